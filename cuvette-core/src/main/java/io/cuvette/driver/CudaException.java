@@ -1,0 +1,48 @@
+package io.cuvette.driver;
+
+/**
+ * A call of the CUDA driver failed. The message has the call with its arguments and the name, number
+ * and meaning of the status. Immutable.
+ */
+public class CudaException extends RuntimeException {
+  private static final long serialVersionUID = 1L;
+
+  private final int code;
+  private final String call;
+
+  /**
+   * A failed call.
+   *
+   * @param code the CUresult, also one this library does not know
+   * @param call the call with its arguments, such as {@code cuMemAlloc(bytes=512, device=0)}
+   */
+  public CudaException(int code, String call) {
+    this(code, call, CudaStatus.describe(code));
+  }
+
+  /** A failed call with a text of its own, which should say what to do. */
+  public CudaException(CudaStatus status, String call, String text) {
+    this(status.code(), call, CudaStatus.describe(status.code()) + ": " + text);
+  }
+
+  private CudaException(int code, String call, String description) {
+    super(call + ": " + description);
+    this.code = code;
+    this.call = call;
+  }
+
+  /** The status, {@link CudaStatus#UNKNOWN} for a number this library does not know. */
+  public CudaStatus status() {
+    return CudaStatus.of(code);
+  }
+
+  /** The number of the status (CUresult). */
+  public int code() {
+    return code;
+  }
+
+  /** The call with its arguments. */
+  public String call() {
+    return call;
+  }
+}
