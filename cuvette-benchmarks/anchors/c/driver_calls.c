@@ -1,0 +1,25 @@
+/* What single driver calls cost from C. */
+#include "anchor.h"
+
+int main(void) {
+  anchor_open();
+  CUcontext current;
+  CUstream stream;
+  CUevent event;
+  CUdeviceptr p;
+  CHECK(CU(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
+  CHECK(CU(cuEventCreate)(&event, CU_EVENT_DEFAULT));
+  __typeof__(&cuCtxGetCurrent) get_current = CU(cuCtxGetCurrent);
+  __typeof__(&cuStreamQuery) stream_query = CU(cuStreamQuery);
+  __typeof__(&cuEventRecord) event_record = CU(cuEventRecord);
+  __typeof__(&cuEventQuery) event_query = CU(cuEventQuery);
+  __typeof__(&cuMemAlloc) mem_alloc = CU(cuMemAlloc);
+  __typeof__(&cuMemFree) mem_free = CU(cuMemFree);
+  MEASURE("call-cuCtxGetCurrent", "nsPerCall", 6, 2000000, get_current(&current));
+  MEASURE("call-cuStreamQuery", "nsPerCall", 6, 500000, stream_query(stream));
+  MEASURE("call-cuEventRecord", "nsPerCall", 6, 100000, event_record(event, stream));
+  CHECK(CU(cuStreamSynchronize)(stream));
+  MEASURE("call-cuEventQuery", "nsPerCall", 6, 500000, event_query(event));
+  MEASURE("call-cuMemAlloc+cuMemFree-1MiB", "nsPerCall", 5, 1000, { mem_alloc(&p, 1 << 20); mem_free(p); });
+  return 0;
+}

@@ -1,0 +1,114 @@
+"""Runs Cuvette and the anchors in turn, several rounds, on one machine; writes results.json and results.md."""
+import argparse
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import measurements
+import parts
+import table
+from machine import describe
+
+ROOT = os.path.dirname(os.path.dirname(parts.HERE))
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bundle-run", default=os.environ.get("BUNDLE_RUN"), help="the run script of the GPU bundle")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of all programs (default %(default)s)")
+    parser.add_argument("--budget-s", type=float, default=540, help="seconds for everything (default %(default)s)")
+    parser.add_argument("--output", default=parts.HERE, help="folder of results.json and results.md")
+    parser.add_argument("--only", default="", help="only the parts whose name contains this")
+    parser.add_argument("traces", nargs="*", help="trace files (default: those in traces/)")
+    return parser.parse_args()
+
+
+def run_part(part, seconds):
+    """(lines, reason it gave no figures or an empty string). Never longer than its own limit or the seconds left."""
+    if part.missing:
+        return [], part.missing
+    limit = min(part.timeout_s, seconds)
+    if limit < 1:
+        return [], "no time left"
+    environment = {**os.environ, **part.environment}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    try:
+        process = subprocess.Popen(part.command, env=environment, start_new_session=True, **pipes)
+    except OSError as reason:
+        return [], str(reason)
+    try:
+        output, errors = process.communicate(timeout=limit)
+        failure = "" if process.returncode == 0 else f"exit status {process.returncode}: {errors.strip()[-300:]}"
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, 9)  # the program and what it started
+        output, _ = process.communicate()
+        failure = f"stopped after {limit:.0f} s"
+    lines = measurements.parse_lines(output)
+    reasons = [line["missing"] for line in lines if "missing" in line]
+    return lines, "; ".join(reasons) or failure
+
+
+class Results:
+    """What the rounds gave so far; written after each, so that a run cut short leaves the rounds it had."""
+
+    def __init__(self, machine):
+        self.machine, self.values, self.missing, self.rounds = machine, {}, {}, 0
+
+    def add(self, part, lines, reason):
+        for key, found in measurements.collect(lines).items():
+            self.values.setdefault(key, []).extend(found)
+        for line in lines:
+            if "about" in line:
+                self.machine[line["anchor"]] = line["about"]
+        if reason:
+            self.missing[part.name] = reason
+
+    def write(self, folder):
+        figures = {key: measurements.best(found, key.metric) for key, found in self.values.items()}
+        rows = [
+            {"anchor": k.anchor, "work": k.work, "metric": k.metric, "best": figures[k], "rounds": self.values[k]}
+            for k in sorted(figures, key=lambda k: (k.work, k.metric, k.anchor))
+        ]
+        document = {"machine": self.machine, "rounds": self.rounds, "measurements": rows, "missing": self.missing}
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "results.json"), "w", encoding="utf-8") as file:
+            json.dump(document, file, indent=1, ensure_ascii=False)
+            file.write("\n")
+        with open(os.path.join(folder, "results.md"), "w", encoding="utf-8") as file:
+            file.write(table.markdown(figures, self.machine, self.missing, self.rounds))
+
+
+def run_round(programs, results, options, deadline):
+    for part in programs:
+        started = time.monotonic()
+        lines, reason = run_part(part, deadline - started)
+        results.add(part, lines, reason)
+        took = time.monotonic() - started
+        print(f"{part.name:26s} {len(lines):3d} lines {took:6.1f} s  {reason}", file=sys.stderr, flush=True)
+    results.rounds += 1
+    results.write(options.output)
+
+
+def main():
+    options = arguments()
+    deadline = time.monotonic() + options.budget_s
+    traces = [os.path.abspath(t) for t in options.traces or sorted(glob.glob(os.path.join(ROOT, "traces", "*.csv*")))]
+    with tempfile.TemporaryDirectory(prefix="cuvette-compare-") as build:
+        anchors = parts.anchor_parts(build, traces)
+        programs = parts.interleaved(anchors, parts.jvm_parts(options.bundle_run, traces))
+        programs = [part for part in programs if options.only in part.name]
+        results = Results(describe())
+        for number in range(options.rounds):
+            started = time.monotonic()
+            run_round(programs, results, options, deadline)
+            if deadline - time.monotonic() < (time.monotonic() - started) * 0.6:  # no time for another such round
+                break
+    print(f"{results.rounds} rounds; results.json and results.md are in {options.output}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""What runs: the anchors' programs and Cuvette's own, each a command that prints one JSON object a line."""
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ANCHORS = os.path.join(os.path.dirname(HERE), "anchors")
+C_PROGRAMS = ("driver_calls", "async_pool", "copies", "replay")
+
+
+@dataclass
+class Part:
+    """One program. `missing` says why it cannot run here; it is then reported, not run."""
+
+    name: str
+    command: list
+    timeout_s: int
+    environment: dict = field(default_factory=dict)
+    missing: str = ""
+
+
+def c_compiler():
+    """The command that compiles a C file against cuda.h, or None."""
+    home = os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH")
+    nvcc = shutil.which("nvcc") or (home and shutil.which(os.path.join(home, "bin", "nvcc")))
+    if nvcc:
+        return [nvcc, "-O2", "-cudart", "none"]
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    for folder in (home, "/usr/local/cuda"):
+        if compiler and folder and os.path.exists(os.path.join(folder, "include", "cuda.h")):
+            return [compiler, "-O2", "-I", os.path.join(folder, "include")]
+    return None
+
+
+def compile_c(build):
+    """Builds the C programs; returns for each why it is missing, or an empty string."""
+    compiler = c_compiler()
+    reasons = {}
+    for name in C_PROGRAMS:
+        if not compiler:
+            reasons[name] = "no nvcc, and no C compiler with cuda.h (set CUDA_HOME)"
+            continue
+        source = os.path.join(ANCHORS, "c", name + ".c")
+        command = compiler + [source, "-o", os.path.join(build, name), "-ldl", "-lpthread"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        reasons[name] = "" if done.returncode == 0 else "does not compile: " + done.stderr.strip()[-300:]
+    return reasons
+
+
+def binary_traces(traces, build):
+    """Writes the form of the traces that the C and C++ programs read; returns the paths."""
+    script = os.path.join(ANCHORS, "python", "traces.py")
+    subprocess.run([sys.executable, "-B", script, build, *traces], check=True, timeout=120)
+    return [os.path.join(build, os.path.basename(each).split(".")[0] + ".bin") for each in traces]
+
+
+def anchor_parts(build, traces):
+    binaries = binary_traces(traces, build)
+    reasons = compile_c(build)
+    python = [sys.executable, "-B"]
+    script = lambda *names: python + [os.path.join(ANCHORS, *names)]  # noqa: E731
+    torch = {"CUVETTE_TORCH_BUILD": os.path.join(build, "torch")}
+    expandable = {**torch, "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
+    c_parts = [
+        Part("c " + name, [os.path.join(build, name)] + (binaries if name == "replay" else []), 60, {}, reasons[name])
+        for name in C_PROGRAMS
+    ]
+    return c_parts + [
+        Part("cupy pools", script("python", "cupy_pools.py"), 60),
+        Part("cupy replay", script("python", "cupy_replay.py") + traces, 90),
+        Part("cuda.core", script("python", "cuda_core_pools.py"), 40),
+        Part("torch pools", script("pytorch", "torch_pools.py") + ["pools"], 150, torch),
+        Part("torch replay", script("pytorch", "torch_pools.py") + ["replay"] + binaries, 90, torch),
+        Part("torch-expandable replay", script("pytorch", "torch_pools.py") + ["replay"] + binaries, 90, expandable),
+    ]
+
+
+def jvm_parts(bundle_run, traces):
+    """Cuvette and LWJGL run from the self-contained bundle, whose `run` script is given."""
+    missing = "" if bundle_run and os.access(bundle_run, os.X_OK) else "no bundle: set BUNDLE_RUN to its run script"
+    run = [bundle_run or "run"]
+    return [
+        Part("cuvette pools", run + ["jmh", "side-by-side", "pools"], 120, {}, missing),
+        Part("cuvette driver", run + ["jmh", "side-by-side", "driver"], 60, {}, missing),
+        Part("cuvette replay", run + ["jmh", "side-by-side", "replay", *traces], 120, {}, missing),
+        Part("lwjgl", run + ["jmh", "lwjgl"], 60, {}, missing),
+    ]
+
+
+def interleaved(first, second):
+    """The two lists merged evenly, so that Cuvette's parts run between the anchors' and not after them."""
+    placed = [((i + 0.5) / len(each), part) for each in (first, second) for i, part in enumerate(each)]
+    return [part for _, part in sorted(placed, key=lambda entry: entry[0])]

@@ -1,0 +1,51 @@
+"""What Cuvette is held to, beside the anchors of the same run and in figures."""
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Target:
+    """Cuvette's figure must be at most (less is better) or at least `factor` times the anchor's, plus `offset`.
+    Without an anchor `offset` alone is the bound."""
+
+    work: str  # a work's name, or the start of it when it ends in *
+    metric: str
+    anchor: str
+    factor: float
+    offset: float
+    at_most: bool
+    text: str
+
+    def applies(self, work, metric):
+        same = work.startswith(self.work[:-1]) if self.work.endswith("*") else work == self.work
+        return same and metric == self.metric
+
+    def bound(self, anchor_value):
+        return self.factor * (anchor_value or 0) + self.offset
+
+    def met(self, value, anchor_value):
+        bound = self.bound(anchor_value)
+        return value <= bound if self.at_most else value >= bound
+
+
+def faster(work, times, anchor):
+    return Target(work, "nsPerPair", anchor, 1 / times, 0, True, f"{times} × as fast as {anchor}")
+
+
+def below(work, metric, bound, text):
+    return Target(work, metric, "", 0, bound, True, text)
+
+
+TARGETS = (
+    faster("same-size-512", 5, "torch"),
+    faster("same-size-1MiB", 5, "torch"),
+    faster("random-live-1024-4MiB", 4, "torch"),
+    Target("threads-8-own-stream", "pairsPerSecond", "cupy", 20, 0, False, "20 × cupy"),
+    Target("replay-*", "ratio", "cupy", 1.01, 0, True, "≤ 1.01 × cupy"),
+    Target("call-*", "nsPerCall", "c", 1, 20, True, "c + 20 ns"),
+    Target("copy-pinned-*", "gigabytesPerSecond", "c", 0.99, 0, False, "99 % of c"),
+    below("same-size-512", "nsPerPair", 45, "≤ 45 ns"),
+    below("same-size-1MiB", "nsPerPair", 45, "≤ 45 ns"),
+    below("random-live-1024-4MiB", "nsPerPair", 120, "≤ 120 ns"),
+    below("replay-*", "nsPerOperation", 60, "≤ 60 ns"),
+    Target("threads-8-own-stream", "pairsPerSecond", "", 0, 80e6, False, "≥ 80 M"),
+)

@@ -1,0 +1,124 @@
+"""Tests of the comparison that need no GPU: python3 -m unittest discover cuvette-benchmarks/compare."""
+import json
+import os
+import sys
+import tempfile
+import unittest
+
+import compare
+import measurements
+import parts
+import table
+from measurements import Key
+from targets import TARGETS
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def fixture_figures():
+    with open(os.path.join(HERE, "fixture", "lines.txt"), encoding="utf-8") as file:
+        found = measurements.collect(measurements.parse_lines(file.read()))
+    return {key: measurements.best(values, key.metric) for key, values in found.items()}
+
+
+def row(page, work, heading):
+    section = page.split("## " + heading, 1)[1].split("## ", 1)[0]
+    return next(line for line in section.splitlines() if line.startswith(f"| {work} |"))
+
+
+class MeasurementsTest(unittest.TestCase):
+    def test_chatter_and_cut_off_lines_are_left_out(self):
+        lines = measurements.parse_lines('building...\n{"anchor":"c","work":"w","nsPerCall":1}\n{"anchor":"c",')
+        self.assertEqual([{"anchor": "c", "work": "w", "nsPerCall": 1}], lines)
+
+    def test_best_is_least_time_most_throughput_and_worst_memory(self):
+        self.assertEqual(1, measurements.best([3, 1, 2], "nsPerPair"))
+        self.assertEqual(3, measurements.best([3, 1, 2], "pairsPerSecond"))
+        self.assertEqual(1.3, measurements.best([1.1, 1.3], "ratio"))
+
+    def test_lines_of_the_replay_command_join_the_anchors_work(self):
+        figures = fixture_figures()
+        work = "replay-resnet50_train_multiscale"
+        self.assertEqual(55.0, figures[Key("cuvette", work, "nsPerOperation")])
+        self.assertEqual(60000.0, figures[Key("cuvette-direct", work, "nsPerOperation")])
+
+
+class TableTest(unittest.TestCase):
+    def setUp(self):
+        self.page = table.markdown(fixture_figures(), {"GPU": "H200"}, {"torch": "No module"}, 2)
+
+    def test_a_row_has_every_anchor_beside_cuvette_and_the_ratio(self):
+        cells = row(self.page, "same-size-1MiB", "Pools, one thread").split(" | ")
+        self.assertEqual(["466.0", "390.0", "39.0", "10.00 × torch"], cells[1:5])
+
+    def test_a_target_that_is_met_says_yes_with_what_was_reached(self):
+        self.assertIn("5 × as fast as torch: **yes** (10.00 ×)", row(self.page, "same-size-1MiB", "Pools, one thread"))
+        self.assertIn("20 × cupy: **yes** (62.07 ×)", row(self.page, "threads-8-own-stream", "Pools, several"))
+
+    def test_a_target_that_is_missed_says_no(self):
+        cells = row(self.page, "random-live-1024-4MiB", "Pools, one thread")
+        self.assertIn("4 × as fast as torch: **no** (3.92 ×)", cells)
+        self.assertIn("≤ 120 ns: **no**", cells)
+        self.assertIn("c + 20 ns: **no**", row(self.page, "call-cuStreamQuery", "Driver calls"))
+
+    def test_without_the_anchor_a_target_is_open(self):
+        figures = {k: v for k, v in fixture_figures().items() if k.anchor != "torch"}
+        page = table.markdown(figures, {}, {}, 1)
+        self.assertIn("5 × as fast as torch: –", row(page, "same-size-1MiB", "Pools, one thread"))
+
+    def test_a_simulated_device_never_meets_a_target(self):
+        figures = {Key("cuvette-simulated", "same-size-1MiB", "nsPerPair"): 1.0}
+        page = table.markdown(figures, {}, {}, 1)
+        self.assertIn("≤ 45 ns: –", row(page, "same-size-1MiB", "Pools, one thread"))
+
+    def test_held_memory_counts_as_worse_when_higher(self):
+        target = next(t for t in TARGETS if t.applies("replay-x", "ratio"))
+        self.assertTrue(target.met(1.32, 1.3131))
+        self.assertFalse(target.met(1.33, 1.3131))
+
+    def test_what_was_not_measured_is_listed(self):
+        self.assertIn("- torch: No module", self.page)
+
+
+class RunTest(unittest.TestCase):
+    def run_code(self, code, limit=30):
+        return compare.run_part(parts.Part("x", [sys.executable, "-c", code], limit), 60)
+
+    def test_a_missing_anchor_is_a_reason_not_a_failure(self):
+        lines, reason = self.run_code('print(\'{"anchor":"x","missing":"no GPU"}\'); raise SystemExit(3)')
+        self.assertEqual("no GPU", reason)
+
+    def test_a_crash_keeps_the_lines_before_it(self):
+        lines, reason = self.run_code('print(\'{"anchor":"x","work":"w","nsPerCall":1}\'); raise SystemExit("broken")')
+        self.assertEqual(1, len(lines))
+        self.assertIn("broken", reason)
+
+    def test_a_program_that_hangs_is_stopped_and_keeps_its_lines(self):
+        code = 'print(\'{"anchor":"x","work":"w","nsPerCall":1}\', flush=True)\nimport threading; threading.Event().wait()'
+        lines, reason = self.run_code(code, limit=2)
+        self.assertEqual(1, len(lines))
+        self.assertIn("stopped after 2 s", reason)
+
+    def test_a_part_that_cannot_run_is_not_run(self):
+        self.assertEqual(([], "no bundle"), compare.run_part(parts.Part("x", ["/nowhere"], 9, {}, "no bundle"), 60))
+
+    def test_a_command_that_does_not_exist_is_a_reason(self):
+        lines, reason = compare.run_part(parts.Part("x", ["/nowhere/run"], 9), 60)
+        self.assertIn("/nowhere/run", reason)
+
+    def test_results_hold_every_round(self):
+        results = compare.Results({})
+        for nanos in (5, 4):
+            results.add(parts.Part("x", [], 1), [{"anchor": "c", "work": "w", "nsPerCall": nanos}], "")
+        with tempfile.TemporaryDirectory() as folder:
+            results.write(folder)
+            with open(os.path.join(folder, "results.json"), encoding="utf-8") as file:
+                entry = json.load(file)["measurements"][0]
+        self.assertEqual((4, [5, 4]), (entry["best"], entry["rounds"]))
+
+    def test_cuvette_runs_between_the_anchors(self):
+        self.assertEqual(["a", "1", "b", "c", "2", "d"], parts.interleaved(list("abcd"), list("12")))
+
+
+if __name__ == "__main__":
+    unittest.main()
