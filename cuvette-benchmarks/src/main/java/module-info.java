@@ -1,0 +1,6 @@
+/** JMH benchmarks and the side-by-side programs; not published. */
+module io.cuvette.benchmarks {
+  requires static org.jspecify;
+  requires io.cuvette;
+  requires jmh.core;
+}

@@ -1,0 +1,5 @@
+/** Devices, streams, events, memory and pools. */
+@NullMarked
+package io.cuvette;
+
+import org.jspecify.annotations.NullMarked;

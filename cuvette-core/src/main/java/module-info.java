@@ -1,0 +1,6 @@
+/**
+ * CUDA memory and device management: the API, the pools, the driver seam, the simulated device and the instruments.
+ */
+module io.cuvette {
+  requires static transitive org.jspecify;
+}
