@@ -4,5 +4,5 @@ module io.cuvette.cli {
   requires io.cuvette;
   requires info.picocli;
   // The bar is an ornament: without the library the command works and shows none.
-  requires static progressbar;
+  requires static me.tongfei.progressbar;
 }

@@ -1,6 +1,11 @@
 /**
- * CUDA memory and device management: the API, the pools, the driver seam, the simulated device and the instruments.
+ * CUDA memory and device management: the API, the pools, the driver seam, the simulated device and
+ * the instruments.
  */
 module io.cuvette {
   requires static transitive org.jspecify;
+
+  exports io.cuvette.driver;
+
+  uses io.cuvette.driver.CudaDriverProvider;
 }
