@@ -1,4 +1,7 @@
-/** The CUDA driver library through the Foreign Function and Memory API; the only native access of Cuvette. */
+/**
+ * The CUDA driver library through the Foreign Function and Memory API; the only native access of
+ * Cuvette.
+ */
 module io.cuvette.ffm {
   requires static org.jspecify;
   requires io.cuvette;

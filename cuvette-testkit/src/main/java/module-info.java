@@ -1,4 +1,6 @@
-/** Contract suites, a JUnit extension and the fault sweep, for the tests of users and of Cuvette. */
+/**
+ * Contract suites, a JUnit extension and the fault sweep, for the tests of users and of Cuvette.
+ */
 module io.cuvette.testkit {
   requires static org.jspecify;
   requires transitive io.cuvette;

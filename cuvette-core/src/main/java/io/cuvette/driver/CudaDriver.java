@@ -3,25 +3,34 @@ package io.cuvette.driver;
 /**
  * A CUDA driver: the real one, the simulated one, or a decorator of either.
  *
- * <p>Handles and addresses are {@code long}s, sizes are bytes and never negative, the device is always
- * a parameter and never "the current one", and a failure is a thrown {@link CudaException}; "not ready"
- * is a {@code boolean}. A method sets whatever context it needs by itself. Callers check their
- * arguments first; an implementation reports what it finds wrong as the driver does.
+ * <p>Handles and addresses are {@code long}s, sizes are bytes and never negative, the device is
+ * always a parameter and never "the current one", and a failure is a thrown {@link CudaException};
+ * "not ready" is a {@code boolean}. A method sets whatever context it needs by itself. Callers
+ * check their arguments first; an implementation reports what it finds wrong as the driver does.
  *
  * <p>Thread-safe, from platform and virtual threads alike.
  */
 public interface CudaDriver
-    extends DeviceCalls, MemoryCalls, StreamCalls, EventCalls, CaptureCalls, NativeCalls, AutoCloseable {
+    extends DeviceCalls,
+        MemoryCalls,
+        StreamCalls,
+        EventCalls,
+        CaptureCalls,
+        NativeCalls,
+        AutoCloseable {
 
-  /** The name of the driver and its decorators, such as {@code ffm}, {@code sim}, {@code faults(sim)}. */
+  /**
+   * The name of the driver and its decorators, such as {@code ffm}, {@code sim}, {@code
+   * faults(sim)}.
+   */
   String name();
 
   /** Whether the devices are simulated: times are then simulated too. */
   boolean isSimulated();
 
   /**
-   * Gives back what the driver itself holds (primary contexts; a simulator's memory). Memory, streams
-   * and events should be gone by then. Idempotent.
+   * Gives back what the driver itself holds (primary contexts; a simulator's memory). Memory,
+   * streams and events should be gone by then. Idempotent.
    */
   @Override
   void close();

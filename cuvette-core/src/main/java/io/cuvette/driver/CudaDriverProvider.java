@@ -6,14 +6,17 @@ public interface CudaDriverProvider {
   /** What a device specification starts with: {@code gpu} or {@code sim}. */
   String name();
 
-  /** Whether {@link #open} with no settings would work: a driver is installed and has a device. Never throws. */
+  /**
+   * Whether {@link #open} with no settings would work: a driver is installed and has a device.
+   * Never throws.
+   */
   boolean isAvailable();
 
   /**
    * Opens a driver.
    *
-   * @param settings the text after the colon of a device specification, such as {@code devices=2,seed=7},
-   *     or the empty string
+   * @param settings the text after the colon of a device specification, such as {@code
+   *     devices=2,seed=7}, or the empty string
    * @throws IllegalArgumentException if the settings are wrong
    * @throws CudaException if there is no usable driver or no device; the message says what to do
    */

@@ -1,8 +1,8 @@
 package io.cuvette.driver;
 
 /**
- * A call of the CUDA driver failed. The message has the call with its arguments and the name, number
- * and meaning of the status. Immutable.
+ * A call of the CUDA driver failed. The message has the call with its arguments and the name,
+ * number and meaning of the status. Immutable.
  */
 public class CudaException extends RuntimeException {
   private static final long serialVersionUID = 1L;

@@ -211,7 +211,8 @@ public enum CudaStatus {
   UNKNOWN(999, "unknown error");
 
   private static final Map<Integer, CudaStatus> BY_CODE =
-      Arrays.stream(values()).collect(Collectors.toUnmodifiableMap(CudaStatus::code, Function.identity()));
+      Arrays.stream(values())
+          .collect(Collectors.toUnmodifiableMap(CudaStatus::code, Function.identity()));
 
   private final int code;
   private final String meaning;
@@ -226,7 +227,10 @@ public enum CudaStatus {
     return BY_CODE.getOrDefault(code, UNKNOWN);
   }
 
-  /** Name, number and meaning of a status, such as {@code CUDA_ERROR_OUT_OF_MEMORY (2): out of memory}. */
+  /**
+   * Name, number and meaning of a status, such as {@code CUDA_ERROR_OUT_OF_MEMORY (2): out of
+   * memory}.
+   */
   public static String describe(int code) {
     CudaStatus status = of(code);
     return status.code == code

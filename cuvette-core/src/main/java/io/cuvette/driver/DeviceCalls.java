@@ -6,10 +6,14 @@ import java.util.UUID;
 /** Driver calls about devices and their contexts. Thread-safe. */
 public interface DeviceCalls {
 
-  /** The newest CUDA version the driver supports, 1000 × major + 10 × minor (cuDriverGetVersion). */
+  /**
+   * The newest CUDA version the driver supports, 1000 × major + 10 × minor (cuDriverGetVersion).
+   */
   int driverGetVersion();
 
-  /** The version of the CUDA runtime library found on the machine, if any (cudaRuntimeGetVersion). */
+  /**
+   * The version of the CUDA runtime library found on the machine, if any (cudaRuntimeGetVersion).
+   */
   OptionalInt runtimeGetVersion();
 
   /** The number of devices, at least 1 (cuDeviceGetCount). */
@@ -27,7 +31,8 @@ public interface DeviceCalls {
   /**
    * One attribute of a device (cuDeviceGetAttribute).
    *
-   * @throws CudaException with {@link CudaStatus#INVALID_VALUE} for an attribute the driver does not know
+   * @throws CudaException with {@link CudaStatus#INVALID_VALUE} for an attribute the driver does
+   *     not know
    */
   int deviceGetAttribute(int attribute, int device);
 
@@ -37,14 +42,17 @@ public interface DeviceCalls {
   /**
    * The device at an address of the bus (cuDeviceGetByPCIBusId).
    *
-   * @throws CudaException INVALID_VALUE for a text that is no address, INVALID_DEVICE for an unknown one
+   * @throws CudaException INVALID_VALUE for a text that is no address, INVALID_DEVICE for an
+   *     unknown one
    */
   int deviceGetByPciBusId(String pciBusId);
 
   /** Whether a device can address the memory of a peer (cuDeviceCanAccessPeer). */
   boolean deviceCanAccessPeer(int device, int peer);
 
-  /** Lets a device address the memory of a peer; an error if it can already (cuCtxEnablePeerAccess). */
+  /**
+   * Lets a device address the memory of a peer; an error if it can already (cuCtxEnablePeerAccess).
+   */
   void ctxEnablePeerAccess(int device, int peer);
 
   /** Takes that back; an error if it was not enabled (cuCtxDisablePeerAccess). */

@@ -3,7 +3,9 @@ package io.cuvette.driver;
 /** Driver calls about events. Thread-safe. */
 public interface EventCalls {
 
-  /** Makes an event, CUevent_flags: 1 blocking sync, 2 no timing, 4 interprocess (cuEventCreate). */
+  /**
+   * Makes an event, CUevent_flags: 1 blocking sync, 2 no timing, 4 interprocess (cuEventCreate).
+   */
   long eventCreate(int device, int flags);
 
   /** Destroys an event; waits already queued on it still work (cuEventDestroy). */
@@ -21,8 +23,8 @@ public interface EventCalls {
   /**
    * Milliseconds between two recorded events (cuEventElapsedTime).
    *
-   * @throws CudaException NOT_READY if either is not done, INVALID_HANDLE if either was never recorded or
-   *     has no timing
+   * @throws CudaException NOT_READY if either is not done, INVALID_HANDLE if either was never
+   *     recorded or has no timing
    */
   float eventElapsedTime(int device, long start, long end);
 }

@@ -3,10 +3,15 @@ package io.cuvette.driver;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
-/** Driver calls about memory: allocation, copies, fills, managed memory, questions about pointers. Thread-safe. */
+/**
+ * Driver calls about memory: allocation, copies, fills, managed memory, questions about pointers.
+ * Thread-safe.
+ */
 public interface MemoryCalls {
 
-  /** Allocates device memory, at least 256-byte aligned (cuMemAlloc). {@code bytes} 0 is an error. */
+  /**
+   * Allocates device memory, at least 256-byte aligned (cuMemAlloc). {@code bytes} 0 is an error.
+   */
   long memAlloc(int device, long bytes);
 
   /** Frees device or managed memory; may wait for the device (cuMemFree). */
@@ -16,7 +21,8 @@ public interface MemoryCalls {
    * Allocates managed memory (cuMemAllocManaged).
    *
    * @param flags CUmemAttach_flags: 1 global, 2 host
-   * @return the memory as the host sees it; its address is also the device's; lives until {@link #memFree}
+   * @return the memory as the host sees it; its address is also the device's; lives until {@link
+   *     #memFree}
    */
   MemorySegment memAllocManaged(int device, long bytes, int flags);
 
@@ -32,8 +38,8 @@ public interface MemoryCalls {
   void memFreeHost(int device, long address);
 
   /**
-   * Host-accessible memory as a segment that dies with the arena. No driver call on a real device; it
-   * is here because only a driver may turn an address into memory.
+   * Host-accessible memory as a segment that dies with the arena. No driver call on a real device;
+   * it is here because only a driver may turn an address into memory.
    */
   MemorySegment hostView(int device, long address, long bytes, Arena arena);
 
@@ -47,19 +53,31 @@ public interface MemoryCalls {
   void memcpyDtoHAsync(int device, MemorySegment target, long source, long stream);
 
   /**
-   * Copies between two devices in order of a stream of {@code streamDevice} (cuMemcpyPeerAsync); works
-   * without peer access, then through the host.
+   * Copies between two devices in order of a stream of {@code streamDevice} (cuMemcpyPeerAsync);
+   * works without peer access, then through the host.
    */
   void memcpyPeerAsync(
-      int streamDevice, long target, int targetDevice, long source, int sourceDevice, long bytes, long stream);
+      int streamDevice,
+      long target,
+      int targetDevice,
+      long source,
+      int sourceDevice,
+      long bytes,
+      long stream);
 
   /** Fills {@code count} bytes in stream order (cuMemsetD8Async). */
   void memsetD8Async(int device, long target, byte value, long count, long stream);
 
-  /** Fills {@code count} 2-byte values in stream order; {@code target} is 2-aligned (cuMemsetD16Async). */
+  /**
+   * Fills {@code count} 2-byte values in stream order; {@code target} is 2-aligned
+   * (cuMemsetD16Async).
+   */
   void memsetD16Async(int device, long target, short value, long count, long stream);
 
-  /** Fills {@code count} 4-byte values in stream order; {@code target} is 4-aligned (cuMemsetD32Async). */
+  /**
+   * Fills {@code count} 4-byte values in stream order; {@code target} is 4-aligned
+   * (cuMemsetD32Async).
+   */
   void memsetD32Async(int device, long target, int value, long count, long stream);
 
   /**
@@ -68,10 +86,15 @@ public interface MemoryCalls {
    * @param locationType CUmemLocationType: 1 device, 2 host, 3 host NUMA node, 4 current NUMA node
    * @param locationId device or node; 0 where it has no meaning
    */
-  void memPrefetchAsync(int device, long address, long bytes, int locationType, int locationId, long stream);
+  void memPrefetchAsync(
+      int device, long address, long bytes, int locationType, int locationId, long stream);
 
-  /** Advises on the use of managed memory, CUmem_advise 1 to 6 (cuMemAdvise). Locations as in prefetch. */
-  void memAdvise(int device, long address, long bytes, int advice, int locationType, int locationId);
+  /**
+   * Advises on the use of managed memory, CUmem_advise 1 to 6 (cuMemAdvise). Locations as in
+   * prefetch.
+   */
+  void memAdvise(
+      int device, long address, long bytes, int advice, int locationType, int locationId);
 
   /** One 4-byte CUmem_range_attribute of managed memory (cuMemRangeGetAttribute). */
   int memRangeGetAttribute(int device, int attribute, long address, long bytes);

@@ -1,8 +1,8 @@
 package io.cuvette.driver;
 
 /**
- * Driver calls about streams. A stream is a handle made here, a foreign handle, or one of 0 (null), 1
- * (legacy default) and 2 (the per-thread default of the calling OS thread). Thread-safe.
+ * Driver calls about streams. A stream is a handle made here, a foreign handle, or one of 0 (null),
+ * 1 (legacy default) and 2 (the per-thread default of the calling OS thread). Thread-safe.
  */
 public interface StreamCalls {
 
@@ -38,13 +38,16 @@ public interface StreamCalls {
   /** Waits for all work of the stream (cuStreamSynchronize). */
   void streamSynchronize(int device, long stream);
 
-  /** Makes later work of the stream wait for an event, which may be of another device (cuStreamWaitEvent). */
+  /**
+   * Makes later work of the stream wait for an event, which may be of another device
+   * (cuStreamWaitEvent).
+   */
   void streamWaitEvent(int device, long stream, long event);
 
   /**
-   * Runs a function on a thread of the driver once the work queued so far is done (cuLaunchHostFunc).
-   * The function must return quickly, must not call the driver and must not throw. After an error of
-   * the device it may never run.
+   * Runs a function on a thread of the driver once the work queued so far is done
+   * (cuLaunchHostFunc). The function must return quickly, must not call the driver and must not
+   * throw. After an error of the device it may never run.
    */
   void launchHostFunc(int device, long stream, Runnable function);
 }

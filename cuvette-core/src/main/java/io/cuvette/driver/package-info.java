@@ -1,7 +1,7 @@
 /**
- * The seam between the library and a CUDA driver: one method for one driver entry point, named after
- * it. Users of the library need only {@link io.cuvette.driver.CudaException} and the small value
- * records; the rest is for those who implement or decorate a driver.
+ * The seam between the library and a CUDA driver: one method for one driver entry point, named
+ * after it. Users of the library need only {@link io.cuvette.driver.CudaException} and the small
+ * value records; the rest is for those who implement or decorate a driver.
  */
 @NullMarked
 package io.cuvette.driver;
