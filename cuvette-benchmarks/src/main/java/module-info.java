@@ -3,4 +3,6 @@ module io.cuvette.benchmarks {
   requires static org.jspecify;
   requires io.cuvette;
   requires jmh.core;
+  requires org.lwjgl;
+  requires org.lwjgl.cuda;
 }

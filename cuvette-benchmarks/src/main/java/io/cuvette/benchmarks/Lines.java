@@ -21,7 +21,7 @@ final class Lines {
 
   /** Writes one figure, for example {@code nsPerPair}. */
   void figure(String work, String metric, double value, int threads) {
-    print("\"work\":\"%s\",\"%s\":%.4f,\"threads\":%d", work, metric, value, threads);
+    print(text("work", work) + "," + number(metric, value) + ",\"threads\":" + threads);
   }
 
   /** Writes a figure of one thread. */
@@ -29,29 +29,33 @@ final class Lines {
     figure(work, metric, value, 1);
   }
 
-  /** Writes the time of an operation of a replay, and the bytes held over the bytes live at peak. */
+  /**
+   * Writes the time of an operation of a replay, and the bytes held over the bytes live at peak.
+   */
   void replay(String trace, double nanosPerOperation, double ratio) {
-    print(
-        "\"work\":\"replay-%s\",\"nsPerOperation\":%.4f,\"ratio\":%.4f,\"threads\":1",
-        trace, nanosPerOperation, ratio);
+    String figures = number("nsPerOperation", nanosPerOperation) + "," + number("ratio", ratio);
+    print(text("work", "replay-" + trace) + "," + figures + ",\"threads\":1");
   }
 
   /** Writes what was measured: versions, the device. */
   void about(String text) {
-    print("\"about\":\"%s\"", escape(text));
+    print(text("about", text));
   }
 
   /** Writes why nothing can be measured here. */
   void missing(String reason) {
-    print("\"missing\":\"%s\"", escape(reason));
+    print(text("missing", reason));
   }
 
-  private void print(String format, Object... values) {
-    String rest = String.format(Locale.ROOT, format, values);
-    out.println("{\"anchor\":\"" + anchor + "\"," + rest + "}");
+  private void print(String fields) {
+    out.println("{" + text("anchor", anchor) + "," + fields + "}");
   }
 
-  private static String escape(String text) {
-    return text.replaceAll("[\\p{Cntrl}\"\\\\]+", " ");
+  private static String number(String name, double value) {
+    return "\"" + name + "\":" + String.format(Locale.ROOT, "%.4f", value);
+  }
+
+  private static String text(String name, String value) {
+    return "\"" + name + "\":\"" + value.replaceAll("[\\p{Cntrl}\"\\\\]+", " ") + "\"";
   }
 }
