@@ -5,4 +5,7 @@
 module io.cuvette.ffm {
   requires static org.jspecify;
   requires io.cuvette;
+
+  provides io.cuvette.driver.CudaDriverProvider with
+      io.cuvette.ffm.FfmDriverProvider;
 }

@@ -1,0 +1,145 @@
+package io.cuvette.ffm;
+
+import io.cuvette.driver.CudaStatus;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What one call into the driver needs besides its arguments: room for its results, and the context
+ * to go back to. Used by one call at a time.
+ *
+ * <p>A platform thread has a frame of its own, and further ones for calls made while one is in
+ * flight (a C allocator that calls back into Java). Virtual threads borrow theirs: there may be a
+ * million of them, and few are in a call.
+ */
+final class CallFrame {
+  /** Bytes for results; all attributes of pointers fit. */
+  static final long RESULT_BYTES = 16;
+
+  private static final long CURRENT = 16;
+  private static final long LOCATION = 24;
+  private static final long BYTES = 64; // a cache line
+
+  private static final ThreadLocal<CallFrame> OWN =
+      ThreadLocal.withInitial(() -> new CallFrame(false));
+  private static final FramePool BORROWED = new FramePool();
+
+  /** The address of {@value #RESULT_BYTES} bytes of results, zero when the call starts. */
+  final long out;
+
+  private final MemorySegment room = Arena.ofAuto().allocate(BYTES, BYTES);
+  private final MemorySegment location = room.asSlice(LOCATION, Layouts.LOCATION);
+  private final boolean borrowed;
+  private boolean taken;
+  private long previous;
+  private @Nullable CallFrame inner;
+
+  CallFrame(boolean borrowed) {
+    this.borrowed = borrowed;
+    this.out = room.address();
+  }
+
+  /** The frame for a call of this thread; ends with {@link #leave}. */
+  static CallFrame take() {
+    CallFrame frame = Thread.currentThread().isVirtual() ? BORROWED.take() : OWN.get();
+    while (frame.taken) {
+      frame = frame.inner();
+    }
+    frame.taken = true;
+    frame.room.set(ValueLayout.JAVA_LONG, 0, 0);
+    frame.room.set(ValueLayout.JAVA_LONG, Long.BYTES, 0);
+    return frame;
+  }
+
+  private CallFrame inner() {
+    CallFrame frame = inner;
+    if (frame == null) {
+      frame = new CallFrame(false);
+      inner = frame;
+    }
+    return frame;
+  }
+
+  /**
+   * Makes a context current on the thread until {@link #leave}. From here to there nothing may
+   * block: a virtual thread could go on elsewhere, under another context.
+   */
+  void enter(long context) {
+    int status;
+    try {
+      status = (int) ContextFunctions.GET_CURRENT.invokeExact(out + CURRENT);
+      long current = room.get(ValueLayout.JAVA_LONG, CURRENT);
+      if (status == 0 && current != context) {
+        status = (int) ContextFunctions.SET_CURRENT.invokeExact(context);
+        previous = current;
+      }
+    } catch (Throwable e) {
+      throw broken(e);
+    }
+    if (status != CudaStatus.SUCCESS.code()) {
+      previous = 0;
+      leave();
+      throw Failure.of(status, "cuCtxSetCurrent", "context", Failure.hex(context));
+    }
+  }
+
+  /**
+   * Ends the call: goes back to the context that was current, if there was one.
+   *
+   * @return the first 8 bytes of results; a shorter value is in the low bytes
+   */
+  long leave() {
+    long result = room.get(ValueLayout.JAVA_LONG, 0);
+    if (previous != 0) {
+      restore();
+    }
+    taken = false;
+    if (borrowed) {
+      BORROWED.give(this);
+    }
+    return result;
+  }
+
+  private void restore() {
+    long context = previous;
+    previous = 0;
+    try {
+      // A context that is gone by now cannot come back: nothing to do about a failure.
+      int _ = (int) ContextFunctions.SET_CURRENT.invokeExact(context);
+    } catch (Throwable e) {
+      throw unexpected(e);
+    }
+  }
+
+  /**
+   * Ends a call that was not made, because of a missing function or a segment that cannot be
+   * passed.
+   */
+  RuntimeException broken(Throwable cause) {
+    leave();
+    return unexpected(cause);
+  }
+
+  /** A cause as it is if it is unchecked. A downcall throws nothing else. */
+  static RuntimeException unexpected(Throwable cause) {
+    return switch (cause) {
+      case RuntimeException e -> e;
+      case Error e -> throw e;
+      default -> throw new AssertionError(cause);
+    };
+  }
+
+  /** The second 8 bytes of results; to be read before {@link #leave}. */
+  long second() {
+    return room.get(ValueLayout.JAVA_LONG, Long.BYTES);
+  }
+
+  /** A CUmemLocation to pass by value. */
+  MemorySegment location(int type, int id) {
+    location.set(ValueLayout.JAVA_INT, 0, type);
+    location.set(ValueLayout.JAVA_INT, Integer.BYTES, id);
+    return location;
+  }
+}

@@ -1,0 +1,144 @@
+package io.cuvette.ffm;
+
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.stream.IntStream;
+
+/**
+ * The devices of the driver, by their place in its list, and their primary contexts: each is
+ * retained when first needed and released once at the end. Thread-safe, without locks.
+ */
+final class Contexts {
+  private static final long NONE = 0;
+  private static final long RELEASED = -1;
+
+  private final int[] devices;
+  private final AtomicLongArray retained;
+
+  /** The devices the driver has now, without a context for any. */
+  static Contexts ofAllDevices() {
+    return new Contexts(IntStream.range(0, count()).map(Contexts::device).toArray());
+  }
+
+  private Contexts(int[] devices) {
+    this.devices = devices;
+    this.retained = new AtomicLongArray(devices.length);
+  }
+
+  /** How many devices the driver has; may be 0. */
+  static int count() {
+    CallFrame frame = CallFrame.take();
+    int status;
+    try {
+      status = (int) DeviceFunctions.GET_COUNT.invokeExact(frame.out);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    int count = (int) frame.leave();
+    if (status != CudaStatus.SUCCESS.code()) {
+      throw Failure.of(status, "cuDeviceGetCount");
+    }
+    return count;
+  }
+
+  private static int device(int ordinal) {
+    CallFrame frame = CallFrame.take();
+    int status;
+    try {
+      status = (int) DeviceFunctions.GET.invokeExact(frame.out, ordinal);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    int device = (int) frame.leave();
+    if (status != CudaStatus.SUCCESS.code()) {
+      throw Failure.of(status, "cuDeviceGet", "ordinal", ordinal);
+    }
+    return device;
+  }
+
+  /** The number of devices. */
+  int size() {
+    return devices.length;
+  }
+
+  /** The CUdevice at a place in the list. */
+  int handle(int ordinal) {
+    if (ordinal < 0 || ordinal >= devices.length) {
+      throw Failure.of(CudaStatus.INVALID_DEVICE.code(), "cuDeviceGet", "ordinal", ordinal);
+    }
+    return devices[ordinal];
+  }
+
+  /** The place of a CUdevice in the list. */
+  int ordinal(int handle) {
+    for (int ordinal = 0; ordinal < devices.length; ordinal++) {
+      if (devices[ordinal] == handle) {
+        return ordinal;
+      }
+    }
+    throw Failure.of(CudaStatus.INVALID_DEVICE.code(), "cuDeviceGet", "device", handle);
+  }
+
+  /** The primary context of a device. */
+  long of(int ordinal) {
+    int device = handle(ordinal);
+    long context = retained.get(ordinal);
+    return context == NONE || context == RELEASED ? retain(ordinal, device) : context;
+  }
+
+  private long retain(int ordinal, int device) {
+    CallFrame frame = CallFrame.take();
+    int status;
+    try {
+      status = (int) ContextFunctions.RETAIN.invokeExact(frame.out, device);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    long context = frame.leave();
+    if (status != CudaStatus.SUCCESS.code()) {
+      throw Failure.of(status, "cuDevicePrimaryCtxRetain", "device", ordinal);
+    }
+    if (!retained.compareAndSet(ordinal, NONE, context)) {
+      release(ordinal); // another thread was first: one retain is enough
+      if (retained.get(ordinal) == RELEASED) {
+        throw FfmDriver.closed();
+      }
+    }
+    return context;
+  }
+
+  /** Releases every context that was retained, even if one of them fails. */
+  void releaseAll() {
+    CudaException failure = null;
+    for (int ordinal = devices.length - 1; ordinal >= 0; ordinal--) {
+      try {
+        long context = retained.getAndSet(ordinal, RELEASED);
+        if (context != NONE && context != RELEASED) {
+          release(ordinal);
+        }
+      } catch (CudaException e) {
+        if (failure == null) {
+          failure = e;
+        } else {
+          failure.addSuppressed(e);
+        }
+      }
+    }
+    if (failure != null) {
+      throw failure;
+    }
+  }
+
+  private void release(int ordinal) {
+    int status;
+    try {
+      status = (int) ContextFunctions.RELEASE.invokeExact(devices[ordinal]);
+    } catch (Throwable e) {
+      throw CallFrame.unexpected(e);
+    }
+    if (status != CudaStatus.SUCCESS.code()) {
+      throw Failure.of(status, "cuDevicePrimaryCtxRelease", "device", ordinal);
+    }
+  }
+}

@@ -1,0 +1,212 @@
+package io.cuvette.ffm;
+
+import io.cuvette.driver.MemoryCalls;
+import java.lang.foreign.MemorySegment;
+
+/** Calls about managed memory, which both host and device address. Thread-safe. */
+interface FfmManagedMemory extends FfmCalls, MemoryCalls {
+
+  /** The CUDA version that brought locations other than a device. */
+  int LOCATIONS_SINCE = 12020;
+
+  @Override
+  default MemorySegment memAllocManaged(int device, long bytes, int flags) {
+    CallFrame frame = enter(device);
+    int status;
+    try {
+      status = (int) MemoryFunctions.ALLOC_MANAGED.invokeExact(frame.out, bytes, flags);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    long result = frame.leave();
+    if (status != SUCCESS) {
+      throw Failure.of(
+          status, "cuMemAllocManaged", "bytes", bytes, "flags", flags, "device", device);
+    }
+    return NativeAccess.memory(result, bytes);
+  }
+
+  @Override
+  default void memPrefetchAsync(
+      int device, long address, long bytes, int locationType, int locationId, long stream) {
+    if (MemoryFunctions.TAKES_LOCATIONS) {
+      prefetchToLocation(device, address, bytes, locationType, locationId, stream);
+    } else {
+      prefetchToDevice(device, address, bytes, locationType, locationId, stream);
+    }
+  }
+
+  private void prefetchToLocation(
+      int device, long address, long bytes, int locationType, int locationId, long stream) {
+    int place = locationId(locationType, locationId);
+    CallFrame frame = enter(device);
+    MemorySegment location = frame.location(locationType, place);
+    int status;
+    try {
+      status = (int) MemoryFunctions.PREFETCH.invokeExact(address, bytes, location, 0, stream);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    frame.leave();
+    if (status != SUCCESS) {
+      throw Failure.of(
+          status,
+          "cuMemPrefetchAsync",
+          "address",
+          Failure.hex(address),
+          "bytes",
+          bytes,
+          "locationType",
+          locationType,
+          "locationId",
+          locationId,
+          "stream",
+          Failure.hex(stream),
+          "device",
+          device);
+    }
+  }
+
+  private void prefetchToDevice(
+      int device, long address, long bytes, int locationType, int locationId, long stream) {
+    int place = deviceOf(locationType, locationId, "cuMemPrefetchAsync");
+    CallFrame frame = enter(device);
+    int status;
+    try {
+      status = (int) MemoryFunctions.PREFETCH_TO_DEVICE.invokeExact(address, bytes, place, stream);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    frame.leave();
+    if (status != SUCCESS) {
+      throw Failure.of(
+          status,
+          "cuMemPrefetchAsync",
+          "address",
+          Failure.hex(address),
+          "bytes",
+          bytes,
+          "locationType",
+          locationType,
+          "locationId",
+          locationId,
+          "stream",
+          Failure.hex(stream),
+          "device",
+          device);
+    }
+  }
+
+  @Override
+  default void memAdvise(
+      int device, long address, long bytes, int advice, int locationType, int locationId) {
+    if (MemoryFunctions.TAKES_LOCATIONS) {
+      adviseForLocation(device, address, bytes, advice, locationType, locationId);
+    } else {
+      adviseForDevice(device, address, bytes, advice, locationType, locationId);
+    }
+  }
+
+  private void adviseForLocation(
+      int device, long address, long bytes, int advice, int locationType, int locationId) {
+    int place = locationId(locationType, locationId);
+    CallFrame frame = enter(device);
+    MemorySegment location = frame.location(locationType, place);
+    int status;
+    try {
+      status = (int) MemoryFunctions.ADVISE.invokeExact(address, bytes, advice, location);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    frame.leave();
+    if (status != SUCCESS) {
+      throw Failure.of(
+          status,
+          "cuMemAdvise",
+          "address",
+          Failure.hex(address),
+          "bytes",
+          bytes,
+          "advice",
+          advice,
+          "locationType",
+          locationType,
+          "locationId",
+          locationId,
+          "device",
+          device);
+    }
+  }
+
+  private void adviseForDevice(
+      int device, long address, long bytes, int advice, int locationType, int locationId) {
+    int place = deviceOf(locationType, locationId, "cuMemAdvise");
+    CallFrame frame = enter(device);
+    int status;
+    try {
+      status = (int) MemoryFunctions.ADVISE_FOR_DEVICE.invokeExact(address, bytes, advice, place);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    frame.leave();
+    if (status != SUCCESS) {
+      throw Failure.of(
+          status,
+          "cuMemAdvise",
+          "address",
+          Failure.hex(address),
+          "bytes",
+          bytes,
+          "advice",
+          advice,
+          "locationType",
+          locationType,
+          "locationId",
+          locationId,
+          "device",
+          device);
+    }
+  }
+
+  @Override
+  default int memRangeGetAttribute(int device, int attribute, long address, long bytes) {
+    CallFrame frame = enter(device);
+    int status;
+    try {
+      status =
+          (int)
+              MemoryFunctions.RANGE_GET_ATTRIBUTE.invokeExact(
+                  frame.out, (long) Integer.BYTES, attribute, address, bytes);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    long result = frame.leave();
+    if (status != SUCCESS) {
+      throw Failure.of(
+          status,
+          "cuMemRangeGetAttribute",
+          "attribute",
+          attribute,
+          "address",
+          Failure.hex(address),
+          "bytes",
+          bytes,
+          "device",
+          device);
+    }
+    return (int) result;
+  }
+
+  private int locationId(int type, int id) {
+    return type == Layouts.LOCATION_DEVICE ? contexts().handle(id) : id;
+  }
+
+  /** What a driver without locations takes for one: a device, or the host as a whole. */
+  private int deviceOf(int type, int id, String function) {
+    return switch (type) {
+      case Layouts.LOCATION_DEVICE -> contexts().handle(id);
+      case Layouts.LOCATION_HOST -> Layouts.DEVICE_CPU;
+      default -> throw Missing.exception(function, LOCATIONS_SINCE);
+    };
+  }
+}

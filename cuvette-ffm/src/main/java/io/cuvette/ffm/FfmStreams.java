@@ -1,0 +1,215 @@
+package io.cuvette.ffm;
+
+import io.cuvette.driver.StreamCalls;
+
+/** Calls about streams. Thread-safe. */
+interface FfmStreams extends FfmCalls, StreamCalls {
+
+  @Override
+  default long streamCreateWithPriority(int device, int flags, int priority) {
+    CallFrame frame = enter(device);
+    int status;
+    try {
+      status = (int) StreamFunctions.CREATE_WITH_PRIORITY.invokeExact(frame.out, flags, priority);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    long result = frame.leave();
+    if (status != SUCCESS) {
+      throw Failure.of(
+          status,
+          "cuStreamCreateWithPriority",
+          "flags",
+          flags,
+          "priority",
+          priority,
+          "device",
+          device);
+    }
+    return result;
+  }
+
+  @Override
+  default void streamDestroy(int device, long stream) {
+    CallFrame frame = enterToFree(device);
+    if (frame == null) {
+      return;
+    }
+    int status;
+    try {
+      status = (int) StreamFunctions.DESTROY.invokeExact(stream);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    frame.leave();
+    if (status != SUCCESS) {
+      throw Failure.of(status, "cuStreamDestroy", "stream", Failure.hex(stream), "device", device);
+    }
+  }
+
+  @Override
+  default int streamGetPriority(int device, long stream) {
+    CallFrame frame = enter(device);
+    int status;
+    try {
+      status = (int) StreamFunctions.GET_PRIORITY.invokeExact(stream, frame.out);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    long result = frame.leave();
+    if (status != SUCCESS) {
+      throw Failure.of(
+          status, "cuStreamGetPriority", "stream", Failure.hex(stream), "device", device);
+    }
+    return (int) result;
+  }
+
+  @Override
+  default int streamGetFlags(int device, long stream) {
+    CallFrame frame = enter(device);
+    int status;
+    try {
+      status = (int) StreamFunctions.GET_FLAGS.invokeExact(stream, frame.out);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    long result = frame.leave();
+    if (status != SUCCESS) {
+      throw Failure.of(status, "cuStreamGetFlags", "stream", Failure.hex(stream), "device", device);
+    }
+    return (int) result;
+  }
+
+  @Override
+  default long streamGetId(int device, long stream) {
+    CallFrame frame = enter(device);
+    int status;
+    try {
+      status = (int) StreamFunctions.GET_ID.invokeExact(stream, frame.out);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    long result = frame.leave();
+    if (status != SUCCESS) {
+      throw Failure.of(status, "cuStreamGetId", "stream", Failure.hex(stream), "device", device);
+    }
+    return result;
+  }
+
+  @Override
+  default int streamGetDevice(int device, long stream) {
+    if (Long.compareUnsigned(stream, Layouts.LAST_SPECIAL_STREAM) <= 0) {
+      enter().leave();
+      contexts().handle(device); // checks it
+      return device;
+    }
+    return contexts()
+        .ordinal(
+            StreamFunctions.KNOWS_DEVICE
+                ? deviceOf(device, stream)
+                : contextDevice(device, stream));
+  }
+
+  private int deviceOf(int device, long stream) {
+    CallFrame frame = enter(device);
+    int status;
+    try {
+      status = (int) StreamFunctions.GET_DEVICE.invokeExact(stream, frame.out);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    long result = frame.leave();
+    if (status != SUCCESS) {
+      throw Failure.of(
+          status, "cuStreamGetDevice", "stream", Failure.hex(stream), "device", device);
+    }
+    return (int) result;
+  }
+
+  private long contextOf(int device, long stream) {
+    CallFrame frame = enter(device);
+    int status;
+    try {
+      status = (int) StreamFunctions.GET_CTX.invokeExact(stream, frame.out);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    long result = frame.leave();
+    if (status != SUCCESS) {
+      throw Failure.of(status, "cuStreamGetCtx", "stream", Failure.hex(stream), "device", device);
+    }
+    return result;
+  }
+
+  private int contextDevice(int device, long stream) {
+    long context = contextOf(device, stream);
+    CallFrame frame = enter();
+    frame.enter(context);
+    int status;
+    try {
+      status = (int) ContextFunctions.GET_DEVICE.invokeExact(frame.out);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    int handle = (int) frame.leave();
+    if (status != SUCCESS) {
+      throw Failure.of(status, "cuCtxGetDevice", "stream", Failure.hex(stream), "device", device);
+    }
+    return handle;
+  }
+
+  @Override
+  default boolean streamQuery(int device, long stream) {
+    CallFrame frame = enter(device);
+    int status;
+    try {
+      status = (int) StreamFunctions.QUERY.invokeExact(stream);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    frame.leave();
+    if (status != SUCCESS && status != NOT_READY) {
+      throw Failure.of(status, "cuStreamQuery", "stream", Failure.hex(stream), "device", device);
+    }
+    return status == SUCCESS;
+  }
+
+  @Override
+  default void streamSynchronize(int device, long stream) {
+    CallFrame frame = enter(device);
+    int status;
+    try {
+      status = (int) StreamFunctions.SYNCHRONIZE.invokeExact(stream);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    frame.leave();
+    if (status != SUCCESS) {
+      throw Failure.of(
+          status, "cuStreamSynchronize", "stream", Failure.hex(stream), "device", device);
+    }
+  }
+
+  @Override
+  default void streamWaitEvent(int device, long stream, long event) {
+    CallFrame frame = enter(device);
+    int status;
+    try {
+      status = (int) StreamFunctions.WAIT_EVENT.invokeExact(stream, event, 0);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    frame.leave();
+    if (status != SUCCESS) {
+      throw Failure.of(
+          status,
+          "cuStreamWaitEvent",
+          "stream",
+          Failure.hex(stream),
+          "event",
+          Failure.hex(event),
+          "device",
+          device);
+    }
+  }
+}

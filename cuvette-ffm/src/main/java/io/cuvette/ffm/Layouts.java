@@ -1,0 +1,43 @@
+package io.cuvette.ffm;
+
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.StructLayout;
+import java.lang.foreign.ValueLayout;
+
+/**
+ * The C types of cuda.h, as the linker needs them. Immutable.
+ *
+ * <p>Pointers and handles are longs: nothing is dereferenced here, and a long costs no object.
+ * CUdevice, CUresult and every enum are ints. So are the {@code unsigned char} and {@code unsigned
+ * short} of a fill: passed as a zero-extended int they are right for callees that widen them and
+ * for those that trust their caller to.
+ */
+final class Layouts {
+  static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT;
+  static final ValueLayout.OfLong SIZE = ValueLayout.JAVA_LONG;
+  static final ValueLayout.OfLong POINTER = ValueLayout.JAVA_LONG;
+
+  /** A pointer whose memory the linker keeps alive, and checks, during the call. */
+  static final MemoryLayout SEGMENT = ValueLayout.ADDRESS;
+
+  /** CUmemLocation, passed by value. */
+  static final StructLayout LOCATION =
+      MemoryLayout.structLayout(INT.withName("type"), INT.withName("id"));
+
+  /** CUmemLocationType. */
+  static final int LOCATION_DEVICE = 1;
+
+  /** CUmemLocationType. */
+  static final int LOCATION_HOST = 2;
+
+  /** CU_DEVICE_CPU, the host where a device is expected. */
+  static final int DEVICE_CPU = -1;
+
+  /**
+   * CU_STREAM_PER_THREAD, the last of the handles 0, 1 and 2 that mean another stream in each
+   * context.
+   */
+  static final long LAST_SPECIAL_STREAM = 2;
+
+  private Layouts() {}
+}

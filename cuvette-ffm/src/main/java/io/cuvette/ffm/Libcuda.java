@@ -1,0 +1,136 @@
+package io.cuvette.ffm;
+
+import static io.cuvette.ffm.Layouts.INT;
+import static io.cuvette.ffm.Layouts.POINTER;
+import static io.cuvette.ffm.Layouts.SIZE;
+
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.util.Collection;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicReference;
+
+/**
+ * The driver library of this process, loaded once and never unloaded, and the search for its
+ * functions. Thread-safe.
+ *
+ * <p>Only cuGetProcAddress_v2 is looked up by name. Every other function is asked of it together
+ * with the CUDA version whose form of the function is meant; the newest form is not always the one
+ * that cuda.h means. The legacy forms are asked for: per-thread default streams belong to OS
+ * threads, which is wrong for virtual ones, and who wants one passes its handle.
+ */
+final class Libcuda {
+  private static final int LEGACY_STREAM = 1;
+  private static final AtomicReference<Libcuda> LOADED = new AtomicReference<>();
+
+  private final MethodHandle getProcAddress;
+  private final Collection<CudaException> missing = new ConcurrentLinkedQueue<>();
+
+  private Libcuda(MemorySegment getProcAddress) {
+    this.getProcAddress =
+        NativeAccess.function(
+            getProcAddress,
+            FunctionDescriptor.of(INT, ValueLayout.ADDRESS, POINTER, INT, SIZE, POINTER));
+  }
+
+  /**
+   * Loads the library if that has not happened yet.
+   *
+   * @throws CudaException if there is none, or it is no driver this library can use
+   */
+  static Libcuda load() {
+    Libcuda loaded = LOADED.get();
+    if (loaded != null) {
+      return loaded;
+    }
+    SymbolLookup symbols = DriverLibrary.open();
+    Optional<MemorySegment> entry = symbols.find("cuGetProcAddress_v2");
+    if (entry.isEmpty()) {
+      throw DriverLibrary.withoutEntry(symbols);
+    }
+    Libcuda found = new Libcuda(entry.get());
+    if (found.isStub()) {
+      throw DriverLibrary.stub("cuGetProcAddress");
+    }
+    LOADED.compareAndSet(null, found);
+    return loaded();
+  }
+
+  /** The library, once {@link #load} has succeeded. */
+  static Libcuda loaded() {
+    Libcuda loaded = LOADED.get();
+    if (loaded == null) {
+      throw new IllegalStateException("the CUDA driver library is not loaded");
+    }
+    return loaded;
+  }
+
+  /**
+   * Throws if the driver lacks a function that nothing works without. To be asked once all
+   * functions are bound; not thrown while binding, which happens in class initializers.
+   */
+  void requireComplete() {
+    for (CudaException missing : missing) {
+      throw missing;
+    }
+  }
+
+  /** Whether the driver has the form of a function that CUDA {@code version} introduced. */
+  static boolean has(String name, int version) {
+    return loaded().find(name, version) != 0;
+  }
+
+  /** Like {@link #function}, for a function that every driver should have. */
+  static MethodHandle required(String name, int version, MemoryLayout... parameters) {
+    if (!has(name, version)) {
+      loaded().missing.add(Missing.exception(name, version));
+    }
+    return function(name, version, parameters);
+  }
+
+  /**
+   * The form of a function that CUDA {@code version} introduced. A function that the driver lacks
+   * is one that throws when it is called.
+   */
+  static MethodHandle function(String name, int version, MemoryLayout... parameters) {
+    FunctionDescriptor type = FunctionDescriptor.of(INT, parameters);
+    long address = loaded().find(name, version);
+    return address == 0
+        ? Missing.function(name, version, type.toMethodType())
+        : NativeAccess.function(MemorySegment.ofAddress(address), type);
+  }
+
+  private boolean isStub() {
+    CallFrame frame = CallFrame.take();
+    int status = query("cuInit", 2000, frame);
+    frame.leave();
+    return status == CudaStatus.STUB_LIBRARY.code();
+  }
+
+  /** The address of a function; 0 if the driver does not have it in that version. */
+  private long find(String name, int version) {
+    CallFrame frame = CallFrame.take();
+    int status = query(name, version, frame);
+    long address = frame.leave();
+    return status == CudaStatus.SUCCESS.code() ? address : 0;
+  }
+
+  private int query(String name, int version, CallFrame frame) {
+    MemorySegment text = Arena.ofAuto().allocateFrom(name);
+    long reason = frame.out + Long.BYTES;
+    try {
+      return (int)
+          getProcAddress.invokeExact(text, frame.out, version, (long) LEGACY_STREAM, reason);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+  }
+}

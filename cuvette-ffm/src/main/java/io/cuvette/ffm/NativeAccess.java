@@ -1,0 +1,55 @@
+package io.cuvette.ffm;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.invoke.MethodHandle;
+
+/**
+ * The steps that the JVM takes on trust: what they are given wrong crashes it. All are here, and
+ * the module needs {@code --enable-native-access} for them. Thread-safe.
+ *
+ * <p>No function is linked as critical: nearly all of them may wait or call back.
+ */
+@SuppressWarnings("restricted")
+final class NativeAccess {
+  private static final Linker LINKER = Linker.nativeLinker();
+
+  private NativeAccess() {}
+
+  /**
+   * A library, loaded for as long as the process lives.
+   *
+   * @throws IllegalArgumentException if it cannot be loaded
+   */
+  static SymbolLookup load(String name) {
+    return SymbolLookup.libraryLookup(name, Arena.global());
+  }
+
+  /** The C function at an address. */
+  static MethodHandle function(MemorySegment address, FunctionDescriptor type) {
+    return LINKER.downcallHandle(address, type);
+  }
+
+  /** C functions of a type, with the address as the first parameter. */
+  static MethodHandle functions(FunctionDescriptor type) {
+    return LINKER.downcallHandle(type);
+  }
+
+  /** A C function, never freed, that runs a Java one; it must not throw. */
+  static MemorySegment callback(MethodHandle target, FunctionDescriptor type) {
+    return LINKER.upcallStub(target, type, Arena.global());
+  }
+
+  /** Memory of which somebody else knows how long it lives. */
+  static MemorySegment memory(long address, long bytes) {
+    return MemorySegment.ofAddress(address).reinterpret(bytes);
+  }
+
+  /** Memory that cannot be used once the arena is closed. */
+  static MemorySegment memory(long address, long bytes, Arena arena) {
+    return MemorySegment.ofAddress(address).reinterpret(bytes, arena, null);
+  }
+}

@@ -1,0 +1,66 @@
+package io.cuvette.ffm;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.util.Locale;
+import java.util.Optional;
+
+/** Loading of shared libraries, beyond what the JDK tells about it. Thread-safe. */
+final class SharedLibraries {
+  private static final int RTLD_NOW = 2;
+  private static final long LONGEST_MESSAGE = 4096;
+
+  private SharedLibraries() {}
+
+  /** Whether libraries are called as on Windows. */
+  static boolean isWindows() {
+    return System.getProperty("os.name", "").toLowerCase(Locale.ROOT).startsWith("windows");
+  }
+
+  /** A library for as long as the process lives, if it can be loaded. */
+  static Optional<SymbolLookup> find(String name) {
+    try {
+      return Optional.of(NativeAccess.load(name));
+    } catch (IllegalArgumentException e) {
+      return Optional.empty();
+    }
+  }
+
+  /**
+   * What the system's loader says about a library that does not load, which the JDK keeps to
+   * itself; empty where it cannot be had.
+   */
+  static String loadError(String name) {
+    SymbolLookup symbols = Linker.nativeLinker().defaultLookup();
+    Optional<MemorySegment> dlopen = symbols.find("dlopen");
+    Optional<MemorySegment> dlerror = symbols.find("dlerror");
+    return dlopen.isEmpty() || dlerror.isEmpty()
+        ? ""
+        : loadError(name, dlopen.get(), dlerror.get());
+  }
+
+  private static String loadError(String name, MemorySegment dlopen, MemorySegment dlerror) {
+    MethodHandle open =
+        NativeAccess.function(
+            dlopen,
+            FunctionDescriptor.of(ValueLayout.ADDRESS, ValueLayout.ADDRESS, ValueLayout.JAVA_INT));
+    MethodHandle error = NativeAccess.function(dlerror, FunctionDescriptor.of(ValueLayout.ADDRESS));
+    MemorySegment text = Arena.ofAuto().allocateFrom(name);
+    MemorySegment opened;
+    MemorySegment message;
+    try {
+      opened = (MemorySegment) open.invokeExact(text, RTLD_NOW);
+      message = (MemorySegment) error.invokeExact();
+    } catch (Throwable e) {
+      throw CallFrame.unexpected(e);
+    }
+    return opened.address() != 0 || message.address() == 0
+        ? ""
+        : NativeAccess.memory(message.address(), LONGEST_MESSAGE).getString(0);
+  }
+}

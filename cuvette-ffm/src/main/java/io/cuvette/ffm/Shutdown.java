@@ -1,0 +1,38 @@
+package io.cuvette.ffm;
+
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/** Keeps open drivers from calling once the JVM is shutting down. Thread-safe. */
+final class Shutdown {
+  private static final Set<FfmDriver> OPEN = ConcurrentHashMap.newKeySet();
+  private static volatile boolean begun;
+
+  static {
+    try {
+      Runtime.getRuntime().addShutdownHook(new Thread(Shutdown::begin, "cuvette-shutdown"));
+    } catch (IllegalStateException e) {
+      begun = true; // it has begun already
+    }
+  }
+
+  private Shutdown() {}
+
+  private static void begin() {
+    begun = true;
+    OPEN.forEach(FfmDriver::shutDownNow);
+  }
+
+  /** Tells a driver when the time comes, at once if it has come. */
+  static void watch(FfmDriver driver) {
+    OPEN.add(driver);
+    if (begun) {
+      driver.shutDownNow();
+    }
+  }
+
+  /** Tells a driver no more. */
+  static void forget(FfmDriver driver) {
+    OPEN.remove(driver);
+  }
+}
