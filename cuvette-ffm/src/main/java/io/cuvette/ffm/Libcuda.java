@@ -17,6 +17,7 @@ import java.util.Collection;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The driver library of this process, loaded once and never unloaded, and the search for its
@@ -29,7 +30,7 @@ import java.util.concurrent.atomic.AtomicReference;
  */
 final class Libcuda {
   private static final int LEGACY_STREAM = 1;
-  private static final AtomicReference<Libcuda> LOADED = new AtomicReference<>();
+  private static final AtomicReference<@Nullable Libcuda> LOADED = new AtomicReference<>();
 
   private final MethodHandle getProcAddress;
   private final Collection<CudaException> missing = new ConcurrentLinkedQueue<>();
