@@ -6,6 +6,7 @@ module io.cuvette {
   requires static transitive org.jspecify;
 
   exports io.cuvette.driver;
+  exports io.cuvette.instrument;
 
   uses io.cuvette.driver.CudaDriverProvider;
 }

@@ -1,0 +1,36 @@
+package io.cuvette.instrument;
+
+import static io.cuvette.driver.CudaStatus.LAUNCH_FAILED;
+import static io.cuvette.driver.CudaStatus.OUT_OF_MEMORY;
+import static io.cuvette.driver.CudaStatus.UNKNOWN;
+
+import io.cuvette.driver.CudaStatus;
+
+/** The error that a call of the driver most often fails with. Stateless. */
+final class DefaultStatus {
+  private DefaultStatus() {}
+
+  /**
+   * What makes memory or handles fails for want of memory; what waits or asks reports that a kernel
+   * failed; everything else fails for an unknown reason.
+   */
+  static CudaStatus of(String method) {
+    return switch (method) {
+      case "memAlloc",
+          "memAllocManaged",
+          "memHostAlloc",
+          "callMalloc",
+          "streamCreateWithPriority",
+          "eventCreate" ->
+          OUT_OF_MEMORY;
+      case "ctxSynchronize",
+          "streamQuery",
+          "streamSynchronize",
+          "eventQuery",
+          "eventSynchronize",
+          "eventElapsedTime" ->
+          LAUNCH_FAILED;
+      default -> UNKNOWN;
+    };
+  }
+}

@@ -1,0 +1,166 @@
+package io.cuvette.instrument;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import java.lang.reflect.Method;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Counts the calls of a driver and makes one of them fail, or one and all after it. Thread-safe.
+ *
+ * <p>Counted is what can fail: every call but {@code name}, {@code isSimulated}, {@code close} and
+ * {@code hostView}, which calls no driver. A failing call throws a {@link CudaException} whose text
+ * says that it was injected, and the driver below does not see it. So a failing call that frees has
+ * <em>not</em> freed, as with a real driver: who frees again later, succeeds, and {@link
+ * #freeRefused()} frees what nobody freed since.
+ *
+ * <p>With no status given, each call fails as it most often does: allocations, streams and events
+ * for want of memory, waits and queries because a kernel failed, {@code callMalloc} with the 0 that
+ * a C allocator returns, and the rest for an unknown reason.
+ */
+public final class Faults {
+  private static final Set<String> NEVER_FAIL =
+      Set.of("name", "isSimulated", "close", "hostView", "toString", "hashCode", "equals");
+
+  private final CudaDriver target;
+  private final long callNumber;
+  private final FaultMode mode;
+  private final @Nullable CudaStatus status;
+  private final Predicate<String> counted;
+  private final CudaDriver driver;
+  private final AtomicLong calls = new AtomicLong();
+  private final AtomicReference<@Nullable String> fault = new AtomicReference<>();
+  private final RefusedFrees refusedFrees = new RefusedFrees();
+
+  private Faults(
+      CudaDriver target,
+      long callNumber,
+      FaultMode mode,
+      @Nullable CudaStatus status,
+      Predicate<String> counted) {
+    this.target = Objects.requireNonNull(target, "target");
+    this.callNumber = callNumber;
+    this.mode = Objects.requireNonNull(mode, "mode");
+    this.status = status;
+    this.counted = Objects.requireNonNull(counted, "counted");
+    this.driver = DriverProxy.of(target, "faults", this::intercept);
+  }
+
+  /** Counts calls and lets all of them work. */
+  public static Faults none(CudaDriver target) {
+    return new Faults(target, Long.MAX_VALUE, FaultMode.ONCE, null, _ -> true);
+  }
+
+  /** Makes one call fail as it most often does; calls are numbered from 1. */
+  public static Faults at(CudaDriver target, long callNumber) {
+    return of(target, callNumber, FaultMode.ONCE, null);
+  }
+
+  /** Makes one call fail with a status; calls are numbered from 1. */
+  public static Faults at(CudaDriver target, long callNumber, CudaStatus status) {
+    return of(target, callNumber, FaultMode.ONCE, Objects.requireNonNull(status, "status"));
+  }
+
+  /** Makes a call and all after it fail, each as it most often does; calls are numbered from 1. */
+  public static Faults from(CudaDriver target, long callNumber) {
+    return of(target, callNumber, FaultMode.FROM_THEN_ON, null);
+  }
+
+  /** Makes a call and all after it fail with a status; calls are numbered from 1. */
+  public static Faults from(CudaDriver target, long callNumber, CudaStatus status) {
+    return of(target, callNumber, FaultMode.FROM_THEN_ON, Objects.requireNonNull(status, "status"));
+  }
+
+  /**
+   * Any fault.
+   *
+   * @param callNumber the call that fails, from 1
+   * @param status what calls fail with, null for what each most often fails with
+   * @throws IllegalArgumentException if the number is not positive or the status is SUCCESS
+   */
+  static Faults of(
+      CudaDriver target, long callNumber, FaultMode mode, @Nullable CudaStatus status) {
+    if (callNumber < 1) {
+      throw new IllegalArgumentException("callNumber: " + callNumber + " (expected: >= 1)");
+    }
+    if (status == CudaStatus.SUCCESS) {
+      throw new IllegalArgumentException("status: SUCCESS (expected: an error)");
+    }
+    return new Faults(target, callNumber, mode, status, _ -> true);
+  }
+
+  /** The same fault, counted from 0 again, over those calls alone whose method name fits. */
+  public Faults only(Predicate<String> methodName) {
+    return new Faults(target, callNumber, mode, status, methodName);
+  }
+
+  /** The same fault, counted from 0 again, over the calls of these methods alone. */
+  public Faults only(String... methodNames) {
+    return only(Set.of(methodNames)::contains);
+  }
+
+  /** The driver whose calls are counted and fail; its name is {@code faults(NAME)}. */
+  public CudaDriver driver() {
+    return driver;
+  }
+
+  /** How many calls were counted so far, those that failed among them. */
+  public long calls() {
+    return calls.get();
+  }
+
+  /** Whether the fault was reached. */
+  public boolean fired() {
+    return fault.get() != null;
+  }
+
+  /** The first call that was made to fail, with its arguments, if the fault was reached. */
+  public Optional<String> failedCall() {
+    return Optional.ofNullable(fault.get());
+  }
+
+  /**
+   * Frees on the driver below what a failing call refused to free and no later call freed, so that
+   * what remains was never given back by the program.
+   *
+   * @return the calls made
+   * @throws CudaException if the driver below fails as well
+   */
+  public List<String> freeRefused() {
+    return refusedFrees.retry(target);
+  }
+
+  private @Nullable Object intercept(Method method, Object[] arguments) throws Throwable {
+    if (NEVER_FAIL.contains(method.getName()) || !counted.test(method.getName())) {
+      return forward(method, arguments);
+    }
+    long number = calls.incrementAndGet();
+    boolean fails = mode == FaultMode.ONCE ? number == callNumber : number >= callNumber;
+    return fails ? fail(number, method, arguments) : forward(method, arguments);
+  }
+
+  private @Nullable Object forward(Method method, Object[] arguments) throws Throwable {
+    Object result = DriverProxy.forward(target, method, arguments);
+    refusedFrees.worked(method, arguments);
+    return result;
+  }
+
+  private Object fail(long number, Method method, Object[] arguments) {
+    String call = DriverProxy.text(method, arguments);
+    fault.compareAndSet(null, call);
+    refusedFrees.refused(method, arguments);
+    if (status == null && method.getName().equals("callMalloc")) {
+      return 0L;
+    }
+    CudaStatus result = status == null ? DefaultStatus.of(method.getName()) : status;
+    throw new CudaException(result.code(), call + " [injected fault, call " + number + "]");
+  }
+}

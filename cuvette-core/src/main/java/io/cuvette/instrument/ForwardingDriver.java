@@ -1,0 +1,338 @@
+package io.cuvette.instrument;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.MemoryInfo;
+import io.cuvette.driver.PriorityRange;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Objects;
+import java.util.OptionalInt;
+import java.util.UUID;
+
+/**
+ * A driver that forwards every call to another one; a decorator overrides what it changes.
+ * Thread-safe if the other driver is.
+ */
+public abstract class ForwardingDriver implements CudaDriver {
+  private final CudaDriver delegate;
+
+  /** Forwards to a driver, which {@link #close} closes. */
+  protected ForwardingDriver(CudaDriver delegate) {
+    this.delegate = Objects.requireNonNull(delegate, "delegate");
+  }
+
+  /** The driver that calls are forwarded to. */
+  public final CudaDriver delegate() {
+    return delegate;
+  }
+
+  @Override
+  public String name() {
+    return delegate.name();
+  }
+
+  @Override
+  public boolean isSimulated() {
+    return delegate.isSimulated();
+  }
+
+  @Override
+  public void close() {
+    delegate.close();
+  }
+
+  @Override
+  public String toString() {
+    return name();
+  }
+
+  @Override
+  public int driverGetVersion() {
+    return delegate.driverGetVersion();
+  }
+
+  @Override
+  public OptionalInt runtimeGetVersion() {
+    return delegate.runtimeGetVersion();
+  }
+
+  @Override
+  public int deviceGetCount() {
+    return delegate.deviceGetCount();
+  }
+
+  @Override
+  public String deviceGetName(int device) {
+    return delegate.deviceGetName(device);
+  }
+
+  @Override
+  public UUID deviceGetUuid(int device) {
+    return delegate.deviceGetUuid(device);
+  }
+
+  @Override
+  public long deviceTotalMem(int device) {
+    return delegate.deviceTotalMem(device);
+  }
+
+  @Override
+  public int deviceGetAttribute(int attribute, int device) {
+    return delegate.deviceGetAttribute(attribute, device);
+  }
+
+  @Override
+  public String deviceGetPciBusId(int device) {
+    return delegate.deviceGetPciBusId(device);
+  }
+
+  @Override
+  public int deviceGetByPciBusId(String pciBusId) {
+    return delegate.deviceGetByPciBusId(pciBusId);
+  }
+
+  @Override
+  public boolean deviceCanAccessPeer(int device, int peer) {
+    return delegate.deviceCanAccessPeer(device, peer);
+  }
+
+  @Override
+  public void ctxEnablePeerAccess(int device, int peer) {
+    delegate.ctxEnablePeerAccess(device, peer);
+  }
+
+  @Override
+  public void ctxDisablePeerAccess(int device, int peer) {
+    delegate.ctxDisablePeerAccess(device, peer);
+  }
+
+  @Override
+  public void ctxSynchronize(int device) {
+    delegate.ctxSynchronize(device);
+  }
+
+  @Override
+  public PriorityRange ctxGetStreamPriorityRange(int device) {
+    return delegate.ctxGetStreamPriorityRange(device);
+  }
+
+  @Override
+  public long ctxGetLimit(int device, int limit) {
+    return delegate.ctxGetLimit(device, limit);
+  }
+
+  @Override
+  public void ctxSetLimit(int device, int limit, long value) {
+    delegate.ctxSetLimit(device, limit, value);
+  }
+
+  @Override
+  public MemoryInfo memGetInfo(int device) {
+    return delegate.memGetInfo(device);
+  }
+
+  @Override
+  public long memAlloc(int device, long bytes) {
+    return delegate.memAlloc(device, bytes);
+  }
+
+  @Override
+  public void memFree(int device, long address) {
+    delegate.memFree(device, address);
+  }
+
+  @Override
+  public MemorySegment memAllocManaged(int device, long bytes, int flags) {
+    return delegate.memAllocManaged(device, bytes, flags);
+  }
+
+  @Override
+  public MemorySegment memHostAlloc(int device, long bytes, int flags) {
+    return delegate.memHostAlloc(device, bytes, flags);
+  }
+
+  @Override
+  public void memFreeHost(int device, long address) {
+    delegate.memFreeHost(device, address);
+  }
+
+  @Override
+  public MemorySegment hostView(int device, long address, long bytes, Arena arena) {
+    return delegate.hostView(device, address, bytes, arena);
+  }
+
+  @Override
+  public void memcpyAsync(int device, long target, long source, long bytes, long stream) {
+    delegate.memcpyAsync(device, target, source, bytes, stream);
+  }
+
+  @Override
+  public void memcpyHtoDAsync(int device, long target, MemorySegment source, long stream) {
+    delegate.memcpyHtoDAsync(device, target, source, stream);
+  }
+
+  @Override
+  public void memcpyDtoHAsync(int device, MemorySegment target, long source, long stream) {
+    delegate.memcpyDtoHAsync(device, target, source, stream);
+  }
+
+  @Override
+  public void memcpyPeerAsync(
+      int streamDevice,
+      long target,
+      int targetDevice,
+      long source,
+      int sourceDevice,
+      long bytes,
+      long stream) {
+    delegate.memcpyPeerAsync(
+        streamDevice, target, targetDevice, source, sourceDevice, bytes, stream);
+  }
+
+  @Override
+  public void memsetD8Async(int device, long target, byte value, long count, long stream) {
+    delegate.memsetD8Async(device, target, value, count, stream);
+  }
+
+  @Override
+  public void memsetD16Async(int device, long target, short value, long count, long stream) {
+    delegate.memsetD16Async(device, target, value, count, stream);
+  }
+
+  @Override
+  public void memsetD32Async(int device, long target, int value, long count, long stream) {
+    delegate.memsetD32Async(device, target, value, count, stream);
+  }
+
+  @Override
+  public void memPrefetchAsync(
+      int device, long address, long bytes, int locationType, int locationId, long stream) {
+    delegate.memPrefetchAsync(device, address, bytes, locationType, locationId, stream);
+  }
+
+  @Override
+  public void memAdvise(
+      int device, long address, long bytes, int advice, int locationType, int locationId) {
+    delegate.memAdvise(device, address, bytes, advice, locationType, locationId);
+  }
+
+  @Override
+  public int memRangeGetAttribute(int device, int attribute, long address, long bytes) {
+    return delegate.memRangeGetAttribute(device, attribute, address, bytes);
+  }
+
+  @Override
+  public long pointerGetAttribute(int device, int attribute, long address) {
+    return delegate.pointerGetAttribute(device, attribute, address);
+  }
+
+  @Override
+  public long streamCreateWithPriority(int device, int flags, int priority) {
+    return delegate.streamCreateWithPriority(device, flags, priority);
+  }
+
+  @Override
+  public void streamDestroy(int device, long stream) {
+    delegate.streamDestroy(device, stream);
+  }
+
+  @Override
+  public int streamGetPriority(int device, long stream) {
+    return delegate.streamGetPriority(device, stream);
+  }
+
+  @Override
+  public int streamGetFlags(int device, long stream) {
+    return delegate.streamGetFlags(device, stream);
+  }
+
+  @Override
+  public long streamGetId(int device, long stream) {
+    return delegate.streamGetId(device, stream);
+  }
+
+  @Override
+  public int streamGetDevice(int device, long stream) {
+    return delegate.streamGetDevice(device, stream);
+  }
+
+  @Override
+  public boolean streamQuery(int device, long stream) {
+    return delegate.streamQuery(device, stream);
+  }
+
+  @Override
+  public void streamSynchronize(int device, long stream) {
+    delegate.streamSynchronize(device, stream);
+  }
+
+  @Override
+  public void streamWaitEvent(int device, long stream, long event) {
+    delegate.streamWaitEvent(device, stream, event);
+  }
+
+  @Override
+  public void launchHostFunc(int device, long stream, Runnable function) {
+    delegate.launchHostFunc(device, stream, function);
+  }
+
+  @Override
+  public long eventCreate(int device, int flags) {
+    return delegate.eventCreate(device, flags);
+  }
+
+  @Override
+  public void eventDestroy(int device, long event) {
+    delegate.eventDestroy(device, event);
+  }
+
+  @Override
+  public void eventRecord(int device, long event, long stream) {
+    delegate.eventRecord(device, event, stream);
+  }
+
+  @Override
+  public boolean eventQuery(int device, long event) {
+    return delegate.eventQuery(device, event);
+  }
+
+  @Override
+  public void eventSynchronize(int device, long event) {
+    delegate.eventSynchronize(device, event);
+  }
+
+  @Override
+  public float eventElapsedTime(int device, long start, long end) {
+    return delegate.eventElapsedTime(device, start, end);
+  }
+
+  @Override
+  public void streamBeginCapture(int device, long stream, int mode) {
+    delegate.streamBeginCapture(device, stream, mode);
+  }
+
+  @Override
+  public long streamEndCapture(int device, long stream) {
+    return delegate.streamEndCapture(device, stream);
+  }
+
+  @Override
+  public int streamIsCapturing(int device, long stream) {
+    return delegate.streamIsCapturing(device, stream);
+  }
+
+  @Override
+  public void graphDestroy(long graph) {
+    delegate.graphDestroy(graph);
+  }
+
+  @Override
+  public long callMalloc(long function, long parameter, long bytes, int device) {
+    return delegate.callMalloc(function, parameter, bytes, device);
+  }
+
+  @Override
+  public void callFree(long function, long parameter, long address, int device) {
+    delegate.callFree(function, parameter, address, device);
+  }
+}

@@ -1,0 +1,69 @@
+package io.cuvette.instrument;
+
+import io.cuvette.driver.CudaDriver;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a program tried to free while an injected fault said no, and has not freed since.
+ * Thread-safe.
+ */
+final class RefusedFrees {
+  private record Resource(String method, Object handle) {}
+
+  private record Call(Method method, List<Object> arguments) {}
+
+  private final Map<Resource, Call> refused = new ConcurrentHashMap<>();
+
+  /** Notes a call that was made to fail, if it is one that frees. */
+  void refused(Method method, Object[] arguments) {
+    Resource resource = resource(method, arguments);
+    if (resource != null) {
+      refused.put(resource, new Call(method, List.of(arguments)));
+    }
+  }
+
+  /** Notes a call that worked: what it freed is no longer owed. */
+  void worked(Method method, Object[] arguments) {
+    Resource resource = resource(method, arguments);
+    if (resource != null) {
+      refused.remove(resource);
+    }
+  }
+
+  /** Makes the refused calls on the driver itself and gives them as text. */
+  List<String> retry(CudaDriver driver) {
+    List<String> freed = new ArrayList<>();
+    for (Call call : List.copyOf(refused.values())) {
+      forward(driver, call);
+      worked(call.method, call.arguments.toArray());
+      freed.add(DriverProxy.text(call.method, call.arguments.toArray()));
+    }
+    return freed;
+  }
+
+  private static void forward(CudaDriver driver, Call call) {
+    try {
+      DriverProxy.forward(driver, call.method, call.arguments.toArray());
+    } catch (RuntimeException | Error e) {
+      throw e;
+    } catch (Throwable e) {
+      throw new IllegalStateException("checked exception from " + call.method, e);
+    }
+  }
+
+  private static @Nullable Resource resource(Method method, Object[] arguments) {
+    String name = method.getName();
+    return switch (name) {
+      case "memFree", "memFreeHost", "streamDestroy", "eventDestroy" ->
+          new Resource(name, arguments[1]);
+      case "graphDestroy" -> new Resource(name, arguments[0]);
+      case "callFree" -> new Resource(name, arguments[2]);
+      default -> null;
+    };
+  }
+}

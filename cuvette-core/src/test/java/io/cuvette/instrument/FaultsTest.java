@@ -1,0 +1,142 @@
+package io.cuvette.instrument;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import java.lang.foreign.Arena;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.Test;
+
+class FaultsTest {
+  private final TinyDriver tiny = new TinyDriver();
+
+  private static CudaException failure(ThrowingCallable call) {
+    return catchThrowableOfType(CudaException.class, call);
+  }
+
+  @Test
+  void none_countsAndLetsEverythingThrough() {
+    Faults faults = Faults.none(tiny.driver);
+
+    long address = faults.driver().memAlloc(0, 512);
+    faults.driver().memFree(0, address);
+
+    assertThat(faults.calls()).isEqualTo(2);
+    assertThat(faults.fired()).isFalse();
+    assertThat(faults.failedCall()).isEmpty();
+  }
+
+  @Test
+  void at_failsThatCallAlone() {
+    Faults faults = Faults.at(tiny.driver, 2, CudaStatus.ILLEGAL_ADDRESS);
+    faults.driver().memAlloc(0, 1);
+
+    CudaException thrown = failure(() -> faults.driver().memAlloc(0, 2));
+    faults.driver().memAlloc(0, 3);
+
+    assertThat(thrown.status()).isEqualTo(CudaStatus.ILLEGAL_ADDRESS);
+    assertThat(thrown)
+        .hasMessageContaining("memAlloc(")
+        .hasMessageContaining("injected fault, call 2");
+    assertThat(faults.fired()).isTrue();
+    assertThat(faults.failedCall()).hasValueSatisfying(call -> assertThat(call).contains("2)"));
+    assertThat(tiny.live()).as("the failing call did not reach the driver").hasSize(2);
+  }
+
+  @Test
+  void from_failsThatCallAndAllAfterIt() {
+    Faults faults = Faults.from(tiny.driver, 2);
+    long address = faults.driver().memAlloc(0, 1);
+
+    assertThat(failure(() -> faults.driver().memAlloc(0, 2)).status())
+        .isEqualTo(CudaStatus.OUT_OF_MEMORY);
+    assertThat(failure(() -> faults.driver().ctxSynchronize(0)).status())
+        .isEqualTo(CudaStatus.LAUNCH_FAILED);
+    assertThat(failure(() -> faults.driver().memFree(0, address)).status())
+        .isEqualTo(CudaStatus.UNKNOWN);
+    assertThat(faults.failedCall().orElseThrow()).as("the first one").startsWith("memAlloc(");
+  }
+
+  @Test
+  void refusedFree_hasNotFreed_andIsFreedByTheNextAttempt() {
+    Faults faults = Faults.at(tiny.driver, 2);
+    long address = faults.driver().memAlloc(0, 1);
+
+    assertThat(failure(() -> faults.driver().memFree(0, address))).isNotNull();
+    assertThat(tiny.live()).containsOnlyKeys(address);
+
+    faults.driver().memFree(0, address);
+    assertThat(tiny.live()).isEmpty();
+    assertThat(faults.freeRefused()).as("nothing is owed").isEmpty();
+  }
+
+  @Test
+  void freeRefused_freesWhatTheProgramTriedToFree_andNothingElse() {
+    Faults faults = Faults.from(tiny.driver, 4);
+    long tried = faults.driver().memAlloc(0, 1);
+    long forgotten = faults.driver().memAlloc(0, 1);
+    long stream = faults.driver().streamCreateWithPriority(0, 1, 0);
+    assertThat(failure(() -> faults.driver().memFree(0, tried))).isNotNull();
+    assertThat(failure(() -> faults.driver().streamDestroy(0, stream))).isNotNull();
+
+    assertThat(faults.freeRefused()).hasSize(2);
+    assertThat(tiny.live()).containsOnlyKeys(forgotten);
+  }
+
+  @Test
+  void only_countsAndFailsTheNamedCallsAlone() {
+    Faults faults = Faults.at(tiny.driver, 1, CudaStatus.OUT_OF_MEMORY).only("eventCreate");
+    faults.driver().memAlloc(0, 1);
+    faults.driver().streamCreateWithPriority(0, 1, 0);
+    assertThat(faults.calls()).isZero();
+
+    assertThat(failure(() -> faults.driver().eventCreate(0, 0))).isNotNull();
+    assertThat(faults.calls()).isEqualTo(1);
+  }
+
+  @Test
+  void whatCannotFail_isNotCounted() {
+    Faults faults = Faults.from(tiny.driver, 1);
+
+    assertThat(faults.driver().name()).isEqualTo("faults(tiny)");
+    assertThat(faults.driver()).hasToString("faults(tiny)").isEqualTo(faults.driver());
+    assertThat(faults.driver().isSimulated()).isTrue();
+    faults.driver().hostView(0, 4096, 1, Arena.global());
+    faults.driver().close();
+
+    assertThat(faults.calls()).isZero();
+    assertThat(tiny.closed).isTrue();
+  }
+
+  @Test
+  void nativeAllocator_failsWithNull_unlessAStatusIsGiven() {
+    assertThat(Faults.at(tiny.driver, 1).driver().callMalloc(1, 2, 3, 0)).isZero();
+
+    Faults explicit = Faults.at(tiny.driver, 1, CudaStatus.INVALID_CONTEXT);
+    assertThat(failure(() -> explicit.driver().callMalloc(1, 2, 3, 0)).status())
+        .isEqualTo(CudaStatus.INVALID_CONTEXT);
+  }
+
+  @Test
+  void errorsOfTheDriver_passUnchanged() {
+    Faults faults = Faults.none(tiny.driver);
+
+    CudaException thrown = failure(() -> faults.driver().memFree(0, 12345));
+
+    assertThat(thrown).hasMessageNotContaining("injected");
+    assertThat(thrown.status()).isEqualTo(CudaStatus.INVALID_VALUE);
+  }
+
+  @Test
+  void wrongNumbersAndStatuses_areRefused() {
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> Faults.at(tiny.driver, 0))
+        .withMessage("callNumber: 0 (expected: >= 1)");
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> Faults.from(tiny.driver, 1, CudaStatus.SUCCESS))
+        .withMessage("status: SUCCESS (expected: an error)");
+  }
+}

@@ -1,0 +1,107 @@
+package io.cuvette.instrument;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatNullPointerException;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.MemoryInfo;
+import io.cuvette.driver.PriorityRange;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
+import java.lang.reflect.Proxy;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.OptionalInt;
+import java.util.UUID;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+class ForwardingDriverTest {
+  private static final class Plain extends ForwardingDriver {
+    Plain(CudaDriver delegate) {
+      super(delegate);
+    }
+  }
+
+  private final AtomicInteger next = new AtomicInteger();
+  private final List<Object> received = new ArrayList<>();
+  private @Nullable Object answer;
+
+  static Stream<Method> methods() {
+    return Arrays.stream(CudaDriver.class.getMethods())
+        .filter(method -> !Modifier.isStatic(method.getModifiers()));
+  }
+
+  @ParameterizedTest
+  @MethodSource("methods")
+  void everyMethod_isOverridden(Method method) throws Exception {
+    Method own = ForwardingDriver.class.getMethod(method.getName(), method.getParameterTypes());
+
+    assertThat(own.getDeclaringClass()).isEqualTo(ForwardingDriver.class);
+  }
+
+  @ParameterizedTest
+  @MethodSource("methods")
+  void everyMethod_forwardsAllArgumentsAndTheResult(Method method) throws Exception {
+    Object[] arguments =
+        Arrays.stream(method.getParameterTypes()).map(this::sample).toArray(Object[]::new);
+    answer = method.getReturnType() == void.class ? null : sample(method.getReturnType());
+
+    Object result = method.invoke(new Plain(recorder()), arguments);
+
+    assertThat(received).startsWith(method).hasSize(1 + arguments.length);
+    assertThat(received.subList(1, received.size())).containsExactly(arguments);
+    assertThat(result).isEqualTo(answer);
+  }
+
+  @Test
+  void noDelegate_isRefused() {
+    assertThatNullPointerException().isThrownBy(() -> new Plain(null)).withMessage("delegate");
+  }
+
+  @Test
+  void print_isTheNameOfTheDelegate() {
+    assertThat(new Plain(new TinyDriver().driver)).hasToString("tiny");
+  }
+
+  private CudaDriver recorder() {
+    return (CudaDriver)
+        Proxy.newProxyInstance(
+            CudaDriver.class.getClassLoader(),
+            new Class<?>[] {CudaDriver.class},
+            (_, method, arguments) -> {
+              received.add(method);
+              received.addAll(arguments == null ? List.of() : Arrays.asList(arguments));
+              return answer;
+            });
+  }
+
+  /** A value no other argument has. */
+  private Object sample(Class<?> type) {
+    int number = next.incrementAndGet();
+    return switch (type.getSimpleName()) {
+      case "int" -> number;
+      case "long" -> (long) number;
+      case "short" -> (short) number;
+      case "byte" -> (byte) number;
+      case "float" -> (float) number;
+      case "boolean" -> true;
+      case "String" -> "text " + number;
+      case "UUID" -> new UUID(number, number);
+      case "OptionalInt" -> OptionalInt.of(number);
+      case "MemorySegment" -> MemorySegment.ofAddress(number);
+      case "Arena" -> Arena.ofAuto();
+      case "Runnable" -> (Runnable) next::incrementAndGet;
+      case "PriorityRange" -> new PriorityRange(0, -number);
+      case "MemoryInfo" -> new MemoryInfo(number, number);
+      default -> throw new IllegalArgumentException("no sample of " + type);
+    };
+  }
+}

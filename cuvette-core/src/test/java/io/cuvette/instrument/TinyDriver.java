@@ -1,0 +1,102 @@
+package io.cuvette.instrument;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A driver that keeps handles and addresses and does nothing else: queues accept all work, waits
+ * return at once, queries answer {@link #idle}. Thread-safe.
+ */
+final class TinyDriver {
+  /** What queries answer. */
+  final AtomicBoolean idle = new AtomicBoolean(true);
+
+  final AtomicBoolean closed = new AtomicBoolean();
+  final CudaDriver driver;
+  private final AtomicLong nextAddress = new AtomicLong(0x7f00_0000_0000L);
+  private final AtomicLong nextHandle = new AtomicLong(0x100);
+  private final Map<Long, String> live = new ConcurrentHashMap<>();
+
+  TinyDriver() {
+    driver =
+        (CudaDriver)
+            Proxy.newProxyInstance(
+                CudaDriver.class.getClassLoader(),
+                new Class<?>[] {CudaDriver.class},
+                (_, method, arguments) -> call(method, arguments));
+  }
+
+  /** What was made and not freed, by address or handle. */
+  Map<Long, String> live() {
+    return new TreeMap<>(live);
+  }
+
+  private @Nullable Object call(Method method, Object[] arguments) {
+    return switch (method.getName()) {
+      case "name", "toString" -> "tiny";
+      case "isSimulated" -> true;
+      case "close" -> {
+        closed.set(true);
+        yield null;
+      }
+      case "memAlloc" -> made(nextAddress.getAndAdd(size(arguments[1])), "memory");
+      case "callMalloc" -> made(nextAddress.getAndAdd(size(arguments[2])), "native");
+      case "memAllocManaged", "memHostAlloc" -> host((long) arguments[1], method.getName());
+      case "streamCreateWithPriority" -> made(nextHandle.getAndIncrement(), "stream");
+      case "eventCreate" -> made(nextHandle.getAndIncrement(), "event");
+      case "streamEndCapture" -> made(nextHandle.getAndIncrement(), "graph");
+      case "memFree", "memFreeHost", "streamDestroy", "eventDestroy" -> free(method, arguments[1]);
+      case "graphDestroy" -> free(method, arguments[0]);
+      case "callFree" -> free(method, arguments[2]);
+      case "streamQuery", "eventQuery" -> idle.get();
+      case "launchHostFunc" -> {
+        ((Runnable) arguments[2]).run();
+        yield null;
+      }
+      default -> zero(method.getReturnType());
+    };
+  }
+
+  private static long size(Object bytes) {
+    return ((long) bytes + 4095) / 4096 * 4096 + 4096;
+  }
+
+  private long made(long key, String kind) {
+    live.put(key, kind);
+    return key;
+  }
+
+  private MemorySegment host(long bytes, String kind) {
+    MemorySegment segment = Arena.ofAuto().allocate(bytes, 512);
+    live.put(segment.address(), kind);
+    return segment;
+  }
+
+  private @Nullable Object free(Method method, Object key) {
+    if (live.remove((Long) key) == null) {
+      throw new CudaException(CudaStatus.INVALID_VALUE.code(), method.getName() + "(" + key + ")");
+    }
+    return null;
+  }
+
+  private static @Nullable Object zero(Class<?> type) {
+    return switch (type.getName()) {
+      case "int" -> 0;
+      case "long" -> 0L;
+      case "boolean" -> false;
+      case "float" -> 0f;
+      default -> null;
+    };
+  }
+}

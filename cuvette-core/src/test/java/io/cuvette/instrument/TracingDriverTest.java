@@ -1,0 +1,99 @@
+package io.cuvette.instrument;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Test;
+
+class TracingDriverTest {
+  private final TinyDriver tiny = new TinyDriver();
+  private final AtomicLong clock = new AtomicLong();
+  private final TraceRing ring = new TraceRing(2);
+  private final CudaDriver driver = TracingDriver.of(tiny.driver, ring, () -> clock.getAndAdd(5));
+
+  @Test
+  void call_isToldWithArgumentsResultAndTime() {
+    long address = driver.memAlloc(0, 512);
+
+    TracedCall call = ring.calls().getFirst();
+    assertThat(call.call()).startsWith("memAlloc(").contains("0, ").endsWith("512)");
+    assertThat(call.result()).isEqualTo("0x" + Long.toHexString(address));
+    assertThat(call.error()).isNull();
+    assertThat(call.elapsedNanos()).isEqualTo(5);
+    assertThat(call.sequence()).isEqualTo(1);
+    assertThat(call).asString().contains("(5 ns)").contains(Thread.currentThread().getName());
+  }
+
+  @Test
+  void error_isToldAndThrown() {
+    assertThatThrownBy(() -> driver.memFree(0, 1)).isInstanceOf(CudaException.class);
+
+    assertThat(ring.calls())
+        .singleElement()
+        .satisfies(call -> {
+          assertThat(call.error()).isInstanceOf(CudaException.class);
+          assertThat(call.result()).isNull();
+          assertThat(call).asString().contains("! io.cuvette.driver.CudaException");
+        });
+  }
+
+  @Test
+  void callWithoutResult_isVoid_andCloseIsTold() {
+    driver.ctxSynchronize(0);
+    driver.close();
+
+    assertThat(ring.calls()).extracting(TracedCall::result).containsExactly("void", "void");
+    assertThat(ring.calls().getLast().call()).isEqualTo("close()");
+    assertThat(tiny.closed).isTrue();
+  }
+
+  @Test
+  void ring_keepsTheLastCallsAndCountsTheOthers() {
+    for (int i = 0; i < 5; i++) {
+      driver.deviceGetCount();
+    }
+
+    assertThat(ring.calls()).extracting(TracedCall::sequence).containsExactly(4L, 5L);
+    assertThat(ring.dropped()).isEqualTo(3);
+  }
+
+  @Test
+  void name_saysWhatItTraces_andIsNoCall() {
+    assertThat(driver.name()).isEqualTo("tracing(tiny)");
+    assertThat(ring.calls()).isEmpty();
+  }
+
+  @Test
+  void failingConsumer_doesNotChangeTheCall_andIsHeard() throws Exception {
+    AtomicReference<Throwable> heard = new AtomicReference<>();
+    List<Long> addresses = new ArrayList<>();
+    CudaDriver broken =
+        TracingDriver.of(
+            tiny.driver,
+            _ -> {
+              throw new IllegalStateException("full disk");
+            });
+
+    Thread thread = new Thread(() -> addresses.add(broken.memAlloc(0, 1)));
+    thread.setUncaughtExceptionHandler((_, e) -> heard.set(e));
+    thread.start();
+    thread.join();
+
+    assertThat(addresses).hasSize(1);
+    assertThat(heard.get()).hasMessage("full disk");
+  }
+
+  @Test
+  void emptyRing_isRefused() {
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> new TraceRing(0))
+        .withMessage("capacity: 0 (expected: >= 1)");
+  }
+}
