@@ -9,8 +9,8 @@ import java.util.spi.ToolProvider;
 import java.util.stream.Stream;
 
 /**
- * Puts a Java runtime, the jars, the tests and the benchmarks into one archive. Runs on the JDK whose
- * runtime goes into it.
+ * Puts a Java runtime, the jars, the tests and the benchmarks into one archive. Runs on the JDK
+ * whose runtime goes into it.
  *
  * <p>Arguments: the root of the sources (built), the folder of the jars, the folder for the result.
  */
@@ -19,7 +19,7 @@ final class Assemble {
 
   /** What the product, JUnit, AssertJ and JMH need; jcmd is there to look at a test that hangs. */
   private static final String JDK_MODULES =
-      "java.base,java.desktop,java.instrument,java.logging,java.management,java.sql,java.xml,"
+      "java.base,java.instrument,java.logging,java.management,java.xml,"
           + "jdk.httpserver,jdk.jcmd,jdk.jfr,jdk.management,jdk.management.jfr,jdk.unsupported";
 
   private static final List<String> TESTED =
@@ -61,8 +61,13 @@ final class Assemble {
 
   private void jlink() {
     String[] options = {
-      "--add-modules", JDK_MODULES, "--output", bundle.resolve("runtime").toString(),
-      "--strip-debug", "--no-header-files", "--no-man-pages"
+      "--add-modules",
+      JDK_MODULES,
+      "--output",
+      bundle.resolve("runtime").toString(),
+      "--strip-debug",
+      "--no-header-files",
+      "--no-man-pages"
     };
     ToolProvider jlink =
         ToolProvider.findFirst("jlink").orElseThrow(() -> new IllegalStateException("no jlink"));
@@ -87,9 +92,10 @@ final class Assemble {
   private static void pack(Path target) throws IOException, InterruptedException {
     Path archive = target.resolve("cuvette-gpu.tar.xz");
     ProcessBuilder tar =
-        new ProcessBuilder("tar", "-cJf", archive.toString(), "-C", target.toString(), "cuvette-gpu")
+        new ProcessBuilder(
+                "tar", "-cJf", archive.toString(), "-C", target.toString(), "cuvette-gpu")
             .inheritIO();
-    tar.environment().put("XZ_OPT", "-6 -T0");
+    tar.environment().put("XZ_OPT", "-2 -T0");
     if (tar.start().waitFor() != 0) {
       throw new IllegalStateException("tar failed: are tar and xz installed?");
     }
