@@ -24,6 +24,7 @@ import java.util.List;
  * A driver library that notes its calls, and the classes of the driver loaded once more for it: a
  * process binds its driver library once, and here many are wanted.
  */
+@SuppressWarnings("restricted")
 final class StubLibrary {
   private final Path file;
   private final SymbolLookup symbols;
@@ -189,10 +190,8 @@ final class StubLibrary {
       if (!name.startsWith("io.cuvette.ffm.")) {
         return super.loadClass(name, resolve);
       }
-      synchronized (getClassLoadingLock(name)) {
-        Class<?> loaded = findLoadedClass(name);
-        return loaded != null ? loaded : findClass(name);
-      }
+      Class<?> loaded = findLoadedClass(name);
+      return loaded != null ? loaded : findClass(name);
     }
   }
 }
