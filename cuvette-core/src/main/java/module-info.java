@@ -5,6 +5,7 @@
 module io.cuvette {
   requires static transitive org.jspecify;
 
+  exports io.cuvette;
   exports io.cuvette.driver;
   exports io.cuvette.instrument;
 

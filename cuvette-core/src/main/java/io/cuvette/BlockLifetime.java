@@ -1,0 +1,103 @@
+package io.cuvette;
+
+import java.lang.foreign.Arena;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.lang.ref.ReferenceQueue;
+import org.jspecify.annotations.Nullable;
+
+/** The end of a buffer's memory, and which streams used it besides its own. Thread-safe. */
+abstract class BlockLifetime extends Lifetime {
+  private static final VarHandle USES;
+
+  static {
+    try {
+      USES = MethodHandles.lookup().findVarHandle(BlockLifetime.class, "uses", StreamUse.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  /** The stream the memory is freed in order of; null if it belongs to no stream. */
+  final @Nullable StreamState home;
+
+  private volatile @Nullable StreamUse uses;
+
+  /** The arena of the host's view, if one was asked for. */
+  private volatile @Nullable Arena view;
+
+  /** Streams that used the memory, newest first. */
+  record StreamUse(StreamState stream, @Nullable StreamUse next) {}
+
+  BlockLifetime(
+      Object buffer,
+      @Nullable ReferenceQueue<Object> queue,
+      @Nullable Throwable site,
+      @Nullable StreamState home) {
+    super(buffer, queue, site);
+    this.home = home;
+  }
+
+  /** The size of the whole block, in bytes. */
+  abstract long blockBytes();
+
+  @Override
+  long bytes() {
+    return blockBytes();
+  }
+
+  final @Nullable StreamUse uses() {
+    return uses;
+  }
+
+  final void use(StreamState stream) {
+    if (stream == home) {
+      return;
+    }
+    while (true) {
+      StreamUse head = uses;
+      for (StreamUse use = head; use != null; use = use.next) {
+        if (use.stream == stream) {
+          return;
+        }
+      }
+      if (USES.compareAndSet(this, head, new StreamUse(stream, head))) {
+        return;
+      }
+    }
+  }
+
+  /** The arena of views of this memory; the caller is the only one that makes it. */
+  final void viewedThrough(Arena arena) {
+    view = arena;
+  }
+
+  /**
+   * Ends the views, then the memory. A view in use by another thread refuses, and nothing changed.
+   */
+  final void closeBuffer() {
+    if (!end()) {
+      return;
+    }
+    Arena arena = view;
+    if (arena != null) {
+      try {
+        arena.close();
+      } catch (IllegalStateException e) {
+        resume();
+        throw new IllegalStateException(describe() + " cannot be closed: its segment is in use", e);
+      }
+    }
+    clear();
+    release();
+  }
+
+  @Override
+  final boolean reclaim() {
+    if (ended()) {
+      return false;
+    }
+    closeBuffer();
+    return true;
+  }
+}

@@ -1,0 +1,138 @@
+package io.cuvette;
+
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Memory that a device can use. A buffer frees its memory when closed, in order of the stream it
+ * was allocated on; a slice is a view that frees nothing.
+ *
+ * <p>Operations with a stream only queue work; those without one use this thread's current stream
+ * of the buffer's device and wait until the work is done. Everything is checked first: bounds,
+ * alignment, that the buffers are open, that the stream's device fits and, for operations that
+ * wait, that the stream is not capturing a graph.
+ *
+ * <p>A buffer may be used on any stream: its memory is not handed out again before that use is
+ * done. Work that is ordered against other streams is the caller's part, as with any stream.
+ *
+ * <p>Thread-safe, but closing a buffer while another thread queues work with it is a race of the
+ * caller.
+ */
+public sealed interface Buffer extends AutoCloseable
+    permits DeviceBuffer, ManagedBuffer, PinnedBuffer {
+
+  /** The address, valid on the device; 0 if the buffer has no bytes. */
+  long address();
+
+  /** The size that was asked for, in bytes. */
+  long byteSize();
+
+  /** The size of the block that holds it, in bytes: rounded up by a pool. */
+  long blockBytes();
+
+  /** The device it was allocated on. */
+  CudaDevice device();
+
+  /** The stream it was allocated on and is freed in order of. */
+  CudaStream stream();
+
+  /** Whether the host can access it too. */
+  boolean isHostAccessible();
+
+  /** Whether the buffer, or the one it is a slice of, was closed. */
+  boolean isClosed();
+
+  /** The rest of the buffer from an offset in bytes on, as a view. */
+  Buffer slice(long offset);
+
+  /**
+   * A part of the buffer as a view.
+   *
+   * @param offset in bytes, 0 to {@link #byteSize()}
+   * @param bytes its size, inside the buffer
+   * @throws IndexOutOfBoundsException for a part that is not inside
+   */
+  Buffer slice(long offset, long bytes);
+
+  /**
+   * Copies all of another buffer to the start of this one and waits (cuMemcpyAsync,
+   * cuMemcpyPeerAsync).
+   *
+   * @throws IndexOutOfBoundsException if the source is larger than this
+   */
+  void copyFrom(Buffer source);
+
+  /**
+   * Copies all of another buffer to the start of this one in order of a stream of either's device.
+   */
+  void copyFrom(Buffer source, CudaStream stream);
+
+  /** Copies this buffer to the start of another and waits. */
+  void copyTo(Buffer target);
+
+  /** Copies this buffer to the start of another in order of a stream of either's device. */
+  void copyTo(Buffer target, CudaStream stream);
+
+  /**
+   * Copies all of a segment, on the heap or not, to the start of this buffer and waits. Heap memory
+   * goes through page-locked memory of {@link Cuda#allocatePinned}.
+   */
+  void copyFrom(MemorySegment source);
+
+  /**
+   * Copies native memory to the start of this buffer in stream order (cuMemcpyHtoDAsync). The
+   * segment must stay alive and unchanged until the stream is past it.
+   *
+   * @throws IllegalArgumentException for a heap segment, which the collector may move
+   */
+  void copyFrom(MemorySegment source, CudaStream stream);
+
+  /**
+   * Copies as many bytes of this buffer as the segment has into it, on the heap or not, and waits.
+   */
+  void copyTo(MemorySegment target);
+
+  /**
+   * Copies as many bytes of this buffer as the segment has into native memory in stream order
+   * (cuMemcpyDtoHAsync). The segment must stay alive until the stream is past it.
+   *
+   * @throws IllegalArgumentException for a heap segment, which the collector may move
+   */
+  void copyTo(MemorySegment target, CudaStream stream);
+
+  /** Fills the buffer with a byte and waits (cuMemsetD8Async). */
+  void fill(byte value);
+
+  /** Fills the buffer with a byte in stream order (cuMemsetD8Async). */
+  void fill(byte value, CudaStream stream);
+
+  /**
+   * Fills with a 2-byte value and waits; address and size must be multiples of 2
+   * (cuMemsetD16Async).
+   */
+  void fill(short value);
+
+  /** Fills with a 2-byte value in stream order; address and size must be multiples of 2. */
+  void fill(short value, CudaStream stream);
+
+  /**
+   * Fills with a 4-byte value and waits; address and size must be multiples of 4
+   * (cuMemsetD32Async).
+   */
+  void fill(int value);
+
+  /** Fills with a 4-byte value in stream order; address and size must be multiples of 4. */
+  void fill(int value, CudaStream stream);
+
+  /**
+   * Says that work queued on a stream by other means uses this memory, so that it is not handed out
+   * again before that is done. Operations of this interface do this by themselves.
+   */
+  void recordUse(CudaStream stream);
+
+  /**
+   * Gives the memory back; for a slice does nothing. Never waits if a pool owns the memory. Does
+   * nothing the second time.
+   */
+  @Override
+  void close();
+}

@@ -1,0 +1,177 @@
+package io.cuvette;
+
+import io.cuvette.internal.Checks;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/** What the three kinds of buffers share. */
+abstract class BufferBase {
+  private final long address;
+  private final long byteSize;
+  private final CudaStream stream;
+
+  /** The buffer this is a slice of: it stays reachable as long as its slices. */
+  private final @Nullable BufferBase root;
+
+  private BlockLifetime lifetime;
+
+  /** A buffer that owns memory; {@link #own} follows. */
+  @SuppressWarnings("NullAway.Init")
+  BufferBase(long address, long byteSize, CudaStream stream) {
+    this.address = address;
+    this.byteSize = byteSize;
+    this.stream = stream;
+    this.root = null;
+  }
+
+  /** A slice. */
+  BufferBase(BufferBase of, long offset, long bytes) {
+    Checks.part(offset, bytes, of.byteSize);
+    of.lifetime.checkOpen();
+    this.address = bytes == 0 ? 0 : of.address + offset;
+    this.byteSize = bytes;
+    this.stream = of.stream;
+    this.root = of;
+    this.lifetime = of.lifetime;
+  }
+
+  final void own(BlockLifetime owned) {
+    this.lifetime = owned;
+  }
+
+  final BlockLifetime lifetime() {
+    return lifetime;
+  }
+
+  /** A block of this memory as a buffer of the same kind; {@link #own} follows. */
+  abstract BufferBase block(long offset, long bytes, CudaStream of);
+
+  /** Itself as the public type. */
+  abstract Buffer asBuffer();
+
+  /** The buffer that owns the memory: this, or what this is a slice of. */
+  final BufferBase whole() {
+    return root == null ? this : root.whole();
+  }
+
+  /** The host's side of the memory, for the library's own use; null if the host has none. */
+  @Nullable MemorySegment hostMemory() {
+    return null;
+  }
+
+  public final long address() {
+    return address;
+  }
+
+  public final long byteSize() {
+    return byteSize;
+  }
+
+  public final long blockBytes() {
+    return lifetime.blockBytes();
+  }
+
+  public final CudaDevice device() {
+    return stream.device();
+  }
+
+  public final CudaStream stream() {
+    return stream;
+  }
+
+  public final boolean isClosed() {
+    return lifetime.ended();
+  }
+
+  public final void copyFrom(Buffer source) {
+    Transfers.copy(this, base(source));
+  }
+
+  public final void copyFrom(Buffer source, CudaStream on) {
+    Transfers.copyAsync(this, base(source), on);
+  }
+
+  public final void copyTo(Buffer target) {
+    target.copyFrom(asBuffer());
+  }
+
+  public final void copyTo(Buffer target, CudaStream on) {
+    target.copyFrom(asBuffer(), on);
+  }
+
+  public final void copyFrom(MemorySegment source) {
+    HostTransfers.copyIn(this, source);
+  }
+
+  public final void copyFrom(MemorySegment source, CudaStream on) {
+    HostTransfers.copyInAsync(this, source, on);
+  }
+
+  public final void copyTo(MemorySegment target) {
+    HostTransfers.copyOut(this, target);
+  }
+
+  public final void copyTo(MemorySegment target, CudaStream on) {
+    HostTransfers.copyOutAsync(this, target, on);
+  }
+
+  public final void fill(byte value) {
+    Transfers.fill(this, FillValue.of(value));
+  }
+
+  public final void fill(byte value, CudaStream on) {
+    Transfers.fillAsync(this, FillValue.of(value), on);
+  }
+
+  public final void fill(short value) {
+    Transfers.fill(this, FillValue.of(value));
+  }
+
+  public final void fill(short value, CudaStream on) {
+    Transfers.fillAsync(this, FillValue.of(value), on);
+  }
+
+  public final void fill(int value) {
+    Transfers.fill(this, FillValue.of(value));
+  }
+
+  public final void fill(int value, CudaStream on) {
+    Transfers.fillAsync(this, FillValue.of(value), on);
+  }
+
+  public final void recordUse(CudaStream on) {
+    lifetime.checkOpen();
+    device().cuda().checkOwn(on);
+    lifetime.use(on.state);
+  }
+
+  public final void close() {
+    if (root == null) {
+      lifetime.closeBuffer();
+    }
+  }
+
+  static BufferBase base(Buffer buffer) {
+    return switch (buffer) {
+      case DeviceBuffer device -> device;
+      case ManagedBuffer managed -> managed;
+      case PinnedBuffer pinned -> pinned;
+    };
+  }
+
+  final void checkOpen() {
+    device().cuda().checkOpen();
+    lifetime.checkOpen();
+  }
+
+  final String text(String kind) {
+    return "%s%s of %d bytes at 0x%x on %s%s"
+        .formatted(
+            root == null ? "" : "slice of a ",
+            kind,
+            byteSize,
+            address,
+            device(),
+            isClosed() ? " (closed)" : "");
+  }
+}

@@ -1,0 +1,32 @@
+package io.cuvette;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** What a {@link Cuda} has made and not yet taken back, closed last made first. Thread-safe. */
+final class Children {
+  private final Map<Runnable, Long> open = new ConcurrentHashMap<>();
+  private final AtomicLong made = new AtomicLong();
+
+  /** Remembers a child by the step that ends it. */
+  void add(Runnable end) {
+    open.put(end, made.getAndIncrement());
+  }
+
+  void remove(Runnable end) {
+    open.remove(end);
+  }
+
+  void close() {
+    List<Map.Entry<Runnable, Long>> last = new ArrayList<>(open.entrySet());
+    last.sort(Map.Entry.<Runnable, Long>comparingByValue(Comparator.reverseOrder()));
+    Failures failures = new Failures();
+    last.forEach(child -> failures.run(child.getKey()));
+    open.clear();
+    failures.throwFirst();
+  }
+}

@@ -1,0 +1,70 @@
+package io.cuvette;
+
+import java.util.Arrays;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The allocations that a pool holds from upstream, by number. Reading is free of locks.
+ * Thread-safe.
+ */
+final class Chunks {
+  private final ReentrantLock lock = new ReentrantLock();
+  private volatile @Nullable BufferBase[] buffers = new BufferBase[16];
+  private int[] free = new int[16];
+  private int freeCount;
+  private int count;
+
+  int add(BufferBase buffer) {
+    lock.lock();
+    try {
+      int chunk = freeCount > 0 ? free[--freeCount] : count++;
+      @Nullable BufferBase[] current = buffers;
+      if (chunk >= current.length) {
+        current = Arrays.copyOf(current, chunk * 2);
+      }
+      current[chunk] = buffer;
+      buffers = current;
+      return chunk;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  BufferBase get(int chunk) {
+    BufferBase buffer = buffers[chunk];
+    if (buffer == null) {
+      throw new AssertionError("chunk " + chunk + " is gone");
+    }
+    return buffer;
+  }
+
+  BufferBase remove(int chunk) {
+    lock.lock();
+    try {
+      BufferBase buffer = get(chunk);
+      buffers[chunk] = null;
+      if (freeCount == free.length) {
+        free = Arrays.copyOf(free, freeCount * 2);
+      }
+      free[freeCount++] = chunk;
+      return buffer;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Removes all, for a pool that is torn down. */
+  BufferBase[] removeAll() {
+    lock.lock();
+    try {
+      BufferBase[] all = Arrays.stream(buffers).filter(b -> b != null).toArray(BufferBase[]::new);
+      buffers = new BufferBase[16];
+      freeCount = 0;
+      count = 0;
+      return all;
+    } finally {
+      lock.unlock();
+    }
+  }
+}

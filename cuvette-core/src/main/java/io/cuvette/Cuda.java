@@ -1,0 +1,443 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.internal.Checks;
+import java.util.List;
+import java.util.OptionalInt;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The devices of this process, what is current on each thread, and where memory comes from.
+ *
+ * <p>The device, stream and allocator that are current belong to the thread as the library sees it,
+ * also to a virtual one, and never to the OS thread. Closing takes back everything made through
+ * this object that is still open.
+ *
+ * <p>Thread-safe.
+ */
+public final class Cuda implements AutoCloseable {
+  private final CudaDriver driver;
+  private final List<CudaDevice> devices;
+  private final LeakTracker leaks;
+  private final Children children = new Children();
+  private final Callbacks callbacks;
+  private final PeerAccess peers;
+  private final StreamStates streams;
+  private final ThreadLocal<ThreadState> states = ThreadLocal.withInitial(this::newState);
+  private final List<MemoryPool> pools = new CopyOnWriteArrayList<>();
+  private final MemoryLimit firstLimit;
+  private final MemoryPool defaultPool;
+  private final PinnedMemoryPool defaultPinnedPool;
+  private volatile MemoryResource globalAllocator;
+  private volatile PinnedAllocator pinnedAllocator;
+  private volatile boolean closed;
+
+  private Cuda(CudaDriver driver, CudaOptions options, MemoryLimit firstLimit) {
+    this.driver = driver;
+    this.firstLimit = firstLimit;
+    this.leaks = new LeakTracker(options.leakLevel(), options.leakListener());
+    this.callbacks = new Callbacks(driver);
+    this.streams = new StreamStates(this);
+    this.devices =
+        IntStream.range(0, driver.deviceGetCount())
+            .mapToObj(id -> new CudaDevice(this, id))
+            .toList();
+    this.peers = new PeerAccess(driver, devices.size());
+    this.defaultPool = new MemoryPool(this);
+    this.defaultPinnedPool = new PinnedMemoryPool(this);
+    this.globalAllocator = defaultPool;
+    this.pinnedAllocator = defaultPinnedPool;
+  }
+
+  /**
+   * Whether {@link #open()} would find a device. Never throws.
+   *
+   * <p>Source: cuInit, cuDeviceGetCount.
+   */
+  public static boolean isAvailable() {
+    return Drivers.isAvailable(CudaOptions.DEFAULTS.device());
+  }
+
+  /** {@link #open(CudaOptions)} with {@link CudaOptions#DEFAULTS}. */
+  public static Cuda open() {
+    return open(CudaOptions.DEFAULTS);
+  }
+
+  /**
+   * Opens the devices that the options name. It never falls back to simulated ones by itself.
+   *
+   * @throws CudaException if there is no usable driver or no device; the message says what to do
+   * @throws IllegalArgumentException if the device specification or a memory limit of the
+   *     environment is wrong
+   */
+  public static Cuda open(CudaOptions options) {
+    MemoryLimit given = options.memoryLimit();
+    MemoryLimit limit = given != null ? given : Environment.memoryLimit(System::getenv);
+    CudaDriver given0 = options.driver();
+    CudaDriver base = given0 != null ? given0 : Drivers.open(options.device());
+    try {
+      return new Cuda(options.decorator().apply(base), options, limit);
+    } catch (RuntimeException e) {
+      Failures.closeAfter(e, base);
+      throw e;
+    }
+  }
+
+  /** All devices, in the driver's order. */
+  public List<CudaDevice> devices() {
+    return devices;
+  }
+
+  /** The number of devices, at least 1. */
+  public int deviceCount() {
+    return devices.size();
+  }
+
+  /**
+   * One device.
+   *
+   * @param id 0 to {@link #deviceCount()} − 1
+   * @throws IllegalArgumentException for another number
+   */
+  public CudaDevice device(int id) {
+    Checks.inRange("device", id, 0, devices.size() - 1L);
+    return devices.get(id);
+  }
+
+  /**
+   * The device at an address of the bus.
+   *
+   * @param pciBusId {@code dddd:bb:dd.f}, as {@link CudaDevice#pciBusId()} gives
+   * @throws CudaException INVALID_VALUE for a text that is no address, INVALID_DEVICE for an
+   *     unknown one
+   */
+  public CudaDevice deviceByPciBusId(String pciBusId) {
+    checkOpen();
+    return device(driver.deviceGetByPciBusId(pciBusId));
+  }
+
+  /**
+   * The device that holds the memory at an address (CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL).
+   *
+   * @throws CudaException INVALID_VALUE if the driver does not know the address
+   */
+  public CudaDevice deviceOf(long address) {
+    checkOpen();
+    return device((int) driver.pointerGetAttribute(0, PointerAttribute.DEVICE_ORDINAL, address));
+  }
+
+  /** The device that is current on this thread; device 0 at first. */
+  public CudaDevice currentDevice() {
+    return state().device;
+  }
+
+  /**
+   * Makes a device current on this thread until changed; prefer the scope of {@link
+   * CudaDevice#use()}.
+   *
+   * @throws IllegalStateException inside a scope, which restores what was current before it
+   */
+  public void setCurrentDevice(CudaDevice device) {
+    checkMine(device);
+    outsideScopes("setCurrentDevice").device = device;
+  }
+
+  /** The stream that is current on this thread for the current device; the null stream at first. */
+  public CudaStream currentStream() {
+    ThreadState state = state();
+    return state.stream(state.device);
+  }
+
+  /** The stream that is current on this thread for a device. */
+  public CudaStream currentStream(CudaDevice device) {
+    checkMine(device);
+    return state().stream(device);
+  }
+
+  /**
+   * Makes a stream current on this thread for its device until changed; prefer {@link
+   * CudaStream#use()}.
+   *
+   * @throws IllegalStateException inside a scope, which restores what was current before it
+   */
+  public void setCurrentStream(CudaStream stream) {
+    checkMine(stream.device());
+    stream.state.checkUsable();
+    outsideScopes("setCurrentStream").chooseStream(stream.device(), stream);
+  }
+
+  /**
+   * The allocator of {@link #allocate}: this thread's {@link #useAllocator} scope's, else the
+   * global one.
+   */
+  public MemoryResource currentAllocator() {
+    MemoryResource scoped = state().allocator;
+    return scoped != null ? scoped : globalAllocator;
+  }
+
+  /**
+   * Sets the allocator of all threads; {@link MemoryResource#direct()} switches pooling off.
+   *
+   * @throws IllegalStateException inside a {@link #useAllocator} scope of this thread
+   */
+  public void setAllocator(MemoryResource allocator) {
+    if (state().allocator != null) {
+      throw new IllegalStateException(
+          "setAllocator inside a useAllocator scope of this thread (expected: after the scope is"
+              + " closed)");
+    }
+    globalAllocator = allocator;
+  }
+
+  /**
+   * Makes an allocator current on this thread until the scope closes. Memory may outlive the scope.
+   */
+  public Scope useAllocator(MemoryResource allocator) {
+    ThreadState state = state();
+    MemoryResource before = state.allocator;
+    Scope scope = new Scope(state, "allocator " + allocator, () -> state.allocator = before);
+    state.allocator = allocator;
+    return scope;
+  }
+
+  /** {@link #allocate(long, CudaStream)} on the current stream. */
+  public Buffer allocate(long bytes) {
+    ThreadState state = state();
+    return allocate(bytes, state.stream(state.device), state);
+  }
+
+  /**
+   * Allocates from the current allocator, in order of a stream and on its device.
+   *
+   * @param bytes at least 0; 0 gives a buffer without memory at address 0
+   * @throws OutOfDeviceMemoryException if there is not enough memory, after everything was tried
+   * @throws IllegalStateException if the current allocator called this method
+   */
+  public Buffer allocate(long bytes, CudaStream stream) {
+    return allocate(bytes, stream, state());
+  }
+
+  private Buffer allocate(long bytes, CudaStream stream, ThreadState state) {
+    MemoryResource scoped = state.allocator;
+    MemoryResource allocator = scoped != null ? scoped : globalAllocator;
+    if (allocator instanceof MemoryPool pool) {
+      checkOwn(stream);
+      return pool.allocate(bytes, stream);
+    }
+    Checks.notNegative("bytes", bytes);
+    checkOwn(stream);
+    state.enter(allocator);
+    try {
+      return allocator.allocate(bytes, stream);
+    } finally {
+      state.leave();
+    }
+  }
+
+  /** Managed memory without a pool, on the current stream's device (cuMemAllocManaged). */
+  public ManagedBuffer allocateManaged(long bytes) {
+    return DirectMemory.managed(bytes, currentStream());
+  }
+
+  /**
+   * Page-locked host memory from the pinned allocator, a caching pool at first.
+   *
+   * @param bytes at least 0
+   */
+  public PinnedBuffer allocatePinned(long bytes) {
+    Checks.notNegative("bytes", bytes);
+    checkOpen();
+    PinnedAllocator allocator = pinnedAllocator;
+    ThreadState state = state();
+    state.enter(allocator);
+    try {
+      return allocator.allocate(bytes);
+    } finally {
+      state.leave();
+    }
+  }
+
+  /** Where {@link #allocatePinned} takes memory from, for all threads. */
+  public PinnedAllocator pinnedAllocator() {
+    return pinnedAllocator;
+  }
+
+  /** Sets where {@link #allocatePinned} takes memory from, for all threads. */
+  public void setPinnedAllocator(PinnedAllocator allocator) {
+    pinnedAllocator = allocator;
+  }
+
+  /** Page-locked host memory without a pool (cuMemHostAlloc, portable and device-mapped). */
+  public PinnedAllocator directPinned() {
+    return bytes -> DirectMemory.pinned(bytes, currentDevice().nullStream());
+  }
+
+  /**
+   * Foreign memory as a buffer, on the device that the driver names for it.
+   *
+   * @see CudaDevice#wrap(long, long, Object)
+   */
+  public Buffer wrap(long address, long bytes, @Nullable Object owner) {
+    checkOpen();
+    return ForeignMemory.wrap(this, address, bytes, owner);
+  }
+
+  /** The caching pool that is the first global allocator. */
+  public MemoryPool defaultMemoryPool() {
+    return defaultPool;
+  }
+
+  /** The caching pool that is the first pinned allocator. */
+  public PinnedMemoryPool defaultPinnedMemoryPool() {
+    return defaultPinnedPool;
+  }
+
+  /** The newest CUDA version the driver supports, 13000 for 13.0 (cuDriverGetVersion). */
+  public int driverVersion() {
+    checkOpen();
+    return driver.driverGetVersion();
+  }
+
+  /** The version of the CUDA runtime library found on this machine; Cuvette does not need one. */
+  public OptionalInt runtimeVersion() {
+    checkOpen();
+    return driver.runtimeGetVersion();
+  }
+
+  /** The driver with its decorators. */
+  public CudaDriver driver() {
+    return driver;
+  }
+
+  /** Whether the devices are simulated. */
+  public boolean isSimulated() {
+    return driver.isSimulated();
+  }
+
+  /** The number of forgotten objects found so far; looks for more first. */
+  public long leaksFound() {
+    leaks.drain();
+    return leaks.found();
+  }
+
+  /** Whether this object was closed. */
+  public boolean isClosed() {
+    return closed;
+  }
+
+  /**
+   * Waits for all devices and takes back everything that is still open. Does nothing the second
+   * time.
+   *
+   * @throws CudaException the first failure; the rest of the work is done all the same
+   */
+  @Override
+  public void close() {
+    if (closed) {
+      return;
+    }
+    Failures failures = new Failures();
+    for (CudaDevice device : devices) {
+      if (device.wasUsed()) {
+        failures.run(() -> driver.ctxSynchronize(device.id()));
+      }
+    }
+    closed = true;
+    leaks.drain();
+    callbacks.close();
+    failures.run(children::close);
+    failures.run(driver::close);
+    failures.throwFirst();
+  }
+
+  @Override
+  public String toString() {
+    return "Cuda[" + driver.name() + ", devices=" + devices.size() + "]";
+  }
+
+  ThreadState state() {
+    return states.get();
+  }
+
+  LeakTracker leaks() {
+    return leaks;
+  }
+
+  Children children() {
+    return children;
+  }
+
+  Callbacks callbacks() {
+    return callbacks;
+  }
+
+  PeerAccess peers() {
+    return peers;
+  }
+
+  StreamStates streams() {
+    return streams;
+  }
+
+  MemoryLimit firstLimit() {
+    return firstLimit;
+  }
+
+  void addPool(MemoryPool pool, Runnable end) {
+    checkOpen();
+    pools.add(pool);
+    children.add(end);
+  }
+
+  void removePool(MemoryPool pool, Runnable end) {
+    pools.remove(pool);
+    children.remove(end);
+  }
+
+  /**
+   * Releases what a pool caches on its device and, if only the driver is short, what the other
+   * pools cache there.
+   */
+  void releaseCached(DevicePool first, boolean others) {
+    first.freeAllBlocks(null);
+    if (others) {
+      pools.forEach(pool -> pool.freeAllBlocks(first.device));
+    }
+  }
+
+  void checkOpen() {
+    if (closed) {
+      throw new IllegalStateException("Cuda is closed");
+    }
+  }
+
+  void checkOwn(CudaStream stream) {
+    checkMine(stream.device());
+    stream.state.checkUsable();
+  }
+
+  private void checkMine(CudaDevice device) {
+    checkOpen();
+    if (device.cuda() != this) {
+      throw new IllegalArgumentException(
+          "%s belongs to another Cuda (expected: one of this)".formatted(device));
+    }
+  }
+
+  private ThreadState outsideScopes(String what) {
+    ThreadState state = state();
+    if (state.innermost != null) {
+      throw new IllegalStateException(
+          "%s inside the %s (expected: outside of scopes, or a nested use())"
+              .formatted(what, state.innermost));
+    }
+    return state;
+  }
+
+  private ThreadState newState() {
+    return new ThreadState(devices.get(0), devices.size());
+  }
+}

@@ -1,0 +1,316 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemoryInfo;
+import io.cuvette.driver.PriorityRange;
+import io.cuvette.internal.Checks;
+import java.util.Collections;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One device. Devices of the same {@link Cuda} compare by number; they are not closed. Thread-safe.
+ */
+public final class CudaDevice implements Comparable<CudaDevice> {
+  private static final int COMPUTE_CAPABILITY_MAJOR = 75;
+  private static final int COMPUTE_CAPABILITY_MINOR = 76;
+
+  private final Cuda cuda;
+  private final int id;
+  private final CudaStream nullStream;
+  private final CudaStream legacyStream;
+  private volatile boolean used;
+  private volatile @Nullable Map<DeviceAttribute, Integer> attributes;
+
+  CudaDevice(Cuda cuda, int id) {
+    this.cuda = cuda;
+    this.id = id;
+    this.nullStream = CudaStream.builtIn(cuda, this, StreamState.NULL);
+    this.legacyStream = CudaStream.builtIn(cuda, this, StreamState.LEGACY);
+  }
+
+  /** The number of the device. */
+  public int id() {
+    return id;
+  }
+
+  /** The Cuda it belongs to. */
+  public Cuda cuda() {
+    return cuda;
+  }
+
+  /** The name of the device (cuDeviceGetName). */
+  public String name() {
+    return driver().deviceGetName(id);
+  }
+
+  /** The identity of the device, unique over machines (cuDeviceGetUuid). */
+  public UUID uuid() {
+    return driver().deviceGetUuid(id);
+  }
+
+  /** The address on the bus, {@code dddd:bb:dd.f} (cuDeviceGetPCIBusId). */
+  public String pciBusId() {
+    return driver().deviceGetPciBusId(id);
+  }
+
+  /** The generation of the instruction set. */
+  public ComputeCapability computeCapability() {
+    return new ComputeCapability(
+        attribute(COMPUTE_CAPABILITY_MAJOR), attribute(COMPUTE_CAPABILITY_MINOR));
+  }
+
+  /** One attribute (cuDeviceGetAttribute). */
+  public int attribute(DeviceAttribute attribute) {
+    return attribute(attribute.code());
+  }
+
+  /**
+   * One attribute by its number, also one this library has no name for (cuDeviceGetAttribute).
+   *
+   * @throws CudaException INVALID_VALUE if the driver does not know it
+   */
+  public int attribute(int code) {
+    return driver().deviceGetAttribute(code, id);
+  }
+
+  /** All attributes that the driver knows, asked once. Unmodifiable. */
+  public Map<DeviceAttribute, Integer> attributes() {
+    Map<DeviceAttribute, Integer> known = attributes;
+    if (known == null) {
+      known = Collections.unmodifiableMap(readAttributes());
+      attributes = known;
+    }
+    return known;
+  }
+
+  private Map<DeviceAttribute, Integer> readAttributes() {
+    Map<DeviceAttribute, Integer> known = new EnumMap<>(DeviceAttribute.class);
+    for (DeviceAttribute attribute : DeviceAttribute.values()) {
+      try {
+        known.put(attribute, attribute(attribute));
+      } catch (CudaException e) {
+        if (e.status() != CudaStatus.INVALID_VALUE) {
+          throw e;
+        }
+      }
+    }
+    return known;
+  }
+
+  /** Free and total memory now (cuMemGetInfo). */
+  public MemoryInfo memoryInfo() {
+    return context().memGetInfo(id);
+  }
+
+  /** The memory of the device in bytes (cuDeviceTotalMem). */
+  public long totalBytes() {
+    return driver().deviceTotalMem(id);
+  }
+
+  /** Makes this device current on this thread until the scope closes. */
+  public Scope use() {
+    cuda.checkOpen();
+    ThreadState state = cuda.state();
+    CudaDevice before = state.device;
+    Scope scope = new Scope(state, toString(), () -> state.device = before);
+    state.device = this;
+    return scope;
+  }
+
+  /**
+   * Waits for all work of the device (cuCtxSynchronize).
+   *
+   * @throws CudaException also for errors of earlier asynchronous work
+   */
+  public void synchronize() {
+    context().ctxSynchronize(id);
+  }
+
+  /** Makes a stream with {@link StreamOptions#DEFAULTS}. */
+  public CudaStream createStream() {
+    return createStream(StreamOptions.DEFAULTS);
+  }
+
+  /**
+   * Makes a stream (cuStreamCreateWithPriority).
+   *
+   * @throws IllegalArgumentException if the priority is outside {@link #priorityRange()}
+   */
+  public CudaStream createStream(StreamOptions options) {
+    return CudaStream.create(this, options);
+  }
+
+  /** The null stream, handle 0, in turns with all blocking streams. */
+  public CudaStream nullStream() {
+    return nullStream;
+  }
+
+  /** The legacy default stream under its own handle 1. */
+  public CudaStream legacyStream() {
+    return legacyStream;
+  }
+
+  /**
+   * The default stream of this OS thread, handle 2. Only this thread can use it.
+   *
+   * @throws WrongThreadException on a virtual thread, which has no OS thread of its own
+   */
+  public CudaStream perThreadStream() {
+    return cuda.streams().perThread(this);
+  }
+
+  /**
+   * A stream that somebody else made and destroys (cuStreamGetId, cuStreamGetDevice). Close the
+   * wrapper before the stream is destroyed: that hands its cached memory on.
+   *
+   * @param owner kept reachable as long as the wrapper; may be null
+   * @throws CudaException if the driver does not know the handle
+   * @throws IllegalArgumentException if the stream is another device's
+   */
+  public CudaStream wrapStream(long handle, @Nullable Object owner) {
+    return cuda.streams().wrap(this, handle, owner);
+  }
+
+  /** The priorities a stream can have; lower is more urgent (cuCtxGetStreamPriorityRange). */
+  public PriorityRange priorityRange() {
+    return context().ctxGetStreamPriorityRange(id);
+  }
+
+  /** Makes an event with {@link EventOptions#DEFAULTS}. */
+  public CudaEvent createEvent() {
+    return createEvent(EventOptions.DEFAULTS);
+  }
+
+  /** Makes an event (cuEventCreate). */
+  public CudaEvent createEvent(EventOptions options) {
+    return CudaEvent.create(this, options);
+  }
+
+  /**
+   * Whether this device can address the memory of a peer; true for itself (cuDeviceCanAccessPeer).
+   */
+  public boolean canAccess(CudaDevice peer) {
+    checkSameCuda(peer);
+    cuda.checkOpen();
+    return cuda.peers().can(id, peer.id);
+  }
+
+  /**
+   * Lets this device address the memory of a peer; does nothing if it can already
+   * (cuCtxEnablePeerAccess).
+   *
+   * @throws CudaException PEER_ACCESS_UNSUPPORTED if the devices cannot
+   * @throws IllegalArgumentException if the peer is this device
+   */
+  public void enablePeerAccess(CudaDevice peer) {
+    checkPeer(peer);
+    context();
+    peer.context();
+    cuda.peers().enable(id, peer.id);
+  }
+
+  /** Takes peer access back; does nothing if there is none (cuCtxDisablePeerAccess). */
+  public void disablePeerAccess(CudaDevice peer) {
+    checkPeer(peer);
+    context();
+    cuda.peers().disable(id, peer.id);
+  }
+
+  /** A resource limit of the device, such as the printf buffer (cuCtxGetLimit, CUlimit). */
+  public long limit(int limit) {
+    Checks.notNegative("limit", limit);
+    return context().ctxGetLimit(id, limit);
+  }
+
+  /** Sets a resource limit of the device (cuCtxSetLimit, CUlimit). */
+  public void setLimit(int limit, long value) {
+    Checks.notNegative("limit", limit);
+    Checks.notNegative("value", value);
+    context().ctxSetLimit(id, limit, value);
+  }
+
+  /**
+   * Foreign memory of this device, or host memory, as a buffer. Closing the buffer frees nothing.
+   *
+   * @param address as CUDA gave it; 0 only with 0 bytes
+   * @param bytes its size; checked against the allocation where the driver knows it
+   * @param owner kept reachable as long as the buffer; may be null
+   * @throws IllegalArgumentException if the memory is another device's, unknown, or smaller
+   */
+  public Buffer wrap(long address, long bytes, @Nullable Object owner) {
+    cuda.checkOpen();
+    return ForeignMemory.wrap(this, address, bytes, owner);
+  }
+
+  /**
+   * Foreign memory that the buffer gives back: {@code free} is called once, when the buffer is
+   * closed or found forgotten, after the streams that used it were waited for.
+   *
+   * @see #wrap(long, long, Object)
+   */
+  public Buffer adopt(long address, long bytes, Runnable free) {
+    cuda.checkOpen();
+    return ForeignMemory.adopt(this, address, bytes, free);
+  }
+
+  @Override
+  public int compareTo(CudaDevice other) {
+    return Integer.compare(id, other.id);
+  }
+
+  @Override
+  public boolean equals(@Nullable Object other) {
+    return other instanceof CudaDevice device && device.id == id && device.cuda == cuda;
+  }
+
+  @Override
+  public int hashCode() {
+    return Integer.hashCode(id);
+  }
+
+  @Override
+  public String toString() {
+    return "device " + id;
+  }
+
+  CudaStream defaultStream() {
+    return nullStream;
+  }
+
+  /**
+   * The driver for a call that makes the context exist, which {@link Cuda#close()} then waits for.
+   */
+  CudaDriver context() {
+    cuda.checkOpen();
+    used = true;
+    return cuda.driver();
+  }
+
+  boolean wasUsed() {
+    return used;
+  }
+
+  private CudaDriver driver() {
+    cuda.checkOpen();
+    return cuda.driver();
+  }
+
+  private void checkSameCuda(CudaDevice peer) {
+    if (peer.cuda != cuda) {
+      throw new IllegalArgumentException("peer: %s belongs to another Cuda".formatted(peer));
+    }
+  }
+
+  private void checkPeer(CudaDevice peer) {
+    checkSameCuda(peer);
+    if (peer.id == id) {
+      throw new IllegalArgumentException(
+          "peer: %s (expected: another device than this)".formatted(peer));
+    }
+  }
+}

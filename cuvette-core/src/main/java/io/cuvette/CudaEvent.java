@@ -1,0 +1,157 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+
+/**
+ * A mark in a stream that can be asked, waited for and, with timing, measured from. Thread-safe.
+ */
+public final class CudaEvent implements AutoCloseable {
+  private final CudaDevice device;
+  private final long handle;
+  private final EventOptions options;
+  private final EventLifetime lifetime;
+  private volatile boolean recorded;
+
+  private CudaEvent(CudaDevice device, long handle, EventOptions options) {
+    this.device = device;
+    this.handle = handle;
+    this.options = options;
+    this.lifetime = new EventLifetime(this, device.cuda());
+  }
+
+  static CudaEvent create(CudaDevice device, EventOptions options) {
+    device.cuda().leaks().drain();
+    long handle = device.context().eventCreate(device.id(), options.flags());
+    CudaEvent event = new CudaEvent(device, handle, options);
+    event.lifetime.register();
+    return event;
+  }
+
+  /**
+   * Milliseconds from one event to another, with about half a microsecond of resolution
+   * (cuEventElapsedTime). On a simulated device the time is simulated.
+   *
+   * @throws IllegalStateException naming the event that has no timing or was not recorded
+   * @throws CudaException NOT_READY, naming the event that is not done
+   */
+  public static double elapsedMillis(CudaEvent start, CudaEvent end) {
+    start.checkMeasures("start");
+    end.checkMeasures("end");
+    if (start.device.cuda() != end.device.cuda()) {
+      throw new IllegalArgumentException(
+          "end: %s belongs to another Cuda than start".formatted(end));
+    }
+    start.checkDone("start");
+    end.checkDone("end");
+    return start.driver().eventElapsedTime(start.device.id(), start.handle, end.handle);
+  }
+
+  /** The handle of the driver (CUevent). */
+  public long handle() {
+    return handle;
+  }
+
+  /** The device whose streams can record it. */
+  public CudaDevice device() {
+    return device;
+  }
+
+  /** How it was made. */
+  public EventOptions options() {
+    return options;
+  }
+
+  /** Whether it was ever recorded. */
+  public boolean isRecorded() {
+    return recorded;
+  }
+
+  /** Records on this thread's current stream of the event's device. */
+  public void record() {
+    record(device.cuda().currentStream(device));
+  }
+
+  /**
+   * Records in order of a stream of the same device, and forgets the record before (cuEventRecord).
+   *
+   * @throws IllegalArgumentException if the stream is another device's
+   */
+  public void record(CudaStream stream) {
+    if (!stream.device().equals(device)) {
+      throw new IllegalArgumentException(
+          "%s of %s cannot be recorded on %s (expected: a stream of the same device)"
+              .formatted(this, device, stream));
+    }
+    stream.state.checkUsable();
+    driver().eventRecord(device.id(), handle, stream.handle());
+    recorded = true;
+  }
+
+  /**
+   * Whether the work before the last record is done; true if it was never recorded (cuEventQuery).
+   *
+   * @throws CudaException if the work failed: an error is not "not yet"
+   */
+  public boolean isDone() {
+    return driver().eventQuery(device.id(), handle);
+  }
+
+  /**
+   * Waits for the work before the last record; returns at once if there was none
+   * (cuEventSynchronize).
+   */
+  public void synchronize() {
+    driver().eventSynchronize(device.id(), handle);
+  }
+
+  /** Whether the event was closed. */
+  public boolean isClosed() {
+    return lifetime.ended();
+  }
+
+  /**
+   * Ends the event; streams that wait for it go on waiting (cuEventDestroy). Does nothing the
+   * second time.
+   */
+  @Override
+  public void close() {
+    lifetime.close();
+  }
+
+  @Override
+  public String toString() {
+    return "event 0x" + Long.toHexString(handle);
+  }
+
+  long openHandle() {
+    driver();
+    return handle;
+  }
+
+  private CudaDriver driver() {
+    lifetime.checkOpen();
+    return device.context();
+  }
+
+  private void checkMeasures(String which) {
+    lifetime.checkOpen();
+    if (!options.timing()) {
+      throw new IllegalStateException(
+          "%s: %s has no timing (expected: EventOptions.timing true)".formatted(which, this));
+    }
+    if (!recorded) {
+      throw new IllegalStateException("%s: %s was not recorded".formatted(which, this));
+    }
+  }
+
+  private void checkDone(String which) {
+    if (!isDone()) {
+      throw new CudaException(
+          CudaStatus.NOT_READY,
+          "cuEventElapsedTime",
+          "%s: %s is not done; synchronize() it first".formatted(which, this));
+    }
+  }
+}

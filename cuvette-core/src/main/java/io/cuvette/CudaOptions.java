@@ -1,0 +1,90 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import java.util.Objects;
+import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How a {@link Cuda} is opened. Immutable.
+ *
+ * @param device {@code gpu}, {@code sim}, or {@code sim:devices=2,memory=80GiB,seed=7}
+ * @param driver a driver to use instead of the one {@code device} names; it is closed with the Cuda
+ * @param decorator wraps the driver, for faults, traces or checks
+ * @param memoryLimit the first limit of every memory pool for each device; null takes the
+ *     environment variable {@code CUVETTE_GPU_MEMORY_LIMIT}, then {@code CUPY_GPU_MEMORY_LIMIT}
+ * @param leakLevel how forgotten buffers are looked for
+ * @param leakListener told of each forgotten object after it was taken back
+ */
+public record CudaOptions(
+    String device,
+    @Nullable CudaDriver driver,
+    UnaryOperator<CudaDriver> decorator,
+    @Nullable MemoryLimit memoryLimit,
+    LeakLevel leakLevel,
+    Consumer<LeakReport> leakListener) {
+
+  /**
+   * The device of {@code -Dcuvette.device}, else of the environment variable {@code
+   * CUVETTE_DEVICE}, else the GPU; the leak level of {@code -Dcuvette.leaks}, else COUNT; leaks go
+   * to the system logger.
+   */
+  public static final CudaOptions DEFAULTS =
+      new CudaOptions(
+          Environment.device(),
+          null,
+          UnaryOperator.identity(),
+          null,
+          Environment.leakLevel(),
+          LeakReport::log);
+
+  public CudaOptions {
+    Objects.requireNonNull(device, "device");
+    Objects.requireNonNull(decorator, "decorator");
+    Objects.requireNonNull(leakLevel, "leakLevel");
+    Objects.requireNonNull(leakListener, "leakListener");
+  }
+
+  /** The GPUs of this machine. */
+  public static CudaOptions gpu() {
+    return DEFAULTS.withDevice("gpu");
+  }
+
+  /** One simulated device. */
+  public static CudaOptions simulated() {
+    return DEFAULTS.withDevice("sim");
+  }
+
+  /** Other devices, such as {@code sim:devices=2}. */
+  public CudaOptions withDevice(String device) {
+    return new CudaOptions(device, driver, decorator, memoryLimit, leakLevel, leakListener);
+  }
+
+  /** A driver that was made elsewhere. */
+  public CudaOptions withDriver(CudaDriver driver) {
+    return new CudaOptions(device, driver, decorator, memoryLimit, leakLevel, leakListener);
+  }
+
+  /** A decorator around the driver, applied after the ones given before. */
+  public CudaOptions withDecorator(UnaryOperator<CudaDriver> next) {
+    UnaryOperator<CudaDriver> before = decorator;
+    return new CudaOptions(
+        device, driver, d -> next.apply(before.apply(d)), memoryLimit, leakLevel, leakListener);
+  }
+
+  /** A first limit for every memory pool instead of the environment's. */
+  public CudaOptions withMemoryLimit(MemoryLimit limit) {
+    return new CudaOptions(device, driver, decorator, limit, leakLevel, leakListener);
+  }
+
+  /** Another leak level. */
+  public CudaOptions withLeakLevel(LeakLevel level) {
+    return new CudaOptions(device, driver, decorator, memoryLimit, level, leakListener);
+  }
+
+  /** Another listener for leaks. It runs on whatever thread finds one and must not block. */
+  public CudaOptions withLeakListener(Consumer<LeakReport> listener) {
+    return new CudaOptions(device, driver, decorator, memoryLimit, leakLevel, listener);
+  }
+}

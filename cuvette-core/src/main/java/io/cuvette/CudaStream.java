@@ -1,0 +1,223 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.PriorityRange;
+import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A queue of work for one device: what is queued here runs in order. Two objects that stand for the
+ * same stream of the driver are equal.
+ *
+ * <p>Thread-safe; only the per-thread default stream is confined to its thread.
+ */
+public final class CudaStream implements AutoCloseable {
+  final StreamState state;
+  private final @Nullable Object owner;
+  private @Nullable Lifetime lifetime;
+
+  CudaStream(StreamState state, @Nullable Object owner) {
+    this.state = state;
+    this.owner = owner;
+  }
+
+  static CudaStream builtIn(Cuda cuda, CudaDevice device, long handle) {
+    return new CudaStream(new StreamState(cuda, device, handle, false, null), null);
+  }
+
+  static CudaStream create(CudaDevice device, StreamOptions options) {
+    Cuda cuda = device.cuda();
+    PriorityRange range = device.priorityRange();
+    if (!range.contains(options.priority())) {
+      throw new IllegalArgumentException(
+          "priority: %d (expected: %d, most urgent, to %d)"
+              .formatted(options.priority(), range.greatest(), range.least()));
+    }
+    cuda.leaks().drain();
+    CudaDriver driver = device.context();
+    long handle =
+        driver.streamCreateWithPriority(
+            device.id(), options.nonBlocking() ? 1 : 0, options.priority());
+    try {
+      StreamState state = cuda.streams().created(device, handle);
+      CudaStream stream = new CudaStream(state, null);
+      stream.lifetime = StreamLifetime.of(stream, cuda);
+      return stream;
+    } catch (RuntimeException e) {
+      Failures.closeAfter(e, () -> driver.streamDestroy(device.id(), handle));
+      throw e;
+    }
+  }
+
+  /** The handle of the driver: 0 null, 1 legacy default, 2 per-thread default, else CUstream. */
+  public long handle() {
+    return state.handle;
+  }
+
+  /** The device whose work this stream takes. */
+  public CudaDevice device() {
+    return state.device;
+  }
+
+  /** What was given to {@link CudaDevice#wrapStream} to be kept reachable. */
+  public @Nullable Object owner() {
+    return owner;
+  }
+
+  /** The priority; lower is more urgent (cuStreamGetPriority). */
+  public int priority() {
+    return state.driver().streamGetPriority(device().id(), state.handle);
+  }
+
+  /** Whether the stream runs beside the null stream (cuStreamGetFlags). */
+  public boolean isNonBlocking() {
+    return (state.driver().streamGetFlags(device().id(), state.handle) & 1) != 0;
+  }
+
+  /** Whether work queued here goes into a graph instead of to the device (cuStreamIsCapturing). */
+  public boolean isCapturing() {
+    return state.driver().streamIsCapturing(device().id(), state.handle) != 0;
+  }
+
+  /**
+   * Whether all work queued so far is done (cuStreamQuery).
+   *
+   * @throws io.cuvette.driver.CudaException if the work failed: an error is not "not yet"
+   */
+  public boolean isDone() {
+    return state.driver().streamQuery(device().id(), state.handle);
+  }
+
+  /**
+   * Waits until all work queued so far is done (cuStreamSynchronize).
+   *
+   * @throws io.cuvette.driver.CudaException also for errors of earlier asynchronous work
+   */
+  public void synchronize() {
+    state.driver().streamSynchronize(device().id(), state.handle);
+  }
+
+  /** Records a new event with {@link EventOptions#DEFAULTS}; the caller closes it. */
+  public CudaEvent record() {
+    CudaEvent event = device().createEvent();
+    try {
+      return record(event);
+    } catch (RuntimeException e) {
+      Failures.closeAfter(e, event);
+      throw e;
+    }
+  }
+
+  /** Records an event of this device and returns it (cuEventRecord). */
+  public CudaEvent record(CudaEvent event) {
+    event.record(this);
+    return event;
+  }
+
+  /** Makes work queued here from now on wait for an event, of any device (cuStreamWaitEvent). */
+  public void waitFor(CudaEvent event) {
+    if (event.device().cuda() != state.cuda) {
+      throw new IllegalArgumentException("%s belongs to another Cuda".formatted(event));
+    }
+    state.driver().streamWaitEvent(device().id(), state.handle, event.openHandle());
+  }
+
+  /** Makes work queued here from now on wait for all work queued in another stream so far. */
+  public void waitFor(CudaStream other) {
+    if (other.state.cuda != state.cuda) {
+      throw new IllegalArgumentException("%s belongs to another Cuda".formatted(other));
+    }
+    state.checkUsable();
+    try (CudaEvent event = other.device().createEvent(EventOptions.ORDER_ONLY)) {
+      event.record(other);
+      waitFor(event);
+    }
+  }
+
+  /**
+   * Runs a callback once the work queued so far is done (cuLaunchHostFunc). It runs on a virtual
+   * thread of this library, never on the driver's: it may block and may call CUDA. The callbacks of
+   * a stream run in order.
+   *
+   * @return completes after the callback; with the callback's exception if it threw, or the
+   *     device's error
+   * @throws IllegalStateException if the stream is capturing
+   */
+  public CompletableFuture<Void> addCallback(Runnable callback) {
+    checkNotCapturing("addCallback");
+    return state.cuda.callbacks().submit(state, callback);
+  }
+
+  /** {@link #addCallback(Runnable)} with an argument. */
+  public <T> CompletableFuture<Void> addCallback(StreamCallback<T> callback, T argument) {
+    return addCallback(() -> callback.call(this, argument));
+  }
+
+  /** Completes when the work queued so far is done, exceptionally if the device failed. */
+  public CompletableFuture<Void> onComplete() {
+    return addCallback(() -> {});
+  }
+
+  /**
+   * Makes this stream, and its device, current on this thread until the scope closes.
+   *
+   * @throws IllegalStateException if the stream is closed
+   */
+  public Scope use() {
+    state.checkUsable();
+    ThreadState thread = state.cuda.state();
+    CudaDevice device = thread.device;
+    CudaStream stream = thread.chosenStream(device());
+    Scope scope =
+        new Scope(
+            thread,
+            toString(),
+            () -> {
+              thread.device = device;
+              thread.chooseStream(device(), stream);
+            });
+    thread.device = device();
+    thread.chooseStream(device(), this);
+    return scope;
+  }
+
+  /** Whether the stream was closed. Streams that exist from the start never are. */
+  public boolean isClosed() {
+    return state.isClosed();
+  }
+
+  /**
+   * Ends the stream; work queued so far still completes (cuStreamDestroy). Memory that pools cache
+   * for it becomes usable by other streams, once that work is done. A wrapped stream is not
+   * destroyed; the streams that exist from the start stay. Does nothing the second time.
+   */
+  @Override
+  public void close() {
+    if (lifetime != null) {
+      lifetime.close();
+    } else if (!state.isBuiltIn()) {
+      state.close();
+    }
+  }
+
+  @Override
+  public boolean equals(@Nullable Object other) {
+    return other instanceof CudaStream stream && stream.state == state;
+  }
+
+  @Override
+  public int hashCode() {
+    return System.identityHashCode(state);
+  }
+
+  @Override
+  public String toString() {
+    return state.toString();
+  }
+
+  void checkNotCapturing(String call) {
+    if (isCapturing()) {
+      throw new IllegalStateException("%s: %s is capturing a graph".formatted(call, this));
+    }
+  }
+}

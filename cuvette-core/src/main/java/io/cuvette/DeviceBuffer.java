@@ -1,0 +1,43 @@
+package io.cuvette;
+
+/** Memory of a device. See {@link Buffer} for its operations and for threads. */
+public final class DeviceBuffer extends BufferBase implements Buffer {
+
+  DeviceBuffer(long address, long byteSize, CudaStream stream) {
+    super(address, byteSize, stream);
+  }
+
+  private DeviceBuffer(DeviceBuffer of, long offset, long bytes) {
+    super(of, offset, bytes);
+  }
+
+  @Override
+  public boolean isHostAccessible() {
+    return false;
+  }
+
+  @Override
+  public DeviceBuffer slice(long offset) {
+    return slice(offset, byteSize() - offset);
+  }
+
+  @Override
+  public DeviceBuffer slice(long offset, long bytes) {
+    return new DeviceBuffer(this, offset, bytes);
+  }
+
+  @Override
+  DeviceBuffer block(long offset, long bytes, CudaStream of) {
+    return new DeviceBuffer(address() + offset, bytes, of);
+  }
+
+  @Override
+  Buffer asBuffer() {
+    return this;
+  }
+
+  @Override
+  public String toString() {
+    return text("device buffer");
+  }
+}

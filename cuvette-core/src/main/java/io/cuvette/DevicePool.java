@@ -1,0 +1,347 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One pool on one device: its arenas, what it holds and may hold, and the way from a miss to more
+ * memory. No lock is held across a call of upstream or of the driver. Thread-safe.
+ */
+final class DevicePool {
+  final MemoryPool pool;
+  final CudaDevice device;
+
+  private final Chunks chunks = new Chunks();
+  private final ConcurrentHashMap<StreamState, PoolArena> arenas = new ConcurrentHashMap<>();
+
+  /** Arenas of closed streams that still have memory. */
+  private final ConcurrentLinkedQueue<PoolArena> orphans = new ConcurrentLinkedQueue<>();
+
+  private final PendingFrees<PooledBlock> pending = new PendingFrees<>(b -> b.arena.giveOrLeave(b));
+  private final AtomicLong held = new AtomicLong();
+  private final AtomicLong peakHeld = new AtomicLong();
+  private final AtomicLong growths = new AtomicLong();
+  private final AtomicLong crossStreamReuses = new AtomicLong();
+  private final AtomicLong outOfMemories = new AtomicLong();
+  private volatile MemoryLimit limit;
+  private volatile long limitBytes;
+
+  DevicePool(MemoryPool pool, CudaDevice device, MemoryLimit limit) {
+    this.pool = pool;
+    this.device = device;
+    this.limit = limit;
+    this.limitBytes =
+        limit.bytesOf(limit instanceof MemoryLimit.Fraction ? device.totalBytes() : 0);
+  }
+
+  Chunks chunks() {
+    return chunks;
+  }
+
+  PendingFrees<PooledBlock> pending() {
+    return pending;
+  }
+
+  PoolArena newArena(StreamState stream) {
+    PoolArena arena = new PoolArena(pool, this, stream);
+    arenas.put(stream, arena);
+    return arena;
+  }
+
+  void orphan(PoolArena arena) {
+    if (arenas.remove(arena.stream, arena) && !arena.isEmpty()) {
+      orphans.add(arena);
+    }
+  }
+
+  MemoryLimit limit() {
+    return limit;
+  }
+
+  long limitBytes() {
+    return limitBytes;
+  }
+
+  void setLimit(MemoryLimit next) {
+    limitBytes = next.bytesOf(device.totalBytes());
+    limit = next;
+  }
+
+  long heldBytes() {
+    return held.get();
+  }
+
+  /** A block that no cached one of its stream was found for. */
+  BufferBase allocateSlow(PoolArena arena, long bytes, long rounded, CudaStream stream) {
+    settle();
+    BufferBase found = arena.take(bytes, rounded, stream);
+    if (found == null) {
+      found = takeOrphaned(arena, bytes, rounded, stream);
+    }
+    if (found == null && rounded >= pool.options().crossStreamBytes()) {
+      found = takeIdle(arena, bytes, rounded, stream);
+    }
+    if (found == null) {
+      found = grow(arena, bytes, rounded, stream);
+    }
+    return found != null ? found : new Recovery(this, arena, bytes, rounded, stream).run();
+  }
+
+  /** Takes back what is done or forgotten. */
+  void settle() {
+    pool.cuda().leaks().drain();
+    pending.poll();
+  }
+
+  private @Nullable BufferBase takeOrphaned(
+      PoolArena to, long bytes, long rounded, CudaStream stream) {
+    for (PoolArena orphan : orphans) {
+      BufferBase found = takeFrom(orphan, to, bytes, rounded, stream);
+      if (orphan.isEmpty()) {
+        orphans.remove(orphan);
+      }
+      if (found != null) {
+        return found;
+      }
+    }
+    return null;
+  }
+
+  /** A cached block of a stream whose work is done. */
+  @Nullable BufferBase takeIdle(PoolArena to, long bytes, long rounded, CudaStream stream) {
+    for (PoolArena other : arenas.values()) {
+      BufferBase found = other == to ? null : takeFrom(other, to, bytes, rounded, stream);
+      if (found != null) {
+        return found;
+      }
+    }
+    return takeOrphaned(to, bytes, rounded, stream);
+  }
+
+  /**
+   * A whole chunk moves to the asking arena; a part of one is only lent. The memory is taken first
+   * and the stream asked after that, so that its answer covers every use before the memory was
+   * freed.
+   */
+  private @Nullable BufferBase takeFrom(
+      PoolArena from, PoolArena to, long bytes, long rounded, CudaStream stream) {
+    if (!from.hasFree(rounded)) {
+      return null;
+    }
+    PoolArena.FreeChunk chunk = from.removeWhole(rounded);
+    if (chunk != null) {
+      return move(chunk, from, to, bytes, rounded, stream);
+    }
+    BufferBase lent = from.take(bytes, rounded, stream);
+    if (lent == null) {
+      return null;
+    }
+    if (isIdle(from, lent)) {
+      crossStreamReuses.incrementAndGet();
+      return lent;
+    }
+    PooledBlock block = (PooledBlock) lent.lifetime();
+    if (block.end()) {
+      block.clear();
+      from.giveOrLeave(block);
+    }
+    return null;
+  }
+
+  private boolean isIdle(PoolArena from, BufferBase taken) {
+    try {
+      return from.stream.isIdle();
+    } catch (RuntimeException e) {
+      PooledBlock block = (PooledBlock) taken.lifetime();
+      if (block.end()) {
+        from.giveOrLeave(block);
+      }
+      throw e;
+    }
+  }
+
+  private @Nullable BufferBase move(
+      PoolArena.FreeChunk chunk,
+      PoolArena from,
+      PoolArena to,
+      long bytes,
+      long rounded,
+      CudaStream stream) {
+    boolean moves = false;
+    try {
+      moves = from.stream.isIdle();
+    } finally {
+      if (!moves) {
+        from.restore(chunk);
+      }
+    }
+    if (!moves) {
+      return null;
+    }
+    crossStreamReuses.incrementAndGet();
+    chunks.get(chunk.chunk()).lifetime().use(stream.state);
+    return to.adopt(chunk.address(), chunk.chunk(), chunk.bytes(), bytes, rounded, stream);
+  }
+
+  /** More memory from upstream; null if the limit or upstream says no. */
+  @Nullable BufferBase grow(PoolArena arena, long bytes, long rounded, CudaStream stream) {
+    if (!reserve(rounded)) {
+      return null;
+    }
+    BufferBase chunk = null;
+    try {
+      chunk = Upstream.allocate(pool, rounded, stream);
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.OUT_OF_MEMORY) {
+        throw e;
+      }
+      return null;
+    } finally {
+      if (chunk == null) {
+        held.addAndGet(-rounded);
+      }
+    }
+    growths.incrementAndGet();
+    peakHeld.accumulateAndGet(held.get(), Math::max);
+    return arena.adopt(chunk.address(), chunks.add(chunk), rounded, bytes, rounded, stream);
+  }
+
+  private boolean reserve(long bytes) {
+    long before;
+    do {
+      before = held.get();
+      if (bytes > limitBytes - before) {
+        return false;
+      }
+    } while (!held.compareAndSet(before, before + bytes));
+    return true;
+  }
+
+  /** Releases every cached whole chunk of one stream, or of all if null; gives the bytes. */
+  long freeAllBlocks(@Nullable StreamState stream) {
+    settle();
+    long released = 0;
+    Failures failures = new Failures();
+    for (PoolArena arena : stream == null ? allArenas() : arenasOf(stream)) {
+      released += release(arena, failures);
+    }
+    failures.throwFirst();
+    return released;
+  }
+
+  long release(PoolArena arena) {
+    Failures failures = new Failures();
+    long released = release(arena, failures);
+    failures.throwFirst();
+    return released;
+  }
+
+  private long release(PoolArena arena, Failures failures) {
+    long released = 0;
+    for (var chunk = arena.removeAnyWhole(); chunk != null; chunk = arena.removeAnyWhole()) {
+      BufferBase buffer = chunks.remove(chunk.chunk());
+      held.addAndGet(-chunk.bytes());
+      released += chunk.bytes();
+      failures.run(buffer::close);
+    }
+    if (arena.stream.isClosed() && arena.isEmpty()) {
+      orphans.remove(arena);
+    }
+    return released;
+  }
+
+  private List<PoolArena> arenasOf(StreamState stream) {
+    PoolArena arena = arenas.get(stream);
+    return arena == null ? List.of() : List.of(arena);
+  }
+
+  private List<PoolArena> allArenas() {
+    List<PoolArena> all = new ArrayList<>(arenas.values());
+    all.addAll(orphans);
+    return all;
+  }
+
+  /** Waits for the streams whose arenas or uses hold cached memory back. */
+  void awaitOthers() {
+    pending.await();
+    for (PoolArena arena : allArenas()) {
+      if (arena.hasFree(1)) {
+        arena.stream.await();
+      }
+    }
+  }
+
+  /** Frees everything, also what is in use: the buffers are closed by this. */
+  void destroy() {
+    allArenas().forEach(PoolArena::endAll);
+    arenas.keySet().forEach(stream -> stream.forget(pool));
+    arenas.clear();
+    orphans.clear();
+    held.set(0);
+    Failures failures = new Failures();
+    for (BufferBase chunk : chunks.removeAll()) {
+      failures.run(chunk::close);
+    }
+    failures.throwFirst();
+  }
+
+  PoolStats stats() {
+    settle();
+    PoolCensus census = new PoolCensus();
+    allArenas().forEach(arena -> arena.count(census));
+    long pendingBytes = Math.min(pending.bytes(), census.usedBytes);
+    long holds = census.usedBytes + census.freeBytes;
+    return new PoolStats(
+        census.usedBytes - pendingBytes,
+        census.freeBytes + pendingBytes,
+        holds,
+        census.requestedBytes,
+        pendingBytes,
+        census.releasableBytes,
+        census.largestFreeBytes,
+        census.usedBlocks,
+        census.freeBlocks,
+        census.chunks,
+        Math.min(census.peakUsedBytes, peakHeld.get()),
+        peakHeld.get(),
+        census.allocations,
+        growths.get(),
+        crossStreamReuses.get(),
+        outOfMemories.get(),
+        limitBytes);
+  }
+
+  void resetPeaks() {
+    allArenas().forEach(PoolArena::resetPeak);
+    peakHeld.set(held.get());
+  }
+
+  OutOfDeviceMemoryException outOfMemory(
+      PoolArena arena, long bytes, long rounded, RecoveryStep step) {
+    outOfMemories.incrementAndGet();
+    PoolCensus own = new PoolCensus();
+    arena.count(own);
+    PoolStats all = stats();
+    return new OutOfDeviceMemoryException(
+        "allocate(bytes=%d, stream=%s)".formatted(bytes, arena.stream),
+        new OutOfDeviceMemoryException.Details(
+            device.id(),
+            bytes,
+            rounded,
+            all.heldBytes(),
+            all.usedBytes(),
+            all.freeBytes(),
+            all.freeBlocks(),
+            all.largestFreeBytes(),
+            all.freeBytes() - own.freeBytes,
+            limitBytes,
+            DirectMemory.driverFree(device),
+            step));
+  }
+}

@@ -1,0 +1,60 @@
+package io.cuvette;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The end of memory that no pool caches. The driver's plain free does not know streams other than
+ * by waiting for the device, so streams that used host memory are waited for first.
+ */
+final class DirectLifetime extends BlockLifetime {
+  private final Cuda cuda;
+  private final Runnable free;
+  private final Runnable end = this::give;
+  private final String text;
+  private final long bytes;
+  private boolean given;
+
+  private DirectLifetime(BufferBase buffer, Cuda cuda, Runnable free, @Nullable Throwable site) {
+    super(buffer, cuda.leaks().queue, site, null);
+    this.cuda = cuda;
+    this.free = free;
+    this.bytes = buffer.byteSize();
+    this.text = "buffer of %d bytes at 0x%x".formatted(bytes, buffer.address());
+  }
+
+  /** Makes a buffer own memory that {@code free} gives back. */
+  static void own(BufferBase buffer, Runnable free) {
+    Cuda cuda = buffer.device().cuda();
+    DirectLifetime lifetime = new DirectLifetime(buffer, cuda, free, cuda.leaks().site());
+    buffer.own(lifetime);
+    cuda.children().add(lifetime.end);
+  }
+
+  @Override
+  long blockBytes() {
+    return bytes;
+  }
+
+  @Override
+  String describe() {
+    return text;
+  }
+
+  @Override
+  void release() {
+    for (StreamUse use = uses(); use != null; use = use.next()) {
+      use.stream().await();
+    }
+    give();
+  }
+
+  /** Once for the user, and once more by the Cuda if that failed. */
+  private void give() {
+    if (!given) {
+      end();
+      free.run();
+      given = true;
+    }
+    cuda.children().remove(end);
+  }
+}

@@ -1,0 +1,122 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.internal.Checks;
+import java.lang.foreign.MemorySegment;
+
+/** Memory straight from the driver, and buffers without memory. Stateless. */
+final class DirectMemory {
+  private static final int ATTACH_GLOBAL = 1;
+  private static final int PORTABLE_AND_MAPPED = 3;
+
+  private DirectMemory() {}
+
+  static DeviceBuffer device(long bytes, CudaStream stream) {
+    check(bytes, stream);
+    if (bytes == 0) {
+      return emptyDevice(stream);
+    }
+    CudaDevice device = stream.device();
+    CudaDriver driver = device.context();
+    long address;
+    try {
+      address = driver.memAlloc(device.id(), bytes);
+    } catch (CudaException e) {
+      throw explained(e, bytes, device);
+    }
+    DeviceBuffer buffer = new DeviceBuffer(address, bytes, stream);
+    DirectLifetime.own(buffer, () -> driver.memFree(device.id(), address));
+    return buffer;
+  }
+
+  static ManagedBuffer managed(long bytes, CudaStream stream) {
+    check(bytes, stream);
+    if (bytes == 0) {
+      return empty(new ManagedBuffer(MemorySegment.NULL, stream));
+    }
+    CudaDevice device = stream.device();
+    CudaDriver driver = device.context();
+    MemorySegment memory;
+    try {
+      memory = driver.memAllocManaged(device.id(), bytes, ATTACH_GLOBAL);
+    } catch (CudaException e) {
+      throw explained(e, bytes, device);
+    }
+    ManagedBuffer buffer = new ManagedBuffer(memory, stream);
+    DirectLifetime.own(buffer, () -> driver.memFree(device.id(), memory.address()));
+    return buffer;
+  }
+
+  static PinnedBuffer pinned(long bytes, CudaStream stream) {
+    check(bytes, stream);
+    if (bytes == 0) {
+      return empty(new PinnedBuffer(MemorySegment.NULL, stream));
+    }
+    CudaDevice device = stream.device();
+    CudaDriver driver = device.context();
+    MemorySegment memory;
+    try {
+      memory = driver.memHostAlloc(device.id(), bytes, PORTABLE_AND_MAPPED);
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.OUT_OF_MEMORY) {
+        throw e;
+      }
+      throw new OutOfPinnedMemoryException(
+          bytes, e.call(), "requested=%d of page-locked host memory".formatted(bytes));
+    }
+    PinnedBuffer buffer = new PinnedBuffer(memory, stream);
+    DirectLifetime.own(buffer, () -> driver.memFreeHost(device.id(), memory.address()));
+    return buffer;
+  }
+
+  static DeviceBuffer emptyDevice(CudaStream stream) {
+    return empty(new DeviceBuffer(0, 0, stream));
+  }
+
+  /** A buffer whose end gives nothing back. */
+  static <B extends BufferBase> B empty(B buffer) {
+    buffer.own(new NoMemoryLifetime(buffer, null));
+    return buffer;
+  }
+
+  private static void check(long bytes, CudaStream stream) {
+    Checks.notNegative("bytes", bytes);
+    Cuda cuda = stream.device().cuda();
+    cuda.checkOwn(stream);
+    cuda.leaks().drain();
+  }
+
+  private static CudaException explained(CudaException e, long bytes, CudaDevice device) {
+    if (e.status() != CudaStatus.OUT_OF_MEMORY) {
+      return e;
+    }
+    var details =
+        new OutOfDeviceMemoryException.Details(
+            device.id(),
+            bytes,
+            bytes,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            Long.MAX_VALUE,
+            driverFree(device),
+            RecoveryStep.DRIVER);
+    var explained = new OutOfDeviceMemoryException(e.call(), details);
+    explained.initCause(e);
+    return explained;
+  }
+
+  /** What the driver has free, −1 if it does not say. */
+  static long driverFree(CudaDevice device) {
+    try {
+      return device.context().memGetInfo(device.id()).freeBytes();
+    } catch (CudaException e) {
+      return -1;
+    }
+  }
+}

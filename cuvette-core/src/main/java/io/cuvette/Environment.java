@@ -1,0 +1,38 @@
+package io.cuvette;
+
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+
+/** The settings taken from system properties and environment variables. Stateless. */
+final class Environment {
+  private Environment() {}
+
+  static String device() {
+    return System.getProperty(
+        "cuvette.device", System.getenv().getOrDefault("CUVETTE_DEVICE", "gpu"));
+  }
+
+  static LeakLevel leakLevel() {
+    String text = System.getProperty("cuvette.leaks", LeakLevel.COUNT.name());
+    try {
+      return LeakLevel.valueOf(text.toUpperCase(Locale.ROOT));
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException(
+          "-Dcuvette.leaks: '%s' (expected: one of %s)"
+              .formatted(text, Arrays.toString(LeakLevel.values())),
+          e);
+    }
+  }
+
+  static MemoryLimit memoryLimit(UnaryOperator<@Nullable String> variables) {
+    for (String name : new String[] {"CUVETTE_GPU_MEMORY_LIMIT", "CUPY_GPU_MEMORY_LIMIT"}) {
+      String text = variables.apply(name);
+      if (text != null && !text.isBlank()) {
+        return MemoryLimit.parse(name, text);
+      }
+    }
+    return MemoryLimit.none();
+  }
+}

@@ -1,0 +1,40 @@
+package io.cuvette;
+
+/** The end of an event. */
+final class EventLifetime extends Lifetime {
+  private final Cuda cuda;
+  private final int device;
+  private final long handle;
+  private final Runnable end = this::destroy;
+  private boolean destroyed;
+
+  EventLifetime(CudaEvent event, Cuda cuda) {
+    super(event, cuda.leaks().queue, cuda.leaks().site());
+    this.cuda = cuda;
+    this.device = event.device().id();
+    this.handle = event.handle();
+  }
+
+  void register() {
+    cuda.children().add(end);
+  }
+
+  @Override
+  String describe() {
+    return "event 0x" + Long.toHexString(handle);
+  }
+
+  @Override
+  void release() {
+    destroy();
+  }
+
+  /** Once for the user, and once more by the Cuda if that failed. */
+  private void destroy() {
+    if (!destroyed) {
+      cuda.driver().eventDestroy(device, handle);
+      destroyed = true;
+    }
+    cuda.children().remove(end);
+  }
+}

@@ -1,0 +1,101 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.internal.Checks;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/** Memory that somebody else allocated, as buffers that keep its owner reachable. Stateless. */
+final class ForeignMemory {
+  private ForeignMemory() {}
+
+  /** On the device that the driver names. */
+  static Buffer wrap(Cuda cuda, long address, long bytes, @Nullable Object owner) {
+    if (address == 0) {
+      throw new IllegalArgumentException(
+          "address: 0 has no device (expected: device.wrap, which names one)");
+    }
+    CudaDevice first = cuda.device(0);
+    int device = (int) ask(first, PointerAttribute.DEVICE_ORDINAL, address);
+    return wrap(device < 0 ? cuda.currentDevice() : cuda.device(device), address, bytes, owner);
+  }
+
+  static Buffer wrap(CudaDevice device, long address, long bytes, @Nullable Object owner) {
+    Checks.notNegative("bytes", bytes);
+    if (address == 0) {
+      if (bytes != 0) {
+        throw new IllegalArgumentException(
+            "address: 0 with %d bytes (expected: 0 bytes)".formatted(bytes));
+      }
+      return DirectMemory.emptyDevice(device.nullStream());
+    }
+    int type = (int) ask(device, PointerAttribute.MEMORY_TYPE, address);
+    boolean managed = ask(device, PointerAttribute.IS_MANAGED, address) != 0;
+    checkDevice(device, address, managed || type == PointerAttribute.TYPE_HOST);
+    checkRange(device, address, bytes);
+    BufferBase buffer = make(device, address, bytes, managed, type);
+    buffer.own(new NoMemoryLifetime(buffer, owner));
+    return buffer.asBuffer();
+  }
+
+  /** As {@link #wrap}, and the buffer gives the memory back with {@code free}. */
+  static Buffer adopt(CudaDevice device, long address, long bytes, Runnable free) {
+    Buffer wrapped = wrap(device, address, bytes, null);
+    DirectLifetime.own(BufferBase.base(wrapped), free);
+    return wrapped;
+  }
+
+  private static BufferBase make(
+      CudaDevice device, long address, long bytes, boolean managed, int type) {
+    CudaStream stream = device.nullStream();
+    if (!managed && type == PointerAttribute.TYPE_DEVICE) {
+      return new DeviceBuffer(address, bytes, stream);
+    }
+    MemorySegment memory = device.context().hostView(device.id(), address, bytes, Arena.ofAuto());
+    return managed ? new ManagedBuffer(memory, stream) : new PinnedBuffer(memory, stream);
+  }
+
+  private static long ask(CudaDevice device, int attribute, long address) {
+    try {
+      return device.context().pointerGetAttribute(device.id(), attribute, address);
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.INVALID_VALUE) {
+        throw e;
+      }
+      throw new IllegalArgumentException(
+          "address: 0x%x is not known to CUDA (expected: device, managed or page-locked memory)"
+              .formatted(address),
+          e);
+    }
+  }
+
+  private static void checkDevice(CudaDevice device, long address, boolean anywhere) {
+    int of = (int) ask(device, PointerAttribute.DEVICE_ORDINAL, address);
+    if (!anywhere && of != device.id()) {
+      throw new IllegalArgumentException(
+          "address: 0x%x is memory of device %d (expected: %s)".formatted(address, of, device));
+    }
+  }
+
+  /** Where the driver knows the allocation, the range must lie in it. */
+  private static void checkRange(CudaDevice device, long address, long bytes) {
+    CudaDriver driver = device.context();
+    long start;
+    long size;
+    try {
+      start = driver.pointerGetAttribute(device.id(), PointerAttribute.RANGE_START, address);
+      size = driver.pointerGetAttribute(device.id(), PointerAttribute.RANGE_SIZE, address);
+    } catch (CudaException e) {
+      return; // not every kind of memory tells its range
+    }
+    long rest = start + size - address;
+    if (size > 0 && bytes > rest) {
+      throw new IllegalArgumentException(
+          "bytes: %d at 0x%x (expected: <= %d, the rest of the allocation)"
+              .formatted(bytes, address, rest));
+    }
+  }
+}

@@ -1,0 +1,123 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Knows when the work is done that a stream had queued at one moment. It is an event, recorded at
+ * once if that is possible and else at the first question after it became so (not while the stream
+ * is capturing); for the per-thread stream of another thread it is the whole device. Thread-safe.
+ */
+final class Guard {
+  private static final long ASK_AGAIN_NANOS = 20_000;
+
+  private final StreamState stream;
+  private final Runnable end = this::destroy;
+
+  /**
+   * Held by the one thread that talks to the driver about this guard; the others do not wait for
+   * it.
+   */
+  private final AtomicBoolean asking = new AtomicBoolean();
+
+  private boolean recorded;
+  private boolean created;
+  private long event;
+  private volatile boolean done;
+
+  private Guard(StreamState stream) {
+    this.stream = stream;
+  }
+
+  /** A guard that is not recorded yet. */
+  static Guard of(StreamState stream) {
+    return new Guard(stream);
+  }
+
+  /**
+   * Records the event now if possible. A failure is thrown, and the guard still works: it records
+   * later, which waits for more than it has to and never for less.
+   */
+  void record() {
+    if (asking.compareAndSet(false, true)) {
+      try {
+        recordIfPossible();
+      } finally {
+        asking.set(false);
+      }
+    }
+  }
+
+  /** Asks without waiting. False also while another thread is asking. */
+  boolean isDone() {
+    if (done || !asking.compareAndSet(false, true)) {
+      return done;
+    }
+    try {
+      if (!done && recordIfPossible() && driver().eventQuery(stream.device.id(), event)) {
+        finish();
+      }
+    } finally {
+      asking.set(false);
+    }
+    return done;
+  }
+
+  /** Waits until the work is done. */
+  void await() {
+    while (!done) {
+      if (!asking.compareAndSet(false, true)) {
+        LockSupport.parkNanos(ASK_AGAIN_NANOS);
+        continue;
+      }
+      try {
+        if (!done) {
+          waitForWork();
+          finish();
+        }
+      } finally {
+        asking.set(false);
+      }
+    }
+  }
+
+  private void waitForWork() {
+    if (recordIfPossible()) {
+      driver().eventSynchronize(stream.device.id(), event);
+    } else {
+      driver().ctxSynchronize(stream.device.id());
+    }
+  }
+
+  private boolean recordIfPossible() {
+    if (!recorded && stream.canRecordHere()) {
+      int device = stream.device.id();
+      if (!created) {
+        event = driver().eventCreate(device, EventOptions.ORDER_ONLY.flags());
+        created = true;
+        stream.cuda.children().add(end);
+      }
+      driver().eventRecord(device, event, stream.handle);
+      recorded = true;
+    }
+    return recorded;
+  }
+
+  private void finish() {
+    done = true;
+    destroy();
+  }
+
+  private void destroy() {
+    if (created) {
+      driver().eventDestroy(stream.device.id(), event);
+      created = false;
+    }
+    stream.cuda.children().remove(end);
+  }
+
+  private CudaDriver driver() {
+    return stream.cuda.driver();
+  }
+}

@@ -1,0 +1,125 @@
+package io.cuvette;
+
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Copies between buffers and segments of the host. Heap memory can move while the driver works, so
+ * it goes through page-locked chunks; while one chunk is on its way, the host fills or empties the
+ * other. Stateless.
+ */
+final class HostTransfers {
+  private static final long CHUNK_BYTES = 4L << 20;
+
+  private HostTransfers() {}
+
+  static void copyIn(BufferBase target, MemorySegment source) {
+    CudaStream stream = Transfers.streamToWaitFor(target, "copyFrom");
+    Transfers.checkFits(target, source.byteSize());
+    if (source.byteSize() == 0) {
+      return;
+    }
+    MemorySegment host = target.hostMemory();
+    if (host != null) {
+      stream.synchronize();
+      MemorySegment.copy(source, 0, host, 0, source.byteSize());
+    } else if (source.isNative()) {
+      copyInAsync(target, source, stream);
+      stream.synchronize();
+    } else {
+      stage(target, source, stream, true);
+    }
+  }
+
+  static void copyOut(BufferBase source, MemorySegment target) {
+    CudaStream stream = Transfers.streamToWaitFor(source, "copyTo");
+    checkHolds(source, target);
+    if (target.byteSize() == 0) {
+      return;
+    }
+    MemorySegment host = source.hostMemory();
+    if (host != null) {
+      stream.synchronize();
+      MemorySegment.copy(host, 0, target, 0, target.byteSize());
+    } else if (target.isNative()) {
+      copyOutAsync(source, target, stream);
+      stream.synchronize();
+    } else {
+      stage(source, target, stream, false);
+    }
+  }
+
+  static void copyInAsync(BufferBase target, MemorySegment source, CudaStream stream) {
+    target.checkOpen();
+    Transfers.checkFits(target, source.byteSize());
+    checkNative("source", source);
+    Transfers.checkStream(target, target, stream);
+    if (source.byteSize() > 0) {
+      int device = stream.device().id();
+      Transfers.queue(
+          stream,
+          target,
+          target,
+          driver -> driver.memcpyHtoDAsync(device, target.address(), source, stream.handle()));
+    }
+  }
+
+  static void copyOutAsync(BufferBase source, MemorySegment target, CudaStream stream) {
+    source.checkOpen();
+    checkHolds(source, target);
+    checkNative("target", target);
+    if (target.isReadOnly()) {
+      throw new IllegalArgumentException("target: %s is read-only".formatted(target));
+    }
+    Transfers.checkStream(source, source, stream);
+    if (target.byteSize() > 0) {
+      int device = stream.device().id();
+      Transfers.queue(
+          stream,
+          source,
+          source,
+          driver -> driver.memcpyDtoHAsync(device, target, source.address(), stream.handle()));
+    }
+  }
+
+  private static void checkHolds(BufferBase source, MemorySegment target) {
+    if (target.byteSize() > source.byteSize()) {
+      throw new IndexOutOfBoundsException(
+          "copy of %d bytes out of %s (expected: <= %d)"
+              .formatted(target.byteSize(), source.asBuffer(), source.byteSize()));
+    }
+  }
+
+  private static void checkNative(String name, MemorySegment segment) {
+    if (!segment.isNative()) {
+      throw new IllegalArgumentException(
+          "%s: heap segment of %d bytes in an asynchronous copy, which the collector may move: copy it into a PinnedBuffer first"
+              .formatted(name, segment.byteSize()));
+    }
+    if (!segment.scope().isAlive()) {
+      throw new IllegalStateException("%s: the arena of %s is closed".formatted(name, segment));
+    }
+  }
+
+  private static void stage(BufferBase device, MemorySegment heap, CudaStream stream, boolean in) {
+    if (!in && heap.isReadOnly()) {
+      throw new IllegalArgumentException("target: %s is read-only".formatted(heap));
+    }
+    long chunk = Math.min(CHUNK_BYTES, heap.byteSize());
+    try (StagingChunk even = new StagingChunk(device, heap, stream, chunk);
+        StagingChunk odd =
+            heap.byteSize() > chunk ? new StagingChunk(device, heap, stream, chunk) : even) {
+      StagingChunk next = even;
+      for (long offset = 0; offset < heap.byteSize(); offset += chunk) {
+        if (in) {
+          next.sendIn(offset);
+        } else {
+          next.sendOut(offset);
+        }
+        next = next == even ? odd : even;
+      }
+      // In order of their offsets, so that the last chunks are emptied too.
+      next.finish();
+      (next == even ? odd : even).finish();
+    }
+  }
+}

@@ -1,0 +1,71 @@
+package io.cuvette;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The segment through which users see host-accessible memory. It is made when first asked for and
+ * dies with the buffer, which is what makes use after close an exception instead of a crash.
+ * Thread-safe.
+ */
+final class HostView {
+  private static final int LARGEST_BYTE_BUFFER = Integer.MAX_VALUE;
+
+  private final ReentrantLock lock = new ReentrantLock();
+  private @Nullable MemorySegment segment;
+
+  /** The segment of a buffer, or of a slice of it. */
+  MemorySegment of(BufferBase part) {
+    part.checkOpen();
+    if (part.byteSize() == 0) {
+      return MemorySegment.NULL;
+    }
+    BufferBase whole = part.whole();
+    MemorySegment all = whole(whole);
+    return all.asSlice(part.address() - whole.address(), part.byteSize());
+  }
+
+  private MemorySegment whole(BufferBase buffer) {
+    lock.lock();
+    try {
+      MemorySegment made = segment;
+      if (made == null) {
+        made = make(buffer);
+        segment = made;
+      }
+      return made;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  static ByteBuffer byteBuffer(MemorySegment segment) {
+    if (segment.byteSize() > LARGEST_BYTE_BUFFER) {
+      throw new IllegalStateException(
+          "a ByteBuffer of %d bytes (expected: <= %d; take slices)"
+              .formatted(segment.byteSize(), LARGEST_BYTE_BUFFER));
+    }
+    return segment.asByteBuffer().order(ByteOrder.nativeOrder());
+  }
+
+  private static MemorySegment make(BufferBase buffer) {
+    Arena arena = Arena.ofShared();
+    try {
+      MemorySegment made =
+          buffer
+              .device()
+              .cuda()
+              .driver()
+              .hostView(buffer.device().id(), buffer.address(), buffer.byteSize(), arena);
+      buffer.lifetime().viewedThrough(arena);
+      return made;
+    } catch (RuntimeException e) {
+      arena.close();
+      throw e;
+    }
+  }
+}

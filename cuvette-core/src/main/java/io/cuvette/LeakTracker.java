@@ -1,0 +1,72 @@
+package io.cuvette;
+
+import java.lang.ref.Reference;
+import java.lang.ref.ReferenceQueue;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Finds forgotten objects of one {@link Cuda}. There is no thread: the queue is drained whenever
+ * memory is short, statistics are read or something is made that costs a driver call anyway.
+ * Thread-safe.
+ */
+final class LeakTracker {
+  private static final int SAMPLE = 64;
+
+  /** Where collected objects come; null at level OFF, when nothing is ever put there. */
+  final @Nullable ReferenceQueue<Object> queue;
+
+  private final LeakLevel level;
+  private final Consumer<LeakReport> listener;
+  private final AtomicLong found = new AtomicLong();
+
+  LeakTracker(LeakLevel level, Consumer<LeakReport> listener) {
+    this.level = level;
+    this.listener = listener;
+    this.queue = level == LeakLevel.OFF ? null : new ReferenceQueue<>();
+  }
+
+  /** The stack of the caller, if this allocation is one of those that remember it. */
+  @Nullable Throwable site() {
+    boolean wanted =
+        level == LeakLevel.FULL
+            || (level == LeakLevel.SAMPLED && ThreadLocalRandom.current().nextInt(SAMPLE) == 0);
+    return wanted ? new Throwable("made here") : null;
+  }
+
+  /** Whether {@link #site} could give anything; keeps the common levels free of the question. */
+  boolean remembersSites() {
+    return level.compareTo(LeakLevel.SAMPLED) >= 0;
+  }
+
+  long found() {
+    return found.get();
+  }
+
+  /** Takes back everything the collector has found, and gives the number of objects. */
+  int drain() {
+    ReferenceQueue<Object> from = queue;
+    if (from == null) {
+      return 0;
+    }
+    int taken = 0;
+    for (var reference = from.poll(); reference != null; reference = from.poll()) {
+      if (found(reference)) {
+        taken++;
+      }
+    }
+    return taken;
+  }
+
+  /** Takes back one object that came out of the queue; false if somebody did already. */
+  boolean found(Reference<?> reference) {
+    if (!(reference instanceof Lifetime lifetime) || !lifetime.reclaim()) {
+      return false;
+    }
+    found.incrementAndGet();
+    listener.accept(lifetime.report());
+    return true;
+  }
+}

@@ -1,0 +1,27 @@
+package io.cuvette;
+
+/** What can be said about the use of managed memory (CUmem_advise). */
+public enum MemoryAdvice {
+  /** Mostly read: each reader may have a copy of its own. The location has no meaning. */
+  SET_READ_MOSTLY(1),
+  /** Takes that back. */
+  UNSET_READ_MOSTLY(2),
+  /** Preferably kept at the location. */
+  SET_PREFERRED_LOCATION(3),
+  /** Takes that back. */
+  UNSET_PREFERRED_LOCATION(4),
+  /** Mapped for the location, which will access it. */
+  SET_ACCESSED_BY(5),
+  /** Takes that back. */
+  UNSET_ACCESSED_BY(6);
+
+  private final int code;
+
+  MemoryAdvice(int code) {
+    this.code = code;
+  }
+
+  int code() {
+    return code;
+  }
+}

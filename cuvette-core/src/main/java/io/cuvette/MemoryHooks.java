@@ -1,0 +1,103 @@
+package io.cuvette;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/** The hooks of a pool at one moment, those of all threads and those of one. Immutable. */
+final class MemoryHooks {
+  private final List<Registered> hooks;
+
+  /** A hook and the only thread it sees; null for all. */
+  private record Registered(MemoryHook hook, @Nullable Thread thread) {}
+
+  private MemoryHooks(List<Registered> hooks) {
+    this.hooks = hooks;
+  }
+
+  static MemoryHooks with(@Nullable MemoryHooks before, MemoryHook hook, @Nullable Thread thread) {
+    List<Registered> hooks = before == null ? new ArrayList<>() : new ArrayList<>(before.hooks);
+    if (hooks.stream().anyMatch(known -> known.hook == hook && known.thread == thread)) {
+      throw new IllegalStateException("hook: %s is registered already".formatted(hook));
+    }
+    hooks.add(new Registered(hook, thread));
+    return new MemoryHooks(List.copyOf(hooks));
+  }
+
+  static @Nullable MemoryHooks without(
+      @Nullable MemoryHooks before, MemoryHook hook, @Nullable Thread thread) {
+    if (before == null) {
+      return null;
+    }
+    List<Registered> hooks = new ArrayList<>(before.hooks);
+    hooks.remove(new Registered(hook, thread));
+    return hooks.isEmpty() ? null : new MemoryHooks(List.copyOf(hooks));
+  }
+
+  BufferBase grow(CudaStream stream, long bytes, Supplier<BufferBase> body) {
+    var before = new MemoryHook.Growth(stream.device(), bytes, 0);
+    each(hook -> hook.allocPreprocess(before));
+    BufferBase chunk = null;
+    try {
+      chunk = body.get();
+      return chunk;
+    } finally {
+      var after =
+          chunk == null ? before : new MemoryHook.Growth(stream.device(), bytes, chunk.address());
+      each(hook -> hook.allocPostprocess(after));
+    }
+  }
+
+  BufferBase malloc(CudaStream stream, long bytes, long rounded, Supplier<BufferBase> body) {
+    var before = new MemoryHook.Block(stream.device(), bytes, rounded, 0, 0);
+    each(hook -> hook.mallocPreprocess(before));
+    BufferBase given = null;
+    try {
+      given = body.get();
+      return given;
+    } finally {
+      var after = given == null ? before : block(stream.device(), given, bytes, rounded);
+      each(hook -> hook.mallocPostprocess(after));
+    }
+  }
+
+  void free(PooledBlock block, Runnable body) {
+    var call =
+        new MemoryHook.Block(
+            block.arena.devicePool.device,
+            block.requestedBytes,
+            block.blockBytes(),
+            block.address,
+            id(block));
+    try {
+      each(hook -> hook.freePreprocess(call));
+    } finally {
+      try {
+        body.run(); // the memory comes back whatever a hook throws
+      } finally {
+        each(hook -> hook.freePostprocess(call));
+      }
+    }
+  }
+
+  private static MemoryHook.Block block(
+      CudaDevice device, BufferBase given, long bytes, long rounded) {
+    long id = given.byteSize() == 0 ? 0 : id(given.lifetime());
+    return new MemoryHook.Block(device, bytes, rounded, given.address(), id);
+  }
+
+  private static long id(BlockLifetime lifetime) {
+    return System.identityHashCode(lifetime);
+  }
+
+  private void each(Consumer<MemoryHook> call) {
+    Thread current = Thread.currentThread();
+    for (Registered registered : hooks) {
+      if (registered.thread == null || registered.thread == current) {
+        call.accept(registered.hook);
+      }
+    }
+  }
+}

@@ -1,0 +1,76 @@
+package io.cuvette;
+
+import io.cuvette.internal.Checks;
+
+/** Where managed memory can be: a device, the host, or a NUMA node of the host. Immutable. */
+public sealed interface MemoryLocation {
+
+  /** The memory of a device. */
+  static MemoryLocation device(CudaDevice device) {
+    return new Device(device.id());
+  }
+
+  /** The memory of the host. */
+  static MemoryLocation host() {
+    return Host.HOST;
+  }
+
+  /** The memory of one NUMA node of the host. */
+  static MemoryLocation hostNuma(int node) {
+    return new HostNuma(node);
+  }
+
+  /** CUmemLocationType. */
+  int type();
+
+  /** The device or node, 0 where it has no meaning. */
+  int id();
+
+  /**
+   * The memory of a device.
+   *
+   * @param id the device
+   */
+  record Device(int id) implements MemoryLocation {
+    public Device {
+      Checks.notNegative("device", id);
+    }
+
+    @Override
+    public int type() {
+      return 1;
+    }
+  }
+
+  /**
+   * A NUMA node.
+   *
+   * @param id the node
+   */
+  record HostNuma(int id) implements MemoryLocation {
+    public HostNuma {
+      Checks.notNegative("NUMA node", id);
+    }
+
+    @Override
+    public int type() {
+      return 3;
+    }
+  }
+
+  /** The host. */
+  enum Host implements MemoryLocation {
+    /** The only one. */
+    HOST;
+
+    @Override
+    public int type() {
+      return 2;
+    }
+
+    @Override
+    public int id() {
+      return 0;
+    }
+  }
+}

@@ -1,0 +1,292 @@
+package io.cuvette;
+
+import io.cuvette.internal.Checks;
+import io.cuvette.pool.BlockArena;
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Keeps freed device memory for reuse, one arena for each device and stream, with CuPy's rules:
+ * sizes are rounded up to 512 bytes, the smallest cached block that fits is split exactly,
+ * neighbours merge fully when they are freed, and a miss asks upstream for exactly the rounded
+ * size. Beyond CuPy, memory used on other streams comes back only when that use is done, and a
+ * large request takes the cached memory of an idle stream before the pool grows.
+ *
+ * <p>Methods without a device are about the current device of the thread. Thread-safe; freeing
+ * never waits.
+ */
+public final class MemoryPool implements MemoryResource, AutoCloseable {
+  private final Cuda cuda;
+  private final PoolOptions options;
+  private final ConcurrentHashMap<CudaDevice, DevicePool> devicePools = new ConcurrentHashMap<>();
+  private final List<PressureListener> listeners = new CopyOnWriteArrayList<>();
+  private final ReentrantLock hookLock = new ReentrantLock();
+  private final Runnable end = this::destroy;
+  private volatile @Nullable MemoryHooks hooks;
+  private volatile boolean closed;
+
+  /** A pool with {@link PoolOptions#DEFAULTS}. */
+  public MemoryPool(Cuda cuda) {
+    this(cuda, PoolOptions.DEFAULTS);
+  }
+
+  /** A pool. It asks for no memory before the first allocation. */
+  public MemoryPool(Cuda cuda, PoolOptions options) {
+    this.cuda = cuda;
+    this.options = options;
+    cuda.addPool(this, end);
+  }
+
+  /** How the pool was made. */
+  public PoolOptions options() {
+    return options;
+  }
+
+  /** Allocates on the current stream. */
+  public Buffer allocate(long bytes) {
+    return allocate(bytes, cuda.currentStream());
+  }
+
+  /**
+   * Allocates a block in order of a stream, on its device.
+   *
+   * @param bytes at least 0; 0 gives a buffer without memory, which no statistics count
+   * @throws OutOfDeviceMemoryException after everything was tried, with the numbers that tell why
+   * @throws IllegalStateException if the pool or the stream is closed, or upstream allocated from
+   *     this pool
+   */
+  @Override
+  public Buffer allocate(long bytes, CudaStream stream) {
+    MemoryHooks watching = hooks;
+    if (watching == null) {
+      return take(bytes, stream).asBuffer();
+    }
+    long rounded = BlockArena.roundUp(bytes);
+    return watching.malloc(stream, bytes, rounded, () -> take(bytes, stream)).asBuffer();
+  }
+
+  private BufferBase take(long bytes, CudaStream stream) {
+    long rounded = BlockArena.roundUp(bytes);
+    StreamState state = stream.state;
+    state.checkUsable();
+    checkOpen();
+    if (bytes == 0) {
+      return DirectMemory.emptyDevice(stream);
+    }
+    PoolArena arena = state.arena(this);
+    BufferBase cached = arena.take(bytes, rounded, stream);
+    return cached != null ? cached : arena.devicePool.allocateSlow(arena, bytes, rounded, stream);
+  }
+
+  /**
+   * Gives cached memory of all streams back to upstream, as far as whole chunks are free.
+   *
+   * @return the bytes given back
+   */
+  public long freeAllBlocks() {
+    return freeAllBlocks(cuda.currentDevice());
+  }
+
+  /** {@link #freeAllBlocks()} on a device. */
+  public long freeAllBlocks(CudaDevice device) {
+    DevicePool pool = devicePools.get(device);
+    return pool == null ? 0 : pool.freeAllBlocks(null);
+  }
+
+  /** Gives cached memory of one stream back to upstream; 0 for a stream that has none. */
+  public long freeAllBlocks(CudaStream stream) {
+    DevicePool pool = devicePools.get(stream.device());
+    return pool == null ? 0 : pool.freeAllBlocks(stream.state);
+  }
+
+  /** Bytes of the blocks in use. */
+  public long usedBytes() {
+    return stats().usedBytes();
+  }
+
+  /** Bytes of the cached blocks. */
+  public long freeBytes() {
+    return stats().freeBytes();
+  }
+
+  /** Bytes held from upstream: used and free. */
+  public long totalBytes() {
+    return stats().heldBytes();
+  }
+
+  /** The number of cached blocks. */
+  public int freeBlocks() {
+    return stats().freeBlocks();
+  }
+
+  /** All numbers of the current device. */
+  public PoolStats stats() {
+    return stats(cuda.currentDevice());
+  }
+
+  /** All numbers of a device. Takes back what is done or forgotten first. */
+  public PoolStats stats(CudaDevice device) {
+    return devicePool(device).stats();
+  }
+
+  /** Starts the peaks of a device anew from what is used and held now. */
+  public void resetPeaks(CudaDevice device) {
+    devicePool(device).resetPeaks();
+  }
+
+  /** The limit on the current device. */
+  public MemoryLimit limit() {
+    return limit(cuda.currentDevice());
+  }
+
+  /** The limit on a device. */
+  public MemoryLimit limit(CudaDevice device) {
+    return devicePool(device).limit();
+  }
+
+  /** The limit on the current device in bytes, {@link Long#MAX_VALUE} for none. */
+  public long limitBytes() {
+    return devicePool(cuda.currentDevice()).limitBytes();
+  }
+
+  /** Sets the limit on the current device. */
+  public void setLimit(MemoryLimit limit) {
+    setLimit(cuda.currentDevice(), limit);
+  }
+
+  /**
+   * Sets the limit on a device. What is held beyond a smaller limit stays; the pool just does not
+   * grow.
+   */
+  public void setLimit(CudaDevice device, MemoryLimit limit) {
+    devicePool(device).setLimit(limit);
+  }
+
+  /**
+   * Adds a hook that sees all threads, until the result is closed.
+   *
+   * @throws IllegalStateException if the hook is there already
+   */
+  public Registration addHook(MemoryHook hook) {
+    return register(hook, null);
+  }
+
+  /** Adds a hook that sees only this thread, until the scope closes. */
+  public Scope useHook(MemoryHook hook) {
+    Registration registration = register(hook, Thread.currentThread());
+    return new Scope(cuda.state(), "hook " + hook, registration::close);
+  }
+
+  /** Adds a listener that is asked when memory runs out, until the result is closed. */
+  public Registration addPressureListener(PressureListener listener) {
+    listeners.add(listener);
+    return () -> listeners.remove(listener);
+  }
+
+  /** Whether the pool was closed. */
+  public boolean isClosed() {
+    return closed;
+  }
+
+  /**
+   * Gives the cached memory back and lets nobody allocate any more. Buffers in use stay valid;
+   * their memory goes back to upstream when they are closed. Does nothing the second time.
+   */
+  @Override
+  public void close() {
+    if (closed) {
+      return;
+    }
+    closed = true;
+    Failures failures = new Failures();
+    boolean empty = true;
+    for (DevicePool pool : devicePools.values()) {
+      failures.run(() -> pool.freeAllBlocks(null));
+      empty &= pool.heldBytes() == 0;
+    }
+    if (empty) {
+      cuda.removePool(this, end);
+    }
+    failures.throwFirst();
+  }
+
+  @Override
+  public String toString() {
+    return "MemoryPool[upstream=" + options.upstream() + "]";
+  }
+
+  Cuda cuda() {
+    return cuda;
+  }
+
+  @Nullable MemoryHooks hooks() {
+    return hooks;
+  }
+
+  PoolArena newArena(StreamState stream) {
+    if (stream.cuda != cuda) {
+      throw new IllegalArgumentException(
+          "%s belongs to another Cuda than the pool".formatted(stream));
+    }
+    return devicePool(stream.device).newArena(stream);
+  }
+
+  /** Asks the listeners; whether anyone gave something back. */
+  boolean pressure(CudaDevice device, long neededBytes) {
+    long given = 0;
+    ThreadState state = cuda.state();
+    for (PressureListener listener : listeners) {
+      state.enter(this);
+      try {
+        given += Checks.notNegative("bytes given back", listener.onPressure(device, neededBytes));
+      } finally {
+        state.leave();
+      }
+    }
+    return given > 0;
+  }
+
+  private DevicePool devicePool(CudaDevice device) {
+    if (device.cuda() != cuda) {
+      throw new IllegalArgumentException(
+          "%s belongs to another Cuda than the pool".formatted(device));
+    }
+    DevicePool pool = devicePools.get(device);
+    return pool != null ? pool : devicePools.computeIfAbsent(device, this::newDevicePool);
+  }
+
+  private DevicePool newDevicePool(CudaDevice device) {
+    MemoryLimit first = options.limit();
+    return new DevicePool(this, device, first != null ? first : cuda.firstLimit());
+  }
+
+  private Registration register(MemoryHook hook, @Nullable Thread thread) {
+    changeHooks(() -> hooks = MemoryHooks.with(hooks, hook, thread));
+    return () -> changeHooks(() -> hooks = MemoryHooks.without(hooks, hook, thread));
+  }
+
+  private void changeHooks(Runnable change) {
+    hookLock.lock();
+    try {
+      change.run();
+    } finally {
+      hookLock.unlock();
+    }
+  }
+
+  private void checkOpen() {
+    if (closed) {
+      throw new IllegalStateException(this + " is closed");
+    }
+  }
+
+  private void destroy() {
+    closed = true;
+    Failures failures = new Failures();
+    devicePools.values().forEach(pool -> failures.run(pool::destroy));
+    failures.throwFirst();
+  }
+}

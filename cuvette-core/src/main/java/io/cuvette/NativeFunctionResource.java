@@ -1,0 +1,81 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.internal.Checks;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Device memory from a pair of C functions: {@code void* malloc(void* parameter, size_t bytes, int
+ * device)}, where NULL means out of memory, and {@code void free(void* parameter, void* address,
+ * int device)}. Not pooled by itself. Thread-safe if the functions are.
+ */
+public final class NativeFunctionResource implements MemoryResource {
+  private final MemorySegment malloc;
+  private final MemorySegment free;
+  private final MemorySegment parameter;
+  private final @Nullable Object owner;
+
+  /**
+   * A resource of two functions.
+   *
+   * @param malloc the address of the allocating function
+   * @param free the address of the freeing function
+   * @param parameter given to both as it is; may be {@link MemorySegment#NULL}
+   * @param owner kept reachable as long as the resource and its buffers, such as the library's
+   *     arena; may be null
+   */
+  public NativeFunctionResource(
+      MemorySegment malloc, MemorySegment free, MemorySegment parameter, @Nullable Object owner) {
+    this.malloc = checkFunction("malloc", malloc);
+    this.free = checkFunction("free", free);
+    this.parameter = parameter;
+    this.owner = owner;
+  }
+
+  @Override
+  public Buffer allocate(long bytes, CudaStream stream) {
+    Checks.notNegative("bytes", bytes);
+    Cuda cuda = stream.device().cuda();
+    cuda.checkOwn(stream);
+    if (bytes == 0) {
+      return DirectMemory.emptyDevice(stream);
+    }
+    CudaDevice device = stream.device();
+    CudaDriver driver = device.context();
+    long address = driver.callMalloc(malloc.address(), parameter.address(), bytes, device.id());
+    if (address == 0) {
+      throw new CudaException(
+          CudaStatus.OUT_OF_MEMORY,
+          "malloc(bytes=%d, device=%d)".formatted(bytes, device.id()),
+          "the native allocator returned NULL");
+    }
+    DeviceBuffer buffer = new DeviceBuffer(address, bytes, stream);
+    DirectLifetime.own(buffer, () -> give(driver, address, device));
+    return buffer;
+  }
+
+  /** What keeps the functions valid. */
+  public @Nullable Object owner() {
+    return owner;
+  }
+
+  @Override
+  public String toString() {
+    return "NativeFunctionResource[malloc=0x%x]".formatted(malloc.address());
+  }
+
+  private void give(CudaDriver driver, long address, CudaDevice device) {
+    driver.callFree(free.address(), parameter.address(), address, device.id());
+  }
+
+  private static MemorySegment checkFunction(String name, MemorySegment function) {
+    if (!function.isNative() || function.address() == 0) {
+      throw new IllegalArgumentException(
+          "%s: %s (expected: the address of a function)".formatted(name, function));
+    }
+    return function;
+  }
+}

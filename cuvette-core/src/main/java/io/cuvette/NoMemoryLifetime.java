@@ -1,0 +1,37 @@
+package io.cuvette;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The end of a buffer that owns no memory: an empty one, or a wrapped one that keeps an owner
+ * reachable.
+ */
+final class NoMemoryLifetime extends BlockLifetime {
+  private final String text;
+  private final long bytes;
+
+  @SuppressWarnings("UnusedVariable") // holding it is its use
+  private @Nullable Object owner;
+
+  NoMemoryLifetime(BufferBase buffer, @Nullable Object owner) {
+    super(buffer, null, null, buffer.stream().state);
+    this.owner = owner;
+    this.bytes = buffer.byteSize();
+    this.text = "buffer of %d bytes at 0x%x".formatted(bytes, buffer.address());
+  }
+
+  @Override
+  long blockBytes() {
+    return bytes;
+  }
+
+  @Override
+  String describe() {
+    return text;
+  }
+
+  @Override
+  void release() {
+    owner = null;
+  }
+}

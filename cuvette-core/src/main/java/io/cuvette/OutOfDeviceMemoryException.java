@@ -1,0 +1,81 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+
+/**
+ * Memory of a device ran out after everything was tried. Has the numbers that tell why. Immutable.
+ */
+public final class OutOfDeviceMemoryException extends CudaException {
+  private static final long serialVersionUID = 1L;
+
+  private final Details details;
+
+  /**
+   * The numbers at the moment the allocation gave up, in bytes unless said otherwise; −1 where
+   * unknown.
+   *
+   * @param device the number of the device
+   * @param requestedBytes what was asked for
+   * @param blockBytes what that was rounded to
+   * @param heldBytes what the pool held from the driver
+   * @param usedBytes what of it was in use
+   * @param freeBytes what of it was cached
+   * @param freeBlocks the number of cached blocks
+   * @param largestFreeBytes the largest cached block
+   * @param otherStreamsFreeBytes what of the cached memory belonged to other streams
+   * @param limitBytes the pool's limit, {@link Long#MAX_VALUE} for none
+   * @param driverFreeBytes what the driver said was free
+   * @param step the last thing that was tried
+   */
+  public record Details(
+      int device,
+      long requestedBytes,
+      long blockBytes,
+      long heldBytes,
+      long usedBytes,
+      long freeBytes,
+      int freeBlocks,
+      long largestFreeBytes,
+      long otherStreamsFreeBytes,
+      long limitBytes,
+      long driverFreeBytes,
+      RecoveryStep step)
+      implements java.io.Serializable {
+
+    private String text() {
+      String limit = limitBytes == Long.MAX_VALUE ? "none" : Long.toString(limitBytes);
+      return ("requested=%d (block=%d) on device %d (held=%d, used=%d, free=%d in %d blocks,"
+              + " largest free=%d, free on other streams=%d, limit=%s, free in the driver=%s),"
+              + " tried up to: %s")
+          .formatted(
+              requestedBytes,
+              blockBytes,
+              device,
+              heldBytes,
+              usedBytes,
+              freeBytes,
+              freeBlocks,
+              largestFreeBytes,
+              otherStreamsFreeBytes,
+              limit,
+              driverFreeBytes < 0 ? "unknown" : Long.toString(driverFreeBytes),
+              step.text());
+    }
+  }
+
+  OutOfDeviceMemoryException(String call, Details details) {
+    super(CudaStatus.OUT_OF_MEMORY, call, details.text());
+    this.details = details;
+  }
+
+  /** The numbers. */
+  public Details details() {
+    return details;
+  }
+
+  /** The bytes that were asked for. */
+  public long requestedBytes() {
+    return details.requestedBytes;
+  }
+}

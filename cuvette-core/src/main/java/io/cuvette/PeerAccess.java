@@ -1,0 +1,55 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+
+/** Which device may address the memory of which other. Thread-safe. */
+final class PeerAccess {
+  private final CudaDriver driver;
+
+  /** By device and peer: whether access was asked for before a copy, so that it is asked once. */
+  private final boolean[][] tried;
+
+  PeerAccess(CudaDriver driver, int devices) {
+    this.driver = driver;
+    this.tried = new boolean[devices][devices];
+  }
+
+  boolean can(int device, int peer) {
+    return device == peer || driver.deviceCanAccessPeer(device, peer);
+  }
+
+  void enable(int device, int peer) {
+    try {
+      driver.ctxEnablePeerAccess(device, peer);
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.PEER_ACCESS_ALREADY_ENABLED) {
+        throw e;
+      }
+    }
+  }
+
+  void disable(int device, int peer) {
+    tried[device][peer] = false;
+    try {
+      driver.ctxDisablePeerAccess(device, peer);
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.PEER_ACCESS_NOT_ENABLED) {
+        throw e;
+      }
+    }
+  }
+
+  /**
+   * Before a copy: direct access if the devices can; without it the driver goes through the host.
+   */
+  void prepareCopy(int source, int target) {
+    if (!tried[source][target]) {
+      if (can(source, target)) {
+        enable(source, target);
+      }
+      tried[source][target] = true;
+    }
+  }
+}

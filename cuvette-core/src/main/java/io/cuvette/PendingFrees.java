@@ -1,0 +1,103 @@
+package io.cuvette;
+
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Blocks whose buffers are closed while other streams may still use them: they come back when that
+ * work is done. Nothing here waits but {@link #await}. Thread-safe.
+ *
+ * @param <B> the kind of block
+ */
+final class PendingFrees<B extends BlockLifetime> {
+  private final Consumer<B> give;
+  private final ConcurrentLinkedQueue<Pending<B>> queue = new ConcurrentLinkedQueue<>();
+  private final AtomicLong bytes = new AtomicLong();
+
+  PendingFrees(Consumer<B> give) {
+    this.give = give;
+  }
+
+  private record Pending<B>(B block, List<Guard> guards, AtomicBoolean given) {
+    boolean isDone() {
+      for (Guard guard : guards) {
+        if (!guard.isDone()) {
+          return false;
+        }
+      }
+      return true;
+    }
+  }
+
+  /** Gives the block back at once if the streams that used it are idle, else later. */
+  void free(B block, @Nullable StreamState of) {
+    List<Guard> guards = new ArrayList<>();
+    Failures failures = new Failures();
+    for (var use = block.uses(); use != null; use = use.next()) {
+      guard(use.stream(), guards, failures);
+    }
+    StreamState home = block.home;
+    if (home != null && home != of) {
+      guard(home, guards, failures);
+    }
+    if (guards.isEmpty()) {
+      give.accept(block);
+    } else {
+      bytes.addAndGet(block.blockBytes());
+      queue.add(new Pending<>(block, guards, new AtomicBoolean()));
+    }
+    failures.throwFirst();
+  }
+
+  /**
+   * A failing driver call is thrown at the end; the block is safe by then, with a guard that asks
+   * again.
+   */
+  private static void guard(StreamState stream, List<Guard> guards, Failures failures) {
+    @Nullable Guard[] guard = {Guard.of(stream)};
+    failures.run(() -> guard[0] = stream.guard());
+    Guard needed = guard[0];
+    if (needed != null) {
+      guards.add(needed);
+    }
+  }
+
+  /** Gives back what is done by now. */
+  void poll() {
+    for (Iterator<Pending<B>> each = queue.iterator(); each.hasNext(); ) {
+      Pending<B> pending = each.next();
+      if (pending.isDone() && pending.given.compareAndSet(false, true)) {
+        each.remove();
+        give(pending);
+      }
+    }
+  }
+
+  /** Waits for all that is pending now, and gives it back. */
+  void await() {
+    for (Pending<B> pending : queue) {
+      pending.guards.forEach(Guard::await);
+    }
+    poll();
+  }
+
+  boolean isEmpty() {
+    return queue.isEmpty();
+  }
+
+  /** The bytes of the pending blocks. */
+  long bytes() {
+    return bytes.get();
+  }
+
+  private void give(Pending<B> pending) {
+    bytes.addAndGet(-pending.block.blockBytes());
+    give.accept(pending.block);
+  }
+}

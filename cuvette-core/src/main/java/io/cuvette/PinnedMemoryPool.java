@@ -1,0 +1,249 @@
+package io.cuvette;
+
+import io.cuvette.internal.Checks;
+import io.cuvette.pool.SizeClasses;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Keeps freed page-locked host memory for reuse, in size classes that waste at most 12.5 % (or part
+ * of 512 bytes). A block that streams copy from or to comes back only when those copies are done.
+ * Thread-safe; freeing never waits.
+ */
+public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
+  private final Cuda cuda;
+  private final PinnedAllocator upstream;
+  private final PinnedStore store;
+  private final PendingFrees<PinnedBlock> pending;
+  private final Runnable end = this::destroy;
+  private volatile MemoryLimit limit;
+  private volatile boolean closed;
+
+  /** A pool with {@link PinnedPoolOptions#DEFAULTS}. */
+  public PinnedMemoryPool(Cuda cuda) {
+    this(cuda, PinnedPoolOptions.DEFAULTS);
+  }
+
+  /** A pool. It asks for no memory before the first allocation. */
+  public PinnedMemoryPool(Cuda cuda, PinnedPoolOptions options) {
+    this.cuda = cuda;
+    PinnedAllocator given = options.upstream();
+    this.upstream = given != null ? given : cuda.directPinned();
+    this.limit = options.limit();
+    this.store = new PinnedStore(limit.bytesOf(0));
+    this.pending = new PendingFrees<>(this::give);
+    cuda.children().add(end);
+  }
+
+  /**
+   * Allocates a block.
+   *
+   * @param bytes at least 0; 0 gives a buffer without memory, which no statistics count
+   * @throws OutOfPinnedMemoryException if upstream or the limit has no room, after cached blocks
+   *     were released, copies waited for and forgotten buffers reclaimed
+   */
+  @Override
+  public PinnedBuffer allocate(long bytes) {
+    Checks.notNegative("bytes", bytes);
+    cuda.checkOpen();
+    if (closed) {
+      throw new IllegalStateException(this + " is closed");
+    }
+    if (bytes == 0) {
+      return DirectMemory.empty(
+          new PinnedBuffer(MemorySegment.NULL, cuda.currentDevice().nullStream()));
+    }
+    int sizeClass = SizeClasses.classOf(bytes);
+    PinnedBuffer chunk = store.takeCached(sizeClass);
+    return lend(chunk != null ? chunk : find(bytes, sizeClass), bytes, sizeClass);
+  }
+
+  /** Gives all cached memory back to upstream; the bytes given back. */
+  public long freeAllBlocks() {
+    settle();
+    long released = 0;
+    Failures failures = new Failures();
+    for (PinnedBuffer chunk : store.removeCached()) {
+      released += chunk.byteSize();
+      store.unreserve(chunk.byteSize());
+      failures.run(chunk::close);
+    }
+    failures.throwFirst();
+    return released;
+  }
+
+  /** Bytes of the blocks in use. */
+  public long usedBytes() {
+    return stats().usedBytes();
+  }
+
+  /** Bytes of the cached blocks. */
+  public long freeBytes() {
+    return stats().freeBytes();
+  }
+
+  /** Bytes held from upstream: used and free. */
+  public long totalBytes() {
+    return stats().heldBytes();
+  }
+
+  /** The number of cached blocks. */
+  public int freeBlocks() {
+    return stats().freeBlocks();
+  }
+
+  /** All numbers. Takes back first what is done or forgotten. */
+  public PinnedPoolStats stats() {
+    settle();
+    return store.stats(pending.bytes());
+  }
+
+  /** The limit. */
+  public MemoryLimit limit() {
+    return limit;
+  }
+
+  /** Sets the limit, bytes or none. What is held beyond a smaller limit stays. */
+  public void setLimit(MemoryLimit next) {
+    PinnedPoolOptions.checkLimit(next);
+    store.setLimit(next.bytesOf(0));
+    limit = next;
+  }
+
+  /** Whether the pool was closed. */
+  public boolean isClosed() {
+    return closed;
+  }
+
+  /**
+   * Gives the cached memory back and lets nobody allocate any more. Buffers in use stay valid;
+   * their memory goes back to upstream when they are closed. Does nothing the second time.
+   */
+  @Override
+  public void close() {
+    if (!closed) {
+      closed = true;
+      freeAllBlocks();
+      if (totalBytes() == 0) {
+        cuda.children().remove(end);
+      }
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "PinnedMemoryPool";
+  }
+
+  Cuda cuda() {
+    return cuda;
+  }
+
+  void free(PinnedBlock block) {
+    if (block.uses() == null) {
+      give(block);
+    } else {
+      pending.free(block, null);
+    }
+  }
+
+  private void give(PinnedBlock block) {
+    store.give(block);
+    if (closed) {
+      freeAllBlocks();
+    }
+  }
+
+  private void settle() {
+    cuda.leaks().drain();
+    pending.poll();
+  }
+
+  private PinnedBuffer lend(PinnedBuffer chunk, long bytes, int sizeClass) {
+    PinnedBuffer buffer = chunk.block(0, bytes, chunk.stream());
+    PinnedBlock block = new PinnedBlock(buffer, this, chunk, sizeClass);
+    buffer.own(block);
+    store.lend(block);
+    return buffer;
+  }
+
+  /** One step after the other, searching again after each. */
+  private PinnedBuffer find(long bytes, int sizeClass) {
+    settle();
+    PinnedBuffer found = search(sizeClass);
+    if (found == null) {
+      freeAllBlocks();
+      found = search(sizeClass);
+    }
+    if (found == null) {
+      pending.await();
+      freeAllBlocks();
+      found = search(sizeClass);
+    }
+    if (found == null) {
+      Reclaim.collect(cuda.leaks());
+      pending.await();
+      freeAllBlocks();
+      found = search(sizeClass);
+    }
+    if (found == null) {
+      throw outOfMemory(bytes);
+    }
+    return found;
+  }
+
+  private @Nullable PinnedBuffer search(int sizeClass) {
+    PinnedBuffer cached = store.takeCached(sizeClass);
+    return cached != null ? cached : grow(PinnedStore.blockBytes(sizeClass));
+  }
+
+  private @Nullable PinnedBuffer grow(long blockBytes) {
+    if (!store.reserve(blockBytes)) {
+      return null;
+    }
+    PinnedBuffer chunk = null;
+    ThreadState state = cuda.state();
+    state.enter(this);
+    try {
+      chunk = upstream.allocate(blockBytes);
+      store.grown();
+      return chunk;
+    } catch (OutOfPinnedMemoryException e) {
+      return null;
+    } finally {
+      state.leave();
+      if (chunk == null) {
+        store.unreserve(blockBytes);
+      }
+    }
+  }
+
+  private OutOfPinnedMemoryException outOfMemory(long bytes) {
+    store.failed();
+    PinnedPoolStats now = store.stats(pending.bytes());
+    return new OutOfPinnedMemoryException(
+        bytes,
+        "allocatePinned(bytes=%d)".formatted(bytes),
+        "requested=%d of page-locked memory (held=%d, used=%d, free=%d in %d blocks, limit=%s)"
+            .formatted(
+                bytes,
+                now.heldBytes(),
+                now.usedBytes(),
+                now.freeBytes(),
+                now.freeBlocks(),
+                now.limitBytes() == Long.MAX_VALUE ? "none" : now.limitBytes()));
+  }
+
+  private void destroy() {
+    closed = true;
+    Failures failures = new Failures();
+    for (List<PinnedBuffer> chunks : List.of(store.endAll(), store.removeCached())) {
+      for (PinnedBuffer chunk : chunks) {
+        store.unreserve(chunk.byteSize());
+        failures.run(chunk::close);
+      }
+    }
+    failures.throwFirst();
+  }
+}

@@ -1,0 +1,42 @@
+package io.cuvette;
+
+import io.cuvette.internal.Checks;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How a {@link MemoryPool} works. Immutable.
+ *
+ * @param upstream where chunks come from; managed memory, a lambda, native functions, another pool
+ * @param limit the first limit for each device; null takes that of {@link CudaOptions}
+ * @param crossStreamBytes a request of at least this many bytes that finds no cached block of its
+ *     stream takes one of an idle stream before the pool grows; smaller ones stay with their
+ *     stream, as in CuPy. Long.MAX_VALUE switches it off
+ */
+public record PoolOptions(
+    MemoryResource upstream, @Nullable MemoryLimit limit, long crossStreamBytes) {
+
+  /** Plain device memory, the limit of the Cuda, sharing between streams from 1 MiB on. */
+  public static final PoolOptions DEFAULTS =
+      new PoolOptions(MemoryResource.direct(), null, 1L << 20);
+
+  public PoolOptions {
+    Objects.requireNonNull(upstream, "upstream");
+    Checks.notNegative("crossStreamBytes", crossStreamBytes);
+  }
+
+  /** Another place where chunks come from. */
+  public PoolOptions withUpstream(MemoryResource resource) {
+    return new PoolOptions(resource, limit, crossStreamBytes);
+  }
+
+  /** A first limit for each device. */
+  public PoolOptions withLimit(MemoryLimit first) {
+    return new PoolOptions(upstream, first, crossStreamBytes);
+  }
+
+  /** From which size on idle streams' cached memory is taken before the pool grows. */
+  public PoolOptions withCrossStreamBytes(long bytes) {
+    return new PoolOptions(upstream, limit, bytes);
+  }
+}

@@ -1,0 +1,68 @@
+package io.cuvette;
+
+import io.cuvette.internal.ByteSize;
+
+/**
+ * What a pool has on one device at one moment, in bytes unless said otherwise. Always used + free =
+ * held. Immutable.
+ *
+ * @param usedBytes blocks in use
+ * @param freeBytes cached memory, with what is pending
+ * @param heldBytes memory held from upstream
+ * @param requestedBytes what the users of the blocks in use asked for, before rounding
+ * @param pendingBytes closed blocks that other streams may still use
+ * @param releasableBytes cached memory that {@link MemoryPool#freeAllBlocks()} could release now
+ * @param largestFreeBytes the largest cached block
+ * @param usedBlocks the number of blocks in use
+ * @param freeBlocks the number of cached blocks
+ * @param chunks the number of allocations held from upstream
+ * @param peakUsedBytes the most that was ever in use; with several streams an upper bound, each
+ *     stream's own peak added up, and never more than was held
+ * @param peakHeldBytes the most that was ever held
+ * @param allocations the number of blocks given out so far
+ * @param growths how often upstream was asked with success
+ * @param crossStreamReuses how often a block of another stream was taken
+ * @param outOfMemories how often an allocation failed
+ * @param limitBytes the limit, Long.MAX_VALUE for none
+ */
+public record PoolStats(
+    long usedBytes,
+    long freeBytes,
+    long heldBytes,
+    long requestedBytes,
+    long pendingBytes,
+    long releasableBytes,
+    long largestFreeBytes,
+    int usedBlocks,
+    int freeBlocks,
+    int chunks,
+    long peakUsedBytes,
+    long peakHeldBytes,
+    long allocations,
+    long growths,
+    long crossStreamReuses,
+    long outOfMemories,
+    long limitBytes) {
+
+  /**
+   * How much of the cached memory is of no use to the largest request: 1 − largest ÷ free, 0 if
+   * none is cached.
+   */
+  public double fragmentation() {
+    return freeBytes == 0 ? 0 : 1 - (double) largestFreeBytes / freeBytes;
+  }
+
+  @Override
+  public String toString() {
+    return "used %s in %d blocks, free %s in %d blocks (largest %s), held %s in %d chunks, limit %s"
+        .formatted(
+            ByteSize.format(usedBytes),
+            usedBlocks,
+            ByteSize.format(freeBytes),
+            freeBlocks,
+            ByteSize.format(largestFreeBytes),
+            ByteSize.format(heldBytes),
+            chunks,
+            limitBytes == Long.MAX_VALUE ? "none" : ByteSize.format(limitBytes));
+  }
+}

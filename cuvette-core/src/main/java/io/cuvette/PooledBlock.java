@@ -1,0 +1,46 @@
+package io.cuvette;
+
+import java.lang.ref.ReferenceQueue;
+import org.jspecify.annotations.Nullable;
+
+/** The end of a block of a {@link MemoryPool}: it goes back to the arena it came from. */
+final class PooledBlock extends BlockLifetime {
+  final PoolArena arena;
+  final int block;
+  final long address;
+  final long requestedBytes;
+  private final long blockBytes;
+
+  /** The next one freed by other threads, see {@link PoolArena}. */
+  @Nullable PooledBlock next;
+
+  PooledBlock(
+      BufferBase buffer,
+      @Nullable ReferenceQueue<Object> queue,
+      @Nullable Throwable site,
+      PoolArena arena,
+      int block,
+      long blockBytes) {
+    super(buffer, queue, site, buffer.stream().state);
+    this.arena = arena;
+    this.block = block;
+    this.address = buffer.address();
+    this.requestedBytes = buffer.byteSize();
+    this.blockBytes = blockBytes;
+  }
+
+  @Override
+  long blockBytes() {
+    return blockBytes;
+  }
+
+  @Override
+  String describe() {
+    return "buffer of %d bytes at 0x%x".formatted(requestedBytes, address);
+  }
+
+  @Override
+  void release() {
+    arena.free(this);
+  }
+}

@@ -1,0 +1,16 @@
+package io.cuvette;
+
+/** Asked to give memory back when a pool runs out: by closing buffers, say. */
+@FunctionalInterface
+public interface PressureListener {
+
+  /**
+   * Called on the allocating thread, without a lock; may close buffers and call CUDA, and may not
+   * allocate from the same pool.
+   *
+   * @param device the device that is short of memory
+   * @param neededBytes the size of the block that was not found
+   * @return the bytes given back; 0 if there was nothing to give
+   */
+  long onPressure(CudaDevice device, long neededBytes);
+}

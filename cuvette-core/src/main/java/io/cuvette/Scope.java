@@ -1,0 +1,52 @@
+package io.cuvette;
+
+/**
+ * A change of what is current on this thread, undone by {@link #close()}: {@code try (var _ =
+ * stream.use()) { … }}. Scopes close last in, first out, on the thread that opened them; both are
+ * checked before anything changes. Confined to its thread.
+ */
+public final class Scope implements AutoCloseable {
+  private final ThreadState state;
+  private final @org.jspecify.annotations.Nullable Scope outer;
+  private final String what;
+  private final Runnable restore;
+  private boolean closed;
+
+  Scope(ThreadState state, String what, Runnable restore) {
+    this.state = state;
+    this.what = what;
+    this.restore = restore;
+    this.outer = state.innermost;
+    state.innermost = this;
+  }
+
+  /**
+   * Makes current again exactly what was before. Does nothing the second time.
+   *
+   * @throws WrongThreadException on another thread than the one that opened the scope
+   * @throws IllegalStateException if a scope opened later is still open
+   */
+  @Override
+  public void close() {
+    if (!Thread.currentThread().equals(state.thread)) {
+      throw new WrongThreadException(
+          "%s was opened by %s and cannot be closed by %s"
+              .formatted(this, state.thread, Thread.currentThread()));
+    }
+    if (closed) {
+      return;
+    }
+    if (state.innermost != this) {
+      throw new IllegalStateException(
+          "%s cannot be closed before %s, which was opened later".formatted(this, state.innermost));
+    }
+    closed = true;
+    state.innermost = outer;
+    restore.run();
+  }
+
+  @Override
+  public String toString() {
+    return "scope of " + what;
+  }
+}

@@ -1,0 +1,75 @@
+package io.cuvette;
+
+import java.lang.foreign.MemorySegment;
+
+/**
+ * A page-locked chunk between a heap segment and a device buffer. Confined to the copying thread.
+ */
+final class StagingChunk implements AutoCloseable {
+  private final BufferBase device;
+  private final MemorySegment heap;
+  private final CudaStream stream;
+  private final PinnedBuffer pinned;
+  private final MemorySegment memory;
+  private final CudaEvent sent;
+
+  /** Where the bytes that are on their way out belong; none if negative. */
+  private long arriving = -1;
+
+  StagingChunk(BufferBase device, MemorySegment heap, CudaStream stream, long bytes) {
+    this.device = device;
+    this.heap = heap;
+    this.stream = stream;
+    this.pinned = stream.device().cuda().allocatePinned(bytes);
+    this.memory = pinned.hostMemory();
+    try {
+      this.sent = stream.device().createEvent(EventOptions.ORDER_ONLY);
+    } catch (RuntimeException e) {
+      Failures.closeAfter(e, pinned);
+      throw e;
+    }
+  }
+
+  void sendIn(long offset) {
+    sent.synchronize();
+    long bytes = bytesAt(offset);
+    MemorySegment.copy(heap, offset, memory, 0, bytes);
+    transfer(device.address() + offset, pinned.address(), bytes);
+  }
+
+  void sendOut(long offset) {
+    finish();
+    transfer(pinned.address(), device.address() + offset, bytesAt(offset));
+    arriving = offset;
+  }
+
+  /** Waits for what was sent, and brings to the heap what has arrived. */
+  void finish() {
+    sent.synchronize();
+    if (arriving >= 0) {
+      MemorySegment.copy(memory, 0, heap, arriving, bytesAt(arriving));
+      arriving = -1;
+    }
+  }
+
+  @Override
+  public void close() {
+    try (sent) {
+      pinned.close();
+    }
+  }
+
+  private long bytesAt(long offset) {
+    return Math.min(pinned.byteSize(), heap.byteSize() - offset);
+  }
+
+  private void transfer(long target, long source, long bytes) {
+    int on = stream.device().id();
+    Transfers.queue(
+        stream,
+        device,
+        pinned,
+        driver -> driver.memcpyAsync(on, target, source, bytes, stream.handle()));
+    stream.record(sent);
+  }
+}

@@ -1,0 +1,167 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One stream of the driver, shared by all {@link CudaStream}s that stand for it. It has the arenas
+ * that pools keep for it, so that a handle value used again by the driver never meets the blocks of
+ * its predecessor. Thread-safe.
+ */
+final class StreamState {
+  static final long NULL = 0;
+  static final long LEGACY = 1;
+  static final long PER_THREAD = 2;
+
+  final Cuda cuda;
+  final CudaDevice device;
+  final long handle;
+  final SerialExecutor callbacks = new SerialExecutor();
+
+  /** The thread that alone may use the stream: a per-thread default stream's. */
+  final @Nullable Thread confinedTo;
+
+  private final boolean owned;
+  private final ConcurrentHashMap<MemoryPool, PoolArena> arenas = new ConcurrentHashMap<>();
+
+  /** The arena found last, to spare the map. */
+  private @Nullable PoolArena lastArena;
+
+  private volatile boolean closed;
+
+  /** Once closed: when its last work is done; null if it was done then. */
+  private volatile @Nullable Guard lastWork;
+
+  StreamState(
+      Cuda cuda, CudaDevice device, long handle, boolean owned, @Nullable Thread confinedTo) {
+    this.cuda = cuda;
+    this.device = device;
+    this.handle = handle;
+    this.owned = owned;
+    this.confinedTo = confinedTo;
+  }
+
+  /** Whether the handle is one of the three that exist from the start. */
+  boolean isBuiltIn() {
+    return handle == NULL || handle == LEGACY || handle == PER_THREAD;
+  }
+
+  PoolArena arena(MemoryPool pool) {
+    PoolArena last = lastArena;
+    if (last != null && last.pool == pool) {
+      return last;
+    }
+    PoolArena arena = arenas.computeIfAbsent(pool, p -> p.newArena(this));
+    lastArena = arena;
+    return arena;
+  }
+
+  @Nullable PoolArena existingArena(MemoryPool pool) {
+    return arenas.get(pool);
+  }
+
+  /** A pool that closes takes its arena along. */
+  void forget(MemoryPool pool) {
+    arenas.remove(pool);
+    lastArena = null;
+  }
+
+  void checkUsable() {
+    cuda.checkOpen();
+    if (closed) {
+      throw new IllegalStateException(this + " is closed");
+    }
+    if (confinedTo != null && !confinedTo.equals(Thread.currentThread())) {
+      throw new WrongThreadException(
+          "%s belongs to %s and cannot be used by %s"
+              .formatted(this, confinedTo, Thread.currentThread()));
+    }
+  }
+
+  CudaDriver driver() {
+    checkUsable();
+    return device.context();
+  }
+
+  /** Whether the driver can be asked about this stream on this thread without harm. */
+  private boolean canAskHere() {
+    return !closed
+        && (confinedTo == null || confinedTo.equals(Thread.currentThread()))
+        && cuda.driver().streamIsCapturing(device.id(), handle) == 0;
+  }
+
+  /** Whether an event recorded now stands for the work queued so far: not on a capturing stream. */
+  boolean canRecordHere() {
+    return canAskHere();
+  }
+
+  /** Whether all work queued so far is certainly done; false also if that cannot be asked here. */
+  boolean isIdle() {
+    if (closed) {
+      Guard last = lastWork;
+      return last == null || last.isDone();
+    }
+    return canAskHere() && cuda.driver().streamQuery(device.id(), handle);
+  }
+
+  /** A guard for the work queued so far, recorded already; null if that work is done. */
+  @Nullable Guard guard() {
+    if (closed) {
+      Guard last = lastWork;
+      return last == null || last.isDone() ? null : last;
+    }
+    if (isIdle()) {
+      return null;
+    }
+    Guard guard = Guard.of(this);
+    guard.record();
+    return guard;
+  }
+
+  /** Waits for the work queued so far. */
+  void await() {
+    Guard guard = guard();
+    if (guard != null) {
+      guard.await();
+    }
+  }
+
+  /**
+   * Hands the cached memory on to other streams and destroys the stream if it is this library's.
+   * Can be called again after a failure.
+   */
+  void close() {
+    if (closed) {
+      return;
+    }
+    if (lastWork == null) {
+      lastWork = guard();
+    }
+    if (owned) {
+      cuda.driver().streamDestroy(device.id(), handle);
+    }
+    closed = true;
+    arenas.values().forEach(PoolArena::retire);
+    arenas.clear();
+    lastArena = null;
+    cuda.streams().forget(this);
+  }
+
+  boolean isClosed() {
+    return closed;
+  }
+
+  @Override
+  public String toString() {
+    String name =
+        handle == NULL
+            ? "null stream"
+            : handle == LEGACY
+                ? "legacy default stream"
+                : handle == PER_THREAD
+                    ? "per-thread default stream"
+                    : "stream 0x" + Long.toHexString(handle);
+    return name + " of " + device;
+  }
+}

@@ -1,0 +1,75 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The streams of one {@link Cuda} by the identity that the driver never uses twice. Thread-safe.
+ */
+final class StreamStates {
+  private final Cuda cuda;
+  private final ConcurrentHashMap<Key, StreamState> byId = new ConcurrentHashMap<>();
+  private final ThreadLocal<@Nullable CudaStream[]> perThread;
+
+  private record Key(int device, long id) {}
+
+  StreamStates(Cuda cuda) {
+    this.cuda = cuda;
+    this.perThread = ThreadLocal.withInitial(() -> new CudaStream[cuda.deviceCount()]);
+  }
+
+  StreamState created(CudaDevice device, long handle) {
+    StreamState state = new StreamState(cuda, device, handle, true, null);
+    long id = cuda.driver().streamGetId(device.id(), handle);
+    byId.put(new Key(device.id(), id), state);
+    return state;
+  }
+
+  CudaStream wrap(CudaDevice device, long handle, @Nullable Object owner) {
+    if (handle == StreamState.NULL) {
+      return device.nullStream();
+    }
+    if (handle == StreamState.LEGACY) {
+      return device.legacyStream();
+    }
+    if (handle == StreamState.PER_THREAD) {
+      return perThread(device);
+    }
+    CudaDriver driver = device.context();
+    int of = driver.streamGetDevice(device.id(), handle);
+    if (of != device.id()) {
+      throw new IllegalArgumentException(
+          "stream 0x%x belongs to device %d (expected: %s)".formatted(handle, of, device));
+    }
+    long id = driver.streamGetId(device.id(), handle);
+    StreamState state =
+        byId.computeIfAbsent(
+            new Key(device.id(), id), key -> new StreamState(cuda, device, handle, false, null));
+    return new CudaStream(state, owner);
+  }
+
+  CudaStream perThread(CudaDevice device) {
+    cuda.checkOpen();
+    Thread thread = Thread.currentThread();
+    if (thread.isVirtual()) {
+      throw new WrongThreadException(
+          "the per-thread default stream belongs to an OS thread, which %s does not have (expected: a platform thread, "
+                  .formatted(thread)
+              + "or a stream of createStream())");
+    }
+    @Nullable CudaStream[] mine = perThread.get();
+    CudaStream stream = mine[device.id()];
+    if (stream == null) {
+      stream =
+          new CudaStream(
+              new StreamState(cuda, device, StreamState.PER_THREAD, false, thread), null);
+      mine[device.id()] = stream;
+    }
+    return stream;
+  }
+
+  void forget(StreamState state) {
+    byId.values().remove(state);
+  }
+}

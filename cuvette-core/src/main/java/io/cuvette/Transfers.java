@@ -1,0 +1,120 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import java.lang.ref.Reference;
+import java.util.function.Consumer;
+
+/** Copies between buffers and fills: checks first, then the driver. Stateless. */
+final class Transfers {
+  private Transfers() {}
+
+  static void copy(BufferBase target, BufferBase source) {
+    CudaStream stream = streamToWaitFor(target, "copyFrom");
+    copyAsync(target, source, stream);
+    if (source.byteSize() > 0) {
+      stream.synchronize();
+    }
+  }
+
+  static void copyAsync(BufferBase target, BufferBase source, CudaStream stream) {
+    target.checkOpen();
+    source.checkOpen();
+    checkFits(target, source.byteSize());
+    checkStream(target, source, stream);
+    if (source.byteSize() == 0) {
+      return;
+    }
+    queue(stream, target, source, driver -> copy(driver, target, source, stream));
+  }
+
+  private static void copy(
+      CudaDriver driver, BufferBase target, BufferBase source, CudaStream stream) {
+    int device = stream.device().id();
+    int from = source.device().id();
+    int to = target.device().id();
+    long bytes = source.byteSize();
+    if (from != to && isDeviceMemory(source) && isDeviceMemory(target)) {
+      stream.state.cuda.peers().prepareCopy(from, to);
+      driver.memcpyPeerAsync(
+          device, target.address(), to, source.address(), from, bytes, stream.handle());
+    } else {
+      driver.memcpyAsync(device, target.address(), source.address(), bytes, stream.handle());
+    }
+  }
+
+  /**
+   * Queues work with two buffers, which stay reachable until it is queued and know the stream
+   * after.
+   */
+  static void queue(
+      CudaStream stream, BufferBase target, BufferBase source, Consumer<CudaDriver> work) {
+    target.lifetime().use(stream.state);
+    source.lifetime().use(stream.state);
+    try {
+      work.accept(stream.state.driver());
+    } finally {
+      Reference.reachabilityFence(source);
+      Reference.reachabilityFence(target);
+    }
+  }
+
+  static void fill(BufferBase target, FillValue value) {
+    CudaStream stream = streamToWaitFor(target, "fill");
+    fillAsync(target, value, stream);
+    if (target.byteSize() > 0) {
+      stream.synchronize();
+    }
+  }
+
+  static void fillAsync(BufferBase target, FillValue value, CudaStream stream) {
+    target.checkOpen();
+    value.check(target);
+    checkStream(target, target, stream);
+    if (target.byteSize() > 0) {
+      queue(stream, target, target, driver -> value.fill(driver, target, stream));
+    }
+  }
+
+  /** The current stream of the buffer's device, for an operation that waits. */
+  static CudaStream streamToWaitFor(BufferBase buffer, String call) {
+    buffer.checkOpen();
+    CudaStream stream = buffer.device().cuda().currentStream(buffer.device());
+    stream.checkNotCapturing(call);
+    return stream;
+  }
+
+  static void checkFits(BufferBase target, long bytes) {
+    if (bytes > target.byteSize()) {
+      throw new IndexOutOfBoundsException(
+          "copy of %d bytes into %s (expected: <= %d)"
+              .formatted(bytes, target.asBuffer(), target.byteSize()));
+    }
+  }
+
+  /**
+   * The stream's device must be that of one of the buffers; host and managed memory fit every
+   * device.
+   */
+  static void checkStream(BufferBase target, BufferBase source, CudaStream stream) {
+    target.device().cuda().checkOwn(stream);
+    if (source.device().cuda() != target.device().cuda()) {
+      throw new IllegalArgumentException("%s belongs to another Cuda".formatted(source.asBuffer()));
+    }
+    boolean fits =
+        stream.device().equals(target.device())
+            || stream.device().equals(source.device())
+            || (!isDeviceMemory(target) && !isDeviceMemory(source));
+    if (!fits) {
+      throw new IllegalArgumentException(
+          "%s (expected: a stream of %s%s)"
+              .formatted(
+                  stream,
+                  target.device(),
+                  target.device().equals(source.device()) ? "" : " or " + source.device()));
+    }
+  }
+
+  private static boolean isDeviceMemory(BufferBase buffer) {
+    return buffer instanceof DeviceBuffer;
+  }
+}
