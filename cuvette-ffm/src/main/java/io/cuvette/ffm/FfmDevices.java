@@ -39,7 +39,7 @@ interface FfmDevices extends FfmCalls, DeviceCalls {
     CallFrame frame = enter();
     int status;
     try {
-      status = (int) DeviceFunctions.GET_NAME.invokeExact(text, handle, NAME_BYTES);
+      status = (int) DeviceFunctions.GET_NAME.invokeExact(text, NAME_BYTES, handle);
     } catch (Throwable e) {
       throw frame.broken(e);
     }
@@ -109,7 +109,7 @@ interface FfmDevices extends FfmCalls, DeviceCalls {
     CallFrame frame = enter();
     int status;
     try {
-      status = (int) DeviceFunctions.GET_PCI_BUS_ID.invokeExact(text, handle, PCI_BYTES);
+      status = (int) DeviceFunctions.GET_PCI_BUS_ID.invokeExact(text, PCI_BYTES, handle);
     } catch (Throwable e) {
       throw frame.broken(e);
     }

@@ -1,0 +1,83 @@
+package io.cuvette.ffm;
+
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.stream.Stream;
+
+/** The C compiler of the machine; tests that need it are skipped where there is none. */
+final class CCompiler {
+  private CCompiler() {}
+
+  /** Compiles a source; fails with the compiler's words if it does not compile. */
+  static Path compile(Path source, Path target, String... options)
+      throws IOException, InterruptedException {
+    List<String> command = new ArrayList<>(List.of(find(), "-o", target.toString()));
+    command.addAll(List.of(options));
+    command.add(source.toString());
+    command.add("-lpthread");
+    run(command);
+    return target;
+  }
+
+  /** What a program prints. */
+  static String run(List<String> command) throws IOException, InterruptedException {
+    Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+    String output;
+    try (InputStream stream = process.getInputStream()) {
+      output = new String(stream.readAllBytes(), StandardCharsets.UTF_8);
+    }
+    if (process.waitFor() != 0) {
+      throw new AssertionError(String.join(" ", command) + "\n" + output);
+    }
+    return output;
+  }
+
+  private static String find() {
+    Optional<String> compiler =
+        Stream.of("gcc", "cc", "clang").filter(name -> onPath(name).isPresent()).findFirst();
+    assumeTrue(compiler.isPresent(), "no C compiler on the path");
+    return compiler.orElseThrow();
+  }
+
+  /** A program on the path. */
+  static Optional<Path> onPath(String name) {
+    return Stream.of(System.getenv().getOrDefault("PATH", "").split(":"))
+        .map(folder -> Path.of(folder, name))
+        .filter(Files::isExecutable)
+        .findFirst();
+  }
+
+  /** The folder of cuda.h; tests that need it are skipped where there is none. */
+  static Path cudaHeaders() {
+    Optional<Path> nvcc = onPath("nvcc").map(CCompiler::realPath);
+    Optional<Path> headers =
+        Stream.of(
+                Optional.ofNullable(System.getenv("CUDA_HOME")).map(Path::of),
+                Optional.ofNullable(System.getenv("CUDA_PATH")).map(Path::of),
+                nvcc.map(Path::getParent).map(Path::getParent),
+                Optional.of(Path.of("/usr/local/cuda")),
+                Optional.of(Path.of("/usr")))
+            .flatMap(Optional::stream)
+            .map(toolkit -> toolkit.resolve("include"))
+            .filter(include -> Files.isRegularFile(include.resolve("cudaTypedefs.h")))
+            .findFirst();
+    assumeTrue(headers.isPresent(), "no cuda.h");
+    return headers.orElseThrow();
+  }
+
+  private static Path realPath(Path path) {
+    try {
+      return path.toRealPath();
+    } catch (IOException e) {
+      return path;
+    }
+  }
+}

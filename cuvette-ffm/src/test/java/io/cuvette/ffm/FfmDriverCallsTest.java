@@ -1,0 +1,377 @@
+package io.cuvette.ffm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemoryInfo;
+import io.cuvette.driver.PriorityRange;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Path;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInstance;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Each call reaches the right form of its function, with each argument in its place and width. */
+@TestInstance(TestInstance.Lifecycle.PER_CLASS)
+class FfmDriverCallsTest {
+  private static final long BIG = 0x7654_3210_fedcL;
+
+  private StubLibrary library;
+  private CudaDriver driver;
+
+  @BeforeAll
+  void open(@TempDir Path folder) {
+    library = StubLibrary.compile(folder);
+    driver = library.open();
+    driver.memGetInfo(0);
+    driver.memGetInfo(1);
+  }
+
+  @AfterAll
+  void close() {
+    if (driver != null) {
+      driver.close();
+    }
+  }
+
+  @BeforeEach
+  void reset() {
+    library.makeCurrent(0xc001);
+    library.reset();
+  }
+
+  private void noted(String call) {
+    assertThat(library.calls()).containsExactly(call);
+  }
+
+  @Test
+  void driverGetVersion() {
+    assertThat(driver.driverGetVersion()).isEqualTo(13000);
+    noted("cuDriverGetVersion@2020() in c001");
+  }
+
+  @Test
+  void devices() {
+    library.answer(BIG, 0);
+    assertThat(driver.deviceGetCount()).isEqualTo(2);
+    assertThat(driver.deviceGetName(1)).isEqualTo("Stub 41");
+    assertThat(driver.deviceGetUuid(1))
+        .isEqualTo(UUID.fromString("f0f1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff"));
+    assertThat(driver.deviceTotalMem(1)).isEqualTo(BIG);
+    assertThat(driver.deviceGetPciBusId(1)).isEqualTo("0000:1b:00.0");
+    assertThat(library.calls())
+        .containsExactly(
+            "cuDeviceGetName@2000(256, 41) in c001",
+            "cuDeviceGetUuid@11040(41) in c001",
+            "cuDeviceTotalMem@3020(41) in c001",
+            "cuDeviceGetPCIBusId@4010(32, 41) in c001");
+  }
+
+  @Test
+  void deviceGetAttribute() {
+    library.answer(-5, 0);
+    assertThat(driver.deviceGetAttribute(75, 1)).isEqualTo(-5);
+    noted("cuDeviceGetAttribute@2000(75, 41) in c001");
+  }
+
+  @Test
+  void deviceGetByPciBusId() {
+    library.answer(41, 0);
+    assertThat(driver.deviceGetByPciBusId("0000:1b:00.0")).isEqualTo(1);
+    noted("cuDeviceGetByPCIBusId@4010(0000:1b:00.0) in c001");
+  }
+
+  @Test
+  void deviceGetByPciBusId_withNul_isInvalid() {
+    assertThatThrownBy(() -> driver.deviceGetByPciBusId("0000:1b:00.0\0"))
+        .isInstanceOfSatisfying(
+            CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.INVALID_VALUE));
+    assertThat(library.calls()).isEmpty();
+  }
+
+  @Test
+  void peers() {
+    library.answer(1, 0);
+    assertThat(driver.deviceCanAccessPeer(0, 1)).isTrue();
+    library.answer(0, 0);
+    assertThat(driver.deviceCanAccessPeer(1, 0)).isFalse();
+    driver.ctxEnablePeerAccess(1, 0);
+    driver.ctxDisablePeerAccess(1, 0);
+    assertThat(library.calls())
+        .containsExactly(
+            "cuDeviceCanAccessPeer@4000(40, 41) in c001",
+            "cuDeviceCanAccessPeer@4000(41, 40) in c001",
+            "cuCtxEnablePeerAccess@4000(c000, 0) in c001",
+            "cuCtxDisablePeerAccess@4000(c000) in c001");
+  }
+
+  @Test
+  void ctxSynchronize_needsNoCurrentContext() {
+    driver.ctxSynchronize(0);
+    noted("cuCtxSynchronize@13000(c000) in c001");
+  }
+
+  @Test
+  void limits() {
+    library.answer(BIG, 0);
+    assertThat(driver.ctxGetLimit(1, 2)).isEqualTo(BIG);
+    driver.ctxSetLimit(1, 2, 4096);
+    assertThat(library.calls())
+        .containsExactly("cuCtxGetLimit@3010(2) in c001", "cuCtxSetLimit@3010(2, 4096) in c001");
+  }
+
+  @Test
+  void answersOfTwoValues() {
+    library.answer(0, -5);
+    assertThat(driver.ctxGetStreamPriorityRange(1)).isEqualTo(new PriorityRange(0, -5));
+    library.answer(BIG, BIG + 1);
+    assertThat(driver.memGetInfo(1)).isEqualTo(new MemoryInfo(BIG, BIG + 1));
+    assertThat(library.calls())
+        .containsExactly(
+            "cuCtxGetStreamPriorityRange@5050() in c001", "cuMemGetInfo@3020() in c001");
+  }
+
+  @Test
+  void memory() {
+    library.answer(BIG, 0);
+    assertThat(driver.memAlloc(1, 1L << 40)).isEqualTo(BIG);
+    driver.memFree(1, BIG);
+    assertThat(library.calls())
+        .containsExactly(
+            "cuMemAlloc@3020(1099511627776) in c001", "cuMemFree@3020(76543210fedc) in c001");
+  }
+
+  @Test
+  void hostMemory_canBeWritten() {
+    MemorySegment pinned = driver.memHostAlloc(1, 24, 5);
+    MemorySegment managed = driver.memAllocManaged(1, 24, 2);
+    pinned.set(ValueLayout.JAVA_LONG, 16, BIG);
+    managed.set(ValueLayout.JAVA_LONG, 16, BIG);
+    assertThat(pinned.byteSize()).isEqualTo(managed.byteSize()).isEqualTo(24);
+    driver.memFreeHost(1, 0xabc);
+    assertThat(library.calls())
+        .containsExactly(
+            "cuMemHostAlloc@2020(24, 5) in c001",
+            "cuMemAllocManaged@6000(24, 2) in c001",
+            "cuMemFreeHost@2000(abc) in c001");
+  }
+
+  @Test
+  void hostView_diesWithItsArena() {
+    MemorySegment pinned = driver.memHostAlloc(1, 8, 0);
+    MemorySegment view;
+    try (Arena arena = Arena.ofConfined()) {
+      view = driver.hostView(1, pinned.address(), 8, arena);
+      view.set(ValueLayout.JAVA_LONG, 0, BIG);
+      assertThat(pinned.get(ValueLayout.JAVA_LONG, 0)).isEqualTo(BIG);
+    }
+    assertThatThrownBy(() -> view.get(ValueLayout.JAVA_LONG, 0))
+        .isInstanceOf(IllegalStateException.class);
+  }
+
+  @Test
+  void pointerAttributes_shorterOnesAreZeroExtended() {
+    library.answer(-2, 0);
+    assertThat(driver.pointerGetAttribute(1, 9, BIG)).isEqualTo(0xffff_fffeL);
+    assertThat(driver.pointerGetAttribute(1, 7, BIG)).isEqualTo(-2);
+    assertThat(library.calls())
+        .containsExactly(
+            "cuPointerGetAttribute@4000(9, 76543210fedc) in c001",
+            "cuPointerGetAttribute@4000(7, 76543210fedc) in c001");
+  }
+
+  @Test
+  void managedMemory_placesAreStructuresByValue() {
+    library.answer(7, 0);
+    driver.memPrefetchAsync(1, BIG, 4096, 1, 1, 0x5);
+    driver.memPrefetchAsync(1, BIG, 4096, 3, 1, 0x5);
+    driver.memAdvise(1, BIG, 4096, 3, 2, 0);
+    assertThat(driver.memRangeGetAttribute(1, 4, BIG, 4096)).isEqualTo(7);
+    assertThat(library.calls())
+        .containsExactly(
+            "cuMemPrefetchAsync@12020(76543210fedc, 4096, {1, 41}, 0, 5) in c001",
+            "cuMemPrefetchAsync@12020(76543210fedc, 4096, {3, 1}, 0, 5) in c001",
+            "cuMemAdvise@12020(76543210fedc, 4096, 3, {2, 0}) in c001",
+            "cuMemRangeGetAttribute@8000(4, 4, 76543210fedc, 4096) in c001");
+  }
+
+  @Test
+  void copies() {
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment text = arena.allocateFrom("text");
+      MemorySegment room = arena.allocate(3);
+      driver.memcpyAsync(1, BIG, 0x20, 4096, 0x5);
+      driver.memcpyHtoDAsync(1, BIG, text, 0x5);
+      driver.memcpyDtoHAsync(1, room, BIG, 0x5);
+      driver.memcpyPeerAsync(1, BIG, 0, 0x20, 1, 4096, 0x5);
+      assertThat(room.toArray(ValueLayout.JAVA_BYTE)).containsExactly(7, 7, 7);
+    }
+    assertThat(library.calls())
+        .containsExactly(
+            "cuMemcpyAsync@4000(76543210fedc, 20, 4096, 5) in c001",
+            "cuMemcpyHtoDAsync@3020(76543210fedc, text, 5, 5) in c001",
+            "cuMemcpyDtoHAsync@3020(76543210fedc, 3, 5) in c001",
+            "cuMemcpyPeerAsync@4000(76543210fedc, c000, 20, c001, 4096, 5) in c001");
+  }
+
+  @Test
+  void copiesOfHeapSegments_areRefused() {
+    MemorySegment heap = MemorySegment.ofArray(new byte[4]);
+    assertThatThrownBy(() -> driver.memcpyHtoDAsync(1, BIG, heap, 0))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("source: heap segment")
+        .hasMessageContaining("PinnedBuffer");
+    assertThatThrownBy(() -> driver.memcpyDtoHAsync(1, heap, BIG, 0))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("target: heap segment");
+    assertThat(library.calls()).isEmpty();
+  }
+
+  @Test
+  void copiesOfClosedSegments_areRefused() {
+    Arena arena = Arena.ofConfined();
+    MemorySegment gone = arena.allocate(8);
+    arena.close();
+    assertThatThrownBy(() -> driver.memcpyHtoDAsync(1, BIG, gone, 0))
+        .isInstanceOf(IllegalStateException.class);
+    assertThat(library.calls()).isEmpty();
+  }
+
+  @Test
+  void fills_takeUnsignedValues() {
+    driver.memsetD8Async(1, BIG, (byte) -2, 3, 0x5);
+    driver.memsetD16Async(1, BIG, (short) -2, 3, 0x5);
+    driver.memsetD32Async(1, BIG, -2, 3, 0x5);
+    assertThat(library.calls())
+        .containsExactly(
+            "cuMemsetD8Async@3020(76543210fedc, 254, 3, 5) in c001",
+            "cuMemsetD16Async@3020(76543210fedc, 65534, 3, 5) in c001",
+            "cuMemsetD32Async@3020(76543210fedc, 4294967294, 3, 5) in c001");
+  }
+
+  @Test
+  void streams() {
+    library.answer(BIG, 0);
+    assertThat(driver.streamCreateWithPriority(1, 1, -3)).isEqualTo(BIG);
+    assertThat(driver.streamGetId(1, 0x5)).isEqualTo(BIG);
+    library.answer(-3, 0);
+    assertThat(driver.streamGetPriority(1, 0x5)).isEqualTo(-3);
+    library.answer(1, 0);
+    assertThat(driver.streamGetFlags(1, 0x5)).isEqualTo(1);
+    driver.streamSynchronize(1, 0x5);
+    driver.streamWaitEvent(1, 0x5, 0x6);
+    driver.streamDestroy(1, 0x5);
+    assertThat(library.calls())
+        .containsExactly(
+            "cuStreamCreateWithPriority@5050(1, -3) in c001",
+            "cuStreamGetId@12000(5) in c001",
+            "cuStreamGetPriority@5050(5) in c001",
+            "cuStreamGetFlags@5050(5) in c001",
+            "cuStreamSynchronize@2000(5) in c001",
+            "cuStreamWaitEvent@3020(5, 6, 0) in c001",
+            "cuStreamDestroy@4000(5) in c001");
+  }
+
+  @Test
+  void streamGetDevice_isTheOrdinal() {
+    library.answer(41, 0);
+    assertThat(driver.streamGetDevice(0, 0x5)).isEqualTo(1);
+    assertThat(library.calls()).contains("cuStreamGetDevice@12080(5) in c000");
+    library.reset();
+    assertThat(driver.streamGetDevice(0, 2)).isEqualTo(0);
+    assertThat(driver.streamGetDevice(1, 0)).isEqualTo(1);
+    assertThat(library.calls()).isEmpty();
+  }
+
+  @Test
+  void queries_tellReadyFromNotReadyFromFailed() {
+    assertThat(driver.streamQuery(1, 0x5)).isTrue();
+    assertThat(driver.eventQuery(1, 0x6)).isTrue();
+    library.fail("cuStreamQuery", 600);
+    assertThat(driver.streamQuery(1, 0x5)).isFalse();
+    library.fail("cuEventQuery", 600);
+    assertThat(driver.eventQuery(1, 0x6)).isFalse();
+    library.fail("cuEventQuery", 700);
+    assertThatThrownBy(() -> driver.eventQuery(1, 0x6))
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining(
+            "cuEventQuery(event=0x6, device=1): CUDA_ERROR_ILLEGAL_ADDRESS (700)");
+  }
+
+  @Test
+  void events() {
+    library.answer(BIG, 0);
+    assertThat(driver.eventCreate(1, 6)).isEqualTo(BIG);
+    driver.eventRecord(1, 0x6, 0x5);
+    driver.eventSynchronize(1, 0x6);
+    assertThat(driver.eventElapsedTime(1, 0x6, 0x7)).isEqualTo(1.5f);
+    driver.eventDestroy(1, 0x6);
+    assertThat(library.calls())
+        .containsExactly(
+            "cuEventCreate@2000(6) in c001",
+            "cuEventRecord@2000(6, 5) in c001",
+            "cuEventSynchronize@2000(6) in c001",
+            "cuEventElapsedTime@12080(6, 7) in c001",
+            "cuEventDestroy@4000(6) in c001");
+  }
+
+  @Test
+  void capture() {
+    driver.streamBeginCapture(1, 0x5, 2);
+    library.answer(1, 0);
+    assertThat(driver.streamIsCapturing(1, 0x5)).isEqualTo(1);
+    library.answer(BIG, 0);
+    assertThat(driver.streamEndCapture(1, 0x5)).isEqualTo(BIG);
+    driver.graphDestroy(BIG);
+    assertThat(library.calls())
+        .containsExactly(
+            "cuStreamBeginCapture@10010(5, 2) in c001",
+            "cuStreamIsCapturing@10000(5) in c001",
+            "cuStreamEndCapture@10000(5) in c001",
+            "cuGraphDestroy@10000(76543210fedc) in c001");
+  }
+
+  @Test
+  void hostFunctions_runOnAThreadOfTheDriver() {
+    CompletableFuture<Thread> ran = new CompletableFuture<>();
+    driver.launchHostFunc(1, 0x5, () -> ran.complete(Thread.currentThread()));
+    assertThat(ran.join()).isNotSameAs(Thread.currentThread());
+    noted("cuLaunchHostFunc@10000(5) in c001");
+  }
+
+  @Test
+  void hostFunctionsThatThrow_harmNobody() {
+    CompletableFuture<Boolean> ran = new CompletableFuture<>();
+    driver.launchHostFunc(
+        1,
+        0x5,
+        () -> {
+          throw new IllegalStateException("thrown on purpose");
+        });
+    driver.launchHostFunc(1, 0x5, () -> ran.complete(true));
+    assertThat(ran.join()).isTrue();
+  }
+
+  @Test
+  void nativeAllocators_areCalledWithTheDeviceCurrent() {
+    library.answer(BIG, 0);
+    assertThat(driver.callMalloc(library.address("stub_malloc"), 0xaa, 1L << 40, 1)).isEqualTo(BIG);
+    driver.callFree(library.address("stub_free"), 0xaa, BIG, 1);
+    assertThat(library.calls())
+        .containsExactly(
+            "malloc(aa, 1099511627776, 1) in c001", "free(aa, 76543210fedc, 1) in c001");
+    assertThatThrownBy(() -> driver.callMalloc(0, 0, 1, 1))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("function: 0");
+  }
+}

@@ -1,0 +1,197 @@
+package io.cuvette.ffm;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaDriverProvider;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * A driver library that notes its calls, and the classes of the driver loaded once more for it: a
+ * process binds its driver library once, and here many are wanted.
+ */
+@SuppressWarnings("restricted")
+final class StubLibrary {
+  private final Path file;
+  private final SymbolLookup symbols;
+
+  private StubLibrary(Path file) {
+    this.file = file;
+    this.symbols = SymbolLookup.libraryLookup(file, Arena.global());
+  }
+
+  /** Compiles the library; the folder must be new, for the system loads a file once. */
+  static StubLibrary compile(Path folder, String... defines) {
+    try {
+      return new StubLibrary(
+          CCompiler.compile(source(folder), folder.resolve("libcuda.so.1"), options(defines)));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  /** The source of the library, as a file. */
+  static Path source(Path folder) throws IOException {
+    Path source = folder.resolve("stub_libcuda.c");
+    try (InputStream text = StubLibrary.class.getResourceAsStream("stub_libcuda.c")) {
+      Files.write(source, text.readAllBytes());
+    }
+    return source;
+  }
+
+  private static String[] options(String... defines) {
+    String[] options = Arrays.copyOf(new String[] {"-shared", "-fPIC"}, 2 + defines.length);
+    for (int i = 0; i < defines.length; i++) {
+      options[2 + i] = "-D" + defines[i];
+    }
+    return options;
+  }
+
+  Path file() {
+    return file;
+  }
+
+  /** A provider that has bound nothing yet and will load this library. */
+  CudaDriverProvider provider() {
+    return provider(file.toString());
+  }
+
+  /** A provider that has bound nothing yet and will load a library. */
+  static CudaDriverProvider provider(String library) {
+    System.setProperty("cuvette.libcuda", library);
+    try {
+      return (CudaDriverProvider)
+          new FreshLoader()
+              .loadClass(FfmDriverProvider.class.getName())
+              .getConstructor()
+              .newInstance();
+    } catch (ReflectiveOperationException e) {
+      throw new LinkageError(e.getMessage(), e);
+    }
+  }
+
+  /** Opens a driver that nobody opened before. */
+  CudaDriver open() {
+    return provider().open("");
+  }
+
+  void reset() {
+    callVoid("stub_reset");
+  }
+
+  /** The calls since the last reset, such as {@code cuMemAlloc@3020(512) in c000}. */
+  List<String> calls() {
+    MemorySegment text =
+        MemorySegment.ofAddress((long) call("stub_calls", ValueLayout.JAVA_LONG))
+            .reinterpret(1 << 18);
+    return text.getString(0).lines().toList();
+  }
+
+  /** From now on a function fails. */
+  void fail(String function, int status) {
+    try (Arena arena = Arena.ofConfined()) {
+      callVoid("stub_fail", arena.allocateFrom(function), status);
+    }
+  }
+
+  /** From now on cuGetProcAddress does not know a function. */
+  void hide(String function) {
+    try (Arena arena = Arena.ofConfined()) {
+      callVoid("stub_hide", arena.allocateFrom(function));
+    }
+  }
+
+  void version(int version) {
+    callVoid("stub_version", version);
+  }
+
+  void devices(int count) {
+    callVoid("stub_devices", count);
+  }
+
+  /** What functions with results answer. */
+  void answer(long first, long second) {
+    callVoid("stub_answer", first, second);
+  }
+
+  /** Makes a context current on this thread, as another library would. */
+  void makeCurrent(long context) {
+    callVoid("stub_make_current", context);
+  }
+
+  long current() {
+    return (long) call("stub_current", ValueLayout.JAVA_LONG);
+  }
+
+  /** How often the context of a device is retained now. */
+  int retained(int ordinal) {
+    return (int) call("stub_retained", ValueLayout.JAVA_INT, ordinal);
+  }
+
+  long address(String symbol) {
+    return symbols.find(symbol).orElseThrow().address();
+  }
+
+  private void callVoid(String symbol, Object... arguments) {
+    invoke(symbol, FunctionDescriptor.ofVoid(layouts(arguments)), arguments);
+  }
+
+  private Object call(String symbol, MemoryLayout result, Object... arguments) {
+    return invoke(symbol, FunctionDescriptor.of(result, layouts(arguments)), arguments);
+  }
+
+  private Object invoke(String symbol, FunctionDescriptor type, Object... arguments) {
+    MethodHandle function =
+        Linker.nativeLinker().downcallHandle(symbols.find(symbol).orElseThrow(), type);
+    try {
+      return function.invokeWithArguments(arguments);
+    } catch (Throwable e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  private static MemoryLayout[] layouts(Object... arguments) {
+    return Arrays.stream(arguments)
+        .map(argument ->
+            switch (argument) {
+              case Integer _ -> ValueLayout.JAVA_INT;
+              case Long _ -> ValueLayout.JAVA_LONG;
+              default -> (MemoryLayout) ValueLayout.ADDRESS;
+            })
+        .toArray(MemoryLayout[]::new);
+  }
+
+  /** Loads the classes of this package anew, and everything else as usual. */
+  private static final class FreshLoader extends URLClassLoader {
+    FreshLoader() {
+      super(
+          new URL[] {FfmDriverProvider.class.getProtectionDomain().getCodeSource().getLocation()},
+          FfmDriverProvider.class.getClassLoader());
+    }
+
+    @Override
+    protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+      if (!name.startsWith("io.cuvette.ffm.")) {
+        return super.loadClass(name, resolve);
+      }
+      Class<?> loaded = findLoadedClass(name);
+      return loaded != null ? loaded : findClass(name);
+    }
+  }
+}
