@@ -99,7 +99,7 @@ def main():
     traces = [os.path.abspath(t) for t in options.traces or sorted(glob.glob(os.path.join(ROOT, "traces", "*.csv*")))]
     with tempfile.TemporaryDirectory(prefix="cuvette-compare-") as build:
         anchors = parts.anchor_parts(build, traces)
-        programs = parts.interleaved(anchors, parts.jvm_parts(options.bundle_run, traces))
+        programs = parts.interleaved(anchors, parts.jvm_parts(options.bundle_run, build, traces))
         programs = [part for part in programs if options.only in part.name]
         results = Results(describe())
         for number in range(options.rounds):

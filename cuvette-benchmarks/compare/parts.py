@@ -50,9 +50,13 @@ def compile_c(build):
 
 
 def binary_traces(traces, build):
-    """Writes the form of the traces that the C and C++ programs read; returns the paths."""
+    """Writes the form of the traces that all programs but Python's read; returns the paths."""
     script = os.path.join(ANCHORS, "python", "traces.py")
     subprocess.run([sys.executable, "-B", script, build, *traces], check=True, timeout=120)
+    return binary_paths(traces, build)
+
+
+def binary_paths(traces, build):
     return [os.path.join(build, os.path.basename(each).split(".")[0] + ".bin") for each in traces]
 
 
@@ -77,14 +81,15 @@ def anchor_parts(build, traces):
     ]
 
 
-def jvm_parts(bundle_run, traces):
+def jvm_parts(bundle_run, build, traces):
     """Cuvette and LWJGL run from the self-contained bundle, whose `run` script is given."""
+    binaries = binary_paths(traces, build)
     missing = "" if bundle_run and os.access(bundle_run, os.X_OK) else "no bundle: set BUNDLE_RUN to its run script"
     run = [bundle_run or "run"]
     return [
         Part("cuvette pools", run + ["jmh", "side-by-side", "pools"], 120, {}, missing),
         Part("cuvette driver", run + ["jmh", "side-by-side", "driver"], 60, {}, missing),
-        Part("cuvette replay", run + ["jmh", "side-by-side", "replay", *traces], 120, {}, missing),
+        Part("cuvette replay", run + ["jmh", "side-by-side", "replay", *binaries], 120, {}, missing),
         Part("lwjgl", run + ["jmh", "lwjgl"], 60, {}, missing),
     ]
 

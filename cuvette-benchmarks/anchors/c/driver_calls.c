@@ -7,14 +7,17 @@ int main(void) {
   CUstream stream;
   CUevent event;
   CUdeviceptr p;
+  int version;
   CHECK(CU(cuStreamCreate)(&stream, CU_STREAM_NON_BLOCKING));
   CHECK(CU(cuEventCreate)(&event, CU_EVENT_DEFAULT));
+  __typeof__(&cuDriverGetVersion) get_version = CU(cuDriverGetVersion);
   __typeof__(&cuCtxGetCurrent) get_current = CU(cuCtxGetCurrent);
   __typeof__(&cuStreamQuery) stream_query = CU(cuStreamQuery);
   __typeof__(&cuEventRecord) event_record = CU(cuEventRecord);
   __typeof__(&cuEventQuery) event_query = CU(cuEventQuery);
   __typeof__(&cuMemAlloc) mem_alloc = CU(cuMemAlloc);
   __typeof__(&cuMemFree) mem_free = CU(cuMemFree);
+  MEASURE("call-cuDriverGetVersion", "nsPerCall", 6, 2000000, get_version(&version));
   MEASURE("call-cuCtxGetCurrent", "nsPerCall", 6, 2000000, get_current(&current));
   MEASURE("call-cuStreamQuery", "nsPerCall", 6, 500000, stream_query(stream));
   MEASURE("call-cuEventRecord", "nsPerCall", 6, 100000, event_record(event, stream));

@@ -73,12 +73,21 @@ final class LwjglDriverCalls {
 
   /** Each loop is written out: a shared one would add a call through an interface to each turn. */
   private void driverCalls() {
+    measure("call-cuDriverGetVersion", 2_000_000, this::driverGetVersion);
     measure("call-cuCtxGetCurrent", 2_000_000, this::getCurrent);
     measure("call-cuStreamQuery", 500_000, this::streamQuery);
     measure("call-cuEventRecord", 100_000, this::eventRecord);
     check(cuStreamSynchronize(stream), "cuStreamSynchronize");
     measure("call-cuEventQuery", 500_000, this::eventQuery);
     measure("call-cuMemAlloc+cuMemFree-1MiB", 1_000, this::memAlloc);
+  }
+
+  private void driverGetVersion(int turns) {
+    IntBuffer version = MemoryUtil.memAllocInt(1);
+    for (int i = 0; i < turns; i++) {
+      cuDriverGetVersion(version);
+    }
+    MemoryUtil.memFree(version);
   }
 
   private void getCurrent(int turns) {

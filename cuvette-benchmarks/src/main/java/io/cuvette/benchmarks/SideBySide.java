@@ -1,0 +1,51 @@
+package io.cuvette.benchmarks;
+
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.driver.CudaException;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
+
+/**
+ * Cuvette's part of the comparison with the anchors: {@code pools}, {@code driver}, or {@code
+ * replay TRACE.bin…}. Runs on the device that {@code -Dcuvette.device} or {@code CUVETTE_DEVICE}
+ * names, the GPU by default; on the simulated device the figures bear another name. Stateless.
+ */
+final class SideBySide {
+  private SideBySide() {}
+
+  /** Measures, or says in one line why it cannot; true if it measured. */
+  static boolean run(List<String> arguments)
+      throws IOException, InterruptedException, ExecutionException {
+    try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS)) {
+      Lines lines = new Lines(cuda.isSimulated() ? "cuvette-simulated" : "cuvette");
+      lines.about(about(cuda));
+      switch (arguments.isEmpty() ? "" : arguments.getFirst()) {
+        case "pools" -> {
+          new PoolWork(cuda, lines).run();
+          new ThreadWork(cuda, lines).run();
+        }
+        case "driver" -> new DriverWork(cuda, lines).run();
+        case "replay" -> {
+          for (String file : arguments.subList(1, arguments.size())) {
+            new ReplayWork(cuda, lines).run(new BinaryTrace(Path.of(file)));
+          }
+        }
+        default ->
+            throw new IllegalArgumentException(
+                "arguments: " + arguments + " (expected: pools, driver, or replay FILE...)");
+      }
+      return true;
+    } catch (CudaException e) {
+      new Lines("cuvette").missing(String.valueOf(e.getMessage()));
+      return false;
+    }
+  }
+
+  private static String about(Cuda cuda) {
+    String device = cuda.isSimulated() ? "the simulated device" : cuda.currentDevice().name();
+    return "JDK " + Runtime.version() + ", " + device + ", CUDA " + cuda.driverVersion();
+  }
+}
