@@ -13,8 +13,6 @@ import parts
 import table
 from machine import describe
 
-ROOT = os.path.dirname(os.path.dirname(parts.HERE))
-
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
@@ -96,7 +94,7 @@ def run_round(programs, results, options, deadline):
 def main():
     options = arguments()
     deadline = time.monotonic() + options.budget_s
-    traces = [os.path.abspath(t) for t in options.traces or sorted(glob.glob(os.path.join(ROOT, "traces", "*.csv*")))]
+    traces = [os.path.abspath(t) for t in options.traces or sorted(glob.glob(os.path.join(parts.ROOT, "traces", "*.csv*")))]
     with tempfile.TemporaryDirectory(prefix="cuvette-compare-") as build:
         anchors = parts.anchor_parts(build, traces)
         programs = parts.interleaved(anchors, parts.jvm_parts(options.bundle_run, build, traces))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ANCHORS = os.path.join(os.path.dirname(HERE), "anchors")
+ROOT = os.path.dirname(os.path.dirname(HERE))
 C_PROGRAMS = ("driver_calls", "async_pool", "copies", "replay")
 
 
@@ -82,15 +83,16 @@ def anchor_parts(build, traces):
 
 
 def jvm_parts(bundle_run, build, traces):
-    """Cuvette and LWJGL run from the self-contained bundle, whose `run` script is given."""
+    """Cuvette and LWJGL run from the self-contained bundle, whose `run` script is given; these files may lie in it."""
     binaries = binary_paths(traces, build)
-    missing = "" if bundle_run and os.access(bundle_run, os.X_OK) else "no bundle: set BUNDLE_RUN to its run script"
-    run = [bundle_run or "run"]
+    bundle_run = bundle_run or os.path.join(ROOT, "run")
+    missing = "" if os.access(bundle_run, os.X_OK) else "no bundle: set BUNDLE_RUN to its run script"
+    run = [bundle_run]
     return [
-        Part("cuvette pools", run + ["jmh", "side-by-side", "pools"], 120, {}, missing),
-        Part("cuvette driver", run + ["jmh", "side-by-side", "driver"], 60, {}, missing),
-        Part("cuvette replay", run + ["jmh", "side-by-side", "replay", *binaries], 120, {}, missing),
-        Part("lwjgl", run + ["jmh", "lwjgl"], 60, {}, missing),
+        Part("cuvette pools", run + ["bench", "side-by-side", "pools"], 120, {}, missing),
+        Part("cuvette driver", run + ["bench", "side-by-side", "driver"], 60, {}, missing),
+        Part("cuvette replay", run + ["bench", "side-by-side", "replay", *binaries], 120, {}, missing),
+        Part("lwjgl", run + ["bench", "lwjgl"], 60, {}, missing),
     ]
 
 

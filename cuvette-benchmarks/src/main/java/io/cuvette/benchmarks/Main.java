@@ -1,5 +1,7 @@
 package io.cuvette.benchmarks;
 
+import io.cuvette.Cuda;
+import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -8,6 +10,8 @@ import java.util.List;
  */
 public final class Main {
   private static final int CANNOT_RUN_HERE = 3;
+  private static final String DEVICE = "cuvette.device";
+  private static final String FORK_OPTION = "-jvmArgsAppend";
 
   private Main() {}
 
@@ -19,12 +23,27 @@ public final class Main {
    * @throws Exception if JMH fails
    */
   public static void main(String[] arguments) throws Exception {
-    String first = arguments.length == 0 ? "" : arguments[0];
-    switch (first) {
-      case "side-by-side" -> exit(SideBySide.run(List.of(arguments).subList(1, arguments.length)));
+    List<String> list = List.of(arguments);
+    switch (list.isEmpty() ? "" : list.getFirst()) {
+      case "side-by-side" -> exit(SideBySide.run(list.subList(1, list.size())));
       case "lwjgl" -> exit(LwjglDriverCalls.run());
-      default -> org.openjdk.jmh.Main.main(arguments);
+      default -> org.openjdk.jmh.Main.main(withDevice(list).toArray(String[]::new));
     }
+  }
+
+  /** Without a device given, JMH's forks run on the GPU if there is one, else without. */
+  private static List<String> withDevice(List<String> arguments) {
+    boolean given = System.getProperty(DEVICE) != null || System.getenv("CUVETTE_DEVICE") != null;
+    if (given || arguments.contains(FORK_OPTION)) {
+      return arguments;
+    }
+    String device = Cuda.isAvailable() ? "gpu" : "sim";
+    System.err.println("device: " + device + " (-D" + DEVICE + "=… or CUVETTE_DEVICE for another)");
+    System.setProperty(DEVICE, device); // for -f 0
+    List<String> all = new ArrayList<>(arguments);
+    all.add(FORK_OPTION);
+    all.add("-D" + DEVICE + "=" + device);
+    return all;
   }
 
   private static void exit(boolean measured) {

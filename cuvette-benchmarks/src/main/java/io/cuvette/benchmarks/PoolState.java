@@ -12,8 +12,8 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 
 /**
- * A device, a pool and a stream that all threads of a benchmark share. The device is the simulated
- * one unless {@code -Dcuvette.device} or {@code CUVETTE_DEVICE} names another.
+ * A device, a pool and a stream that all threads of a benchmark share. The device is the one
+ * that {@code -Dcuvette.device} or {@code CUVETTE_DEVICE} names.
  */
 @State(Scope.Benchmark)
 public class PoolState {
@@ -27,9 +27,7 @@ public class PoolState {
   /** Opens the device and makes the pool. */
   @Setup(Level.Trial)
   public void open() {
-    String fromEnvironment = System.getenv().getOrDefault("CUVETTE_DEVICE", "sim");
-    String device = System.getProperty("cuvette.device", fromEnvironment);
-    cuda = Cuda.open(CudaOptions.DEFAULTS.withDevice(device));
+    cuda = Cuda.open(CudaOptions.DEFAULTS);
     pool = new MemoryPool(cuda);
     stream = newStream();
   }
