@@ -27,7 +27,10 @@ public class PoolState {
   /** Opens the device and makes the pool. */
   @Setup(Level.Trial)
   public void open() {
-    cuda = Cuda.open(CudaOptions.DEFAULTS);
+    CudaOptions options = CudaOptions.DEFAULTS;
+    // Again from the property: Main may have set it after the defaults were made.
+    String device = System.getProperty("cuvette.device", options.device());
+    cuda = Cuda.open(options.withDevice(device));
     pool = new MemoryPool(cuda);
     stream = newStream();
   }
