@@ -84,7 +84,7 @@ final class TinyDriver {
   }
 
   private @Nullable Object free(Method method, Object key) {
-    if (live.remove((Long) key) == null) {
+    if ((Long) key != 0 && live.remove((Long) key) == null) {
       throw new CudaException(CudaStatus.INVALID_VALUE.code(), method.getName() + "(" + key + ")");
     }
     return null;

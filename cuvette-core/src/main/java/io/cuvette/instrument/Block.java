@@ -1,0 +1,71 @@
+package io.cuvette.instrument;
+
+import io.cuvette.instrument.Access.Kind;
+import io.cuvette.instrument.Access.Range;
+import org.jspecify.annotations.Nullable;
+
+/** A block of memory, live or freed. Not thread-safe. */
+final class Block {
+  final long address;
+  final long bytes;
+
+  /** The one method that frees it. */
+  final String freedBy;
+
+  final Site allocated;
+  final AccessHistory uses = new AccessHistory();
+  private @Nullable BlockLedger parts;
+  private @Nullable Site freed;
+
+  Block(long address, long bytes, String freedBy, Site allocated) {
+    this.address = address;
+    this.bytes = bytes;
+    this.freedBy = freedBy;
+    this.allocated = allocated;
+  }
+
+  boolean contains(long point) {
+    return Long.compareUnsigned(point - address, bytes) < 0;
+  }
+
+  /** Whether a range that begins in this block also ends in it. */
+  boolean holds(Range range) {
+    return Long.compareUnsigned(range.bytes(), bytes - (range.address() - address)) <= 0;
+  }
+
+  boolean overlaps(Block other) {
+    return contains(other.address) || other.contains(address);
+  }
+
+  /** All of it, for asking who uses it. */
+  Range range() {
+    return new Range(address, bytes, Kind.HOLD, false);
+  }
+
+  /** The smaller blocks that a pool made of it; null if none ever did. */
+  @Nullable BlockLedger parts() {
+    return parts;
+  }
+
+  /** The ledger of smaller blocks, made when first asked for. */
+  BlockLedger divide() {
+    if (parts == null) {
+      parts = new BlockLedger();
+    }
+    return parts;
+  }
+
+  /** Where it was freed; null while it is live. */
+  @Nullable Site freed() {
+    return freed;
+  }
+
+  void freed(@Nullable Site here) {
+    freed = here;
+  }
+
+  @Override
+  public String toString() {
+    return "block 0x%x of %d bytes".formatted(address, bytes);
+  }
+}

@@ -1,0 +1,90 @@
+package io.cuvette.instrument;
+
+import java.util.ArrayDeque;
+import java.util.Collection;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/** The live blocks by address, and those freed not long ago. Not thread-safe. */
+final class BlockLedger {
+  private static final int REMEMBERED = 4096;
+
+  private final NavigableMap<Long, Block> live = new TreeMap<>(Long::compareUnsigned);
+  private final NavigableMap<Long, Block> freed = new TreeMap<>(Long::compareUnsigned);
+  private final ArrayDeque<Block> freedInOrder = new ArrayDeque<>();
+
+  /** Adds a block; whatever overlapped it is gone, or the driver would not have given it. */
+  void add(Block block) {
+    removeOverlaps(live, block);
+    removeOverlaps(freed, block);
+    live.put(block.address, block);
+  }
+
+  Collection<Block> live() {
+    return live.values();
+  }
+
+  /** The live block that starts at an address. */
+  @Nullable Block liveAt(long address) {
+    return live.get(address);
+  }
+
+  /** The live block with an address inside. */
+  @Nullable Block liveAround(long address) {
+    return around(live, address);
+  }
+
+  /** The nearest live block that starts before an address. */
+  @Nullable Block liveBefore(long address) {
+    Map.Entry<Long, Block> entry = live.lowerEntry(address);
+    return entry == null ? null : entry.getValue();
+  }
+
+  /** The freed block that started at an address. */
+  @Nullable Block freedAt(long address) {
+    return freed.get(address);
+  }
+
+  /** The freed block with an address inside. */
+  @Nullable Block freedAround(long address) {
+    return around(freed, address);
+  }
+
+  /** Moves a live block to the freed ones; null if there is none at the address. */
+  @Nullable Block free(long address, Site here) {
+    Block block = live.remove(address);
+    if (block != null) {
+      block.freed(here);
+      freed.put(address, block);
+      freedInOrder.add(block);
+      if (freedInOrder.size() > REMEMBERED) {
+        Block oldest = freedInOrder.remove();
+        freed.remove(oldest.address, oldest);
+      }
+    }
+    return block;
+  }
+
+  /** Puts back a block that the driver refused to free. */
+  void restore(Block block) {
+    freed.remove(block.address, block);
+    freedInOrder.remove(block);
+    block.freed(null);
+    live.put(block.address, block);
+  }
+
+  private static @Nullable Block around(NavigableMap<Long, Block> blocks, long address) {
+    Map.Entry<Long, Block> entry = blocks.floorEntry(address);
+    return entry != null && entry.getValue().contains(address) ? entry.getValue() : null;
+  }
+
+  private static void removeOverlaps(NavigableMap<Long, Block> blocks, Block block) {
+    Map.Entry<Long, Block> before = blocks.lowerEntry(block.address);
+    if (before != null && before.getValue().overlaps(block)) {
+      blocks.remove(before.getKey());
+    }
+    blocks.subMap(block.address, true, block.address + block.bytes, false).clear();
+  }
+}

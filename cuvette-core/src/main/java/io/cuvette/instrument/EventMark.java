@@ -1,0 +1,24 @@
+package io.cuvette.instrument;
+
+import org.jspecify.annotations.Nullable;
+
+/** What an event stands for: the work before its last record. Not thread-safe. */
+final class EventMark {
+  private Clock clock = new Clock();
+  private @Nullable Capture capture;
+
+  /** Forgets the last record and takes a new one, in a capture or (null) outside. */
+  void record(Clock clock, @Nullable Capture capture) {
+    this.clock = clock;
+    this.capture = capture;
+  }
+
+  /** The work before the last record; none if it was captured. */
+  Clock clock() {
+    return clock;
+  }
+
+  @Nullable Capture capture() {
+    return capture != null && capture.isOpen() ? capture : null;
+  }
+}

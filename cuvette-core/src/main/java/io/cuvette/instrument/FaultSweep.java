@@ -1,0 +1,179 @@
+package io.cuvette.instrument;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.instrument.SweepFinding.Problem;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.function.Predicate;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Runs a use case again and again and makes driver call 1, 2, 3 … fail, until the use case ends
+ * before the fault is reached; once for a fault of a single call, once for a fault from then on.
+ *
+ * <p>Each run has a new driver, watched by a {@link SanitizerDriver}. A run with a fault must end
+ * in time, throw a {@link CudaException} or another allowed type, and leave no memory and no
+ * handle; what it tried to free while the fault refused does not count as left. Closing the driver
+ * it is given does nothing. Not thread-safe.
+ *
+ * <pre>{@code
+ * FaultSweep.over(() -> newDriver())
+ *     .recoveringFrom("memAlloc")
+ *     .run(driver -> useTheLibrary(driver))
+ *     .orThrow();
+ * }</pre>
+ */
+public final class FaultSweep {
+  private final Supplier<? extends CudaDriver> drivers;
+  private final List<Class<? extends Throwable>> allowed = new ArrayList<>();
+  private final Set<Misuse> ignored = EnumSet.noneOf(Misuse.class);
+  private Predicate<String> recoverable = _ -> false;
+  private Leftovers leftovers = _ -> List.of();
+  private Duration timeLimit = Duration.ofSeconds(30);
+  private long maximumCalls = 10_000;
+  private @Nullable CudaStatus status;
+
+  private FaultSweep(Supplier<? extends CudaDriver> drivers) {
+    this.drivers = Objects.requireNonNull(drivers, "drivers");
+    allowed.add(CudaException.class);
+  }
+
+  /** What is swept: it uses the driver, and closes what it opened, also when it fails. */
+  @FunctionalInterface
+  public interface UseCase {
+    /** Runs once. */
+    void run(CudaDriver driver) throws Exception;
+  }
+
+  /** Looks for what a run left, beyond the memory and handles that the sweep itself finds. */
+  @FunctionalInterface
+  public interface Leftovers {
+    /** What is left, one text for each thing; empty if nothing is. The driver has no faults. */
+    List<String> find(CudaDriver driver) throws Exception;
+  }
+
+  /** A sweep in which each run gets a new driver from here; the sweep closes it. */
+  public static FaultSweep over(Supplier<? extends CudaDriver> drivers) {
+    return new FaultSweep(drivers);
+  }
+
+  /** Allows errors of another type than {@link CudaException} too. */
+  public FaultSweep allowing(Class<? extends Throwable> type) {
+    allowed.add(Objects.requireNonNull(type, "type"));
+    return this;
+  }
+
+  /**
+   * Allows the use case to succeed although one of these methods failed. Elsewhere an error that
+   * does not reach the caller is a finding.
+   */
+  public FaultSweep recoveringFrom(String... methodNames) {
+    return recoveringFrom(Set.of(methodNames)::contains);
+  }
+
+  /** Allows the use case to succeed although a method with such a name failed. */
+  public FaultSweep recoveringFrom(Predicate<String> methodName) {
+    recoverable = recoverable.or(methodName);
+    return this;
+  }
+
+  /** Looks for leftovers of another kind too, after each run. */
+  public FaultSweep checking(Leftovers leftovers) {
+    this.leftovers = Objects.requireNonNull(leftovers, "leftovers");
+    return this;
+  }
+
+  /** Does not count these mistakes, which the sanitizer sees. */
+  public FaultSweep ignoring(Misuse... misuses) {
+    ignored.addAll(Arrays.asList(misuses));
+    return this;
+  }
+
+  /** Makes every call fail with this status, not with what it most often fails with. */
+  public FaultSweep failingWith(CudaStatus status) {
+    this.status = Objects.requireNonNull(status, "status");
+    return this;
+  }
+
+  /** How long one run may take before it counts as hung; 30 seconds if not set. */
+  public FaultSweep timeLimit(Duration limit) {
+    if (!limit.isPositive()) {
+      throw new IllegalArgumentException("timeLimit: " + limit + " (expected: > 0)");
+    }
+    timeLimit = limit;
+    return this;
+  }
+
+  /** At which call the sweep gives up; 10,000 if not set. */
+  public FaultSweep maximumCalls(long calls) {
+    if (calls < 1) {
+      throw new IllegalArgumentException("maximumCalls: " + calls + " (expected: >= 1)");
+    }
+    maximumCalls = calls;
+    return this;
+  }
+
+  /**
+   * Sweeps a use case: first without a fault, then, if that worked, through its calls in both
+   * modes. After a run that hung, the rest of its mode is not tried.
+   *
+   * @throws InterruptedException if this thread is interrupted; the run in progress goes on
+   */
+  public SweepReport run(UseCase useCase) throws InterruptedException {
+    SweepTally tally = new SweepTally();
+    SweepRun plain = runOnce(useCase, FaultMode.ONCE, 0, tally);
+    if (tally.findings.isEmpty()) {
+      for (FaultMode mode : FaultMode.values()) {
+        sweep(useCase, mode, tally);
+      }
+    }
+    return tally.report(plain.calls());
+  }
+
+  private void sweep(UseCase useCase, FaultMode mode, SweepTally tally)
+      throws InterruptedException {
+    for (long number = 1; number <= maximumCalls; number++) {
+      SweepRun run = runOnce(useCase, mode, number, tally);
+      if (!run.fired() || run.hung()) {
+        return;
+      }
+    }
+    tally.findings.add(
+        new SweepFinding(
+            Problem.NEVER_ENDS, mode, maximumCalls, "none", "more calls than maximumCalls"));
+  }
+
+  private SweepRun runOnce(UseCase useCase, FaultMode mode, long number, SweepTally tally)
+      throws InterruptedException {
+    SweepRun run = new SweepRun(drivers.get(), mode, number, status, ignored);
+    run.run(useCase, timeLimit);
+    run.judge(allowed, recoverable, leftovers);
+    tally.add(run);
+    return run;
+  }
+
+  /** Counts runs. */
+  private static final class SweepTally {
+    private final List<SweepFinding> findings = new ArrayList<>();
+    private long runs;
+    private long faults;
+
+    void add(SweepRun run) {
+      runs++;
+      faults += run.fired() ? 1 : 0;
+      findings.addAll(run.findings());
+    }
+
+    SweepReport report(long calls) {
+      return new SweepReport(calls, runs, faults, findings);
+    }
+  }
+}

@@ -1,0 +1,97 @@
+package io.cuvette.instrument;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The handles of one kind: which are live, and which were destroyed not long ago. Not thread-safe.
+ *
+ * @param <T> what a handle stands for
+ */
+final class Handles<T> {
+  private static final int REMEMBERED = 4096;
+
+  private final String kind;
+  private final Map<Long, Entry<T>> live = new LinkedHashMap<>();
+  private final Map<Long, Dead> dead = new LinkedHashMap<>();
+
+  /** No handles; {@code kind} is their name in messages, such as {@code stream}. */
+  Handles(String kind) {
+    this.kind = kind;
+  }
+
+  /** A live handle; {@code created} is null if this driver did not make it. */
+  record Entry<T>(long handle, T value, @Nullable Site created) {}
+
+  private record Dead(@Nullable Site created, Site destroyed) {}
+
+  void add(long handle, T value, @Nullable Site created) {
+    dead.remove(handle);
+    live.put(handle, new Entry<>(handle, value, created));
+  }
+
+  /** What a handle stands for; null, and a finding, if it is destroyed or unknown. */
+  @Nullable T use(long handle, Site here, Findings findings) {
+    Entry<T> entry = live.get(handle);
+    if (entry == null) {
+      explain(handle, Misuse.DESTROYED_HANDLE, here, findings);
+    }
+    return entry == null ? null : entry.value;
+  }
+
+  /** Whether a handle can be destroyed; a finding if not. */
+  void checkDestroy(long handle, Site here, Findings findings) {
+    if (!live.containsKey(handle)) {
+      explain(handle, Misuse.DOUBLE_FREE, here, findings);
+    }
+  }
+
+  boolean isDead(long handle) {
+    return dead.containsKey(handle);
+  }
+
+  /**
+   * Takes a handle away, before the driver may give it to another object; null if it is not live.
+   */
+  @Nullable Entry<T> destroy(long handle, Site here) {
+    Entry<T> entry = live.remove(handle);
+    if (entry != null) {
+      dead.put(handle, new Dead(entry.created, here));
+      if (dead.size() > REMEMBERED) {
+        dead.remove(dead.keySet().iterator().next());
+      }
+    }
+    return entry;
+  }
+
+  /** Puts back what the driver refused to destroy. */
+  void restore(Entry<T> entry) {
+    dead.remove(entry.handle);
+    live.put(entry.handle, entry);
+  }
+
+  void leaks(Findings findings) {
+    for (Entry<T> entry : live.values()) {
+      if (entry.created != null) {
+        findings.leak(name(entry.handle), entry.created);
+      }
+    }
+  }
+
+  private void explain(long handle, Misuse ifDestroyed, Site here, Findings findings) {
+    Dead former = dead.get(handle);
+    if (former == null) {
+      findings.add(Misuse.UNKNOWN_HANDLE, here, "no " + name(handle) + " was made here");
+    } else if (former.created == null) {
+      findings.add(ifDestroyed, here, name(handle) + " was destroyed", former.destroyed);
+    } else {
+      findings.add(
+          ifDestroyed, here, name(handle) + " was destroyed", former.destroyed, former.created);
+    }
+  }
+
+  private String name(long handle) {
+    return "%s 0x%x".formatted(kind, handle);
+  }
+}

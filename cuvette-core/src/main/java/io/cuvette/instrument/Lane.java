@@ -1,0 +1,64 @@
+package io.cuvette.instrument;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One stream as the sanitizer sees it. Its identity outlives the handle, which a driver may give to
+ * another stream. Not thread-safe.
+ */
+final class Lane {
+  final int device;
+  final String name;
+  final boolean blocking;
+
+  /** What is ordered before the next work of this stream, the stream's own work included. */
+  final Clock seen = new Clock();
+
+  private long count;
+  private @Nullable Capture capture;
+  private boolean destroyed;
+  private boolean retired;
+
+  /** A stream; {@code blocking} if it and the legacy default stream wait for each other. */
+  Lane(int device, String name, boolean blocking) {
+    this.device = device;
+    this.name = name;
+    this.blocking = blocking;
+  }
+
+  /** Queues a piece of work and gives its number. */
+  long next() {
+    seen.raise(this, ++count);
+    return count;
+  }
+
+  boolean isFinished(Clock finished) {
+    return finished.covers(this, count);
+  }
+
+  /** What is being captured instead of run, if the stream is part of a capture. */
+  @Nullable Capture capture() {
+    return capture != null && capture.isOpen() ? capture : null;
+  }
+
+  void join(@Nullable Capture capture) {
+    this.capture = capture;
+  }
+
+  void destroy() {
+    destroyed = true;
+  }
+
+  boolean isDestroyed() {
+    return destroyed;
+  }
+
+  /** Says that the stream is gone and all its work done: nobody needs to remember it. */
+  void retire() {
+    retired = true;
+  }
+
+  boolean isRetired() {
+    return retired;
+  }
+}

@@ -1,0 +1,25 @@
+package io.cuvette.instrument;
+
+/** The kinds of mistakes that {@link SanitizerDriver} finds. */
+public enum Misuse {
+  /** Memory is used after it was freed. */
+  USE_AFTER_FREE,
+  /** Memory is freed, or a handle destroyed, a second time. */
+  DOUBLE_FREE,
+  /** An address is freed that is not the start of a block, or with the wrong function. */
+  INVALID_FREE,
+  /** A block is used beyond its end. */
+  OUT_OF_BOUNDS,
+  /** An address is used that is in no block this driver allocated. */
+  UNKNOWN_ADDRESS,
+  /** Memory is freed while work that uses it may still be running. */
+  FREE_WHILE_IN_USE,
+  /** Two streams use the same bytes, one of them writes, and nothing orders the two. */
+  RACE,
+  /** A stream, event or graph is used after it was destroyed. */
+  DESTROYED_HANDLE,
+  /** A stream, event or graph is used that this driver did not make. */
+  UNKNOWN_HANDLE,
+  /** Memory or a handle is left when the driver is closed. */
+  LEAK
+}

@@ -1,0 +1,183 @@
+package io.cuvette.instrument;
+
+import io.cuvette.instrument.Access.Kind;
+import io.cuvette.instrument.Access.Range;
+import java.util.Arrays;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The state of the sanitizer behind its lock, and the pattern that calls follow: check, tell, call
+ * the driver, note what it did. Thread-safe; the driver and the consumer are called without the
+ * lock.
+ */
+final class SanitizerCore {
+  /** Used inside the functions given to {@link #locked} and {@link #check} alone. */
+  final StreamState streams = new StreamState();
+
+  /** Used inside the functions given to {@link #locked} and {@link #check} alone. */
+  final MemoryState memory = new MemoryState(streams.order);
+
+  private final ReentrantLock lock = new ReentrantLock();
+  private final AtomicBoolean closed = new AtomicBoolean();
+  private final Consumer<? super SanitizerReport> consumer;
+  private final Set<Misuse> ignored = EnumSet.noneOf(Misuse.class);
+
+  SanitizerCore(Consumer<? super SanitizerReport> consumer, Misuse... ignored) {
+    this.consumer = Objects.requireNonNull(consumer, "consumer");
+    this.ignored.addAll(Arrays.asList(ignored));
+  }
+
+  /** Takes a block out of the ledger. */
+  interface Taking {
+    @Nullable Block take(long address, Site here);
+  }
+
+  /** Runs a step under the lock, then tells what it found. */
+  <T extends @Nullable Object> T locked(Function<Findings, T> step) {
+    Findings findings = new Findings();
+    T result;
+    lock.lock();
+    try {
+      result = step.apply(findings);
+    } finally {
+      lock.unlock();
+    }
+    findings.deliver(consumer, ignored);
+    return result;
+  }
+
+  /** Runs a step without a result under the lock, then tells what it found. */
+  void check(Consumer<Findings> step) {
+    Findings findings = new Findings();
+    lock.lock();
+    try {
+      step.accept(findings);
+    } finally {
+      lock.unlock();
+    }
+    findings.deliver(consumer, ignored);
+  }
+
+  List<SanitizerReport> leaks() {
+    Findings findings = new Findings();
+    lock.lock();
+    try {
+      findLeaks(findings);
+    } finally {
+      lock.unlock();
+    }
+    return findings.reports();
+  }
+
+  /** Tells about leaks, once. */
+  void close() {
+    if (closed.compareAndSet(false, true)) {
+      check(this::findLeaks);
+    }
+  }
+
+  /** Checks work, queues it, and notes it once the driver took it. */
+  void queue(Work work, Runnable call) {
+    Lane lane = locked(findings -> checkWork(work, findings));
+    call.run();
+    if (lane != null) {
+      check(_ -> note(work, lane));
+    }
+  }
+
+  void checkLive(Site site, long address, long bytes) {
+    Range range = new Range(address, bytes, Kind.HOLD, false);
+    check(findings -> memory.checkLive(range, site, findings));
+  }
+
+  /** Frees memory: out of the ledger first, since its address may be given out at once. */
+  void free(Taking taking, long address, Site site, Runnable call) {
+    Block block = locked(_ -> taking.take(address, site));
+    try {
+      call.run();
+    } catch (RuntimeException e) {
+      if (block != null) {
+        check(_ -> memory.restore(block));
+      }
+      throw e;
+    }
+  }
+
+  /** Destroys a handle in the same way, and gives what it stood for. */
+  <T> @Nullable T destroy(Handles<T> handles, long handle, Site site, Runnable call) {
+    check(findings -> handles.checkDestroy(handle, site, findings));
+    Handles.Entry<T> entry = locked(_ -> handles.destroy(handle, site));
+    try {
+      call.run();
+    } catch (RuntimeException e) {
+      if (entry != null) {
+        check(_ -> handles.restore(entry));
+      }
+      throw e;
+    }
+    return entry == null ? null : entry.value();
+  }
+
+  /** The stream of a call that needs it to be live. */
+  @Nullable Lane lane(String method, int device, long stream) {
+    Site site = Site.of(method, "device", device, "stream", stream);
+    return locked(findings -> streams.lane(device, stream, site, findings));
+  }
+
+  /** The work that is done when a stream is. */
+  Clock workOf(String method, int device, long stream) {
+    Site site = Site.of(method, "device", device, "stream", stream);
+    return locked(findings -> streams.workOf(streams.lane(device, stream, site, findings)));
+  }
+
+  /** The work that is done when an event is. */
+  Clock workBefore(String method, long event) {
+    Site site = Site.of(method, "event", event);
+    return locked(findings -> streams.workBefore(streams.events.use(event, site, findings)));
+  }
+
+  void finish(Clock work) {
+    check(_ -> streams.order.finish(work));
+  }
+
+  boolean finishIf(boolean done, Clock work) {
+    if (done) {
+      finish(work);
+    }
+    return done;
+  }
+
+  private @Nullable Lane checkWork(Work work, Findings findings) {
+    Lane lane = streams.lane(work.device, work.stream, work.site, findings);
+    for (Range range : work.ranges()) {
+      memory.checkLive(range, work.site, findings);
+    }
+    if (lane != null && lane.capture() == null) {
+      streams.order.join(lane);
+      work.ranges().forEach(range -> memory.checkRace(range, lane, work.site, findings));
+    }
+    return lane;
+  }
+
+  private void note(Work work, Lane lane) {
+    if (lane.capture() == null) {
+      long number = lane.next();
+      for (Range range : work.ranges()) {
+        memory.use(new Access(lane, number, range, work.site));
+      }
+    }
+  }
+
+  private void findLeaks(Findings findings) {
+    memory.leaks(findings);
+    streams.leaks(findings);
+  }
+}

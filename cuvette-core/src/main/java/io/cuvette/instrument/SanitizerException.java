@@ -1,0 +1,23 @@
+package io.cuvette.instrument;
+
+/**
+ * {@link SanitizerDriver} found a mistake. The sites of the report follow in the stack trace as
+ * suppressed exceptions. Immutable.
+ */
+public final class SanitizerException extends RuntimeException {
+  private static final long serialVersionUID = 1L;
+
+  private final transient SanitizerReport report;
+
+  /** An exception with the report's text and sites. */
+  public SanitizerException(SanitizerReport report) {
+    super(report.toString());
+    this.report = report;
+    report.sites().forEach(this::addSuppressed);
+  }
+
+  /** What was found. */
+  public SanitizerReport report() {
+    return report;
+  }
+}

@@ -1,0 +1,116 @@
+package io.cuvette.instrument;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Which work comes before which, over all streams: a happens-before model with one vector clock for
+ * each stream and one for what is known to be finished. Not thread-safe.
+ *
+ * <pre>
+ *   work on a stream     after the stream's earlier work, and after what a wait brought in
+ *   record, then wait    the waiter's later work comes after the recorder's earlier work
+ *   synchronize, query   the work is finished: before everything queued from now on, by any thread
+ *   legacy default       waits for the blocking streams of its device, and they wait for it
+ * </pre>
+ *
+ * <p>What is finished is known of all threads at once, because finished work stays finished.
+ */
+final class StreamOrder {
+  private static final long PER_THREAD = 2;
+
+  private final Clock finished = new Clock();
+  private final Set<Lane> lanes = new HashSet<>();
+  private final Map<Integer, Lane> legacy = new HashMap<>();
+  private final Map<Integer, Lane> perThread = new HashMap<>();
+
+  Lane create(int device, String name, boolean blocking) {
+    Lane lane = new Lane(device, name, blocking);
+    lanes.add(lane);
+    return lane;
+  }
+
+  /**
+   * The stream behind the handles 0, 1 and 2. The per-thread streams of a device count as one: the
+   * thread beneath a virtual thread is not known, and so fewer mistakes are found, never too many.
+   */
+  Lane standard(int device, long handle) {
+    return handle == PER_THREAD
+        ? perThread.computeIfAbsent(device, d -> create(d, "the per-thread stream", true))
+        : legacy.computeIfAbsent(device, d -> create(d, "the default stream", true));
+  }
+
+  static boolean isStandard(long handle) {
+    return 0 <= handle && handle <= PER_THREAD;
+  }
+
+  /** Applies what the legacy default stream waits for, or waiting for it, before new work. */
+  void join(Lane lane) {
+    Lane standard = legacy.get(lane.device);
+    if (standard == null || !lane.blocking) {
+      return;
+    }
+    if (lane == standard) {
+      onDevice(lane.device).stream().filter(l -> l.blocking).forEach(l -> lane.seen.merge(l.seen));
+    } else {
+      lane.seen.merge(standard.seen);
+    }
+  }
+
+  /** Whether work that a stream queues now comes after an earlier use. */
+  boolean isBefore(Access earlier, Lane lane) {
+    return isFinished(earlier) || lane.seen.covers(earlier.lane(), earlier.number());
+  }
+
+  boolean isFinished(Access access) {
+    return access.lane().isRetired() || finished.covers(access.lane(), access.number());
+  }
+
+  /** All work queued so far on all streams, for a wait whose reach is not known. */
+  Clock everything() {
+    Clock clock = new Clock();
+    lanes.forEach(lane -> clock.merge(lane.seen));
+    return clock;
+  }
+
+  /** All work queued so far on a device. */
+  Clock everythingOn(int device) {
+    Clock clock = new Clock();
+    onDevice(device).forEach(lane -> clock.merge(lane.seen));
+    return clock;
+  }
+
+  /** Learns that work is done. */
+  void finish(Clock work) {
+    finished.merge(work);
+    reap();
+  }
+
+  void destroy(Lane lane) {
+    lane.destroy();
+    reap();
+  }
+
+  private void reap() {
+    List<Lane> gone = new ArrayList<>();
+    for (Lane lane : lanes) {
+      if (lane.isDestroyed() && lane.isFinished(finished)) {
+        lane.retire();
+        gone.add(lane);
+      }
+    }
+    gone.forEach(lanes::remove);
+    for (Lane lane : gone) {
+      finished.forget(lane);
+      lanes.forEach(other -> other.seen.forget(lane));
+    }
+  }
+
+  private List<Lane> onDevice(int device) {
+    return lanes.stream().filter(lane -> lane.device == device).toList();
+  }
+}

@@ -1,0 +1,87 @@
+package io.cuvette.instrument;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the sanitizer knows about streams, events, graphs, and the order of their work. Not
+ * thread-safe.
+ */
+final class StreamState {
+  final StreamOrder order = new StreamOrder();
+  final Handles<Lane> streams = new Handles<>("stream");
+  final Handles<EventMark> events = new Handles<>("event");
+  final Handles<Boolean> graphs = new Handles<>("graph");
+
+  /**
+   * The stream of a handle; null, and a finding, if it was destroyed. A handle made elsewhere is a
+   * finding the first time; from then on it is taken for a stream that the default stream waits
+   * for.
+   */
+  @Nullable Lane lane(int device, long handle, Site here, Findings findings) {
+    if (StreamOrder.isStandard(handle)) {
+      return order.standard(device, handle);
+    }
+    Lane lane = streams.use(handle, here, findings);
+    if (lane == null && !streams.isDead(handle)) {
+      lane = create(device, handle, true, null);
+    }
+    return lane;
+  }
+
+  Lane create(int device, long handle, boolean blocking, @Nullable Site here) {
+    Lane lane = order.create(device, "stream 0x%x".formatted(handle), blocking);
+    streams.add(handle, lane, here);
+    return lane;
+  }
+
+  /** The work that is done once the stream has nothing left to do. */
+  Clock workOf(@Nullable Lane lane) {
+    if (lane == null || lane.capture() != null) {
+      return new Clock();
+    }
+    if (lane == order.standard(lane.device, 0)) {
+      order.join(lane);
+    }
+    return lane.seen.copy();
+  }
+
+  /** The work that is done once the event is. */
+  Clock workBefore(@Nullable EventMark event) {
+    return event == null ? new Clock() : event.clock().copy();
+  }
+
+  void record(EventMark event, Lane lane) {
+    order.join(lane);
+    event.record(lane.capture() == null ? lane.seen.copy() : new Clock(), lane.capture());
+  }
+
+  /** Makes a stream wait for an event, or, if the event is not known, for everything. */
+  void await(Lane lane, @Nullable EventMark event) {
+    if (event == null) {
+      lane.seen.merge(order.everything());
+    } else if (event.capture() != null) {
+      lane.join(event.capture());
+    } else {
+      lane.seen.merge(event.clock());
+    }
+  }
+
+  void beginCapture(@Nullable Lane lane) {
+    if (lane != null) {
+      lane.join(new Capture());
+    }
+  }
+
+  void endCapture(@Nullable Lane lane) {
+    Capture capture = lane == null ? null : lane.capture();
+    if (capture != null) {
+      capture.end();
+    }
+  }
+
+  void leaks(Findings findings) {
+    streams.leaks(findings);
+    events.leaks(findings);
+    graphs.leaks(findings);
+  }
+}

@@ -1,0 +1,143 @@
+package io.cuvette.instrument;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.instrument.FaultSweep.Leftovers;
+import io.cuvette.instrument.FaultSweep.UseCase;
+import io.cuvette.instrument.SweepFinding.Problem;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/** One run of a swept use case: a driver, a fault, and what came of it. Not thread-safe. */
+final class SweepRun {
+  private final CudaDriver base;
+  private final SanitizerDriver sanitizer;
+  private final Faults faults;
+  private final FaultMode mode;
+  private final long number;
+  private final Set<Misuse> ignored;
+  private final Queue<SanitizerReport> misuses = new ConcurrentLinkedQueue<>();
+  private final List<SweepFinding> findings = new ArrayList<>();
+  private WatchedRun.Outcome outcome = new WatchedRun.Outcome(null, null);
+
+  /** A run that fails call {@code number}, or none for 0. */
+  SweepRun(
+      CudaDriver base,
+      FaultMode mode,
+      long number,
+      @Nullable CudaStatus status,
+      Set<Misuse> ignored) {
+    this.base = base;
+    this.mode = mode;
+    this.number = number;
+    this.ignored = ignored;
+    sanitizer = SanitizerDriver.reporting(base, misuses::add);
+    faults = number == 0 ? Faults.none(sanitizer) : Faults.of(sanitizer, number, mode, status);
+  }
+
+  boolean fired() {
+    return faults.fired();
+  }
+
+  boolean hung() {
+    return outcome.hung() != null;
+  }
+
+  long calls() {
+    return faults.calls();
+  }
+
+  List<SweepFinding> findings() {
+    return findings;
+  }
+
+  void run(UseCase useCase, Duration limit) throws InterruptedException {
+    CudaDriver shielded = new Unclosed(faults.driver());
+    outcome = WatchedRun.of(() -> useCase.run(shielded), limit);
+  }
+
+  /** Finds what is wrong with the run, and closes the driver unless the run still has it. */
+  void judge(
+      List<Class<? extends Throwable>> allowed,
+      Predicate<String> recoverable,
+      Leftovers leftovers) {
+    if (outcome.hung() != null) {
+      add(Problem.HUNG, outcome.hung());
+      return;
+    }
+    judgeError(allowed, recoverable);
+    judgeLeftovers(leftovers);
+    judgeMisuses();
+    base.close();
+  }
+
+  private void judgeError(List<Class<? extends Throwable>> allowed, Predicate<String> recoverable) {
+    Throwable thrown = outcome.thrown();
+    if (!fired() && thrown != null) {
+      add(Problem.FAILS_WITHOUT_FAULT, stack(thrown));
+    } else if (thrown != null && allowed.stream().noneMatch(type -> type.isInstance(thrown))) {
+      add(Problem.WRONG_ERROR, stack(thrown));
+    } else if (fired() && thrown == null && !recoverable.test(failedMethod())) {
+      add(Problem.SWALLOWED, "the use case ended as if the call had worked");
+    }
+  }
+
+  private void judgeLeftovers(Leftovers leftovers) {
+    try {
+      faults.freeRefused();
+      for (SanitizerReport leak : sanitizer.leaks()) {
+        add(Problem.LEFT_BEHIND, leak.describe());
+      }
+      leftovers.find(sanitizer).forEach(left -> add(Problem.LEFT_BEHIND, left));
+    } catch (Exception e) {
+      add(Problem.LEFT_BEHIND, "the search for leftovers failed: " + stack(e));
+    }
+  }
+
+  private void judgeMisuses() {
+    for (SanitizerReport misuse : misuses) {
+      if (!ignored.contains(misuse.misuse()) && !isConsequence(misuse)) {
+        add(Problem.MISUSED, misuse.describe());
+      }
+    }
+  }
+
+  /** Who cannot wait any more may free all the same: the driver waits by itself when it frees. */
+  private boolean isConsequence(SanitizerReport misuse) {
+    return fired() && misuse.misuse() == Misuse.FREE_WHILE_IN_USE;
+  }
+
+  private String failedMethod() {
+    String call = faults.failedCall().orElse("");
+    return call.substring(0, Math.max(0, call.indexOf('(')));
+  }
+
+  private void add(Problem problem, String detail) {
+    String call = faults.failedCall().orElse("none");
+    findings.add(new SweepFinding(problem, mode, fired() ? number : 0, call, detail));
+  }
+
+  private static String stack(Throwable thrown) {
+    StringWriter text = new StringWriter();
+    thrown.printStackTrace(new PrintWriter(text, true));
+    return text.toString();
+  }
+
+  /** A driver that the use case may close and that stays open. */
+  private static final class Unclosed extends ForwardingDriver {
+    Unclosed(CudaDriver delegate) {
+      super(delegate);
+    }
+
+    @Override
+    public void close() {}
+  }
+}

@@ -1,0 +1,252 @@
+package io.cuvette.instrument;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.instrument.FaultSweep.UseCase;
+import io.cuvette.instrument.SweepFinding.Problem;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
+
+class FaultSweepTest {
+  private final List<TinyDriver> drivers = new ArrayList<>();
+  private final FaultSweep sweep = FaultSweep.over(this::newDriver);
+
+  private CudaDriver newDriver() {
+    drivers.add(new TinyDriver());
+    return drivers.getLast().driver;
+  }
+
+  /** Makes a stream and memory and gives both back, whatever fails: four calls. */
+  private static void careful(CudaDriver driver) {
+    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    try {
+      long address = driver.memAlloc(0, 512);
+      driver.memFree(0, address);
+    } finally {
+      driver.streamDestroy(0, stream);
+    }
+  }
+
+  @Test
+  void carefulUseCase_isClean_andEveryCallWasMadeToFailInBothModes() throws Exception {
+    SweepReport report = sweep.run(FaultSweepTest::careful).orThrow();
+
+    assertThat(report.calls()).isEqualTo(4);
+    assertThat(report.faults()).isEqualTo(8);
+    assertThat(report.runs()).as("each mode ends with a run that is not hit").isEqualTo(1 + 5 + 5);
+    assertThat(drivers).hasSize(11).allSatisfy(tiny -> assertThat(tiny.live()).isEmpty());
+    assertThat(drivers).allSatisfy(tiny -> assertThat(tiny.closed).isTrue());
+  }
+
+  @Test
+  void useCaseMayCloseTheDriver_withoutLosingWhatIsLeft() throws Exception {
+    SweepReport report =
+        sweep.run(driver -> {
+          try {
+            careful(driver);
+          } finally {
+            driver.close();
+          }
+        });
+
+    assertThat(report.isClean()).isTrue();
+  }
+
+  @Test
+  void leakAfterAFault_isFoundWithTheCallAndTheAllocation() throws Exception {
+    SweepReport report =
+        sweep.run(driver -> {
+          long first = driver.memAlloc(0, 100);
+          long second = driver.memAlloc(0, 200);
+          driver.memFree(0, second);
+          driver.memFree(0, first);
+        });
+
+    assertThat(report.findings())
+        .extracting(SweepFinding::problem)
+        .containsOnly(Problem.LEFT_BEHIND);
+    assertThat(report.findings())
+        .extracting(SweepFinding::mode, SweepFinding::callNumber)
+        .as("the second allocation fails, or the first free")
+        .containsExactly(
+            tuple(FaultMode.ONCE, 2L),
+            tuple(FaultMode.ONCE, 3L),
+            tuple(FaultMode.FROM_THEN_ON, 2L),
+            tuple(FaultMode.FROM_THEN_ON, 3L));
+    assertThat(report.findings().getFirst().call()).startsWith("memAlloc(").contains("200");
+    assertThat(report.findings().getFirst().detail())
+        .contains("of 100 bytes is never freed", "FaultSweepTest");
+    assertThatThrownBy(report::orThrow)
+        .isInstanceOf(AssertionError.class)
+        .hasMessageContaining("4 findings");
+  }
+
+  @Test
+  void leakWithoutAnyFault_isFoundInTheFirstRun_andNothingElseIsTried() throws Exception {
+    SweepReport report = sweep.run(driver -> driver.eventCreate(0, 0));
+
+    assertThat(report.runs()).isEqualTo(1);
+    assertThat(report.findings())
+        .singleElement()
+        .satisfies(finding -> {
+          assertThat(finding.problem()).isEqualTo(Problem.LEFT_BEHIND);
+          assertThat(finding.callNumber()).isZero();
+          assertThat(finding.detail()).contains("event 0x").contains("is never freed");
+        });
+  }
+
+  @Test
+  void swallowedError_isFound_unlessRecoveryIsAllowed() throws Exception {
+    UseCase swallowing =
+        driver -> {
+          try {
+            driver.memFree(0, driver.memAlloc(0, 1));
+          } catch (CudaException e) {
+            // the mistake under test
+          }
+        };
+
+    SweepReport strict = sweep.run(swallowing);
+    SweepReport lenient = sweep.recoveringFrom("memAlloc", "memFree").run(swallowing);
+
+    assertThat(strict.findings()).hasSize(4);
+    assertThat(strict.findings()).extracting(SweepFinding::problem).containsOnly(Problem.SWALLOWED);
+    assertThat(lenient.isClean()).isTrue();
+  }
+
+  @Test
+  void hangingUseCase_isInterruptedAndReportedWithItsStack() throws Exception {
+    CountDownLatch never = new CountDownLatch(1);
+    CountDownLatch interrupted = new CountDownLatch(2);
+
+    SweepReport report =
+        sweep
+            .timeLimit(Duration.ofMillis(50))
+            .run(driver -> {
+              try {
+                driver.deviceGetCount();
+              } catch (CudaException e) {
+                try {
+                  never.await();
+                } catch (InterruptedException end) {
+                  interrupted.countDown();
+                }
+              }
+            });
+    interrupted.await();
+
+    assertThat(report.findings()).hasSize(2);
+    assertThat(report.findings()).extracting(SweepFinding::problem).containsOnly(Problem.HUNG);
+    assertThat(report.findings().getFirst().detail())
+        .contains("no end within 50 ms", "ended when interrupted", "CountDownLatch.await");
+    assertThat(report.findings().getFirst().call()).isEqualTo("deviceGetCount()");
+  }
+
+  @Test
+  void errorOfAnotherType_isFound_unlessAllowed() throws Exception {
+    UseCase wrapping =
+        driver -> {
+          try {
+            careful(driver);
+          } catch (CudaException e) {
+            throw new IllegalStateException("wrapped", e);
+          }
+        };
+
+    SweepReport strict = sweep.run(wrapping);
+    SweepReport lenient = sweep.allowing(IllegalStateException.class).run(wrapping);
+
+    assertThat(strict.findings()).hasSize(8);
+    assertThat(strict.findings())
+        .extracting(SweepFinding::problem)
+        .containsOnly(Problem.WRONG_ERROR);
+    assertThat(strict.findings().getFirst().detail()).contains("wrapped", "Caused by");
+    assertThat(lenient.isClean()).isTrue();
+  }
+
+  @Test
+  void useCaseThatNeverWorks_isFoundInTheFirstRun() throws Exception {
+    SweepReport report =
+        sweep.run(_ -> {
+          throw new CudaException(CudaStatus.NO_DEVICE.code(), "open");
+        });
+
+    assertThat(report.findings())
+        .singleElement()
+        .extracting(SweepFinding::problem)
+        .isEqualTo(Problem.FAILS_WITHOUT_FAULT);
+  }
+
+  @Test
+  void mistakesTheSanitizerSees_areFindings_unlessIgnored() throws Exception {
+    UseCase mistaken = driver -> driver.memsetD8Async(0, 4096, (byte) 1, 8, 0);
+
+    SweepReport strict = sweep.run(mistaken);
+    SweepReport lenient = sweep.ignoring(Misuse.UNKNOWN_ADDRESS).run(mistaken);
+
+    assertThat(strict.findings())
+        .singleElement()
+        .satisfies(finding -> {
+          assertThat(finding.problem()).isEqualTo(Problem.MISUSED);
+          assertThat(finding.detail()).contains("UNKNOWN_ADDRESS", "0x1000");
+        });
+    assertThat(lenient.isClean()).isTrue();
+  }
+
+  @Test
+  void leftoversOfAnotherKind_areFindings() throws Exception {
+    SweepReport report = sweep.checking(_ -> List.of("a file")).run(_ -> {});
+
+    assertThat(report.findings())
+        .singleElement()
+        .satisfies(finding -> assertThat(finding.detail()).isEqualTo("a file"));
+  }
+
+  @Test
+  void endlessUseCase_isGivenUp() throws Exception {
+    SweepReport report = sweep.maximumCalls(3).run(FaultSweepTest::careful);
+
+    assertThat(report.findings()).hasSize(2);
+    assertThat(report.findings())
+        .extracting(SweepFinding::problem)
+        .containsOnly(Problem.NEVER_ENDS);
+  }
+
+  @Test
+  void givenStatus_isWhatEveryCallFailsWith() throws Exception {
+    List<CudaStatus> seen = new ArrayList<>();
+
+    sweep
+        .failingWith(CudaStatus.ECC_UNCORRECTABLE)
+        .run(driver -> {
+          try {
+            careful(driver);
+          } catch (CudaException e) {
+            seen.add(e.status());
+            throw e;
+          }
+        })
+        .orThrow();
+
+    assertThat(seen).hasSize(8).containsOnly(CudaStatus.ECC_UNCORRECTABLE);
+  }
+
+  @Test
+  void limitsThatMakeNoSense_areRefused() {
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> sweep.maximumCalls(0))
+        .withMessage("maximumCalls: 0 (expected: >= 1)");
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> sweep.timeLimit(Duration.ZERO))
+        .withMessage("timeLimit: PT0S (expected: > 0)");
+  }
+}

@@ -1,0 +1,274 @@
+package io.cuvette.instrument;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CudaException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.Test;
+
+class SanitizerMemoryTest extends SanitizerTestBase {
+  private static void refused(ThrowingCallable call) {
+    assertThatExceptionOfType(CudaException.class).as("the driver").isThrownBy(call);
+  }
+
+  @Test
+  void orderlyProgram_isSilent() {
+    long stream = stream();
+    long device = memory();
+    MemorySegment pinned = driver.memHostAlloc(0, 1024, 1);
+    MemorySegment managed = driver.memAllocManaged(0, 1024, 1);
+    driver.memAdvise(0, managed.address(), 1024, 1, 1, 0);
+    driver.memPrefetchAsync(0, managed.address(), 1024, 1, 0, stream);
+    driver.memcpyHtoDAsync(0, device, pinned, stream);
+    driver.memcpyAsync(0, device, managed.address(), 1024, stream);
+    driver.memcpyPeerAsync(0, managed.address(), 0, device, 0, 1024, stream);
+    driver.memsetD16Async(0, device, (short) 1, 512, stream);
+    driver.memsetD32Async(0, device, 1, 256, stream);
+    driver.memcpyDtoHAsync(0, pinned, device, stream);
+    driver.streamSynchronize(0, stream);
+    driver.hostView(0, pinned.address(), 1024, Arena.global());
+    driver.memFree(0, device);
+    driver.memFree(0, managed.address());
+    driver.memFreeHost(0, pinned.address());
+    driver.memFree(0, 0);
+    driver.streamDestroy(0, stream);
+    driver.close();
+
+    assertSilent();
+    assertThat(tiny.closed).isTrue();
+  }
+
+  @Test
+  void useAfterFree_namesTheFreeAndTheAllocation() {
+    long address = memory();
+    driver.memFree(0, address);
+
+    driver.memsetD8Async(0, address + 8, (byte) 1, 16, 0);
+
+    SanitizerReport report = assertOnly(Misuse.USE_AFTER_FREE);
+    assertThat(report.message())
+        .contains("memsetD8Async(", "write of 16 bytes", "block 0x", "of 1024 bytes");
+    assertThat(report.sites())
+        .extracting(Site::call)
+        .satisfiesExactly(
+            use -> assertThat(use).startsWith("memsetD8Async("),
+            free -> assertThat(free).startsWith("memFree("),
+            allocation -> assertThat(allocation).startsWith("memAlloc("));
+    assertThat(report.describe()).contains("useAfterFree_namesTheFreeAndTheAllocation");
+  }
+
+  @Test
+  void addressGivenOutAgain_isLive() {
+    MemorySegment fixed = Arena.ofAuto().allocate(64);
+    for (int i = 0; i < 3; i++) {
+      long address = memory();
+      driver.memFree(0, address);
+    }
+    SanitizerDriver again =
+        SanitizerDriver.reporting(
+            new ForwardingDriver(tiny.driver) {
+              @Override
+              public long memAlloc(int device, long bytes) {
+                return fixed.address();
+              }
+
+              @Override
+              public void memFree(int device, long address) {}
+            },
+            reports::add);
+    again.memFree(0, again.memAlloc(0, 64));
+    again.memsetD8Async(0, again.memAlloc(0, 64), (byte) 1, 64, 0);
+
+    assertSilent();
+  }
+
+  @Test
+  void doubleFree_hasBothStacks() {
+    long address = memory();
+    driver.memFree(0, address);
+
+    refused(() -> driver.memFree(0, address));
+
+    SanitizerReport report = assertOnly(Misuse.DOUBLE_FREE);
+    assertThat(report.sites()).hasSize(3);
+    assertThat(report.sites().get(1).call()).startsWith("memFree(");
+    assertThat(report.sites().get(2).call()).startsWith("memAlloc(");
+  }
+
+  @Test
+  void freeInsideABlock_isInvalid() {
+    long address = memory();
+
+    refused(() -> driver.memFree(0, address + 256));
+
+    assertThat(assertOnly(Misuse.INVALID_FREE).message()).contains("256 bytes into block");
+  }
+
+  @Test
+  void freeOfAnUnknownAddress_isInvalid() {
+    refused(() -> driver.memFree(0, 0x1234));
+
+    assertThat(assertOnly(Misuse.INVALID_FREE).message()).contains("no block begins at 0x1234");
+  }
+
+  @Test
+  void freeWithTheWrongFunction_isInvalid() {
+    MemorySegment pinned = driver.memHostAlloc(0, 64, 1);
+
+    driver.memFree(0, pinned.address());
+
+    assertThat(assertOnly(Misuse.INVALID_FREE).message()).contains("is freed by memFreeHost");
+  }
+
+  @Test
+  void useBeyondTheEnd_isOutOfBounds() {
+    long address = memory();
+
+    driver.memsetD32Async(0, address + 1000, 1, 7, 0);
+
+    assertThat(assertOnly(Misuse.OUT_OF_BOUNDS).message())
+        .contains("write of 28 bytes")
+        .contains("begins 1000 bytes into block")
+        .contains("of 1024 bytes");
+  }
+
+  @Test
+  void useOfTheLastByte_isInBounds_andOfNoBytes_anywhere() {
+    long address = memory();
+    driver.memsetD8Async(0, address + 1023, (byte) 1, 1, 0);
+    driver.memsetD8Async(0, address + 1024, (byte) 1, 0, 0);
+
+    assertSilent();
+  }
+
+  @Test
+  void useOfAnUnknownAddress_namesTheNearestBlock() {
+    long address = memory();
+
+    driver.memcpyAsync(0, address, address + 4096, 16, 0);
+
+    assertThat(assertOnly(Misuse.UNKNOWN_ADDRESS).message())
+        .contains("read of 16 bytes")
+        .contains("the nearest below is block");
+  }
+
+  @Test
+  void hostMemoryOfTheProgram_needsNoBlock_butDeadMemoryDoes() {
+    long address = memory();
+    MemorySegment dead;
+    try (Arena arena = Arena.ofConfined()) {
+      driver.memcpyHtoDAsync(0, address, arena.allocate(16), 0);
+      dead = arena.allocate(16);
+    }
+    assertSilent();
+
+    driver.memcpyHtoDAsync(0, address, dead, 0);
+
+    assertOnly(Misuse.UNKNOWN_ADDRESS);
+  }
+
+  @Test
+  void viewOrAdviceOfFreedMemory_isUseAfterFree() {
+    long address = driver.memAllocManaged(0, 64, 1).address();
+    driver.memFree(0, address);
+
+    driver.hostView(0, address, 64, Arena.global());
+    driver.memAdvise(0, address, 64, 1, 1, 0);
+    driver.memRangeGetAttribute(0, 1, address, 64);
+
+    assertThat(reports)
+        .extracting(SanitizerReport::misuse)
+        .containsExactly(Misuse.USE_AFTER_FREE, Misuse.USE_AFTER_FREE, Misuse.USE_AFTER_FREE);
+  }
+
+  @Test
+  void leaks_areReportedAtCloseWithTheirAllocation_once() {
+    memory();
+    stream();
+
+    driver.close();
+    driver.close();
+
+    assertThat(reports)
+        .extracting(SanitizerReport::misuse)
+        .containsExactly(Misuse.LEAK, Misuse.LEAK);
+    assertThat(reports.getFirst().message()).contains("of 1024 bytes is never freed");
+    assertThat(reports.getFirst().describe())
+        .contains("leaks_areReportedAtCloseWithTheirAllocation_once");
+    assertThat(driver.leaks()).hasSize(2);
+    assertThat(tiny.closed).isTrue();
+  }
+
+  @Test
+  void refusedFree_leavesTheBlockLive() {
+    Faults faults = Faults.at(tiny.driver, 3);
+    SanitizerDriver above = SanitizerDriver.reporting(faults.driver(), reports::add);
+    long address = above.memAlloc(0, 64);
+    long stream = above.streamCreateWithPriority(0, 1, 0);
+
+    refused(() -> above.memFree(0, address));
+    above.memsetD8Async(0, address, (byte) 1, 64, stream);
+    above.streamSynchronize(0, stream);
+    above.memFree(0, address);
+    above.streamDestroy(0, stream);
+
+    assertSilent();
+    assertThat(above.leaks()).isEmpty();
+  }
+
+  @Test
+  void throwingSanitizer_keepsTheMistakeFromTheDriver() {
+    SanitizerDriver strict = SanitizerDriver.throwing(tiny.driver);
+    MemorySegment pinned = strict.memHostAlloc(0, 64, 1);
+
+    assertThatThrownBy(() -> strict.memFree(0, pinned.address()))
+        .isInstanceOfSatisfying(
+            SanitizerException.class,
+            e -> {
+              assertThat(e.report().misuse()).isEqualTo(Misuse.INVALID_FREE);
+              assertThat(e.getSuppressed()).hasSize(2);
+            });
+    assertThat(tiny.live()).hasSize(1);
+    strict.memFreeHost(0, pinned.address());
+    assertThat(tiny.live()).isEmpty();
+  }
+
+  @Test
+  void throwingSanitizer_closesTheDriverDespiteLeaks() {
+    SanitizerDriver strict = SanitizerDriver.throwing(tiny.driver);
+    strict.memAlloc(0, 64);
+    strict.eventCreate(0, 0);
+
+    assertThatThrownBy(strict::close)
+        .isInstanceOf(SanitizerException.class)
+        .satisfies(e -> assertThat(e.getSuppressed()).as("its site, the other leak").hasSize(2));
+    assertThat(tiny.closed).isTrue();
+  }
+
+  @Test
+  void ignoredMisuse_isNotReported() {
+    SanitizerDriver lenient =
+        SanitizerDriver.throwing(tiny.driver, Misuse.UNKNOWN_ADDRESS, Misuse.LEAK);
+    lenient.memsetD8Async(0, 0x1000, (byte) 1, 8, 0);
+    lenient.memAlloc(0, 8);
+    lenient.close();
+
+    assertThat(lenient.name()).isEqualTo("sanitizer(tiny)");
+  }
+
+  @Test
+  void nativeAllocations_areWatchedTheSameWay() {
+    long address = driver.callMalloc(1, 0, 64, 0);
+    driver.memsetD8Async(0, address, (byte) 1, 64, 0);
+    driver.ctxSynchronize(0);
+    driver.callFree(2, 0, address, 0);
+    assertSilent();
+
+    refused(() -> driver.callFree(2, 0, address, 0));
+    assertOnly(Misuse.DOUBLE_FREE);
+  }
+}

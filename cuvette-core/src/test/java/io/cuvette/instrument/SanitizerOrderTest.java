@@ -1,0 +1,299 @@
+package io.cuvette.instrument;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import io.cuvette.driver.CudaException;
+import org.junit.jupiter.api.Test;
+
+class SanitizerOrderTest extends SanitizerTestBase {
+  private final long first = stream();
+  private final long second = stream();
+  private final long block = memory();
+
+  @Test
+  void writeAfterWrite_withoutOrder_isARace() {
+    write(block, first);
+    write(block, second);
+
+    SanitizerReport race = assertOnly(Misuse.RACE);
+    assertThat(race.message())
+        .contains("write of 1024 bytes")
+        .contains("is not ordered after the write on stream 0x%x".formatted(first));
+    assertThat(race.sites()).hasSize(3);
+    assertThat(race.sites().get(1).call()).startsWith("memsetD8Async(");
+  }
+
+  @Test
+  void readAfterWrite_andWriteAfterRead_areRaces_butReadAfterReadIsNone() {
+    long other = memory();
+    write(block, first);
+    read(block, second);
+    assertOnly(Misuse.RACE);
+    reports.clear();
+
+    read(other, first);
+    read(other, second);
+    assertSilent();
+    write(other, first);
+    assertOnly(Misuse.RACE);
+  }
+
+  @Test
+  void disjointRangesOfOneBlock_areNoRace_overlappingOnesAre() {
+    driver.memsetD8Async(0, block, (byte) 1, 512, first);
+    driver.memsetD8Async(0, block + 512, (byte) 1, 512, second);
+    assertSilent();
+
+    driver.memsetD8Async(0, block + 511, (byte) 1, 1, second);
+    assertOnly(Misuse.RACE);
+  }
+
+  @Test
+  void sameStream_isInOrder() {
+    write(block, first);
+    read(block, first);
+    write(block, first);
+
+    assertSilent();
+  }
+
+  @Test
+  void waitForAnEvent_orders() {
+    long event = event();
+    write(block, first);
+    driver.eventRecord(0, event, first);
+    driver.streamWaitEvent(0, second, event);
+    write(block, second);
+
+    assertSilent();
+  }
+
+  @Test
+  void order_isTransitiveOverAThirdStream() {
+    long third = stream();
+    long event = event();
+    write(block, first);
+    driver.eventRecord(0, event, first);
+    driver.streamWaitEvent(0, third, event);
+    driver.eventRecord(0, event, third);
+    driver.streamWaitEvent(0, second, event);
+    write(block, second);
+
+    assertSilent();
+  }
+
+  @Test
+  void eventRecordedTooEarly_doesNotOrderLaterWork() {
+    long event = event();
+    driver.eventRecord(0, event, first);
+    write(block, first);
+    driver.streamWaitEvent(0, second, event);
+    write(block, second);
+
+    assertOnly(Misuse.RACE);
+  }
+
+  @Test
+  void waitForAnEventNeverRecorded_ordersNothing() {
+    write(block, first);
+    driver.streamWaitEvent(0, second, event());
+    write(block, second);
+
+    assertOnly(Misuse.RACE);
+  }
+
+  @Test
+  void waitTakesTheLastRecordBeforeIt_notLaterOnes() {
+    long event = event();
+    driver.eventRecord(0, event, first);
+    driver.streamWaitEvent(0, second, event);
+    write(block, first);
+    driver.eventRecord(0, event, first);
+    write(block, second);
+
+    assertOnly(Misuse.RACE);
+  }
+
+  @Test
+  void hostThatWaited_ordersAllLaterWork() {
+    long event = event();
+    write(block, first);
+    driver.streamSynchronize(0, first);
+    write(block, second);
+    driver.eventRecord(0, event, second);
+    driver.eventSynchronize(0, event);
+    write(block, first);
+    driver.ctxSynchronize(0);
+    write(block, second);
+
+    assertSilent();
+  }
+
+  @Test
+  void hostThatWaitedForTheOtherStream_ordersNothing() {
+    write(block, first);
+    driver.streamSynchronize(0, second);
+    driver.ctxSynchronize(1);
+    write(block, second);
+
+    assertOnly(Misuse.RACE);
+  }
+
+  @Test
+  void queryThatSaysDone_orders_oneThatSaysBusy_doesNot() {
+    write(block, first);
+    assertThat(driver.streamQuery(0, first)).isTrue();
+    write(block, second);
+    assertSilent();
+
+    tiny.idle.set(false);
+    assertThat(driver.streamQuery(0, second)).isFalse();
+    write(block, first);
+    assertOnly(Misuse.RACE);
+  }
+
+  @Test
+  void eventQueryAndElapsedTime_order() {
+    long event = event();
+    write(block, first);
+    driver.eventRecord(0, event, first);
+    assertThat(driver.eventQuery(0, event)).isTrue();
+    write(block, second);
+    driver.eventRecord(0, event, second);
+    driver.eventElapsedTime(0, event, event);
+    write(block, first);
+
+    assertSilent();
+  }
+
+  @Test
+  void hostFunctionThatRan_saysThatEarlierWorkIsDone() {
+    write(block, first);
+    driver.launchHostFunc(0, first, () -> {});
+    write(block, second);
+
+    assertSilent();
+  }
+
+  @Test
+  void legacyDefaultStream_ordersBlockingStreams_butNotTheOthers() {
+    long blocking = blockingStream();
+    write(block, blocking);
+    write(block, 0);
+    write(block, blocking);
+    write(block, 1);
+    write(block, 2);
+    assertSilent();
+
+    write(block, first);
+    assertOnly(Misuse.RACE);
+  }
+
+  @Test
+  void blockingStreams_areNotOrderedAmongThemselves() {
+    long blocking = blockingStream();
+    write(block, blocking);
+    write(block, blockingStream());
+
+    assertOnly(Misuse.RACE);
+  }
+
+  @Test
+  void freeWhileWorkMayRun_isReported_alsoOfReads() {
+    read(block, first);
+
+    driver.memFree(0, block);
+
+    SanitizerReport report = assertOnly(Misuse.FREE_WHILE_IN_USE);
+    assertThat(report.message()).contains("may still be used by work on stream");
+    assertThat(report.sites())
+        .extracting(Site::call)
+        .satisfiesExactly(
+            free -> assertThat(free).startsWith("memFree("),
+            use -> assertThat(use).startsWith("memcpyDtoHAsync("),
+            allocation -> assertThat(allocation).startsWith("memAlloc("));
+  }
+
+  @Test
+  void freeAfterWaitingForTheLastUser_isSilent() {
+    long event = event();
+    write(block, first);
+    driver.eventRecord(0, event, first);
+    driver.streamWaitEvent(0, second, event);
+    read(block, second);
+    driver.streamSynchronize(0, second);
+    driver.memFree(0, block);
+
+    assertSilent();
+  }
+
+  @Test
+  void workOfADestroyedStream_staysUnfinishedUntilTheDeviceWasWaitedFor() {
+    long other = memory();
+    write(block, first);
+    write(other, first);
+    driver.streamDestroy(0, first);
+    driver.memFree(0, block);
+    assertOnly(Misuse.FREE_WHILE_IN_USE);
+    reports.clear();
+
+    driver.ctxSynchronize(0);
+    driver.memFree(0, other);
+    assertSilent();
+  }
+
+  @Test
+  void workThatTheDriverRefused_isNotInUse() {
+    Faults faults = Faults.at(tiny.driver, 2);
+    SanitizerDriver above = SanitizerDriver.reporting(faults.driver(), reports::add);
+    long address = above.memAlloc(0, 64);
+    assertThatExceptionOfType(CudaException.class)
+        .isThrownBy(() -> above.memsetD8Async(0, address, (byte) 1, 64, 0));
+    above.memFree(0, address);
+
+    assertSilent();
+  }
+
+  @Test
+  void prefetch_isAUse_butNoRace() {
+    long managed = driver.memAllocManaged(0, 1024, 1).address();
+    write(managed, first);
+    driver.memPrefetchAsync(0, managed, 1024, 1, 0, second);
+    driver.streamSynchronize(0, first);
+    assertSilent();
+
+    driver.memFree(0, managed);
+    assertOnly(Misuse.FREE_WHILE_IN_USE);
+  }
+
+  @Test
+  void capturedWork_isNotRun_andTheCaptureSpreadsOverEvents() {
+    long event = event();
+    driver.streamBeginCapture(0, first, 0);
+    write(block, first);
+    driver.eventRecord(0, event, first);
+    driver.streamWaitEvent(0, second, event);
+    write(block, second);
+    driver.graphDestroy(driver.streamEndCapture(0, first));
+    driver.memFree(0, block);
+    assertSilent();
+
+    long other = memory();
+    write(other, first);
+    write(other, second);
+    assertOnly(Misuse.RACE);
+  }
+
+  @Test
+  void longProgram_staysSilent() {
+    for (int i = 0; i < 10_000; i++) {
+      long stream = stream();
+      write(block, stream);
+      driver.streamSynchronize(0, stream);
+      driver.streamDestroy(0, stream);
+    }
+
+    assertSilent();
+  }
+}

@@ -1,0 +1,51 @@
+package io.cuvette.instrument;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/** What the tests of the sanitizer share: a driver with nothing behind it, and what is reported. */
+abstract class SanitizerTestBase {
+  static final MemorySegment HOST = Arena.ofAuto().allocate(4096);
+
+  final TinyDriver tiny = new TinyDriver();
+  final List<SanitizerReport> reports = new CopyOnWriteArrayList<>();
+  final SanitizerDriver driver = SanitizerDriver.reporting(tiny.driver, reports::add);
+
+  long stream() {
+    return driver.streamCreateWithPriority(0, 1, 0);
+  }
+
+  long blockingStream() {
+    return driver.streamCreateWithPriority(0, 0, 0);
+  }
+
+  long event() {
+    return driver.eventCreate(0, 2);
+  }
+
+  long memory() {
+    return driver.memAlloc(0, 1024);
+  }
+
+  void write(long address, long stream) {
+    driver.memsetD8Async(0, address, (byte) 1, 1024, stream);
+  }
+
+  void read(long address, long stream) {
+    driver.memcpyDtoHAsync(0, HOST.asSlice(0, 1024), address, stream);
+  }
+
+  void assertSilent() {
+    assertThat(reports).isEmpty();
+  }
+
+  /** One mistake, which it gives. */
+  SanitizerReport assertOnly(Misuse misuse) {
+    assertThat(reports).extracting(SanitizerReport::misuse).containsExactly(misuse);
+    return reports.getFirst();
+  }
+}
