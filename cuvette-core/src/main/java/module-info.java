@@ -8,6 +8,10 @@ module io.cuvette {
   exports io.cuvette;
   exports io.cuvette.driver;
   exports io.cuvette.instrument;
+  exports io.cuvette.sim;
 
   uses io.cuvette.driver.CudaDriverProvider;
+
+  provides io.cuvette.driver.CudaDriverProvider with
+      io.cuvette.sim.SimulatedDriverProvider;
 }

@@ -1,0 +1,42 @@
+package io.cuvette.sim;
+
+import java.util.LinkedHashSet;
+import java.util.Set;
+
+/** The part of one stream in a capture. Guarded by the driver's lock. */
+final class CaptureBranch {
+  final SimCapture capture;
+
+  /** What the next operation of the stream waits for. */
+  private final Set<SimGraph.Node> ends = new LinkedHashSet<>();
+
+  /**
+   * What an event recorded in a capture stands for. Immutable.
+   *
+   * @param capture the capture
+   * @param ends the operations before the event
+   */
+  record Point(SimCapture capture, Set<SimGraph.Node> ends) {}
+
+  CaptureBranch(SimCapture capture) {
+    this.capture = capture;
+  }
+
+  void add(SimOp operation) {
+    SimGraph.Node node = capture.graph.add(operation, ends);
+    ends.clear();
+    ends.add(node);
+  }
+
+  Point point() {
+    return new Point(capture, Set.copyOf(ends));
+  }
+
+  void join(Point point) {
+    ends.addAll(point.ends);
+  }
+
+  Set<SimGraph.Node> ends() {
+    return ends;
+  }
+}

@@ -1,0 +1,124 @@
+package io.cuvette.sim;
+
+import io.cuvette.driver.CudaStatus;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The memory of one device. An address says where its block is: device, size class and slot, so
+ * that every question takes constant time. A slot is larger than its block, so there is a guard
+ * behind each block, and it is used again only after many others. Guarded by the driver's lock.
+ *
+ * <pre>
+ *   63 62   56 55   50 49                         0
+ *   | 0 | device | class |  slot &lt;&lt; class | offset |      device counts from 1
+ * </pre>
+ */
+final class DeviceMemory {
+  private static final int DEVICE_SHIFT = 56;
+  private static final int CLASS_SHIFT = 50;
+  private static final long OFFSET_MASK = (1L << CLASS_SHIFT) - 1;
+  private static final int CLASSES = 50;
+
+  /** Blocks are aligned to and counted in units of this many bytes, as cuMemAlloc aligns. */
+  static final long UNIT = 512;
+
+  private final SimDevice device;
+  private final long totalBytes;
+  private final SlotClass[] classes = new SlotClass[CLASSES];
+  private long usedBytes;
+  private int liveBlocks;
+
+  DeviceMemory(SimDevice device, long totalBytes) {
+    this.device = device;
+    this.totalBytes = totalBytes;
+    for (int i = 0; i < CLASSES; i++) {
+      classes[i] = new SlotClass(1L << (CLASS_SHIFT - i));
+    }
+  }
+
+  /** The device an address would belong to, -1 for an address of the host or a handle. */
+  static int deviceOf(long address) {
+    int device = (int) (address >>> DEVICE_SHIFT) - 1;
+    return device < SimulatedOptions.MAX_DEVICES ? device : -1;
+  }
+
+  DeviceBlock allocate(long bytes, long id) {
+    if (bytes <= 0) {
+      throw SimRefusal.invalidValue("bytes: %d (expected: > 0)".formatted(bytes));
+    }
+    if (bytes > totalBytes || rounded(bytes) > totalBytes - usedBytes) {
+      throw new SimRefusal(
+          CudaStatus.OUT_OF_MEMORY,
+          "requested=%d, free=%d, total=%d bytes on device %d"
+              .formatted(bytes, freeBytes(), totalBytes, device.index));
+    }
+    int sizeClass = Long.SIZE - Long.numberOfLeadingZeros(rounded(bytes) + UNIT - 1);
+    int slot = classes[sizeClass].take();
+    DeviceBlock block = new DeviceBlock(device, address(sizeClass, slot), bytes, id);
+    classes[sizeClass].put(slot, block);
+    usedBytes += rounded(bytes);
+    liveBlocks++;
+    return block;
+  }
+
+  private long address(int sizeClass, int slot) {
+    return ((device.index + 1L) << DEVICE_SHIFT)
+        | (long) sizeClass << CLASS_SHIFT
+        | (long) slot << sizeClass;
+  }
+
+  /** The block an address points into or just behind, if there is one. */
+  @Nullable DeviceBlock find(long address) {
+    int sizeClass = classOf(address);
+    return sizeClass < CLASSES
+        ? classes[sizeClass].get((address & OFFSET_MASK) >>> sizeClass)
+        : null;
+  }
+
+  void free(DeviceBlock block) {
+    int sizeClass = classOf(block.address);
+    classes[sizeClass].give((int) ((block.address & OFFSET_MASK) >>> sizeClass));
+    block.die();
+    usedBytes -= rounded(block.byteSize);
+    liveBlocks--;
+  }
+
+  /** Whether there was a block at an address that is free now. */
+  boolean wasFreed(long address) {
+    int sizeClass = classOf(address);
+    return sizeClass < CLASSES
+        && classes[sizeClass].wasUsed((address & OFFSET_MASK) >>> sizeClass)
+        && (address & (1L << sizeClass) - 1) == 0;
+  }
+
+  private static int classOf(long address) {
+    return (int) (address >>> CLASS_SHIFT) & 0x3F;
+  }
+
+  private static long rounded(long bytes) {
+    return (bytes + UNIT - 1) / UNIT * UNIT;
+  }
+
+  long totalBytes() {
+    return totalBytes;
+  }
+
+  long usedBytes() {
+    return usedBytes;
+  }
+
+  long freeBytes() {
+    return totalBytes - usedBytes;
+  }
+
+  int liveBlocks() {
+    return liveBlocks;
+  }
+
+  void forEach(Consumer<SimBlock> action) {
+    for (SlotClass slots : classes) {
+      slots.forEach(action);
+    }
+  }
+}

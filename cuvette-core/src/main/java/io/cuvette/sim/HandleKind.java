@@ -1,0 +1,60 @@
+package io.cuvette.sim;
+
+import io.cuvette.driver.CudaStatus;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a handle is a handle of: a tag in its top byte, different from that of any device address.
+ * Immutable.
+ */
+enum HandleKind {
+  STREAM("stream", 0x51),
+  EVENT("event", 0x52),
+  GRAPH("graph", 0x53),
+  MALLOC_FUNCTION("malloc function", 0x54),
+  FREE_FUNCTION("free function", 0x55);
+
+  private static final int TAG_SHIFT = 56;
+  private static final int GENERATION_SHIFT = 32;
+
+  private final String text;
+  private final long tag;
+
+  HandleKind(String text, long tag) {
+    this.text = text;
+    this.tag = tag;
+  }
+
+  static @Nullable HandleKind of(long handle) {
+    for (HandleKind kind : values()) {
+      if (handle >>> TAG_SHIFT == kind.tag) {
+        return kind;
+      }
+    }
+    return null;
+  }
+
+  static int index(long handle) {
+    return ((int) handle >>> 4) - 1;
+  }
+
+  long handle(int generation, int index) {
+    return tag << TAG_SHIFT | (long) generation << GENERATION_SHIFT | (index + 1L) << 4;
+  }
+
+  /** What is wrong with a value given where a live handle of this kind is expected. */
+  SimRefusal refused(long handle) {
+    return new SimRefusal(
+        CudaStatus.INVALID_HANDLE,
+        "%s: 0x%x (expected: a live %s; this is %s)".formatted(text, handle, text, what(handle)));
+  }
+
+  private String what(long value) {
+    HandleKind kind = of(value);
+    if (kind != null) {
+      return kind == this ? "one that was destroyed or never made" : "of a " + kind.text;
+    }
+    int device = DeviceMemory.deviceOf(value);
+    return device >= 0 ? "an address of device " + device : "no handle";
+  }
+}

@@ -1,0 +1,110 @@
+package io.cuvette.sim;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayDeque;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The pinned and managed memory of a driver by address, that of its views included. Guarded by the
+ * driver's lock.
+ */
+final class HostMemory {
+  private final HostFile file = new HostFile();
+  private final TreeMap<Long, Mapping> mappings = new TreeMap<>();
+  private final ArrayDeque<HostBlock> stillMapped = new ArrayDeque<>();
+  private long usedBytes;
+  private int liveBlocks;
+
+  /** A block as seen at one address: its own, or that of a view. */
+  private record Mapping(HostBlock block, long offset, MemorySegment segment) {
+    boolean isAlive() {
+      return block.isLive() && segment.scope().isAlive();
+    }
+  }
+
+  HostBlock allocate(HostBlock.Kind kind, SimDevice device, long bytes, long id, int flags) {
+    if (bytes <= 0) {
+      throw SimRefusal.invalidValue("bytes: %d (expected: > 0)".formatted(bytes));
+    }
+    retryOne();
+    HostBlock block = HostBlock.allocate(kind, device, file, bytes, id, flags);
+    mappings.put(block.address, new Mapping(block, 0, block.segment));
+    usedBytes += bytes;
+    liveBlocks++;
+    return block;
+  }
+
+  void free(HostBlock block) {
+    mappings.remove(block.address);
+    usedBytes -= block.byteSize;
+    liveBlocks--;
+    if (!block.unmap(file)) {
+      stillMapped.add(block);
+    }
+  }
+
+  /** One a call, so that a call never gets long. */
+  private void retryOne() {
+    HostBlock block = stillMapped.poll();
+    if (block != null && !block.unmap(file)) {
+      stillMapped.add(block);
+    }
+  }
+
+  MemorySegment view(SimPlace place, long bytes, Arena arena) {
+    HostBlock block = (HostBlock) place.block();
+    MemorySegment view = block.view(file, place.offset(), bytes, arena);
+    if (bytes > 0) {
+      mappings.put(view.address(), new Mapping(block, place.offset(), view));
+    }
+    return view;
+  }
+
+  /** Where in which block an address is, at its end at most. */
+  @Nullable SimPlace find(long address) {
+    while (true) {
+      Map.Entry<Long, Mapping> entry = mappings.floorEntry(address);
+      if (entry == null) {
+        return null;
+      }
+      Mapping mapping = entry.getValue();
+      if (mapping.isAlive()) {
+        long offset = address - entry.getKey();
+        return offset <= mapping.segment.byteSize()
+            ? new SimPlace(mapping.block, mapping.offset + offset)
+            : null;
+      }
+      // A view whose arena was closed, or whose block is gone; an older one may be behind it.
+      mappings.remove(entry.getKey());
+    }
+  }
+
+  long usedBytes() {
+    return usedBytes;
+  }
+
+  int liveBlocks() {
+    return liveBlocks;
+  }
+
+  void forEach(Consumer<SimBlock> action) {
+    mappings.forEach((address, mapping) -> {
+      if (address == mapping.block.address && mapping.block.isLive()) {
+        action.accept(mapping.block);
+      }
+    });
+  }
+
+  void close() {
+    for (Mapping mapping : java.util.List.copyOf(mappings.values())) {
+      if (mapping.block.isLive()) {
+        free(mapping.block);
+      }
+    }
+    file.close();
+  }
+}

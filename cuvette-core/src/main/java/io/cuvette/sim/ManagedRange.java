@@ -1,0 +1,100 @@
+package io.cuvette.sim;
+
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.sim.RangeAdvice.Advice;
+import io.cuvette.sim.RangeAdvice.Location;
+
+/**
+ * A range of managed memory and what can be said and asked about it. Guarded by the driver's lock.
+ *
+ * @param machine the driver's state
+ * @param place its start
+ * @param bytes its length
+ */
+record ManagedRange(SimMachine machine, SimPlace place, long bytes) {
+  private static final int HOST = 2;
+  private static final int HOST_NUMA = 3;
+  private static final int HOST_NUMA_CURRENT = 4;
+  private static final int MIXED_DEVICE = -2;
+
+  static ManagedRange of(SimMachine machine, long address, long bytes) {
+    if (bytes <= 0) {
+      throw SimRefusal.invalidValue("bytes: %d (expected: > 0)".formatted(bytes));
+    }
+    SimPlace place = machine.place("address", address, bytes);
+    if (place.block() instanceof HostBlock block && block.kind == HostBlock.Kind.MANAGED) {
+      return new ManagedRange(machine, place, bytes);
+    }
+    throw SimRefusal.invalidValue("address: 0x%x (expected: managed memory)".formatted(address));
+  }
+
+  void advise(int advice, int locationType, int locationId) {
+    switch (advice) {
+      case 1 -> change(old -> old.withReadMostly(true));
+      case 2 -> change(old -> old.withReadMostly(false));
+      case 3 -> {
+        Location location = location(locationType, locationId);
+        change(old -> old.withPreferred(location));
+      }
+      case 4 -> change(old -> old.withPreferred(Location.NONE));
+      case 5, 6 -> {
+        Location location = location(locationType, locationId);
+        if (location.type() != Location.DEVICE_TYPE && location.type() != HOST) {
+          throw SimRefusal.invalidValue(
+              "location type: %d (expected: 1 device or 2 host)".formatted(locationType));
+        }
+        change(old -> old.withAccessedBy(location, advice == 5));
+      }
+      default -> throw SimRefusal.invalidValue("advice: %d (expected: 1 to 6)".formatted(advice));
+    }
+  }
+
+  void prefetch(Location location) {
+    change(old -> old.withPrefetched(location));
+  }
+
+  private void change(java.util.function.UnaryOperator<Advice> change) {
+    advice().change(place.offset(), bytes, change);
+  }
+
+  private RangeAdvice advice() {
+    return ((HostBlock) place.block()).advice;
+  }
+
+  /** A location that exists; the simulated host has one NUMA node, 0. */
+  Location location(int type, int id) {
+    return switch (type) {
+      case Location.DEVICE_TYPE -> new Location(type, machine.device(id).index);
+      case HOST -> new Location(HOST, 0);
+      case HOST_NUMA -> {
+        if (id != 0) {
+          throw new SimRefusal(
+              CudaStatus.INVALID_VALUE, "NUMA node: %d (expected: 0)".formatted(id));
+        }
+        yield new Location(HOST_NUMA, 0);
+      }
+      case HOST_NUMA_CURRENT -> new Location(HOST_NUMA, 0);
+      default ->
+          throw SimRefusal.invalidValue("location type: %d (expected: 1 to 4)".formatted(type));
+    };
+  }
+
+  int attribute(int attribute) {
+    return switch (attribute) {
+      case 1 -> common(advice -> advice.readMostly() ? 1 : 0, 0);
+      case 2 -> common(advice -> advice.preferred().device(), MIXED_DEVICE);
+      case 3 -> advice().accessedBy(place.offset(), bytes);
+      case 4 -> common(advice -> advice.prefetched().device(), MIXED_DEVICE);
+      case 5 -> common(advice -> advice.preferred().type(), Location.INVALID_TYPE);
+      case 6 -> common(advice -> advice.preferred().id(), 0);
+      case 7 -> common(advice -> advice.prefetched().type(), Location.INVALID_TYPE);
+      case 8 -> common(advice -> advice.prefetched().id(), 0);
+      default ->
+          throw SimRefusal.invalidValue("attribute: %d (expected: 1 to 8)".formatted(attribute));
+    };
+  }
+
+  private int common(java.util.function.ToIntFunction<Advice> value, int otherwise) {
+    return advice().common(place.offset(), bytes, value, otherwise);
+  }
+}

@@ -1,0 +1,143 @@
+package io.cuvette.sim;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Bytes that cost nothing until they are written: pages of 64 KiB in a table of two levels. A page
+ * that was never written reads as {@link #UNTOUCHED}. Whole pages that are filled or copied are
+ * shared until one of their users writes. Not thread-safe.
+ */
+final class PagedBytes {
+  /** What memory holds before its first write: not zero, so that a forgotten fill is seen. */
+  static final byte UNTOUCHED = (byte) 0xA5;
+
+  static final int PAGE = 1 << 16;
+  private static final int GROUP = 1 << 9;
+  private static final byte[] UNTOUCHED_PAGE = new byte[PAGE];
+
+  static {
+    Arrays.fill(UNTOUCHED_PAGE, UNTOUCHED);
+  }
+
+  private final long byteSize;
+  private final @Nullable Page[][] groups;
+
+  PagedBytes(long byteSize) {
+    this.byteSize = byteSize;
+    long pages = (byteSize + PAGE - 1) / PAGE;
+    this.groups = new @Nullable Page[Math.toIntExact((pages + GROUP - 1) / GROUP)][];
+  }
+
+  void read(long offset, MemorySegment target) {
+    long bytes = target.byteSize();
+    for (long done = 0; done < bytes; ) {
+      int start = (int) ((offset + done) % PAGE);
+      int count = (int) Math.min(PAGE - start, bytes - done);
+      Page page = page((offset + done) / PAGE);
+      byte[] from = page == null ? UNTOUCHED_PAGE : page.bytes;
+      MemorySegment.copy(from, start, target, ValueLayout.JAVA_BYTE, done, count);
+      done += count;
+    }
+  }
+
+  void write(long offset, MemorySegment source) {
+    long bytes = source.byteSize();
+    for (long done = 0; done < bytes; ) {
+      int start = (int) ((offset + done) % PAGE);
+      int count = (int) Math.min(PAGE - start, bytes - done);
+      byte[] to = writable((offset + done) / PAGE);
+      MemorySegment.copy(source, ValueLayout.JAVA_BYTE, done, to, start, count);
+      done += count;
+    }
+  }
+
+  void fill(long offset, long bytes, int pattern) {
+    byte[] filled = pattern(pattern);
+    Page whole = new Page(filled);
+    whole.shared = true;
+    for (long done = 0; done < bytes; ) {
+      long index = (offset + done) / PAGE;
+      int start = (int) ((offset + done) % PAGE);
+      int count = (int) Math.min(PAGE - start, bytes - done);
+      if (count == PAGE) {
+        set(index, whole);
+      } else {
+        System.arraycopy(filled, start, writable(index), start, count);
+      }
+      done += count;
+    }
+  }
+
+  void copyFrom(long offset, PagedBytes source, long sourceOffset, long bytes) {
+    for (long done = 0; done < bytes; ) {
+      int to = (int) ((offset + done) % PAGE);
+      int from = (int) ((sourceOffset + done) % PAGE);
+      int count = (int) Math.min(PAGE - Math.max(to, from), bytes - done);
+      Page page = source.page((sourceOffset + done) / PAGE);
+      if (count == PAGE) {
+        share((offset + done) / PAGE, page);
+      } else {
+        byte[] old = page == null ? UNTOUCHED_PAGE : page.bytes;
+        System.arraycopy(old, from, writable((offset + done) / PAGE), to, count);
+      }
+      done += count;
+    }
+  }
+
+  /** A page of a repeated 4-byte pattern, little endian as the device. */
+  static byte[] pattern(int pattern) {
+    byte[] bytes = new byte[PAGE];
+    for (int i = 0; i < Integer.BYTES; i++) {
+      bytes[i] = (byte) (pattern >>> (8 * i));
+    }
+    for (int n = Integer.BYTES; n < PAGE; n *= 2) {
+      System.arraycopy(bytes, 0, bytes, n, n);
+    }
+    return bytes;
+  }
+
+  private void share(long index, @Nullable Page page) {
+    if (page != null) {
+      page.shared = true;
+    }
+    set(index, page);
+  }
+
+  private @Nullable Page page(long index) {
+    @Nullable Page[] group = groups[(int) (index / GROUP)];
+    return group == null ? null : group[(int) (index % GROUP)];
+  }
+
+  private void set(long index, @Nullable Page page) {
+    @Nullable Page[] group = groups[(int) (index / GROUP)];
+    if (group == null) {
+      long pagesFromGroup = (byteSize + PAGE - 1) / PAGE - index / GROUP * GROUP;
+      group = new @Nullable Page[(int) Math.min(GROUP, pagesFromGroup)];
+      groups[(int) (index / GROUP)] = group;
+    }
+    group[(int) (index % GROUP)] = page;
+  }
+
+  private byte[] writable(long index) {
+    Page page = page(index);
+    if (page == null || page.shared) {
+      // The last page is as long as the block needs: blocks of 512 bytes should not cost 64 KiB.
+      int length = (int) Math.min(PAGE, byteSize - index * PAGE);
+      page = new Page(Arrays.copyOf(page == null ? UNTOUCHED_PAGE : page.bytes, length));
+      set(index, page);
+    }
+    return page.bytes;
+  }
+
+  private static final class Page {
+    final byte[] bytes;
+    boolean shared;
+
+    Page(byte[] bytes) {
+      this.bytes = bytes;
+    }
+  }
+}

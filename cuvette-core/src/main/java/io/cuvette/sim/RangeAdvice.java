@@ -1,0 +1,98 @@
+package io.cuvette.sim;
+
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeMap;
+import java.util.function.ToIntFunction;
+import java.util.function.UnaryOperator;
+import java.util.stream.Stream;
+
+/**
+ * What a program said about ranges of one managed allocation, in pages of 4 KiB from its start; a
+ * range counts for each page it touches. Guarded by the driver's lock.
+ */
+final class RangeAdvice {
+  private static final long PAGE = 4096;
+
+  private final long byteSize;
+
+  /** What holds from a page to the next key. */
+  private final TreeMap<Long, Advice> advices = new TreeMap<>(Map.of(0L, Advice.NONE));
+
+  RangeAdvice(long byteSize) {
+    this.byteSize = byteSize;
+  }
+
+  /** A location: CUmemLocationType and the device or node. Immutable. */
+  record Location(int type, int id) {
+    static final int INVALID_TYPE = 0;
+    static final int DEVICE_TYPE = 1;
+    static final Location NONE = new Location(INVALID_TYPE, 0);
+
+    private static final int CPU = -1;
+    private static final int NO_DEVICE = -2;
+
+    /** The location as the older attributes give it: a device, -1 for the host, -2 for none. */
+    int device() {
+      return type == DEVICE_TYPE ? id : type == INVALID_TYPE ? NO_DEVICE : CPU;
+    }
+  }
+
+  /**
+   * What was said about a page; {@code accessedBy} has a bit for each device, and the sign for the
+   * host. Immutable.
+   */
+  record Advice(boolean readMostly, Location preferred, long accessedBy, Location prefetched) {
+    static final Advice NONE = new Advice(false, Location.NONE, 0, Location.NONE);
+
+    Advice withReadMostly(boolean value) {
+      return new Advice(value, preferred, accessedBy, prefetched);
+    }
+
+    Advice withPreferred(Location location) {
+      return new Advice(readMostly, location, accessedBy, prefetched);
+    }
+
+    Advice withAccessedBy(Location location, boolean value) {
+      long bit = location.type == Location.DEVICE_TYPE ? 1L << location.id : Long.MIN_VALUE;
+      long changed = value ? accessedBy | bit : accessedBy & ~bit;
+      return new Advice(readMostly, preferred, changed, prefetched);
+    }
+
+    Advice withPrefetched(Location location) {
+      return new Advice(readMostly, preferred, accessedBy, location);
+    }
+  }
+
+  void change(long offset, long bytes, UnaryOperator<Advice> change) {
+    long from = offset / PAGE;
+    long to = (offset + bytes + PAGE - 1) / PAGE;
+    split(from);
+    if (to * PAGE < byteSize) {
+      split(to);
+    }
+    advices.subMap(from, to).replaceAll((page, advice) -> change.apply(advice));
+  }
+
+  private void split(long page) {
+    advices.putIfAbsent(page, Objects.requireNonNull(advices.floorEntry(page)).getValue());
+  }
+
+  /** The value all pages of a range agree on, or another where they do not. */
+  int common(long offset, long bytes, ToIntFunction<Advice> value, int otherwise) {
+    int[] values = pages(offset, bytes).mapToInt(value).distinct().limit(2).toArray();
+    return values.length == 1 ? values[0] : otherwise;
+  }
+
+  /** The first device that accesses all pages of a range, -1 for the host, -2 for none. */
+  int accessedBy(long offset, long bytes) {
+    long all = pages(offset, bytes).mapToLong(Advice::accessedBy).reduce(-1, (a, b) -> a & b);
+    int first = Long.numberOfTrailingZeros(all);
+    return first == Long.SIZE ? Location.NO_DEVICE : first == Long.SIZE - 1 ? Location.CPU : first;
+  }
+
+  private Stream<Advice> pages(long offset, long bytes) {
+    Long first = Objects.requireNonNull(advices.floorKey(offset / PAGE));
+    return advices.subMap(first, (offset + bytes + PAGE - 1) / PAGE).values().stream();
+  }
+}

@@ -1,0 +1,52 @@
+package io.cuvette.sim;
+
+import io.cuvette.driver.CudaStatus;
+import java.lang.foreign.MemorySegment;
+
+/** One allocation: where it is, and its bytes. Guarded by the driver's lock. */
+abstract sealed class SimBlock permits DeviceBlock, HostBlock {
+  final SimDevice device;
+  final long address;
+  final long byteSize;
+  final long id;
+  private boolean live = true;
+
+  SimBlock(SimDevice device, long address, long byteSize, long id) {
+    this.device = device;
+    this.address = address;
+    this.byteSize = byteSize;
+    this.id = id;
+  }
+
+  /** Copies bytes of this block into host memory. */
+  abstract void read(long offset, MemorySegment target);
+
+  /** Copies host memory into this block. */
+  abstract void write(long offset, MemorySegment source);
+
+  /** Fills with a 4-byte pattern, whose phase is that of the block's start. */
+  abstract void fill(long offset, long bytes, int pattern);
+
+  final boolean isLive() {
+    return live;
+  }
+
+  final void die() {
+    live = false;
+  }
+
+  /** What the device finds when an operation touches memory that was freed since it was queued. */
+  final void checkLive() {
+    if (!live) {
+      throw new SimRefusal(
+          CudaStatus.ILLEGAL_ADDRESS,
+          "0x%x: %d bytes that were freed before the queued operation ran"
+              .formatted(address, byteSize));
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "0x%x: %d bytes, device %d".formatted(address, byteSize, device.index);
+  }
+}

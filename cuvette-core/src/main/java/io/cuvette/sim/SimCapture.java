@@ -1,0 +1,115 @@
+package io.cuvette.sim;
+
+import io.cuvette.driver.CudaStatus;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** A capture from its begin to its end. Guarded by the driver's lock. */
+final class SimCapture {
+  static final int GLOBAL = 0;
+  static final int RELAXED = 2;
+
+  final SimGraph graph = new SimGraph();
+  final SimStream origin;
+  private final int mode;
+  private final Thread thread = Thread.currentThread();
+  private final List<SimStream> streams = new ArrayList<>();
+  private boolean invalidated;
+
+  SimCapture(SimStream origin, int mode) {
+    this.origin = origin;
+    this.mode = mode;
+    join(origin);
+  }
+
+  boolean isInvalidated() {
+    return invalidated;
+  }
+
+  /** Whether the mode forbids the calling thread calls that could depend on the capture. */
+  boolean forbidsUnsafeCalls() {
+    return !invalidated && (mode == GLOBAL || (mode != RELAXED && isMine()));
+  }
+
+  private boolean isMine() {
+    return thread.equals(Thread.currentThread());
+  }
+
+  CaptureBranch join(SimStream stream) {
+    CaptureBranch branch = new CaptureBranch(this);
+    stream.capture = branch;
+    streams.add(stream);
+    return branch;
+  }
+
+  /** A call that a capture does not allow makes it worthless; its end then reports that. */
+  SimRefusal invalidate(CudaStatus status, String text) {
+    invalidated = true;
+    return new SimRefusal(status, text + "; this makes the capture invalid");
+  }
+
+  void checkValid() {
+    if (invalidated) {
+      throw new SimRefusal(
+          CudaStatus.STREAM_CAPTURE_INVALIDATED, "a call that is not allowed was made during it");
+    }
+  }
+
+  boolean touches(SimDevice device) {
+    return streams.stream().anyMatch(stream -> stream.device == device);
+  }
+
+  /** Whether a call on the legacy stream of a device would depend on this capture. */
+  boolean blocksLegacy(SimDevice device) {
+    return streams.stream().anyMatch(stream -> stream.device == device && stream.isBlocking());
+  }
+
+  /**
+   * Ends the capture on its stream: the streams run again; what is wrong is reported after that.
+   */
+  SimGraph end(SimStream stream) {
+    if (stream != origin) {
+      throw invalidate(CudaStatus.STREAM_CAPTURE_UNMATCHED, "the capture began on another stream");
+    }
+    if (mode != RELAXED && !isMine()) {
+      throw new SimRefusal(
+          CudaStatus.STREAM_CAPTURE_WRONG_THREAD, "it began on " + thread + " and is not relaxed");
+    }
+    SimStream unjoined = unjoined();
+    release();
+    checkValid();
+    if (unjoined != null) {
+      throw new SimRefusal(
+          CudaStatus.STREAM_CAPTURE_UNJOINED, "stream id " + unjoined.id + " has unjoined work");
+    }
+    return graph;
+  }
+
+  private @Nullable SimStream unjoined() {
+    CaptureBranch main = origin.capture;
+    Set<SimGraph.Node> joined = main == null ? Set.of() : SimGraph.upTo(main.ends());
+    for (SimStream stream : streams) {
+      CaptureBranch branch = stream.capture;
+      if (branch != null && !joined.containsAll(branch.ends())) {
+        return stream;
+      }
+    }
+    return null;
+  }
+
+  private void release() {
+    for (SimStream stream : streams) {
+      stream.capture = null;
+    }
+  }
+
+  /** The stream is gone: there is no end any more if the capture began there. */
+  void destroyed(SimStream stream) {
+    invalidated = true;
+    if (stream == origin) {
+      release();
+    }
+  }
+}

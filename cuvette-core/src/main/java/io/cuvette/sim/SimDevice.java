@@ -1,0 +1,117 @@
+package io.cuvette.sim;
+
+import io.cuvette.driver.CudaStatus;
+import java.util.ArrayList;
+import java.util.BitSet;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** One simulated device with its context. Guarded by the driver's lock. */
+final class SimDevice {
+  final int index;
+  final DeviceMemory memory;
+  final SimLimits limits = new SimLimits();
+
+  private final BitSet peers = new BitSet();
+  private final SimStream legacy;
+
+  /** Streams with queued work. */
+  private final Set<SimStream> active = new LinkedHashSet<>();
+
+  /** Blocking streams with work queued since the legacy stream last waited for them. */
+  private final Set<SimStream> unjoined = new LinkedHashSet<>();
+
+  private @Nullable SimRefusal failure;
+  private long lastEndNanos;
+
+  SimDevice(int index, long memoryBytes, long legacyStreamId) {
+    this.index = index;
+    this.memory = new DeviceMemory(this, memoryBytes);
+    this.legacy = new SimStream(this, legacyStreamId, 0, 0);
+  }
+
+  SimStream legacy() {
+    return legacy;
+  }
+
+  boolean hasPeer(SimDevice peer) {
+    return peers.get(peer.index);
+  }
+
+  void enablePeer(SimDevice peer) {
+    if (hasPeer(peer)) {
+      throw new SimRefusal(
+          CudaStatus.PEER_ACCESS_ALREADY_ENABLED, "from device " + index + " to " + peer.index);
+    }
+    peers.set(peer.index);
+  }
+
+  void disablePeer(SimDevice peer) {
+    if (!hasPeer(peer)) {
+      throw new SimRefusal(
+          CudaStatus.PEER_ACCESS_NOT_ENABLED, "from device " + index + " to " + peer.index);
+    }
+    peers.clear(peer.index);
+  }
+
+  /** A failure of the device is for good: every later call that needs the device reports it. */
+  void checkWorks() {
+    if (failure != null) {
+      throw failure;
+    }
+  }
+
+  void fail(SimRefusal cause) {
+    failure = failure == null ? cause : failure;
+  }
+
+  void added(SimStream stream) {
+    if (stream.queue.size() == 1) {
+      active.add(stream);
+    }
+    if (stream.isBlocking()) {
+      unjoined.add(stream);
+    }
+  }
+
+  void removed(SimStream stream) {
+    lastEndNanos = Math.max(lastEndNanos, stream.nanos);
+    if (stream.queue.isEmpty()) {
+      active.remove(stream);
+      unjoined.remove(stream);
+    }
+  }
+
+  /** The ends of the blocking streams' work that the legacy stream does not wait for yet. */
+  List<SimOp> takeBlockingEnds() {
+    List<SimOp> ends = new ArrayList<>(unjoined.size());
+    for (SimStream stream : unjoined) {
+      SimOp end = stream.pendingTail();
+      if (end != null) {
+        ends.add(end);
+      }
+    }
+    unjoined.clear();
+    return ends;
+  }
+
+  /** Whether there are blocking streams with work that the legacy stream does not wait for yet. */
+  boolean hasBlockingEnds() {
+    return !unjoined.isEmpty();
+  }
+
+  boolean isIdle() {
+    return active.isEmpty();
+  }
+
+  List<SimStream> activeStreams() {
+    return List.copyOf(active);
+  }
+
+  /** When the last finished operation ended, in simulated time. */
+  long lastEndNanos() {
+    return lastEndNanos;
+  }
+}

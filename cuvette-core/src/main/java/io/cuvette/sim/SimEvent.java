@@ -1,0 +1,68 @@
+package io.cuvette.sim;
+
+import io.cuvette.driver.CudaStatus;
+import org.jspecify.annotations.Nullable;
+
+/** A point in a stream that can be waited for and has a time. Guarded by the driver's lock. */
+final class SimEvent {
+  static final int ALL_FLAGS = 7;
+  static final int DISABLE_TIMING = 2;
+  static final int INTERPROCESS = 4;
+
+  final SimDevice device;
+  final int flags;
+
+  private @Nullable SimOp record;
+  private CaptureBranch.@Nullable Point captured;
+
+  SimEvent(SimDevice device, int flags) {
+    this.device = device;
+    this.flags = flags;
+  }
+
+  static void checkFlags(int flags) {
+    if ((flags & ~ALL_FLAGS) != 0) {
+      throw SimRefusal.invalidValue("flags: %d (expected: 0 to %d)".formatted(flags, ALL_FLAGS));
+    }
+    if ((flags & INTERPROCESS) != 0 && (flags & DISABLE_TIMING) == 0) {
+      throw SimRefusal.invalidValue(
+          "flags: %d (expected: an interprocess event, 4, to have no timing, 2)".formatted(flags));
+    }
+  }
+
+  void recorded(SimOp op) {
+    record = op;
+    captured = null;
+  }
+
+  void captured(CaptureBranch.Point point) {
+    captured = point;
+  }
+
+  /** What was recorded into a capture, if that was the last record. */
+  CaptureBranch.@Nullable Point capturedPoint() {
+    return captured;
+  }
+
+  /** The last record, if there was one. */
+  @Nullable SimOp lastRecord() {
+    if (captured != null) {
+      throw new SimRefusal(
+          CudaStatus.CAPTURED_EVENT,
+          "the event was last recorded into a capture, which has no time");
+    }
+    return record;
+  }
+
+  /** The last record of an event that shall have a time. */
+  SimOp timedRecord(String name) {
+    if ((flags & DISABLE_TIMING) != 0) {
+      throw new SimRefusal(CudaStatus.INVALID_HANDLE, name + " event: made without timing");
+    }
+    SimOp op = lastRecord();
+    if (op == null) {
+      throw new SimRefusal(CudaStatus.INVALID_HANDLE, name + " event: never recorded");
+    }
+    return op;
+  }
+}

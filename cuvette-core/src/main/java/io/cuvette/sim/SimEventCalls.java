@@ -1,0 +1,163 @@
+package io.cuvette.sim;
+
+import io.cuvette.driver.CaptureCalls;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.EventCalls;
+import org.jspecify.annotations.Nullable;
+
+/** The calls about events and captures. Thread-safe. */
+abstract class SimEventCalls extends SimStreamCalls implements EventCalls, CaptureCalls {
+  private static final double NANOS_PER_MILLI = 1e6;
+
+  SimEventCalls(SimMachine machine) {
+    super(machine);
+  }
+
+  @Override
+  public long eventCreate(int device, int flags) {
+    return machine.callLong(
+        () -> {
+          SimDevice owner = machine.working(device);
+          SimEvent.checkFlags(flags);
+          return machine.events.add(new SimEvent(owner, flags));
+        },
+        () -> "cuEventCreate(flags=%d, device=%d)".formatted(flags, device));
+  }
+
+  @Override
+  public void eventDestroy(int device, long event) {
+    machine.run(
+        () -> {
+          machine.working(device);
+          machine.events.remove(event);
+        },
+        () -> call("cuEventDestroy", event));
+  }
+
+  @Override
+  public void eventRecord(int device, long event, long stream) {
+    machine.run(
+        () -> {
+          SimStream queue = machine.stream(machine.working(device), stream);
+          record(machine.events.get(event), queue);
+        },
+        () -> "cuEventRecord(event=0x%x, stream=0x%x)".formatted(event, stream));
+  }
+
+  private void record(SimEvent event, SimStream stream) {
+    if (event.device != stream.device) {
+      throw new SimRefusal(
+          CudaStatus.INVALID_HANDLE,
+          "an event of device %d on a stream of device %d (expected: the same device)"
+              .formatted(event.device.index, stream.device.index));
+    }
+    machine.spend(SimCosts.EVENT_RECORD);
+    CaptureBranch branch = stream.capture;
+    if (branch != null) {
+      branch.capture.checkValid();
+      event.captured(branch.point());
+    } else {
+      event.recorded(machine.queue(SimOp.point(stream, machine.hostNanos())));
+    }
+  }
+
+  @Override
+  public boolean eventQuery(int device, long event) {
+    return machine.call(
+        () -> {
+          machine.working(device);
+          machine.captures.checkUnsafe();
+          machine.spend(SimCosts.EVENT_QUERY);
+          SimEvent queried = machine.events.get(event);
+          queried.device.checkWorks();
+          return isDone(queried.lastRecord(), queried.device);
+        },
+        () -> call("cuEventQuery", event));
+  }
+
+  /** Whether a record is done; asking makes progress, so that a program that only asks ends. */
+  private boolean isDone(@Nullable SimOp record, SimDevice device) {
+    boolean done =
+        record == null || record.isDone() || (machine.scheduler.step() && record.isDone());
+    device.checkWorks();
+    return done;
+  }
+
+  @Override
+  public void eventSynchronize(int device, long event) {
+    machine.run(
+        () -> {
+          machine.working(device);
+          machine.captures.checkUnsafe();
+          SimEvent waited = machine.events.get(event);
+          machine.await(waited.lastRecord());
+          waited.device.checkWorks();
+        },
+        () -> call("cuEventSynchronize", event));
+  }
+
+  @Override
+  public float eventElapsedTime(int device, long start, long end) {
+    return machine.call(
+        () -> {
+          machine.working(device);
+          return elapsed(machine.events.get(start), machine.events.get(end));
+        },
+        () -> "cuEventElapsedTime(start=0x%x, end=0x%x)".formatted(start, end));
+  }
+
+  private float elapsed(SimEvent start, SimEvent end) {
+    if (start.device != end.device) {
+      throw new SimRefusal(
+          CudaStatus.INVALID_HANDLE,
+          "events of devices %d and %d (expected: the same device)"
+              .formatted(start.device.index, end.device.index));
+    }
+    SimOp from = start.timedRecord("start");
+    SimOp to = end.timedRecord("end");
+    start.device.checkWorks();
+    if (!isDone(from, start.device) || !isDone(to, end.device)) {
+      throw new SimRefusal(CudaStatus.NOT_READY, "an event is not done");
+    }
+    return (float) ((to.endNanos() - from.endNanos()) / NANOS_PER_MILLI);
+  }
+
+  @Override
+  public void streamBeginCapture(int device, long stream, int mode) {
+    machine.run(
+        () -> machine.captures.begin(machine.stream(machine.working(device), stream), mode),
+        () -> "cuStreamBeginCapture(stream=0x%x, mode=%d)".formatted(stream, mode));
+  }
+
+  @Override
+  public long streamEndCapture(int device, long stream) {
+    return machine.callLong(
+        () -> {
+          SimStream ended = machine.stream(machine.working(device), stream);
+          return machine.graphs.add(machine.captures.end(ended));
+        },
+        () -> "cuStreamEndCapture(stream=0x%x)".formatted(stream));
+  }
+
+  @Override
+  public int streamIsCapturing(int device, long stream) {
+    return machine.call(
+        () -> {
+          SimStream asked = machine.stream(machine.working(device), stream);
+          machine.captures.checkLegacy(asked);
+          CaptureBranch branch = asked.capture;
+          return branch == null ? 0 : branch.capture.isInvalidated() ? 2 : 1;
+        },
+        () -> "cuStreamIsCapturing(stream=0x%x)".formatted(stream));
+  }
+
+  @Override
+  public void graphDestroy(long graph) {
+    machine.run(
+        () -> machine.graphs.remove(graph), () -> "cuGraphDestroy(graph=0x%x)".formatted(graph));
+  }
+
+  private static String call(String name, long event) {
+    return "%s(event=0x%x)".formatted(name, event);
+  }
+}

@@ -1,0 +1,244 @@
+package io.cuvette.sim;
+
+import io.cuvette.driver.CudaStatus;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.LongSupplier;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The state of a simulated driver: devices, handles, host memory, clock. All but the calls' frame
+ * is guarded by the driver's lock.
+ */
+final class SimMachine {
+  final SimulatedOptions options;
+  final SimScheduler scheduler;
+  final SimCaptures captures = new SimCaptures();
+  final HostMemory hostMemory = new HostMemory();
+  final HandleTable<SimStream> streams = new HandleTable<>(HandleKind.STREAM, true);
+  final HandleTable<SimEvent> events = new HandleTable<>(HandleKind.EVENT, false);
+  final HandleTable<SimGraph> graphs = new HandleTable<>(HandleKind.GRAPH, false);
+  final HandleTable<MallocFunction> mallocs = new HandleTable<>(HandleKind.MALLOC_FUNCTION, false);
+  final HandleTable<FreeFunction> frees = new HandleTable<>(HandleKind.FREE_FUNCTION, false);
+
+  private final LongAdder calls = new LongAdder();
+  private final List<SimDevice> devices = new ArrayList<>();
+  private final ThreadLocal<@Nullable SimStream[]> threadStreams;
+  private long nextId = 1;
+  private long hostNanos;
+  private boolean closed;
+
+  SimMachine(SimulatedOptions options) {
+    this.options = options;
+    this.scheduler = new SimScheduler(options.seed());
+    for (int i = 0; i < options.devices(); i++) {
+      devices.add(new SimDevice(i, options.memoryBytes(), nextId()));
+    }
+    this.threadStreams = ThreadLocal.withInitial(() -> new @Nullable SimStream[devices.size()]);
+  }
+
+  /**
+   * Runs the body of a driver call under the lock; a refusal becomes an exception with its name.
+   */
+  <T> T call(Supplier<T> body, Supplier<String> name) {
+    enter(name);
+    try {
+      return body.get();
+    } catch (SimRefusal e) {
+      throw e.in(name.get());
+    } finally {
+      scheduler.lock.unlock();
+    }
+  }
+
+  /** The same for a call that gives a long, which need not be boxed. */
+  long callLong(LongSupplier body, Supplier<String> name) {
+    enter(name);
+    try {
+      return body.getAsLong();
+    } catch (SimRefusal e) {
+      throw e.in(name.get());
+    } finally {
+      scheduler.lock.unlock();
+    }
+  }
+
+  /** The same for a call that gives nothing. */
+  void run(Runnable body, Supplier<String> name) {
+    enter(name);
+    try {
+      body.run();
+    } catch (SimRefusal e) {
+      throw e.in(name.get());
+    } finally {
+      scheduler.lock.unlock();
+    }
+  }
+
+  private void enter(Supplier<String> name) {
+    calls.increment();
+    if (scheduler.hostFunctions().isCurrentThread()) {
+      throw new SimRefusal(CudaStatus.NOT_PERMITTED, "host functions must not call the driver")
+          .in(name.get());
+    }
+    scheduler.lock.lock();
+    if (closed) {
+      scheduler.lock.unlock();
+      throw new SimRefusal(CudaStatus.DEINITIALIZED, "the driver was closed").in(name.get());
+    }
+    hostNanos += SimCosts.CALL;
+  }
+
+  long calls() {
+    return calls.sum();
+  }
+
+  /** Reads something under the lock, closed or not, without counting a call. */
+  <T> T peek(Supplier<T> body) {
+    scheduler.lock.lock();
+    try {
+      return body.get();
+    } finally {
+      scheduler.lock.unlock();
+    }
+  }
+
+  /** The device of a number, whether it works or not. */
+  SimDevice device(int index) {
+    if (index < 0 || index >= devices.size()) {
+      throw new SimRefusal(
+          CudaStatus.INVALID_DEVICE,
+          "device: %d (expected: 0 to %d)".formatted(index, devices.size() - 1));
+    }
+    return devices.get(index);
+  }
+
+  /** The device of a number for a call that needs its context. */
+  SimDevice working(int index) {
+    SimDevice device = device(index);
+    device.checkWorks();
+    return device;
+  }
+
+  List<SimDevice> devices() {
+    return devices;
+  }
+
+  /** The stream of a handle, where 0 and 1 are the legacy stream and 2 is that of the thread. */
+  SimStream stream(SimDevice current, long handle) {
+    SimStream stream =
+        handle == 0 || handle == 1
+            ? current.legacy()
+            : handle == 2 ? threadStream(current) : streams.get(handle);
+    stream.device.checkWorks();
+    return stream;
+  }
+
+  private SimStream threadStream(SimDevice device) {
+    @Nullable SimStream[] mine = threadStreams.get();
+    SimStream stream = mine[device.index];
+    if (stream == null) {
+      stream = new SimStream(device, nextId(), 0, 0);
+      mine[device.index] = stream;
+    }
+    return stream;
+  }
+
+  long nextId() {
+    return nextId++;
+  }
+
+  /** Where an address is, in memory of any kind, with room for a number of bytes behind it. */
+  SimPlace place(String name, long address, long bytes) {
+    SimPlace place = find(address);
+    if (place == null) {
+      throw SimRefusal.invalidValue(
+          "%s: 0x%x (expected: an address of live memory%s)"
+              .formatted(name, address, wasFreed(address) ? "; this was freed" : ""));
+    }
+    place.checkRoom(name, bytes);
+    return place;
+  }
+
+  @Nullable SimPlace find(long address) {
+    int index = DeviceMemory.deviceOf(address);
+    if (index < 0) {
+      return hostMemory.find(address);
+    }
+    DeviceBlock block = index < devices.size() ? devices.get(index).memory.find(address) : null;
+    return block == null || address - block.address > block.byteSize
+        ? null
+        : new SimPlace(block, address - block.address);
+  }
+
+  boolean wasFreed(long address) {
+    int index = DeviceMemory.deviceOf(address);
+    return index >= 0 && index < devices.size() && devices.get(index).memory.wasFreed(address);
+  }
+
+  /** Queues work in stream order, or records it if the stream is captured. */
+  SimOp submit(SimStream stream, Runnable work, long costNanos) {
+    hostNanos += SimCosts.SUBMIT;
+    return queue(SimOp.work(stream, work, costNanos, hostNanos));
+  }
+
+  SimOp queue(SimOp op) {
+    CaptureBranch branch = op.stream.capture;
+    captures.checkLegacy(op.stream);
+    if (branch != null) {
+      branch.capture.checkValid();
+      branch.add(op);
+    } else {
+      scheduler.submit(op);
+    }
+    return op;
+  }
+
+  /** Waits for an operation, and for its time. */
+  void await(@Nullable SimOp op) {
+    if (op != null) {
+      scheduler.await(op);
+      hostNanos = Math.max(hostNanos, op.endNanos());
+    }
+  }
+
+  /** Waits for all work of a device, without looking at whether it failed. */
+  void drain(SimDevice device) {
+    if (!device.isIdle()) {
+      scheduler.awaitUntil(device::isIdle);
+    }
+    hostNanos = Math.max(hostNanos, device.lastEndNanos());
+  }
+
+  void drainAll() {
+    devices.forEach(this::drain);
+  }
+
+  void spend(long nanos) {
+    hostNanos += nanos;
+  }
+
+  /** The host was busy until a moment of a stream. */
+  void spendUntil(long nanos) {
+    hostNanos = Math.max(hostNanos, nanos);
+  }
+
+  long hostNanos() {
+    return hostNanos;
+  }
+
+  void close() {
+    scheduler.lock.lock();
+    try {
+      if (!closed) {
+        closed = true;
+        scheduler.close();
+        hostMemory.close();
+      }
+    } finally {
+      scheduler.lock.unlock();
+    }
+  }
+}

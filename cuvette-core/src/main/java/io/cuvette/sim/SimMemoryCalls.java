@@ -1,0 +1,201 @@
+package io.cuvette.sim;
+
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemoryCalls;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/** The calls about memory, without those that move bytes. Thread-safe. */
+abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
+  private static final int MAX_HOST_FLAGS = 7;
+
+  SimMemoryCalls(SimMachine machine) {
+    super(machine);
+  }
+
+  @Override
+  public long memAlloc(int device, long bytes) {
+    return machine.callLong(
+        () -> {
+          SimDevice owner = machine.working(device);
+          machine.captures.checkUnsafe();
+          machine.spend(SimCosts.alloc(bytes));
+          return owner.memory.allocate(bytes, machine.nextId()).address;
+        },
+        () -> "cuMemAlloc(bytes=%d, device=%d)".formatted(bytes, device));
+  }
+
+  @Override
+  public void memFree(int device, long address) {
+    machine.run(
+        () -> free(machine.working(device), address),
+        () -> "cuMemFree(address=0x%x, device=%d)".formatted(address, device));
+  }
+
+  private void free(SimDevice current, long address) {
+    machine.captures.checkUnsafe();
+    SimPlace place = start(address);
+    if (place.block() instanceof DeviceBlock block) {
+      // The driver waits for the device of the memory, and no other.
+      machine.drain(block.device);
+      checkStillLive(block);
+      block.device.memory.free(block);
+      machine.spend(SimCosts.alloc(block.byteSize));
+      block.device.checkWorks();
+    } else {
+      freeHost((HostBlock) place.block(), HostBlock.Kind.MANAGED);
+    }
+    current.checkWorks();
+  }
+
+  /** The block that starts at an address. */
+  private SimPlace start(long address) {
+    SimPlace place = machine.place("address", address, 0);
+    if (address != place.block().address) {
+      throw SimRefusal.invalidValue(
+          "address: 0x%x (expected: the start of %s)".formatted(address, place.block()));
+    }
+    return place;
+  }
+
+  private static void checkStillLive(SimBlock block) {
+    if (!block.isLive()) {
+      throw SimRefusal.invalidValue("address: 0x%x was freed meanwhile".formatted(block.address));
+    }
+  }
+
+  private void freeHost(HostBlock block, HostBlock.Kind kind) {
+    if (block.kind != kind) {
+      throw SimRefusal.invalidValue(
+          "address: 0x%x (expected: %s memory; this is %s)"
+              .formatted(block.address, kind, block.kind));
+    }
+    machine.drainAll();
+    checkStillLive(block);
+    machine.hostMemory.free(block);
+    machine.spend(SimCosts.hostAlloc(block.byteSize));
+    block.device.checkWorks();
+  }
+
+  @Override
+  public MemorySegment memAllocManaged(int device, long bytes, int flags) {
+    return machine.call(
+        () -> {
+          if (flags != 1 && flags != 2) {
+            throw SimRefusal.invalidValue(
+                "flags: %d (expected: 1 global or 2 host)".formatted(flags));
+          }
+          return allocateHost(HostBlock.Kind.MANAGED, device, bytes, flags);
+        },
+        () -> "cuMemAllocManaged(bytes=%d, flags=%d, device=%d)".formatted(bytes, flags, device));
+  }
+
+  @Override
+  public MemorySegment memHostAlloc(int device, long bytes, int flags) {
+    return machine.call(
+        () -> {
+          if (flags < 0 || flags > MAX_HOST_FLAGS) {
+            throw SimRefusal.invalidValue(
+                "flags: %d (expected: 0 to %d)".formatted(flags, MAX_HOST_FLAGS));
+          }
+          return allocateHost(HostBlock.Kind.PINNED, device, bytes, flags);
+        },
+        () -> "cuMemHostAlloc(bytes=%d, flags=%d, device=%d)".formatted(bytes, flags, device));
+  }
+
+  private MemorySegment allocateHost(HostBlock.Kind kind, int device, long bytes, int flags) {
+    SimDevice owner = machine.working(device);
+    machine.captures.checkUnsafe();
+    HostBlock block = machine.hostMemory.allocate(kind, owner, bytes, machine.nextId(), flags);
+    machine.spend(SimCosts.hostAlloc(bytes));
+    return block.segment;
+  }
+
+  @Override
+  public void memFreeHost(int device, long address) {
+    machine.run(
+        () -> {
+          machine.working(device);
+          machine.captures.checkUnsafe();
+          if (start(address).block() instanceof HostBlock block) {
+            freeHost(block, HostBlock.Kind.PINNED);
+          } else {
+            throw SimRefusal.invalidValue(
+                "address: 0x%x (expected: page-locked host memory; this is device memory)"
+                    .formatted(address));
+          }
+        },
+        () -> "cuMemFreeHost(address=0x%x, device=%d)".formatted(address, device));
+  }
+
+  @Override
+  public MemorySegment hostView(int device, long address, long bytes, Arena arena) {
+    return machine.call(
+        () -> {
+          SimPlace place = machine.place("address", address, bytes);
+          if (!(place.block() instanceof HostBlock)) {
+            throw SimRefusal.invalidValue(
+                "address: 0x%x (expected: host-accessible memory; this is device memory)"
+                    .formatted(address));
+          }
+          return machine.hostMemory.view(place, bytes, arena);
+        },
+        () -> "hostView(address=0x%x, bytes=%d)".formatted(address, bytes));
+  }
+
+  @Override
+  public void memAdvise(
+      int device, long address, long bytes, int advice, int locationType, int locationId) {
+    machine.run(
+        () -> {
+          machine.working(device);
+          ManagedRange range = ManagedRange.of(machine, address, bytes);
+          range.advise(advice, locationType, locationId);
+        },
+        () ->
+            "cuMemAdvise(address=0x%x, bytes=%d, advice=%d, location=%d:%d)"
+                .formatted(address, bytes, advice, locationType, locationId));
+  }
+
+  @Override
+  public int memRangeGetAttribute(int device, int attribute, long address, long bytes) {
+    return machine.call(
+        () -> {
+          machine.working(device);
+          return ManagedRange.of(machine, address, bytes).attribute(attribute);
+        },
+        () ->
+            "cuMemRangeGetAttribute(attribute=%d, address=0x%x, bytes=%d)"
+                .formatted(attribute, address, bytes));
+  }
+
+  @Override
+  public void memPrefetchAsync(
+      int device, long address, long bytes, int locationType, int locationId, long stream) {
+    machine.run(
+        () -> {
+          SimStream queue = machine.stream(machine.working(device), stream);
+          ManagedRange range = ManagedRange.of(machine, address, bytes);
+          RangeAdvice.Location location = range.location(locationType, locationId);
+          if (queue.capture != null) {
+            throw queue.capture.capture.invalidate(
+                CudaStatus.STREAM_CAPTURE_UNSUPPORTED, "a prefetch cannot be captured");
+          }
+          machine.submit(queue, range.place().block()::checkLive, SimCosts.prefetch(bytes));
+          range.prefetch(location);
+        },
+        () ->
+            "cuMemPrefetchAsync(address=0x%x, bytes=%d, location=%d:%d, stream=0x%x)"
+                .formatted(address, bytes, locationType, locationId, stream));
+  }
+
+  @Override
+  public long pointerGetAttribute(int device, int attribute, long address) {
+    return machine.callLong(
+        () -> {
+          machine.working(device);
+          return PointerAttributes.get(attribute, machine.place("address", address, 1));
+        },
+        () -> "cuPointerGetAttribute(attribute=%d, address=0x%x)".formatted(attribute, address));
+  }
+}

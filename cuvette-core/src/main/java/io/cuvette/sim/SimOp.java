@@ -1,0 +1,112 @@
+package io.cuvette.sim;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One operation in the queue of a stream; others can wait for its end. Guarded by the driver's
+ * lock.
+ */
+final class SimOp {
+  /** The stream it was queued on. */
+  final SimStream stream;
+
+  final long costNanos;
+
+  /** When the host queued it; it cannot start before. */
+  final long queuedNanos;
+
+  private Runnable work;
+  private @Nullable Runnable hostFunction;
+  private @Nullable SimOp dependency;
+  private @Nullable List<SimStream> blocked;
+  private boolean done;
+  private long endNanos;
+
+  private SimOp(
+      SimStream stream,
+      Runnable work,
+      @Nullable Runnable hostFunction,
+      @Nullable SimOp dependency,
+      long costNanos,
+      long queuedNanos) {
+    this.stream = stream;
+    this.work = work;
+    this.hostFunction = hostFunction;
+    this.dependency = dependency;
+    this.costNanos = costNanos;
+    this.queuedNanos = queuedNanos;
+  }
+
+  /** Work of the device, which may fail with a {@link SimRefusal}. */
+  static SimOp work(SimStream stream, Runnable work, long costNanos, long queuedNanos) {
+    return new SimOp(stream, work, null, null, costNanos, queuedNanos);
+  }
+
+  /** No work: a point that can be waited for. */
+  static SimOp point(SimStream stream, long queuedNanos) {
+    return work(stream, SimOp::nothing, 0, queuedNanos);
+  }
+
+  /** No work, but the stream stops here until another operation is done. */
+  static SimOp waiting(SimStream stream, SimOp dependency, long queuedNanos) {
+    return new SimOp(stream, SimOp::nothing, null, dependency, 0, queuedNanos);
+  }
+
+  /** A function of the host, which runs on a thread of the driver. */
+  static SimOp host(SimStream stream, Runnable function, long queuedNanos) {
+    return new SimOp(stream, SimOp::nothing, function, null, 0, queuedNanos);
+  }
+
+  private static void nothing() {}
+
+  Runnable work() {
+    return work;
+  }
+
+  @Nullable Runnable hostFunction() {
+    return hostFunction;
+  }
+
+  @Nullable SimOp dependency() {
+    return dependency;
+  }
+
+  boolean isDone() {
+    return done;
+  }
+
+  long endNanos() {
+    return endNanos;
+  }
+
+  /** When the operation starts if its stream gets to it at some time. */
+  long startNanos(long streamNanos) {
+    long start = Math.max(streamNanos, queuedNanos);
+    return dependency == null ? start : Math.max(start, dependency.endNanos);
+  }
+
+  void block(SimStream waiting) {
+    if (blocked == null) {
+      blocked = new ArrayList<>(2);
+    }
+    blocked.add(waiting);
+  }
+
+  /**
+   * Ends the operation and lets go of all it holds: events keep their last one.
+   *
+   * @return the streams that wait for it
+   */
+  List<SimStream> finish(long nanos) {
+    List<SimStream> waiting = blocked == null ? List.of() : blocked;
+    done = true;
+    endNanos = nanos;
+    work = SimOp::nothing;
+    hostFunction = null;
+    dependency = null;
+    blocked = null;
+    return waiting;
+  }
+}

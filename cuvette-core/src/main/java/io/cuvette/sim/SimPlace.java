@@ -1,0 +1,42 @@
+package io.cuvette.sim;
+
+import java.lang.foreign.MemorySegment;
+
+/**
+ * A position in a block. Immutable.
+ *
+ * @param block the block
+ * @param offset bytes from its start
+ */
+record SimPlace(SimBlock block, long offset) {
+
+  void checkRoom(String name, long bytes) {
+    if (bytes < 0 || bytes > block.byteSize - offset) {
+      throw SimRefusal.invalidValue(
+          "%s: %d bytes from offset %d (expected: inside %s)"
+              .formatted(name, bytes, offset, block));
+    }
+  }
+
+  /** Copies from another place; both are inside blocks that may have been freed meanwhile. */
+  void copyFrom(SimPlace source, long bytes) {
+    block.checkLive();
+    source.block.checkLive();
+    if (block instanceof DeviceBlock to && source.block instanceof DeviceBlock from) {
+      to.copyFrom(offset, from, source.offset, bytes);
+    } else if (source.block instanceof HostBlock from) {
+      block.write(offset, from.segment.asSlice(source.offset, bytes));
+    } else {
+      source.block.read(source.offset, hostSegment().asSlice(offset, bytes));
+    }
+  }
+
+  private MemorySegment hostSegment() {
+    return ((HostBlock) block).segment;
+  }
+
+  void fill(long bytes, int pattern) {
+    block.checkLive();
+    block.fill(offset, bytes, pattern);
+  }
+}

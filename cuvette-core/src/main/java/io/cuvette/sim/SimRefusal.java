@@ -1,0 +1,35 @@
+package io.cuvette.sim;
+
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+
+/** A call the simulated driver refuses, before its name and arguments are known. Immutable. */
+final class SimRefusal extends RuntimeException {
+  private static final long serialVersionUID = 1L;
+
+  private final CudaStatus status;
+  private final String text;
+
+  SimRefusal(CudaStatus status, String text) {
+    // No stack trace of its own: the exception made of it has one.
+    super(text, null, false, false);
+    this.status = status;
+    this.text = text;
+  }
+
+  static SimRefusal invalidValue(String text) {
+    return new SimRefusal(CudaStatus.INVALID_VALUE, text);
+  }
+
+  CudaStatus status() {
+    return status;
+  }
+
+  String text() {
+    return text;
+  }
+
+  CudaException in(String call) {
+    return new CudaException(status, call, text);
+  }
+}

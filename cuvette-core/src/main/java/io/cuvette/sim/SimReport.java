@@ -1,0 +1,27 @@
+package io.cuvette.sim;
+
+import java.util.function.Consumer;
+
+/** Says what of a driver is live. Stateless. */
+final class SimReport {
+
+  private SimReport() {}
+
+  static String of(SimMachine machine) {
+    StringBuilder text = new StringBuilder();
+    Consumer<SimBlock> line =
+        block ->
+            text.append(block instanceof HostBlock host ? host.kind.name() : "DEVICE")
+                .append(" memory ")
+                .append(block)
+                .append('\n');
+    machine.devices().forEach(device -> device.memory.forEach(line));
+    machine.hostMemory.forEach(line);
+    machine.streams.forEach(stream ->
+        text.append("stream id %d, device %d%n".formatted(stream.id, stream.device.index)));
+    machine.events.forEach(event ->
+        text.append("event flags %d, device %d%n".formatted(event.flags, event.device.index)));
+    machine.graphs.forEach(graph -> text.append("graph of %d nodes%n".formatted(graph.size())));
+    return text.toString();
+  }
+}

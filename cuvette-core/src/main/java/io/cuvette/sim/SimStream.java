@@ -1,0 +1,68 @@
+package io.cuvette.sim;
+
+import java.util.ArrayDeque;
+import org.jspecify.annotations.Nullable;
+
+/** A queue of operations that run in order. Guarded by the driver's lock. */
+final class SimStream {
+  static final int NON_BLOCKING = 1;
+
+  final SimDevice device;
+  final long id;
+  final int flags;
+  final int priority;
+
+  /** What is queued and not done, oldest first. */
+  final ArrayDeque<SimOp> queue = new ArrayDeque<>();
+
+  /** The part of this stream in a capture, if it is captured. */
+  @Nullable CaptureBranch capture;
+
+  /** Position among the ready streams, -1 if it is not one of them. */
+  int readyIndex = -1;
+
+  /** What the first operation waits for, if it does. */
+  @Nullable SimOp blockedBy;
+
+  /** When its last finished operation ended. */
+  long nanos;
+
+  private @Nullable SimOp tail;
+  private @Nullable SimOp legacySeen;
+
+  SimStream(SimDevice device, long id, int flags, int priority) {
+    this.device = device;
+    this.id = id;
+    this.flags = flags;
+    this.priority = priority;
+  }
+
+  boolean isLegacy() {
+    return device.legacy() == this;
+  }
+
+  /** Whether the stream and the legacy stream wait for each other. */
+  boolean isBlocking() {
+    return (flags & NON_BLOCKING) == 0 && !isLegacy();
+  }
+
+  void append(SimOp op) {
+    queue.add(op);
+    tail = op;
+  }
+
+  /** The last operation, if it is not done. */
+  @Nullable SimOp pendingTail() {
+    return tail == null || tail.isDone() ? null : tail;
+  }
+
+  /** The end of the legacy stream's work, if this stream does not wait for it yet. */
+  @Nullable SimOp legacyToWaitFor() {
+    SimOp legacy = isBlocking() ? device.legacy().pendingTail() : null;
+    if (legacy == null || legacy == legacySeen) {
+      return null;
+    }
+    legacySeen = legacy;
+    return legacy;
+  }
+}

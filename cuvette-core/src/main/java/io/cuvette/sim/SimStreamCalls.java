@@ -1,0 +1,164 @@
+package io.cuvette.sim;
+
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.StreamCalls;
+import org.jspecify.annotations.Nullable;
+
+/** The calls about streams. Thread-safe. */
+abstract class SimStreamCalls extends SimTransferCalls implements StreamCalls {
+
+  SimStreamCalls(SimMachine machine) {
+    super(machine);
+  }
+
+  @Override
+  public long streamCreateWithPriority(int device, int flags, int priority) {
+    return machine.callLong(
+        () -> {
+          SimDevice owner = machine.working(device);
+          if (flags != 0 && flags != SimStream.NON_BLOCKING) {
+            throw SimRefusal.invalidValue("flags: %d (expected: 0 or 1)".formatted(flags));
+          }
+          // The driver takes a priority out of range as the nearest there is.
+          int clamped = Math.clamp(priority, PRIORITIES.greatest(), PRIORITIES.least());
+          machine.spend(SimCosts.STREAM_CREATE);
+          return machine.streams.add(new SimStream(owner, machine.nextId(), flags, clamped));
+        },
+        () ->
+            "cuStreamCreateWithPriority(flags=%d, priority=%d, device=%d)"
+                .formatted(flags, priority, device));
+  }
+
+  @Override
+  public void streamDestroy(int device, long stream) {
+    machine.run(
+        () -> {
+          machine.working(device);
+          machine.captures.destroyed(machine.streams.remove(stream));
+        },
+        () -> call("cuStreamDestroy", stream));
+  }
+
+  @Override
+  public int streamGetPriority(int device, long stream) {
+    return machine.call(
+        () -> stream(device, stream).priority, () -> call("cuStreamGetPriority", stream));
+  }
+
+  @Override
+  public int streamGetFlags(int device, long stream) {
+    return machine.call(() -> stream(device, stream).flags, () -> call("cuStreamGetFlags", stream));
+  }
+
+  @Override
+  public long streamGetId(int device, long stream) {
+    return machine.callLong(() -> stream(device, stream).id, () -> call("cuStreamGetId", stream));
+  }
+
+  @Override
+  public int streamGetDevice(int device, long stream) {
+    return machine.call(
+        () -> stream(device, stream).device.index, () -> call("cuStreamGetDevice", stream));
+  }
+
+  private SimStream stream(int device, long handle) {
+    return machine.stream(machine.working(device), handle);
+  }
+
+  @Override
+  public boolean streamQuery(int device, long stream) {
+    return machine.call(
+        () -> {
+          SimStream queried = stream(device, stream);
+          machine.captures.checkQuery(queried);
+          machine.spend(SimCosts.STREAM_QUERY);
+          // A program that only asks must see an end too.
+          boolean done = isDone(queried) || (machine.scheduler.step() && isDone(queried));
+          queried.device.checkWorks();
+          return done;
+        },
+        () -> call("cuStreamQuery", stream));
+  }
+
+  private static boolean isDone(SimStream stream) {
+    return stream.pendingTail() == null && (!stream.isLegacy() || !stream.device.hasBlockingEnds());
+  }
+
+  @Override
+  public void streamSynchronize(int device, long stream) {
+    machine.run(
+        () -> {
+          SimStream waited = stream(device, stream);
+          machine.captures.checkQuery(waited);
+          machine.await(end(waited));
+          waited.device.checkWorks();
+        },
+        () -> call("cuStreamSynchronize", stream));
+  }
+
+  /** The end of a stream's work; the legacy stream's includes the blocking streams' work so far. */
+  private @Nullable SimOp end(SimStream stream) {
+    if (stream.isLegacy() && !isDone(stream)) {
+      SimOp point = SimOp.point(stream, machine.hostNanos());
+      machine.scheduler.submit(point);
+      return point;
+    }
+    return stream.pendingTail();
+  }
+
+  @Override
+  public void streamWaitEvent(int device, long stream, long event) {
+    machine.run(
+        () -> waitFor(stream(device, stream), machine.events.get(event)),
+        () -> "cuStreamWaitEvent(stream=0x%x, event=0x%x)".formatted(stream, event));
+  }
+
+  private void waitFor(SimStream stream, SimEvent event) {
+    machine.spend(SimCosts.SUBMIT);
+    CaptureBranch branch = stream.capture;
+    CaptureBranch.Point point = event.capturedPoint();
+    if (point != null) {
+      machine.captures.checkLegacy(stream);
+      joinCapture(stream, branch, point);
+    } else if (branch != null) {
+      throw branch.capture.invalidate(
+          CudaStatus.STREAM_CAPTURE_ISOLATION, "the event was recorded outside of the capture");
+    } else {
+      SimOp record = event.lastRecord();
+      if (record != null) {
+        machine.queue(SimOp.waiting(stream, record, machine.hostNanos()));
+      }
+    }
+  }
+
+  private static void joinCapture(
+      SimStream stream, @Nullable CaptureBranch branch, CaptureBranch.Point point) {
+    if (stream.isLegacy() || point.capture().origin.capture == null) {
+      throw new SimRefusal(
+          CudaStatus.CAPTURED_EVENT, "the event belongs to a capture that the stream cannot join");
+    }
+    point.capture().checkValid();
+    if (branch != null && branch.capture != point.capture()) {
+      branch.capture.invalidate(CudaStatus.STREAM_CAPTURE_MERGE, "");
+      throw point
+          .capture()
+          .invalidate(CudaStatus.STREAM_CAPTURE_MERGE, "the event belongs to another capture");
+    }
+    (branch == null ? point.capture().join(stream) : branch).join(point);
+  }
+
+  @Override
+  public void launchHostFunc(int device, long stream, Runnable function) {
+    machine.run(
+        () -> {
+          SimStream queue = stream(device, stream);
+          machine.spend(SimCosts.SUBMIT);
+          machine.queue(SimOp.host(queue, function, machine.hostNanos()));
+        },
+        () -> call("cuLaunchHostFunc", stream));
+  }
+
+  private static String call(String name, long stream) {
+    return "%s(stream=0x%x)".formatted(name, stream);
+  }
+}

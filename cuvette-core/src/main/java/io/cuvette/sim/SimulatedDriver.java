@@ -1,0 +1,153 @@
+package io.cuvette.sim;
+
+import io.cuvette.driver.CudaDriver;
+
+/**
+ * A CUDA driver with simulated devices, for programs and tests without a GPU.
+ *
+ * <ul>
+ *   <li>Memory that was never written costs nothing and reads as bytes of 0xA5 on a device, 0 on
+ *       the host. Device memory is counted in units of 512 bytes; its addresses are no host
+ *       addresses. What is written is kept in the heap of the JVM, that of the host in a sparse
+ *       temporary file in /dev/shm or the directory for temporary files, or in {@code
+ *       -Dcuvette.sim.dir}.
+ *   <li>Queued work runs only when somebody waits or asks, in one of the orders that the streams
+ *       allow, chosen by the seed; host functions also without that, on a thread of the driver.
+ *   <li>Work that touches freed memory fails the device for good with ILLEGAL_ADDRESS, as on a GPU;
+ *       what a call can see itself is INVALID_VALUE.
+ *   <li>Times are simulated: what operations and calls cost was measured on an H200.
+ * </ul>
+ *
+ * <p>Thread-safe, from platform and virtual threads alike. With several threads the order depends
+ * on how they interleave too.
+ */
+public final class SimulatedDriver extends SimEventCalls implements CudaDriver {
+
+  private SimulatedDriver(SimMachine machine) {
+    super(machine);
+  }
+
+  /** Makes a driver; {@link #close} it to give its memory back. */
+  public static SimulatedDriver open(SimulatedOptions options) {
+    return new SimulatedDriver(new SimMachine(options));
+  }
+
+  @Override
+  public String name() {
+    return "sim";
+  }
+
+  @Override
+  public boolean isSimulated() {
+    return true;
+  }
+
+  /** What this driver simulates. */
+  public SimulatedOptions options() {
+    return machine.options;
+  }
+
+  /** Stands for a C function of this kind: an address that {@link #callMalloc} accepts. */
+  public long registerMalloc(MallocFunction function) {
+    return machine.peek(() -> machine.mallocs.add(function));
+  }
+
+  /** Stands for a C function of this kind: an address that {@link #callFree} accepts. */
+  public long registerFree(FreeFunction function) {
+    return machine.peek(() -> machine.frees.add(function));
+  }
+
+  @Override
+  public long callMalloc(long function, long parameter, long bytes, int device) {
+    MallocFunction malloc =
+        machine.call(
+            () -> {
+              machine.working(device);
+              return function(machine.mallocs.find(function), "malloc", function);
+            },
+            () ->
+                "callMalloc(function=0x%x, parameter=0x%x, bytes=%d, device=%d)"
+                    .formatted(function, parameter, bytes, device));
+    // Without the lock: the function may call the driver.
+    return malloc.malloc(parameter, bytes, device);
+  }
+
+  @Override
+  public void callFree(long function, long parameter, long address, int device) {
+    FreeFunction free =
+        machine.call(
+            () -> {
+              machine.working(device);
+              return function(machine.frees.find(function), "free", function);
+            },
+            () ->
+                "callFree(function=0x%x, parameter=0x%x, address=0x%x, device=%d)"
+                    .formatted(function, parameter, address, device));
+    free.free(parameter, address, device);
+  }
+
+  private static <T> T function(
+      @org.jspecify.annotations.Nullable T found, String kind, long address) {
+    if (found == null) {
+      throw SimRefusal.invalidValue(
+          "function: 0x%x (expected: a registered %s function)".formatted(address, kind));
+    }
+    return found;
+  }
+
+  /** The number of driver calls so far, those that failed too. */
+  public long driverCalls() {
+    return machine.calls();
+  }
+
+  /** The number of live allocations of any kind. */
+  public int liveAllocations() {
+    return machine.peek(() ->
+        machine.hostMemory.liveBlocks()
+            + machine.devices().stream().mapToInt(d -> d.memory.liveBlocks()).sum());
+  }
+
+  /** Bytes allocated on a device, in units of 512 each; managed memory counts for the host. */
+  public long liveBytes(int device) {
+    return machine.peek(() -> machine.devices().get(device).memory.usedBytes());
+  }
+
+  /** Bytes of live page-locked and managed memory. */
+  public long liveHostBytes() {
+    return machine.peek(machine.hostMemory::usedBytes);
+  }
+
+  /** The number of streams made and not destroyed. */
+  public int liveStreams() {
+    return machine.peek(machine.streams::size);
+  }
+
+  /** The number of events made and not destroyed. */
+  public int liveEvents() {
+    return machine.peek(machine.events::size);
+  }
+
+  /** The number of graphs made and not destroyed. */
+  public int liveGraphs() {
+    return machine.peek(machine.graphs::size);
+  }
+
+  /** What is live, one object a line; empty if nothing is. */
+  public String report() {
+    return machine.peek(() -> SimReport.of(machine));
+  }
+
+  /**
+   * The simulated time of a device in nanoseconds from the start of the driver: what the host has
+   * spent so far, or when the finished work of the device ended if that is later.
+   */
+  public long simulatedNanos(int device) {
+    return machine.peek(
+        () -> Math.max(machine.hostNanos(), machine.devices().get(device).lastEndNanos()));
+  }
+
+  @Override
+  public void close() {
+    machine.close();
+  }
+}

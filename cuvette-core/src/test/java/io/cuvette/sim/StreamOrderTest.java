@@ -1,0 +1,231 @@
+package io.cuvette.sim;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Order: what a program orders happens so for every seed, and what it does not order is found. */
+class StreamOrderTest {
+  private static final int SEEDS = 60;
+  private static final int BLOCKING = 0;
+  private static final int NON_BLOCKING = 1;
+  private static final long BYTES = 4096;
+
+  /** A program with two streams of a device; gives a byte that the order decides. */
+  @FunctionalInterface
+  private interface Program {
+    byte run(SimulatedDriver driver, long one, long other, long memory);
+  }
+
+  private static long wrongSeeds(int flags, byte right, Program program) {
+    return LongStream.range(0, SEEDS).filter(seed -> result(seed, flags, program) != right).count();
+  }
+
+  private static byte result(long seed, int flags, Program program) {
+    try (SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS.withSeed(seed))) {
+      long memory = driver.memAlloc(0, BYTES);
+      long one = driver.streamCreateWithPriority(0, flags, 0);
+      long other = driver.streamCreateWithPriority(0, flags, 0);
+      return program.run(driver, one, other, memory);
+    }
+  }
+
+  /** The first byte of memory once all work is done. */
+  private static byte firstByte(SimulatedDriver driver, long memory) {
+    driver.ctxSynchronize(0);
+    return readByte(driver, memory, 0);
+  }
+
+  private static byte readByte(SimulatedDriver driver, long memory, long stream) {
+    MemorySegment host = driver.memHostAlloc(0, 1, 0);
+    driver.memcpyDtoHAsync(0, host, memory, stream);
+    driver.streamSynchronize(0, stream);
+    return host.get(ValueLayout.JAVA_BYTE, 0);
+  }
+
+  @Test
+  void operationsOfOneStream_runInOrder() {
+    Program program =
+        (driver, one, other, memory) -> {
+          for (int i = 1; i <= 20; i++) {
+            driver.memsetD8Async(0, memory, (byte) i, BYTES, one);
+            driver.memsetD8Async(0, memory + BYTES / 2, (byte) i, 1, other);
+          }
+          return firstByte(driver, memory);
+        };
+    assertThat(wrongSeeds(NON_BLOCKING, (byte) 20, program)).isZero();
+  }
+
+  private static byte copyChain(
+      SimulatedDriver driver, long one, long other, long memory, boolean waits) {
+    long middle = driver.memAlloc(0, BYTES);
+    long last = driver.memAlloc(0, BYTES);
+    long event = driver.eventCreate(0, 2);
+    driver.memsetD8Async(0, memory, (byte) 1, BYTES, one);
+    driver.memsetD8Async(0, memory, (byte) 2, BYTES, one);
+    driver.memcpyAsync(0, middle, memory, BYTES, one);
+    driver.eventRecord(0, event, one);
+    if (waits) {
+      driver.streamWaitEvent(0, other, event);
+    }
+    driver.memcpyAsync(0, last, middle, BYTES, other);
+    driver.streamSynchronize(0, other);
+    return firstByte(driver, last);
+  }
+
+  @Test
+  void orderedProgram_givesOneAnswerForAllSeeds() {
+    assertThat(
+            wrongSeeds(
+                NON_BLOCKING,
+                (byte) 2,
+                (driver, one, other, memory) -> copyChain(driver, one, other, memory, true)))
+        .isZero();
+  }
+
+  @Test
+  void missingWait_givesWrongAnswerForSomeSeed_andRightForSomeOther() {
+    assertThat(
+            wrongSeeds(
+                NON_BLOCKING,
+                (byte) 2,
+                (driver, one, other, memory) -> copyChain(driver, one, other, memory, false)))
+        .isBetween(5L, SEEDS - 5L);
+  }
+
+  @Test
+  void waitingStream_runsNothingBehindItsWait() {
+    // The other stream waits for the second of two fills; its work behind the wait must see it.
+    Program program =
+        (driver, one, other, memory) -> {
+          long copy = driver.memAlloc(0, BYTES);
+          long event = driver.eventCreate(0, 2);
+          long third = driver.streamCreateWithPriority(0, NON_BLOCKING, 0);
+          for (int i = 1; i <= 10; i++) {
+            driver.memsetD8Async(0, memory, (byte) i, BYTES, one);
+            driver.eventRecord(0, event, one);
+            driver.streamWaitEvent(0, other, event);
+            driver.memcpyAsync(0, copy, memory, BYTES, other);
+            driver.eventRecord(0, event, other);
+            driver.streamWaitEvent(0, one, event);
+            driver.memsetD8Async(0, copy + BYTES - 1, (byte) 0, 1, third);
+          }
+          driver.streamSynchronize(0, other);
+          return readByte(driver, copy, other);
+        };
+    assertThat(wrongSeeds(NON_BLOCKING, (byte) 10, program)).isZero();
+  }
+
+  @Test
+  void eventRecordedAgain_doesNotChangeEarlierWaits() {
+    Program program =
+        (driver, one, other, memory) -> {
+          long event = driver.eventCreate(0, 2);
+          driver.memsetD8Async(0, memory, (byte) 1, BYTES, one);
+          driver.eventRecord(0, event, one);
+          driver.streamWaitEvent(0, other, event);
+          driver.eventRecord(0, event, other);
+          driver.eventDestroy(0, event);
+          driver.memsetD8Async(0, memory, (byte) 2, BYTES, other);
+          return firstByte(driver, memory);
+        };
+    assertThat(wrongSeeds(NON_BLOCKING, (byte) 2, program)).isZero();
+  }
+
+  @Test
+  void waitForEventOfAnotherDevice_orders() {
+    long wrong =
+        LongStream.range(0, SEEDS)
+            .filter(seed -> {
+              SimulatedOptions options = SimulatedOptions.DEFAULTS.withDevices(2).withSeed(seed);
+              try (SimulatedDriver driver = SimulatedDriver.open(options)) {
+                long one = driver.streamCreateWithPriority(0, NON_BLOCKING, 0);
+                long other = driver.streamCreateWithPriority(1, NON_BLOCKING, 0);
+                long source = driver.memAlloc(0, BYTES);
+                long target = driver.memAlloc(1, BYTES);
+                long event = driver.eventCreate(0, 2);
+                driver.memsetD8Async(0, source, (byte) 7, BYTES, one);
+                driver.eventRecord(0, event, one);
+                driver.streamWaitEvent(1, other, event);
+                driver.memcpyPeerAsync(1, target, 1, source, 0, BYTES, other);
+                driver.streamSynchronize(1, other);
+                return readByte(driver, target, 0) != 7;
+              }
+            })
+            .count();
+    assertThat(wrong).isZero();
+  }
+
+  @ParameterizedTest
+  @ValueSource(longs = {0, 1})
+  void legacyStream_waitsForBlockingStreams_andTheyForIt(long legacy) {
+    Program program =
+        (driver, one, other, memory) -> {
+          driver.memsetD8Async(0, memory, (byte) 1, BYTES, one);
+          driver.memsetD8Async(0, memory, (byte) 2, BYTES, legacy);
+          driver.memsetD8Async(0, memory, (byte) 3, BYTES, other);
+          driver.memsetD8Async(0, memory, (byte) 4, BYTES, legacy);
+          driver.memsetD8Async(0, memory, (byte) 5, BYTES, one);
+          driver.memsetD8Async(0, memory, (byte) 6, BYTES, legacy);
+          return firstByte(driver, memory);
+        };
+    assertThat(wrongSeeds(BLOCKING, (byte) 6, program)).isZero();
+    assertThat(wrongSeeds(NON_BLOCKING, (byte) 6, program)).isPositive();
+  }
+
+  @Test
+  void synchronizingTheLegacyStream_waitsForBlockingStreamsOnly() {
+    Program program =
+        (driver, one, other, memory) -> {
+          driver.memsetD8Async(0, memory, (byte) 9, BYTES, one);
+          driver.streamSynchronize(0, 0);
+          return readByte(driver, memory, other);
+        };
+    assertThat(wrongSeeds(BLOCKING, (byte) 9, program)).isZero();
+    assertThat(wrongSeeds(NON_BLOCKING, (byte) 9, program)).isPositive();
+  }
+
+  @Test
+  void perThreadStream_isOneForEachThread_andBlocking() throws InterruptedException {
+    try (SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
+      long mine = driver.streamGetId(0, 2);
+      long[] theirs = new long[1];
+      Thread.ofVirtual().start(() -> theirs[0] = driver.streamGetId(0, 2)).join();
+      assertThat(driver.streamGetId(0, 2)).isEqualTo(mine);
+      assertThat(theirs[0]).isNotEqualTo(mine);
+      assertThat(driver.streamGetFlags(0, 2)).isZero();
+    }
+  }
+
+  @Test
+  void destroyedStream_stillCompletesItsWork() {
+    Program program =
+        (driver, one, other, memory) -> {
+          driver.memsetD8Async(0, memory, (byte) 8, BYTES, one);
+          driver.streamDestroy(0, one);
+          return firstByte(driver, memory);
+        };
+    assertThat(wrongSeeds(NON_BLOCKING, (byte) 8, program)).isZero();
+  }
+
+  @Test
+  void sameSeed_givesSameRun() {
+    Program race =
+        (driver, one, other, memory) -> {
+          for (int i = 0; i < 50; i++) {
+            driver.memsetD8Async(0, memory, (byte) i, 1, one);
+            driver.memsetD8Async(0, memory, (byte) (100 + i), 1, other);
+          }
+          driver.streamSynchronize(0, one);
+          return readByte(driver, memory, one);
+        };
+    for (long seed = 0; seed < SEEDS; seed++) {
+      assertThat(result(seed, NON_BLOCKING, race)).isEqualTo(result(seed, NON_BLOCKING, race));
+    }
+  }
+}
