@@ -71,7 +71,8 @@ def markdown(figures, machine, missing, rounds):
     """The whole page. figures: {Key: value}; machine: {name: text}; missing: {part: reason}."""
     lines = ["# Cuvette beside the anchors", ""]
     turns = "1 round" if rounds == 1 else f"{rounds} rounds"
-    lines += [f"One run of `run-all.sh`: {turns} of all programs in turn; of each figure the best, of memory held the worst.", ""]
+    lines += [f"One run of `run-all.sh`: {turns} of all programs in turn; "
+              "of each figure the best, of memory held the worst.", ""]
     lines += [f"- {name}: {text}" for name, text in machine.items()]
     for title, metric in GROUPS:
         lines += group_table(title, metric, figures)

@@ -94,7 +94,8 @@ class RunTest(unittest.TestCase):
         self.assertIn("broken", reason)
 
     def test_a_program_that_hangs_is_stopped_and_keeps_its_lines(self):
-        code = 'print(\'{"anchor":"x","work":"w","nsPerCall":1}\', flush=True)\nimport threading; threading.Event().wait()'
+        code = 'print(\'{"anchor":"x","work":"w","nsPerCall":1}\', flush=True)\n' \
+            'import threading; threading.Event().wait()'
         lines, reason = self.run_code(code, limit=2)
         self.assertEqual(1, len(lines))
         self.assertIn("stopped after 2 s", reason)

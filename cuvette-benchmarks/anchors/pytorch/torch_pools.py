@@ -4,7 +4,8 @@ python3 torch_pools.py build                 compiles allocator.cpp (10 to 90 se
 python3 torch_pools.py pools                 pairs, random live set, threads
 python3 torch_pools.py replay TRACE.bin...   files that python/traces.py wrote
 
-The allocator reads PYTORCH_CUDA_ALLOC_CONF at its start: with expandable_segments:True it is the anchor torch-expandable.
+The allocator reads PYTORCH_CUDA_ALLOC_CONF at its start:
+with expandable_segments:True it is the anchor torch-expandable.
 CUVETTE_TORCH_BUILD names the folder to build in.
 """
 import os

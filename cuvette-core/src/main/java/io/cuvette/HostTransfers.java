@@ -92,7 +92,8 @@ final class HostTransfers {
   private static void checkNative(String name, MemorySegment segment) {
     if (!segment.isNative()) {
       throw new IllegalArgumentException(
-          "%s: heap segment of %d bytes in an asynchronous copy, which the collector may move: copy it into a PinnedBuffer first"
+          ("%s: heap segment of %d bytes in an asynchronous copy, which the collector may move:"
+                  + " copy it into a PinnedBuffer first")
               .formatted(name, segment.byteSize()));
     }
     if (!segment.scope().isAlive()) {

@@ -51,7 +51,7 @@ final class RefusedFrees {
       DriverProxy.forward(driver, call.method, call.arguments.toArray());
     } catch (RuntimeException | Error e) {
       throw e;
-    } catch (Throwable e) {
+    } catch (Throwable e) { // declared by reflection, thrown by no call of a driver
       throw new IllegalStateException("checked exception from " + call.method, e);
     }
   }

@@ -74,7 +74,8 @@ final class DriverLibrary {
     return new CudaException(
         CudaStatus.SYSTEM_DRIVER_MISMATCH,
         "cuDriverGetVersion()",
-        "the NVIDIA driver supports CUDA %s, needed is CUDA %s: install NVIDIA driver 525 or newer; %s"
+        ("the NVIDIA driver supports CUDA %s, needed is CUDA %s:"
+                + " install NVIDIA driver 525 or newer; %s")
             .formatted(Versions.text(found), Versions.text(Versions.OLDEST), SIMULATE));
   }
 

@@ -1,0 +1,77 @@
+package io.cuvette.testkit.tidy;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * Packages depend in one direction, and never on what their module does not export. Looks at
+ * imports and at qualified names alike. Stateless.
+ */
+final class DirectionRule implements Rule {
+  private static final String ROOT = "io.cuvette";
+  private static final Set<String> EXPORTED =
+      Set.of("io.cuvette", "io.cuvette.driver", "io.cuvette.sim", "io.cuvette.instrument");
+
+  /** What each package of the core and of the driver may use besides itself. */
+  private static final Map<String, Set<String>> ALLOWED =
+      Map.of(
+          "io.cuvette.driver",
+          Set.of(),
+          "io.cuvette.internal",
+          Set.of(),
+          "io.cuvette.pool",
+          Set.of("io.cuvette.internal"),
+          "io.cuvette.sim",
+          Set.of("io.cuvette.driver"),
+          "io.cuvette.instrument",
+          Set.of("io.cuvette.driver"),
+          "io.cuvette.ffm",
+          Set.of("io.cuvette.driver"),
+          ROOT,
+          Set.of("io.cuvette.driver", "io.cuvette.pool", "io.cuvette.internal"));
+
+  private static final Pattern NAME = Pattern.compile("\\bio\\.cuvette(?:\\.[a-z][a-z0-9]*)*\\b");
+
+  @Override
+  public List<Finding> check(SourceFile file) {
+    String own = file.packageName();
+    if (!file.isMainJava() || own.isEmpty()) {
+      return List.of();
+    }
+    List<Finding> findings = new ArrayList<>();
+    List<String> lines = file.codeLines();
+    for (int i = 0; i < lines.size(); i++) {
+      Matcher name = NAME.matcher(lines.get(i));
+      while (!lines.get(i).startsWith("package ") && name.find()) {
+        if (!mayUse(own, name.group())) {
+          findings.add(file.finding(i + 1, own + " must not use " + name.group()));
+        }
+      }
+    }
+    return findings;
+  }
+
+  static boolean mayUse(String own, String other) {
+    Set<String> allowed = ALLOWED.get(own);
+    if (own.equals(other)) {
+      return true;
+    }
+    return allowed != null
+        ? allowed.contains(other)
+        : EXPORTED.contains(other) || sameFamily(own, other);
+  }
+
+  /** Whether both are of one module outside the core, such as the command line and its examples. */
+  private static boolean sameFamily(String own, String other) {
+    return family(own).equals(family(other));
+  }
+
+  private static String family(String name) {
+    String[] parts = name.split("\\.", 4);
+    return parts.length < 3 ? name : parts[2];
+  }
+}
