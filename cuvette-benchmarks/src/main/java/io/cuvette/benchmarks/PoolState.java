@@ -12,8 +12,8 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 
 /**
- * A device, a pool and a stream that all threads of a benchmark share. The device is the one
- * that {@code -Dcuvette.device} or {@code CUVETTE_DEVICE} names.
+ * A device, a pool and a stream that all threads of a benchmark share. The device is the one that
+ * {@code -Dcuvette.device} or {@code CUVETTE_DEVICE} names.
  */
 @State(Scope.Benchmark)
 public class PoolState {
