@@ -4,8 +4,10 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.internal.Checks;
 import java.util.List;
+import java.util.Objects;
 import java.util.OptionalInt;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -33,12 +35,14 @@ public final class Cuda implements AutoCloseable {
   private final PinnedMemoryPool defaultPinnedPool;
   private volatile MemoryResource globalAllocator;
   private volatile PinnedAllocator pinnedAllocator;
+  private final AtomicBoolean closing = new AtomicBoolean();
   private volatile boolean closed;
 
-  private Cuda(CudaDriver driver, CudaOptions options, MemoryLimit firstLimit) {
+  private Cuda(
+      CudaDriver driver, CudaOptions options, MemoryLimit firstLimit, LeakLevel leakLevel) {
     this.driver = driver;
     this.firstLimit = firstLimit;
-    this.leaks = new LeakTracker(options.leakLevel(), options.leakListener());
+    this.leaks = new LeakTracker(leakLevel, options.leakListener());
     this.callbacks = new Callbacks(driver);
     this.streams = new StreamStates(this);
     this.devices =
@@ -76,10 +80,12 @@ public final class Cuda implements AutoCloseable {
   public static Cuda open(CudaOptions options) {
     MemoryLimit given = options.memoryLimit();
     MemoryLimit limit = given != null ? given : Environment.memoryLimit(System::getenv);
-    CudaDriver given0 = options.driver();
-    CudaDriver base = given0 != null ? given0 : Drivers.open(options.device());
+    LeakLevel level = options.leakLevel();
+    LeakLevel leakLevel = level != null ? level : Environment.leakLevel();
+    CudaDriver made = options.driver();
+    CudaDriver base = made != null ? made : Drivers.open(options.device());
     try {
-      return new Cuda(options.decorator().apply(base), options, limit);
+      return new Cuda(options.decorator().apply(base), options, limit, leakLevel);
     } catch (RuntimeException e) {
       Failures.closeAfter(e, base);
       throw e;
@@ -165,7 +171,7 @@ public final class Cuda implements AutoCloseable {
    */
   public void setCurrentStream(CudaStream stream) {
     checkMine(stream.device());
-    stream.state.checkUsable();
+    stream.checkUsable();
     outsideScopes("setCurrentStream").chooseStream(stream.device(), stream);
   }
 
@@ -189,13 +195,14 @@ public final class Cuda implements AutoCloseable {
           "setAllocator inside a useAllocator scope of this thread (expected: after the scope is"
               + " closed)");
     }
-    globalAllocator = allocator;
+    globalAllocator = Objects.requireNonNull(allocator, "allocator");
   }
 
   /**
    * Makes an allocator current on this thread until the scope closes. Memory may outlive the scope.
    */
   public Scope useAllocator(MemoryResource allocator) {
+    Objects.requireNonNull(allocator, "allocator");
     ThreadState state = state();
     MemoryResource before = state.allocator;
     Scope scope = new Scope(state, "allocator " + allocator, () -> state.allocator = before);
@@ -251,6 +258,9 @@ public final class Cuda implements AutoCloseable {
     Checks.notNegative("bytes", bytes);
     checkOpen();
     PinnedAllocator allocator = pinnedAllocator;
+    if (allocator instanceof PinnedMemoryPool pool) {
+      return pool.allocate(bytes);
+    }
     ThreadState state = state();
     state.enter(allocator);
     try {
@@ -267,7 +277,7 @@ public final class Cuda implements AutoCloseable {
 
   /** Sets where {@link #allocatePinned} takes memory from, for all threads. */
   public void setPinnedAllocator(PinnedAllocator allocator) {
-    pinnedAllocator = allocator;
+    pinnedAllocator = Objects.requireNonNull(allocator, "allocator");
   }
 
   /** Page-locked host memory without a pool (cuMemHostAlloc, portable and device-mapped). */
@@ -336,7 +346,7 @@ public final class Cuda implements AutoCloseable {
    */
   @Override
   public void close() {
-    if (closed) {
+    if (!closing.compareAndSet(false, true)) {
       return;
     }
     Failures failures = new Failures();
@@ -416,7 +426,7 @@ public final class Cuda implements AutoCloseable {
 
   void checkOwn(CudaStream stream) {
     checkMine(stream.device());
-    stream.state.checkUsable();
+    stream.checkUsable();
   }
 
   private void checkMine(CudaDevice device) {

@@ -84,7 +84,7 @@ public final class CudaEvent implements AutoCloseable {
           "%s of %s cannot be recorded on %s (expected: a stream of the same device)"
               .formatted(this, device, stream));
     }
-    stream.state.checkUsable();
+    stream.checkUsable();
     driver().eventRecord(device.id(), handle, stream.handle());
     recorded = true;
   }

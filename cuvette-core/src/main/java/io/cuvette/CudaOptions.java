@@ -14,7 +14,8 @@ import org.jspecify.annotations.Nullable;
  * @param decorator wraps the driver, for faults, traces or checks
  * @param memoryLimit the first limit of every memory pool for each device; null takes the
  *     environment variable {@code CUVETTE_GPU_MEMORY_LIMIT}, then {@code CUPY_GPU_MEMORY_LIMIT}
- * @param leakLevel how forgotten buffers are looked for
+ * @param leakLevel how forgotten buffers are looked for; null takes {@code -Dcuvette.leaks}, then
+ *     COUNT
  * @param leakListener told of each forgotten object after it was taken back
  */
 public record CudaOptions(
@@ -22,7 +23,7 @@ public record CudaOptions(
     @Nullable CudaDriver driver,
     UnaryOperator<CudaDriver> decorator,
     @Nullable MemoryLimit memoryLimit,
-    LeakLevel leakLevel,
+    @Nullable LeakLevel leakLevel,
     Consumer<LeakReport> leakListener) {
 
   /**
@@ -32,17 +33,11 @@ public record CudaOptions(
    */
   public static final CudaOptions DEFAULTS =
       new CudaOptions(
-          Environment.device(),
-          null,
-          UnaryOperator.identity(),
-          null,
-          Environment.leakLevel(),
-          LeakReport::log);
+          Environment.device(), null, UnaryOperator.identity(), null, null, LeakReport::log);
 
   public CudaOptions {
     Objects.requireNonNull(device, "device");
     Objects.requireNonNull(decorator, "decorator");
-    Objects.requireNonNull(leakLevel, "leakLevel");
     Objects.requireNonNull(leakListener, "leakListener");
   }
 

@@ -16,9 +16,18 @@ public final class CudaStream implements AutoCloseable {
   private final @Nullable Object owner;
   private @Nullable Lifetime lifetime;
 
+  /** Whether this wrapper was closed, which need not end the stream. */
+  private volatile boolean unwrapped;
+
   CudaStream(StreamState state, @Nullable Object owner) {
     this.state = state;
     this.owner = owner;
+  }
+
+  /** Stands for a stream that is made already, here or elsewhere. */
+  static CudaStream wrapper(StreamState state, @Nullable Object owner) {
+    state.wrapped();
+    return new CudaStream(state, owner);
   }
 
   static CudaStream builtIn(Cuda cuda, CudaDevice device, long handle) {
@@ -66,17 +75,17 @@ public final class CudaStream implements AutoCloseable {
 
   /** The priority; lower is more urgent (cuStreamGetPriority). */
   public int priority() {
-    return state.driver().streamGetPriority(device().id(), state.handle);
+    return driver().streamGetPriority(device().id(), state.handle);
   }
 
   /** Whether the stream runs beside the null stream (cuStreamGetFlags). */
   public boolean isNonBlocking() {
-    return (state.driver().streamGetFlags(device().id(), state.handle) & 1) != 0;
+    return (driver().streamGetFlags(device().id(), state.handle) & 1) != 0;
   }
 
   /** Whether work queued here goes into a graph instead of to the device (cuStreamIsCapturing). */
   public boolean isCapturing() {
-    return state.driver().streamIsCapturing(device().id(), state.handle) != 0;
+    return driver().streamIsCapturing(device().id(), state.handle) != 0;
   }
 
   /**
@@ -85,7 +94,7 @@ public final class CudaStream implements AutoCloseable {
    * @throws io.cuvette.driver.CudaException if the work failed: an error is not "not yet"
    */
   public boolean isDone() {
-    return state.driver().streamQuery(device().id(), state.handle);
+    return driver().streamQuery(device().id(), state.handle);
   }
 
   /**
@@ -94,7 +103,7 @@ public final class CudaStream implements AutoCloseable {
    * @throws io.cuvette.driver.CudaException also for errors of earlier asynchronous work
    */
   public void synchronize() {
-    state.driver().streamSynchronize(device().id(), state.handle);
+    driver().streamSynchronize(device().id(), state.handle);
   }
 
   /** Records a new event with {@link EventOptions#DEFAULTS}; the caller closes it. */
@@ -119,7 +128,7 @@ public final class CudaStream implements AutoCloseable {
     if (event.device().cuda() != state.cuda) {
       throw new IllegalArgumentException("%s belongs to another Cuda".formatted(event));
     }
-    state.driver().streamWaitEvent(device().id(), state.handle, event.openHandle());
+    driver().streamWaitEvent(device().id(), state.handle, event.openHandle());
   }
 
   /** Makes work queued here from now on wait for all work queued in another stream so far. */
@@ -127,7 +136,7 @@ public final class CudaStream implements AutoCloseable {
     if (other.state.cuda != state.cuda) {
       throw new IllegalArgumentException("%s belongs to another Cuda".formatted(other));
     }
-    state.checkUsable();
+    checkUsable();
     try (CudaEvent event = other.device().createEvent(EventOptions.ORDER_ONLY)) {
       event.record(other);
       waitFor(event);
@@ -164,7 +173,7 @@ public final class CudaStream implements AutoCloseable {
    * @throws IllegalStateException if the stream is closed
    */
   public Scope use() {
-    state.checkUsable();
+    checkUsable();
     ThreadState thread = state.cuda.state();
     CudaDevice device = thread.device;
     CudaStream stream = thread.chosenStream(device());
@@ -183,7 +192,7 @@ public final class CudaStream implements AutoCloseable {
 
   /** Whether the stream was closed. Streams that exist from the start never are. */
   public boolean isClosed() {
-    return state.isClosed();
+    return unwrapped || state.isClosed();
   }
 
   /**
@@ -195,8 +204,9 @@ public final class CudaStream implements AutoCloseable {
   public void close() {
     if (lifetime != null) {
       lifetime.close();
-    } else if (!state.isBuiltIn()) {
-      state.close();
+    } else if (!state.isBuiltIn() && !unwrapped) {
+      unwrapped = true;
+      state.unwrapped();
     }
   }
 
@@ -213,6 +223,18 @@ public final class CudaStream implements AutoCloseable {
   @Override
   public String toString() {
     return state.toString();
+  }
+
+  void checkUsable() {
+    state.checkUsable();
+    if (unwrapped) {
+      throw new IllegalStateException(this + " is closed");
+    }
+  }
+
+  CudaDriver driver() {
+    checkUsable();
+    return device().context();
   }
 
   void checkNotCapturing(String call) {

@@ -4,8 +4,8 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
@@ -21,7 +21,7 @@ final class DevicePool {
   private final ConcurrentHashMap<StreamState, PoolArena> arenas = new ConcurrentHashMap<>();
 
   /** Arenas of closed streams that still have memory. */
-  private final ConcurrentLinkedQueue<PoolArena> orphans = new ConcurrentLinkedQueue<>();
+  private final Set<PoolArena> orphans = ConcurrentHashMap.newKeySet();
 
   private final PendingFrees<PooledBlock> pending = new PendingFrees<>(b -> b.arena.giveOrLeave(b));
   private final AtomicLong held = new AtomicLong();
@@ -48,10 +48,8 @@ final class DevicePool {
     return pending;
   }
 
-  PoolArena newArena(StreamState stream) {
-    PoolArena arena = new PoolArena(pool, this, stream);
-    arenas.put(stream, arena);
-    return arena;
+  PoolArena arenaOf(StreamState stream) {
+    return arenas.computeIfAbsent(stream, s -> new PoolArena(pool, this, s));
   }
 
   void orphan(PoolArena arena) {
@@ -209,7 +207,12 @@ final class DevicePool {
     }
     growths.incrementAndGet();
     peakHeld.accumulateAndGet(held.get(), Math::max);
-    return arena.adopt(chunk.address(), chunks.add(chunk), rounded, bytes, rounded, stream);
+    BufferBase block =
+        arena.adopt(chunk.address(), chunks.add(chunk), rounded, bytes, rounded, stream);
+    if (arena.stream.isClosed()) {
+      orphans.add(arena); // the stream was closed meanwhile, by another thread
+    }
+    return block;
   }
 
   private boolean reserve(long bytes) {

@@ -70,13 +70,12 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
 
   private BufferBase take(long bytes, CudaStream stream) {
     long rounded = BlockArena.roundUp(bytes);
-    StreamState state = stream.state;
-    state.checkUsable();
+    stream.checkUsable();
     checkOpen();
     if (bytes == 0) {
       return DirectMemory.emptyDevice(stream);
     }
-    PoolArena arena = state.arena(this);
+    PoolArena arena = stream.state.arena(this);
     BufferBase cached = arena.take(bytes, rounded, stream);
     return cached != null ? cached : arena.devicePool.allocateSlow(arena, bytes, rounded, stream);
   }
@@ -202,15 +201,18 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
     }
     closed = true;
     Failures failures = new Failures();
-    boolean empty = true;
     for (DevicePool pool : devicePools.values()) {
       failures.run(() -> pool.freeAllBlocks(null));
-      empty &= pool.heldBytes() == 0;
     }
-    if (empty) {
+    forgetIfEmpty();
+    failures.throwFirst();
+  }
+
+  /** A closed pool that holds nothing has nothing left to end. */
+  void forgetIfEmpty() {
+    if (devicePools.values().stream().allMatch(pool -> pool.heldBytes() == 0)) {
       cuda.removePool(this, end);
     }
-    failures.throwFirst();
   }
 
   @Override
@@ -226,12 +228,12 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
     return hooks;
   }
 
-  PoolArena newArena(StreamState stream) {
+  PoolArena arenaOf(StreamState stream) {
     if (stream.cuda != cuda) {
       throw new IllegalArgumentException(
           "%s belongs to another Cuda than the pool".formatted(stream));
     }
-    return devicePool(stream.device).newArena(stream);
+    return devicePool(stream.device).arenaOf(stream);
   }
 
   /** Asks the listeners; whether anyone gave something back. */
@@ -255,7 +257,12 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
           "%s belongs to another Cuda than the pool".formatted(device));
     }
     DevicePool pool = devicePools.get(device);
-    return pool != null ? pool : devicePools.computeIfAbsent(device, this::newDevicePool);
+    if (pool != null) {
+      return pool;
+    }
+    DevicePool made = newDevicePool(device); // asks the driver, so not inside computeIfAbsent
+    DevicePool other = devicePools.putIfAbsent(device, made);
+    return other != null ? other : made;
   }
 
   private DevicePool newDevicePool(CudaDevice device) {

@@ -147,6 +147,7 @@ final class PoolArena {
     }
     if (pool.isClosed()) {
       devicePool.release(this);
+      pool.forgetIfEmpty();
     }
   }
 

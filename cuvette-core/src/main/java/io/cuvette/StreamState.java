@@ -2,6 +2,7 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,6 +24,10 @@ final class StreamState {
   final @Nullable Thread confinedTo;
 
   private final boolean owned;
+
+  /** The wrappers of a foreign stream that are open; the last one to close ends the state. */
+  private final AtomicInteger wrappers = new AtomicInteger();
+
   private final ConcurrentHashMap<MemoryPool, PoolArena> arenas = new ConcurrentHashMap<>();
 
   /** The arena found last, to spare the map. */
@@ -52,13 +57,13 @@ final class StreamState {
     if (last != null && last.pool == pool) {
       return last;
     }
-    PoolArena arena = arenas.computeIfAbsent(pool, p -> p.newArena(this));
+    PoolArena arena = arenas.get(pool);
+    if (arena == null) {
+      arena = pool.arenaOf(this);
+      arenas.put(pool, arena);
+    }
     lastArena = arena;
     return arena;
-  }
-
-  @Nullable PoolArena existingArena(MemoryPool pool) {
-    return arenas.get(pool);
   }
 
   /** A pool that closes takes its arena along. */
@@ -146,6 +151,20 @@ final class StreamState {
     arenas.clear();
     lastArena = null;
     cuda.streams().forget(this);
+  }
+
+  boolean isOwned() {
+    return owned;
+  }
+
+  void wrapped() {
+    wrappers.incrementAndGet();
+  }
+
+  void unwrapped() {
+    if (wrappers.decrementAndGet() == 0 && !owned && !isBuiltIn()) {
+      close();
+    }
   }
 
   boolean isClosed() {

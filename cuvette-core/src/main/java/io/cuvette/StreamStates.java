@@ -46,7 +46,7 @@ final class StreamStates {
     StreamState state =
         byId.computeIfAbsent(
             new Key(device.id(), id), key -> new StreamState(cuda, device, handle, false, null));
-    return new CudaStream(state, owner);
+    return CudaStream.wrapper(state, owner);
   }
 
   CudaStream perThread(CudaDevice device) {

@@ -51,7 +51,7 @@ final class Transfers {
     target.lifetime().use(stream.state);
     source.lifetime().use(stream.state);
     try {
-      work.accept(stream.state.driver());
+      work.accept(stream.driver());
     } finally {
       Reference.reachabilityFence(source);
       Reference.reachabilityFence(target);
