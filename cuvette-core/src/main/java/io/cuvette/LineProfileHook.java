@@ -1,0 +1,127 @@
+package io.cuvette;
+
+import io.cuvette.internal.Checks;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.LinkedHashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * Adds up, for each frame of the callers' stacks, the bytes taken from a {@link MemoryPool} (used)
+ * and those the pool had to take from upstream (acquired). What is freed is not subtracted: the
+ * report tells who allocates, not who holds. Thread-safe.
+ */
+public final class LineProfileHook implements MemoryHook {
+  private static final String LIBRARY = LineProfileHook.class.getPackageName();
+  private static final String[] UNITS = {"", "K", "M", "G", "T", "P", "E"};
+
+  private final int maxDepth;
+  private final Frame root = new Frame();
+  private final ReentrantLock lock = new ReentrantLock();
+
+  /** A hook that reports all frames. */
+  public LineProfileHook() {
+    this(0);
+  }
+
+  /**
+   * A hook that reports some levels.
+   *
+   * @param maxDepth the levels to report, the root counted; 0 for all
+   */
+  public LineProfileHook(int maxDepth) {
+    this.maxDepth = (int) Checks.notNegative("maxDepth", maxDepth);
+  }
+
+  private static final class Frame {
+    private final Map<String, Frame> callees = new LinkedHashMap<>();
+    private long usedBytes;
+    private long acquiredBytes;
+  }
+
+  @Override
+  public void allocPreprocess(Growth growth) {
+    add(0, growth.blockBytes());
+  }
+
+  @Override
+  public void mallocPreprocess(Block block) {
+    add(block.blockBytes(), 0);
+  }
+
+  /**
+   * Writes a line for each frame, callers before callees, two blanks of indent for each level:
+   * {@code File.java:line:method (used, acquired)}.
+   */
+  public void printReport(Appendable out) {
+    lock.lock();
+    try {
+      print(out, "_root", root, 0);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void add(long usedBytes, long acquiredBytes) {
+    Deque<String> callers = new ArrayDeque<>();
+    StackWalker.getInstance()
+        .forEach(frame -> {
+          if (isOutside(frame)) {
+            callers.push(
+                frame.getFileName() + ":" + frame.getLineNumber() + ":" + frame.getMethodName());
+          }
+        });
+    lock.lock();
+    try {
+      Frame frame = root;
+      count(frame, usedBytes, acquiredBytes);
+      for (String caller : callers) {
+        frame = frame.callees.computeIfAbsent(caller, c -> new Frame());
+        count(frame, usedBytes, acquiredBytes);
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * A program may live in a package below this library's name: only the library's own package is
+   * left out.
+   */
+  private static boolean isOutside(StackWalker.StackFrame frame) {
+    int end = frame.getClassName().lastIndexOf('.');
+    return end < 0 || !frame.getClassName().substring(0, end).equals(LIBRARY);
+  }
+
+  private static void count(Frame frame, long usedBytes, long acquiredBytes) {
+    frame.usedBytes += usedBytes;
+    frame.acquiredBytes += acquiredBytes;
+  }
+
+  private void print(Appendable out, String name, Frame frame, int level) throws IOException {
+    if (maxDepth != 0 && level >= maxDepth) {
+      return;
+    }
+    out.append("  ".repeat(level))
+        .append("%s (%s, %s)\n".formatted(name, size(frame.usedBytes), size(frame.acquiredBytes)));
+    for (Map.Entry<String, Frame> callee : frame.callees.entrySet()) {
+      print(out, callee.getKey(), callee.getValue(), level + 1);
+    }
+  }
+
+  private static String size(long bytes) {
+    double value = bytes;
+    int unit = 0;
+    while (value >= 1024 && unit < UNITS.length - 1) {
+      value /= 1024;
+      unit++;
+    }
+    return String.format(Locale.ROOT, "%.2f%sB", value, UNITS[unit]);
+  }
+}
