@@ -99,7 +99,7 @@ final class DevicePool {
 
   private @Nullable BufferBase takeOrphaned(
       PoolArena to, long bytes, long rounded, CudaStream stream) {
-    for (PoolArena orphan : orphans) {
+    for (PoolArena orphan : List.copyOf(orphans)) {
       BufferBase found = takeFrom(orphan, to, bytes, rounded, stream);
       if (orphan.isEmpty()) {
         orphans.remove(orphan);
