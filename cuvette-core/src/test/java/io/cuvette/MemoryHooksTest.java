@@ -22,8 +22,8 @@ class MemoryHooksTest {
   void debugPrintHook_writesOneLineAfterEachEvent() {
     StringBuilder out = new StringBuilder();
     long address;
-    try (Registration _ = pool.addHook(new DebugPrintHook(out));
-        Buffer block = pool.allocate(1)) {
+    try (Registration _ = pool.addHook(new DebugPrintHook(out))) {
+      Buffer block = pool.allocate(1);
       address = block.address();
       block.close();
     }
