@@ -1,0 +1,108 @@
+package io.cuvette.ffm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.cuvette.driver.CudaStatus;
+import java.io.IOException;
+import java.lang.foreign.MemoryLayout.PathElement;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What is written down of cuda.h is what it says; skipped without a C compiler or the header. */
+class CudaHeadersTest {
+  /** The header that has everything compared here. */
+  private static final int COMPLETE = 13_000;
+
+  @TempDir private Path folder;
+
+  private Map<String, Long> values(Map<String, ?> expected) throws Exception {
+    StringBuilder text = new StringBuilder("#include <cuda.h>\n#include <stddef.h>\n");
+    text.append("#include <stdio.h>\nint main(void) {\n");
+    for (String expression : expected.keySet()) {
+      text.append("printf(\"%lld\\n\", (long long)(").append(expression).append("));\n");
+    }
+    List<Long> values = printed(text.append("}\n").toString());
+    Map<String, Long> result = new LinkedHashMap<>();
+    int line = 0;
+    for (String expression : expected.keySet()) {
+      result.put(expression, values.get(line++));
+    }
+    return result;
+  }
+
+  private List<Long> printed(String program) throws IOException, InterruptedException {
+    Path source = Files.writeString(folder.resolve("values.c"), program);
+    Path binary =
+        CCompiler.compile(source, folder.resolve("values"), "-I" + CCompiler.cudaHeaders());
+    return CCompiler.run(List.of(binary.toString())).lines().map(Long::parseLong).toList();
+  }
+
+  private void assumeCompleteHeader() throws Exception {
+    long version = values(Map.of("CUDA_VERSION", 0)).get("CUDA_VERSION");
+    assumeTrue(version >= COMPLETE, "cuda.h is of CUDA " + Versions.text((int) version));
+  }
+
+  @Test
+  void layouts_areThoseOfTheHeader() throws Exception {
+    Map<String, Long> expected = new LinkedHashMap<>();
+    expected.put("sizeof(CUmemLocation)", Layouts.LOCATION.byteSize());
+    expected.put("_Alignof(CUmemLocation)", Layouts.LOCATION.byteAlignment());
+    expected.put("offsetof(CUmemLocation, type)", offset("type"));
+    expected.put("offsetof(CUmemLocation, id)", offset("id"));
+    for (String handle : List.of("CUdeviceptr", "CUcontext", "CUstream", "CUevent", "CUgraph")) {
+      expected.put("sizeof(" + handle + ")", Layouts.POINTER.byteSize());
+    }
+    for (String number : List.of("CUresult", "CUdevice", "CUlimit", "CUmem_advise", "float")) {
+      expected.put("sizeof(" + number + ")", Layouts.INT.byteSize());
+    }
+    expected.put("sizeof(size_t)", Layouts.SIZE.byteSize());
+    expected.put("sizeof(CUuuid)", CallFrame.RESULT_BYTES);
+    assertThat(values(expected)).isEqualTo(expected);
+  }
+
+  private static long offset(String member) {
+    return Layouts.LOCATION.byteOffset(PathElement.groupElement(member));
+  }
+
+  @Test
+  void constants_areThoseOfTheHeader() throws Exception {
+    Map<String, Long> expected =
+        Map.of(
+            "CU_MEM_LOCATION_TYPE_DEVICE", (long) Layouts.LOCATION_DEVICE,
+            "CU_MEM_LOCATION_TYPE_HOST", (long) Layouts.LOCATION_HOST,
+            "CU_DEVICE_CPU", (long) Layouts.DEVICE_CPU,
+            "(size_t)CU_STREAM_PER_THREAD", Layouts.LAST_SPECIAL_STREAM);
+    assertThat(values(expected)).isEqualTo(expected);
+  }
+
+  @Test
+  void statuses_areThoseOfTheHeader() throws Exception {
+    assumeCompleteHeader();
+    Map<String, Long> expected =
+        Arrays.stream(CudaStatus.values())
+            .collect(Collectors.toMap(CudaStatus::cudaName, status -> (long) status.code()));
+    assertThat(values(expected)).isEqualTo(expected);
+  }
+
+  /** The library that the other tests call has the signatures of the header, so they prove ours. */
+  @Test
+  void signatures_areThoseOfTheHeader() throws Exception {
+    assumeCompleteHeader();
+    CCompiler.compile(
+        StubLibrary.source(folder),
+        folder.resolve("checked.so"),
+        "-shared",
+        "-fPIC",
+        "-DHEADERS",
+        "-Werror=incompatible-pointer-types",
+        "-I" + CCompiler.cudaHeaders());
+  }
+}

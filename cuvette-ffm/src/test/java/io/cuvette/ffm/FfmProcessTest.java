@@ -1,0 +1,107 @@
+package io.cuvette.ffm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.cuvette.driver.CudaDriver;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.OptionalInt;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What shows only over the life of a process. */
+class FfmProcessTest {
+
+  /** Frees during shutdown, and says what came of it. */
+  static final class ExitMain {
+    private ExitMain() {}
+
+    public static void main(String[] arguments) {
+      CudaDriver driver = new FfmDriverProvider().open("");
+      driver.memFree(0, 9);
+      Runtime.getRuntime().addShutdownHook(new Thread(() -> useDuringShutdown(driver)));
+    }
+
+    private static void useDuringShutdown(CudaDriver driver) {
+      try {
+        while (true) {
+          driver.deviceGetCount(); // until the library knows of the shutdown too
+          Thread.onSpinWait();
+        }
+      } catch (IllegalStateException e) {
+        System.out.println(e.getMessage());
+      }
+      driver.memFree(0, 10);
+      driver.memFreeHost(0, 10);
+      driver.streamDestroy(0, 5);
+      driver.eventDestroy(0, 6);
+      driver.graphDestroy(7);
+      driver.callFree(8, 0, 10, 0);
+      driver.close();
+      System.out.println("done");
+    }
+  }
+
+  /** Asks for a driver where none is. */
+  static final class MissingMain {
+    private MissingMain() {}
+
+    public static void main(String[] arguments) {
+      if (new FfmDriverProvider().isAvailable()) {
+        throw new AssertionError("available");
+      }
+    }
+  }
+
+  /** Prints the version of the CUDA runtime. */
+  static final class RuntimeMain {
+    private RuntimeMain() {}
+
+    public static void main(String[] arguments) {
+      System.out.println(RuntimeLibrary.version().orElse(-1));
+    }
+  }
+
+  @Test
+  void onceTheJvmShutsDown_freesDoNothingAndTheRestFails(@TempDir Path folder) throws Exception {
+    StubLibrary library = StubLibrary.compile(folder);
+    ForkedJvm.Result result =
+        ForkedJvm.run(
+            ExitMain.class,
+            Map.of("STUB_PRINT", "@"), // every call
+            "-Dcuvette.libcuda=" + library.file());
+    assertThat(result.output())
+        .endsWith(
+            """
+            cuMemFree@3020(9)
+            driver ffm: no calls while the JVM is shutting down
+            done
+            """);
+    assertThat(result.exitCode()).isZero();
+  }
+
+  @Test
+  void askingForAMissingDriver_printsNothing(@TempDir Path folder) throws Exception {
+    ForkedJvm.Result result =
+        ForkedJvm.run(
+            MissingMain.class, Map.of(), "-Dcuvette.libcuda=" + folder.resolve("libcuda.so.1"));
+    assertThat(result).isEqualTo(new ForkedJvm.Result(0, ""));
+  }
+
+  @Test
+  void runtimeVersion_isThatOfTheToolkitNamedByTheEnvironment() throws Exception {
+    Path toolkit = CCompiler.cudaHeaders().getParent();
+    assumeTrue(Files.exists(toolkit.resolve("lib64/libcudart.so")), "no CUDA runtime");
+    ForkedJvm.Result result =
+        ForkedJvm.run(RuntimeMain.class, Map.of("CUDA_HOME", toolkit.toString()));
+    assertThat(Integer.parseInt(result.output().strip())).isGreaterThanOrEqualTo(12_000);
+  }
+
+  @Test
+  void runtimeVersion_isEmptyOrPlausible() {
+    OptionalInt version = RuntimeLibrary.version();
+    assertThat(version.orElse(12_000)).isGreaterThanOrEqualTo(10_000);
+  }
+}

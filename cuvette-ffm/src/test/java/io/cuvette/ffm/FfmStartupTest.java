@@ -1,0 +1,238 @@
+package io.cuvette.ffm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaDriverProvider;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ServiceLoader;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.DisabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** A driver that cannot be used is one clear error, and never more than that. */
+class FfmStartupTest {
+  private static final String SIMULATED = "Cuda.open(CudaOptions.simulated())";
+
+  @TempDir private Path folder;
+
+  private static CudaException failure(CudaDriverProvider provider) {
+    assertThat(provider.isAvailable()).isFalse();
+    Throwable[] thrown = new Throwable[1];
+    assertThatThrownBy(() -> provider.open(""))
+        .isInstanceOf(CudaException.class)
+        .satisfies(e -> thrown[0] = e);
+    return (CudaException) thrown[0];
+  }
+
+  @Test
+  void provider_isFoundAsAService() {
+    assertThat(ServiceLoader.load(CudaDriverProvider.class))
+        .anySatisfy(provider -> {
+          assertThat(provider).isInstanceOf(FfmDriverProvider.class);
+          assertThat(provider.name()).isEqualTo("gpu");
+        });
+  }
+
+  @Test
+  void driver_isNamed() {
+    try (CudaDriver driver = StubLibrary.compile(folder).open()) {
+      assertThat(driver.name()).isEqualTo("ffm");
+      assertThat(driver.isSimulated()).isFalse();
+    }
+  }
+
+  @Test
+  void goodDriver_isAvailable() {
+    assertThat(StubLibrary.compile(folder).provider().isAvailable()).isTrue();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"devices=2", "x", "=", ","})
+  void settings_areRefused(String settings) {
+    assertThatThrownBy(() -> new FfmDriverProvider().open(settings))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining(settings)
+        .hasMessageContaining("a GPU has no settings");
+  }
+
+  @Test
+  @DisabledOnOs(OS.WINDOWS)
+  void missingLibrary_saysWhatToInstallAndHowToDoWithout() {
+    CudaException e = failure(StubLibrary.provider(folder.resolve("libcuda.so.1").toString()));
+    assertThat(e.status()).isEqualTo(CudaStatus.FILE_NOT_FOUND);
+    assertThat(e)
+        .hasMessageContaining("libcuda.so.1")
+        .hasMessageContaining("No such file or directory")
+        .hasMessageContaining("install the NVIDIA driver")
+        .hasMessageContaining(SIMULATED)
+        .hasMessageContaining("-Dcuvette.device=sim")
+        .hasMessageContaining("CUVETTE_DEVICE=sim");
+  }
+
+  @Test
+  @DisabledOnOs(OS.WINDOWS)
+  void missingLibrary_thatIsInstalledLater_isFoundThen() {
+    Path file = folder.resolve("libcuda.so.1");
+    CudaDriverProvider provider = StubLibrary.provider(file.toString());
+    failure(provider);
+    StubLibrary.compile(folder);
+    assertThat(provider.isAvailable()).isTrue();
+  }
+
+  @Test
+  @DisabledOnOs(OS.WINDOWS)
+  void brokenLibrary_isNotCalledMissing() throws IOException {
+    Path file = Files.writeString(folder.resolve("libcuda.so.1"), "no library");
+    CudaException e = failure(StubLibrary.provider(file.toString()));
+    assertThat(e.status()).isEqualTo(CudaStatus.SHARED_OBJECT_INIT_FAILED);
+    assertThat(e).hasMessageContaining(file.toString()).hasMessageContaining(SIMULATED);
+  }
+
+  @Test
+  void libraryName_isThatOfThePlatform() {
+    System.clearProperty("cuvette.libcuda");
+    assertThat(DriverLibrary.name())
+        .isEqualTo(SharedLibraries.isWindows() ? "nvcuda.dll" : "libcuda.so.1");
+  }
+
+  @Test
+  @DisabledOnOs({OS.WINDOWS, OS.MAC})
+  void anotherLibrary_isNoDriver() {
+    CudaException e = failure(StubLibrary.provider("libm.so.6"));
+    assertThat(e.status()).isEqualTo(CudaStatus.SHARED_OBJECT_SYMBOL_NOT_FOUND);
+    assertThat(e).hasMessageContaining("libm.so.6 is no CUDA driver");
+  }
+
+  @Test
+  void driverWithoutVersionedSearch_isTooOld() {
+    CudaException e = failure(StubLibrary.compile(folder, "OLD_DRIVER").provider());
+    assertThat(e.status()).isEqualTo(CudaStatus.SYSTEM_DRIVER_MISMATCH);
+    assertThat(e)
+        .hasMessageContaining("supports CUDA 11.8")
+        .hasMessageContaining("needed is CUDA 12.0")
+        .hasMessageContaining("install NVIDIA driver 525 or newer")
+        .hasMessageContaining(SIMULATED);
+  }
+
+  @Test
+  void driverBelowTheOldestVersion_isTooOld() {
+    StubLibrary library = StubLibrary.compile(folder);
+    library.version(11_080);
+    CudaException e = failure(library.provider());
+    assertThat(e.status()).isEqualTo(CudaStatus.SYSTEM_DRIVER_MISMATCH);
+    assertThat(e).hasMessageContaining("supports CUDA 11.8");
+  }
+
+  @Test
+  void stubOfTheToolkit_isNamed() {
+    CudaException e = failure(StubLibrary.compile(folder, "TOOLKIT_STUB").provider());
+    assertThat(e.status()).isEqualTo(CudaStatus.STUB_LIBRARY);
+    assertThat(e)
+        .hasMessageContaining("stub")
+        .hasMessageContaining("LD_LIBRARY_PATH")
+        .hasMessageContaining(SIMULATED);
+  }
+
+  @Test
+  void initThatSaysStub_isNamed() {
+    StubLibrary library = StubLibrary.compile(folder);
+    library.fail("cuInit", 34);
+    assertThat(failure(library.provider()).status()).isEqualTo(CudaStatus.STUB_LIBRARY);
+  }
+
+  @Test
+  void noDevice_isNamed() {
+    StubLibrary library = StubLibrary.compile(folder);
+    library.fail("cuInit", 100);
+    CudaException e = failure(library.provider());
+    assertThat(e.status()).isEqualTo(CudaStatus.NO_DEVICE);
+    assertThat(e).hasMessageContaining("CUDA_VISIBLE_DEVICES").hasMessageContaining(SIMULATED);
+  }
+
+  @Test
+  void emptyListOfDevices_isNoDevice() {
+    StubLibrary library = StubLibrary.compile(folder);
+    library.devices(0);
+    assertThat(failure(library.provider()).status()).isEqualTo(CudaStatus.NO_DEVICE);
+  }
+
+  @Test
+  void driverThatDoesNotStart_isNamed() {
+    StubLibrary library = StubLibrary.compile(folder);
+    library.fail("cuInit", 999);
+    assertThat(failure(library.provider()))
+        .hasMessageContaining("cuInit(flags=0)")
+        .hasMessageContaining("nvidia-smi")
+        .hasMessageContaining(SIMULATED);
+  }
+
+  @Test
+  void neededFunctionThatIsMissing_isNamedAtTheStart() {
+    StubLibrary library = StubLibrary.compile(folder);
+    library.hide("cuMemAlloc");
+    assertThatThrownBy(library::open)
+        .isInstanceOfSatisfying(
+            CudaException.class,
+            e -> assertThat(e.status()).isEqualTo(CudaStatus.SHARED_OBJECT_SYMBOL_NOT_FOUND))
+        .hasMessageContaining("cuGetProcAddress(symbol=cuMemAlloc, version=3020)")
+        .hasMessageContaining("install a newer NVIDIA driver");
+    assertThat(library.retained(0)).isZero();
+  }
+
+  @Test
+  void otherFunctionThatIsMissing_isNamedWhenItIsUsed() {
+    StubLibrary library = StubLibrary.compile(folder);
+    library.hide("cuLaunchHostFunc");
+    try (CudaDriver driver = library.open()) {
+      library.makeCurrent(0xeee);
+      assertThatThrownBy(() -> driver.launchHostFunc(0, 5, () -> {}))
+          .isInstanceOf(CudaException.class)
+          .hasMessageContaining("cuLaunchHostFunc")
+          .hasMessageContaining("as of CUDA 10.0");
+      assertThat(library.current()).isEqualTo(0xeee);
+      assertThat(driver.memAlloc(0, 8)).isEqualTo(24);
+    }
+  }
+
+  @Test
+  void driverOfCuda12_isServedWithWhatItHas() {
+    StubLibrary library = StubLibrary.compile(folder);
+    library.version(12_000);
+    try (CudaDriver driver = library.open()) {
+      driver.memAlloc(1, 8);
+      library.reset();
+      library.makeCurrent(0xc001);
+      driver.ctxSynchronize(1);
+      driver.memPrefetchAsync(1, 0x10, 4096, 1, 0, 5);
+      driver.memPrefetchAsync(1, 0x10, 4096, 2, 0, 5);
+      driver.memAdvise(1, 0x10, 4096, 3, 1, 1);
+      driver.eventElapsedTime(1, 6, 7);
+      library.answer(0xeee, 41);
+      assertThat(driver.streamGetDevice(1, 5)).isEqualTo(1);
+      assertThat(library.current()).isEqualTo(0xc001);
+      assertThat(library.calls())
+          .containsExactly(
+              "cuCtxSynchronize@2000() in c001",
+              "cuMemPrefetchAsync@8000(10, 4096, 40, 5) in c001",
+              "cuMemPrefetchAsync@8000(10, 4096, -1, 5) in c001",
+              "cuMemAdvise@8000(10, 4096, 3, 41) in c001",
+              "cuEventElapsedTime@2000(6, 7) in c001",
+              "cuStreamGetCtx@9020(5) in c001",
+              "cuCtxSetCurrent@4000(eee) in c001",
+              "cuCtxGetDevice@2000() in eee",
+              "cuCtxSetCurrent@4000(c001) in eee");
+      assertThatThrownBy(() -> driver.memAdvise(1, 0x10, 4096, 3, 3, 1))
+          .isInstanceOf(CudaException.class)
+          .hasMessageContaining("cuMemAdvise as of CUDA 12.2");
+    }
+  }
+}
