@@ -4,10 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaDriverProvider;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.OptionalInt;
+import java.util.ServiceLoader;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -62,6 +64,34 @@ class FfmProcessTest {
     public static void main(String[] arguments) {
       System.out.println(RuntimeLibrary.version().orElse(-1));
     }
+  }
+
+  /** Prints the providers that the service loader finds on the class path. */
+  static final class ServiceMain {
+    private ServiceMain() {}
+
+    public static void main(String[] arguments) {
+      for (CudaDriverProvider provider : ServiceLoader.load(CudaDriverProvider.class)) {
+        System.out.println(provider.name() + " " + provider.getClass().getName());
+      }
+    }
+  }
+
+  @Test
+  void provider_isAServiceOfTheClassPath() throws Exception {
+    assertThat(ForkedJvm.run(ServiceMain.class, Map.of()).output())
+        .contains("gpu io.cuvette.ffm.FfmDriverProvider");
+  }
+
+  @Test
+  void provider_isAServiceOfTheModule() {
+    Module module = FfmDriverProvider.class.getModule();
+    assumeTrue(module.isNamed(), "on the class path");
+    assertThat(module.getDescriptor().provides())
+        .anySatisfy(service -> {
+          assertThat(service.service()).isEqualTo(CudaDriverProvider.class.getName());
+          assertThat(service.providers()).contains(FfmDriverProvider.class.getName());
+        });
   }
 
   @Test

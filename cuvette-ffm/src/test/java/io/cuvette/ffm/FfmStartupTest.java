@@ -10,7 +10,6 @@ import io.cuvette.driver.CudaStatus;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ServiceLoader;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.DisabledOnOs;
 import org.junit.jupiter.api.condition.OS;
@@ -31,15 +30,6 @@ class FfmStartupTest {
         .isInstanceOf(CudaException.class)
         .satisfies(e -> thrown[0] = e);
     return (CudaException) thrown[0];
-  }
-
-  @Test
-  void provider_isFoundAsAService() {
-    assertThat(ServiceLoader.load(CudaDriverProvider.class))
-        .anySatisfy(provider -> {
-          assertThat(provider).isInstanceOf(FfmDriverProvider.class);
-          assertThat(provider.name()).isEqualTo("gpu");
-        });
   }
 
   @Test

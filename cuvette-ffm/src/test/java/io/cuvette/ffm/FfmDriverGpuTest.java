@@ -1,0 +1,314 @@
+package io.cuvette.ffm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemoryInfo;
+import io.cuvette.driver.PriorityRange;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.MethodType;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Every call once on a real GPU; skipped where there is none. */
+@SuppressWarnings("restricted")
+class FfmDriverGpuTest {
+  private static final int BYTES = 1 << 20;
+
+  private CudaDriver driver;
+  private long stream;
+
+  @BeforeEach
+  void open() {
+    System.clearProperty("cuvette.libcuda");
+    FfmDriverProvider provider = new FfmDriverProvider();
+    assumeTrue(provider.isAvailable(), "no GPU");
+    driver = provider.open("");
+    stream = driver.streamCreateWithPriority(0, 1, 0);
+  }
+
+  @AfterEach
+  void close() {
+    if (driver != null) {
+      driver.streamDestroy(0, stream);
+      driver.close();
+    }
+  }
+
+  private static void assertStatus(CudaStatus status, Runnable call) {
+    assertThatThrownBy(call::run)
+        .isInstanceOfSatisfying(CudaException.class, e -> assertThat(e.status()).isEqualTo(status));
+  }
+
+  @Test
+  void device_isDescribed() {
+    assertThat(driver.driverGetVersion()).isGreaterThanOrEqualTo(Versions.OLDEST);
+    assertThat(driver.deviceGetCount()).isPositive();
+    assertThat(driver.deviceGetName(0)).isNotBlank();
+    assertThat(driver.deviceGetUuid(0).getMostSignificantBits()).isNotZero();
+    assertThat(driver.deviceTotalMem(0)).isGreaterThan(1L << 30);
+    assertThat(driver.deviceGetAttribute(75, 0)).isGreaterThanOrEqualTo(5);
+    String address = driver.deviceGetPciBusId(0);
+    assertThat(address).matches("[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-9a-fA-F]");
+    assertThat(driver.deviceGetByPciBusId(address)).isZero();
+    assertThat(driver.deviceCanAccessPeer(0, 0)).isFalse();
+    assertStatus(CudaStatus.INVALID_VALUE, () -> driver.deviceGetAttribute(100_000, 0));
+    assertStatus(CudaStatus.INVALID_VALUE, () -> driver.deviceGetByPciBusId("nonsense"));
+  }
+
+  @Test
+  void runtimeVersion_isEmptyOrPlausible() {
+    assertThat(driver.runtimeGetVersion().orElse(12_000)).isGreaterThanOrEqualTo(10_000);
+  }
+
+  @Test
+  void context_isDescribed() {
+    MemoryInfo memory = driver.memGetInfo(0);
+    assertThat(memory.freeBytes()).isPositive().isLessThanOrEqualTo(memory.totalBytes());
+    PriorityRange range = driver.ctxGetStreamPriorityRange(0);
+    assertThat(range.contains(0)).isTrue();
+    long stack = driver.ctxGetLimit(0, 0);
+    driver.ctxSetLimit(0, 0, stack);
+    assertThat(driver.ctxGetLimit(0, 0)).isEqualTo(stack);
+    driver.ctxSynchronize(0);
+  }
+
+  @Test
+  void peers_canBeEnabledOnce() {
+    assumeTrue(driver.deviceGetCount() > 1, "one GPU");
+    assumeTrue(driver.deviceCanAccessPeer(0, 1), "no peer access");
+    driver.ctxEnablePeerAccess(0, 1);
+    assertStatus(CudaStatus.PEER_ACCESS_ALREADY_ENABLED, () -> driver.ctxEnablePeerAccess(0, 1));
+    driver.ctxDisablePeerAccess(0, 1);
+    assertStatus(CudaStatus.PEER_ACCESS_NOT_ENABLED, () -> driver.ctxDisablePeerAccess(0, 1));
+  }
+
+  @Test
+  void bytes_goThereAndBack() {
+    long first = driver.memAlloc(0, BYTES);
+    long second = driver.memAlloc(0, BYTES);
+    MemorySegment source = driver.memHostAlloc(0, BYTES, 1);
+    MemorySegment target = driver.memHostAlloc(0, BYTES, 1);
+    for (int i = 0; i < BYTES; i += Integer.BYTES) {
+      source.set(ValueLayout.JAVA_INT, i, 31 * i);
+    }
+    driver.memcpyHtoDAsync(0, first, source, stream);
+    driver.memcpyAsync(0, second, first, BYTES, stream);
+    driver.memcpyPeerAsync(0, first, 0, second, 0, BYTES, stream);
+    driver.memcpyDtoHAsync(0, target, first, stream);
+    driver.streamSynchronize(0, stream);
+    assertThat(target.mismatch(source)).isEqualTo(-1);
+    driver.memFreeHost(0, target.address());
+    driver.memFreeHost(0, source.address());
+    driver.memFree(0, second);
+    driver.memFree(0, first);
+    assertStatus(CudaStatus.INVALID_VALUE, () -> driver.memFree(0, first));
+  }
+
+  @Test
+  void fills_fill() {
+    long memory = driver.memAlloc(0, 16);
+    MemorySegment target = driver.memHostAlloc(0, 16, 0);
+    driver.memsetD32Async(0, memory, 0xfedc_ba98, 4, stream);
+    driver.memsetD16Async(0, memory, (short) 0xfedc, 2, stream);
+    driver.memsetD8Async(0, memory, (byte) 0xfe, 2, stream);
+    driver.memcpyDtoHAsync(0, target, memory, stream);
+    driver.streamSynchronize(0, stream);
+    assertThat(target.toArray(ValueLayout.JAVA_INT_UNALIGNED))
+        .containsExactly(0xfedc_fefe, 0xfedc_ba98, 0xfedc_ba98, 0xfedc_ba98);
+    driver.memFreeHost(0, target.address());
+    driver.memFree(0, memory);
+  }
+
+  @Test
+  void managedMemory_isSeenByBoth() {
+    MemorySegment managed = driver.memAllocManaged(0, BYTES, 1);
+    long address = managed.address();
+    driver.memAdvise(0, address, BYTES, 3, 1, 0);
+    driver.memPrefetchAsync(0, address, BYTES, 1, 0, stream);
+    driver.memsetD8Async(0, address, (byte) 5, BYTES, stream);
+    driver.memPrefetchAsync(0, address, BYTES, 2, 0, stream);
+    driver.streamSynchronize(0, stream);
+    assertThat(managed.get(ValueLayout.JAVA_BYTE, BYTES - 1)).isEqualTo((byte) 5);
+    assertThat(driver.memRangeGetAttribute(0, 2, address, BYTES)).isZero(); // preferred: device 0
+    try (Arena arena = Arena.ofConfined()) {
+      assertThat(driver.hostView(0, address, 8, arena).byteSize()).isEqualTo(8);
+    }
+    driver.memFree(0, address);
+  }
+
+  @Test
+  void pointers_areKnown() {
+    long memory = driver.memAlloc(0, BYTES);
+    assertThat(driver.pointerGetAttribute(0, 2, memory)).isEqualTo(2); // device memory
+    assertThat(driver.pointerGetAttribute(0, 9, memory)).isZero(); // its ordinal
+    assertThat(driver.pointerGetAttribute(0, 11, memory)).isEqualTo(memory); // its start
+    assertThat(driver.pointerGetAttribute(0, 12, memory)).isEqualTo(BYTES); // its size
+    assertThat(driver.pointerGetAttribute(0, 8, memory)).isZero(); // not managed
+    driver.memFree(0, memory);
+    assertStatus(CudaStatus.INVALID_VALUE, () -> driver.pointerGetAttribute(0, 9, 0x10));
+  }
+
+  @Test
+  void streams_answer() {
+    PriorityRange range = driver.ctxGetStreamPriorityRange(0);
+    long urgent = driver.streamCreateWithPriority(0, 0, range.greatest());
+    assertThat(driver.streamGetPriority(0, urgent)).isEqualTo(range.greatest());
+    assertThat(driver.streamGetFlags(0, urgent)).isZero();
+    assertThat(driver.streamGetFlags(0, stream)).isOne();
+    assertThat(driver.streamGetId(0, urgent)).isNotEqualTo(driver.streamGetId(0, stream));
+    assertThat(driver.streamGetDevice(0, urgent)).isZero();
+    driver.streamSynchronize(0, urgent);
+    assertThat(driver.streamQuery(0, urgent)).isTrue();
+    driver.streamDestroy(0, urgent);
+    for (long special = 0; special <= 2; special++) {
+      driver.streamSynchronize(0, special);
+      assertThat(driver.streamGetDevice(0, special)).isZero();
+    }
+  }
+
+  @Test
+  void events_measureTime() {
+    long start = driver.eventCreate(0, 0);
+    long end = driver.eventCreate(0, 0);
+    assertThat(driver.eventQuery(0, start)).isTrue();
+    assertStatus(CudaStatus.INVALID_HANDLE, () -> driver.eventElapsedTime(0, start, end));
+    driver.eventRecord(0, start, stream);
+    driver.eventRecord(0, end, stream);
+    driver.streamWaitEvent(0, stream, end);
+    driver.eventSynchronize(0, end);
+    assertThat(driver.eventElapsedTime(0, start, end)).isNotNegative();
+    driver.eventDestroy(0, end);
+    driver.eventDestroy(0, start);
+  }
+
+  @Test
+  void captures_giveGraphs() {
+    long memory = driver.memAlloc(0, 16);
+    driver.streamBeginCapture(0, stream, 2);
+    driver.memsetD8Async(0, memory, (byte) 1, 16, stream);
+    assertThat(driver.streamIsCapturing(0, stream)).isOne();
+    long graph = driver.streamEndCapture(0, stream);
+    assertThat(graph).isNotZero();
+    assertThat(driver.streamIsCapturing(0, stream)).isZero();
+    driver.graphDestroy(graph);
+    driver.memFree(0, memory);
+  }
+
+  @Test
+  void hostFunctions_runInOrder() {
+    StringBuffer order = new StringBuffer();
+    for (char letter = 'a'; letter <= 'e'; letter++) {
+      char appended = letter;
+      driver.launchHostFunc(0, stream, () -> order.append(appended));
+    }
+    driver.streamSynchronize(0, stream);
+    assertThat(order).hasToString("abcde");
+  }
+
+  @Test
+  void hostFunctions_holdBackTheStream() {
+    CompletableFuture<Void> gate = new CompletableFuture<>();
+    driver.launchHostFunc(0, stream, gate::join);
+    long event = driver.eventCreate(0, 2);
+    driver.eventRecord(0, event, stream);
+    assertThat(driver.eventQuery(0, event)).isFalse();
+    assertThat(driver.streamQuery(0, stream)).isFalse();
+    gate.complete(null);
+    driver.eventSynchronize(0, event);
+    assertThat(driver.eventQuery(0, event)).isTrue();
+    driver.eventDestroy(0, event);
+  }
+
+  @Test
+  void nativeAllocators_mayCallTheDriver() throws Exception {
+    MethodHandle allocator =
+        MethodHandles.lookup()
+            .findVirtual(CudaDriver.class, "memAlloc", type(long.class, int.class, long.class))
+            .bindTo(driver);
+    MethodHandle inOrder =
+        MethodHandles.permuteArguments(
+            allocator, type(long.class, long.class, long.class, int.class), 2, 1);
+    try (Arena arena = Arena.ofConfined()) {
+      long function =
+          Linker.nativeLinker()
+              .upcallStub(
+                  inOrder,
+                  FunctionDescriptor.of(
+                      ValueLayout.JAVA_LONG,
+                      ValueLayout.JAVA_LONG,
+                      ValueLayout.JAVA_LONG,
+                      ValueLayout.JAVA_INT),
+                  arena)
+              .address();
+      long memory = driver.callMalloc(function, 0, BYTES, 0);
+      assertThat(driver.pointerGetAttribute(0, 12, memory)).isEqualTo(BYTES);
+      driver.memFree(0, memory);
+    }
+  }
+
+  private static MethodType type(Class<?> result, Class<?>... parameters) {
+    return MethodType.methodType(result, parameters);
+  }
+
+  @Test
+  void hugeAllocation_isOutOfMemory() {
+    assertStatus(CudaStatus.OUT_OF_MEMORY, () -> driver.memAlloc(0, 1L << 50));
+    assertStatus(CudaStatus.INVALID_VALUE, () -> driver.memAlloc(0, 0));
+  }
+
+  /** The thread keeps the context of the first driver as its current one, and it is gone. */
+  @Test
+  void driver_canBeOpenedAgainOnTheSameThread() {
+    for (int i = 0; i < 3; i++) {
+      driver.streamDestroy(0, stream);
+      driver.close();
+      driver = new FfmDriverProvider().open("");
+      stream = driver.streamCreateWithPriority(0, 1, 0);
+      long memory = driver.memAlloc(0, BYTES);
+      driver.memsetD8Async(0, memory, (byte) 1, BYTES, stream);
+      driver.streamSynchronize(0, stream);
+      driver.memFree(0, memory);
+    }
+  }
+
+  @Test
+  void virtualThreads_allGetTheirMemory() {
+    try (ExecutorService executor = Executors.newVirtualThreadPerTaskExecutor()) {
+      IntStream.range(0, 2_000)
+          .mapToObj(i ->
+              CompletableFuture.runAsync(
+                  () -> {
+                    int bytes = 512 + i;
+                    long event = driver.eventCreate(0, 2);
+                    Thread.yield();
+                    long memory = driver.memAlloc(0, bytes);
+                    Thread.yield();
+                    driver.memsetD8Async(0, memory, (byte) i, bytes, stream);
+                    driver.eventRecord(0, event, stream);
+                    driver.eventSynchronize(0, event);
+                    driver.memFree(0, memory);
+                    driver.eventDestroy(0, event);
+                  },
+                  executor))
+          .toList()
+          .forEach(done -> assertThatCode(done::join).doesNotThrowAnyException());
+    }
+  }
+}
