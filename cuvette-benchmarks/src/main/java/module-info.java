@@ -1,5 +1,5 @@
-/** JMH benchmarks and the side-by-side programs; not published. Open, because JMH makes its objects. */
-open module io.cuvette.benchmarks {
+/** JMH benchmarks and the side-by-side programs; not published. */
+module io.cuvette.benchmarks {
   requires static org.jspecify;
   requires io.cuvette;
   requires jmh.core;
