@@ -127,7 +127,6 @@ class ManagedMemoryTest {
         .device()
         .cuda()
         .driver()
-        .memRangeGetAttribute(
-            buffer.device().id(), attribute, buffer.address(), buffer.byteSize());
+        .memRangeGetAttribute(buffer.device().id(), attribute, buffer.address(), buffer.byteSize());
   }
 }

@@ -121,14 +121,13 @@ class ViewTest {
       AtomicReference<Throwable> thrown = new AtomicReference<>();
       Thread thread =
           Thread.ofVirtual()
-              .start(
-                  () -> {
-                    try {
-                      segment.set(ValueLayout.JAVA_BYTE, 0, (byte) 5);
-                    } catch (RuntimeException e) {
-                      thrown.set(e);
-                    }
-                  });
+              .start(() -> {
+                try {
+                  segment.set(ValueLayout.JAVA_BYTE, 0, (byte) 5);
+                } catch (RuntimeException e) {
+                  thrown.set(e);
+                }
+              });
       thread.join();
       assertThat(thrown.get()).isNull();
       assertThat(segment.get(ValueLayout.JAVA_BYTE, 0)).isEqualTo((byte) 5);
