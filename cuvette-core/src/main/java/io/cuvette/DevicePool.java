@@ -26,6 +26,8 @@ final class DevicePool {
   private final PendingFrees<PooledBlock> pending = new PendingFrees<>(b -> b.arena.giveOrLeave(b));
   private final AtomicLong held = new AtomicLong();
   private final AtomicLong peakHeld = new AtomicLong();
+  private final AtomicLong pastAllocations = new AtomicLong();
+  private final AtomicLong pastPeakUsed = new AtomicLong();
   private final AtomicLong growths = new AtomicLong();
   private final AtomicLong crossStreamReuses = new AtomicLong();
   private final AtomicLong outOfMemories = new AtomicLong();
@@ -53,8 +55,19 @@ final class DevicePool {
   }
 
   void orphan(PoolArena arena) {
-    if (arenas.remove(arena.stream, arena) && !arena.isEmpty()) {
+    if (arenas.remove(arena.stream, arena)) {
       orphans.add(arena);
+      dropIfEmpty(arena);
+    }
+  }
+
+  /** An orphaned arena without memory is forgotten, but for what it counted. */
+  private void dropIfEmpty(PoolArena orphan) {
+    if (orphan.isEmpty() && orphans.remove(orphan)) {
+      PoolCensus last = new PoolCensus();
+      orphan.count(last);
+      pastAllocations.addAndGet(last.allocations);
+      pastPeakUsed.addAndGet(last.peakUsedBytes);
     }
   }
 
@@ -101,9 +114,7 @@ final class DevicePool {
       PoolArena to, long bytes, long rounded, CudaStream stream) {
     for (PoolArena orphan : List.copyOf(orphans)) {
       BufferBase found = takeFrom(orphan, to, bytes, rounded, stream);
-      if (orphan.isEmpty()) {
-        orphans.remove(orphan);
-      }
+      dropIfEmpty(orphan);
       if (found != null) {
         return found;
       }
@@ -253,8 +264,8 @@ final class DevicePool {
       released += chunk.bytes();
       failures.run(buffer::close);
     }
-    if (arena.stream.isClosed() && arena.isEmpty()) {
-      orphans.remove(arena);
+    if (arena.stream.isClosed()) {
+      dropIfEmpty(arena);
     }
     return released;
   }
@@ -311,9 +322,9 @@ final class DevicePool {
         census.usedBlocks,
         census.freeBlocks,
         census.chunks,
-        Math.min(census.peakUsedBytes, peakHeld.get()),
+        Math.min(census.peakUsedBytes + pastPeakUsed.get(), peakHeld.get()),
         peakHeld.get(),
-        census.allocations,
+        census.allocations + pastAllocations.get(),
         growths.get(),
         crossStreamReuses.get(),
         outOfMemories.get(),
@@ -322,6 +333,7 @@ final class DevicePool {
 
   void resetPeaks() {
     allArenas().forEach(PoolArena::resetPeak);
+    pastPeakUsed.set(0);
     peakHeld.set(held.get());
   }
 

@@ -55,7 +55,7 @@ final class Guard {
       return done;
     }
     try {
-      if (!done && recordIfPossible() && driver().eventQuery(stream.device.id(), event)) {
+      if (!done && (recordIfPossible() ? isReached() : isStreamOver())) {
         finish();
       }
     } finally {
@@ -82,6 +82,17 @@ final class Guard {
     }
   }
 
+  private boolean isReached() {
+    return driver().eventQuery(stream.device.id(), event);
+  }
+
+  /**
+   * A stream that was closed before the event could be recorded knows itself when its work is done.
+   */
+  private boolean isStreamOver() {
+    return stream.isClosed() && stream.isLastWorkDone();
+  }
+
   private void waitForWork() {
     if (recordIfPossible()) {
       driver().eventSynchronize(stream.device.id(), event);
@@ -91,17 +102,21 @@ final class Guard {
   }
 
   private boolean recordIfPossible() {
-    if (!recorded && stream.canRecordHere()) {
-      int device = stream.device.id();
-      if (!created) {
-        event = driver().eventCreate(device, EventOptions.ORDER_ONLY.flags());
-        created = true;
-        stream.cuda.children().add(end);
-      }
-      driver().eventRecord(device, event, stream.handle);
-      recorded = true;
+    if (!recorded) {
+      recorded = stream.ask(this::recordEvent);
     }
     return recorded;
+  }
+
+  private boolean recordEvent() {
+    int device = stream.device.id();
+    if (!created) {
+      event = driver().eventCreate(device, EventOptions.ORDER_ONLY.flags());
+      created = true;
+      stream.cuda.children().add(end);
+    }
+    driver().eventRecord(device, event, stream.handle);
+    return true;
   }
 
   private void finish() {

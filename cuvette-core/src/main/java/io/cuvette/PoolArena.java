@@ -5,6 +5,7 @@ import io.cuvette.pool.SpinLock;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.Arrays;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -34,6 +35,10 @@ final class PoolArena {
   private @Nullable PooledBlock[] live = new PooledBlock[64];
 
   private volatile @Nullable PooledBlock remote;
+
+  /** Made when threads first met here. */
+  private volatile @Nullable FrontCache front;
+
   private long requestedBytes;
   private long peakUsedBytes;
   private long allocations;
@@ -46,14 +51,58 @@ final class PoolArena {
 
   /** A cached block; null if none fits. */
   @Nullable BufferBase take(long bytes, long rounded, CudaStream of) {
-    lock.lock();
+    FrontCache cache = front;
+    if (cache == null || !FrontCache.keeps(rounded)) {
+      BufferBase found = takeHere(bytes, rounded, of, null);
+      return found == null && recall() ? takeHere(bytes, rounded, of, null) : found;
+    }
+    FrontCache.Stripe stripe = cache.mine();
+    PooledBlock ready = stripe.take(rounded);
+    if (ready != null) {
+      return lend(
+          ready.block,
+          ready.chunk,
+          ready.address - ready.chunk.address(),
+          rounded,
+          bytes,
+          of,
+          stripe);
+    }
+    BufferBase found = takeHere(bytes, rounded, of, stripe);
+    return found == null && recall() ? takeHere(bytes, rounded, of, stripe) : found;
+  }
+
+  private @Nullable BufferBase takeHere(
+      long bytes, long rounded, CudaStream of, FrontCache.@Nullable Stripe stripe) {
+    if (!lock.tryLock()) {
+      lock.lock();
+      if (front == null) {
+        front = new FrontCache();
+      }
+    }
     try {
       drainRemote();
       int block = blocks.take(rounded);
-      return block == BlockArena.NONE ? null : lend(block, bytes, of);
+      return block == BlockArena.NONE ? null : lend(block, bytes, of, stripe);
     } finally {
       lock.unlock();
     }
+  }
+
+  /** Brings back what the front cache has; false if that is nothing. */
+  private boolean recall() {
+    FrontCache cache = front;
+    List<PooledBlock> cached = cache == null ? List.of() : cache.removeCached();
+    if (cached.isEmpty()) {
+      return false;
+    }
+    lock.lock();
+    try {
+      cached.forEach(block -> blocks.give(block.block));
+    } finally {
+      lock.unlock();
+    }
+    return true;
   }
 
   /** Adds a chunk and gives the first part of it. */
@@ -66,7 +115,7 @@ final class PoolArena {
         blocks.give(block);
         block = blocks.take(rounded);
       }
-      return lend(block, bytes, of);
+      return lend(block, bytes, of, null);
     } finally {
       lock.unlock();
     }
@@ -74,6 +123,7 @@ final class PoolArena {
 
   /** Removes a free whole chunk of at least {@code rounded} bytes; null if there is none. */
   @Nullable FreeChunk removeWhole(long rounded) {
+    recall();
     lock.lock();
     try {
       drainRemote();
@@ -85,6 +135,7 @@ final class PoolArena {
 
   /** Removes any free whole chunk; null if there is none. */
   @Nullable FreeChunk removeAnyWhole() {
+    recall();
     lock.lock();
     try {
       drainRemote();
@@ -135,6 +186,17 @@ final class PoolArena {
   }
 
   void giveOrLeave(PooledBlock block) {
+    FrontCache.Stripe stripe = block.stripe;
+    if (stripe == null || !stripe.give(block)) {
+      giveHere(block);
+    }
+    if (pool.isClosed()) {
+      devicePool.release(this);
+      pool.forgetIfEmpty();
+    }
+  }
+
+  private void giveHere(PooledBlock block) {
     if (lock.tryLock()) {
       try {
         drainRemote();
@@ -144,10 +206,6 @@ final class PoolArena {
       }
     } else {
       leave(block);
-    }
-    if (pool.isClosed()) {
-      devicePool.release(this);
-      pool.forgetIfEmpty();
     }
   }
 
@@ -173,31 +231,47 @@ final class PoolArena {
   }
 
   private void give(PooledBlock block) {
-    live[block.block] = null;
-    requestedBytes -= block.requestedBytes;
+    if (block.stripe == null) {
+      live[block.block] = null;
+      requestedBytes -= block.requestedBytes;
+    }
     blocks.give(block.block);
   }
 
-  private BufferBase lend(int block, long bytes, CudaStream of) {
+  private BufferBase lend(
+      int block, long bytes, CudaStream of, FrontCache.@Nullable Stripe stripe) {
     BufferBase chunk = devicePool.chunks().get(blocks.chunk(block));
-    BufferBase buffer = chunk.block(blocks.offset(block), bytes, of);
-    LeakTracker leaks = stream.cuda.leaks();
-    PooledBlock lifetime =
-        new PooledBlock(
-            buffer,
-            leaks.queue,
-            leaks.remembersSites() ? leaks.site() : null,
-            this,
-            block,
-            blocks.bytes(block));
-    buffer.own(lifetime);
-    if (block >= live.length) {
-      live = Arrays.copyOf(live, Math.max(block + 1, live.length * 2));
+    BufferBase buffer =
+        lend(block, chunk, blocks.offset(block), blocks.bytes(block), bytes, of, stripe);
+    if (stripe == null) {
+      if (block >= live.length) {
+        live = Arrays.copyOf(live, Math.max(block + 1, live.length * 2));
+      }
+      live[block] = (PooledBlock) buffer.lifetime();
+      allocations++;
+      requestedBytes += bytes;
     }
-    live[block] = lifetime;
-    allocations++;
-    requestedBytes += bytes;
     peakUsedBytes = Math.max(peakUsedBytes, blocks.usedBytes());
+    return buffer;
+  }
+
+  private BufferBase lend(
+      int block,
+      BufferBase chunk,
+      long offset,
+      long blockBytes,
+      long bytes,
+      CudaStream of,
+      FrontCache.@Nullable Stripe stripe) {
+    BufferBase buffer = chunk.block(offset, bytes, of);
+    LeakTracker leaks = stream.cuda.leaks();
+    Throwable site = leaks.remembersSites() ? leaks.site() : null;
+    PooledBlock lifetime =
+        new PooledBlock(buffer, leaks.queue, site, this, block, chunk, blockBytes);
+    buffer.own(lifetime);
+    if (stripe != null) {
+      stripe.lend(lifetime);
+    }
     return buffer;
   }
 
@@ -208,11 +282,15 @@ final class PoolArena {
 
   /** Ends all buffers without giving anything back; the caller frees the chunks. */
   void endAll() {
+    FrontCache cache = front;
+    if (cache != null) {
+      cache.lent().forEach(PoolArena::end);
+    }
     lock.lock();
     try {
       for (PooledBlock block : live) {
-        if (block != null && block.end()) {
-          block.clear();
+        if (block != null) {
+          end(block);
         }
       }
       Arrays.fill(live, null);
@@ -221,7 +299,14 @@ final class PoolArena {
     }
   }
 
+  private static void end(PooledBlock block) {
+    if (block.end()) {
+      block.clear();
+    }
+  }
+
   boolean isEmpty() {
+    recall();
     lock.lock();
     try {
       drainRemote();
@@ -233,6 +318,7 @@ final class PoolArena {
 
   /** Whether it is worth asking the stream: there is something free. */
   boolean hasFree(long rounded) {
+    recall();
     lock.lock();
     try {
       drainRemote();
@@ -243,10 +329,15 @@ final class PoolArena {
   }
 
   void count(PoolCensus census) {
+    recall();
+    FrontCache cache = front;
+    long requestedThere = cache == null ? 0 : cache.requestedBytes();
+    long allocationsThere = cache == null ? 0 : cache.allocations();
     lock.lock();
     try {
       drainRemote();
-      census.add(blocks, requestedBytes, peakUsedBytes, allocations);
+      census.add(
+          blocks, requestedBytes + requestedThere, peakUsedBytes, allocations + allocationsThere);
     } finally {
       lock.unlock();
     }

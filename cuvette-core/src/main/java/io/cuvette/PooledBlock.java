@@ -7,6 +7,7 @@ import org.jspecify.annotations.Nullable;
 final class PooledBlock extends BlockLifetime {
   final PoolArena arena;
   final int block;
+  final BufferBase chunk;
   final long address;
   final long requestedBytes;
   private final long blockBytes;
@@ -14,16 +15,24 @@ final class PooledBlock extends BlockLifetime {
   /** The next one freed by other threads, see {@link PoolArena}. */
   @Nullable PooledBlock next;
 
+  /** What gave it out, if not the arena itself, and its neighbours in that one's list. */
+  FrontCache.@Nullable Stripe stripe;
+
+  @Nullable PooledBlock older;
+  @Nullable PooledBlock newer;
+
   PooledBlock(
       BufferBase buffer,
       @Nullable ReferenceQueue<Object> queue,
       @Nullable Throwable site,
       PoolArena arena,
       int block,
+      BufferBase chunk,
       long blockBytes) {
     super(buffer, queue, site, buffer.stream().state);
     this.arena = arena;
     this.block = block;
+    this.chunk = chunk;
     this.address = buffer.address();
     this.requestedBytes = buffer.byteSize();
     this.blockBytes = blockBytes;

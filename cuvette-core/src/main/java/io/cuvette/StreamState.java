@@ -3,6 +3,7 @@ package io.cuvette;
 import io.cuvette.driver.CudaDriver;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,6 +28,8 @@ final class StreamState {
 
   /** The wrappers of a foreign stream that are open; the last one to close ends the state. */
   private final AtomicInteger wrappers = new AtomicInteger();
+
+  private final Gate gate = new Gate();
 
   private final ConcurrentHashMap<MemoryPool, PoolArena> arenas = new ConcurrentHashMap<>();
 
@@ -89,35 +92,40 @@ final class StreamState {
     return device.context();
   }
 
-  /** Whether the driver can be asked about this stream on this thread without harm. */
-  private boolean canAskHere() {
-    return !closed
-        && (confinedTo == null || confinedTo.equals(Thread.currentThread()))
-        && cuda.driver().streamIsCapturing(device.id(), handle) == 0;
-  }
-
-  /** Whether an event recorded now stands for the work queued so far: not on a capturing stream. */
-  boolean canRecordHere() {
-    return canAskHere();
+  /**
+   * Asks the driver about this stream if that does no harm: the stream cannot be destroyed
+   * meanwhile, this thread may use it, and it is not capturing, which a question would spoil. False
+   * if it does.
+   */
+  boolean ask(BooleanSupplier question) {
+    if ((confinedTo != null && !confinedTo.equals(Thread.currentThread())) || !gate.enter()) {
+      return false;
+    }
+    try {
+      return cuda.driver().streamIsCapturing(device.id(), handle) == 0 && question.getAsBoolean();
+    } finally {
+      gate.leave();
+    }
   }
 
   /** Whether all work queued so far is certainly done; false also if that cannot be asked here. */
   boolean isIdle() {
-    if (closed) {
-      Guard last = lastWork;
-      return last == null || last.isDone();
-    }
-    return canAskHere() && cuda.driver().streamQuery(device.id(), handle);
+    return closed ? isLastWorkDone() : ask(() -> cuda.driver().streamQuery(device.id(), handle));
+  }
+
+  /** Once closed: whether the work queued before is done. */
+  boolean isLastWorkDone() {
+    Guard last = lastWork;
+    return last == null || last.isDone();
   }
 
   /** A guard for the work queued so far, recorded already; null if that work is done. */
   @Nullable Guard guard() {
-    if (closed) {
-      Guard last = lastWork;
-      return last == null || last.isDone() ? null : last;
-    }
     if (isIdle()) {
       return null;
+    }
+    if (closed) {
+      return lastWork;
     }
     Guard guard = Guard.of(this);
     guard.record();
@@ -143,18 +151,25 @@ final class StreamState {
     if (lastWork == null) {
       lastWork = guard();
     }
-    if (owned) {
-      cuda.driver().streamDestroy(device.id(), handle);
-    }
     closed = true;
+    gate.shut();
+    if (owned) {
+      destroy();
+    }
     arenas.values().forEach(PoolArena::retire);
     arenas.clear();
     lastArena = null;
     cuda.streams().forget(this);
   }
 
-  boolean isOwned() {
-    return owned;
+  private void destroy() {
+    try {
+      cuda.driver().streamDestroy(device.id(), handle);
+    } catch (RuntimeException e) {
+      closed = false;
+      gate.reopen();
+      throw e;
+    }
   }
 
   void wrapped() {

@@ -1,0 +1,44 @@
+package io.cuvette;
+
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * Keeps a handle of the driver from being destroyed while another thread asks the driver about it.
+ * Those inside do one short driver call; who shuts the gate waits for them. Thread-safe.
+ */
+final class Gate {
+  private static final int SHUT = Integer.MIN_VALUE;
+  private static final long LOOK_AGAIN_NANOS = 1_000;
+
+  /** The number of threads inside, with the sign bit set once the gate is shut. */
+  private final AtomicInteger inside = new AtomicInteger();
+
+  /** False if the gate is shut; else {@link #leave} must follow. */
+  boolean enter() {
+    int before;
+    do {
+      before = inside.get();
+      if (before < 0) {
+        return false;
+      }
+    } while (!inside.compareAndSet(before, before + 1));
+    return true;
+  }
+
+  void leave() {
+    inside.decrementAndGet();
+  }
+
+  /** Lets nobody in any more and waits until nobody is inside. */
+  void shut() {
+    inside.getAndUpdate(count -> count | SHUT);
+    while (inside.get() != SHUT) {
+      LockSupport.parkNanos(this, LOOK_AGAIN_NANOS);
+    }
+  }
+
+  void reopen() {
+    inside.set(0);
+  }
+}
