@@ -6,11 +6,5 @@ module io.cuvette.testkit {
   requires transitive io.cuvette;
   requires transitive org.assertj.core;
   requires transitive org.junit.jupiter.api;
-
-  exports io.cuvette.testkit;
-
-  opens io.cuvette.testkit to
-      org.junit.platform.commons;
-
-  uses io.cuvette.driver.CudaDriverProvider;
+  requires org.junit.jupiter.params;
 }

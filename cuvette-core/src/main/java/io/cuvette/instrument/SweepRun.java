@@ -76,15 +76,7 @@ final class SweepRun {
     judgeError(allowed, recoverable);
     judgeLeftovers(leftovers);
     judgeMisuses();
-    close();
-  }
-
-  private void close() {
-    try {
-      base.close();
-    } catch (RuntimeException e) {
-      add(Problem.LEFT_BEHIND, "the driver does not close: " + stack(e));
-    }
+    base.close();
   }
 
   private void judgeError(List<Class<? extends Throwable>> allowed, Predicate<String> recoverable) {

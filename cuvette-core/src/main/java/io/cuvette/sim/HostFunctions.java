@@ -124,7 +124,7 @@ final class HostFunctions {
     try {
       function.run();
       return null;
-    } catch (Throwable e) { // whatever the caller's function throws
+    } catch (Throwable e) {
       return e;
     } finally {
       scheduler.lock.lock();

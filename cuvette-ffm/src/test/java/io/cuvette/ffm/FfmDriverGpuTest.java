@@ -36,6 +36,7 @@ class FfmDriverGpuTest {
 
   @BeforeEach
   void open() {
+    System.clearProperty("cuvette.libcuda");
     FfmDriverProvider provider = new FfmDriverProvider();
     assumeTrue(provider.isAvailable(), "no GPU");
     driver = provider.open("");

@@ -19,7 +19,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
-import java.util.function.Supplier;
 
 /**
  * A driver library that notes its calls, and the classes of the driver loaded once more for it: a
@@ -27,8 +26,6 @@ import java.util.function.Supplier;
  */
 @SuppressWarnings("restricted")
 final class StubLibrary {
-  private static final String PROPERTY = "cuvette.libcuda";
-
   private final Path file;
   private final SymbolLookup symbols;
 
@@ -77,50 +74,15 @@ final class StubLibrary {
 
   /** A provider that has bound nothing yet and will load a library. */
   static CudaDriverProvider provider(String library) {
+    System.setProperty("cuvette.libcuda", library);
     try {
-      return new LibraryProvider(
-          (CudaDriverProvider)
-              new FreshLoader()
-                  .loadClass(FfmDriverProvider.class.getName())
-                  .getConstructor()
-                  .newInstance(),
-          library);
+      return (CudaDriverProvider)
+          new FreshLoader()
+              .loadClass(FfmDriverProvider.class.getName())
+              .getConstructor()
+              .newInstance();
     } catch (ReflectiveOperationException e) {
       throw new LinkageError(e.getMessage(), e);
-    }
-  }
-
-  /** Names the library while it is wanted, and only then: other tests want the real one. */
-  private record LibraryProvider(CudaDriverProvider fresh, String library)
-      implements CudaDriverProvider {
-
-    @Override
-    public String name() {
-      return fresh.name();
-    }
-
-    @Override
-    public boolean isAvailable() {
-      return withLibrary(fresh::isAvailable);
-    }
-
-    @Override
-    public CudaDriver open(String settings) {
-      return withLibrary(() -> fresh.open(settings));
-    }
-
-    private <T> T withLibrary(Supplier<T> body) {
-      String before = System.getProperty(PROPERTY);
-      System.setProperty(PROPERTY, library);
-      try {
-        return body.get();
-      } finally {
-        if (before == null) {
-          System.clearProperty(PROPERTY);
-        } else {
-          System.setProperty(PROPERTY, before);
-        }
-      }
     }
   }
 

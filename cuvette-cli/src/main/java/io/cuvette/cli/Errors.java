@@ -1,0 +1,38 @@
+package io.cuvette.cli;
+
+import java.io.PrintStream;
+import picocli.CommandLine;
+
+/** Says in one line what went wrong, and gives the exit code. Stateless. */
+final class Errors {
+  private static final int FAILED = 1;
+  private static final int BAD_USAGE = 2;
+
+  private Errors() {}
+
+  /** Bad usage: the message and where to read on. */
+  static int usage(CommandLine.ParameterException e, PrintStream err, boolean verbose) {
+    String command = e.getCommandLine().getCommandSpec().qualifiedName();
+    print(text(e) + " (see " + command + " --help)", e, err, verbose);
+    return BAD_USAGE;
+  }
+
+  /** Any other failure. */
+  static int failure(Throwable e, PrintStream err, boolean verbose) {
+    print(text(e), e, err, verbose);
+    return FAILED;
+  }
+
+  private static void print(String text, Throwable e, PrintStream err, boolean verbose) {
+    err.println("cuvette: " + text);
+    if (verbose || Boolean.getBoolean("cuvette.debug")) {
+      e.printStackTrace(err);
+    }
+  }
+
+  private static String text(Throwable e) {
+    String message = e.getMessage();
+    String text = message == null || message.isBlank() ? e.getClass().getSimpleName() : message;
+    return text.strip().replaceAll("\\s*\\R\\s*", " ");
+  }
+}

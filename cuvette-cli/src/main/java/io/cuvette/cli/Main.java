@@ -1,0 +1,61 @@
+package io.cuvette.cli;
+
+import io.cuvette.cli.bench.BenchCommand;
+import io.cuvette.cli.info.InfoCommand;
+import io.cuvette.cli.replay.ReplayCommand;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.function.Function;
+import picocli.CommandLine;
+
+/** The command line. Stateless. */
+public final class Main {
+  private Main() {}
+
+  /** Runs a command and ends the process with its exit code. */
+  public static void main(String[] arguments) {
+    System.exit(run(Terminal.standard(), arguments));
+  }
+
+  /** Runs a command; gives 0 done, 1 failed, 2 bad usage. */
+  static int run(Terminal terminal, String... arguments) {
+    CommandLine line = new CommandLine(new CuvetteCommand());
+    add(line, terminal, "info", InfoCommand::new);
+    add(line, terminal, "demo", DemoCommand::new);
+    add(line, terminal, "replay", ReplayCommand::new);
+    add(line, terminal, "bench", BenchCommand::new);
+    add(line, terminal, "example", ExampleCommand::new);
+    boolean verbose = Arrays.asList(arguments).contains("--verbose");
+    line.setOut(new PrintWriter(terminal.out(), true, StandardCharsets.UTF_8));
+    line.setErr(new PrintWriter(terminal.err(), true, StandardCharsets.UTF_8));
+    line.setParameterExceptionHandler((e, _) -> Errors.usage(e, terminal.err(), verbose));
+    line.setExecutionExceptionHandler((e, _, _) -> Errors.failure(e, terminal.err(), verbose));
+    return execute(line, terminal, verbose, arguments);
+  }
+
+  private static void add(
+      CommandLine line, Terminal terminal, String name, Function<CommonOptions, Object> command) {
+    CommonOptions options = new CommonOptions(terminal);
+    CommandLine sub = new CommandLine(command.apply(options));
+    sub.addMixin("common", options);
+    line.addSubcommand(name, sub);
+  }
+
+  private static int execute(
+      CommandLine line, Terminal terminal, boolean verbose, String... arguments) {
+    try {
+      return line.execute(arguments);
+    } catch (ExceptionInInitializerError e) {
+      // A wrong system property is found where the defaults are read.
+      Throwable cause = e.getCause();
+      return Errors.failure(cause == null ? e : cause, terminal.err(), verbose);
+    } catch (OutOfMemoryError e) {
+      String text = "the JVM has too little heap, give it more: JDK_JAVA_OPTIONS=-Xmx4g";
+      return Errors.failure(new CommandFailure(text, e), terminal.err(), verbose);
+    } finally {
+      terminal.out().flush();
+      terminal.err().flush();
+    }
+  }
+}

@@ -1,0 +1,32 @@
+package io.cuvette.cli;
+
+import java.io.Console;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * Where a command writes. Not thread-safe.
+ *
+ * @param out results
+ * @param err banners, progress and errors
+ * @param interactive whether somebody looks on, so that long work may show its progress
+ */
+public record Terminal(PrintStream out, PrintStream err, boolean interactive) {
+
+  /** The standard streams of this process, in UTF-8. */
+  public static Terminal standard() {
+    return new Terminal(open(FileDescriptor.out), open(FileDescriptor.err), isTerminal());
+  }
+
+  private static PrintStream open(FileDescriptor descriptor) {
+    return new PrintStream(new FileOutputStream(descriptor), true, StandardCharsets.UTF_8);
+  }
+
+  @SuppressWarnings("SystemConsoleNull") // it may be, in a run-time image without jdk.internal.le
+  private static boolean isTerminal() {
+    Console console = System.console();
+    return console != null && console.isTerminal();
+  }
+}

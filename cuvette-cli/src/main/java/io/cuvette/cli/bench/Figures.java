@@ -1,0 +1,72 @@
+package io.cuvette.cli.bench;
+
+import io.cuvette.cli.CommonOptions;
+import io.cuvette.cli.Json;
+import io.cuvette.cli.Table;
+import java.util.Locale;
+
+/** Takes the figures: JSON lines as they come, or one table at the end. Not thread-safe. */
+final class Figures {
+  private final CommonOptions common;
+  private final String device;
+  private final boolean simulated;
+  private final Table table = new Table(1, "work", "threads", "figure", "unit", "target");
+
+  Figures(CommonOptions common, String device, boolean simulated) {
+    this.common = common;
+    this.device = device;
+    this.simulated = simulated;
+  }
+
+  /** Nanoseconds of allocating and freeing once, on one thread. */
+  void pair(String work, double nanos, String target) {
+    add(work, 1, json(work, 1).with("nsPerPair", nanos), "%.1f", nanos, "ns a pair", target);
+  }
+
+  /** Nanoseconds of one call. */
+  void call(String work, double nanos) {
+    add(work, 1, json(work, 1).with("nsPerCall", nanos), "%.1f", nanos, "ns a call", "C + 20 ns");
+  }
+
+  /** Pairs of all threads in a second. */
+  void threads(String work, int threads, double pairsPerSecond, String target) {
+    Json json =
+        json(work, threads)
+            .with("nsPerPair", 1e9 / pairsPerSecond)
+            .with("pairsPerSecond", pairsPerSecond);
+    add(work, threads, json, "%.2f", pairsPerSecond / 1e6, "M pairs/s", target);
+  }
+
+  /** 10⁹ bytes in a second. */
+  void copy(String work, double gigabytes) {
+    Json json = json(work, 1).with("gigabytesPerSecond", gigabytes);
+    add(work, 1, json, "%.1f", gigabytes, "GB/s", "99 % of C");
+  }
+
+  /** Prints the table. */
+  void end() {
+    if (!common.json()) {
+      String text = device + (simulated ? ": times of the simulator, not of a GPU" : "");
+      common.terminal().out().println("Device " + text);
+      table.print(common.terminal().out());
+    }
+  }
+
+  private Json json(String work, int threads) {
+    return new Json()
+        .with("work", work)
+        .with("threads", threads)
+        .with("device", device)
+        .with("simulated", simulated);
+  }
+
+  private void add(
+      String work, int threads, Json json, String form, double value, String unit, String target) {
+    if (common.json()) {
+      common.terminal().out().println(json);
+    } else {
+      String figure = String.format(Locale.ROOT, form, value);
+      table.add(work, Integer.toString(threads), figure, unit, target);
+    }
+  }
+}

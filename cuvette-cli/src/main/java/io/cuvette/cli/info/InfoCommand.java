@@ -1,0 +1,97 @@
+package io.cuvette.cli.info;
+
+import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
+import io.cuvette.cli.CommonOptions;
+import io.cuvette.cli.Json;
+import io.cuvette.cli.Version;
+import java.io.PrintStream;
+import java.nio.file.Path;
+import java.util.Optional;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+
+/** Shows the driver, the devices and the optional libraries. Not thread-safe. */
+@Command(
+    name = "info",
+    mixinStandardHelpOptions = true,
+    description = "Show the driver, the devices, and which optional libraries were found.")
+public final class InfoCommand implements Runnable {
+  private final CommonOptions common;
+
+  @Option(names = "--attributes", description = "List all attributes of each device.")
+  private boolean attributes;
+
+  /** The command with the options that all have. */
+  public InfoCommand(CommonOptions common) {
+    this.common = common;
+  }
+
+  @Override
+  public void run() {
+    try (Cuda cuda = common.open()) {
+      PrintStream out = common.terminal().out();
+      driver(cuda, out);
+      for (CudaDevice device : cuda.devices()) {
+        DeviceInfo info = DeviceInfo.of(device, attributes);
+        if (common.json()) {
+          out.println(info.json());
+        } else {
+          info.print(out);
+        }
+      }
+      libraries(out);
+    }
+  }
+
+  private void driver(Cuda cuda, PrintStream out) {
+    String runtime =
+        cuda.runtimeVersion().stream().mapToObj(InfoCommand::version).findFirst().orElse(null);
+    if (common.json()) {
+      out.println(
+          new Json()
+              .with("kind", "driver")
+              .with("cuvette", Version.text())
+              .with("java", Runtime.version().toString())
+              .with("name", cuda.driver().name())
+              .with("simulated", cuda.isSimulated())
+              .with("cudaVersion", version(cuda.driverVersion()))
+              .with("driverVersion", cuda.driverVersion())
+              .with("runtimeVersion", runtime)
+              .with("devices", cuda.deviceCount()));
+      return;
+    }
+    String simulated = cuda.isSimulated() ? " (simulated)" : "";
+    out.printf("Cuvette %s, Java %s%n", Version.text(), Runtime.version());
+    out.printf(
+        "Driver %s%s, CUDA %s", cuda.driver().name(), simulated, version(cuda.driverVersion()));
+    out.println(runtime == null ? "" : ", CUDA runtime " + runtime);
+  }
+
+  private void libraries(PrintStream out) {
+    LibrarySearch search = LibrarySearch.here();
+    if (!common.json()) {
+      out.println();
+      out.println("Optional libraries");
+    }
+    for (OptionalLibrary library : OptionalLibrary.ALL) {
+      Optional<Path> file = search.find(library);
+      if (common.json()) {
+        out.println(
+            new Json()
+                .with("kind", "library")
+                .with("name", library.name())
+                .with("found", file.isPresent())
+                .with("path", file.map(Path::toString).orElse(null))
+                .with("install", file.isPresent() ? null : library.install()));
+      } else {
+        String text = file.map(Path::toString).orElse("missing; install " + library.install());
+        out.printf("  %-10s %s%n", library.name(), text);
+      }
+    }
+  }
+
+  private static String version(int number) {
+    return number / 1000 + "." + number % 1000 / 10;
+  }
+}

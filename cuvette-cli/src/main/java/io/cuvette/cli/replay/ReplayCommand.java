@@ -1,0 +1,126 @@
+package io.cuvette.cli.replay;
+
+import io.cuvette.cli.CommonOptions;
+import io.cuvette.cli.Progress;
+import io.cuvette.cli.Sizes;
+import io.cuvette.cli.Table;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** Replays recorded allocation traces. Not thread-safe. */
+@Command(
+    name = "replay",
+    mixinStandardHelpOptions = true,
+    description = {
+      "Replay recorded allocations, in their order, through pools.",
+      "",
+      "Per trace and pool: the operations, the most bytes that were live at once and the most that"
+          + " the pool held for them, their ratio, the time of an operation (the fastest pass), and"
+          + " the calls of the driver that the first pass needed, counted in a pass of its own.",
+      ""
+    })
+public final class ReplayCommand implements Runnable {
+  private final CommonOptions common;
+
+  @Parameters(
+      arity = "1..*",
+      paramLabel = "FILE",
+      description = "A log of RMM: CSV with Thread,Time,Action,Pointer,Size,Stream; also gzip.")
+  private List<String> files = new ArrayList<>();
+
+  @Option(
+      names = "--pool",
+      split = ",",
+      defaultValue = "memory",
+      paramLabel = "POOL",
+      converter = PoolKind.Converter.class,
+      description = "memory (caching) and direct (none), separated by commas. Default: memory.")
+  private List<PoolKind> pools = new ArrayList<>();
+
+  @Option(
+      names = "--stream-mode",
+      defaultValue = "recorded",
+      paramLabel = "MODE",
+      converter = StreamMode.Converter.class,
+      description = "recorded: a stream for each recorded one. single: one for all.")
+  private StreamMode mode = StreamMode.RECORDED;
+
+  @Option(
+      names = "--repeat",
+      paramLabel = "N",
+      description = "Timed passes. Default: what fits into two seconds, 10 at most.")
+  private @Nullable Integer repeat;
+
+  /** The command with the options that all have. */
+  public ReplayCommand(CommonOptions common) {
+    this.common = common;
+  }
+
+  @Override
+  public void run() {
+    int passes = repeat == null ? 0 : repeat;
+    if (repeat != null && passes < 1) {
+      throw common.usage(
+          "Invalid value for option '--repeat': %d (expected: >= 1)".formatted(passes), null);
+    }
+    String device = common.device();
+    List<Trace> traces = files.stream().map(TraceReader::read).toList();
+    Set<PoolKind> kinds = new LinkedHashSet<>(pools);
+    Table table = header();
+    try (Progress progress = Progress.start(common, "replay", traces.size() * kinds.size())) {
+      for (Trace trace : traces) {
+        ReplayRun run = new ReplayRun(common, SimulatedMemory.enough(device, trace), mode, passes);
+        for (PoolKind kind : kinds) {
+          show(run.run(trace, kind), table);
+          progress.step();
+        }
+      }
+    } finally {
+      if (!table.isEmpty()) {
+        table.print(common.terminal().out());
+      }
+    }
+  }
+
+  private static Table header() {
+    return new Table(
+        3,
+        "trace",
+        "pool",
+        "device",
+        "operations",
+        "peak live",
+        "peak held",
+        "ratio",
+        "ns/operation",
+        "driver calls");
+  }
+
+  private void show(ReplayResult result, Table table) {
+    if (common.json()) {
+      common.terminal().out().println(result.json());
+      return;
+    }
+    table.add(
+        result.trace(),
+        result.pool().text(),
+        result.device() + (result.simulated() ? " (simulated)" : ""),
+        Integer.toString(result.operations()),
+        Sizes.format(result.peakLiveBytes()),
+        Sizes.format(result.peakHeldBytes()),
+        decimal("%.4f", result.ratio()),
+        decimal("%.1f", result.nanosPerOperation()),
+        Long.toString(result.driverCalls()));
+  }
+
+  private static String decimal(String format, double value) {
+    return Double.isNaN(value) ? "-" : String.format(Locale.ROOT, format, value);
+  }
+}

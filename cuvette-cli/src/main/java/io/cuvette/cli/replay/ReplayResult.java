@@ -1,0 +1,56 @@
+package io.cuvette.cli.replay;
+
+import io.cuvette.cli.Json;
+
+/**
+ * What a replay measured. Immutable.
+ *
+ * @param trace the file
+ * @param pool the pool
+ * @param device the specification of the device
+ * @param simulated whether the device is simulated
+ * @param streamMode on which streams
+ * @param streams the number of streams
+ * @param operations allocations and frees
+ * @param peakLiveBytes the most that was requested and live at once
+ * @param peakHeldBytes the most that the pool held from the driver
+ * @param nanosPerOperation the mean of the fastest pass; NaN without operations
+ * @param passes the number of timed passes
+ * @param driverCalls what the first pass asked of the driver
+ */
+record ReplayResult(
+    String trace,
+    PoolKind pool,
+    String device,
+    boolean simulated,
+    StreamMode streamMode,
+    int streams,
+    int operations,
+    long peakLiveBytes,
+    long peakHeldBytes,
+    double nanosPerOperation,
+    int passes,
+    long driverCalls) {
+
+  /** Held over live; NaN if nothing was ever live. */
+  double ratio() {
+    return peakLiveBytes == 0 ? Double.NaN : (double) peakHeldBytes / peakLiveBytes;
+  }
+
+  Json json() {
+    return new Json()
+        .with("trace", trace)
+        .with("pool", pool.text())
+        .with("device", device)
+        .with("simulated", simulated)
+        .with("streamMode", streamMode.text())
+        .with("streams", streams)
+        .with("operations", operations)
+        .with("peakLiveBytes", peakLiveBytes)
+        .with("peakHeldBytes", peakHeldBytes)
+        .with("ratio", ratio())
+        .with("nsPerOperation", nanosPerOperation)
+        .with("passes", passes)
+        .with("driverCalls", driverCalls);
+  }
+}

@@ -1,0 +1,48 @@
+package io.cuvette.examples;
+
+import io.cuvette.Cuda;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * An example program. Immutable.
+ *
+ * @param name what it is called on the command line
+ * @param summary what it shows
+ * @param program the program
+ */
+public record Example(String name, String summary, Program program) {
+
+  /** What an example runs. */
+  @FunctionalInterface
+  public interface Program {
+
+    /**
+     * Runs the program and gives back everything it took.
+     *
+     * @throws WrongResultException if a result is wrong
+     */
+    void run(Cuda cuda, Output out);
+  }
+
+  /** All examples. */
+  public static final List<Example> ALL =
+      List.of(
+          new Example("memory-pool", "from 400 bytes to 512 and back to 0", MemoryPoolExample::run),
+          new Example("limits", "limits in bytes and as a fraction", LimitsExample::run),
+          new Example("devices", "devices, and which is current", DevicesExample::run),
+          new Example(
+              "custom-allocator",
+              "allocators of your own: a lambda, managed memory, C functions, none",
+              CustomAllocatorExample::run),
+          new Example("pinned", "page-locked host memory and its pool", PinnedExample::run),
+          new Example("streams", "work on several streams, in order", StreamsExample::run),
+          new Example("events", "order and time with events", EventsExample::run),
+          new Example(
+              "memory-info", "where the memory is, and giving it back", MemoryInfoExample::run));
+
+  /** The example of a name, if there is one. */
+  public static Optional<Example> find(String name) {
+    return ALL.stream().filter(example -> example.name.equals(name)).findFirst();
+  }
+}

@@ -1,0 +1,5 @@
+/** Short programs that show how Cuvette is used, and check their own results. */
+@NullMarked
+package io.cuvette.examples;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,5 +1,0 @@
-/** Contract tests: driver. */
-@NullMarked
-package io.cuvette.testkit.driver;
-
-import org.jspecify.annotations.NullMarked;

@@ -1,5 +1,0 @@
-/** What the contract tests share. */
-@NullMarked
-package io.cuvette.testkit.support;
-
-import org.jspecify.annotations.NullMarked;
