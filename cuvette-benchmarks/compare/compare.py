@@ -94,7 +94,8 @@ def run_round(programs, results, options, deadline):
 def main():
     options = arguments()
     deadline = time.monotonic() + options.budget_s
-    traces = [os.path.abspath(t) for t in options.traces or sorted(glob.glob(os.path.join(parts.ROOT, "traces", "*.csv*")))]
+    recorded = sorted(glob.glob(os.path.join(parts.ROOT, "traces", "*.csv*")))
+    traces = [os.path.abspath(trace) for trace in options.traces or recorded]
     with tempfile.TemporaryDirectory(prefix="cuvette-compare-") as build:
         anchors = parts.anchor_parts(build, traces)
         programs = parts.interleaved(anchors, parts.jvm_parts(options.bundle_run, build, traces))

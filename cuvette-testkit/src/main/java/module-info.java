@@ -6,5 +6,11 @@ module io.cuvette.testkit {
   requires transitive io.cuvette;
   requires transitive org.assertj.core;
   requires transitive org.junit.jupiter.api;
-  requires org.junit.jupiter.params;
+
+  exports io.cuvette.testkit;
+
+  opens io.cuvette.testkit to
+      org.junit.platform.commons;
+
+  uses io.cuvette.driver.CudaDriverProvider;
 }

@@ -55,7 +55,9 @@ final class ForeignMemory {
       return new DeviceBuffer(address, bytes, stream);
     }
     MemorySegment memory = device.context().hostView(device.id(), address, bytes, Arena.ofAuto());
-    return managed ? new ManagedBuffer(memory, stream) : new PinnedBuffer(memory, stream);
+    return managed
+        ? new ManagedBuffer(address, memory, stream)
+        : new PinnedBuffer(address, memory, stream);
   }
 
   private static long ask(CudaDevice device, int attribute, long address) {

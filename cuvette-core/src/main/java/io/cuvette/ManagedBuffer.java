@@ -13,7 +13,12 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
   private final HostView view;
 
   ManagedBuffer(MemorySegment memory, CudaStream stream) {
-    super(memory.address(), memory.byteSize(), stream);
+    this(memory.address(), memory, stream);
+  }
+
+  /** The memory at an address, which the host may see at another one. */
+  ManagedBuffer(long address, MemorySegment memory, CudaStream stream) {
+    super(address, memory.byteSize(), stream);
     this.memory = memory;
     this.view = new HostView();
   }
@@ -89,7 +94,7 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
 
   @Override
   ManagedBuffer block(long offset, long bytes, CudaStream of) {
-    return new ManagedBuffer(memory.asSlice(offset, bytes), of);
+    return new ManagedBuffer(address() + offset, memory.asSlice(offset, bytes), of);
   }
 
   @Override

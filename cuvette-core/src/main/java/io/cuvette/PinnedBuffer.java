@@ -13,7 +13,12 @@ public final class PinnedBuffer extends BufferBase implements Buffer {
   private final HostView view;
 
   PinnedBuffer(MemorySegment memory, CudaStream stream) {
-    super(memory.address(), memory.byteSize(), stream);
+    this(memory.address(), memory, stream);
+  }
+
+  /** The memory at an address, which the host may see at another one. */
+  PinnedBuffer(long address, MemorySegment memory, CudaStream stream) {
+    super(address, memory.byteSize(), stream);
     this.memory = memory;
     this.view = new HostView();
   }
@@ -63,7 +68,7 @@ public final class PinnedBuffer extends BufferBase implements Buffer {
 
   @Override
   PinnedBuffer block(long offset, long bytes, CudaStream of) {
-    return new PinnedBuffer(memory.asSlice(offset, bytes), of);
+    return new PinnedBuffer(address() + offset, memory.asSlice(offset, bytes), of);
   }
 
   @Override

@@ -161,7 +161,7 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
   }
 
   private PinnedBuffer lend(PinnedBuffer chunk, long bytes, int sizeClass) {
-    PinnedBuffer buffer = chunk.block(0, bytes, chunk.stream());
+    PinnedBuffer buffer = chunk.block(0, bytes, cuda.currentDevice().nullStream());
     PinnedBlock block = new PinnedBlock(buffer, this, chunk, sizeClass);
     buffer.own(block);
     store.lend(block);

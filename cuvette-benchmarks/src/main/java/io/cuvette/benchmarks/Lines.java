@@ -2,6 +2,7 @@ package io.cuvette.benchmarks;
 
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
+import java.io.OutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Locale;
@@ -11,12 +12,17 @@ import java.util.Locale;
  * anchors' programs do. Not thread-safe.
  */
 final class Lines {
-  private final PrintStream out =
-      new PrintStream(new FileOutputStream(FileDescriptor.out), true, StandardCharsets.UTF_8);
   private final String anchor;
+  private final PrintStream out;
 
+  /** On standard output. */
   Lines(String anchor) {
+    this(anchor, new FileOutputStream(FileDescriptor.out));
+  }
+
+  Lines(String anchor, OutputStream out) {
     this.anchor = anchor;
+    this.out = new PrintStream(out, true, StandardCharsets.UTF_8);
   }
 
   /** Writes one figure, for example {@code nsPerPair}. */

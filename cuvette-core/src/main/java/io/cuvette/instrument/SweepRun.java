@@ -76,7 +76,15 @@ final class SweepRun {
     judgeError(allowed, recoverable);
     judgeLeftovers(leftovers);
     judgeMisuses();
-    base.close();
+    close();
+  }
+
+  private void close() {
+    try {
+      base.close();
+    } catch (RuntimeException e) {
+      add(Problem.LEFT_BEHIND, "the driver does not close: " + stack(e));
+    }
   }
 
   private void judgeError(List<Class<? extends Throwable>> allowed, Predicate<String> recoverable) {

@@ -43,7 +43,7 @@ final class WatchedRun {
   private static void run(Body body, AtomicReference<@Nullable Throwable> thrown) {
     try {
       body.run();
-    } catch (Throwable e) {
+    } catch (Throwable e) { // whatever the body throws is the outcome
       thrown.set(e);
     }
   }

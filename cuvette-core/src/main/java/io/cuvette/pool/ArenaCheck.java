@@ -36,7 +36,11 @@ final class ArenaCheck {
     }
     checkTotals();
     int indexed = index.checkAndCount();
-    require(indexed + (pending == NONE ? 0 : 1) == free, "blocks in the index", indexed, free);
+    require(
+        indexed + (pending == BlockTable.NOTHING ? 0 : 1) == free,
+        "blocks in the index",
+        indexed,
+        free);
   }
 
   private void collectRecycled() {
@@ -47,7 +51,7 @@ final class ArenaCheck {
   }
 
   private void checkBlock(int block) {
-    require(blocks.state(block) != BlockTable.RECYCLED, "state of block", block, block);
+    require(blocks.isListed(block) || blocks.isUnlisted(block), "state of block", block, block);
     long bytes = arena.bytes(block);
     require(bytes > 0, "bytes of block", bytes, block);
     require(arena.offset(block) >= 0, "offset of block", arena.offset(block), block);
@@ -70,17 +74,16 @@ final class ArenaCheck {
     require(arena.address(next) == end, "address after block", arena.address(next), block);
     require(blocks.base(next) == blocks.base(block), "base after block", next, block);
     require(arena.chunk(next) == arena.chunk(block), "chunk after block", next, block);
-    require(!(blocks.isFree(block) && blocks.isFree(next)), "free neighbour of block", next, block);
+    require(!(arena.isFree(block) && arena.isFree(next)), "free neighbour of block", next, block);
   }
 
   private void count(int block, long bytes) {
-    if (!blocks.isFree(block)) {
+    if (!arena.isFree(block)) {
       usedBytes += bytes;
       used++;
       return;
     }
-    boolean isPending = blocks.state(block) == BlockTable.PENDING;
-    require(isPending == (block == pending), "pending block", pending, block);
+    require(blocks.isListed(block) != (block == pending), "pending block", pending, block);
     freeBytes += bytes;
     free++;
     largestFreeBytes = Math.max(largestFreeBytes, bytes);

@@ -43,13 +43,11 @@ public final class BlockArena {
    * The block that became free last, not yet in the index: most are taken again or merged before
    * another block becomes free, and then the index is never touched.
    */
-  private int pending = NONE;
+  private int pending = BlockTable.NOTHING;
 
   private long heldUnits;
   private long usedUnits;
-  private long releasableUnits;
   private int usedBlocks;
-  private int freeBlocks;
   private int chunks;
 
   /**
@@ -99,14 +97,21 @@ public final class BlockArena {
    */
   public int take(long bytes) {
     long units = units(bytes);
-    int block = bestFit(units, SizeIndex.ALL);
-    if (block != NONE) {
-      use(block);
-      if (blocks.units(block) != units) {
-        cut(block, units);
+    int block = pending;
+    if (blocks.units(block) == units) {
+      pending = BlockTable.NOTHING;
+    } else {
+      block = takeBestFit(units, SizeIndex.ALL);
+      if (block == NONE) {
+        return NONE;
       }
-      assert isValidAround(block);
+      if (blocks.units(block) != units) {
+        list(blocks.cut(block, units, UNIT_SHIFT));
+      }
     }
+    usedUnits += units;
+    usedBlocks++;
+    assert isValidAround(block);
     return block;
   }
 
@@ -119,20 +124,9 @@ public final class BlockArena {
     checkInUse(block);
     usedUnits -= blocks.units(block);
     usedBlocks--;
-    int prev = blocks.prev(block);
-    int next = blocks.next(block);
-    int merged = block;
-    if (prev != NONE && blocks.isFree(prev)) {
-      unlist(prev);
-      absorbNext(prev);
-      merged = prev;
-    }
-    if (next != NONE && blocks.isFree(next)) {
-      unlist(next);
-      absorbNext(merged);
-    }
-    list(merged);
-    assert isValidAround(merged);
+    int free = blocks.isWhole(block) ? block : merge(block);
+    list(free);
+    assert isValidAround(free);
   }
 
   /** Address of a block in use. */
@@ -189,9 +183,10 @@ public final class BlockArena {
    * @return the block, in use now, or {@link #NONE}
    */
   public int takeWhole(long minBytes) {
-    int block = bestFit(units(minBytes), SizeIndex.WHOLE_ONLY);
+    int block = takeBestFit(units(minBytes), SizeIndex.WHOLE_ONLY);
     if (block != NONE) {
-      use(block);
+      usedUnits += blocks.units(block);
+      usedBlocks++;
       assert isValidAround(block);
     }
     return block;
@@ -216,19 +211,20 @@ public final class BlockArena {
 
   /** Bytes in free blocks that are entire chunks. */
   public long releasableBytes() {
-    return releasableUnits << UNIT_SHIFT;
+    boolean isPendingWhole = pending != BlockTable.NOTHING && blocks.isWhole(pending);
+    return (index.wholeUnits() + (isPendingWhole ? blocks.units(pending) : 0)) << UNIT_SHIFT;
   }
 
   public long largestFreeBytes() {
     long largest = index.largest();
-    if (pending != NONE) {
+    if (pending != BlockTable.NOTHING) {
       largest = Math.max(largest, blocks.units(pending));
     }
     return largest << UNIT_SHIFT;
   }
 
   public int freeBlocks() {
-    return freeBlocks;
+    return blocks.live() - usedBlocks;
   }
 
   public int usedBlocks() {
@@ -250,88 +246,63 @@ public final class BlockArena {
 
   /** Records of blocks and nodes of the index that exist, used and recycled ones: what it costs. */
   int records() {
-    return blocks.end() + index.end();
+    return blocks.end() + index.nodes();
   }
 
-  private int bestFit(long units, long set) {
-    int candidate = pending;
-    if (candidate == NONE) {
-      return index.atLeast(units, set);
-    }
-    long size = blocks.units(candidate);
-    if (size < units || (set == SizeIndex.WHOLE_ONLY && !blocks.isWhole(candidate))) {
-      return index.atLeast(units, set);
-    }
-    if (size == units) {
-      return candidate;
-    }
+  private int takeBestFit(long units, long set) {
     int best = index.atLeast(units, set);
-    return best == NONE || blocks.units(best) >= size ? candidate : best;
-  }
-
-  /** Turns a free block into one in use. */
-  private void use(int block) {
-    unlist(block);
-    blocks.state(block, BlockTable.IN_USE);
-    long units = blocks.units(block);
-    usedUnits += units;
-    usedBlocks++;
-    if (blocks.isWhole(block)) {
-      releasableUnits -= units;
+    long excess = blocks.units(best) - units;
+    long pendingExcess = blocks.units(pending) - units;
+    boolean isPendingBest = pendingExcess >= 0 && Long.compareUnsigned(pendingExcess, excess) <= 0;
+    if (isPendingBest && (set == SizeIndex.ALL || blocks.isWhole(pending))) {
+      best = pending;
+      pending = BlockTable.NOTHING;
+    } else if (best != NONE) {
+      index.remove(best);
     }
+    return best;
   }
 
-  /** Frees what a block in use has beyond so many units. */
-  private void cut(int block, long units) {
-    long rest = blocks.units(block) - units;
-    long restAddress = blocks.address(block) + (units << UNIT_SHIFT);
-    int tail = blocks.create(restAddress, rest, blocks.base(block), blocks.chunk(block));
+  /** Joins a block to be freed with its free neighbours. */
+  private int merge(int block) {
+    int merged = block;
+    int prev = blocks.prev(block);
     int next = blocks.next(block);
-    blocks.units(block, units);
-    blocks.next(block, tail);
-    blocks.prev(tail, block);
-    blocks.next(tail, next);
-    if (next != NONE) {
-      blocks.prev(next, tail);
+    if (isFree(prev)) {
+      unlist(prev);
+      blocks.absorbNext(prev);
+      merged = prev;
     }
-    usedUnits -= rest;
-    list(tail);
+    if (isFree(next)) {
+      unlist(next);
+      blocks.absorbNext(merged);
+    }
+    return merged;
   }
 
-  private void absorbNext(int block) {
-    int gone = blocks.next(block);
-    int next = blocks.next(gone);
-    blocks.units(block, blocks.units(block) + blocks.units(gone));
-    blocks.next(block, next);
-    if (next != NONE) {
-      blocks.prev(next, block);
-    }
-    blocks.recycle(gone);
-  }
-
+  /** Makes a block the pending one; what was pending is indexed. */
   private void list(int block) {
-    if (pending != NONE) {
-      index.insert(pending);
-    }
+    int displaced = pending;
     pending = block;
-    blocks.state(block, BlockTable.PENDING);
-    freeBlocks++;
-    if (blocks.isWhole(block)) {
-      releasableUnits += blocks.units(block);
+    if (displaced != BlockTable.NOTHING) {
+      index.insert(displaced);
     }
   }
 
   private void unlist(int block) {
-    freeBlocks--;
     if (block == pending) {
-      pending = NONE;
+      pending = BlockTable.NOTHING;
     } else {
       index.remove(block);
     }
   }
 
+  boolean isFree(int block) {
+    return blocks.isListed(block) || block == pending;
+  }
+
   private void checkInUse(int block) {
-    if (block < 0 || block >= blocks.end() || blocks.state(block) != BlockTable.IN_USE) {
+    if (block < 0 || block >= blocks.end() || !blocks.isUnlisted(block) || block == pending) {
       throw new IllegalStateException("block: " + block + " (expected: a block in use)");
     }
   }
@@ -358,7 +329,7 @@ public final class BlockArena {
         && (next == NONE || areNeighbours(block, next))
         && usedUnits >= 0
         && usedUnits <= heldUnits
-        && (freeBlocks == 0) == (usedUnits == heldUnits);
+        && (freeBlocks() == 0) == (usedUnits == heldUnits);
   }
 
   private boolean areNeighbours(int block, int next) {
@@ -366,6 +337,6 @@ public final class BlockArena {
         && blocks.prev(next) == block
         && address(next) == address(block) + bytes(block)
         && blocks.base(next) == blocks.base(block)
-        && !(blocks.isFree(block) && blocks.isFree(next));
+        && !(isFree(block) && isFree(next));
   }
 }

@@ -1,44 +1,64 @@
 package io.cuvette.pool;
 
+import static io.cuvette.pool.ArenaCheck.require;
+
 import java.util.Arrays;
 
 /**
- * The records of all blocks of an arena, in two primitive arrays: a block is an index, and a
- * recycled index is used again before the arrays grow. Not thread-safe.
+ * The records of all blocks of an arena in one primitive array: a block is an index, and a recycled
+ * index is used again before the array grows. Not thread-safe.
  *
- * <p>Neighbours of a chunk are linked in address order ({@code prev}, {@code next}); free blocks of
- * equal size and kind are linked in a list of their own ({@code before}, {@code after}), whose head
- * is held by {@link SizeIndex}.
+ * <p>Neighbours of a chunk are linked in address order ({@code prev}, {@code next}); listed blocks
+ * of equal size and kind are linked in a list of their own ({@code before}, {@code after}), whose
+ * head is held by {@link SizeIndex}. A record is 64 bytes, its fields in the order in which they
+ * are wanted, so that most visits to a block touch one cache line.
  */
 final class BlockTable {
   static final int NONE = -1;
 
-  /** States of a block; a state of 0 or more is the leaf of the index that a free block is in. */
-  static final int IN_USE = -1;
+  /** No block either, but one that may be asked for its size. */
+  static final int NOTHING = -2;
 
-  static final int PENDING = -2;
-  static final int RECYCLED = -3;
+  /** In the place of a listed block's links, whose upper half is {@link #NOTHING} or more. */
+  private static final long UNLISTED = -3L << Integer.SIZE;
+
+  private static final long RECYCLED = -4L << Integer.SIZE;
+  private static final long LEAST_LISTED = (long) NOTHING << Integer.SIZE;
+  private static final long ALONE = pack(NOTHING, NOTHING);
+
+  /** Of a dummy: smaller than any size, and as an unsigned number larger than any. */
+  private static final long NO_UNITS = -1;
 
   private static final int INITIAL_BLOCKS = 16;
-  private static final int LINK_SHIFT = 3;
-  private static final int PREV = 0;
-  private static final int NEXT = 1;
-  private static final int BEFORE = 2;
-  private static final int AFTER = 3;
-  private static final int STATE = 4;
-  private static final int CHUNK = 5;
+  private static final int SHIFT = 3;
 
-  private static final int SPAN_SHIFT = 2;
-  private static final int ADDRESS = 0;
-  private static final int UNITS = 1;
-  private static final int BASE = 2;
+  /** Records of {@link #NOTHING} and {@link #NONE}, which never are what one looks for. */
+  private static final int DUMMIES = 2;
 
-  private int[] links = new int[INITIAL_BLOCKS << LINK_SHIFT];
-  private long[] spans = new long[INITIAL_BLOCKS << SPAN_SHIFT];
+  private static final int UNITS = 0;
+  private static final int NEIGHBOURS = 1;
+  private static final int LEAF_AND_CHUNK = 2;
+  private static final int LIST = 3;
+  private static final int ADDRESS = 4;
+  private static final int BASE = 5;
+
+  private static final long LOW = 0xFFFF_FFFFL;
+  private static final long HIGH = ~LOW;
+  private static final long NONE_TWICE = -1;
+
+  private long[] records = new long[INITIAL_BLOCKS << SHIFT];
   private int end;
   private int recycled = NONE;
+  private int live;
 
-  /** A block that is in use and has no neighbours. */
+  BlockTable() {
+    for (int dummy = NOTHING; dummy <= NONE; dummy++) {
+      units(dummy, NO_UNITS);
+      unlist(dummy);
+    }
+  }
+
+  /** An unlisted block without neighbours. */
   int create(long address, long units, long base, int chunk) {
     int block = recycled;
     if (block == NONE) {
@@ -46,30 +66,57 @@ final class BlockTable {
     } else {
       recycled = next(block);
     }
-    int link = block << LINK_SHIFT;
-    links[link + PREV] = NONE;
-    links[link + NEXT] = NONE;
-    links[link + STATE] = IN_USE;
-    links[link + CHUNK] = chunk;
-    int span = block << SPAN_SHIFT;
-    spans[span + ADDRESS] = address;
-    spans[span + UNITS] = units;
-    spans[span + BASE] = base;
+    live++;
+    int record = at(block);
+    records[record + UNITS] = units;
+    records[record + NEIGHBOURS] = NONE_TWICE;
+    records[record + LIST] = UNLISTED;
+    records[record + LEAF_AND_CHUNK] = pack(NONE, chunk);
+    records[record + ADDRESS] = address;
+    records[record + BASE] = base;
     return block;
   }
 
   private int append() {
-    if (end << LINK_SHIFT == links.length) {
-      links = Arrays.copyOf(links, Math.multiplyExact(links.length, 2));
-      spans = Arrays.copyOf(spans, spans.length * 2);
+    if (at(end) == records.length) {
+      records = Arrays.copyOf(records, Math.multiplyExact(records.length, 2));
     }
     return end++;
   }
 
+  /** Cuts a block after so many units; the tail is a new, unlisted block. */
+  int cut(int block, long units, int unitShift) {
+    int tail =
+        create(
+            address(block) + (units << unitShift), units(block) - units, base(block), chunk(block));
+    units(block, units);
+    int next = next(block);
+    records[at(tail) + NEIGHBOURS] = pack(block, next);
+    next(block, tail);
+    prev(next, tail);
+    return tail;
+  }
+
+  /** Joins a block's next neighbour to it. */
+  void absorbNext(int block) {
+    int gone = next(block);
+    int next = next(gone);
+    units(block, units(block) + units(gone));
+    next(block, next);
+    prev(next, block);
+    recycle(gone);
+  }
+
   void recycle(int block) {
-    state(block, RECYCLED);
+    live--;
+    records[at(block) + LIST] = RECYCLED;
     next(block, recycled);
     recycled = block;
+  }
+
+  /** How many blocks there are. */
+  int live() {
+    return live;
   }
 
   /** One more than the highest index ever used. */
@@ -82,72 +129,135 @@ final class BlockTable {
   }
 
   int prev(int block) {
-    return links[(block << LINK_SHIFT) + PREV];
+    return high(NEIGHBOURS, block);
   }
 
-  void prev(int block, int prev) {
-    links[(block << LINK_SHIFT) + PREV] = prev;
+  private void prev(int block, int prev) {
+    high(NEIGHBOURS, block, prev);
   }
 
   int next(int block) {
-    return links[(block << LINK_SHIFT) + NEXT];
+    return low(NEIGHBOURS, block);
   }
 
-  void next(int block, int next) {
-    links[(block << LINK_SHIFT) + NEXT] = next;
+  private void next(int block, int next) {
+    low(NEIGHBOURS, block, next);
   }
 
   int before(int block) {
-    return links[(block << LINK_SHIFT) + BEFORE];
+    return high(LIST, block);
   }
 
   void before(int block, int before) {
-    links[(block << LINK_SHIFT) + BEFORE] = before;
+    high(LIST, block, before);
   }
 
   int after(int block) {
-    return links[(block << LINK_SHIFT) + AFTER];
+    return low(LIST, block);
   }
 
   void after(int block, int after) {
-    links[(block << LINK_SHIFT) + AFTER] = after;
+    low(LIST, block, after);
   }
 
-  int state(int block) {
-    return links[(block << LINK_SHIFT) + STATE];
+  /** Whether a listed block is alone in its list. */
+  boolean isAlone(int block) {
+    return records[at(block) + LIST] == ALONE;
   }
 
-  void state(int block, int state) {
-    links[(block << LINK_SHIFT) + STATE] = state;
+  /** Makes a block the first of a list. */
+  void first(int block, int after) {
+    records[at(block) + LIST] = pack(NOTHING, after);
   }
 
-  boolean isFree(int block) {
-    int state = state(block);
-    return state >= 0 || state == PENDING;
+  void unlist(int block) {
+    records[at(block) + LIST] = UNLISTED;
+  }
+
+  boolean isListed(int block) {
+    return records[at(block) + LIST] >= LEAST_LISTED;
+  }
+
+  boolean isUnlisted(int block) {
+    return records[at(block) + LIST] == UNLISTED;
+  }
+
+  /** What the index noted of a listed block. */
+  int leaf(int block) {
+    return high(LEAF_AND_CHUNK, block);
+  }
+
+  void leaf(int block, int leaf) {
+    high(LEAF_AND_CHUNK, block, leaf);
   }
 
   boolean isWhole(int block) {
-    return (prev(block) & next(block)) == NONE;
+    return records[at(block) + NEIGHBOURS] == NONE_TWICE;
   }
 
   int chunk(int block) {
-    return links[(block << LINK_SHIFT) + CHUNK];
+    return low(LEAF_AND_CHUNK, block);
   }
 
   long address(int block) {
-    return spans[(block << SPAN_SHIFT) + ADDRESS];
+    return records[at(block) + ADDRESS];
   }
 
   long units(int block) {
-    return spans[(block << SPAN_SHIFT) + UNITS];
+    return records[at(block) + UNITS];
   }
 
-  void units(int block, long units) {
-    spans[(block << SPAN_SHIFT) + UNITS] = units;
+  private void units(int block, long units) {
+    records[at(block) + UNITS] = units;
   }
 
   /** Address of the chunk that the block is a part of. */
   long base(int block) {
-    return spans[(block << SPAN_SHIFT) + BASE];
+    return records[at(block) + BASE];
+  }
+
+  /**
+   * Walks over a list of blocks and counts them.
+   *
+   * @throws AssertionError if one does not belong there
+   */
+  int checkAndCountList(int head, boolean isWhole, long units) {
+    int count = 0;
+    int before = NOTHING;
+    for (int block = head; block != NOTHING; block = after(block)) {
+      require(isListed(block), "state of listed block", block, head);
+      require(before(block) == before, "before block", before(block), before);
+      require(units(block) == units, "units of block", units(block), units);
+      require(isWhole(block) == isWhole, "kind of block", block, head);
+      before = block;
+      count++;
+    }
+    return count;
+  }
+
+  private static int at(int block) {
+    return (block + DUMMIES) << SHIFT;
+  }
+
+  private static long pack(int high, int low) {
+    return ((long) high << Integer.SIZE) | (low & LOW);
+  }
+
+  private int high(int field, int block) {
+    return (int) (records[at(block) + field] >> Integer.SIZE);
+  }
+
+  private void high(int field, int block, int value) {
+    int at = at(block) + field;
+    records[at] = ((long) value << Integer.SIZE) | (records[at] & LOW);
+  }
+
+  private int low(int field, int block) {
+    return (int) records[at(block) + field];
+  }
+
+  private void low(int field, int block, int value) {
+    int at = at(block) + field;
+    records[at] = (records[at] & HIGH) | (value & LOW);
   }
 }

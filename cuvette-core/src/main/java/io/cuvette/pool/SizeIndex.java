@@ -1,344 +1,103 @@
 package io.cuvette.pool;
 
-import static io.cuvette.pool.ArenaCheck.require;
 import static io.cuvette.pool.BlockTable.NONE;
 
-import java.util.Arrays;
-
 /**
- * An ordered set of free blocks by size in units, with blocks of equal size in a list, last in
- * first out. Not thread-safe.
+ * An ordered set of free blocks by size, with blocks of equal size in lists, last in first out. Not
+ * thread-safe.
  *
- * <p>Sizes of 6·(h + 1) bits are in the trie of height h, whose nodes branch 64 ways, so the steps
- * of an operation depend on the size asked for, never on how many blocks there are:
- *
- * <pre>
- *   units 5,000 = 1·4096 + 14·64 + 8       height 2
- *   root   bit 1  ─► node   bit 14 ─► leaf   bit 8 ─► list of blocks of 5,000 units
- * </pre>
+ * <p>Sizes below {@value DenseSizes#LIMIT_UNITS} units, of which there may be very many blocks, are
+ * addressed directly; the others, of which a device holds a thousand or so, are found in a trie.
+ * Either way the steps of an operation depend on the size asked for, never on how many blocks there
+ * are.
  *
  * <p>Blocks that are a whole chunk have bitmaps and lists of their own beside those of the parts of
- * chunks: one walk over both finds the best fit, a walk over one finds chunks to release. A bit is
- * set if and only if what hangs below it is not empty; a node without bits is recycled.
+ * chunks: one walk over both finds the best fit, a walk over one finds chunks to release.
  */
 final class SizeIndex {
-  /** Sets of blocks that a search may look at. */
+  /** Sets of blocks that a search may look at: a mask for the bitmaps of parts. */
   static final long ALL = -1;
 
   static final long WHOLE_ONLY = 0;
 
-  private static final int BITS = 6;
-  private static final int WAYS = 1 << BITS;
-  private static final int HEIGHTS = 11;
-  private static final int PARTS = 0;
-  private static final int WHOLE = 1;
-  private static final int CHILDREN_SHIFT = BITS + 1;
-  private static final int INITIAL_NODES = 4;
+  /** Kinds of blocks. */
+  static final int PARTS = 0;
+
+  static final int WHOLE = 1;
 
   private final BlockTable blocks;
-  private final int[] roots = new int[HEIGHTS];
-
-  /** Bit h: the trie of height h holds parts, or whole chunks. */
-  private long partHeights;
-
-  private long wholeHeights;
-
-  /** Two bitmaps for each node: below it are parts, below it are whole chunks. */
-  private long[] bitmaps = new long[INITIAL_NODES << 1];
-
-  /** For each node: 64 nodes; for a leaf: 64 lists of parts, then 64 lists of whole chunks. */
-  private int[] children = new int[INITIAL_NODES << CHILDREN_SHIFT];
-
-  /** For each node: its parent and its place there; a root has none; a recycled node its next. */
-  private int[] parents = new int[INITIAL_NODES];
-
-  private int end;
-  private int recycled = NONE;
+  private final DenseSizes dense;
+  private final SparseSizes sparse;
+  private long wholeUnits;
 
   SizeIndex(BlockTable blocks) {
     this.blocks = blocks;
-    Arrays.fill(roots, NONE);
+    dense = new DenseSizes(blocks);
+    sparse = new SparseSizes(blocks);
   }
 
-  /** Adds a block, in front of those of its size and kind. */
+  /** Adds an unlisted block, in front of those of its size and kind. */
   void insert(int block) {
     long units = blocks.units(block);
-    int kind = blocks.isWhole(block) ? WHOLE : PARTS;
-    int height = height(units);
-    int node = root(height, kind);
-    for (int level = height; level > 0; level--) {
-      node = descend(node, digit(units, level), kind);
-    }
-    int digit = digit(units, 0);
-    int list = (node << CHILDREN_SHIFT) + (kind << BITS) + digit;
-    long bitmap = bitmaps[(node << 1) + kind];
-    int head = ((bitmap >>> digit) & 1) == 0 ? NONE : children[list];
-    bitmaps[(node << 1) + kind] = bitmap | (1L << digit);
-    children[list] = block;
-    blocks.state(block, node);
-    blocks.before(block, NONE);
-    blocks.after(block, head);
-    if (head != NONE) {
-      blocks.before(head, block);
-    }
-  }
-
-  private int root(int height, int kind) {
-    if (kind == WHOLE) {
-      wholeHeights |= 1L << height;
+    int kind = kind(block);
+    wholeUnits += units & -kind;
+    if (units < DenseSizes.LIMIT_UNITS) {
+      dense.insert(block, (int) units, kind);
     } else {
-      partHeights |= 1L << height;
+      sparse.insert(block, units, kind);
     }
-    int root = roots[height];
-    if (root == NONE) {
-      root = node(~height);
-      roots[height] = root;
-    }
-    return root;
   }
 
-  private int descend(int node, int digit, int kind) {
-    int map = node << 1;
-    long bit = 1L << digit;
-    boolean exists = ((bitmaps[map] | bitmaps[map + 1]) & bit) != 0;
-    bitmaps[map + kind] |= bit;
-    int slot = (node << CHILDREN_SHIFT) + digit;
-    if (exists) {
-      return children[slot];
-    }
-    int child = node((node << BITS) | digit);
-    children[slot] = child;
-    return child;
-  }
-
-  private int node(int parent) {
-    int node = recycled;
-    if (node == NONE) {
-      node = append();
-    } else {
-      recycled = parents[node];
-    }
-    parents[node] = parent;
-    return node;
-  }
-
-  private int append() {
-    if (end == parents.length) {
-      bitmaps = Arrays.copyOf(bitmaps, end << 2);
-      children = Arrays.copyOf(children, Math.multiplyExact(end, 2 << CHILDREN_SHIFT));
-      parents = Arrays.copyOf(parents, end << 1);
-    }
-    return end++;
-  }
-
-  /** Removes a block that is in the index. Its state is then for the caller to set. */
+  /** Removes a listed block. */
   void remove(int block) {
-    int before = blocks.before(block);
-    int after = blocks.after(block);
-    if (after != NONE) {
-      blocks.before(after, before);
-    }
-    if (before != NONE) {
-      blocks.after(before, after);
-      return;
-    }
-    int kind = blocks.isWhole(block) ? WHOLE : PARTS;
-    int leaf = blocks.state(block);
-    int digit = digit(blocks.units(block), 0);
-    if (after != NONE) {
-      children[(leaf << CHILDREN_SHIFT) + (kind << BITS) + digit] = after;
+    long units = blocks.units(block);
+    int kind = kind(block);
+    wholeUnits -= units & -kind;
+    if (units < DenseSizes.LIMIT_UNITS) {
+      dense.remove(block, (int) units, kind);
     } else {
-      clear(leaf, digit, kind);
+      sparse.remove(block, units, kind);
     }
+    blocks.unlist(block);
   }
 
-  private void clear(int leaf, int leafDigit, int kind) {
-    int node = leaf;
-    int digit = leafDigit;
-    while (true) {
-      int map = node << 1;
-      long left = bitmaps[map + kind] & ~(1L << digit);
-      bitmaps[map + kind] = left;
-      if (left != 0) {
-        return;
-      }
-      int parent = parents[node];
-      if (parent < 0) {
-        clearHeight(~parent, kind);
-        return;
-      }
-      if (bitmaps[map + (kind ^ 1)] == 0) {
-        parents[node] = recycled;
-        recycled = node;
-      }
-      node = parent >> BITS;
-      digit = parent & (WAYS - 1);
-    }
-  }
-
-  private void clearHeight(int height, int kind) {
-    if (kind == WHOLE) {
-      wholeHeights &= ~(1L << height);
-    } else {
-      partHeights &= ~(1L << height);
-    }
+  private int kind(int block) {
+    return blocks.isWhole(block) ? WHOLE : PARTS;
   }
 
   /** The smallest block of a set with at least so many units, or NONE. */
   int atLeast(long units, long set) {
-    long heights = (partHeights & set) | wholeHeights;
-    int height = height(units);
-    int turn = NONE;
-    int turnLevel = 0;
-    long turnBits = 0;
-    if (((heights >>> height) & 1) != 0) {
-      int node = roots[height];
-      for (int level = height; ; level--) {
-        int digit = digit(units, level);
-        long bits = bits(node, set);
-        long larger = bits & (-2L << digit);
-        if (larger != 0) {
-          turn = node;
-          turnLevel = level;
-          turnBits = larger;
-        }
-        if (((bits >>> digit) & 1) == 0) {
-          break;
-        }
-        if (level == 0) {
-          return head(node, digit, set);
-        }
-        node = children[(node << CHILDREN_SHIFT) + digit];
+    if (units < DenseSizes.LIMIT_UNITS) {
+      int block = dense.atLeast((int) units, set);
+      if (block != NONE) {
+        return block;
       }
     }
-    if (turn != NONE) {
-      return lowest(turn, turnLevel, turnBits, set);
-    }
-    long above = heights & (-2L << height);
-    if (above == 0) {
-      return NONE;
-    }
-    int next = Long.numberOfTrailingZeros(above);
-    return lowest(roots[next], next, bits(roots[next], set), set);
+    return sparse.atLeast(units, set);
   }
 
-  private int lowest(int start, int startLevel, long startBits, long set) {
-    int node = start;
-    int digit = Long.numberOfTrailingZeros(startBits);
-    for (int level = startLevel; level > 0; level--) {
-      node = children[(node << CHILDREN_SHIFT) + digit];
-      digit = Long.numberOfTrailingZeros(bits(node, set));
-    }
-    return head(node, digit, set);
-  }
-
-  /** The largest size in the index, in units; 0 if it is empty. */
+  /** The largest size there is, in units; 0 if there is none. */
   long largest() {
-    long heights = partHeights | wholeHeights;
-    if (heights == 0) {
-      return 0;
-    }
-    int height = highest(heights);
-    int node = roots[height];
-    int digit = highest(bits(node, ALL));
-    for (int level = height; level > 0; level--) {
-      node = children[(node << CHILDREN_SHIFT) + digit];
-      digit = highest(bits(node, ALL));
-    }
-    return blocks.units(head(node, digit, ALL));
+    long largest = sparse.largest();
+    return largest != 0 ? largest : dense.largest();
   }
 
-  private long bits(int node, long set) {
-    int map = node << 1;
-    return (bitmaps[map] & set) | bitmaps[map + 1];
+  /** Units in blocks that are whole chunks. */
+  long wholeUnits() {
+    return wholeUnits;
   }
 
-  /** Parts come first, so that whole chunks stay whole and can be released. */
-  private int head(int leaf, int digit, long set) {
-    int kind = (((bitmaps[leaf << 1] & set) >>> digit) & 1) != 0 ? PARTS : WHOLE;
-    return children[(leaf << CHILDREN_SHIFT) + (kind << BITS) + digit];
-  }
-
-  /** One more than the highest node ever used. */
-  int end() {
-    return end;
-  }
-
-  /** Nodes that are not recycled. */
+  /** Nodes of the trie, used and recycled: what grows with use. */
   int nodes() {
-    int count = end;
-    for (int node = recycled; node != NONE; node = parents[node]) {
-      count--;
-    }
-    return count;
+    return sparse.end();
   }
 
   /**
-   * Walks over all nodes and lists and counts the blocks.
+   * Walks over all bitmaps and lists and counts the blocks.
    *
-   * @throws AssertionError if a bit, a link or a block's leaf is wrong
+   * @throws AssertionError if a bit, a link or a note of a block is wrong
    */
   int checkAndCount() {
-    int count = 0;
-    for (int height = 0; height < HEIGHTS; height++) {
-      int root = roots[height];
-      boolean parts = ((partHeights >>> height) & 1) != 0;
-      boolean whole = ((wholeHeights >>> height) & 1) != 0;
-      require(root != NONE || !(parts || whole), "root of height", root, height);
-      if (root != NONE) {
-        require(parents[root] == ~height, "height of root", ~parents[root], height);
-        require(parts == (bitmaps[root << 1] != 0), "parts of height", root, height);
-        require(whole == (bitmaps[(root << 1) + 1] != 0), "whole of height", root, height);
-        count += checkNode(root, height, 0);
-      }
-    }
-    return count;
-  }
-
-  private int checkNode(int node, int level, long unitsAbove) {
-    int count = 0;
-    for (int digit = 0; digit < WAYS; digit++) {
-      long units = (unitsAbove << BITS) | digit;
-      boolean parts = ((bitmaps[node << 1] >>> digit) & 1) != 0;
-      boolean whole = ((bitmaps[(node << 1) + 1] >>> digit) & 1) != 0;
-      int slot = (node << CHILDREN_SHIFT) + digit;
-      if (level == 0) {
-        count += parts ? checkList(node, children[slot], PARTS, units) : 0;
-        count += whole ? checkList(node, children[slot + WAYS], WHOLE, units) : 0;
-      } else if (parts || whole) {
-        int child = children[slot];
-        require(parents[child] == ((node << BITS) | digit), "parent of node", child, node);
-        require(parts == (bitmaps[child << 1] != 0), "parts of node", child, digit);
-        require(whole == (bitmaps[(child << 1) + 1] != 0), "whole of node", child, digit);
-        count += checkNode(child, level - 1, units);
-      }
-    }
-    return count;
-  }
-
-  private int checkList(int leaf, int head, int kind, long units) {
-    int count = 0;
-    int before = NONE;
-    for (int block = head; block != NONE; block = blocks.after(block)) {
-      require(blocks.state(block) == leaf, "leaf of block", blocks.state(block), leaf);
-      require(blocks.before(block) == before, "before block", blocks.before(block), before);
-      require(blocks.units(block) == units, "units of block", blocks.units(block), units);
-      require(blocks.isWhole(block) == (kind == WHOLE), "kind of block", block, kind);
-      before = block;
-      count++;
-    }
-    return count;
-  }
-
-  private static int height(long units) {
-    return (63 - Long.numberOfLeadingZeros(units)) / BITS;
-  }
-
-  private static int digit(long units, int level) {
-    return (int) (units >>> (level * BITS)) & (WAYS - 1);
-  }
-
-  private static int highest(long bits) {
-    return 63 - Long.numberOfLeadingZeros(bits);
+    return dense.checkAndCount() + sparse.checkAndCount();
   }
 }

@@ -8,20 +8,22 @@ import org.jspecify.annotations.Nullable;
  * Immutable.
  */
 enum HandleKind {
-  STREAM("stream", 0x51),
-  EVENT("event", 0x52),
-  GRAPH("graph", 0x53),
-  MALLOC_FUNCTION("malloc function", 0x54),
-  FREE_FUNCTION("free function", 0x55);
+  STREAM("stream", "a", 0x51),
+  EVENT("event", "an", 0x52),
+  GRAPH("graph", "a", 0x53),
+  MALLOC_FUNCTION("malloc function", "a", 0x54),
+  FREE_FUNCTION("free function", "a", 0x55);
 
   private static final int TAG_SHIFT = 56;
   private static final int GENERATION_SHIFT = 32;
 
   private final String text;
+  private final String article;
   private final long tag;
 
-  HandleKind(String text, long tag) {
+  HandleKind(String text, String article, long tag) {
     this.text = text;
+    this.article = article;
     this.tag = tag;
   }
 
@@ -52,7 +54,7 @@ enum HandleKind {
   private String what(long value) {
     HandleKind kind = of(value);
     if (kind != null) {
-      return kind == this ? "one that was destroyed or never made" : "of a " + kind.text;
+      return kind == this ? "one that was destroyed or never made" : kind.article + " " + kind.text;
     }
     int device = DeviceMemory.deviceOf(value);
     return device >= 0 ? "an address of device " + device : "no handle";

@@ -111,13 +111,6 @@ final class HostBlock extends SimBlock {
 
   @Override
   void fill(long offset, long bytes, int pattern) {
-    MemorySegment page = MemorySegment.ofArray(PagedBytes.pattern(pattern));
-    // The pattern has the phase of the start of the block, and so has each page of it.
-    for (long done = 0; done < bytes; ) {
-      long start = (offset + done) % PagedBytes.PAGE;
-      long count = Math.min(PagedBytes.PAGE - start, bytes - done);
-      MemorySegment.copy(page, start, segment, offset + done, count);
-      done += count;
-    }
+    PagedBytes.fill(segment, offset, bytes, pattern);
   }
 }

@@ -69,6 +69,11 @@ final class HostFile {
     }
   }
 
+  /** The length of the file; the sparse parts of it too. */
+  long byteSize() throws IOException {
+    return channel == null ? 0 : channel.size();
+  }
+
   void close() {
     try {
       if (channel != null) {

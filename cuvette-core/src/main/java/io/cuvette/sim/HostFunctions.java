@@ -124,7 +124,7 @@ final class HostFunctions {
     try {
       function.run();
       return null;
-    } catch (Throwable e) {
+    } catch (Throwable e) { // whatever the caller's function throws
       return e;
     } finally {
       scheduler.lock.lock();

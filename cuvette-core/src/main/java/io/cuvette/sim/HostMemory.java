@@ -1,5 +1,6 @@
 package io.cuvette.sim;
 
+import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
@@ -89,6 +90,11 @@ final class HostMemory {
 
   int liveBlocks() {
     return liveBlocks;
+  }
+
+  /** The length of the file behind the memory. */
+  long fileBytes() throws IOException {
+    return file.byteSize();
   }
 
   void forEach(Consumer<SimBlock> action) {

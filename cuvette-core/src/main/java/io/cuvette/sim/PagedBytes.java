@@ -55,19 +55,37 @@ final class PagedBytes {
   }
 
   void fill(long offset, long bytes, int pattern) {
-    byte[] filled = pattern(pattern);
-    Page whole = new Page(filled);
-    whole.shared = true;
+    Page whole = null;
     for (long done = 0; done < bytes; ) {
       long index = (offset + done) / PAGE;
       int start = (int) ((offset + done) % PAGE);
       int count = (int) Math.min(PAGE - start, bytes - done);
       if (count == PAGE) {
+        whole = whole == null ? shared(pattern) : whole;
         set(index, whole);
       } else {
-        System.arraycopy(filled, start, writable(index), start, count);
+        fill(MemorySegment.ofArray(writable(index)), start, count, pattern);
       }
       done += count;
+    }
+  }
+
+  private static Page shared(int pattern) {
+    Page page = new Page(new byte[PAGE]);
+    fill(MemorySegment.ofArray(page.bytes), 0, PAGE, pattern);
+    page.shared = true;
+    return page;
+  }
+
+  /**
+   * Fills with a 4-byte pattern, little endian as the device, with the phase of the target's start.
+   */
+  static void fill(MemorySegment target, long offset, long bytes, int pattern) {
+    for (long i = offset; i < offset + Math.min(Integer.BYTES, bytes); i++) {
+      target.set(ValueLayout.JAVA_BYTE, i, (byte) (pattern >>> (8 * (i % Integer.BYTES))));
+    }
+    for (long n = Integer.BYTES; n < bytes; n *= 2) {
+      MemorySegment.copy(target, offset, target, offset + n, Math.min(n, bytes - n));
     }
   }
 
@@ -85,18 +103,6 @@ final class PagedBytes {
       }
       done += count;
     }
-  }
-
-  /** A page of a repeated 4-byte pattern, little endian as the device. */
-  static byte[] pattern(int pattern) {
-    byte[] bytes = new byte[PAGE];
-    for (int i = 0; i < Integer.BYTES; i++) {
-      bytes[i] = (byte) (pattern >>> (8 * i));
-    }
-    for (int n = Integer.BYTES; n < PAGE; n *= 2) {
-      System.arraycopy(bytes, 0, bytes, n, n);
-    }
-    return bytes;
   }
 
   private void share(long index, @Nullable Page page) {

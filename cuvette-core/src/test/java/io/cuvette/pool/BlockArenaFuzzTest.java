@@ -9,7 +9,7 @@ import java.util.function.LongUnaryOperator;
 import org.junit.jupiter.api.Test;
 
 class BlockArenaFuzzTest {
-  private static final int SEEDS = 25;
+  private static final int SEEDS = 12;
   private static final int STEPS = 600;
 
   @Test

@@ -42,7 +42,7 @@ class SpinLockTest {
   void waitingThread_getsTheLockAfterALongHold() throws InterruptedException {
     lock.lock();
     Thread waiter = Thread.ofPlatform().start(this::increment);
-    while (waiter.getState() != Thread.State.TIMED_WAITING) {
+    while (waiter.isAlive() && waiter.getState() != Thread.State.TIMED_WAITING) {
       Thread.onSpinWait();
     }
     assertThat(left).isZero();

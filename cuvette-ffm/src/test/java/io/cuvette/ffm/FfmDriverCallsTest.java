@@ -11,6 +11,7 @@ import io.cuvette.driver.PriorityRange;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.ref.WeakReference;
 import java.nio.file.Path;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
@@ -360,6 +361,25 @@ class FfmDriverCallsTest {
         });
     driver.launchHostFunc(1, 0x5, () -> ran.complete(true));
     assertThat(ran.join()).isTrue();
+  }
+
+  @Test
+  void hostFunctionThatIsNotLaunched_isForgotten() {
+    library.fail("cuLaunchHostFunc", 400);
+    byte[] captured = new byte[8];
+    WeakReference<byte[]> reference = new WeakReference<>(captured);
+    launchFails(captured);
+    captured = null;
+    for (int i = 0; i < 20 && reference.get() != null; i++) {
+      System.gc();
+    }
+    assertThat(reference.get()).isNull();
+  }
+
+  private void launchFails(byte[] captured) {
+    assertThatThrownBy(() -> driver.launchHostFunc(1, 0x5, () -> captured[0] = 1))
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("cuLaunchHostFunc(stream=0x5, device=1)");
   }
 
   @Test

@@ -36,7 +36,6 @@ class FfmDriverGpuTest {
 
   @BeforeEach
   void open() {
-    System.clearProperty("cuvette.libcuda");
     FfmDriverProvider provider = new FfmDriverProvider();
     assumeTrue(provider.isAvailable(), "no GPU");
     driver = provider.open("");

@@ -19,6 +19,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.Supplier;
 
 /**
  * A driver library that notes its calls, and the classes of the driver loaded once more for it: a
@@ -26,6 +27,8 @@ import java.util.List;
  */
 @SuppressWarnings("restricted")
 final class StubLibrary {
+  private static final String PROPERTY = "cuvette.libcuda";
+
   private final Path file;
   private final SymbolLookup symbols;
 
@@ -74,15 +77,50 @@ final class StubLibrary {
 
   /** A provider that has bound nothing yet and will load a library. */
   static CudaDriverProvider provider(String library) {
-    System.setProperty("cuvette.libcuda", library);
     try {
-      return (CudaDriverProvider)
-          new FreshLoader()
-              .loadClass(FfmDriverProvider.class.getName())
-              .getConstructor()
-              .newInstance();
+      return new LibraryProvider(
+          (CudaDriverProvider)
+              new FreshLoader()
+                  .loadClass(FfmDriverProvider.class.getName())
+                  .getConstructor()
+                  .newInstance(),
+          library);
     } catch (ReflectiveOperationException e) {
       throw new LinkageError(e.getMessage(), e);
+    }
+  }
+
+  /** Names the library while it is wanted, and only then: other tests want the real one. */
+  private record LibraryProvider(CudaDriverProvider fresh, String library)
+      implements CudaDriverProvider {
+
+    @Override
+    public String name() {
+      return fresh.name();
+    }
+
+    @Override
+    public boolean isAvailable() {
+      return withLibrary(fresh::isAvailable);
+    }
+
+    @Override
+    public CudaDriver open(String settings) {
+      return withLibrary(() -> fresh.open(settings));
+    }
+
+    private <T> T withLibrary(Supplier<T> body) {
+      String before = System.getProperty(PROPERTY);
+      System.setProperty(PROPERTY, library);
+      try {
+        return body.get();
+      } finally {
+        if (before == null) {
+          System.clearProperty(PROPERTY);
+        } else {
+          System.setProperty(PROPERTY, before);
+        }
+      }
     }
   }
 

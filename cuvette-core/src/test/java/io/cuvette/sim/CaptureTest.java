@@ -1,0 +1,225 @@
+package io.cuvette.sim;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import org.junit.jupiter.api.Test;
+
+/** Capture: what runs, what is recorded, what is forbidden, and how a capture ends. */
+class CaptureTest extends SimTestBase {
+  private static final int GLOBAL = 0;
+  private static final int THREAD_LOCAL = 1;
+  private static final int RELAXED = 2;
+
+  private final long one = stream(0);
+  private final long other = stream(0);
+  private final long memory = driver.memAlloc(0, 64);
+
+  private void fill(int value, long stream) {
+    driver.memsetD8Async(0, memory, (byte) value, 64, stream);
+  }
+
+  private SimGraph graph(long handle) {
+    return driver.machine.graphs.get(handle);
+  }
+
+  @Test
+  void capturedWork_isRecordedAndDoesNotRun() {
+    fill(1, one);
+    driver.streamBeginCapture(0, one, RELAXED);
+    assertThat(driver.streamIsCapturing(0, one)).isEqualTo(1);
+    assertThat(driver.streamIsCapturing(0, other)).isZero();
+    fill(2, one);
+    driver.launchHostFunc(0, one, () -> {});
+    long graph = driver.streamEndCapture(0, one);
+    assertThat(driver.streamIsCapturing(0, one)).isZero();
+    driver.streamSynchronize(0, one);
+    assertThat(read(memory, 1)).containsExactly(1);
+    assertThat(graph(graph).size()).isEqualTo(2);
+    assertThat(driver.liveGraphs()).isEqualTo(1);
+    driver.graphDestroy(graph);
+    assertThat(driver.liveGraphs()).isZero();
+    assertFails(CudaStatus.INVALID_HANDLE, "destroyed", () -> driver.graphDestroy(graph));
+  }
+
+  @Test
+  void forkAndJoin_captureTheOtherStreamToo() {
+    long event = driver.eventCreate(0, 2);
+    driver.streamBeginCapture(0, one, GLOBAL);
+    fill(1, one);
+    driver.eventRecord(0, event, one);
+    driver.streamWaitEvent(0, other, event);
+    assertThat(driver.streamIsCapturing(0, other)).isEqualTo(1);
+    fill(2, other);
+    driver.eventRecord(0, event, other);
+    driver.streamWaitEvent(0, one, event);
+    fill(3, one);
+    long graph = driver.streamEndCapture(0, one);
+    assertThat(graph(graph).size()).isEqualTo(3);
+    assertThat(driver.streamIsCapturing(0, other)).isZero();
+    assertFails(CudaStatus.CAPTURED_EVENT, "capture", () -> driver.eventSynchronize(0, event));
+    assertFails(CudaStatus.CAPTURED_EVENT, "capture", () -> driver.eventQuery(0, event));
+    assertFails(CudaStatus.CAPTURED_EVENT, "join", () -> driver.streamWaitEvent(0, other, event));
+    driver.eventRecord(0, event, one);
+    driver.eventSynchronize(0, event);
+  }
+
+  @Test
+  void forkWithoutJoin_isAnError_andTheStreamsRunAgain() {
+    long event = driver.eventCreate(0, 2);
+    driver.streamBeginCapture(0, one, RELAXED);
+    driver.eventRecord(0, event, one);
+    driver.streamWaitEvent(0, other, event);
+    fill(2, other);
+    assertFails(
+        CudaStatus.STREAM_CAPTURE_UNJOINED, "unjoined", () -> driver.streamEndCapture(0, one));
+    assertThat(driver.streamIsCapturing(0, one)).isZero();
+    assertThat(driver.streamIsCapturing(0, other)).isZero();
+    fill(5, other);
+    driver.streamSynchronize(0, other);
+    assertThat(read(memory, 1)).containsExactly(5);
+    assertThat(driver.liveGraphs()).isZero();
+  }
+
+  @Test
+  void endingElsewhere_isUnmatched() {
+    long event = driver.eventCreate(0, 2);
+    assertFails(CudaStatus.ILLEGAL_STATE, "not captured", () -> driver.streamEndCapture(0, one));
+    driver.streamBeginCapture(0, one, RELAXED);
+    driver.eventRecord(0, event, one);
+    driver.streamWaitEvent(0, other, event);
+    assertFails(
+        CudaStatus.STREAM_CAPTURE_UNMATCHED,
+        "another stream",
+        () -> driver.streamEndCapture(0, other));
+    assertThat(driver.streamIsCapturing(0, one)).isEqualTo(2);
+    assertFails(
+        CudaStatus.STREAM_CAPTURE_INVALIDATED, "during", () -> driver.streamEndCapture(0, one));
+    assertThat(driver.streamIsCapturing(0, one)).isZero();
+  }
+
+  @Test
+  void beginning_isRefusedOnTheLegacyStream_twice_andWithUnknownMode() {
+    CudaStatus status = CudaStatus.STREAM_CAPTURE_UNSUPPORTED;
+    assertFails(status, "legacy", () -> driver.streamBeginCapture(0, 0, RELAXED));
+    assertFails(status, "legacy", () -> driver.streamBeginCapture(0, 1, RELAXED));
+    assertFails(CudaStatus.INVALID_VALUE, "mode: 3", () -> driver.streamBeginCapture(0, one, 3));
+    driver.streamBeginCapture(0, 2, RELAXED);
+    driver.graphDestroy(driver.streamEndCapture(0, 2));
+    driver.streamBeginCapture(0, one, RELAXED);
+    assertFails(
+        CudaStatus.ILLEGAL_STATE, "already", () -> driver.streamBeginCapture(0, one, RELAXED));
+  }
+
+  private void assertInvalidates(String message, Runnable call) {
+    driver.streamBeginCapture(0, one, RELAXED);
+    assertFails(CudaStatus.STREAM_CAPTURE_UNSUPPORTED, message, call::run);
+    assertThat(driver.streamIsCapturing(0, one)).isEqualTo(2);
+    assertFails(CudaStatus.STREAM_CAPTURE_INVALIDATED, "during", () -> fill(1, one));
+    assertFails(
+        CudaStatus.STREAM_CAPTURE_INVALIDATED, "during", () -> driver.streamEndCapture(0, one));
+  }
+
+  @Test
+  void waitingForACapturedStream_invalidatesTheCapture() {
+    long managed = driver.memAllocManaged(0, 64, 1).address();
+    assertInvalidates("captured", () -> driver.streamSynchronize(0, one));
+    assertInvalidates("captured", () -> driver.streamQuery(0, one));
+    assertInvalidates("captured", () -> driver.ctxSynchronize(0));
+    assertInvalidates("prefetch", () -> driver.memPrefetchAsync(0, managed, 64, 1, 0, one));
+    driver.ctxSynchronize(1);
+  }
+
+  @Test
+  void unsafeCalls_areForbiddenByMode() throws InterruptedException {
+    for (int mode : new int[] {GLOBAL, THREAD_LOCAL, RELAXED}) {
+      driver.streamBeginCapture(0, one, mode);
+      CudaException[] elsewhere = new CudaException[1];
+      Thread.ofVirtual().start(() -> elsewhere[0] = failureOfAllocation()).join();
+      CudaException here = failureOfAllocation();
+      assertThat(elsewhere[0] != null).isEqualTo(mode == GLOBAL);
+      // The first refused call made the capture invalid; from then on nothing is forbidden.
+      assertThat(here != null).isEqualTo(mode == THREAD_LOCAL);
+      assertThat(driver.streamIsCapturing(0, one)).isEqualTo(mode == RELAXED ? 1 : 2);
+      if (mode == RELAXED) {
+        driver.graphDestroy(driver.streamEndCapture(0, one));
+      } else {
+        assertFails(
+            CudaStatus.STREAM_CAPTURE_INVALIDATED, "during", () -> driver.streamEndCapture(0, one));
+      }
+    }
+  }
+
+  private CudaException failureOfAllocation() {
+    try {
+      driver.memFree(0, driver.memAlloc(0, 64));
+      return null;
+    } catch (CudaException e) {
+      assertThat(e.status()).isEqualTo(CudaStatus.STREAM_CAPTURE_UNSUPPORTED);
+      return e;
+    }
+  }
+
+  @Test
+  void endingOnAnotherThread_isAllowedToRelaxedCapturesOnly() throws InterruptedException {
+    for (int mode : new int[] {THREAD_LOCAL, RELAXED}) {
+      driver.streamBeginCapture(0, one, mode);
+      CudaStatus[] status = {CudaStatus.SUCCESS};
+      Thread.ofVirtual()
+          .start(() -> {
+            try {
+              driver.graphDestroy(driver.streamEndCapture(0, one));
+            } catch (CudaException e) {
+              status[0] = e.status();
+            }
+          })
+          .join();
+      assertThat(status[0])
+          .isEqualTo(mode == RELAXED ? CudaStatus.SUCCESS : CudaStatus.STREAM_CAPTURE_WRONG_THREAD);
+      if (mode != RELAXED) {
+        driver.graphDestroy(driver.streamEndCapture(0, one));
+      }
+    }
+  }
+
+  @Test
+  void legacyStream_wouldDependOnCapturedBlockingStreams() {
+    long blocking = driver.streamCreateWithPriority(0, 0, 0);
+    driver.streamBeginCapture(0, blocking, RELAXED);
+    assertFails(CudaStatus.STREAM_CAPTURE_IMPLICIT, "legacy", () -> fill(1, 0));
+    assertFails(
+        CudaStatus.STREAM_CAPTURE_INVALIDATED,
+        "during",
+        () -> driver.streamEndCapture(0, blocking));
+    driver.streamBeginCapture(0, blocking, RELAXED);
+    assertFails(CudaStatus.STREAM_CAPTURE_IMPLICIT, "legacy", () -> driver.streamIsCapturing(0, 0));
+    driver.streamDestroy(0, blocking);
+    fill(1, 0);
+    driver.streamBeginCapture(0, one, RELAXED);
+    fill(2, 0);
+    driver.streamSynchronize(0, 0);
+    driver.graphDestroy(driver.streamEndCapture(0, one));
+  }
+
+  @Test
+  void eventsOfOutside_cannotBeWaitedForInside_norOtherCaptures() {
+    long outside = driver.eventCreate(0, 2);
+    driver.eventRecord(0, outside, other);
+    driver.streamBeginCapture(0, one, RELAXED);
+    assertFails(
+        CudaStatus.STREAM_CAPTURE_ISOLATION,
+        "outside",
+        () -> driver.streamWaitEvent(0, one, outside));
+    assertFails(
+        CudaStatus.STREAM_CAPTURE_INVALIDATED, "during", () -> driver.streamEndCapture(0, one));
+    long inside = driver.eventCreate(0, 2);
+    driver.streamBeginCapture(0, one, RELAXED);
+    driver.streamBeginCapture(0, other, RELAXED);
+    driver.eventRecord(0, inside, one);
+    assertFails(
+        CudaStatus.STREAM_CAPTURE_MERGE, "another", () -> driver.streamWaitEvent(0, other, inside));
+    assertThat(driver.streamIsCapturing(0, one)).isEqualTo(2);
+    assertThat(driver.streamIsCapturing(0, other)).isEqualTo(2);
+  }
+}

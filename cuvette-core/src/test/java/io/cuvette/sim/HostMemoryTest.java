@@ -1,0 +1,189 @@
+package io.cuvette.sim;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+
+import io.cuvette.driver.CudaStatus;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Page-locked and managed memory: real segments, their views, and the file behind them. */
+class HostMemoryTest extends SimTestBase {
+
+  @ParameterizedTest
+  @ValueSource(longs = {1, 4096, 100_000, 3 * MIB})
+  void memory_isZero_writable_andNative(long bytes) {
+    for (int round = 0; round < 3; round++) {
+      MemorySegment segment = driver.memHostAlloc(0, bytes, 7);
+      assertThat(segment.byteSize()).isEqualTo(bytes);
+      assertThat(segment.isNative()).isTrue();
+      assertThat(segment.mismatch(MemorySegment.ofArray(new byte[(int) bytes]))).isEqualTo(-1);
+      segment.fill((byte) 0xFF);
+      driver.memFreeHost(0, segment.address());
+    }
+    assertThat(driver.liveHostBytes()).isZero();
+  }
+
+  @Test
+  void segment_diesWithItsMemory() {
+    MemorySegment segment = driver.memHostAlloc(0, 64, 0);
+    driver.memFreeHost(0, segment.address());
+    assertThatIllegalStateException().isThrownBy(() -> segment.get(ValueLayout.JAVA_BYTE, 0));
+  }
+
+  @Test
+  void view_isTheSameMemory_andDiesWithItsArena() {
+    MemorySegment segment = driver.memHostAlloc(0, 10_000, 0);
+    MemorySegment view;
+    try (Arena arena = Arena.ofConfined()) {
+      view = driver.hostView(0, segment.address() + 5000, 100, arena);
+      view.set(ValueLayout.JAVA_BYTE, 7, (byte) 42);
+      assertThat(segment.get(ValueLayout.JAVA_BYTE, 5007)).isEqualTo((byte) 42);
+      segment.set(ValueLayout.JAVA_BYTE, 5008, (byte) 43);
+      assertThat(view.get(ValueLayout.JAVA_BYTE, 8)).isEqualTo((byte) 43);
+      assertThat(view.byteSize()).isEqualTo(100);
+      assertThat(driver.hostView(0, segment.address(), 0, arena).byteSize()).isZero();
+    }
+    MemorySegment dead = view;
+    assertThatIllegalStateException().isThrownBy(() -> dead.get(ValueLayout.JAVA_BYTE, 0));
+    assertThat(segment.get(ValueLayout.JAVA_BYTE, 5007)).isEqualTo((byte) 42);
+  }
+
+  @Test
+  void view_isPageLockedMemoryForCopiesToo() {
+    MemorySegment segment = driver.memHostAlloc(0, 10_000, 0);
+    long device = driver.memAlloc(0, 100);
+    long stream = stream(0);
+    try (Arena arena = Arena.ofShared()) {
+      MemorySegment view = driver.hostView(0, segment.address() + 5000, 100, arena);
+      assertThat(driver.pointerGetAttribute(0, 11, view.address())).isEqualTo(segment.address());
+      driver.memcpyHtoDAsync(0, device, view, stream);
+      // Page-locked memory is read when the copy runs, and through the driver's own mapping.
+      view.fill((byte) 9);
+    }
+    driver.streamSynchronize(0, stream);
+    assertThat(read(device, 1)).containsExactly(9);
+  }
+
+  @Test
+  void viewThatOutlivesItsMemory_keepsItsRangeToItself() {
+    MemorySegment segment = driver.memHostAlloc(0, 8192, 0);
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment view = driver.hostView(0, segment.address(), 8192, arena);
+      segment.fill((byte) 1);
+      driver.memFreeHost(0, segment.address());
+      MemorySegment other = driver.memHostAlloc(0, 8192, 0);
+      other.fill((byte) 2);
+      assertThat(view.get(ValueLayout.JAVA_BYTE, 4096)).isEqualTo((byte) 1);
+    }
+  }
+
+  @Test
+  void views_areOfHostMemory_andInsideIt() {
+    MemorySegment segment = driver.memHostAlloc(0, 100, 0);
+    long device = driver.memAlloc(0, 100);
+    CudaStatus status = CudaStatus.INVALID_VALUE;
+    try (Arena arena = Arena.ofConfined()) {
+      assertFails(status, "device memory", () -> driver.hostView(0, device, 100, arena));
+      assertFails(status, "inside", () -> driver.hostView(0, segment.address(), 101, arena));
+      assertFails(status, "inside", () -> driver.hostView(0, segment.address() + 1, 100, arena));
+    }
+  }
+
+  @Test
+  void pageableMemory_isCopiedBeforeTheCallReturns() {
+    long device = driver.memAlloc(0, MIB);
+    long stream = stream(0);
+    for (int bytes : new int[] {100, 500_000}) {
+      try (Arena arena = Arena.ofConfined()) {
+        MemorySegment source = arena.allocate(bytes);
+        source.fill((byte) 11);
+        driver.memsetD8Async(0, device, (byte) 1, MIB, stream);
+        driver.memcpyHtoDAsync(0, device, source, stream);
+        source.fill((byte) 12);
+        MemorySegment target = arena.allocate(bytes);
+        driver.memcpyDtoHAsync(0, target, device, stream);
+        assertThat(target.get(ValueLayout.JAVA_BYTE, bytes - 1)).isEqualTo((byte) 11);
+        assertFails(
+            CudaStatus.INVALID_VALUE,
+            "read-only",
+            () -> driver.memcpyDtoHAsync(0, target.asReadOnly(), device, stream));
+      }
+    }
+  }
+
+  @Test
+  void wrongArguments_areRefused() {
+    CudaStatus status = CudaStatus.INVALID_VALUE;
+    assertFails(status, "bytes: 0", () -> driver.memHostAlloc(0, 0, 0));
+    assertFails(status, "flags: 8", () -> driver.memHostAlloc(0, 1, 8));
+    assertFails(status, "flags: 3", () -> driver.memAllocManaged(0, 1, 3));
+    assertFails(
+        CudaStatus.OUT_OF_MEMORY, "-Dcuvette.sim.dir", () -> driver.memHostAlloc(0, 1L << 60, 0));
+    assertFails(
+        CudaStatus.OUT_OF_MEMORY, "requested=", () -> driver.memAllocManaged(0, Long.MAX_VALUE, 1));
+    assertThat(driver.liveAllocations()).isZero();
+  }
+
+  @Test
+  void randomAllocations_keepTheirContents_andTheFileDoesNotGrow() throws IOException {
+    long seed = Long.getLong("cuvette.seed", 3);
+    Random random = new Random(seed);
+    MemorySegment[] live = new MemorySegment[20];
+    long peak = 0;
+    for (int i = 0; i < 1000; i++) {
+      int index = random.nextInt(live.length);
+      MemorySegment old = live[index];
+      if (old != null) {
+        assertThat(old.get(ValueLayout.JAVA_BYTE, 0)).as("seed %d", seed).isEqualTo((byte) index);
+        assertThat(old.get(ValueLayout.JAVA_BYTE, old.byteSize() - 1)).isEqualTo((byte) index);
+        driver.memFreeHost(0, old.address());
+      }
+      MemorySegment fresh = driver.memHostAlloc(0, 1 + random.nextInt(50_000), 0);
+      assertThat(fresh.get(ValueLayout.JAVA_BYTE, fresh.byteSize() - 1)).isZero();
+      fresh.fill((byte) index);
+      live[index] = fresh;
+      peak = Math.max(peak, driver.liveHostBytes());
+    }
+    assertThat(driver.machine.hostMemory.fileBytes()).isLessThan(3 * peak);
+    for (MemorySegment segment : live) {
+      if (segment != null) {
+        driver.memFreeHost(0, segment.address());
+      }
+    }
+    assertThat(driver.machine.hostMemory.fileBytes()).isZero();
+  }
+
+  @Test
+  void directory_canBeChosen_andNothingIsLeftThere(@TempDir Path directory) throws IOException {
+    System.setProperty("cuvette.sim.dir", directory.toString());
+    try (SimulatedDriver other = SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
+      other.memHostAlloc(0, 100, 0).fill((byte) 1);
+    } finally {
+      System.clearProperty("cuvette.sim.dir");
+    }
+    try (var files = Files.list(directory)) {
+      assertThat(files).isEmpty();
+    }
+  }
+
+  @Test
+  void directoryThatIsNotThere_isOneClearError(@TempDir Path directory) {
+    System.setProperty("cuvette.sim.dir", directory.resolve("missing").toString());
+    try (SimulatedDriver other = SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
+      assertFails(CudaStatus.OPERATING_SYSTEM, "missing", () -> other.memHostAlloc(0, 100, 0));
+      assertThat(other.liveAllocations()).isZero();
+    } finally {
+      System.clearProperty("cuvette.sim.dir");
+    }
+  }
+}

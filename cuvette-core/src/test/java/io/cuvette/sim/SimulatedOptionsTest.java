@@ -1,0 +1,89 @@
+package io.cuvette.sim;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaDriverProvider;
+import java.util.ServiceLoader;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Settings: what they mean, and that a wrong one says what is wrong. */
+class SimulatedOptionsTest {
+
+  @Test
+  void everyKey_isRead_inAnyOrder() {
+    assertThat(SimulatedOptions.parse("peers=0-1+1-2, devices=3,memory=80GiB,driver=12060,seed=-7"))
+        .isEqualTo(new SimulatedOptions(3, 80L << 30, -7, "0-1+1-2", 12_060));
+  }
+
+  @Test
+  void nothing_isTheDefaults() {
+    long seed = Long.getLong("cuvette.seed", 0);
+    assertThat(SimulatedOptions.parse(" ")).isEqualTo(SimulatedOptions.DEFAULTS.withSeed(seed));
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "1048576, 1048576",
+    "1048576B, 1048576",
+    "1024KiB, 1048576",
+    "1MiB, 1048576",
+    "1.5GiB, 1610612736",
+    "2 gib, 2147483648",
+    "1TiB, 1099511627776",
+    "2000KB, 2000000",
+    "3MB, 3000000",
+    "4GB, 4000000000",
+    "5TB, 5000000000000",
+  })
+  void sizes_haveUnits(String text, long bytes) {
+    assertThat(SimulatedOptions.parse("memory=" + text).memoryBytes()).isEqualTo(bytes);
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "colour=red | unknown setting: 'colour' (expected: devices, memory, seed, peers, driver)",
+        "devices | setting: 'devices' (expected: key=value)",
+        "devices=1, | setting: '' (expected: key=value)",
+        "devices=0 | devices: '0' (expected: a number from 1 to 32)",
+        "devices=33 | devices: '33' (expected: a number from 1 to 32)",
+        "devices=two | devices: 'two' (expected: a number from 1 to 32)",
+        "devices=1,devices=2 | devices: '2' (expected: to be given once)",
+        "memory=12 parsecs | memory: '12 parsecs' (expected: a size with a unit of B, KiB, MiB,",
+        "memory=-1GiB | memory: '-1GiB' (expected: a size with a unit of B, KiB, MiB,",
+        "memory=1B | memory: 1 (expected: 1 MiB to 8 TiB, in bytes)",
+        "memory=99999999TiB | memory: '99999999TiB' (expected: less than 8 EiB)",
+        "seed=1.5 | seed: '1.5' (expected: a 64-bit number)",
+        "seed= | seed: '' (expected: a 64-bit number)",
+        "peers=some | peers: 'some' (expected: all, none, or pairs such as 0-1+2-3)",
+        "peers=0-1 | peers: '0-1' (expected: pairs of two different devices from 0 to 0)",
+        "driver=12 | driver: '12' (expected: a number from 1000 to 99990)",
+        "driver=12061 | driver: 12061 (expected: 1000 × major + 10 × minor, such as 13000)",
+      })
+  void wrongSetting_namesKeyValueAndRule(String settings, String message) {
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> new SimulatedDriverProvider().open(settings))
+        .withMessageStartingWith(message);
+  }
+
+  @Test
+  void provider_isFoundByName() {
+    CudaDriverProvider provider =
+        ServiceLoader.load(CudaDriverProvider.class).stream()
+            .map(ServiceLoader.Provider::get)
+            .filter(found -> found.name().equals("sim"))
+            .findFirst()
+            .orElseThrow();
+    assertThat(provider.isAvailable()).isTrue();
+    try (CudaDriver driver = provider.open("devices=2")) {
+      assertThat(driver.name()).isEqualTo("sim");
+      assertThat(driver.isSimulated()).isTrue();
+      assertThat(driver.deviceGetCount()).isEqualTo(2);
+    }
+  }
+}

@@ -1,0 +1,60 @@
+package io.cuvette.testkit;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.stream.LongStream;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.extension.ExtensionContext;
+import org.junit.jupiter.api.extension.TestTemplateInvocationContext;
+import org.junit.jupiter.api.extension.TestTemplateInvocationContextProvider;
+
+/** Runs each {@link CudaTest} on its subjects. Thread-safe. */
+public final class CudaExtension implements TestTemplateInvocationContextProvider {
+  private static final String SIMULATED = "sim";
+  private static final String GPU = "gpu";
+
+  /** What JUnit calls. */
+  public CudaExtension() {}
+
+  @Override
+  public boolean supportsTestTemplate(ExtensionContext context) {
+    return context.getRequiredTestMethod().isAnnotationPresent(CudaTest.class);
+  }
+
+  /** A test for the simulator alone has no run where only the GPU is asked for. */
+  @Override
+  public boolean mayReturnZeroTestTemplateInvocationContexts(ExtensionContext context) {
+    return true;
+  }
+
+  @Override
+  public Stream<TestTemplateInvocationContext> provideTestTemplateInvocationContexts(
+      ExtensionContext context) {
+    CudaTest test = context.getRequiredTestMethod().getAnnotation(CudaTest.class);
+    List<TestTemplateInvocationContext> runs = new ArrayList<>();
+    for (String device : devices()) {
+      if (device.toLowerCase(Locale.ROOT).startsWith(SIMULATED)) {
+        seeds(test)
+            .forEach(seed -> runs.add(new SubjectRun(Subject.simulated(device, test, seed))));
+      } else if (!needsSimulator(test)) {
+        runs.add(new SubjectRun(Subject.real(device, test)));
+      }
+    }
+    return runs.stream();
+  }
+
+  private static List<String> devices() {
+    String only = System.getProperty("cuvette.device");
+    return only == null || only.isBlank() ? List.of(SIMULATED, GPU) : List.of(only.strip());
+  }
+
+  private static boolean needsSimulator(CudaTest test) {
+    return test.simulatedOnly() || !test.memory().isEmpty() || !test.peers().isEmpty();
+  }
+
+  private static LongStream seeds(CudaTest test) {
+    Long only = Long.getLong("cuvette.seed");
+    return only == null ? LongStream.rangeClosed(1, test.seeds()) : LongStream.of(only);
+  }
+}

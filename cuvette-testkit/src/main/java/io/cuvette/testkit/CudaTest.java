@@ -1,0 +1,53 @@
+package io.cuvette.testkit;
+
+import java.lang.annotation.Documented;
+import java.lang.annotation.ElementType;
+import java.lang.annotation.Retention;
+import java.lang.annotation.RetentionPolicy;
+import java.lang.annotation.Target;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.TestTemplate;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
+
+/**
+ * A test that runs on the simulated device, and on a GPU when there is one; without one the GPU's
+ * run is skipped and counted. {@code -Dcuvette.device=gpu} leaves only the GPU's runs, {@code sim}
+ * only the simulator's.
+ *
+ * <p>The method can take a {@link Subject}, and with it the {@link io.cuvette.Cuda}, the {@link
+ * io.cuvette.driver.CudaDriver} or the {@link io.cuvette.sim.SimulatedDriver} of the subject. Each
+ * run has its own, opened with the leak level FULL. After the test everything must be back to zero:
+ * blocks, memory, streams and events.
+ *
+ * <p>A failure says the seed of the simulator, and how to run it again.
+ */
+@Documented
+@Target({ElementType.METHOD, ElementType.ANNOTATION_TYPE})
+@Retention(RetentionPolicy.RUNTIME)
+@TestTemplate
+@ExtendWith(CudaExtension.class)
+@Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+public @interface CudaTest {
+
+  /** The devices that the test needs. A machine with fewer GPUs skips it. */
+  int devices() default 1;
+
+  /**
+   * The memory of each simulated device, such as {@code 8GiB}. A test that says this runs on the
+   * simulator alone: it needs numbers that no GPU has.
+   */
+  String memory() default "";
+
+  /** Which simulated devices are peers, such as {@code none}. Such a test runs there alone. */
+  String peers() default "";
+
+  /** Whether the test can only run on the simulator. */
+  boolean simulatedOnly() default false;
+
+  /** How many seeds the simulator runs it with, each in an order of its own. */
+  int seeds() default 1;
+
+  /** Whether the test closes all it opens; false if it forgets or leaves things on purpose. */
+  boolean tidy() default true;
+}

@@ -1,0 +1,49 @@
+package io.cuvette.testkit;
+
+import io.cuvette.driver.CudaDriver;
+import java.util.Arrays;
+import org.junit.jupiter.api.extension.ExtensionContext;
+
+/**
+ * Looks at the free memory of real devices before and after a test. It keeps one driver open for
+ * all tests, so that no test pays for the devices' contexts. Confined to one run.
+ */
+final class DeviceMemoryWatch {
+  /** What a driver may keep for itself after a test. */
+  private static final long TOLERANCE_BYTES = 64L << 20;
+
+  private static final ExtensionContext.Namespace NAMESPACE =
+      ExtensionContext.Namespace.create(DeviceMemoryWatch.class);
+
+  private CudaDriver driver;
+  private long[] before = {};
+
+  @SuppressWarnings("NullAway.Init")
+  DeviceMemoryWatch() {}
+
+  void start(ExtensionContext context, Subject subject) {
+    driver =
+        context
+            .getRoot()
+            .getStore(NAMESPACE)
+            .computeIfAbsent(subject.specification(), DriverProviders::open, CudaDriver.class);
+    before = freeBytes();
+  }
+
+  void check() {
+    long[] after = freeBytes();
+    for (int device = 0; device < after.length; device++) {
+      if (after[device] < before[device] - TOLERANCE_BYTES) {
+        throw new AssertionError(
+            "device %d has %d bytes free after the test (expected: %d, less at most %d)"
+                .formatted(device, after[device], before[device], TOLERANCE_BYTES));
+      }
+    }
+  }
+
+  private long[] freeBytes() {
+    long[] free = new long[driver.deviceGetCount()];
+    Arrays.setAll(free, device -> driver.memGetInfo(device).freeBytes());
+    return free;
+  }
+}

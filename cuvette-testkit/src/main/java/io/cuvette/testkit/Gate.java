@@ -1,0 +1,45 @@
+package io.cuvette.testkit;
+
+import io.cuvette.CudaStream;
+import java.util.concurrent.CountDownLatch;
+
+/**
+ * Holds the work of a stream back until it is opened, so that a test can say what happens while
+ * work is queued. On a GPU nothing that waits for the device may be called before it is opened:
+ * freeing memory of the driver, for one. Thread-safe.
+ */
+public final class Gate implements AutoCloseable {
+  private final CountDownLatch latch = new CountDownLatch(1);
+
+  private Gate() {}
+
+  /** Holds back what is queued on a stream from now on. */
+  public static Gate on(CudaStream stream) {
+    Gate gate = new Gate();
+    stream
+        .device()
+        .cuda()
+        .driver()
+        .launchHostFunc(stream.device().id(), stream.handle(), gate::await);
+    return gate;
+  }
+
+  private void await() {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  /** Lets the stream go on. */
+  public void open() {
+    latch.countDown();
+  }
+
+  /** The same as {@link #open}. */
+  @Override
+  public void close() {
+    open();
+  }
+}

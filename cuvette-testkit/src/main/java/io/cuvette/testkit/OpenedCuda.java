@@ -1,0 +1,71 @@
+package io.cuvette.testkit;
+
+import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
+import io.cuvette.CudaOptions;
+import io.cuvette.PoolStats;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.sim.SimulatedDriver;
+
+/**
+ * A Cuda of a test with the driver below it, which outlives it to be looked at.
+ *
+ * @param cuda the Cuda
+ * @param driver the driver without decorators
+ */
+record OpenedCuda(Cuda cuda, CudaDriver driver) {
+
+  static OpenedCuda open(CudaDriver driver, CudaOptions options) {
+    return new OpenedCuda(Cuda.open(options.withDriver(new StaysOpen(driver))), driver);
+  }
+
+  /** Closes; {@code tidy} if the test should have closed everything itself. */
+  void end(boolean tidy) {
+    Cleanup cleanup = new Cleanup();
+    if (tidy && !cuda.isClosed()) {
+      cuda.devices().forEach(device -> cleanup.run(() -> checkPool(device)));
+      cleanup.run(this::checkPinnedPool);
+    }
+    cleanup.run(cuda::close);
+    cleanup.run(() -> endDriver(driver));
+    cleanup.throwFirst();
+  }
+
+  private void checkPool(CudaDevice device) {
+    PoolStats stats = cuda.defaultMemoryPool().stats(device);
+    check(stats.usedBytes() + stats.freeBytes() == stats.heldBytes(), "used + free = held", stats);
+    check(stats.usedBlocks() == 0 && stats.usedBytes() == 0, "all buffers closed", stats);
+  }
+
+  private void checkPinnedPool() {
+    var stats = cuda.defaultPinnedMemoryPool().stats();
+    check(stats.usedBytes() + stats.freeBytes() == stats.heldBytes(), "used + free = held", stats);
+    check(stats.usedBytes() == 0, "all pinned buffers closed", stats);
+  }
+
+  private static void check(boolean holds, String rule, Object found) {
+    if (!holds) {
+      throw new AssertionError("after the test: %s (expected: %s)".formatted(found, rule));
+    }
+  }
+
+  /** Closes a driver on which everything must be back to zero. */
+  static void endDriver(CudaDriver driver) {
+    try (driver) {
+      if (driver instanceof SimulatedDriver simulated) {
+        check(simulated.report().isEmpty(), "nothing live in the simulator", simulated.report());
+      }
+    }
+  }
+
+  /** Closed by who opened it, not by the Cuda. */
+  private static final class StaysOpen extends ForwardingDriver {
+    StaysOpen(CudaDriver delegate) {
+      super(delegate);
+    }
+
+    @Override
+    public void close() {}
+  }
+}

@@ -1,0 +1,170 @@
+package io.cuvette.testkit;
+
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.LeakLevel;
+import io.cuvette.LeakReport;
+import io.cuvette.MemoryLimit;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.sim.SimulatedDriver;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What one run of a {@link CudaTest} runs on: simulated devices with a seed, or the GPUs. All that
+ * is opened here is closed and checked after the test. Thread-safe.
+ */
+public final class Subject {
+  private final String specification;
+  private final CudaTest test;
+  private final long seed;
+  private final List<OpenedCuda> opened = new ArrayList<>();
+  private final List<LeakReport> leaks = new CopyOnWriteArrayList<>();
+  private @Nullable CudaDriver bare;
+  private @Nullable Cuda first;
+
+  private Subject(String specification, CudaTest test, long seed) {
+    this.specification = specification;
+    this.test = test;
+    this.seed = seed;
+  }
+
+  static Subject simulated(String device, CudaTest test, long seed) {
+    return new Subject(SimulatedSettings.of(device, test, seed), test, seed);
+  }
+
+  static Subject real(String device, CudaTest test) {
+    return new Subject(device, test, Long.getLong("cuvette.seed", 1));
+  }
+
+  /** The device specification, such as {@code gpu} or {@code sim:devices=2,seed=1}. */
+  public String specification() {
+    return specification;
+  }
+
+  /** Whether the devices are simulated. */
+  public boolean isSimulated() {
+    return specification.startsWith("sim");
+  }
+
+  /** The seed of the run: of the simulator's order and of {@link #random}. */
+  public long seed() {
+    return seed;
+  }
+
+  /** Random numbers from the seed; each call starts them anew. */
+  public SplittableRandom random() {
+    return new SplittableRandom(seed);
+  }
+
+  /** The Cuda of this run, opened at the first call. */
+  public synchronized Cuda cuda() {
+    Cuda made = first;
+    if (made == null) {
+      made = open(options -> options);
+      first = made;
+    }
+    return made;
+  }
+
+  /** One more Cuda, with its own driver. */
+  public synchronized Cuda open(UnaryOperator<CudaOptions> options) {
+    CudaDriver driver = DriverProviders.open(specification);
+    try {
+      OpenedCuda cuda = OpenedCuda.open(driver, options.apply(baseOptions()));
+      opened.add(cuda);
+      return cuda.cuda();
+    } catch (RuntimeException | Error e) {
+      driver.close();
+      throw e;
+    }
+  }
+
+  private CudaOptions baseOptions() {
+    return CudaOptions.DEFAULTS
+        .withMemoryLimit(MemoryLimit.none())
+        .withLeakLevel(LeakLevel.FULL)
+        .withLeakListener(leaks::add);
+  }
+
+  /** A driver without a Cuda; the same at each call. */
+  public synchronized CudaDriver driver() {
+    CudaDriver made = bare;
+    if (made == null) {
+      made = DriverProviders.open(specification);
+      bare = made;
+    }
+    return made;
+  }
+
+  /**
+   * The simulated driver below {@link #cuda()}.
+   *
+   * @throws IllegalStateException on a GPU
+   */
+  public SimulatedDriver simulator() {
+    return simulator(cuda());
+  }
+
+  /**
+   * The simulated driver below a Cuda that was opened here.
+   *
+   * @throws IllegalStateException on a GPU
+   */
+  public synchronized SimulatedDriver simulator(Cuda cuda) {
+    for (OpenedCuda one : opened) {
+      if (one.cuda() == cuda && one.driver() instanceof SimulatedDriver simulated) {
+        return simulated;
+      }
+    }
+    throw new IllegalStateException("cuda: %s (expected: simulated, opened here)".formatted(cuda));
+  }
+
+  /** The forgotten objects found so far in all Cudas of the run. */
+  public List<LeakReport> leaks() {
+    return List.copyOf(leaks);
+  }
+
+  @Override
+  public String toString() {
+    return specification;
+  }
+
+  /** Why this run cannot be, if it cannot. */
+  @Nullable String missing() {
+    if (!DriverProviders.isAvailable(specification)) {
+      return "there is no device '%s' here".formatted(specification);
+    }
+    int devices = DriverProviders.deviceCount(specification);
+    return devices >= test.devices()
+        ? null
+        : "needs %d devices, there is %d".formatted(test.devices(), devices);
+  }
+
+  /** How to run it again. */
+  String rerun() {
+    return "seed=%d; rerun with -Dcuvette.seed=%d".formatted(seed, seed);
+  }
+
+  /** Closes all that was opened, and checks that nothing is left. */
+  synchronized void end(boolean passed) {
+    Cleanup cleanup = new Cleanup();
+    for (OpenedCuda one : opened.reversed()) {
+      cleanup.run(() -> one.end(passed && test.tidy()));
+    }
+    CudaDriver driver = bare;
+    if (driver != null) {
+      cleanup.run(() -> OpenedCuda.endDriver(driver));
+    }
+    if (passed && test.tidy() && !leaks.isEmpty()) {
+      cleanup.run(() -> {
+        throw new AssertionError("forgotten, not closed: " + leaks);
+      });
+    }
+    cleanup.throwFirst();
+  }
+}

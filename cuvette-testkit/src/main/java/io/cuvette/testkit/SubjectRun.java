@@ -1,0 +1,113 @@
+package io.cuvette.testkit;
+
+import io.cuvette.Cuda;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.sim.SimulatedDriver;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.extension.AfterEachCallback;
+import org.junit.jupiter.api.extension.BeforeEachCallback;
+import org.junit.jupiter.api.extension.ConditionEvaluationResult;
+import org.junit.jupiter.api.extension.ExecutionCondition;
+import org.junit.jupiter.api.extension.Extension;
+import org.junit.jupiter.api.extension.ExtensionContext;
+import org.junit.jupiter.api.extension.ParameterContext;
+import org.junit.jupiter.api.extension.ParameterResolver;
+import org.junit.jupiter.api.extension.TestExecutionExceptionHandler;
+import org.junit.jupiter.api.extension.TestTemplateInvocationContext;
+import org.opentest4j.TestAbortedException;
+
+/** One run of a {@link CudaTest} on a subject. Confined to the run. */
+final class SubjectRun
+    implements TestTemplateInvocationContext,
+        ExecutionCondition,
+        ParameterResolver,
+        BeforeEachCallback,
+        TestExecutionExceptionHandler,
+        AfterEachCallback {
+  private static final Set<Class<?>> PARAMETERS =
+      Set.of(Subject.class, Cuda.class, CudaDriver.class, SimulatedDriver.class);
+
+  private final Subject subject;
+  private final DeviceMemoryWatch watch = new DeviceMemoryWatch();
+
+  SubjectRun(Subject subject) {
+    this.subject = subject;
+  }
+
+  @Override
+  public String getDisplayName(int invocationIndex) {
+    return "[" + subject + "]";
+  }
+
+  @Override
+  public List<Extension> getAdditionalExtensions() {
+    return List.of(this);
+  }
+
+  @Override
+  public ConditionEvaluationResult evaluateExecutionCondition(ExtensionContext context) {
+    String missing = subject.missing();
+    return missing == null
+        ? ConditionEvaluationResult.enabled(subject.specification())
+        : ConditionEvaluationResult.disabled(missing);
+  }
+
+  @Override
+  public boolean supportsParameter(ParameterContext parameter, ExtensionContext context) {
+    return PARAMETERS.contains(parameter.getParameter().getType());
+  }
+
+  /** A driver alone is one without a Cuda. */
+  @Override
+  public Object resolveParameter(ParameterContext parameter, ExtensionContext context) {
+    Class<?> type = parameter.getParameter().getType();
+    if (type == Cuda.class) {
+      return subject.cuda();
+    }
+    if (type == CudaDriver.class) {
+      return subject.driver();
+    }
+    return type == SimulatedDriver.class ? subject.simulator() : subject;
+  }
+
+  @Override
+  public void beforeEach(ExtensionContext context) {
+    if (!subject.isSimulated()) {
+      watch.start(context, subject);
+    }
+  }
+
+  @Override
+  public void handleTestExecutionException(ExtensionContext context, Throwable failure)
+      throws Throwable {
+    if (!(failure instanceof TestAbortedException)) {
+      failure.addSuppressed(new RerunNote(subject.rerun()));
+    }
+    throw failure;
+  }
+
+  @Override
+  public void afterEach(ExtensionContext context) {
+    boolean passed = context.getExecutionException().isEmpty();
+    try {
+      subject.end(passed);
+    } catch (RuntimeException | Error e) {
+      throw passed
+          ? new AssertionError(e.getMessage() + "; " + subject.rerun(), e)
+          : new AssertionError("and the clean-up failed: " + e.getMessage(), e);
+    }
+    if (passed && !subject.isSimulated()) {
+      watch.check();
+    }
+  }
+
+  /** Says in a stack trace how to run the test again. */
+  private static final class RerunNote extends Exception {
+    private static final long serialVersionUID = 1L;
+
+    RerunNote(String text) {
+      super(text, null, false, false);
+    }
+  }
+}

@@ -1,0 +1,5 @@
+/** Contract tests: device. */
+@NullMarked
+package io.cuvette.testkit.device;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,102 @@
+package io.cuvette.testkit.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
+import io.cuvette.Scope;
+import io.cuvette.StreamOptions;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.support.Bytes;
+import io.cuvette.testkit.support.Capture;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+
+/** While the current stream is capturing, what would wait is refused before the driver is asked. */
+class CaptureStateTest {
+
+  @CudaTest
+  void waitingOperations_areRefused_andTheCaptureGoesOn(Cuda cuda) {
+    try (CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        Buffer buffer = cuda.allocate(64);
+        Buffer other = cuda.allocate(64);
+        Arena arena = Arena.ofConfined()) {
+      MemorySegment segment = arena.allocate(64);
+      MemorySegment heap = MemorySegment.ofArray(new byte[64]);
+      List<ThrowingCallable> calls =
+          List.of(
+              () -> buffer.fill((byte) 1),
+              () -> buffer.fill((short) 1),
+              () -> buffer.fill(1),
+              () -> buffer.copyFrom(other),
+              () -> buffer.copyTo(other),
+              () -> buffer.copyFrom(segment),
+              () -> buffer.copyTo(segment),
+              () -> buffer.copyFrom(heap),
+              () -> buffer.copyTo(heap));
+      try (Scope _ = stream.use()) {
+        Capture.of(
+            stream,
+            () -> {
+              for (ThrowingCallable call : calls) {
+                assertThatThrownBy(call)
+                    .as("call %d", calls.indexOf(call))
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining("is capturing");
+              }
+              buffer.fill((byte) 1, stream);
+            });
+      }
+    }
+  }
+
+  @CudaTest
+  void queuedFillsAndCopies_areCapturedAndDoNotRun(Cuda cuda) {
+    try (CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        Buffer buffer = cuda.allocate(64);
+        Buffer other = cuda.allocate(64)) {
+      buffer.fill((byte) 1);
+      other.fill((byte) 2);
+      Capture.of(
+          stream,
+          () -> {
+            assertThat(stream.isCapturing()).isTrue();
+            buffer.fill((byte) 9, stream);
+            buffer.copyFrom(other, stream);
+          });
+      assertThat(stream.isCapturing()).isFalse();
+      cuda.device(0).synchronize();
+      assertThat(Bytes.of(buffer)).containsOnly(1);
+    }
+  }
+
+  @CudaTest
+  void callbacks_areRefusedOnACapturingStream(Cuda cuda) {
+    try (CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
+      Capture.of(
+          stream,
+          () ->
+              assertThatThrownBy(() -> stream.addCallback(() -> {}))
+                  .isInstanceOf(IllegalStateException.class)
+                  .hasMessageContaining("is capturing"));
+    }
+  }
+
+  /** A pool may grow in a relaxed capture, and hands out no block that the capture still uses. */
+  @CudaTest
+  void allocationWhileCapturing_isAllowed(Cuda cuda) {
+    try (CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
+      Capture.of(
+          stream,
+          () -> {
+            try (Buffer buffer = cuda.allocate(1000, stream)) {
+              buffer.fill((byte) 1, stream);
+            }
+          });
+    }
+  }
+}

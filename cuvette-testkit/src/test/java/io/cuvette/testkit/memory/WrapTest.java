@@ -1,0 +1,196 @@
+package io.cuvette.testkit.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
+import io.cuvette.CudaStream;
+import io.cuvette.DeviceBuffer;
+import io.cuvette.ManagedBuffer;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.Subject;
+import io.cuvette.testkit.support.Bytes;
+import io.cuvette.testkit.support.Kind;
+import java.lang.foreign.ValueLayout;
+import java.util.concurrent.atomic.AtomicInteger;
+
+class WrapTest {
+
+  @CudaTest
+  void wrappedMemory_isTheSameMemory(Cuda cuda) {
+    for (Kind kind : Kind.values()) {
+      try (Buffer original = kind.allocate(cuda, 1000)) {
+        Bytes.put(original, Bytes.random(2, 1000));
+        try (Buffer wrapped = cuda.wrap(original.address(), 1000, original)) {
+          assertThat(wrapped.getClass()).as("%s", kind).isEqualTo(original.getClass());
+          assertThat(wrapped.address()).isEqualTo(original.address());
+          assertThat(wrapped.byteSize()).isEqualTo(1000);
+          assertThat(wrapped.device()).isEqualTo(cuda.device(0));
+          assertThat(Bytes.of(wrapped)).isEqualTo(Bytes.random(2, 1000));
+          wrapped.fill((byte) 1);
+        }
+        assertThat(Bytes.of(original)).containsOnly(1);
+      }
+    }
+  }
+
+  @CudaTest
+  void closingTheWrapper_freesNothing(Cuda cuda) {
+    try (Buffer original = Kind.DEVICE.allocate(cuda, 1000)) {
+      Buffer wrapped = cuda.wrap(original.address(), 1000, null);
+      wrapped.close();
+      assertThat(wrapped.isClosed()).isTrue();
+      assertThatThrownBy(() -> wrapped.fill((byte) 1)).isInstanceOf(IllegalStateException.class);
+      original.fill((byte) 1);
+    }
+  }
+
+  @CudaTest
+  void hostViewsOfWrappedMemory_reachIt(Cuda cuda) {
+    try (PinnedBuffer pinned = cuda.allocatePinned(64);
+        ManagedBuffer managed = cuda.allocateManaged(64);
+        Buffer ofPinned = cuda.wrap(pinned.address(), 64, pinned);
+        Buffer ofManaged = cuda.wrap(managed.address(), 64, managed)) {
+      ((PinnedBuffer) ofPinned).segment().set(ValueLayout.JAVA_INT, 4, 5);
+      ((ManagedBuffer) ofManaged).segment().set(ValueLayout.JAVA_INT, 4, 6);
+      assertThat(pinned.segment().get(ValueLayout.JAVA_INT, 4)).isEqualTo(5);
+      assertThat(managed.segment().get(ValueLayout.JAVA_INT, 4)).isEqualTo(6);
+    }
+  }
+
+  @CudaTest
+  void partOfAnAllocation_canBeWrapped_butNotMoreThanTheRest(Cuda cuda) {
+    try (Buffer original = Kind.DEVICE.allocate(cuda, 1024)) {
+      try (Buffer part = cuda.wrap(original.address() + 512, 512, original)) {
+        part.fill((byte) 1);
+      }
+      assertThatThrownBy(() -> cuda.wrap(original.address() + 512, 513, original))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("bytes: 513")
+          .hasMessageContaining("expected: <= 512");
+      assertThatThrownBy(() -> cuda.wrap(original.address(), Long.MAX_VALUE, original))
+          .isInstanceOf(IllegalArgumentException.class);
+    }
+  }
+
+  @CudaTest
+  void unknownAddresses_areRefused(Cuda cuda) {
+    for (long address : new long[] {1, 0x1234, Long.MAX_VALUE, -1, Long.MIN_VALUE}) {
+      assertThatThrownBy(() -> cuda.wrap(address, 16, null))
+          .as("0x%x", address)
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("address");
+      assertThatThrownBy(() -> cuda.device(0).wrap(address, 16, null))
+          .as("0x%x", address)
+          .isInstanceOf(IllegalArgumentException.class);
+    }
+  }
+
+  @CudaTest
+  void addressZero_isWrappedOnlyWithNoBytesAndADevice(Cuda cuda) {
+    CudaDevice device = cuda.device(0);
+    try (Buffer empty = device.wrap(0, 0, null)) {
+      assertThat(empty).isInstanceOf(DeviceBuffer.class);
+      assertThat(empty.byteSize()).isZero();
+    }
+    assertThatThrownBy(() -> cuda.wrap(0, 0, null))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("device.wrap");
+    assertThatThrownBy(() -> device.wrap(0, 1, null)).isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> device.wrap(0, -1, null))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("bytes: -1");
+  }
+
+  @CudaTest(devices = 2)
+  void wrappedMemory_belongsToItsOwnDevice_whateverIsCurrent(Cuda cuda) {
+    try (Buffer original = Kind.DEVICE.allocate(cuda.device(1), 64)) {
+      try (Buffer wrapped = cuda.wrap(original.address(), 64, original)) {
+        assertThat(wrapped.device()).isEqualTo(cuda.device(1));
+        wrapped.fill((byte) 3);
+      }
+      assertThat(cuda.deviceOf(original.address())).isEqualTo(cuda.device(1));
+      assertThatThrownBy(() -> cuda.device(0).wrap(original.address(), 64, original))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("memory of device 1");
+    }
+  }
+
+  @CudaTest
+  void adoptedMemory_isGivenBackOnce(Cuda cuda) {
+    CudaDriver driver = cuda.driver();
+    long address = driver.memAlloc(0, 512);
+    AtomicInteger frees = new AtomicInteger();
+    Buffer buffer =
+        cuda.device(0)
+            .adopt(
+                address,
+                512,
+                () -> {
+                  frees.incrementAndGet();
+                  driver.memFree(0, address);
+                });
+    buffer.fill((byte) 1);
+    assertThat(frees).hasValue(0);
+    buffer.close();
+    buffer.close();
+    assertThat(frees).hasValue(1);
+  }
+
+  @CudaTest
+  void adoptedMemory_isGivenBackAfterTheStreamsThatUsedIt(Cuda cuda) {
+    CudaDriver driver = cuda.driver();
+    long address = driver.memHostAlloc(0, 4096, 0).address();
+    try (CudaStream stream = cuda.device(0).createStream();
+        Buffer source = cuda.allocate(4096)) {
+      Buffer buffer =
+          cuda.device(0)
+              .adopt(
+                  address,
+                  4096,
+                  () -> {
+                    assertThat(stream.isDone()).isTrue();
+                    driver.memFreeHost(0, address);
+                  });
+      Gate gate = Gate.on(stream);
+      buffer.copyFrom(source, stream);
+      assertThat(stream.isDone()).isFalse();
+      gate.open();
+      buffer.close();
+    }
+  }
+
+  @CudaTest(tidy = false)
+  void adoptedMemoryLeftOpen_isGivenBackByTheCuda(Subject subject) {
+    Cuda cuda = subject.open(options -> options);
+    CudaDriver driver = cuda.driver();
+    long address = driver.memAlloc(0, 512);
+    AtomicInteger frees = new AtomicInteger();
+    Buffer buffer =
+        cuda.device(0)
+            .adopt(
+                address,
+                512,
+                () -> {
+                  frees.incrementAndGet();
+                  driver.memFree(0, address);
+                });
+    cuda.close();
+    assertThat(frees).hasValue(1);
+    buffer.close();
+    assertThat(frees).hasValue(1);
+  }
+
+  @CudaTest
+  void refusedAdoption_freesNothing(Cuda cuda) {
+    AtomicInteger frees = new AtomicInteger();
+    assertThatThrownBy(() -> cuda.device(0).adopt(0x1234, 16, frees::incrementAndGet))
+        .isInstanceOf(IllegalArgumentException.class);
+    assertThat(frees).hasValue(0);
+  }
+}

@@ -1,0 +1,85 @@
+package io.cuvette.testkit.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
+import io.cuvette.ManagedBuffer;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.support.Kind;
+import java.lang.foreign.MemorySegment;
+
+class ZeroSizeTest {
+
+  @CudaTest
+  void bufferOfNoBytes_hasAddressZero_andNoStatisticsCountIt(Cuda cuda) {
+    for (Kind kind : Kind.values()) {
+      try (Buffer buffer = kind.allocate(cuda, 0)) {
+        assertThat(buffer.address()).as("%s", kind).isZero();
+        assertThat(buffer.byteSize()).isZero();
+        assertThat(buffer.isClosed()).isFalse();
+        assertThat(cuda.defaultMemoryPool().stats().usedBlocks()).isZero();
+        assertThat(cuda.defaultMemoryPool().stats().allocations()).isZero();
+        assertThat(cuda.defaultPinnedMemoryPool().stats().usedBlocks()).isZero();
+      }
+    }
+  }
+
+  @CudaTest
+  void everyOperation_acceptsNoBytes(Cuda cuda) {
+    CudaStream stream = cuda.currentStream();
+    try (Buffer other = cuda.allocate(16)) {
+      for (Kind kind : Kind.values()) {
+        try (Buffer empty = kind.allocate(cuda, 0)) {
+          for (Buffer none : new Buffer[] {empty, other.slice(16), other.slice(3, 0)}) {
+            none.fill((byte) 1);
+            none.fill((short) 1, stream);
+            none.fill(1, stream);
+            none.copyFrom(other.slice(0, 0));
+            none.copyTo(other, stream);
+            none.copyFrom(MemorySegment.ofArray(new byte[0]));
+            none.copyTo(MemorySegment.ofArray(new byte[0]));
+            none.copyFrom(MemorySegment.NULL, stream);
+            none.recordUse(stream);
+            none.slice(0, 0).close();
+          }
+        }
+      }
+    }
+  }
+
+  @CudaTest
+  void viewsOfNoBytes_areEmpty(Cuda cuda) {
+    try (PinnedBuffer pinned = cuda.allocatePinned(0);
+        ManagedBuffer managed = cuda.allocateManaged(0)) {
+      assertThat(pinned.segment().byteSize()).isZero();
+      assertThat(pinned.byteBuffer().capacity()).isZero();
+      assertThat(managed.segment().byteSize()).isZero();
+      assertThat(managed.byteBuffer().capacity()).isZero();
+    }
+  }
+
+  @CudaTest
+  void copyOfSomethingIntoNothing_isOutOfBounds(Cuda cuda) {
+    try (Buffer empty = cuda.allocate(0);
+        Buffer one = cuda.allocate(1)) {
+      assertThatThrownBy(() -> empty.copyFrom(one)).isInstanceOf(IndexOutOfBoundsException.class);
+    }
+  }
+
+  @CudaTest
+  void closedBufferOfNoBytes_isClosed(Cuda cuda) {
+    for (Kind kind : Kind.values()) {
+      Buffer empty = kind.allocate(cuda, 0);
+      empty.close();
+      empty.close();
+      assertThat(empty.isClosed()).isTrue();
+      assertThatThrownBy(() -> empty.fill((byte) 1))
+          .as("%s", kind)
+          .isInstanceOf(IllegalStateException.class);
+    }
+  }
+}

@@ -1,0 +1,5 @@
+/** Contract tests: pool. */
+@NullMarked
+package io.cuvette.testkit.pool;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,5 @@
+/** What the contract tests share. */
+@NullMarked
+package io.cuvette.testkit.support;
+
+import org.jspecify.annotations.NullMarked;
