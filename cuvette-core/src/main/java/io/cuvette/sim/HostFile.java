@@ -6,6 +6,7 @@ import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.channels.FileChannel;
+import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -25,6 +26,7 @@ final class HostFile {
   private final FileExtents extents = new FileExtents();
   private @Nullable FileChannel channel;
   private @Nullable Path directory;
+  private @Nullable FileStore store;
   private long usableAtStart;
 
   /** A range of the file that holds zeros. */
@@ -65,7 +67,7 @@ final class HostFile {
     try {
       return open().map(FileChannel.MapMode.READ_WRITE, offset, bytes, arena);
     } catch (IOException e) {
-      throw failed(e);
+      throw e.getCause() instanceof OutOfMemoryError ? outOfMemory(bytes, 0) : failed(e);
     }
   }
 
@@ -100,6 +102,7 @@ final class HostFile {
   private FileChannel open() throws IOException {
     if (channel == null) {
       directory = directory();
+      store = Files.getFileStore(directory);
       channel =
           FileChannel.open(
               directory.resolve("cuvette-sim-" + UUID.randomUUID()),
@@ -116,7 +119,7 @@ final class HostFile {
   }
 
   private long usable() throws IOException {
-    return directory == null ? 0 : Files.getFileStore(directory).getUsableSpace();
+    return store == null ? 0 : store.getUsableSpace();
   }
 
   private static Path directory() {

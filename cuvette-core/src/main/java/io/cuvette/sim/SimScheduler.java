@@ -160,10 +160,11 @@ final class SimScheduler {
       finish(stream, op);
     } catch (SimRefusal e) {
       fail(stream.device, e);
-    } catch (OutOfMemoryError e) {
-      // The heap of this JVM stands for the memory of the device.
-      fail(
-          stream.device, new SimRefusal(CudaStatus.UNKNOWN, "the simulator needs more heap: -Xmx"));
+    } catch (OutOfMemoryError | InternalError e) {
+      // The heap of this JVM and a file stand for memory; InternalError is a mapped file on a full
+      // disk.
+      String text = "the simulator needs more heap (-Xmx) or more room for its file: " + e;
+      fail(stream.device, new SimRefusal(CudaStatus.UNKNOWN, text));
     } catch (RuntimeException e) {
       fail(stream.device, new SimRefusal(CudaStatus.UNKNOWN, "an operation failed: " + e));
     }

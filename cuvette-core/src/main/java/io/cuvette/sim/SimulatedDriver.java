@@ -107,9 +107,21 @@ public final class SimulatedDriver extends SimEventCalls implements CudaDriver {
             + machine.devices().stream().mapToInt(d -> d.memory.liveBlocks()).sum());
   }
 
-  /** Bytes allocated on a device, in units of 512 each; managed memory counts for the host. */
+  /**
+   * Bytes allocated on a device, in units of 512 each; managed memory counts for the host.
+   *
+   * @throws IllegalArgumentException if there is no such device
+   */
   public long liveBytes(int device) {
-    return machine.peek(() -> machine.devices().get(device).memory.usedBytes());
+    return machine.peek(() -> device(device).memory.usedBytes());
+  }
+
+  private SimDevice device(int index) {
+    int last = machine.devices().size() - 1;
+    if (index < 0 || index > last) {
+      throw new IllegalArgumentException("device: %d (expected: 0 to %d)".formatted(index, last));
+    }
+    return machine.devices().get(index);
   }
 
   /** Bytes of live page-locked and managed memory. */
@@ -142,8 +154,7 @@ public final class SimulatedDriver extends SimEventCalls implements CudaDriver {
    * spent so far, or when the finished work of the device ended if that is later.
    */
   public long simulatedNanos(int device) {
-    return machine.peek(
-        () -> Math.max(machine.hostNanos(), machine.devices().get(device).lastEndNanos()));
+    return machine.peek(() -> Math.max(machine.hostNanos(), device(device).lastEndNanos()));
   }
 
   @Override

@@ -1,6 +1,7 @@
 package io.cuvette.sim;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import io.cuvette.driver.CudaStatus;
 import java.util.ArrayList;
@@ -43,6 +44,16 @@ class NativeFunctionsTest extends SimTestBase {
     assertFails(status, "a registered malloc", () -> driver.callMalloc(0, 0, 1, 0));
     assertFails(status, "a registered free", () -> driver.callFree(malloc, 0, 1, 0));
     assertFails(CudaStatus.INVALID_DEVICE, "device: 5", () -> driver.callMalloc(malloc, 0, 1, 5));
+  }
+
+  @Test
+  void accountingOfAnUnknownDevice_isRefused() {
+    for (int device : new int[] {-1, 2}) {
+      assertThatIllegalArgumentException()
+          .isThrownBy(() -> driver.liveBytes(device))
+          .withMessage("device: " + device + " (expected: 0 to 1)");
+      assertThatIllegalArgumentException().isThrownBy(() -> driver.simulatedNanos(device));
+    }
   }
 
   @Test

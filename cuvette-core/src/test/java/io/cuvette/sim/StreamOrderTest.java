@@ -179,6 +179,27 @@ class StreamOrderTest {
   }
 
   @Test
+  void blockingStream_waitsForTheLegacyStreamsWorkSoFar_eachTime() {
+    Program program =
+        (driver, one, other, memory) -> {
+          long copy = driver.memAlloc(0, BYTES);
+          for (int i = 1; i <= 5; i++) {
+            driver.memsetD8Async(0, memory, (byte) (i - 1), BYTES, 0);
+            driver.memsetD8Async(0, memory, (byte) i, BYTES, 0);
+            driver.memcpyAsync(0, copy, memory, BYTES, one);
+            driver.memsetD8Async(0, memory + 1, (byte) 0, 1, other);
+          }
+          driver.streamSynchronize(0, one);
+          MemorySegment host = driver.memHostAlloc(0, 1, 0);
+          driver.memcpyDtoHAsync(0, host, copy, one);
+          driver.streamSynchronize(0, one);
+          return host.get(ValueLayout.JAVA_BYTE, 0);
+        };
+    assertThat(wrongSeeds(BLOCKING, (byte) 5, program)).isZero();
+    assertThat(wrongSeeds(NON_BLOCKING, (byte) 5, program)).isPositive();
+  }
+
+  @Test
   void synchronizingTheLegacyStream_waitsForBlockingStreamsOnly() {
     Program program =
         (driver, one, other, memory) -> {
