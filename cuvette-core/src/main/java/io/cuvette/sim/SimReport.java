@@ -18,10 +18,10 @@ final class SimReport {
     machine.devices().forEach(device -> device.memory.forEach(line));
     machine.hostMemory.forEach(line);
     machine.streams.forEach(stream ->
-        text.append("stream id %d, device %d%n".formatted(stream.id, stream.device.index)));
+        text.append("stream id %d, device %d\n".formatted(stream.id, stream.device.index)));
     machine.events.forEach(event ->
-        text.append("event flags %d, device %d%n".formatted(event.flags, event.device.index)));
-    machine.graphs.forEach(graph -> text.append("graph of %d nodes%n".formatted(graph.size())));
+        text.append("event flags %d, device %d\n".formatted(event.flags, event.device.index)));
+    machine.graphs.forEach(graph -> text.append("graph of %d nodes\n".formatted(graph.size())));
     return text.toString();
   }
 }
