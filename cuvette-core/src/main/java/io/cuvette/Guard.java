@@ -64,20 +64,25 @@ final class Guard {
     return done;
   }
 
-  /** Waits until the work is done. */
+  /**
+   * Waits until the work is done; returns at once if that cannot be waited for, on a capturing
+   * stream.
+   */
   void await() {
-    while (!done) {
-      if (!asking.compareAndSet(false, true)) {
-        LockSupport.parkNanos(ASK_AGAIN_NANOS);
-        continue;
-      }
-      try {
-        if (!done) {
-          waitForWork();
-          finish();
+    boolean asked = done;
+    while (!asked) {
+      if (asking.compareAndSet(false, true)) {
+        asked = true;
+        try {
+          if (!done && waitForWork()) {
+            finish();
+          }
+        } finally {
+          asking.set(false);
         }
-      } finally {
-        asking.set(false);
+      } else {
+        LockSupport.parkNanos(this, ASK_AGAIN_NANOS);
+        asked = done;
       }
     }
   }
@@ -93,12 +98,17 @@ final class Guard {
     return stream.isClosed() && stream.isLastWorkDone();
   }
 
-  private void waitForWork() {
+  private boolean waitForWork() {
+    int device = stream.device.id();
     if (recordIfPossible()) {
-      driver().eventSynchronize(stream.device.id(), event);
-    } else {
-      driver().ctxSynchronize(stream.device.id());
+      driver().eventSynchronize(device, event);
+      return true;
     }
+    if (stream.isConfinedElsewhere()) {
+      driver().ctxSynchronize(device);
+      return true;
+    }
+    return isStreamOver();
   }
 
   private boolean recordIfPossible() {

@@ -80,7 +80,7 @@ final class StreamState {
     if (closed) {
       throw new IllegalStateException(this + " is closed");
     }
-    if (confinedTo != null && !confinedTo.equals(Thread.currentThread())) {
+    if (isConfinedElsewhere()) {
       throw new WrongThreadException(
           "%s belongs to %s and cannot be used by %s"
               .formatted(this, confinedTo, Thread.currentThread()));
@@ -98,7 +98,7 @@ final class StreamState {
    * if it does.
    */
   boolean ask(BooleanSupplier question) {
-    if ((confinedTo != null && !confinedTo.equals(Thread.currentThread())) || !gate.enter()) {
+    if (isConfinedElsewhere() || !gate.enter()) {
       return false;
     }
     try {
@@ -106,6 +106,11 @@ final class StreamState {
     } finally {
       gate.leave();
     }
+  }
+
+  /** Whether this is the per-thread default stream of another thread. */
+  boolean isConfinedElsewhere() {
+    return confinedTo != null && !confinedTo.equals(Thread.currentThread());
   }
 
   /** Whether all work queued so far is certainly done; false also if that cannot be asked here. */
