@@ -13,6 +13,7 @@ final class Guard {
   private static final long ASK_AGAIN_NANOS = 20_000;
 
   private final StreamState stream;
+  private final boolean deviceWide;
   private final Runnable end = this::destroy;
 
   /**
@@ -26,13 +27,19 @@ final class Guard {
   private long event;
   private volatile boolean done;
 
-  private Guard(StreamState stream) {
+  private Guard(StreamState stream, boolean deviceWide) {
     this.stream = stream;
+    this.deviceWide = deviceWide;
   }
 
   /** A guard that is not recorded yet. */
   static Guard of(StreamState stream) {
-    return new Guard(stream);
+    return new Guard(stream, false);
+  }
+
+  /** A guard for a stream that cannot be asked: done when all work of the device was waited for. */
+  static Guard ofDevice(StreamState stream) {
+    return new Guard(stream, true);
   }
 
   /**
@@ -95,7 +102,7 @@ final class Guard {
    * A stream that was closed before the event could be recorded knows itself when its work is done.
    */
   private boolean isStreamOver() {
-    return stream.isClosed() && stream.isLastWorkDone();
+    return !deviceWide && stream.isClosed() && stream.isLastWorkDone();
   }
 
   private boolean waitForWork() {
@@ -104,7 +111,7 @@ final class Guard {
       driver().eventSynchronize(device, event);
       return true;
     }
-    if (stream.isConfinedElsewhere()) {
+    if (deviceWide || stream.isConfinedElsewhere()) {
       driver().ctxSynchronize(device);
       return true;
     }
@@ -112,7 +119,7 @@ final class Guard {
   }
 
   private boolean recordIfPossible() {
-    if (!recorded) {
+    if (!recorded && !deviceWide) {
       recorded = stream.ask(this::recordEvent);
     }
     return recorded;

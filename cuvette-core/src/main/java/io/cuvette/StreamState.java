@@ -153,18 +153,21 @@ final class StreamState {
     if (closed) {
       return;
     }
-    if (lastWork == null) {
-      lastWork = guard();
-    }
+    Failures failures = new Failures();
+    lastWork = Guard.ofDevice(this); // the safe answer, should asking fail
+    failures.run(() -> lastWork = guard());
     closed = true;
     gate.shut();
     if (owned) {
-      destroy();
+      failures.run(this::destroy);
     }
-    arenas.values().forEach(PoolArena::retire);
-    arenas.clear();
-    lastArena = null;
-    cuda.streams().forget(this);
+    if (closed) {
+      arenas.values().forEach(PoolArena::retire);
+      arenas.clear();
+      lastArena = null;
+      cuda.streams().forget(this);
+    }
+    failures.throwFirst();
   }
 
   private void destroy() {
