@@ -1,8 +1,17 @@
-package io.cuvette;
+package io.cuvette.testkit.pool;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.DebugPrintHook;
+import io.cuvette.LineProfileHook;
+import io.cuvette.MemoryHook;
+import io.cuvette.MemoryPool;
+import io.cuvette.Registration;
+import io.cuvette.Scope;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Pattern;
