@@ -44,6 +44,7 @@ class BenchmarksTest {
         .map(name -> name.replaceFirst(".*\\.(\\w+)\\.\\w+$", "$1"))
         .contains(
             "PoolBenchmark",
+            "PoolEngineBenchmark",
             "ThreadsBenchmark",
             "RemoteFreeBenchmark",
             "RandomAllocationsBenchmark",
