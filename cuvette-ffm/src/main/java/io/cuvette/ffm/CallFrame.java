@@ -84,7 +84,7 @@ final class CallFrame {
     if (status != CudaStatus.SUCCESS.code()) {
       previous = 0;
       leave();
-      throw Failure.of(status, "cuCtxSetCurrent", "context", Failure.hex(context));
+      throw Failure.of(status, "cuCtxSetCurrent(context=%#x)", context);
     }
   }
 

@@ -37,7 +37,7 @@ final class Contexts {
     }
     int count = (int) frame.leave();
     if (status != CudaStatus.SUCCESS.code()) {
-      throw Failure.of(status, "cuDeviceGetCount");
+      throw Failure.of(status, "cuDeviceGetCount()");
     }
     return count;
   }
@@ -52,7 +52,7 @@ final class Contexts {
     }
     int device = (int) frame.leave();
     if (status != CudaStatus.SUCCESS.code()) {
-      throw Failure.of(status, "cuDeviceGet", "ordinal", ordinal);
+      throw Failure.of(status, "cuDeviceGet(ordinal=%d)", ordinal);
     }
     return device;
   }
@@ -65,7 +65,7 @@ final class Contexts {
   /** The CUdevice at a place in the list. */
   int handle(int ordinal) {
     if (ordinal < 0 || ordinal >= devices.length) {
-      throw Failure.of(CudaStatus.INVALID_DEVICE.code(), "cuDeviceGet", "ordinal", ordinal);
+      throw Failure.of(CudaStatus.INVALID_DEVICE.code(), "cuDeviceGet(ordinal=%d)", ordinal);
     }
     return devices[ordinal];
   }
@@ -77,7 +77,7 @@ final class Contexts {
         return ordinal;
       }
     }
-    throw Failure.of(CudaStatus.INVALID_DEVICE.code(), "cuDeviceGet", "device", handle);
+    throw Failure.of(CudaStatus.INVALID_DEVICE.code(), "cuDeviceGet(device=%d)", handle);
   }
 
   /** The primary context of a device. */
@@ -97,7 +97,7 @@ final class Contexts {
     }
     long context = frame.leave();
     if (status != CudaStatus.SUCCESS.code()) {
-      throw Failure.of(status, "cuDevicePrimaryCtxRetain", "device", ordinal);
+      throw Failure.of(status, "cuDevicePrimaryCtxRetain(device=%d)", ordinal);
     }
     if (!retained.compareAndSet(ordinal, NONE, context)) {
       release(ordinal); // another thread was first: one retain is enough
@@ -138,7 +138,7 @@ final class Contexts {
       throw CallFrame.unexpected(e);
     }
     if (status != CudaStatus.SUCCESS.code()) {
-      throw Failure.of(status, "cuDevicePrimaryCtxRelease", "device", ordinal);
+      throw Failure.of(status, "cuDevicePrimaryCtxRelease(device=%d)", ordinal);
     }
   }
 }

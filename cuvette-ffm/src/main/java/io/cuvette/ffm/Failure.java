@@ -1,6 +1,7 @@
 package io.cuvette.ffm;
 
 import io.cuvette.driver.CudaException;
+import java.util.Locale;
 
 /** Makes the exceptions of failed calls. Thread-safe. */
 final class Failure {
@@ -9,22 +10,11 @@ final class Failure {
   /**
    * A failed call.
    *
-   * @param arguments names and values in turn
+   * @param call the call as a format, such as {@code cuMemAlloc(bytes=%d, device=%d)}; addresses
+   *     and handles are {@code %#x}
    */
-  static CudaException of(int status, String function, Object... arguments) {
-    return new CudaException(status, call(function, arguments));
-  }
-
-  private static String call(String function, Object... arguments) {
-    StringBuilder text = new StringBuilder(function).append('(');
-    for (int i = 0; i < arguments.length; i += 2) {
-      text.append(i == 0 ? "" : ", ").append(arguments[i]).append('=').append(arguments[i + 1]);
-    }
-    return text.append(')').toString();
-  }
-
-  /** An address or a handle as people compare it. */
-  static String hex(long pointer) {
-    return "0x" + Long.toHexString(pointer);
+  @SuppressWarnings("AnnotateFormatMethod") // a dependency; each format is tried by a test
+  static CudaException of(int status, String call, Object... arguments) {
+    return new CudaException(status, String.format(Locale.ROOT, call, arguments));
   }
 }

@@ -17,14 +17,7 @@ interface FfmCapture extends FfmCalls, CaptureCalls {
     frame.leave();
     if (status != SUCCESS) {
       throw Failure.of(
-          status,
-          "cuStreamBeginCapture",
-          "stream",
-          Failure.hex(stream),
-          "mode",
-          mode,
-          "device",
-          device);
+          status, "cuStreamBeginCapture(stream=%#x, mode=%d, device=%d)", stream, mode, device);
     }
   }
 
@@ -39,8 +32,7 @@ interface FfmCapture extends FfmCalls, CaptureCalls {
     }
     long result = frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(
-          status, "cuStreamEndCapture", "stream", Failure.hex(stream), "device", device);
+      throw Failure.of(status, "cuStreamEndCapture(stream=%#x, device=%d)", stream, device);
     }
     return result;
   }
@@ -56,8 +48,7 @@ interface FfmCapture extends FfmCalls, CaptureCalls {
     }
     long result = frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(
-          status, "cuStreamIsCapturing", "stream", Failure.hex(stream), "device", device);
+      throw Failure.of(status, "cuStreamIsCapturing(stream=%#x, device=%d)", stream, device);
     }
     return (int) result;
   }
@@ -76,7 +67,7 @@ interface FfmCapture extends FfmCalls, CaptureCalls {
     }
     frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuGraphDestroy", "graph", Failure.hex(graph));
+      throw Failure.of(status, "cuGraphDestroy(graph=%#x)", graph);
     }
   }
 }

@@ -19,7 +19,7 @@ interface FfmContexts extends FfmCalls, DeviceCalls {
     }
     frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuCtxEnablePeerAccess", "device", device, "peer", peer);
+      throw Failure.of(status, "cuCtxEnablePeerAccess(device=%d, peer=%d)", device, peer);
     }
   }
 
@@ -35,7 +35,7 @@ interface FfmContexts extends FfmCalls, DeviceCalls {
     }
     frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuCtxDisablePeerAccess", "device", device, "peer", peer);
+      throw Failure.of(status, "cuCtxDisablePeerAccess(device=%d, peer=%d)", device, peer);
     }
   }
 
@@ -59,7 +59,7 @@ interface FfmContexts extends FfmCalls, DeviceCalls {
     }
     frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuCtxSynchronize", "device", device);
+      throw Failure.of(status, "cuCtxSynchronize(device=%d)", device);
     }
   }
 
@@ -73,7 +73,7 @@ interface FfmContexts extends FfmCalls, DeviceCalls {
     }
     frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuCtxSynchronize", "device", device);
+      throw Failure.of(status, "cuCtxSynchronize(device=%d)", device);
     }
   }
 
@@ -91,7 +91,7 @@ interface FfmContexts extends FfmCalls, DeviceCalls {
     }
     long result = frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuCtxGetStreamPriorityRange", "device", device);
+      throw Failure.of(status, "cuCtxGetStreamPriorityRange(device=%d)", device);
     }
     return new PriorityRange((int) result, (int) (result >> Integer.SIZE));
   }
@@ -107,7 +107,7 @@ interface FfmContexts extends FfmCalls, DeviceCalls {
     }
     long result = frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuCtxGetLimit", "limit", limit, "device", device);
+      throw Failure.of(status, "cuCtxGetLimit(limit=%d, device=%d)", limit, device);
     }
     return result;
   }
@@ -123,7 +123,8 @@ interface FfmContexts extends FfmCalls, DeviceCalls {
     }
     frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuCtxSetLimit", "limit", limit, "value", value, "device", device);
+      throw Failure.of(
+          status, "cuCtxSetLimit(limit=%d, value=%d, device=%d)", limit, value, device);
     }
   }
 
@@ -139,7 +140,7 @@ interface FfmContexts extends FfmCalls, DeviceCalls {
     long total = frame.second();
     long result = frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuMemGetInfo", "device", device);
+      throw Failure.of(status, "cuMemGetInfo(device=%d)", device);
     }
     return new MemoryInfo(result, total);
   }

@@ -45,7 +45,7 @@ interface FfmDevices extends FfmCalls, DeviceCalls {
     }
     frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuDeviceGetName", "device", device);
+      throw Failure.of(status, "cuDeviceGetName(device=%d)", device);
     }
     return text.getString(0);
   }
@@ -63,7 +63,7 @@ interface FfmDevices extends FfmCalls, DeviceCalls {
     long second = frame.second();
     long result = frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuDeviceGetUuid", "device", device);
+      throw Failure.of(status, "cuDeviceGetUuid(device=%d)", device);
     }
     return new UUID(Long.reverseBytes(result), Long.reverseBytes(second));
   }
@@ -80,7 +80,7 @@ interface FfmDevices extends FfmCalls, DeviceCalls {
     }
     long result = frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuDeviceTotalMem", "device", device);
+      throw Failure.of(status, "cuDeviceTotalMem(device=%d)", device);
     }
     return result;
   }
@@ -97,7 +97,7 @@ interface FfmDevices extends FfmCalls, DeviceCalls {
     }
     long result = frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuDeviceGetAttribute", "attribute", attribute, "device", device);
+      throw Failure.of(status, "cuDeviceGetAttribute(attribute=%d, device=%d)", attribute, device);
     }
     return (int) result;
   }
@@ -115,7 +115,7 @@ interface FfmDevices extends FfmCalls, DeviceCalls {
     }
     frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuDeviceGetPCIBusId", "device", device);
+      throw Failure.of(status, "cuDeviceGetPCIBusId(device=%d)", device);
     }
     return text.getString(0);
   }
@@ -123,7 +123,7 @@ interface FfmDevices extends FfmCalls, DeviceCalls {
   @Override
   default int deviceGetByPciBusId(String pciBusId) {
     if (pciBusId.indexOf('\0') >= 0) { // C would read up to there
-      throw Failure.of(INVALID_VALUE, "cuDeviceGetByPCIBusId", "pciBusId", pciBusId);
+      throw Failure.of(INVALID_VALUE, "cuDeviceGetByPCIBusId(pciBusId=%s)", pciBusId);
     }
     MemorySegment text = Arena.ofAuto().allocateFrom(pciBusId);
     CallFrame frame = enter();
@@ -135,7 +135,7 @@ interface FfmDevices extends FfmCalls, DeviceCalls {
     }
     int handle = (int) frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuDeviceGetByPCIBusId", "pciBusId", pciBusId);
+      throw Failure.of(status, "cuDeviceGetByPCIBusId(pciBusId=%s)", pciBusId);
     }
     return contexts().ordinal(handle);
   }
@@ -153,7 +153,7 @@ interface FfmDevices extends FfmCalls, DeviceCalls {
     }
     long result = frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuDeviceCanAccessPeer", "device", device, "peer", peer);
+      throw Failure.of(status, "cuDeviceCanAccessPeer(device=%d, peer=%d)", device, peer);
     }
     return (int) result != 0;
   }

@@ -16,7 +16,7 @@ interface FfmEvents extends FfmCalls, EventCalls {
     }
     long result = frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuEventCreate", "flags", flags, "device", device);
+      throw Failure.of(status, "cuEventCreate(flags=%d, device=%d)", flags, device);
     }
     return result;
   }
@@ -35,7 +35,7 @@ interface FfmEvents extends FfmCalls, EventCalls {
     }
     frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuEventDestroy", "event", Failure.hex(event), "device", device);
+      throw Failure.of(status, "cuEventDestroy(event=%#x, device=%d)", event, device);
     }
   }
 
@@ -51,14 +51,7 @@ interface FfmEvents extends FfmCalls, EventCalls {
     frame.leave();
     if (status != SUCCESS) {
       throw Failure.of(
-          status,
-          "cuEventRecord",
-          "event",
-          Failure.hex(event),
-          "stream",
-          Failure.hex(stream),
-          "device",
-          device);
+          status, "cuEventRecord(event=%#x, stream=%#x, device=%d)", event, stream, device);
     }
   }
 
@@ -73,7 +66,7 @@ interface FfmEvents extends FfmCalls, EventCalls {
     }
     frame.leave();
     if (status != SUCCESS && status != NOT_READY) {
-      throw Failure.of(status, "cuEventQuery", "event", Failure.hex(event), "device", device);
+      throw Failure.of(status, "cuEventQuery(event=%#x, device=%d)", event, device);
     }
     return status == SUCCESS;
   }
@@ -89,7 +82,7 @@ interface FfmEvents extends FfmCalls, EventCalls {
     }
     frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuEventSynchronize", "event", Failure.hex(event), "device", device);
+      throw Failure.of(status, "cuEventSynchronize(event=%#x, device=%d)", event, device);
     }
   }
 
@@ -105,14 +98,7 @@ interface FfmEvents extends FfmCalls, EventCalls {
     long result = frame.leave();
     if (status != SUCCESS) {
       throw Failure.of(
-          status,
-          "cuEventElapsedTime",
-          "start",
-          Failure.hex(start),
-          "end",
-          Failure.hex(end),
-          "device",
-          device);
+          status, "cuEventElapsedTime(start=%#x, end=%#x, device=%d)", start, end, device);
     }
     return Float.intBitsToFloat((int) result);
   }

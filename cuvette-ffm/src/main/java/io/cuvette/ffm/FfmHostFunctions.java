@@ -23,7 +23,7 @@ interface FfmHostFunctions extends FfmCalls, StreamCalls {
     frame.leave();
     if (status != SUCCESS) {
       HostFunctions.remove(number);
-      throw Failure.of(status, "cuLaunchHostFunc", "stream", Failure.hex(stream), "device", device);
+      throw Failure.of(status, "cuLaunchHostFunc(stream=%#x, device=%d)", stream, device);
     }
   }
 }

@@ -21,7 +21,7 @@ interface FfmManagedMemory extends FfmCalls, MemoryCalls {
     long result = frame.leave();
     if (status != SUCCESS) {
       throw Failure.of(
-          status, "cuMemAllocManaged", "bytes", bytes, "flags", flags, "device", device);
+          status, "cuMemAllocManaged(bytes=%d, flags=%d, device=%d)", bytes, flags, device);
     }
     return NativeAccess.memory(result, bytes);
   }
@@ -51,18 +51,13 @@ interface FfmManagedMemory extends FfmCalls, MemoryCalls {
     if (status != SUCCESS) {
       throw Failure.of(
           status,
-          "cuMemPrefetchAsync",
-          "address",
-          Failure.hex(address),
-          "bytes",
+          "cuMemPrefetchAsync(address=%#x, bytes=%d, locationType=%d, locationId=%d, stream=%#x,"
+              + " device=%d)",
+          address,
           bytes,
-          "locationType",
           locationType,
-          "locationId",
           locationId,
-          "stream",
-          Failure.hex(stream),
-          "device",
+          stream,
           device);
     }
   }
@@ -81,18 +76,13 @@ interface FfmManagedMemory extends FfmCalls, MemoryCalls {
     if (status != SUCCESS) {
       throw Failure.of(
           status,
-          "cuMemPrefetchAsync",
-          "address",
-          Failure.hex(address),
-          "bytes",
+          "cuMemPrefetchAsync(address=%#x, bytes=%d, locationType=%d, locationId=%d, stream=%#x,"
+              + " device=%d)",
+          address,
           bytes,
-          "locationType",
           locationType,
-          "locationId",
           locationId,
-          "stream",
-          Failure.hex(stream),
-          "device",
+          stream,
           device);
     }
   }
@@ -122,18 +112,13 @@ interface FfmManagedMemory extends FfmCalls, MemoryCalls {
     if (status != SUCCESS) {
       throw Failure.of(
           status,
-          "cuMemAdvise",
-          "address",
-          Failure.hex(address),
-          "bytes",
+          "cuMemAdvise(address=%#x, bytes=%d, advice=%d, locationType=%d, locationId=%d,"
+              + " device=%d)",
+          address,
           bytes,
-          "advice",
           advice,
-          "locationType",
           locationType,
-          "locationId",
           locationId,
-          "device",
           device);
     }
   }
@@ -152,18 +137,13 @@ interface FfmManagedMemory extends FfmCalls, MemoryCalls {
     if (status != SUCCESS) {
       throw Failure.of(
           status,
-          "cuMemAdvise",
-          "address",
-          Failure.hex(address),
-          "bytes",
+          "cuMemAdvise(address=%#x, bytes=%d, advice=%d, locationType=%d, locationId=%d,"
+              + " device=%d)",
+          address,
           bytes,
-          "advice",
           advice,
-          "locationType",
           locationType,
-          "locationId",
           locationId,
-          "device",
           device);
     }
   }
@@ -184,14 +164,10 @@ interface FfmManagedMemory extends FfmCalls, MemoryCalls {
     if (status != SUCCESS) {
       throw Failure.of(
           status,
-          "cuMemRangeGetAttribute",
-          "attribute",
+          "cuMemRangeGetAttribute(attribute=%d, address=%#x, bytes=%d, device=%d)",
           attribute,
-          "address",
-          Failure.hex(address),
-          "bytes",
+          address,
           bytes,
-          "device",
           device);
     }
     return (int) result;

@@ -18,7 +18,7 @@ interface FfmMemory extends FfmCalls, MemoryCalls {
     }
     long result = frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuMemAlloc", "bytes", bytes, "device", device);
+      throw Failure.of(status, "cuMemAlloc(bytes=%d, device=%d)", bytes, device);
     }
     return result;
   }
@@ -37,7 +37,7 @@ interface FfmMemory extends FfmCalls, MemoryCalls {
     }
     frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuMemFree", "address", Failure.hex(address), "device", device);
+      throw Failure.of(status, "cuMemFree(address=%#x, device=%d)", address, device);
     }
   }
 
@@ -52,7 +52,8 @@ interface FfmMemory extends FfmCalls, MemoryCalls {
     }
     long result = frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuMemHostAlloc", "bytes", bytes, "flags", flags, "device", device);
+      throw Failure.of(
+          status, "cuMemHostAlloc(bytes=%d, flags=%d, device=%d)", bytes, flags, device);
     }
     return NativeAccess.memory(result, bytes);
   }
@@ -71,7 +72,7 @@ interface FfmMemory extends FfmCalls, MemoryCalls {
     }
     frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuMemFreeHost", "address", Failure.hex(address), "device", device);
+      throw Failure.of(status, "cuMemFreeHost(address=%#x, device=%d)", address, device);
     }
   }
 
@@ -94,12 +95,9 @@ interface FfmMemory extends FfmCalls, MemoryCalls {
     if (status != SUCCESS) {
       throw Failure.of(
           status,
-          "cuPointerGetAttribute",
-          "attribute",
+          "cuPointerGetAttribute(attribute=%d, address=%#x, device=%d)",
           attribute,
-          "address",
-          Failure.hex(address),
-          "device",
+          address,
           device);
     }
     return result;

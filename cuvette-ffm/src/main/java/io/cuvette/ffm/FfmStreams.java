@@ -18,12 +18,9 @@ interface FfmStreams extends FfmCalls, StreamCalls {
     if (status != SUCCESS) {
       throw Failure.of(
           status,
-          "cuStreamCreateWithPriority",
-          "flags",
+          "cuStreamCreateWithPriority(flags=%d, priority=%d, device=%d)",
           flags,
-          "priority",
           priority,
-          "device",
           device);
     }
     return result;
@@ -43,7 +40,7 @@ interface FfmStreams extends FfmCalls, StreamCalls {
     }
     frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuStreamDestroy", "stream", Failure.hex(stream), "device", device);
+      throw Failure.of(status, "cuStreamDestroy(stream=%#x, device=%d)", stream, device);
     }
   }
 
@@ -58,8 +55,7 @@ interface FfmStreams extends FfmCalls, StreamCalls {
     }
     long result = frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(
-          status, "cuStreamGetPriority", "stream", Failure.hex(stream), "device", device);
+      throw Failure.of(status, "cuStreamGetPriority(stream=%#x, device=%d)", stream, device);
     }
     return (int) result;
   }
@@ -75,7 +71,7 @@ interface FfmStreams extends FfmCalls, StreamCalls {
     }
     long result = frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuStreamGetFlags", "stream", Failure.hex(stream), "device", device);
+      throw Failure.of(status, "cuStreamGetFlags(stream=%#x, device=%d)", stream, device);
     }
     return (int) result;
   }
@@ -91,7 +87,7 @@ interface FfmStreams extends FfmCalls, StreamCalls {
     }
     long result = frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuStreamGetId", "stream", Failure.hex(stream), "device", device);
+      throw Failure.of(status, "cuStreamGetId(stream=%#x, device=%d)", stream, device);
     }
     return result;
   }
@@ -120,8 +116,7 @@ interface FfmStreams extends FfmCalls, StreamCalls {
     }
     long result = frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(
-          status, "cuStreamGetDevice", "stream", Failure.hex(stream), "device", device);
+      throw Failure.of(status, "cuStreamGetDevice(stream=%#x, device=%d)", stream, device);
     }
     return (int) result;
   }
@@ -136,7 +131,7 @@ interface FfmStreams extends FfmCalls, StreamCalls {
     }
     long result = frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuStreamGetCtx", "stream", Failure.hex(stream), "device", device);
+      throw Failure.of(status, "cuStreamGetCtx(stream=%#x, device=%d)", stream, device);
     }
     return result;
   }
@@ -153,7 +148,7 @@ interface FfmStreams extends FfmCalls, StreamCalls {
     }
     int handle = (int) frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuCtxGetDevice", "stream", Failure.hex(stream), "device", device);
+      throw Failure.of(status, "cuCtxGetDevice(stream=%#x, device=%d)", stream, device);
     }
     return handle;
   }
@@ -169,7 +164,7 @@ interface FfmStreams extends FfmCalls, StreamCalls {
     }
     frame.leave();
     if (status != SUCCESS && status != NOT_READY) {
-      throw Failure.of(status, "cuStreamQuery", "stream", Failure.hex(stream), "device", device);
+      throw Failure.of(status, "cuStreamQuery(stream=%#x, device=%d)", stream, device);
     }
     return status == SUCCESS;
   }
@@ -185,8 +180,7 @@ interface FfmStreams extends FfmCalls, StreamCalls {
     }
     frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(
-          status, "cuStreamSynchronize", "stream", Failure.hex(stream), "device", device);
+      throw Failure.of(status, "cuStreamSynchronize(stream=%#x, device=%d)", stream, device);
     }
   }
 
@@ -202,14 +196,7 @@ interface FfmStreams extends FfmCalls, StreamCalls {
     frame.leave();
     if (status != SUCCESS) {
       throw Failure.of(
-          status,
-          "cuStreamWaitEvent",
-          "stream",
-          Failure.hex(stream),
-          "event",
-          Failure.hex(event),
-          "device",
-          device);
+          status, "cuStreamWaitEvent(stream=%#x, event=%#x, device=%d)", stream, event, device);
     }
   }
 }

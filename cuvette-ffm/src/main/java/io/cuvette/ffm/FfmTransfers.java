@@ -19,16 +19,11 @@ interface FfmTransfers extends FfmCalls, MemoryCalls {
     if (status != SUCCESS) {
       throw Failure.of(
           status,
-          "cuMemcpyAsync",
-          "target",
-          Failure.hex(target),
-          "source",
-          Failure.hex(source),
-          "bytes",
+          "cuMemcpyAsync(target=%#x, source=%#x, bytes=%d, stream=%#x, device=%d)",
+          target,
+          source,
           bytes,
-          "stream",
-          Failure.hex(stream),
-          "device",
+          stream,
           device);
     }
   }
@@ -48,16 +43,11 @@ interface FfmTransfers extends FfmCalls, MemoryCalls {
     if (status != SUCCESS) {
       throw Failure.of(
           status,
-          "cuMemcpyHtoDAsync",
-          "target",
-          Failure.hex(target),
-          "source",
-          Failure.hex(source.address()),
-          "bytes",
+          "cuMemcpyHtoDAsync(target=%#x, source=%#x, bytes=%d, stream=%#x, device=%d)",
+          target,
+          source.address(),
           bytes,
-          "stream",
-          Failure.hex(stream),
-          "device",
+          stream,
           device);
     }
   }
@@ -77,16 +67,11 @@ interface FfmTransfers extends FfmCalls, MemoryCalls {
     if (status != SUCCESS) {
       throw Failure.of(
           status,
-          "cuMemcpyDtoHAsync",
-          "target",
-          Failure.hex(target.address()),
-          "source",
-          Failure.hex(source),
-          "bytes",
+          "cuMemcpyDtoHAsync(target=%#x, source=%#x, bytes=%d, stream=%#x, device=%d)",
+          target.address(),
+          source,
           bytes,
-          "stream",
-          Failure.hex(stream),
-          "device",
+          stream,
           device);
     }
   }
@@ -114,20 +99,14 @@ interface FfmTransfers extends FfmCalls, MemoryCalls {
     if (status != SUCCESS) {
       throw Failure.of(
           status,
-          "cuMemcpyPeerAsync",
-          "target",
-          Failure.hex(target),
-          "targetDevice",
+          "cuMemcpyPeerAsync(target=%#x, targetDevice=%d, source=%#x, sourceDevice=%d, bytes=%d,"
+              + " stream=%#x, streamDevice=%d)",
+          target,
           targetDevice,
-          "source",
-          Failure.hex(source),
-          "sourceDevice",
+          source,
           sourceDevice,
-          "bytes",
           bytes,
-          "stream",
-          Failure.hex(stream),
-          "streamDevice",
+          stream,
           streamDevice);
     }
   }
@@ -148,16 +127,11 @@ interface FfmTransfers extends FfmCalls, MemoryCalls {
     if (status != SUCCESS) {
       throw Failure.of(
           status,
-          "cuMemsetD8Async",
-          "target",
-          Failure.hex(target),
-          "value",
+          "cuMemsetD8Async(target=%#x, value=%d, count=%d, stream=%#x, device=%d)",
+          target,
           value,
-          "count",
           count,
-          "stream",
-          Failure.hex(stream),
-          "device",
+          stream,
           device);
     }
   }
@@ -178,16 +152,11 @@ interface FfmTransfers extends FfmCalls, MemoryCalls {
     if (status != SUCCESS) {
       throw Failure.of(
           status,
-          "cuMemsetD16Async",
-          "target",
-          Failure.hex(target),
-          "value",
+          "cuMemsetD16Async(target=%#x, value=%d, count=%d, stream=%#x, device=%d)",
+          target,
           value,
-          "count",
           count,
-          "stream",
-          Failure.hex(stream),
-          "device",
+          stream,
           device);
     }
   }
@@ -205,16 +174,11 @@ interface FfmTransfers extends FfmCalls, MemoryCalls {
     if (status != SUCCESS) {
       throw Failure.of(
           status,
-          "cuMemsetD32Async",
-          "target",
-          Failure.hex(target),
-          "value",
+          "cuMemsetD32Async(target=%#x, value=%d, count=%d, stream=%#x, device=%d)",
+          target,
           value,
-          "count",
           count,
-          "stream",
-          Failure.hex(stream),
-          "device",
+          stream,
           device);
     }
   }

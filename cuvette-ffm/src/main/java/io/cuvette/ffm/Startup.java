@@ -38,7 +38,7 @@ final class Startup {
       throw DriverLibrary.stub("cuDriverGetVersion");
     }
     if (status != CudaStatus.SUCCESS.code()) {
-      throw Failure.of(status, "cuDriverGetVersion");
+      throw Failure.of(status, "cuDriverGetVersion()");
     }
     return version;
   }

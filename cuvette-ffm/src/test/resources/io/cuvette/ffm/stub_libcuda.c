@@ -99,94 +99,258 @@ static int note(const char *format, ...) {
 #define HANDLE(ordinal) ((ordinal) + 40)
 
 /* devices */
-static CUresult cuInit_v2000(unsigned flags) { NOTE("cuInit@2000(%u)", flags); return 0; }
-static CUresult cuDriverGetVersion_v2020(int *out) { NOTE("cuDriverGetVersion@2020()"); *out = driver_version; return 0; }
-static CUresult cuDeviceGetCount_v2000(int *out) { NOTE("cuDeviceGetCount@2000()"); *out = devices; return 0; }
-static CUresult cuDeviceGet_v2000(CUdevice *out, int ordinal) { NOTE("cuDeviceGet@2000(%d)", ordinal); *out = HANDLE(ordinal); return 0; }
+static CUresult cuInit_v2000(unsigned flags) {
+  NOTE("cuInit@2000(%u)", flags);
+  return 0;
+}
+static CUresult cuDriverGetVersion_v2020(int *out) {
+  NOTE("cuDriverGetVersion@2020()");
+  *out = driver_version;
+  return 0;
+}
+static CUresult cuDeviceGetCount_v2000(int *out) {
+  NOTE("cuDeviceGetCount@2000()");
+  *out = devices;
+  return 0;
+}
+static CUresult cuDeviceGet_v2000(CUdevice *out, int ordinal) {
+  NOTE("cuDeviceGet@2000(%d)", ordinal);
+  *out = HANDLE(ordinal);
+  return 0;
+}
 static CUresult cuDeviceGetName_v2000(char *out, int bytes, CUdevice device) {
-  NOTE("cuDeviceGetName@2000(%d, %d)", bytes, device); snprintf(out, bytes, "Stub %d", device); return 0; }
+  NOTE("cuDeviceGetName@2000(%d, %d)", bytes, device);
+  snprintf(out, bytes, "Stub %d", device);
+  return 0;
+}
 static CUresult cuDeviceGetUuid_v11040(CUuuid *out, CUdevice device) {
-  NOTE("cuDeviceGetUuid@11040(%d)", device); for (int i = 0; i < 16; i++) out->bytes[i] = (char)(0xf0 + i); return 0; }
-static CUresult cuDeviceTotalMem_v3020(size_t *out, CUdevice device) { NOTE("cuDeviceTotalMem@3020(%d)", device); *out = answers[0]; return 0; }
+  NOTE("cuDeviceGetUuid@11040(%d)", device);
+  for (int i = 0; i < 16; i++) out->bytes[i] = (char)(0xf0 + i);
+  return 0;
+}
+static CUresult cuDeviceTotalMem_v3020(size_t *out, CUdevice device) {
+  NOTE("cuDeviceTotalMem@3020(%d)", device);
+  *out = answers[0];
+  return 0;
+}
 static CUresult cuDeviceGetAttribute_v2000(int *out, CUdevice_attribute attribute, CUdevice device) {
-  NOTE("cuDeviceGetAttribute@2000(%d, %d)", (int)attribute, device); *out = (int)answers[0]; return 0; }
+  NOTE("cuDeviceGetAttribute@2000(%d, %d)", (int)attribute, device);
+  *out = (int)answers[0];
+  return 0;
+}
 static CUresult cuDeviceGetPCIBusId_v4010(char *out, int bytes, CUdevice device) {
-  NOTE("cuDeviceGetPCIBusId@4010(%d, %d)", bytes, device); snprintf(out, bytes, "0000:1b:00.0"); return 0; }
-static CUresult cuDeviceGetByPCIBusId_v4010(CUdevice *out, const char *id) { NOTE("cuDeviceGetByPCIBusId@4010(%s)", id); *out = (int)answers[0]; return 0; }
+  NOTE("cuDeviceGetPCIBusId@4010(%d, %d)", bytes, device);
+  snprintf(out, bytes, "0000:1b:00.0");
+  return 0;
+}
+static CUresult cuDeviceGetByPCIBusId_v4010(CUdevice *out, const char *id) {
+  NOTE("cuDeviceGetByPCIBusId@4010(%s)", id);
+  *out = (int)answers[0];
+  return 0;
+}
 static CUresult cuDeviceCanAccessPeer_v4000(int *out, CUdevice device, CUdevice peer) {
-  NOTE("cuDeviceCanAccessPeer@4000(%d, %d)", device, peer); *out = (int)answers[0]; return 0; }
+  NOTE("cuDeviceCanAccessPeer@4000(%d, %d)", device, peer);
+  *out = (int)answers[0];
+  return 0;
+}
 
 /* contexts: the one of device 0 is c000, of device 1 c001 */
 static CUresult cuDevicePrimaryCtxRetain_v7000(CUcontext *out, CUdevice device) {
   NOTE("cuDevicePrimaryCtxRetain@7000(%d)", device);
   __sync_fetch_and_add(&retained[device - HANDLE(0)], 1);
-  *out = (CUcontext)(uintptr_t)(0xc000 + device - HANDLE(0)); return 0; }
+  *out = (CUcontext)(uintptr_t)(0xc000 + device - HANDLE(0));
+  return 0;
+}
 static CUresult cuDevicePrimaryCtxRelease_v11000(CUdevice device) {
-  NOTE("cuDevicePrimaryCtxRelease@11000(%d)", device); __sync_fetch_and_sub(&retained[device - HANDLE(0)], 1); return 0; }
-static CUresult cuCtxGetCurrent_v4000(CUcontext *out) { *out = (CUcontext)(uintptr_t)current; return 0; }
-static CUresult cuCtxSetCurrent_v4000(CUcontext context) { NOTE("cuCtxSetCurrent@4000(%llx)", U(context)); current = (uint64_t)(uintptr_t)context; return 0; }
-static CUresult cuCtxGetDevice_v2000(CUdevice *out) { NOTE("cuCtxGetDevice@2000()"); *out = (int)answers[1]; return 0; }
-static CUresult cuCtxSynchronize_v2000(void) { NOTE("cuCtxSynchronize@2000()"); return 0; }
-static CUresult cuCtxSynchronize_v13000(CUcontext context) { NOTE("cuCtxSynchronize@13000(%llx)", U(context)); return 0; }
+  NOTE("cuDevicePrimaryCtxRelease@11000(%d)", device);
+  __sync_fetch_and_sub(&retained[device - HANDLE(0)], 1);
+  return 0;
+}
+static CUresult cuCtxGetCurrent_v4000(CUcontext *out) { *out = (CUcontext)(uintptr_t)current;
+  return 0;
+}
+static CUresult cuCtxSetCurrent_v4000(CUcontext context) {
+  NOTE("cuCtxSetCurrent@4000(%llx)", U(context));
+  current = (uint64_t)(uintptr_t)context;
+  return 0;
+}
+static CUresult cuCtxGetDevice_v2000(CUdevice *out) {
+  NOTE("cuCtxGetDevice@2000()");
+  *out = (int)answers[1];
+  return 0;
+}
+static CUresult cuCtxSynchronize_v2000(void) {
+  NOTE("cuCtxSynchronize@2000()");
+  return 0;
+}
+static CUresult cuCtxSynchronize_v13000(CUcontext context) {
+  NOTE("cuCtxSynchronize@13000(%llx)", U(context));
+  return 0;
+}
 static CUresult cuCtxGetStreamPriorityRange_v5050(int *least, int *greatest) {
-  NOTE("cuCtxGetStreamPriorityRange@5050()"); *least = (int)answers[0]; *greatest = (int)answers[1]; return 0; }
-static CUresult cuCtxGetLimit_v3010(size_t *out, CUlimit limit) { NOTE("cuCtxGetLimit@3010(%d)", (int)limit); *out = answers[0]; return 0; }
-static CUresult cuCtxSetLimit_v3010(CUlimit limit, size_t value) { NOTE("cuCtxSetLimit@3010(%d, %zu)", (int)limit, value); return 0; }
-static CUresult cuCtxEnablePeerAccess_v4000(CUcontext peer, unsigned flags) { NOTE("cuCtxEnablePeerAccess@4000(%llx, %u)", U(peer), flags); return 0; }
-static CUresult cuCtxDisablePeerAccess_v4000(CUcontext peer) { NOTE("cuCtxDisablePeerAccess@4000(%llx)", U(peer)); return 0; }
+  NOTE("cuCtxGetStreamPriorityRange@5050()");
+  *least = (int)answers[0]; *greatest = (int)answers[1];
+  return 0;
+}
+static CUresult cuCtxGetLimit_v3010(size_t *out, CUlimit limit) {
+  NOTE("cuCtxGetLimit@3010(%d)", (int)limit);
+  *out = answers[0];
+  return 0;
+}
+static CUresult cuCtxSetLimit_v3010(CUlimit limit, size_t value) {
+  NOTE("cuCtxSetLimit@3010(%d, %zu)", (int)limit, value);
+  return 0;
+}
+static CUresult cuCtxEnablePeerAccess_v4000(CUcontext peer, unsigned flags) {
+  NOTE("cuCtxEnablePeerAccess@4000(%llx, %u)", U(peer), flags);
+  return 0;
+}
+static CUresult cuCtxDisablePeerAccess_v4000(CUcontext peer) {
+  NOTE("cuCtxDisablePeerAccess@4000(%llx)", U(peer));
+  return 0;
+}
 
 /* memory */
-static CUresult cuMemAlloc_v3020(CUdeviceptr *out, size_t bytes) { NOTE("cuMemAlloc@3020(%zu)", bytes); *out = answers[0] ? answers[0] : 3 * bytes; return 0; }
-static CUresult cuMemFree_v3020(CUdeviceptr address) { NOTE("cuMemFree@3020(%llx)", address); return 0; }
-static CUresult cuMemHostAlloc_v2020(void **out, size_t bytes, unsigned flags) { NOTE("cuMemHostAlloc@2020(%zu, %u)", bytes, flags); *out = calloc(1, bytes); return 0; }
-static CUresult cuMemFreeHost_v2000(void *address) { NOTE("cuMemFreeHost@2000(%llx)", U(address)); return 0; }
+static CUresult cuMemAlloc_v3020(CUdeviceptr *out, size_t bytes) {
+  NOTE("cuMemAlloc@3020(%zu)", bytes);
+  *out = answers[0] ? answers[0] : 3 * bytes;
+  return 0;
+}
+static CUresult cuMemFree_v3020(CUdeviceptr address) {
+  NOTE("cuMemFree@3020(%llx)", address);
+  return 0;
+}
+static CUresult cuMemHostAlloc_v2020(void **out, size_t bytes, unsigned flags) {
+  NOTE("cuMemHostAlloc@2020(%zu, %u)", bytes, flags);
+  *out = calloc(1, bytes);
+  return 0;
+}
+static CUresult cuMemFreeHost_v2000(void *address) {
+  NOTE("cuMemFreeHost@2000(%llx)", U(address));
+  return 0;
+}
 static CUresult cuMemAllocManaged_v6000(CUdeviceptr *out, size_t bytes, unsigned flags) {
-  NOTE("cuMemAllocManaged@6000(%zu, %u)", bytes, flags); *out = (CUdeviceptr)(uintptr_t)calloc(1, bytes); return 0; }
-static CUresult cuMemGetInfo_v3020(size_t *free_bytes, size_t *total) { NOTE("cuMemGetInfo@3020()"); *free_bytes = answers[0]; *total = answers[1]; return 0; }
+  NOTE("cuMemAllocManaged@6000(%zu, %u)", bytes, flags);
+  *out = (CUdeviceptr)(uintptr_t)calloc(1, bytes);
+  return 0;
+}
+static CUresult cuMemGetInfo_v3020(size_t *free_bytes, size_t *total) {
+  NOTE("cuMemGetInfo@3020()");
+  *free_bytes = answers[0];
+  *total = answers[1];
+  return 0;
+}
 static CUresult cuPointerGetAttribute_v4000(void *out, CUpointer_attribute attribute, CUdeviceptr address) {
   NOTE("cuPointerGetAttribute@4000(%d, %llx)", (int)attribute, address);
   if (attribute == 9) *(int *)out = (int)answers[0]; else *(uint64_t *)out = answers[0];
   return 0; }
-static CUresult cuMemRangeGetAttribute_v8000(void *out, size_t size, CUmem_range_attribute attribute, CUdeviceptr address, size_t bytes) {
-  NOTE("cuMemRangeGetAttribute@8000(%zu, %d, %llx, %zu)", size, (int)attribute, address, bytes); memcpy(out, answers, size); return 0; }
-static CUresult cuMemPrefetchAsync_v8000(CUdeviceptr address, size_t bytes, CUdevice device, CUstream stream) {
-  NOTE("cuMemPrefetchAsync@8000(%llx, %zu, %d, %llx)", address, bytes, device, U(stream)); return 0; }
-static CUresult cuMemPrefetchAsync_v12020(CUdeviceptr address, size_t bytes, CUmemLocation place, unsigned flags, CUstream stream) {
-  NOTE("cuMemPrefetchAsync@12020(%llx, %zu, {%d, %d}, %u, %llx)", address, bytes, (int)place.type, place.id, flags, U(stream)); return 0; }
+static CUresult cuMemRangeGetAttribute_v8000(void *out, size_t size, CUmem_range_attribute attribute,
+      CUdeviceptr address, size_t bytes) {
+  NOTE("cuMemRangeGetAttribute@8000(%zu, %d, %llx, %zu)", size, (int)attribute, address,
+      bytes); memcpy(out, answers, size);
+  return 0;
+}
+static CUresult cuMemPrefetchAsync_v8000(CUdeviceptr address, size_t bytes, CUdevice device,
+      CUstream stream) {
+  NOTE("cuMemPrefetchAsync@8000(%llx, %zu, %d, %llx)", address, bytes, device, U(stream));
+  return 0;
+}
+static CUresult cuMemPrefetchAsync_v12020(CUdeviceptr address, size_t bytes, CUmemLocation place,
+      unsigned flags, CUstream stream) {
+  NOTE("cuMemPrefetchAsync@12020(%llx, %zu, {%d, %d}, %u, %llx)", address, bytes, (int)place.type,
+      place.id, flags, U(stream));
+  return 0;
+}
 static CUresult cuMemAdvise_v8000(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUdevice device) {
-  NOTE("cuMemAdvise@8000(%llx, %zu, %d, %d)", address, bytes, (int)advice, device); return 0; }
-static CUresult cuMemAdvise_v12020(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUmemLocation place) {
-  NOTE("cuMemAdvise@12020(%llx, %zu, %d, {%d, %d})", address, bytes, (int)advice, (int)place.type, place.id); return 0; }
+  NOTE("cuMemAdvise@8000(%llx, %zu, %d, %d)", address, bytes, (int)advice, device);
+  return 0;
+}
+static CUresult cuMemAdvise_v12020(CUdeviceptr address, size_t bytes, CUmem_advise advice,
+      CUmemLocation place) {
+  NOTE("cuMemAdvise@12020(%llx, %zu, %d, {%d, %d})", address, bytes, (int)advice, (int)place.type, place.id);
+  return 0;
+}
 
 /* copies and fills */
 static CUresult cuMemcpyAsync_v4000(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  NOTE("cuMemcpyAsync@4000(%llx, %llx, %zu, %llx)", to, from, bytes, U(stream)); return 0; }
+  NOTE("cuMemcpyAsync@4000(%llx, %llx, %zu, %llx)", to, from, bytes, U(stream));
+  return 0;
+}
 static CUresult cuMemcpyHtoDAsync_v3020(CUdeviceptr to, const void *from, size_t bytes, CUstream stream) {
-  NOTE("cuMemcpyHtoDAsync@3020(%llx, %s, %zu, %llx)", to, (const char *)from, bytes, U(stream)); return 0; }
+  NOTE("cuMemcpyHtoDAsync@3020(%llx, %s, %zu, %llx)", to, (const char *)from, bytes, U(stream));
+  return 0;
+}
 static CUresult cuMemcpyDtoHAsync_v3020(void *to, CUdeviceptr from, size_t bytes, CUstream stream) {
-  NOTE("cuMemcpyDtoHAsync@3020(%llx, %zu, %llx)", from, bytes, U(stream)); memset(to, 7, bytes); return 0; }
-static CUresult cuMemcpyPeerAsync_v4000(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes, CUstream stream) {
-  NOTE("cuMemcpyPeerAsync@4000(%llx, %llx, %llx, %llx, %zu, %llx)", to, U(to_context), from, U(from_context), bytes, U(stream)); return 0; }
+  NOTE("cuMemcpyDtoHAsync@3020(%llx, %zu, %llx)", from, bytes, U(stream));
+  memset(to, 7, bytes);
+  return 0;
+}
+static CUresult cuMemcpyPeerAsync_v4000(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+      CUcontext from_context, size_t bytes, CUstream stream) {
+  NOTE("cuMemcpyPeerAsync@4000(%llx, %llx, %llx, %llx, %zu, %llx)", to, U(to_context), from,
+      U(from_context), bytes, U(stream));
+  return 0;
+}
 static CUresult cuMemsetD8Async_v3020(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {
-  NOTE("cuMemsetD8Async@3020(%llx, %u, %zu, %llx)", to, value, count, U(stream)); return 0; }
+  NOTE("cuMemsetD8Async@3020(%llx, %u, %zu, %llx)", to, value, count, U(stream));
+  return 0;
+}
 static CUresult cuMemsetD16Async_v3020(CUdeviceptr to, unsigned short value, size_t count, CUstream stream) {
-  NOTE("cuMemsetD16Async@3020(%llx, %u, %zu, %llx)", to, value, count, U(stream)); return 0; }
+  NOTE("cuMemsetD16Async@3020(%llx, %u, %zu, %llx)", to, value, count, U(stream));
+  return 0;
+}
 static CUresult cuMemsetD32Async_v3020(CUdeviceptr to, unsigned value, size_t count, CUstream stream) {
-  NOTE("cuMemsetD32Async@3020(%llx, %u, %zu, %llx)", to, value, count, U(stream)); return 0; }
+  NOTE("cuMemsetD32Async@3020(%llx, %u, %zu, %llx)", to, value, count, U(stream));
+  return 0;
+}
 
 /* streams */
 static CUresult cuStreamCreateWithPriority_v5050(CUstream *out, unsigned flags, int priority) {
-  NOTE("cuStreamCreateWithPriority@5050(%u, %d)", flags, priority); *out = (CUstream)(uintptr_t)answers[0]; return 0; }
-static CUresult cuStreamDestroy_v4000(CUstream stream) { NOTE("cuStreamDestroy@4000(%llx)", U(stream)); return 0; }
-static CUresult cuStreamGetPriority_v5050(CUstream stream, int *out) { NOTE("cuStreamGetPriority@5050(%llx)", U(stream)); *out = (int)answers[0]; return 0; }
-static CUresult cuStreamGetFlags_v5050(CUstream stream, unsigned *out) { NOTE("cuStreamGetFlags@5050(%llx)", U(stream)); *out = (unsigned)answers[0]; return 0; }
-static CUresult cuStreamGetId_v12000(CUstream stream, unsigned long long *out) { NOTE("cuStreamGetId@12000(%llx)", U(stream)); *out = answers[0]; return 0; }
-static CUresult cuStreamGetCtx_v9020(CUstream stream, CUcontext *out) { NOTE("cuStreamGetCtx@9020(%llx)", U(stream)); *out = (CUcontext)(uintptr_t)answers[0]; return 0; }
-static CUresult cuStreamGetDevice_v12080(CUstream stream, CUdevice *out) { NOTE("cuStreamGetDevice@12080(%llx)", U(stream)); *out = (int)answers[0]; return 0; }
-static CUresult cuStreamQuery_v2000(CUstream stream) { NOTE("cuStreamQuery@2000(%llx)", U(stream)); return 0; }
-static CUresult cuStreamSynchronize_v2000(CUstream stream) { NOTE("cuStreamSynchronize@2000(%llx)", U(stream)); return 0; }
+  NOTE("cuStreamCreateWithPriority@5050(%u, %d)", flags, priority);
+  *out = (CUstream)(uintptr_t)answers[0];
+  return 0;
+}
+static CUresult cuStreamDestroy_v4000(CUstream stream) {
+  NOTE("cuStreamDestroy@4000(%llx)", U(stream));
+  return 0;
+}
+static CUresult cuStreamGetPriority_v5050(CUstream stream, int *out) {
+  NOTE("cuStreamGetPriority@5050(%llx)", U(stream));
+  *out = (int)answers[0];
+  return 0;
+}
+static CUresult cuStreamGetFlags_v5050(CUstream stream, unsigned *out) {
+  NOTE("cuStreamGetFlags@5050(%llx)", U(stream));
+  *out = (unsigned)answers[0];
+  return 0;
+}
+static CUresult cuStreamGetId_v12000(CUstream stream, unsigned long long *out) {
+  NOTE("cuStreamGetId@12000(%llx)", U(stream));
+  *out = answers[0];
+  return 0;
+}
+static CUresult cuStreamGetCtx_v9020(CUstream stream, CUcontext *out) {
+  NOTE("cuStreamGetCtx@9020(%llx)", U(stream));
+  *out = (CUcontext)(uintptr_t)answers[0];
+  return 0;
+}
+static CUresult cuStreamGetDevice_v12080(CUstream stream, CUdevice *out) {
+  NOTE("cuStreamGetDevice@12080(%llx)", U(stream));
+  *out = (int)answers[0];
+  return 0;
+}
+static CUresult cuStreamQuery_v2000(CUstream stream) {
+  NOTE("cuStreamQuery@2000(%llx)", U(stream));
+  return 0;
+}
+static CUresult cuStreamSynchronize_v2000(CUstream stream) {
+  NOTE("cuStreamSynchronize@2000(%llx)", U(stream));
+  return 0;
+}
 static CUresult cuStreamWaitEvent_v3020(CUstream stream, CUevent event, unsigned flags) {
-  NOTE("cuStreamWaitEvent@3020(%llx, %llx, %u)", U(stream), U(event), flags); return 0; }
+  NOTE("cuStreamWaitEvent@3020(%llx, %llx, %u)", U(stream), U(event), flags);
+  return 0;
+}
 
 struct host_call { CUhostFn function; void *data; };
 static void *run_host_call(void *argument) {
@@ -205,25 +369,63 @@ static CUresult cuLaunchHostFunc_v10000(CUstream stream, CUhostFn function, void
   return 0; }
 
 /* events */
-static CUresult cuEventCreate_v2000(CUevent *out, unsigned flags) { NOTE("cuEventCreate@2000(%u)", flags); *out = (CUevent)(uintptr_t)answers[0]; return 0; }
-static CUresult cuEventDestroy_v4000(CUevent event) { NOTE("cuEventDestroy@4000(%llx)", U(event)); return 0; }
-static CUresult cuEventRecord_v2000(CUevent event, CUstream stream) { NOTE("cuEventRecord@2000(%llx, %llx)", U(event), U(stream)); return 0; }
-static CUresult cuEventQuery_v2000(CUevent event) { NOTE("cuEventQuery@2000(%llx)", U(event)); return 0; }
-static CUresult cuEventSynchronize_v2000(CUevent event) { NOTE("cuEventSynchronize@2000(%llx)", U(event)); return 0; }
+static CUresult cuEventCreate_v2000(CUevent *out, unsigned flags) {
+  NOTE("cuEventCreate@2000(%u)", flags);
+  *out = (CUevent)(uintptr_t)answers[0];
+  return 0;
+}
+static CUresult cuEventDestroy_v4000(CUevent event) {
+  NOTE("cuEventDestroy@4000(%llx)", U(event));
+  return 0;
+}
+static CUresult cuEventRecord_v2000(CUevent event, CUstream stream) {
+  NOTE("cuEventRecord@2000(%llx, %llx)", U(event), U(stream));
+  return 0;
+}
+static CUresult cuEventQuery_v2000(CUevent event) {
+  NOTE("cuEventQuery@2000(%llx)", U(event));
+  return 0;
+}
+static CUresult cuEventSynchronize_v2000(CUevent event) {
+  NOTE("cuEventSynchronize@2000(%llx)", U(event));
+  return 0;
+}
 static CUresult cuEventElapsedTime_v2000(float *out, CUevent start, CUevent end) {
-  NOTE("cuEventElapsedTime@2000(%llx, %llx)", U(start), U(end)); *out = 1.5f; return 0; }
+  NOTE("cuEventElapsedTime@2000(%llx, %llx)", U(start), U(end));
+  *out = 1.5f;
+  return 0;
+}
 static CUresult cuEventElapsedTime_v12080(float *out, CUevent start, CUevent end) {
-  NOTE("cuEventElapsedTime@12080(%llx, %llx)", U(start), U(end)); *out = 1.5f; return 0; }
+  NOTE("cuEventElapsedTime@12080(%llx, %llx)", U(start), U(end));
+  *out = 1.5f;
+  return 0;
+}
 
 /* capture */
-static CUresult cuStreamBeginCapture_v10010(CUstream stream, CUstreamCaptureMode mode) { NOTE("cuStreamBeginCapture@10010(%llx, %d)", U(stream), (int)mode); return 0; }
-static CUresult cuStreamEndCapture_v10000(CUstream stream, CUgraph *out) { NOTE("cuStreamEndCapture@10000(%llx)", U(stream)); *out = (CUgraph)(uintptr_t)answers[0]; return 0; }
-static CUresult cuStreamIsCapturing_v10000(CUstream stream, CUstreamCaptureStatus *out) { NOTE("cuStreamIsCapturing@10000(%llx)", U(stream)); *out = (CUstreamCaptureStatus)answers[0]; return 0; }
-static CUresult cuGraphDestroy_v10000(CUgraph graph) { NOTE("cuGraphDestroy@10000(%llx)", U(graph)); return 0; }
+static CUresult cuStreamBeginCapture_v10010(CUstream stream, CUstreamCaptureMode mode) {
+  NOTE("cuStreamBeginCapture@10010(%llx, %d)", U(stream), (int)mode);
+  return 0;
+}
+static CUresult cuStreamEndCapture_v10000(CUstream stream, CUgraph *out) {
+  NOTE("cuStreamEndCapture@10000(%llx)", U(stream));
+  *out = (CUgraph)(uintptr_t)answers[0];
+  return 0;
+}
+static CUresult cuStreamIsCapturing_v10000(CUstream stream, CUstreamCaptureStatus *out) {
+  NOTE("cuStreamIsCapturing@10000(%llx)", U(stream));
+  *out = (CUstreamCaptureStatus)answers[0];
+  return 0;
+}
+static CUresult cuGraphDestroy_v10000(CUgraph graph) {
+  NOTE("cuGraphDestroy@10000(%llx)", U(graph));
+  return 0;
+}
 
 /* Allocators that somebody else wrote. */
-uint64_t stub_malloc(void *parameter, size_t bytes, int device) { note("malloc(%llx, %zu, %d)", U(parameter), bytes, device); return answers[0]; }
-void stub_free(void *parameter, void *address, int device) { note("free(%llx, %llx, %d)", U(parameter), U(address), device); }
+uint64_t stub_malloc(void *parameter, size_t bytes, int device) { note("malloc(%llx, %zu, %d)",
+      U(parameter), bytes, device); return answers[0]; }
+void stub_free(void *parameter, void *address, int device) { note("free(%llx, %llx, %d)", U(parameter),
+      U(address), device); }
 
 #define FORMS(X) \
   X(cuInit, 2000) X(cuDriverGetVersion, 2020) X(cuDeviceGetCount, 2000) X(cuDeviceGet, 2000) \
@@ -255,7 +457,9 @@ void stub_free(void *parameter, void *address, int device) { note("free(%llx, %l
   X(cuMemcpyHtoDAsync, 2000) X(cuMemcpyDtoHAsync, 2000) X(cuStreamDestroy, 2000) \
   X(cuStreamGetCtx, 12050) X(cuEventDestroy, 2000) X(cuStreamBeginCapture, 10000)
 
-static CUresult wrong_form(void) { NOTE("WRONG FORM"); return 999; }
+static CUresult wrong_form(void) {
+  NOTE("WRONG FORM");
+  return 999; }
 
 #ifdef HEADERS
 #define CHECK(name, version) PFN_##name##_v##version check_##name##_v##version = name##_v##version;
@@ -271,7 +475,9 @@ static const struct { const char *name; int version; void *function; } forms[] =
 #endif
 
 #ifdef OLD_DRIVER
-int cuDriverGetVersion(int *out) { *out = 11080; return 0; }
+int cuDriverGetVersion(int *out) { *out = 11080;
+  return 0;
+}
 #else
 CUresult cuGetProcAddress_v2(const char *name, void **out, int version, cuuint64_t flags,
                              CUdriverProcAddressQueryResult *found) {

@@ -1,0 +1,196 @@
+package io.cuvette.ffm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A failed call says what was called with what, and leaves the thread's context alone. */
+class FfmFailuresTest {
+  private static final MemorySegment NATIVE = Arena.global().allocate(3);
+  private static final String AT = "0x" + Long.toHexString(NATIVE.address());
+
+  /** The function that fails, and the call with its arguments in the message. */
+  private record Failing(String text, Runnable call) {
+    String function() {
+      return text.substring(0, text.indexOf('('));
+    }
+  }
+
+  private final List<Failing> failing = new ArrayList<>();
+
+  @TempDir private Path folder;
+
+  private void fails(String text, Runnable call) {
+    failing.add(new Failing(text, call));
+  }
+
+  private void check(StubLibrary library) {
+    library.makeCurrent(0xeee);
+    for (Failing each : failing) {
+      library.fail(each.function(), 201);
+      assertThatThrownBy(each.call::run)
+          .as(each.text)
+          .isInstanceOf(CudaException.class)
+          .hasMessage(each.text + ": CUDA_ERROR_INVALID_CONTEXT (201): no usable context");
+      assertThat(library.current()).isEqualTo(0xeee);
+    }
+  }
+
+  @Test
+  void failuresOfDevices() {
+    StubLibrary library = StubLibrary.compile(folder);
+    try (CudaDriver driver = library.open()) {
+      driver.memGetInfo(0);
+      driver.memGetInfo(1);
+      fails("cuDriverGetVersion()", driver::driverGetVersion);
+      fails("cuDeviceGetName(device=1)", () -> driver.deviceGetName(1));
+      fails("cuDeviceGetUuid(device=1)", () -> driver.deviceGetUuid(1));
+      fails("cuDeviceTotalMem(device=1)", () -> driver.deviceTotalMem(1));
+      fails("cuDeviceGetAttribute(attribute=75, device=1)", () -> driver.deviceGetAttribute(75, 1));
+      fails("cuDeviceGetPCIBusId(device=1)", () -> driver.deviceGetPciBusId(1));
+      fails("cuDeviceGetByPCIBusId(pciBusId=x%d)", () -> driver.deviceGetByPciBusId("x%d"));
+      fails("cuDeviceCanAccessPeer(device=1, peer=0)", () -> driver.deviceCanAccessPeer(1, 0));
+      fails("cuCtxEnablePeerAccess(device=1, peer=0)", () -> driver.ctxEnablePeerAccess(1, 0));
+      fails("cuCtxDisablePeerAccess(device=1, peer=0)", () -> driver.ctxDisablePeerAccess(1, 0));
+      fails("cuCtxSynchronize(device=1)", () -> driver.ctxSynchronize(1));
+      fails("cuCtxGetStreamPriorityRange(device=1)", () -> driver.ctxGetStreamPriorityRange(1));
+      fails("cuCtxGetLimit(limit=2, device=1)", () -> driver.ctxGetLimit(1, 2));
+      fails("cuCtxSetLimit(limit=2, value=9, device=1)", () -> driver.ctxSetLimit(1, 2, 9));
+      fails("cuMemGetInfo(device=1)", () -> driver.memGetInfo(1));
+      check(library);
+    }
+  }
+
+  @Test
+  void failuresOfMemory() {
+    StubLibrary library = StubLibrary.compile(folder);
+    try (CudaDriver driver = library.open()) {
+      driver.memGetInfo(0);
+      driver.memGetInfo(1);
+      fails("cuMemAlloc(bytes=512, device=1)", () -> driver.memAlloc(1, 512));
+      fails("cuMemFree(address=0xab, device=1)", () -> driver.memFree(1, 0xab));
+      fails("cuMemHostAlloc(bytes=8, flags=3, device=1)", () -> driver.memHostAlloc(1, 8, 3));
+      fails("cuMemFreeHost(address=0xab, device=1)", () -> driver.memFreeHost(1, 0xab));
+      fails("cuMemAllocManaged(bytes=8, flags=1, device=1)", () -> driver.memAllocManaged(1, 8, 1));
+      fails(
+          "cuPointerGetAttribute(attribute=9, address=0xab, device=1)",
+          () -> driver.pointerGetAttribute(1, 9, 0xab));
+      fails(
+          "cuMemRangeGetAttribute(attribute=2, address=0xab, bytes=8, device=1)",
+          () -> driver.memRangeGetAttribute(1, 2, 0xab, 8));
+      managedFailures(driver);
+      check(library);
+    }
+  }
+
+  @Test
+  void failuresOfManagedMemoryWithCuda12() {
+    StubLibrary library = StubLibrary.compile(folder);
+    library.version(12_000);
+    try (CudaDriver driver = library.open()) {
+      driver.memGetInfo(1);
+      managedFailures(driver);
+      fails("cuCtxSynchronize(device=1)", () -> driver.ctxSynchronize(1));
+      fails("cuStreamGetCtx(stream=0x5, device=1)", () -> driver.streamGetDevice(1, 5));
+      fails("cuCtxGetDevice(stream=0x5, device=1)", () -> driver.streamGetDevice(1, 5));
+      check(library);
+    }
+  }
+
+  private void managedFailures(CudaDriver driver) {
+    fails(
+        "cuMemPrefetchAsync(address=0xab, bytes=8, locationType=1, locationId=0, stream=0x5,"
+            + " device=1)",
+        () -> driver.memPrefetchAsync(1, 0xab, 8, 1, 0, 5));
+    fails(
+        "cuMemAdvise(address=0xab, bytes=8, advice=3, locationType=2, locationId=0, device=1)",
+        () -> driver.memAdvise(1, 0xab, 8, 3, 2, 0));
+  }
+
+  @Test
+  void failuresOfTransfers() {
+    StubLibrary library = StubLibrary.compile(folder);
+    try (CudaDriver driver = library.open()) {
+      driver.memGetInfo(0);
+      driver.memGetInfo(1);
+      fails(
+          "cuMemcpyAsync(target=0xab, source=0xcd, bytes=8, stream=0x5, device=1)",
+          () -> driver.memcpyAsync(1, 0xab, 0xcd, 8, 5));
+      fails(
+          "cuMemcpyHtoDAsync(target=0xab, source=" + AT + ", bytes=3, stream=0x5, device=1)",
+          () -> driver.memcpyHtoDAsync(1, 0xab, NATIVE, 5));
+      fails(
+          "cuMemcpyDtoHAsync(target=" + AT + ", source=0xab, bytes=3, stream=0x5, device=1)",
+          () -> driver.memcpyDtoHAsync(1, NATIVE, 0xab, 5));
+      fails(
+          "cuMemcpyPeerAsync(target=0xab, targetDevice=0, source=0xcd, sourceDevice=1, bytes=8,"
+              + " stream=0x5, streamDevice=1)",
+          () -> driver.memcpyPeerAsync(1, 0xab, 0, 0xcd, 1, 8, 5));
+      fails(
+          "cuMemsetD8Async(target=0xab, value=-1, count=8, stream=0x5, device=1)",
+          () -> driver.memsetD8Async(1, 0xab, (byte) -1, 8, 5));
+      fails(
+          "cuMemsetD16Async(target=0xab, value=7, count=8, stream=0x5, device=1)",
+          () -> driver.memsetD16Async(1, 0xab, (short) 7, 8, 5));
+      fails(
+          "cuMemsetD32Async(target=0xab, value=7, count=8, stream=0x5, device=1)",
+          () -> driver.memsetD32Async(1, 0xab, 7, 8, 5));
+      check(library);
+    }
+  }
+
+  @Test
+  void failuresOfStreams() {
+    StubLibrary library = StubLibrary.compile(folder);
+    try (CudaDriver driver = library.open()) {
+      driver.memGetInfo(1);
+      fails(
+          "cuStreamCreateWithPriority(flags=1, priority=-2, device=1)",
+          () -> driver.streamCreateWithPriority(1, 1, -2));
+      fails("cuStreamDestroy(stream=0x5, device=1)", () -> driver.streamDestroy(1, 5));
+      fails("cuStreamGetPriority(stream=0x5, device=1)", () -> driver.streamGetPriority(1, 5));
+      fails("cuStreamGetFlags(stream=0x5, device=1)", () -> driver.streamGetFlags(1, 5));
+      fails("cuStreamGetId(stream=0x5, device=1)", () -> driver.streamGetId(1, 5));
+      fails("cuStreamGetDevice(stream=0x5, device=1)", () -> driver.streamGetDevice(1, 5));
+      fails("cuStreamQuery(stream=0x5, device=1)", () -> driver.streamQuery(1, 5));
+      fails("cuStreamSynchronize(stream=0x5, device=1)", () -> driver.streamSynchronize(1, 5));
+      fails(
+          "cuStreamWaitEvent(stream=0x5, event=0x6, device=1)",
+          () -> driver.streamWaitEvent(1, 5, 6));
+      fails("cuLaunchHostFunc(stream=0x5, device=1)", () -> driver.launchHostFunc(1, 5, () -> {}));
+      check(library);
+    }
+  }
+
+  @Test
+  void failuresOfEventsAndCapture() {
+    StubLibrary library = StubLibrary.compile(folder);
+    try (CudaDriver driver = library.open()) {
+      driver.memGetInfo(1);
+      fails("cuEventCreate(flags=2, device=1)", () -> driver.eventCreate(1, 2));
+      fails("cuEventDestroy(event=0x6, device=1)", () -> driver.eventDestroy(1, 6));
+      fails("cuEventRecord(event=0x6, stream=0x5, device=1)", () -> driver.eventRecord(1, 6, 5));
+      fails("cuEventQuery(event=0x6, device=1)", () -> driver.eventQuery(1, 6));
+      fails("cuEventSynchronize(event=0x6, device=1)", () -> driver.eventSynchronize(1, 6));
+      fails(
+          "cuEventElapsedTime(start=0x6, end=0x7, device=1)",
+          () -> driver.eventElapsedTime(1, 6, 7));
+      fails(
+          "cuStreamBeginCapture(stream=0x5, mode=2, device=1)",
+          () -> driver.streamBeginCapture(1, 5, 2));
+      fails("cuStreamEndCapture(stream=0x5, device=1)", () -> driver.streamEndCapture(1, 5));
+      fails("cuStreamIsCapturing(stream=0x5, device=1)", () -> driver.streamIsCapturing(1, 5));
+      fails("cuGraphDestroy(graph=0x8)", () -> driver.graphDestroy(8));
+      check(library);
+    }
+  }
+}
