@@ -31,11 +31,16 @@ final class DocumentedRule implements Rule {
     return findings;
   }
 
+  /** Whether the lines above, annotations of one or more lines aside, end in documentation. */
   private static boolean documented(List<String> text, int line) {
     int above = line - 1;
-    while (above >= 0 && (text.get(above).startsWith("@") || text.get(above).startsWith(")"))) {
+    while (above >= 0 && !text.get(above).isBlank() && !isDocumentation(text.get(above))) {
       above--;
     }
-    return above >= 0 && (text.get(above).endsWith("*/") || text.get(above).startsWith("///"));
+    return above >= 0 && isDocumentation(text.get(above));
+  }
+
+  private static boolean isDocumentation(String line) {
+    return line.endsWith("*/") || line.startsWith("///");
   }
 }

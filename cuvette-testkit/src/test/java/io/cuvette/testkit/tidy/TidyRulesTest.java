@@ -184,14 +184,23 @@ class TidyRulesTest {
         .hasSize(1);
   }
 
-  @Test
-  void publicType_isDocumented() {
-    Rule rule = new DocumentedRule();
+  @ParameterizedTest
+  @ValueSource(
+      strings = {"\npublic final class A {}", "import a.B;\n\n@C(\n    d)\npublic record A() {}"})
+  void publicType_withoutDocumentation_isFound(String text) {
+    assertThat(findings(new DocumentedRule(), CORE + "A.java", text)).hasSize(1);
+  }
 
-    assertThat(findings(rule, CORE + "A.java", "\npublic final class A {}")).hasSize(1);
-    assertThat(findings(rule, CORE + "A.java", "/** A. */\n@B\npublic sealed interface A {}"))
-        .isEmpty();
-    assertThat(findings(rule, CORE + "A.java", "\nfinal class A {}")).isEmpty();
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "/** A. */\n@B\npublic sealed interface A {}",
+        "/** A. */\n@B(\n    c = \"d\",\n    e = {f})\npublic class A {}",
+        "/// A.\npublic enum A {}",
+        "\nfinal class A {}"
+      })
+  void publicType_withDocumentation_isRight(String text) {
+    assertThat(findings(new DocumentedRule(), CORE + "A.java", text)).isEmpty();
   }
 
   @Test
