@@ -3,6 +3,7 @@ package io.cuvette;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -24,6 +25,7 @@ final class DevicePool {
   private final Set<PoolArena> orphans = ConcurrentHashMap.newKeySet();
 
   private final PendingFrees<PooledBlock> pending = new PendingFrees<>(b -> b.arena.giveOrLeave(b));
+  private final AtomicLong arenaCount = new AtomicLong();
   private final AtomicLong held = new AtomicLong();
   private final AtomicLong peakHeld = new AtomicLong();
   private final AtomicLong pastAllocations = new AtomicLong();
@@ -51,7 +53,8 @@ final class DevicePool {
   }
 
   PoolArena arenaOf(StreamState stream) {
-    return arenas.computeIfAbsent(stream, s -> new PoolArena(pool, this, s));
+    return arenas.computeIfAbsent(
+        stream, s -> new PoolArena(pool, this, s, arenaCount.getAndIncrement()));
   }
 
   void orphan(PoolArena arena) {
@@ -112,25 +115,36 @@ final class DevicePool {
 
   private @Nullable BufferBase takeOrphaned(
       PoolArena to, long bytes, long rounded, CudaStream stream) {
-    for (PoolArena orphan : List.copyOf(orphans)) {
-      BufferBase found = takeFrom(orphan, to, bytes, rounded, stream);
-      dropIfEmpty(orphan);
+    return orphans.isEmpty() ? null : takeBest(List.copyOf(orphans), to, bytes, rounded, stream);
+  }
+
+  /** A cached block of a stream whose work is done. */
+  @Nullable BufferBase takeIdle(PoolArena to, long bytes, long rounded, CudaStream stream) {
+    return takeBest(allArenas(), to, bytes, rounded, stream);
+  }
+
+  /** An arena and the smallest block of it that fits. */
+  private record Fit(PoolArena arena, long bytes) {}
+
+  /** The best fit over several arenas; the next best if that arena's stream is busy. */
+  private @Nullable BufferBase takeBest(
+      List<PoolArena> from, PoolArena to, long bytes, long rounded, CudaStream stream) {
+    List<Fit> fits = new ArrayList<>();
+    for (PoolArena arena : from) {
+      long fit = arena == to ? 0 : arena.bestFitBytes(rounded);
+      if (fit > 0) {
+        fits.add(new Fit(arena, fit));
+      }
+    }
+    fits.sort(Comparator.comparingLong(Fit::bytes).thenComparingLong(fit -> fit.arena.number));
+    for (Fit fit : fits) {
+      BufferBase found = takeFrom(fit.arena, to, bytes, rounded, stream);
+      dropIfEmpty(fit.arena);
       if (found != null) {
         return found;
       }
     }
     return null;
-  }
-
-  /** A cached block of a stream whose work is done. */
-  @Nullable BufferBase takeIdle(PoolArena to, long bytes, long rounded, CudaStream stream) {
-    for (PoolArena other : arenas.values()) {
-      BufferBase found = other == to ? null : takeFrom(other, to, bytes, rounded, stream);
-      if (found != null) {
-        return found;
-      }
-    }
-    return takeOrphaned(to, bytes, rounded, stream);
   }
 
   /**
@@ -140,9 +154,6 @@ final class DevicePool {
    */
   private @Nullable BufferBase takeFrom(
       PoolArena from, PoolArena to, long bytes, long rounded, CudaStream stream) {
-    if (!from.hasFree(rounded)) {
-      return null;
-    }
     PoolArena.FreeChunk chunk = from.removeWhole(rounded);
     if (chunk != null) {
       return move(chunk, from, to, bytes, rounded, stream);

@@ -28,6 +28,9 @@ final class PoolArena {
   final DevicePool devicePool;
   final StreamState stream;
 
+  /** In the order in which the arenas of the pool were made. */
+  final long number;
+
   private final SpinLock lock = new SpinLock();
   private final BlockArena blocks = new BlockArena();
 
@@ -43,10 +46,11 @@ final class PoolArena {
   private long peakUsedBytes;
   private long allocations;
 
-  PoolArena(MemoryPool pool, DevicePool devicePool, StreamState stream) {
+  PoolArena(MemoryPool pool, DevicePool devicePool, StreamState stream, long number) {
     this.pool = pool;
     this.devicePool = devicePool;
     this.stream = stream;
+    this.number = number;
   }
 
   /** A cached block; null if none fits. */
@@ -121,13 +125,22 @@ final class PoolArena {
     }
   }
 
-  /** Removes a free whole chunk of at least {@code rounded} bytes; null if there is none. */
+  /**
+   * Removes a free whole chunk of at least {@code rounded} bytes; null if there is none, or if a
+   * part of another chunk fits better.
+   */
   @Nullable FreeChunk removeWhole(long rounded) {
     recall();
     lock.lock();
     try {
       drainRemote();
-      return remove(blocks.takeWhole(rounded));
+      long best = blocks.bestFitBytes(rounded);
+      int whole = blocks.takeWhole(rounded);
+      if (whole != BlockArena.NONE && blocks.bytes(whole) > best) {
+        blocks.give(whole);
+        return null;
+      }
+      return remove(whole);
     } finally {
       lock.unlock();
     }
@@ -311,6 +324,18 @@ final class PoolArena {
     try {
       drainRemote();
       return blocks.chunks() == 0;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Size of the smallest free block of at least {@code rounded} bytes; 0 if there is none. */
+  long bestFitBytes(long rounded) {
+    recall();
+    lock.lock();
+    try {
+      drainRemote();
+      return blocks.bestFitBytes(rounded);
     } finally {
       lock.unlock();
     }

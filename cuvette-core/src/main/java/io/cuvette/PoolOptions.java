@@ -10,15 +10,15 @@ import org.jspecify.annotations.Nullable;
  * @param upstream where chunks come from; managed memory, a lambda, native functions, another pool
  * @param limit the first limit for each device; null takes that of {@link CudaOptions}
  * @param crossStreamBytes a request of at least this many bytes that finds no cached block of its
- *     stream takes one of an idle stream before the pool grows; smaller ones stay with their
- *     stream, as in CuPy. Long.MAX_VALUE switches it off
+ *     stream takes the best fit among those of idle streams before the pool grows; smaller ones
+ *     stay with their stream, as in CuPy. Long.MAX_VALUE switches it off
  */
 public record PoolOptions(
     MemoryResource upstream, @Nullable MemoryLimit limit, long crossStreamBytes) {
 
-  /** Plain device memory, the limit of the Cuda, sharing between streams from 1 MiB on. */
+  /** Plain device memory, the limit of the Cuda, sharing between streams from 4 KiB on. */
   public static final PoolOptions DEFAULTS =
-      new PoolOptions(MemoryResource.direct(), null, 1L << 20);
+      new PoolOptions(MemoryResource.direct(), null, 4L << 10);
 
   public PoolOptions {
     Objects.requireNonNull(upstream, "upstream");

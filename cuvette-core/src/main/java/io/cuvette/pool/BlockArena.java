@@ -223,6 +223,17 @@ public final class BlockArena {
     return largest << UNIT_SHIFT;
   }
 
+  /** Size of the smallest free block of at least {@code minBytes}; 0 if there is none. */
+  public long bestFitBytes(long minBytes) {
+    long units = units(minBytes);
+    int listed = index.atLeast(units, SizeIndex.ALL);
+    long best = listed == NONE ? Long.MAX_VALUE : blocks.units(listed);
+    if (pending != BlockTable.NOTHING && blocks.units(pending) >= units) {
+      best = Math.min(best, blocks.units(pending));
+    }
+    return best == Long.MAX_VALUE ? 0 : best << UNIT_SHIFT;
+  }
+
   public int freeBlocks() {
     return blocks.live() - usedBlocks;
   }

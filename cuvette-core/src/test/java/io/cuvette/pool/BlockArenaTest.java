@@ -107,6 +107,21 @@ class BlockArenaTest {
   }
 
   @Test
+  void bestFitBytes_isTheSizeThatTakeWouldCut() {
+    assertThat(arena.bestFitBytes(U)).isZero();
+    int large = arena.adopt(0, 9 * U, 0);
+    int small = arena.adopt(1 << 20, 4 * U, 1);
+    arena.give(large);
+    assertThat(arena.bestFitBytes(U)).isEqualTo(9 * U);
+    arena.give(small);
+    assertThat(arena.bestFitBytes(U)).isEqualTo(4 * U);
+    assertThat(arena.bestFitBytes(5 * U)).isEqualTo(9 * U);
+    assertThat(arena.bestFitBytes(10 * U)).isZero();
+    arena.take(4 * U);
+    assertThat(arena.bestFitBytes(U)).isEqualTo(9 * U);
+  }
+
+  @Test
   void takeWhole_skipsPartsAndDoesNotCut() {
     arena.give(arena.adopt(1 << 20, 10 * U, 0));
     arena.take(U);

@@ -1,0 +1,91 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.instrument.ForwardingDriver;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Which cached memory of other streams a request takes. */
+class IdleStreamsTest {
+  private static final long KIB = 1L << 10;
+
+  private boolean busy;
+  private final Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(Busy::new));
+  private final MemoryPool pool = new MemoryPool(cuda);
+  private CudaStream one;
+  private CudaStream two;
+  private CudaStream three;
+
+  @BeforeEach
+  void makeStreams() {
+    one = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+    two = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+    three = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+  }
+
+  @AfterEach
+  void closeAll() {
+    cuda.close();
+  }
+
+  @Test
+  void bestFitOverAllIdleStreams_isTaken() {
+    Buffer large = pool.allocate(256 * KIB, one);
+    Buffer fits = pool.allocate(64 * KIB, two);
+    large.close();
+    fits.close();
+    try (Buffer taken = pool.allocate(60 * KIB, three)) {
+      assertThat(taken.address()).isEqualTo(fits.address());
+    }
+    assertThat(pool.totalBytes()).isEqualTo(320 * KIB);
+    assertThat(pool.stats().crossStreamReuses()).isEqualTo(1);
+  }
+
+  @Test
+  void partOfAChunk_isTakenBeforeAWholeChunkThatFitsWorse() {
+    Buffer head = pool.allocate(64 * KIB, one);
+    head.close();
+    Buffer used = pool.allocate(32 * KIB, one);
+    pool.allocate(256 * KIB, one).close();
+    try (used;
+        Buffer taken = pool.allocate(32 * KIB, two)) {
+      assertThat(taken.address()).isEqualTo(used.address() + 32 * KIB);
+    }
+  }
+
+  @Test
+  void memoryOfABusyStream_isNotTaken() {
+    busy = true;
+    Buffer buffer = pool.allocate(64 * KIB, one);
+    buffer.close();
+    try (Buffer taken = pool.allocate(64 * KIB, two)) {
+      assertThat(taken.address()).isNotEqualTo(buffer.address());
+      assertThat(pool.totalBytes()).isEqualTo(128 * KIB);
+    }
+  }
+
+  @Test
+  void smallBlocks_stayWithTheirStream() {
+    pool.allocate(2 * KIB, one).close();
+    try (Buffer taken = pool.allocate(2 * KIB, two)) {
+      assertThat(taken.blockBytes()).isEqualTo(2 * KIB);
+      assertThat(pool.totalBytes()).isEqualTo(4 * KIB);
+      assertThat(pool.stats().crossStreamReuses()).isZero();
+    }
+  }
+
+  /** A driver whose streams are never done while the test says so. */
+  private final class Busy extends ForwardingDriver {
+    Busy(CudaDriver driver) {
+      super(driver);
+    }
+
+    @Override
+    public boolean streamQuery(int device, long stream) {
+      return !busy && super.streamQuery(device, stream);
+    }
+  }
+}
