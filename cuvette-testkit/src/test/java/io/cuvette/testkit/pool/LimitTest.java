@@ -1,0 +1,185 @@
+package io.cuvette.testkit.pool;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.MemoryLimit;
+import io.cuvette.MemoryPool;
+import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.PoolOptions;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Subject;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
+
+class LimitTest {
+  private static final long U = 512;
+
+  @CudaTest
+  void newPool_hasNoLimit(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda)) {
+      assertThat(pool.limit()).isEqualTo(MemoryLimit.none());
+      assertThat(pool.limitBytes()).isEqualTo(Long.MAX_VALUE);
+    }
+  }
+
+  @CudaTest
+  void limitInBytes_isGivenBack(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda)) {
+      for (long bytes : new long[] {1, 1024, 1L << 33, Long.MAX_VALUE}) {
+        pool.setLimit(MemoryLimit.ofBytes(bytes));
+        assertThat(pool.limitBytes()).isEqualTo(bytes);
+        assertThat(pool.limit()).isEqualTo(MemoryLimit.ofBytes(bytes));
+        assertThat(pool.stats().limitBytes()).isEqualTo(bytes);
+      }
+      pool.setLimit(MemoryLimit.ofBytes(0));
+      assertThat(pool.limit()).isEqualTo(MemoryLimit.none());
+    }
+  }
+
+  @CudaTest
+  void fraction_isOfTheDevicesMemory(Cuda cuda) {
+    long total = cuda.device(0).totalBytes();
+    try (MemoryPool pool = new MemoryPool(cuda)) {
+      pool.setLimit(MemoryLimit.ofFraction(0.5));
+      assertThat(pool.limitBytes()).isEqualTo(total / 2);
+      pool.setLimit(MemoryLimit.ofFraction(1.0));
+      assertThat(pool.limitBytes()).isEqualTo(total);
+      pool.setLimit(MemoryLimit.ofFraction(0));
+      assertThat(pool.limitBytes()).isEqualTo(Long.MAX_VALUE);
+    }
+  }
+
+  @Test
+  void wrongLimits_areRefusedWithValueAndRule() {
+    assertThatThrownBy(() -> MemoryLimit.ofBytes(-1))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("-1")
+        .hasMessageContaining("expected: >= 1");
+    for (double fraction : new double[] {-1, 1.1, Double.NaN, Double.POSITIVE_INFINITY}) {
+      assertThatThrownBy(() -> MemoryLimit.ofFraction(fraction))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining(Double.toString(fraction));
+    }
+  }
+
+  @CudaTest
+  void limit_isOnWhatIsHeld_andCanBeRaised(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda)) {
+      pool.setLimit(MemoryLimit.ofBytes(6 * U));
+      try (Buffer _ = pool.allocate(5 * U);
+          Buffer _ = pool.allocate(U)) {
+        assertThatThrownBy(() -> pool.allocate(U)).isInstanceOf(OutOfDeviceMemoryException.class);
+        pool.setLimit(MemoryLimit.ofBytes(7 * U));
+        pool.allocate(U).close();
+      }
+    }
+  }
+
+  @CudaTest
+  void smallerLimitThanWhatIsHeld_takesNothingAway(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda)) {
+      try (Buffer held = pool.allocate(8 * U)) {
+        pool.setLimit(MemoryLimit.ofBytes(2 * U));
+        held.fill((byte) 1);
+        assertThat(pool.totalBytes()).isEqualTo(8 * U);
+        assertThatThrownBy(() -> pool.allocate(U)).isInstanceOf(OutOfDeviceMemoryException.class);
+      }
+      try (Buffer small = pool.allocate(U)) {
+        assertThat(small.blockBytes()).isEqualTo(U);
+      }
+    }
+  }
+
+  @CudaTest
+  void requestLargerThanTheLimit_isRefusedAtOnce_andReleasesNothing(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda)) {
+      pool.setLimit(MemoryLimit.ofBytes(6 * U));
+      pool.allocate(5 * U).close();
+      assertThatThrownBy(() -> pool.allocate(7 * U))
+          .isInstanceOf(OutOfDeviceMemoryException.class)
+          .hasMessageContaining("limit=3072");
+      assertThat(pool.freeBytes()).isEqualTo(5 * U);
+    }
+  }
+
+  @CudaTest(devices = 2)
+  void devices_haveLimitsOfTheirOwn(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda)) {
+      pool.setLimit(cuda.device(1), MemoryLimit.ofBytes(U));
+      assertThat(pool.limit(cuda.device(0))).isEqualTo(MemoryLimit.none());
+      assertThat(pool.limit(cuda.device(1))).isEqualTo(MemoryLimit.ofBytes(U));
+      pool.allocate(4 * U, cuda.device(0).nullStream()).close();
+      assertThatThrownBy(() -> pool.allocate(2 * U, cuda.device(1).nullStream()))
+          .isInstanceOf(OutOfDeviceMemoryException.class)
+          .hasMessageContaining("on device 1");
+    }
+  }
+
+  @CudaTest(devices = 2)
+  void firstLimit_holdsOnEveryDevice(Subject subject) {
+    Cuda cuda = subject.open(options -> options.withMemoryLimit(MemoryLimit.ofFraction(0.25)));
+    for (var device : cuda.devices()) {
+      assertThat(cuda.defaultMemoryPool().stats(device).limitBytes())
+          .isEqualTo(device.totalBytes() / 4);
+    }
+  }
+
+  @CudaTest
+  void poolsOwnFirstLimit_winsOverTheCudas(Subject subject) {
+    Cuda cuda = subject.open(options -> options.withMemoryLimit(MemoryLimit.ofBytes(4 * U)));
+    try (MemoryPool inherits = new MemoryPool(cuda);
+        MemoryPool own =
+            new MemoryPool(cuda, PoolOptions.DEFAULTS.withLimit(MemoryLimit.ofBytes(U)))) {
+      assertThat(inherits.limitBytes()).isEqualTo(4 * U);
+      assertThat(own.limitBytes()).isEqualTo(U);
+      assertThat(cuda.defaultMemoryPool().limitBytes()).isEqualTo(4 * U);
+    }
+  }
+
+  @CudaTest
+  void threadsThatGrowAtOnce_neverHoldMoreThanTheLimit(Cuda cuda) throws InterruptedException {
+    try (MemoryPool pool = new MemoryPool(cuda)) {
+      pool.setLimit(MemoryLimit.ofBytes(20 * U));
+      CountDownLatch start = new CountDownLatch(1);
+      List<Thread> threads = new ArrayList<>();
+      List<Buffer> got = Collections.synchronizedList(new ArrayList<>());
+      for (int i = 0; i < 8; i++) {
+        threads.add(Thread.ofPlatform().start(() -> takeAll(pool, start, got)));
+      }
+      start.countDown();
+      for (Thread thread : threads) {
+        thread.join();
+      }
+      assertThat(got).hasSize(20);
+      assertThat(pool.stats().peakHeldBytes()).isEqualTo(20 * U);
+      got.forEach(Buffer::close);
+    }
+  }
+
+  private static void takeAll(MemoryPool pool, CountDownLatch start, List<Buffer> got) {
+    try {
+      start.await();
+      while (true) {
+        got.add(pool.allocate(U));
+      }
+    } catch (OutOfDeviceMemoryException e) {
+      // As many as fit.
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  @Test
+  void optionsKeepTheLimitTheyWereGiven() {
+    MemoryLimit limit = MemoryLimit.ofFraction(0.5);
+    assertThat(CudaOptions.DEFAULTS.withMemoryLimit(limit).memoryLimit()).isEqualTo(limit);
+    assertThat(PoolOptions.DEFAULTS.withLimit(limit).limit()).isEqualTo(limit);
+  }
+}

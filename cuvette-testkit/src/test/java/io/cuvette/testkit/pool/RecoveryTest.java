@@ -1,0 +1,239 @@
+package io.cuvette.testkit.pool;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
+import io.cuvette.MemoryLimit;
+import io.cuvette.MemoryPool;
+import io.cuvette.MemoryResource;
+import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.PoolOptions;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.Subject;
+import io.cuvette.testkit.support.Forgetting;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** Each step of the way out of a shortage, alone: it is this one that finds the memory. */
+class RecoveryTest {
+  private static final long U = 512;
+  private static final int QUEUED = 300;
+
+  @CudaTest
+  void ownBlockWhoseOtherUseIsDone_isFound(Cuda cuda) {
+    try (MemoryPool pool = limited(cuda, 4 * U);
+        CudaStream other = cuda.device(0).createStream()) {
+      Buffer used = pool.allocate(4 * U);
+      try (Gate _ = Gate.on(other)) {
+        used.fill((byte) 1, other);
+        used.close();
+        assertThat(pool.stats().pendingBytes()).isEqualTo(4 * U);
+      }
+      other.synchronize();
+      try (Buffer found = pool.allocate(4 * U)) {
+        assertThat(found.address()).isEqualTo(used.address());
+        assertThat(pool.stats().growths()).isEqualTo(1);
+      }
+    }
+  }
+
+  @CudaTest
+  void cachedBlockOfAnIdleStream_isTakenBeforeItIsReleased(Cuda cuda) {
+    try (MemoryPool pool = limited(cuda, 4 * U);
+        CudaStream other = cuda.device(0).createStream()) {
+      Buffer cached = pool.allocate(4 * U, other);
+      cached.close();
+      try (Buffer found = pool.allocate(4 * U)) {
+        assertThat(found.address()).isEqualTo(cached.address());
+        assertThat(pool.stats().crossStreamReuses()).isEqualTo(1);
+        assertThat(pool.stats().growths()).isEqualTo(1);
+      }
+    }
+  }
+
+  @CudaTest
+  void partOfASplitChunkOfAnIdleStream_isLent_andGoesBack(Cuda cuda) {
+    try (MemoryPool pool = limited(cuda, 4 * U);
+        CudaStream other = cuda.device(0).createStream()) {
+      pool.allocate(4 * U, other).close();
+      try (Buffer kept = pool.allocate(U, other)) {
+        try (Buffer lent = pool.allocate(2 * U)) {
+          assertThat(lent.address()).isEqualTo(kept.address() + U);
+          lent.fill((byte) 1);
+        }
+        cuda.device(0).synchronize();
+        assertThat(pool.stats().largestFreeBytes()).isEqualTo(3 * U);
+      }
+    }
+  }
+
+  @CudaTest(memory = "64MiB")
+  void otherPoolsCaches_areReleased_ifTheDriverIsShort(Cuda cuda) {
+    try (MemoryPool idle = new MemoryPool(cuda);
+        MemoryPool pool = new MemoryPool(cuda)) {
+      idle.allocate(40 << 20).close();
+      try (Buffer found = pool.allocate(40 << 20)) {
+        assertThat(found.blockBytes()).isEqualTo(40 << 20);
+        assertThat(idle.totalBytes()).isZero();
+      }
+    }
+  }
+
+  /** What a limit of its own makes short is no reason to take the others' caches. */
+  @CudaTest(memory = "64MiB")
+  void otherPoolsCaches_areKept_ifOnlyTheLimitIsShort(Cuda cuda) {
+    try (MemoryPool idle = new MemoryPool(cuda);
+        MemoryPool pool = limited(cuda, 4 * U)) {
+      idle.allocate(1 << 20).close();
+      try (Buffer _ = pool.allocate(4 * U)) {
+        assertThatThrownBy(() -> pool.allocate(U)).isInstanceOf(OutOfDeviceMemoryException.class);
+      }
+      assertThat(idle.totalBytes()).isEqualTo(1 << 20);
+    }
+  }
+
+  @CudaTest
+  void pressureListener_canCloseBuffers(Cuda cuda) {
+    List<Buffer> cache = new ArrayList<>();
+    try (MemoryPool pool = limited(cuda, 4 * U)) {
+      cache.add(pool.allocate(4 * U));
+      var registration =
+          pool.addPressureListener((device, needed) -> {
+            assertThat(device).isEqualTo(cuda.device(0));
+            assertThat(needed).isEqualTo(2 * U);
+            cache.removeLast().close();
+            return 4 * U;
+          });
+      try (registration;
+          Buffer found = pool.allocate(1000)) {
+        assertThat(found.blockBytes()).isEqualTo(2 * U);
+      }
+    }
+  }
+
+  @CudaTest
+  void pressureListener_isNotAskedAfterItsRegistrationEnded(Cuda cuda) {
+    AtomicInteger asked = new AtomicInteger();
+    try (MemoryPool pool = limited(cuda, U);
+        Buffer _ = pool.allocate(U)) {
+      var registration =
+          pool.addPressureListener((device, needed) -> {
+            asked.incrementAndGet();
+            return 0;
+          });
+      assertThatThrownBy(() -> pool.allocate(U)).isInstanceOf(OutOfDeviceMemoryException.class);
+      assertThat(asked).hasValue(1);
+      registration.close();
+      assertThatThrownBy(() -> pool.allocate(U)).isInstanceOf(OutOfDeviceMemoryException.class);
+      assertThat(asked).hasValue(1);
+    }
+  }
+
+  @CudaTest
+  void pressureListenerThatAllocatesFromThePool_isRefused(Cuda cuda) {
+    try (MemoryPool pool = limited(cuda, U);
+        Buffer _ = pool.allocate(U);
+        var _ = pool.addPressureListener((device, needed) -> pool.allocate(U).byteSize())) {
+      assertThatThrownBy(() -> pool.allocate(U))
+          .isInstanceOfAny(IllegalStateException.class, OutOfDeviceMemoryException.class);
+    }
+  }
+
+  @CudaTest
+  void exceptionOfAListener_comesOut_andThePoolGoesOn(Cuda cuda) {
+    try (MemoryPool pool = limited(cuda, 2 * U);
+        Buffer _ = pool.allocate(U)) {
+      try (var _ =
+          pool.addPressureListener((device, needed) -> {
+            throw new UnsupportedOperationException("mine");
+          })) {
+        assertThatThrownBy(() -> pool.allocate(2 * U))
+            .isInstanceOf(UnsupportedOperationException.class)
+            .hasMessage("mine");
+      }
+      pool.allocate(U).close();
+    }
+  }
+
+  /**
+   * The listener lets the work go on, and gives nothing back itself: only waiting helps. A part of
+   * the chunk is in use, for releasing it would wait too.
+   */
+  @CudaTest
+  void workOfOtherStreams_isWaitedFor(Cuda cuda) {
+    try (MemoryPool pool = limited(cuda, 4 * U);
+        CudaStream busy = cuda.device(0).createStream()) {
+      pool.allocate(4 * U, busy).close();
+      try (Buffer kept = pool.allocate(U, busy)) {
+        Buffer cached = pool.allocate(3 * U, busy);
+        Gate gate = Gate.on(busy);
+        for (int i = 0; i < QUEUED; i++) {
+          cached.fill((byte) i, busy);
+        }
+        cached.close();
+        try (var _ =
+                pool.addPressureListener((device, needed) -> {
+                  gate.open();
+                  return 0;
+                });
+            Buffer found = pool.allocate(3 * U)) {
+          assertThat(found.address()).isEqualTo(kept.address() + U);
+          assertThat(busy.isDone()).isTrue();
+        }
+      }
+    }
+  }
+
+  @CudaTest
+  void pendingFrees_areWaitedFor(Cuda cuda) {
+    try (MemoryPool pool = limited(cuda, 4 * U);
+        CudaStream busy = cuda.device(0).createStream()) {
+      Buffer pending = pool.allocate(4 * U);
+      Gate gate = Gate.on(busy);
+      for (int i = 0; i < QUEUED; i++) {
+        pending.fill((byte) i, busy);
+      }
+      pending.close();
+      try (var _ =
+              pool.addPressureListener((device, needed) -> {
+                gate.open();
+                return 0;
+              });
+          Buffer found = pool.allocate(4 * U)) {
+        assertThat(found.blockBytes()).isEqualTo(4 * U);
+        assertThat(pool.stats().pendingBytes()).isZero();
+      }
+    }
+  }
+
+  @CudaTest(tidy = false)
+  void forgottenBuffers_areReclaimed(Subject subject) throws InterruptedException {
+    Cuda cuda = subject.cuda();
+    try (MemoryPool pool = limited(cuda, 4 * U)) {
+      Forgetting.of(() -> pool.allocate(4 * U));
+      Buffer found = Forgetting.retry(() -> pool.allocate(4 * U));
+      assertThat(found.byteSize()).isEqualTo(4 * U);
+      assertThat(cuda.leaksFound()).isEqualTo(1);
+      assertThat(subject.leaks()).hasSize(1);
+      found.close();
+    }
+  }
+
+  @CudaTest(memory = "16MiB")
+  void upstreamOfManagedMemory_isNotBoundedByTheDevice(Cuda cuda) {
+    try (MemoryPool pool =
+            new MemoryPool(cuda, PoolOptions.DEFAULTS.withUpstream(MemoryResource.managed()));
+        Buffer large = pool.allocate(32 << 20)) {
+      assertThat(large.isHostAccessible()).isTrue();
+    }
+  }
+
+  private static MemoryPool limited(Cuda cuda, long bytes) {
+    return new MemoryPool(cuda, PoolOptions.DEFAULTS.withLimit(MemoryLimit.ofBytes(bytes)));
+  }
+}

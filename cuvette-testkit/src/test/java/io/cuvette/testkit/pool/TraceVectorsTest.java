@@ -1,0 +1,175 @@
+package io.cuvette.testkit.pool;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
+import io.cuvette.MemoryLimit;
+import io.cuvette.MemoryPool;
+import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.PoolOptions;
+import io.cuvette.PoolStats;
+import io.cuvette.testkit.CudaTest;
+
+/** CuPy's rules, one walk for each; the unit is 512 bytes. */
+class TraceVectorsTest {
+  private static final long U = 512;
+  private static final long GIB = 1L << 30;
+
+  @CudaTest
+  void t1_freedBlock_isSplitExactly_andMergedAgain(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda)) {
+      Buffer a = pool.allocate(2048);
+      final long start = a.address();
+      a.close();
+      Buffer h = pool.allocate(1024);
+      Buffer t = pool.allocate(1);
+      assertThat(h.address() - start).isZero();
+      assertThat(t.address() - start).isEqualTo(1024);
+      assertThat(t.blockBytes()).isEqualTo(512);
+      check(pool, 1536, 512, 2048, 1);
+      assertThat(pool.stats().growths()).isEqualTo(1);
+      h.close();
+      check(pool, 512, 1536, 2048, 2);
+      t.close();
+      check(pool, 0, 2048, 2048, 1);
+      try (Buffer again = pool.allocate(2048)) {
+        assertThat(again.address()).isEqualTo(start);
+      }
+      assertThat(pool.stats().growths()).isEqualTo(1);
+    }
+  }
+
+  @CudaTest
+  void t2_splitChunk_isNotReleasedWhileAPartIsInUse(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda)) {
+      pool.allocate(4 * U).close();
+      try (Buffer h = pool.allocate(2 * U)) {
+        pool.allocate(2 * U).close();
+        assertThat(pool.freeAllBlocks()).isZero();
+        check(pool, 1024, 1024, 2048, 1);
+        try (Buffer t = pool.allocate(2 * U)) {
+          assertThat(t.address() - h.address()).isEqualTo(1024);
+        }
+      }
+    }
+  }
+
+  @CudaTest
+  void t3_cachedMemory_isReleasedBeforeTheLimitRefuses(Cuda cuda) {
+    try (MemoryPool pool = limited(cuda, 6 * U)) {
+      pool.allocate(5 * U).close();
+      try (Buffer b = pool.allocate(6 * U)) {
+        assertThat(b.byteSize()).isEqualTo(6 * U);
+        check(pool, 3072, 0, 3072, 0);
+        assertThat(pool.stats().growths()).isEqualTo(2);
+      }
+    }
+  }
+
+  @CudaTest
+  void t4_fullPool_refuses_andChangesNothing(Cuda cuda) {
+    try (MemoryPool pool = limited(cuda, 6 * U);
+        Buffer _ = pool.allocate(5 * U);
+        Buffer _ = pool.allocate(U)) {
+      assertThatThrownBy(() -> pool.allocate(U)).isInstanceOf(OutOfDeviceMemoryException.class);
+      check(pool, 3072, 0, 3072, 0);
+    }
+  }
+
+  @CudaTest
+  void t5_streams_haveArenasOfTheirOwn(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda);
+        CudaStream seven = cuda.device(0).createStream()) {
+      CudaStream zero = cuda.device(0).nullStream();
+      Buffer a = pool.allocate(4 * U, zero);
+      final long first = a.address();
+      a.close();
+      Buffer b = pool.allocate(4 * U, seven);
+      assertThat(b.address()).isNotEqualTo(first);
+      check(pool, 2048, 2048, 4096, 1);
+      b.close();
+      assertThat(pool.freeAllBlocks(zero)).isEqualTo(2048);
+      check(pool, 0, 2048, 2048, 1);
+    }
+  }
+
+  @CudaTest
+  void t6_smallestBlockThatFits_isTaken(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda)) {
+      Buffer eight = pool.allocate(8 * U);
+      Buffer three = pool.allocate(3 * U);
+      Buffer five = pool.allocate(5 * U);
+      final long atFive = five.address();
+      eight.close();
+      three.close();
+      five.close();
+      try (Buffer four = pool.allocate(4 * U)) {
+        assertThat(four.address()).isEqualTo(atFive);
+        check(pool, 2048, 6144, 8192, 3);
+        assertThat(pool.stats().largestFreeBytes()).isEqualTo(8 * U);
+      }
+    }
+  }
+
+  @CudaTest
+  void t7_countsFollowEveryStep(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda)) {
+      Buffer a = pool.allocate(2 * U);
+      final long atA = a.address();
+      check(pool, 2 * U, 0, 2 * U, 0);
+      Buffer b = pool.allocate(4 * U);
+      check(pool, 6 * U, 0, 6 * U, 0);
+      b.close();
+      check(pool, 2 * U, 4 * U, 6 * U, 1);
+      a.close();
+      check(pool, 0, 6 * U, 6 * U, 2);
+      try (Buffer c = pool.allocate(U)) {
+        assertThat(c.address()).isEqualTo(atA);
+        check(pool, U, 5 * U, 6 * U, 2);
+      }
+    }
+  }
+
+  /** Split chunks hold 2 GiB back, the device has 3 more: CuPy's users know this as httomo 667. */
+  @CudaTest(memory = "8GiB")
+  void t8_memoryInSplitChunks_isExplainedWhenItIsMissing(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda);
+        Buffer _ = pool.allocate(GIB)) {
+      pool.allocate(4 * GIB).close();
+      try (Buffer _ = pool.allocate(GIB);
+          Buffer _ = pool.allocate(GIB)) {
+        assertThatThrownBy(() -> pool.allocate(4 * GIB))
+            .isInstanceOfSatisfying(
+                OutOfDeviceMemoryException.class,
+                e -> {
+                  assertThat(e.details().heldBytes()).isEqualTo(5 * GIB);
+                  assertThat(e.details().usedBytes()).isEqualTo(3 * GIB);
+                  assertThat(e.details().freeBytes()).isEqualTo(2 * GIB);
+                  assertThat(e.details().largestFreeBytes()).isEqualTo(2 * GIB);
+                  assertThat(e.details().driverFreeBytes()).isEqualTo(3 * GIB);
+                });
+        check(pool, 3 * GIB, 2 * GIB, 5 * GIB, 1);
+        assertThat(pool.stats().releasableBytes()).isZero();
+      }
+    }
+  }
+
+  private static MemoryPool limited(Cuda cuda, long bytes) {
+    return new MemoryPool(cuda, PoolOptions.DEFAULTS.withLimit(MemoryLimit.ofBytes(bytes)));
+  }
+
+  private static void check(MemoryPool pool, long used, long free, long held, int freeBlocks) {
+    PoolStats stats = pool.stats();
+    assertThat(stats.usedBytes()).as("used").isEqualTo(used);
+    assertThat(stats.freeBytes()).as("free").isEqualTo(free);
+    assertThat(stats.heldBytes()).as("held").isEqualTo(held);
+    assertThat(stats.freeBlocks()).as("free blocks").isEqualTo(freeBlocks);
+    assertThat(pool.usedBytes()).isEqualTo(used);
+    assertThat(pool.freeBytes()).isEqualTo(free);
+    assertThat(pool.totalBytes()).isEqualTo(held);
+    assertThat(pool.freeBlocks()).isEqualTo(freeBlocks);
+  }
+}

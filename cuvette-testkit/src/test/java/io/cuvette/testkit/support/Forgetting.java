@@ -1,0 +1,73 @@
+package io.cuvette.testkit.support;
+
+import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.OutOfPinnedMemoryException;
+import io.cuvette.driver.CudaException;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
+
+/** Makes things that nobody closes, and waits for the collector within bounds. Stateless. */
+public final class Forgetting {
+  private static final int ATTEMPTS = 40;
+  private static final long APART_MILLIS = 150;
+  private static final CountDownLatch NEVER = new CountDownLatch(1);
+
+  private Forgetting() {}
+
+  /** Makes things on a thread of their own, so that no stack frame keeps them. */
+  public static void of(Supplier<?> make) throws InterruptedException {
+    of(1, make);
+  }
+
+  /** Makes a number of things and forgets them. */
+  public static void of(int count, Supplier<?> make) throws InterruptedException {
+    Throwable[] thrown = new Throwable[1];
+    Thread thread =
+        Thread.ofPlatform()
+            .start(() -> {
+              try {
+                for (int i = 0; i < count; i++) {
+                  make.get();
+                }
+              } catch (RuntimeException | Error e) {
+                thrown[0] = e;
+              }
+            });
+    thread.join();
+    if (thrown[0] != null) {
+      throw new AssertionError(thrown[0]);
+    }
+  }
+
+  /** Collects until the condition holds; whether it did in the end. */
+  public static boolean collectUntil(BooleanSupplier condition) throws InterruptedException {
+    for (int i = 0; i < ATTEMPTS; i++) {
+      System.gc();
+      if (condition.getAsBoolean()) {
+        return true;
+      }
+      pause();
+    }
+    return false;
+  }
+
+  /** Tries again while memory is out: the library collects at most twice a second. */
+  public static <T> T retry(Supplier<T> allocate) throws InterruptedException {
+    CudaException last = null;
+    for (int i = 0; i < ATTEMPTS; i++) {
+      try {
+        return allocate.get();
+      } catch (OutOfDeviceMemoryException | OutOfPinnedMemoryException e) {
+        last = e;
+        pause();
+      }
+    }
+    throw new AssertionError("nothing was reclaimed in " + ATTEMPTS + " attempts", last);
+  }
+
+  private static void pause() throws InterruptedException {
+    boolean _ = NEVER.await(APART_MILLIS, TimeUnit.MILLISECONDS);
+  }
+}
