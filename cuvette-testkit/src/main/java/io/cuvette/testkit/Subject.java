@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
@@ -24,6 +25,8 @@ public final class Subject {
   private final long seed;
   private final List<OpenedCuda> opened = new ArrayList<>();
   private final List<LeakReport> leaks = new CopyOnWriteArrayList<>();
+  // Opening calls the driver: this keeps two threads of a test from opening twice.
+  private final ReentrantLock lock = new ReentrantLock();
   private @Nullable CudaDriver bare;
   private @Nullable Cuda first;
 
@@ -62,25 +65,35 @@ public final class Subject {
   }
 
   /** The Cuda of this run, opened at the first call. */
-  public synchronized Cuda cuda() {
-    Cuda made = first;
-    if (made == null) {
-      made = open(options -> options);
-      first = made;
+  public Cuda cuda() {
+    lock.lock();
+    try {
+      Cuda made = first;
+      if (made == null) {
+        made = open(options -> options);
+        first = made;
+      }
+      return made;
+    } finally {
+      lock.unlock();
     }
-    return made;
   }
 
   /** One more Cuda, with its own driver. */
-  public synchronized Cuda open(UnaryOperator<CudaOptions> options) {
-    CudaDriver driver = DriverProviders.open(specification);
+  public Cuda open(UnaryOperator<CudaOptions> options) {
+    lock.lock();
     try {
-      OpenedCuda cuda = OpenedCuda.open(driver, options.apply(baseOptions()));
-      opened.add(cuda);
-      return cuda.cuda();
-    } catch (RuntimeException | Error e) {
-      driver.close();
-      throw e;
+      CudaDriver driver = DriverProviders.open(specification);
+      try {
+        OpenedCuda cuda = OpenedCuda.open(driver, options.apply(baseOptions()));
+        opened.add(cuda);
+        return cuda.cuda();
+      } catch (RuntimeException | Error e) {
+        driver.close();
+        throw e;
+      }
+    } finally {
+      lock.unlock();
     }
   }
 
@@ -92,13 +105,18 @@ public final class Subject {
   }
 
   /** A driver without a Cuda; the same at each call. */
-  public synchronized CudaDriver driver() {
-    CudaDriver made = bare;
-    if (made == null) {
-      made = DriverProviders.open(specification);
-      bare = made;
+  public CudaDriver driver() {
+    lock.lock();
+    try {
+      CudaDriver made = bare;
+      if (made == null) {
+        made = DriverProviders.open(specification);
+        bare = made;
+      }
+      return made;
+    } finally {
+      lock.unlock();
     }
-    return made;
   }
 
   /**
@@ -115,13 +133,19 @@ public final class Subject {
    *
    * @throws IllegalStateException on a GPU
    */
-  public synchronized SimulatedDriver simulator(Cuda cuda) {
-    for (OpenedCuda one : opened) {
-      if (one.cuda() == cuda && one.driver() instanceof SimulatedDriver simulated) {
-        return simulated;
+  public SimulatedDriver simulator(Cuda cuda) {
+    lock.lock();
+    try {
+      for (OpenedCuda one : opened) {
+        if (one.cuda() == cuda && one.driver() instanceof SimulatedDriver simulated) {
+          return simulated;
+        }
       }
+      throw new IllegalStateException(
+          "cuda: %s (expected: simulated, opened here)".formatted(cuda));
+    } finally {
+      lock.unlock();
     }
-    throw new IllegalStateException("cuda: %s (expected: simulated, opened here)".formatted(cuda));
   }
 
   /** The forgotten objects found so far in all Cudas of the run. */
@@ -151,20 +175,25 @@ public final class Subject {
   }
 
   /** Closes all that was opened, and checks that nothing is left. */
-  synchronized void end(boolean passed) {
-    Cleanup cleanup = new Cleanup();
-    for (OpenedCuda one : opened.reversed()) {
-      cleanup.run(() -> one.end(passed && test.tidy()));
+  void end(boolean passed) {
+    lock.lock();
+    try {
+      Cleanup cleanup = new Cleanup();
+      for (OpenedCuda one : opened.reversed()) {
+        cleanup.run(() -> one.end(passed && test.tidy()));
+      }
+      CudaDriver driver = bare;
+      if (driver != null) {
+        cleanup.run(() -> OpenedCuda.endDriver(driver));
+      }
+      if (passed && test.tidy() && !leaks.isEmpty()) {
+        cleanup.run(() -> {
+          throw new AssertionError("forgotten, not closed: " + leaks);
+        });
+      }
+      cleanup.throwFirst();
+    } finally {
+      lock.unlock();
     }
-    CudaDriver driver = bare;
-    if (driver != null) {
-      cleanup.run(() -> OpenedCuda.endDriver(driver));
-    }
-    if (passed && test.tidy() && !leaks.isEmpty()) {
-      cleanup.run(() -> {
-        throw new AssertionError("forgotten, not closed: " + leaks);
-      });
-    }
-    cleanup.throwFirst();
   }
 }

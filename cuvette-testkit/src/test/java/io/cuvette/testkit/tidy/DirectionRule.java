@@ -31,8 +31,17 @@ final class DirectionRule implements Rule {
           Set.of("io.cuvette.driver"),
           "io.cuvette.ffm",
           Set.of("io.cuvette.driver"),
+          // Examples are read as programs of users: they see what is exported.
+          "io.cuvette.examples",
+          EXPORTED,
           ROOT,
           Set.of("io.cuvette.driver", "io.cuvette.pool", "io.cuvette.internal"));
+
+  /** What the modules that are not published or not a library may use besides what is exported. */
+  private static final Map<String, String> BESIDES =
+      Map.of(
+          "cli", "io.cuvette.examples", // of the same module
+          "benchmarks", "io.cuvette.pool"); // the engine is measured alone, on the class path
 
   private static final Pattern NAME = Pattern.compile("\\bio\\.cuvette(?:\\.[a-z][a-z0-9]*)*\\b");
 
@@ -62,7 +71,9 @@ final class DirectionRule implements Rule {
     }
     return allowed != null
         ? allowed.contains(other)
-        : EXPORTED.contains(other) || sameFamily(own, other);
+        : EXPORTED.contains(other)
+            || sameFamily(own, other)
+            || other.equals(BESIDES.get(family(own)));
   }
 
   /** Whether both are of one module outside the core, such as the command line and its examples. */

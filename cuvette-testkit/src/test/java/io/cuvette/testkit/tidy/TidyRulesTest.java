@@ -88,6 +88,10 @@ class TidyRulesTest {
     "io.cuvette.cli, io.cuvette.ffm",
     "io.cuvette.cli.example, io.cuvette.internal",
     "io.cuvette.testkit, io.cuvette.pool",
+    "io.cuvette.testkit, io.cuvette.examples",
+    "io.cuvette.examples, io.cuvette.cli",
+    "io.cuvette.examples, io.cuvette.pool",
+    "io.cuvette.benchmarks, io.cuvette.internal",
   })
   void direction_findsImportsAndQualifiedNames(String from, String to) {
     String path = "m/src/main/java/" + from.replace('.', '/') + "/A.java";
@@ -108,6 +112,9 @@ class TidyRulesTest {
     "io.cuvette.cli, io.cuvette.sim",
     "io.cuvette.cli, io.cuvette.cli.example",
     "io.cuvette.cli.example, io.cuvette",
+    "io.cuvette.cli, io.cuvette.examples",
+    "io.cuvette.examples, io.cuvette.sim",
+    "io.cuvette.benchmarks, io.cuvette.pool",
   })
   void direction_allowsTheDesign(String from, String to) {
     String path = "m/src/main/java/" + from.replace('.', '/') + "/A.java";
