@@ -1,6 +1,8 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
@@ -102,9 +104,21 @@ final class StreamState {
       return false;
     }
     try {
-      return cuda.driver().streamIsCapturing(device.id(), handle) == 0 && question.getAsBoolean();
+      return !isCapturing() && question.getAsBoolean();
     } finally {
       gate.leave();
+    }
+  }
+
+  /** The null stream takes part, so to speak, in the capture of any stream that blocks with it. */
+  private boolean isCapturing() {
+    try {
+      return cuda.driver().streamIsCapturing(device.id(), handle) != 0;
+    } catch (CudaException e) {
+      if (e.status() == CudaStatus.STREAM_CAPTURE_IMPLICIT) {
+        return true;
+      }
+      throw e;
     }
   }
 
