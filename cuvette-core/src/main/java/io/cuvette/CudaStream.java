@@ -2,7 +2,9 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.PriorityRange;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,17 +19,11 @@ public final class CudaStream implements AutoCloseable {
   private @Nullable Lifetime lifetime;
 
   /** Whether this wrapper was closed, which need not end the stream. */
-  private volatile boolean unwrapped;
+  private final AtomicBoolean unwrapped = new AtomicBoolean();
 
   CudaStream(StreamState state, @Nullable Object owner) {
     this.state = state;
     this.owner = owner;
-  }
-
-  /** Stands for a stream that is made already, here or elsewhere. */
-  static CudaStream wrapper(StreamState state, @Nullable Object owner) {
-    state.wrapped();
-    return new CudaStream(state, owner);
   }
 
   static CudaStream builtIn(Cuda cuda, CudaDevice device, long handle) {
@@ -153,6 +149,7 @@ public final class CudaStream implements AutoCloseable {
    * @throws IllegalStateException if the stream is capturing
    */
   public CompletableFuture<Void> addCallback(Runnable callback) {
+    Objects.requireNonNull(callback, "callback");
     checkNotCapturing("addCallback");
     return state.cuda.callbacks().submit(state, callback);
   }
@@ -192,7 +189,7 @@ public final class CudaStream implements AutoCloseable {
 
   /** Whether the stream was closed. Streams that exist from the start never are. */
   public boolean isClosed() {
-    return unwrapped || state.isClosed();
+    return unwrapped.get() || state.isClosed();
   }
 
   /**
@@ -204,8 +201,7 @@ public final class CudaStream implements AutoCloseable {
   public void close() {
     if (lifetime != null) {
       lifetime.close();
-    } else if (!state.isBuiltIn() && !unwrapped) {
-      unwrapped = true;
+    } else if (!state.isBuiltIn() && unwrapped.compareAndSet(false, true)) {
       state.unwrapped();
     }
   }
@@ -227,7 +223,7 @@ public final class CudaStream implements AutoCloseable {
 
   void checkUsable() {
     state.checkUsable();
-    if (unwrapped) {
+    if (unwrapped.get()) {
       throw new IllegalStateException(this + " is closed");
     }
   }

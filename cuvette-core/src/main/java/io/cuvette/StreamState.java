@@ -4,6 +4,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
@@ -17,6 +18,9 @@ final class StreamState {
   static final long NULL = 0;
   static final long LEGACY = 1;
   static final long PER_THREAD = 2;
+
+  /** Instead of a number of wrappers: the last one was closed. */
+  private static final int GONE = Integer.MIN_VALUE;
 
   final Cuda cuda;
   final CudaDevice device;
@@ -38,7 +42,9 @@ final class StreamState {
   /** The arena found last, to spare the map. */
   private @Nullable PoolArena lastArena;
 
+  private final AtomicBoolean closing = new AtomicBoolean();
   private volatile boolean closed;
+  private @Nullable CudaStream unowned;
 
   /** Once closed: when its last work is done; null if it was done then. */
   private volatile @Nullable Guard lastWork;
@@ -69,6 +75,22 @@ final class StreamState {
     }
     lastArena = arena;
     return arena;
+  }
+
+  /**
+   * The stream for the asking of upstream, whose memory may stay cached for long: one that does not
+   * keep a forgotten stream reachable.
+   */
+  CudaStream forUpstream(CudaStream asked) {
+    if (!owned) {
+      return asked;
+    }
+    CudaStream known = unowned;
+    if (known == null) {
+      known = new CudaStream(this, null);
+      unowned = known;
+    }
+    return known;
   }
 
   /** A pool that closes takes its arena along. */
@@ -164,7 +186,7 @@ final class StreamState {
    * Can be called again after a failure.
    */
   void close() {
-    if (closed) {
+    if (!closing.compareAndSet(false, true)) {
       return;
     }
     Failures failures = new Failures();
@@ -190,16 +212,28 @@ final class StreamState {
     } catch (RuntimeException e) {
       closed = false;
       gate.reopen();
+      closing.set(false);
       throw e;
     }
   }
 
-  void wrapped() {
-    wrappers.incrementAndGet();
+  /** Counts a wrapper; false if the last one before was closed, and this with it. */
+  boolean wrapped() {
+    if (owned) {
+      return true;
+    }
+    int before;
+    do {
+      before = wrappers.get();
+      if (before < 0) {
+        return false;
+      }
+    } while (!wrappers.compareAndSet(before, before + 1));
+    return true;
   }
 
   void unwrapped() {
-    if (wrappers.decrementAndGet() == 0 && !owned && !isBuiltIn()) {
+    if (!owned && wrappers.decrementAndGet() == 0 && wrappers.compareAndSet(0, GONE)) {
       close();
     }
   }

@@ -43,10 +43,15 @@ final class StreamStates {
           "stream 0x%x belongs to device %d (expected: %s)".formatted(handle, of, device));
     }
     long id = driver.streamGetId(device.id(), handle);
-    StreamState state =
-        byId.computeIfAbsent(
-            new Key(device.id(), id), key -> new StreamState(cuda, device, handle, false, null));
-    return CudaStream.wrapper(state, owner);
+    Key key = new Key(device.id(), id);
+    while (true) {
+      StreamState state =
+          byId.computeIfAbsent(key, k -> new StreamState(cuda, device, handle, false, null));
+      if (state.wrapped()) {
+        return new CudaStream(state, owner);
+      }
+      byId.remove(key, state); // another thread is closing the last wrapper of it
+    }
   }
 
   CudaStream perThread(CudaDevice device) {
