@@ -79,25 +79,51 @@ abstract class BlockLifetime extends Lifetime {
     if (!end()) {
       return;
     }
-    Arena arena = view;
-    if (arena != null) {
-      try {
-        arena.close();
-      } catch (IllegalStateException e) {
-        resume();
-        throw new IllegalStateException(describe() + " cannot be closed: its segment is in use", e);
-      }
+    try {
+      closeView();
+    } catch (IllegalStateException e) {
+      resume();
+      throw e;
     }
     clear();
     release();
   }
 
+  /** Ends the buffer and its views for an owner that takes the memory back itself. */
+  final void abandon() {
+    if (end()) {
+      clear();
+    }
+    closeView();
+  }
+
+  private void closeView() {
+    Arena arena = view;
+    if (arena == null || !arena.scope().isAlive()) {
+      return;
+    }
+    try {
+      arena.close();
+    } catch (IllegalStateException e) {
+      if (arena.scope().isAlive()) { // else another thread was faster
+        throw new IllegalStateException(describe() + " cannot be closed: its segment is in use", e);
+      }
+    }
+  }
+
   @Override
   final boolean reclaim() {
-    if (ended()) {
+    if (!end()) {
       return false;
     }
-    closeBuffer();
+    try {
+      closeView();
+    } catch (IllegalStateException e) {
+      resume(); // a user without the buffer is at its segment
+      return false;
+    }
+    clear();
+    release();
     return true;
   }
 }

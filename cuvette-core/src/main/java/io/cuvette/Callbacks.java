@@ -52,6 +52,10 @@ final class Callbacks {
     } finally {
       lock.unlock();
     }
+    failAll();
+  }
+
+  private void failAll() {
     fail(null, new IllegalStateException("Cuda was closed before the stream reached the callback"));
   }
 
@@ -70,9 +74,13 @@ final class Callbacks {
                 Thread.ofPlatform().daemon().name("cuvette-callback-watcher").factory());
         var _ = watcher.scheduleWithFixedDelay(this::ask, 1, 1, TimeUnit.SECONDS);
       }
+      if (!closed) {
+        return;
+      }
     } finally {
       lock.unlock();
     }
+    failAll(); // Cuda was closed by another thread meanwhile
   }
 
   private void ask() {

@@ -7,10 +7,20 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** What a {@link Cuda} has made and not yet taken back, closed last made first. Thread-safe. */
+/**
+ * What a {@link Cuda} has made and not yet taken back, closed last made first, but pools before all
+ * others. Thread-safe.
+ */
 final class Children {
+  private static final long POOLS = 1L << 62;
+
   private final Map<Runnable, Long> open = new ConcurrentHashMap<>();
   private final AtomicLong made = new AtomicLong();
+
+  /** Pools end first: their buffers and the views of these end before the memory under them. */
+  void addPool(Runnable end) {
+    open.put(end, POOLS + made.getAndIncrement());
+  }
 
   /** Remembers a child by the step that ends it. */
   void add(Runnable end) {

@@ -237,11 +237,13 @@ public final class Cuda implements AutoCloseable {
     Checks.notNegative("bytes", bytes);
     checkOwn(stream);
     state.enter(allocator);
+    Buffer given;
     try {
-      return allocator.allocate(bytes, stream);
+      given = allocator.allocate(bytes, stream);
     } finally {
       state.leave();
     }
+    return Upstream.checked("the allocator", given, bytes, stream.device()).asBuffer();
   }
 
   /** Managed memory without a pool, on the current stream's device (cuMemAllocManaged). */
@@ -263,11 +265,14 @@ public final class Cuda implements AutoCloseable {
     }
     ThreadState state = state();
     state.enter(allocator);
+    PinnedBuffer given;
     try {
-      return allocator.allocate(bytes);
+      given = allocator.allocate(bytes);
     } finally {
       state.leave();
     }
+    Upstream.checked("the pinned allocator", given, bytes, null);
+    return given;
   }
 
   /** Where {@link #allocatePinned} takes memory from, for all threads. */
@@ -356,8 +361,8 @@ public final class Cuda implements AutoCloseable {
       }
     }
     closed = true;
-    leaks.drain();
-    callbacks.close();
+    failures.run(leaks::drain);
+    failures.run(callbacks::close);
     failures.run(children::close);
     failures.run(driver::close);
     failures.throwFirst();
@@ -399,7 +404,7 @@ public final class Cuda implements AutoCloseable {
   void addPool(MemoryPool pool, Runnable end) {
     checkOpen();
     pools.add(pool);
-    children.add(end);
+    children.addPool(end);
   }
 
   void removePool(MemoryPool pool, Runnable end) {

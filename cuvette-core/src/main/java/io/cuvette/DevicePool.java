@@ -215,8 +215,11 @@ final class DevicePool {
       return null;
     }
     BufferBase chunk = null;
+    int number;
     try {
-      chunk = Upstream.allocate(pool, rounded, stream);
+      BufferBase given = Upstream.allocate(pool, rounded, stream);
+      number = chunks.add(given);
+      chunk = given;
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
         throw e;
@@ -229,8 +232,7 @@ final class DevicePool {
     }
     growths.incrementAndGet();
     peakHeld.accumulateAndGet(held.get(), Math::max);
-    BufferBase block =
-        arena.adopt(chunk.address(), chunks.add(chunk), rounded, bytes, rounded, stream);
+    BufferBase block = arena.adopt(chunk.address(), number, rounded, bytes, rounded, stream);
     if (arena.stream.isClosed()) {
       orphans.add(arena); // the stream was closed meanwhile, by another thread
     }
@@ -304,12 +306,12 @@ final class DevicePool {
 
   /** Frees everything, also what is in use: the buffers are closed by this. */
   void destroy() {
-    allArenas().forEach(PoolArena::endAll);
+    Failures failures = new Failures();
+    allArenas().forEach(arena -> arena.endAll(failures));
     arenas.keySet().forEach(stream -> stream.forget(pool));
     arenas.clear();
     orphans.clear();
     held.set(0);
-    Failures failures = new Failures();
     for (BufferBase chunk : chunks.removeAll()) {
       failures.run(chunk::close);
     }

@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -9,10 +10,10 @@ import org.jspecify.annotations.Nullable;
 final class DirectLifetime extends BlockLifetime {
   private final Cuda cuda;
   private final Runnable free;
-  private final Runnable end = this::give;
+  private final Runnable end = this::endByOwner;
   private final String text;
   private final long bytes;
-  private boolean given;
+  private final AtomicBoolean given = new AtomicBoolean();
 
   private DirectLifetime(BufferBase buffer, Cuda cuda, Runnable free, @Nullable Throwable site) {
     super(buffer, cuda.leaks().queue, site, null);
@@ -48,12 +49,20 @@ final class DirectLifetime extends BlockLifetime {
     give();
   }
 
+  private void endByOwner() {
+    abandon();
+    give();
+  }
+
   /** Once for the user, and once more by the Cuda if that failed. */
   private void give() {
-    if (!given) {
-      end();
-      free.run();
-      given = true;
+    if (given.compareAndSet(false, true)) {
+      try {
+        free.run();
+      } catch (RuntimeException e) {
+        given.set(false);
+        throw e;
+      }
     }
     cuda.children().remove(end);
   }

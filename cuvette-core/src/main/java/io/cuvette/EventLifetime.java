@@ -1,12 +1,14 @@
 package io.cuvette;
 
+import java.util.concurrent.atomic.AtomicBoolean;
+
 /** The end of an event. */
 final class EventLifetime extends Lifetime {
   private final Cuda cuda;
   private final int device;
   private final long handle;
   private final Runnable end = this::destroy;
-  private boolean destroyed;
+  private final AtomicBoolean destroyed = new AtomicBoolean();
 
   EventLifetime(CudaEvent event, Cuda cuda) {
     super(event, cuda.leaks().queue, cuda.leaks().site());
@@ -31,9 +33,13 @@ final class EventLifetime extends Lifetime {
 
   /** Once for the user, and once more by the Cuda if that failed. */
   private void destroy() {
-    if (!destroyed) {
-      cuda.driver().eventDestroy(device, handle);
-      destroyed = true;
+    if (destroyed.compareAndSet(false, true)) {
+      try {
+        cuda.driver().eventDestroy(device, handle);
+      } catch (RuntimeException e) {
+        destroyed.set(false);
+        throw e;
+      }
     }
     cuda.children().remove(end);
   }

@@ -6,6 +6,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.Checks;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** Memory that somebody else allocated, as buffers that keep its owner reachable. Stateless. */
@@ -43,6 +44,7 @@ final class ForeignMemory {
 
   /** As {@link #wrap}, and the buffer gives the memory back with {@code free}. */
   static Buffer adopt(CudaDevice device, long address, long bytes, Runnable free) {
+    Objects.requireNonNull(free, "free");
     Buffer wrapped = wrap(device, address, bytes, null);
     DirectLifetime.own(BufferBase.base(wrapped), free);
     return wrapped;

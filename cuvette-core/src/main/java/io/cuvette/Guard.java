@@ -23,7 +23,7 @@ final class Guard {
   private final AtomicBoolean asking = new AtomicBoolean();
 
   private boolean recorded;
-  private boolean created;
+  private final AtomicBoolean created = new AtomicBoolean();
   private long event;
   private volatile boolean done;
 
@@ -127,9 +127,9 @@ final class Guard {
 
   private boolean recordEvent() {
     int device = stream.device.id();
-    if (!created) {
+    if (!created.get()) {
       event = driver().eventCreate(device, EventOptions.ORDER_ONLY.flags());
-      created = true;
+      created.set(true);
       stream.cuda.children().add(end);
     }
     driver().eventRecord(device, event, stream.handle);
@@ -142,9 +142,13 @@ final class Guard {
   }
 
   private void destroy() {
-    if (created) {
-      driver().eventDestroy(stream.device.id(), event);
-      created = false;
+    if (created.compareAndSet(true, false)) {
+      try {
+        driver().eventDestroy(stream.device.id(), event);
+      } catch (RuntimeException e) {
+        created.set(true);
+        throw e;
+      }
     }
     stream.cuda.children().remove(end);
   }

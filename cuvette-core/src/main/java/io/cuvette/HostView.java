@@ -62,9 +62,12 @@ final class HostView {
               .driver()
               .hostView(buffer.device().id(), buffer.address(), buffer.byteSize(), arena);
       buffer.lifetime().viewedThrough(arena);
+      buffer
+          .lifetime()
+          .checkOpen(); // whoever closed it before this line may not have seen the view
       return made;
     } catch (RuntimeException e) {
-      arena.close();
+      Failures.closeAfter(e, arena);
       throw e;
     }
   }

@@ -2,6 +2,7 @@ package io.cuvette;
 
 import java.lang.ref.Reference;
 import java.lang.ref.ReferenceQueue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
@@ -20,6 +21,10 @@ final class LeakTracker {
 
   private final LeakLevel level;
   private final Consumer<LeakReport> listener;
+
+  /** Forgotten memory whose view is in use at the moment: it comes back with a later drain. */
+  private final ConcurrentLinkedQueue<Lifetime> inUse = new ConcurrentLinkedQueue<>();
+
   private final AtomicLong found = new AtomicLong();
 
   LeakTracker(LeakLevel level, Consumer<LeakReport> listener) {
@@ -52,6 +57,12 @@ final class LeakTracker {
       return 0;
     }
     int taken = 0;
+    for (int i = inUse.size(); i > 0; i--) {
+      Lifetime again = inUse.poll();
+      if (again != null && found(again)) {
+        taken++;
+      }
+    }
     for (var reference = from.poll(); reference != null; reference = from.poll()) {
       if (found(reference)) {
         taken++;
@@ -62,7 +73,11 @@ final class LeakTracker {
 
   /** Takes back one object that came out of the queue; false if somebody did already. */
   boolean found(Reference<?> reference) {
-    if (!(reference instanceof Lifetime lifetime) || !lifetime.reclaim()) {
+    if (!(reference instanceof Lifetime lifetime) || lifetime.ended()) {
+      return false;
+    }
+    if (!lifetime.reclaim()) {
+      inUse.add(lifetime);
       return false;
     }
     found.incrementAndGet();

@@ -68,7 +68,7 @@ abstract class Lifetime extends PhantomReference<Object> {
     return true;
   }
 
-  /** {@link #close} for an object the collector has found. */
+  /** {@link #close} for an object the collector has found; false if it cannot end now. */
   boolean reclaim() {
     return close();
   }

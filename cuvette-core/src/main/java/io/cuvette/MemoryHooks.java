@@ -46,7 +46,7 @@ final class MemoryHooks {
     } finally {
       var after =
           chunk == null ? before : new MemoryHook.Growth(stream.device(), bytes, chunk.address());
-      each(hook -> hook.allocPostprocess(after));
+      keptOnlyIf(chunk, () -> each(hook -> hook.allocPostprocess(after)));
     }
   }
 
@@ -59,7 +59,20 @@ final class MemoryHooks {
       return given;
     } finally {
       var after = given == null ? before : block(stream.device(), given, bytes, rounded);
-      each(hook -> hook.mallocPostprocess(after));
+      keptOnlyIf(given, () -> each(hook -> hook.mallocPostprocess(after)));
+    }
+  }
+
+  /** Memory that nobody will get, since a hook throws, is given back. */
+  private static void keptOnlyIf(@Nullable BufferBase given, Runnable calls) {
+    boolean done = false;
+    try {
+      calls.run();
+      done = true;
+    } finally {
+      if (!done && given != null) {
+        given.close();
+      }
     }
   }
 

@@ -3,8 +3,10 @@ package io.cuvette;
 import io.cuvette.internal.Checks;
 import io.cuvette.pool.BlockArena;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -36,7 +38,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   /** A pool. It asks for no memory before the first allocation. */
   public MemoryPool(Cuda cuda, PoolOptions options) {
     this.cuda = cuda;
-    this.options = options;
+    this.options = Objects.requireNonNull(options, "options");
     cuda.addPool(this, end);
   }
 
@@ -73,6 +75,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
     stream.checkUsable();
     checkOpen();
     if (bytes == 0) {
+      checkOwn(stream.state);
       return DirectMemory.emptyDevice(stream);
     }
     PoolArena arena = stream.state.arena(this);
@@ -181,8 +184,8 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
 
   /** Adds a listener that is asked when memory runs out, until the result is closed. */
   public Registration addPressureListener(PressureListener listener) {
-    listeners.add(listener);
-    return () -> listeners.remove(listener);
+    listeners.add(Objects.requireNonNull(listener, "listener"));
+    return once(() -> listeners.remove(listener));
   }
 
   /** Whether the pool was closed. */
@@ -229,11 +232,15 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   }
 
   PoolArena arenaOf(StreamState stream) {
+    checkOwn(stream);
+    return devicePool(stream.device).arenaOf(stream);
+  }
+
+  private void checkOwn(StreamState stream) {
     if (stream.cuda != cuda) {
       throw new IllegalArgumentException(
           "%s belongs to another Cuda than the pool".formatted(stream));
     }
-    return devicePool(stream.device).arenaOf(stream);
   }
 
   /** Asks the listeners; whether anyone gave something back. */
@@ -271,8 +278,19 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   }
 
   private Registration register(MemoryHook hook, @Nullable Thread thread) {
+    Objects.requireNonNull(hook, "hook");
     changeHooks(() -> hooks = MemoryHooks.with(hooks, hook, thread));
-    return () -> changeHooks(() -> hooks = MemoryHooks.without(hooks, hook, thread));
+    return once(() -> changeHooks(() -> hooks = MemoryHooks.without(hooks, hook, thread)));
+  }
+
+  /** So that closing again does not remove what was added again meanwhile. */
+  private static Registration once(Runnable remove) {
+    AtomicBoolean removed = new AtomicBoolean();
+    return () -> {
+      if (removed.compareAndSet(false, true)) {
+        remove.run();
+      }
+    };
   }
 
   private void changeHooks(Runnable change) {

@@ -31,6 +31,10 @@ public final class NativeFunctionResource implements MemoryResource {
       MemorySegment malloc, MemorySegment free, MemorySegment parameter, @Nullable Object owner) {
     this.malloc = checkFunction("malloc", malloc);
     this.free = checkFunction("free", free);
+    if (!parameter.isNative()) {
+      throw new IllegalArgumentException(
+          "parameter: %s (expected: a native segment, or NULL)".formatted(parameter));
+    }
     this.parameter = parameter;
     this.owner = owner;
   }

@@ -31,7 +31,7 @@ final class PeerAccess {
   }
 
   void disable(int device, int peer) {
-    tried[device][peer] = false;
+    tried[device][peer] = true; // a copy does not undo what the user wanted
     try {
       driver.ctxDisablePeerAccess(device, peer);
     } catch (CudaException e) {

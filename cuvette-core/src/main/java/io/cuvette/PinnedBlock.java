@@ -17,7 +17,7 @@ final class PinnedBlock extends BlockLifetime {
 
   @Override
   long blockBytes() {
-    return chunk.byteSize();
+    return PinnedStore.blockBytes(sizeClass);
   }
 
   @Override

@@ -1,9 +1,10 @@
 package io.cuvette;
 
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.Checks;
 import io.cuvette.pool.SizeClasses;
 import java.lang.foreign.MemorySegment;
-import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,12 +29,13 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
   /** A pool. It asks for no memory before the first allocation. */
   public PinnedMemoryPool(Cuda cuda, PinnedPoolOptions options) {
     this.cuda = cuda;
+    cuda.checkOpen();
     PinnedAllocator given = options.upstream();
     this.upstream = given != null ? given : cuda.directPinned();
     this.limit = options.limit();
     this.store = new PinnedStore(limit.bytesOf(0));
     this.pending = new PendingFrees<>(this::give);
-    cuda.children().add(end);
+    cuda.children().addPool(end);
   }
 
   /**
@@ -64,10 +66,10 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
     settle();
     long released = 0;
     Failures failures = new Failures();
-    for (PinnedBuffer chunk : store.removeCached()) {
-      released += chunk.byteSize();
-      store.unreserve(chunk.byteSize());
-      failures.run(chunk::close);
+    for (PinnedStore.Cached block : store.removeCached()) {
+      released += block.blockBytes();
+      store.unreserve(block.blockBytes());
+      failures.run(block.chunk()::close);
     }
     failures.throwFirst();
     return released;
@@ -203,20 +205,33 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
       return null;
     }
     PinnedBuffer chunk = null;
-    ThreadState state = cuda.state();
-    state.enter(this);
     try {
-      chunk = upstream.allocate(blockBytes);
+      chunk = ask(blockBytes);
       store.grown();
       return chunk;
-    } catch (OutOfPinnedMemoryException e) {
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.OUT_OF_MEMORY) {
+        throw e;
+      }
       return null;
     } finally {
-      state.leave();
       if (chunk == null) {
         store.unreserve(blockBytes);
       }
     }
+  }
+
+  private PinnedBuffer ask(long blockBytes) {
+    ThreadState state = cuda.state();
+    state.enter(this);
+    PinnedBuffer given;
+    try {
+      given = upstream.allocate(blockBytes);
+    } finally {
+      state.leave();
+    }
+    Upstream.checked("the upstream allocator", given, blockBytes, null);
+    return given;
   }
 
   private OutOfPinnedMemoryException outOfMemory(long bytes) {
@@ -238,11 +253,14 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
   private void destroy() {
     closed = true;
     Failures failures = new Failures();
-    for (List<PinnedBuffer> chunks : List.of(store.endAll(), store.removeCached())) {
-      for (PinnedBuffer chunk : chunks) {
-        store.unreserve(chunk.byteSize());
-        failures.run(chunk::close);
-      }
+    for (PinnedBlock block : store.removeLive()) {
+      store.unreserve(block.blockBytes());
+      failures.run(block::abandon);
+      failures.run(block.chunk::close);
+    }
+    for (PinnedStore.Cached block : store.removeCached()) {
+      store.unreserve(block.blockBytes());
+      failures.run(block.chunk()::close);
     }
     failures.throwFirst();
   }

@@ -129,12 +129,16 @@ final class PinnedStore {
     }
   }
 
+  /** A cached block: what upstream gave may be larger. */
+  record Cached(PinnedBuffer chunk, long blockBytes) {}
+
   /** Takes all cached blocks out; they count as held until {@link #unreserve}. */
-  List<PinnedBuffer> removeCached() {
+  List<Cached> removeCached() {
     lock.lock();
     try {
-      List<PinnedBuffer> all = new ArrayList<>();
-      cached.values().forEach(all::addAll);
+      List<Cached> all = new ArrayList<>();
+      cached.forEach((sizeClass, chunks) ->
+          chunks.forEach(chunk -> all.add(new Cached(chunk, blockBytes(sizeClass)))));
       cached.clear();
       freeBlocks = 0;
       return all;
@@ -143,21 +147,15 @@ final class PinnedStore {
     }
   }
 
-  /** Ends all buffers in use and gives their chunks, for a pool that is torn down. */
-  List<PinnedBuffer> endAll() {
+  /** Takes all blocks in use out, for a pool that is torn down. */
+  List<PinnedBlock> removeLive() {
     lock.lock();
     try {
-      List<PinnedBuffer> chunks = new ArrayList<>();
-      for (PinnedBlock block : live) {
-        if (block.end()) {
-          block.clear();
-        }
-        chunks.add(block.chunk);
-      }
+      List<PinnedBlock> all = List.copyOf(live);
       live.clear();
       usedBytes = 0;
       requestedBytes = 0;
-      return chunks;
+      return all;
     } finally {
       lock.unlock();
     }

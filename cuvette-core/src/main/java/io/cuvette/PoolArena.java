@@ -4,6 +4,7 @@ import io.cuvette.pool.BlockArena;
 import io.cuvette.pool.SpinLock;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -294,28 +295,21 @@ final class PoolArena {
   }
 
   /** Ends all buffers without giving anything back; the caller frees the chunks. */
-  void endAll() {
+  void endAll(Failures failures) {
     FrontCache cache = front;
-    if (cache != null) {
-      cache.lent().forEach(PoolArena::end);
-    }
+    List<PooledBlock> all = new ArrayList<>(cache == null ? List.of() : cache.lent());
     lock.lock();
     try {
       for (PooledBlock block : live) {
         if (block != null) {
-          end(block);
+          all.add(block);
         }
       }
       Arrays.fill(live, null);
     } finally {
       lock.unlock();
     }
-  }
-
-  private static void end(PooledBlock block) {
-    if (block.end()) {
-      block.clear();
-    }
+    all.forEach(block -> failures.run(block::abandon));
   }
 
   boolean isEmpty() {

@@ -1,5 +1,7 @@
 package io.cuvette;
 
+import org.jspecify.annotations.Nullable;
+
 /** Asks the upstream of a pool for a chunk and checks what comes. Stateless. */
 final class Upstream {
   private Upstream() {}
@@ -16,35 +18,36 @@ final class Upstream {
     state.enter(pool);
     Buffer given;
     try {
-      given = pool.options().upstream().allocate(bytes, stream);
+      given = pool.options().upstream().allocate(bytes, stream.state.forUpstream(stream));
     } finally {
       state.leave();
     }
-    try {
-      check(given, bytes, stream);
-    } catch (RuntimeException e) {
-      if (given != null) {
-        Failures.closeAfter(e, given);
-      }
-      throw e;
+    BufferBase chunk = checked("the upstream resource", given, bytes, stream.device());
+    if (chunk.lifetime().home != null) {
+      chunk.lifetime().use(stream.state); // upstream may have answered with another stream's memory
     }
-    return BufferBase.base(given);
+    return chunk;
   }
 
+  /** What a resource of the user gave, which is closed if it does not fit. */
   @SuppressWarnings("NullAway") // a lambda of the user can return null
-  private static void check(Buffer given, long bytes, CudaStream stream) {
+  static BufferBase checked(String who, Buffer given, long bytes, @Nullable CudaDevice device) {
     if (given == null) {
-      throw new IllegalStateException(
-          "the upstream resource returned null for %d bytes".formatted(bytes));
+      throw new IllegalStateException("%s returned null for %d bytes".formatted(who, bytes));
     }
+    String expected = null;
     if (given.byteSize() < bytes) {
-      throw new IllegalStateException(
-          "the upstream resource returned %s (expected: >= %d bytes)".formatted(given, bytes));
+      expected = ">= %d bytes".formatted(bytes);
+    } else if (given.isClosed() || (device != null && !given.device().equals(device))) {
+      expected = "an open buffer" + (device == null ? "" : " of " + device);
     }
-    if (given.isClosed() || !given.device().equals(stream.device())) {
-      throw new IllegalStateException(
-          "the upstream resource returned %s (expected: an open buffer of %s)"
-              .formatted(given, stream.device()));
+    if (expected != null) {
+      var wrong =
+          new IllegalStateException(
+              "%s returned %s (expected: %s)".formatted(who, given, expected));
+      Failures.closeAfter(wrong, given);
+      throw wrong;
     }
+    return BufferBase.base(given);
   }
 }

@@ -1,0 +1,158 @@
+package io.cuvette.testkit.pool;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.MemoryHook;
+import io.cuvette.MemoryPool;
+import io.cuvette.MemoryResource;
+import io.cuvette.PinnedAllocator;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.PinnedMemoryPool;
+import io.cuvette.PinnedPoolOptions;
+import io.cuvette.PoolOptions;
+import io.cuvette.PressureListener;
+import io.cuvette.Registration;
+import io.cuvette.Scope;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/**
+ * What users plug into pools may answer wrongly or throw: no memory is lost or handed out twice.
+ */
+class UpstreamTest {
+  private final Cuda cuda = Cuda.open(CudaOptions.simulated());
+
+  @AfterEach
+  void close() {
+    cuda.close();
+  }
+
+  @Test
+  void chunkThatThePoolHasAlready_isRefused() {
+    Buffer one = MemoryResource.direct().allocate(1 << 20, cuda.currentStream());
+    MemoryPool pool = poolOver((bytes, stream) -> one);
+    pool.allocate(512);
+    assertThatThrownBy(() -> pool.allocate(512))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("again");
+    assertThat(pool.totalBytes()).isEqualTo(512);
+  }
+
+  @Test
+  void pinnedPoolThatIsItsOwnUpstream_countsNothingAsHeld() {
+    AtomicReference<PinnedMemoryPool> self = new AtomicReference<>();
+    PinnedMemoryPool pool = pinnedPoolOver(bytes -> self.get().allocate(bytes));
+    self.set(pool);
+    assertThatThrownBy(() -> pool.allocate(100)).hasMessageContaining("re-entrant");
+    assertThat(pool.totalBytes()).isZero();
+  }
+
+  @Test
+  void smallOrMissingPinnedChunk_isRefused() {
+    for (PinnedAllocator wrong :
+        new PinnedAllocator[] {bytes -> null, bytes -> cuda.directPinned().allocate(10)}) {
+      PinnedMemoryPool pool = pinnedPoolOver(wrong);
+      assertThatThrownBy(() -> pool.allocate(100))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("returned");
+      assertThat(pool.totalBytes()).isZero();
+    }
+  }
+
+  @Test
+  void largerPinnedChunk_countsAsTheBlockThatWasAskedFor() {
+    PinnedMemoryPool pool = pinnedPoolOver(bytes -> cuda.directPinned().allocate(2 * bytes));
+    PinnedBuffer block = pool.allocate(100);
+    assertThat(pool.usedBytes()).isEqualTo(512);
+    assertThat(pool.freeBytes()).isZero();
+    block.close();
+    assertThat(pool.freeAllBlocks()).isEqualTo(512);
+    assertThat(pool.totalBytes()).isZero();
+  }
+
+  @Test
+  void wrongAnswerOfTheCurrentAllocator_isRefused() {
+    assertRefused((bytes, stream) -> null, "null");
+    assertRefused((bytes, stream) -> MemoryResource.direct().allocate(9, stream), ">= 100 bytes");
+    cuda.setPinnedAllocator(bytes -> cuda.directPinned().allocate(9));
+    assertThatThrownBy(() -> cuda.allocatePinned(100))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining(">= 100 bytes");
+  }
+
+  private void assertRefused(MemoryResource wrong, String why) {
+    try (Scope _ = cuda.useAllocator(wrong)) {
+      assertThatThrownBy(() -> cuda.allocate(100))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining(why);
+    }
+  }
+
+  @Test
+  void hookThatThrowsAfterwards_losesNoMemory() {
+    MemoryPool pool = new MemoryPool(cuda);
+    long freeBytes = cuda.device(0).memoryInfo().freeBytes();
+    MemoryHook growing =
+        new MemoryHook() {
+          @Override
+          public void allocPostprocess(Growth growth) {
+            throw new IllegalArgumentException("hook");
+          }
+        };
+    MemoryHook lending =
+        new MemoryHook() {
+          @Override
+          public void mallocPostprocess(Block block) {
+            throw new IllegalArgumentException("hook");
+          }
+        };
+    for (MemoryHook hook : new MemoryHook[] {growing, lending}) {
+      try (Registration _ = pool.addHook(hook)) {
+        assertThatThrownBy(() -> pool.allocate(100)).hasMessage("hook");
+      }
+      assertThat(pool.usedBytes()).isZero();
+    }
+    pool.freeAllBlocks();
+    assertThat(cuda.device(0).memoryInfo().freeBytes()).isEqualTo(freeBytes);
+  }
+
+  @Test
+  void registrationClosedAgain_leavesALaterOneAlone() {
+    MemoryPool pool = new MemoryPool(cuda);
+    AtomicInteger calls = new AtomicInteger();
+    MemoryHook hook =
+        new MemoryHook() {
+          @Override
+          public void mallocPreprocess(Block block) {
+            calls.incrementAndGet();
+          }
+        };
+    Registration first = pool.addHook(hook);
+    first.close();
+    pool.addHook(hook);
+    first.close();
+    pool.allocate(1).close();
+    assertThat(calls).hasValue(1);
+    PressureListener listener = (device, bytes) -> 0 * calls.addAndGet(10);
+    Registration before = pool.addPressureListener(listener);
+    before.close();
+    pool.addPressureListener(listener);
+    before.close();
+    assertThatThrownBy(() -> pool.allocate(1L << 50)).hasMessageContaining("requested");
+    assertThat(calls).hasValueGreaterThanOrEqualTo(11);
+  }
+
+  private MemoryPool poolOver(MemoryResource upstream) {
+    return new MemoryPool(cuda, PoolOptions.DEFAULTS.withUpstream(upstream));
+  }
+
+  private PinnedMemoryPool pinnedPoolOver(PinnedAllocator upstream) {
+    return new PinnedMemoryPool(cuda, PinnedPoolOptions.DEFAULTS.withUpstream(upstream));
+  }
+}
