@@ -3,20 +3,18 @@ package io.cuvette.cli;
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
-import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
-import picocli.CommandLine.Spec;
 
 /** The options that every command has, and the devices they name. Not thread-safe. */
 public final class CommonOptions {
   private final Terminal terminal;
 
-  @Spec(Spec.Target.MIXEE)
-  @SuppressWarnings("NullAway.Init") // set by picocli
-  private CommandSpec spec;
+  private @Nullable CommandLine command;
 
   @Option(
       names = "--device",
@@ -48,6 +46,12 @@ public final class CommonOptions {
   @SuppressWarnings("UnusedMethod") // called by picocli
   private void properties(Map<String, String> properties) {
     properties.forEach(System::setProperty);
+  }
+
+  /** Names the command that has these options. */
+  void belongTo(CommandLine of) {
+    command = of;
+    of.addMixin("common", this);
   }
 
   /** Where the command writes. */
@@ -101,6 +105,6 @@ public final class CommonOptions {
 
   /** What is wrong with how the command was called. */
   public ParameterException usage(String message, @Nullable Throwable cause) {
-    return new ParameterException(spec.commandLine(), message, cause);
+    return new ParameterException(Objects.requireNonNull(command, "command"), message, cause);
   }
 }

@@ -88,15 +88,20 @@ final class DemoTour {
     try (MemoryPool small = new MemoryPool(cuda, options);
         Buffer used = small.allocate(6 * MIB)) {
       small.allocate(MIB).close();
-      Buffer more = small.allocate(3 * MIB);
-      more.close();
-      throw new WrongResultException(more + " beside " + used + ", over the limit");
-    } catch (OutOfDeviceMemoryException e) {
+      OutOfDeviceMemoryException e = refusal(small, 3 * MIB, used);
       out.say(String.valueOf(e.getMessage()));
       out.check("requested", e.requestedBytes(), 3 * MIB);
       out.check("in use", e.details().usedBytes(), 6 * MIB);
       out.check("limit", e.details().limitBytes(), 8 * MIB);
       out.show("the last thing tried", e.details().step());
+    }
+  }
+
+  private static OutOfDeviceMemoryException refusal(MemoryPool small, long bytes, Buffer beside) {
+    try (Buffer more = small.allocate(bytes)) {
+      throw new WrongResultException(more + " beside " + beside + ", over the limit");
+    } catch (OutOfDeviceMemoryException e) {
+      return e;
     }
   }
 
@@ -131,6 +136,7 @@ final class DemoTour {
       try (Buffer next = own.allocate(MIB, producer)) {
         next.fill((byte) 2, producer);
         consumer.synchronize();
+        producer.synchronize();
         byte[] copied = new byte[(int) MIB];
         result.copyTo(MemorySegment.ofArray(copied));
         out.check("the first byte of the copy", copied[0], (byte) 1);

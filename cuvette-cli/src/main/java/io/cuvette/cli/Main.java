@@ -38,7 +38,7 @@ public final class Main {
       CommandLine line, Terminal terminal, String name, Function<CommonOptions, Object> command) {
     CommonOptions options = new CommonOptions(terminal);
     CommandLine sub = new CommandLine(command.apply(options));
-    sub.addMixin("common", options);
+    options.belongTo(sub);
     line.addSubcommand(name, sub);
   }
 

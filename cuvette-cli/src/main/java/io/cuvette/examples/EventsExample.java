@@ -58,16 +58,18 @@ public final class EventsExample {
   private static void mistakes(Cuda cuda, CudaStream stream, Output out) {
     try (CudaEvent start = stream.record();
         CudaEvent never = cuda.currentDevice().createEvent()) {
-      CudaEvent.elapsedMillis(start, never);
-      throw new WrongResultException("time to an event that was never recorded");
-    } catch (IllegalStateException e) {
-      out.say("Mistakes are named: " + e.getMessage());
+      refused(() -> CudaEvent.elapsedMillis(start, never), out);
     }
+    refused(() -> EventOptions.DEFAULTS.withInterprocess(true), out);
+  }
+
+  private static void refused(Runnable mistake, Output out) {
     try {
-      EventOptions.DEFAULTS.withInterprocess(true);
-      throw new WrongResultException("an event between processes with timing");
-    } catch (IllegalArgumentException e) {
+      mistake.run();
+    } catch (IllegalStateException | IllegalArgumentException e) {
       out.say("Mistakes are named: " + e.getMessage());
+      return;
     }
+    throw new WrongResultException("a mistake that was not refused");
   }
 }

@@ -53,10 +53,16 @@ public final class PinnedExample {
 
   private static void refused(Cuda cuda, Output out) {
     try (Buffer device = cuda.allocate(8)) {
-      device.copyFrom(MemorySegment.ofArray(new byte[8]), cuda.currentStream());
-      throw new WrongResultException("a heap segment was copied asynchronously");
-    } catch (IllegalArgumentException e) {
-      out.say(String.valueOf(e.getMessage()));
+      out.say(refusal(device, cuda.currentStream()));
     }
+  }
+
+  private static String refusal(Buffer device, CudaStream stream) {
+    try {
+      device.copyFrom(MemorySegment.ofArray(new byte[8]), stream);
+    } catch (IllegalArgumentException e) {
+      return String.valueOf(e.getMessage());
+    }
+    throw new WrongResultException("a heap segment was copied asynchronously");
   }
 }

@@ -38,12 +38,22 @@ final class RefusedFrees {
   /** Makes the refused calls on the driver itself and gives them as text. */
   List<String> retry(CudaDriver driver) {
     List<String> freed = new ArrayList<>();
+    if (!refused.isEmpty()) {
+      await(driver);
+    }
     for (Call call : List.copyOf(refused.values())) {
       forward(driver, call);
       worked(call.method, call.arguments.toArray());
       freed.add(DriverProxy.text(call.method, call.arguments.toArray()));
     }
     return freed;
+  }
+
+  /** Queued work may use what is freed now, and another device's does not hold the free up. */
+  private static void await(CudaDriver driver) {
+    for (int device = 0; device < driver.deviceGetCount(); device++) {
+      driver.ctxSynchronize(device);
+    }
   }
 
   private static void forward(CudaDriver driver, Call call) {

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.BiConsumer;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
 /** Measures the targets' table on this machine. Not thread-safe. */
@@ -21,6 +22,11 @@ public final class BenchCommand implements Runnable {
   @Parameters(arity = "1..*", paramLabel = "SUITE", description = "pools, driver, or both.")
   private List<String> suites = new ArrayList<>();
 
+  @Option(
+      names = "--quick",
+      description = "A twentieth of the work: shows that it runs; the figures are rough.")
+  private boolean quick;
+
   /** The command with the options that all have. */
   public BenchCommand(CommonOptions common) {
     this.common = common;
@@ -32,7 +38,7 @@ public final class BenchCommand implements Runnable {
     suites.forEach(suite -> chosen.put(suite, find(suite)));
     String device = common.device();
     try (Cuda cuda = common.open(device, options -> options)) {
-      Figures figures = new Figures(common, device, cuda.isSimulated());
+      Figures figures = new Figures(common, device, cuda.isSimulated(), new Best(quick));
       chosen.values().forEach(suite -> suite.accept(cuda, figures));
       figures.end();
     }

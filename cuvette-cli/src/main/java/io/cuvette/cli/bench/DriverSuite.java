@@ -26,12 +26,13 @@ final class DriverSuite {
     try (CudaStream stream = cuda.currentDevice().createStream(StreamOptions.NON_BLOCKING);
         CudaEvent event = cuda.currentDevice().createEvent()) {
       CudaDriver driver = cuda.driver();
-      figures.call("call-cuDriverGetVersion", Best.nanos(500_000, n -> version(driver, n)));
-      figures.call("call-cuStreamQuery", Best.nanos(100_000, n -> query(stream, n)));
-      figures.call("call-cuEventRecord", Best.nanos(20_000, n -> record(event, stream, n)));
+      Best best = figures.best();
+      figures.call("call-cuDriverGetVersion", best.nanos(500_000, n -> version(driver, n)));
+      figures.call("call-cuStreamQuery", best.nanos(100_000, n -> query(stream, n)));
+      figures.call("call-cuEventRecord", best.nanos(20_000, n -> record(event, stream, n)));
       stream.synchronize();
-      figures.call("call-cuEventQuery", Best.nanos(100_000, n -> query(event, n)));
-      figures.call("call-cuMemAlloc+cuMemFree-1MiB", Best.nanos(200, n -> direct(stream, n)));
+      figures.call("call-cuEventQuery", best.nanos(100_000, n -> query(event, n)));
+      figures.call("call-cuMemAlloc+cuMemFree-1MiB", best.nanos(200, n -> direct(stream, n)));
       copies(cuda, stream, figures);
     }
   }
@@ -69,18 +70,19 @@ final class DriverSuite {
 
   private static void copies(Cuda cuda, CudaStream stream, Figures figures) {
     long bytes = cuda.isSimulated() ? SIMULATED_COPY_BYTES : COPY_BYTES;
+    Best best = figures.best();
     String size = bytes / MIB + "MiB";
     try (PinnedBuffer host = cuda.allocatePinned(bytes);
         Buffer device = cuda.allocate(bytes, stream)) {
       double in =
-          Best.nanos(
+          best.nanos(
               1,
               turns -> {
                 device.copyFrom(host, stream);
                 stream.synchronize();
               });
       double back =
-          Best.nanos(
+          best.nanos(
               1,
               turns -> {
                 device.copyTo(host, stream);

@@ -10,12 +10,19 @@ final class Figures {
   private final CommonOptions common;
   private final String device;
   private final boolean simulated;
+  private final Best best;
   private final Table table = new Table(1, "work", "threads", "figure", "unit", "target");
 
-  Figures(CommonOptions common, String device, boolean simulated) {
+  Figures(CommonOptions common, String device, boolean simulated, Best best) {
     this.common = common;
     this.device = device;
     this.simulated = simulated;
+    this.best = best;
+  }
+
+  /** How times are taken. */
+  Best best() {
+    return best;
   }
 
   /** Nanoseconds of allocating and freeing once, on one thread. */

@@ -19,20 +19,21 @@ final class PoolSuite {
   private PoolSuite() {}
 
   static void run(Cuda cuda, Figures figures) {
+    Best best = figures.best();
     try (MemoryPool pool = new MemoryPool(cuda);
         CudaStream stream = cuda.currentDevice().createStream(StreamOptions.NON_BLOCKING)) {
-      figures.pair("same-size-512", sameSize(pool, stream, 512), "<= 45");
-      figures.pair("same-size-1MiB", sameSize(pool, stream, MIB), "<= 45");
-      figures.pair("random-live-1024-4MiB", randomLive(pool, stream), "<= 120");
+      figures.pair("same-size-512", sameSize(best, pool, stream, 512), "<= 45");
+      figures.pair("same-size-1MiB", sameSize(best, pool, stream, MIB), "<= 45");
+      figures.pair("random-live-1024-4MiB", randomLive(best, pool, stream), "<= 120");
     }
     ThreadSuite.run(cuda, figures);
     try (PinnedMemoryPool pool = new PinnedMemoryPool(cuda)) {
-      figures.pair("pinned-1MiB", pinned(pool), "");
+      figures.pair("pinned-1MiB", pinned(best, pool), "");
     }
   }
 
-  private static double sameSize(MemoryPool pool, CudaStream stream, long bytes) {
-    return Best.nanos(500_000, turns -> pairs(pool, stream, bytes, turns));
+  private static double sameSize(Best best, MemoryPool pool, CudaStream stream, long bytes) {
+    return best.nanos(500_000, turns -> pairs(pool, stream, bytes, turns));
   }
 
   static void pairs(MemoryPool pool, CudaStream stream, long bytes, int turns) {
@@ -41,8 +42,8 @@ final class PoolSuite {
     }
   }
 
-  private static double pinned(PinnedMemoryPool pool) {
-    return Best.nanos(
+  private static double pinned(Best best, PinnedMemoryPool pool) {
+    return best.nanos(
         100_000,
         turns -> {
           for (int i = 0; i < turns; i++) {
@@ -52,7 +53,7 @@ final class PoolSuite {
   }
 
   /** Frees a random slot and fills it anew; sizes and slots are those of the anchors. */
-  private static double randomLive(MemoryPool pool, CudaStream stream) {
+  private static double randomLive(Best best, MemoryPool pool, CudaStream stream) {
     SplittableRandom random = new SplittableRandom(1);
     long[] sizes =
         random.longs(STEPS).map(r -> 1 + Long.remainderUnsigned(r, MOST_BYTES)).toArray();
@@ -60,7 +61,7 @@ final class PoolSuite {
         random.longs(STEPS).mapToInt(r -> (int) Long.remainderUnsigned(r, SLOTS)).toArray();
     @Nullable Buffer[] live = new Buffer[SLOTS];
     double nanos =
-        Best.nanos(
+        best.nanos(
             2 * STEPS,
             turns -> {
               for (int i = 0; i < turns; i++) {

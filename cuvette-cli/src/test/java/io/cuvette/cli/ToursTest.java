@@ -1,0 +1,116 @@
+package io.cuvette.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.examples.Example;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** The demo and the examples, as their users run them. */
+class ToursTest {
+  static Stream<String> names() {
+    return Example.ALL.stream().map(Example::name);
+  }
+
+  @ParameterizedTest
+  @MethodSource("names")
+  void example_checksItsResultsOnOneDevice(String name) {
+    Run run = Run.of("example", name, "--device", "sim");
+    assertThat(run.code()).as(run.err()).isZero();
+    assertThat(run.err()).isEmpty();
+    assertThat(run.out()).startsWith(name + " on ").contains("(simulated)").contains("  ok");
+  }
+
+  @ParameterizedTest
+  @MethodSource("names")
+  void example_writesJsonOnTwoDevices(String name) {
+    Run run = Run.of("example", name, "--device", "sim:devices=2", "--json");
+    assertThat(run.code()).as(run.err()).isZero();
+    List<Map<String, Object>> lines = run.json();
+    assertThat(lines).allSatisfy(line -> assertThat(line).containsEntry("example", name));
+    assertThat(lines.getFirst()).containsEntry("simulated", true);
+    assertThat(lines.getLast()).containsEntry("passed", true);
+    long checked = lines.stream().filter(line -> Boolean.TRUE.equals(line.get("checked"))).count();
+    assertThat(lines.getLast()).containsEntry("checks", checked);
+    assertThat(checked).isPositive();
+  }
+
+  @Test
+  void list_namesTheExamples() {
+    Run run = Run.of("example", "--list");
+    assertThat(run.code()).isZero();
+    assertThat(run.out().lines().map(line -> line.split(" ")[0])).containsExactlyElementsOf(all());
+    assertThat(Run.of("example", "--list", "--json").json())
+        .extracting(line -> line.get("example"))
+        .containsExactlyElementsOf(all());
+  }
+
+  private static List<String> all() {
+    return List.of(
+        "memory-pool",
+        "limits",
+        "devices",
+        "custom-allocator",
+        "pinned",
+        "streams",
+        "events",
+        "memory-info");
+  }
+
+  @Test
+  void memoryPool_walksFrom400BytesTo512AndBackTo0() {
+    Run run = Run.of("example", "memory-pool", "--device", "sim", "--json");
+    assertThat(values(run, "pool.usedBytes()")).containsExactly(0L, 512L, 0L, 0L);
+    assertThat(values(run, "pool.totalBytes()")).containsExactly(0L, 512L, 512L, 0L);
+    assertThat(values(run, "pinned.freeBlocks()")).containsExactly(0L, 1L, 1L, 0L);
+  }
+
+  private static List<Object> values(Run run, String name) {
+    return run.json().stream()
+        .filter(line -> name.equals(line.get("name")))
+        .map(line -> line.get("value"))
+        .toList();
+  }
+
+  @Test
+  void demo_checksEveryStep() {
+    Run text = Run.of("demo", "--device", "sim");
+    assertThat(text.code()).as(text.err()).isZero();
+    assertThat(text.out()).contains("9. Nothing is left behind").contains("as expected");
+    Run json = Run.of("demo", "--device", "sim", "--json");
+    assertThat(json.json().getLast()).containsEntry("passed", true);
+  }
+
+  @Test
+  void tooLittleMemory_isAFailureThatSaysSo() {
+    Run run = Run.of("example", "events", "--device", "sim:memory=1MiB");
+    assertThat(run.code()).isEqualTo(1);
+    assertThat(run.err().lines()).hasSize(1);
+    assertThat(run.err()).contains("CUDA_ERROR_OUT_OF_MEMORY").contains("requested=67108864");
+  }
+
+  @Test
+  void bench_namesTheWorkAsTheAnchorsDo() {
+    Run run = Run.of("bench", "pools", "driver", "--device", "sim", "--quick", "--json");
+    assertThat(run.code()).as(run.err()).isZero();
+    List<Map<String, Object>> lines = run.json();
+    assertThat(lines)
+        .extracting(line -> line.get("work"))
+        .startsWith("same-size-512", "same-size-1MiB", "random-live-1024-4MiB")
+        .contains("threads-8-own-stream", "threads-4-same-stream", "pinned-1MiB")
+        .contains("call-cuStreamQuery", "call-cuMemAlloc+cuMemFree-1MiB");
+    assertThat(lines)
+        .allSatisfy(line ->
+            assertThat(line)
+                .containsEntry("device", "sim")
+                .containsEntry("simulated", true)
+                .containsKey("threads"));
+    assertThat(lines.get(0).get("nsPerPair")).isInstanceOf(Double.class);
+    assertThat(Run.of("bench", "pools", "--device", "sim", "--quick").out())
+        .contains("times of the simulator, not of a GPU");
+  }
+}

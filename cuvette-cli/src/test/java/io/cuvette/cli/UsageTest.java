@@ -1,0 +1,117 @@
+package io.cuvette.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
+
+import io.cuvette.Cuda;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class UsageTest {
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      quoteCharacter = '"',
+      textBlock =
+          """
+          ""                                  | no command given (expected: info, demo
+          nonsense                            | nonsense
+          --nonsense                          | --nonsense
+          info --nonsense                     | --nonsense
+          info extra                          | extra
+          info --device                       | --device
+          info --device nonsense              | 'nonsense' (expected: gpu, sim, or sim:devices=2
+          info --device sim:nonsense=1        | unknown setting: 'nonsense' (expected: devices,
+          info --device sim:devices=0         | devices: '0' (expected: a number from 1 to 32)
+          info --device sim:memory=lots       | memory: 'lots' (expected: a size
+          info --device gpu:1                 | 1 (expected: none
+          demo extra                          | extra
+          example                             | no example named (expected: memory-pool, limits,
+          example nonsense                    | unknown example 'nonsense' (expected: memory-pool
+          example --list limits               | expected: one of them
+          bench                               | SUITE
+          bench nonsense                      | unknown suite 'nonsense' (expected: pools, driver)
+          replay                              | FILE
+          replay f --pool elastic             | 'elastic' (expected: memory, direct)
+          replay f --pool MEMORY              | 'MEMORY' (expected: memory, direct)
+          replay f --stream-mode all          | 'all' (expected: recorded, single)
+          replay f --repeat 0                 | '--repeat': 0 (expected: >= 1)
+          replay f --repeat x                 | 'x'
+          """)
+  void badUsage_isOneLineAndExitCode2(String arguments, String message) {
+    Run run = Run.of(arguments.isEmpty() ? new String[0] : arguments.split(" "));
+    assertThat(run.code()).as(run.err()).isEqualTo(2);
+    assertThat(run.out()).isEmpty();
+    assertThat(run.err()).startsWith("cuvette: ").contains(message).endsWith("--help)\n");
+    assertThat(run.err().lines()).hasSize(1);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"--help", "info -h", "demo -h", "replay -h", "bench -h", "example -h"})
+  void help_isPrinted(String arguments) {
+    Run run = Run.of(arguments.split(" "));
+    assertThat(run.code()).isZero();
+    assertThat(run.out()).contains("Usage: cuvette");
+    assertThat(run.err()).isEmpty();
+  }
+
+  @Test
+  void version_namesCuvetteAndJava() {
+    Run run = Run.of("--version");
+    assertThat(run.code()).isZero();
+    assertThat(run.out()).startsWith("cuvette ").contains("Java 25");
+  }
+
+  @Test
+  void verbose_showsWhereAnErrorCameFrom() {
+    String[] arguments = {"replay", "no-such-file.csv", "--device", "sim"};
+    assertThat(Run.of(arguments).err()).isEqualTo("cuvette: no-such-file.csv: no such file\n");
+    Run verbose = Run.of("replay", "no-such-file.csv", "--device", "sim", "--verbose");
+    assertThat(verbose.code()).isEqualTo(1);
+    assertThat(verbose.err()).contains("\tat ");
+  }
+
+  @Test
+  void gpuWithoutOne_failsAndSaysWhatToDo() {
+    assumeFalse(Cuda.isAvailable());
+    Run run = Run.of("info", "--device", "gpu");
+    assertThat(run.code()).isEqualTo(1);
+    assertThat(run.out()).isEmpty();
+    assertThat(run.err().lines()).hasSize(1);
+    assertThat(run.err()).startsWith("cuvette: ").contains("sim");
+  }
+
+  @Test
+  void withoutADevice_theSimulatedOneIsAnnouncedOnStandardError() {
+    assumeFalse(Cuda.isAvailable());
+    assumeFalse(System.getenv().containsKey("CUVETTE_DEVICE"));
+    assumeFalse(System.getProperties().containsKey("cuvette.device"));
+    Run run = Run.of("info", "--json");
+    assertThat(run.code()).isZero();
+    assertThat(run.err()).contains("simulated device").hasLineCount(1);
+    assertThat(run.json()).isNotEmpty();
+  }
+
+  @Test
+  void deviceOfTheProcess_isRespected() {
+    String before = System.getProperty("cuvette.device");
+    try {
+      Run run = Run.of("info", "-D", "cuvette.device=sim:devices=3", "--json");
+      assertThat(run.code()).isZero();
+      assertThat(run.err()).isEmpty();
+      assertThat(run.json().getFirst()).containsEntry("devices", 3L);
+    } finally {
+      restore(before);
+    }
+  }
+
+  private static void restore(String device) {
+    if (device == null) {
+      System.clearProperty("cuvette.device");
+    } else {
+      System.setProperty("cuvette.device", device);
+    }
+  }
+}

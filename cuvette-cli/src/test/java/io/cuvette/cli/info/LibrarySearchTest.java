@@ -1,0 +1,67 @@
+package io.cuvette.cli.info;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class LibrarySearchTest {
+  private static final OptionalLibrary LIBRARY =
+      new OptionalLibrary("test", "libcuvettetest.so", "cuvettetest64_", "nothing");
+
+  @TempDir Path folder;
+
+  private Path file(String name) throws IOException {
+    Path file = folder.resolve(name);
+    Files.createDirectories(file.getParent());
+    return Files.writeString(file, "");
+  }
+
+  @Test
+  void libraryPath_isSearchedFirst() throws IOException {
+    Path one = file("one/libcuvettetest.so.12");
+    Path configuration = file("ld.so.conf");
+    Files.writeString(configuration, folder.resolve("two") + "\n");
+    file("two/libcuvettetest.so.13");
+    Map<String, String> environment =
+        Map.of("LD_LIBRARY_PATH", folder.resolve("missing") + "::" + one.getParent());
+    LibrarySearch search = new LibrarySearch(environment, configuration, "Linux");
+    assertThat(search.find(LIBRARY)).contains(one);
+  }
+
+  @Test
+  void includesOfTheLoaderConfiguration_areRead() throws IOException {
+    Path library = file("deep/libcuvettetest.so.1.2.3");
+    Path configuration = file("ld.so.conf");
+    Files.writeString(configuration, "# comment\ninclude conf.d/*.conf\n");
+    Files.writeString(file("conf.d/b.conf"), folder.resolve("deep") + " # here\n");
+    Files.writeString(file("conf.d/self.conf"), "include " + configuration + "\n");
+    assertThat(new LibrarySearch(Map.of(), configuration, "Linux").find(LIBRARY)).contains(library);
+  }
+
+  @Test
+  void cudaHome_isSearchedToo() throws IOException {
+    Path library = file("cuda/lib64/libcuvettetest.so");
+    Map<String, String> environment = Map.of("CUDA_HOME", folder.resolve("cuda").toString());
+    assertThat(new LibrarySearch(environment, folder.resolve("none"), "Linux").find(LIBRARY))
+        .contains(library);
+  }
+
+  @Test
+  void missingLibrary_isEmpty() {
+    assertThat(new LibrarySearch(Map.of(), folder.resolve("none"), "Linux").find(LIBRARY))
+        .isEmpty();
+  }
+
+  @Test
+  void onWindows_thePathIsSearched() throws IOException {
+    Path library = file("bin/cuvettetest64_13.dll");
+    Map<String, String> environment = Map.of("PATH", library.getParent().toString());
+    assertThat(new LibrarySearch(environment, folder.resolve("none"), "Windows 11").find(LIBRARY))
+        .contains(library);
+  }
+}

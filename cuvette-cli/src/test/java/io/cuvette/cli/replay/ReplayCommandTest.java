@@ -1,0 +1,209 @@
+package io.cuvette.cli.replay;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.cli.Run;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class ReplayCommandTest {
+  private static final String SMALL =
+      TraceFiles.HEADER
+          + "1,0,allocate,0x1000,1000,0x0\n"
+          + "2,1,allocate,0x2000,2000,0x7f01\n"
+          + "1,2,free,0x1000,1000,0x0\n"
+          + "1,3,allocate,0x1000,300,0x0\n"
+          + "2,4,allocate,0x3000,5000,0x2\n"
+          + "2,5,allocate,0x4000,10,0x1\n";
+
+  @TempDir Path folder;
+
+  private String small() {
+    return TraceFiles.write(folder, "small.csv", SMALL);
+  }
+
+  @Test
+  void everyTraceOnEveryPool_isOneJsonObject() {
+    String other = TraceFiles.gzip(folder, "other.csv.gz", SMALL);
+    Run run =
+        Run.of(
+            "replay",
+            small(),
+            other,
+            "--pool",
+            "memory,direct,memory",
+            "--device",
+            "sim",
+            "--json",
+            "--repeat",
+            "3");
+    assertThat(run.code()).as(run.err()).isZero();
+    assertThat(run.err()).isEmpty();
+    assertThat(run.json())
+        .extracting(line -> line.get("trace") + " " + line.get("pool"))
+        .containsExactly(
+            small() + " memory", small() + " direct", other + " memory", other + " direct");
+    assertThat(run.json().getFirst().keySet())
+        .contains(
+            "trace",
+            "pool",
+            "device",
+            "operations",
+            "peakLiveBytes",
+            "peakHeldBytes",
+            "ratio",
+            "nsPerOperation",
+            "driverCalls");
+  }
+
+  @Test
+  void numbers_areThoseOfTheTrace() {
+    Run run =
+        Run.of(
+            "replay",
+            small(),
+            "--pool",
+            "memory,direct",
+            "--device",
+            "sim",
+            "--json",
+            "--repeat",
+            "2");
+    Map<String, Object> memory = run.json().getFirst();
+    assertThat(memory)
+        .containsEntry("operations", 6L)
+        .containsEntry("streams", 4L)
+        .containsEntry("passes", 2L)
+        .containsEntry("simulated", true)
+        .containsEntry("device", "sim")
+        .containsEntry("peakLiveBytes", 7310L)
+        .containsEntry("peakHeldBytes", 1024L + 2048 + 5120 + 512);
+    assertThat((Double) memory.get("ratio")).isEqualTo(8704 / 7310.0);
+    assertThat((Double) memory.get("nsPerOperation")).isPositive();
+    assertThat((Long) memory.get("driverCalls")).isGreaterThanOrEqualTo(4);
+    assertThat(run.json().get(1))
+        .containsEntry("peakHeldBytes", 7310L)
+        .containsEntry("ratio", 1.0)
+        .containsEntry("driverCalls", 6L);
+  }
+
+  @Test
+  void singleStream_sharesWhatSeveralDoNot() {
+    String trace =
+        TraceFiles.write(
+            folder,
+            "two.csv",
+            TraceFiles.HEADER
+                + "0,0,allocate,0x1000,2048,0x10\n0,0,free,0x1000,2048,0x10\n"
+                + "0,0,allocate,0x1000,2048,0x20\n");
+    Map<String, Object> recorded =
+        Run.of("replay", trace, "--device", "sim", "--json").json().getFirst();
+    assertThat(recorded).containsEntry("peakHeldBytes", 4096L).containsEntry("streams", 2L);
+    Map<String, Object> single =
+        Run.of("replay", trace, "--device", "sim", "--json", "--stream-mode", "single")
+            .json()
+            .getFirst();
+    assertThat(single)
+        .containsEntry("peakHeldBytes", 2048L)
+        .containsEntry("streams", 1L)
+        .containsEntry("streamMode", "single");
+  }
+
+  @Test
+  void traceOfTheRepository_hasTheRatioOfCupy() {
+    Run run =
+        Run.of(
+            "replay",
+            TraceFiles.ofRepository(),
+            "--pool",
+            "memory",
+            "--device",
+            "sim",
+            "--json",
+            "--repeat",
+            "1");
+    Map<String, Object> line = run.json().getFirst();
+    assertThat(line).containsEntry("operations", 77_494L);
+    assertThat((Double) line.get("ratio")).isBetween(1.3131 * 0.99, 1.3131 * 1.01);
+    assertThat((Long) line.get("driverCalls")).isLessThan(1000);
+  }
+
+  @Test
+  void text_isATable() {
+    Run run = Run.of("replay", small(), "--device", "sim", "--repeat", "1");
+    List<String> lines = run.out().lines().toList();
+    assertThat(lines).hasSize(2);
+    assertThat(lines.getFirst())
+        .matches(
+            "trace +pool +device +operations +peak live +peak held +ratio +ns/operation"
+                + " +driver calls");
+    assertThat(lines.get(1)).contains("small.csv").contains("sim (simulated)").contains("1.1907");
+  }
+
+  @Test
+  void malformedLine_leavesNothingHalfDone() {
+    String bad = TraceFiles.write(folder, "bad.csv", SMALL + "1,6,free,0x9999,1,0x0\n");
+    Run run = Run.of("replay", small(), bad, "--device", "sim", "--json");
+    assertThat(run.code()).isEqualTo(1);
+    assertThat(run.out()).isEmpty();
+    assertThat(run.err())
+        .isEqualTo(
+            "cuvette: "
+                + bad
+                + ":8: expected a pointer that is allocated, found '1,6,free,0x9999,1,0x0'\n");
+  }
+
+  @Test
+  void outOfMemory_namesTheLine() {
+    String large =
+        TraceFiles.write(folder, "large.csv", SMALL + "1,6,allocate,0x9000,3000000000,0x0\n");
+    for (String pool : List.of("memory", "direct")) {
+      Run run = Run.of("replay", large, "--pool", pool, "--device", "sim:memory=1GiB");
+      assertThat(run.code()).isEqualTo(1);
+      assertThat(run.out()).isEmpty();
+      assertThat(run.err().lines()).hasSize(1);
+      assertThat(run.err())
+          .startsWith("cuvette: " + large + ":8: allocate of 3000000000 bytes failed: ")
+          .contains("CUDA_ERROR_OUT_OF_MEMORY");
+    }
+  }
+
+  @Test
+  void sizeNoDeviceHas_isAFailureWithTheLine() {
+    String huge =
+        TraceFiles.write(
+            folder, "huge.csv", SMALL + "1,6,allocate,0x9000,9223372036854760000,0x0\n");
+    Run run = Run.of("replay", huge, "--pool", "memory", "--device", "sim");
+    assertThat(run.code()).isEqualTo(1);
+    assertThat(run.err()).contains("huge.csv:8: allocate of 9223372036854760000 bytes failed");
+  }
+
+  @Test
+  void simulatedDevice_isLargeEnoughForLargeTraces() {
+    String large =
+        TraceFiles.write(
+            folder,
+            "large.csv",
+            TraceFiles.HEADER
+                + "0,0,allocate,0x1000,300000000000,0x0\n0,0,free,0x1000,300000000000,0x0\n"
+                + "0,0,allocate,0x1000,400000000000,0x0\n");
+    Run run = Run.of("replay", large, "--pool", "memory,direct", "--device", "sim", "--json");
+    assertThat(run.code()).as(run.err()).isZero();
+    assertThat(run.json().getFirst()).containsEntry("peakLiveBytes", 400_000_000_000L);
+  }
+
+  @Test
+  void traceWithoutOperations_hasNoRatio() {
+    String none = TraceFiles.write(folder, "none.csv", TraceFiles.HEADER);
+    Run run = Run.of("replay", none, "--device", "sim", "--json");
+    assertThat(run.code()).as(run.err()).isZero();
+    assertThat(run.json().getFirst())
+        .containsEntry("operations", 0L)
+        .containsEntry("ratio", null)
+        .containsEntry("nsPerOperation", null);
+    assertThat(Run.of("replay", none, "--device", "sim").out()).contains("-");
+  }
+}

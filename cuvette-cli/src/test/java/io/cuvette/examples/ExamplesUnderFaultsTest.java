@@ -1,0 +1,52 @@
+package io.cuvette.examples;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.instrument.FaultSweep;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.FieldSource;
+
+/** Each example with driver call 1, 2, 3 … failing: no leak, no hang, a typed error. */
+class ExamplesUnderFaultsTest {
+  static final java.util.List<Example> EXAMPLES = Example.ALL;
+
+  private static final Output SILENT =
+      new Output() {
+        @Override
+        public void say(String text) {}
+
+        @Override
+        public void show(String name, Object value) {}
+
+        @Override
+        public void shown(String name, Object value) {}
+      };
+
+  @ParameterizedTest
+  @FieldSource("EXAMPLES")
+  void example_leavesNothingBehindWhateverFails(Example example) throws Exception {
+    FaultSweep.over(() -> SimulatedDriver.open(SimulatedOptions.DEFAULTS.withDevices(2)))
+        .recoveringFrom("memAlloc", "memAllocManaged", "memHostAlloc", "memGetInfo")
+        .run(driver -> {
+          try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDriver(driver))) {
+            example.program().run(cuda, SILENT);
+          }
+        })
+        .orThrow();
+  }
+
+  @Test
+  void wrongResult_isAnError() {
+    assertThatExceptionOfType(WrongResultException.class)
+        .isThrownBy(() -> SILENT.check("used", 513L, 512L))
+        .withMessage("used: 513 (expected: 512)");
+    SILENT.check("used", 512L, 512L);
+    assertThat(Example.find("nonsense")).isEmpty();
+  }
+}
