@@ -1,0 +1,249 @@
+package io.cuvette.testkit.pool;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
+import io.cuvette.MemoryPool;
+import io.cuvette.PoolOptions;
+import io.cuvette.StreamOptions;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.support.Bytes;
+import io.cuvette.testkit.support.Capture;
+
+/** Memory is not handed out while another stream may still use it. Gates leave work queued. */
+class CrossStreamTest {
+  private static final long U = 512;
+  private static final int QUEUED = 200;
+  private static final long LARGE = 2 << 20;
+
+  @CudaTest
+  void bufferClosedWhileAnotherStreamUsesIt_waitsForThatUse(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda);
+        CudaStream own = cuda.device(0).createStream();
+        CudaStream other = cuda.device(0).createStream()) {
+      Buffer used = pool.allocate(4 * U, own);
+      Gate gate = Gate.on(other);
+      fillOften(used, other);
+      used.close();
+      checkNotHandedOut(pool, own, used);
+      gate.open();
+      other.synchronize();
+      assertThat(pool.stats().pendingBytes()).isZero();
+      assertThat(pool.freeAllBlocks()).isEqualTo(8 * U);
+    }
+  }
+
+  @CudaTest
+  void recordedUse_isWaitedForToo(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda);
+        CudaStream own = cuda.device(0).createStream();
+        CudaStream other = cuda.device(0).createStream();
+        Buffer unrelated = cuda.allocate(64)) {
+      Buffer used = pool.allocate(4 * U, own);
+      Gate gate = Gate.on(other);
+      fillOften(unrelated, other);
+      used.slice(U, U).recordUse(other);
+      used.close();
+      checkNotHandedOut(pool, own, used);
+      gate.open();
+      other.synchronize();
+      assertThat(pool.stats().pendingBytes()).isZero();
+    }
+  }
+
+  /** A use of a slice is a use of the buffer; a copy is a use of both its ends. */
+  @CudaTest
+  void copyBetweenSlices_holdsBothBuffersBack(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda);
+        CudaStream own = cuda.device(0).createStream();
+        CudaStream other = cuda.device(0).createStream()) {
+      Buffer source = pool.allocate(4 * U, own);
+      Buffer target = pool.allocate(4 * U, own);
+      Gate gate = Gate.on(other);
+      for (int i = 0; i < QUEUED; i++) {
+        target.slice(U, U).copyFrom(source.slice(2 * U, U), other);
+      }
+      source.close();
+      target.close();
+      assertThat(pool.stats().pendingBytes()).isEqualTo(8 * U);
+      assertThat(pool.stats().freeBytes()).isEqualTo(8 * U);
+      assertThat(pool.stats().usedBytes()).isZero();
+      gate.open();
+      other.synchronize();
+      assertThat(pool.stats().pendingBytes()).isZero();
+    }
+  }
+
+  @CudaTest
+  void useThatIsDone_holdsNothingBack(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda);
+        CudaStream other = cuda.device(0).createStream()) {
+      Buffer used = pool.allocate(4 * U);
+      used.fill((byte) 1, other);
+      other.synchronize();
+      used.close();
+      assertThat(pool.stats().pendingBytes()).isZero();
+      try (Buffer again = pool.allocate(4 * U)) {
+        assertThat(again.address()).isEqualTo(used.address());
+      }
+    }
+  }
+
+  @CudaTest
+  void useOnItsOwnStream_needsNoWait(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda);
+        CudaStream own = cuda.device(0).createStream()) {
+      Buffer used = pool.allocate(4 * U, own);
+      Gate gate = Gate.on(own);
+      fillOften(used, own);
+      used.close();
+      try (Buffer again = pool.allocate(4 * U, own)) {
+        assertThat(again.address()).isEqualTo(used.address());
+        assertThat(own.isDone()).isFalse();
+      } finally {
+        gate.open();
+      }
+    }
+  }
+
+  /** Whatever the order of streams, the late reader sees the old bytes. */
+  @CudaTest(seeds = 40)
+  void lateReaderOnAnotherStream_neverSeesTheNextOwnersBytes(Cuda cuda) {
+    int bytes = 4096;
+    try (CudaStream own = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        CudaStream other = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        Buffer copy = cuda.allocate(bytes, other)) {
+      Buffer old = cuda.allocate(bytes, own);
+      old.fill((byte) 1, own);
+      other.waitFor(own);
+      copy.copyFrom(old, other);
+      old.close();
+      for (int i = 0; i < 5; i++) {
+        try (Buffer next = cuda.allocate(bytes, own)) {
+          next.fill((byte) 9, own);
+        }
+      }
+      own.synchronize();
+      other.synchronize();
+      assertThat(Bytes.of(copy)).containsOnly(1);
+    }
+  }
+
+  @CudaTest
+  void largeCachedChunkOfAnIdleStream_movesToTheAskingOne(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda);
+        CudaStream one = cuda.device(0).createStream();
+        CudaStream two = cuda.device(0).createStream()) {
+      Buffer first = pool.allocate(LARGE, one);
+      first.close();
+      try (Buffer second = pool.allocate(LARGE, two)) {
+        assertThat(second.address()).isEqualTo(first.address());
+        assertThat(pool.stats().crossStreamReuses()).isEqualTo(1);
+        assertThat(pool.totalBytes()).isEqualTo(LARGE);
+      }
+    }
+  }
+
+  @CudaTest
+  void largeCachedChunkOfABusyStream_staysThere(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda);
+        CudaStream busy = cuda.device(0).createStream();
+        CudaStream asking = cuda.device(0).createStream()) {
+      Buffer first = pool.allocate(LARGE, busy);
+      try (Gate _ = Gate.on(busy)) {
+        fillOften(first, busy);
+        first.close();
+        try (Buffer second = pool.allocate(LARGE, asking)) {
+          assertThat(second.address()).isNotEqualTo(first.address());
+          assertThat(pool.stats().crossStreamReuses()).isZero();
+        }
+      }
+    }
+  }
+
+  @CudaTest
+  void sharingBetweenStreams_canBeSwitchedOff(Cuda cuda) {
+    PoolOptions options = PoolOptions.DEFAULTS.withCrossStreamBytes(Long.MAX_VALUE);
+    try (MemoryPool pool = new MemoryPool(cuda, options);
+        CudaStream one = cuda.device(0).createStream()) {
+      pool.allocate(LARGE, one).close();
+      try (Buffer _ = pool.allocate(LARGE)) {
+        assertThat(pool.stats().growths()).isEqualTo(2);
+      }
+    }
+  }
+
+  @CudaTest
+  void bufferUsedInACapture_isNotHandedOutBeforeTheCaptureEnds(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda);
+        CudaStream own = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        CudaStream captured = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
+      Buffer used = pool.allocate(4 * U, own);
+      Capture.of(
+          captured,
+          () -> {
+            used.fill((byte) 1, captured);
+            used.close();
+            checkNotHandedOut(pool, own, used);
+          });
+      cuda.device(0).synchronize();
+      assertThat(pool.stats().pendingBytes()).isZero();
+      assertThat(pool.freeAllBlocks()).isEqualTo(8 * U);
+    }
+  }
+
+  @CudaTest
+  void memoryOfACapturingStream_isNotTakenByOthers(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda);
+        CudaStream asking = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        CudaStream captured = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
+      Buffer cached = pool.allocate(LARGE, captured);
+      Capture.of(
+          captured,
+          () -> {
+            cached.fill((byte) 1, captured);
+            cached.close();
+            try (Buffer other = pool.allocate(LARGE, asking)) {
+              assertThat(other.address()).isNotEqualTo(cached.address());
+            }
+          });
+      assertThat(captured.isCapturing()).isFalse();
+    }
+  }
+
+  @CudaTest(devices = 2)
+  void useOnAnotherDevicesStream_isWaitedFor(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda);
+        CudaStream far = cuda.device(1).createStream();
+        Buffer target = pool.allocate(4 * U, far)) {
+      CudaStream near = cuda.device(0).nullStream();
+      Buffer source = pool.allocate(4 * U, near);
+      Gate gate = Gate.on(far);
+      for (int i = 0; i < QUEUED; i++) {
+        target.copyFrom(source, far);
+      }
+      source.close();
+      checkNotHandedOut(pool, near, source);
+      gate.open();
+      far.synchronize();
+      assertThat(pool.stats(cuda.device(0)).pendingBytes()).isZero();
+    }
+  }
+
+  private static void fillOften(Buffer buffer, CudaStream stream) {
+    for (int i = 0; i < QUEUED; i++) {
+      buffer.fill((byte) i, stream);
+    }
+  }
+
+  private static void checkNotHandedOut(MemoryPool pool, CudaStream stream, Buffer closed) {
+    assertThat(pool.stats(stream.device()).pendingBytes()).isEqualTo(closed.blockBytes());
+    try (Buffer next = pool.allocate(closed.byteSize(), stream)) {
+      assertThat(next.address()).isNotEqualTo(closed.address());
+    }
+    assertThat(pool.stats(stream.device()).pendingBytes()).isEqualTo(closed.blockBytes());
+  }
+}

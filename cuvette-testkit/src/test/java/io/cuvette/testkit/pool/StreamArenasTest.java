@@ -1,0 +1,191 @@
+package io.cuvette.testkit.pool;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
+import io.cuvette.CudaStream;
+import io.cuvette.MemoryPool;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Gate;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
+
+/** Whose memory is whose: threads, per-thread streams, wrapped streams, streams that are gone. */
+class StreamArenasTest {
+  private static final long U = 512;
+  private static final int QUEUED = 200;
+
+  @CudaTest
+  void threadsOnTheNullStream_shareItsBlocks(Cuda cuda) throws InterruptedException {
+    assertThat(otherThreadsAddress(cuda, device -> device.nullStream(), true)).isTrue();
+  }
+
+  @CudaTest
+  void threadsOnOneStream_shareItsBlocks(Cuda cuda) throws InterruptedException {
+    try (CudaStream shared = cuda.device(0).createStream()) {
+      assertThat(otherThreadsAddress(cuda, device -> shared, true)).isTrue();
+    }
+  }
+
+  @CudaTest
+  void perThreadStreams_haveArenasOfTheirOwn(Cuda cuda) throws InterruptedException {
+    assertThat(otherThreadsAddress(cuda, device -> device.perThreadStream(), false)).isTrue();
+  }
+
+  @CudaTest
+  void legacyStream_isAnotherArenaThanTheNullStream(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda)) {
+      Buffer first = pool.allocate(U, cuda.device(0).nullStream());
+      first.close();
+      try (Buffer second = pool.allocate(U, cuda.device(0).legacyStream())) {
+        assertThat(second.address()).isNotEqualTo(first.address());
+      }
+    }
+  }
+
+  /** Frees on one thread, allocates on a second, and compares. */
+  private static boolean otherThreadsAddress(
+      Cuda cuda, Function<CudaDevice, CudaStream> stream, boolean same)
+      throws InterruptedException {
+    try (MemoryPool pool = new MemoryPool(cuda)) {
+      AtomicLong first = new AtomicLong();
+      AtomicLong second = new AtomicLong();
+      for (AtomicLong address : new AtomicLong[] {first, second}) {
+        Thread thread =
+            Thread.ofPlatform()
+                .start(
+                    () -> {
+                      try (Buffer buffer =
+                          pool.allocate(4 * U, stream.apply(cuda.device(0)))) {
+                        address.set(buffer.address());
+                      }
+                    });
+        thread.join();
+      }
+      assertThat(first.get()).isNotZero();
+      return same == (first.get() == second.get());
+    }
+  }
+
+  @CudaTest
+  void blocksOfAClosedStream_areUsedAgain_onceItsWorkIsDone(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda)) {
+      CudaStream gone = cuda.device(0).createStream();
+      Buffer cached = pool.allocate(4 * U, gone);
+      cached.close();
+      gone.close();
+      try (CudaStream next = cuda.device(0).createStream();
+          Buffer found = pool.allocate(4 * U, next)) {
+        assertThat(found.address()).isEqualTo(cached.address());
+        assertThat(pool.stats().growths()).isEqualTo(1);
+      }
+    }
+  }
+
+  /** The driver gives the handle of a destroyed stream to the next one: that must not matter. */
+  @CudaTest
+  void blocksOfADestroyedStream_areNotLentWhileItsWorkRuns(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda)) {
+      CudaStream gone = cuda.device(0).createStream();
+      Buffer cached = pool.allocate(4 * U, gone);
+      try (Gate _ = Gate.on(gone)) {
+        for (int i = 0; i < QUEUED; i++) {
+          cached.fill((byte) i, gone);
+        }
+        cached.close();
+        gone.close();
+        try (CudaStream next = cuda.device(0).createStream();
+            Buffer other = pool.allocate(4 * U, next)) {
+          assertThat(other.address()).isNotEqualTo(cached.address());
+        }
+      }
+      cuda.device(0).synchronize();
+      try (CudaStream later = cuda.device(0).createStream();
+          Buffer one = pool.allocate(4 * U, later);
+          Buffer two = pool.allocate(4 * U, later)) {
+        assertThat(one.address() == cached.address() || two.address() == cached.address()).isTrue();
+      }
+    }
+  }
+
+  @CudaTest
+  void bufferThatOutlivesItsStream_goesBackToThePool(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda)) {
+      CudaStream gone = cuda.device(0).createStream();
+      Buffer buffer = pool.allocate(4 * U, gone);
+      gone.close();
+      buffer.fill((byte) 1);
+      buffer.close();
+      cuda.device(0).synchronize();
+      assertThat(pool.usedBytes()).isZero();
+      assertThat(pool.freeBytes()).isEqualTo(4 * U);
+      assertThat(pool.freeAllBlocks()).isEqualTo(4 * U);
+    }
+  }
+
+  @CudaTest
+  void wrappersOfOneStream_shareItsBlocks(Cuda cuda) {
+    CudaDriver driver = cuda.driver();
+    long handle = driver.streamCreateWithPriority(0, 0, 0);
+    try (MemoryPool pool = new MemoryPool(cuda);
+        CudaStream one = cuda.device(0).wrapStream(handle, null);
+        CudaStream two = cuda.device(0).wrapStream(handle, null)) {
+      assertThat(one).isEqualTo(two);
+      Buffer first = pool.allocate(4 * U, one);
+      first.close();
+      try (Buffer second = pool.allocate(4 * U, two)) {
+        assertThat(second.address()).isEqualTo(first.address());
+      }
+    }
+    driver.streamDestroy(0, handle);
+  }
+
+  /** The wrapper was closed, and somebody else's stream has the same handle now. */
+  @CudaTest
+  void wrapperOfANewStreamWithAnOldHandle_doesNotInheritRunningWork(Cuda cuda) {
+    CudaDriver driver = cuda.driver();
+    try (MemoryPool pool = new MemoryPool(cuda)) {
+      long old = driver.streamCreateWithPriority(0, 1, 0);
+      Buffer cached;
+      Gate gate;
+      try (CudaStream wrapped = cuda.device(0).wrapStream(old, null)) {
+        cached = pool.allocate(4 * U, wrapped);
+        gate = Gate.on(wrapped);
+        for (int i = 0; i < QUEUED; i++) {
+          cached.fill((byte) i, wrapped);
+        }
+        cached.close();
+      }
+      driver.streamDestroy(0, old);
+      long handle = driver.streamCreateWithPriority(0, 1, 0);
+      try (CudaStream wrapped = cuda.device(0).wrapStream(handle, null);
+          Buffer other = pool.allocate(4 * U, wrapped)) {
+        assertThat(other.address()).isNotEqualTo(cached.address());
+      } finally {
+        gate.open();
+      }
+      cuda.device(0).synchronize();
+      driver.streamDestroy(0, handle);
+    }
+  }
+
+  @CudaTest
+  void wrapperOfTheLibrarysOwnStream_isThatStream(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda);
+        CudaStream own = cuda.device(0).createStream()) {
+      CudaStream wrapped = cuda.device(0).wrapStream(own.handle(), null);
+      assertThat(wrapped).isEqualTo(own);
+      Buffer first = pool.allocate(4 * U, own);
+      first.close();
+      try (Buffer second = pool.allocate(4 * U, wrapped)) {
+        assertThat(second.address()).isEqualTo(first.address());
+      }
+      wrapped.close();
+      assertThat(own.isClosed()).isFalse();
+      own.synchronize();
+    }
+  }
+}
