@@ -74,8 +74,16 @@ class HooksTest {
       pool.allocate(1).close();
       assertThat(notes)
           .containsExactly(
-              "malloc<1/512", "alloc<512", "alloc>512", "malloc>1", "free<512", "free>512",
-              "malloc<1/512", "malloc>1", "free<512", "free>512");
+              "malloc<1/512",
+              "alloc<512",
+              "alloc>512",
+              "malloc>1",
+              "free<512",
+              "free>512",
+              "malloc<1/512",
+              "malloc>1",
+              "free<512",
+              "free>512");
     }
   }
 
@@ -90,8 +98,14 @@ class HooksTest {
       }
       assertThat(notes)
           .containsExactly(
-              "a malloc<1/512", "b malloc<1/512", "a malloc>1", "b malloc>1",
-              "a free<512", "b free<512", "a free>512", "b free>512");
+              "a malloc<1/512",
+              "b malloc<1/512",
+              "a malloc>1",
+              "b malloc>1",
+              "a free<512",
+              "b free<512",
+              "a free>512",
+              "b free>512");
     }
   }
 

@@ -56,13 +56,11 @@ class StreamArenasTest {
       for (AtomicLong address : new AtomicLong[] {first, second}) {
         Thread thread =
             Thread.ofPlatform()
-                .start(
-                    () -> {
-                      try (Buffer buffer =
-                          pool.allocate(4 * U, stream.apply(cuda.device(0)))) {
-                        address.set(buffer.address());
-                      }
-                    });
+                .start(() -> {
+                  try (Buffer buffer = pool.allocate(4 * U, stream.apply(cuda.device(0)))) {
+                    address.set(buffer.address());
+                  }
+                });
         thread.join();
       }
       assertThat(first.get()).isNotZero();

@@ -1,0 +1,167 @@
+package io.cuvette.testkit.pool;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.MemoryPool;
+import io.cuvette.NativeFunctionResource;
+import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.PoolOptions;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Subject;
+import io.cuvette.testkit.support.NativeFunctions;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/** An allocator that is a pair of C functions. */
+class NativeFunctionTest {
+  private static final long U = 512;
+
+  @CudaTest
+  void functions_areCalledWithTheParameterTheSizeAndTheDevice(Subject subject) {
+    Cuda cuda = subject.cuda();
+    CudaDriver driver = cuda.driver();
+    try (Arena arena = Arena.ofShared()) {
+      NativeFunctions functions =
+          new NativeFunctions(
+              subject,
+              arena,
+              (parameter, bytes, device) -> {
+                assertThat(parameter).isEqualTo(0x77);
+                assertThat(bytes).isEqualTo(1000);
+                assertThat(device).isZero();
+                return driver.memAlloc(device, bytes);
+              },
+              (parameter, address, device) -> {
+                assertThat(parameter).isEqualTo(0x77);
+                driver.memFree(device, address);
+              });
+      NativeFunctionResource resource =
+          new NativeFunctionResource(
+              functions.malloc(), functions.free(), MemorySegment.ofAddress(0x77), arena);
+      assertThat(resource.owner()).isSameAs(arena);
+      Buffer buffer = resource.allocate(1000, cuda.currentStream());
+      assertThat(buffer.byteSize()).isEqualTo(1000);
+      buffer.fill((byte) 1);
+      assertThat(functions.mallocs()).isEqualTo(1);
+      assertThat(functions.frees()).isZero();
+      buffer.close();
+      buffer.close();
+      assertThat(functions.frees()).isEqualTo(1);
+    }
+  }
+
+  @CudaTest
+  void noBytes_callNothing(Subject subject) {
+    Cuda cuda = subject.cuda();
+    try (Arena arena = Arena.ofShared()) {
+      NativeFunctions functions = NativeFunctions.ofDriver(subject, arena);
+      NativeFunctionResource resource = resource(functions);
+      try (Buffer empty = resource.allocate(0, cuda.currentStream())) {
+        assertThat(empty.address()).isZero();
+      }
+      assertThat(functions.mallocs()).isZero();
+      assertThat(functions.frees()).isZero();
+      assertThatThrownBy(() -> resource.allocate(-1, cuda.currentStream()))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("bytes: -1 (expected: >= 0)");
+    }
+  }
+
+  @CudaTest
+  void null_isOutOfMemory(Subject subject) {
+    Cuda cuda = subject.cuda();
+    try (Arena arena = Arena.ofShared()) {
+      NativeFunctions functions =
+          new NativeFunctions(subject, arena, (parameter, bytes, device) -> 0, (p, a, d) -> {});
+      assertThatThrownBy(() -> resource(functions).allocate(1000, cuda.currentStream()))
+          .isInstanceOfSatisfying(
+              CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY))
+          .hasMessageContaining("bytes=1000")
+          .hasMessageContaining("NULL");
+      assertThat(functions.frees()).isZero();
+    }
+  }
+
+  @CudaTest
+  void poolOverFunctions_splitsTheirMemory_andGivesItBack(Subject subject) {
+    Cuda cuda = subject.cuda();
+    try (Arena arena = Arena.ofShared()) {
+      NativeFunctions functions = NativeFunctions.ofDriver(subject, arena);
+      try (MemoryPool pool = over(cuda, functions)) {
+        pool.allocate(4 * U).close();
+        try (Buffer head = pool.allocate(U);
+            Buffer tail = pool.allocate(U)) {
+          assertThat(tail.address()).isEqualTo(head.address() + U);
+          tail.fill((byte) 1);
+        }
+        assertThat(functions.mallocs()).isEqualTo(1);
+        assertThat(pool.freeAllBlocks()).isEqualTo(4 * U);
+        assertThat(functions.frees()).isEqualTo(1);
+      }
+    }
+  }
+
+  @CudaTest
+  void poolOverFunctions_recoversFromNull(Subject subject) {
+    Cuda cuda = subject.cuda();
+    AtomicBoolean full = new AtomicBoolean(true);
+    CudaDriver driver = cuda.driver();
+    try (Arena arena = Arena.ofShared()) {
+      NativeFunctions functions =
+          new NativeFunctions(
+              subject,
+              arena,
+              (parameter, bytes, device) ->
+                  full.getAndSet(false) ? 0 : driver.memAlloc(device, bytes),
+              (parameter, address, device) -> driver.memFree(device, address));
+      try (MemoryPool pool = over(cuda, functions)) {
+        pool.allocate(U).close();
+        assertThat(functions.mallocs()).isEqualTo(2);
+      }
+    }
+  }
+
+  @CudaTest
+  void poolOverFunctionsThatAlwaysFail_isOutOfMemory(Subject subject) {
+    Cuda cuda = subject.cuda();
+    try (Arena arena = Arena.ofShared()) {
+      NativeFunctions functions =
+          new NativeFunctions(subject, arena, (parameter, bytes, device) -> 0, (p, a, d) -> {});
+      try (MemoryPool pool = over(cuda, functions)) {
+        assertThatThrownBy(() -> pool.allocate(U)).isInstanceOf(OutOfDeviceMemoryException.class);
+        assertThat(pool.totalBytes()).isZero();
+      }
+    }
+  }
+
+  @CudaTest
+  void addressesThatAreNoFunctions_areRefused(Cuda cuda) {
+    MemorySegment heap = MemorySegment.ofArray(new byte[8]);
+    MemorySegment some = MemorySegment.ofAddress(0x1000);
+    assertThat(cuda.isClosed()).isFalse();
+    for (MemorySegment wrong : new MemorySegment[] {heap, MemorySegment.NULL}) {
+      assertThatThrownBy(() -> new NativeFunctionResource(wrong, some, MemorySegment.NULL, null))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("malloc");
+      assertThatThrownBy(() -> new NativeFunctionResource(some, wrong, MemorySegment.NULL, null))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("free");
+    }
+  }
+
+  private static NativeFunctionResource resource(NativeFunctions functions) {
+    return new NativeFunctionResource(
+        functions.malloc(), functions.free(), MemorySegment.NULL, functions);
+  }
+
+  private static MemoryPool over(Cuda cuda, NativeFunctions functions) {
+    return new MemoryPool(cuda, PoolOptions.DEFAULTS.withUpstream(resource(functions)));
+  }
+}

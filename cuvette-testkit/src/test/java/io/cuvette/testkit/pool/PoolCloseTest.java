@@ -1,0 +1,134 @@
+package io.cuvette.testkit.pool;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
+import io.cuvette.MemoryLimit;
+import io.cuvette.MemoryPool;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.PinnedMemoryPool;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.Subject;
+
+class PoolCloseTest {
+  private static final long U = 512;
+
+  @CudaTest
+  void closedPool_givesItsCacheBack_andAllocatesNoMore(Subject subject) {
+    MemoryPool pool = new MemoryPool(subject.cuda());
+    pool.allocate(4 * U).close();
+    pool.close();
+    pool.close();
+    assertThat(pool.isClosed()).isTrue();
+    assertThat(pool.totalBytes()).isZero();
+    assertThatThrownBy(() -> pool.allocate(U))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("is closed");
+    assertThatThrownBy(() -> pool.allocate(0)).isInstanceOf(IllegalStateException.class);
+    if (subject.isSimulated()) {
+      assertThat(subject.simulator().liveAllocations()).isZero();
+    }
+  }
+
+  @CudaTest
+  void buffersInUse_outliveTheirPool(Subject subject) {
+    MemoryPool pool = new MemoryPool(subject.cuda());
+    Buffer first = pool.allocate(4 * U);
+    Buffer second = pool.allocate(4 * U);
+    pool.close();
+    assertThat(first.isClosed()).isFalse();
+    first.fill((byte) 1);
+    first.close();
+    assertThat(pool.totalBytes()).isEqualTo(4 * U);
+    second.fill((byte) 1);
+    second.close();
+    assertThat(pool.totalBytes()).isZero();
+    if (subject.isSimulated()) {
+      assertThat(subject.simulator().liveAllocations()).isZero();
+    }
+  }
+
+  @CudaTest
+  void partsOfOneChunk_goBackWithTheLastOfThem(Cuda cuda) {
+    MemoryPool pool = new MemoryPool(cuda);
+    pool.allocate(4 * U).close();
+    Buffer head = pool.allocate(U);
+    Buffer tail = pool.allocate(U);
+    pool.close();
+    head.close();
+    assertThat(pool.totalBytes()).isEqualTo(4 * U);
+    tail.close();
+    assertThat(pool.totalBytes()).isZero();
+  }
+
+  @CudaTest
+  void bufferUsedOnAnotherStream_goesBackWhenThatIsDone(Cuda cuda) {
+    MemoryPool pool = new MemoryPool(cuda);
+    try (CudaStream other = cuda.device(0).createStream()) {
+      Buffer buffer = pool.allocate(4 * U);
+      Gate gate = Gate.on(other);
+      for (int i = 0; i < 200; i++) {
+        buffer.fill((byte) i, other);
+      }
+      pool.close();
+      buffer.close();
+      assertThat(pool.totalBytes()).isEqualTo(4 * U);
+      gate.open();
+      other.synchronize();
+      assertThat(pool.stats().pendingBytes()).isZero();
+      assertThat(pool.totalBytes()).isZero();
+    }
+  }
+
+  @CudaTest(tidy = false)
+  void poolOfAClosedCuda_isClosed(Subject subject) {
+    Cuda cuda = subject.open(options -> options);
+    MemoryPool pool = new MemoryPool(cuda);
+    Buffer buffer = pool.allocate(U);
+    cuda.close();
+    assertThat(pool.isClosed()).isTrue();
+    assertThat(buffer.isClosed()).isTrue();
+    assertThatThrownBy(() -> pool.allocate(U)).isInstanceOf(IllegalStateException.class);
+    assertThatThrownBy(() -> new MemoryPool(cuda)).isInstanceOf(IllegalStateException.class);
+    buffer.close();
+    pool.close();
+  }
+
+  @CudaTest
+  void closedPinnedPool_givesItsCacheBack_andAllocatesNoMore(Subject subject) {
+    PinnedMemoryPool pool = new PinnedMemoryPool(subject.cuda());
+    PinnedBuffer used = pool.allocate(1000);
+    pool.allocate(2000).close();
+    pool.close();
+    pool.close();
+    assertThat(pool.totalBytes()).isEqualTo(used.blockBytes());
+    used.segment().fill((byte) 1);
+    used.close();
+    assertThat(pool.totalBytes()).isZero();
+    assertThatThrownBy(() -> pool.allocate(1))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("closed");
+    if (subject.isSimulated()) {
+      assertThat(subject.simulator().liveHostBytes()).isZero();
+    }
+  }
+
+  @CudaTest
+  void poolOfAnotherCuda_isRefused(Subject subject) {
+    Cuda one = subject.cuda();
+    Cuda two = subject.open(options -> options);
+    try (MemoryPool pool = new MemoryPool(one)) {
+      assertThatThrownBy(() -> pool.allocate(U, two.currentStream()))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("another Cuda");
+      assertThatThrownBy(() -> pool.stats(two.device(0)))
+          .isInstanceOf(IllegalArgumentException.class);
+      assertThatThrownBy(() -> pool.setLimit(two.device(0), MemoryLimit.none()))
+          .isInstanceOf(IllegalArgumentException.class);
+    }
+  }
+}

@@ -1,0 +1,198 @@
+package io.cuvette.testkit.stream;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
+import io.cuvette.Scope;
+import io.cuvette.testkit.CudaTest;
+
+/** What is current on a thread, and that scopes restore exactly what was. */
+class CurrentTest {
+
+  @CudaTest
+  void nullStreamOfDeviceZero_isCurrentAtFirst(Cuda cuda) {
+    assertThat(cuda.currentDevice()).isEqualTo(cuda.device(0));
+    assertThat(cuda.currentStream()).isEqualTo(cuda.device(0).nullStream());
+    assertThat(cuda.currentStream(cuda.device(0))).isEqualTo(cuda.device(0).nullStream());
+  }
+
+  @CudaTest
+  void scopes_nest_andRestoreInTurn(Cuda cuda) {
+    try (CudaStream one = cuda.device(0).createStream();
+        CudaStream two = cuda.device(0).createStream()) {
+      try (Scope _ = one.use()) {
+        assertThat(cuda.currentStream()).isEqualTo(one);
+        try (Scope _ = two.use()) {
+          assertThat(cuda.currentStream()).isEqualTo(two);
+          try (Scope _ = one.use()) {
+            assertThat(cuda.currentStream()).isEqualTo(one);
+          }
+          assertThat(cuda.currentStream()).isEqualTo(two);
+        }
+        assertThat(cuda.currentStream()).isEqualTo(one);
+      }
+      assertThat(cuda.currentStream()).isEqualTo(cuda.device(0).nullStream());
+    }
+  }
+
+  /** CuPy forgets an earlier use() when a with block ends. */
+  @CudaTest
+  void scope_restoresAStreamThatWasSet(Cuda cuda) {
+    try (CudaStream set = cuda.device(0).createStream();
+        CudaStream scoped = cuda.device(0).createStream()) {
+      cuda.setCurrentStream(set);
+      try (Scope _ = scoped.use()) {
+        assertThat(cuda.currentStream()).isEqualTo(scoped);
+      }
+      assertThat(cuda.currentStream()).isEqualTo(set);
+      cuda.setCurrentStream(cuda.device(0).nullStream());
+    }
+  }
+
+  @CudaTest
+  void exception_leavesTheScopeAsAnyExit(Cuda cuda) {
+    try (CudaStream stream = cuda.device(0).createStream()) {
+      assertThatThrownBy(
+              () -> {
+                try (Scope _ = stream.use()) {
+                  throw new UnsupportedOperationException("mine");
+                }
+              })
+          .isInstanceOf(UnsupportedOperationException.class);
+      assertThat(cuda.currentStream()).isEqualTo(cuda.device(0).nullStream());
+    }
+  }
+
+  @CudaTest
+  void settingInsideAScope_isRefused(Cuda cuda) {
+    try (CudaStream stream = cuda.device(0).createStream();
+        Scope _ = stream.use()) {
+      assertThatThrownBy(() -> cuda.setCurrentStream(cuda.device(0).nullStream()))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("inside the scope of stream");
+      assertThatThrownBy(() -> cuda.setCurrentDevice(cuda.device(0)))
+          .isInstanceOf(IllegalStateException.class);
+      assertThat(cuda.currentStream()).isEqualTo(stream);
+    }
+  }
+
+  @CudaTest
+  void scopesClosedOutOfOrder_areRefused_andChangeNothing(Cuda cuda) {
+    try (CudaStream one = cuda.device(0).createStream();
+        CudaStream two = cuda.device(0).createStream()) {
+      Scope outer = one.use();
+      Scope inner = two.use();
+      assertThatThrownBy(outer::close)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("opened later");
+      assertThat(cuda.currentStream()).isEqualTo(two);
+      inner.close();
+      assertThat(cuda.currentStream()).isEqualTo(one);
+      outer.close();
+      outer.close();
+      assertThat(cuda.currentStream()).isEqualTo(cuda.device(0).nullStream());
+    }
+  }
+
+  @CudaTest
+  void scopeClosedByAnotherThread_isRefused(Cuda cuda) throws InterruptedException {
+    Scope scope = cuda.device(0).use();
+    Throwable[] thrown = new Throwable[1];
+    Thread.ofPlatform()
+        .start(() -> {
+          try {
+            scope.close();
+          } catch (RuntimeException e) {
+            thrown[0] = e;
+          }
+        })
+        .join();
+    assertThat(thrown[0])
+        .isInstanceOf(WrongThreadException.class)
+        .hasMessageContaining("cannot be closed by");
+    scope.close();
+  }
+
+  @CudaTest
+  void currentStream_isOfTheThreadAlone(Cuda cuda) throws InterruptedException {
+    try (CudaStream stream = cuda.device(0).createStream();
+        Scope _ = stream.use()) {
+      CudaStream[] elsewhere = new CudaStream[2];
+      Thread.ofPlatform().start(() -> elsewhere[0] = cuda.currentStream()).join();
+      Thread.ofVirtual().start(() -> elsewhere[1] = cuda.currentStream()).join();
+      assertThat(elsewhere).containsOnly(cuda.device(0).nullStream());
+    }
+  }
+
+  @CudaTest
+  void allocationsAndCopies_takeTheCurrentStream(Cuda cuda) {
+    try (CudaStream stream = cuda.device(0).createStream();
+        Scope _ = stream.use();
+        Buffer buffer = cuda.allocate(64);
+        Buffer pooled = cuda.defaultMemoryPool().allocate(64)) {
+      assertThat(buffer.stream()).isEqualTo(stream);
+      assertThat(pooled.stream()).isEqualTo(stream);
+    }
+  }
+
+  @CudaTest(devices = 2)
+  void eachDevice_hasItsOwnCurrentStream(Cuda cuda) {
+    try (CudaStream near = cuda.device(0).createStream();
+        CudaStream far = cuda.device(1).createStream()) {
+      try (Scope _ = near.use()) {
+        assertThat(cuda.currentDevice()).isEqualTo(cuda.device(0));
+        assertThat(cuda.currentStream(cuda.device(1))).isEqualTo(cuda.device(1).nullStream());
+        try (Scope _ = far.use()) {
+          assertThat(cuda.currentDevice()).isEqualTo(cuda.device(1));
+          assertThat(cuda.currentStream()).isEqualTo(far);
+          assertThat(cuda.currentStream(cuda.device(0))).isEqualTo(near);
+        }
+        assertThat(cuda.currentDevice()).isEqualTo(cuda.device(0));
+        assertThat(cuda.currentStream(cuda.device(1))).isEqualTo(cuda.device(1).nullStream());
+      }
+    }
+  }
+
+  @CudaTest(devices = 2)
+  void streamSetForADevice_isCurrentThereAlone(Cuda cuda) {
+    try (CudaStream far = cuda.device(1).createStream()) {
+      cuda.setCurrentStream(far);
+      assertThat(cuda.currentDevice()).isEqualTo(cuda.device(0));
+      assertThat(cuda.currentStream()).isEqualTo(cuda.device(0).nullStream());
+      try (Scope _ = cuda.device(1).use()) {
+        assertThat(cuda.currentStream()).isEqualTo(far);
+      }
+      cuda.setCurrentStream(cuda.device(1).nullStream());
+    }
+  }
+
+  /** The scope restores what was really current, also what was set before it. */
+  @CudaTest(devices = 2)
+  void deviceScope_restoresADeviceThatWasSet(Cuda cuda) {
+    cuda.setCurrentDevice(cuda.device(1));
+    try (Scope _ = cuda.device(0).use()) {
+      assertThat(cuda.currentDevice()).isEqualTo(cuda.device(0));
+      try (Scope _ = cuda.device(1).use()) {
+        assertThat(cuda.currentDevice()).isEqualTo(cuda.device(1));
+      }
+      assertThat(cuda.currentDevice()).isEqualTo(cuda.device(0));
+    }
+    assertThat(cuda.currentDevice()).isEqualTo(cuda.device(1));
+    cuda.setCurrentDevice(cuda.device(0));
+  }
+
+  @CudaTest
+  void closedCurrentStream_isRefusedByItsUsers_andLeavesNoTrace(Cuda cuda) {
+    CudaStream stream = cuda.device(0).createStream();
+    try (Scope _ = stream.use()) {
+      stream.close();
+      assertThatThrownBy(() -> cuda.allocate(64))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("is closed");
+    }
+    cuda.allocate(64).close();
+  }
+}
