@@ -5,6 +5,7 @@ import io.cuvette.CudaDevice;
 import io.cuvette.CudaOptions;
 import io.cuvette.PoolStats;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.sim.SimulatedDriver;
 
@@ -53,9 +54,21 @@ record OpenedCuda(Cuda cuda, CudaDriver driver) {
   /** Closes a driver on which everything must be back to zero. */
   static void endDriver(CudaDriver driver) {
     try (driver) {
-      if (driver instanceof SimulatedDriver simulated) {
+      if (driver instanceof SimulatedDriver simulated && works(driver)) {
         check(simulated.report().isEmpty(), "nothing live in the simulator", simulated.report());
       }
+    }
+  }
+
+  /** Whether things can be freed at all: not after an error of a device. */
+  private static boolean works(CudaDriver driver) {
+    try {
+      for (int device = 0; device < driver.deviceGetCount(); device++) {
+        driver.ctxSynchronize(device);
+      }
+      return true;
+    } catch (CudaException e) {
+      return false;
     }
   }
 
