@@ -9,8 +9,11 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  * all tests, so that no test pays for the devices' contexts. Confined to one run.
  */
 final class DeviceMemoryWatch {
-  /** What a driver may keep for itself after a test. */
-  private static final long TOLERANCE_BYTES = 64L << 20;
+  /**
+   * What a driver may keep for itself after a test: an H200's took 114 MiB at its first copies.
+   * Small leaks are for the statistics and the sanitizer to find.
+   */
+  private static final long TOLERANCE_BYTES = 256L << 20;
 
   private static final ExtensionContext.Namespace NAMESPACE =
       ExtensionContext.Namespace.create(DeviceMemoryWatch.class);
