@@ -41,6 +41,11 @@ abstract class BlockLifetime extends Lifetime {
   /** The size of the whole block, in bytes. */
   abstract long blockBytes();
 
+  /** The part of the block that its user asked for, in bytes. */
+  long requestedBytes() {
+    return blockBytes();
+  }
+
   @Override
   long bytes() {
     return blockBytes();

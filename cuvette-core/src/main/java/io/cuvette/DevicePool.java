@@ -29,6 +29,10 @@ final class DevicePool {
   private final AtomicLong held = new AtomicLong();
   private final AtomicLong peakHeld = new AtomicLong();
   private final AtomicLong pastAllocations = new AtomicLong();
+
+  /** Blocks of other streams that were taken, found in use, and put back. */
+  private final AtomicLong notGivenOut = new AtomicLong();
+
   private final AtomicLong pastPeakUsed = new AtomicLong();
   private final AtomicLong growths = new AtomicLong();
   private final AtomicLong crossStreamReuses = new AtomicLong();
@@ -166,22 +170,24 @@ final class DevicePool {
       crossStreamReuses.incrementAndGet();
       return lent;
     }
-    PooledBlock block = (PooledBlock) lent.lifetime();
+    putBack(from, lent);
+    return null;
+  }
+
+  private void putBack(PoolArena from, BufferBase taken) {
+    PooledBlock block = (PooledBlock) taken.lifetime();
     if (block.end()) {
       block.clear();
+      notGivenOut.incrementAndGet();
       from.giveOrLeave(block);
     }
-    return null;
   }
 
   private boolean isIdle(PoolArena from, BufferBase taken) {
     try {
       return from.stream.isIdle();
     } catch (RuntimeException e) {
-      PooledBlock block = (PooledBlock) taken.lifetime();
-      if (block.end()) {
-        from.giveOrLeave(block);
-      }
+      putBack(from, taken);
       throw e;
     }
   }
@@ -206,7 +212,10 @@ final class DevicePool {
     }
     crossStreamReuses.incrementAndGet();
     chunks.get(chunk.chunk()).lifetime().use(stream.state);
-    return to.adopt(chunk.address(), chunk.chunk(), chunk.bytes(), bytes, rounded, stream);
+    BufferBase block =
+        to.adopt(chunk.address(), chunk.chunk(), chunk.bytes(), bytes, rounded, stream);
+    keepIfOrphaned(to);
+    return block;
   }
 
   /** More memory from upstream; null if the limit or upstream says no. */
@@ -233,10 +242,16 @@ final class DevicePool {
     growths.incrementAndGet();
     peakHeld.accumulateAndGet(held.get(), Math::max);
     BufferBase block = arena.adopt(chunk.address(), number, rounded, bytes, rounded, stream);
-    if (arena.stream.isClosed()) {
-      orphans.add(arena); // the stream was closed meanwhile, by another thread
-    }
+    keepIfOrphaned(arena);
     return block;
+  }
+
+  /** Another thread may have closed the stream after this one asked for its arena. */
+  private void keepIfOrphaned(PoolArena arena) {
+    if (arena.stream.isClosed()) {
+      arenas.remove(arena.stream, arena);
+      orphans.add(arena);
+    }
   }
 
   private boolean reserve(long bytes) {
@@ -311,6 +326,7 @@ final class DevicePool {
     arenas.keySet().forEach(stream -> stream.forget(pool));
     arenas.clear();
     orphans.clear();
+    pending.clear();
     held.set(0);
     for (BufferBase chunk : chunks.removeAll()) {
       failures.run(chunk::close);
@@ -323,21 +339,22 @@ final class DevicePool {
     PoolCensus census = new PoolCensus();
     allArenas().forEach(arena -> arena.count(census));
     long pendingBytes = Math.min(pending.bytes(), census.usedBytes);
+    int pendingBlocks = Math.min(pending.blocks(), census.usedBlocks);
     long holds = census.usedBytes + census.freeBytes;
     return new PoolStats(
         census.usedBytes - pendingBytes,
         census.freeBytes + pendingBytes,
         holds,
-        census.requestedBytes,
+        Math.max(0, census.requestedBytes - pending.requestedBytes()),
         pendingBytes,
         census.releasableBytes,
         census.largestFreeBytes,
-        census.usedBlocks,
-        census.freeBlocks,
+        census.usedBlocks - pendingBlocks,
+        census.freeBlocks + pendingBlocks,
         census.chunks,
         Math.min(census.peakUsedBytes + pastPeakUsed.get(), peakHeld.get()),
         peakHeld.get(),
-        census.allocations + pastAllocations.get(),
+        census.allocations + pastAllocations.get() - notGivenOut.get(),
         growths.get(),
         crossStreamReuses.get(),
         outOfMemories.get(),

@@ -71,6 +71,11 @@ final class Guard {
     return done;
   }
 
+  /** Whether the work is marked; not so while the stream captures a graph. */
+  boolean isRecorded() {
+    return recorded;
+  }
+
   /**
    * Waits until the work is done; returns at once if that cannot be waited for, on a capturing
    * stream.
@@ -114,6 +119,9 @@ final class Guard {
     if (deviceWide || stream.isConfinedElsewhere()) {
       driver().ctxSynchronize(device);
       return true;
+    }
+    if (stream.isClosed()) {
+      stream.await(); // its last work has an event, or is the device's
     }
     return isStreamOver();
   }

@@ -5,6 +5,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -19,6 +20,8 @@ final class PendingFrees<B extends BlockLifetime> {
   private final Consumer<B> give;
   private final ConcurrentLinkedQueue<Pending<B>> queue = new ConcurrentLinkedQueue<>();
   private final AtomicLong bytes = new AtomicLong();
+  private final AtomicLong requestedBytes = new AtomicLong();
+  private final AtomicInteger blocks = new AtomicInteger();
 
   PendingFrees(Consumer<B> give) {
     this.give = give;
@@ -49,7 +52,7 @@ final class PendingFrees<B extends BlockLifetime> {
     if (guards.isEmpty()) {
       give.accept(block);
     } else {
-      bytes.addAndGet(block.blockBytes());
+      count(block, 1);
       queue.add(new Pending<>(block, guards, new AtomicBoolean()));
     }
     failures.throwFirst();
@@ -96,8 +99,33 @@ final class PendingFrees<B extends BlockLifetime> {
     return bytes.get();
   }
 
+  /** What of it was asked for. */
+  long requestedBytes() {
+    return requestedBytes.get();
+  }
+
+  /** The number of the pending blocks. */
+  int blocks() {
+    return blocks.get();
+  }
+
+  /** Forgets all, for a pool that is torn down. */
+  void clear() {
+    for (Pending<B> one = queue.poll(); one != null; one = queue.poll()) {
+      if (one.given.compareAndSet(false, true)) {
+        count(one.block, -1);
+      }
+    }
+  }
+
+  private void count(B block, int sign) {
+    bytes.addAndGet(sign * block.blockBytes());
+    requestedBytes.addAndGet(sign * block.requestedBytes());
+    blocks.addAndGet(sign);
+  }
+
   private void give(Pending<B> pending) {
-    bytes.addAndGet(-pending.block.blockBytes());
+    count(pending.block, -1);
     give.accept(pending.block);
   }
 }

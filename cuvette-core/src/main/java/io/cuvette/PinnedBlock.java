@@ -21,6 +21,11 @@ final class PinnedBlock extends BlockLifetime {
   }
 
   @Override
+  long requestedBytes() {
+    return requestedBytes;
+  }
+
+  @Override
   String describe() {
     return "pinned buffer of %d bytes at 0x%x".formatted(requestedBytes, chunk.address());
   }

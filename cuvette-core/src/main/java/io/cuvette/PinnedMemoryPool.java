@@ -98,7 +98,7 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
   /** All numbers. Takes back first what is done or forgotten. */
   public PinnedPoolStats stats() {
     settle();
-    return store.stats(pending.bytes());
+    return store.stats(pending);
   }
 
   /** The limit. */
@@ -236,7 +236,7 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
 
   private OutOfPinnedMemoryException outOfMemory(long bytes) {
     store.failed();
-    PinnedPoolStats now = store.stats(pending.bytes());
+    PinnedPoolStats now = store.stats(pending);
     return new OutOfPinnedMemoryException(
         bytes,
         "allocatePinned(bytes=%d)".formatted(bytes),
@@ -252,6 +252,7 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
 
   private void destroy() {
     closed = true;
+    pending.clear();
     Failures failures = new Failures();
     for (PinnedBlock block : store.removeLive()) {
       store.unreserve(block.blockBytes());

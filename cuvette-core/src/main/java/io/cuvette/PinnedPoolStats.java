@@ -10,7 +10,7 @@ package io.cuvette;
  * @param requestedBytes what the users of the blocks in use asked for
  * @param pendingBytes closed blocks that copies may still use
  * @param usedBlocks the number of blocks in use
- * @param freeBlocks the number of cached blocks
+ * @param freeBlocks the number of cached blocks, with those that are pending
  * @param peakUsedBytes the most that was ever in use, with what was pending then
  * @param peakHeldBytes the most that was ever held
  * @param allocations the number of blocks given out so far

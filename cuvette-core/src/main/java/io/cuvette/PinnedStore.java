@@ -161,18 +161,19 @@ final class PinnedStore {
     }
   }
 
-  PinnedPoolStats stats(long pendingBytes) {
+  PinnedPoolStats stats(PendingFrees<PinnedBlock> waiting) {
     lock.lock();
     try {
-      long pending = Math.min(pendingBytes, usedBytes);
+      long pending = Math.min(waiting.bytes(), usedBytes);
+      int pendingBlocks = Math.min(waiting.blocks(), live.size());
       return new PinnedPoolStats(
           usedBytes - pending,
           heldBytes - usedBytes + pending,
           heldBytes,
-          requestedBytes,
+          Math.max(0, requestedBytes - waiting.requestedBytes()),
           pending,
-          live.size(),
-          freeBlocks,
+          live.size() - pendingBlocks,
+          freeBlocks + pendingBlocks,
           peakUsedBytes,
           peakHeldBytes,
           allocations,

@@ -14,7 +14,7 @@ import io.cuvette.internal.ByteSize;
  * @param releasableBytes cached memory that {@link MemoryPool#freeAllBlocks()} could release now
  * @param largestFreeBytes the largest cached block
  * @param usedBlocks the number of blocks in use
- * @param freeBlocks the number of cached blocks
+ * @param freeBlocks the number of cached blocks, with those that are pending
  * @param chunks the number of allocations held from upstream
  * @param peakUsedBytes the most that was ever in use; with several streams an upper bound, each
  *     stream's own peak added up, and never more than was held

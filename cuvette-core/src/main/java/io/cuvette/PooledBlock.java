@@ -44,6 +44,11 @@ final class PooledBlock extends BlockLifetime {
   }
 
   @Override
+  long requestedBytes() {
+    return requestedBytes;
+  }
+
+  @Override
   String describe() {
     return "buffer of %d bytes at 0x%x".formatted(requestedBytes, address);
   }

@@ -191,7 +191,7 @@ final class StreamState {
     }
     Failures failures = new Failures();
     lastWork = Guard.ofDevice(this); // the safe answer, should asking fail
-    failures.run(() -> lastWork = guard());
+    failures.run(this::guardLastWork);
     closed = true;
     gate.shut();
     if (owned) {
@@ -204,6 +204,13 @@ final class StreamState {
       cuda.streams().forget(this);
     }
     failures.throwFirst();
+  }
+
+  private void guardLastWork() {
+    Guard guard = guard();
+    if (guard == null || guard.isRecorded()) {
+      lastWork = guard;
+    }
   }
 
   private void destroy() {
