@@ -10,6 +10,9 @@ import org.jspecify.annotations.Nullable;
 abstract class BlockLifetime extends Lifetime {
   private static final VarHandle USES;
 
+  /** So many streams are remembered before the finished ones among them are forgotten. */
+  private static final int LOOK_AGAIN = 32;
+
   static {
     try {
       USES = MethodHandles.lookup().findVarHandle(BlockLifetime.class, "uses", StreamUse.class);
@@ -26,8 +29,16 @@ abstract class BlockLifetime extends Lifetime {
   /** The arena of the host's view, if one was asked for. */
   private volatile @Nullable Arena view;
 
-  /** Streams that used the memory, newest first. */
-  record StreamUse(StreamState stream, @Nullable StreamUse next) {}
+  /**
+   * Streams that used the memory, newest first.
+   *
+   * @param count how many these are
+   */
+  record StreamUse(StreamState stream, @Nullable StreamUse next, int count) {
+    StreamUse(StreamState stream, @Nullable StreamUse next) {
+      this(stream, next, next == null ? 1 : next.count + 1);
+    }
+  }
 
   BlockLifetime(
       Object buffer,
@@ -66,10 +77,22 @@ abstract class BlockLifetime extends Lifetime {
           return;
         }
       }
-      if (USES.compareAndSet(this, head, new StreamUse(stream, head))) {
+      StreamUse rest = head != null && head.count % LOOK_AGAIN == 0 ? unfinished(head) : head;
+      if (USES.compareAndSet(this, head, new StreamUse(stream, rest))) {
         return;
       }
     }
+  }
+
+  /** Without streams that are closed and done: memory that lives long sees many come and go. */
+  private static @Nullable StreamUse unfinished(StreamUse all) {
+    StreamUse rest = null;
+    for (StreamUse use = all; use != null; use = use.next) {
+      if (!use.stream.isOver()) {
+        rest = new StreamUse(use.stream, rest);
+      }
+    }
+    return rest;
   }
 
   /** The arena of views of this memory; the caller is the only one that makes it. */

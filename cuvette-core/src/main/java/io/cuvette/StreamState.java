@@ -154,6 +154,15 @@ final class StreamState {
     return closed ? isLastWorkDone() : ask(() -> cuda.driver().streamQuery(device.id(), handle));
   }
 
+  /** Whether it is closed and its work known to be done. */
+  boolean isOver() {
+    try {
+      return closed && isLastWorkDone();
+    } catch (CudaException e) {
+      return false; // who frees the memory will be told
+    }
+  }
+
   /** Once closed: whether the work queued before is done. */
   boolean isLastWorkDone() {
     Guard last = lastWork;

@@ -88,6 +88,23 @@ class PendingTest {
   }
 
   @Test
+  void blockUsedByManyStreamsThatAreGone_waitsForTheOneThatIsBusy() {
+    Buffer block = pool.allocate(1000, stream);
+    try (Gate _ = Gate.on(other)) {
+      block.fill((byte) 1, other);
+      for (int i = 0; i < 100; i++) {
+        try (CudaStream brief = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
+          block.recordUse(brief);
+        }
+      }
+      block.close();
+      assertThat(pool.stats().pendingBytes()).isEqualTo(1024);
+    }
+    other.synchronize();
+    assertThat(pool.stats().pendingBytes()).isZero();
+  }
+
+  @Test
   void memoryFreedWhileItsStreamCaptures_comesBackAtNeedOnceThatIsClosed() {
     cuda.defaultPinnedMemoryPool().setLimit(MemoryLimit.ofBytes(1024));
     PinnedBuffer block = cuda.allocatePinned(1000);
