@@ -76,6 +76,15 @@ final class SimCaptures {
     }
   }
 
+  /** For the question alone whether a stream is captured, which spoils nothing. */
+  void checkAsked(SimStream stream) {
+    if (stream.isLegacy() && open.stream().anyMatch(c -> c.blocksLegacy(stream.device))) {
+      throw new SimRefusal(
+          CudaStatus.STREAM_CAPTURE_IMPLICIT,
+          "the legacy default stream waits for a stream that is captured");
+    }
+  }
+
   /** For calls that wait for a device. */
   void checkDevice(SimDevice device) {
     for (SimCapture capture : open) {

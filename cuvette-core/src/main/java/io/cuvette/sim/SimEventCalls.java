@@ -144,7 +144,7 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls, Captu
     return machine.call(
         () -> {
           SimStream asked = machine.stream(machine.working(device), stream);
-          machine.captures.checkLegacy(asked);
+          machine.captures.checkAsked(asked);
           CaptureBranch branch = asked.capture;
           return branch == null ? 0 : branch.capture.isInvalidated() ? 2 : 1;
         },
