@@ -11,6 +11,7 @@ import java.util.function.Supplier;
 /** Makes things that nobody closes, and waits for the collector within bounds. Stateless. */
 public final class Forgetting {
   private static final int ATTEMPTS = 40;
+  private static final int FEW = 4;
   private static final long APART_MILLIS = 150;
   private static final CountDownLatch NEVER = new CountDownLatch(1);
 
@@ -51,6 +52,14 @@ public final class Forgetting {
       pause();
     }
     return false;
+  }
+
+  /** Collects a few times, for a test that nothing is found. */
+  public static void collect() throws InterruptedException {
+    for (int i = 0; i < FEW; i++) {
+      System.gc();
+      pause();
+    }
   }
 
   /** Tries again while memory is out: the library collects at most twice a second. */

@@ -1,0 +1,121 @@
+package io.cuvette.testkit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemoryInfo;
+import io.cuvette.driver.PriorityRange;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.UUID;
+
+/** What every driver promises about devices. Extend it in the tests of a driver. */
+public abstract class DriverDeviceContract {
+  private static final int COMPUTE_CAPABILITY_MAJOR = 75;
+  private static final int PRINTF_FIFO_SIZE = 1;
+
+  /** For subclasses. */
+  protected DriverDeviceContract() {}
+
+  @CudaTest
+  public void driver_hasANameAndAVersion(CudaDriver driver, Subject subject) {
+    assertThat(driver.name()).isNotBlank();
+    assertThat(driver.isSimulated()).isEqualTo(subject.isSimulated());
+    assertThat(driver.driverGetVersion()).isGreaterThanOrEqualTo(11_000);
+    driver.runtimeGetVersion().ifPresent(version -> assertThat(version).isPositive());
+  }
+
+  @CudaTest
+  public void everyDevice_hasNameIdentityAndMemory(CudaDriver driver) {
+    Set<UUID> seen = new HashSet<>();
+    assertThat(driver.deviceGetCount()).isPositive();
+    for (int device = 0; device < driver.deviceGetCount(); device++) {
+      assertThat(driver.deviceGetName(device)).isNotBlank();
+      assertThat(seen.add(driver.deviceGetUuid(device))).isTrue();
+      assertThat(driver.deviceTotalMem(device)).isPositive();
+      MemoryInfo info = driver.memGetInfo(device);
+      assertThat(info.freeBytes()).isPositive().isLessThanOrEqualTo(info.totalBytes());
+      assertThat(driver.deviceGetAttribute(COMPUTE_CAPABILITY_MAJOR, device)).isPositive();
+    }
+  }
+
+  @CudaTest
+  public void numbersOfNoDevice_areInvalidDevice(CudaDriver driver) {
+    for (int device : new int[] {-1, driver.deviceGetCount(), Integer.MAX_VALUE}) {
+      Refused.with(CudaStatus.INVALID_DEVICE, () -> driver.deviceGetName(device));
+      Refused.with(CudaStatus.INVALID_DEVICE, () -> driver.deviceTotalMem(device));
+      Refused.with(CudaStatus.INVALID_DEVICE, () -> driver.deviceGetUuid(device));
+      Refused.with(CudaStatus.INVALID_DEVICE, () -> driver.deviceGetPciBusId(device));
+      Refused.with(
+          CudaStatus.INVALID_DEVICE,
+          () -> driver.deviceGetAttribute(COMPUTE_CAPABILITY_MAJOR, device));
+    }
+  }
+
+  @CudaTest
+  public void pciBusId_leadsBack(CudaDriver driver) {
+    for (int device = 0; device < driver.deviceGetCount(); device++) {
+      String id = driver.deviceGetPciBusId(device);
+      assertThat(driver.deviceGetByPciBusId(id)).isEqualTo(device);
+    }
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.deviceGetByPciBusId("no address"));
+    Refused.with(CudaStatus.INVALID_DEVICE, () -> driver.deviceGetByPciBusId("FFFF:FF:1F.0"));
+  }
+
+  @CudaTest
+  public void unknownAttribute_isInvalidValue(CudaDriver driver) {
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.deviceGetAttribute(100_000, 0));
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.deviceGetAttribute(-1, 0));
+  }
+
+  @CudaTest
+  public void priorities_runFromLeastToGreatest(CudaDriver driver) {
+    PriorityRange range = driver.ctxGetStreamPriorityRange(0);
+    assertThat(range.greatest()).isLessThanOrEqualTo(range.least());
+    assertThat(range.contains(range.least()) && range.contains(range.greatest())).isTrue();
+    assertThat(range.contains(range.least() + 1)).isFalse();
+    assertThat(range.contains(range.greatest() - 1)).isFalse();
+  }
+
+  @CudaTest
+  public void limits_areReadAndSet(CudaDriver driver) {
+    long before = driver.ctxGetLimit(0, PRINTF_FIFO_SIZE);
+    driver.ctxSetLimit(0, PRINTF_FIFO_SIZE, 4 << 20);
+    assertThat(driver.ctxGetLimit(0, PRINTF_FIFO_SIZE)).isGreaterThanOrEqualTo(4 << 20);
+    driver.ctxSetLimit(0, PRINTF_FIFO_SIZE, before);
+    Refused.withAny(() -> driver.ctxGetLimit(0, 12_345));
+  }
+
+  @CudaTest
+  public void device_isNoPeerOfItself(CudaDriver driver) {
+    assertThat(driver.deviceCanAccessPeer(0, 0)).isFalse();
+    Refused.withAny(() -> driver.ctxEnablePeerAccess(0, 0));
+  }
+
+  @CudaTest(devices = 2)
+  public void peerAccess_isEnabledOnce_andTakenBackOnce(CudaDriver driver) {
+    if (!driver.deviceCanAccessPeer(0, 1)) {
+      Refused.with(CudaStatus.PEER_ACCESS_UNSUPPORTED, () -> driver.ctxEnablePeerAccess(0, 1));
+      return;
+    }
+    driver.ctxEnablePeerAccess(0, 1);
+    Refused.with(CudaStatus.PEER_ACCESS_ALREADY_ENABLED, () -> driver.ctxEnablePeerAccess(0, 1));
+    driver.ctxDisablePeerAccess(0, 1);
+    Refused.with(CudaStatus.PEER_ACCESS_NOT_ENABLED, () -> driver.ctxDisablePeerAccess(0, 1));
+  }
+
+  @CudaTest(devices = 2, peers = "none")
+  public void devicesThatAreNoPeers_areRefused(CudaDriver driver) {
+    assertThat(driver.deviceCanAccessPeer(0, 1)).isFalse();
+    Refused.with(CudaStatus.PEER_ACCESS_UNSUPPORTED, () -> driver.ctxEnablePeerAccess(0, 1));
+  }
+
+  @CudaTest
+  public void closedTwice_isClosedOnce(Subject subject) {
+    CudaDriver driver = DriverProviders.open(subject.specification());
+    driver.ctxSynchronize(0);
+    driver.close();
+    driver.close();
+  }
+}

@@ -1,0 +1,165 @@
+package io.cuvette.testkit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaStatus;
+import java.util.concurrent.CountDownLatch;
+
+/** What every driver promises about events and captures. Extend it in the tests of a driver. */
+public abstract class DriverEventContract {
+  private static final int NO_TIMING = 2;
+  private static final int INTERPROCESS = 4;
+  private static final int RELAXED = 2;
+  private static final long NULL_STREAM = 0;
+
+  /** For subclasses. */
+  protected DriverEventContract() {}
+
+  @CudaTest
+  public void everyAllowedFlag_works_andTheRestIsInvalidValue(CudaDriver driver) {
+    for (int flags : new int[] {0, 1, 2, 3, 6, 7}) {
+      long event = driver.eventCreate(0, flags);
+      driver.eventRecord(0, event, NULL_STREAM);
+      driver.eventSynchronize(0, event);
+      assertThat(driver.eventQuery(0, event)).isTrue();
+      driver.eventDestroy(0, event);
+    }
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.eventCreate(0, INTERPROCESS));
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.eventCreate(0, 0x100));
+  }
+
+  @CudaTest
+  public void eventNeverRecorded_isDone(CudaDriver driver) {
+    long event = driver.eventCreate(0, 0);
+    assertThat(driver.eventQuery(0, event)).isTrue();
+    driver.eventSynchronize(0, event);
+    driver.eventDestroy(0, event);
+  }
+
+  @CudaTest
+  public void recordedEvent_isDoneWithTheWorkBeforeIt(CudaDriver driver) {
+    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    long event = driver.eventCreate(0, NO_TIMING);
+    CountDownLatch gate = new CountDownLatch(1);
+    driver.launchHostFunc(0, stream, () -> await(gate));
+    driver.eventRecord(0, event, stream);
+    assertThat(driver.eventQuery(0, event)).isFalse();
+    gate.countDown();
+    driver.eventSynchronize(0, event);
+    assertThat(driver.eventQuery(0, event)).isTrue();
+    driver.streamDestroy(0, stream);
+    driver.eventDestroy(0, event);
+  }
+
+  @CudaTest
+  public void elapsedTime_isPositive_forWorkInBetween(CudaDriver driver) {
+    long start = driver.eventCreate(0, 0);
+    long end = driver.eventCreate(0, 0);
+    long memory = driver.memAlloc(0, 64 << 20);
+    driver.eventRecord(0, start, NULL_STREAM);
+    driver.memsetD8Async(0, memory, (byte) 1, 64 << 20, NULL_STREAM);
+    driver.eventRecord(0, end, NULL_STREAM);
+    driver.eventSynchronize(0, end);
+    assertThat(driver.eventElapsedTime(0, start, end)).isPositive();
+    driver.memFree(0, memory);
+    driver.eventDestroy(0, start);
+    driver.eventDestroy(0, end);
+  }
+
+  @CudaTest
+  public void elapsedTime_needsTwoRecordedEventsWithTiming(CudaDriver driver) {
+    long timed = driver.eventCreate(0, 0);
+    long fresh = driver.eventCreate(0, 0);
+    long untimed = driver.eventCreate(0, NO_TIMING);
+    driver.eventRecord(0, timed, NULL_STREAM);
+    driver.eventRecord(0, untimed, NULL_STREAM);
+    driver.streamSynchronize(0, NULL_STREAM);
+    Refused.with(CudaStatus.INVALID_HANDLE, () -> driver.eventElapsedTime(0, timed, fresh));
+    Refused.with(CudaStatus.INVALID_HANDLE, () -> driver.eventElapsedTime(0, fresh, timed));
+    Refused.with(CudaStatus.INVALID_HANDLE, () -> driver.eventElapsedTime(0, timed, untimed));
+    driver.eventDestroy(0, timed);
+    driver.eventDestroy(0, fresh);
+    driver.eventDestroy(0, untimed);
+  }
+
+  @CudaTest
+  public void elapsedTime_ofWorkThatRuns_isNotReady(CudaDriver driver) {
+    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    long start = driver.eventCreate(0, 0);
+    long end = driver.eventCreate(0, 0);
+    driver.eventRecord(0, start, stream);
+    driver.streamSynchronize(0, stream);
+    CountDownLatch gate = new CountDownLatch(1);
+    driver.launchHostFunc(0, stream, () -> await(gate));
+    driver.eventRecord(0, end, stream);
+    Refused.with(CudaStatus.NOT_READY, () -> driver.eventElapsedTime(0, start, end));
+    gate.countDown();
+    driver.streamSynchronize(0, stream);
+    assertThat(driver.eventElapsedTime(0, start, end)).isGreaterThanOrEqualTo(0);
+    driver.eventDestroy(0, start);
+    driver.eventDestroy(0, end);
+    driver.streamDestroy(0, stream);
+  }
+
+  @CudaTest
+  public void capture_isSeen_andEndsInAGraph(CudaDriver driver) {
+    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    long memory = driver.memAlloc(0, 512);
+    for (int mode = 0; mode <= RELAXED; mode++) {
+      driver.streamBeginCapture(0, stream, mode);
+      assertThat(driver.streamIsCapturing(0, stream)).isEqualTo(1);
+      driver.memsetD8Async(0, memory, (byte) 1, 512, stream);
+      long graph = driver.streamEndCapture(0, stream);
+      assertThat(graph).isNotZero();
+      assertThat(driver.streamIsCapturing(0, stream)).isZero();
+      driver.graphDestroy(graph);
+    }
+    driver.memFree(0, memory);
+    driver.streamDestroy(0, stream);
+  }
+
+  @CudaTest
+  public void capturesThatCannotBe_areRefused(CudaDriver driver) {
+    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    Refused.with(
+        CudaStatus.STREAM_CAPTURE_UNSUPPORTED,
+        () -> driver.streamBeginCapture(0, NULL_STREAM, RELAXED));
+    Refused.with(CudaStatus.ILLEGAL_STATE, () -> driver.streamEndCapture(0, stream));
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.streamBeginCapture(0, stream, 9));
+    driver.streamBeginCapture(0, stream, RELAXED);
+    Refused.with(CudaStatus.ILLEGAL_STATE, () -> driver.streamBeginCapture(0, stream, RELAXED));
+    driver.graphDestroy(driver.streamEndCapture(0, stream));
+    driver.streamDestroy(0, stream);
+  }
+
+  @CudaTest
+  public void waitForACapturingStream_spoilsTheCapture(CudaDriver driver) {
+    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    driver.streamBeginCapture(0, stream, RELAXED);
+    Refused.with(CudaStatus.STREAM_CAPTURE_UNSUPPORTED, () -> driver.streamSynchronize(0, stream));
+    Refused.with(CudaStatus.STREAM_CAPTURE_INVALIDATED, () -> driver.streamEndCapture(0, stream));
+    driver.streamSynchronize(0, stream);
+    driver.streamDestroy(0, stream);
+  }
+
+  /** As cuda.h says: the capture of the blocking stream is not invalidated by the question. */
+  @CudaTest
+  public void askingTheNullStreamWhileABlockingOneCaptures_isRefused_andHarmless(
+      CudaDriver driver) {
+    long stream = driver.streamCreateWithPriority(0, 0, 0);
+    driver.streamBeginCapture(0, stream, RELAXED);
+    Refused.with(
+        CudaStatus.STREAM_CAPTURE_IMPLICIT, () -> driver.streamIsCapturing(0, NULL_STREAM));
+    driver.graphDestroy(driver.streamEndCapture(0, stream));
+    driver.streamDestroy(0, stream);
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

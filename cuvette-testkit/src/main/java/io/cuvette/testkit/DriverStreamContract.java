@@ -1,0 +1,146 @@
+package io.cuvette.testkit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.PriorityRange;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+
+/** What every driver promises about streams. Extend it in the tests of a driver. */
+public abstract class DriverStreamContract {
+
+  /** For subclasses. */
+  protected DriverStreamContract() {}
+
+  @CudaTest
+  public void stream_hasTheFlagsAndPriorityAskedFor(CudaDriver driver) {
+    PriorityRange range = driver.ctxGetStreamPriorityRange(0);
+    for (int flags : new int[] {0, 1}) {
+      for (int priority = range.greatest(); priority <= range.least(); priority++) {
+        long stream = driver.streamCreateWithPriority(0, flags, priority);
+        assertThat(driver.streamGetFlags(0, stream)).isEqualTo(flags);
+        assertThat(driver.streamGetPriority(0, stream)).isEqualTo(priority);
+        assertThat(driver.streamGetDevice(0, stream)).isZero();
+        driver.streamDestroy(0, stream);
+      }
+    }
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.streamCreateWithPriority(0, 64, 0));
+  }
+
+  /** Handles may come again, identities never. */
+  @CudaTest
+  public void identities_areNeverUsedTwice(CudaDriver driver) {
+    Set<Long> seen = new HashSet<>();
+    for (int i = 0; i < 50; i++) {
+      long stream = driver.streamCreateWithPriority(0, 0, 0);
+      assertThat(seen.add(driver.streamGetId(0, stream))).isTrue();
+      driver.streamDestroy(0, stream);
+    }
+  }
+
+  @CudaTest
+  public void idleStreams_areDone(CudaDriver driver) {
+    long stream = driver.streamCreateWithPriority(0, 0, 0);
+    for (long each : new long[] {0, 1, 2, stream}) {
+      driver.streamSynchronize(0, each);
+      assertThat(driver.streamQuery(0, each)).as("stream %d", each).isTrue();
+      assertThat(driver.streamIsCapturing(0, each)).isZero();
+    }
+    driver.streamDestroy(0, stream);
+  }
+
+  @CudaTest
+  public void heldStream_isNotDone_untilItIsLetGo(CudaDriver driver) {
+    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    CountDownLatch gate = new CountDownLatch(1);
+    driver.launchHostFunc(0, stream, () -> await(gate));
+    assertThat(driver.streamQuery(0, stream)).isFalse();
+    gate.countDown();
+    driver.streamSynchronize(0, stream);
+    assertThat(driver.streamQuery(0, stream)).isTrue();
+    driver.streamDestroy(0, stream);
+  }
+
+  @CudaTest
+  public void hostFunctions_runInOrder_afterTheWorkBeforeThem(CudaDriver driver) {
+    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    List<Integer> seen = Collections.synchronizedList(new ArrayList<>());
+    for (int i = 0; i < 20; i++) {
+      int number = i;
+      driver.launchHostFunc(0, stream, () -> seen.add(number));
+    }
+    driver.streamSynchronize(0, stream);
+    assertThat(seen).hasSize(20).isSorted();
+    driver.streamDestroy(0, stream);
+  }
+
+  @CudaTest
+  public void hostFunction_comesEvenIfNobodyWaits(CudaDriver driver) throws InterruptedException {
+    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    CountDownLatch reached = new CountDownLatch(1);
+    driver.launchHostFunc(0, stream, reached::countDown);
+    reached.await();
+    driver.streamSynchronize(0, stream);
+    driver.streamDestroy(0, stream);
+  }
+
+  @CudaTest
+  public void waitForAnEvent_holdsAnotherStreamBack(CudaDriver driver) {
+    long first = driver.streamCreateWithPriority(0, 1, 0);
+    long second = driver.streamCreateWithPriority(0, 1, 0);
+    long event = driver.eventCreate(0, 2);
+    CountDownLatch gate = new CountDownLatch(1);
+    driver.launchHostFunc(0, first, () -> await(gate));
+    driver.eventRecord(0, event, first);
+    driver.streamWaitEvent(0, second, event);
+    driver.eventDestroy(0, event);
+    assertThat(driver.streamQuery(0, second)).isFalse();
+    gate.countDown();
+    driver.streamSynchronize(0, second);
+    assertThat(driver.streamQuery(0, first)).isTrue();
+    driver.streamDestroy(0, first);
+    driver.streamDestroy(0, second);
+  }
+
+  @CudaTest
+  public void destroyedStream_finishesItsWork(CudaDriver driver) throws InterruptedException {
+    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    CountDownLatch gate = new CountDownLatch(1);
+    CountDownLatch reached = new CountDownLatch(1);
+    driver.launchHostFunc(0, stream, () -> await(gate));
+    driver.launchHostFunc(0, stream, reached::countDown);
+    driver.streamDestroy(0, stream);
+    gate.countDown();
+    reached.await();
+    driver.ctxSynchronize(0);
+  }
+
+  @CudaTest(simulatedOnly = true)
+  public void handlesThatAreNone_areInvalidHandle(CudaDriver driver) {
+    long event = driver.eventCreate(0, 0);
+    long gone = driver.streamCreateWithPriority(0, 0, 0);
+    driver.streamDestroy(0, gone);
+    for (long handle : new long[] {3, -1, event, gone}) {
+      Refused.with(CudaStatus.INVALID_HANDLE, () -> driver.streamQuery(0, handle));
+      Refused.with(CudaStatus.INVALID_HANDLE, () -> driver.streamSynchronize(0, handle));
+      Refused.with(CudaStatus.INVALID_HANDLE, () -> driver.streamDestroy(0, handle));
+      Refused.with(CudaStatus.INVALID_HANDLE, () -> driver.streamGetId(0, handle));
+      Refused.with(CudaStatus.INVALID_HANDLE, () -> driver.launchHostFunc(0, handle, () -> {}));
+    }
+    driver.eventDestroy(0, event);
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}
