@@ -13,6 +13,7 @@ package io.cuvette.driver;
 public interface CudaDriver
     extends DeviceCalls,
         MemoryCalls,
+        PoolCalls,
         StreamCalls,
         EventCalls,
         CaptureCalls,
