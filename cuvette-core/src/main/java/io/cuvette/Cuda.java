@@ -30,6 +30,7 @@ public final class Cuda implements AutoCloseable {
   private final StreamStates streams;
   private final ThreadLocal<ThreadState> states = ThreadLocal.withInitial(this::newState);
   private final List<MemoryPool> pools = new CopyOnWriteArrayList<>();
+  private final StreamOrderedMemory asyncMemory = new StreamOrderedMemory();
   private final MemoryLimit firstLimit;
   private final MemoryPool defaultPool;
   private final PinnedMemoryPool defaultPinnedPool;
@@ -50,6 +51,7 @@ public final class Cuda implements AutoCloseable {
             .mapToObj(id -> new CudaDevice(this, id))
             .toList();
     this.peers = new PeerAccess(driver, devices.size());
+    this.children.add(asyncMemory::destroy);
     this.defaultPool = new MemoryPool(this);
     this.defaultPinnedPool = new PinnedMemoryPool(this);
     this.globalAllocator = defaultPool;
@@ -389,6 +391,11 @@ public final class Cuda implements AutoCloseable {
     return callbacks;
   }
 
+  /** What {@link MemoryResource#async()} gave out. */
+  StreamOrderedMemory asyncMemory() {
+    return asyncMemory;
+  }
+
   PeerAccess peers() {
     return peers;
   }
@@ -412,6 +419,11 @@ public final class Cuda implements AutoCloseable {
     children.remove(end);
   }
 
+  /** Releases what the caching pools hold free on a device. */
+  void releaseCached(CudaDevice device) {
+    pools.forEach(pool -> pool.freeAllBlocks(device));
+  }
+
   /**
    * Releases what a pool caches on its device and, if only the driver is short, what the other
    * pools cache there.
@@ -419,7 +431,7 @@ public final class Cuda implements AutoCloseable {
   void releaseCached(DevicePool first, boolean others) {
     first.freeAllBlocks(null);
     if (others) {
-      pools.forEach(pool -> pool.freeAllBlocks(first.device));
+      releaseCached(first.device);
     }
   }
 

@@ -34,7 +34,7 @@ final class DirectMemory {
   static ManagedBuffer managed(long bytes, CudaStream stream) {
     check(bytes, stream);
     if (bytes == 0) {
-      return empty(new ManagedBuffer(MemorySegment.NULL, stream));
+      return empty(new ManagedBuffer(0, 0, stream));
     }
     CudaDevice device = stream.device();
     CudaDriver driver = device.context();
@@ -44,9 +44,26 @@ final class DirectMemory {
     } catch (CudaException e) {
       throw explained(e, bytes, device);
     }
-    ManagedBuffer buffer = new ManagedBuffer(memory, stream);
+    ManagedBuffer buffer = new ManagedBuffer(memory.address(), bytes, stream);
     DirectLifetime.own(buffer, () -> driver.memFree(device.id(), memory.address()));
     return buffer;
+  }
+
+  static DeviceBuffer async(long bytes, CudaStream stream) {
+    check(bytes, stream);
+    if (bytes == 0) {
+      return emptyDevice(stream);
+    }
+    stream.checkNotCapturing("allocate");
+    CudaDevice device = stream.device();
+    StreamOrderedMemory memory = device.cuda().asyncMemory();
+    memory.settle();
+    try {
+      long address = stream.driver().memAllocAsync(device.id(), bytes, stream.handle());
+      return memory.own(new DeviceBuffer(address, bytes, stream), bytes);
+    } catch (CudaException e) {
+      throw explained(e, bytes, device);
+    }
   }
 
   static PinnedBuffer pinned(long bytes, CudaStream stream) {

@@ -13,10 +13,20 @@ enum DirectResource implements MemoryResource {
     public ManagedBuffer allocate(long bytes, CudaStream stream) {
       return DirectMemory.managed(bytes, stream);
     }
+  },
+  ASYNC {
+    @Override
+    public DeviceBuffer allocate(long bytes, CudaStream stream) {
+      return DirectMemory.async(bytes, stream);
+    }
   };
 
   @Override
   public String toString() {
-    return this == DEVICE ? "MemoryResource.direct()" : "MemoryResource.managed()";
+    return switch (this) {
+      case DEVICE -> "MemoryResource.direct()";
+      case MANAGED -> "MemoryResource.managed()";
+      case ASYNC -> "MemoryResource.async()";
+    };
   }
 }

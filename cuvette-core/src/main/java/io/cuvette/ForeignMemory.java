@@ -4,8 +4,6 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.Checks;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -56,10 +54,9 @@ final class ForeignMemory {
     if (!managed && type == PointerAttribute.TYPE_DEVICE) {
       return new DeviceBuffer(address, bytes, stream);
     }
-    MemorySegment memory = device.context().hostView(device.id(), address, bytes, Arena.ofAuto());
     return managed
-        ? new ManagedBuffer(address, memory, stream)
-        : new PinnedBuffer(address, memory, stream);
+        ? new ManagedBuffer(address, bytes, stream)
+        : new PinnedBuffer(address, bytes, null, stream);
   }
 
   private static long ask(CudaDevice device, int attribute, long address) {

@@ -9,23 +9,15 @@ import java.nio.ByteBuffer;
  * See {@link Buffer} for its operations and for threads.
  */
 public final class ManagedBuffer extends BufferBase implements Buffer {
-  private final MemorySegment memory;
   private final HostView view;
 
-  ManagedBuffer(MemorySegment memory, CudaStream stream) {
-    this(memory.address(), memory, stream);
-  }
-
-  /** The memory at an address, which the host may see at another one. */
-  ManagedBuffer(long address, MemorySegment memory, CudaStream stream) {
-    super(address, memory.byteSize(), stream);
-    this.memory = memory;
+  ManagedBuffer(long address, long bytes, CudaStream stream) {
+    super(address, bytes, stream);
     this.view = new HostView();
   }
 
   private ManagedBuffer(ManagedBuffer of, long offset, long bytes) {
     super(of, offset, bytes);
-    this.memory = of.memory.asSlice(offset, bytes);
     this.view = of.view;
   }
 
@@ -94,7 +86,7 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
 
   @Override
   ManagedBuffer block(long offset, long bytes, CudaStream of) {
-    return new ManagedBuffer(address() + offset, memory.asSlice(offset, bytes), of);
+    return new ManagedBuffer(address() + offset, bytes, of);
   }
 
   @Override

@@ -23,6 +23,14 @@ public interface MemoryResource {
     return DirectResource.DEVICE;
   }
 
+  /**
+   * Stream-ordered memory from the pool that is current for the device at each allocation
+   * (cuMemAllocAsync, cuMemFreeAsync). {@link AsyncMemoryPool} states its pool and has a limit.
+   */
+  static MemoryResource async() {
+    return DirectResource.ASYNC;
+  }
+
   /** Managed memory without a pool, visible to host and devices (cuMemAllocManaged, cuMemFree). */
   static MemoryResource managed() {
     return DirectResource.MANAGED;

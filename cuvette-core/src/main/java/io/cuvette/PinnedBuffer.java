@@ -1,7 +1,9 @@
 package io.cuvette;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Page-locked host memory, which devices can access and copy at full speed. Its bytes are those of
@@ -9,23 +11,25 @@ import java.nio.ByteBuffer;
  * operations and for threads.
  */
 public final class PinnedBuffer extends BufferBase implements Buffer {
-  private final MemorySegment memory;
   private final HostView view;
 
+  /** The host's side of the whole memory; made when first needed if it is not given. */
+  private volatile @Nullable MemorySegment memory;
+
   PinnedBuffer(MemorySegment memory, CudaStream stream) {
-    this(memory.address(), memory, stream);
+    this(memory.address(), memory.byteSize(), memory, stream);
   }
 
-  /** The memory at an address, which the host may see at another one. */
-  PinnedBuffer(long address, MemorySegment memory, CudaStream stream) {
-    super(address, memory.byteSize(), stream);
+  /** The memory at an address, which the host may see at another one, or has not seen yet. */
+  PinnedBuffer(long address, long bytes, @Nullable MemorySegment memory, CudaStream stream) {
+    super(address, bytes, stream);
     this.memory = memory;
     this.view = new HostView();
   }
 
   private PinnedBuffer(PinnedBuffer of, long offset, long bytes) {
     super(of, offset, bytes);
-    this.memory = of.memory.asSlice(offset, bytes);
+    this.memory = of.byteSize() == 0 ? MemorySegment.NULL : of.hostMemory().asSlice(offset, bytes);
     this.view = of.view;
   }
 
@@ -68,7 +72,7 @@ public final class PinnedBuffer extends BufferBase implements Buffer {
 
   @Override
   PinnedBuffer block(long offset, long bytes, CudaStream of) {
-    return new PinnedBuffer(address() + offset, memory.asSlice(offset, bytes), of);
+    return new PinnedBuffer(address() + offset, bytes, hostMemory().asSlice(offset, bytes), of);
   }
 
   @Override
@@ -78,7 +82,13 @@ public final class PinnedBuffer extends BufferBase implements Buffer {
 
   @Override
   MemorySegment hostMemory() {
-    return memory;
+    MemorySegment known = memory;
+    if (known == null) {
+      CudaDevice on = device();
+      known = on.context().hostView(on.id(), address(), byteSize(), Arena.ofAuto());
+      memory = known;
+    }
+    return known;
   }
 
   @Override

@@ -1,0 +1,234 @@
+package io.cuvette;
+
+import io.cuvette.pool.BlockArena;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Stream-ordered memory from pools of the driver (cuMemAllocFromPoolAsync, cuMemFreeAsync), one
+ * pool for each device, with the face of CuPy's MemoryAsyncPool. It allocates from the pool that
+ * was stated and changes nobody's current pool. The limit is hard and counts what was allocated
+ * through this object and not freed yet; how much the driver keeps reserved is another thing,
+ * {@link PoolAttributes#releaseThreshold()}.
+ *
+ * <p>Used, free and total bytes are the driver's numbers of the whole pool, whoever uses it.
+ * Methods without a device are about the current device of the thread. Thread-safe; freeing never
+ * waits.
+ */
+public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
+  private final Cuda cuda;
+  private final List<AsyncPoolChoice> choices;
+  private final AtomicReferenceArray<@Nullable AsyncDevicePool> devicePools;
+  private final Runnable end = this::destroy;
+  private volatile boolean closed;
+
+  /** The pool that each device was born with. */
+  public AsyncMemoryPool(Cuda cuda) {
+    this(cuda, AsyncPoolChoice.ofDefault());
+  }
+
+  /** The same choice for each device; a handle needs a machine of one device. */
+  public AsyncMemoryPool(Cuda cuda, AsyncPoolChoice choice) {
+    this(cuda, Collections.nCopies(cuda.deviceCount(), choice));
+    if (choice instanceof AsyncPoolChoice.Handle && cuda.deviceCount() != 1) {
+      throw new IllegalArgumentException(
+          "one pool handle for %d devices (expected: a list with a choice for each)"
+              .formatted(cuda.deviceCount()));
+    }
+  }
+
+  /**
+   * A choice for each device.
+   *
+   * @throws IllegalArgumentException if there are not as many choices as devices
+   */
+  public AsyncMemoryPool(Cuda cuda, List<AsyncPoolChoice> choices) {
+    if (choices.size() != cuda.deviceCount()) {
+      throw new IllegalArgumentException(
+          "choices: %d (expected: %d, one for each device)"
+              .formatted(choices.size(), cuda.deviceCount()));
+    }
+    this.cuda = cuda;
+    this.choices = List.copyOf(choices);
+    this.devicePools = new AtomicReferenceArray<>(cuda.deviceCount());
+    cuda.checkOpen();
+    cuda.children().add(end);
+  }
+
+  /** Allocates on the current stream. */
+  public DeviceBuffer allocate(long bytes) {
+    return allocate(bytes, cuda.currentStream());
+  }
+
+  /**
+   * Allocates in order of a stream, on its device; the size is rounded up to 512 bytes.
+   *
+   * @param bytes at least 0; 0 gives a buffer without memory
+   * @throws OutOfDeviceMemoryException if the limit or the driver has no room, after everything was
+   *     tried
+   * @throws IllegalStateException if the pool or the stream is closed, or the stream is capturing
+   */
+  @Override
+  public DeviceBuffer allocate(long bytes, CudaStream stream) {
+    long rounded = BlockArena.roundUp(bytes);
+    return (DeviceBuffer) devicePool(stream.device()).allocate(bytes, rounded, stream);
+  }
+
+  /**
+   * Waits for the current stream and gives back to the driver what the current device's pool holds
+   * and nobody uses.
+   *
+   * @return the bytes given back
+   */
+  public long freeAllBlocks() {
+    return freeAllBlocks(cuda.currentStream());
+  }
+
+  /**
+   * Waits for a stream and gives back what its device's pool holds and nobody uses
+   * (cuMemPoolTrimTo).
+   */
+  public long freeAllBlocks(CudaStream stream) {
+    return devicePool(stream.device()).freeAllBlocks(stream);
+  }
+
+  /** Bytes of the pool in use by anyone. */
+  public long usedBytes() {
+    return attributes().usedMemCurrent();
+  }
+
+  /** Bytes the pool holds and nobody uses. */
+  public long freeBytes() {
+    PoolAttributes now = attributes();
+    return Math.max(0, now.reservedMemCurrent() - now.usedMemCurrent());
+  }
+
+  /** Bytes the pool holds. */
+  public long totalBytes() {
+    return attributes().reservedMemCurrent();
+  }
+
+  /**
+   * The driver does not tell.
+   *
+   * @throws UnsupportedOperationException always
+   */
+  public int freeBlocks() {
+    throw new UnsupportedOperationException(
+        "freeBlocks: the driver does not tell the number of free blocks of a pool");
+  }
+
+  /**
+   * Bytes allocated through this object on the current device and not freed yet: what the limit
+   * counts.
+   */
+  public long liveBytes() {
+    return devicePool(cuda.currentDevice()).liveBytes();
+  }
+
+  /** The driver's pool of the current device: what it says of itself, and its settings. */
+  public PoolAttributes attributes() {
+    return attributes(cuda.currentDevice());
+  }
+
+  /** The driver's pool of a device: what it says of itself, and its settings. */
+  public PoolAttributes attributes(CudaDevice device) {
+    return new PoolAttributes(devicePool(device).pool);
+  }
+
+  /** The handle of the driver's pool of a device (CUmemoryPool). */
+  public long handle(CudaDevice device) {
+    return devicePool(device).pool.handle();
+  }
+
+  /** The limit on the current device. */
+  public MemoryLimit limit() {
+    return limit(cuda.currentDevice());
+  }
+
+  /** The limit on a device. */
+  public MemoryLimit limit(CudaDevice device) {
+    return devicePool(device).limit();
+  }
+
+  /** Sets the limit on the current device. */
+  public void setLimit(MemoryLimit limit) {
+    setLimit(cuda.currentDevice(), limit);
+  }
+
+  /** Sets the limit on a device. What is live beyond a smaller limit stays. */
+  public void setLimit(CudaDevice device, MemoryLimit limit) {
+    devicePool(device).setLimit(limit);
+  }
+
+  /** Whether the pool was closed. */
+  public boolean isClosed() {
+    return closed;
+  }
+
+  /**
+   * Lets nobody allocate any more and destroys the pools made here; those of others stay. Buffers
+   * in use stay valid. Does nothing the second time.
+   */
+  @Override
+  public void close() {
+    if (closed) {
+      return;
+    }
+    closed = true;
+    Failures failures = new Failures();
+    boolean empty = true;
+    for (int id = 0; id < devicePools.length(); id++) {
+      AsyncDevicePool pool = devicePools.get(id);
+      if (pool != null) {
+        empty &= pool.liveBytes() == 0;
+        failures.run(pool.pool::close);
+      }
+    }
+    if (empty) {
+      cuda.children().remove(end);
+    }
+    failures.throwFirst();
+  }
+
+  @Override
+  public String toString() {
+    return "AsyncMemoryPool" + choices;
+  }
+
+  private AsyncDevicePool devicePool(CudaDevice device) {
+    if (device.cuda() != cuda) {
+      throw new IllegalArgumentException(
+          "%s belongs to another Cuda than the pool".formatted(device));
+    }
+    cuda.checkOpen();
+    if (closed) {
+      throw new IllegalStateException(this + " is closed");
+    }
+    AsyncDevicePool pool = devicePools.get(device.id());
+    return pool != null ? pool : open(device);
+  }
+
+  private AsyncDevicePool open(CudaDevice device) {
+    AsyncDevicePool made = new AsyncDevicePool(device, choices.get(device.id()), cuda.firstLimit());
+    if (devicePools.compareAndSet(device.id(), null, made)) {
+      return made;
+    }
+    made.pool.close();
+    return devicePool(device);
+  }
+
+  private void destroy() {
+    closed = true;
+    Failures failures = new Failures();
+    for (int id = 0; id < devicePools.length(); id++) {
+      AsyncDevicePool pool = devicePools.get(id);
+      if (pool != null) {
+        failures.run(pool::destroy);
+      }
+    }
+    failures.throwFirst();
+  }
+}

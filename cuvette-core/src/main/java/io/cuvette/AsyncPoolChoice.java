@@ -1,0 +1,63 @@
+package io.cuvette;
+
+import io.cuvette.internal.Checks;
+
+/** Which pool of the driver an {@link AsyncMemoryPool} uses on a device. Immutable. */
+public sealed interface AsyncPoolChoice {
+
+  /** The pool the device was born with. */
+  static AsyncPoolChoice ofDefault() {
+    return Borrowed.DEFAULT;
+  }
+
+  /** The pool that is current for the device when this choice is made use of. */
+  static AsyncPoolChoice ofCurrent() {
+    return Borrowed.CURRENT;
+  }
+
+  /** A pool made elsewhere, whose owner keeps it alive (CUmemoryPool). */
+  static AsyncPoolChoice ofHandle(long handle) {
+    return new Handle(handle);
+  }
+
+  /**
+   * A pool of its own, which keeps what it once held until it is told to free it.
+   *
+   * @param maxBytes the size it may reach, 0 for the driver's default
+   */
+  static AsyncPoolChoice ofNew(long maxBytes) {
+    return new New(maxBytes);
+  }
+
+  /** A pool the device has. */
+  enum Borrowed implements AsyncPoolChoice {
+    /** The one it was born with (cuDeviceGetDefaultMemPool). */
+    DEFAULT,
+    /** The current one (cuDeviceGetMemPool). */
+    CURRENT
+  }
+
+  /**
+   * A foreign pool.
+   *
+   * @param handle CUmemoryPool, not 0
+   */
+  record Handle(long handle) implements AsyncPoolChoice {
+    public Handle {
+      if (handle == 0) {
+        throw new IllegalArgumentException("handle: 0 (expected: a CUmemoryPool)");
+      }
+    }
+  }
+
+  /**
+   * A new pool.
+   *
+   * @param maxBytes at least 0; 0 for the driver's default
+   */
+  record New(long maxBytes) implements AsyncPoolChoice {
+    public New {
+      Checks.notNegative("maxBytes", maxBytes);
+    }
+  }
+}

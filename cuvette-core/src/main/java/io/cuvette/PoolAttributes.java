@@ -1,0 +1,124 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.internal.Checks;
+
+/**
+ * What a memory pool of the driver says of itself now, and what can be set on it
+ * (cuMemPoolGetAttribute, cuMemPoolSetAttribute). Others may use and change the same pool.
+ * Thread-safe.
+ */
+public final class PoolAttributes {
+  private static final int REUSE_FOLLOW_EVENT_DEPENDENCIES = 1;
+  private static final int REUSE_ALLOW_OPPORTUNISTIC = 2;
+  private static final int REUSE_ALLOW_INTERNAL_DEPENDENCIES = 3;
+  private static final int RELEASE_THRESHOLD = 4;
+  private static final int RESERVED_MEM_CURRENT = 5;
+  private static final int RESERVED_MEM_HIGH = 6;
+  private static final int USED_MEM_CURRENT = 7;
+  private static final int USED_MEM_HIGH = 8;
+  private static final long KEEP_ALL = -1; // the largest unsigned number
+
+  private final DriverPool pool;
+
+  PoolAttributes(DriverPool pool) {
+    this.pool = pool;
+  }
+
+  /**
+   * Whether memory freed on one stream is reused on another that waits for that free by an event.
+   */
+  public boolean reuseFollowEventDependencies() {
+    return get(REUSE_FOLLOW_EVENT_DEPENDENCIES) != 0;
+  }
+
+  /** Sets {@link #reuseFollowEventDependencies()}. */
+  public void setReuseFollowEventDependencies(boolean allow) {
+    set(REUSE_FOLLOW_EVENT_DEPENDENCIES, allow ? 1 : 0);
+  }
+
+  /** Whether memory whose free is done by chance is reused on another stream. */
+  public boolean reuseAllowOpportunistic() {
+    return get(REUSE_ALLOW_OPPORTUNISTIC) != 0;
+  }
+
+  /** Sets {@link #reuseAllowOpportunistic()}. */
+  public void setReuseAllowOpportunistic(boolean allow) {
+    set(REUSE_ALLOW_OPPORTUNISTIC, allow ? 1 : 0);
+  }
+
+  /** Whether the driver may make one stream wait for another to reuse its memory. */
+  public boolean reuseAllowInternalDependencies() {
+    return get(REUSE_ALLOW_INTERNAL_DEPENDENCIES) != 0;
+  }
+
+  /** Sets {@link #reuseAllowInternalDependencies()}. */
+  public void setReuseAllowInternalDependencies(boolean allow) {
+    set(REUSE_ALLOW_INTERNAL_DEPENDENCIES, allow ? 1 : 0);
+  }
+
+  /**
+   * The bytes the pool may keep reserved across a synchronisation; {@link Long#MAX_VALUE} for all.
+   * It is no limit.
+   */
+  public long releaseThreshold() {
+    long bytes = get(RELEASE_THRESHOLD);
+    return bytes < 0 ? Long.MAX_VALUE : bytes;
+  }
+
+  /** Sets {@link #releaseThreshold()}; {@link Long#MAX_VALUE} keeps all. */
+  public void setReleaseThreshold(long bytes) {
+    Checks.notNegative("release threshold", bytes);
+    set(RELEASE_THRESHOLD, bytes == Long.MAX_VALUE ? KEEP_ALL : bytes);
+  }
+
+  /** The bytes the pool holds now. */
+  public long reservedMemCurrent() {
+    return get(RESERVED_MEM_CURRENT);
+  }
+
+  /** The most bytes the pool held since the start or the last reset. */
+  public long reservedMemHigh() {
+    return get(RESERVED_MEM_HIGH);
+  }
+
+  /** Starts {@link #reservedMemHigh()} anew from what is held now. */
+  public void resetReservedMemHigh() {
+    set(RESERVED_MEM_HIGH, 0);
+  }
+
+  /** The bytes of the pool in use now, by anyone. */
+  public long usedMemCurrent() {
+    return get(USED_MEM_CURRENT);
+  }
+
+  /** The most bytes in use since the start or the last reset. */
+  public long usedMemHigh() {
+    return get(USED_MEM_HIGH);
+  }
+
+  /** Starts {@link #usedMemHigh()} anew from what is used now. */
+  public void resetUsedMemHigh() {
+    set(USED_MEM_HIGH, 0);
+  }
+
+  @Override
+  public String toString() {
+    return "PoolAttributes[reserved=%d (high %d), used=%d (high %d), releaseThreshold=%s]"
+        .formatted(
+            reservedMemCurrent(),
+            reservedMemHigh(),
+            usedMemCurrent(),
+            usedMemHigh(),
+            releaseThreshold() == Long.MAX_VALUE ? "all" : releaseThreshold());
+  }
+
+  private long get(int attribute) {
+    CudaDriver driver = pool.driver();
+    return driver.memPoolGetAttribute(pool.handle(), attribute);
+  }
+
+  private void set(int attribute, long value) {
+    pool.driver().memPoolSetAttribute(pool.handle(), attribute, value);
+  }
+}

@@ -1,0 +1,102 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.internal.Checks;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Takes buffers of one kind from one pool of the driver. When the pool says that memory is out, it
+ * tries what may help, one step after the other, and asks again after each. Thread-safe.
+ */
+final class StreamOrderedAllocator {
+  private final DriverPool pool;
+  private final StreamOrderedMemory memory;
+  private final Kind kind;
+
+  /** Makes the buffer for memory at an address; {@link StreamOrderedMemory#own} follows. */
+  interface Kind {
+    BufferBase buffer(long address, long bytes, CudaStream stream);
+  }
+
+  StreamOrderedAllocator(DriverPool pool, StreamOrderedMemory memory, Kind kind) {
+    this.pool = pool;
+    this.memory = memory;
+    this.kind = kind;
+  }
+
+  BufferBase allocate(long bytes, long rounded, CudaStream stream) {
+    Checks.notNegative("bytes", bytes);
+    pool.cuda().checkOwn(stream);
+    pool.driver();
+    if (bytes == 0) {
+      return DirectMemory.empty(kind.buffer(0, 0, stream));
+    }
+    stream.checkNotCapturing("allocate");
+    memory.settle();
+    BufferBase found = tryOnce(bytes, rounded, stream);
+    return found != null ? found : recover(bytes, rounded, stream);
+  }
+
+  private @Nullable BufferBase tryOnce(long bytes, long rounded, CudaStream stream) {
+    CudaDevice device = stream.device();
+    long address;
+    try {
+      address =
+          stream
+              .driver()
+              .memAllocFromPoolAsync(device.id(), rounded, pool.handle(), stream.handle());
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.OUT_OF_MEMORY) {
+        throw e;
+      }
+      return null;
+    }
+    return memory.own(kind.buffer(address, bytes, stream), rounded);
+  }
+
+  private BufferBase recover(long bytes, long rounded, CudaStream stream) {
+    Cuda cuda = pool.cuda();
+    stream.synchronize();
+    cuda.leaks().drain();
+    memory.settle();
+    BufferBase found = tryOnce(bytes, rounded, stream);
+    if (found == null) {
+      pool.driver().memPoolTrimTo(pool.handle(), 0);
+      cuda.releaseCached(stream.device());
+      found = tryOnce(bytes, rounded, stream);
+    }
+    if (found == null) {
+      memory.await();
+      Reclaim.collect(cuda.leaks());
+      stream.synchronize();
+      found = tryOnce(bytes, rounded, stream);
+    }
+    if (found == null) {
+      throw outOfMemory(bytes, rounded, stream, Long.MAX_VALUE);
+    }
+    return found;
+  }
+
+  OutOfDeviceMemoryException outOfMemory(
+      long bytes, long rounded, CudaStream stream, long limitBytes) {
+    PoolAttributes now = new PoolAttributes(pool);
+    long held = now.reservedMemCurrent();
+    long used = now.usedMemCurrent();
+    return new OutOfDeviceMemoryException(
+        "allocate(bytes=%d, stream=%s) from %s".formatted(bytes, stream, pool),
+        new OutOfDeviceMemoryException.Details(
+            stream.device().id(),
+            bytes,
+            rounded,
+            held,
+            used,
+            held - used,
+            -1,
+            -1,
+            -1,
+            limitBytes,
+            DirectMemory.driverFree(stream.device()),
+            limitBytes == Long.MAX_VALUE ? RecoveryStep.RECLAIM : RecoveryStep.LIMIT));
+  }
+}

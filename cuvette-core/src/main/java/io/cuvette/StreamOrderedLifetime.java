@@ -1,0 +1,47 @@
+package io.cuvette;
+
+import org.jspecify.annotations.Nullable;
+
+/** The end of memory from a pool of the driver: it is freed in order of its stream. */
+final class StreamOrderedLifetime extends BlockLifetime {
+  private final StreamOrderedMemory memory;
+  final CudaDevice device;
+  final long address;
+  private final long blockBytes;
+
+  /** Its neighbours among those alive. */
+  @Nullable StreamOrderedLifetime older;
+
+  @Nullable StreamOrderedLifetime newer;
+
+  StreamOrderedLifetime(BufferBase buffer, StreamOrderedMemory memory, long blockBytes) {
+    super(
+        buffer,
+        buffer.device().cuda().leaks().queue,
+        buffer.device().cuda().leaks().site(),
+        buffer.stream().state);
+    this.memory = memory;
+    this.device = buffer.device();
+    this.address = buffer.address();
+    this.blockBytes = blockBytes;
+  }
+
+  boolean isOf(StreamOrderedMemory other) {
+    return memory == other;
+  }
+
+  @Override
+  long blockBytes() {
+    return blockBytes;
+  }
+
+  @Override
+  String describe() {
+    return "stream-ordered buffer of %d bytes at 0x%x".formatted(blockBytes, address);
+  }
+
+  @Override
+  void release() {
+    memory.free(this);
+  }
+}
