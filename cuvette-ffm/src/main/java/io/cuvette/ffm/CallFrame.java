@@ -139,7 +139,12 @@ final class CallFrame {
     return MEMORY.get(ValueLayout.JAVA_LONG, out + Long.BYTES);
   }
 
-  /** A CUmemLocation to pass by value. */
+  /** Puts a value where the call reads it; a shorter one is in the low bytes. */
+  void value(long value) {
+    MEMORY.set(ValueLayout.JAVA_LONG, out, value);
+  }
+
+  /** A CUmemLocation to pass. */
   MemorySegment location(int type, int id) {
     location.set(ValueLayout.JAVA_INT, 0, type);
     location.set(ValueLayout.JAVA_INT, Integer.BYTES, id);

@@ -70,6 +70,11 @@ final class Contexts {
     return devices[ordinal];
   }
 
+  /** The id of a CUmemLocation, where a device is given by its place in the list. */
+  int location(int type, int id) {
+    return type == Layouts.LOCATION_DEVICE ? handle(id) : id;
+  }
+
   /** The place of a CUdevice in the list. */
   int ordinal(int handle) {
     for (int ordinal = 0; ordinal < devices.length; ordinal++) {

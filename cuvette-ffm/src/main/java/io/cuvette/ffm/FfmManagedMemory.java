@@ -38,7 +38,7 @@ interface FfmManagedMemory extends FfmCalls, MemoryCalls {
 
   private void prefetchToLocation(
       int device, long address, long bytes, int locationType, int locationId, long stream) {
-    int place = locationId(locationType, locationId);
+    int place = contexts().location(locationType, locationId);
     CallFrame frame = enter(device);
     MemorySegment location = frame.location(locationType, place);
     int status;
@@ -99,7 +99,7 @@ interface FfmManagedMemory extends FfmCalls, MemoryCalls {
 
   private void adviseForLocation(
       int device, long address, long bytes, int advice, int locationType, int locationId) {
-    int place = locationId(locationType, locationId);
+    int place = contexts().location(locationType, locationId);
     CallFrame frame = enter(device);
     MemorySegment location = frame.location(locationType, place);
     int status;
@@ -171,10 +171,6 @@ interface FfmManagedMemory extends FfmCalls, MemoryCalls {
           device);
     }
     return (int) result;
-  }
-
-  private int locationId(int type, int id) {
-    return type == Layouts.LOCATION_DEVICE ? contexts().handle(id) : id;
   }
 
   /** What a driver without locations takes for one: a device, or the host as a whole. */

@@ -24,6 +24,21 @@ final class Layouts {
   static final StructLayout LOCATION =
       MemoryLayout.structLayout(INT.withName("type"), INT.withName("id"));
 
+  /** CUmemPoolProps; what is not set must be 0. */
+  static final StructLayout POOL =
+      MemoryLayout.structLayout(
+          INT.withName("allocType"),
+          INT.withName("handleTypes"),
+          LOCATION.withName("location"),
+          POINTER.withName("win32SecurityAttributes"),
+          SIZE.withName("maxSize"),
+          ValueLayout.JAVA_SHORT.withName("usage"),
+          MemoryLayout.sequenceLayout(54, ValueLayout.JAVA_BYTE).withName("reserved"));
+
+  /** CUmemAccessDesc. */
+  static final StructLayout ACCESS =
+      MemoryLayout.structLayout(LOCATION.withName("location"), INT.withName("flags"));
+
   /** CUmemLocationType. */
   static final int LOCATION_DEVICE = 1;
 

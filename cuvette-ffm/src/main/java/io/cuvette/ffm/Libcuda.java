@@ -92,7 +92,7 @@ final class Libcuda {
   /** Like {@link #function}, for a function that every driver should have. */
   static MethodHandle required(String name, int version, MemoryLayout... parameters) {
     if (!has(name, version)) {
-      loaded().missing.add(Missing.exception(name, version));
+      loaded().missing.add(Missing.required(name, version));
     }
     return function(name, version, parameters);
   }

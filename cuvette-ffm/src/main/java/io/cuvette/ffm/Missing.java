@@ -24,10 +24,19 @@ final class Missing {
     }
   }
 
-  /** What is thrown for a function the driver does not have. */
+  /** What is thrown by the call of a function the driver does not have. */
   static CudaException exception(String name, int version) {
+    return exception(CudaStatus.CALL_REQUIRES_NEWER_DRIVER, name, version);
+  }
+
+  /** What is thrown at the start if the driver lacks a function that nothing works without. */
+  static CudaException required(String name, int version) {
+    return exception(CudaStatus.SHARED_OBJECT_SYMBOL_NOT_FOUND, name, version);
+  }
+
+  private static CudaException exception(CudaStatus status, String name, int version) {
     return new CudaException(
-        CudaStatus.SHARED_OBJECT_SYMBOL_NOT_FOUND,
+        status,
         "cuGetProcAddress(symbol=%s, version=%d)".formatted(name, version),
         "the driver does not have %s as of CUDA %s: install a newer NVIDIA driver"
             .formatted(name, Versions.text(version)));
