@@ -2,6 +2,7 @@ package io.cuvette.instrument;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.MemoryInfo;
+import io.cuvette.driver.PoolProperties;
 import io.cuvette.driver.PriorityRange;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -224,6 +225,86 @@ public abstract class ForwardingDriver implements CudaDriver {
   @Override
   public long pointerGetAttribute(int device, int attribute, long address) {
     return delegate.pointerGetAttribute(device, attribute, address);
+  }
+
+  @Override
+  public long deviceGetDefaultMemPool(int device) {
+    return delegate.deviceGetDefaultMemPool(device);
+  }
+
+  @Override
+  public long deviceGetMemPool(int device) {
+    return delegate.deviceGetMemPool(device);
+  }
+
+  @Override
+  public void deviceSetMemPool(int device, long pool) {
+    delegate.deviceSetMemPool(device, pool);
+  }
+
+  @Override
+  public long memGetDefaultMemPool(int locationType, int locationId, int allocationType) {
+    return delegate.memGetDefaultMemPool(locationType, locationId, allocationType);
+  }
+
+  @Override
+  public long memGetMemPool(int locationType, int locationId, int allocationType) {
+    return delegate.memGetMemPool(locationType, locationId, allocationType);
+  }
+
+  @Override
+  public void memSetMemPool(int locationType, int locationId, int allocationType, long pool) {
+    delegate.memSetMemPool(locationType, locationId, allocationType, pool);
+  }
+
+  @Override
+  public long memPoolCreate(PoolProperties properties) {
+    return delegate.memPoolCreate(properties);
+  }
+
+  @Override
+  public void memPoolDestroy(long pool) {
+    delegate.memPoolDestroy(pool);
+  }
+
+  @Override
+  public void memPoolTrimTo(long pool, long bytesToKeep) {
+    delegate.memPoolTrimTo(pool, bytesToKeep);
+  }
+
+  @Override
+  public long memPoolGetAttribute(long pool, int attribute) {
+    return delegate.memPoolGetAttribute(pool, attribute);
+  }
+
+  @Override
+  public void memPoolSetAttribute(long pool, int attribute, long value) {
+    delegate.memPoolSetAttribute(pool, attribute, value);
+  }
+
+  @Override
+  public int memPoolGetAccess(long pool, int locationType, int locationId) {
+    return delegate.memPoolGetAccess(pool, locationType, locationId);
+  }
+
+  @Override
+  public void memPoolSetAccess(long pool, int locationType, int[] locationIds, int access) {
+    delegate.memPoolSetAccess(pool, locationType, locationIds, access);
+  }
+
+  @Override
+  public long memAllocAsync(int device, long bytes, long stream) {
+    return delegate.memAllocAsync(device, bytes, stream);
+  }
+
+  @Override
+  public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
+    return delegate.memAllocFromPoolAsync(device, bytes, pool, stream);
+  }
+
+  @Override
+  public void memFreeAsync(int device, long address, long stream) {
+    delegate.memFreeAsync(device, address, stream);
   }
 
   @Override

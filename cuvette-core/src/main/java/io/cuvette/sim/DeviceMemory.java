@@ -27,6 +27,10 @@ final class DeviceMemory {
   private final long totalBytes;
   private final SlotClass[] classes = new SlotClass[CLASSES];
   private long usedBytes;
+
+  // Of blocks in pools, which are part of what the pools reserved.
+  private long pooledBytes;
+  private long reservedBytes;
   private int liveBlocks;
 
   DeviceMemory(SimDevice device, long totalBytes) {
@@ -47,17 +51,34 @@ final class DeviceMemory {
     if (bytes <= 0) {
       throw SimRefusal.invalidValue("bytes: %d (expected: > 0)".formatted(bytes));
     }
-    if (bytes > totalBytes || rounded(bytes) > totalBytes - usedBytes) {
-      throw new SimRefusal(
-          CudaStatus.OUT_OF_MEMORY,
-          "requested=%d, free=%d, total=%d bytes on device %d"
-              .formatted(bytes, freeBytes(), totalBytes, device.index));
+    if (bytes > totalBytes || rounded(bytes) > freeBytes()) {
+      throw outOfMemory(bytes);
     }
+    usedBytes += rounded(bytes);
+    return place(bytes, id);
+  }
+
+  /** A block of a pool; the pool reserves its bytes. */
+  DeviceBlock allocatePooled(long bytes, long id) {
+    if (bytes > totalBytes) {
+      throw outOfMemory(bytes);
+    }
+    pooledBytes += rounded(bytes);
+    return place(bytes, id);
+  }
+
+  private SimRefusal outOfMemory(long bytes) {
+    return new SimRefusal(
+        CudaStatus.OUT_OF_MEMORY,
+        "requested=%d, free=%d, total=%d bytes on device %d"
+            .formatted(bytes, freeBytes(), totalBytes, device.index));
+  }
+
+  private DeviceBlock place(long bytes, long id) {
     int sizeClass = Long.SIZE - Long.numberOfLeadingZeros(rounded(bytes) + UNIT - 1);
     int slot = classes[sizeClass].take();
     DeviceBlock block = new DeviceBlock(device, address(sizeClass, slot), bytes, id);
     classes[sizeClass].put(slot, block);
-    usedBytes += rounded(bytes);
     liveBlocks++;
     return block;
   }
@@ -76,12 +97,23 @@ final class DeviceMemory {
         : null;
   }
 
+  /** Counts a block no longer; its bytes stay until {@link #free}. */
+  void retire(DeviceBlock block) {
+    if (block.retire()) {
+      liveBlocks--;
+      if (block.use() == null) {
+        usedBytes -= rounded(block.byteSize);
+      } else {
+        pooledBytes -= rounded(block.byteSize);
+      }
+    }
+  }
+
   void free(DeviceBlock block) {
+    retire(block);
     int sizeClass = classOf(block.address);
     classes[sizeClass].give((int) ((block.address & OFFSET_MASK) >>> sizeClass));
     block.die();
-    usedBytes -= rounded(block.byteSize);
-    liveBlocks--;
   }
 
   /** Whether there was a block at an address that is free now. */
@@ -96,7 +128,7 @@ final class DeviceMemory {
     return (int) (address >>> CLASS_SHIFT) & 0x3F;
   }
 
-  private static long rounded(long bytes) {
+  static long rounded(long bytes) {
     return (bytes + UNIT - 1) / UNIT * UNIT;
   }
 
@@ -104,12 +136,18 @@ final class DeviceMemory {
     return totalBytes;
   }
 
+  /** Bytes of blocks, those in pools too. */
   long usedBytes() {
-    return usedBytes;
+    return usedBytes + pooledBytes;
   }
 
   long freeBytes() {
-    return totalBytes - usedBytes;
+    return totalBytes - usedBytes - reservedBytes;
+  }
+
+  /** Gives bytes to a pool, or takes them back if negative. */
+  void reserve(long bytes) {
+    reservedBytes += bytes;
   }
 
   int liveBlocks() {

@@ -12,7 +12,8 @@ enum HandleKind {
   EVENT("event", "an", 0x52),
   GRAPH("graph", "a", 0x53),
   MALLOC_FUNCTION("malloc function", "a", 0x54),
-  FREE_FUNCTION("free function", "a", 0x55);
+  FREE_FUNCTION("free function", "a", 0x55),
+  POOL("memory pool", "a", 0x56);
 
   private static final int TAG_SHIFT = 56;
   private static final int GENERATION_SHIFT = 32;
@@ -47,7 +48,8 @@ enum HandleKind {
   /** What is wrong with a value given where a live handle of this kind is expected. */
   SimRefusal refused(long handle) {
     return new SimRefusal(
-        CudaStatus.INVALID_HANDLE,
+        // As the driver documents it: its pool calls know INVALID_VALUE alone.
+        this == POOL ? CudaStatus.INVALID_VALUE : CudaStatus.INVALID_HANDLE,
         "%s: 0x%x (expected: a live %s; this is %s)".formatted(text, handle, text, what(handle)));
   }
 

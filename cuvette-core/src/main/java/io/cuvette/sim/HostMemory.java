@@ -39,10 +39,17 @@ final class HostMemory {
     return block;
   }
 
+  /** Counts a block no longer; its bytes stay until {@link #free}. */
+  void retire(HostBlock block) {
+    if (block.retire()) {
+      usedBytes -= block.byteSize;
+      liveBlocks--;
+    }
+  }
+
   void free(HostBlock block) {
+    retire(block);
     mappings.remove(block.address);
-    usedBytes -= block.byteSize;
-    liveBlocks--;
     if (!block.unmap(file)) {
       stillMapped.add(block);
     }

@@ -1,6 +1,5 @@
 package io.cuvette.sim;
 
-import io.cuvette.driver.CudaStatus;
 import io.cuvette.sim.RangeAdvice.Advice;
 import io.cuvette.sim.RangeAdvice.Location;
 
@@ -61,17 +60,18 @@ record ManagedRange(SimMachine machine, SimPlace place, long bytes) {
     return ((HostBlock) place.block()).advice;
   }
 
-  /** A location that exists; the simulated host has one NUMA node, 0. */
+  /** A location that exists; the thread that calls is always near NUMA node 0. */
   Location location(int type, int id) {
     return switch (type) {
       case Location.DEVICE_TYPE -> new Location(type, machine.device(id).index);
       case HOST -> new Location(HOST, 0);
       case HOST_NUMA -> {
-        if (id != 0) {
-          throw new SimRefusal(
-              CudaStatus.INVALID_VALUE, "NUMA node: %d (expected: 0)".formatted(id));
+        int nodes = machine.options.numaNodes();
+        if (id < 0 || id >= nodes) {
+          throw SimRefusal.invalidValue(
+              "NUMA node: %d (expected: 0 to %d)".formatted(id, nodes - 1));
         }
-        yield new Location(HOST_NUMA, 0);
+        yield new Location(HOST_NUMA, id);
       }
       case HOST_NUMA_CURRENT -> new Location(HOST_NUMA, 0);
       default ->

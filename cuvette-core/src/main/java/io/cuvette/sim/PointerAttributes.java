@@ -9,8 +9,10 @@ final class PointerAttributes {
 
   private PointerAttributes() {}
 
-  static long get(int attribute, SimPlace place) {
+  /** An attribute of a place, as a device asks. */
+  static long get(int attribute, SimPlace place, SimDevice asking) {
     SimBlock block = place.block();
+    PoolUse use = block.use();
     boolean onDevice = block instanceof DeviceBlock;
     boolean managed = block instanceof HostBlock host && host.kind == HostBlock.Kind.MANAGED;
     return switch (attribute) {
@@ -19,14 +21,18 @@ final class PointerAttributes {
       case 3 -> block.address + place.offset();
       case 4 -> hostPointer(place, onDevice);
       case 7, 20 -> block.id;
-      case 8 -> managed ? 1 : 0;
+      // The driver does not say so of managed memory that is in a pool.
+      case 8 -> managed && use == null ? 1 : 0;
       case 9 -> block.device.index;
-      case 10, 15 -> onDevice ? 1 : 0;
+      case 10 -> onDevice && use == null ? 1 : 0;
+      case 15 -> onDevice ? 1 : 0;
       case 11, 19 -> block.address;
       case 12, 18 -> block.byteSize;
       case 13 -> 1;
-      case 16 -> READ_WRITE;
-      case 6, 14, 17, 21 -> 0;
+      case 14 -> use == null ? 0 : use.pool.handleTypes;
+      case 16 -> use == null ? READ_WRITE : use.pool.access.of(asking);
+      case 17 -> use == null ? 0 : use.pool.handle();
+      case 6, 21 -> 0;
       default ->
           throw SimRefusal.invalidValue(
               "attribute: %d (expected: a readable CUpointer_attribute)".formatted(attribute));

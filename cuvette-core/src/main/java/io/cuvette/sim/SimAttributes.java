@@ -15,8 +15,10 @@ final class SimAttributes {
           "(?<domain>\\p{XDigit}{1,8}:)?(?<bus>\\p{XDigit}{1,2}):"
               + "(?<slot>\\p{XDigit}{1,2})(?<function>\\.[0-7])?");
   private static final int MULTI_GPU_BOARD_GROUP = 85;
+  private static final int HOST_NUMA_ID = 134;
 
-  // The order of cuda.h, from attribute 1 on, ten a line; the two named above depend on the device.
+  // The order of cuda.h, from attribute 1 on, ten a line; the three named above depend on the
+  // device.
   private static final int[] VALUES =
       """
       1024 1024 1024 64 2147483647 65535 65535 49152 65536 32
@@ -42,7 +44,7 @@ final class SimAttributes {
 
   private SimAttributes() {}
 
-  static int get(int attribute, SimDevice device) {
+  static int get(int attribute, SimDevice device, int numaNodes) {
     if (attribute < 1 || attribute > VALUES.length) {
       throw SimRefusal.invalidValue(
           "attribute: %d (expected: 1 to %d)".formatted(attribute, VALUES.length));
@@ -50,6 +52,7 @@ final class SimAttributes {
     return switch (attribute) {
       case PCI_BUS_ID -> busOf(device.index);
       case MULTI_GPU_BOARD_GROUP -> device.index;
+      case HOST_NUMA_ID -> device.index % numaNodes;
       default -> VALUES[attribute - 1];
     };
   }

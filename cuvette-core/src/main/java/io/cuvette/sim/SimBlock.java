@@ -2,6 +2,7 @@ package io.cuvette.sim;
 
 import io.cuvette.driver.CudaStatus;
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 
 /** One allocation: where it is, and its bytes. Guarded by the driver's lock. */
 abstract sealed class SimBlock permits DeviceBlock, HostBlock {
@@ -10,6 +11,8 @@ abstract sealed class SimBlock permits DeviceBlock, HostBlock {
   final long byteSize;
   final long id;
   private boolean live = true;
+  private boolean retired;
+  private @Nullable PoolUse use;
 
   SimBlock(SimDevice device, long address, long byteSize, long id) {
     this.device = device;
@@ -35,6 +38,27 @@ abstract sealed class SimBlock permits DeviceBlock, HostBlock {
     live = false;
   }
 
+  /** What a pool knows about the block; null for memory that is in no pool. */
+  final @Nullable PoolUse use() {
+    return use;
+  }
+
+  final void use(PoolUse pooled) {
+    use = pooled;
+  }
+
+  /** Says that the program freed the block, though not when; false if it did before. */
+  final boolean retire() {
+    boolean first = !retired;
+    retired = true;
+    return first;
+  }
+
+  /** Whether the program freed the block; work queued before that may still use it. */
+  final boolean isRetired() {
+    return retired;
+  }
+
   /** What the device finds when an operation touches memory that was freed since it was queued. */
   final void checkLive() {
     if (!live) {
@@ -42,6 +66,11 @@ abstract sealed class SimBlock permits DeviceBlock, HostBlock {
           CudaStatus.ILLEGAL_ADDRESS,
           "0x%x: %d bytes that were freed before the queued operation ran"
               .formatted(address, byteSize));
+    }
+    if (use != null && !use.allocation().isDone()) {
+      throw new SimRefusal(
+          CudaStatus.ILLEGAL_ADDRESS,
+          "0x%x: %d bytes that are allocated later in stream order".formatted(address, byteSize));
     }
   }
 

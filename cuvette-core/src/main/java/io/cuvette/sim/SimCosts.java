@@ -12,6 +12,7 @@ final class SimCosts {
   static final long EVENT_QUERY = 132;
   static final long STREAM_QUERY = 153;
   static final long STREAM_CREATE = 10_000;
+  static final long POOL_CREATE = 10_000;
 
   // Bytes per nanosecond are GB/s.
   private static final double HOST_TO_DEVICE = 55.3;
@@ -34,6 +35,20 @@ final class SimCosts {
   /** cuMemHostAlloc or cuMemFreeHost: a pair is 663.6 µs for 1 MiB. */
   static long hostAlloc(long bytes) {
     return 100_000 + Math.round(bytes * (231_780.0 / (1 << 20)));
+  }
+
+  /** A stream-ordered allocation or free: half of a measured pair, without that of the JVM. */
+  static long pooled(PoolKind kind) {
+    return switch (kind.locationType()) {
+      case PoolKind.HOST -> 620;
+      case PoolKind.HOST_NUMA -> 450;
+      default -> 272;
+    };
+  }
+
+  /** What a pool pays to grow: making, mapping and opening a range of 32 MiB, 34.4 µs each. */
+  static long poolGrowth(long bytes) {
+    return (bytes + PoolBytes.STEP - 1) / PoolBytes.STEP * 34_400;
   }
 
   static long fill(long bytes) {

@@ -65,7 +65,7 @@ abstract class SimDeviceCalls implements DeviceCalls {
   @Override
   public int deviceGetAttribute(int attribute, int device) {
     return machine.call(
-        () -> SimAttributes.get(attribute, machine.device(device)),
+        () -> SimAttributes.get(attribute, machine.device(device), machine.options.numaNodes()),
         () -> "cuDeviceGetAttribute(attribute=%d, device=%d)".formatted(attribute, device));
   }
 
@@ -128,6 +128,7 @@ abstract class SimDeviceCalls implements DeviceCalls {
           SimDevice waited = machine.working(device);
           machine.captures.checkDevice(waited);
           machine.drain(waited);
+          machine.pools.releaseExcess();
           waited.checkWorks();
         },
         () -> "cuCtxSynchronize(device=" + device + ")");

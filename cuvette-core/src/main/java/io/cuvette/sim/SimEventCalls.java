@@ -70,7 +70,12 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls, Captu
           machine.spend(SimCosts.EVENT_QUERY);
           SimEvent queried = machine.events.get(event);
           queried.device.checkWorks();
-          return isDone(queried.lastRecord(), queried.device);
+          SimOp record = queried.lastRecord();
+          boolean done = isDone(record, queried.device);
+          if (done && record != null) {
+            machine.pools.observed(record.stream, record.number());
+          }
+          return done;
         },
         () -> call("cuEventQuery", event));
   }
@@ -91,6 +96,7 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls, Captu
           machine.captures.checkUnsafe();
           SimEvent waited = machine.events.get(event);
           machine.await(waited.lastRecord());
+          machine.pools.releaseExcess();
           waited.device.checkWorks();
         },
         () -> call("cuEventSynchronize", event));

@@ -17,6 +17,7 @@ final class SimMachine {
   final SimScheduler scheduler;
   final SimCaptures captures = new SimCaptures();
   final HostMemory hostMemory = new HostMemory();
+  final SimPools pools;
   final HandleTable<SimStream> streams = new HandleTable<>(HandleKind.STREAM, true);
   final HandleTable<SimEvent> events = new HandleTable<>(HandleKind.EVENT, false);
   final HandleTable<SimGraph> graphs = new HandleTable<>(HandleKind.GRAPH, false);
@@ -32,7 +33,8 @@ final class SimMachine {
 
   SimMachine(SimulatedOptions options) {
     this.options = options;
-    this.scheduler = new SimScheduler(options.seed());
+    this.pools = new SimPools(options, devices);
+    this.scheduler = new SimScheduler(options.seed(), pools::ordered);
     for (int i = 0; i < options.devices(); i++) {
       devices.add(new SimDevice(i, options.memoryBytes(), nextId()));
     }
@@ -178,6 +180,22 @@ final class SimMachine {
     return index >= 0 && index < devices.size() && devices.get(index).memory.wasFreed(address);
   }
 
+  /** The program freed a block: it is counted no longer. */
+  void retire(SimBlock block) {
+    switch (block) {
+      case DeviceBlock onDevice -> onDevice.device.memory.retire(onDevice);
+      case HostBlock host -> hostMemory.retire(host);
+    }
+  }
+
+  /** Ends a block. */
+  void discard(SimBlock block) {
+    switch (block) {
+      case DeviceBlock onDevice -> onDevice.device.memory.free(onDevice);
+      case HostBlock host -> hostMemory.free(host);
+    }
+  }
+
   /** Queues work in stream order, or records it if the stream is captured. */
   SimOp submit(SimStream stream, Runnable work, long costNanos) {
     hostNanos += SimCosts.SUBMIT;
@@ -201,6 +219,7 @@ final class SimMachine {
     if (op != null) {
       scheduler.await(op);
       hostNanos = Math.max(hostNanos, op.endNanos());
+      pools.observed(op.stream, op.number());
     }
   }
 
@@ -210,6 +229,7 @@ final class SimMachine {
       scheduler.awaitUntil(device::isIdle);
     }
     hostNanos = Math.max(hostNanos, device.lastEndNanos());
+    pools.observed(device);
   }
 
   void drainAll() {

@@ -34,8 +34,10 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
 
   private void free(SimDevice current, long address) {
     machine.captures.checkUnsafe();
-    SimPlace place = start(address);
-    if (place.block() instanceof DeviceBlock block) {
+    SimBlock freed = start(address);
+    if (freed.use() != null) {
+      freePooled(freed, freed.use());
+    } else if (freed instanceof DeviceBlock block) {
       // The driver waits for the device of the memory, and no other.
       machine.drain(block.device);
       checkStillLive(block);
@@ -43,19 +45,35 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
       machine.spend(SimCosts.alloc(block.byteSize));
       block.device.checkWorks();
     } else {
-      freeHost((HostBlock) place.block(), HostBlock.Kind.MANAGED);
+      freeHost((HostBlock) freed, HostBlock.Kind.MANAGED);
     }
     current.checkWorks();
   }
 
+  /** Memory of a pool goes back there; it can have been used by any device. */
+  private void freePooled(SimBlock block, PoolUse use) {
+    machine.drainAll();
+    checkNotRetired(block);
+    machine.discard(block);
+    use.pool.free(use.byteSize);
+    machine.spend(SimCosts.pooled(use.pool.kind));
+    block.device.checkWorks();
+  }
+
   /** The block that starts at an address. */
-  private SimPlace start(long address) {
+  final SimBlock start(long address) {
     SimPlace place = machine.place("address", address, 0);
     if (address != place.block().address) {
       throw SimRefusal.invalidValue(
           "address: 0x%x (expected: the start of %s)".formatted(address, place.block()));
     }
-    return place;
+    return place.block();
+  }
+
+  static void checkNotRetired(SimBlock block) {
+    if (block.isRetired()) {
+      throw SimRefusal.invalidValue("address: 0x%x was freed already".formatted(block.address));
+    }
   }
 
   private static void checkStillLive(SimBlock block) {
@@ -65,10 +83,10 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
   }
 
   private void freeHost(HostBlock block, HostBlock.Kind kind) {
-    if (block.kind != kind) {
+    if (block.kind != kind || block.use() != null) {
       throw SimRefusal.invalidValue(
-          "address: 0x%x (expected: %s memory; this is %s)"
-              .formatted(block.address, kind, block.kind));
+          "address: 0x%x (expected: %s memory; this is %s%s)"
+              .formatted(block.address, kind, block.kind, block.use() == null ? "" : " of a pool"));
     }
     machine.drainAll();
     checkStillLive(block);
@@ -117,7 +135,7 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
         () -> {
           machine.working(device);
           machine.captures.checkUnsafe();
-          if (start(address).block() instanceof HostBlock block) {
+          if (start(address) instanceof HostBlock block) {
             freeHost(block, HostBlock.Kind.PINNED);
           } else {
             throw SimRefusal.invalidValue(
@@ -193,8 +211,8 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
   public long pointerGetAttribute(int device, int attribute, long address) {
     return machine.callLong(
         () -> {
-          machine.working(device);
-          return PointerAttributes.get(attribute, machine.place("address", address, 1));
+          SimDevice asking = machine.working(device);
+          return PointerAttributes.get(attribute, machine.place("address", address, 1), asking);
         },
         () -> "cuPointerGetAttribute(attribute=%d, address=0x%x)".formatted(attribute, address));
   }

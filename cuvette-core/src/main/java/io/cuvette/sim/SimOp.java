@@ -21,6 +21,7 @@ final class SimOp {
   private @Nullable Runnable hostFunction;
   private @Nullable SimOp dependency;
   private @Nullable List<SimStream> blocked;
+  private long number;
   private boolean done;
   private long endNanos;
 
@@ -60,6 +61,16 @@ final class SimOp {
   }
 
   private static void nothing() {}
+
+  /** Says which operation of its stream this is. */
+  void number(long value) {
+    number = value;
+  }
+
+  /** Which operation of its stream this is, from 1; 0 before it is queued. */
+  long number() {
+    return number;
+  }
 
   Runnable work() {
     return work;

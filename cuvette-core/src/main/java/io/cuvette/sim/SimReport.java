@@ -9,12 +9,7 @@ final class SimReport {
 
   static String of(SimMachine machine) {
     StringBuilder text = new StringBuilder();
-    Consumer<SimBlock> line =
-        block ->
-            text.append(block instanceof HostBlock host ? host.kind.name() : "DEVICE")
-                .append(" memory ")
-                .append(block)
-                .append('\n');
+    Consumer<SimBlock> line = block -> text.append(block.isRetired() ? "" : line(block));
     machine.devices().forEach(device -> device.memory.forEach(line));
     machine.hostMemory.forEach(line);
     machine.streams.forEach(stream ->
@@ -22,6 +17,17 @@ final class SimReport {
     machine.events.forEach(event ->
         text.append("event flags %d, device %d\n".formatted(event.flags, event.device.index)));
     machine.graphs.forEach(graph -> text.append("graph of %d nodes\n".formatted(graph.size())));
+    machine.pools.forEachLive(
+        pool -> text.append("pool 0x%x of %s\n".formatted(pool.handle(), pool.kind)));
     return text.toString();
+  }
+
+  private static String line(SimBlock block) {
+    PoolUse use = block.use();
+    return "%s memory %s%s\n"
+        .formatted(
+            block instanceof HostBlock host ? host.kind.name() : "DEVICE",
+            block,
+            use == null ? "" : " from a pool of " + use.pool.kind);
   }
 }

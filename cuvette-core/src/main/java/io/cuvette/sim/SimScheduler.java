@@ -8,6 +8,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,10 +28,13 @@ final class SimScheduler {
   private final HostFunctions hostFunctions = new HostFunctions(this);
   private final List<SimStream> ready = new ArrayList<>();
   private final SplittableRandom random;
+  private final Consumer<SimOp> waits;
   private boolean closed;
 
-  SimScheduler(long seed) {
+  /** A scheduler that tells of each queued operation that waits for another. */
+  SimScheduler(long seed, Consumer<SimOp> waits) {
     this.random = new SplittableRandom(seed);
+    this.waits = waits;
   }
 
   HostFunctions hostFunctions() {
@@ -60,6 +64,9 @@ final class SimScheduler {
     SimStream stream = op.stream;
     stream.append(op);
     stream.device.added(stream);
+    if (op.dependency() != null) {
+      waits.accept(op);
+    }
     if (stream.queue.size() == 1) {
       arrange(stream);
     }

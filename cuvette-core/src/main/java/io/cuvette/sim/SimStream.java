@@ -27,6 +27,7 @@ final class SimStream {
   /** When its last finished operation ended. */
   long nanos;
 
+  private long appended;
   private @Nullable SimOp tail;
   private @Nullable SimOp legacySeen;
 
@@ -47,8 +48,14 @@ final class SimStream {
   }
 
   void append(SimOp op) {
+    op.number(++appended);
     queue.add(op);
     tail = op;
+  }
+
+  /** The number of the last operation queued so far, 0 if there was none. */
+  long lastNumber() {
+    return appended;
   }
 
   /** The last operation, if it is not done. */

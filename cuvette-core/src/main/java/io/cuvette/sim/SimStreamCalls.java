@@ -75,6 +75,9 @@ abstract class SimStreamCalls extends SimTransferCalls implements StreamCalls {
           // A program that only asks must see an end too.
           boolean done = isDone(queried) || (machine.scheduler.step() && isDone(queried));
           queried.device.checkWorks();
+          if (done) {
+            machine.pools.observed(queried, queried.lastNumber());
+          }
           return done;
         },
         () -> call("cuStreamQuery", stream));
@@ -90,7 +93,10 @@ abstract class SimStreamCalls extends SimTransferCalls implements StreamCalls {
         () -> {
           SimStream waited = stream(device, stream);
           machine.captures.checkQuery(waited);
+          long last = waited.lastNumber();
           machine.await(end(waited));
+          machine.pools.observed(waited, last);
+          machine.pools.releaseExcess();
           waited.device.checkWorks();
         },
         () -> call("cuStreamSynchronize", stream));

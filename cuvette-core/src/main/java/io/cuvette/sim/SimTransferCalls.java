@@ -5,7 +5,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** The calls that move bytes. Thread-safe. */
-abstract class SimTransferCalls extends SimMemoryCalls {
+abstract class SimTransferCalls extends SimOrderedCalls {
   // The driver copies this much of pageable memory at once, so that the caller may change it.
   private static final long STAGED_BYTES = 64 << 10;
 

@@ -100,7 +100,10 @@ public final class SimulatedDriver extends SimEventCalls implements CudaDriver {
     return machine.calls();
   }
 
-  /** The number of live allocations of any kind. */
+  /**
+   * The number of live allocations of any kind. One that the program freed in stream order is not
+   * live, even if the stream did not get there yet.
+   */
   public int liveAllocations() {
     return machine.peek(() ->
         machine.hostMemory.liveBlocks()
@@ -142,6 +145,13 @@ public final class SimulatedDriver extends SimEventCalls implements CudaDriver {
   /** The number of graphs made and not destroyed. */
   public int liveGraphs() {
     return machine.peek(machine.graphs::size);
+  }
+
+  /**
+   * The number of memory pools made and not destroyed; those the devices were born with are not.
+   */
+  public int livePools() {
+    return machine.peek(machine.pools::live);
   }
 
   /** What is live, one object a line; empty if nothing is. */

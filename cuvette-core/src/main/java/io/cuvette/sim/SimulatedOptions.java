@@ -12,17 +12,20 @@ import java.util.Set;
  * @param peers which devices can address each other's memory: {@code all}, {@code none}, or pairs
  *     such as {@code 0-1+2-3}, both ways each
  * @param driverVersion the CUDA version, 1000 × major + 10 × minor, 1000 to 99990
+ * @param numaNodes NUMA nodes of the host, 1 to 64; a device is next to the node of its number,
+ *     counted around
  */
 public record SimulatedOptions(
-    int devices, long memoryBytes, long seed, String peers, int driverVersion) {
+    int devices, long memoryBytes, long seed, String peers, int driverVersion, int numaNodes) {
 
-  /** One device of 143771 MiB (an H200), seed 0, all devices peers, CUDA 13.0. */
+  /** One device of 143771 MiB (an H200), seed 0, all devices peers, CUDA 13.0, one NUMA node. */
   public static final SimulatedOptions DEFAULTS =
-      new SimulatedOptions(1, 143_771L << 20, 0, "all", 13_000);
+      new SimulatedOptions(1, 143_771L << 20, 0, "all", 13_000, 1);
 
   /** The most devices there can be: what the simulated addresses have room for. */
   static final int MAX_DEVICES = 32;
 
+  private static final int MAX_NODES = 64;
   private static final long MIN_MEMORY = 1L << 20;
   private static final long MAX_MEMORY = 1L << 43;
 
@@ -43,6 +46,7 @@ public record SimulatedOptions(
         "driver",
         driverVersion,
         "1000 × major + 10 × minor, such as 13000");
+    check(1 <= numaNodes && numaNodes <= MAX_NODES, "numaNodes", numaNodes, "1 to " + MAX_NODES);
     PeerRule.parse(peers, devices);
   }
 
@@ -60,6 +64,7 @@ public record SimulatedOptions(
    * <tr><td>{@code peers}</td><td>{@code all}, {@code none}, or pairs such as {@code 0-1+2-3}</td>
    *     <td>{@code all}</td></tr>
    * <tr><td>{@code driver}</td><td>1000 × major + 10 × minor</td><td>13000</td></tr>
+   * <tr><td>{@code numaNodes}</td><td>1 to 64</td><td>1</td></tr>
    * </table>
    *
    * @throws IllegalArgumentException naming the key, the value and the rule
@@ -108,38 +113,44 @@ public record SimulatedOptions(
       case "memory" -> withMemoryBytes(SettingText.bytes(key, value));
       case "seed" -> withSeed(SettingText.number(key, value, Long.MIN_VALUE, Long.MAX_VALUE));
       case "driver" -> withDriverVersion((int) SettingText.number(key, value, 1000, 99_990));
+      case "numaNodes" -> withNumaNodes((int) SettingText.number(key, value, 1, MAX_NODES));
       default ->
           throw new IllegalArgumentException(
-              "unknown setting: '%s' (expected: devices, memory, seed, peers, driver)"
+              "unknown setting: '%s' (expected: devices, memory, seed, peers, driver, numaNodes)"
                   .formatted(key));
     };
   }
 
   /** These options with another number of devices. */
   public SimulatedOptions withDevices(int devices) {
-    return new SimulatedOptions(devices, memoryBytes, seed, peers, driverVersion);
+    return new SimulatedOptions(devices, memoryBytes, seed, peers, driverVersion, numaNodes);
   }
 
   /** These options with another memory for each device, in bytes. */
   public SimulatedOptions withMemoryBytes(long memoryBytes) {
-    return new SimulatedOptions(devices, memoryBytes, seed, peers, driverVersion);
+    return new SimulatedOptions(devices, memoryBytes, seed, peers, driverVersion, numaNodes);
   }
 
   /** These options with another seed. */
   public SimulatedOptions withSeed(long seed) {
-    return new SimulatedOptions(devices, memoryBytes, seed, peers, driverVersion);
+    return new SimulatedOptions(devices, memoryBytes, seed, peers, driverVersion, numaNodes);
   }
 
   /**
    * These options with other peers: {@code all}, {@code none}, or pairs such as {@code 0-1+2-3}.
    */
   public SimulatedOptions withPeers(String peers) {
-    return new SimulatedOptions(devices, memoryBytes, seed, peers, driverVersion);
+    return new SimulatedOptions(devices, memoryBytes, seed, peers, driverVersion, numaNodes);
   }
 
   /** These options with another CUDA version, 1000 × major + 10 × minor. */
   public SimulatedOptions withDriverVersion(int driverVersion) {
-    return new SimulatedOptions(devices, memoryBytes, seed, peers, driverVersion);
+    return new SimulatedOptions(devices, memoryBytes, seed, peers, driverVersion, numaNodes);
+  }
+
+  /** These options with another number of NUMA nodes of the host. */
+  public SimulatedOptions withNumaNodes(int numaNodes) {
+    return new SimulatedOptions(devices, memoryBytes, seed, peers, driverVersion, numaNodes);
   }
 
   private static void check(boolean valid, String key, Object value, String rule) {

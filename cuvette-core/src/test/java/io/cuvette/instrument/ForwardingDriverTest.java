@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.MemoryInfo;
+import io.cuvette.driver.PoolProperties;
 import io.cuvette.driver.PriorityRange;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -100,6 +101,8 @@ class ForwardingDriverTest {
       case "Arena" -> Arena.ofAuto();
       case "Runnable" -> (Runnable) next::incrementAndGet;
       case "PriorityRange" -> new PriorityRange(0, -number);
+      case "PoolProperties" -> new PoolProperties(number, number, number, number, number);
+      case "int[]" -> new int[] {number};
       case "MemoryInfo" -> new MemoryInfo(number, number);
       default -> throw new IllegalArgumentException("no sample of " + type);
     };

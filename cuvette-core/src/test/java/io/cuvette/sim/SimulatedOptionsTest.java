@@ -15,8 +15,10 @@ class SimulatedOptionsTest {
 
   @Test
   void everyKey_isRead_inAnyOrder() {
-    assertThat(SimulatedOptions.parse("peers=0-1+1-2, devices=3,memory=80GiB,driver=12060,seed=-7"))
-        .isEqualTo(new SimulatedOptions(3, 80L << 30, -7, "0-1+1-2", 12_060));
+    assertThat(
+            SimulatedOptions.parse(
+                "peers=0-1+1-2, devices=3,memory=80GiB,driver=12060,seed=-7,numaNodes=2"))
+        .isEqualTo(new SimulatedOptions(3, 80L << 30, -7, "0-1+1-2", 12_060, 2));
   }
 
   @Test
@@ -47,7 +49,7 @@ class SimulatedOptionsTest {
   @CsvSource(
       delimiter = '|',
       value = {
-        "colour=red | unknown setting: 'colour' (expected: devices, memory, seed, peers, driver)",
+        "colour=red | unknown setting: 'colour' (expected: devices, memory, seed, peers, driver,",
         "devices | setting: 'devices' (expected: key=value)",
         "devices=1, | setting: '' (expected: key=value)",
         "devices=0 | devices: '0' (expected: a number from 1 to 32)",
@@ -62,6 +64,7 @@ class SimulatedOptionsTest {
         "seed= | seed: '' (expected: a 64-bit number)",
         "peers=some | peers: 'some' (expected: all, none, or pairs such as 0-1+2-3)",
         "peers=0-1 | peers: '0-1' (expected: pairs of two different devices from 0 to 0)",
+        "numaNodes=0 | numaNodes: '0' (expected: a number from 1 to 64)",
         "driver=12 | driver: '12' (expected: a number from 1000 to 99990)",
         "driver=12061 | driver: 12061 (expected: 1000 × major + 10 × minor, such as 13000)",
       })

@@ -1,0 +1,101 @@
+package io.cuvette.sim;
+
+import io.cuvette.driver.CudaStatus;
+import java.util.Arrays;
+
+/** Which devices may touch the memory of a pool. Guarded by the driver's lock. */
+final class PoolAccess {
+  static final int NOTHING = 0;
+  static final int READ = 1;
+  static final int READ_WRITE = 3;
+
+  private final SimulatedOptions options;
+  private final PoolKind kind;
+  private final int[] flags;
+
+  /** The owner alone may touch device memory; memory that the host sees too, every device. */
+  PoolAccess(SimulatedOptions options, PoolKind kind) {
+    this.options = options;
+    this.kind = kind;
+    this.flags = new int[options.devices()];
+    Arrays.fill(flags, kind.isDevice() ? NOTHING : READ_WRITE);
+    if (kind.isDevice()) {
+      flags[kind.locationId()] = READ_WRITE;
+    }
+  }
+
+  int of(SimDevice device) {
+    return flags[device.index];
+  }
+
+  int get(int locationType, int id) {
+    return switch (locationType) {
+      case PoolKind.DEVICE -> flags[known(id)];
+      case PoolKind.HOST, PoolKind.HOST_NUMA -> kind.isDevice() ? NOTHING : READ_WRITE;
+      default -> throw badType(locationType);
+    };
+  }
+
+  /** Sets the access of all or, if one is refused, of none. */
+  void set(int locationType, int[] ids, int access) {
+    if (access != NOTHING && access != READ && access != READ_WRITE) {
+      throw SimRefusal.invalidValue("access: %d (expected: 0, 1 or 3)".formatted(access));
+    }
+    switch (locationType) {
+      case PoolKind.DEVICE -> {
+        for (int id : ids) {
+          check(known(id), access);
+        }
+        for (int id : ids) {
+          flags[id] = access;
+        }
+      }
+      case PoolKind.HOST, PoolKind.HOST_NUMA -> checkHost(access);
+      default -> throw badType(locationType);
+    }
+  }
+
+  private int known(int id) {
+    if (id < 0 || id >= flags.length) {
+      throw new SimRefusal(
+          CudaStatus.INVALID_DEVICE,
+          "device: %d (expected: 0 to %d)".formatted(id, flags.length - 1));
+    }
+    return id;
+  }
+
+  private void check(int id, int access) {
+    if (kind.isManaged()) {
+      checkFixed("managed memory", access, READ_WRITE);
+    } else if (kind.isDevice() && id == kind.locationId()) {
+      checkFixed("the owner", access, READ_WRITE);
+    } else if (kind.isDevice()
+        && access != NOTHING
+        && !options.peerRule().allows(id, kind.locationId())) {
+      throw new SimRefusal(
+          CudaStatus.INVALID_DEVICE,
+          "device %d cannot reach memory of device %d".formatted(id, kind.locationId()));
+    }
+  }
+
+  private void checkHost(int access) {
+    if (kind.isDevice()) {
+      checkFixed("the host, for device memory", access, NOTHING);
+    } else {
+      checkFixed("the host", access, READ_WRITE);
+    }
+  }
+
+  private static void checkFixed(String whose, int access, int fixed) {
+    if (access != fixed) {
+      throw SimRefusal.invalidValue(
+          "access of %s: %d (expected: %d, which cannot be changed)"
+              .formatted(whose, access, fixed));
+    }
+  }
+
+  private static SimRefusal badType(int locationType) {
+    return SimRefusal.invalidValue(
+        "location type: %d (expected: 1 device or 2 host)".formatted(locationType));
+  }
+}

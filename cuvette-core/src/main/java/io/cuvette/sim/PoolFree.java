@@ -1,0 +1,81 @@
+package io.cuvette.sim;
+
+import java.util.HashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Bytes of a pool that a queued free gives back. Streams that are ordered behind the free may have
+ * them at once. Guarded by the driver's lock.
+ */
+final class PoolFree {
+  private final SimStream stream;
+
+  /** For each stream, the first operation known to come after the free. */
+  private final Map<SimStream, Long> firstAfter = new HashMap<>();
+
+  private @Nullable SimOp op;
+  private long byteSize;
+
+  PoolFree(SimStream stream, long byteSize) {
+    this.stream = stream;
+    this.byteSize = byteSize;
+  }
+
+  void queued(SimOp free) {
+    op = free;
+    firstAfter.put(stream, free.number());
+  }
+
+  /** The operation that frees; null before it is queued. */
+  @Nullable SimOp op() {
+    return op;
+  }
+
+  boolean isDone() {
+    return op != null && op.isDone();
+  }
+
+  /** What is left of the bytes. */
+  long byteSize() {
+    return byteSize;
+  }
+
+  /** Takes a part of the bytes. */
+  long take(long most) {
+    long taken = Math.min(most, byteSize);
+    byteSize -= taken;
+    return taken;
+  }
+
+  /** Learns from a queued operation that waits for one that comes after the free. */
+  void ordered(SimOp waiting, SimOp dependency) {
+    if (isBefore(dependency.stream, dependency.number())) {
+      firstAfter.putIfAbsent(waiting.stream, waiting.number());
+    }
+  }
+
+  /** Whether an operation of a stream comes after the free, whatever the seed. */
+  boolean isBefore(SimStream other, long number) {
+    Long first = firstAfter.get(other);
+    return (first != null && first <= number) || isOrderedByLegacy(other);
+  }
+
+  /** Whether events order what a stream gets next behind the free. */
+  boolean isOrdered(SimStream other) {
+    return isBefore(other, Long.MAX_VALUE);
+  }
+
+  boolean isOn(SimStream other) {
+    return stream == other;
+  }
+
+  boolean isOn(SimDevice device) {
+    return stream.device == device;
+  }
+
+  private boolean isOrderedByLegacy(SimStream other) {
+    return stream.device == other.device
+        && ((stream.isLegacy() && other.isBlocking()) || (stream.isBlocking() && other.isLegacy()));
+  }
+}

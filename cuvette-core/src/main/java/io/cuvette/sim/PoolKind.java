@@ -1,0 +1,70 @@
+package io.cuvette.sim;
+
+/**
+ * Where a pool has its memory and of which type it is; a default and a current pool exist for each.
+ * Immutable.
+ *
+ * @param locationType CUmemLocationType
+ * @param locationId the device or node, 0 where it has no meaning
+ * @param allocationType CUmemAllocationType
+ */
+record PoolKind(int locationType, int locationId, int allocationType) {
+  static final int NONE = 0;
+  static final int DEVICE = 1;
+  static final int HOST = 2;
+  static final int HOST_NUMA = 3;
+  static final int PINNED = 1;
+  static final int MANAGED = 2;
+
+  /** A kind that exists, or INVALID_VALUE with the rule. */
+  static PoolKind of(SimulatedOptions options, int locationType, int id, int allocationType) {
+    if (allocationType != PINNED && allocationType != MANAGED) {
+      throw SimRefusal.invalidValue(
+          "allocation type: %d (expected: 1 pinned or 2 managed)".formatted(allocationType));
+    }
+    int known =
+        switch (locationType) {
+          case NONE -> {
+            if (allocationType != MANAGED) {
+              throw SimRefusal.invalidValue("location type: 0 (expected: only managed memory)");
+            }
+            yield 0;
+          }
+          case DEVICE -> inside("device", id, options.devices());
+          case HOST -> 0;
+          case HOST_NUMA -> inside("NUMA node", id, options.numaNodes());
+          default ->
+              throw SimRefusal.invalidValue(
+                  "location type: %d (expected: 0 to 3)".formatted(locationType));
+        };
+    return new PoolKind(locationType, known, allocationType);
+  }
+
+  private static int inside(String name, int id, int count) {
+    if (id < 0 || id >= count) {
+      throw SimRefusal.invalidValue("%s: %d (expected: 0 to %d)".formatted(name, id, count - 1));
+    }
+    return id;
+  }
+
+  /** Whether the memory is that of a device, which the host cannot see. */
+  boolean isDevice() {
+    return locationType == DEVICE && allocationType == PINNED;
+  }
+
+  boolean isManaged() {
+    return allocationType == MANAGED;
+  }
+
+  @Override
+  public String toString() {
+    String place =
+        switch (locationType) {
+          case DEVICE -> "device " + locationId;
+          case HOST -> "the host";
+          case HOST_NUMA -> "NUMA node " + locationId;
+          default -> "no location";
+        };
+    return isManaged() ? "managed memory of " + place : place;
+  }
+}

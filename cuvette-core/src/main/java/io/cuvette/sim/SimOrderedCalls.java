@@ -1,0 +1,124 @@
+package io.cuvette.sim;
+
+import io.cuvette.driver.CudaStatus;
+
+/** The calls that allocate and free in stream order. Thread-safe. */
+abstract class SimOrderedCalls extends SimPoolCalls {
+
+  SimOrderedCalls(SimMachine machine) {
+    super(machine);
+  }
+
+  @Override
+  public long memAllocAsync(int device, long bytes, long stream) {
+    return machine.callLong(
+        () -> {
+          requirePools();
+          SimStream queue = machine.stream(machine.working(device), stream);
+          PoolKind kind = new PoolKind(PoolKind.DEVICE, queue.device.index, PoolKind.PINNED);
+          return allocate(machine.pools.currentOf(kind), bytes, queue).address;
+        },
+        () -> "cuMemAllocAsync(bytes=%d, stream=0x%x, device=%d)".formatted(bytes, stream, device));
+  }
+
+  @Override
+  public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
+    return machine.callLong(
+        () -> {
+          requirePools();
+          SimStream queue = machine.stream(machine.working(device), stream);
+          return allocate(machine.pools.get(pool), bytes, queue).address;
+        },
+        () ->
+            "cuMemAllocFromPoolAsync(bytes=%d, pool=0x%x, stream=0x%x, device=%d)"
+                .formatted(bytes, pool, stream, device));
+  }
+
+  private SimBlock allocate(SimPool pool, long bytes, SimStream stream) {
+    checkCapture(stream, CudaStatus.STREAM_CAPTURE_UNSUPPORTED, "allocations cannot be captured");
+    if (bytes <= 0) {
+      throw SimRefusal.invalidValue("bytes: %d (expected: > 0)".formatted(bytes));
+    }
+    machine.spend(SimCosts.pooled(pool.kind));
+    SimBlock block = place(pool, bytes, stream.device);
+    PoolUse use = new PoolUse(pool, DeviceMemory.rounded(bytes));
+    block.use(use);
+    long held = pool.attribute(5);
+    try {
+      pool.take(use.byteSize, stream, op -> queue(SimOp.waiting(stream, op, now())));
+    } catch (SimRefusal e) {
+      machine.discard(block);
+      throw e;
+    }
+    machine.spend(SimCosts.poolGrowth(pool.attribute(5) - held));
+    use.allocated(queue(SimOp.point(stream, now())));
+    return block;
+  }
+
+  private SimBlock place(SimPool pool, long bytes, SimDevice device) {
+    if (pool.kind.isDevice()) {
+      SimDevice owner = machine.device(pool.kind.locationId());
+      return owner.memory.allocatePooled(bytes, machine.nextId());
+    }
+    HostBlock.Kind kind = pool.kind.isManaged() ? HostBlock.Kind.MANAGED : HostBlock.Kind.PINNED;
+    HostBlock block = machine.hostMemory.allocate(kind, device, bytes, machine.nextId(), 0);
+    if (pool.kind.isManaged() && pool.kind.locationType() != PoolKind.NONE) {
+      RangeAdvice.Location preferred =
+          new RangeAdvice.Location(pool.kind.locationType(), pool.kind.locationId());
+      block.advice.change(0, bytes, advice -> advice.withPreferred(preferred));
+    }
+    return block;
+  }
+
+  private SimOp queue(SimOp op) {
+    return machine.queue(op);
+  }
+
+  private long now() {
+    return machine.hostNanos();
+  }
+
+  private void checkCapture(SimStream stream, CudaStatus status, String rule) {
+    CaptureBranch branch = stream.capture;
+    if (branch != null) {
+      throw branch.capture.invalidate(status, rule);
+    }
+    machine.captures.checkLegacy(stream);
+  }
+
+  @Override
+  public void memFreeAsync(int device, long address, long stream) {
+    machine.run(
+        () -> {
+          requirePools();
+          SimStream queue = machine.stream(machine.working(device), stream);
+          checkCapture(
+              queue, CudaStatus.INVALID_VALUE, "only memory of a graph can be freed in a capture");
+          SimBlock block = start(address);
+          PoolUse use = block.use();
+          if (use == null) {
+            throw SimRefusal.invalidValue(
+                "address: 0x%x (expected: memory allocated in stream order)".formatted(address));
+          }
+          checkNotRetired(block);
+          machine.spend(SimCosts.pooled(use.pool.kind));
+          free(block, use, queue);
+        },
+        () ->
+            "cuMemFreeAsync(address=0x%x, stream=0x%x, device=%d)"
+                .formatted(address, stream, device));
+  }
+
+  private void free(SimBlock block, PoolUse use, SimStream stream) {
+    PoolFree free = new PoolFree(stream, use.byteSize);
+    Runnable work =
+        () -> {
+          block.checkLive();
+          machine.discard(block);
+          use.pool.freed(free);
+        };
+    free.queued(queue(SimOp.work(stream, work, 0, now())));
+    use.pool.freeing(free);
+    machine.retire(block);
+  }
+}

@@ -1,0 +1,208 @@
+package io.cuvette.sim;
+
+import io.cuvette.driver.CudaStatus;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+
+/** A memory pool. Guarded by the driver's lock. */
+final class SimPool {
+  private static final int FOLLOW_EVENTS = 1;
+  private static final int OPPORTUNISTIC = 2;
+  private static final int INTERNAL_DEPENDENCIES = 3;
+  private static final int RELEASE_THRESHOLD = 4;
+
+  final PoolKind kind;
+  final int handleTypes;
+  final PoolAccess access;
+  final boolean isDefault;
+
+  private final PoolBytes bytes;
+  private final PoolFrees frees = new PoolFrees();
+
+  /** Attributes 1 to 4, at their numbers. */
+  private final long[] settings = {0, 1, 1, 1, 0};
+
+  private long handle;
+  private boolean destroyed;
+
+  SimPool(PoolKind kind, int handleTypes, PoolAccess access, PoolBytes bytes, boolean isDefault) {
+    this.kind = kind;
+    this.handleTypes = handleTypes;
+    this.access = access;
+    this.bytes = bytes;
+    this.isDefault = isDefault;
+  }
+
+  void named(long value) {
+    handle = value;
+  }
+
+  /** The handle, 0 once the pool is destroyed: another pool may have it by then. */
+  long handle() {
+    return destroyed ? 0 : handle;
+  }
+
+  long attribute(int attribute) {
+    return switch (attribute) {
+      case FOLLOW_EVENTS, OPPORTUNISTIC, INTERNAL_DEPENDENCIES, RELEASE_THRESHOLD ->
+          settings[attribute];
+      case 5 -> bytes.reserved();
+      case 6 -> bytes.reservedHigh();
+      case 7 -> bytes.used();
+      case 8 -> bytes.usedHigh();
+      default ->
+          throw SimRefusal.invalidValue("attribute: %d (expected: 1 to 8)".formatted(attribute));
+    };
+  }
+
+  void attribute(int attribute, long value) {
+    switch (attribute) {
+      case FOLLOW_EVENTS, OPPORTUNISTIC, INTERNAL_DEPENDENCIES -> {
+        check(value == 0 || value == 1, value, "0 or 1");
+        settings[attribute] = value;
+      }
+      case RELEASE_THRESHOLD -> settings[attribute] = value;
+      case 6 -> {
+        check(value == 0, value, "0, which resets the mark");
+        bytes.resetReservedHigh();
+      }
+      case 8 -> {
+        check(value == 0, value, "0, which resets the mark");
+        bytes.resetUsedHigh();
+      }
+      default ->
+          throw SimRefusal.invalidValue(
+              "attribute: %d (expected: one that can be set: 1 to 4, 6, 8)".formatted(attribute));
+    }
+  }
+
+  private static void check(boolean valid, long value, String rule) {
+    if (!valid) {
+      throw SimRefusal.invalidValue("value: %d (expected: %s)".formatted(value, rule));
+    }
+  }
+
+  /**
+   * Takes bytes for an allocation on a stream: what was freed before in its order, what is free,
+   * what the pool can grow by; and if that is not enough, what other streams free, for which the
+   * stream then waits.
+   *
+   * @param wait makes the stream wait for an operation
+   */
+  void take(long size, SimStream stream, Consumer<SimOp> wait) {
+    List<PoolFree> usable = new ArrayList<>(frees.matching(free -> isUsable(free, stream)));
+    long missing = size - idleBytes() - sum(usable);
+    if (missing > 0 && !bytes.grow(missing)) {
+      usable.addAll(waitFor(missing, usable, wait, size));
+    }
+    bytes.use(size - frees.take(usable, size));
+  }
+
+  private boolean isUsable(PoolFree free, SimStream stream) {
+    return free.isOn(stream)
+        || (settings[FOLLOW_EVENTS] == 1 && free.isOrdered(stream))
+        || (settings[OPPORTUNISTIC] == 1 && free.isDone());
+  }
+
+  private List<PoolFree> waitFor(
+      long missing, List<PoolFree> usable, Consumer<SimOp> wait, long size) {
+    List<PoolFree> others =
+        settings[INTERNAL_DEPENDENCIES] == 1
+            ? frees.matching(free -> !usable.contains(free))
+            : List.of();
+    if (sum(others) < missing) {
+      throw new SimRefusal(
+          CudaStatus.OUT_OF_MEMORY,
+          "requested=%d, reserved=%d, used=%d bytes in a pool of %s%s"
+              .formatted(
+                  size,
+                  bytes.reserved(),
+                  bytes.used(),
+                  kind,
+                  bytes.limitBytes() == Long.MAX_VALUE ? "" : ", at most " + bytes.limitBytes()));
+    }
+    List<PoolFree> awaited = new ArrayList<>();
+    for (PoolFree free : others) {
+      if (sum(awaited) < missing) {
+        awaited.add(free);
+        SimOp op = free.op();
+        if (op != null) {
+          wait.accept(op);
+        }
+      }
+    }
+    return awaited;
+  }
+
+  private static long sum(List<PoolFree> frees) {
+    return frees.stream().mapToLong(PoolFree::byteSize).sum();
+  }
+
+  private long idleBytes() {
+    return bytes.reserved() - outstandingBytes();
+  }
+
+  /** Bytes in use, and those freed of which the host does not know yet that they are. */
+  private long outstandingBytes() {
+    long done = sum(frees.matching(PoolFree::isDone));
+    return bytes.used() + done;
+  }
+
+  void freeing(PoolFree free) {
+    frees.add(free);
+  }
+
+  /** A queued free happens now; what an allocation got of it before is not free. */
+  void freed(PoolFree free) {
+    bytes.use(-free.byteSize());
+    if (destroyed) {
+      frees.settle(other -> other == free);
+      trimTo(0);
+    }
+  }
+
+  /** Frees at once. */
+  void free(long size) {
+    bytes.use(-size);
+    if (destroyed) {
+      trimTo(0);
+    }
+  }
+
+  /** Learns from a queued operation that waits for another. */
+  void ordered(SimOp waiting, SimOp dependency) {
+    frees.ordered(waiting, dependency);
+  }
+
+  /** The host knows that a stream is done up to an operation. */
+  void observed(SimStream stream, long number) {
+    frees.settle(free -> free.isDone() && free.isBefore(stream, number));
+  }
+
+  /** The host knows that a device is done. */
+  void observed(SimDevice device) {
+    frees.settle(free -> free.isDone() && free.isOn(device));
+  }
+
+  /** Gives back what is above the threshold. */
+  void releaseExcess() {
+    bytes.shrinkTo(settings[RELEASE_THRESHOLD], outstandingBytes());
+  }
+
+  void trimTo(long bytesToKeep) {
+    bytes.trimTo(bytesToKeep, outstandingBytes());
+  }
+
+  void destroy() {
+    destroyed = true;
+    settings[RELEASE_THRESHOLD] = 0;
+    frees.settle(PoolFree::isDone);
+    trimTo(0);
+  }
+
+  /** Whether nothing of a destroyed pool is left. */
+  boolean isGone() {
+    return destroyed && bytes.reserved() == 0;
+  }
+}

@@ -1,0 +1,177 @@
+package io.cuvette.sim;
+
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.PoolCalls;
+import io.cuvette.driver.PoolProperties;
+
+/** The calls about memory pools, without those that allocate. Thread-safe. */
+abstract class SimPoolCalls extends SimMemoryCalls implements PoolCalls {
+  private static final int POOLS = 11_020;
+  private static final int POOLS_BY_LOCATION = 13_000;
+
+  SimPoolCalls(SimMachine machine) {
+    super(machine);
+  }
+
+  final void require(int version) {
+    if (machine.options.driverVersion() < version) {
+      throw new SimRefusal(
+          CudaStatus.CALL_REQUIRES_NEWER_DRIVER,
+          "CUDA %d (expected: >= %d)".formatted(machine.options.driverVersion(), version));
+    }
+  }
+
+  final void requirePools() {
+    require(POOLS);
+  }
+
+  private PoolKind kindOf(int device) {
+    requirePools();
+    return new PoolKind(PoolKind.DEVICE, machine.device(device).index, PoolKind.PINNED);
+  }
+
+  private PoolKind kindOf(int locationType, int locationId, int allocationType) {
+    require(POOLS_BY_LOCATION);
+    return machine.pools.kind(locationType, locationId, allocationType);
+  }
+
+  private SimPool pool(long handle) {
+    requirePools();
+    return machine.pools.get(handle);
+  }
+
+  @Override
+  public long deviceGetDefaultMemPool(int device) {
+    return machine.callLong(
+        () -> machine.pools.defaultOf(kindOf(device)).handle(),
+        () -> "cuDeviceGetDefaultMemPool(device=" + device + ")");
+  }
+
+  @Override
+  public long deviceGetMemPool(int device) {
+    return machine.callLong(
+        () -> machine.pools.currentOf(kindOf(device)).handle(),
+        () -> "cuDeviceGetMemPool(device=" + device + ")");
+  }
+
+  @Override
+  public void deviceSetMemPool(int device, long pool) {
+    machine.run(
+        () -> {
+          machine.captures.checkUnsafe();
+          machine.pools.setCurrent(kindOf(device), pool);
+        },
+        () -> "cuDeviceSetMemPool(device=%d, pool=0x%x)".formatted(device, pool));
+  }
+
+  @Override
+  public long memGetDefaultMemPool(int locationType, int locationId, int allocationType) {
+    return machine.callLong(
+        () -> machine.pools.defaultOf(kindOf(locationType, locationId, allocationType)).handle(),
+        () -> call("cuMemGetDefaultMemPool", locationType, locationId, allocationType));
+  }
+
+  @Override
+  public long memGetMemPool(int locationType, int locationId, int allocationType) {
+    return machine.callLong(
+        () -> machine.pools.currentOf(kindOf(locationType, locationId, allocationType)).handle(),
+        () -> call("cuMemGetMemPool", locationType, locationId, allocationType));
+  }
+
+  @Override
+  public void memSetMemPool(int locationType, int locationId, int allocationType, long pool) {
+    machine.run(
+        () -> {
+          machine.captures.checkUnsafe();
+          machine.pools.setCurrent(kindOf(locationType, locationId, allocationType), pool);
+        },
+        () ->
+            call("cuMemSetMemPool", locationType, locationId, allocationType)
+                + " with pool=0x%x".formatted(pool));
+  }
+
+  private static String call(String name, int locationType, int locationId, int allocationType) {
+    return "%s(location=%d:%d, type=%d)".formatted(name, locationType, locationId, allocationType);
+  }
+
+  @Override
+  public long memPoolCreate(PoolProperties properties) {
+    return machine.callLong(
+        () -> {
+          requirePools();
+          machine.captures.checkUnsafe();
+          if (properties.allocationType() == PoolKind.MANAGED
+              && machine.options.driverVersion() < POOLS_BY_LOCATION) {
+            throw new SimRefusal(
+                CudaStatus.NOT_SUPPORTED, "pools of managed memory need CUDA 13.0");
+          }
+          machine.spend(SimCosts.POOL_CREATE);
+          return machine.pools.create(properties).handle();
+        },
+        () -> "cuMemPoolCreate(" + properties + ")");
+  }
+
+  @Override
+  public void memPoolDestroy(long pool) {
+    machine.run(
+        () -> {
+          requirePools();
+          machine.captures.checkUnsafe();
+          machine.pools.destroy(pool);
+        },
+        () -> "cuMemPoolDestroy(pool=0x%x)".formatted(pool));
+  }
+
+  @Override
+  public void memPoolTrimTo(long pool, long bytesToKeep) {
+    machine.run(
+        () -> {
+          machine.captures.checkUnsafe();
+          pool(pool).trimTo(bytesToKeep);
+        },
+        () ->
+            "cuMemPoolTrimTo(pool=0x%x, bytesToKeep=%s)"
+                .formatted(pool, Long.toUnsignedString(bytesToKeep)));
+  }
+
+  @Override
+  public long memPoolGetAttribute(long pool, int attribute) {
+    return machine.callLong(
+        () -> pool(pool).attribute(attribute),
+        () -> "cuMemPoolGetAttribute(pool=0x%x, attribute=%d)".formatted(pool, attribute));
+  }
+
+  @Override
+  public void memPoolSetAttribute(long pool, int attribute, long value) {
+    machine.run(
+        () -> {
+          machine.captures.checkUnsafe();
+          pool(pool).attribute(attribute, value);
+        },
+        () ->
+            "cuMemPoolSetAttribute(pool=0x%x, attribute=%d, value=%s)"
+                .formatted(pool, attribute, Long.toUnsignedString(value)));
+  }
+
+  @Override
+  public int memPoolGetAccess(long pool, int locationType, int locationId) {
+    return machine.call(
+        () -> pool(pool).access.get(locationType, locationId),
+        () ->
+            "cuMemPoolGetAccess(pool=0x%x, location=%d:%d)"
+                .formatted(pool, locationType, locationId));
+  }
+
+  @Override
+  public void memPoolSetAccess(long pool, int locationType, int[] locationIds, int access) {
+    int[] ids = locationIds.clone();
+    machine.run(
+        () -> {
+          machine.captures.checkUnsafe();
+          pool(pool).access.set(locationType, ids, access);
+        },
+        () ->
+            "cuMemPoolSetAccess(pool=0x%x, location type=%d, ids=%s, access=%d)"
+                .formatted(pool, locationType, java.util.Arrays.toString(ids), access));
+  }
+}

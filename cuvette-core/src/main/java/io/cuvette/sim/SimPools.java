@@ -1,0 +1,143 @@
+package io.cuvette.sim;
+
+import io.cuvette.driver.PoolProperties;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+
+/** The memory pools of a driver. Guarded by the driver's lock. */
+final class SimPools {
+  private static final int FILE_DESCRIPTOR = 1;
+
+  private final SimulatedOptions options;
+  private final List<SimDevice> devices;
+  private final HandleTable<SimPool> handles = new HandleTable<>(HandleKind.POOL, true);
+  private final Map<PoolKind, SimPool> defaults = new HashMap<>();
+  private final Map<PoolKind, SimPool> current = new HashMap<>();
+
+  /** The pools that may hold memory, those destroyed too. */
+  private final List<SimPool> holding = new ArrayList<>();
+
+  SimPools(SimulatedOptions options, List<SimDevice> devices) {
+    this.options = options;
+    this.devices = devices;
+  }
+
+  SimPool get(long handle) {
+    return handles.get(handle);
+  }
+
+  PoolKind kind(int locationType, int locationId, int allocationType) {
+    return PoolKind.of(options, locationType, locationId, allocationType);
+  }
+
+  SimPool create(PoolProperties properties) {
+    PoolKind kind =
+        kind(properties.locationType(), properties.locationId(), properties.allocationType());
+    checkHandles(kind, properties.handleTypes());
+    return add(kind, properties.handleTypes(), properties.maxBytes(), false);
+  }
+
+  private static void checkHandles(PoolKind kind, int handleTypes) {
+    boolean sharable = !kind.isManaged() && kind.locationType() != PoolKind.HOST;
+    if (handleTypes != 0 && (handleTypes != FILE_DESCRIPTOR || !sharable)) {
+      throw SimRefusal.invalidValue(
+          "handle types: %d for %s (expected: %s)"
+              .formatted(handleTypes, kind, sharable ? "0 or 1" : "0"));
+    }
+  }
+
+  private SimPool add(PoolKind kind, int handleTypes, long maxBytes, boolean isDefault) {
+    PoolAccess access = new PoolAccess(options, kind);
+    SimPool pool = new SimPool(kind, handleTypes, access, bytes(kind, maxBytes), isDefault);
+    pool.named(handles.add(pool));
+    holding.add(pool);
+    return pool;
+  }
+
+  /** The file behind host memory says itself when it is full. */
+  private PoolBytes bytes(PoolKind kind, long maxBytes) {
+    if (!kind.isDevice()) {
+      return new PoolBytes(maxBytes, () -> Long.MAX_VALUE, _ -> {});
+    }
+    DeviceMemory memory = devices.get(kind.locationId()).memory;
+    return new PoolBytes(maxBytes, memory::freeBytes, memory::reserve);
+  }
+
+  SimPool defaultOf(PoolKind kind) {
+    SimPool pool = defaults.get(kind);
+    if (pool == null) {
+      pool = add(kind, 0, 0, true);
+      defaults.put(kind, pool);
+    }
+    return pool;
+  }
+
+  SimPool currentOf(PoolKind kind) {
+    SimPool pool = current.get(kind);
+    return pool == null ? defaultOf(kind) : pool;
+  }
+
+  void setCurrent(PoolKind kind, long handle) {
+    SimPool pool = get(handle);
+    if (!pool.kind.equals(kind)) {
+      throw SimRefusal.invalidValue(
+          "pool: 0x%x of %s (expected: one of %s)".formatted(handle, pool.kind, kind));
+    }
+    current.put(kind, pool);
+  }
+
+  void destroy(long handle) {
+    SimPool pool = get(handle);
+    if (pool.isDefault) {
+      throw SimRefusal.invalidValue("pool: 0x%x is the default of %s".formatted(handle, pool.kind));
+    }
+    handles.remove(handle);
+    current.remove(pool.kind, pool);
+    pool.destroy();
+    forgetGone();
+  }
+
+  /** Learns from a queued operation that waits for another. */
+  void ordered(SimOp waiting) {
+    SimOp dependency = waiting.dependency();
+    if (dependency != null) {
+      holding.forEach(pool -> pool.ordered(waiting, dependency));
+    }
+  }
+
+  /** The host knows that a stream is done up to an operation. */
+  void observed(SimStream stream, long number) {
+    holding.forEach(pool -> pool.observed(stream, number));
+  }
+
+  /** The host knows that a device is done. */
+  void observed(SimDevice device) {
+    holding.forEach(pool -> pool.observed(device));
+  }
+
+  /** What each synchronization does with cached memory. */
+  void releaseExcess() {
+    holding.forEach(SimPool::releaseExcess);
+    forgetGone();
+  }
+
+  private void forgetGone() {
+    holding.removeIf(SimPool::isGone);
+  }
+
+  /** The pools that a program made and did not destroy. */
+  int live() {
+    return handles.size() - defaults.size();
+  }
+
+  void forEachLive(Consumer<SimPool> action) {
+    handles.forEach(pool -> {
+      if (!pool.isDefault) {
+        action.accept(pool);
+      }
+    });
+  }
+}
