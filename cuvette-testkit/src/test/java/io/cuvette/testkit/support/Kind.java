@@ -31,6 +31,12 @@ public enum Kind {
     Buffer make(Cuda cuda, CudaDevice device, long bytes) {
       return cuda.allocatePinned(bytes);
     }
+  },
+  ASYNC {
+    @Override
+    Buffer make(Cuda cuda, CudaDevice device, long bytes) {
+      return MemoryResource.async().allocate(bytes, device.nullStream());
+    }
   };
 
   abstract Buffer make(Cuda cuda, CudaDevice device, long bytes);

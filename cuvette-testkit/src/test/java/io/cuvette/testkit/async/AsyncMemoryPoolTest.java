@@ -1,0 +1,266 @@
+package io.cuvette.testkit.async;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.AsyncMemoryPool;
+import io.cuvette.AsyncPoolChoice;
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
+import io.cuvette.DeviceBuffer;
+import io.cuvette.MemoryLimit;
+import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.Scope;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.support.Bytes;
+import io.cuvette.testkit.support.Capture;
+import java.util.List;
+
+class AsyncMemoryPoolTest {
+  private static final long MIB = 1 << 20;
+
+  @CudaTest
+  void newPool_allocatesFromItself_andChangesNobodysCurrentPool(Cuda cuda) {
+    CudaDriver driver = cuda.driver();
+    long current = driver.deviceGetMemPool(0);
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
+      assertThat(pool.handle(cuda.device(0))).isNotEqualTo(current);
+      try (Buffer _ = pool.allocate(MIB)) {
+        assertThat(pool.usedBytes()).isEqualTo(MIB);
+        assertThat(pool.totalBytes()).isGreaterThanOrEqualTo(MIB);
+        assertThat(pool.freeBytes()).isEqualTo(pool.totalBytes() - MIB);
+      }
+      assertThat(driver.deviceGetMemPool(0)).isEqualTo(current);
+    }
+  }
+
+  @CudaTest
+  void twoPools_eachCountTheirOwn(Cuda cuda) {
+    try (AsyncMemoryPool a = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+        AsyncMemoryPool b = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+        Buffer _ = a.allocate(MIB);
+        Buffer _ = b.allocate(2 * MIB)) {
+      assertThat(a.usedBytes()).isEqualTo(MIB);
+      assertThat(b.usedBytes()).isEqualTo(2 * MIB);
+    }
+  }
+
+  @CudaTest
+  void sizes_areRoundedUpTo512(Cuda cuda) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+        Buffer buffer = pool.allocate(513)) {
+      assertThat(buffer.byteSize()).isEqualTo(513);
+      assertThat(buffer.blockBytes()).isEqualTo(1024);
+      assertThat(pool.liveBytes()).isEqualTo(1024);
+    }
+  }
+
+  @CudaTest
+  void freeAllBlocks_givesBackWhatNobodyUses(Cuda cuda) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
+      pool.allocate(64 * MIB).close();
+      cuda.currentStream().synchronize();
+      long held = pool.totalBytes();
+      assertThat(held).isGreaterThanOrEqualTo(64 * MIB);
+      assertThat(pool.freeAllBlocks()).isEqualTo(held);
+      assertThat(pool.totalBytes()).isZero();
+      assertThat(pool.usedBytes()).isZero();
+    }
+  }
+
+  @CudaTest
+  void ownPool_keepsItsMemoryAcrossSynchronisation(Cuda cuda) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
+      assertThat(pool.attributes().releaseThreshold()).isEqualTo(Long.MAX_VALUE);
+      pool.allocate(MIB).close();
+      cuda.device(0).synchronize();
+      assertThat(pool.totalBytes()).isGreaterThanOrEqualTo(MIB);
+    }
+  }
+
+  @CudaTest
+  void limit_isHard_andCountsWhatIsLive(Cuda cuda) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
+      assertThat(pool.limit()).isEqualTo(MemoryLimit.none());
+      pool.setLimit(MemoryLimit.ofBytes(1024));
+      try (Buffer _ = pool.allocate(1000)) {
+        assertThatThrownBy(() -> pool.allocate(1))
+            .isInstanceOfSatisfying(
+                OutOfDeviceMemoryException.class,
+                e -> {
+                  assertThat(e.details().limitBytes()).isEqualTo(1024);
+                  assertThat(e.requestedBytes()).isEqualTo(1);
+                });
+      }
+      pool.allocate(12).close(); // refused by pools whose limit is the reserve of 32 MiB
+      pool.setLimit(MemoryLimit.ofFraction(0.5));
+      assertThat(pool.limit()).isEqualTo(MemoryLimit.ofFraction(0.5));
+    }
+  }
+
+  @CudaTest
+  void memory_isFreedInOrderOfItsStream_andReusedThere(Cuda cuda) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+        CudaStream stream = cuda.device(0).createStream();
+        Buffer result = cuda.allocate(MIB, stream)) {
+      DeviceBuffer first = pool.allocate(MIB, stream);
+      first.fill((byte) 1, stream);
+      result.copyFrom(first, stream);
+      first.close();
+      try (DeviceBuffer second = pool.allocate(MIB, stream)) {
+        second.fill((byte) 2, stream);
+        stream.synchronize();
+      }
+      assertThat(Bytes.of(result)).containsOnly(1);
+      stream.synchronize();
+    }
+  }
+
+  @CudaTest(seeds = 20)
+  void memoryUsedOnAnotherStream_isFreedBehindThatUse(Cuda cuda) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+        CudaStream home = cuda.device(0).createStream();
+        CudaStream user = cuda.device(0).createStream();
+        Buffer result = cuda.allocate(MIB, user)) {
+      DeviceBuffer block = pool.allocate(MIB, home);
+      block.fill((byte) 1, home);
+      user.waitFor(home);
+      result.copyFrom(block, user);
+      block.close();
+      try (DeviceBuffer next = pool.allocate(MIB, home)) {
+        next.fill((byte) 2, home);
+        home.synchronize();
+        user.synchronize();
+      }
+      assertThat(Bytes.of(result)).containsOnly(1);
+    }
+  }
+
+  @CudaTest
+  void bufferOfAClosedStream_canBeClosed(Cuda cuda) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
+      CudaStream stream = cuda.device(0).createStream();
+      DeviceBuffer buffer = pool.allocate(MIB, stream);
+      buffer.fill((byte) 1, stream);
+      stream.close();
+      buffer.close();
+      cuda.device(0).synchronize();
+      assertThat(pool.liveBytes()).isZero();
+      assertThat(pool.usedBytes()).isZero();
+    }
+  }
+
+  @CudaTest
+  void borrowedPools_stayWhenTheObjectIsClosed(Cuda cuda) {
+    CudaDriver driver = cuda.driver();
+    long byDefault = driver.deviceGetDefaultMemPool(0);
+    for (AsyncPoolChoice choice :
+        List.of(
+            AsyncPoolChoice.ofDefault(),
+            AsyncPoolChoice.ofCurrent(),
+            AsyncPoolChoice.ofHandle(byDefault))) {
+      try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, List.of(choice))) {
+        assertThat(pool.handle(cuda.device(0))).isEqualTo(byDefault);
+        pool.allocate(100).close();
+      }
+    }
+    assertThat(driver.memPoolGetAttribute(byDefault, 7)).isZero();
+  }
+
+  @CudaTest(devices = 2)
+  void listOfChoices_hasOneForEachDevice(Cuda cuda) {
+    assertThatThrownBy(() -> new AsyncMemoryPool(cuda, List.of(AsyncPoolChoice.ofDefault())))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("1")
+        .hasMessageContaining(Integer.toString(cuda.deviceCount()));
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+        CudaStream other = cuda.device(1).createStream();
+        Buffer buffer = pool.allocate(MIB, other)) {
+      assertThat(buffer.device()).isEqualTo(cuda.device(1));
+      assertThat(pool.attributes(cuda.device(1)).usedMemCurrent()).isEqualTo(MIB);
+      assertThat(pool.attributes(cuda.device(0)).usedMemCurrent()).isZero();
+    }
+  }
+
+  @CudaTest
+  void pool_isAnAllocatorOfTheCuda(Cuda cuda) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+        Scope _ = cuda.useAllocator(pool);
+        Buffer buffer = cuda.allocate(MIB)) {
+      assertThat(pool.usedBytes()).isEqualTo(MIB);
+      buffer.fill((byte) 3);
+      assertThat(Bytes.of(buffer)).containsOnly(3);
+    }
+  }
+
+  @CudaTest
+  void zeroBytes_takeNothing(Cuda cuda) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+        Buffer buffer = pool.allocate(0)) {
+      assertThat(buffer.address()).isZero();
+      assertThat(pool.usedBytes()).isZero();
+    }
+  }
+
+  @CudaTest
+  void wrongInput_isRefusedBeforeTheDriver(Cuda cuda) {
+    AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+    assertThatThrownBy(() -> pool.allocate(-1)).isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> pool.allocate(Long.MAX_VALUE)).isInstanceOf(RuntimeException.class);
+    assertThatThrownBy(pool::freeBlocks).isInstanceOf(UnsupportedOperationException.class);
+    assertThatThrownBy(() -> AsyncPoolChoice.ofHandle(0)).isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> AsyncPoolChoice.ofNew(-1)).isInstanceOf(IllegalArgumentException.class);
+    pool.close();
+    pool.close();
+    assertThatThrownBy(() -> pool.allocate(1)).isInstanceOf(IllegalStateException.class);
+  }
+
+  @CudaTest
+  void capturingStream_isRefused(Cuda cuda) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+        CudaStream stream = cuda.device(0).createStream()) {
+      Capture.of(
+          stream,
+          () ->
+              assertThatThrownBy(() -> pool.allocate(1, stream))
+                  .isInstanceOf(IllegalStateException.class)
+                  .hasMessageContaining("captur"));
+    }
+  }
+
+  @CudaTest
+  void bufferInUse_outlivesItsPool(Cuda cuda) {
+    AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+    Buffer buffer = pool.allocate(MIB);
+    pool.close();
+    buffer.fill((byte) 7);
+    assertThat(Bytes.of(buffer)).containsOnly(7);
+    buffer.close();
+    cuda.device(0).synchronize();
+  }
+
+  @CudaTest(memory = "1GiB")
+  void outOfMemory_releasesWhatOtherPoolsCache_thenSaysWhy(Cuda cuda) {
+    cuda.allocate(800 * MIB).close(); // cached by the default pool
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+        Buffer _ = pool.allocate(512 * MIB)) {
+      assertThatThrownBy(() -> pool.allocate(800 * MIB))
+          .isInstanceOf(OutOfDeviceMemoryException.class)
+          .hasMessageContaining("requested=");
+    }
+  }
+
+  @CudaTest
+  void asyncResource_takesFromTheCurrentPool(Cuda cuda) {
+    long current = cuda.driver().deviceGetMemPool(0);
+    try (CudaStream stream = cuda.device(0).createStream();
+        Buffer buffer = io.cuvette.MemoryResource.async().allocate(MIB, stream)) {
+      assertThat(cuda.driver().memPoolGetAttribute(current, 7)).isGreaterThanOrEqualTo(MIB);
+      buffer.fill((byte) 1, stream);
+      stream.synchronize();
+    }
+    cuda.device(0).synchronize();
+  }
+}

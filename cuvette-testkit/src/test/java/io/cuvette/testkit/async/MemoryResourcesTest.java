@@ -1,0 +1,238 @@
+package io.cuvette.testkit.async;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.ManagedBuffer;
+import io.cuvette.ManagedMemoryResource;
+import io.cuvette.MemoryLocation;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.PinnedMemoryResource;
+import io.cuvette.PinnedMemoryResourceOptions;
+import io.cuvette.PoolAttributes;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.support.Bytes;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+class MemoryResourcesTest {
+  private static final long MIB = 1 << 20;
+
+  @CudaTest
+  void deviceResourceWithoutOptions_borrowsTheCurrentPool(Cuda cuda) {
+    try (DeviceMemoryResource resource = new DeviceMemoryResource(cuda.device(0))) {
+      assertThat(resource.handle()).isEqualTo(cuda.driver().deviceGetMemPool(0));
+      assertThat(resource.isHandleOwned()).isFalse();
+      assertThat(resource.deviceId()).isZero();
+      assertThat(resource.isDeviceAccessible()).isTrue();
+      assertThat(resource.isHostAccessible()).isFalse();
+      resource.allocate(100).close();
+    }
+    assertThat(cuda.driver().memPoolGetAttribute(cuda.driver().deviceGetMemPool(0), 4))
+        .as("nobody's threshold is changed")
+        .isZero();
+  }
+
+  @CudaTest
+  void deviceResourceWithOptions_ownsItsPool(Cuda cuda) {
+    DeviceMemoryResource resource =
+        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+    assertThat(resource.isHandleOwned()).isTrue();
+    try (Buffer buffer = resource.allocate(MIB)) {
+      buffer.fill(42);
+      assertThat(resource.attributes().usedMemCurrent()).isEqualTo(MIB);
+    }
+    resource.close();
+    assertThat(resource.isHandleOwned()).isFalse();
+    assertThatThrownBy(() -> resource.allocate(1)).isInstanceOf(IllegalStateException.class);
+  }
+
+  @CudaTest
+  void attributes_areReadAndSet(Cuda cuda) {
+    try (DeviceMemoryResource resource =
+        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS)) {
+      PoolAttributes attributes = resource.attributes();
+      assertThat(attributes.reuseFollowEventDependencies()).isTrue();
+      assertThat(attributes.reuseAllowOpportunistic()).isTrue();
+      assertThat(attributes.reuseAllowInternalDependencies()).isTrue();
+      attributes.setReuseFollowEventDependencies(false);
+      attributes.setReuseAllowOpportunistic(false);
+      attributes.setReuseAllowInternalDependencies(false);
+      assertThat(attributes.reuseFollowEventDependencies()).isFalse();
+      assertThat(attributes.reuseAllowOpportunistic()).isFalse();
+      assertThat(attributes.reuseAllowInternalDependencies()).isFalse();
+      attributes.setReleaseThreshold(123 * MIB);
+      assertThat(attributes.releaseThreshold()).isEqualTo(123 * MIB);
+      assertThatThrownBy(() -> attributes.setReleaseThreshold(-1))
+          .isInstanceOf(IllegalArgumentException.class);
+    }
+  }
+
+  @CudaTest
+  void highWaterMarks_areReset_andTrimReleases(Cuda cuda) {
+    try (DeviceMemoryResource resource =
+        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS)) {
+      resource.allocate(64 * MIB).close();
+      cuda.device(0).synchronize();
+      PoolAttributes attributes = resource.attributes();
+      assertThat(attributes.usedMemHigh()).isEqualTo(64 * MIB);
+      assertThat(attributes.usedMemCurrent()).isZero();
+      resource.trimTo(0);
+      assertThat(attributes.reservedMemCurrent()).isZero();
+      assertThat(attributes.reservedMemHigh()).isGreaterThanOrEqualTo(64 * MIB);
+      attributes.resetUsedMemHigh();
+      attributes.resetReservedMemHigh();
+      assertThat(attributes.usedMemHigh()).isZero();
+      assertThat(attributes.reservedMemHigh()).isZero();
+    }
+  }
+
+  @CudaTest
+  void pinnedResourceOnANode_givesHostMemory_thatDevicesReach(Cuda cuda) {
+    try (PinnedMemoryResource resource =
+            new PinnedMemoryResource(cuda, PinnedMemoryResourceOptions.DEFAULTS.withNumaId(0));
+        CudaStream stream = cuda.device(0).createStream()) {
+      assertThat(resource.numaId()).isZero();
+      assertThat(resource.deviceId()).isEqualTo(-1);
+      useFromHostAndDevice(cuda, resource, stream);
+    }
+  }
+
+  @CudaTest
+  void pinnedResourceWithOptions_leavesThePlaceToTheSystem(Cuda cuda) {
+    try (PinnedMemoryResource resource =
+            new PinnedMemoryResource(cuda, PinnedMemoryResourceOptions.DEFAULTS);
+        CudaStream stream = cuda.device(0).createStream()) {
+      assertThat(resource.numaId()).isEqualTo(-1);
+      assertThat(resource.isHandleOwned()).isTrue();
+      useFromHostAndDevice(cuda, resource, stream);
+    }
+  }
+
+  @CudaTest
+  void pinnedResourceWithoutOptions_borrowsTheCurrentHostPool(Cuda cuda) {
+    try (PinnedMemoryResource resource = new PinnedMemoryResource(cuda);
+        CudaStream stream = cuda.device(0).createStream()) {
+      assertThat(resource.isHandleOwned()).isFalse();
+      assertThat(resource.numaId()).isEqualTo(-1);
+      useFromHostAndDevice(cuda, resource, stream);
+    }
+  }
+
+  private static void useFromHostAndDevice(
+      Cuda cuda, PinnedMemoryResource resource, CudaStream stream) {
+    assertThat(resource.isHostAccessible()).isTrue();
+    assertThat(resource.isDeviceAccessible()).isTrue();
+    try (PinnedBuffer pinned = resource.allocate(4096, stream);
+        Buffer device = cuda.allocate(4096, stream)) {
+      stream.synchronize();
+      pinned.segment().fill((byte) 5);
+      device.copyFrom(pinned, stream);
+      stream.synchronize();
+      assertThat(Bytes.of(device)).containsOnly(5);
+      device.fill((byte) 6, stream);
+      pinned.copyFrom(device, stream);
+      stream.synchronize();
+      assertThat(pinned.segment().get(ValueLayout.JAVA_BYTE, 4095)).isEqualTo((byte) 6);
+    }
+    stream.synchronize();
+  }
+
+  @CudaTest
+  void viewOfPooledHostMemory_isDeadAfterClose(Cuda cuda) {
+    try (PinnedMemoryResource resource =
+        new PinnedMemoryResource(cuda, PinnedMemoryResourceOptions.DEFAULTS.withNumaId(0))) {
+      PinnedBuffer pinned = resource.allocate(64);
+      MemorySegment view = pinned.segment();
+      pinned.close();
+      assertThatThrownBy(() -> view.get(ValueLayout.JAVA_BYTE, 0))
+          .isInstanceOf(IllegalStateException.class);
+      cuda.device(0).synchronize();
+    }
+  }
+
+  @CudaTest
+  void managedResource_givesMemoryOfOneAddressForAll(Cuda cuda) {
+    try (ManagedMemoryResource resource =
+            new ManagedMemoryResource(cuda, MemoryLocation.device(cuda.device(0)));
+        CudaStream stream = cuda.device(0).createStream()) {
+      assertThat(resource.deviceId()).isZero();
+      assertThat(resource.preferredLocation()).contains(MemoryLocation.device(cuda.device(0)));
+      try (ManagedBuffer managed = resource.allocate(MIB, stream)) {
+        managed.fill(9, stream);
+        stream.synchronize();
+        assertThat(managed.segment().get(ValueLayout.JAVA_INT, MIB - 4)).isEqualTo(9);
+        managed.prefetch(MemoryLocation.host(), stream);
+        stream.synchronize();
+      }
+      stream.synchronize();
+    }
+    try (ManagedMemoryResource anywhere = new ManagedMemoryResource(cuda, null)) {
+      assertThat(anywhere.deviceId()).isEqualTo(-1);
+      assertThat(anywhere.isHandleOwned()).isTrue();
+    }
+    try (ManagedMemoryResource current = new ManagedMemoryResource(cuda)) {
+      assertThat(current.isHandleOwned()).isFalse();
+    }
+  }
+
+  @CudaTest
+  void deallocate_takesOnlyBuffersOfTheResource(Cuda cuda) {
+    try (DeviceMemoryResource resource =
+            new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+        CudaStream other = cuda.device(0).createStream();
+        Buffer foreign = cuda.allocate(64)) {
+      Buffer first = resource.allocate(64);
+      resource.deallocate(first);
+      assertThat(first.isClosed()).isTrue();
+      Buffer second = resource.allocate(64);
+      resource.deallocate(second, other);
+      assertThat(second.isClosed()).isTrue();
+      assertThatThrownBy(() -> resource.deallocate(foreign))
+          .isInstanceOf(IllegalArgumentException.class);
+      cuda.device(0).synchronize();
+    }
+  }
+
+  @CudaTest(devices = 2)
+  void peers_areALiveSet(Cuda cuda) {
+    try (DeviceMemoryResource resource =
+        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS)) {
+      assertThat(resource.peerAccessibleBy()).isEmpty();
+      assertThat(resource.peerAccessibleBy().add(cuda.device(0))).isFalse();
+      assertThat(resource.peerAccessibleBy().add(cuda.device(1))).isTrue();
+      assertThat(resource.peerAccessibleBy()).containsExactly(cuda.device(1));
+      assertThat(cuda.driver().memPoolGetAccess(resource.handle(), 1, 1)).isEqualTo(3);
+      resource.peerAccessibleBy().clear();
+      assertThat(resource.peerAccessibleBy()).isEmpty();
+    }
+  }
+
+  @CudaTest(devices = 2, peers = "none")
+  void unreachablePeer_isNamed(Cuda cuda) {
+    try (DeviceMemoryResource resource =
+        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS)) {
+      assertThatThrownBy(() -> resource.peerAccessibleBy().add(cuda.device(1)))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("device 1");
+    }
+  }
+
+  @CudaTest
+  void wrongOptions_areRefused(Cuda cuda) {
+    assertThatThrownBy(() -> new DeviceMemoryResourceOptions(-1))
+        .isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> PinnedMemoryResourceOptions.DEFAULTS.withNumaId(-1))
+        .isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(
+            () ->
+                new PinnedMemoryResource(
+                    cuda, PinnedMemoryResourceOptions.DEFAULTS.withNumaId(4096)))
+        .isInstanceOf(io.cuvette.driver.CudaException.class);
+  }
+}
