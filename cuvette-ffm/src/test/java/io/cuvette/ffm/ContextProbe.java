@@ -1,85 +1,171 @@
 package io.cuvette.ffm;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.PoolProperties;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Prints which driver functions work on explicit handles when no context is current: those need no
- * context set around them. Run by hand on a machine with a GPU.
+ * Prints which driver functions work when no context is current, and when one is that their handles
+ * do not belong to: those need no context set around them. Run by hand on a machine with a GPU.
  */
 final class ContextProbe {
   private static final List<String> LINES = new ArrayList<>();
+  private static final MemorySegment HOST = Arena.global().allocate(8);
 
   private ContextProbe() {}
 
   private record Call(String name, MethodHandle function, Object... arguments) {}
 
-  public static void main(String[] arguments) throws InterruptedException {
-    try (CudaDriver driver = new FfmDriverProvider().open("")) {
+  /** What the calls are made on. */
+  private record Handles(
+      long context,
+      long stream,
+      long event,
+      long later,
+      long memory,
+      long spare,
+      long pinned,
+      long pool,
+      long ordered,
+      long out) {
+
+    static Handles of(CudaDriver driver) {
       long stream = driver.streamCreateWithPriority(0, 1, 0);
       long event = driver.eventCreate(0, 0);
       long later = driver.eventCreate(0, 0);
       driver.eventRecord(0, event, stream);
       driver.eventRecord(0, later, stream);
-      long memory = driver.memAlloc(0, 4096);
-      long spare = driver.memAlloc(0, 4096);
-      long pinned = driver.memHostAlloc(0, 4096, 1).address();
+      long pool = driver.memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
+      long ordered = driver.memAllocFromPoolAsync(0, 4096, pool, stream);
       driver.streamSynchronize(0, stream);
-      long out = CallFrame.take().out;
-      List<Call> calls =
-          List.of(
-              new Call("cuEventQuery", EventFunctions.QUERY, event),
-              new Call("cuEventSynchronize", EventFunctions.SYNCHRONIZE, event),
-              new Call("cuEventElapsedTime", EventFunctions.ELAPSED_TIME, out, event, later),
-              new Call("cuEventRecord", EventFunctions.RECORD, event, stream),
-              new Call("cuStreamQuery", StreamFunctions.QUERY, stream),
-              new Call("cuStreamSynchronize", StreamFunctions.SYNCHRONIZE, stream),
-              new Call("cuStreamWaitEvent", StreamFunctions.WAIT_EVENT, stream, event, 0),
-              new Call("cuStreamGetId", StreamFunctions.GET_ID, stream, out),
-              new Call("cuStreamGetFlags", StreamFunctions.GET_FLAGS, stream, out),
-              new Call("cuStreamGetPriority", StreamFunctions.GET_PRIORITY, stream, out),
-              new Call("cuStreamGetDevice", StreamFunctions.GET_DEVICE, stream, out),
-              new Call("cuStreamIsCapturing", CaptureFunctions.IS_CAPTURING, stream, out),
-              new Call("cuStreamBeginCapture", CaptureFunctions.BEGIN, stream, 2),
-              new Call("cuStreamEndCapture", CaptureFunctions.END, stream, out),
-              new Call("cuMemcpyAsync", TransferFunctions.COPY, memory, spare, 4096L, stream),
-              new Call("cuMemcpyAsync to host", TransferFunctions.COPY, pinned, memory, 8L, stream),
-              new Call("cuMemsetD8Async", TransferFunctions.FILL_8, memory, 1, 4096L, stream),
-              new Call("cuMemsetD32Async", TransferFunctions.FILL_32, memory, 1, 1024L, stream),
-              new Call(
-                  "cuPointerGetAttribute", MemoryFunctions.POINTER_GET_ATTRIBUTE, out, 9, memory),
-              new Call("cuMemGetInfo", MemoryFunctions.GET_INFO, out, out + 8),
-              new Call("cuMemAlloc", MemoryFunctions.ALLOC, out, 4096L),
-              new Call(
-                  "cuLaunchHostFunc",
-                  StreamFunctions.LAUNCH_HOST_FUNC,
-                  stream,
-                  HostFunctions.ENTRY,
-                  0L),
-              new Call("cuEventCreate", EventFunctions.CREATE, out, 0),
-              new Call("cuMemFreeHost", MemoryFunctions.FREE_HOST, pinned),
-              new Call("cuMemFree", MemoryFunctions.FREE, spare),
-              new Call("cuEventDestroy", EventFunctions.DESTROY, later),
-              new Call("cuStreamDestroy", StreamFunctions.DESTROY, stream));
-      run(calls);
+      return new Handles(
+          ((FfmDriver) driver).context(0),
+          stream,
+          event,
+          later,
+          driver.memAlloc(0, 4096),
+          driver.memAlloc(0, 4096),
+          driver.memHostAlloc(0, 4096, 1).address(),
+          pool,
+          ordered,
+          CallFrame.take().out);
+    }
+  }
+
+  public static void main(String[] arguments) throws InterruptedException {
+    try (CudaDriver driver = new FfmDriverProvider().open("")) {
+      List<Call> first = calls(Handles.of(driver));
+      // A new thread of the operating system has no context.
+      Thread.ofPlatform().start(() -> run("no context", first)).join();
+      List<Call> second = calls(Handles.of(driver));
+      Thread.ofPlatform().start(() -> runInOtherContext(second)).join();
     }
     LINES.forEach(System.out::println);
   }
 
-  private static void run(List<Call> calls) throws InterruptedException {
-    // A new thread of the operating system has no context.
-    Thread thread = Thread.ofPlatform().start(() -> calls.forEach(ContextProbe::probe));
-    thread.join();
+  private static void runInOtherContext(List<Call> calls) {
+    try (OtherContext _ = new OtherContext()) {
+      run("another context", calls);
+    }
+  }
+
+  private static void run(String situation, List<Call> calls) {
+    LINES.add("with " + situation + ":");
+    calls.forEach(ContextProbe::probe);
   }
 
   private static void probe(Call call) {
     try {
       int status = (int) call.function().invokeWithArguments(call.arguments());
-      LINES.add("%-24s %d without a context".formatted(call.name(), status));
+      LINES.add("  %-28s %d".formatted(call.name(), status));
     } catch (Throwable e) {
-      LINES.add(call.name() + " " + e);
+      LINES.add("  " + call.name() + " " + e);
     }
+  }
+
+  private static List<Call> calls(Handles on) {
+    List<Call> calls = new ArrayList<>();
+    calls.addAll(onEventsAndStreams(on));
+    calls.addAll(copiesAndFills(on));
+    calls.addAll(onPools(on));
+    calls.addAll(others(on));
+    return calls;
+  }
+
+  private static List<Call> onEventsAndStreams(Handles on) {
+    long stream = on.stream;
+    long out = on.out;
+    return List.of(
+        new Call("cuEventQuery", EventFunctions.QUERY, on.event),
+        new Call("cuEventSynchronize", EventFunctions.SYNCHRONIZE, on.event),
+        new Call("cuEventElapsedTime", EventFunctions.ELAPSED_TIME, out, on.event, on.later),
+        new Call("cuEventRecord", EventFunctions.RECORD, on.event, stream),
+        new Call("cuStreamQuery", StreamFunctions.QUERY, stream),
+        new Call("cuStreamSynchronize", StreamFunctions.SYNCHRONIZE, stream),
+        new Call("cuStreamWaitEvent", StreamFunctions.WAIT_EVENT, stream, on.event, 0),
+        new Call("cuStreamGetId", StreamFunctions.GET_ID, stream, out),
+        new Call("cuStreamGetFlags", StreamFunctions.GET_FLAGS, stream, out),
+        new Call("cuStreamGetPriority", StreamFunctions.GET_PRIORITY, stream, out),
+        new Call("cuStreamGetDevice", StreamFunctions.GET_DEVICE, stream, out),
+        new Call("cuStreamIsCapturing", CaptureFunctions.IS_CAPTURING, stream, out),
+        new Call("cuStreamBeginCapture", CaptureFunctions.BEGIN, stream, 2),
+        new Call("cuStreamEndCapture", CaptureFunctions.END, stream, out),
+        new Call(
+            "cuLaunchHostFunc", StreamFunctions.LAUNCH_HOST_FUNC, stream, HostFunctions.ENTRY, 0L));
+  }
+
+  private static List<Call> copiesAndFills(Handles on) {
+    long stream = on.stream;
+    long memory = on.memory;
+    return List.of(
+        new Call("cuMemcpyAsync", TransferFunctions.COPY, memory, on.spare, 4096L, stream),
+        new Call("cuMemcpyAsync to host", TransferFunctions.COPY, on.pinned, memory, 8L, stream),
+        new Call("cuMemcpyHtoDAsync", TransferFunctions.COPY_TO_DEVICE, memory, HOST, 8L, stream),
+        new Call("cuMemcpyDtoHAsync", TransferFunctions.COPY_TO_HOST, HOST, memory, 8L, stream),
+        new Call(
+            "cuMemcpyPeerAsync",
+            TransferFunctions.COPY_PEER,
+            memory,
+            on.context,
+            on.spare,
+            on.context,
+            8L,
+            stream),
+        new Call("cuMemsetD8Async", TransferFunctions.FILL_8, memory, 1, 4096L, stream),
+        new Call("cuMemsetD16Async", TransferFunctions.FILL_16, memory, 1, 2048L, stream),
+        new Call("cuMemsetD32Async", TransferFunctions.FILL_32, memory, 1, 1024L, stream));
+  }
+
+  private static List<Call> onPools(Handles on) {
+    long stream = on.stream;
+    long pool = on.pool;
+    long out = on.out;
+    return List.of(
+        new Call("cuMemAllocAsync", PoolFunctions.ALLOC, out, 4096L, stream),
+        new Call("cuMemAllocFromPoolAsync", PoolFunctions.ALLOC_FROM, out, 4096L, pool, stream),
+        new Call("cuMemFreeAsync", PoolFunctions.FREE, on.ordered, stream),
+        new Call("cuMemPoolGetAttribute", PoolFunctions.GET_ATTRIBUTE, pool, 7, out),
+        new Call("cuMemPoolSetAttribute", PoolFunctions.SET_ATTRIBUTE, pool, 4, out),
+        new Call("cuMemPoolTrimTo", PoolFunctions.TRIM_TO, pool, 0L),
+        new Call("cuDeviceGetDefaultMemPool", PoolFunctions.DEVICE_GET_DEFAULT, out, 0),
+        new Call("cuDeviceGetMemPool", PoolFunctions.DEVICE_GET, out, 0),
+        new Call("cuMemPoolDestroy", PoolFunctions.DESTROY, pool));
+  }
+
+  private static List<Call> others(Handles on) {
+    long out = on.out;
+    return List.of(
+        new Call("cuPointerGetAttribute", MemoryFunctions.POINTER_GET_ATTRIBUTE, out, 9, on.memory),
+        new Call("cuMemGetInfo", MemoryFunctions.GET_INFO, out, out + 8),
+        new Call("cuMemAlloc", MemoryFunctions.ALLOC, out, 4096L),
+        new Call("cuEventCreate", EventFunctions.CREATE, out, 0),
+        new Call("cuMemFreeHost", MemoryFunctions.FREE_HOST, on.pinned),
+        new Call("cuMemFree", MemoryFunctions.FREE, on.spare),
+        new Call("cuEventDestroy", EventFunctions.DESTROY, on.later),
+        new Call("cuStreamDestroy", StreamFunctions.DESTROY, on.stream));
   }
 }

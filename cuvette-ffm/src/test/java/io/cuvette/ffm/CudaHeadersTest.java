@@ -5,7 +5,9 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.driver.CudaStatus;
 import java.io.IOException;
+import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemoryLayout.PathElement;
+import java.lang.foreign.StructLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -55,9 +57,10 @@ class CudaHeadersTest {
     Map<String, Long> expected = new LinkedHashMap<>();
     expected.put("sizeof(CUmemLocation)", Layouts.LOCATION.byteSize());
     expected.put("_Alignof(CUmemLocation)", Layouts.LOCATION.byteAlignment());
-    expected.put("offsetof(CUmemLocation, type)", offset("type"));
-    expected.put("offsetof(CUmemLocation, id)", offset("id"));
-    for (String handle : List.of("CUdeviceptr", "CUcontext", "CUstream", "CUevent", "CUgraph")) {
+    expected.put("offsetof(CUmemLocation, type)", offset(Layouts.LOCATION, "type"));
+    expected.put("offsetof(CUmemLocation, id)", offset(Layouts.LOCATION, "id"));
+    for (String handle :
+        List.of("CUdeviceptr", "CUcontext", "CUstream", "CUevent", "CUgraph", "CUmemoryPool")) {
       expected.put("sizeof(" + handle + ")", Layouts.POINTER.byteSize());
     }
     for (String number : List.of("CUresult", "CUdevice", "CUlimit", "CUmem_advise", "float")) {
@@ -68,8 +71,26 @@ class CudaHeadersTest {
     assertThat(values(expected)).isEqualTo(expected);
   }
 
-  private static long offset(String member) {
-    return Layouts.LOCATION.byteOffset(PathElement.groupElement(member));
+  @Test
+  void layoutsOfPools_areThoseOfTheHeader() throws Exception {
+    assumeCompleteHeader(); // the size a pool may reach came with CUDA 12.2
+    Map<String, Long> expected = new LinkedHashMap<>();
+    expected.put("sizeof(CUmemPoolProps)", Layouts.POOL.byteSize());
+    expected.put("_Alignof(CUmemPoolProps)", Layouts.POOL.byteAlignment());
+    for (MemoryLayout member : Layouts.POOL.memberLayouts()) {
+      String name = member.name().orElseThrow();
+      expected.put("offsetof(CUmemPoolProps, " + name + ")", offset(Layouts.POOL, name));
+      expected.put("sizeof(((CUmemPoolProps *)0)->" + name + ")", member.byteSize());
+    }
+    expected.put("sizeof(CUmemAccessDesc)", Layouts.ACCESS.byteSize());
+    expected.put("_Alignof(CUmemAccessDesc)", Layouts.ACCESS.byteAlignment());
+    expected.put("offsetof(CUmemAccessDesc, location)", offset(Layouts.ACCESS, "location"));
+    expected.put("offsetof(CUmemAccessDesc, flags)", offset(Layouts.ACCESS, "flags"));
+    assertThat(values(expected)).isEqualTo(expected);
+  }
+
+  private static long offset(StructLayout structure, String member) {
+    return structure.byteOffset(PathElement.groupElement(member));
   }
 
   @Test
@@ -79,6 +100,7 @@ class CudaHeadersTest {
             "CU_MEM_LOCATION_TYPE_DEVICE", (long) Layouts.LOCATION_DEVICE,
             "CU_MEM_LOCATION_TYPE_HOST", (long) Layouts.LOCATION_HOST,
             "CU_DEVICE_CPU", (long) Layouts.DEVICE_CPU,
+            "CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES", (long) FfmPools.LAST_INT_ATTRIBUTE,
             "(size_t)CU_STREAM_PER_THREAD", Layouts.LAST_SPECIAL_STREAM);
     assertThat(values(expected)).isEqualTo(expected);
   }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.PoolProperties;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -114,6 +115,66 @@ class FfmFailuresTest {
     fails(
         "cuMemAdvise(address=0xab, bytes=8, advice=3, locationType=2, locationId=0, device=1)",
         () -> driver.memAdvise(1, 0xab, 8, 3, 2, 0));
+  }
+
+  @Test
+  void failuresOfPools() {
+    StubLibrary library = StubLibrary.compile(folder);
+    try (CudaDriver driver = library.open()) {
+      fails("cuDeviceGetDefaultMemPool(device=1)", () -> driver.deviceGetDefaultMemPool(1));
+      fails("cuDeviceGetMemPool(device=1)", () -> driver.deviceGetMemPool(1));
+      fails("cuDeviceSetMemPool(device=1, pool=0x9)", () -> driver.deviceSetMemPool(1, 9));
+      fails(
+          "cuMemGetDefaultMemPool(locationType=1, locationId=0, allocationType=2)",
+          () -> driver.memGetDefaultMemPool(1, 0, 2));
+      fails(
+          "cuMemGetMemPool(locationType=3, locationId=1, allocationType=1)",
+          () -> driver.memGetMemPool(3, 1, 1));
+      fails(
+          "cuMemSetMemPool(locationType=1, locationId=0, allocationType=2, pool=0x9)",
+          () -> driver.memSetMemPool(1, 0, 2, 9));
+      fails(
+          "cuMemPoolCreate(allocationType=1, handleTypes=8, locationType=1, locationId=0,"
+              + " maxBytes=64)",
+          () -> driver.memPoolCreate(new PoolProperties(1, 8, 1, 0, 64)));
+      fails("cuMemPoolDestroy(pool=0x9)", () -> driver.memPoolDestroy(9));
+      fails("cuMemPoolTrimTo(pool=0x9, bytesToKeep=8)", () -> driver.memPoolTrimTo(9, 8));
+      fails("cuMemPoolGetAttribute(pool=0x9, attribute=5)", () -> driver.memPoolGetAttribute(9, 5));
+      fails(
+          "cuMemPoolSetAttribute(pool=0x9, attribute=4, value=7)",
+          () -> driver.memPoolSetAttribute(9, 4, 7));
+      fails(
+          "cuMemPoolGetAccess(pool=0x9, locationType=1, locationId=0)",
+          () -> driver.memPoolGetAccess(9, 1, 0));
+      fails(
+          "cuMemPoolSetAccess(pool=0x9, locationType=1, locationIds=[1, 0], access=3)",
+          () -> driver.memPoolSetAccess(9, 1, new int[] {1, 0}, 3));
+      check(library);
+    }
+  }
+
+  @Test
+  void failuresOfStreamOrderedMemory() {
+    StubLibrary library = StubLibrary.compile(folder);
+    try (CudaDriver driver = library.open()) {
+      driver.memGetInfo(1);
+      for (int stream = 2; stream < 4; stream++) {
+        streamOrderedFailures(driver, stream);
+      }
+      check(library);
+    }
+  }
+
+  private void streamOrderedFailures(CudaDriver driver, int stream) {
+    fails(
+        "cuMemAllocAsync(bytes=8, stream=0x" + stream + ", device=1)",
+        () -> driver.memAllocAsync(1, 8, stream));
+    fails(
+        "cuMemAllocFromPoolAsync(bytes=8, pool=0x9, stream=0x" + stream + ", device=1)",
+        () -> driver.memAllocFromPoolAsync(1, 8, 9, stream));
+    fails(
+        "cuMemFreeAsync(address=0xab, stream=0x" + stream + ", device=1)",
+        () -> driver.memFreeAsync(1, 0xab, stream));
   }
 
   @Test

@@ -51,11 +51,14 @@ final class StubLibrary {
 
   /** The source of the library, as a file. */
   static Path source(Path folder) throws IOException {
-    Path source = folder.resolve("stub_libcuda.c");
-    try (InputStream text = StubLibrary.class.getResourceAsStream("stub_libcuda.c")) {
-      Files.write(source, text.readAllBytes());
+    copy("stub_pools.h", folder);
+    return copy("stub_libcuda.c", folder);
+  }
+
+  private static Path copy(String resource, Path folder) throws IOException {
+    try (InputStream text = StubLibrary.class.getResourceAsStream(resource)) {
+      return Files.write(folder.resolve(resource), text.readAllBytes());
     }
-    return source;
   }
 
   private static String[] options(String... defines) {

@@ -36,6 +36,21 @@ typedef struct CUevent_st *CUevent;
 typedef struct CUgraph_st *CUgraph;
 typedef struct { char bytes[16]; } CUuuid;
 typedef struct { int type; int id; } CUmemLocation;
+typedef struct CUmemPoolHandle_st *CUmemoryPool;
+typedef int CUmemAllocationType;
+typedef int CUmemAllocationHandleType;
+typedef int CUmemAccess_flags;
+typedef int CUmemPool_attribute;
+typedef struct { CUmemLocation location; CUmemAccess_flags flags; } CUmemAccessDesc;
+typedef struct {
+  CUmemAllocationType allocType;
+  CUmemAllocationHandleType handleTypes;
+  CUmemLocation location;
+  void *win32SecurityAttributes;
+  size_t maxSize;
+  unsigned short usage;
+  unsigned char reserved[54];
+} CUmemPoolProps;
 typedef void (*CUhostFn)(void *);
 #endif
 
@@ -271,6 +286,8 @@ static CUresult cuMemAdvise_v12020(CUdeviceptr address, size_t bytes, CUmem_advi
   return 0;
 }
 
+#include "stub_pools.h"
+
 /* copies and fills */
 static CUresult cuMemcpyAsync_v4000(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
   NOTE("cuMemcpyAsync@4000(%llx, %llx, %zu, %llx)", to, from, bytes, U(stream));
@@ -463,14 +480,14 @@ static CUresult wrong_form(void) {
 
 #ifdef HEADERS
 #define CHECK(name, version) PFN_##name##_v##version check_##name##_v##version = name##_v##version;
-FORMS(CHECK)
+FORMS(CHECK) POOL_FORMS(CHECK)
 #endif
 
 #ifndef OLD_DRIVER
 #define FORM(name, version) {#name, version, (void *)name##_v##version},
 #define WRONG_FORM(name, version) {#name, version, (void *)wrong_form},
 static const struct { const char *name; int version; void *function; } forms[] = {
-  FORMS(FORM) WRONG_FORMS(WRONG_FORM)
+  FORMS(FORM) POOL_FORMS(FORM) WRONG_FORMS(WRONG_FORM)
 };
 #endif
 

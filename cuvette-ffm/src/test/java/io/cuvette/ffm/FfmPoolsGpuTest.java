@@ -1,0 +1,177 @@
+package io.cuvette.ffm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.PoolProperties;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** The driver's pools on a real GPU; skipped where there is none. */
+class FfmPoolsGpuTest {
+  private static final int BYTES = 1 << 20;
+  private static final int DEVICE = 1; // the location type
+  private static final int HOST = 2;
+  private static final int USED = 7;
+  private static final int USED_MOST = 8;
+  private static final int RESERVED = 5;
+  private static final int THRESHOLD = 4;
+
+  private CudaDriver driver;
+  private long stream;
+  private long pool;
+
+  @BeforeEach
+  void open() {
+    FfmDriverProvider provider = new FfmDriverProvider();
+    assumeTrue(provider.isAvailable(), "no GPU");
+    CudaDriver opened = provider.open("");
+    if (opened.deviceGetAttribute(115, 0) == 0) {
+      opened.close();
+      assumeTrue(false, "no memory pools");
+    }
+    driver = opened;
+    stream = driver.streamCreateWithPriority(0, 1, 0);
+    pool = driver.memPoolCreate(new PoolProperties(1, 0, DEVICE, 0, 0));
+  }
+
+  @AfterEach
+  void close() {
+    if (driver != null) {
+      driver.streamSynchronize(0, stream);
+      driver.memPoolDestroy(pool);
+      driver.streamDestroy(0, stream);
+      driver.close();
+    }
+  }
+
+  private static void assertStatus(CudaStatus status, Runnable call) {
+    assertThatThrownBy(call::run)
+        .isInstanceOfSatisfying(CudaException.class, e -> assertThat(e.status()).isEqualTo(status));
+  }
+
+  @Test
+  void memory_isUsedInStreamOrder() {
+    MemorySegment target = driver.memHostAlloc(0, BYTES, 1);
+    long memory = driver.memAllocFromPoolAsync(0, BYTES, pool, stream);
+    driver.memsetD8Async(0, memory, (byte) 7, BYTES, stream);
+    driver.memcpyDtoHAsync(0, target, memory, stream);
+    driver.memFreeAsync(0, memory, stream);
+    driver.streamSynchronize(0, stream);
+    assertThat(target.get(ValueLayout.JAVA_BYTE, 0)).isEqualTo((byte) 7);
+    assertThat(target.get(ValueLayout.JAVA_BYTE, BYTES - 1)).isEqualTo((byte) 7);
+    driver.memFreeHost(0, target.address());
+  }
+
+  @Test
+  void memoryOfTheDefaultStream_isThatOfTheDevice() {
+    for (long special = 0; special <= 2; special++) {
+      long memory = driver.memAllocAsync(0, BYTES, special);
+      assertThat(driver.pointerGetAttribute(0, 9, memory)).isZero();
+      driver.memFreeAsync(0, memory, special);
+      driver.streamSynchronize(0, special);
+    }
+  }
+
+  @Test
+  void attributes_tellWhatIsUsedAndKept() {
+    driver.memPoolSetAttribute(pool, THRESHOLD, -1);
+    assertThat(driver.memPoolGetAttribute(pool, THRESHOLD)).isEqualTo(-1);
+    long memory = driver.memAllocFromPoolAsync(0, BYTES, pool, stream);
+    assertThat(driver.memPoolGetAttribute(pool, USED)).isGreaterThanOrEqualTo(BYTES);
+    driver.memFreeAsync(0, memory, stream);
+    driver.streamSynchronize(0, stream);
+    assertThat(driver.memPoolGetAttribute(pool, USED)).isZero();
+    assertThat(driver.memPoolGetAttribute(pool, USED_MOST)).isGreaterThanOrEqualTo(BYTES);
+    assertThat(driver.memPoolGetAttribute(pool, RESERVED)).isGreaterThanOrEqualTo(BYTES);
+    driver.memPoolSetAttribute(pool, USED_MOST, 0);
+    assertThat(driver.memPoolGetAttribute(pool, USED_MOST)).isZero();
+    driver.memPoolTrimTo(pool, 0);
+    assertThat(driver.memPoolGetAttribute(pool, RESERVED)).isZero();
+  }
+
+  @Test
+  void policies_canBeTurnedOffAndOn() {
+    for (int policy = 1; policy <= 3; policy++) {
+      for (long value = 0; value <= 1; value++) {
+        driver.memPoolSetAttribute(pool, policy, value);
+        assertThat(driver.memPoolGetAttribute(pool, policy)).isEqualTo(value);
+      }
+    }
+  }
+
+  @Test
+  void currentPool_isTheOneThatWasSet() {
+    long before = driver.deviceGetMemPool(0);
+    driver.deviceSetMemPool(0, pool);
+    try {
+      assertThat(driver.deviceGetMemPool(0)).isEqualTo(pool);
+      assertThat(driver.deviceGetDefaultMemPool(0)).isNotEqualTo(pool).isNotZero();
+      long memory = driver.memAllocAsync(0, BYTES, stream);
+      assertThat(driver.pointerGetAttribute(0, 17, memory)).isEqualTo(pool);
+      driver.memFreeAsync(0, memory, stream);
+    } finally {
+      driver.deviceSetMemPool(0, before);
+    }
+  }
+
+  @Test
+  void poolsOfLocations_includeThoseOfDevices() {
+    assumeTrue(driver.driverGetVersion() >= 13_000, "needs CUDA 13");
+    assertThat(driver.memGetDefaultMemPool(DEVICE, 0, 1))
+        .isEqualTo(driver.deviceGetDefaultMemPool(0));
+    long before = driver.memGetMemPool(DEVICE, 0, 1);
+    driver.memSetMemPool(DEVICE, 0, 1, pool);
+    try {
+      assertThat(driver.deviceGetMemPool(0)).isEqualTo(pool);
+    } finally {
+      driver.memSetMemPool(DEVICE, 0, 1, before);
+    }
+  }
+
+  @Test
+  void hostPool_givesMemoryTheHostReads() {
+    assumeTrue(driver.driverGetVersion() >= 13_000, "needs CUDA 13");
+    assumeTrue(driver.deviceGetAttribute(144, 0) != 0, "no pools of the host");
+    long hostPool = driver.memPoolCreate(new PoolProperties(1, 0, HOST, 0, 0));
+    long memory = driver.memAllocFromPoolAsync(0, BYTES, hostPool, stream);
+    driver.memsetD8Async(0, memory, (byte) 9, BYTES, stream);
+    driver.streamSynchronize(0, stream);
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment view = driver.hostView(0, memory, BYTES, arena);
+      assertThat(view.get(ValueLayout.JAVA_BYTE, BYTES - 1)).isEqualTo((byte) 9);
+    }
+    driver.memFreeAsync(0, memory, stream);
+    driver.streamSynchronize(0, stream);
+    driver.memPoolDestroy(hostPool);
+  }
+
+  @Test
+  void access_belongsToTheDeviceFirst() {
+    assertThat(driver.memPoolGetAccess(pool, DEVICE, 0)).isEqualTo(3);
+    assumeTrue(driver.deviceGetCount() > 1, "one GPU");
+    assumeTrue(driver.deviceCanAccessPeer(1, 0), "no peer access");
+    assertThat(driver.memPoolGetAccess(pool, DEVICE, 1)).isZero();
+    driver.memPoolSetAccess(pool, DEVICE, new int[] {1}, 3);
+    assertThat(driver.memPoolGetAccess(pool, DEVICE, 1)).isEqualTo(3);
+    driver.memPoolSetAccess(pool, DEVICE, new int[] {1}, 0);
+    assertThat(driver.memPoolGetAccess(pool, DEVICE, 1)).isZero();
+  }
+
+  @Test
+  void misuse_isInvalid() {
+    assertStatus(CudaStatus.INVALID_VALUE, () -> driver.memAllocFromPoolAsync(0, 0, pool, stream));
+    assertStatus(
+        CudaStatus.INVALID_VALUE, () -> driver.memPoolCreate(new PoolProperties(1, 1, HOST, 0, 0)));
+    assertThatThrownBy(() -> driver.memPoolDestroy(driver.deviceGetDefaultMemPool(0)))
+        .isInstanceOf(CudaException.class);
+  }
+}
