@@ -115,6 +115,7 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
    *
    * @throws UnsupportedOperationException always
    */
+  @SuppressWarnings("DoNotCallSuggester") // part of the face that all pools share
   public int freeBlocks() {
     throw new UnsupportedOperationException(
         "freeBlocks: the driver does not tell the number of free blocks of a pool");

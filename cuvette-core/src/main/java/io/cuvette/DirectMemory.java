@@ -105,7 +105,8 @@ final class DirectMemory {
     cuda.leaks().drain();
   }
 
-  private static CudaException explained(CudaException e, long bytes, CudaDevice device) {
+  /** Out of memory with the numbers of the device; another failure as it is. */
+  static CudaException explained(CudaException e, long bytes, CudaDevice device) {
     if (e.status() != CudaStatus.OUT_OF_MEMORY) {
       return e;
     }

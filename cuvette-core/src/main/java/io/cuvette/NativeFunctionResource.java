@@ -51,10 +51,13 @@ public final class NativeFunctionResource implements MemoryResource {
     CudaDriver driver = device.context();
     long address = driver.callMalloc(malloc.address(), parameter.address(), bytes, device.id());
     if (address == 0) {
-      throw new CudaException(
-          CudaStatus.OUT_OF_MEMORY,
-          "malloc(bytes=%d, device=%d)".formatted(bytes, device.id()),
-          "the native allocator returned NULL");
+      throw DirectMemory.explained(
+          new CudaException(
+              CudaStatus.OUT_OF_MEMORY,
+              "malloc(bytes=%d, device=%d) = NULL".formatted(bytes, device.id()),
+              "the native allocator returned NULL"),
+          bytes,
+          device);
     }
     DeviceBuffer buffer = new DeviceBuffer(address, bytes, stream);
     DirectLifetime.own(buffer, () -> give(driver, address, device));

@@ -46,8 +46,14 @@ final class PeerAccess {
    */
   void prepareCopy(int source, int target) {
     if (!tried[source][target]) {
-      if (can(source, target)) {
-        enable(source, target);
+      try {
+        if (can(source, target)) {
+          enable(source, target);
+        }
+      } catch (CudaException e) {
+        if (e.status() != CudaStatus.TOO_MANY_PEERS) { // then the driver copies through the host
+          throw e;
+        }
       }
       tried[source][target] = true;
     }

@@ -35,7 +35,8 @@ public final class PinnedBuffer extends BufferBase implements Buffer {
 
   /**
    * The memory as a segment. It dies with the buffer: every access after {@link #close()} throws
-   * IllegalStateException.
+   * IllegalStateException. Keep the buffer as long as the segment: a buffer that nobody can reach
+   * any more is taken back, and its segment dies with it.
    */
   public MemorySegment segment() {
     return view.of(this);

@@ -148,6 +148,7 @@ class AsyncMemoryPoolTest {
       buffer.close();
       cuda.device(0).synchronize();
       assertThat(pool.liveBytes()).isZero();
+      cuda.device(0).synchronize();
       assertThat(pool.usedBytes()).isZero();
     }
   }
@@ -166,6 +167,7 @@ class AsyncMemoryPoolTest {
         pool.allocate(100).close();
       }
     }
+    cuda.device(0).synchronize();
     assertThat(driver.memPoolGetAttribute(byDefault, 7)).isZero();
   }
 
@@ -210,8 +212,10 @@ class AsyncMemoryPoolTest {
     assertThatThrownBy(() -> pool.allocate(-1)).isInstanceOf(IllegalArgumentException.class);
     assertThatThrownBy(() -> pool.allocate(Long.MAX_VALUE)).isInstanceOf(RuntimeException.class);
     assertThatThrownBy(pool::freeBlocks).isInstanceOf(UnsupportedOperationException.class);
-    assertThatThrownBy(() -> AsyncPoolChoice.ofHandle(0)).isInstanceOf(IllegalArgumentException.class);
-    assertThatThrownBy(() -> AsyncPoolChoice.ofNew(-1)).isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> AsyncPoolChoice.ofHandle(0))
+        .isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> AsyncPoolChoice.ofNew(-1))
+        .isInstanceOf(IllegalArgumentException.class);
     pool.close();
     pool.close();
     assertThatThrownBy(() -> pool.allocate(1)).isInstanceOf(IllegalStateException.class);
