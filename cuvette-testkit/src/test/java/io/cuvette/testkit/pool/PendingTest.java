@@ -64,8 +64,8 @@ class PendingTest {
   void blockOfABusyStream_thatWasOnlyLookedAt_isNoAllocation() {
     pool.allocate(8 * MIB, stream).close();
     try (Buffer _ = pool.allocate(4 * MIB, stream);
-        Buffer rest = pool.allocate(4 * MIB, stream);
         Gate _ = Gate.on(stream)) {
+      Buffer rest = pool.allocate(4 * MIB, stream);
       rest.fill((byte) 1, stream);
       rest.close();
       long before = pool.stats().allocations();
