@@ -13,6 +13,7 @@ final class ForeignMemory {
 
   /** On the device that the driver names. */
   static Buffer wrap(Cuda cuda, long address, long bytes, @Nullable Object owner) {
+    Checks.notNegative("bytes", bytes);
     if (address == 0) {
       throw new IllegalArgumentException(
           "address: 0 has no device (expected: device.wrap, which names one)");
@@ -90,6 +91,9 @@ final class ForeignMemory {
       start = driver.pointerGetAttribute(device.id(), PointerAttribute.RANGE_START, address);
       size = driver.pointerGetAttribute(device.id(), PointerAttribute.RANGE_SIZE, address);
     } catch (CudaException e) {
+      if (e.status() != CudaStatus.INVALID_VALUE && e.status() != CudaStatus.NOT_SUPPORTED) {
+        throw e;
+      }
       return; // not every kind of memory tells its range
     }
     long rest = start + size - address;
