@@ -1,0 +1,56 @@
+package io.cuvette.testkit;
+
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.MemoryLimit;
+import io.cuvette.instrument.FaultSweep;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+
+/**
+ * Fault sweeps of what a program does with a {@link Cuda}: driver call 1, 2, 3 … fails, and nothing
+ * may leak, hang, or surface as anything but a typed error. Stateless.
+ *
+ * <pre>{@code
+ * FaultSweeps.onSimulator("devices=2")
+ *     .run(FaultSweeps.using(cuda -> {
+ *       try (Buffer buffer = cuda.allocate(1000)) {
+ *         buffer.fill((byte) 1);
+ *       }
+ *     }))
+ *     .orThrow();
+ * }</pre>
+ */
+public final class FaultSweeps {
+  private FaultSweeps() {}
+
+  /** What a program does with a Cuda, which is closed after it. */
+  @FunctionalInterface
+  public interface CudaUse {
+    /** Runs once. */
+    void run(Cuda cuda) throws Exception;
+  }
+
+  /**
+   * A sweep on simulated devices. It lets the program succeed where the library recovers: an
+   * allocation that fails is tried again after memory was released, and numbers that only explain a
+   * failure may be missing.
+   *
+   * @param settings those of a device specification, such as {@code devices=2}
+   */
+  public static FaultSweep onSimulator(String settings) {
+    return FaultSweep.over(() -> SimulatedDriver.open(SimulatedOptions.parse(settings)))
+        .recoveringFrom("memAlloc", "memAllocManaged", "memHostAlloc", "callMalloc", "memGetInfo");
+  }
+
+  /** A use case that opens a Cuda on the driver with the faults, and closes it. */
+  public static FaultSweep.UseCase using(CudaUse use) {
+    return driver -> {
+      CudaOptions options =
+          CudaOptions.DEFAULTS.withMemoryLimit(MemoryLimit.none()).withDriver(driver);
+      try (Cuda cuda = Cuda.open(options)) {
+        use.run(cuda);
+      }
+    };
+  }
+}

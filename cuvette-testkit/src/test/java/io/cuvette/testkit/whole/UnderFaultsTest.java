@@ -1,0 +1,240 @@
+package io.cuvette.testkit.whole;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaEvent;
+import io.cuvette.CudaStream;
+import io.cuvette.ManagedBuffer;
+import io.cuvette.MemoryAdvice;
+import io.cuvette.MemoryLimit;
+import io.cuvette.MemoryLocation;
+import io.cuvette.MemoryPool;
+import io.cuvette.MemoryResource;
+import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.PinnedMemoryPool;
+import io.cuvette.PoolOptions;
+import io.cuvette.Scope;
+import io.cuvette.StreamOptions;
+import io.cuvette.instrument.SweepReport;
+import io.cuvette.testkit.FaultSweeps;
+import io.cuvette.testkit.FaultSweeps.CudaUse;
+import io.cuvette.testkit.support.Bytes;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Every use of the library with each of its driver calls failing, once and from then on. */
+class UnderFaultsTest {
+
+  /** The uses, each the smallest program that does the thing. */
+  enum Use implements CudaUse {
+    POOLED_MEMORY {
+      @Override
+      public void run(Cuda cuda) {
+        try (Buffer one = cuda.allocate(1000);
+            Buffer two = cuda.allocate(3000)) {
+          one.fill((byte) 1);
+          two.copyFrom(one);
+        }
+        cuda.allocate(500).close();
+        cuda.defaultMemoryPool().freeAllBlocks();
+      }
+    },
+    HEAP_TRANSFERS {
+      @Override
+      public void run(Cuda cuda) {
+        byte[] pattern = Bytes.random(1, 10_000);
+        try (Buffer buffer = cuda.allocate(pattern.length)) {
+          Bytes.put(buffer, pattern);
+          assertThat(Bytes.of(buffer)).isEqualTo(pattern);
+        }
+      }
+    },
+    PINNED_ON_A_STREAM {
+      @Override
+      public void run(Cuda cuda) {
+        try (CudaStream stream = cuda.device(0).createStream();
+            PinnedMemoryPool pool = new PinnedMemoryPool(cuda);
+            Buffer target = cuda.allocate(4096, stream)) {
+          PinnedBuffer source = pool.allocate(4096);
+          source.segment().fill((byte) 3);
+          target.copyFrom(source, stream);
+          source.close();
+          pool.allocate(4096).close();
+          stream.synchronize();
+        }
+      }
+    },
+    MANAGED_MEMORY {
+      @Override
+      public void run(Cuda cuda) {
+        try (MemoryPool pool =
+                new MemoryPool(cuda, PoolOptions.DEFAULTS.withUpstream(MemoryResource.managed()));
+            ManagedBuffer buffer = (ManagedBuffer) pool.allocate(8192)) {
+          buffer.segment().fill((byte) 1);
+          buffer.advise(MemoryAdvice.SET_READ_MOSTLY, MemoryLocation.host());
+          buffer.prefetch(MemoryLocation.device(cuda.device(0)));
+          cuda.currentStream().synchronize();
+        }
+      }
+    },
+    STREAMS_AND_EVENTS {
+      @Override
+      public void run(Cuda cuda) {
+        try (CudaStream one = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+            CudaStream two = cuda.device(0).createStream();
+            Scope _ = one.use();
+            Buffer buffer = cuda.allocate(1024);
+            CudaEvent start = one.record()) {
+          buffer.fill((byte) 1);
+          two.waitFor(one);
+          buffer.fill((byte) 2, two);
+          try (CudaEvent end = one.record()) {
+            end.synchronize();
+            assertThat(CudaEvent.elapsedMillis(start, end)).isNotNegative();
+          }
+          two.synchronize();
+        }
+      }
+    },
+    CALLBACKS {
+      @Override
+      public void run(Cuda cuda) throws Exception {
+        try (CudaStream stream = cuda.device(0).createStream();
+            Buffer buffer = cuda.allocate(64, stream)) {
+          buffer.fill((byte) 1, stream);
+          try {
+            stream.addCallback(() -> Bytes.of(buffer)).get(20, TimeUnit.SECONDS);
+          } catch (ExecutionException e) {
+            throw e.getCause() instanceof RuntimeException failure ? failure : e;
+          }
+        }
+      }
+    },
+    MEMORY_ACROSS_STREAMS {
+      @Override
+      public void run(Cuda cuda) {
+        CudaStream own = cuda.device(0).createStream();
+        try (CudaStream other = cuda.device(0).createStream()) {
+          Buffer buffer = cuda.allocate(2 << 20, own);
+          for (int i = 0; i < 8; i++) {
+            buffer.fill((byte) i, other);
+          }
+          buffer.close();
+          cuda.allocate(2 << 20, own).close();
+          own.close();
+          cuda.allocate(2 << 20, other).close();
+          cuda.defaultMemoryPool().stats();
+        }
+      }
+    },
+    TWO_DEVICES {
+      @Override
+      public void run(Cuda cuda) {
+        try (Buffer near = cuda.allocate(1000, cuda.device(0).nullStream());
+            Buffer far = cuda.allocate(1000, cuda.device(1).nullStream())) {
+          near.fill((byte) 1);
+          far.copyFrom(near);
+          cuda.device(0).enablePeerAccess(cuda.device(1));
+          far.copyTo(near);
+          cuda.device(0).disablePeerAccess(cuda.device(1));
+        }
+      }
+    },
+    OUT_OF_MEMORY {
+      @Override
+      public void run(Cuda cuda) {
+        MemoryLimit limit = MemoryLimit.ofBytes(8192);
+        try (MemoryPool pool = new MemoryPool(cuda, PoolOptions.DEFAULTS.withLimit(limit));
+            CudaStream other = cuda.device(0).createStream();
+            var _ = pool.addPressureListener((device, needed) -> 0)) {
+          Buffer used = pool.allocate(4096);
+          used.fill((byte) 1, other);
+          used.close();
+          pool.allocate(8192).close();
+          try (Buffer _ = pool.allocate(4096)) {
+            pool.allocate(8192).close();
+          } catch (OutOfDeviceMemoryException e) {
+            assertThat(e.details().limitBytes()).isEqualTo(8192);
+          }
+        }
+      }
+    },
+    FOREIGN_MEMORY {
+      @Override
+      public void run(Cuda cuda) {
+        try (Buffer direct = MemoryResource.direct().allocate(4096, cuda.currentStream());
+            Buffer wrapped = cuda.wrap(direct.address(), 4096, direct)) {
+          wrapped.fill((byte) 1);
+        }
+        try (PinnedBuffer pinned = cuda.directPinned().allocate(4096);
+            Buffer wrapped = cuda.wrap(pinned.address(), 4096, pinned)) {
+          wrapped.copyFrom(MemorySegment.ofArray(new byte[4096]));
+        }
+      }
+    },
+    DEVICE_QUESTIONS {
+      @Override
+      public void run(Cuda cuda) {
+        var device = cuda.device(0);
+        assertThat(device.name()).isNotBlank();
+        assertThat(cuda.deviceByPciBusId(device.pciBusId())).isEqualTo(device);
+        assertThat(device.uuid()).isNotNull();
+        assertThat(device.computeCapability().major()).isPositive();
+        assertThat(device.memoryInfo().totalBytes()).isPositive();
+        assertThat(cuda.driverVersion()).isPositive();
+        assertThat(cuda.runtimeVersion()).isNotNull();
+        device.setLimit(1, device.limit(1));
+        device.synchronize();
+      }
+    },
+    EVERYTHING_LEFT_OPEN {
+      @Override
+      public void run(Cuda cuda) {
+        CudaStream stream = cuda.device(0).createStream();
+        CudaStream other = cuda.device(0).createStream();
+        Buffer buffer = cuda.allocate(4096, stream);
+        PinnedBuffer pinned = cuda.allocatePinned(4096);
+        buffer.copyFrom(pinned, other);
+        cuda.allocate(100, stream).close();
+        MemoryResource.direct().allocate(100, stream);
+        cuda.allocateManaged(100);
+        other.record();
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  @Timeout(150)
+  void use_leavesNothingBehind_endsInTime_andFailsWithATypedError(Use use) throws Exception {
+    SweepReport report =
+        FaultSweeps.onSimulator("devices=2,seed=1")
+            .timeLimit(Duration.ofSeconds(25))
+            .run(FaultSweeps.using(use));
+    report.orThrow();
+    assertThat(report.faults()).isGreaterThanOrEqualTo(2 * report.calls());
+  }
+
+  /** A sweep that finds nothing wrong with a leak would prove nothing. */
+  @ParameterizedTest
+  @EnumSource(names = "POOLED_MEMORY")
+  void sweep_findsAProgramThatLeaks(Use use) throws Exception {
+    SweepReport report =
+        FaultSweeps.onSimulator("devices=2")
+            .run(driver -> {
+              FaultSweeps.using(use).run(driver);
+              driver.memAlloc(0, 512);
+            });
+    assertThat(report.isClean()).isFalse();
+    assertThat(Stream.of(report.toString())).allMatch(text -> text.contains("LEFT_BEHIND"));
+  }
+}
