@@ -27,13 +27,6 @@ interface FfmCalls {
   CallFrame enter(int device);
 
   /**
-   * Starts a call on a stream, an event or memory. Their handle tells the driver the context, so
-   * none is made current; not so with the streams up to {@link Layouts#LAST_SPECIAL_STREAM}, and
-   * with older drivers.
-   */
-  CallFrame enter(int device, long handle);
-
-  /**
    * Starts a call that gives something back: null once the JVM is shutting down. The process takes
    * everything with it, and the driver may be gone already.
    */
@@ -41,7 +34,4 @@ interface FfmCalls {
 
   /** Like {@link #enterToFree()}, with the context of a device current on the thread. */
   @Nullable CallFrame enterToFree(int device);
-
-  /** Like {@link #enterToFree()}, for a call as in {@link #enter(int, long)}. */
-  @Nullable CallFrame enterToFree(int device, long handle);
 }

@@ -7,7 +7,7 @@ interface FfmCapture extends FfmCalls, CaptureCalls {
 
   @Override
   default void streamBeginCapture(int device, long stream, int mode) {
-    CallFrame frame = enter(device, stream);
+    CallFrame frame = enter(device);
     int status;
     try {
       status = (int) CaptureFunctions.BEGIN.invokeExact(stream, mode);
@@ -23,7 +23,7 @@ interface FfmCapture extends FfmCalls, CaptureCalls {
 
   @Override
   default long streamEndCapture(int device, long stream) {
-    CallFrame frame = enter(device, stream);
+    CallFrame frame = enter(device);
     int status;
     try {
       status = (int) CaptureFunctions.END.invokeExact(stream, frame.out);
@@ -39,7 +39,7 @@ interface FfmCapture extends FfmCalls, CaptureCalls {
 
   @Override
   default int streamIsCapturing(int device, long stream) {
-    CallFrame frame = enter(device, stream);
+    CallFrame frame = enter(device);
     int status;
     try {
       status = (int) CaptureFunctions.IS_CAPTURING.invokeExact(stream, frame.out);

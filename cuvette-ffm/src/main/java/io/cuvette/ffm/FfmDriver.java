@@ -35,11 +35,9 @@ final class FfmDriver
 
   private final AtomicInteger state = new AtomicInteger(OPEN);
   private final Contexts contexts;
-  private final boolean handlesSuffice;
 
-  private FfmDriver(Contexts contexts, boolean handlesSuffice) {
+  private FfmDriver(Contexts contexts) {
     this.contexts = contexts;
-    this.handlesSuffice = handlesSuffice;
   }
 
   /**
@@ -50,8 +48,7 @@ final class FfmDriver
   static FfmDriver open() {
     Startup.init();
     bindAll();
-    FfmDriver driver =
-        new FfmDriver(Contexts.ofAllDevices(), Startup.version() >= Versions.HANDLES_SUFFICE);
+    FfmDriver driver = new FfmDriver(Contexts.ofAllDevices());
     Shutdown.watch(driver);
     return driver;
   }
@@ -117,22 +114,6 @@ final class FfmDriver
     return enterContext(device);
   }
 
-  @Override
-  public CallFrame enter(int device, long handle) {
-    checkOpen();
-    return suffices(handle) ? enterChecked(device) : enterContext(device);
-  }
-
-  /** Whether a handle tells the driver the context that is meant. */
-  private boolean suffices(long handle) {
-    return handlesSuffice && Long.compareUnsigned(handle, Layouts.LAST_SPECIAL_STREAM) > 0;
-  }
-
-  private CallFrame enterChecked(int device) {
-    contexts.handle(device); // checks it
-    return CallFrame.take();
-  }
-
   private CallFrame enterContext(int device) {
     long context = contexts.of(device);
     CallFrame frame = CallFrame.take();
@@ -148,14 +129,6 @@ final class FfmDriver
   @Override
   public @Nullable CallFrame enterToFree(int device) {
     return mayFree() ? enterContext(device) : null;
-  }
-
-  @Override
-  public @Nullable CallFrame enterToFree(int device, long handle) {
-    if (!mayFree()) {
-      return null;
-    }
-    return suffices(handle) ? enterChecked(device) : enterContext(device);
   }
 
   private boolean mayFree() {

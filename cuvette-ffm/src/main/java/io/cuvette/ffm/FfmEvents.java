@@ -23,7 +23,7 @@ interface FfmEvents extends FfmCalls, EventCalls {
 
   @Override
   default void eventDestroy(int device, long event) {
-    CallFrame frame = enterToFree(device, event);
+    CallFrame frame = enterToFree(device);
     if (frame == null) {
       return;
     }
@@ -41,7 +41,7 @@ interface FfmEvents extends FfmCalls, EventCalls {
 
   @Override
   default void eventRecord(int device, long event, long stream) {
-    CallFrame frame = enter(device, stream);
+    CallFrame frame = enter(device);
     int status;
     try {
       status = (int) EventFunctions.RECORD.invokeExact(event, stream);
@@ -57,7 +57,7 @@ interface FfmEvents extends FfmCalls, EventCalls {
 
   @Override
   default boolean eventQuery(int device, long event) {
-    CallFrame frame = enter(device, event);
+    CallFrame frame = enter(device);
     int status;
     try {
       status = (int) EventFunctions.QUERY.invokeExact(event);
@@ -73,7 +73,7 @@ interface FfmEvents extends FfmCalls, EventCalls {
 
   @Override
   default void eventSynchronize(int device, long event) {
-    CallFrame frame = enter(device, event);
+    CallFrame frame = enter(device);
     int status;
     try {
       status = (int) EventFunctions.SYNCHRONIZE.invokeExact(event);
@@ -88,7 +88,7 @@ interface FfmEvents extends FfmCalls, EventCalls {
 
   @Override
   default float eventElapsedTime(int device, long start, long end) {
-    CallFrame frame = enter(device, start);
+    CallFrame frame = enter(device);
     int status;
     try {
       status = (int) EventFunctions.ELAPSED_TIME.invokeExact(frame.out, start, end);

@@ -25,7 +25,7 @@ interface FfmMemory extends FfmCalls, MemoryCalls {
 
   @Override
   default void memFree(int device, long address) {
-    CallFrame frame = enterToFree(device, address);
+    CallFrame frame = enterToFree(device);
     if (frame == null) {
       return;
     }
@@ -60,7 +60,7 @@ interface FfmMemory extends FfmCalls, MemoryCalls {
 
   @Override
   default void memFreeHost(int device, long address) {
-    CallFrame frame = enterToFree(device, address);
+    CallFrame frame = enterToFree(device);
     if (frame == null) {
       return;
     }

@@ -7,7 +7,7 @@ interface FfmStreamMemory extends FfmCalls, PoolCalls {
 
   @Override
   default long memAllocAsync(int device, long bytes, long stream) {
-    CallFrame frame = enter(device, stream);
+    CallFrame frame = enter(device);
     int status;
     try {
       status = (int) PoolFunctions.ALLOC.invokeExact(frame.out, bytes, stream);
@@ -24,7 +24,7 @@ interface FfmStreamMemory extends FfmCalls, PoolCalls {
 
   @Override
   default long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
-    CallFrame frame = enter(device, stream);
+    CallFrame frame = enter(device);
     int status;
     try {
       status = (int) PoolFunctions.ALLOC_FROM.invokeExact(frame.out, bytes, pool, stream);
@@ -46,7 +46,7 @@ interface FfmStreamMemory extends FfmCalls, PoolCalls {
 
   @Override
   default void memFreeAsync(int device, long address, long stream) {
-    CallFrame frame = enterToFree(device, stream);
+    CallFrame frame = enterToFree(device);
     if (frame == null) {
       return;
     }

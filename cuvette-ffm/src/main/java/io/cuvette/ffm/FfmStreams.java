@@ -28,7 +28,7 @@ interface FfmStreams extends FfmCalls, StreamCalls {
 
   @Override
   default void streamDestroy(int device, long stream) {
-    CallFrame frame = enterToFree(device, stream);
+    CallFrame frame = enterToFree(device);
     if (frame == null) {
       return;
     }
@@ -46,7 +46,7 @@ interface FfmStreams extends FfmCalls, StreamCalls {
 
   @Override
   default int streamGetPriority(int device, long stream) {
-    CallFrame frame = enter(device, stream);
+    CallFrame frame = enter(device);
     int status;
     try {
       status = (int) StreamFunctions.GET_PRIORITY.invokeExact(stream, frame.out);
@@ -62,7 +62,7 @@ interface FfmStreams extends FfmCalls, StreamCalls {
 
   @Override
   default int streamGetFlags(int device, long stream) {
-    CallFrame frame = enter(device, stream);
+    CallFrame frame = enter(device);
     int status;
     try {
       status = (int) StreamFunctions.GET_FLAGS.invokeExact(stream, frame.out);
@@ -78,7 +78,7 @@ interface FfmStreams extends FfmCalls, StreamCalls {
 
   @Override
   default long streamGetId(int device, long stream) {
-    CallFrame frame = enter(device, stream);
+    CallFrame frame = enter(device);
     int status;
     try {
       status = (int) StreamFunctions.GET_ID.invokeExact(stream, frame.out);
@@ -155,7 +155,7 @@ interface FfmStreams extends FfmCalls, StreamCalls {
 
   @Override
   default boolean streamQuery(int device, long stream) {
-    CallFrame frame = enter(device, stream);
+    CallFrame frame = enter(device);
     int status;
     try {
       status = (int) StreamFunctions.QUERY.invokeExact(stream);
@@ -171,7 +171,7 @@ interface FfmStreams extends FfmCalls, StreamCalls {
 
   @Override
   default void streamSynchronize(int device, long stream) {
-    CallFrame frame = enter(device, stream);
+    CallFrame frame = enter(device);
     int status;
     try {
       status = (int) StreamFunctions.SYNCHRONIZE.invokeExact(stream);
@@ -186,7 +186,7 @@ interface FfmStreams extends FfmCalls, StreamCalls {
 
   @Override
   default void streamWaitEvent(int device, long stream, long event) {
-    CallFrame frame = enter(device, stream);
+    CallFrame frame = enter(device);
     int status;
     try {
       status = (int) StreamFunctions.WAIT_EVENT.invokeExact(stream, event, 0);

@@ -8,7 +8,7 @@ interface FfmTransfers extends FfmCalls, MemoryCalls {
 
   @Override
   default void memcpyAsync(int device, long target, long source, long bytes, long stream) {
-    CallFrame frame = enter(device, stream);
+    CallFrame frame = enter(device);
     int status;
     try {
       status = (int) TransferFunctions.COPY.invokeExact(target, source, bytes, stream);
@@ -32,7 +32,7 @@ interface FfmTransfers extends FfmCalls, MemoryCalls {
   default void memcpyHtoDAsync(int device, long target, MemorySegment source, long stream) {
     checkNative("source", source);
     long bytes = source.byteSize();
-    CallFrame frame = enter(device, stream);
+    CallFrame frame = enter(device);
     int status;
     try {
       status = (int) TransferFunctions.COPY_TO_DEVICE.invokeExact(target, source, bytes, stream);
@@ -56,7 +56,7 @@ interface FfmTransfers extends FfmCalls, MemoryCalls {
   default void memcpyDtoHAsync(int device, MemorySegment target, long source, long stream) {
     checkNative("target", target);
     long bytes = target.byteSize();
-    CallFrame frame = enter(device, stream);
+    CallFrame frame = enter(device);
     int status;
     try {
       status = (int) TransferFunctions.COPY_TO_HOST.invokeExact(target, source, bytes, stream);
@@ -87,7 +87,7 @@ interface FfmTransfers extends FfmCalls, MemoryCalls {
       long stream) {
     long to = context(targetDevice);
     long from = context(sourceDevice);
-    CallFrame frame = enter(streamDevice, stream);
+    CallFrame frame = enter(streamDevice);
     int status;
     try {
       status =
@@ -113,7 +113,7 @@ interface FfmTransfers extends FfmCalls, MemoryCalls {
 
   @Override
   default void memsetD8Async(int device, long target, byte value, long count, long stream) {
-    CallFrame frame = enter(device, stream);
+    CallFrame frame = enter(device);
     int status;
     try {
       status =
@@ -138,7 +138,7 @@ interface FfmTransfers extends FfmCalls, MemoryCalls {
 
   @Override
   default void memsetD16Async(int device, long target, short value, long count, long stream) {
-    CallFrame frame = enter(device, stream);
+    CallFrame frame = enter(device);
     int status;
     try {
       status =
@@ -163,7 +163,7 @@ interface FfmTransfers extends FfmCalls, MemoryCalls {
 
   @Override
   default void memsetD32Async(int device, long target, int value, long count, long stream) {
-    CallFrame frame = enter(device, stream);
+    CallFrame frame = enter(device);
     int status;
     try {
       status = (int) TransferFunctions.FILL_32.invokeExact(target, value, count, stream);

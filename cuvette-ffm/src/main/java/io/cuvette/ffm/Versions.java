@@ -5,11 +5,6 @@ final class Versions {
   /** The oldest driver this library works with. */
   static final int OLDEST = 12000;
 
-  /**
-   * Drivers from here on are known to find the context of a call by its stream, event or address.
-   */
-  static final int HANDLES_SUFFICE = 13000;
-
   private Versions() {}
 
   /** A version as people write it, such as {@code 12.8}. */
