@@ -131,14 +131,15 @@ class FfmPoolCallsTest {
   }
 
   @Test
-  void memoryOfStreams() {
+  void memoryOfStreams_isOfTheDevicesContext() {
     assertThat(driver.memAllocAsync(1, 1L << 40, 5)).isEqualTo(BIG);
     assertThat(driver.memAllocFromPoolAsync(1, 1L << 40, 9, 5)).isEqualTo(BIG);
     driver.memFreeAsync(1, BIG, 5);
-    noted(
-        "cuMemAllocAsync@11020(1099511627776, 5) in 0",
-        "cuMemAllocFromPoolAsync@11020(1099511627776, 9, 5) in 0",
-        "cuMemFreeAsync@11020(76543210fedc, 5) in 0");
+    assertThat(library.calls())
+        .endsWith(
+            "cuMemAllocAsync@11020(1099511627776, 5) in c001",
+            "cuMemAllocFromPoolAsync@11020(1099511627776, 9, 5) in c001",
+            "cuMemFreeAsync@11020(76543210fedc, 5) in c001");
   }
 
   @Test
