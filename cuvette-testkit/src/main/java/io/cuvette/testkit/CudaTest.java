@@ -48,6 +48,12 @@ public @interface CudaTest {
   /** How many seeds the simulator runs it with, each in an order of its own. */
   int seeds() default 1;
 
+  /**
+   * Whether the {@link io.cuvette.instrument.SanitizerDriver} watches the simulator's runs: a use
+   * of freed memory, a block exceeded, or a race then fails the test.
+   */
+  boolean sanitized() default true;
+
   /** Whether the test closes all it opens; false if it forgets or leaves things on purpose. */
   boolean tidy() default true;
 }

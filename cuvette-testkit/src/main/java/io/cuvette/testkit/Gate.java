@@ -2,13 +2,17 @@ package io.cuvette.testkit;
 
 import io.cuvette.CudaStream;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Holds the work of a stream back until it is opened, so that a test can say what happens while
  * work is queued. On a GPU nothing that waits for the device may be called before it is opened:
- * freeing memory of the driver, for one. Thread-safe.
+ * freeing memory of the driver, for one. It opens by itself after half a minute. Thread-safe.
  */
 public final class Gate implements AutoCloseable {
+  /** So that a test that fails before it opens the gate does not hold all others up. */
+  private static final long PATIENCE_SECONDS = 30;
+
   private final CountDownLatch latch = new CountDownLatch(1);
 
   private Gate() {}
@@ -26,7 +30,7 @@ public final class Gate implements AutoCloseable {
 
   private void await() {
     try {
-      latch.await();
+      boolean _ = latch.await(PATIENCE_SECONDS, TimeUnit.SECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }

@@ -7,6 +7,8 @@ import io.cuvette.PoolStats;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.Misuse;
+import io.cuvette.instrument.SanitizerDriver;
 import io.cuvette.sim.SimulatedDriver;
 
 /**
@@ -17,8 +19,17 @@ import io.cuvette.sim.SimulatedDriver;
  */
 record OpenedCuda(Cuda cuda, CudaDriver driver) {
 
-  static OpenedCuda open(CudaDriver driver, CudaOptions options) {
-    return new OpenedCuda(Cuda.open(options.withDriver(new StaysOpen(driver))), driver);
+  /**
+   * What the sanitizer does not look for: streams and memory that tests make past the library, and
+   * memory freed while its stream still works with it, for which the driver waits.
+   */
+  private static final Misuse[] ALLOWED = {
+    Misuse.UNKNOWN_HANDLE, Misuse.UNKNOWN_ADDRESS, Misuse.FREE_WHILE_IN_USE
+  };
+
+  static OpenedCuda open(CudaDriver driver, CudaOptions options, boolean sanitized) {
+    CudaDriver watched = sanitized ? SanitizerDriver.throwing(driver, ALLOWED) : driver;
+    return new OpenedCuda(Cuda.open(options.withDriver(new StaysOpen(watched))), driver);
   }
 
   /** Closes; {@code tidy} if the test should have closed everything itself. */

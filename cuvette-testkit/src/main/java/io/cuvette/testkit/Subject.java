@@ -85,7 +85,9 @@ public final class Subject {
     try {
       CudaDriver driver = DriverProviders.open(specification);
       try {
-        OpenedCuda cuda = OpenedCuda.open(driver, options.apply(baseOptions()));
+        OpenedCuda cuda =
+            OpenedCuda.open(
+                driver, options.apply(baseOptions()), isSimulated() && test.sanitized());
         opened.add(cuda);
         return cuda.cuda();
       } catch (RuntimeException | Error e) {

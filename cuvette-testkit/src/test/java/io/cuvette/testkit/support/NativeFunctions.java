@@ -13,6 +13,8 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A pair of allocator functions at addresses: C functions on a GPU, their stand-ins in the
@@ -25,6 +27,9 @@ public final class NativeFunctions {
   private final MemorySegment free;
   private final AtomicInteger mallocs = new AtomicInteger();
   private final AtomicInteger frees = new AtomicInteger();
+
+  /** What a body threw, kept because an exception in a C function ends the process. */
+  private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
 
   public NativeFunctions(
       Subject subject, Arena arena, MallocFunction mallocBody, FreeFunction freeBody) {
@@ -58,21 +63,39 @@ public final class NativeFunctions {
   }
 
   public int mallocs() {
+    rethrow();
     return mallocs.get();
   }
 
   public int frees() {
+    rethrow();
     return frees.get();
   }
 
   private long malloc(long parameter, long bytes, int device) {
     mallocs.incrementAndGet();
-    return mallocBody.malloc(parameter, bytes, device);
+    try {
+      return mallocBody.malloc(parameter, bytes, device);
+    } catch (RuntimeException | Error e) {
+      failure.compareAndSet(null, e);
+      return 0;
+    }
   }
 
   private void free(long parameter, long address, int device) {
     frees.incrementAndGet();
-    freeBody.free(parameter, address, device);
+    try {
+      freeBody.free(parameter, address, device);
+    } catch (RuntimeException | Error e) {
+      failure.compareAndSet(null, e);
+    }
+  }
+
+  private void rethrow() {
+    Throwable thrown = failure.get();
+    if (thrown != null) {
+      throw new AssertionError("in a native function", thrown);
+    }
   }
 
   @SuppressWarnings("restricted") // a C function is needed
