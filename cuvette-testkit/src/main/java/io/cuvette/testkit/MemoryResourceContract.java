@@ -1,0 +1,141 @@
+package io.cuvette.testkit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
+import io.cuvette.MemoryResource;
+import io.cuvette.Scope;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * What every source of device memory promises. A subclass says how it is made; what it makes may be
+ * left to the Cuda, which closes it.
+ */
+public abstract class MemoryResourceContract {
+
+  /** For subclasses. */
+  protected MemoryResourceContract() {}
+
+  /** Makes the resource; closed with the Cuda if it has to be closed. */
+  protected abstract MemoryResource create(Cuda cuda);
+
+  @CudaTest
+  public void buffer_hasTheSizeDeviceAndStreamAskedFor(Cuda cuda) {
+    MemoryResource resource = create(cuda);
+    try (CudaStream stream = cuda.device(0).createStream()) {
+      for (long bytes : new long[] {1, 511, 512, 513, 100_000}) {
+        try (Buffer buffer = resource.allocate(bytes, stream)) {
+          assertThat(buffer.byteSize()).isEqualTo(bytes);
+          assertThat(buffer.blockBytes()).isGreaterThanOrEqualTo(bytes);
+          assertThat(buffer.device()).isEqualTo(cuda.device(0));
+          assertThat(buffer.stream()).isEqualTo(stream);
+          assertThat(buffer.address() % 256).isZero();
+        }
+      }
+    }
+  }
+
+  @CudaTest
+  public void buffers_keepTheirBytesApart(Cuda cuda) {
+    MemoryResource resource = create(cuda);
+    CudaStream stream = cuda.currentStream();
+    List<Buffer> buffers = new ArrayList<>();
+    Set<Long> addresses = new HashSet<>();
+    for (int i = 0; i < 20; i++) {
+      Buffer buffer = resource.allocate(700, stream);
+      assertThat(addresses.add(buffer.address())).isTrue();
+      buffer.fill((byte) i);
+      buffers.add(buffer);
+    }
+    for (int i = 0; i < 20; i++) {
+      byte[] content = new byte[700];
+      buffers.get(i).copyTo(MemorySegment.ofArray(content));
+      byte[] expected = new byte[700];
+      Arrays.fill(expected, (byte) i);
+      assertThat(content).isEqualTo(expected);
+    }
+    buffers.forEach(Buffer::close);
+  }
+
+  @CudaTest
+  public void noBytes_areABufferWithoutMemory(Cuda cuda) {
+    try (Buffer buffer = create(cuda).allocate(0, cuda.currentStream())) {
+      assertThat(buffer.byteSize()).isZero();
+      assertThat(buffer.address()).isZero();
+    }
+  }
+
+  @CudaTest
+  public void negativeSize_isRefused(Cuda cuda) {
+    MemoryResource resource = create(cuda);
+    for (long bytes : new long[] {-1, Long.MIN_VALUE}) {
+      assertThatThrownBy(() -> resource.allocate(bytes, cuda.currentStream()))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("bytes: " + bytes);
+    }
+  }
+
+  @CudaTest
+  public void moreThanThereIs_isOutOfMemory_andTheResourceGoesOn(Cuda cuda) {
+    MemoryResource resource = create(cuda);
+    assertThatThrownBy(() -> resource.allocate(1L << 50, cuda.currentStream()))
+        .isInstanceOfSatisfying(
+            CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY));
+    resource.allocate(1000, cuda.currentStream()).close();
+  }
+
+  @CudaTest
+  public void closedStream_isRefused(Cuda cuda) {
+    MemoryResource resource = create(cuda);
+    CudaStream closed = cuda.device(0).createStream();
+    closed.close();
+    assertThatThrownBy(() -> resource.allocate(10, closed))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("is closed");
+  }
+
+  @CudaTest
+  public void closedBuffer_isClosedOnce(Cuda cuda) {
+    Buffer buffer = create(cuda).allocate(1000, cuda.currentStream());
+    buffer.close();
+    buffer.close();
+    assertThat(buffer.isClosed()).isTrue();
+  }
+
+  @CudaTest
+  public void resource_canBeTheCurrentAllocator(Cuda cuda) {
+    try (Scope _ = cuda.useAllocator(create(cuda));
+        Buffer buffer = cuda.allocate(1000)) {
+      buffer.fill((byte) 1);
+      assertThat(cuda.defaultMemoryPool().totalBytes()).isZero();
+    }
+  }
+
+  @CudaTest(devices = 2)
+  public void memory_isOfTheStreamsDevice_whateverIsCurrent(Cuda cuda) {
+    MemoryResource resource = create(cuda);
+    try (Buffer buffer = resource.allocate(1000, cuda.device(1).nullStream())) {
+      assertThat(buffer.device()).isEqualTo(cuda.device(1));
+      buffer.fill((byte) 1);
+    }
+  }
+
+  @CudaTest(tidy = false)
+  public void buffersLeftOpen_areTakenBackByTheCuda(Subject subject) {
+    Cuda cuda = subject.open(options -> options);
+    Buffer buffer = create(cuda).allocate(1000, cuda.currentStream());
+    cuda.close();
+    assertThat(buffer.isClosed()).isTrue();
+    buffer.close();
+  }
+}

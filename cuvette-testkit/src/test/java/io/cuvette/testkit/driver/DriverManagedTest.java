@@ -1,0 +1,5 @@
+package io.cuvette.testkit.driver;
+
+import io.cuvette.testkit.DriverManagedContract;
+
+class DriverManagedTest extends DriverManagedContract {}

@@ -1,0 +1,45 @@
+package io.cuvette.testkit.memory;
+
+import io.cuvette.Cuda;
+import io.cuvette.MemoryPool;
+import io.cuvette.MemoryResource;
+import io.cuvette.PoolOptions;
+import io.cuvette.testkit.MemoryResourceContract;
+import org.junit.jupiter.api.Nested;
+
+/** The contract of memory resources, held against each there is. */
+class MemoryResourceTest {
+
+  @Nested
+  class Pool extends MemoryResourceContract {
+    @Override
+    protected MemoryResource create(Cuda cuda) {
+      return new MemoryPool(cuda);
+    }
+  }
+
+  @Nested
+  class Direct extends MemoryResourceContract {
+    @Override
+    protected MemoryResource create(Cuda cuda) {
+      return MemoryResource.direct();
+    }
+  }
+
+  @Nested
+  class PoolOverAPool extends MemoryResourceContract {
+    @Override
+    protected MemoryResource create(Cuda cuda) {
+      return new MemoryPool(cuda, PoolOptions.DEFAULTS.withUpstream(new MemoryPool(cuda)));
+    }
+  }
+
+  @Nested
+  class PoolOfALambda extends MemoryResourceContract {
+    @Override
+    protected MemoryResource create(Cuda cuda) {
+      MemoryResource direct = MemoryResource.direct();
+      return new MemoryPool(cuda, PoolOptions.DEFAULTS.withUpstream(direct::allocate));
+    }
+  }
+}
