@@ -229,10 +229,8 @@ class MemoryResourcesTest {
         .isInstanceOf(IllegalArgumentException.class);
     assertThatThrownBy(() -> PinnedMemoryResourceOptions.DEFAULTS.withNumaId(-1))
         .isInstanceOf(IllegalArgumentException.class);
-    assertThatThrownBy(
-            () ->
-                new PinnedMemoryResource(
-                    cuda, PinnedMemoryResourceOptions.DEFAULTS.withNumaId(4096)))
+    assertThatThrownBy(() ->
+            new PinnedMemoryResource(cuda, PinnedMemoryResourceOptions.DEFAULTS.withNumaId(4096)))
         .isInstanceOf(io.cuvette.driver.CudaException.class);
   }
 }
