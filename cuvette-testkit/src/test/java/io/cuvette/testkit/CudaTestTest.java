@@ -12,7 +12,9 @@ import io.cuvette.driver.CudaDriver;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIf;
 import org.junit.platform.launcher.LauncherDiscoveryRequest;
 import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
 import org.junit.platform.launcher.core.LauncherFactory;
@@ -21,8 +23,15 @@ import org.junit.platform.launcher.listeners.TestExecutionSummary;
 
 /** The extension finds what tests leave behind: suites that would prove nothing are no suites. */
 class CudaTestTest {
+  private static final AtomicBoolean ASKED = new AtomicBoolean();
+
+  /** The suites below are for these tests alone, whoever else finds them. */
+  static boolean asked() {
+    return ASKED.get();
+  }
 
   /** Leaves a buffer open. */
+  @EnabledIf("io.cuvette.testkit.CudaTestTest#asked")
   static class LeavesABuffer {
     @CudaTest(simulatedOnly = true)
     void test(Cuda cuda) {
@@ -31,6 +40,7 @@ class CudaTestTest {
   }
 
   /** Leaves a stream of the bare driver. */
+  @EnabledIf("io.cuvette.testkit.CudaTestTest#asked")
   static class LeavesAStream {
     @CudaTest(simulatedOnly = true)
     void test(CudaDriver driver) {
@@ -39,6 +49,7 @@ class CudaTestTest {
   }
 
   /** Two streams, and nothing orders them. */
+  @EnabledIf("io.cuvette.testkit.CudaTestTest#asked")
   static class Races {
     @CudaTest(simulatedOnly = true)
     void test(Cuda cuda) {
@@ -54,6 +65,7 @@ class CudaTestTest {
   }
 
   /** Fails with one seed of three. */
+  @EnabledIf("io.cuvette.testkit.CudaTestTest#asked")
   static class FailsWithOneSeed {
     @CudaTest(simulatedOnly = true, seeds = 3)
     void test(Subject subject) {
@@ -62,6 +74,7 @@ class CudaTestTest {
   }
 
   /** Works. */
+  @EnabledIf("io.cuvette.testkit.CudaTestTest#asked")
   static class IsTidy {
     @CudaTest(seeds = 2)
     void test(Cuda cuda) {
@@ -70,6 +83,7 @@ class CudaTestTest {
   }
 
   /** Needs more devices than any machine has. */
+  @EnabledIf("io.cuvette.testkit.CudaTestTest#asked")
   static class NeedsMany {
     @CudaTest(devices = 30)
     void test(Cuda cuda) {
@@ -129,7 +143,12 @@ class CudaTestTest {
     LauncherDiscoveryRequest request =
         LauncherDiscoveryRequestBuilder.request().selectors(selectClass(suite)).build();
     SummaryGeneratingListener listener = new SummaryGeneratingListener();
-    LauncherFactory.create().execute(request, listener);
+    ASKED.set(true);
+    try {
+      LauncherFactory.create().execute(request, listener);
+    } finally {
+      ASKED.set(false);
+    }
     return listener.getSummary();
   }
 }
