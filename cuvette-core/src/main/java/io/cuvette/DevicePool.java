@@ -15,6 +15,12 @@ import org.jspecify.annotations.Nullable;
  * memory. No lock is held across a call of upstream or of the driver. Thread-safe.
  */
 final class DevicePool {
+  /**
+   * Before the pool grows, no block above this many times the request is taken from another stream:
+   * it would be cut for little, and its own stream, wanting it again, would grow by all of it.
+   */
+  private static final long MOST_TIMES_THE_REQUEST = 8;
+
   final MemoryPool pool;
   final CudaDevice device;
 
@@ -103,7 +109,9 @@ final class DevicePool {
       found = takeOrphaned(arena, bytes, rounded, stream);
     }
     if (found == null && rounded >= pool.options().crossStreamBytes()) {
-      found = takeIdle(arena, bytes, rounded, stream);
+      long most =
+          Math.clamp(rounded, 0, Long.MAX_VALUE / MOST_TIMES_THE_REQUEST) * MOST_TIMES_THE_REQUEST;
+      found = takeBest(allArenas(), arena, bytes, rounded, most, stream);
     }
     if (found == null) {
       found = grow(arena, bytes, rounded, stream);
@@ -119,24 +127,29 @@ final class DevicePool {
 
   private @Nullable BufferBase takeOrphaned(
       PoolArena to, long bytes, long rounded, CudaStream stream) {
-    return orphans.isEmpty() ? null : takeBest(List.copyOf(orphans), to, bytes, rounded, stream);
+    return orphans.isEmpty()
+        ? null
+        : takeBest(List.copyOf(orphans), to, bytes, rounded, Long.MAX_VALUE, stream);
   }
 
-  /** A cached block of a stream whose work is done. */
+  /** A cached block of a stream whose work is done, however large. */
   @Nullable BufferBase takeIdle(PoolArena to, long bytes, long rounded, CudaStream stream) {
-    return takeBest(allArenas(), to, bytes, rounded, stream);
+    return takeBest(allArenas(), to, bytes, rounded, Long.MAX_VALUE, stream);
   }
 
   /** An arena and the smallest block of it that fits. */
   private record Fit(PoolArena arena, long bytes) {}
 
-  /** The best fit over several arenas; the next best if that arena's stream is busy. */
+  /**
+   * The best fit of at most {@code most} bytes over several arenas; the next best if that arena's
+   * stream is busy.
+   */
   private @Nullable BufferBase takeBest(
-      List<PoolArena> from, PoolArena to, long bytes, long rounded, CudaStream stream) {
+      List<PoolArena> from, PoolArena to, long bytes, long rounded, long most, CudaStream stream) {
     List<Fit> fits = new ArrayList<>();
     for (PoolArena arena : from) {
       long fit = arena == to ? 0 : arena.bestFitBytes(rounded);
-      if (fit > 0) {
+      if (fit > 0 && fit <= most) {
         fits.add(new Fit(arena, fit));
       }
     }

@@ -10,8 +10,9 @@ import org.jspecify.annotations.Nullable;
  * @param upstream where chunks come from; managed memory, a lambda, native functions, another pool
  * @param limit the first limit for each device; null takes that of {@link CudaOptions}
  * @param crossStreamBytes a request of at least this many bytes that finds no cached block of its
- *     stream takes the best fit among those of idle streams before the pool grows; smaller ones
- *     stay with their stream, as in CuPy. Long.MAX_VALUE switches it off
+ *     stream takes the best fit, of up to eight times its size, among those of idle streams before
+ *     the pool grows; smaller ones stay with their stream, as in CuPy. Long.MAX_VALUE switches it
+ *     off
  */
 public record PoolOptions(
     MemoryResource upstream, @Nullable MemoryLimit limit, long crossStreamBytes) {

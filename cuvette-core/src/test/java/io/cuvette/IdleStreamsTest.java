@@ -57,6 +57,29 @@ class IdleStreamsTest {
   }
 
   @Test
+  void blockFarLargerThanTheRequest_staysWithItsStream() {
+    pool.allocate(1024 * KIB, one).close();
+    try (Buffer small = pool.allocate(8 * KIB, two);
+        Buffer again = pool.allocate(1024 * KIB, one)) {
+      assertThat(small.blockBytes() + again.blockBytes()).isEqualTo(1032 * KIB);
+      assertThat(pool.totalBytes()).isEqualTo(1032 * KIB);
+    }
+  }
+
+  @Test
+  void blockFarLargerThanTheRequest_isTakenWhereThePoolCannotGrow() {
+    pool.setLimit(cuda.device(0), new MemoryLimit.Bytes(1024 * KIB));
+    Buffer head = pool.allocate(1024 * KIB, one);
+    head.close();
+    Buffer used = pool.allocate(8 * KIB, one);
+    try (used;
+        Buffer small = pool.allocate(8 * KIB, two)) {
+      assertThat(small.address()).isEqualTo(used.address() + 8 * KIB);
+      assertThat(pool.totalBytes()).isEqualTo(1024 * KIB);
+    }
+  }
+
+  @Test
   void memoryOfABusyStream_isNotTaken() {
     busy = true;
     Buffer buffer = pool.allocate(64 * KIB, one);
