@@ -10,8 +10,14 @@ final class Environment {
   private Environment() {}
 
   static String device() {
+    return device(System::getenv);
+  }
+
+  /** As with the limits, a variable that is set to nothing is not set. */
+  static String device(UnaryOperator<@Nullable String> variables) {
+    String variable = variables.apply("CUVETTE_DEVICE");
     return System.getProperty(
-        "cuvette.device", System.getenv().getOrDefault("CUVETTE_DEVICE", "gpu"));
+        "cuvette.device", variable == null || variable.isBlank() ? "gpu" : variable);
   }
 
   static LeakLevel leakLevel() {

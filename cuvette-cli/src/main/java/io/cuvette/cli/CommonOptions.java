@@ -85,7 +85,8 @@ public final class CommonOptions {
 
   private static @Nullable String configured() {
     String property = System.getProperty("cuvette.device");
-    return property != null ? property : System.getenv("CUVETTE_DEVICE");
+    String variable = System.getenv("CUVETTE_DEVICE");
+    return property != null ? property : variable == null || variable.isBlank() ? null : variable;
   }
 
   /** Opens the devices. */

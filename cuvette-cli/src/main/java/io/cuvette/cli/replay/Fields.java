@@ -104,8 +104,11 @@ final class Fields {
     return digits(start, point) != WRONG || isClock(bytes, start, point);
   }
 
+  /** Older logs of RMM have a colon before the fraction. */
   private boolean isClock(byte[] bytes, int start, int end) {
-    return end - start == 8
+    boolean fraction =
+        end - start > 8 && bytes[start + 8] == ':' && digits(start + 9, end) != WRONG;
+    return (end - start == 8 || fraction)
         && bytes[start + 2] == ':'
         && bytes[start + 5] == ':'
         && isBelow(start, 24)

@@ -59,7 +59,8 @@ final class TraceReader {
     } catch (EOFException | ZipException e) {
       int line = reader == null ? 0 : reader.source.number();
       throw new CommandFailure(
-          "%s:%d: expected intact gzip data, found: %s".formatted(name, line + 1, e.getMessage()),
+          "%s:%d: expected intact gzip data, found: %s"
+              .formatted(name, line + 1, e.getMessage() == null ? "its end" : e.getMessage()),
           e);
     } catch (IOException | java.nio.file.InvalidPathException e) {
       throw new CommandFailure(name + ": cannot be read: " + e.getMessage(), e);

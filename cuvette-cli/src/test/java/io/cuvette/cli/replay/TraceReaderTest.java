@@ -59,6 +59,21 @@ class TraceReaderTest {
     assertThat(more.bytes()).containsExactly(5);
   }
 
+  @ParameterizedTest
+  @ValueSource(strings = {"14:21:19.998533", "14:21:19:998533", "14:21:19", "17", "17.5"})
+  void times_areClocksOrCounts(String time) {
+    assertThat(read(TraceFiles.HEADER + "1," + time + ",allocate,0x1,5,0x0\n").operations())
+        .isEqualTo(1);
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {"", "14:21", "14:21:19:", "14:21:19:x", "24:00:00", "-1", "1:2", "1:2:3:4"})
+  void otherTimes_areRefused(String time) {
+    assertThatThrownBy(() -> read(TraceFiles.HEADER + "1," + time + ",allocate,0x1,5,0x0\n"))
+        .hasMessageContaining("t.csv:2: expected a time");
+  }
+
   @Test
   void blocksWithoutBytes_shareTheNullPointer() {
     Trace trace =
@@ -189,6 +204,9 @@ class TraceReaderTest {
     assertThatThrownBy(() -> TraceReader.read(folder.resolve("cut.gz").toString()))
         .isInstanceOf(CommandFailure.class)
         .hasMessageContaining("expected intact gzip data");
+    TraceFiles.writeBytes(folder, "start.gz", Arrays.copyOf(bytes, 5));
+    assertThatThrownBy(() -> TraceReader.read(folder.resolve("start.gz").toString()))
+        .hasMessageEndingWith("start.gz:1: expected intact gzip data, found: its end");
     bytes[bytes.length / 2] ^= 0x55;
     TraceFiles.writeBytes(folder, "spoilt.gz", bytes);
     assertThatThrownBy(() -> TraceReader.read(folder.resolve("spoilt.gz").toString()))
