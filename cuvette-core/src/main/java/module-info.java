@@ -11,6 +11,7 @@ module io.cuvette {
   exports io.cuvette.sim;
 
   uses io.cuvette.driver.CudaDriverProvider;
+  uses io.cuvette.driver.DescriptorCalls;
 
   provides io.cuvette.driver.CudaDriverProvider with
       io.cuvette.sim.SimulatedDriverProvider;

@@ -17,6 +17,7 @@ public interface CudaDriver
         StreamCalls,
         EventCalls,
         CaptureCalls,
+        IpcCalls,
         NativeCalls,
         AutoCloseable {
 

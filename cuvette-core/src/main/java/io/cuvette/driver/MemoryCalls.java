@@ -100,6 +100,12 @@ public interface MemoryCalls {
   int memRangeGetAttribute(int device, int attribute, long address, long bytes);
 
   /**
+   * A CUmem_range_attribute that is a list, as accessed-by is: devices, -1 for the host, and -2 for
+   * places that stay empty (cuMemRangeGetAttribute).
+   */
+  int[] memRangeGetAttributeList(int device, int attribute, long address, long bytes, int count);
+
+  /**
    * One CUpointer_attribute as a long, zero-extended if it is shorter (cuPointerGetAttribute).
    *
    * @throws CudaException INVALID_VALUE if the driver does not know the pointer

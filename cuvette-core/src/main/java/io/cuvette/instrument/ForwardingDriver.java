@@ -223,6 +223,12 @@ public abstract class ForwardingDriver implements CudaDriver {
   }
 
   @Override
+  public int[] memRangeGetAttributeList(
+      int device, int attribute, long address, long bytes, int count) {
+    return delegate.memRangeGetAttributeList(device, attribute, address, bytes, count);
+  }
+
+  @Override
   public long pointerGetAttribute(int device, int attribute, long address) {
     return delegate.pointerGetAttribute(device, attribute, address);
   }
@@ -405,6 +411,51 @@ public abstract class ForwardingDriver implements CudaDriver {
   @Override
   public void graphDestroy(long graph) {
     delegate.graphDestroy(graph);
+  }
+
+  @Override
+  public int memPoolExportToShareableHandle(long pool) {
+    return delegate.memPoolExportToShareableHandle(pool);
+  }
+
+  @Override
+  public long memPoolImportFromShareableHandle(int descriptor) {
+    return delegate.memPoolImportFromShareableHandle(descriptor);
+  }
+
+  @Override
+  public byte[] memPoolExportPointer(long address) {
+    return delegate.memPoolExportPointer(address);
+  }
+
+  @Override
+  public long memPoolImportPointer(long pool, byte[] handle) {
+    return delegate.memPoolImportPointer(pool, handle);
+  }
+
+  @Override
+  public byte[] ipcGetMemHandle(int device, long address) {
+    return delegate.ipcGetMemHandle(device, address);
+  }
+
+  @Override
+  public long ipcOpenMemHandle(int device, byte[] handle) {
+    return delegate.ipcOpenMemHandle(device, handle);
+  }
+
+  @Override
+  public void ipcCloseMemHandle(int device, long address) {
+    delegate.ipcCloseMemHandle(device, address);
+  }
+
+  @Override
+  public byte[] ipcGetEventHandle(int device, long event) {
+    return delegate.ipcGetEventHandle(device, event);
+  }
+
+  @Override
+  public long ipcOpenEventHandle(int device, byte[] handle) {
+    return delegate.ipcOpenEventHandle(device, handle);
   }
 
   @Override

@@ -1,0 +1,73 @@
+package io.cuvette.driver;
+
+import java.time.Duration;
+import java.util.Optional;
+import java.util.ServiceLoader;
+
+/**
+ * Calls of the operating system about descriptors and the Unix sockets they are passed over, which
+ * the JDK does not have. A descriptor that a method returns is the caller's to close, and no child
+ * process inherits it. Failures are {@link java.io.UncheckedIOException} with the call, its
+ * arguments and the system's reason. Found with {@link ServiceLoader}; Linux only. Thread-safe.
+ */
+public interface DescriptorCalls {
+
+  /** The calls of this machine; empty where there are none, or no module that has them. */
+  static Optional<DescriptorCalls> find() {
+    return ServiceLoader.load(DescriptorCalls.class, DescriptorCalls.class.getClassLoader())
+        .findFirst();
+  }
+
+  /** Memory of a size as a file without a name, at first all 0 (memfd_create, ftruncate). */
+  int memoryFile(String name, long bytes);
+
+  /** Another descriptor of the same file (fcntl F_DUPFD_CLOEXEC). */
+  int duplicate(int descriptor);
+
+  /** Whether a descriptor is open in this process (fcntl F_GETFD). */
+  boolean isOpen(int descriptor);
+
+  /** Closes a descriptor (close). */
+  void close(int descriptor);
+
+  /**
+   * A listening Unix socket at a path that must not exist yet, which only this user can connect to
+   * (socket, fchmod, bind, listen).
+   */
+  int listen(String path);
+
+  /** Waits for a connection (poll, accept4). */
+  int accept(int listener, Duration timeout);
+
+  /** Connects to a Unix socket (socket, connect). */
+  int connect(String path, Duration timeout);
+
+  /** The user at the other end of a connection (getsockopt SO_PEERCRED). */
+  int peerUser(int socket);
+
+  /** The user of this process (geteuid). */
+  int user();
+
+  /**
+   * Sends bytes and, with the first of them, descriptors, which stay the caller's to close (poll,
+   * sendmsg).
+   *
+   * @param bytes at least 1
+   * @param descriptors at most 16
+   */
+  void send(int socket, byte[] bytes, int[] descriptors, Duration timeout);
+
+  /**
+   * Receives up to some bytes, and the descriptors that came with them (poll, recvmsg). All
+   * descriptors are closed if this fails.
+   */
+  Received receive(int socket, int maxBytes, Duration timeout);
+
+  /**
+   * What {@link #receive} got.
+   *
+   * @param bytes empty at the end of the connection
+   * @param descriptors the receiver's to close
+   */
+  record Received(byte[] bytes, int[] descriptors) {}
+}
