@@ -69,5 +69,6 @@ public interface DescriptorCalls {
    * @param bytes empty at the end of the connection
    * @param descriptors the receiver's to close
    */
+  @SuppressWarnings("ArrayRecordComponent") // carried, never compared
   record Received(byte[] bytes, int[] descriptors) {}
 }
