@@ -19,6 +19,9 @@ final class DefaultStatus {
       case "memAlloc",
           "memAllocManaged",
           "memHostAlloc",
+          "memAllocAsync",
+          "memAllocFromPoolAsync",
+          "memPoolCreate",
           "callMalloc",
           "streamCreateWithPriority",
           "eventCreate" ->

@@ -6,6 +6,7 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Parameter;
 import java.lang.reflect.Proxy;
+import java.util.Arrays;
 import java.util.StringJoiner;
 import org.jspecify.annotations.Nullable;
 
@@ -70,6 +71,7 @@ final class DriverProxy {
       case Long number when number < 0 || number >= 1L << 32 -> "0x" + Long.toHexString(number);
       case MemorySegment segment ->
           "0x%x[%d bytes]".formatted(segment.address(), segment.byteSize());
+      case int[] numbers -> Arrays.toString(numbers);
       case null, default -> String.valueOf(value);
     };
   }

@@ -47,6 +47,10 @@ final class Handles<T> {
     }
   }
 
+  boolean isLive(long handle) {
+    return live.containsKey(handle);
+  }
+
   boolean isDead(long handle) {
     return dead.containsKey(handle);
   }

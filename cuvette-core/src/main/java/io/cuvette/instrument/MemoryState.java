@@ -1,5 +1,6 @@
 package io.cuvette.instrument;
 
+import io.cuvette.instrument.Access.Kind;
 import io.cuvette.instrument.Access.Range;
 import org.jspecify.annotations.Nullable;
 
@@ -8,6 +9,9 @@ import org.jspecify.annotations.Nullable;
  * thread-safe.
  */
 final class MemoryState {
+  /** The method that frees memory given in stream order; memFree does so too, at once. */
+  private static final String FREE_IN_ORDER = "memFreeAsync";
+
   private final BlockLedger blocks = new BlockLedger();
   private final StreamOrder order;
 
@@ -19,6 +23,26 @@ final class MemoryState {
   void allocated(long address, long bytes, String freedBy, Site here) {
     if (bytes > 0 && address != 0) {
       blocks.add(new Block(address, bytes, freedBy, here));
+    }
+  }
+
+  /** Notes memory that the driver gave in order of a stream: other streams' use must come after. */
+  void allocatedInOrder(long address, long bytes, Lane lane, Site here) {
+    allocated(address, bytes, FREE_IN_ORDER, here);
+    use(new Access(lane, lane.next(), new Range(address, bytes, Kind.WRITE, false), here));
+  }
+
+  /** Whether a block may be freed in order of a stream: all its uses come before. */
+  void checkFreeInOrder(long address, Lane lane, Site here, Findings findings) {
+    Block block = blocks.liveAt(address);
+    if (block == null) {
+      explainFree(blocks, address, here, findings);
+      return;
+    }
+    checkFreedBy(block, FREE_IN_ORDER, here, findings);
+    Access use = block.uses.unordered(block.range(), lane, order);
+    if (use != null) {
+      inUse(block, use, here, findings);
     }
   }
 
@@ -54,11 +78,16 @@ final class MemoryState {
       explainFree(blocks, address, here, findings);
       return;
     }
-    if (!block.freedBy.equals(method)) {
+    checkFreedBy(block, method, here, findings);
+    checkIdle(block, here, findings);
+  }
+
+  private static void checkFreedBy(Block block, String method, Site here, Findings findings) {
+    boolean atOnce = block.freedBy.equals(FREE_IN_ORDER) && method.equals("memFree");
+    if (!atOnce && !block.freedBy.equals(method)) {
       findings.add(
           Misuse.INVALID_FREE, here, block + " is freed by " + block.freedBy, block.allocated);
     }
-    checkIdle(block, here, findings);
   }
 
   /** Takes a block away, before the driver may give its address to somebody else. */

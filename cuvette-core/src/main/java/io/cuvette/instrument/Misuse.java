@@ -14,11 +14,14 @@ public enum Misuse {
   UNKNOWN_ADDRESS,
   /** Memory is freed while work that uses it may still be running. */
   FREE_WHILE_IN_USE,
-  /** Two streams use the same bytes, one of them writes, and nothing orders the two. */
+  /**
+   * Two streams use the same bytes, one of them writes, and nothing orders the two; an allocation
+   * in stream order counts as a write.
+   */
   RACE,
-  /** A stream, event or graph is used after it was destroyed. */
+  /** A stream, event, graph or pool is used after it was destroyed. */
   DESTROYED_HANDLE,
-  /** A stream, event or graph is used that this driver did not make. */
+  /** A stream, event, graph or pool is used that this driver did not make. */
   UNKNOWN_HANDLE,
   /** Memory or a handle is left when the driver is closed. */
   LEAK

@@ -58,7 +58,12 @@ final class RefusedFrees {
 
   private static void forward(CudaDriver driver, Call call) {
     try {
-      DriverProxy.forward(driver, call.method, call.arguments.toArray());
+      if (call.method.getName().equals("memFreeAsync")) {
+        // Its stream may be gone, and the other function frees such memory too.
+        driver.memFree((Integer) call.arguments.get(0), (Long) call.arguments.get(1));
+      } else {
+        DriverProxy.forward(driver, call.method, call.arguments.toArray());
+      }
     } catch (RuntimeException | Error e) {
       throw e;
     } catch (Throwable e) { // declared by reflection, thrown by no call of a driver
@@ -69,9 +74,10 @@ final class RefusedFrees {
   private static @Nullable Resource resource(Method method, Object[] arguments) {
     String name = method.getName();
     return switch (name) {
-      case "memFree", "memFreeHost", "streamDestroy", "eventDestroy" ->
-          new Resource(name, arguments[1]);
-      case "graphDestroy" -> new Resource(name, arguments[0]);
+      // One block, whichever of the two frees it.
+      case "memFree", "memFreeAsync" -> new Resource("memFree", arguments[1]);
+      case "memFreeHost", "streamDestroy", "eventDestroy" -> new Resource(name, arguments[1]);
+      case "graphDestroy", "memPoolDestroy" -> new Resource(name, arguments[0]);
       case "callFree" -> new Resource(name, arguments[2]);
       default -> null;
     };

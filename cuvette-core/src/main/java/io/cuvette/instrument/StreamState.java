@@ -11,6 +11,7 @@ final class StreamState {
   final Handles<Lane> streams = new Handles<>("stream");
   final Handles<EventMark> events = new Handles<>("event");
   final Handles<Boolean> graphs = new Handles<>("graph");
+  final Handles<Boolean> pools = new Handles<>("pool");
 
   /**
    * The stream of a handle; null, and a finding, if it was destroyed. A handle made elsewhere is a
@@ -32,6 +33,20 @@ final class StreamState {
     Lane lane = order.create(device, "stream 0x%x".formatted(handle), blocking);
     streams.add(handle, lane, here);
     return lane;
+  }
+
+  /** Checks the handle of a pool; one made elsewhere is a finding the first time. */
+  void pool(long handle, Site here, Findings findings) {
+    if (pools.use(handle, here, findings) == null && !pools.isDead(handle)) {
+      pools.add(handle, true, null);
+    }
+  }
+
+  /** Learns of a pool that the driver named; it need not be one of the program. */
+  void named(long handle) {
+    if (!pools.isLive(handle)) {
+      pools.add(handle, true, null);
+    }
   }
 
   /** The work that is done once the stream has nothing left to do. */
@@ -83,5 +98,6 @@ final class StreamState {
     streams.leaks(findings);
     events.leaks(findings);
     graphs.leaks(findings);
+    pools.leaks(findings);
   }
 }

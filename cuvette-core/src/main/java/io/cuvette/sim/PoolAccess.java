@@ -2,6 +2,7 @@ package io.cuvette.sim;
 
 import io.cuvette.driver.CudaStatus;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /** Which devices may touch the memory of a pool. Guarded by the driver's lock. */
 final class PoolAccess {
@@ -21,6 +22,33 @@ final class PoolAccess {
     Arrays.fill(flags, kind.isDevice() ? NOTHING : READ_WRITE);
     if (kind.isDevice()) {
       flags[kind.locationId()] = READ_WRITE;
+    }
+  }
+
+  /**
+   * Checks that a device may copy directly from one place to another: between devices it can only
+   * do so where the pools of both allow it.
+   */
+  static void check(SimDevice device, @Nullable SimPlace target, @Nullable SimPlace source) {
+    boolean direct =
+        target != null
+            && source != null
+            && target.block() instanceof DeviceBlock
+            && source.block() instanceof DeviceBlock;
+    check(device, target, READ_WRITE, direct);
+    check(device, source, READ, direct);
+  }
+
+  private static void check(
+      SimDevice device, @Nullable SimPlace place, int needed, boolean direct) {
+    PoolUse use = place == null ? null : place.block().use();
+    if (place != null && use != null && (direct || !use.pool.kind.isDevice())) {
+      int access = use.pool.access.of(device);
+      if ((access & needed) != needed) {
+        throw SimRefusal.invalidValue(
+            "%s: device %d has access %d to its pool (expected: %d)"
+                .formatted(place.block(), device.index, access, needed));
+      }
     }
   }
 

@@ -2,6 +2,7 @@ package io.cuvette.sim;
 
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,9 +28,9 @@ final class PoolFree {
     firstAfter.put(stream, free.number());
   }
 
-  /** The operation that frees; null before it is queued. */
-  @Nullable SimOp op() {
-    return op;
+  /** The operation that frees. */
+  SimOp op() {
+    return Objects.requireNonNull(op);
   }
 
   boolean isDone() {

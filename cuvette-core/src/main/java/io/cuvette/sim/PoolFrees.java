@@ -2,7 +2,9 @@ package io.cuvette.sim;
 
 import java.util.ArrayList;
 import java.util.Iterator;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.function.Predicate;
 
 /**
@@ -10,7 +12,7 @@ import java.util.function.Predicate;
  * driver's lock.
  */
 final class PoolFrees {
-  private final List<PoolFree> frees = new ArrayList<>();
+  private final Set<PoolFree> frees = new LinkedHashSet<>();
   private long byteSize;
 
   void add(PoolFree free) {
@@ -18,17 +20,25 @@ final class PoolFrees {
     byteSize += free.byteSize();
   }
 
-  boolean isEmpty() {
-    return frees.isEmpty();
-  }
-
   /** Bytes that are freed and not back in the pool. */
   long byteSize() {
     return byteSize;
   }
 
-  List<PoolFree> matching(Predicate<PoolFree> condition) {
-    return frees.stream().filter(condition).toList();
+  /** The oldest frees that meet a condition: enough for some bytes, or all there are. */
+  List<PoolFree> first(long bytes, Predicate<PoolFree> condition) {
+    List<PoolFree> found = new ArrayList<>();
+    long sum = 0;
+    for (PoolFree free : frees) {
+      if (sum >= bytes) {
+        break;
+      }
+      if (condition.test(free)) {
+        found.add(free);
+        sum += free.byteSize();
+      }
+    }
+    return found;
   }
 
   /**
@@ -43,9 +53,11 @@ final class PoolFrees {
       long taken = free.take(left);
       left -= taken;
       undone += free.isDone() ? 0 : taken;
+      if (free.byteSize() == 0) {
+        frees.remove(free);
+      }
     }
     byteSize -= bytes - left;
-    frees.removeIf(free -> free.byteSize() == 0);
     return undone;
   }
 

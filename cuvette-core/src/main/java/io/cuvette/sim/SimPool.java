@@ -1,7 +1,6 @@
 package io.cuvette.sim;
 
 import io.cuvette.driver.CudaStatus;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 
@@ -22,6 +21,9 @@ final class SimPool {
 
   /** Attributes 1 to 4, at their numbers. */
   private final long[] settings = {0, 1, 1, 1, 0};
+
+  /** Bytes of allocations for which no free is queued. */
+  private long allocatedBytes;
 
   private long handle;
   private boolean destroyed;
@@ -91,12 +93,13 @@ final class SimPool {
    * @param wait makes the stream wait for an operation
    */
   void take(long size, SimStream stream, Consumer<SimOp> wait) {
-    List<PoolFree> usable = new ArrayList<>(frees.matching(free -> isUsable(free, stream)));
-    long missing = size - idleBytes() - sum(usable);
+    List<PoolFree> given = frees.first(size, free -> isUsable(free, stream));
+    long missing = size - sum(given) - (bytes.reserved() - outstandingBytes());
     if (missing > 0 && !bytes.grow(missing)) {
-      usable.addAll(waitFor(missing, usable, wait, size));
+      given.addAll(waitFor(missing, given, wait, size));
     }
-    bytes.use(size - frees.take(usable, size));
+    bytes.use(size - frees.take(given, size));
+    allocatedBytes += size;
   }
 
   private boolean isUsable(PoolFree free, SimStream stream) {
@@ -106,50 +109,40 @@ final class SimPool {
   }
 
   private List<PoolFree> waitFor(
-      long missing, List<PoolFree> usable, Consumer<SimOp> wait, long size) {
-    List<PoolFree> others =
+      long missing, List<PoolFree> given, Consumer<SimOp> wait, long size) {
+    List<PoolFree> awaited =
         settings[INTERNAL_DEPENDENCIES] == 1
-            ? frees.matching(free -> !usable.contains(free))
+            ? frees.first(missing, free -> !given.contains(free))
             : List.of();
-    if (sum(others) < missing) {
-      throw new SimRefusal(
-          CudaStatus.OUT_OF_MEMORY,
-          "requested=%d, reserved=%d, used=%d bytes in a pool of %s%s"
-              .formatted(
-                  size,
-                  bytes.reserved(),
-                  bytes.used(),
-                  kind,
-                  bytes.limitBytes() == Long.MAX_VALUE ? "" : ", at most " + bytes.limitBytes()));
+    if (sum(awaited) < missing) {
+      throw outOfMemory(size);
     }
-    List<PoolFree> awaited = new ArrayList<>();
-    for (PoolFree free : others) {
-      if (sum(awaited) < missing) {
-        awaited.add(free);
-        SimOp op = free.op();
-        if (op != null) {
-          wait.accept(op);
-        }
-      }
+    for (PoolFree free : awaited) {
+      wait.accept(free.op());
     }
     return awaited;
+  }
+
+  private SimRefusal outOfMemory(long size) {
+    String limit = bytes.limitBytes() == Long.MAX_VALUE ? "" : ", at most " + bytes.limitBytes();
+    return new SimRefusal(
+        CudaStatus.OUT_OF_MEMORY,
+        "requested=%d, reserved=%d, used=%d bytes in a pool of %s%s"
+            .formatted(size, bytes.reserved(), bytes.used(), kind, limit));
   }
 
   private static long sum(List<PoolFree> frees) {
     return frees.stream().mapToLong(PoolFree::byteSize).sum();
   }
 
-  private long idleBytes() {
-    return bytes.reserved() - outstandingBytes();
-  }
-
   /** Bytes in use, and those freed of which the host does not know yet that they are. */
   private long outstandingBytes() {
-    long done = sum(frees.matching(PoolFree::isDone));
-    return bytes.used() + done;
+    return allocatedBytes + frees.byteSize();
   }
 
+  /** A free was queued. */
   void freeing(PoolFree free) {
+    allocatedBytes -= free.byteSize();
     frees.add(free);
   }
 
@@ -164,6 +157,7 @@ final class SimPool {
 
   /** Frees at once. */
   void free(long size) {
+    allocatedBytes -= size;
     bytes.use(-size);
     if (destroyed) {
       trimTo(0);

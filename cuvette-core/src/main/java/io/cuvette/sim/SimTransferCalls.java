@@ -16,7 +16,11 @@ abstract class SimTransferCalls extends SimOrderedCalls {
   @Override
   public void memcpyAsync(int device, long target, long source, long bytes, long stream) {
     machine.run(
-        () -> copy(machine.stream(machine.working(device), stream), target, source, bytes),
+        () -> {
+          SimStream queue = machine.stream(machine.working(device), stream);
+          PoolAccess.check(queue.device, machine.find(target), machine.find(source));
+          copy(queue, target, source, bytes);
+        },
         () ->
             "cuMemcpyAsync(target=0x%x, source=0x%x, bytes=%d, stream=0x%x, device=%d)"
                 .formatted(target, source, bytes, stream, device));

@@ -51,13 +51,18 @@ final class TinyDriver {
         yield null;
       }
       case "memAlloc" -> made(nextAddress.getAndAdd(size(arguments[1])), "memory");
+      case "memAllocAsync", "memAllocFromPoolAsync" ->
+          made(nextAddress.getAndAdd(size(arguments[1])), "memory");
+      case "memPoolCreate" -> made(nextHandle.getAndIncrement(), "pool");
+      case "deviceGetDefaultMemPool", "deviceGetMemPool" -> 0x99L;
       case "callMalloc" -> made(nextAddress.getAndAdd(size(arguments[2])), "native");
       case "memAllocManaged", "memHostAlloc" -> host((long) arguments[1], method.getName());
       case "streamCreateWithPriority" -> made(nextHandle.getAndIncrement(), "stream");
       case "eventCreate" -> made(nextHandle.getAndIncrement(), "event");
       case "streamEndCapture" -> made(nextHandle.getAndIncrement(), "graph");
-      case "memFree", "memFreeHost", "streamDestroy", "eventDestroy" -> free(method, arguments[1]);
-      case "graphDestroy" -> free(method, arguments[0]);
+      case "memFree", "memFreeAsync", "memFreeHost", "streamDestroy", "eventDestroy" ->
+          free(method, arguments[1]);
+      case "graphDestroy", "memPoolDestroy" -> free(method, arguments[0]);
       case "callFree" -> free(method, arguments[2]);
       case "streamQuery", "eventQuery" -> idle.get();
       case "launchHostFunc" -> {

@@ -1,0 +1,158 @@
+package io.cuvette.instrument;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.PoolProperties;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The part of the sanitizer that watches the driver's pools and memory in stream order.
+ * Thread-safe.
+ */
+abstract class SanitizerPools extends SanitizerStreams {
+  SanitizerPools(CudaDriver target, SanitizerCore core) {
+    super(target, core);
+  }
+
+  private long named(long pool) {
+    core.check(_ -> core.streams.named(pool));
+    return pool;
+  }
+
+  private void use(String method, long pool) {
+    Site site = Site.of(method, "pool", pool);
+    core.check(findings -> core.streams.pool(pool, site, findings));
+  }
+
+  @Override
+  public long deviceGetDefaultMemPool(int device) {
+    return named(super.deviceGetDefaultMemPool(device));
+  }
+
+  @Override
+  public long deviceGetMemPool(int device) {
+    return named(super.deviceGetMemPool(device));
+  }
+
+  @Override
+  public void deviceSetMemPool(int device, long pool) {
+    use("deviceSetMemPool", pool);
+    super.deviceSetMemPool(device, pool);
+  }
+
+  @Override
+  public long memGetDefaultMemPool(int locationType, int locationId, int allocationType) {
+    return named(super.memGetDefaultMemPool(locationType, locationId, allocationType));
+  }
+
+  @Override
+  public long memGetMemPool(int locationType, int locationId, int allocationType) {
+    return named(super.memGetMemPool(locationType, locationId, allocationType));
+  }
+
+  @Override
+  public void memSetMemPool(int locationType, int locationId, int allocationType, long pool) {
+    use("memSetMemPool", pool);
+    super.memSetMemPool(locationType, locationId, allocationType, pool);
+  }
+
+  @Override
+  public long memPoolCreate(PoolProperties properties) {
+    Site site = Site.of("memPoolCreate", "properties", properties);
+    long pool = super.memPoolCreate(properties);
+    core.check(_ -> core.streams.pools.add(pool, true, site));
+    return pool;
+  }
+
+  @Override
+  public void memPoolDestroy(long pool) {
+    Site site = Site.of("memPoolDestroy", "pool", pool);
+    core.destroy(core.streams.pools, pool, site, () -> super.memPoolDestroy(pool));
+  }
+
+  @Override
+  public void memPoolTrimTo(long pool, long bytesToKeep) {
+    use("memPoolTrimTo", pool);
+    super.memPoolTrimTo(pool, bytesToKeep);
+  }
+
+  @Override
+  public long memPoolGetAttribute(long pool, int attribute) {
+    use("memPoolGetAttribute", pool);
+    return super.memPoolGetAttribute(pool, attribute);
+  }
+
+  @Override
+  public void memPoolSetAttribute(long pool, int attribute, long value) {
+    use("memPoolSetAttribute", pool);
+    super.memPoolSetAttribute(pool, attribute, value);
+  }
+
+  @Override
+  public int memPoolGetAccess(long pool, int locationType, int locationId) {
+    use("memPoolGetAccess", pool);
+    return super.memPoolGetAccess(pool, locationType, locationId);
+  }
+
+  @Override
+  public void memPoolSetAccess(long pool, int locationType, int[] locationIds, int access) {
+    use("memPoolSetAccess", pool);
+    super.memPoolSetAccess(pool, locationType, locationIds, access);
+  }
+
+  @Override
+  public long memAllocAsync(int device, long bytes, long stream) {
+    Site site = Site.of("memAllocAsync", "device", device, "bytes", bytes, "stream", stream);
+    Lane lane = lane(device, stream, site);
+    return allocated(super.memAllocAsync(device, bytes, stream), bytes, lane, site);
+  }
+
+  @Override
+  public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
+    Site site =
+        Site.of(
+            "memAllocFromPoolAsync",
+            "device",
+            device,
+            "bytes",
+            bytes,
+            "pool",
+            pool,
+            "stream",
+            stream);
+    core.check(findings -> core.streams.pool(pool, site, findings));
+    Lane lane = lane(device, stream, site);
+    return allocated(super.memAllocFromPoolAsync(device, bytes, pool, stream), bytes, lane, site);
+  }
+
+  /** The stream of a call, with all that comes before its next work. */
+  private @Nullable Lane lane(int device, long stream, Site site) {
+    return core.locked(findings -> {
+      Lane lane = core.streams.lane(device, stream, site, findings);
+      if (lane != null) {
+        core.streams.order.join(lane);
+      }
+      return lane;
+    });
+  }
+
+  private long allocated(long address, long bytes, @Nullable Lane lane, Site site) {
+    core.check(_ -> {
+      if (lane == null) {
+        core.memory.allocated(address, bytes, "memFreeAsync", site);
+      } else {
+        core.memory.allocatedInOrder(address, bytes, lane, site);
+      }
+    });
+    return address;
+  }
+
+  @Override
+  public void memFreeAsync(int device, long address, long stream) {
+    Site site = Site.of("memFreeAsync", "device", device, "address", address, "stream", stream);
+    Lane lane = lane(device, stream, site);
+    if (lane != null) {
+      core.check(findings -> core.memory.checkFreeInOrder(address, lane, site, findings));
+    }
+    core.free(core.memory::free, address, site, () -> super.memFreeAsync(device, address, stream));
+  }
+}

@@ -1,0 +1,291 @@
+package io.cuvette.sim;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.PoolProperties;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Memory allocated and freed in stream order: its life, its content, its attributes. */
+class OrderedMemoryTest extends SimTestBase {
+  private static final long SEEDS = 40;
+
+  private final long stream = stream(0);
+
+  private long host(int locationType) {
+    return driver.memPoolCreate(new PoolProperties(1, 0, locationType, 0, 0));
+  }
+
+  /** A program with two streams; gives how many seeds make the device fail. */
+  private static long failingSeeds(Program program) {
+    return LongStream.range(0, SEEDS)
+        .filter(seed -> {
+          try (SimulatedDriver driver =
+              SimulatedDriver.open(SimulatedOptions.DEFAULTS.withSeed(seed))) {
+            long one = driver.streamCreateWithPriority(0, 1, 0);
+            long other = driver.streamCreateWithPriority(0, 1, 0);
+            program.run(driver, one, other);
+            driver.ctxSynchronize(0);
+            return false;
+          } catch (CudaException e) {
+            assertThat(e.status()).as("seed=%d", seed).isEqualTo(CudaStatus.ILLEGAL_ADDRESS);
+            return true;
+          }
+        })
+        .count();
+  }
+
+  @FunctionalInterface
+  private interface Program {
+    void run(SimulatedDriver driver, long one, long other);
+  }
+
+  private static void fill(SimulatedDriver driver, long address, long stream) {
+    driver.memsetD8Async(0, address, (byte) 1, KIB, stream);
+  }
+
+  private static void order(SimulatedDriver driver, long first, long then) {
+    long event = driver.eventCreate(0, 2);
+    driver.eventRecord(0, event, first);
+    driver.streamWaitEvent(0, then, event);
+  }
+
+  @Test
+  void memory_livesFromItsAllocationToItsFree_inStreamOrder() {
+    long count =
+        failingSeeds((driver, one, other) -> {
+          long address = driver.memAllocAsync(0, KIB, one);
+          fill(driver, address, one);
+          order(driver, one, other);
+          fill(driver, address, other);
+          driver.memFreeAsync(0, address, other);
+        });
+    assertThat(count).isZero();
+  }
+
+  @Test
+  void useAfterTheFree_inStreamOrder_isFatalForEverySeed() {
+    long count =
+        failingSeeds((driver, one, other) -> {
+          long address = driver.memAllocAsync(0, KIB, one);
+          driver.memFreeAsync(0, address, one);
+          fill(driver, address, one);
+        });
+    assertThat(count).isEqualTo(SEEDS);
+  }
+
+  @Test
+  void useOnAStreamThatIsNotOrdered_isFatalForSomeSeeds_beforeOrAfter() {
+    long late =
+        failingSeeds((driver, one, other) -> {
+          long address = driver.memAllocAsync(0, KIB, one);
+          driver.streamSynchronize(0, one);
+          fill(driver, address, other);
+          driver.memFreeAsync(0, address, one);
+        });
+    assertThat(late).isBetween(3L, SEEDS - 3);
+    long early =
+        failingSeeds((driver, one, other) -> {
+          long address = driver.memAllocAsync(0, KIB, one);
+          fill(driver, address, other);
+        });
+    assertThat(early).isBetween(3L, SEEDS - 3);
+  }
+
+  @Test
+  void fatalUse_isSticky() {
+    long address = driver.memAllocAsync(0, KIB, stream);
+    driver.memFreeAsync(0, address, stream);
+    fill(driver, address, stream);
+    assertFails(
+        CudaStatus.ILLEGAL_ADDRESS,
+        "1024 bytes that were freed before",
+        () -> driver.streamSynchronize(0, stream));
+    assertFails(CudaStatus.ILLEGAL_ADDRESS, "freed", () -> driver.memAllocAsync(0, KIB, stream));
+    driver.memAllocAsync(1, KIB, stream(1));
+  }
+
+  @Test
+  void secondFree_isInvalid_beforeAndAfterTheFirstHappened() {
+    long address = driver.memAllocAsync(0, KIB, stream);
+    driver.memFreeAsync(0, address, stream);
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "was freed already",
+        () -> driver.memFreeAsync(0, address, stream));
+    assertFails(CudaStatus.INVALID_VALUE, "freed", () -> driver.memFree(0, address));
+    driver.streamSynchronize(0, stream);
+    assertFails(
+        CudaStatus.INVALID_VALUE, "this was freed", () -> driver.memFreeAsync(0, address, stream));
+  }
+
+  @Test
+  void onlyStartsOfStreamOrderedMemory_canBeFreedInOrder() {
+    long plain = driver.memAlloc(0, KIB);
+    long pinned = driver.memHostAlloc(0, KIB, 0).address();
+    long ordered = driver.memAllocAsync(0, KIB, stream);
+    String rule = "expected: memory allocated in stream order";
+    assertFails(CudaStatus.INVALID_VALUE, rule, () -> driver.memFreeAsync(0, plain, stream));
+    assertFails(CudaStatus.INVALID_VALUE, rule, () -> driver.memFreeAsync(0, pinned, stream));
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "expected: the start of",
+        () -> driver.memFreeAsync(0, ordered + 8, stream));
+    assertFails(CudaStatus.INVALID_VALUE, "live memory", () -> driver.memFreeAsync(0, 0, stream));
+    assertThat(driver.liveAllocations()).isEqualTo(3);
+  }
+
+  @Test
+  void plainFree_waitsAndGivesTheMemoryBackToItsPool() {
+    long pool = driver.deviceGetMemPool(0);
+    long address = driver.memAllocAsync(0, KIB, stream);
+    fill(driver, address, stream);
+    driver.memFree(0, address);
+    assertThat(driver.memPoolGetAttribute(pool, 7)).isZero();
+    assertThat(driver.memPoolGetAttribute(pool, 5)).isEqualTo(32 * MIB);
+    assertThat(driver.liveAllocations()).isZero();
+    driver.streamSynchronize(0, stream);
+    assertThat(driver.memPoolGetAttribute(pool, 5)).isZero();
+  }
+
+  @ParameterizedTest
+  @CsvSource({"0, INVALID_VALUE", "-1, INVALID_VALUE"})
+  void wrongSize_isRefused(long bytes, CudaStatus status) {
+    assertFails(status, "(expected: > 0)", () -> driver.memAllocAsync(0, bytes, stream));
+    long pool = host(2);
+    assertFails(
+        status, "(expected: > 0)", () -> driver.memAllocFromPoolAsync(0, bytes, pool, stream));
+  }
+
+  @Test
+  void capturedStream_takesNeither_andTheCaptureIsLost() {
+    long address = driver.memAllocAsync(0, KIB, stream);
+    driver.streamBeginCapture(0, stream, 2);
+    assertFails(
+        CudaStatus.STREAM_CAPTURE_UNSUPPORTED,
+        "captured",
+        () -> driver.memAllocAsync(0, KIB, stream));
+    assertThat(driver.streamIsCapturing(0, stream)).isEqualTo(2);
+    assertFails(
+        CudaStatus.STREAM_CAPTURE_INVALIDATED, "", () -> driver.streamEndCapture(0, stream));
+    driver.streamBeginCapture(0, stream, 2);
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "memory of a graph",
+        () -> driver.memFreeAsync(0, address, stream));
+    assertThat(driver.streamIsCapturing(0, stream)).isEqualTo(2);
+    assertThat(driver.liveAllocations()).isEqualTo(1);
+  }
+
+  @Test
+  void deviceMemory_costsNothingUntilItIsWritten() {
+    try (SimulatedDriver large = SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
+      long queue = large.streamCreateWithPriority(0, 1, 0);
+      long address = large.memAllocAsync(0, 120 * GIB, queue);
+      large.memsetD8Async(0, address + 119 * GIB, (byte) 3, 1, queue);
+      MemorySegment host = large.memHostAlloc(0, 2, 0);
+      large.memcpyDtoHAsync(0, host, address + 119 * GIB, queue);
+      large.streamSynchronize(0, queue);
+      assertThat(host.toArray(ValueLayout.JAVA_BYTE)).containsExactly(3, PagedBytes.UNTOUCHED);
+    }
+  }
+
+  @ParameterizedTest
+  @CsvSource({"2, 1", "3, 1", "2, 2"})
+  void hostPoolMemory_isSeenByBoth(int locationType, int type) {
+    long pool = driver.memPoolCreate(new PoolProperties(type, 0, locationType, 0, 0));
+    long address = driver.memAllocFromPoolAsync(0, KIB, pool, stream);
+    driver.streamSynchronize(0, stream);
+    try (Arena arena = Arena.ofShared()) {
+      MemorySegment view = driver.hostView(0, address, KIB, arena);
+      view.set(ValueLayout.JAVA_BYTE, 7, (byte) 42);
+      assertThat(read(address + 7, 1)).containsExactly(42);
+      driver.memsetD8Async(0, address, (byte) 9, KIB, stream);
+      driver.streamSynchronize(0, stream);
+      assertThat(view.get(ValueLayout.JAVA_BYTE, KIB - 1)).isEqualTo((byte) 9);
+    }
+    assertFails(CudaStatus.INVALID_VALUE, "of a pool", () -> driver.memFreeHost(0, address));
+    driver.memFreeAsync(0, address, stream);
+    driver.streamSynchronize(0, stream);
+    assertThat(driver.liveHostBytes()).isZero();
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "live memory",
+        () -> driver.hostView(0, address, KIB, Arena.global()));
+  }
+
+  @Test
+  void viewThatOutlivesItsMemory_isNoCrash() {
+    long pool = host(2);
+    long address = driver.memAllocFromPoolAsync(0, KIB, pool, stream);
+    MemorySegment view = driver.hostView(0, address, KIB, Arena.ofAuto());
+    driver.memFreeAsync(0, address, stream);
+    driver.streamSynchronize(0, stream);
+    view.fill((byte) 1);
+    assertThat(driver.liveAllocations()).isZero();
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    // kind, MEMORY_TYPE, IS_MANAGED, handle types, GPU_DIRECT_RDMA
+    "1, 1, 1, 2, 0, 1, 1",
+    "1, 0, 2, 1, 0, 0, 0",
+    "1, 1, 3, 1, 0, 1, 0",
+    "2, 0, 0, 2, 0, 0, 0",
+  })
+  void pointerAttributes_areThoseOfTheAllocation(
+      int type, int handles, int location, int memoryType, int managed, int allowed, int rdma) {
+    long pool = driver.memPoolCreate(new PoolProperties(type, handles, location, 0, 0));
+    driver.memAllocFromPoolAsync(0, 4 * KIB, pool, stream);
+    long address = driver.memAllocFromPoolAsync(0, 4 * KIB, pool, stream);
+    long inside = address + 100;
+    assertThat(driver.pointerGetAttribute(0, 17, inside)).isEqualTo(pool);
+    assertThat(driver.pointerGetAttribute(0, 2, inside)).isEqualTo(memoryType);
+    assertThat(driver.pointerGetAttribute(0, 8, inside)).isEqualTo(managed);
+    assertThat(driver.pointerGetAttribute(0, 11, inside)).isEqualTo(address);
+    assertThat(driver.pointerGetAttribute(0, 12, inside)).isEqualTo(4 * KIB);
+    assertThat(driver.pointerGetAttribute(0, 14, inside)).isEqualTo(allowed);
+    assertThat(driver.pointerGetAttribute(0, 15, inside)).isEqualTo(rdma);
+    assertThat(driver.pointerGetAttribute(0, 10, inside)).as("legacy IPC").isZero();
+    assertThat(driver.pointerGetAttribute(0, 16, inside)).isEqualTo(3);
+    assertThat(driver.pointerGetAttribute(0, 17, driver.memAlloc(0, 1))).isZero();
+  }
+
+  @ParameterizedTest
+  @CsvSource({"0, 0, -2", "1, 1, 1", "2, 0, -1"})
+  void managedPoolMemory_prefersTheLocationOfThePool_andTakesAdvice(int type, int id, int device) {
+    long pool = driver.memPoolCreate(new PoolProperties(2, 0, type, id, 0));
+    long address = driver.memAllocFromPoolAsync(0, 4 * KIB, pool, stream);
+    assertThat(driver.memRangeGetAttribute(0, 2, address, 4 * KIB)).isEqualTo(device);
+    driver.memAdvise(0, address, 4 * KIB, 1, 1, 0);
+    assertThat(driver.memRangeGetAttribute(0, 1, address, 4 * KIB)).isEqualTo(1);
+    driver.memPrefetchAsync(0, address, 4 * KIB, 1, 1, stream);
+    driver.streamSynchronize(0, stream);
+    assertThat(driver.memRangeGetAttribute(0, 4, address, 4 * KIB)).isEqualTo(1);
+  }
+
+  @Test
+  void memoryOfAnotherDevicesPool_canBeAllocatedOnAnyStream() {
+    long address = driver.memAllocFromPoolAsync(0, KIB, driver.deviceGetMemPool(1), stream);
+    assertThat(driver.pointerGetAttribute(0, 9, address)).isEqualTo(1);
+    assertThat(driver.liveBytes(1)).isEqualTo(KIB);
+    driver.memFreeAsync(0, address, stream);
+    driver.streamSynchronize(0, stream);
+    assertThat(driver.memGetInfo(1).freeBytes()).isEqualTo(64 * MIB);
+  }
+
+  @Test
+  void closedDriver_refusesAndHoldsNoHostMemory() {
+    driver.memAllocFromPoolAsync(0, KIB, host(2), stream);
+    driver.close();
+    assertThat(driver.liveHostBytes()).isZero();
+    assertFails(CudaStatus.DEINITIALIZED, "closed", () -> driver.memAllocAsync(0, KIB, stream));
+  }
+}

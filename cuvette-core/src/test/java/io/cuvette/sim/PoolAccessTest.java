@@ -1,0 +1,130 @@
+package io.cuvette.sim;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.PoolProperties;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Which devices may touch the memory of a pool. */
+class PoolAccessTest extends SimTestBase {
+  private final SimulatedDriver three =
+      SimulatedDriver.open(SimulatedOptions.DEFAULTS.withDevices(3).withPeers("0-1"));
+  private final long pool = create(three, 1, 1);
+
+  private static long create(SimulatedDriver driver, int type, int location) {
+    return driver.memPoolCreate(new PoolProperties(type, 0, location, 0, 0));
+  }
+
+  @org.junit.jupiter.api.AfterEach
+  void closeThree() {
+    three.close();
+  }
+
+  private int access(int device) {
+    return three.memPoolGetAccess(pool, 1, device);
+  }
+
+  private void set(int access, int... devices) {
+    three.memPoolSetAccess(pool, 1, devices, access);
+  }
+
+  @Test
+  void peersHaveAccess_onlyIfItIsGiven_andTheOwnerAlways() {
+    assertThat(access(0)).isEqualTo(3);
+    assertThat(access(1)).isZero();
+    set(3, 1, 0);
+    assertThat(access(1)).isEqualTo(3);
+    set(1, 1);
+    assertThat(access(1)).isEqualTo(1);
+    set(0, 1);
+    assertThat(access(1)).isZero();
+    assertFails(CudaStatus.INVALID_VALUE, "access of the owner: 0", () -> set(0, 0));
+    assertThat(access(0)).isEqualTo(3);
+    assertThat(three.memPoolGetAccess(pool, 2, 0)).as("the host").isZero();
+  }
+
+  @Test
+  void deviceThatCannotReach_isRefused_andNothingIsSet() {
+    assertFails(
+        CudaStatus.INVALID_DEVICE, "device 2 cannot reach memory of device 0", () -> set(3, 1, 2));
+    assertFails(CudaStatus.INVALID_DEVICE, "device: 3", () -> set(3, 1, 3));
+    assertFails(CudaStatus.INVALID_DEVICE, "device: -1", () -> access(-1));
+    assertThat(access(1)).isZero();
+    set(0, 1, 2);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"1, 2, access: 2", "1, 4, access: 4", "0, 3, location type: 0", "4, 3, location"})
+  void wrongAccessOrLocation_isInvalid(int location, int access, String message) {
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        message,
+        () -> three.memPoolSetAccess(pool, location, new int[] {1}, access));
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {2, 3})
+  void hostPool_isOpenToAllDevices_untilOneIsExcluded(int location) {
+    long host = create(driver, 1, location);
+    assertThat(driver.memPoolGetAccess(host, 2, 0)).isEqualTo(3);
+    assertThat(driver.memPoolGetAccess(host, 1, 0)).isEqualTo(3);
+    driver.memPoolSetAccess(host, 1, new int[] {0}, 0);
+    driver.memPoolSetAccess(host, 1, new int[] {1}, 1);
+    assertThat(driver.memPoolGetAccess(host, 1, 0)).isZero();
+    long address = driver.memAllocFromPoolAsync(0, 64, host, 0);
+    long device = driver.memAlloc(0, 64);
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "device 0 has access 0 to its pool (expected: 1)",
+        () -> driver.memcpyAsync(0, device, address, 64, 0));
+    driver.ctxSynchronize(0);
+    driver.memcpyAsync(1, device, address, 64, 0);
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "device 1 has access 1 to its pool (expected: 3)",
+        () -> driver.memcpyAsync(1, address, device, 64, 0));
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "access of the host: 0 (expected: 3",
+        () -> driver.memPoolSetAccess(host, 2, new int[] {0}, 0));
+    driver.memPoolSetAccess(host, 2, new int[] {0}, 3);
+  }
+
+  @Test
+  void managedPool_isOpenToAll_forEver() {
+    long managed = create(driver, 2, 0);
+    assertThat(driver.memPoolGetAccess(managed, 1, 1)).isEqualTo(3);
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "managed memory",
+        () -> driver.memPoolSetAccess(managed, 1, new int[] {1}, 0));
+  }
+
+  @Test
+  void directCopyBetweenDevices_needsAccess_andAPeerCopyNever() {
+    long own = create(driver, 1, 1);
+    long source = driver.memAllocFromPoolAsync(0, 64, own, 0);
+    driver.memsetD8Async(0, source, (byte) 6, 64, 0);
+    driver.ctxSynchronize(0);
+    long target = driver.memAlloc(1, 64);
+    String rule = "device 1 has access 0 to its pool (expected: 1)";
+    assertFails(CudaStatus.INVALID_VALUE, rule, () -> driver.memcpyAsync(1, target, source, 64, 0));
+    driver.memcpyPeerAsync(1, target, 1, source, 0, 64, 0);
+    driver.ctxSynchronize(1);
+    assertThat(read(target, 1)).containsExactly(6);
+    driver.memPoolSetAccess(own, 1, new int[] {1}, 1);
+    driver.memcpyAsync(1, target, source, 64, 0);
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "device 1 has access 1 to its pool (expected: 3)",
+        () -> driver.memcpyAsync(1, source, target, 64, 0));
+    driver.memPoolSetAccess(own, 1, new int[] {1}, 3);
+    driver.memcpyAsync(1, source, target, 64, 0);
+    driver.memcpyAsync(0, target, source, 64, 0);
+    assertThat(driver.pointerGetAttribute(1, 16, source)).isEqualTo(3);
+  }
+}

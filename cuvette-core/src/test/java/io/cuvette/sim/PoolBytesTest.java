@@ -1,0 +1,264 @@
+package io.cuvette.sim;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.PoolProperties;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The sizes of pools: how they grow, what they keep, what they give back and when. */
+class PoolBytesTest extends SimTestBase {
+  private static final int THRESHOLD = 4;
+  private static final int RESERVED = 5;
+  private static final int RESERVED_HIGH = 6;
+  private static final int USED = 7;
+  private static final int USED_HIGH = 8;
+
+  private final SimulatedDriver large = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+  private final long stream = large.streamCreateWithPriority(0, 1, 0);
+  private final long pool = create(0);
+
+  private long create(long maxBytes) {
+    return large.memPoolCreate(new PoolProperties(1, 0, 1, 0, maxBytes));
+  }
+
+  private long allocate(long bytes) {
+    return large.memAllocFromPoolAsync(0, bytes, pool, stream);
+  }
+
+  private void free(long address) {
+    large.memFreeAsync(0, address, stream);
+  }
+
+  private long get(int attribute) {
+    return large.memPoolGetAttribute(pool, attribute);
+  }
+
+  @org.junit.jupiter.api.AfterEach
+  void closeLarge() {
+    large.close();
+  }
+
+  @ParameterizedTest
+  @CsvSource({"1, 1", "2, 1", "3, 1", "4, 0", "5, 0", "6, 0", "7, 0", "8, 0"})
+  void newPool_hasTheAttributesOfTheDriver(int attribute, long value) {
+    assertThat(get(attribute)).isEqualTo(value);
+  }
+
+  @Test
+  void settableAttributes_areSet_unsigned() {
+    for (int policy = 1; policy <= 3; policy++) {
+      large.memPoolSetAttribute(pool, policy, 0);
+      assertThat(get(policy)).isZero();
+    }
+    large.memPoolSetAttribute(pool, THRESHOLD, -1);
+    assertThat(get(THRESHOLD)).isEqualTo(-1);
+    assertThat(large.memPoolGetAttribute(create(0), THRESHOLD)).as("of this pool alone").isZero();
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "0, 0, attribute: 0",
+    "9, 0, attribute: 9",
+    "5, 0, attribute: 5",
+    "7, 0, attribute: 7",
+    "1, 2, value: 2 (expected: 0 or 1)",
+    "3, -1, value: -1",
+    "6, 1, value: 1 (expected: 0",
+    "8, 5, value: 5",
+  })
+  void everythingElse_isInvalid(int attribute, long value, String message) {
+    assertFails(
+        CudaStatus.INVALID_VALUE, message, () -> large.memPoolSetAttribute(pool, attribute, value));
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {0, 9, -1})
+  void unknownAttribute_cannotBeRead(int attribute) {
+    assertFails(CudaStatus.INVALID_VALUE, "expected: 1 to 8", () -> get(attribute));
+  }
+
+  @Test
+  void pool_growsInStepsOf32MiB_andUsesUnitsOf512Bytes() {
+    allocate(1);
+    assertThat(get(USED)).isEqualTo(512);
+    assertThat(get(RESERVED)).isEqualTo(32 * MIB);
+    allocate(32 * MIB - 512);
+    assertThat(get(RESERVED)).isEqualTo(32 * MIB);
+    allocate(513);
+    assertThat(get(USED)).isEqualTo(32 * MIB + KIB);
+    assertThat(get(RESERVED)).isEqualTo(64 * MIB);
+    long total = large.deviceTotalMem(0);
+    assertThat(large.memGetInfo(0).freeBytes()).isEqualTo(total - 64 * MIB);
+  }
+
+  @Test
+  void smallPool_growsInStepsOf2MiB() {
+    long small = create(5 * MIB);
+    large.memAllocFromPoolAsync(0, KIB, small, stream);
+    assertThat(large.memPoolGetAttribute(small, RESERVED)).isEqualTo(2 * MIB);
+    large.memAllocFromPoolAsync(0, 3 * MIB, small, stream);
+    assertThat(large.memPoolGetAttribute(small, RESERVED)).isEqualTo(4 * MIB);
+  }
+
+  @Test
+  void limit_countsAsTheNextMultipleOf2MiB_andIsKept() {
+    long small = create(5 * MIB);
+    long all = large.memAllocFromPoolAsync(0, 6 * MIB, small, stream);
+    assertFails(
+        CudaStatus.OUT_OF_MEMORY,
+        "requested=512, reserved=6291456, used=6291456 bytes in a pool of device 0, at most"
+            + " 6291456",
+        () -> large.memAllocFromPoolAsync(0, 1, small, stream));
+    large.memFreeAsync(0, all, stream);
+    large.memAllocFromPoolAsync(0, 1, small, stream);
+    assertThat(large.liveAllocations()).isEqualTo(1);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"2, 0", "3, 0"})
+  void limit_holdsForHostMemoryToo(int location, int id) {
+    long host = large.memPoolCreate(new PoolProperties(1, 0, location, id, 4 * MIB));
+    assertFails(
+        CudaStatus.OUT_OF_MEMORY,
+        "at most 4194304",
+        () -> large.memAllocFromPoolAsync(0, 5 * MIB, host, stream));
+    assertThat(large.liveHostBytes()).isZero();
+    large.memAllocFromPoolAsync(0, 4 * MIB, host, stream);
+  }
+
+  @Test
+  void lastStep_isWhatTheDeviceHasLeft() {
+    long small = driver.deviceGetMemPool(0);
+    long own = stream(0);
+    driver.memAlloc(0, 20 * MIB);
+    driver.memAllocAsync(0, 30 * MIB, own);
+    assertThat(driver.memPoolGetAttribute(small, RESERVED)).isEqualTo(32 * MIB);
+    driver.memAllocAsync(0, 3 * MIB, own);
+    assertThat(driver.memPoolGetAttribute(small, RESERVED)).isEqualTo(44 * MIB);
+    assertThat(driver.memGetInfo(0).freeBytes()).isZero();
+    assertFails(CudaStatus.OUT_OF_MEMORY, "free=0", () -> driver.memAlloc(0, 1));
+    assertFails(
+        CudaStatus.OUT_OF_MEMORY,
+        "requested=12582912, reserved=46137344, used=34603008",
+        () -> driver.memAllocAsync(0, 12 * MIB, own));
+    assertFails(
+        CudaStatus.OUT_OF_MEMORY,
+        "requested=" + (1L << 62),
+        () -> driver.memAllocAsync(0, 1L << 62, own));
+    driver.memAllocAsync(0, 11 * MIB, own);
+  }
+
+  @Test
+  void cachedMemory_staysUntilTheNextSynchronization() {
+    free(allocate(100 * MIB));
+    assertThat(get(RESERVED)).isEqualTo(128 * MIB);
+    assertThat(get(USED)).as("until the stream gets to the free").isEqualTo(100 * MIB);
+    large.streamSynchronize(0, stream);
+    assertThat(get(RESERVED)).isZero();
+    assertThat(get(USED)).isZero();
+    assertThat(get(RESERVED_HIGH)).isEqualTo(128 * MIB);
+    assertThat(get(USED_HIGH)).isEqualTo(100 * MIB);
+    assertThat(large.memGetInfo(0).freeBytes()).isEqualTo(large.deviceTotalMem(0));
+  }
+
+  @Test
+  void everySynchronization_givesBack_ofEveryPool() {
+    long event = large.eventCreate(0, 2);
+    long other = large.streamCreateWithPriority(0, 1, 0);
+    Runnable[] waits = {
+      () -> large.streamSynchronize(0, stream),
+      () -> large.eventSynchronize(0, event),
+      () -> large.ctxSynchronize(0),
+      () -> {
+        // Done, as the host knows from asking; then any wait will do.
+        while (!large.streamQuery(0, stream)) {
+          assertThat(get(RESERVED)).isEqualTo(64 * MIB);
+        }
+        assertThat(get(RESERVED)).isEqualTo(64 * MIB);
+        large.streamSynchronize(0, other);
+      },
+    };
+    for (Runnable wait : waits) {
+      free(allocate(40 * MIB));
+      large.eventRecord(0, event, stream);
+      assertThat(get(RESERVED)).isEqualTo(64 * MIB);
+      wait.run();
+      assertThat(get(RESERVED)).isZero();
+    }
+  }
+
+  @Test
+  void memoryInUse_isNotGivenBack() {
+    long kept = allocate(33 * MIB);
+    free(allocate(90 * MIB));
+    assertThat(get(RESERVED)).isEqualTo(128 * MIB);
+    large.streamSynchronize(0, stream);
+    assertThat(get(RESERVED)).isEqualTo(64 * MIB);
+    free(kept);
+    large.streamSynchronize(0, stream);
+    assertThat(get(RESERVED)).isZero();
+  }
+
+  @ParameterizedTest
+  @CsvSource({"0, 0", "1, 0", "33554432, 32", "80000000, 64", "134217728, 128", "-1, 128"})
+  void threshold_isWhatIsKept_inWholeSteps(long threshold, long keptMib) {
+    large.memPoolSetAttribute(pool, THRESHOLD, threshold);
+    free(allocate(128 * MIB));
+    large.streamSynchronize(0, stream);
+    assertThat(get(RESERVED)).isEqualTo(keptMib * MIB);
+  }
+
+  @ParameterizedTest
+  @CsvSource({"0, 0", "1, 32", "67108864, 64", "67108865, 96", "-1, 128", "999999999, 128"})
+  void trim_keepsAtLeastSoMuch(long keep, long keptMib) {
+    large.memPoolSetAttribute(pool, THRESHOLD, -1);
+    free(allocate(128 * MIB));
+    large.streamSynchronize(0, stream);
+    large.memPoolTrimTo(pool, keep);
+    assertThat(get(RESERVED)).isEqualTo(keptMib * MIB);
+  }
+
+  @Test
+  void trim_keepsMemoryOfUnfinishedFrees_andOfThoseTheHostDoesNotKnow() {
+    large.memPoolSetAttribute(pool, THRESHOLD, -1);
+    long used = allocate(10 * MIB);
+    long freed = allocate(40 * MIB);
+    free(freed);
+    large.memPoolTrimTo(pool, 0);
+    assertThat(get(RESERVED)).isEqualTo(64 * MIB);
+    large.streamSynchronize(0, stream);
+    large.memPoolTrimTo(pool, 0);
+    assertThat(get(RESERVED)).isEqualTo(32 * MIB);
+    large.memsetD8Async(0, used, (byte) 1, 10 * MIB, stream);
+    large.streamSynchronize(0, stream);
+  }
+
+  @Test
+  void highMarks_areResetToTheCurrentValues() {
+    free(allocate(100 * MIB));
+    allocate(10 * MIB);
+    large.streamSynchronize(0, stream);
+    large.memPoolSetAttribute(pool, RESERVED_HIGH, 0);
+    large.memPoolSetAttribute(pool, USED_HIGH, 0);
+    assertThat(get(RESERVED_HIGH)).isEqualTo(32 * MIB);
+    assertThat(get(USED_HIGH)).isEqualTo(10 * MIB);
+    allocate(40 * MIB);
+    assertThat(get(RESERVED_HIGH)).isEqualTo(64 * MIB);
+    assertThat(get(USED_HIGH)).isEqualTo(50 * MIB);
+  }
+
+  @Test
+  void cachedAllocation_costsSimulatedTimeAsMeasured_andGrowthMore() {
+    free(allocate(MIB));
+    long before = large.simulatedNanos(0);
+    free(allocate(MIB));
+    assertThat(large.simulatedNanos(0) - before).isBetween(540L, 600L);
+    before = large.simulatedNanos(0);
+    allocate(64 * MIB);
+    assertThat(large.simulatedNanos(0) - before).isGreaterThan(60_000);
+  }
+}

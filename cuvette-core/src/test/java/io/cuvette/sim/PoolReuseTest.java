@@ -1,0 +1,264 @@
+package io.cuvette.sim;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.PoolProperties;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Which freed memory an allocation may have: on its stream, behind events, by the policies. */
+class PoolReuseTest {
+  private static final long MIB = 1L << 20;
+  private static final int FOLLOW_EVENTS = 1;
+  private static final int OPPORTUNISTIC = 2;
+  private static final int INTERNAL = 3;
+
+  /** A driver with two streams and a pool of 32 MiB at most or without limit. */
+  private record Scene(SimulatedDriver driver, long one, long other, long pool)
+      implements AutoCloseable {
+
+    static Scene of(long seed, int flags, long maxBytes) {
+      SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS.withSeed(seed));
+      return new Scene(
+          driver,
+          driver.streamCreateWithPriority(0, flags, 0),
+          driver.streamCreateWithPriority(0, flags, 0),
+          driver.memPoolCreate(new PoolProperties(1, 0, 1, 0, maxBytes)));
+    }
+
+    long allocate(long stream) {
+      return driver.memAllocFromPoolAsync(0, 32 * MIB, pool, stream);
+    }
+
+    void fill(long address, int value, long stream) {
+      driver.memsetD8Async(0, address, (byte) value, 32 * MIB, stream);
+    }
+
+    /** Allocates, uses and frees on a stream. */
+    void use(long stream) {
+      long address = allocate(stream);
+      fill(address, 1, stream);
+      driver.memFreeAsync(0, address, stream);
+    }
+
+    void disable(int... policies) {
+      for (int policy : policies) {
+        driver.memPoolSetAttribute(pool, policy, 0);
+      }
+    }
+
+    void order(long first, long then) {
+      long event = driver.eventCreate(0, 2);
+      driver.eventRecord(0, event, first);
+      driver.streamWaitEvent(0, then, event);
+      driver.eventDestroy(0, event);
+    }
+
+    /** How many times 32 MiB the pool holds. */
+    long steps() {
+      return driver.memPoolGetAttribute(pool, 5) / (32 * MIB);
+    }
+
+    /** Runs what is queued a little, as a program does that asks. */
+    void progress() {
+      while (!driver.streamQuery(0, other) || driver.memPoolGetAttribute(pool, 7) > 0) {
+        Thread.onSpinWait();
+      }
+    }
+
+    @Override
+    public void close() {
+      driver.ctxSynchronize(0);
+      driver.close();
+    }
+  }
+
+  static LongStream seeds() {
+    return LongStream.range(0, 20);
+  }
+
+  @ParameterizedTest
+  @MethodSource("seeds")
+  void freedMemory_isReusedOnItsStreamAtOnce(long seed) {
+    try (Scene scene = Scene.of(seed, 1, 0)) {
+      scene.disable(FOLLOW_EVENTS, OPPORTUNISTIC, INTERNAL);
+      for (int i = 0; i < 10; i++) {
+        scene.use(scene.one);
+      }
+      assertThat(scene.steps()).isEqualTo(1);
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("seeds")
+  void freedMemory_isNotReusedOnAStreamThatIsNotOrdered(long seed) {
+    try (Scene scene = Scene.of(seed, 1, 0)) {
+      scene.use(scene.one);
+      scene.use(scene.other);
+      assertThat(scene.steps()).isEqualTo(2);
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("seeds")
+  void freedMemory_isReusedBehindEvents_ifThePolicyAllows(long seed) {
+    for (int follow = 0; follow <= 1; follow++) {
+      try (Scene scene = Scene.of(seed, 1, 0)) {
+        scene.driver.memPoolSetAttribute(scene.pool, FOLLOW_EVENTS, follow);
+        scene.use(scene.one);
+        // Through a third stream, and without regard to which device work is done.
+        long third = scene.driver.streamCreateWithPriority(0, 1, 0);
+        scene.order(scene.one, third);
+        scene.order(third, scene.other);
+        scene.use(scene.other);
+        assertThat(scene.steps()).isEqualTo(2 - follow);
+      }
+    }
+  }
+
+  @Test
+  void eventRecordedBeforeTheFree_doesNotOrderIt() {
+    try (Scene scene = Scene.of(0, 1, 0)) {
+      long address = scene.allocate(scene.one);
+      scene.order(scene.one, scene.other);
+      scene.driver.memFreeAsync(0, address, scene.one);
+      scene.use(scene.other);
+      assertThat(scene.steps()).isEqualTo(2);
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("seeds")
+  void orderByEvents_countsEvenIfTheFreeIsLongDone(long seed) {
+    try (Scene scene = Scene.of(seed, 1, 0)) {
+      scene.disable(OPPORTUNISTIC, INTERNAL);
+      scene.use(scene.one);
+      scene.order(scene.one, scene.other);
+      scene.progress();
+      scene.use(scene.other);
+      assertThat(scene.steps()).isEqualTo(1);
+    }
+  }
+
+  @Test
+  void defaultStream_ordersBlockingStreams() {
+    for (int flags = 0; flags <= 1; flags++) {
+      try (Scene scene = Scene.of(0, flags, 0)) {
+        scene.disable(OPPORTUNISTIC);
+        scene.use(scene.one);
+        scene.use(0);
+        scene.use(scene.other);
+        assertThat(scene.steps()).isEqualTo(1 + 2 * flags);
+      }
+    }
+  }
+
+  @Test
+  void finishedFree_isReusedAnywhere_ifThePolicyAllows() {
+    for (int allowed = 0; allowed <= 1; allowed++) {
+      try (Scene scene = Scene.of(0, 1, 0)) {
+        scene.driver.memPoolSetAttribute(scene.pool, OPPORTUNISTIC, allowed);
+        scene.use(scene.one);
+        scene.progress();
+        scene.use(scene.other);
+        assertThat(scene.steps()).isEqualTo(2 - allowed);
+      }
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("seeds")
+  void synchronizedFree_isReusedAnywhere_whateverThePolicies(long seed) {
+    try (Scene scene = Scene.of(seed, 1, 0)) {
+      scene.disable(FOLLOW_EVENTS, OPPORTUNISTIC, INTERNAL);
+      scene.driver.memPoolSetAttribute(scene.pool, 4, -1);
+      scene.use(scene.one);
+      scene.driver.streamSynchronize(0, scene.one);
+      scene.use(scene.other);
+      scene.driver.streamSynchronize(0, scene.one);
+      scene.use(scene.one);
+      assertThat(scene.steps()).as("the free on the other stream is not known").isEqualTo(2);
+      scene.driver.ctxSynchronize(0);
+      scene.use(scene.other);
+      scene.use(scene.other);
+      assertThat(scene.steps()).isEqualTo(2);
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("seeds")
+  void fullPool_makesTheStreamWait_soThatTheMemoryIsNeverUsedTwice(long seed) {
+    try (Scene scene = Scene.of(seed, 1, 32 * MIB)) {
+      scene.driver.memPoolSetAttribute(scene.pool, OPPORTUNISTIC, 0);
+      scene.use(scene.one);
+      long free = scene.driver.eventCreate(0, 2);
+      scene.driver.eventRecord(0, free, scene.one);
+      long address = scene.allocate(scene.other);
+      scene.fill(address, 2, scene.other);
+      scene.driver.memFreeAsync(0, address, scene.other);
+      scene.driver.streamSynchronize(0, scene.other);
+      assertThat(scene.driver.memPoolGetAttribute(scene.pool, 8)).isEqualTo(32 * MIB);
+      assertThat(scene.driver.memPoolGetAttribute(scene.pool, 7)).isZero();
+    }
+  }
+
+  @Test
+  void fullPool_isOutOfMemory_ifNoWaitMayBeInserted() {
+    try (Scene scene = Scene.of(0, 1, 32 * MIB)) {
+      scene.disable(INTERNAL);
+      scene.use(scene.one);
+      org.assertj.core.api.Assertions.assertThatExceptionOfType(CudaException.class)
+          .isThrownBy(() -> scene.allocate(scene.other))
+          .satisfies(e -> assertThat(e.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY));
+      assertThat(scene.driver.liveAllocations()).isZero();
+      scene.driver.streamSynchronize(0, scene.one);
+      scene.use(scene.other);
+    }
+  }
+
+  @ParameterizedTest
+  @MethodSource("seeds")
+  void randomProgram_neverUsesMoreThanItHolds_andGivesAllBack(long seed) {
+    java.util.Random random = new java.util.Random(seed);
+    try (Scene scene = Scene.of(seed, (int) (seed % 2), 0)) {
+      long[] streams = {scene.one, scene.other, 0, scene.driver.streamCreateWithPriority(0, 1, 0)};
+      java.util.List<long[]> live = new java.util.ArrayList<>();
+      for (int step = 0; step < 400; step++) {
+        long stream = streams[random.nextInt(streams.length)];
+        int kind = random.nextInt(10);
+        if (kind < 4) {
+          long bytes = 1 + random.nextLong(20 * MIB);
+          live.add(
+              new long[] {
+                scene.driver.memAllocFromPoolAsync(0, bytes, scene.pool, stream), stream
+              });
+        } else if (kind < 8 && !live.isEmpty()) {
+          long[] freed = live.remove(random.nextInt(live.size()));
+          if (freed[1] != stream) {
+            scene.order(freed[1], stream);
+          }
+          scene.driver.memsetD8Async(0, freed[0], (byte) step, 1, stream);
+          scene.driver.memFreeAsync(0, freed[0], stream);
+        } else if (kind == 8) {
+          scene.driver.memPoolSetAttribute(scene.pool, 1 + random.nextInt(3), random.nextInt(2));
+        } else {
+          scene.driver.streamSynchronize(0, stream);
+        }
+        long reserved = scene.driver.memPoolGetAttribute(scene.pool, 5);
+        long used = scene.driver.memPoolGetAttribute(scene.pool, 7);
+        assertThat(used).as("seed=%d step=%d", seed, step).isBetween(0L, reserved);
+        assertThat(scene.driver.liveAllocations()).isEqualTo(live.size());
+      }
+      scene.driver.ctxSynchronize(0);
+      live.forEach(block -> scene.driver.memFreeAsync(0, block[0], block[1]));
+      scene.driver.ctxSynchronize(0);
+      assertThat(scene.steps()).isZero();
+      assertThat(scene.driver.memPoolGetAttribute(scene.pool, 7)).isZero();
+      assertThat(scene.driver.memGetInfo(0).freeBytes()).isEqualTo(scene.driver.deviceTotalMem(0));
+    }
+  }
+}
