@@ -38,6 +38,7 @@ final class SimMachine {
     for (int i = 0; i < options.devices(); i++) {
       devices.add(new SimDevice(i, options.memoryBytes(), nextId()));
     }
+    pools.createDefaults();
     this.threadStreams = ThreadLocal.withInitial(() -> new @Nullable SimStream[devices.size()]);
   }
 

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.Consumer;
 
 /** The memory pools of a driver. Guarded by the driver's lock. */
@@ -66,13 +67,26 @@ final class SimPools {
     return new PoolBytes(maxBytes, memory::freeBytes, memory::reserve);
   }
 
-  SimPool defaultOf(PoolKind kind) {
-    SimPool pool = defaults.get(kind);
-    if (pool == null) {
-      pool = add(kind, 0, 0, true);
-      defaults.put(kind, pool);
+  /** Makes the default pools of all locations, which are there from the start. */
+  void createDefaults() {
+    for (int type = PoolKind.PINNED; type <= PoolKind.MANAGED; type++) {
+      for (int device = 0; device < options.devices(); device++) {
+        createDefault(new PoolKind(PoolKind.DEVICE, device, type));
+      }
+      for (int node = 0; node < options.numaNodes(); node++) {
+        createDefault(new PoolKind(PoolKind.HOST_NUMA, node, type));
+      }
+      createDefault(new PoolKind(PoolKind.HOST, 0, type));
     }
-    return pool;
+    createDefault(new PoolKind(PoolKind.NONE, 0, PoolKind.MANAGED));
+  }
+
+  private void createDefault(PoolKind kind) {
+    defaults.put(kind, add(kind, 0, 0, true));
+  }
+
+  SimPool defaultOf(PoolKind kind) {
+    return Objects.requireNonNull(defaults.get(kind));
   }
 
   SimPool currentOf(PoolKind kind) {

@@ -258,7 +258,7 @@ class PoolBytesTest extends SimTestBase {
     free(allocate(MIB));
     assertThat(large.simulatedNanos(0) - before).isBetween(540L, 600L);
     before = large.simulatedNanos(0);
-    allocate(64 * MIB);
+    allocate(80 * MIB);
     assertThat(large.simulatedNanos(0) - before).isGreaterThan(60_000);
   }
 }
