@@ -15,6 +15,11 @@ import io.cuvette.driver.CudaDriver;
  *       allow, chosen by the seed; host functions also without that, on a thread of the driver.
  *   <li>Work that touches freed memory fails the device for good with ILLEGAL_ADDRESS, as on a GPU;
  *       what a call can see itself is INVALID_VALUE.
+ *   <li>Pools hold bytes, not ranges: each allocation has an address of its own, which is not given
+ *       out again soon, while its bytes are those that the stream order and the reuse policies of
+ *       the pool allow. A pool grows in steps of 32 MiB, of 2 MiB if its limit is less than that or
+ *       little is left, and gives whole steps back. What a pool reserved is not free, even if it is
+ *       only cached.
  *   <li>Times are simulated: what operations and calls cost was measured on an H200.
  * </ul>
  *

@@ -3,6 +3,7 @@ package io.cuvette.instrument;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.PoolProperties;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.lang.foreign.MemorySegment;
@@ -111,6 +112,40 @@ class InstrumentsOnSimulatorTest {
 
     assertThat(report.calls()).isEqualTo(6);
     assertThat(report.faults()).isEqualTo(12);
+  }
+
+  private static void carefulPoolUser(CudaDriver driver) {
+    long pool = driver.memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
+    try {
+      long stream = driver.streamCreateWithPriority(0, 1, 0);
+      try {
+        long device = driver.memAllocFromPoolAsync(0, BYTES, pool, stream);
+        try {
+          driver.memsetD32Async(0, device, 1, BYTES / Integer.BYTES, stream);
+        } finally {
+          driver.memFreeAsync(0, device, stream);
+        }
+      } finally {
+        driver.streamDestroy(0, stream);
+      }
+    } finally {
+      driver.memPoolDestroy(pool);
+    }
+  }
+
+  @Test
+  void sweepOfACarefulPoolUser_isClean_andTheSimulatorIsEmpty() throws Exception {
+    SweepReport report =
+        FaultSweep.over(() -> simulator("seed=1"))
+            .checking(_ ->
+                List.of(simulators.getLast().report()).stream()
+                    .filter(text -> !text.isEmpty())
+                    .toList())
+            .run(InstrumentsOnSimulatorTest::carefulPoolUser)
+            .orThrow();
+
+    assertThat(report.calls()).isEqualTo(7);
+    assertThat(report.faults()).isEqualTo(14);
   }
 
   @Test
