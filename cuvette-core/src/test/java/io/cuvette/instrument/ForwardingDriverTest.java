@@ -103,6 +103,7 @@ class ForwardingDriverTest {
       case "PriorityRange" -> new PriorityRange(0, -number);
       case "PoolProperties" -> new PoolProperties(number, number, number, number, number);
       case "int[]" -> new int[] {number};
+      case "byte[]" -> new byte[] {(byte) number};
       case "MemoryInfo" -> new MemoryInfo(number, number);
       default -> throw new IllegalArgumentException("no sample of " + type);
     };

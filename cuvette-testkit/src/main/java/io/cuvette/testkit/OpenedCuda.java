@@ -9,6 +9,8 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.Misuse;
 import io.cuvette.instrument.SanitizerDriver;
+import io.cuvette.instrument.SanitizerException;
+import io.cuvette.instrument.SanitizerReport;
 import io.cuvette.sim.SimulatedDriver;
 
 /**
@@ -19,17 +21,21 @@ import io.cuvette.sim.SimulatedDriver;
  */
 record OpenedCuda(Cuda cuda, CudaDriver driver) {
 
-  /**
-   * What the sanitizer does not look for: streams and memory that tests make past the library, and
-   * memory freed while its stream still works with it, for which the driver waits.
-   */
-  private static final Misuse[] ALLOWED = {
-    Misuse.UNKNOWN_HANDLE, Misuse.UNKNOWN_ADDRESS, Misuse.FREE_WHILE_IN_USE
-  };
-
   static OpenedCuda open(CudaDriver driver, CudaOptions options, boolean sanitized) {
-    CudaDriver watched = sanitized ? SanitizerDriver.throwing(driver, ALLOWED) : driver;
+    // Tests make streams past the library.
+    CudaDriver watched =
+        sanitized
+            ? SanitizerDriver.reporting(driver, OpenedCuda::refuse, Misuse.UNKNOWN_HANDLE)
+            : driver;
     return new OpenedCuda(Cuda.open(options.withDriver(new StaysOpen(watched))), driver);
+  }
+
+  /** A free that waits for the device may come while a stream still works with the memory. */
+  private static void refuse(SanitizerReport report) {
+    boolean waits = report.sites().getFirst().call().startsWith("memFree(");
+    if (report.misuse() != Misuse.FREE_WHILE_IN_USE || !waits) {
+      throw new SanitizerException(report);
+    }
   }
 
   /** Closes; {@code tidy} if the test should have closed everything itself. */
