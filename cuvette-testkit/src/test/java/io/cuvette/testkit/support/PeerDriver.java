@@ -1,0 +1,59 @@
+package io.cuvette.testkit.support;
+
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.MemoryLimit;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaDriverProvider;
+import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.sim.SimulatedDriver;
+import java.util.ServiceLoader;
+
+/** The Cuda of a second JVM, which must leave nothing behind. Confined to the program's thread. */
+final class PeerDriver implements AutoCloseable {
+  private final CudaDriver driver;
+  private final Cuda cuda;
+
+  PeerDriver(String specification) {
+    int colon = specification.indexOf(':');
+    String name = colon < 0 ? specification : specification.substring(0, colon);
+    driver =
+        ServiceLoader.load(CudaDriverProvider.class).stream()
+            .map(ServiceLoader.Provider::get)
+            .filter(provider -> provider.name().equals(name))
+            .findFirst()
+            .orElseThrow()
+            .open(colon < 0 ? "" : specification.substring(colon + 1));
+    cuda =
+        Cuda.open(
+            CudaOptions.DEFAULTS
+                .withMemoryLimit(MemoryLimit.none())
+                .withDriver(new StaysOpen(driver)));
+  }
+
+  Cuda cuda() {
+    return cuda;
+  }
+
+  /** Closes the Cuda, and checks that no memory, stream or event is left on a simulated device. */
+  @Override
+  public void close() {
+    try (driver) {
+      cuda.close();
+      String report = driver instanceof SimulatedDriver simulated ? simulated.report() : "";
+      if (!report.isEmpty()) {
+        throw new AssertionError("left in the second JVM: " + report);
+      }
+    }
+  }
+
+  /** Closed after the report. */
+  private static final class StaysOpen extends ForwardingDriver {
+    StaysOpen(CudaDriver delegate) {
+      super(delegate);
+    }
+
+    @Override
+    public void close() {}
+  }
+}
