@@ -1,0 +1,125 @@
+package io.cuvette;
+
+import io.cuvette.driver.DescriptorCalls;
+import java.util.Optional;
+import java.util.UUID;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.IntFunction;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What another process imports a memory pool by: a descriptor of the operating system and, if it
+ * has one, the pool's UUID. It owns its descriptor and closes it. Whoever has the descriptor can
+ * use all memory that the pool exports: send it to nobody else. Thread-safe.
+ *
+ * <p>A handle that is forgotten keeps its descriptor open until the process ends.
+ */
+public final class AllocationHandle implements AutoCloseable {
+  private final DescriptorCalls calls;
+  private final int descriptor;
+  private final @Nullable UUID uuid;
+
+  /** Nobody passes the number on while it is being closed: the system gives it to the next file. */
+  private final Gate gate = new Gate();
+
+  private final AtomicBoolean closed = new AtomicBoolean();
+
+  AllocationHandle(DescriptorCalls calls, int descriptor, @Nullable UUID uuid) {
+    this.calls = calls;
+    this.descriptor = Descriptors.checkNumber(descriptor);
+    this.uuid = uuid;
+  }
+
+  /**
+   * Takes over a descriptor that came some other way than over an {@link IpcChannel}; from now on
+   * it is the handle's to close. The pool has no UUID until it is registered under one.
+   *
+   * @throws IllegalArgumentException if the number is negative or not open in this process
+   * @throws UnsupportedOperationException where descriptors cannot be passed
+   */
+  public static AllocationHandle of(int descriptor) {
+    return of(descriptor, Optional.empty());
+  }
+
+  /**
+   * Takes over a descriptor of a pool whose UUID is known.
+   *
+   * @see #of(int)
+   */
+  public static AllocationHandle of(int descriptor, UUID uuid) {
+    return of(descriptor, Optional.of(uuid));
+  }
+
+  private static AllocationHandle of(int descriptor, Optional<UUID> uuid) {
+    Descriptors.checkNumber(descriptor);
+    DescriptorCalls calls = Descriptors.require("AllocationHandle");
+    return new AllocationHandle(calls, Descriptors.checkOpen(calls, descriptor), uuid.orElse(null));
+  }
+
+  /**
+   * The number of the descriptor. It stays this handle's to close; what must live longer takes a
+   * {@link #duplicate()}.
+   *
+   * @throws IllegalStateException if the handle is closed
+   */
+  public int descriptor() {
+    checkOpen();
+    return descriptor;
+  }
+
+  /** The identity of the pool, the same in all processes; empty for a raw descriptor. */
+  public Optional<UUID> uuid() {
+    return Optional.ofNullable(uuid);
+  }
+
+  /**
+   * Another handle of the same pool with a descriptor of its own (fcntl F_DUPFD_CLOEXEC).
+   *
+   * @throws IllegalStateException if the handle is closed
+   */
+  public AllocationHandle duplicate() {
+    return new AllocationHandle(calls, use(calls::duplicate), uuid);
+  }
+
+  /** Whether the handle was closed. */
+  public boolean isClosed() {
+    return closed.get();
+  }
+
+  /** Closes the descriptor (close). Does nothing the second time. */
+  @Override
+  public void close() {
+    if (closed.compareAndSet(false, true)) {
+      gate.shut();
+      calls.close(descriptor);
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "AllocationHandle[descriptor=%d, uuid=%s]%s"
+        .formatted(descriptor, uuid, isClosed() ? " (closed)" : "");
+  }
+
+  /** Does something short with the descriptor, which cannot be closed meanwhile. */
+  <T> T use(IntFunction<T> work) {
+    if (!gate.enter()) {
+      throw isClosedNow();
+    }
+    try {
+      return work.apply(descriptor);
+    } finally {
+      gate.leave();
+    }
+  }
+
+  private void checkOpen() {
+    if (closed.get()) {
+      throw isClosedNow();
+    }
+  }
+
+  private IllegalStateException isClosedNow() {
+    return new IllegalStateException(this + " is closed");
+  }
+}

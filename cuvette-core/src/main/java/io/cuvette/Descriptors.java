@@ -1,0 +1,55 @@
+package io.cuvette;
+
+import io.cuvette.driver.DescriptorCalls;
+import java.util.Optional;
+
+/** Whether and how descriptors can be passed between the processes of this machine. Stateless. */
+final class Descriptors {
+  private Descriptors() {}
+
+  private static final class Found {
+    static final Optional<DescriptorCalls> CALLS = DescriptorCalls.find();
+  }
+
+  /**
+   * The calls of this machine.
+   *
+   * @param what needs them, for messages
+   * @throws UnsupportedOperationException if there are none
+   */
+  static DescriptorCalls require(String what) {
+    String system = System.getProperty("os.name", "");
+    if (!system.startsWith("Linux")) {
+      throw new UnsupportedOperationException(
+          "%s: memory can be shared between processes on Linux only (this is %s)"
+              .formatted(what, system));
+    }
+    return Found.CALLS.orElseThrow(() ->
+        new UnsupportedOperationException(
+            what + " needs the module io.cuvette.ffm (artifact cuvette-ffm) on the path"));
+  }
+
+  /** A number that can be a descriptor at all. */
+  static int checkNumber(int descriptor) {
+    if (descriptor < 0) {
+      throw new IllegalArgumentException("descriptor: %d (expected: >= 0)".formatted(descriptor));
+    }
+    return descriptor;
+  }
+
+  /** A descriptor that is open in this process. */
+  static int checkOpen(DescriptorCalls calls, int descriptor) {
+    if (!calls.isOpen(checkNumber(descriptor))) {
+      throw new IllegalArgumentException(
+          "descriptor: %d is not open in this process".formatted(descriptor));
+    }
+    return descriptor;
+  }
+
+  /** Closes descriptors that came to nothing; what cannot be closed is added to the failure. */
+  static void closeAfter(RuntimeException failure, DescriptorCalls calls, int... descriptors) {
+    for (int descriptor : descriptors) {
+      Failures.closeAfter(failure, () -> calls.close(descriptor));
+    }
+  }
+}

@@ -1,0 +1,109 @@
+package io.cuvette;
+
+import io.cuvette.driver.IpcCalls;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.Objects;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What another process imports an event by; {@link CudaEvent#descriptor()} makes it and {@link
+ * CudaDevice#importEvent} takes it. The exporter keeps its event open as long as others use it.
+ * Immutable.
+ */
+public final class EventDescriptor {
+  private static final int MAGIC = 0x43564544; // CVED
+
+  /** Header, flags, 1 unused byte, two UUIDs, the driver's handle, checksum. */
+  private static final int BYTES =
+      WireFormat.HEADER_BYTES + 2 + 4 * Long.BYTES + IpcCalls.HANDLE_BYTES + Integer.BYTES;
+
+  private static final String NAME = "EventDescriptor";
+
+  private final boolean blockingSync;
+  private final UUID process;
+  private final UUID deviceUuid;
+  private final byte[] handle;
+
+  EventDescriptor(boolean blockingSync, UUID process, UUID deviceUuid, byte[] handle) {
+    WireFormat.require(
+        handle.length == IpcCalls.HANDLE_BYTES,
+        NAME,
+        "handle bytes",
+        handle.length,
+        IpcCalls.HANDLE_BYTES);
+    this.blockingSync = blockingSync;
+    this.process = process;
+    this.deviceUuid = deviceUuid;
+    this.handle = handle.clone();
+  }
+
+  /**
+   * A descriptor from what {@link #toBytes()} gave.
+   *
+   * @throws IllegalArgumentException naming what is wrong: the length, magic number, version, flags
+   *     or checksum
+   */
+  public static EventDescriptor fromBytes(byte[] bytes) {
+    ByteBuffer content = WireFormat.open(NAME, bytes, MAGIC, BYTES);
+    int flags = content.get();
+    WireFormat.require((flags & ~1) == 0, NAME, "flags", flags, flags & 1);
+    int unused = content.get();
+    WireFormat.require(unused == 0, NAME, "unused byte", unused, 0);
+    UUID process = WireFormat.getUuid(content);
+    UUID deviceUuid = WireFormat.getUuid(content);
+    byte[] handle = new byte[IpcCalls.HANDLE_BYTES];
+    content.get(handle);
+    return new EventDescriptor(flags == 1, process, deviceUuid, handle);
+  }
+
+  /** The descriptor as bytes, always as many; they mean the same on every machine. */
+  public byte[] toBytes() {
+    ByteBuffer value = WireFormat.begin(MAGIC, BYTES);
+    value.put((byte) (blockingSync ? 1 : 0)).put((byte) 0);
+    WireFormat.putUuid(value, process);
+    WireFormat.putUuid(value, deviceUuid);
+    return WireFormat.end(value.put(handle));
+  }
+
+  /** Whether the event was made with {@link EventOptions#blockingSync()}. */
+  public boolean blockingSync() {
+    return blockingSync;
+  }
+
+  /** The device the event was made on. */
+  public UUID deviceUuid() {
+    return deviceUuid;
+  }
+
+  @Override
+  public boolean equals(@Nullable Object other) {
+    return other instanceof EventDescriptor that
+        && blockingSync == that.blockingSync
+        && process.equals(that.process)
+        && deviceUuid.equals(that.deviceUuid)
+        && Arrays.equals(handle, that.handle);
+  }
+
+  @Override
+  public int hashCode() {
+    return Objects.hash(blockingSync, process, Arrays.hashCode(handle));
+  }
+
+  @Override
+  public String toString() {
+    return "EventDescriptor[blockingSync=%b, handle=%s…]"
+        .formatted(blockingSync, HexFormat.of().formatHex(handle, 0, 8));
+  }
+
+  /** Whether the event was made by this very process. */
+  boolean isOfThisProcess() {
+    return process.equals(ThisProcess.ID);
+  }
+
+  byte[] handle() {
+    return handle.clone();
+  }
+}

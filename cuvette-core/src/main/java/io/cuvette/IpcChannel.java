@@ -1,0 +1,306 @@
+package io.cuvette;
+
+import io.cuvette.driver.DescriptorCalls;
+import io.cuvette.internal.Checks;
+import java.io.UncheckedIOException;
+import java.net.ConnectException;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A connection between two processes of one user, over which descriptors of memory and events are
+ * passed (Unix socket, SCM_RIGHTS). Linux only.
+ *
+ * <p>What is trusted: the process at the other end is this user's, which the system vouches for on
+ * both sides; nothing else is. What comes is checked before it is used, and what is malformed ends
+ * the connection. But memory that was shared is shared: an importer can write all of an exported
+ * pool's buffers and all of a plain allocation, and the exporter sees that happen. Share with
+ * processes only that may do so.
+ *
+ * <p>Messages are framed; each {@code receive…} takes one. A failure between two messages leaves
+ * the channel usable; one in the middle of a message closes it, for its rest can no longer be told
+ * from the next. Thread-safe: messages of several threads do not mix. Closing waits for a send
+ * under way and ends a wait for a message.
+ */
+public final class IpcChannel implements AutoCloseable {
+  /** The most bytes of a message. */
+  public static final int MOST_MESSAGE_BYTES = IpcFrame.MOST_CONTENT_BYTES;
+
+  /** The most handles of a message. */
+  public static final int MOST_HANDLES = IpcFrame.MOST_DESCRIPTORS;
+
+  private static final Duration SEND_TIMEOUT = Duration.ofSeconds(30);
+  private static final long TRY_AGAIN_NANOS = 5_000_000;
+
+  private final DescriptorCalls calls;
+  private final OpenSocket socket;
+  private final String name;
+
+  /** One message at a time each way; they are held across calls of the system, not the driver. */
+  private final ReentrantLock sending = new ReentrantLock();
+
+  private final ReentrantLock receiving = new ReentrantLock();
+  private volatile @Nullable Throwable broken;
+
+  /**
+   * A message of bytes and handles, which are the receiver's to close.
+   *
+   * @param bytes what the sender gave
+   * @param handles in the sender's order
+   */
+  public record Message(byte[] bytes, List<AllocationHandle> handles) implements AutoCloseable {
+
+    /** Closes the handles. */
+    @Override
+    public void close() {
+      Failures failures = new Failures();
+      handles.forEach(handle -> failures.run(handle::close));
+      failures.throwFirst();
+    }
+  }
+
+  private IpcChannel(DescriptorCalls calls, int socket, String name) {
+    this.calls = calls;
+    this.name = name;
+    this.socket = new OpenSocket(calls, socket, this.name);
+  }
+
+  /** A channel over a connected socket, which is closed if the other end is another user's. */
+  static IpcChannel of(DescriptorCalls calls, int socket, String how) {
+    try {
+      int peer = calls.peerUser(socket);
+      int user = calls.user();
+      if (peer != user) {
+        throw new SecurityException(
+            "channel %s: the other process is of user %d (expected: %d, as this one)"
+                .formatted(how, peer, user));
+      }
+      return new IpcChannel(calls, socket, "channel " + how);
+    } catch (RuntimeException e) {
+      Descriptors.closeAfter(e, calls, socket);
+      throw e;
+    }
+  }
+
+  /**
+   * Connects to an {@link IpcListener} at a path, and waits for one if there is none yet.
+   *
+   * @param timeout how long to wait; zero tries once
+   * @throws SecurityException if the listener is another user's
+   * @throws UncheckedIOException if there is no listener in time, or the system refuses
+   * @throws UnsupportedOperationException where descriptors cannot be passed
+   */
+  public static IpcChannel connect(Path path, Duration timeout) {
+    DescriptorCalls calls = Descriptors.require("IpcChannel");
+    Checks.notNegative("timeout in seconds", timeout.isNegative() ? -1 : 0);
+    return of(calls, connected(calls, path, timeout), "connected to " + path);
+  }
+
+  private static int connected(DescriptorCalls calls, Path path, Duration timeout) {
+    long end = System.nanoTime() + OpenSocket.nanos(timeout);
+    while (true) {
+      long left = end - System.nanoTime();
+      try {
+        return calls.connect(path.toString(), Duration.ofNanos(Math.max(0, left)));
+      } catch (UncheckedIOException e) {
+        boolean nobodyYet =
+            e.getCause() instanceof NoSuchFileException || e.getCause() instanceof ConnectException;
+        if (!nobodyYet || left <= 0 || Thread.currentThread().isInterrupted()) {
+          throw e;
+        }
+      }
+      LockSupport.parkNanos(Math.clamp(left, 1, TRY_AGAIN_NANOS));
+    }
+  }
+
+  /**
+   * Sends a message. The handles stay the sender's to close; the receiver gets its own.
+   *
+   * @param message up to {@link #MOST_MESSAGE_BYTES}; may be empty
+   * @param handles up to {@link #MOST_HANDLES}
+   * @throws UncheckedIOException if the peer is gone or takes nothing for 30 seconds; the channel
+   *     is then closed
+   * @throws IllegalStateException if the channel or a handle is closed
+   */
+  public void send(byte[] message, AllocationHandle... handles) {
+    Checks.inRange("message bytes", message.length, 0, MOST_MESSAGE_BYTES);
+    Checks.inRange("handles", handles.length, 0, MOST_HANDLES);
+    send(IpcFrame.Kind.MESSAGE, message.clone(), List.of(handles));
+  }
+
+  /** Sends what a memory resource is imported by; the handle stays the sender's to close. */
+  public void send(AllocationHandle handle) {
+    send(IpcFrame.Kind.ALLOCATION_HANDLE, new byte[0], List.of(handle));
+  }
+
+  /** Sends what a buffer is imported by. */
+  public void send(BufferDescriptor descriptor) {
+    send(IpcFrame.Kind.BUFFER_DESCRIPTOR, descriptor.toBytes(), List.of());
+  }
+
+  /** Sends what an event is imported by. */
+  public void send(EventDescriptor descriptor) {
+    send(IpcFrame.Kind.EVENT_DESCRIPTOR, descriptor.toBytes(), List.of());
+  }
+
+  private void send(IpcFrame.Kind kind, byte[] content, List<AllocationHandle> handles) {
+    List<@Nullable UUID> uuids = new ArrayList<>();
+    handles.forEach(handle -> uuids.add(handle.uuid().orElse(null)));
+    byte[] bytes = new IpcFrame(kind, uuids, content).toBytes();
+    int[] descriptors = duplicates(handles);
+    try {
+      exclusively(sending, () -> sendNow(bytes, descriptors));
+    } catch (RuntimeException e) {
+      Descriptors.closeAfter(e, calls, descriptors);
+      throw e;
+    }
+    Failures failures = new Failures();
+    Arrays.stream(descriptors).forEach(each -> failures.run(() -> calls.close(each)));
+    failures.throwFirst();
+  }
+
+  /** Own descriptors, which nobody closes while they are sent. */
+  private int[] duplicates(List<AllocationHandle> handles) {
+    int[] descriptors = new int[handles.size()];
+    int made = 0;
+    try {
+      for (AllocationHandle handle : handles) {
+        descriptors[made] = handle.use(calls::duplicate);
+        made++;
+      }
+      return descriptors;
+    } catch (RuntimeException e) {
+      Descriptors.closeAfter(e, calls, Arrays.copyOf(descriptors, made));
+      throw e;
+    }
+  }
+
+  private Boolean sendNow(byte[] bytes, int[] descriptors) {
+    try {
+      calls.send(socket.descriptor(), bytes, descriptors, SEND_TIMEOUT);
+      return true;
+    } catch (RuntimeException e) {
+      broken = e; // nobody knows how much of the message went out
+      throw e;
+    }
+  }
+
+  /**
+   * Receives a message of bytes and handles.
+   *
+   * @param timeout how long to wait for it to begin, and then, at least a second, for its end; zero
+   *     looks once
+   * @throws UncheckedIOException a {@link java.net.SocketTimeoutException} if nothing came in time,
+   *     an {@link java.io.EOFException} if the peer closed, a {@link
+   *     java.io.StreamCorruptedException} if what came is no message
+   * @throws IllegalStateException if something else came, which is lost, or the channel is closed,
+   *     also while waiting
+   */
+  public Message receiveMessage(Duration timeout) {
+    IpcReader.Received got = receive(IpcFrame.Kind.MESSAGE, timeout);
+    return new Message(got.frame().content(), got.handles());
+  }
+
+  /**
+   * Receives what a memory resource is imported by; it is the receiver's to close. Errors as in
+   * {@link #receiveMessage}.
+   */
+  public AllocationHandle receiveAllocationHandle(Duration timeout) {
+    return receive(IpcFrame.Kind.ALLOCATION_HANDLE, timeout).handles().getFirst();
+  }
+
+  /**
+   * Receives what a buffer is imported by. Errors as in {@link #receiveMessage}.
+   *
+   * @throws IllegalArgumentException if the descriptor is malformed
+   */
+  public BufferDescriptor receiveBufferDescriptor(Duration timeout) {
+    return BufferDescriptor.fromBytes(
+        receive(IpcFrame.Kind.BUFFER_DESCRIPTOR, timeout).frame().content());
+  }
+
+  /**
+   * Receives what an event is imported by. Errors as in {@link #receiveMessage}.
+   *
+   * @throws IllegalArgumentException if the descriptor is malformed
+   */
+  public EventDescriptor receiveEventDescriptor(Duration timeout) {
+    return EventDescriptor.fromBytes(
+        receive(IpcFrame.Kind.EVENT_DESCRIPTOR, timeout).frame().content());
+  }
+
+  private IpcReader.Received receive(IpcFrame.Kind expected, Duration timeout) {
+    IpcReader.Received got = exclusively(receiving, () -> receiveNow(timeout));
+    IpcFrame.Kind kind = got.frame().kind();
+    if (kind == expected) {
+      return got;
+    }
+    var wrong =
+        new IllegalStateException(
+            "%s: received %s (expected: %s)".formatted(name, kind.text(), expected.text()));
+    got.handles().forEach(handle -> Failures.closeAfter(wrong, handle));
+    throw wrong;
+  }
+
+  private IpcReader.Received receiveNow(Duration timeout) {
+    IpcReader reader = new IpcReader(calls, socket, name);
+    try {
+      return reader.read(timeout);
+    } catch (RuntimeException e) {
+      if (reader.isInTheMiddle()) {
+        broken = e;
+      }
+      throw e;
+    }
+  }
+
+  /** One message at a time; a channel that broke is closed once this thread is out of it. */
+  private <T> T exclusively(ReentrantLock lock, Supplier<T> work) {
+    lock.lock();
+    try {
+      checkOpen();
+      return socket.use(open -> work.get());
+    } finally {
+      lock.unlock();
+      if (broken != null) {
+        socket.close();
+      }
+    }
+  }
+
+  private void checkOpen() {
+    Throwable why = broken;
+    if (why != null) {
+      throw new IllegalStateException(
+          name + " is closed: it failed in the middle of a message", why);
+    }
+    if (socket.isClosed()) {
+      throw socket.isClosedNow();
+    }
+  }
+
+  /** Whether the channel was closed, or failed in the middle of a message. */
+  public boolean isClosed() {
+    return socket.isClosed();
+  }
+
+  /** Closes the connection; what the peer has not received yet, it still can. */
+  @Override
+  public void close() {
+    socket.close();
+  }
+
+  @Override
+  public String toString() {
+    return "IpcChannel[%s]%s".formatted(name, isClosed() ? " (closed)" : "");
+  }
+}

@@ -1,0 +1,99 @@
+package io.cuvette;
+
+import io.cuvette.driver.DescriptorCalls;
+import io.cuvette.internal.Checks;
+import java.io.UncheckedIOException;
+import java.net.SocketTimeoutException;
+import java.time.Duration;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Function;
+
+/**
+ * A socket that is closed only when nobody is waiting in a call for it: the system gives its number
+ * to the next file that is opened. Waits are cut into slices, so that closing is soon noticed.
+ * Thread-safe.
+ */
+final class OpenSocket {
+  private static final long SLICE_NANOS = 50_000_000;
+
+  private final DescriptorCalls calls;
+  private final int descriptor;
+  private final String name;
+  private final Gate gate = new Gate();
+  private final AtomicBoolean closed = new AtomicBoolean();
+
+  OpenSocket(DescriptorCalls calls, int descriptor, String name) {
+    this.calls = calls;
+    this.descriptor = descriptor;
+    this.name = name;
+  }
+
+  /** Only inside {@link #use}. */
+  int descriptor() {
+    return descriptor;
+  }
+
+  boolean isClosed() {
+    return closed.get();
+  }
+
+  /** Does something with the open socket; {@link #close} waits for it. */
+  <T> T use(Function<OpenSocket, T> work) {
+    if (!gate.enter()) {
+      throw isClosedNow();
+    }
+    try {
+      return work.apply(this);
+    } finally {
+      gate.leave();
+    }
+  }
+
+  /** Waits in a call, slice by slice, until it gives something, fails, or the time is over. */
+  <T> T sliced(Duration timeout, Function<Duration, T> call) {
+    Checks.notNegative("timeout in seconds", timeout.isNegative() ? -1 : 0);
+    long end = System.nanoTime() + nanos(timeout);
+    while (true) {
+      long left = end - System.nanoTime();
+      try {
+        return call.apply(Duration.ofNanos(Math.clamp(left, 0, SLICE_NANOS)));
+      } catch (UncheckedIOException e) {
+        if (!(e.getCause() instanceof SocketTimeoutException)) {
+          throw e;
+        }
+        if (left <= 0) {
+          throw timedOut(timeout, e);
+        }
+      }
+      if (closed.get()) {
+        throw isClosedNow();
+      }
+    }
+  }
+
+  /** Closes the socket once nobody is inside; true the first time. */
+  boolean close() {
+    if (!closed.compareAndSet(false, true)) {
+      return false;
+    }
+    gate.shut();
+    calls.close(descriptor);
+    return true;
+  }
+
+  IllegalStateException isClosedNow() {
+    return new IllegalStateException(name + " is closed");
+  }
+
+  /** Half the range at most, so that sums do not overflow. */
+  static long nanos(Duration timeout) {
+    Duration longest = Duration.ofNanos(Long.MAX_VALUE / 2);
+    return (timeout.compareTo(longest) < 0 ? timeout : longest).toNanos();
+  }
+
+  private UncheckedIOException timedOut(Duration timeout, UncheckedIOException cause) {
+    var timedOut = new SocketTimeoutException("%s: nothing came in %s".formatted(name, timeout));
+    timedOut.initCause(cause.getCause());
+    return new UncheckedIOException(timedOut.getMessage(), timedOut);
+  }
+}
