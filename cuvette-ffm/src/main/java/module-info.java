@@ -8,4 +8,6 @@ module io.cuvette.ffm {
 
   provides io.cuvette.driver.CudaDriverProvider with
       io.cuvette.ffm.FfmDriverProvider;
+  provides io.cuvette.driver.DescriptorCalls with
+      io.cuvette.ffm.FfmDescriptors;
 }

@@ -15,7 +15,15 @@ public interface DescriptorCalls {
   /** The calls of this machine; empty where there are none, or no module that has them. */
   static Optional<DescriptorCalls> find() {
     return ServiceLoader.load(DescriptorCalls.class, DescriptorCalls.class.getClassLoader())
+        .stream()
+        .map(ServiceLoader.Provider::get)
+        .filter(DescriptorCalls::isAvailable)
         .findFirst();
+  }
+
+  /** Whether these calls work on this system; where not, each is unsupported. */
+  default boolean isAvailable() {
+    return true;
   }
 
   /** Memory of a size as a file without a name, at first all 0 (memfd_create, ftruncate). */

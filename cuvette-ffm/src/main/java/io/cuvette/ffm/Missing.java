@@ -24,6 +24,26 @@ final class Missing {
     }
   }
 
+  /** A function of the C library that always throws. */
+  static MethodHandle systemFunction(String name, MethodType type) {
+    MethodHandle fail =
+        MethodHandles.throwException(type.returnType(), UnsupportedOperationException.class);
+    try {
+      MethodHandle reason =
+          MethodHandles.lookup()
+              .findStatic(
+                  Missing.class,
+                  "unsupported",
+                  MethodType.methodType(UnsupportedOperationException.class, String.class));
+      return MethodHandles.dropArguments(
+          MethodHandles.collectArguments(fail, 0, MethodHandles.insertArguments(reason, 0, name)),
+          0,
+          type.parameterList());
+    } catch (ReflectiveOperationException e) {
+      throw new LinkageError(e.getMessage(), e);
+    }
+  }
+
   /** What is thrown by the call of a function the driver does not have. */
   static CudaException exception(String name, int version) {
     return exception(CudaStatus.CALL_REQUIRES_NEWER_DRIVER, name, version);
@@ -45,5 +65,10 @@ final class Missing {
   @SuppressWarnings("unused") // through a method handle
   private static int call(String name, int version) {
     throw exception(name, version);
+  }
+
+  @SuppressWarnings("unused") // through a method handle
+  private static UnsupportedOperationException unsupported(String name) {
+    return new UnsupportedOperationException("the C library of this system has no " + name);
   }
 }

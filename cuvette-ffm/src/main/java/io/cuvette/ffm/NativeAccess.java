@@ -6,6 +6,7 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodType;
 
 /**
  * The steps that the JVM takes on trust: what they are given wrong crashes it. All are here, and
@@ -31,6 +32,23 @@ final class NativeAccess {
   /** The C function at an address. */
   static MethodHandle function(MemorySegment address, FunctionDescriptor type) {
     return LINKER.downcallHandle(address, type);
+  }
+
+  /**
+   * A function of the C library. One that the system lacks is one that throws when it is called.
+   *
+   * @param name its name, such as {@code poll}
+   */
+  static MethodHandle function(String name, FunctionDescriptor type, Linker.Option... options) {
+    return LINKER
+        .defaultLookup()
+        .find(name)
+        .map(address -> LINKER.downcallHandle(address, type, options))
+        .orElseGet(() -> Missing.systemFunction(name, callType(type, options)));
+  }
+
+  private static MethodType callType(FunctionDescriptor type, Linker.Option... options) {
+    return LINKER.downcallHandle(type, options).type().dropParameterTypes(0, 1); // the address
   }
 
   /** C functions of a type, with the address as the first parameter. */

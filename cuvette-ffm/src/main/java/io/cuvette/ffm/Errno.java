@@ -1,0 +1,43 @@
+package io.cuvette.ffm;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.ConnectException;
+
+/** Numbers of errors of Linux that decide something here, and the exceptions made of them. */
+final class Errno {
+  static final int EINTR = 4;
+  static final int ENOENT = 2;
+  static final int EBADF = 9;
+  static final int EAGAIN = 11;
+  static final int EADDRINUSE = 98;
+  static final int ENOTCONN = 107;
+  static final int ECONNABORTED = 103;
+  static final int ECONNREFUSED = 111;
+
+  private static final long LONGEST_TEXT = 256;
+
+  private Errno() {}
+
+  /** What the system says about an error, and its number. */
+  static String text(int errno) {
+    String text = NativeAccess.memory(Libc.strerror(errno), LONGEST_TEXT).getString(0);
+    return text + " (errno " + errno + ")";
+  }
+
+  /**
+   * A failed call.
+   *
+   * @param call the call with its arguments, such as {@code fcntl(descriptor=7, F_GETFD)}
+   */
+  static UncheckedIOException failure(int errno, String call) {
+    String message = call + ": " + text(errno);
+    return unchecked(
+        errno == ECONNREFUSED ? new ConnectException(message) : new IOException(message));
+  }
+
+  /** A failure, without a second message around its own. */
+  static UncheckedIOException unchecked(IOException failure) {
+    return new UncheckedIOException(failure.getMessage(), failure);
+  }
+}

@@ -1,0 +1,61 @@
+package io.cuvette.ffm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+
+/** What descriptors this process has, as the kernel tells it. */
+final class OpenDescriptors {
+  private static final Path ALL = Path.of("/proc/self/fd");
+  private static final int CLOEXEC = 02000000;
+
+  private OpenDescriptors() {}
+
+  static List<String> all() {
+    try (Stream<Path> entries = Files.list(ALL)) {
+      // The listing has one of its own, which is gone when it is looked at.
+      return entries.filter(Files::exists).map(Path::toString).sorted().toList();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Does something once, to load and open what it needs, then again and compares. */
+  static void assertKept(ThrowingCallable body) throws Exception {
+    run(body);
+    int before = all().size();
+    run(body);
+    assertThat(all()).hasSize(before);
+  }
+
+  private static void run(ThrowingCallable body) throws Exception {
+    try {
+      body.call();
+    } catch (Exception | Error e) {
+      throw e;
+    } catch (Throwable e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** Whether children of this process would not get it. */
+  static boolean isClosedOnExec(int descriptor) throws IOException {
+    String flags =
+        Files.readAllLines(Path.of("/proc/self/fdinfo/" + descriptor)).stream()
+            .filter(line -> line.startsWith("flags:"))
+            .findFirst()
+            .orElseThrow();
+    return (Integer.parseInt(flags.substring(6).strip(), 8) & CLOEXEC) != 0;
+  }
+
+  /** A descriptor as a file that can be opened. */
+  static Path file(int descriptor) {
+    return ALL.resolve(Integer.toString(descriptor));
+  }
+}
