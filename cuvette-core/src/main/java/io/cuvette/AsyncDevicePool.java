@@ -1,65 +1,138 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import java.util.concurrent.atomic.AtomicLong;
 
 /** An {@link AsyncMemoryPool} on one device. Thread-safe. */
 final class AsyncDevicePool {
   final DriverPool pool;
   private final CudaDevice device;
-  private final StreamOrderedMemory memory = new StreamOrderedMemory();
+
+  /**
+   * What the limit counts: bytes are taken from it before the driver is asked, so that threads
+   * which ask at the same time never have more than the limit together.
+   */
+  private final AtomicLong countedBytes = new AtomicLong();
+
+  private final StreamOrderedMemory memory =
+      new StreamOrderedMemory(bytes -> countedBytes.addAndGet(-bytes));
   private final StreamOrderedAllocator allocator;
-  private volatile MemoryLimit limit;
-  private volatile long limitBytes;
+  private volatile Limit limit;
+
+  /** A limit and the bytes it means on the device, which change together. */
+  private record Limit(MemoryLimit given, long bytes) {}
 
   AsyncDevicePool(CudaDevice device, AsyncPoolChoice choice, MemoryLimit limit) {
     this.device = device;
     this.pool = open(device, choice);
     this.allocator = new StreamOrderedAllocator(pool, memory, DeviceBuffer::new);
-    this.limit = limit;
-    this.limitBytes = limit.bytesOf(device.totalBytes());
+    this.limit = new Limit(limit, limit.bytesOf(device.totalBytes()));
   }
 
   private static DriverPool open(CudaDevice device, AsyncPoolChoice choice) {
     Cuda cuda = device.cuda();
-    CudaDriver driver = device.context();
-    return switch (choice) {
-      case AsyncPoolChoice.Borrowed.DEFAULT ->
-          DriverPool.borrow(cuda, driver.deviceGetDefaultMemPool(device.id()));
-      case AsyncPoolChoice.Borrowed.CURRENT ->
-          DriverPool.borrow(cuda, driver.deviceGetMemPool(device.id()));
-      case AsyncPoolChoice.Handle given -> DriverPool.borrow(cuda, given.handle());
-      case AsyncPoolChoice.New made ->
-          DriverPool.createKeeping(
-              cuda,
-              DriverPool.at(MemoryLocation.device(device), DriverPool.PINNED, made.maxBytes()));
+    cuda.checkOpen();
+    CudaDriver driver = cuda.driver();
+    try {
+      return switch (choice) {
+        case AsyncPoolChoice.Borrowed.DEFAULT ->
+            DriverPool.borrow(cuda, driver.deviceGetDefaultMemPool(device.id()));
+        case AsyncPoolChoice.Borrowed.CURRENT ->
+            DriverPool.borrow(cuda, driver.deviceGetMemPool(device.id()));
+        case AsyncPoolChoice.Handle given -> foreign(device, given.handle());
+        case AsyncPoolChoice.New made ->
+            DriverPool.createKeeping(
+                cuda,
+                DriverPool.at(MemoryLocation.device(device), DriverPool.PINNED, made.maxBytes()));
+      };
+    } catch (CudaException e) {
+      throw explained(e, device);
+    }
+  }
+
+  /** The driver does not tell whose a pool is, only who may access it. */
+  private static DriverPool foreign(CudaDevice device, long handle) {
+    CudaDriver driver = device.cuda().driver();
+    int access;
+    try {
+      access = driver.memPoolGetAccess(handle, DriverPool.LOCATION_DEVICE, device.id());
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.INVALID_VALUE && e.status() != CudaStatus.INVALID_HANDLE) {
+        throw e;
+      }
+      throw new IllegalArgumentException(
+          "pool handle: 0x%x is no memory pool (expected: a CUmemoryPool of %s)"
+              .formatted(handle, device),
+          e);
+    }
+    if (access == 0) {
+      throw new IllegalArgumentException(
+          "pool handle: 0x%x is no pool that %s can access".formatted(handle, device));
+    }
+    return DriverPool.borrow(device.cuda(), handle);
+  }
+
+  /** The statuses of a driver or a device without stream-ordered memory. */
+  private static CudaException explained(CudaException e, CudaDevice device) {
+    return switch (e.status()) {
+      case NOT_SUPPORTED, CALL_REQUIRES_NEWER_DRIVER, NOT_FOUND ->
+          new CudaException(
+              CudaStatus.of(e.code()),
+              e.call(),
+              "%s has no stream-ordered memory, which needs a driver of CUDA 11.2 (this one"
+                      .formatted(device)
+                  + " supports %d); MemoryPool works everywhere"
+                      .formatted(device.cuda().driverVersion()));
+      default -> e;
     };
   }
 
   BufferBase allocate(long bytes, long rounded, CudaStream stream) {
-    if (rounded > limitBytes - memory.liveBytes() && bytes > 0) {
+    device.cuda().checkOwn(stream);
+    if (bytes == 0) {
+      return allocator.allocate(bytes, rounded, stream);
+    }
+    if (!reserve(rounded)) {
       makeRoom(stream);
-      if (rounded > limitBytes - memory.liveBytes()) {
-        throw allocator.outOfMemory(bytes, rounded, stream, limitBytes);
+      if (!reserve(rounded)) {
+        throw allocator.outOfMemory(bytes, rounded, stream, limit.bytes);
       }
     }
-    return allocator.allocate(bytes, rounded, stream);
+    try {
+      return allocator.allocate(bytes, rounded, stream);
+    } catch (RuntimeException | Error e) {
+      countedBytes.addAndGet(-rounded);
+      throw e;
+    }
+  }
+
+  private boolean reserve(long bytes) {
+    long before;
+    do {
+      before = countedBytes.get();
+      if (bytes > limit.bytes - before) {
+        return false;
+      }
+    } while (!countedBytes.compareAndSet(before, before + bytes));
+    return true;
   }
 
   private void makeRoom(CudaStream stream) {
-    Cuda cuda = device.cuda();
-    cuda.checkOwn(stream);
-    cuda.leaks().drain();
+    stream.checkNotCapturing("allocate");
+    LeakTracker leaks = device.cuda().leaks();
+    leaks.drain();
     memory.await();
-    Reclaim.collect(cuda.leaks());
+    Reclaim.collect(leaks);
   }
 
   MemoryLimit limit() {
-    return limit;
+    return limit.given;
   }
 
   void setLimit(MemoryLimit next) {
-    limitBytes = next.bytesOf(device.totalBytes());
-    limit = next;
+    limit = new Limit(next, next.bytesOf(device.totalBytes()));
   }
 
   long liveBytes() {
@@ -68,11 +141,17 @@ final class AsyncDevicePool {
   }
 
   long freeAllBlocks(CudaStream stream) {
+    device.cuda().checkOwn(stream);
+    stream.checkNotCapturing("freeAllBlocks");
     device.cuda().leaks().drain();
-    memory.settle();
     PoolAttributes attributes = new PoolAttributes(pool);
     long before = attributes.reservedMemCurrent();
     stream.synchronize();
+    long live = memory.liveBytes();
+    memory.settle();
+    if (memory.liveBytes() < live) {
+      device.nullStream().synchronize(); // these were freed in its order
+    }
     pool.driver().memPoolTrimTo(pool.handle(), 0);
     return Math.max(0, before - attributes.reservedMemCurrent());
   }

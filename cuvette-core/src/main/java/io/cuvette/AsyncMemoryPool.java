@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.driver.CudaException;
 import io.cuvette.pool.BlockArena;
 import java.util.Collections;
 import java.util.List;
@@ -24,25 +25,23 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
   private final Runnable end = this::destroy;
   private volatile boolean closed;
 
-  /** The pool that each device was born with. */
+  /** The pools that are current for the devices now. */
   public AsyncMemoryPool(Cuda cuda) {
-    this(cuda, AsyncPoolChoice.ofDefault());
+    this(cuda, AsyncPoolChoice.ofCurrent());
   }
 
   /** The same choice for each device; a handle needs a machine of one device. */
   public AsyncMemoryPool(Cuda cuda, AsyncPoolChoice choice) {
-    this(cuda, Collections.nCopies(cuda.deviceCount(), choice));
-    if (choice instanceof AsyncPoolChoice.Handle && cuda.deviceCount() != 1) {
-      throw new IllegalArgumentException(
-          "one pool handle for %d devices (expected: a list with a choice for each)"
-              .formatted(cuda.deviceCount()));
-    }
+    this(cuda, forEach(cuda, choice));
   }
 
   /**
-   * A choice for each device.
+   * A choice for each device. Pools that exist are looked up now, new ones are made when their
+   * device is first used.
    *
-   * @throws IllegalArgumentException if there are not as many choices as devices
+   * @throws IllegalArgumentException if there are not as many choices as devices, or a handle is
+   *     not that of a pool which its device can access
+   * @throws CudaException if the driver or a device has no stream-ordered memory
    */
   public AsyncMemoryPool(Cuda cuda, List<AsyncPoolChoice> choices) {
     if (choices.size() != cuda.deviceCount()) {
@@ -54,7 +53,22 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
     this.choices = List.copyOf(choices);
     this.devicePools = new AtomicReferenceArray<>(cuda.deviceCount());
     cuda.checkOpen();
+    for (CudaDevice device : cuda.devices()) {
+      if (!(choices.get(device.id()) instanceof AsyncPoolChoice.New)) {
+        devicePools.set(device.id(), make(device));
+      }
+    }
     cuda.children().add(end);
+  }
+
+  private static List<AsyncPoolChoice> forEach(Cuda cuda, AsyncPoolChoice choice) {
+    int devices = cuda.deviceCount();
+    if (choice instanceof AsyncPoolChoice.Handle && devices != 1) {
+      throw new IllegalArgumentException(
+          "one pool handle for %d devices (expected: a list with a choice for each)"
+              .formatted(devices));
+    }
+    return Collections.nCopies(devices, choice);
   }
 
   /** Allocates on the current stream. */
@@ -94,7 +108,11 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
     return devicePool(stream.device()).freeAllBlocks(stream);
   }
 
-  /** Bytes of the pool in use by anyone. */
+  /**
+   * Bytes of the pool in use by anyone.
+   *
+   * @throws CudaException CALL_REQUIRES_NEWER_DRIVER before CUDA 11.3; so do the other two
+   */
   public long usedBytes() {
     return attributes().usedMemCurrent();
   }
@@ -213,12 +231,16 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
   }
 
   private AsyncDevicePool open(CudaDevice device) {
-    AsyncDevicePool made = new AsyncDevicePool(device, choices.get(device.id()), cuda.firstLimit());
+    AsyncDevicePool made = make(device);
     if (devicePools.compareAndSet(device.id(), null, made)) {
       return made;
     }
     made.pool.close();
     return devicePool(device);
+  }
+
+  private AsyncDevicePool make(CudaDevice device) {
+    return new AsyncDevicePool(device, choices.get(device.id()), cuda.firstLimit());
   }
 
   private void destroy() {

@@ -10,7 +10,7 @@ public sealed interface AsyncPoolChoice {
     return Borrowed.DEFAULT;
   }
 
-  /** The pool that is current for the device when this choice is made use of. */
+  /** The pool that is current for the device when the {@link AsyncMemoryPool} is made. */
   static AsyncPoolChoice ofCurrent() {
     return Borrowed.CURRENT;
   }
@@ -40,12 +40,13 @@ public sealed interface AsyncPoolChoice {
   /**
    * A foreign pool.
    *
-   * @param handle CUmemoryPool, not 0
+   * @param handle CUmemoryPool, an address and so above 0
    */
   record Handle(long handle) implements AsyncPoolChoice {
     public Handle {
-      if (handle == 0) {
-        throw new IllegalArgumentException("handle: 0 (expected: a CUmemoryPool)");
+      if (handle <= 0) {
+        throw new IllegalArgumentException(
+            "handle: %d (expected: a CUmemoryPool, > 0)".formatted(handle));
       }
     }
   }

@@ -1,12 +1,15 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.Checks;
 
 /**
  * What a memory pool of the driver says of itself now, and what can be set on it
- * (cuMemPoolGetAttribute, cuMemPoolSetAttribute). Others may use and change the same pool.
- * Thread-safe.
+ * (cuMemPoolGetAttribute, cuMemPoolSetAttribute). Others may use and change the same pool. The
+ * bytes reserved and used need a driver of CUDA 11.3; on an older one they are a CudaException,
+ * CALL_REQUIRES_NEWER_DRIVER. Thread-safe.
  */
 public final class PoolAttributes {
   private static final int REUSE_FOLLOW_EVENT_DEPENDENCIES = 1;
@@ -17,6 +20,7 @@ public final class PoolAttributes {
   private static final int RESERVED_MEM_HIGH = 6;
   private static final int USED_MEM_CURRENT = 7;
   private static final int USED_MEM_HIGH = 8;
+  private static final int BYTES_SINCE = 11030;
   private static final long KEEP_ALL = -1; // the largest unsigned number
 
   private final DriverPool pool;
@@ -104,21 +108,44 @@ public final class PoolAttributes {
 
   @Override
   public String toString() {
-    return "PoolAttributes[reserved=%d (high %d), used=%d (high %d), releaseThreshold=%s]"
-        .formatted(
-            reservedMemCurrent(),
-            reservedMemHigh(),
-            usedMemCurrent(),
-            usedMemHigh(),
-            releaseThreshold() == Long.MAX_VALUE ? "all" : releaseThreshold());
+    return "PoolAttributes[%s, %s]".formatted(pool, numbers());
+  }
+
+  /** A text is for logs and debuggers: it says what cannot be asked. */
+  private String numbers() {
+    try {
+      return "reserved=%d (high %d), used=%d (high %d), releaseThreshold=%s"
+          .formatted(
+              reservedMemCurrent(),
+              reservedMemHigh(),
+              usedMemCurrent(),
+              usedMemHigh(),
+              releaseThreshold() == Long.MAX_VALUE ? "all" : releaseThreshold());
+    } catch (IllegalStateException | CudaException e) {
+      return "unknown: " + e.getMessage();
+    }
   }
 
   private long get(int attribute) {
     CudaDriver driver = pool.driver();
+    checkVersion(driver, "cuMemPoolGetAttribute", attribute);
     return driver.memPoolGetAttribute(pool.handle(), attribute);
   }
 
   private void set(int attribute, long value) {
-    pool.driver().memPoolSetAttribute(pool.handle(), attribute, value);
+    CudaDriver driver = pool.driver();
+    checkVersion(driver, "cuMemPoolSetAttribute", attribute);
+    driver.memPoolSetAttribute(pool.handle(), attribute, value);
+  }
+
+  /** An older driver would only say INVALID_VALUE. */
+  private void checkVersion(CudaDriver driver, String call, int attribute) {
+    if (attribute >= RESERVED_MEM_CURRENT && driver.driverGetVersion() < BYTES_SINCE) {
+      throw new CudaException(
+          CudaStatus.CALL_REQUIRES_NEWER_DRIVER,
+          "%s(%s, attribute=%d)".formatted(call, pool, attribute),
+          "the driver supports CUDA %d (expected: >= %d)"
+              .formatted(driver.driverGetVersion(), BYTES_SINCE));
+    }
   }
 }

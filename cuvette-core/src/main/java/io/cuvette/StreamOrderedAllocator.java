@@ -3,6 +3,7 @@ package io.cuvette;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.Checks;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -10,6 +11,8 @@ import org.jspecify.annotations.Nullable;
  * tries what may help, one step after the other, and asks again after each. Thread-safe.
  */
 final class StreamOrderedAllocator {
+  private static final long UNKNOWN = -1;
+
   private final DriverPool pool;
   private final StreamOrderedMemory memory;
   private final Kind kind;
@@ -81,22 +84,32 @@ final class StreamOrderedAllocator {
   OutOfDeviceMemoryException outOfMemory(
       long bytes, long rounded, CudaStream stream, long limitBytes) {
     PoolAttributes now = new PoolAttributes(pool);
-    long held = now.reservedMemCurrent();
-    long used = now.usedMemCurrent();
+    long held = orUnknown(now::reservedMemCurrent);
+    long used = orUnknown(now::usedMemCurrent);
     return new OutOfDeviceMemoryException(
-        "allocate(bytes=%d, stream=%s) from %s".formatted(bytes, stream, pool),
+        "allocate(bytes=%d, stream=%s) from %s with %d bytes live"
+            .formatted(bytes, stream, pool, memory.liveBytes()),
         new OutOfDeviceMemoryException.Details(
             stream.device().id(),
             bytes,
             rounded,
             held,
             used,
-            held - used,
+            held < 0 || used < 0 ? UNKNOWN : held - used,
             -1,
             -1,
             -1,
             limitBytes,
             DirectMemory.driverFree(stream.device()),
             limitBytes == Long.MAX_VALUE ? RecoveryStep.RECLAIM : RecoveryStep.LIMIT));
+  }
+
+  /** A driver that cannot tell must not hide that memory is out. */
+  private static long orUnknown(LongSupplier question) {
+    try {
+      return question.getAsLong();
+    } catch (CudaException e) {
+      return UNKNOWN;
+    }
   }
 }

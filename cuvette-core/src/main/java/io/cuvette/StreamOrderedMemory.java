@@ -4,6 +4,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.pool.SpinLock;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,6 +21,17 @@ final class StreamOrderedMemory {
   private @Nullable StreamOrderedLifetime newest;
 
   private long liveBytes;
+
+  /** Told the bytes of each block that was freed. */
+  private final LongConsumer freed;
+
+  StreamOrderedMemory() {
+    this(_ -> {});
+  }
+
+  StreamOrderedMemory(LongConsumer freed) {
+    this.freed = freed;
+  }
 
   /** Makes a buffer own memory that was just allocated. */
   <B extends BufferBase> B own(B buffer, long blockBytes) {
@@ -144,6 +156,13 @@ final class StreamOrderedMemory {
   }
 
   private void remove(StreamOrderedLifetime block) {
+    if (unlink(block)) {
+      freed.accept(block.blockBytes());
+    }
+  }
+
+  /** False if it was removed before. */
+  private boolean unlink(StreamOrderedLifetime block) {
     lock.lock();
     try {
       StreamOrderedLifetime older = block.older;
@@ -156,11 +175,12 @@ final class StreamOrderedMemory {
       } else if (newest == block) {
         newest = older;
       } else {
-        return; // removed before
+        return false;
       }
       block.older = null;
       block.newer = null;
       liveBytes -= block.blockBytes();
+      return true;
     } finally {
       lock.unlock();
     }

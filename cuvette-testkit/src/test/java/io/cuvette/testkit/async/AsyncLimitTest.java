@@ -1,0 +1,282 @@
+package io.cuvette.testkit.async;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.AsyncMemoryPool;
+import io.cuvette.AsyncPoolChoice;
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
+import io.cuvette.DeviceBuffer;
+import io.cuvette.MemoryLimit;
+import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.RecoveryStep;
+import io.cuvette.Scope;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Subject;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** The hard limit of stream-ordered pools. */
+class AsyncLimitTest {
+  private static final long MIB = 1 << 20;
+  private static final long BLOCK = 512;
+
+  /** Holds the first allocation up inside the driver until it is let go. */
+  private static final class Gated extends ForwardingDriver {
+    private final CountDownLatch inside = new CountDownLatch(1);
+    private final CountDownLatch letGo = new CountDownLatch(1);
+
+    Gated(CudaDriver driver) {
+      super(driver);
+    }
+
+    @Override
+    public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
+      boolean first = inside.getCount() > 0;
+      inside.countDown();
+      if (first) {
+        await(letGo);
+      }
+      return super.memAllocFromPoolAsync(device, bytes, pool, stream);
+    }
+
+    private static void await(CountDownLatch latch) {
+      try {
+        latch.await();
+      } catch (InterruptedException e) {
+        throw new IllegalStateException(e);
+      }
+    }
+  }
+
+  /** Knows the most bytes that the driver had given out at once. */
+  private static final class Peak extends ForwardingDriver {
+    private final AtomicLong live = new AtomicLong();
+    private final AtomicLong most = new AtomicLong();
+
+    Peak(CudaDriver driver) {
+      super(driver);
+    }
+
+    @Override
+    public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
+      most.accumulateAndGet(live.addAndGet(bytes), Math::max);
+      try {
+        return super.memAllocFromPoolAsync(device, bytes, pool, stream);
+      } catch (CudaException e) {
+        live.addAndGet(-bytes);
+        throw e;
+      }
+    }
+
+    @Override
+    public void memFreeAsync(int device, long address, long stream) {
+      live.addAndGet(-BLOCK);
+      super.memFreeAsync(device, address, stream);
+    }
+  }
+
+  @CudaTest
+  void allocationInTheDriver_countsAlready(Subject subject) throws Exception {
+    Gated[] gate = new Gated[1];
+    Cuda cuda = subject.open(options -> options.withDecorator(d -> gate[0] = new Gated(d)));
+    try (ExecutorService thread = Executors.newSingleThreadExecutor();
+        AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+        CudaStream one = cuda.device(0).createStream();
+        CudaStream two = cuda.device(0).createStream()) {
+      pool.setLimit(MemoryLimit.ofBytes(BLOCK));
+      Future<DeviceBuffer> first = thread.submit(() -> pool.allocate(1, one));
+      gate[0].inside.await();
+      try {
+        assertThatThrownBy(() -> pool.allocate(1, two))
+            .isInstanceOf(OutOfDeviceMemoryException.class);
+      } finally {
+        gate[0].letGo.countDown();
+      }
+      first.get().close();
+      one.synchronize();
+    }
+  }
+
+  @CudaTest
+  void manyThreads_neverHaveMoreThanTheLimit(Subject subject) throws Exception {
+    Peak[] peak = new Peak[1];
+    Cuda cuda = subject.open(options -> options.withDecorator(d -> peak[0] = new Peak(d)));
+    int threads = 6;
+    try (ExecutorService all = Executors.newFixedThreadPool(threads);
+        AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
+      pool.setLimit(MemoryLimit.ofBytes(4 * BLOCK));
+      List<Future<Integer>> done = new ArrayList<>();
+      for (int i = 0; i < threads; i++) {
+        done.add(all.submit(() -> allocateAndFree(cuda, pool)));
+      }
+      int given = 0;
+      for (Future<Integer> one : done) {
+        given += one.get();
+      }
+      assertThat(given).isPositive();
+      assertThat(peak[0].most.get()).isBetween(BLOCK, 4 * BLOCK);
+      cuda.device(0).synchronize();
+      assertThat(pool.liveBytes()).isZero();
+    }
+  }
+
+  private static int allocateAndFree(Cuda cuda, AsyncMemoryPool pool) {
+    int given = 0;
+    try (CudaStream stream = cuda.device(0).createStream()) {
+      for (int i = 0; i < 40; i++) {
+        try (Buffer first = pool.allocate(BLOCK, stream);
+            Buffer second = pool.allocate(1, stream)) {
+          given += first.address() == second.address() ? 0 : 2;
+        } catch (OutOfDeviceMemoryException e) {
+          assertThat(e.details().limitBytes()).isEqualTo(4 * BLOCK);
+        }
+      }
+      stream.synchronize();
+    }
+    return given;
+  }
+
+  @CudaTest
+  void refusedAllocations_areNotCounted(Cuda cuda) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
+      pool.setLimit(MemoryLimit.ofBytes(BLOCK));
+      for (int i = 0; i < 3; i++) {
+        assertThatThrownBy(() -> pool.allocate(2 * BLOCK))
+            .isInstanceOfSatisfying(
+                OutOfDeviceMemoryException.class,
+                e -> assertThat(e.details().step()).isEqualTo(RecoveryStep.LIMIT));
+      }
+      pool.allocate(BLOCK).close();
+      pool.allocate(BLOCK).close();
+      assertThat(pool.liveBytes()).isZero();
+    }
+  }
+
+  @CudaTest
+  void allocationsTheDriverRefuses_areNotCounted(Cuda cuda) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
+      long tooMuch = 4 * cuda.device(0).totalBytes();
+      pool.setLimit(MemoryLimit.ofBytes(tooMuch + BLOCK));
+      assertThatThrownBy(() -> pool.allocate(tooMuch))
+          .isInstanceOf(OutOfDeviceMemoryException.class);
+      try (Buffer _ = pool.allocate(BLOCK)) {
+        assertThat(pool.liveBytes()).isEqualTo(BLOCK);
+      }
+      cuda.currentStream().synchronize();
+    }
+  }
+
+  @CudaTest
+  void limit_isSetWhileMemoryIsInUse(Cuda cuda) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
+      Buffer large = pool.allocate(4 * MIB);
+      pool.setLimit(MemoryLimit.ofBytes(MIB));
+      assertThat(pool.liveBytes()).as("what is live stays").isEqualTo(4 * MIB);
+      assertThatThrownBy(() -> pool.allocate(1)).isInstanceOf(OutOfDeviceMemoryException.class);
+      pool.allocate(0).close();
+      large.close();
+      pool.allocate(MIB).close();
+      pool.setLimit(MemoryLimit.none());
+      pool.allocate(4 * MIB).close();
+      cuda.currentStream().synchronize();
+    }
+  }
+
+  @CudaTest
+  void limits_areBytesOrAFraction_andNoLimitIsTheSameEverywhere(Cuda cuda) {
+    long total = cuda.device(0).totalBytes();
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
+      assertThat(pool.limit()).isEqualTo(cuda.defaultMemoryPool().limit());
+      pool.setLimit(MemoryLimit.ofFraction(0.25));
+      assertThatThrownBy(() -> pool.allocate(total / 4 + 512))
+          .isInstanceOfSatisfying(
+              OutOfDeviceMemoryException.class,
+              e -> assertThat(e.details().limitBytes()).isEqualTo(total / 4));
+      pool.setLimit(MemoryLimit.ofBytes(4 * total));
+      pool.allocate(MIB).close();
+      pool.setLimit(MemoryLimit.ofBytes(0));
+      assertThat(pool.limit()).isEqualTo(MemoryLimit.none());
+      pool.setLimit(MemoryLimit.ofFraction(0));
+      assertThat(pool.limit()).isEqualTo(MemoryLimit.none());
+      assertThatThrownBy(() -> MemoryLimit.ofFraction(1.01))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("1.01");
+      assertThatThrownBy(() -> MemoryLimit.ofBytes(-1))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("-1");
+      cuda.currentStream().synchronize();
+    }
+  }
+
+  @CudaTest
+  void limit_isNotTheReleaseThreshold(Cuda cuda) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
+      pool.attributes().setReleaseThreshold(64 * MIB);
+      pool.setLimit(MemoryLimit.ofBytes(MIB));
+      assertThat(pool.attributes().releaseThreshold()).isEqualTo(64 * MIB);
+      pool.attributes().setReleaseThreshold(0);
+      assertThat(pool.limit()).isEqualTo(MemoryLimit.ofBytes(MIB));
+    }
+  }
+
+  @CudaTest(devices = 2)
+  void everyDevice_hasALimitOfItsOwn(Cuda cuda) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+        CudaStream other = cuda.device(1).createStream()) {
+      try (Scope _ = cuda.device(1).use()) {
+        pool.setLimit(MemoryLimit.ofBytes(BLOCK));
+      }
+      assertThat(pool.limit()).isEqualTo(MemoryLimit.none());
+      assertThat(pool.limit(cuda.device(1))).isEqualTo(MemoryLimit.ofBytes(BLOCK));
+      pool.allocate(MIB).close();
+      assertThatThrownBy(() -> pool.allocate(MIB, other))
+          .isInstanceOfSatisfying(
+              OutOfDeviceMemoryException.class, e -> assertThat(e.details().device()).isEqualTo(1));
+      cuda.currentStream().synchronize();
+    }
+  }
+
+  @CudaTest
+  void driverBefore113_cannotTellBytes_andSaysSo(Subject subject) {
+    Cuda cuda =
+        subject.open(options ->
+            options.withDecorator(driver ->
+                new ForwardingDriver(driver) {
+                  @Override
+                  public int driverGetVersion() {
+                    return 11020;
+                  }
+                }));
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
+      pool.setLimit(MemoryLimit.ofBytes(MIB));
+      try (Buffer _ = pool.allocate(MIB)) {
+        assertThatThrownBy(() -> pool.allocate(1))
+            .isInstanceOfSatisfying(
+                OutOfDeviceMemoryException.class,
+                e -> assertThat(e.details().heldBytes()).isEqualTo(-1));
+      }
+      for (Runnable question :
+          List.<Runnable>of(pool::usedBytes, pool::freeBytes, pool::totalBytes)) {
+        assertThatThrownBy(question::run)
+            .isInstanceOfSatisfying(
+                CudaException.class,
+                e -> assertThat(e.status()).isEqualTo(CudaStatus.CALL_REQUIRES_NEWER_DRIVER))
+            .hasMessageContaining("11030");
+      }
+      assertThat(pool.attributes().toString()).contains("unknown");
+      cuda.currentStream().synchronize();
+    }
+  }
+}

@@ -1,0 +1,284 @@
+package io.cuvette.testkit.async;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.AsyncMemoryPool;
+import io.cuvette.AsyncPoolChoice;
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Subject;
+import io.cuvette.testkit.support.Bytes;
+import io.cuvette.testkit.support.Capture;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+
+/** Which pools an {@link AsyncMemoryPool} uses, and what it does not change. */
+class AsyncPoolChoiceTest {
+  private static final long MIB = 1 << 20;
+
+  private static DeviceMemoryResource ownPool(Cuda cuda, int device) {
+    return new DeviceMemoryResource(cuda.device(device), DeviceMemoryResourceOptions.DEFAULTS);
+  }
+
+  @CudaTest
+  void withoutAChoice_itIsTheCurrentPool_asItWasThen(Cuda cuda) {
+    CudaDriver driver = cuda.driver();
+    long before = driver.deviceGetMemPool(0);
+    try (DeviceMemoryResource other = ownPool(cuda, 0)) {
+      driver.deviceSetMemPool(0, other.handle());
+      try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda)) {
+        driver.deviceSetMemPool(0, before);
+        assertThat(pool.handle(cuda.device(0))).isEqualTo(other.handle());
+        try (Buffer buffer = pool.allocate(MIB)) {
+          assertThat(other.attributes().usedMemCurrent()).isEqualTo(MIB);
+          buffer.fill((byte) 1);
+          assertThat(Bytes.of(buffer)).containsOnly(1);
+        }
+        cuda.currentStream().synchronize();
+      } finally {
+        driver.deviceSetMemPool(0, before);
+      }
+      assertThat(other.isHandleOwned()).as("closing it leaves the pool of another").isTrue();
+      other.allocate(1).close();
+      cuda.currentStream().synchronize();
+    }
+  }
+
+  @CudaTest
+  void foreignHandle_isUsed_andNeitherItsThresholdNorTheCurrentPoolChange(Cuda cuda) {
+    CudaDriver driver = cuda.driver();
+    long current = driver.deviceGetMemPool(0);
+    try (DeviceMemoryResource foreign = ownPool(cuda, 0)) {
+      foreign.attributes().setReleaseThreshold(5 * MIB);
+      try (AsyncMemoryPool pool =
+              new AsyncMemoryPool(cuda, List.of(AsyncPoolChoice.ofHandle(foreign.handle())));
+          Buffer _ = pool.allocate(MIB)) {
+        assertThat(pool.usedBytes()).isEqualTo(foreign.attributes().usedMemCurrent());
+        assertThat(driver.deviceGetMemPool(0)).isEqualTo(current);
+      }
+      assertThat(foreign.attributes().releaseThreshold()).isEqualTo(5 * MIB);
+      cuda.currentStream().synchronize();
+    }
+  }
+
+  @CudaTest
+  void twoPoolsOfDifferentHandles_allocateEachFromItsOwn(Cuda cuda) {
+    try (DeviceMemoryResource one = ownPool(cuda, 0);
+        DeviceMemoryResource two = ownPool(cuda, 0);
+        AsyncMemoryPool first =
+            new AsyncMemoryPool(cuda, List.of(AsyncPoolChoice.ofHandle(one.handle())));
+        AsyncMemoryPool second =
+            new AsyncMemoryPool(cuda, List.of(AsyncPoolChoice.ofHandle(two.handle())))) {
+      first.allocate(MIB).close();
+      try (Buffer _ = first.allocate(MIB);
+          Buffer _ = second.allocate(2 * MIB)) {
+        assertThat(one.attributes().usedMemCurrent()).isEqualTo(MIB);
+        assertThat(two.attributes().usedMemCurrent()).isEqualTo(2 * MIB);
+      }
+      cuda.currentStream().synchronize();
+    }
+  }
+
+  @CudaTest(devices = 2)
+  void listOfChoices_isOneForEachDevice(Cuda cuda) {
+    try (DeviceMemoryResource foreign = ownPool(cuda, 1)) {
+      List<AsyncPoolChoice> choices =
+          new ArrayList<>(Collections.nCopies(cuda.deviceCount(), AsyncPoolChoice.ofNew(0)));
+      choices.set(1, AsyncPoolChoice.ofHandle(foreign.handle()));
+      try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, choices);
+          CudaStream other = cuda.device(1).createStream();
+          Buffer _ = pool.allocate(MIB, other)) {
+        assertThat(pool.handle(cuda.device(1))).isEqualTo(foreign.handle());
+        assertThat(foreign.attributes().usedMemCurrent()).isEqualTo(MIB);
+        assertThat(pool.handle(cuda.device(0))).isNotEqualTo(foreign.handle());
+      }
+      cuda.device(1).synchronize();
+    }
+  }
+
+  @CudaTest
+  void listOfAnotherLength_isRefused_withBothNumbers(Cuda cuda) {
+    int devices = cuda.deviceCount();
+    for (int length : new int[] {0, devices - 1, devices + 1}) {
+      assertThatThrownBy(() ->
+              new AsyncMemoryPool(cuda, Collections.nCopies(length, AsyncPoolChoice.ofDefault())))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage("choices: %d (expected: %d, one for each device)".formatted(length, devices));
+    }
+    AsyncPoolChoice[] missing = new AsyncPoolChoice[devices];
+    assertThatThrownBy(() -> new AsyncMemoryPool(cuda, Arrays.asList(missing)))
+        .isInstanceOf(NullPointerException.class);
+  }
+
+  @CudaTest(devices = 2)
+  void oneHandleForSeveralDevices_isRefused(Cuda cuda) {
+    try (DeviceMemoryResource foreign = ownPool(cuda, 0)) {
+      assertThatThrownBy(
+              () -> new AsyncMemoryPool(cuda, AsyncPoolChoice.ofHandle(foreign.handle())))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("one pool handle for " + cuda.deviceCount());
+    }
+  }
+
+  @CudaTest(devices = 2)
+  void handleOfAnotherDevicesPool_isRefused(Cuda cuda) {
+    try (DeviceMemoryResource foreign = ownPool(cuda, 0)) {
+      List<AsyncPoolChoice> choices =
+          new ArrayList<>(Collections.nCopies(cuda.deviceCount(), AsyncPoolChoice.ofNew(0)));
+      choices.set(1, AsyncPoolChoice.ofHandle(foreign.handle()));
+      assertThatThrownBy(() -> new AsyncMemoryPool(cuda, choices))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining(Long.toHexString(foreign.handle()))
+          .hasMessageContaining("device 1");
+    }
+  }
+
+  @CudaTest
+  void handlesThatCannotBe_areRefused(Cuda cuda) {
+    for (long handle : new long[] {0, -1, Long.MIN_VALUE}) {
+      assertThatThrownBy(() -> AsyncPoolChoice.ofHandle(handle))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("handle: " + handle);
+    }
+    assertThatThrownBy(() -> AsyncPoolChoice.ofNew(-1))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("maxBytes: -1");
+    assertThat(cuda.deviceCount()).isPositive();
+  }
+
+  /** A driver of the real kind may crash on such an address. */
+  @CudaTest(simulatedOnly = true)
+  void unknownHandle_isRefusedAtOnce(Cuda cuda) {
+    assertThatThrownBy(() -> new AsyncMemoryPool(cuda, List.of(AsyncPoolChoice.ofHandle(0x1234))))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("0x1234");
+  }
+
+  @CudaTest
+  void driverWithoutStreamOrderedMemory_saysWhatIsNeeded(Subject subject) {
+    for (CudaStatus status :
+        List.of(CudaStatus.NOT_SUPPORTED, CudaStatus.CALL_REQUIRES_NEWER_DRIVER)) {
+      Cuda cuda = subject.open(options -> options.withDecorator(driver -> without(status, driver)));
+      assertThatThrownBy(() -> new AsyncMemoryPool(cuda))
+          .isInstanceOfSatisfying(
+              CudaException.class, e -> assertThat(e.status()).isEqualTo(status))
+          .hasMessageContaining("device 0")
+          .hasMessageContaining("11.2")
+          .hasMessageContaining("MemoryPool");
+    }
+  }
+
+  private static CudaDriver without(CudaStatus status, CudaDriver driver) {
+    return new ForwardingDriver(driver) {
+      @Override
+      public long deviceGetMemPool(int device) {
+        throw new CudaException(status.code(), "cuDeviceGetMemPool(device=0)");
+      }
+    };
+  }
+
+  @CudaTest
+  void freeAllBlocks_leavesWhatOtherStreamsUse_andGivesBackTheRest(Cuda cuda) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+        CudaStream one = cuda.device(0).createStream();
+        CudaStream two = cuda.device(0).createStream()) {
+      pool.allocate(64 * MIB, one).close();
+      try (Buffer used = pool.allocate(64 * MIB, two)) {
+        used.fill((byte) 3, two);
+        long before = pool.totalBytes();
+        long released = pool.freeAllBlocks(one);
+        assertThat(pool.totalBytes()).isEqualTo(before - released).isGreaterThanOrEqualTo(64 * MIB);
+        assertThat(pool.liveBytes()).isEqualTo(64 * MIB);
+        two.synchronize();
+        assertThat(Bytes.of(used)).containsOnly(3);
+      }
+      assertThat(pool.freeAllBlocks(two)).isPositive();
+      assertThat(pool.totalBytes()).isZero();
+      assertThat(pool.freeAllBlocks(one)).isZero();
+    }
+  }
+
+  @CudaTest
+  void memoryOfAStreamThatIsGone_isFreedOnTheNullStream(Cuda cuda) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+        CudaStream user = cuda.device(0).createStream()) {
+      CudaStream gone = cuda.device(0).createStream();
+      Buffer buffer = pool.allocate(MIB, gone);
+      gone.synchronize();
+      buffer.fill((byte) 1, user);
+      gone.close();
+      buffer.close();
+      pool.freeAllBlocks(user);
+      assertThat(pool.liveBytes()).isZero();
+      pool.freeAllBlocks(cuda.device(0).nullStream()); // takes over from streams that are gone
+      assertThat(pool.totalBytes()).isZero();
+    }
+  }
+
+  @CudaTest
+  void freeAllBlocks_doesNotBreakACapture(Cuda cuda) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+        CudaStream stream = cuda.device(0).createStream()) {
+      Capture.of(
+          stream,
+          () ->
+              assertThatThrownBy(() -> pool.freeAllBlocks(stream))
+                  .isInstanceOf(IllegalStateException.class)
+                  .hasMessageContaining("captur"));
+    }
+  }
+
+  @CudaTest
+  void closedPool_refusesEverything_andNamesItself(Cuda cuda) {
+    AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+    pool.allocate(1).close();
+    cuda.currentStream().synchronize();
+    var attributes = pool.attributes();
+    pool.close();
+    assertThat(pool.isClosed()).isTrue();
+    for (Runnable call :
+        List.<Runnable>of(
+            () -> pool.allocate(1),
+            () -> pool.allocate(0),
+            pool::usedBytes,
+            pool::totalBytes,
+            pool::freeBytes,
+            pool::freeAllBlocks,
+            pool::limit,
+            pool::attributes)) {
+      assertThatThrownBy(call::run)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("AsyncMemoryPool")
+          .hasMessageContaining("closed");
+    }
+    assertThatThrownBy(attributes::usedMemCurrent).isInstanceOf(IllegalStateException.class);
+    assertThat(attributes.toString()).contains("closed");
+  }
+
+  @CudaTest
+  void streamOfAnotherCuda_isRefused(Subject subject) {
+    Cuda mine = subject.cuda();
+    Cuda theirs = subject.open(options -> options);
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(mine, AsyncPoolChoice.ofNew(0))) {
+      CudaStream stream = theirs.device(0).nullStream();
+      assertThatThrownBy(() -> pool.allocate(1, stream))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("another Cuda");
+      assertThatThrownBy(() -> pool.freeAllBlocks(stream))
+          .isInstanceOf(IllegalArgumentException.class);
+      assertThatThrownBy(() -> pool.attributes(theirs.device(0)))
+          .isInstanceOf(IllegalArgumentException.class);
+    }
+  }
+}
