@@ -2,6 +2,7 @@ package io.cuvette.cli;
 
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
+import io.cuvette.driver.CudaException;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.UnaryOperator;
@@ -13,6 +14,7 @@ import picocli.CommandLine.ParameterException;
 /** The options that every command has, and the devices they name. Not thread-safe. */
 public final class CommonOptions {
   private final Terminal terminal;
+  private final UnaryOperator<@Nullable String> variables;
 
   private @Nullable CommandLine command;
 
@@ -35,7 +37,12 @@ public final class CommonOptions {
   private boolean announced;
 
   CommonOptions(Terminal terminal) {
+    this(terminal, System::getenv);
+  }
+
+  CommonOptions(Terminal terminal, UnaryOperator<@Nullable String> variables) {
     this.terminal = terminal;
+    this.variables = variables;
   }
 
   @Option(
@@ -69,24 +76,36 @@ public final class CommonOptions {
    * and the simulated device, with a banner, if not.
    */
   public String device() {
-    String chosen = device != null ? device : configured();
-    if (chosen != null) {
-      return chosen;
+    return chosen().specification;
+  }
+
+  /**
+   * Which devices, and who said so.
+   *
+   * @param origin the setting of the process that says it, or nothing; starts an error message
+   */
+  private record Chosen(String specification, String origin) {}
+
+  private Chosen chosen() {
+    String property = System.getProperty("cuvette.device");
+    String variable = variables.apply("CUVETTE_DEVICE");
+    if (device != null) {
+      return new Chosen(device, "");
+    }
+    if (property != null) {
+      return new Chosen(property, "-Dcuvette.device: ");
+    }
+    if (variable != null && !variable.isBlank()) {
+      return new Chosen(variable, "CUVETTE_DEVICE: ");
     }
     if (Cuda.isAvailable()) {
-      return "gpu";
+      return new Chosen("gpu", "");
     }
     if (!announced) {
       announced = true;
       terminal.err().println("cuvette: no GPU here, running on a simulated device (--device sim)");
     }
-    return "sim";
-  }
-
-  private static @Nullable String configured() {
-    String property = System.getProperty("cuvette.device");
-    String variable = System.getenv("CUVETTE_DEVICE");
-    return property != null ? property : variable == null || variable.isBlank() ? null : variable;
+    return new Chosen("sim", "");
   }
 
   /** Opens the devices. */
@@ -96,12 +115,23 @@ public final class CommonOptions {
 
   /** Opens devices with other options. */
   public Cuda open(String specification, UnaryOperator<CudaOptions> change) {
-    CudaOptions options = change.apply(CudaOptions.DEFAULTS.withDevice(specification));
     try {
-      return Cuda.open(options);
+      return Cuda.open(change.apply(CudaOptions.DEFAULTS.withDevice(specification)));
     } catch (IllegalArgumentException e) {
-      throw usage(String.valueOf(e.getMessage()), e);
+      throw usage(named(e), e);
+    } catch (CudaException e) {
+      if (specification.strip().startsWith("sim")) {
+        throw e;
+      }
+      throw new CommandFailure(named(e) + "; for this command: --device sim", e);
     }
+  }
+
+  /** The message with the setting that was wrong, unless it names one itself. */
+  private String named(RuntimeException e) {
+    String message = String.valueOf(e.getMessage());
+    boolean names = message.matches("(CUVETTE_|CUPY_|-D).*");
+    return names ? message : chosen().origin + message;
   }
 
   /** What is wrong with how the command was called. */

@@ -11,6 +11,8 @@ import picocli.CommandLine;
 
 /** The command line. Stateless. */
 public final class Main {
+  private static final int DONE = 0;
+
   private Main() {}
 
   /** Runs a command and ends the process with its exit code. */
@@ -31,7 +33,15 @@ public final class Main {
     line.setErr(new PrintWriter(terminal.err(), true, StandardCharsets.UTF_8));
     line.setParameterExceptionHandler((e, _) -> Errors.usage(e, terminal.err(), verbose));
     line.setExecutionExceptionHandler((e, _, _) -> Errors.failure(e, terminal.err(), verbose));
-    return execute(line, terminal, verbose, arguments);
+    int code = execute(line, terminal, verbose, arguments);
+    return code == DONE && terminal.out().checkError() ? unwritten(terminal, verbose) : code;
+  }
+
+  /** A full disk, or a reader that went away: a PrintStream does not say it by itself. */
+  private static int unwritten(Terminal terminal, boolean verbose) {
+    CommandFailure failure =
+        new CommandFailure("standard output cannot be written: what is there is incomplete");
+    return Errors.failure(failure, terminal.err(), verbose);
   }
 
   private static void add(

@@ -4,7 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import io.cuvette.Cuda;
+import java.io.File;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -34,8 +38,8 @@ class UsageTest {
           bench                               | SUITE
           bench nonsense                      | unknown suite 'nonsense' (expected: pools, driver)
           replay                              | FILE
-          replay f --pool elastic             | 'elastic' (expected: memory, direct)
-          replay f --pool MEMORY              | 'MEMORY' (expected: memory, direct)
+          replay f --pool elastic             | 'elastic' (expected: memory, async, direct)
+          replay f --pool MEMORY              | 'MEMORY' (expected: memory, async, direct)
           replay f --stream-mode all          | 'all' (expected: recorded, single)
           replay f --repeat 0                 | '--repeat': 0 (expected: >= 1)
           replay f --repeat x                 | 'x'
@@ -80,7 +84,61 @@ class UsageTest {
     assertThat(run.code()).isEqualTo(1);
     assertThat(run.out()).isEmpty();
     assertThat(run.err().lines()).hasSize(1);
-    assertThat(run.err()).startsWith("cuvette: ").contains("sim");
+    assertThat(run.err()).startsWith("cuvette: ").contains("--device sim");
+  }
+
+  @ParameterizedTest
+  @CsvSource(
+      delimiter = '|',
+      value = {
+        "nonsense | 2 | cuvette: CUVETTE_DEVICE: device: 'nonsense' (expected: gpu, sim, or",
+        "sim:devices=0 | 2 | cuvette: CUVETTE_DEVICE: devices: '0' (expected: a number from 1",
+        "gpu:1 | 2 | cuvette: CUVETTE_DEVICE: "
+      })
+  void wrongDeviceOfTheEnvironment_isNamed(String device, int code, String message)
+      throws Exception {
+    Run run = JvmRun.of(Map.of("CUVETTE_DEVICE", device), null, "info");
+    assertThat(run.code()).as(run.err()).isEqualTo(code);
+    assertThat(run.err()).startsWith(message).hasLineCount(1);
+    Run other = JvmRun.of(Map.of("CUVETTE_DEVICE", device), null, "info", "--device", "sim");
+    assertThat(other.code()).as("--device wins: %s", other.err()).isZero();
+  }
+
+  @Test
+  void wrongDeviceOfTheProperty_isNamed() {
+    String before = System.getProperty("cuvette.device");
+    try {
+      Run run = Run.of("info", "-D", "cuvette.device=nonsense");
+      assertThat(run.code()).isEqualTo(2);
+      assertThat(run.err()).startsWith("cuvette: -Dcuvette.device: device: 'nonsense'");
+    } finally {
+      restore(before);
+    }
+  }
+
+  @Test
+  void wrongLimitOfTheEnvironment_isNamedAlone() throws Exception {
+    Run run =
+        JvmRun.of(
+            Map.of("CUVETTE_GPU_MEMORY_LIMIT", "lots", "CUVETTE_DEVICE", "sim"), null, "info");
+    assertThat(run.code()).isEqualTo(2);
+    assertThat(run.err()).startsWith("cuvette: CUVETTE_GPU_MEMORY_LIMIT: 'lots'");
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "info --device sim",
+        "info --device sim --json",
+        "example limits --device sim",
+        "demo --device sim --json",
+        "--help"
+      })
+  @EnabledOnOs(OS.LINUX)
+  void fullDisk_isAFailure(String arguments) throws Exception {
+    Run run = JvmRun.of(Map.of(), new File("/dev/full"), arguments.split(" "));
+    assertThat(run.code()).isEqualTo(1);
+    assertThat(run.err()).startsWith("cuvette: standard output cannot be written").hasLineCount(1);
   }
 
   @Test

@@ -1,6 +1,9 @@
 package io.cuvette.cli.replay;
 
+import io.cuvette.AsyncMemoryPool;
+import io.cuvette.AsyncPoolChoice;
 import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import java.util.Arrays;
@@ -13,14 +16,30 @@ import picocli.CommandLine.TypeConversionException;
 enum PoolKind {
   /** The caching pool. */
   MEMORY,
+  /** A new pool of the driver, stream-ordered. */
+  ASYNC,
   /** No pool: the driver each time. */
   DIRECT;
 
-  /** A new pool; a {@link MemoryPool} is to be closed. */
+  /** A new pool; it ends with the Cuda. */
   MemoryResource open(Cuda cuda) {
     return switch (this) {
       case MEMORY -> new MemoryPool(cuda);
+      case ASYNC -> new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
       case DIRECT -> MemoryResource.direct();
+    };
+  }
+
+  /**
+   * The most bytes that a pool held from the driver on a device.
+   *
+   * @param peakBlockBytes the most that its blocks in use had; without a pool, that is it
+   */
+  static long peakHeldBytes(MemoryResource resource, CudaDevice device, long peakBlockBytes) {
+    return switch (resource) {
+      case MemoryPool pool -> pool.stats(device).peakHeldBytes();
+      case AsyncMemoryPool pool -> pool.attributes(device).reservedMemHigh();
+      default -> peakBlockBytes;
     };
   }
 

@@ -41,7 +41,9 @@ public final class ReplayCommand implements Runnable {
       defaultValue = "memory",
       paramLabel = "POOL",
       converter = PoolKind.Converter.class,
-      description = "memory (caching) and direct (none), separated by commas. Default: memory.")
+      description =
+          "memory (caching), async (the driver's, in stream order) and direct (none), separated by"
+              + " commas. Default: memory.")
   private List<PoolKind> pools = new ArrayList<>();
 
   @Option(

@@ -34,7 +34,7 @@ class ReplayCommandTest {
             small(),
             other,
             "--pool",
-            "memory,direct,memory",
+            "memory,async,direct,memory",
             "--device",
             "sim",
             "--json",
@@ -45,7 +45,12 @@ class ReplayCommandTest {
     assertThat(run.json())
         .extracting(line -> line.get("trace") + " " + line.get("pool"))
         .containsExactly(
-            small() + " memory", small() + " direct", other + " memory", other + " direct");
+            small() + " memory",
+            small() + " async",
+            small() + " direct",
+            other + " memory",
+            other + " async",
+            other + " direct");
     assertThat(run.json().getFirst().keySet())
         .contains(
             "trace",
@@ -88,6 +93,29 @@ class ReplayCommandTest {
         .containsEntry("peakHeldBytes", 7310L)
         .containsEntry("ratio", 1.0)
         .containsEntry("driverCalls", 6L);
+  }
+
+  @Test
+  void asyncPool_asksTheDriverEachTime_andHoldsWhatThatReserved() {
+    Map<String, Object> line =
+        Run.of("replay", small(), "--pool", "async", "--device", "sim", "--json").json().getFirst();
+    assertThat(line)
+        .containsEntry("pool", "async")
+        .containsEntry("operations", 6L)
+        .containsEntry("peakLiveBytes", 7310L)
+        .containsEntry("peakHeldBytes", 32L << 20); // what a pool of the driver grows by
+    assertThat((Long) line.get("driverCalls")).isBetween(6L, 24L);
+    assertThat((Double) line.get("ratio")).isEqualTo((32L << 20) / 7310.0);
+    String large =
+        TraceFiles.write(
+            folder,
+            "large.csv",
+            TraceFiles.HEADER
+                + "0,0,allocate,0x1000,100000000,0x0\n0,0,free,0x1000,100000000,0x0\n"
+                + "0,0,allocate,0x1000,50000000,0x0\n");
+    assertThat(Run.of("replay", large, "--pool", "async", "--device", "sim", "--json").json())
+        .singleElement()
+        .satisfies(one -> assertThat(one).containsEntry("peakHeldBytes", 96L << 20));
   }
 
   @Test
@@ -160,7 +188,7 @@ class ReplayCommandTest {
   void outOfMemory_namesTheLine() {
     String large =
         TraceFiles.write(folder, "large.csv", SMALL + "1,6,allocate,0x9000,3000000000,0x0\n");
-    for (String pool : List.of("memory", "direct")) {
+    for (String pool : List.of("memory", "async", "direct")) {
       Run run = Run.of("replay", large, "--pool", pool, "--device", "sim:memory=1GiB");
       assertThat(run.code()).isEqualTo(1);
       assertThat(run.out()).isEmpty();
