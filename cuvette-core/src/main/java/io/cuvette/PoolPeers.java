@@ -4,6 +4,8 @@ import java.util.AbstractSet;
 import java.util.Collection;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Spliterator;
+import java.util.function.Predicate;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -75,7 +77,7 @@ final class PoolPeers extends AbstractSet<CudaDevice> {
   public boolean addAll(Collection<? extends CudaDevice> devices) {
     devices.forEach(this::checkReachable);
     return set(
-        devices.stream().filter(device -> !device.equals(owner) && !hasAccess(device)),
+        devices.stream().distinct().filter(device -> !device.equals(owner) && !hasAccess(device)),
         READ_AND_WRITE);
   }
 
@@ -95,23 +97,42 @@ final class PoolPeers extends AbstractSet<CudaDevice> {
   }
 
   @Override
+  public boolean removeIf(Predicate<? super CudaDevice> filter) {
+    return set(now().stream().filter(filter), NONE);
+  }
+
+  /** Takes all access, also what others gave only for reading. */
+  @Override
   public void clear() {
-    set(now().stream(), NONE);
+    set(others().filter(device -> access(device) != NONE), NONE);
+  }
+
+  @Override
+  public Spliterator<CudaDevice> spliterator() {
+    return now().spliterator();
   }
 
   private List<CudaDevice> now() {
-    return pool.cuda().devices().stream().filter(this::contains).toList();
+    return others().filter(this::hasAccess).toList();
+  }
+
+  private Stream<CudaDevice> others() {
+    return pool.cuda().devices().stream().filter(device -> !device.equals(owner));
   }
 
   private boolean hasAccess(CudaDevice device) {
-    return pool.driver().memPoolGetAccess(pool.handle(), DriverPool.LOCATION_DEVICE, device.id())
-        != NONE;
+    return access(device) == READ_AND_WRITE;
+  }
+
+  private int access(CudaDevice device) {
+    return pool.driver().memPoolGetAccess(pool.handle(), DriverPool.LOCATION_DEVICE, device.id());
   }
 
   private void checkReachable(CudaDevice device) {
     if (!owner.equals(device) && !device.canAccess(owner)) {
       throw new IllegalArgumentException(
-          "peer: %s cannot access the memory of %s".formatted(device, owner));
+          "peer: %s cannot access the memory of %s (expected: one for which canAccess is true)"
+              .formatted(device, owner));
     }
   }
 

@@ -1,0 +1,168 @@
+package io.cuvette.testkit.async;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.cuvette.AsyncMemoryPool;
+import io.cuvette.AsyncPoolChoice;
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
+import io.cuvette.CudaStream;
+import io.cuvette.DeviceBuffer;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.PinnedMemoryResource;
+import io.cuvette.PinnedMemoryResourceOptions;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.support.Bytes;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Copies of pool memory between devices, with access of the peers and without. */
+class PoolPeerCopyTest {
+  private static final int BYTES = 3 << 20;
+
+  @CudaTest(devices = 2, seeds = 5)
+  void copies_workWithAccessAndWithout(Cuda cuda) {
+    CudaDevice one = cuda.device(0);
+    CudaDevice two = cuda.device(1);
+    try (DeviceMemoryResource first = ownPool(one);
+        DeviceMemoryResource second = ownPool(two)) {
+      copyThereAndBack(first, second, one, two);
+      assumeTrue(one.canAccess(two) && two.canAccess(one), "the devices are no peers");
+      first.peerAccessibleBy().add(two);
+      copyThereAndBack(first, second, one, two);
+      second.peerAccessibleBy().add(one);
+      copyThereAndBack(first, second, one, two);
+      first.peerAccessibleBy().clear();
+      copyThereAndBack(first, second, one, two);
+      second.peerAccessibleBy().clear();
+      copyThereAndBack(first, second, one, two);
+    }
+  }
+
+  @CudaTest(devices = 2, peers = "none")
+  void devicesThatAreNoPeers_copyThroughTheHost(Cuda cuda) {
+    try (DeviceMemoryResource first = ownPool(cuda.device(0));
+        DeviceMemoryResource second = ownPool(cuda.device(1))) {
+      copyThereAndBack(first, second, cuda.device(0), cuda.device(1));
+    }
+  }
+
+  private static DeviceMemoryResource ownPool(CudaDevice device) {
+    return new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS);
+  }
+
+  private static void copyThereAndBack(
+      DeviceMemoryResource first, DeviceMemoryResource second, CudaDevice one, CudaDevice two) {
+    byte[] sent = Bytes.random(7, BYTES);
+    try (CudaStream here = one.createStream();
+        CudaStream there = two.createStream();
+        DeviceBuffer source = first.allocate(BYTES, here);
+        DeviceBuffer between = second.allocate(BYTES, there);
+        DeviceBuffer back = first.allocate(BYTES, here)) {
+      here.synchronize();
+      Bytes.put(source, sent);
+      there.waitFor(here);
+      between.fill((byte) 0, there);
+      between.copyFrom(source, there);
+      here.waitFor(there);
+      back.fill((byte) 1, here);
+      back.slice(1000, BYTES - 1000).copyFrom(between.slice(0, BYTES - 1000), here);
+      here.synchronize();
+      assertThat(Bytes.of(between)).isEqualTo(sent);
+      byte[] expected = new byte[BYTES];
+      java.util.Arrays.fill(expected, 0, 1000, (byte) 1);
+      System.arraycopy(sent, 0, expected, 1000, BYTES - 1000);
+      assertThat(Bytes.of(back)).isEqualTo(expected);
+      back.fill((byte) 0);
+      back.copyFrom(between);
+      assertThat(Bytes.of(back)).as("a copy that waits").isEqualTo(sent);
+    }
+    one.synchronize();
+    two.synchronize();
+  }
+
+  @CudaTest(devices = 2)
+  void poolMemoryAndPlainMemory_copyBetweenDevices(Cuda cuda) {
+    byte[] sent = Bytes.random(3, BYTES);
+    try (DeviceMemoryResource pool = ownPool(cuda.device(1));
+        Buffer plain = cuda.allocate(BYTES, cuda.device(0).nullStream());
+        Buffer pooled = pool.allocate(BYTES);
+        Buffer back = cuda.allocate(BYTES, cuda.device(0).nullStream())) {
+      Bytes.put(plain, sent);
+      cuda.device(1).synchronize();
+      pooled.copyFrom(plain);
+      back.copyFrom(pooled);
+      assertThat(Bytes.of(back)).isEqualTo(sent);
+    }
+    cuda.device(1).synchronize();
+  }
+
+  /** As many devices as there are, each of which gives its bytes to the next. */
+  @CudaTest(devices = 4)
+  void asyncPool_copiesAroundARingOfDevices(Cuda cuda) {
+    aroundTheRing(cuda);
+  }
+
+  @CudaTest(devices = 2)
+  void asyncPool_copiesBetweenTwoDevices(Cuda cuda) {
+    aroundTheRing(cuda);
+  }
+
+  private static void aroundTheRing(Cuda cuda) {
+    byte[] sent = Bytes.random(11, BYTES);
+    List<CudaStream> streams = new ArrayList<>();
+    List<Buffer> buffers = new ArrayList<>();
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
+      for (CudaDevice device : cuda.devices()) {
+        streams.add(device.createStream());
+        buffers.add(pool.allocate(BYTES, streams.getLast()));
+      }
+      streams.getFirst().synchronize();
+      Bytes.put(buffers.getFirst(), sent);
+      for (int i = 1; i < buffers.size(); i++) {
+        streams.get(i).waitFor(streams.get(i - 1));
+        buffers.get(i).copyFrom(buffers.get(i - 1), streams.get(i));
+      }
+      streams.getLast().synchronize();
+      assertThat(Bytes.of(buffers.getLast())).isEqualTo(sent);
+      for (CudaDevice device : cuda.devices()) {
+        assertThat(pool.attributes(device).usedMemCurrent()).isEqualTo(BYTES);
+      }
+      buffers.forEach(Buffer::close);
+      cuda.devices().forEach(CudaDevice::synchronize);
+    } finally {
+      streams.forEach(CudaStream::close);
+    }
+  }
+
+  @CudaTest(devices = 2)
+  void pinnedPool_isAccessibleFromEveryDevice(Cuda cuda) {
+    try (PinnedMemoryResource resource =
+        new PinnedMemoryResource(cuda, PinnedMemoryResourceOptions.DEFAULTS.withNumaId(0))) {
+      for (CudaDevice device : cuda.devices()) {
+        assertThat(cuda.driver().memPoolGetAccess(resource.handle(), 1, device.id())).isEqualTo(3);
+        throughPinned(cuda, resource, device);
+      }
+    }
+  }
+
+  private static void throughPinned(Cuda cuda, PinnedMemoryResource resource, CudaDevice device) {
+    byte[] sent = Bytes.random(device.id(), BYTES);
+    try (CudaStream stream = device.createStream();
+        PinnedBuffer pinned = resource.allocate(BYTES, stream);
+        Buffer memory = cuda.allocate(BYTES, stream)) {
+      stream.synchronize();
+      Bytes.put(pinned, sent);
+      memory.copyFrom(pinned, stream);
+      pinned.fill((byte) 0, stream);
+      pinned.copyFrom(memory, stream);
+      stream.synchronize();
+      assertThat(Bytes.of(pinned)).isEqualTo(sent);
+    }
+    device.synchronize();
+  }
+}

@@ -1,0 +1,247 @@
+package io.cuvette.testkit.async;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Subject;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.Set;
+import java.util.stream.Collectors;
+
+/** The live set of the devices that can access the memory of a pool. */
+class PoolPeersTest {
+
+  /** Writes down who was given access, and the ends of pools. */
+  private static final class Watched extends ForwardingDriver {
+    private final List<String> calls = new ArrayList<>();
+
+    Watched(CudaDriver driver) {
+      super(driver);
+    }
+
+    @Override
+    public void memPoolSetAccess(long pool, int locationType, int[] locationIds, int access) {
+      calls.add("access " + Arrays.toString(locationIds) + " " + access);
+      super.memPoolSetAccess(pool, locationType, locationIds, access);
+    }
+
+    @Override
+    public void memPoolDestroy(long pool) {
+      calls.add("destroy");
+      super.memPoolDestroy(pool);
+    }
+
+    private List<String> take() {
+      List<String> taken = List.copyOf(calls);
+      calls.clear();
+      return taken;
+    }
+  }
+
+  private static DeviceMemoryResource ownPool(Cuda cuda) {
+    cuda.devices()
+        .forEach(device -> assumeTrue(device.canAccess(cuda.device(0)), device + " is no peer"));
+    return new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+  }
+
+  @CudaTest(devices = 4)
+  void everyBulkOperation_isOneCallOfTheDriver(Subject subject) {
+    Watched[] watched = new Watched[1];
+    Cuda cuda = subject.open(options -> options.withDecorator(d -> watched[0] = new Watched(d)));
+    CudaDevice one = cuda.device(1);
+    CudaDevice two = cuda.device(2);
+    CudaDevice three = cuda.device(3);
+    try (DeviceMemoryResource resource = ownPool(cuda)) {
+      Set<CudaDevice> peers = resource.peerAccessibleBy();
+      assertThat(peers.addAll(List.of(three, one, cuda.device(0), one, two))).isTrue();
+      assertThat(watched[0].take()).containsExactly("access [3, 1, 2] 3");
+      assertThat(peers.addAll(List.of(one, two))).isFalse();
+      assertThat(watched[0].take()).as("nothing to do").isEmpty();
+      assertThat(peers.removeIf(device -> device.id() > 1)).isTrue();
+      assertThat(watched[0].take()).containsExactly("access [2, 3] 0");
+      assertThat(peers.add(two)).isTrue();
+      assertThat(peers.retainAll(List.of(two, three))).isTrue();
+      assertThat(peers.removeAll(Set.of(one, two, three))).isTrue();
+      assertThat(watched[0].take()).containsExactly("access [2] 3", "access [1] 0", "access [2] 0");
+      assertThat(peers.removeAll(Set.of(one))).isFalse();
+      peers.clear();
+      assertThat(watched[0].take()).isEmpty();
+    }
+  }
+
+  @CudaTest(devices = 4)
+  void set_isEqualToSetsOfTheSame_andInAscendingOrder(Cuda cuda) {
+    try (DeviceMemoryResource resource = ownPool(cuda)) {
+      Set<CudaDevice> peers = resource.peerAccessibleBy();
+      peers.addAll(List.of(cuda.device(3), cuda.device(1)));
+      Set<CudaDevice> same = new HashSet<>(Set.of(cuda.device(1), cuda.device(3)));
+      assertThat(peers).containsExactly(cuda.device(1), cuda.device(3)).isEqualTo(same);
+      assertThat(same).isEqualTo(peers);
+      assertThat(peers.hashCode()).isEqualTo(same.hashCode());
+      assertThat(peers.stream().map(CudaDevice::id).toList()).containsExactly(1, 3);
+      assertThat(peers.toArray(CudaDevice[]::new)).containsExactly(cuda.device(1), cuda.device(3));
+      assertThat(peers.toString()).isEqualTo("[device 1, device 3]");
+      Set<CudaDevice> copy = new HashSet<>(peers);
+      copy.remove(cuda.device(1));
+      assertThat(peers).as("copies are plain sets").hasSize(2);
+      peers.clear();
+      assertThat(peers).isEmpty();
+      assertThat(peers).isNotEqualTo(same);
+    }
+  }
+
+  @CudaTest(devices = 3)
+  void everyTransition_endsInTheStateAskedFor(Cuda cuda) {
+    List<Set<CudaDevice>> states =
+        List.of(
+            Set.of(),
+            Set.of(cuda.device(1)),
+            Set.of(cuda.device(2)),
+            Set.of(cuda.device(1), cuda.device(2)));
+    try (DeviceMemoryResource resource = ownPool(cuda)) {
+      Set<CudaDevice> peers = resource.peerAccessibleBy();
+      for (Set<CudaDevice> from : states) {
+        for (Set<CudaDevice> to : states) {
+          peers.retainAll(from);
+          peers.addAll(from);
+          assertThat(peers).isEqualTo(from);
+          peers.retainAll(to);
+          peers.addAll(to);
+          assertThat(peers).as("from %s", from).isEqualTo(to);
+          for (CudaDevice device : cuda.devices()) {
+            boolean access = device.id() == 0 || to.contains(device);
+            assertThat(cuda.driver().memPoolGetAccess(resource.handle(), 1, device.id()))
+                .isEqualTo(access ? 3 : 0);
+          }
+        }
+      }
+    }
+  }
+
+  @CudaTest(devices = 2)
+  void owner_isIgnored(Cuda cuda) {
+    CudaDevice owner = cuda.device(0);
+    try (DeviceMemoryResource resource = ownPool(cuda)) {
+      Set<CudaDevice> peers = resource.peerAccessibleBy();
+      assertThat(peers.add(owner)).isFalse();
+      assertThat(peers.addAll(Set.of(owner))).isFalse();
+      assertThat(peers.contains(owner)).isFalse();
+      assertThat(peers.remove(owner)).isFalse();
+      assertThat(peers).isEmpty();
+      assertThat(cuda.driver().memPoolGetAccess(resource.handle(), 1, 0)).isEqualTo(3);
+    }
+  }
+
+  @CudaTest(devices = 4, peers = "0-1+0-2")
+  void unreachablePeer_isNamed_andNothingChanges(Cuda cuda) {
+    try (DeviceMemoryResource resource =
+        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS)) {
+      Set<CudaDevice> peers = resource.peerAccessibleBy();
+      assertThatThrownBy(() -> peers.addAll(cuda.devices()))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("device 3")
+          .hasMessageContaining("device 0");
+      assertThat(peers).isEmpty();
+      peers.addAll(List.of(cuda.device(1), cuda.device(2)));
+      assertThat(peers).hasSize(2);
+      assertThat(peers.remove(cuda.device(3))).isFalse();
+    }
+  }
+
+  @CudaTest(devices = 2)
+  void removingWhatIsNotThere_neverFails(Subject subject) {
+    Cuda cuda = subject.cuda();
+    CudaDevice theirs = subject.open(options -> options).device(1);
+    try (DeviceMemoryResource resource = ownPool(cuda)) {
+      Set<CudaDevice> peers = resource.peerAccessibleBy();
+      for (Object nothing : Arrays.asList(cuda.device(1), theirs, "device 1", null)) {
+        assertThat(peers.remove(nothing)).isFalse();
+        assertThat(peers.contains(nothing)).isFalse();
+      }
+      assertThat(peers.removeAll(List.of())).isFalse();
+      assertThatThrownBy(() -> peers.add(theirs))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("another Cuda");
+      assertThat(peers).isEmpty();
+    }
+  }
+
+  @CudaTest(devices = 2)
+  void twoViewsOfOnePool_showTheSame(Cuda cuda) {
+    CudaDriver driver = cuda.driver();
+    long before = driver.deviceGetMemPool(0);
+    try (DeviceMemoryResource owner = ownPool(cuda)) {
+      driver.deviceSetMemPool(0, owner.handle());
+      try (DeviceMemoryResource view = new DeviceMemoryResource(cuda.device(0))) {
+        assertThat(view.handle()).isEqualTo(owner.handle());
+        view.peerAccessibleBy().add(cuda.device(1));
+        assertThat(owner.peerAccessibleBy()).containsExactly(cuda.device(1));
+        owner.peerAccessibleBy().remove(cuda.device(1));
+        assertThat(view.peerAccessibleBy()).isEmpty();
+        owner.peerAccessibleBy().add(cuda.device(1));
+      } finally {
+        driver.deviceSetMemPool(0, before);
+      }
+      assertThat(owner.peerAccessibleBy())
+          .as("closing a view takes nothing")
+          .containsExactly(cuda.device(1));
+    }
+  }
+
+  @CudaTest(devices = 3)
+  void iterator_removesThroughToTheDriver(Cuda cuda) {
+    try (DeviceMemoryResource resource = ownPool(cuda)) {
+      Set<CudaDevice> peers = resource.peerAccessibleBy();
+      peers.addAll(List.of(cuda.device(1), cuda.device(2)));
+      Iterator<CudaDevice> each = peers.iterator();
+      assertThatThrownBy(each::remove).isInstanceOf(IllegalStateException.class);
+      assertThat(each.next()).isEqualTo(cuda.device(1));
+      each.remove();
+      assertThatThrownBy(each::remove).isInstanceOf(IllegalStateException.class);
+      assertThat(each.next()).isEqualTo(cuda.device(2));
+      assertThat(each.hasNext()).isFalse();
+      assertThatThrownBy(each::next).isInstanceOf(NoSuchElementException.class);
+      assertThat(peers.stream().map(CudaDevice::id).collect(Collectors.toSet()))
+          .isEqualTo(Set.of(2));
+    }
+  }
+
+  /** The driver gives a later pool of the same handle the access of the one before. */
+  @CudaTest(devices = 2)
+  void ownPool_losesItsPeersBeforeItIsDestroyed(Subject subject) {
+    Watched[] watched = new Watched[1];
+    Cuda cuda = subject.open(options -> options.withDecorator(d -> watched[0] = new Watched(d)));
+    DeviceMemoryResource resource = ownPool(cuda);
+    resource.peerAccessibleBy().add(cuda.device(1));
+    resource.close();
+    assertThat(watched[0].take()).containsExactly("access [1] 3", "access [1] 0", "destroy");
+    assertThatThrownBy(() -> resource.peerAccessibleBy().size())
+        .isInstanceOf(IllegalStateException.class);
+    try (DeviceMemoryResource next = ownPool(cuda)) {
+      assertThat(next.peerAccessibleBy()).isEmpty();
+    }
+  }
+
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void accessForReading_isNotMembership_butIsTakenBackToo(Cuda cuda) {
+    try (DeviceMemoryResource resource = ownPool(cuda)) {
+      cuda.driver().memPoolSetAccess(resource.handle(), 1, new int[] {1}, 1);
+      assertThat(resource.peerAccessibleBy()).isEmpty();
+      resource.peerAccessibleBy().clear();
+      assertThat(cuda.driver().memPoolGetAccess(resource.handle(), 1, 1)).isZero();
+    }
+  }
+}
