@@ -37,11 +37,6 @@ final class DirectLifetime extends BlockLifetime {
   }
 
   @Override
-  BufferDescriptor descriptor(BufferBase part) {
-    return Sharing.plain(part, part.address());
-  }
-
-  @Override
   String describe() {
     return text;
   }

@@ -57,7 +57,6 @@ public final class IpcChannel implements AutoCloseable {
    * @param bytes what the sender gave
    * @param handles in the sender's order
    */
-  @SuppressWarnings("ArrayRecordComponent") // the bytes are the receiver's
   public record Message(byte[] bytes, List<AllocationHandle> handles) implements AutoCloseable {
 
     /** Closes the handles. */
@@ -247,7 +246,7 @@ public final class IpcChannel implements AutoCloseable {
     }
     var wrong =
         new IllegalStateException(
-            "%s: received %s (expected: %s)".formatted(name, kind.text, expected.text));
+            "%s: received %s (expected: %s)".formatted(name, kind.text(), expected.text()));
     got.handles().forEach(handle -> Failures.closeAfter(wrong, handle));
     throw wrong;
   }

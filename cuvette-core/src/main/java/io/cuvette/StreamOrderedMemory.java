@@ -22,12 +22,6 @@ final class StreamOrderedMemory {
 
   private long liveBytes;
 
-  /** Runs whenever the last one alive is freed; null before the resource is closed. */
-  private volatile @Nullable Runnable whenEmpty;
-
-  /** What the blocks are shared by; null if they are for this process. */
-  private volatile @Nullable PoolSharing sharing;
-
   /** Told the bytes of each block that was freed. */
   private final LongConsumer freed;
 
@@ -37,30 +31,6 @@ final class StreamOrderedMemory {
 
   StreamOrderedMemory(LongConsumer freed) {
     this.freed = freed;
-  }
-
-  /** Something to do each time the last block is freed. */
-  void whenEmpty(Runnable then) {
-    whenEmpty = then;
-  }
-
-  /** The blocks come from a pool that other processes can import. */
-  void shareBy(PoolSharing by) {
-    sharing = by;
-  }
-
-  @Nullable PoolSharing sharing() {
-    return sharing;
-  }
-
-  /** The block that begins at an address; null if none does. */
-  @Nullable StreamOrderedLifetime find(long address) {
-    for (StreamOrderedLifetime block : alive()) {
-      if (block.address == address && !block.ended()) {
-        return block;
-      }
-    }
-    return null;
   }
 
   /** Makes a buffer own memory that was just allocated. */
@@ -149,7 +119,7 @@ final class StreamOrderedMemory {
     return true;
   }
 
-  static boolean follow(StreamState user, StreamState home) {
+  private static boolean follow(StreamState user, StreamState home) {
     CudaDriver driver = user.cuda.driver();
     int device = user.device.id();
     long event = driver.eventCreate(device, EventOptions.ORDER_ONLY.flags());
@@ -186,13 +156,8 @@ final class StreamOrderedMemory {
   }
 
   private void remove(StreamOrderedLifetime block) {
-    if (!unlink(block)) {
-      return;
-    }
-    freed.accept(block.blockBytes());
-    Runnable then = whenEmpty;
-    if (then != null && liveBytes() == 0) {
-      then.run();
+    if (unlink(block)) {
+      freed.accept(block.blockBytes());
     }
   }
 

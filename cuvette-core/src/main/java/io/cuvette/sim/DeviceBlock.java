@@ -3,31 +3,84 @@ package io.cuvette.sim;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
-/** An allocation of device memory: pages that exist once written. Guarded by the driver's lock. */
+/**
+ * An allocation of device memory: pages that exist once written, or bytes of a file that other
+ * processes can map. Guarded by the driver's lock.
+ */
 final class DeviceBlock extends SimBlock {
   private @Nullable PagedBytes pages;
+  private @Nullable SharedBytes shared;
 
   DeviceBlock(SimDevice device, long address, long byteSize, long id) {
     super(device, address, byteSize, id);
   }
 
+  /** Gives the block bytes of a file, which get what was written so far. */
+  void share(SharedBytes bytes) {
+    if (pages != null) {
+      pages.forEachWritten(bytes::write);
+      pages = null;
+    }
+    shared = bytes;
+  }
+
+  /** The bytes that other processes can map; null if they cannot. */
+  @Nullable SharedBytes shared() {
+    return shared;
+  }
+
+  /** Lets go of the bytes; the block is dead. */
+  void release() {
+    if (shared != null) {
+      shared.close();
+      shared = null;
+    }
+  }
+
   @Override
   void read(long offset, MemorySegment target) {
-    pages().read(offset, target);
+    if (shared != null) {
+      shared.read(offset, target);
+    } else {
+      pages().read(offset, target);
+    }
   }
 
   @Override
   void write(long offset, MemorySegment source) {
-    pages().write(offset, source);
+    if (shared != null) {
+      shared.write(offset, source);
+    } else {
+      pages().write(offset, source);
+    }
   }
 
   @Override
   void fill(long offset, long bytes, int pattern) {
-    pages().fill(offset, bytes, pattern);
+    if (shared != null) {
+      shared.fill(offset, bytes, pattern);
+    } else {
+      pages().fill(offset, bytes, pattern);
+    }
   }
 
   void copyFrom(long offset, DeviceBlock source, long sourceOffset, long bytes) {
-    pages().copyFrom(offset, source.pages(), sourceOffset, bytes);
+    if (shared == null && source.shared == null) {
+      pages().copyFrom(offset, source.pages(), sourceOffset, bytes);
+    } else if (shared != null && source.shared != null) {
+      shared.copyFrom(offset, source.shared, sourceOffset, bytes);
+    } else {
+      copyInPieces(offset, source, sourceOffset, bytes);
+    }
+  }
+
+  private void copyInPieces(long offset, DeviceBlock source, long sourceOffset, long bytes) {
+    MemorySegment piece = MemorySegment.ofArray(new byte[(int) Math.min(bytes, PagedBytes.PAGE)]);
+    for (long done = 0; done < bytes; done += piece.byteSize()) {
+      MemorySegment part = piece.asSlice(0, Math.min(piece.byteSize(), bytes - done));
+      source.read(sourceOffset + done, part);
+      write(offset + done, part);
+    }
   }
 
   private PagedBytes pages() {

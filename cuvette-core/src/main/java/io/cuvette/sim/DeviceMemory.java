@@ -67,6 +67,13 @@ final class DeviceMemory {
     return place(bytes, id);
   }
 
+  /** A block of another process, which is not counted here. */
+  DeviceBlock placeImported(long bytes, long id) {
+    DeviceBlock block = place(bytes, id);
+    block.markImported();
+    return block;
+  }
+
   private SimRefusal outOfMemory(long bytes) {
     return new SimRefusal(
         CudaStatus.OUT_OF_MEMORY,
@@ -101,6 +108,9 @@ final class DeviceMemory {
   void retire(DeviceBlock block) {
     if (block.retire()) {
       liveBlocks--;
+      if (block.isImported()) {
+        return;
+      }
       if (block.use() == null) {
         usedBytes -= rounded(block.byteSize);
       } else {
@@ -114,6 +124,7 @@ final class DeviceMemory {
     int sizeClass = classOf(block.address);
     classes[sizeClass].give((int) ((block.address & OFFSET_MASK) >>> sizeClass));
     block.die();
+    block.release();
   }
 
   /** Whether there was a block at an address that is free now. */
@@ -152,6 +163,10 @@ final class DeviceMemory {
 
   int liveBlocks() {
     return liveBlocks;
+  }
+
+  void close() {
+    forEach(block -> ((DeviceBlock) block).release());
   }
 
   void forEach(Consumer<SimBlock> action) {

@@ -24,6 +24,7 @@ final class HostBlock extends SimBlock {
   /** What the program said about ranges of managed memory. */
   final RangeAdvice advice;
 
+  private final @Nullable BlockFile file;
   private final FileExtents.@Nullable Extent extent;
   private final @Nullable Arena arena;
   private final List<MemorySegment> views = new ArrayList<>();
@@ -34,6 +35,7 @@ final class HostBlock extends SimBlock {
       MemorySegment segment,
       long id,
       int flags,
+      @Nullable BlockFile file,
       FileExtents.@Nullable Extent extent,
       @Nullable Arena arena) {
     super(device, segment.address(), segment.byteSize(), id);
@@ -41,21 +43,29 @@ final class HostBlock extends SimBlock {
     this.segment = segment;
     this.flags = flags;
     this.advice = new RangeAdvice(segment.byteSize());
+    this.file = file;
     this.extent = extent;
     this.arena = arena;
   }
 
   static HostBlock pageable(SimDevice device, MemorySegment segment) {
-    return new HostBlock(Kind.PAGEABLE, device, segment, 0, 0, null, null);
+    return new HostBlock(Kind.PAGEABLE, device, segment, 0, 0, null, null, null);
   }
 
-  static HostBlock allocate(
-      Kind kind, SimDevice device, HostFile file, long bytes, long id, int flags) {
-    FileExtents.Extent extent = file.reserve(bytes);
+  /** A block in a range of a file, which is given back with the block. */
+  static HostBlock of(
+      Kind kind,
+      SimDevice device,
+      BlockFile file,
+      FileExtents.Extent extent,
+      long bytes,
+      long id,
+      int flags) {
     Arena arena = Arena.ofShared();
     try {
-      MemorySegment segment = file.map(extent.offset(), bytes, arena);
-      return new HostBlock(kind, device, segment, id, flags, extent, arena);
+      // Nothing would be mapped nowhere, but also a block of 0 bytes has an address.
+      MemorySegment segment = file.map(extent.offset(), Math.max(1, bytes), arena);
+      return new HostBlock(kind, device, segment.asSlice(0, bytes), id, flags, file, extent, arena);
     } catch (RuntimeException e) {
       arena.close();
       file.release(extent);
@@ -63,9 +73,14 @@ final class HostBlock extends SimBlock {
     }
   }
 
+  /** Where in its file the block is; null for pageable memory. */
+  FileExtents.@Nullable Extent extent() {
+    return extent;
+  }
+
   /** The same memory once more, for as long as the arena lives. */
-  MemorySegment view(HostFile file, long offset, long bytes, Arena viewArena) {
-    if (extent == null) {
+  MemorySegment view(long offset, long bytes, Arena viewArena) {
+    if (file == null || extent == null) {
       throw new IllegalStateException("pageable memory has no views");
     }
     MemorySegment view = file.map(extent.offset() + offset, bytes, viewArena);
@@ -79,7 +94,7 @@ final class HostBlock extends SimBlock {
    *
    * @return false if somebody still uses a mapping of it: try again later
    */
-  boolean unmap(HostFile file) {
+  boolean unmap() {
     die();
     views.removeIf(view -> !view.scope().isAlive());
     if (arena != null && arena.scope().isAlive()) {
@@ -93,7 +108,7 @@ final class HostBlock extends SimBlock {
     if (!views.isEmpty()) {
       return false;
     }
-    if (extent != null) {
+    if (file != null && extent != null) {
       file.release(extent);
     }
     return true;

@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  * {@code -Dcuvette.sim.dir} names another. It has no name once it is open where the system allows
  * that, so nothing is left behind. Guarded by the driver's lock.
  */
-final class HostFile {
+final class HostFile implements BlockFile {
   private static final long ENOUGH = 1L << 30;
 
   private final FileExtents extents = new FileExtents();
@@ -51,7 +51,8 @@ final class HostFile {
   }
 
   /** Gives a range back; nothing may be mapped there any more. */
-  void release(FileExtents.Extent extent) {
+  @Override
+  public void release(FileExtents.Extent extent) {
     try {
       long end = extents.release(extent);
       FileChannel file = open();
@@ -63,7 +64,8 @@ final class HostFile {
     }
   }
 
-  MemorySegment map(long offset, long bytes, Arena arena) {
+  @Override
+  public MemorySegment map(long offset, long bytes, Arena arena) {
     try {
       return open().map(FileChannel.MapMode.READ_WRITE, offset, bytes, arena);
     } catch (IOException e) {

@@ -2,6 +2,7 @@ package io.cuvette.sim;
 
 import io.cuvette.driver.CudaStatus;
 import java.util.ArrayDeque;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import org.jspecify.annotations.Nullable;
@@ -98,12 +99,13 @@ final class HostFunctions {
   }
 
   private void runOne() {
-    SimOp op = queue.poll();
+    SimOp op = first();
     if (op == null) {
+      awaitOutside();
       return;
     }
+    queue.remove(op);
     running = op;
-    scheduler.runUpTo(op);
     Runnable function = op.hostFunction();
     if (function != null) {
       Throwable failure = call(function);
@@ -117,6 +119,27 @@ final class HostFunctions {
     }
     running = null;
     scheduler.signalAll();
+  }
+
+  /** The oldest function before which nothing is left; null if all wait for other processes. */
+  private @Nullable SimOp first() {
+    for (SimOp op : List.copyOf(queue)) {
+      if (scheduler.runUpTo(op)) {
+        return op;
+      }
+    }
+    return null;
+  }
+
+  private void awaitOutside() {
+    try {
+      long left = SimScheduler.POLL_NANOS;
+      while (left > 0) {
+        left = changed.awaitNanos(left);
+      }
+    } catch (InterruptedException e) {
+      // Only a function can have interrupted this thread: it looks again at once.
+    }
   }
 
   private @Nullable Throwable call(Runnable function) {

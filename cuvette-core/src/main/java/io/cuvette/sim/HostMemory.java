@@ -28,13 +28,37 @@ final class HostMemory {
   }
 
   HostBlock allocate(HostBlock.Kind kind, SimDevice device, long bytes, long id, int flags) {
-    if (bytes <= 0) {
-      throw SimRefusal.invalidValue("bytes: %d (expected: > 0)".formatted(bytes));
-    }
     retryOne();
-    HostBlock block = HostBlock.allocate(kind, device, file, bytes, id, flags);
+    FileExtents.Extent extent = file.reserve(Math.max(1, bytes));
+    HostBlock block = HostBlock.of(kind, device, file, extent, bytes, id, flags);
+    return add(block);
+  }
+
+  /** A block in memory that other processes can map. */
+  HostBlock allocateShared(SimDevice device, SharedPool pool, long bytes, long id) {
+    retryOne();
+    SharedPool.Room room = pool.reserve(bytes);
+    HostBlock block =
+        HostBlock.of(HostBlock.Kind.PINNED, device, pool, room.extent(), bytes, id, 0);
+    if (!room.clean()) {
+      block.segment.fill((byte) 0);
+    }
+    return add(block);
+  }
+
+  /** A block of another process, which is not counted here. */
+  HostBlock placeImported(SimDevice device, SharedPool pool, SharedTable.Entry entry, long id) {
+    retryOne();
+    HostBlock block =
+        HostBlock.of(
+            HostBlock.Kind.PINNED, device, pool, pool.borrow(entry), entry.byteSize(), id, 0);
+    block.markImported();
+    return add(block);
+  }
+
+  private HostBlock add(HostBlock block) {
     mappings.put(block.address, new Mapping(block, 0, block.segment));
-    usedBytes += bytes;
+    usedBytes += block.isImported() ? 0 : block.byteSize;
     liveBlocks++;
     return block;
   }
@@ -42,7 +66,7 @@ final class HostMemory {
   /** Counts a block no longer; its bytes stay until {@link #free}. */
   void retire(HostBlock block) {
     if (block.retire()) {
-      usedBytes -= block.byteSize;
+      usedBytes -= block.isImported() ? 0 : block.byteSize;
       liveBlocks--;
     }
   }
@@ -50,7 +74,7 @@ final class HostMemory {
   void free(HostBlock block) {
     retire(block);
     mappings.remove(block.address);
-    if (!block.unmap(file)) {
+    if (!block.unmap()) {
       stillMapped.add(block);
     }
   }
@@ -58,14 +82,14 @@ final class HostMemory {
   /** One a call, so that a call never gets long. */
   private void retryOne() {
     HostBlock block = stillMapped.poll();
-    if (block != null && !block.unmap(file)) {
+    if (block != null && !block.unmap()) {
       stillMapped.add(block);
     }
   }
 
   MemorySegment view(SimPlace place, long bytes, Arena arena) {
     HostBlock block = (HostBlock) place.block();
-    MemorySegment view = block.view(file, place.offset(), bytes, arena);
+    MemorySegment view = block.view(place.offset(), bytes, arena);
     if (bytes > 0) {
       mappings.put(view.address(), new Mapping(block, place.offset(), view));
     }

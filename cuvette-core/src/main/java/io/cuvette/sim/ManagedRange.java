@@ -2,6 +2,7 @@ package io.cuvette.sim;
 
 import io.cuvette.sim.RangeAdvice.Advice;
 import io.cuvette.sim.RangeAdvice.Location;
+import java.util.function.Function;
 
 /**
  * A range of managed memory and what can be said and asked about it. Guarded by the driver's lock.
@@ -11,6 +12,7 @@ import io.cuvette.sim.RangeAdvice.Location;
  * @param bytes its length
  */
 record ManagedRange(SimMachine machine, SimPlace place, long bytes) {
+  private static final int ACCESSED_BY = 3;
   private static final int HOST = 2;
   private static final int HOST_NUMA = 3;
   private static final int HOST_NUMA_CURRENT = 4;
@@ -83,15 +85,31 @@ record ManagedRange(SimMachine machine, SimPlace place, long bytes) {
     return switch (attribute) {
       case 1 -> common(advice -> advice.readMostly() ? 1 : 0, 0);
       case 2 -> common(advice -> advice.preferred().device(), MIXED_DEVICE);
-      case 3 -> advice().accessedBy(place.offset(), bytes);
+      case ACCESSED_BY -> advice().accessedBy(place.offset(), bytes, 1)[0];
       case 4 -> common(advice -> advice.prefetched().device(), MIXED_DEVICE);
-      case 5 -> common(advice -> advice.preferred().type(), Location.INVALID_TYPE);
-      case 6 -> common(advice -> advice.preferred().id(), 0);
-      case 7 -> common(advice -> advice.prefetched().type(), Location.INVALID_TYPE);
-      case 8 -> common(advice -> advice.prefetched().id(), 0);
+      case 5 -> common(Advice::preferred).type();
+      case 6 -> common(Advice::preferred).id();
+      case 7 -> common(Advice::prefetched).type();
+      case 8 -> common(Advice::prefetched).id();
       default ->
           throw SimRefusal.invalidValue("attribute: %d (expected: 1 to 8)".formatted(attribute));
     };
+  }
+
+  /** An attribute as a list; all but accessed-by have one value. */
+  int[] attributes(int attribute, int count) {
+    if (count <= 0 || (attribute != ACCESSED_BY && count != 1)) {
+      throw SimRefusal.invalidValue(
+          "count: %d (expected: %s)".formatted(count, attribute == ACCESSED_BY ? "> 0" : "1"));
+    }
+    return attribute == ACCESSED_BY
+        ? advice().accessedBy(place.offset(), bytes, count)
+        : new int[] {attribute(attribute)};
+  }
+
+  /** The location of all pages, or none where they differ. */
+  private Location common(Function<Advice, Location> location) {
+    return advice().common(place.offset(), bytes, location);
   }
 
   private int common(java.util.function.ToIntFunction<Advice> value, int otherwise) {

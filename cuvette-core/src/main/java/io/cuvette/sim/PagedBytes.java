@@ -105,6 +105,26 @@ final class PagedBytes {
     }
   }
 
+  /** What takes what was written. */
+  interface Written {
+    void take(long offset, MemorySegment bytes);
+  }
+
+  /** Gives all pages that were ever written. */
+  void forEachWritten(Written action) {
+    for (int i = 0; i < groups.length; i++) {
+      @Nullable Page[] group = groups[i];
+      for (int j = 0; group != null && j < group.length; j++) {
+        Page page = group[j];
+        if (page != null) {
+          long offset = ((long) i * GROUP + j) * PAGE;
+          long bytes = Math.min(page.bytes.length, byteSize - offset);
+          action.take(offset, MemorySegment.ofArray(page.bytes).asSlice(0, bytes));
+        }
+      }
+    }
+  }
+
   private void share(long index, @Nullable Page page) {
     if (page != null) {
       page.shared = true;

@@ -1,6 +1,5 @@
 package io.cuvette.sim;
 
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** An allocation as its pool sees it. Guarded by the driver's lock. */
@@ -11,6 +10,7 @@ final class PoolUse {
   final long byteSize;
 
   private @Nullable SimOp allocation;
+  private SharedTable.@Nullable Entry exported;
 
   PoolUse(SimPool pool, long byteSize) {
     this.pool = pool;
@@ -21,8 +21,32 @@ final class PoolUse {
     allocation = op;
   }
 
-  /** The operation that allocates: only work behind it may use the memory. */
-  SimOp allocation() {
-    return Objects.requireNonNull(allocation);
+  /**
+   * Whether the operation that allocates is done: only work behind it may use the memory. That of
+   * another process is not known here.
+   */
+  boolean isAllocated() {
+    return allocation == null || allocation.isDone();
+  }
+
+  /** What others import the allocation by; null if nobody does. */
+  SharedTable.@Nullable Entry exported() {
+    return exported;
+  }
+
+  void exported(SharedTable.Entry entry) {
+    exported = entry;
+  }
+
+  /** The program freed the block: nobody can import it any more. */
+  void unshare(SimBlock block) {
+    if (exported != null && pool.shared != null) {
+      if (pool.isImported()) {
+        pool.shared.forget(exported, block);
+      } else {
+        pool.shared.remove(exported);
+      }
+      exported = null;
+    }
   }
 }

@@ -1,8 +1,11 @@
 package io.cuvette.sim;
 
+import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
+import java.util.function.Function;
 import java.util.function.ToIntFunction;
 import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
@@ -84,11 +87,22 @@ final class RangeAdvice {
     return values.length == 1 ? values[0] : otherwise;
   }
 
-  /** The first device that accesses all pages of a range, -1 for the host, -2 for none. */
-  int accessedBy(long offset, long bytes) {
+  /** The location all pages of a range agree on, or none. */
+  Location common(long offset, long bytes, Function<Advice, Location> location) {
+    List<Location> found = pages(offset, bytes).map(location).distinct().limit(2).toList();
+    return found.size() == 1 ? found.getFirst() : Location.NONE;
+  }
+
+  /** The devices that access all pages of a range, -1 for the host, and then -2. */
+  int[] accessedBy(long offset, long bytes, int count) {
     long all = pages(offset, bytes).mapToLong(Advice::accessedBy).reduce(-1, (a, b) -> a & b);
-    int first = Long.numberOfTrailingZeros(all);
-    return first == Long.SIZE ? Location.NO_DEVICE : first == Long.SIZE - 1 ? Location.CPU : first;
+    int[] devices = new int[count];
+    Arrays.fill(devices, Location.NO_DEVICE);
+    for (int i = 0; i < count && all != 0; i++, all &= all - 1) {
+      int bit = Long.numberOfTrailingZeros(all);
+      devices[i] = bit == Long.SIZE - 1 ? Location.CPU : bit;
+    }
+    return devices;
   }
 
   private Stream<Advice> pages(long offset, long bytes) {

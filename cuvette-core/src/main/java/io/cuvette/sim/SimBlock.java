@@ -12,6 +12,7 @@ abstract sealed class SimBlock permits DeviceBlock, HostBlock {
   final long id;
   private boolean live = true;
   private boolean retired;
+  private boolean imported;
   private @Nullable PoolUse use;
 
   SimBlock(SimDevice device, long address, long byteSize, long id) {
@@ -36,6 +37,16 @@ abstract sealed class SimBlock permits DeviceBlock, HostBlock {
 
   final void die() {
     live = false;
+  }
+
+  /** Says that the memory is that of another process; before it is counted. */
+  final void markImported() {
+    imported = true;
+  }
+
+  /** Whether the memory is that of another process: it is not counted here. */
+  final boolean isImported() {
+    return imported;
   }
 
   /** What a pool knows about the block; null for memory that is in no pool. */
@@ -67,7 +78,7 @@ abstract sealed class SimBlock permits DeviceBlock, HostBlock {
           "0x%x: %d bytes that were freed before the queued operation ran"
               .formatted(address, byteSize));
     }
-    if (use != null && !use.allocation().isDone()) {
+    if (use != null && !use.isAllocated()) {
       throw new SimRefusal(
           CudaStatus.ILLEGAL_ADDRESS,
           "0x%x: %d bytes that are allocated later in stream order".formatted(address, byteSize));

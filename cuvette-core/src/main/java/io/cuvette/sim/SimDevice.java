@@ -1,11 +1,13 @@
 package io.cuvette.sim;
 
 import io.cuvette.driver.CudaStatus;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /** One simulated device with its context. Guarded by the driver's lock. */
@@ -30,6 +32,12 @@ final class SimDevice {
     this.index = index;
     this.memory = new DeviceMemory(this, memoryBytes);
     this.legacy = new SimStream(this, legacyStreamId, 0, 0);
+  }
+
+  /** The identity, which is the same for the device of this number of all simulated drivers. */
+  UUID uuid() {
+    String name = "cuvette simulated device " + index;
+    return UUID.nameUUIDFromBytes(name.getBytes(StandardCharsets.US_ASCII));
   }
 
   SimStream legacy() {

@@ -4,7 +4,6 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.DeviceCalls;
 import io.cuvette.driver.MemoryInfo;
 import io.cuvette.driver.PriorityRange;
-import java.nio.charset.StandardCharsets;
 import java.util.OptionalInt;
 import java.util.UUID;
 
@@ -48,11 +47,7 @@ abstract class SimDeviceCalls implements DeviceCalls {
   @Override
   public UUID deviceGetUuid(int device) {
     return machine.call(
-        () -> {
-          String name = "cuvette simulated device " + machine.device(device).index;
-          return UUID.nameUUIDFromBytes(name.getBytes(StandardCharsets.US_ASCII));
-        },
-        () -> "cuDeviceGetUuid(device=" + device + ")");
+        () -> machine.device(device).uuid(), () -> "cuDeviceGetUuid(device=" + device + ")");
   }
 
   @Override

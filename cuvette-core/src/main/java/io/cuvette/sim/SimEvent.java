@@ -1,6 +1,7 @@
 package io.cuvette.sim;
 
 import io.cuvette.driver.CudaStatus;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** A point in a stream that can be waited for and has a time. Guarded by the driver's lock. */
@@ -12,6 +13,7 @@ final class SimEvent {
   final SimDevice device;
   final int flags;
 
+  private @Nullable SharedEvent shared;
   private @Nullable SimOp record;
   private CaptureBranch.@Nullable Point captured;
 
@@ -28,6 +30,24 @@ final class SimEvent {
       throw SimRefusal.invalidValue(
           "flags: %d (expected: an interprocess event, 4, to have no timing, 2)".formatted(flags));
     }
+  }
+
+  boolean isInterprocess() {
+    return (flags & INTERPROCESS) != 0;
+  }
+
+  /** What other processes use too; null if the event was neither exported nor opened. */
+  @Nullable SharedEvent shared() {
+    return shared;
+  }
+
+  void share(SharedEvent event) {
+    shared = event;
+  }
+
+  /** What is done when the newest record is, if another process made that; else null. */
+  @Nullable BooleanSupplier foreignRecord() {
+    return shared == null || shared.isOwn() ? null : shared.newest();
   }
 
   void recorded(SimOp op) {

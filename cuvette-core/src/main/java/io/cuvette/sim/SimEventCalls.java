@@ -3,6 +3,7 @@ package io.cuvette.sim;
 import io.cuvette.driver.CaptureCalls;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.EventCalls;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** The calls about events and captures. Thread-safe. */
@@ -29,7 +30,11 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls, Captu
     machine.run(
         () -> {
           machine.working(device);
-          machine.events.remove(event);
+          SharedEvent shared = machine.events.remove(event).shared();
+          if (shared != null) {
+            machine.sharing.closed(shared);
+            shared.destroy();
+          }
         },
         () -> call("cuEventDestroy", event));
   }
@@ -57,8 +62,18 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls, Captu
       branch.capture.checkValid();
       event.captured(branch.point());
     } else {
-      event.recorded(machine.queue(SimOp.point(stream, machine.hostNanos())));
+      SimOp point = machine.queue(SimOp.point(stream, machine.hostNanos()));
+      event.recorded(point);
+      if (event.shared() != null) {
+        share(event.shared(), point);
+      }
     }
+  }
+
+  /** Tells other processes of a record, and makes sure that it comes even if nobody here waits. */
+  final void share(SharedEvent event, SimOp record) {
+    event.record(record, machine::awaitOutside);
+    machine.scheduler.sharedRecords().add(record);
   }
 
   @Override
@@ -71,6 +86,10 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls, Captu
           SimEvent queried = machine.events.get(event);
           queried.device.checkWorks();
           SimOp record = queried.lastRecord();
+          BooleanSupplier foreign = queried.foreignRecord();
+          if (foreign != null) {
+            return foreign.getAsBoolean() || (machine.scheduler.step() && foreign.getAsBoolean());
+          }
           boolean done = isDone(record, queried.device);
           if (done && record != null) {
             machine.pools.observed(record.stream, record.number());
@@ -95,7 +114,13 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls, Captu
           machine.working(device);
           machine.captures.checkUnsafe();
           SimEvent waited = machine.events.get(event);
-          machine.await(waited.lastRecord());
+          SimOp record = waited.lastRecord();
+          BooleanSupplier foreign = waited.foreignRecord();
+          if (foreign != null) {
+            machine.awaitOutside(foreign);
+          } else {
+            machine.await(record);
+          }
           machine.pools.releaseExcess();
           waited.device.checkWorks();
         },

@@ -4,6 +4,7 @@ import io.cuvette.driver.CudaStatus;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -17,6 +18,7 @@ final class SimMachine {
   final SimScheduler scheduler;
   final SimCaptures captures = new SimCaptures();
   final HostMemory hostMemory = new HostMemory();
+  final SimSharing sharing = new SimSharing();
   final SimPools pools;
   final HandleTable<SimStream> streams = new HandleTable<>(HandleKind.STREAM, true);
   final HandleTable<SimEvent> events = new HandleTable<>(HandleKind.EVENT, false);
@@ -33,7 +35,7 @@ final class SimMachine {
 
   SimMachine(SimulatedOptions options) {
     this.options = options;
-    this.pools = new SimPools(options, devices);
+    this.pools = new SimPools(options, devices, sharing);
     this.scheduler = new SimScheduler(options.seed(), pools::ordered);
     for (int i = 0; i < options.devices(); i++) {
       devices.add(new SimDevice(i, options.memoryBytes(), nextId()));
@@ -233,6 +235,11 @@ final class SimMachine {
     pools.observed(device);
   }
 
+  /** Waits for something outside of the driver, and lets queued work run meanwhile. */
+  void awaitOutside(BooleanSupplier condition) {
+    scheduler.awaitOutside(condition);
+  }
+
   void drainAll() {
     devices.forEach(this::drain);
   }
@@ -256,7 +263,9 @@ final class SimMachine {
       if (!closed) {
         closed = true;
         scheduler.close();
+        devices.forEach(device -> device.memory.close());
         hostMemory.close();
+        sharing.close();
       }
     } finally {
       scheduler.lock.unlock();

@@ -38,6 +38,11 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
     if (freed.use() != null) {
       freePooled(freed, freed.use());
     } else if (freed instanceof DeviceBlock block) {
+      if (block.isImported()) {
+        throw SimRefusal.invalidValue(
+            "address: 0x%x of another process (expected: memory allocated here)"
+                .formatted(address));
+      }
       // The driver waits for the device of the memory, and no other.
       machine.drain(block.device);
       checkStillLive(block);
@@ -54,8 +59,11 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
   private void freePooled(SimBlock block, PoolUse use) {
     machine.drainAll();
     checkNotRetired(block);
+    use.unshare(block);
     machine.discard(block);
-    use.pool.free(use.byteSize);
+    if (!use.pool.isImported()) {
+      use.pool.free(use.byteSize);
+    }
     machine.spend(SimCosts.pooled(use.pool.kind));
     block.device.checkWorks();
   }
@@ -122,6 +130,9 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
   }
 
   private MemorySegment allocateHost(HostBlock.Kind kind, int device, long bytes, int flags) {
+    if (bytes <= 0) {
+      throw SimRefusal.invalidValue("bytes: %d (expected: > 0)".formatted(bytes));
+    }
     SimDevice owner = machine.working(device);
     machine.captures.checkUnsafe();
     HostBlock block = machine.hostMemory.allocate(kind, owner, bytes, machine.nextId(), flags);
@@ -205,6 +216,19 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
         () ->
             "cuMemPrefetchAsync(address=0x%x, bytes=%d, location=%d:%d, stream=0x%x)"
                 .formatted(address, bytes, locationType, locationId, stream));
+  }
+
+  @Override
+  public int[] memRangeGetAttributeList(
+      int device, int attribute, long address, long bytes, int count) {
+    return machine.call(
+        () -> {
+          machine.working(device);
+          return ManagedRange.of(machine, address, bytes).attributes(attribute, count);
+        },
+        () ->
+            "cuMemRangeGetAttribute(attribute=%d, address=0x%x, bytes=%d, count=%d)"
+                .formatted(attribute, address, bytes, count));
   }
 
   @Override

@@ -2,6 +2,7 @@ package io.cuvette.sim;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,6 +21,8 @@ final class SimOp {
   private Runnable work;
   private @Nullable Runnable hostFunction;
   private @Nullable SimOp dependency;
+  private @Nullable BooleanSupplier outside;
+  private @Nullable Runnable whenDone;
   private @Nullable List<SimStream> blocked;
   private long number;
   private boolean done;
@@ -55,6 +58,13 @@ final class SimOp {
     return new SimOp(stream, SimOp::nothing, null, dependency, 0, queuedNanos);
   }
 
+  /** No work, but the stream stops here until something outside of the driver is done. */
+  static SimOp waitingOutside(SimStream stream, BooleanSupplier outside, long queuedNanos) {
+    SimOp op = point(stream, queuedNanos);
+    op.outside = outside;
+    return op;
+  }
+
   /** A function of the host, which runs on a thread of the driver. */
   static SimOp host(SimStream stream, Runnable function, long queuedNanos) {
     return new SimOp(stream, SimOp::nothing, function, null, 0, queuedNanos);
@@ -82,6 +92,16 @@ final class SimOp {
 
   @Nullable SimOp dependency() {
     return dependency;
+  }
+
+  /** What outside of the driver the operation waits for; null if it does not. */
+  @Nullable BooleanSupplier outside() {
+    return outside;
+  }
+
+  /** Runs something short once the operation is done, or never will be done. */
+  void whenDone(Runnable action) {
+    whenDone = action;
   }
 
   boolean isDone() {
@@ -112,11 +132,16 @@ final class SimOp {
    */
   List<SimStream> finish(long nanos) {
     List<SimStream> waiting = blocked == null ? List.of() : blocked;
+    if (whenDone != null) {
+      whenDone.run();
+    }
     done = true;
     endNanos = nanos;
     work = SimOp::nothing;
     hostFunction = null;
     dependency = null;
+    outside = null;
+    whenDone = null;
     blocked = null;
     return waiting;
   }

@@ -36,9 +36,10 @@ abstract class SimOrderedCalls extends SimPoolCalls {
 
   private SimBlock allocate(SimPool pool, long bytes, SimStream stream) {
     checkCapture(stream, CudaStatus.STREAM_CAPTURE_UNSUPPORTED, "allocations cannot be captured");
-    if (bytes <= 0) {
-      throw SimRefusal.invalidValue("bytes: %d (expected: > 0)".formatted(bytes));
+    if (bytes < 0) {
+      throw SimRefusal.invalidValue("bytes: %d (expected: >= 0)".formatted(bytes));
     }
+    SimPools.checkOwn(pool);
     machine.spend(SimCosts.pooled(pool.kind));
     SimBlock block = place(pool, bytes, stream.device);
     PoolUse use = new PoolUse(pool, DeviceMemory.rounded(bytes));
@@ -58,7 +59,15 @@ abstract class SimOrderedCalls extends SimPoolCalls {
   private SimBlock place(SimPool pool, long bytes, SimDevice device) {
     if (pool.kind.isDevice()) {
       SimDevice owner = machine.device(pool.kind.locationId());
-      return owner.memory.allocatePooled(bytes, machine.nextId());
+      DeviceBlock block = owner.memory.allocatePooled(bytes, machine.nextId());
+      if (pool.shared != null) {
+        SharedPool.Room room = pool.shared.reserve(bytes);
+        block.share(new SharedBytes(pool.shared, room.extent(), room.clean()));
+      }
+      return block;
+    }
+    if (pool.shared != null) {
+      return machine.hostMemory.allocateShared(device, pool.shared, bytes, machine.nextId());
     }
     HostBlock.Kind kind = pool.kind.isManaged() ? HostBlock.Kind.MANAGED : HostBlock.Kind.PINNED;
     HostBlock block = machine.hostMemory.allocate(kind, device, bytes, machine.nextId(), 0);
@@ -110,15 +119,24 @@ abstract class SimOrderedCalls extends SimPoolCalls {
   }
 
   private void free(SimBlock block, PoolUse use, SimStream stream) {
-    PoolFree free = new PoolFree(stream, use.byteSize);
-    Runnable work =
-        () -> {
-          block.checkLive();
-          machine.discard(block);
-          use.pool.freed(free);
-        };
-    free.queued(queue(SimOp.work(stream, work, 0, now())));
-    use.pool.freeing(free);
+    if (use.pool.isImported()) {
+      queue(SimOp.work(stream, () -> end(block), 0, now()));
+    } else {
+      PoolFree free = new PoolFree(stream, use.byteSize);
+      Runnable work =
+          () -> {
+            end(block);
+            use.pool.freed(free);
+          };
+      free.queued(queue(SimOp.work(stream, work, 0, now())));
+      use.pool.freeing(free);
+    }
+    use.unshare(block);
     machine.retire(block);
+  }
+
+  private void end(SimBlock block) {
+    block.checkLive();
+    machine.discard(block);
   }
 }

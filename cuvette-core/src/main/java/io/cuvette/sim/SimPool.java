@@ -3,6 +3,7 @@ package io.cuvette.sim;
 import io.cuvette.driver.CudaStatus;
 import java.util.List;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /** A memory pool. Guarded by the driver's lock. */
 final class SimPool {
@@ -16,6 +17,9 @@ final class SimPool {
   final PoolAccess access;
   final boolean isDefault;
 
+  /** The file with the memory, if other processes can import it or one of them made it. */
+  final @Nullable SharedPool shared;
+
   private final PoolBytes bytes;
   private final PoolFrees frees = new PoolFrees();
 
@@ -28,12 +32,24 @@ final class SimPool {
   private long handle;
   private boolean destroyed;
 
-  SimPool(PoolKind kind, int handleTypes, PoolAccess access, PoolBytes bytes, boolean isDefault) {
+  SimPool(
+      PoolKind kind,
+      int handleTypes,
+      PoolAccess access,
+      PoolBytes bytes,
+      boolean isDefault,
+      @Nullable SharedPool shared) {
     this.kind = kind;
     this.handleTypes = handleTypes;
     this.access = access;
     this.bytes = bytes;
     this.isDefault = isDefault;
+    this.shared = shared;
+  }
+
+  /** Whether the pool is that of another process: nothing can be allocated from it here. */
+  boolean isImported() {
+    return shared != null && shared.isImported();
   }
 
   void named(long value) {
@@ -193,6 +209,9 @@ final class SimPool {
     settings[RELEASE_THRESHOLD] = 0;
     frees.settle(PoolFree::isDone);
     trimTo(0);
+    if (shared != null) {
+      shared.close();
+    }
   }
 
   /** Whether nothing of a destroyed pool is left. */

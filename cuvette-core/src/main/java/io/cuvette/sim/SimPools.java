@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /** The memory pools of a driver. Guarded by the driver's lock. */
 final class SimPools {
@@ -14,6 +15,7 @@ final class SimPools {
 
   private final SimulatedOptions options;
   private final List<SimDevice> devices;
+  private final SimSharing sharing;
   private final HandleTable<SimPool> handles = new HandleTable<>(HandleKind.POOL, true);
   private final Map<PoolKind, SimPool> defaults = new HashMap<>();
   private final Map<PoolKind, SimPool> current = new HashMap<>();
@@ -21,9 +23,10 @@ final class SimPools {
   /** The pools that may hold memory, those destroyed too. */
   private final List<SimPool> holding = new ArrayList<>();
 
-  SimPools(SimulatedOptions options, List<SimDevice> devices) {
+  SimPools(SimulatedOptions options, List<SimDevice> devices, SimSharing sharing) {
     this.options = options;
     this.devices = devices;
+    this.sharing = sharing;
   }
 
   SimPool get(long handle) {
@@ -38,7 +41,37 @@ final class SimPools {
     PoolKind kind =
         kind(properties.locationType(), properties.locationId(), properties.allocationType());
     checkHandles(kind, properties.handleTypes());
-    return add(kind, properties.handleTypes(), properties.maxBytes(), false);
+    SharedPool shared = properties.handleTypes() == 0 ? null : share(kind, properties.maxBytes());
+    return add(kind, properties.handleTypes(), properties.maxBytes(), false, shared);
+  }
+
+  private SharedPool share(PoolKind kind, long maxBytes) {
+    long bytes = maxBytes > 0 ? maxBytes : options.memoryBytes();
+    return SharedPool.create(sharing, placeOf(kind), bytes);
+  }
+
+  private SharedPlace placeOf(PoolKind kind) {
+    return kind.isDevice()
+        ? SharedPlace.of(devices.get(kind.locationId()))
+        : SharedPlace.ofHost(kind);
+  }
+
+  /** The pool of another process behind a descriptor, which stays the caller's. */
+  SimPool open(int descriptor) {
+    SharedPool shared = SharedPool.open(sharing, descriptor);
+    try {
+      return add(importedKind(shared.place()), FILE_DESCRIPTOR, 0, false, shared);
+    } catch (SimRefusal e) {
+      shared.close();
+      throw e;
+    }
+  }
+
+  private PoolKind importedKind(SharedPlace place) {
+    if (place.isHost()) {
+      return kind(place.locationType(), place.locationId(), PoolKind.PINNED);
+    }
+    return new PoolKind(PoolKind.DEVICE, place.device(devices).index, PoolKind.PINNED);
   }
 
   private static void checkHandles(PoolKind kind, int handleTypes) {
@@ -50,9 +83,14 @@ final class SimPools {
     }
   }
 
-  private SimPool add(PoolKind kind, int handleTypes, long maxBytes, boolean isDefault) {
+  private SimPool add(
+      PoolKind kind,
+      int handleTypes,
+      long maxBytes,
+      boolean isDefault,
+      @Nullable SharedPool shared) {
     PoolAccess access = new PoolAccess(options, kind);
-    SimPool pool = new SimPool(kind, handleTypes, access, bytes(kind, maxBytes), isDefault);
+    SimPool pool = new SimPool(kind, handleTypes, access, bytes(kind, maxBytes), isDefault, shared);
     pool.named(handles.add(pool));
     holding.add(pool);
     return pool;
@@ -82,7 +120,7 @@ final class SimPools {
   }
 
   private void createDefault(PoolKind kind) {
-    defaults.put(kind, add(kind, 0, 0, true));
+    defaults.put(kind, add(kind, 0, 0, true, null));
   }
 
   SimPool defaultOf(PoolKind kind) {
@@ -96,11 +134,21 @@ final class SimPools {
 
   void setCurrent(PoolKind kind, long handle) {
     SimPool pool = get(handle);
+    checkOwn(pool);
     if (!pool.kind.equals(kind)) {
       throw SimRefusal.invalidValue(
           "pool: 0x%x of %s (expected: one of %s)".formatted(handle, pool.kind, kind));
     }
     current.put(kind, pool);
+  }
+
+  /** Refuses a pool of another process, which cannot be allocated from. */
+  static void checkOwn(SimPool pool) {
+    if (pool.isImported()) {
+      throw SimRefusal.invalidValue(
+          "pool: 0x%x was imported (expected: one that this process can allocate from)"
+              .formatted(pool.handle()));
+    }
   }
 
   void destroy(long handle) {

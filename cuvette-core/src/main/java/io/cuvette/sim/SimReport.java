@@ -17,15 +17,22 @@ final class SimReport {
     machine.events.forEach(event ->
         text.append("event flags %d, device %d\n".formatted(event.flags, event.device.index)));
     machine.graphs.forEach(graph -> text.append("graph of %d nodes\n".formatted(graph.size())));
-    machine.pools.forEachLive(
-        pool -> text.append("pool 0x%x of %s\n".formatted(pool.handle(), pool.kind)));
+    machine.pools.forEachLive(pool ->
+        text.append(
+            "%spool 0x%x of %s\n"
+                .formatted(imported(pool.isImported()), pool.handle(), pool.kind)));
     return text.toString();
+  }
+
+  private static String imported(boolean is) {
+    return is ? "imported " : "";
   }
 
   private static String line(SimBlock block) {
     PoolUse use = block.use();
-    return "%s memory %s%s\n"
+    return "%s%s memory %s%s\n"
         .formatted(
+            imported(block.isImported()),
             block instanceof HostBlock host ? host.kind.name() : "DEVICE",
             block,
             use == null ? "" : " from a pool of " + use.pool.kind);

@@ -24,9 +24,17 @@ final class SimScheduler {
 
   final ReentrantLock lock = new ReentrantLock();
 
+  /** How often something outside of the driver is looked at, at most. */
+  static final long POLL_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
+
   private final Condition progress = lock.newCondition();
   private final HostFunctions hostFunctions = new HostFunctions(this);
+  private final SharedRecords sharedRecords = new SharedRecords(this);
   private final List<SimStream> ready = new ArrayList<>();
+
+  /** Streams whose first operation waits for something outside of the driver. */
+  private final List<SimStream> outside = new ArrayList<>();
+
   private final SplittableRandom random;
   private final Consumer<SimOp> waits;
   private boolean closed;
@@ -39,6 +47,10 @@ final class SimScheduler {
 
   HostFunctions hostFunctions() {
     return hostFunctions;
+  }
+
+  SharedRecords sharedRecords() {
+    return sharedRecords;
   }
 
   /** Queues an operation, behind what the rules of the legacy stream put before it. */
@@ -82,9 +94,27 @@ final class SimScheduler {
     if (dependency != null && !dependency.isDone()) {
       stream.blockedBy = dependency;
       dependency.block(stream);
+    } else if (head.outside() != null) {
+      outside.add(stream);
     } else {
-      stream.readyIndex = ready.size();
-      ready.add(stream);
+      addReady(stream);
+    }
+  }
+
+  private void addReady(SimStream stream) {
+    stream.readyIndex = ready.size();
+    ready.add(stream);
+  }
+
+  /** Looks at what is outside of the driver: streams that wait for it may be ready now. */
+  private void look() {
+    for (int i = outside.size() - 1; i >= 0; i--) {
+      SimStream stream = outside.get(i);
+      BooleanSupplier condition = stream.queue.element().outside();
+      if (condition == null || condition.getAsBoolean()) {
+        outside.remove(i);
+        addReady(stream);
+      }
     }
   }
 
@@ -107,23 +137,65 @@ final class SimScheduler {
   }
 
   void awaitUntil(BooleanSupplier condition) {
-    while (!condition.getAsBoolean()) {
+    await(condition, false);
+  }
+
+  /** Runs and waits until something outside of the driver holds, which is looked at often. */
+  void awaitOutside(BooleanSupplier condition) {
+    await(condition, true);
+  }
+
+  private void await(BooleanSupplier condition, boolean isOutside) {
+    // What is outside of the driver is gone once the driver is closed.
+    while ((isOutside && closed) || !condition.getAsBoolean()) {
       if (closed) {
         throw new SimRefusal(CudaStatus.DEINITIALIZED, "the driver was closed meanwhile");
       }
       if (!step()) {
-        if (hostFunctions.isIdle()) {
-          throw new IllegalStateException(
-              "the simulated device is stuck: a defect of the simulator");
-        }
-        hostFunctions.hurry();
-        progress.awaitUninterruptibly();
+        awaitProgress(isOutside || !outside.isEmpty());
+      }
+    }
+  }
+
+  private void awaitProgress(boolean isOutside) {
+    boolean idle = hostFunctions.isIdle();
+    if (!idle) {
+      hostFunctions.hurry();
+    }
+    if (isOutside) {
+      poll();
+    } else if (idle) {
+      throw new IllegalStateException("the simulated device is stuck: a defect of the simulator");
+    } else {
+      awaitSignal();
+    }
+  }
+
+  @SuppressWarnings("WaitNotInLoop") // the loop is in who calls this
+  private void awaitSignal() {
+    progress.awaitUninterruptibly();
+  }
+
+  /** Waits for a moment; an interrupt does not end that, and is not lost. */
+  private void poll() {
+    boolean interrupted = Thread.interrupted();
+    try {
+      long left = POLL_NANOS;
+      while (left > 0) {
+        left = progress.awaitNanos(left);
+      }
+    } catch (InterruptedException e) {
+      interrupted = true;
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
       }
     }
   }
 
   /** Runs one operation, or waits a little for a host function; false if no stream is ready. */
   boolean step() {
+    look();
     if (ready.isEmpty()) {
       return false;
     }
@@ -150,15 +222,38 @@ final class SimScheduler {
     return op.isDone();
   }
 
-  /** Runs what is before an operation, whatever the seed, but not the operation. */
-  void runUpTo(SimOp op) {
+  /**
+   * Runs what is before an operation, whatever the seed, but not the operation.
+   *
+   * @return false if something outside of the driver, or a host function, has to come first
+   */
+  boolean runUpTo(SimOp op) {
+    look();
     while (!op.isDone() && op.stream.queue.element() != op) {
       SimStream stream = op.stream;
       while (stream.blockedBy != null) {
         stream = stream.blockedBy.stream;
       }
-      run(stream, stream.queue.element());
+      SimOp head = stream.queue.element();
+      if (head.hostFunction() != null || outside.contains(stream)) {
+        return false;
+      }
+      run(stream, head);
     }
+    return true;
+  }
+
+  /** The same with the operation. */
+  boolean runThrough(SimOp op) {
+    if (!runUpTo(op)) {
+      hostFunctions.hurry();
+      return false;
+    }
+    if (!op.isDone()) {
+      run(op.stream, op);
+      signalAll();
+    }
+    return true;
   }
 
   private void run(SimStream stream, SimOp op) {
@@ -200,6 +295,7 @@ final class SimScheduler {
     device.fail(failure);
     for (SimStream stream : device.activeStreams()) {
       removeReady(stream);
+      outside.remove(stream);
       stream.blockedBy = null;
       while (!stream.queue.isEmpty()) {
         SimOp op = stream.queue.remove();
@@ -214,6 +310,7 @@ final class SimScheduler {
   void close() {
     closed = true;
     hostFunctions.close();
+    sharedRecords.close();
     signalAll();
   }
 

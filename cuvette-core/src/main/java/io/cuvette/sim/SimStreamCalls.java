@@ -2,6 +2,7 @@ package io.cuvette.sim;
 
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.StreamCalls;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** The calls about streams. Thread-safe. */
@@ -131,10 +132,20 @@ abstract class SimStreamCalls extends SimTransferCalls implements StreamCalls {
           CudaStatus.STREAM_CAPTURE_ISOLATION, "the event was recorded outside of the capture");
     } else {
       SimOp record = event.lastRecord();
-      if (record != null) {
+      BooleanSupplier foreign = event.foreignRecord();
+      if (event.shared() != null && foreign != null) {
+        waitForForeign(stream, event.shared(), foreign);
+      } else if (record != null) {
         machine.queue(SimOp.waiting(stream, record, machine.hostNanos()));
       }
     }
+  }
+
+  private void waitForForeign(SimStream stream, SharedEvent event, BooleanSupplier record) {
+    SimOp waiting = SimOp.waitingOutside(stream, record, machine.hostNanos());
+    machine.queue(waiting);
+    event.retain();
+    waiting.whenDone(event::release);
   }
 
   private static void joinCapture(

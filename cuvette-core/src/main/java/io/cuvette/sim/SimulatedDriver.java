@@ -12,7 +12,8 @@ import io.cuvette.driver.CudaDriver;
  *       temporary file in /dev/shm or the directory for temporary files, or in {@code
  *       -Dcuvette.sim.dir}.
  *   <li>Queued work runs only when somebody waits or asks, in one of the orders that the streams
- *       allow, chosen by the seed; host functions also without that, on a thread of the driver.
+ *       allow, chosen by the seed; host functions, and the records of events that were exported to
+ *       or opened from another process, also without that, on threads of the driver.
  *   <li>Work that touches freed memory fails the device for good with ILLEGAL_ADDRESS, as on a GPU;
  *       what a call can see itself is INVALID_VALUE.
  *   <li>Pools hold bytes, not ranges: each allocation has an address of its own, which is not given
@@ -20,13 +21,18 @@ import io.cuvette.driver.CudaDriver;
  *       the pool allow. A pool grows in steps of 32 MiB, of 2 MiB if its limit is less than that or
  *       little is left, and gives whole steps back. What a pool reserved is not free, even if it is
  *       only cached.
+ *   <li>What is shared with other processes lies in files without names that all of them map, and
+ *       needs the descriptors of {@link io.cuvette.driver.DescriptorCalls}. Memory that another
+ *       process made stays readable until it is given back here, whatever becomes of that process;
+ *       a record that it did not finish counts as done once it ended. The order of what waits for
+ *       another process depends on that process, not on the seed alone.
  *   <li>Times are simulated: what operations and calls cost was measured on an H200.
  * </ul>
  *
  * <p>Thread-safe, from platform and virtual threads alike. With several threads the order depends
  * on how they interleave too.
  */
-public final class SimulatedDriver extends SimEventCalls implements CudaDriver {
+public final class SimulatedDriver extends SimIpcCalls implements CudaDriver {
 
   private SimulatedDriver(SimMachine machine) {
     super(machine);
@@ -159,6 +165,14 @@ public final class SimulatedDriver extends SimEventCalls implements CudaDriver {
     return machine.peek(machine.pools::live);
   }
 
+  /**
+   * The number of files shared with other processes that this driver has open: of pools that can be
+   * exported or were imported, of allocations and events that were exported or opened.
+   */
+  public int liveSharedFiles() {
+    return machine.peek(machine.sharing::files);
+  }
+
   /** What is live, one object a line; empty if nothing is. */
   public String report() {
     return machine.peek(() -> SimReport.of(machine));
@@ -170,57 +184,6 @@ public final class SimulatedDriver extends SimEventCalls implements CudaDriver {
    */
   public long simulatedNanos(int device) {
     return machine.peek(() -> Math.max(machine.hostNanos(), device(device).lastEndNanos()));
-  }
-
-  @Override
-  public int memPoolExportToShareableHandle(long pool) {
-    throw new UnsupportedOperationException("memPoolExportToShareableHandle");
-  }
-
-  @Override
-  public long memPoolImportFromShareableHandle(int descriptor) {
-    throw new UnsupportedOperationException("memPoolImportFromShareableHandle");
-  }
-
-  @Override
-  public byte[] memPoolExportPointer(long address) {
-    throw new UnsupportedOperationException("memPoolExportPointer");
-  }
-
-  @Override
-  public long memPoolImportPointer(long pool, byte[] handle) {
-    throw new UnsupportedOperationException("memPoolImportPointer");
-  }
-
-  @Override
-  public byte[] ipcGetMemHandle(int device, long address) {
-    throw new UnsupportedOperationException("ipcGetMemHandle");
-  }
-
-  @Override
-  public long ipcOpenMemHandle(int device, byte[] handle) {
-    throw new UnsupportedOperationException("ipcOpenMemHandle");
-  }
-
-  @Override
-  public void ipcCloseMemHandle(int device, long address) {
-    throw new UnsupportedOperationException("ipcCloseMemHandle");
-  }
-
-  @Override
-  public byte[] ipcGetEventHandle(int device, long event) {
-    throw new UnsupportedOperationException("ipcGetEventHandle");
-  }
-
-  @Override
-  public long ipcOpenEventHandle(int device, byte[] handle) {
-    throw new UnsupportedOperationException("ipcOpenEventHandle");
-  }
-
-  @Override
-  public int[] memRangeGetAttributeList(
-      int device, int attribute, long address, long bytes, int count) {
-    throw new UnsupportedOperationException("memRangeGetAttributeList");
   }
 
   @Override

@@ -155,13 +155,28 @@ class OrderedMemoryTest extends SimTestBase {
     assertThat(driver.memPoolGetAttribute(pool, 5)).isZero();
   }
 
-  @ParameterizedTest
-  @CsvSource({"0, INVALID_VALUE", "-1, INVALID_VALUE"})
-  void wrongSize_isRefused(long bytes, CudaStatus status) {
-    assertFails(status, "(expected: > 0)", () -> driver.memAllocAsync(0, bytes, stream));
+  @Test
+  void negativeSize_isRefused() {
+    CudaStatus status = CudaStatus.INVALID_VALUE;
+    assertFails(status, "(expected: >= 0)", () -> driver.memAllocAsync(0, -1, stream));
     long pool = host(2);
     assertFails(
-        status, "(expected: > 0)", () -> driver.memAllocFromPoolAsync(0, bytes, pool, stream));
+        status, "(expected: >= 0)", () -> driver.memAllocFromPoolAsync(0, -1, pool, stream));
+  }
+
+  @ParameterizedTest
+  @CsvSource({"1, 1", "1, 2", "1, 3", "2, 0"})
+  void nothing_canBeAllocatedAndFreed(int type, int location) {
+    long pool = driver.memPoolCreate(new PoolProperties(type, 0, location, 0, 0));
+    long one = driver.memAllocFromPoolAsync(0, 0, pool, stream);
+    long other = driver.memAllocFromPoolAsync(0, 0, pool, stream);
+    assertThat(other).isNotEqualTo(one).isNotZero();
+    assertThat(driver.liveAllocations()).isEqualTo(2);
+    driver.memFreeAsync(0, one, stream);
+    driver.memFreeAsync(0, other, stream);
+    driver.streamSynchronize(0, stream);
+    assertThat(driver.liveAllocations()).isZero();
+    assertThat(driver.memPoolGetAttribute(pool, 7)).isZero();
   }
 
   @Test
@@ -234,15 +249,15 @@ class OrderedMemoryTest extends SimTestBase {
 
   @ParameterizedTest
   @CsvSource({
-    // kind, MEMORY_TYPE, IS_MANAGED, handle types, GPU_DIRECT_RDMA
-    "1, 1, 1, 2, 0, 1, 1",
-    "1, 0, 2, 1, 0, 0, 0",
-    "1, 1, 3, 1, 0, 1, 0",
-    "2, 0, 0, 2, 0, 0, 0",
+    // kind, MEMORY_TYPE, IS_MANAGED, GPU_DIRECT_RDMA
+    "1, 1, 2, 0, 1",
+    "1, 2, 1, 0, 0",
+    "1, 3, 1, 0, 0",
+    "2, 0, 2, 0, 0",
   })
   void pointerAttributes_areThoseOfTheAllocation(
-      int type, int handles, int location, int memoryType, int managed, int allowed, int rdma) {
-    long pool = driver.memPoolCreate(new PoolProperties(type, handles, location, 0, 0));
+      int type, int location, int memoryType, int managed, int rdma) {
+    long pool = driver.memPoolCreate(new PoolProperties(type, 0, location, 0, 0));
     driver.memAllocFromPoolAsync(0, 4 * KIB, pool, stream);
     long address = driver.memAllocFromPoolAsync(0, 4 * KIB, pool, stream);
     long inside = address + 100;
@@ -251,7 +266,7 @@ class OrderedMemoryTest extends SimTestBase {
     assertThat(driver.pointerGetAttribute(0, 8, inside)).isEqualTo(managed);
     assertThat(driver.pointerGetAttribute(0, 11, inside)).isEqualTo(address);
     assertThat(driver.pointerGetAttribute(0, 12, inside)).isEqualTo(4 * KIB);
-    assertThat(driver.pointerGetAttribute(0, 14, inside)).isEqualTo(allowed);
+    assertThat(driver.pointerGetAttribute(0, 14, inside)).as("handle types").isZero();
     assertThat(driver.pointerGetAttribute(0, 15, inside)).isEqualTo(rdma);
     assertThat(driver.pointerGetAttribute(0, 10, inside)).as("legacy IPC").isZero();
     assertThat(driver.pointerGetAttribute(0, 16, inside)).isEqualTo(3);

@@ -7,6 +7,7 @@ import io.cuvette.driver.PoolProperties;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Pools as objects: which can be made, which is default, which is current, and how they end. */
 class PoolsTest extends SimTestBase {
@@ -17,10 +18,8 @@ class PoolsTest extends SimTestBase {
   @ParameterizedTest
   @CsvSource({
     "1, 0, 1, 1",
-    "1, 1, 1, 0",
     "1, 0, 2, 7",
     "1, 0, 3, 0",
-    "1, 1, 3, 0",
     "2, 0, 0, 0",
     "2, 0, 0, -1",
     "2, 0, 1, 1",
@@ -37,6 +36,16 @@ class PoolsTest extends SimTestBase {
     driver.memPoolDestroy(pool);
     assertThat(driver.livePools()).isZero();
     assertThat(driver.liveAllocations()).isZero();
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {1, 3})
+  void poolToExport_needsDescriptors(int location) {
+    assertFails(
+        CudaStatus.NOT_SUPPORTED,
+        "needs Linux and the module io.cuvette.ffm",
+        () -> driver.memPoolCreate(new PoolProperties(1, 1, location, 0, 0)));
+    assertThat(driver.livePools()).isZero();
   }
 
   @ParameterizedTest

@@ -1,0 +1,138 @@
+package io.cuvette.sim;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.HashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The memory of a pool that other processes can import, or that one of them made. Guarded by the
+ * driver's lock.
+ */
+final class SharedPool implements BlockFile {
+  private final SharedFile file;
+  private final SharedTable table;
+  private final boolean imported;
+  private final FileExtents extents = new FileExtents();
+
+  /** What is mapped here of a pool of another process. */
+  private final Map<SharedTable.Entry, SimBlock> blocks = new HashMap<>();
+
+  /** What is behind this was never used and is 0. */
+  private long untouched;
+
+  private SharedPool(SharedFile file, boolean imported) {
+    this.file = file;
+    this.table = new SharedTable(file.own());
+    this.imported = imported;
+  }
+
+  static SharedPool create(SimSharing sharing, SharedPlace place, long bytes) {
+    return new SharedPool(SharedFile.create(sharing, SharedFile.Kind.POOL, place, bytes), false);
+  }
+
+  /** The pool behind a descriptor, which stays the caller's. */
+  static SharedPool open(SimSharing sharing, int descriptor) {
+    return new SharedPool(SharedFile.ofDescriptor(sharing, SharedFile.Kind.POOL, descriptor), true);
+  }
+
+  SharedPlace place() {
+    return file.place();
+  }
+
+  /** Whether another driver, of this process or another, allocates from the pool. */
+  boolean isImported() {
+    return imported;
+  }
+
+  /** A descriptor to import the pool from. */
+  int export() {
+    return file.export();
+  }
+
+  /** Room for a block; what it holds is 0 if {@code clean}, else what was there before. */
+  Room reserve(long bytes) {
+    file.retain();
+    FileExtents.Extent extent = extents.reserve(Math.max(1, bytes));
+    boolean clean = extent.offset() >= untouched;
+    untouched = Math.max(untouched, extent.offset() + extent.byteSize());
+    return new Room(extent, clean);
+  }
+
+  /** Room for a block. Immutable. */
+  record Room(FileExtents.Extent extent, boolean clean) {}
+
+  /** Room that an allocation of another process has. */
+  FileExtents.Extent borrow(SharedTable.Entry entry) {
+    file.retain();
+    return new FileExtents.Extent(entry.offset(), entry.byteSize());
+  }
+
+  @Override
+  public MemorySegment map(long offset, long bytes, Arena arena) {
+    return file.map(offset, bytes, arena);
+  }
+
+  @Override
+  public void release(FileExtents.Extent extent) {
+    if (!imported) {
+      extents.release(extent);
+    }
+    file.release();
+  }
+
+  SharedTable.Entry add(FileExtents.Extent extent, long byteSize) {
+    return table.add(extent.offset(), byteSize);
+  }
+
+  /** The allocation was freed: nobody imports it any more. */
+  void remove(SharedTable.Entry entry) {
+    table.remove(entry);
+  }
+
+  byte[] handle(SharedTable.Entry entry) {
+    ShareHandle handle = file.handle(ShareHandle.Kind.POINTER);
+    return new ShareHandle(
+            handle.kind(),
+            handle.file(),
+            handle.driver(),
+            handle.process(),
+            entry.place(),
+            entry.generation())
+        .toBytes();
+  }
+
+  /** The allocation of a handle, or INVALID_VALUE. */
+  SharedTable.Entry entry(byte[] bytes) {
+    ShareHandle handle = ShareHandle.of(bytes, ShareHandle.Kind.POINTER);
+    if (!handle.file().equals(file.id())) {
+      throw SimRefusal.invalidValue("handle: of an allocation of another pool");
+    }
+    SharedTable.Entry entry = table.find(handle.descriptor(), handle.generation());
+    if (entry == null) {
+      throw SimRefusal.invalidValue("handle: of an allocation that was freed");
+    }
+    return entry;
+  }
+
+  /** The block that an allocation is mapped as, if it is; not one that is being freed. */
+  @Nullable SimBlock mapped(SharedTable.Entry entry) {
+    SimBlock block = blocks.get(entry);
+    return block == null || block.isRetired() ? null : block;
+  }
+
+  void mapped(SharedTable.Entry entry, SimBlock block) {
+    blocks.put(entry, block);
+  }
+
+  /** A block is mapped no longer. */
+  void forget(SharedTable.Entry entry, SimBlock block) {
+    blocks.remove(entry, block);
+  }
+
+  /** The pool is gone; its blocks keep what they need. */
+  void close() {
+    file.release();
+  }
+}

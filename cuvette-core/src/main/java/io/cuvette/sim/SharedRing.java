@@ -1,0 +1,84 @@
+package io.cuvette.sim;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+
+/**
+ * The records of an event that several processes use, in the head of its file. Each record has a
+ * number, from 1, and its entry says who made it and whether it is done; the entry of a much older
+ * record, which is done, is used again. Any process may record and ask at any time.
+ *
+ * <pre>
+ *   0              8             64
+ *   | last number  | newest told | entries: number, pid, done, start of the process
+ * </pre>
+ */
+final class SharedRing {
+  /** Entries, so that as many records can be pending at once. */
+  static final int ENTRIES = 1024;
+
+  private static final int FIRST = 64;
+  private static final int ENTRY_BYTES = 32;
+
+  /** The size of the ring, in whole pages. */
+  static final long BYTES = FileExtents.PAGE + (long) ENTRIES * ENTRY_BYTES;
+
+  private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
+  private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
+  private static final int LAST = 0;
+  private static final int NEWEST = 8;
+  private static final int PID = 8;
+  private static final int DONE = 12;
+  private static final int START = 16;
+
+  private final MemorySegment ring;
+
+  SharedRing(MemorySegment ring) {
+    this.ring = ring;
+  }
+
+  private static long at(long number) {
+    return FIRST + number % ENTRIES * ENTRY_BYTES;
+  }
+
+  /** The number of a new record; {@link #publish} tells the others of it. */
+  long begin() {
+    return 1 + (long) LONG.getAndAdd(ring, (long) LAST, 1L);
+  }
+
+  /** Tells of a record, once the record whose entry it takes is done. */
+  void publish(long number, ProcessId recorder) {
+    long at = at(number);
+    ring.set(ValueLayout.JAVA_INT, at + PID, recorder.pid());
+    ring.set(ValueLayout.JAVA_LONG, at + START, recorder.startTicks());
+    INT.setRelease(ring, at + DONE, 0);
+    LONG.setRelease(ring, at, number);
+    long newest = newest();
+    while (newest < number && !LONG.compareAndSet(ring, (long) NEWEST, newest, number)) {
+      newest = newest();
+    }
+  }
+
+  /** The number of the newest record, 0 if there was none. */
+  long newest() {
+    return (long) LONG.getVolatile(ring, (long) NEWEST);
+  }
+
+  void done(long number) {
+    INT.setRelease(ring, at(number) + DONE, 1);
+  }
+
+  /** Whether a record that was told of is done. */
+  boolean isDone(long number) {
+    long at = at(number);
+    return (long) LONG.getAcquire(ring, at) != number || (int) INT.getAcquire(ring, at + DONE) == 1;
+  }
+
+  /** The process that made a record that is not done. */
+  ProcessId recorder(long number) {
+    long at = at(number);
+    return new ProcessId(
+        ring.get(ValueLayout.JAVA_INT, at + PID), ring.get(ValueLayout.JAVA_LONG, at + START));
+  }
+}

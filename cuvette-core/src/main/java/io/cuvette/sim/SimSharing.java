@@ -1,0 +1,92 @@
+package io.cuvette.sim;
+
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.DescriptorCalls;
+import java.io.UncheckedIOException;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
+import java.util.function.IntSupplier;
+import org.jspecify.annotations.Nullable;
+
+/** What a driver shares with others. Guarded by the driver's lock. */
+final class SimSharing {
+  /** Tells this driver from all others, of this process too. */
+  final long driverId = UUID.randomUUID().getLeastSignificantBits();
+
+  private final Set<SharedFile> files = Collections.newSetFromMap(new IdentityHashMap<>());
+  private final Set<SharedEvent> events = Collections.newSetFromMap(new IdentityHashMap<>());
+  private final Map<UUID, OpenedMemory> memory = new HashMap<>();
+  private @Nullable DescriptorCalls descriptors;
+
+  /** The calls about descriptors, or NOT_SUPPORTED with what is missing. */
+  DescriptorCalls descriptors() {
+    if (descriptors == null) {
+      descriptors =
+          DescriptorCalls.find()
+              .orElseThrow(() ->
+                  new SimRefusal(
+                      CudaStatus.NOT_SUPPORTED,
+                      "sharing with other processes needs Linux and the module io.cuvette.ffm"));
+    }
+    return descriptors;
+  }
+
+  /** A descriptor that the system gives, or OPERATING_SYSTEM with why it does not. */
+  int system(IntSupplier call) {
+    try {
+      return call.getAsInt();
+    } catch (UncheckedIOException e) {
+      throw new SimRefusal(CudaStatus.OPERATING_SYSTEM, String.valueOf(e.getMessage()));
+    }
+  }
+
+  void opened(SharedFile file) {
+    files.add(file);
+  }
+
+  /** Whether a file was open until now. */
+  boolean closed(SharedFile file) {
+    return files.remove(file);
+  }
+
+  /** The number of shared files that this driver has open. */
+  int files() {
+    return files.size();
+  }
+
+  void opened(SharedEvent event) {
+    events.add(event);
+  }
+
+  void closed(SharedEvent event) {
+    events.remove(event);
+  }
+
+  @Nullable OpenedMemory memory(UUID file) {
+    return memory.get(file);
+  }
+
+  void opened(UUID file, OpenedMemory opened) {
+    memory.put(file, opened);
+  }
+
+  /** What was opened as a block; null if the block was not. */
+  @Nullable OpenedMemory memory(SimBlock block) {
+    return memory.values().stream().filter(o -> o.block() == block).findFirst().orElse(null);
+  }
+
+  void closed(OpenedMemory opened) {
+    memory.values().remove(opened);
+  }
+
+  /** Gives everything back; nobody waits for what this driver recorded any more. */
+  void close() {
+    events.forEach(SharedEvent::abandon);
+    List.copyOf(files).forEach(SharedFile::close);
+  }
+}

@@ -1,0 +1,11 @@
+package io.cuvette.sim;
+
+import java.util.function.BooleanSupplier;
+
+/** A way to wait for something outside of the driver. */
+@FunctionalInterface
+interface SimWaiting {
+
+  /** Waits until something holds, and lets queued work run meanwhile. */
+  void await(BooleanSupplier condition);
+}

@@ -1,0 +1,160 @@
+package io.cuvette.testkit.ipc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.PoolProperties;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import java.util.Arrays;
+import org.junit.jupiter.api.Test;
+
+/** Handles of plain allocations, opened by another simulated driver. */
+class SimMemoryHandleTest extends SimSharingBase {
+  private final long ours = exporter.memAlloc(0, 100_000);
+
+  @Test
+  void writes_areSeenBothWays_thoseFromBeforeToo() {
+    exporter.memsetD8Async(0, ours + 70_000, (byte) 1, 30_000, out);
+    exporter.streamSynchronize(0, out);
+    exporter.memsetD8Async(0, ours, (byte) 2, 10, out);
+    byte[] handle = exporter.ipcGetMemHandle(0, ours + 50_000);
+    exporter.streamSynchronize(0, out);
+    long theirs = importer.ipcOpenMemHandle(0, handle);
+    assertThat(read(importer, theirs, 11)).containsExactly(2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 0xA5);
+    assertThat(read(importer, theirs + 69_999, 2)).containsExactly(0xA5, 1);
+    assertThat(read(importer, theirs + 99_999)).isEqualTo((byte) 1);
+    fill(importer, theirs + 20, 3, 5, in);
+    assertThat(read(exporter, ours + 24, 2)).containsExactly(3, 0xA5);
+    assertThat(importer.pointerGetAttribute(0, 12, theirs + 5)).isEqualTo(100_000);
+    assertThat(importer.liveBytes(0)).isZero();
+    assertThat(exporter.liveBytes(0)).isEqualTo(100_352);
+  }
+
+  @Test
+  void handleOpenedTwice_isOneAddress_untilItIsClosedTwice() {
+    byte[] handle = exporter.ipcGetMemHandle(0, ours);
+    assertThat(exporter.ipcGetMemHandle(0, ours + 1)).isEqualTo(handle);
+    long theirs = importer.ipcOpenMemHandle(0, handle);
+    assertThat(importer.ipcOpenMemHandle(0, handle)).isEqualTo(theirs);
+    assertThat(importer.report()).contains("imported DEVICE memory");
+    importer.ipcCloseMemHandle(0, theirs);
+    fill(importer, theirs, 1, 1, in);
+    importer.ipcCloseMemHandle(0, theirs);
+    assertThat(importer.liveAllocations()).isZero();
+    assertThat(importer.liveSharedFiles()).isZero();
+    assertFails(CudaStatus.INVALID_VALUE, "was freed", () -> importer.ipcCloseMemHandle(0, theirs));
+    long again = importer.ipcOpenMemHandle(0, handle);
+    assertThat(read(importer, again)).isEqualTo((byte) 1);
+  }
+
+  @Test
+  void close_waitsForTheWorkThatUsesTheMemory() {
+    long theirs = importer.ipcOpenMemHandle(0, exporter.ipcGetMemHandle(0, ours));
+    importer.memsetD8Async(0, theirs, (byte) 9, 100_000, in);
+    importer.ipcCloseMemHandle(0, theirs);
+    assertThat(read(exporter, ours + 99_999)).isEqualTo((byte) 9);
+    importer.streamSynchronize(0, in);
+  }
+
+  @Test
+  void freedMemory_staysTheImporters_butIsNotOpenedAgain() {
+    byte[] handle = exporter.ipcGetMemHandle(0, ours);
+    fill(exporter, ours, 5, 8, out);
+    long theirs = importer.ipcOpenMemHandle(0, handle);
+    exporter.memFree(0, ours);
+    assertThat(read(importer, theirs)).isEqualTo((byte) 5);
+    assertThat(exporter.liveSharedFiles()).isZero();
+    importer.ipcCloseMemHandle(0, theirs);
+    CudaStatus status = CudaStatus.INVALID_VALUE;
+    assertFails(status, "freed", () -> importer.ipcOpenMemHandle(0, handle));
+    // The descriptor's number now stands for something else.
+    byte[] other = exporter.ipcGetMemHandle(0, exporter.memAlloc(0, 8));
+    assertThat(other).isNotEqualTo(handle);
+    assertFails(status, "freed", () -> importer.ipcOpenMemHandle(0, handle));
+  }
+
+  @Test
+  void memoryThatHasNoHandle_isRefused() {
+    long pooled = exporter.memAllocAsync(0, 8, out);
+    long shared = allocate(pool(DEVICE), 8);
+    long pinned = exporter.memHostAlloc(0, 8, 0).address();
+    long managed = exporter.memAllocManaged(0, 8, 1).address();
+    CudaStatus status = CudaStatus.INVALID_VALUE;
+    for (long address : new long[] {pooled, shared, pinned, managed}) {
+      assertFails(
+          status,
+          "memory of cuMemAlloc of this process",
+          () -> exporter.ipcGetMemHandle(0, address));
+    }
+    assertFails(status, "live memory", () -> exporter.ipcGetMemHandle(0, 77));
+    long theirs = importer.ipcOpenMemHandle(0, exporter.ipcGetMemHandle(0, ours));
+    assertFails(status, "of this process", () -> importer.ipcGetMemHandle(0, theirs));
+    assertFails(status, "allocated here", () -> importer.memFree(0, theirs));
+    assertFails(status, "stream order", () -> importer.memFreeAsync(0, theirs, in));
+    long plain = importer.memAlloc(0, 8);
+    assertFails(status, "an opened handle", () -> importer.ipcCloseMemHandle(0, plain));
+    assertFails(status, "the start of", () -> importer.ipcCloseMemHandle(0, theirs + 1));
+  }
+
+  @Test
+  void wrongHandles_areRefused() {
+    byte[] handle = exporter.ipcGetMemHandle(0, ours);
+    CudaStatus status = CudaStatus.INVALID_VALUE;
+    assertFails(
+        CudaStatus.INVALID_CONTEXT,
+        "made by this process",
+        () -> exporter.ipcOpenMemHandle(0, handle));
+    assertFails(status, "0 bytes", () -> importer.ipcOpenMemHandle(0, new byte[0]));
+    assertFails(status, "65 bytes", () -> importer.ipcOpenMemHandle(0, Arrays.copyOf(handle, 65)));
+    for (int i = 0; i < handle.length; i++) {
+      byte[] wrong = handle.clone();
+      wrong[i] ^= 0x10;
+      assertFails(status, "handle: ", () -> importer.ipcOpenMemHandle(0, wrong));
+    }
+    long event = exporter.eventCreate(0, INTERPROCESS);
+    byte[] other = exporter.ipcGetEventHandle(0, event);
+    assertFails(status, "of kind 3", () -> importer.ipcOpenMemHandle(0, other));
+  }
+
+  @Test
+  void closedExporter_isRefused() {
+    byte[] handle = exporter.ipcGetMemHandle(0, ours);
+    exporter.close();
+    assertFails(CudaStatus.INVALID_VALUE, "freed", () -> importer.ipcOpenMemHandle(0, handle));
+  }
+
+  @Test
+  void memoryOfAnotherDevice_opensWhereItCanBeReached() {
+    long second = exporter.memAlloc(1, 64);
+    byte[] handle = exporter.ipcGetMemHandle(1, second);
+    long theirs = importer.ipcOpenMemHandle(0, handle);
+    assertThat(importer.pointerGetAttribute(0, 9, theirs)).isEqualTo(1);
+    SimulatedOptions two = SimulatedOptions.DEFAULTS.withDevices(2).withPeers("none");
+    try (SimulatedDriver apart = SimulatedDriver.open(two);
+        SimulatedDriver single = open("devices=1")) {
+      assertFails(
+          CudaStatus.PEER_ACCESS_UNSUPPORTED,
+          "from device 0 to device 1",
+          () -> apart.ipcOpenMemHandle(0, handle));
+      assertThat(apart.ipcOpenMemHandle(1, handle)).isNotZero();
+      assertFails(
+          CudaStatus.INVALID_DEVICE,
+          "shared by device 1",
+          () -> single.ipcOpenMemHandle(0, handle));
+      assertThat(single.liveSharedFiles()).isZero();
+    }
+  }
+
+  @Test
+  void largeUntouchedMemory_costsNothing() {
+    try (SimulatedDriver large = SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
+      long address = large.memAlloc(0, 100L << 30);
+      large.memsetD8Async(0, address + (90L << 30), (byte) 1, 1, 0);
+      large.streamSynchronize(0, 0);
+      long theirs = importer.ipcOpenMemHandle(0, large.ipcGetMemHandle(0, address));
+      assertThat(read(importer, theirs + (90L << 30), 2)).containsExactly(1, 0xA5);
+    }
+    assertThat(exporter.memPoolCreate(new PoolProperties(1, 1, DEVICE, 0, 1L << 40))).isNotZero();
+  }
+}

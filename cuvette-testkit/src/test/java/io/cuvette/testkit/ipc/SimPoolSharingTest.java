@@ -1,0 +1,358 @@
+package io.cuvette.testkit.ipc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.PoolProperties;
+import io.cuvette.sim.SimulatedDriver;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Pools and their allocations, shared with another simulated driver. */
+class SimPoolSharingTest extends SimSharingBase {
+
+  @ParameterizedTest
+  @ValueSource(ints = {DEVICE, HOST_NUMA})
+  void writes_areSeenBothWays(int location) {
+    long pool = pool(location);
+    long ours = allocate(pool, 100 * KIB);
+    fill(exporter, ours, 7, 100 * KIB, out);
+    long mapped = imported(pool);
+    long theirs = importer.memPoolImportPointer(mapped, exporter.memPoolExportPointer(ours));
+    assertThat(read(importer, theirs + 100 * KIB - 1)).isEqualTo((byte) 7);
+    fill(importer, theirs + 5, 9, KIB, in);
+    assertThat(read(exporter, ours, 7)).containsExactly(7, 7, 7, 7, 7, 9, 9);
+    assertThat(importer.pointerGetAttribute(0, 11, theirs + 5)).isEqualTo(theirs);
+    assertThat(importer.pointerGetAttribute(0, 12, theirs)).isEqualTo(100 * KIB);
+    assertThat(importer.pointerGetAttribute(0, 17, theirs)).isEqualTo(mapped);
+    assertThat(importer.pointerGetAttribute(0, 2, theirs)).isEqualTo(location == DEVICE ? 2 : 1);
+    assertThat(importer.pointerGetAttribute(0, 9, theirs)).isZero();
+  }
+
+  @Test
+  void memoryNobodyWrote_readsAsThatOfADevice_inBoth() {
+    long pool = pool(DEVICE);
+    long ours = allocate(pool, MIB);
+    long theirs =
+        importer.memPoolImportPointer(imported(pool), exporter.memPoolExportPointer(ours));
+    assertThat(read(exporter, ours)).isEqualTo((byte) 0xA5);
+    assertThat(read(importer, theirs + MIB - 1)).isEqualTo((byte) 0xA5);
+  }
+
+  @Test
+  void usedAgainMemory_isForgotten_beforeItIsExported() {
+    long pool = pool(DEVICE);
+    long first = allocate(pool, MIB);
+    fill(exporter, first, 1, MIB, out);
+    exporter.memFreeAsync(0, first, out);
+    long second = allocate(pool, MIB);
+    long theirs =
+        importer.memPoolImportPointer(imported(pool), exporter.memPoolExportPointer(second));
+    fill(importer, theirs, 3, KIB, in);
+    assertThat(read(exporter, second, 2)).containsExactly(3, 3);
+    assertThat(read(exporter, second + KIB)).isEqualTo((byte) 0xA5);
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {1, 3, 8, 4095, 65_537, 200_000})
+  void copiesOfAnySize_areExact_betweenSharedAndOtherMemory(int bytes) {
+    long seed = Long.getLong("cuvette.seed", bytes);
+    byte[] content = new byte[bytes];
+    new SplittableRandom(seed).nextBytes(content);
+    long shared = allocate(pool(DEVICE), bytes + 3L) + 3;
+    long plain = exporter.memAlloc(0, bytes + 1L) + 1;
+    MemorySegment host = exporter.memHostAlloc(0, bytes, 0);
+    host.copyFrom(MemorySegment.ofArray(content));
+    exporter.memcpyAsync(0, plain, host.address(), bytes, out);
+    exporter.memcpyAsync(0, shared, plain, bytes, out);
+    exporter.memsetD8Async(0, plain, (byte) 0, bytes, out);
+    exporter.memcpyAsync(0, plain, shared, bytes, out);
+    exporter.streamSynchronize(0, out);
+    assertThat(read(exporter, shared, bytes)).as("seed=%d", seed).isEqualTo(content);
+    assertThat(read(exporter, plain, bytes)).as("seed=%d", seed).isEqualTo(content);
+  }
+
+  @Test
+  void pattern_keepsItsPhase() {
+    long ours = allocate(pool(DEVICE), KIB);
+    exporter.memsetD32Async(0, ours + 4, 0x04030201, 2, out);
+    exporter.streamSynchronize(0, out);
+    assertThat(read(exporter, ours + 4, 8)).containsExactly(1, 2, 3, 4, 1, 2, 3, 4);
+  }
+
+  @Test
+  void devicePool_importsAnAllocationOnce_andTheFirstFreeEndsIt() {
+    long pool = pool(DEVICE);
+    byte[] handle = exporter.memPoolExportPointer(allocate(pool, KIB));
+    long mapped = imported(pool);
+    long first = importer.memPoolImportPointer(mapped, handle);
+    assertThat(importer.memPoolImportPointer(mapped, handle)).isEqualTo(first);
+    assertThat(importer.liveAllocations()).isEqualTo(1);
+    importer.memFreeAsync(0, first, in);
+    importer.streamSynchronize(0, in);
+    assertThat(importer.liveAllocations()).isZero();
+    assertFails(
+        CudaStatus.INVALID_VALUE, "this was freed", () -> importer.memFreeAsync(0, first, in));
+    long again = importer.memPoolImportPointer(mapped, handle);
+    assertThat(read(importer, again)).isEqualTo((byte) 0xA5);
+  }
+
+  @Test
+  void hostPool_refusesASecondImport_whileTheFirstIsMapped() {
+    long pool = pool(HOST_NUMA);
+    byte[] handle = exporter.memPoolExportPointer(allocate(pool, KIB));
+    long mapped = imported(pool);
+    long first = importer.memPoolImportPointer(mapped, handle);
+    assertFails(
+        CudaStatus.ALREADY_MAPPED,
+        "is this allocation already",
+        () -> importer.memPoolImportPointer(mapped, handle));
+    importer.memFree(0, first);
+    importer.memFree(0, importer.memPoolImportPointer(mapped, handle));
+    assertThat(importer.liveAllocations()).isZero();
+  }
+
+  @Test
+  void importedPool_allocatesNothing_andIsNobodysCurrentPool() {
+    long mapped = imported(pool(DEVICE));
+    String rule = "was imported (expected: one that this process can allocate from)";
+    CudaStatus status = CudaStatus.INVALID_VALUE;
+    assertFails(status, rule, () -> importer.memAllocFromPoolAsync(0, KIB, mapped, in));
+    assertFails(status, rule, () -> importer.deviceSetMemPool(0, mapped));
+    assertFails(status, rule, () -> importer.memSetMemPool(1, 0, 1, mapped));
+    assertThat(importer.memPoolGetAttribute(mapped, 5)).isZero();
+    assertThat(importer.memPoolGetAttribute(mapped, 4)).isZero();
+    assertThat(importer.report()).isEqualTo(reportOfPool(importer, mapped));
+  }
+
+  private String reportOfPool(SimulatedDriver driver, long pool) {
+    String streams = "stream id %d, device 0\n".formatted(driver.streamGetId(0, in));
+    return streams + "imported pool 0x%x of device 0\n".formatted(pool);
+  }
+
+  @Test
+  void access_isTheImportersOwn() {
+    long pool = pool(DEVICE);
+    exporter.memPoolSetAccess(pool, 1, new int[] {1}, 3);
+    long mapped = imported(pool);
+    assertThat(importer.memPoolGetAccess(mapped, 1, 0)).isEqualTo(3);
+    assertThat(importer.memPoolGetAccess(mapped, 1, 1)).isZero();
+    importer.memPoolSetAccess(mapped, 1, new int[] {1}, 1);
+    assertThat(exporter.memPoolGetAccess(pool, 1, 1)).isEqualTo(3);
+  }
+
+  @Test
+  void poolOfADeviceThatIsNotHere_isRefused() {
+    long pool = exporter.memPoolCreate(new PoolProperties(1, 1, DEVICE, 1, 0));
+    int descriptor = exporter.memPoolExportToShareableHandle(pool);
+    try (SimulatedDriver single = open("devices=1")) {
+      assertFails(
+          CudaStatus.INVALID_DEVICE,
+          "shared by device 1",
+          () -> single.memPoolImportFromShareableHandle(descriptor));
+      assertThat(single.livePools()).isZero();
+      assertThat(single.liveSharedFiles()).isZero();
+    } finally {
+      DESCRIPTORS.close(descriptor);
+    }
+  }
+
+  @Test
+  void exporterItself_getsTheSameBytesAtAnotherAddress() {
+    long pool = pool(DEVICE);
+    long ours = allocate(pool, KIB);
+    int descriptor = exporter.memPoolExportToShareableHandle(pool);
+    long mapped = exporter.memPoolImportFromShareableHandle(descriptor);
+    DESCRIPTORS.close(descriptor);
+    long other = exporter.memPoolImportPointer(mapped, exporter.memPoolExportPointer(ours));
+    assertThat(other).isNotEqualTo(ours);
+    fill(exporter, other, 4, KIB, out);
+    assertThat(read(exporter, ours)).isEqualTo((byte) 4);
+    exporter.memFreeAsync(0, other, out);
+    exporter.memPoolDestroy(mapped);
+    assertThat(read(exporter, ours)).isEqualTo((byte) 4);
+  }
+
+  @Test
+  void importOfAnImport_isTheSameMemory() {
+    long pool = pool(DEVICE);
+    long ours = allocate(pool, KIB);
+    long second = imported(pool);
+    long theirs = importer.memPoolImportPointer(second, exporter.memPoolExportPointer(ours));
+    try (SimulatedDriver third = open("devices=1")) {
+      int descriptor = importer.memPoolExportToShareableHandle(second);
+      long pool3 = third.memPoolImportFromShareableHandle(descriptor);
+      DESCRIPTORS.close(descriptor);
+      long last = third.memPoolImportPointer(pool3, importer.memPoolExportPointer(theirs));
+      fill(third, last, 6, KIB, 0);
+      assertThat(read(exporter, ours)).isEqualTo((byte) 6);
+    }
+  }
+
+  @Test
+  void freedAllocation_isNotImported_alsoWhenItsPlaceIsUsedAgain() {
+    long pool = pool(DEVICE);
+    long mapped = imported(pool);
+    long first = allocate(pool, KIB);
+    byte[] handle = exporter.memPoolExportPointer(first);
+    assertThat(exporter.memPoolExportPointer(first)).isEqualTo(handle);
+    exporter.memFreeAsync(0, first, out);
+    String rule = "of an allocation that was freed";
+    CudaStatus status = CudaStatus.INVALID_VALUE;
+    assertFails(status, rule, () -> importer.memPoolImportPointer(mapped, handle));
+    exporter.memPoolExportPointer(allocate(pool, KIB));
+    assertFails(status, rule, () -> importer.memPoolImportPointer(mapped, handle));
+    assertFails(status, "was freed", () -> exporter.memPoolExportPointer(first));
+  }
+
+  @Test
+  void whatCannotBeExported_isRefused() {
+    long plain = exporter.memAlloc(0, KIB);
+    long unshared = exporter.memAllocAsync(0, KIB, out);
+    long other = exporter.memPoolCreate(new PoolProperties(1, 0, DEVICE, 0, 0));
+    CudaStatus status = CudaStatus.INVALID_VALUE;
+    String rule = "made with handle type 1";
+    assertFails(status, rule, () -> exporter.memPoolExportPointer(plain));
+    assertFails(status, rule, () -> exporter.memPoolExportPointer(unshared));
+    assertFails(status, rule, () -> exporter.memPoolExportToShareableHandle(other));
+    assertFails(status, "live memory", () -> exporter.memPoolExportPointer(12_345));
+    long shared = allocate(pool(DEVICE), KIB);
+    assertFails(status, "inside", () -> exporter.memPoolExportPointer(shared + KIB));
+  }
+
+  @Test
+  void wrongHandles_areRefused() {
+    long pool = pool(DEVICE);
+    long other = pool(DEVICE);
+    long mapped = imported(pool);
+    byte[] handle = exporter.memPoolExportPointer(allocate(pool, KIB));
+    byte[] foreign = exporter.memPoolExportPointer(allocate(other, KIB));
+    CudaStatus status = CudaStatus.INVALID_VALUE;
+    assertFails(status, "another pool", () -> importer.memPoolImportPointer(mapped, foreign));
+    for (int length : new int[] {0, 63, 65}) {
+      byte[] wrong = Arrays.copyOf(handle, length);
+      assertFails(status, length + " bytes", () -> importer.memPoolImportPointer(mapped, wrong));
+    }
+    for (int i = 0; i < handle.length; i++) {
+      byte[] wrong = handle.clone();
+      wrong[i] ^= 1;
+      assertFails(status, "handle: ", () -> importer.memPoolImportPointer(mapped, wrong));
+    }
+    assertFails(status, "one that was imported", () -> exporter.memPoolImportPointer(pool, handle));
+    assertThat(importer.liveAllocations()).isZero();
+  }
+
+  @Test
+  void descriptorsOfSomethingElse_areRefused(@TempDir Path directory) throws IOException {
+    CudaStatus status = CudaStatus.INVALID_VALUE;
+    assertFails(status, "an open one", () -> importer.memPoolImportFromShareableHandle(-1));
+    assertFails(status, "an open one", () -> importer.memPoolImportFromShareableHandle(987_654));
+    int empty = DESCRIPTORS.memoryFile("empty", 0);
+    int zeros = DESCRIPTORS.memoryFile("zeros", 16 * MIB);
+    int socket = DESCRIPTORS.listen(directory.resolve("socket").toString());
+    for (int descriptor : new int[] {empty, zeros, socket}) {
+      assertFails(
+          status, "(expected: a POOL", () -> importer.memPoolImportFromShareableHandle(descriptor));
+      assertThat(DESCRIPTORS.isOpen(descriptor)).isTrue();
+      DESCRIPTORS.close(descriptor);
+    }
+    // Truncated, with a head that is right.
+    int whole = exporter.memPoolExportToShareableHandle(pool(DEVICE));
+    byte[] head = new byte[4096];
+    try (var in = Files.newInputStream(Path.of("/proc/self/fd/" + whole))) {
+      in.readNBytes(head, 0, head.length);
+    }
+    int part = DESCRIPTORS.memoryFile("part", 8 * MIB);
+    Files.write(Path.of("/proc/self/fd/" + part), head, java.nio.file.StandardOpenOption.WRITE);
+    assertFails(
+        status, "lacks some of its data", () -> importer.memPoolImportFromShareableHandle(part));
+    DESCRIPTORS.close(part);
+    DESCRIPTORS.close(whole);
+    assertThat(importer.livePools()).isZero();
+    assertThat(importer.liveSharedFiles()).isZero();
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {DEVICE, HOST_NUMA})
+  void importedMemory_outlivesThePoolItsExporterAndItsImport(int location) {
+    long pool = pool(location);
+    long ours = allocate(pool, KIB);
+    fill(exporter, ours, 8, KIB, out);
+    long mapped = imported(pool);
+    long theirs = importer.memPoolImportPointer(mapped, exporter.memPoolExportPointer(ours));
+    importer.memPoolDestroy(mapped);
+    exporter.memFreeAsync(0, ours, out);
+    exporter.memPoolDestroy(pool);
+    exporter.close();
+    assertThat(read(importer, theirs)).isEqualTo((byte) 8);
+    importer.memFreeAsync(0, theirs, in);
+    importer.streamSynchronize(0, in);
+    assertThat(importer.liveAllocations()).isZero();
+    assertThat(importer.liveSharedFiles()).isZero();
+  }
+
+  @Test
+  void useAfterTheFree_isFoundAsAlways() {
+    long pool = pool(DEVICE);
+    long theirs =
+        importer.memPoolImportPointer(
+            imported(pool), exporter.memPoolExportPointer(allocate(pool, KIB)));
+    importer.memFreeAsync(0, theirs, in);
+    importer.memsetD8Async(0, theirs, (byte) 1, 1, in);
+    assertFails(CudaStatus.ILLEGAL_ADDRESS, "freed", () -> importer.streamSynchronize(0, in));
+  }
+
+  @Test
+  void viewsOfHostMemory_areTheSameBytesInBoth() {
+    long pool = pool(HOST_NUMA);
+    long ours = allocate(pool, KIB);
+    long theirs =
+        importer.memPoolImportPointer(imported(pool), exporter.memPoolExportPointer(ours));
+    try (Arena arena = Arena.ofShared()) {
+      MemorySegment one = exporter.hostView(0, ours, KIB, arena);
+      MemorySegment other = importer.hostView(0, theirs + 8, KIB - 8, arena);
+      one.set(ValueLayout.JAVA_LONG, 8, 0x0123_4567_89AB_CDEFL);
+      assertThat(other.get(ValueLayout.JAVA_LONG, 0)).isEqualTo(0x0123_4567_89AB_CDEFL);
+      other.set(ValueLayout.JAVA_BYTE, KIB - 9, (byte) 5);
+      assertThat(one.get(ValueLayout.JAVA_BYTE, KIB - 1)).isEqualTo((byte) 5);
+      assertThat(one.get(ValueLayout.JAVA_BYTE, 0)).as("never written").isZero();
+    }
+  }
+
+  @Test
+  void interruptedThread_sharesAllTheSame() {
+    long pool = pool(DEVICE);
+    Thread.currentThread().interrupt();
+    try {
+      long ours = allocate(pool, KIB);
+      byte[] handle = exporter.memPoolExportPointer(ours);
+      importer.memPoolImportPointer(imported(pool), handle);
+    } finally {
+      assertThat(Thread.interrupted()).isTrue();
+    }
+  }
+
+  @Test
+  void importedMemory_takesNoMemoryOfTheDevice() {
+    long pool = pool(DEVICE);
+    long ours = allocate(pool, 32 * MIB);
+    long free = importer.memGetInfo(0).freeBytes();
+    long theirs =
+        importer.memPoolImportPointer(imported(pool), exporter.memPoolExportPointer(ours));
+    assertThat(importer.memGetInfo(0).freeBytes()).isEqualTo(free);
+    assertThat(importer.liveBytes(0)).isZero();
+    assertThat(importer.report()).contains("imported DEVICE memory 0x%x".formatted(theirs));
+    importer.memFree(0, theirs);
+    assertThat(importer.memGetInfo(0).freeBytes()).isEqualTo(free);
+  }
+}
