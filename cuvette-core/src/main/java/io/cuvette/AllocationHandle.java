@@ -4,6 +4,7 @@ import io.cuvette.driver.DescriptorCalls;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 
@@ -17,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 public final class AllocationHandle implements AutoCloseable {
   private final DescriptorCalls calls;
   private final int descriptor;
-  private final @Nullable UUID uuid;
+  private final AtomicReference<@Nullable UUID> uuid;
 
   /** Nobody passes the number on while it is being closed: the system gives it to the next file. */
   private final Gate gate = new Gate();
@@ -27,7 +28,7 @@ public final class AllocationHandle implements AutoCloseable {
   AllocationHandle(DescriptorCalls calls, int descriptor, @Nullable UUID uuid) {
     this.calls = calls;
     this.descriptor = Descriptors.checkNumber(descriptor);
-    this.uuid = uuid;
+    this.uuid = new AtomicReference<>(uuid);
   }
 
   /**
@@ -69,7 +70,7 @@ public final class AllocationHandle implements AutoCloseable {
 
   /** The identity of the pool, the same in all processes; empty for a raw descriptor. */
   public Optional<UUID> uuid() {
-    return Optional.ofNullable(uuid);
+    return Optional.ofNullable(uuid.get());
   }
 
   /**
@@ -78,7 +79,7 @@ public final class AllocationHandle implements AutoCloseable {
    * @throws IllegalStateException if the handle is closed
    */
   public AllocationHandle duplicate() {
-    return new AllocationHandle(calls, use(calls::duplicate), uuid);
+    return new AllocationHandle(calls, use(calls::duplicate), uuid.get());
   }
 
   /** Whether the handle was closed. */
@@ -98,7 +99,7 @@ public final class AllocationHandle implements AutoCloseable {
   @Override
   public String toString() {
     return "AllocationHandle[descriptor=%d, uuid=%s]%s"
-        .formatted(descriptor, uuid, isClosed() ? " (closed)" : "");
+        .formatted(descriptor, uuid.get(), isClosed() ? " (closed)" : "");
   }
 
   /** Does something short with the descriptor, which cannot be closed meanwhile. */
@@ -110,6 +111,26 @@ public final class AllocationHandle implements AutoCloseable {
       return work.apply(descriptor);
     } finally {
       gate.leave();
+    }
+  }
+
+  /** Gives the pool an identity if it has none. */
+  void identify(UUID as) {
+    if (!uuid.compareAndSet(null, as)) {
+      checkIdentity(as);
+    }
+  }
+
+  /**
+   * Checks that the pool has this identity, or none.
+   *
+   * @throws IllegalStateException if it has another
+   */
+  void checkIdentity(UUID as) {
+    UUID has = uuid.get();
+    if (has != null && !has.equals(as)) {
+      throw new IllegalStateException(
+          "uuid: %s (expected: %s, which the pool has already)".formatted(as, has));
     }
   }
 

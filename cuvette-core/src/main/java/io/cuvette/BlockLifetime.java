@@ -52,6 +52,20 @@ abstract class BlockLifetime extends Lifetime {
   /** The size of the whole block, in bytes. */
   abstract long blockBytes();
 
+  /** Whether the memory is another process's. */
+  boolean isMapped() {
+    return false;
+  }
+
+  /**
+   * What another process imports a part of the memory by.
+   *
+   * @throws IllegalStateException if it cannot be shared, saying what could
+   */
+  BufferDescriptor descriptor(BufferBase part) {
+    throw Sharing.cannot(part, "this kind of memory belongs to its process");
+  }
+
   /** The part of the block that its user asked for, in bytes. */
   long requestedBytes() {
     return blockBytes();

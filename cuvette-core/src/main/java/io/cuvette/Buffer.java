@@ -38,6 +38,28 @@ public sealed interface Buffer extends AutoCloseable
   /** Whether the host can access it too. */
   boolean isHostAccessible();
 
+  /** Whether this is memory of another process, or a slice of it. */
+  boolean isMapped();
+
+  /**
+   * What another process imports this buffer by, a slice too. The importer must not touch the
+   * memory before the allocation is complete in stream order, and must have closed its buffer
+   * before this one is closed: it is enough that the work of closing here is ordered behind the
+   * work of closing there, with an interprocess event for example.
+   *
+   * <p>What can be shared: buffers of a {@link DeviceMemoryResource} or {@link
+   * PinnedMemoryResource} that is IPC-enabled (cuMemPoolExportPointer); device memory without a
+   * pool of the driver, which is that of {@link MemoryResource#direct()} and of a {@link
+   * MemoryPool} on top of it (cuIpcGetMemHandle); and buffers that were imported. Plain memory is
+   * shared by whole allocations: the importer can see and change everything that lies in the same
+   * allocation, which for a {@link MemoryPool} are the other blocks of the chunk, and for
+   * allocations that are no multiple of 2 MiB whatever the driver keeps beside them. Where that
+   * matters, use an IPC-enabled resource, which shares one allocation each.
+   *
+   * @throws IllegalStateException if the memory cannot be shared, saying what could
+   */
+  BufferDescriptor descriptor();
+
   /** Whether the buffer, or the one it is a slice of, was closed. */
   boolean isClosed();
 

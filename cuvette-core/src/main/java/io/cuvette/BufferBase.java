@@ -145,6 +145,18 @@ abstract class BufferBase {
     lifetime.use(on.state);
   }
 
+  public final boolean isMapped() {
+    return lifetime.isMapped();
+  }
+
+  public final BufferDescriptor descriptor() {
+    checkOpen();
+    if (byteSize == 0) {
+      throw Sharing.cannot(this, "an empty buffer has no memory");
+    }
+    return lifetime.descriptor(this);
+  }
+
   public final void close() {
     if (root == null) {
       lifetime.closeBuffer();

@@ -35,19 +35,35 @@ public final class BufferDescriptor {
      * An allocation of an IPC-enabled device pool: {@link DeviceMemoryResource#importBuffer}
      * (cuMemPoolExportPointer).
      */
-    DEVICE_POOL,
+    DEVICE_POOL(1),
 
     /**
      * An allocation of an IPC-enabled pool of host memory: {@link
      * PinnedMemoryResource#importBuffer} (cuMemPoolExportPointer).
      */
-    HOST_POOL,
+    HOST_POOL(2),
 
     /**
      * Device memory without a pool of the driver: {@link CudaDevice#importBuffer}
      * (cuIpcGetMemHandle).
      */
-    PLAIN
+    PLAIN(3);
+
+    private final byte code;
+
+    Kind(int code) {
+      this.code = (byte) code;
+    }
+
+    private static Kind of(byte code) {
+      for (Kind kind : values()) {
+        if (kind.code == code) {
+          return kind;
+        }
+      }
+      throw new IllegalArgumentException(
+          "%s, kind: %d (expected: 1 to %d)".formatted(NAME, code, values().length));
+    }
   }
 
   private final Kind kind;
@@ -83,8 +99,7 @@ public final class BufferDescriptor {
    */
   public static BufferDescriptor fromBytes(byte[] bytes) {
     ByteBuffer content = WireFormat.open(NAME, bytes, MAGIC, BYTES);
-    int kind = content.get();
-    WireFormat.require(kind >= 0 && kind < Kind.values().length, NAME, "kind", kind, 0);
+    Kind kind = Kind.of(content.get());
     int unused = content.get();
     WireFormat.require(unused == 0, NAME, "unused byte", unused, 0);
     long offset = content.getLong();
@@ -93,13 +108,13 @@ public final class BufferDescriptor {
     UUID deviceUuid = WireFormat.getUuid(content);
     byte[] handle = new byte[IpcCalls.HANDLE_BYTES];
     content.get(handle);
-    return new BufferDescriptor(Kind.values()[kind], offset, byteSize, process, deviceUuid, handle);
+    return new BufferDescriptor(kind, offset, byteSize, process, deviceUuid, handle);
   }
 
   /** The descriptor as bytes, always as many; they mean the same on every machine. */
   public byte[] toBytes() {
     ByteBuffer value = WireFormat.begin(MAGIC, BYTES);
-    value.put((byte) kind.ordinal()).put((byte) 0).putLong(offset).putLong(byteSize);
+    value.put(kind.code).put((byte) 0).putLong(offset).putLong(byteSize);
     WireFormat.putUuid(value, process);
     WireFormat.putUuid(value, deviceUuid);
     return WireFormat.end(value.put(handle));

@@ -31,6 +31,8 @@ public final class Cuda implements AutoCloseable {
   private final ThreadLocal<ThreadState> states = ThreadLocal.withInitial(this::newState);
   private final List<MemoryPool> pools = new CopyOnWriteArrayList<>();
   private final StreamOrderedMemory asyncMemory = new StreamOrderedMemory();
+  private final ResourceRegistry registry = new ResourceRegistry();
+  private final ImportTable imports;
   private final MemoryLimit firstLimit;
   private final MemoryPool defaultPool;
   private final PinnedMemoryPool defaultPinnedPool;
@@ -51,6 +53,8 @@ public final class Cuda implements AutoCloseable {
             .mapToObj(id -> new CudaDevice(this, id))
             .toList();
     this.peers = new PeerAccess(driver, devices.size());
+    this.imports = ImportTable.of(driver.isSimulated());
+    this.children.add(() -> imports.endOf(this));
     this.children.add(asyncMemory::destroy);
     this.defaultPool = new MemoryPool(this);
     this.defaultPinnedPool = new PinnedMemoryPool(this);
@@ -394,6 +398,16 @@ public final class Cuda implements AutoCloseable {
   /** What {@link MemoryResource#async()} gave out. */
   StreamOrderedMemory asyncMemory() {
     return asyncMemory;
+  }
+
+  /** The memory resources that are known by a UUID. */
+  ResourceRegistry registry() {
+    return registry;
+  }
+
+  /** The memory of other processes. */
+  ImportTable imports() {
+    return imports;
   }
 
   PeerAccess peers() {

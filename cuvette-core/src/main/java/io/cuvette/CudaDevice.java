@@ -258,6 +258,42 @@ public final class CudaDevice implements Comparable<CudaDevice> {
     return ForeignMemory.adopt(this, address, bytes, free);
   }
 
+  /**
+   * Imports a plain buffer of another process in order of this thread's current stream.
+   *
+   * @see #importBuffer(BufferDescriptor, CudaStream)
+   */
+  public DeviceBuffer importBuffer(BufferDescriptor descriptor) {
+    return importBuffer(descriptor, cuda.currentStream(this));
+  }
+
+  /**
+   * Imports device memory without a pool from another process (cuIpcOpenMemHandle, with lazy peer
+   * access). The whole allocation is mapped, and a buffer is the part of it that its descriptor
+   * names. An allocation that is imported several times is mapped once; the last buffer to close
+   * waits for the streams that used any of them and gives it back (cuIpcCloseMemHandle).
+   *
+   * @param descriptor of kind {@link BufferDescriptor.Kind#PLAIN}
+   * @param stream of this device
+   * @throws IllegalArgumentException if the descriptor is of another kind, of this very process, or
+   *     claims more than the allocation has
+   * @throws CudaException if the driver refuses, for example because the exporter is gone
+   */
+  public DeviceBuffer importBuffer(BufferDescriptor descriptor, CudaStream stream) {
+    cuda.checkOpen();
+    return Imports.plain(descriptor, this, stream);
+  }
+
+  /**
+   * Imports an event of another process (cuIpcOpenEventHandle). It orders, is asked and waited for
+   * like any other; it has no timing. The exporter must keep its own open as long.
+   *
+   * @throws CudaException if the driver refuses, for example in the process that made the event
+   */
+  public CudaEvent importEvent(EventDescriptor descriptor) {
+    return CudaEvent.imported(this, descriptor);
+  }
+
   @Override
   public int compareTo(CudaDevice other) {
     return Integer.compare(id, other.id);

@@ -3,6 +3,7 @@ package io.cuvette;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A mark in a stream that can be asked, waited for and, with timing, measured from. Thread-safe.
@@ -13,6 +14,9 @@ public final class CudaEvent implements AutoCloseable {
   private final EventOptions options;
   private final EventLifetime lifetime;
   private volatile boolean recorded;
+
+  /** What others import it by, once asked for; for an imported event its origin's. */
+  private volatile @Nullable EventDescriptor descriptor;
 
   private CudaEvent(CudaDevice device, long handle, EventOptions options) {
     this.device = device;
@@ -27,6 +31,35 @@ public final class CudaEvent implements AutoCloseable {
     CudaEvent event = new CudaEvent(device, handle, options);
     event.lifetime.register();
     return event;
+  }
+
+  static CudaEvent imported(CudaDevice device, EventDescriptor descriptor) {
+    device.cuda().leaks().drain();
+    long handle;
+    try {
+      handle = device.context().ipcOpenEventHandle(device.id(), descriptor.handle());
+    } catch (CudaException e) {
+      throw explained(e, descriptor);
+    }
+    CudaEvent event =
+        new CudaEvent(device, handle, new EventOptions(descriptor.blockingSync(), false, true));
+    event.recorded = true;
+    event.descriptor = descriptor;
+    event.lifetime.register();
+    return event;
+  }
+
+  private static CudaException explained(CudaException e, EventDescriptor descriptor) {
+    var explained =
+        new CudaException(
+            CudaStatus.of(e.code()),
+            e.call(),
+            descriptor.isOfThisProcess()
+                ? "the event was made by this very process, where it is used without importing"
+                : "the event's process is gone or has closed it, or its device is not visible"
+                      + " here");
+    explained.initCause(e);
+    return explained;
   }
 
   /**
@@ -63,7 +96,32 @@ public final class CudaEvent implements AutoCloseable {
     return options;
   }
 
-  /** Whether it was ever recorded. */
+  /**
+   * What another process imports the event by; the same each time (cuIpcGetEventHandle). That of an
+   * imported event passes it on. Keep the event open as long as others use it.
+   *
+   * @throws IllegalStateException if the event is closed or was not made with {@link
+   *     EventOptions#interprocess()}
+   */
+  public EventDescriptor descriptor() {
+    lifetime.checkOpen();
+    if (!options.interprocess()) {
+      throw new IllegalStateException(
+          "%s cannot be shared between processes (expected: EventOptions.interprocess true)"
+              .formatted(this));
+    }
+    EventDescriptor known = descriptor;
+    if (known == null) {
+      byte[] bytes = driver().ipcGetEventHandle(device.id(), handle);
+      known = new EventDescriptor(options.blockingSync(), ThisProcess.ID, device.uuid(), bytes);
+      descriptor = known;
+    }
+    return known;
+  }
+
+  /**
+   * Whether it was ever recorded; an imported event always counts as recorded, for nobody can tell.
+   */
   public boolean isRecorded() {
     return recorded;
   }

@@ -1,6 +1,9 @@
 package io.cuvette;
 
+import io.cuvette.driver.CudaException;
+import java.util.NoSuchElementException;
 import java.util.Set;
+import java.util.UUID;
 
 /** Stream-ordered memory of one device from one pool of the driver. Thread-safe. */
 public final class DeviceMemoryResource extends DriverPoolResource {
@@ -11,32 +14,175 @@ public final class DeviceMemoryResource extends DriverPoolResource {
    * Memory from the pool that is current for the device now; it is not owned (cuDeviceGetMemPool).
    */
   public DeviceMemoryResource(CudaDevice device) {
-    this(device, DriverPool.borrow(device.cuda(), device.context().deviceGetMemPool(device.id())));
+    this(
+        device,
+        Source.unshared(
+            DriverPool.borrow(device.cuda(), device.context().deviceGetMemPool(device.id()))));
   }
 
   /**
    * Memory from a new pool, which keeps what it once held until it is trimmed (cuMemPoolCreate).
+   *
+   * @throws UnsupportedOperationException with {@code ipcEnabled} on a system other than Linux
+   * @throws CudaException with {@code ipcEnabled} if the driver or the machine cannot share pools
    */
   public DeviceMemoryResource(CudaDevice device, DeviceMemoryResourceOptions options) {
-    this(
-        device,
-        DriverPool.createKeeping(
-            device.cuda(),
-            DriverPool.at(MemoryLocation.device(device), DriverPool.PINNED, options.maxBytes())));
+    this(device, create(device, options));
   }
 
-  private DeviceMemoryResource(CudaDevice device, DriverPool pool) {
-    super(pool, DeviceBuffer::new);
+  private DeviceMemoryResource(CudaDevice device, Source source) {
+    super(source, DeviceBuffer::new, device.id());
     this.device = device;
-    this.peers = new PoolPeers(pool, device);
+    this.peers = new PoolPeers(pool(), device);
+  }
+
+  private static Source create(CudaDevice device, DeviceMemoryResourceOptions options) {
+    MemoryLocation here = MemoryLocation.device(device);
+    if (!options.ipcEnabled()) {
+      return Source.unshared(
+          DriverPool.createKeeping(
+              device.cuda(), DriverPool.at(here, DriverPool.PINNED, options.maxBytes())));
+    }
+    Descriptors.require("DeviceMemoryResource with ipcEnabled");
+    var properties =
+        DriverPool.at(here, DriverPool.PINNED, DriverPool.FILE_DESCRIPTOR, options.maxBytes());
+    try {
+      return PoolSharing.create(device.cuda(), properties, BufferDescriptor.Kind.DEVICE_POOL);
+    } catch (CudaException e) {
+      throw PoolSharing.explained(
+          e,
+          device,
+          DeviceAttribute.MEMPOOL_SUPPORTED_HANDLE_TYPES,
+          "plain memory of MemoryResource.direct() may be shareable");
+    }
+  }
+
+  /**
+   * The pool of another process (cuMemPoolImportFromShareableHandle). If a resource is registered
+   * under the handle's UUID, that is the result; a new one is registered. Peer access is not taken
+   * over from the exporter: grant it here with {@link #peerAccessibleBy()}.
+   *
+   * <p>The driver does not tell the kinds of pools apart: a handle of host memory is taken too, and
+   * the first {@link #importBuffer} of it refuses.
+   *
+   * @param device whose memory it is
+   * @param handle stays the caller's to close, at once if they like
+   * @throws IllegalArgumentException if another class or device's resource is registered
+   * @throws IllegalStateException if the handle is closed
+   * @throws CudaException if the descriptor is of no pool
+   */
+  public static DeviceMemoryResource fromAllocationHandle(
+      CudaDevice device, AllocationHandle handle) {
+    DeviceMemoryResource found =
+        PoolSharing.fromHandle(
+            device.cuda(),
+            handle,
+            DeviceMemoryResource.class,
+            BufferDescriptor.Kind.DEVICE_POOL,
+            source -> new DeviceMemoryResource(device, source));
+    return checkDevice(found, device);
+  }
+
+  /**
+   * The pool of another process from a raw descriptor, which stays the caller's to close. The pool
+   * has no UUID until {@link #register}.
+   *
+   * @throws IllegalArgumentException if the descriptor is negative or not open
+   * @see #fromAllocationHandle(CudaDevice, AllocationHandle)
+   */
+  public static DeviceMemoryResource fromAllocationHandle(CudaDevice device, int descriptor) {
+    try (AllocationHandle handle = PoolSharing.duplicate(descriptor)) {
+      return fromAllocationHandle(device, handle);
+    }
+  }
+
+  /**
+   * The resource that is registered under a UUID.
+   *
+   * @throws NoSuchElementException naming the UUID if there is none, or it was closed or forgotten
+   * @throws IllegalArgumentException if it is not of this class
+   */
+  public static DeviceMemoryResource fromRegistry(Cuda cuda, UUID uuid) {
+    cuda.checkOpen();
+    return cuda.registry().get(uuid, DeviceMemoryResource.class);
+  }
+
+  /**
+   * The resource of a device that is registered under a UUID.
+   *
+   * @throws IllegalArgumentException if it is another device's
+   * @see #fromRegistry(Cuda, UUID)
+   */
+  public static DeviceMemoryResource fromRegistry(CudaDevice device, UUID uuid) {
+    return checkDevice(fromRegistry(device.cuda(), uuid), device);
+  }
+
+  private static DeviceMemoryResource checkDevice(DeviceMemoryResource found, CudaDevice device) {
+    if (!found.device.equals(device)) {
+      throw new IllegalArgumentException(
+          "device: %s (expected: %s, as %s is registered)".formatted(device, found.device, found));
+    }
+    return found;
+  }
+
+  /**
+   * Registers this resource in its Cuda, which does not keep it reachable.
+   *
+   * @param uuid becomes the pool's if it has none
+   * @return the resource registered under the UUID: the earlier one if there is one
+   * @throws IllegalStateException if this is not IPC-enabled, closed, or has another UUID
+   * @throws IllegalArgumentException if the earlier one is of another class
+   */
+  public DeviceMemoryResource register(UUID uuid) {
+    return register(uuid, DeviceMemoryResource.class);
+  }
+
+  /**
+   * Imports a buffer of this pool in order of this thread's current stream of the device.
+   *
+   * @see #importBuffer(BufferDescriptor, CudaStream)
+   */
+  public DeviceBuffer importBuffer(BufferDescriptor descriptor) {
+    return importBuffer(descriptor, device.cuda().currentStream(device));
+  }
+
+  /**
+   * Imports a buffer of this pool from another process (cuMemPoolImportPointer). Its memory may be
+   * touched once the exporter's allocation is complete: order the stream behind it, with an event
+   * of the exporter for example. Closing frees in order of the stream. An allocation that is
+   * imported several times is mapped once, and freed with the last buffer, behind the work of all.
+   *
+   * <p>If the same allocation was freed just before and that free is still queued, this waits for
+   * it.
+   *
+   * @param stream of this device
+   * @throws IllegalArgumentException if the descriptor is of another kind, claims more than the
+   *     allocation has, or names another device
+   * @throws IllegalStateException if this resource is closed or not IPC-enabled
+   * @throws CudaException INVALID_VALUE if it is of another pool
+   */
+  public DeviceBuffer importBuffer(BufferDescriptor descriptor, CudaStream stream) {
+    checkStream(stream);
+    for (CudaDevice other : device.cuda().devices()) {
+      if (!other.equals(device) && other.uuid().equals(descriptor.deviceUuid())) {
+        throw new IllegalArgumentException(
+            "descriptor: memory of %s (expected: of %s)".formatted(other, device));
+      }
+    }
+    return (DeviceBuffer)
+        importBuffer(descriptor, BufferDescriptor.Kind.DEVICE_POOL, stream, DeviceBuffer::new);
   }
 
   @Override
   public DeviceBuffer allocate(long bytes, CudaStream stream) {
+    checkStream(stream);
+    return (DeviceBuffer) take(bytes, stream);
+  }
+
+  private void checkStream(CudaStream stream) {
     if (!stream.device().equals(device)) {
       throw new IllegalArgumentException("%s (expected: a stream of %s)".formatted(stream, device));
     }
-    return (DeviceBuffer) take(bytes, stream);
   }
 
   /** Allocates in order of this thread's current stream of the resource's device. */
@@ -68,13 +214,6 @@ public final class DeviceMemoryResource extends DriverPoolResource {
   @Override
   public int deviceId() {
     return device.id();
-  }
-
-  @Override
-  void beforeDestroy() {
-    if (isHandleOwned()) {
-      peers.clear();
-    }
   }
 
   @Override

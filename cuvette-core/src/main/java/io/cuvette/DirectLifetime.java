@@ -37,6 +37,11 @@ final class DirectLifetime extends BlockLifetime {
   }
 
   @Override
+  BufferDescriptor descriptor(BufferBase part) {
+    return Sharing.plain(part, part.address());
+  }
+
+  @Override
   String describe() {
     return text;
   }

@@ -1,6 +1,9 @@
 package io.cuvette;
 
 import io.cuvette.internal.Checks;
+import java.util.Optional;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Memory from one pool of the driver, with the face of cuda.core's memory resources. A resource
@@ -9,17 +12,46 @@ import io.cuvette.internal.Checks;
  */
 public abstract sealed class DriverPoolResource implements MemoryResource, AutoCloseable
     permits DeviceMemoryResource, ManagedMemoryResource, PinnedMemoryResource {
+  /** For {@code ownerDevice}: the access of devices to the memory is the driver's affair. */
+  static final int NO_ACCESS_TO_REVOKE = -2;
+
+  /** For {@code ownerDevice}: the memory is no device's own. */
+  static final int NO_OWNER = -1;
+
   private final DriverPool pool;
   private final StreamOrderedMemory memory = new StreamOrderedMemory();
   private final StreamOrderedAllocator allocator;
   private final PoolAttributes attributes;
-  private final Runnable end = this::destroy;
+  private final @Nullable PoolSharing sharing;
+  private final ResourceLifetime lifetime;
+
+  /** A pool, and what shares it. */
+  record Source(DriverPool pool, @Nullable PoolSharing sharing) {
+    /** For this process alone. */
+    static Source unshared(DriverPool pool) {
+      return new Source(pool, null);
+    }
+  }
 
   DriverPoolResource(DriverPool pool, StreamOrderedAllocator.Kind kind) {
-    this.pool = pool;
+    this(Source.unshared(pool), kind, NO_ACCESS_TO_REVOKE);
+  }
+
+  /**
+   * A resource.
+   *
+   * @param ownerDevice the device that the memory is of, or one of the two constants
+   */
+  DriverPoolResource(Source source, StreamOrderedAllocator.Kind kind, int ownerDevice) {
+    this.pool = source.pool;
+    this.sharing = source.sharing;
     this.allocator = new StreamOrderedAllocator(pool, memory, kind);
     this.attributes = new PoolAttributes(pool);
-    pool.cuda().children().add(end);
+    if (sharing != null) {
+      memory.shareBy(sharing);
+    }
+    this.lifetime =
+        new ResourceLifetime(this, source, memory, ownerDevice != NO_ACCESS_TO_REVOKE, ownerDevice);
   }
 
   /**
@@ -29,6 +61,8 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
    * @throws OutOfDeviceMemoryException if the pool has no room, after everything was tried
    * @throws IllegalStateException if the resource or the stream is closed, or the stream is
    *     capturing
+   * @throws UnsupportedOperationException if the pool is another process's: nothing can be
+   *     allocated from it here
    */
   @Override
   public abstract Buffer allocate(long bytes, CudaStream stream);
@@ -49,6 +83,49 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     buffer.close();
   }
 
+  /**
+   * Gives back the buffer of this resource that begins at an address, in order of its stream; the
+   * same as closing it. Looks through all that are open: prefer {@link #deallocate(Buffer)}.
+   *
+   * @param address 0 with 0 bytes does nothing
+   * @param bytes the size of the buffer
+   * @throws IllegalArgumentException if no such buffer is open
+   */
+  public final void deallocate(long address, long bytes) {
+    deallocate(address, bytes, null);
+  }
+
+  /**
+   * Gives back the buffer of this resource that begins at an address, behind the work queued on
+   * another stream so far.
+   *
+   * @param stream null for the stream it was allocated on
+   * @see #deallocate(long, long)
+   */
+  public final void deallocate(long address, long bytes, @Nullable CudaStream stream) {
+    pool.cuda().checkOpen();
+    if (stream != null) {
+      pool.cuda().checkOwn(stream);
+    }
+    if (address == 0 && bytes == 0) {
+      return;
+    }
+    StreamOrderedLifetime block = memory.find(address);
+    if (block == null || block.blockBytes() != bytes) {
+      throw new IllegalArgumentException(
+          "address: 0x%x with %d bytes (expected: an open buffer of %s%s)"
+              .formatted(
+                  address,
+                  bytes,
+                  this,
+                  block == null ? "" : "; the one there has " + block.blockBytes()));
+    }
+    if (stream != null) {
+      block.use(stream.state);
+    }
+    block.closeBuffer();
+  }
+
   /** What the pool says of itself, and its settings; live. */
   public final PoolAttributes attributes() {
     return attributes;
@@ -62,6 +139,44 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
   /** Whether closing destroys the pool; false after that. */
   public final boolean isHandleOwned() {
     return pool.isOwned();
+  }
+
+  /**
+   * Whether other processes can import the pool and its buffers, or it was imported; true for a
+   * mapped one.
+   */
+  public final boolean isIpcEnabled() {
+    return sharing != null;
+  }
+
+  /**
+   * Whether the pool is another process's, made with {@code fromAllocationHandle}: buffers can be
+   * imported through it, and none allocated.
+   */
+  public final boolean isMapped() {
+    return sharing != null && sharing.mapped();
+  }
+
+  /**
+   * The identity of the pool, the same in all processes that were sent its handle; empty if it is
+   * not IPC-enabled, or was imported without one and not registered.
+   */
+  public final Optional<UUID> uuid() {
+    return sharing == null ? Optional.empty() : sharing.handle().uuid();
+  }
+
+  /**
+   * What other processes import the pool by; the same object each time
+   * (cuMemPoolExportToShareableHandle). It belongs to this resource, which closes it: what must
+   * live longer takes a {@link AllocationHandle#duplicate()}. That of a mapped resource passes the
+   * pool on.
+   *
+   * @throws IllegalStateException if the resource is closed or not IPC-enabled
+   */
+  public final AllocationHandle allocationHandle() {
+    AllocationHandle handle = sharing("allocationHandle").handle();
+    pool.checkOpen();
+    return handle;
   }
 
   /** Whether devices can access the memory. */
@@ -87,47 +202,72 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
 
   /** Whether the resource was closed. */
   public final boolean isClosed() {
-    return pool.isClosed();
+    return lifetime.ended();
   }
 
   /**
-   * Lets nobody allocate any more and destroys the pool if it was made here. Buffers in use stay
-   * valid. Does nothing the second time.
+   * Lets nobody allocate or import any more. Buffers in use stay valid; with the last of them the
+   * pool is destroyed, if it was made or imported here, and the allocation handle is closed. Does
+   * nothing the second time.
    */
   @Override
   public final void close() {
-    if (isClosed()) {
-      return;
-    }
-    beforeDestroy();
-    pool.close();
-    if (memory.liveBytes() == 0) {
-      pool.cuda().children().remove(end);
-    }
+    lifetime.close();
   }
-
-  /** What must be undone on a pool that is about to be destroyed. */
-  void beforeDestroy() {}
 
   final DriverPool pool() {
     return pool;
   }
 
   final BufferBase take(long bytes, CudaStream stream) {
+    if (isMapped()) {
+      throw new UnsupportedOperationException(
+          "%s is mapped: nothing can be allocated from the pool of another process (expected:"
+                  .formatted(this)
+              + " importBuffer)");
+    }
     return allocator.allocate(bytes, bytes, stream);
   }
 
-  private void checkMine(Buffer buffer) {
-    BlockLifetime lifetime = BufferBase.base(buffer).lifetime();
-    if (!(lifetime instanceof StreamOrderedLifetime block && block.isOf(memory))) {
-      throw new IllegalArgumentException("%s was not allocated by %s".formatted(buffer, this));
-    }
+  final BufferBase importBuffer(
+      BufferDescriptor descriptor,
+      BufferDescriptor.Kind kind,
+      CudaStream stream,
+      Imports.Maker maker) {
+    sharing("importBuffer");
+    pool.driver();
+    return Imports.ofPool(descriptor, kind, lifetime, stream, maker);
   }
 
-  private void destroy() {
-    Failures failures = new Failures();
-    failures.run(memory::destroy);
-    failures.run(pool::close);
-    failures.throwFirst();
+  /** Registers this resource under its UUID, or one that it gets by that. */
+  final <R extends DriverPoolResource> R register(UUID uuid, Class<R> type) {
+    PoolSharing shared = sharing("register");
+    pool.driver();
+    shared.handle().checkIdentity(uuid);
+    ResourceRegistry registry = pool.cuda().registry();
+    DriverPoolResource found = registry.find(uuid);
+    if (found == null) {
+      shared.handle().identify(uuid);
+      found = registry.register(uuid, this);
+    }
+    return ResourceRegistry.as(found, uuid, type);
+  }
+
+  private PoolSharing sharing(String what) {
+    PoolSharing shared = sharing;
+    if (shared == null) {
+      throw new IllegalStateException(
+          "%s: %s is not IPC-enabled (expected: options.withIpcEnabled(true))"
+              .formatted(what, this));
+    }
+    return shared;
+  }
+
+  private void checkMine(Buffer buffer) {
+    BlockLifetime block = BufferBase.base(buffer).lifetime();
+    if (!(block instanceof StreamOrderedLifetime taken && taken.isOf(memory))
+        && !(block instanceof ImportedLifetime imported && imported.isOf(lifetime))) {
+      throw new IllegalArgumentException("%s is no buffer of %s".formatted(buffer, this));
+    }
   }
 }

@@ -57,6 +57,7 @@ public final class IpcChannel implements AutoCloseable {
    * @param bytes what the sender gave
    * @param handles in the sender's order
    */
+  @SuppressWarnings("ArrayRecordComponent") // the bytes are the receiver's
   public record Message(byte[] bytes, List<AllocationHandle> handles) implements AutoCloseable {
 
     /** Closes the handles. */
@@ -246,7 +247,7 @@ public final class IpcChannel implements AutoCloseable {
     }
     var wrong =
         new IllegalStateException(
-            "%s: received %s (expected: %s)".formatted(name, kind.text(), expected.text()));
+            "%s: received %s (expected: %s)".formatted(name, kind.text, expected.text));
     got.handles().forEach(handle -> Failures.closeAfter(wrong, handle));
     throw wrong;
   }

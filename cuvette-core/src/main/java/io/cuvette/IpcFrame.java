@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param uuids of the descriptors that come with it; null for one without
  */
+@SuppressWarnings("ArrayRecordComponent") // nobody compares frames
 record IpcFrame(Kind kind, List<@Nullable UUID> uuids, byte[] content) {
   static final int HEADER_BYTES = 12;
   static final int MOST_CONTENT_BYTES = 1 << 20;
@@ -24,20 +25,33 @@ record IpcFrame(Kind kind, List<@Nullable UUID> uuids, byte[] content) {
   private static final byte VERSION = 1;
   private static final int ENTRY_BYTES = 17;
 
-  /** What a message is; the order is part of the protocol. */
+  /** What a message is. */
   enum Kind {
-    MESSAGE,
-    ALLOCATION_HANDLE,
-    BUFFER_DESCRIPTOR,
-    EVENT_DESCRIPTOR;
+    MESSAGE(1, "a message", 0, MOST_DESCRIPTORS),
+    ALLOCATION_HANDLE(2, "an AllocationHandle", 1, 1),
+    BUFFER_DESCRIPTOR(3, "a BufferDescriptor", 0, 0),
+    EVENT_DESCRIPTOR(4, "an EventDescriptor", 0, 0);
 
-    String text() {
-      return switch (this) {
-        case MESSAGE -> "a message";
-        case ALLOCATION_HANDLE -> "an AllocationHandle";
-        case BUFFER_DESCRIPTOR -> "a BufferDescriptor";
-        case EVENT_DESCRIPTOR -> "an EventDescriptor";
-      };
+    private final byte code;
+    final String text;
+    private final int leastDescriptors;
+    private final int mostDescriptors;
+
+    Kind(int code, String text, int leastDescriptors, int mostDescriptors) {
+      this.code = (byte) code;
+      this.text = text;
+      this.leastDescriptors = leastDescriptors;
+      this.mostDescriptors = mostDescriptors;
+    }
+
+    private static Kind of(byte code) throws IOException {
+      for (Kind kind : values()) {
+        if (kind.code == code) {
+          return kind;
+        }
+      }
+      throw new StreamCorruptedException(
+          "kind: %d (expected: 1 to %d)".formatted(code, values().length));
     }
   }
 
@@ -47,7 +61,7 @@ record IpcFrame(Kind kind, List<@Nullable UUID> uuids, byte[] content) {
   byte[] toBytes() {
     int following = uuids.size() * ENTRY_BYTES + content.length;
     ByteBuffer bytes = ByteBuffer.allocate(HEADER_BYTES + following);
-    bytes.putInt(MAGIC).put(VERSION).put((byte) kind.ordinal());
+    bytes.putInt(MAGIC).put(VERSION).put(kind.code);
     bytes.putShort((short) uuids.size()).putInt(following);
     for (UUID uuid : uuids) {
       bytes.put((byte) (uuid == null ? 0 : 1));
@@ -62,19 +76,13 @@ record IpcFrame(Kind kind, List<@Nullable UUID> uuids, byte[] content) {
     require(magic == MAGIC, "magic", magic, MAGIC, MAGIC);
     byte version = header.get();
     require(version == VERSION, "version", version, VERSION, VERSION);
-    byte kind = header.get();
-    require(kind >= 0 && kind < Kind.values().length, "kind", kind, 0, Kind.values().length - 1L);
+    Kind kind = Kind.of(header.get());
     short descriptors = header.getShort();
+    inRange("descriptors", descriptors, kind.leastDescriptors, kind.mostDescriptors);
     int following = header.getInt();
-    Header found = new Header(Kind.values()[kind], descriptors, following);
-    switch (found.kind) {
-      case MESSAGE -> inRange("descriptors", descriptors, 0, MOST_DESCRIPTORS);
-      case ALLOCATION_HANDLE -> inRange("descriptors", descriptors, 1, 1);
-      case BUFFER_DESCRIPTOR, EVENT_DESCRIPTOR -> inRange("descriptors", descriptors, 0, 0);
-    }
     int entries = descriptors * ENTRY_BYTES;
     inRange("bytes", following, entries, (long) entries + MOST_CONTENT_BYTES);
-    return found;
+    return new Header(kind, descriptors, following);
   }
 
   static IpcFrame of(Header header, byte[] following) throws IOException {

@@ -2,6 +2,9 @@ package io.cuvette;
 
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
+import java.util.Collection;
+import java.util.Optional;
+import java.util.Set;
 
 /**
  * Managed memory: one address for the host and all devices, moved on demand. The host may touch it
@@ -10,6 +13,7 @@ import java.nio.ByteBuffer;
  */
 public final class ManagedBuffer extends BufferBase implements Buffer {
   private final HostView view;
+  private final ManagedRange range = new ManagedRange(this);
 
   ManagedBuffer(long address, long bytes, CudaStream stream) {
     super(address, bytes, stream);
@@ -38,10 +42,15 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
   /**
    * Moves exactly this buffer's range to a location in stream order; the driver works in whole
    * pages (cuMemPrefetchAsync).
+   *
+   * @throws IllegalArgumentException if there is no such device
+   * @throws IllegalStateException if the stream is capturing
    */
   public void prefetch(MemoryLocation target, CudaStream stream) {
     checkOpen();
     device().cuda().checkOwn(stream);
+    range.check(target);
+    stream.checkNotCapturing("prefetch");
     if (byteSize() > 0) {
       int on = stream.device().id();
       Transfers.queue(
@@ -59,15 +68,78 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
     prefetch(target, device().cuda().currentStream(device()));
   }
 
-  /** Advises on the use of exactly this buffer's range (cuMemAdvise). */
+  /**
+   * Where this buffer's whole range was last moved by {@link #prefetch}; empty if parts of it never
+   * were or went to different places. It need not be there any more (cuMemRangeGetAttribute).
+   */
+  public Optional<MemoryLocation> lastPrefetchLocation() {
+    return range.lastPrefetch();
+  }
+
+  /**
+   * Advises on the use of exactly this buffer's range (cuMemAdvise).
+   *
+   * @param location where the advice is about; some advice ignores it
+   * @throws IllegalArgumentException if there is no such device, or the advice cannot be about it
+   * @throws io.cuvette.driver.CudaException NOT_SUPPORTED if the driver takes no such advice, as
+   *     some do not for memory of a pool
+   */
   public void advise(MemoryAdvice advice, MemoryLocation location) {
+    range.advise(advice, location);
+  }
+
+  /**
+   * Whether this buffer's whole range is advised to be mostly read, so that each reader may have a
+   * copy of its own.
+   */
+  public boolean isReadMostly() {
     checkOpen();
-    if (byteSize() > 0) {
-      device()
-          .context()
-          .memAdvise(
-              device().id(), address(), byteSize(), advice.code(), location.type(), location.id());
-    }
+    return range.isReadMostly();
+  }
+
+  /** Sets {@link #isReadMostly()} or takes it back. */
+  public void setReadMostly(boolean mostly) {
+    range.advise(
+        mostly ? MemoryAdvice.SET_READ_MOSTLY : MemoryAdvice.UNSET_READ_MOSTLY,
+        MemoryLocation.host());
+  }
+
+  /**
+   * Where this buffer's whole range is preferably kept; empty if nothing was said or parts of it
+   * differ. A driver before CUDA 13 gives a NUMA node as the host.
+   */
+  public Optional<MemoryLocation> preferredLocation() {
+    return range.preferred();
+  }
+
+  /** Sets {@link #preferredLocation()}. */
+  public void setPreferredLocation(MemoryLocation location) {
+    range.advise(MemoryAdvice.SET_PREFERRED_LOCATION, location);
+  }
+
+  /** Takes {@link #preferredLocation()} back. */
+  public void clearPreferredLocation() {
+    range.advise(MemoryAdvice.UNSET_PREFERRED_LOCATION, MemoryLocation.host());
+  }
+
+  /**
+   * The devices and the host for which this buffer's whole range is mapped, as a live set: asking
+   * it asks the driver, adding and removing advises it. All elements are checked before the first
+   * change; each change is a call of its own. NUMA nodes of the host cannot be added. In ascending
+   * order, the host last.
+   */
+  public Set<MemoryLocation> accessedBy() {
+    return new AccessedBy(range);
+  }
+
+  /**
+   * Makes {@link #accessedBy()} have exactly some elements.
+   *
+   * @throws IllegalArgumentException if one of them cannot be in it; nothing changed then
+   */
+  public void setAccessedBy(Collection<? extends MemoryLocation> locations) {
+    checkOpen();
+    new AccessedBy(range).assign(locations);
   }
 
   @Override

@@ -3,47 +3,94 @@ package io.cuvette;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
+import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Stream-ordered managed memory from one pool of the driver; needs a driver of CUDA 13.
+ * Stream-ordered managed memory from one pool of the driver; needs a driver of CUDA 13 and devices
+ * with {@link DeviceAttribute#CONCURRENT_MANAGED_ACCESS}. It cannot be shared with other processes.
  * Thread-safe.
  */
 public final class ManagedMemoryResource extends DriverPoolResource {
+  private static final System.Logger LOGGER =
+      System.getLogger(ManagedMemoryResource.class.getName());
+  private static final AtomicBoolean WARNED = new AtomicBoolean();
   private static final int FIRST_VERSION = 13000;
 
   private final @Nullable MemoryLocation preferred;
 
   /**
-   * Memory from the pool that is current for managed memory now; it is not owned (cuMemGetMemPool).
+   * Memory from the pool that is current for managed memory without a preferred location; it is not
+   * owned (cuMemGetMemPool).
+   *
+   * @throws CudaException NOT_SUPPORTED if the devices have no such pool, with the reason;
+   *     CALL_REQUIRES_NEWER_DRIVER before CUDA 13
    */
   public ManagedMemoryResource(Cuda cuda) {
-    this(current(cuda), null);
+    this(cuda, () -> current(cuda, null), null);
   }
 
   /**
-   * Memory from a new pool (cuMemPoolCreate).
+   * Memory from a new pool, which keeps what it once held until it is trimmed (cuMemPoolCreate).
    *
-   * @param preferredLocation where the memory is kept preferably; null for no preference
+   * @throws IllegalArgumentException if there is no such device
+   * @throws IllegalStateException if the NUMA node nearest to the current device is asked for and
+   *     not known
+   * @throws CudaException NOT_SUPPORTED if the devices have no such pool, with the reason;
+   *     CALL_REQUIRES_NEWER_DRIVER before CUDA 13
    */
-  public ManagedMemoryResource(Cuda cuda, @Nullable MemoryLocation preferredLocation) {
-    this(create(cuda, preferredLocation), preferredLocation);
+  public ManagedMemoryResource(Cuda cuda, ManagedMemoryResourceOptions options) {
+    this(cuda, options.resolve(cuda));
   }
 
-  private ManagedMemoryResource(DriverPool pool, @Nullable MemoryLocation preferred) {
-    super(pool, ManagedBuffer::new);
+  private ManagedMemoryResource(Cuda cuda, @Nullable MemoryLocation preferred) {
+    this(cuda, () -> create(cuda, preferred), preferred);
+  }
+
+  private ManagedMemoryResource(
+      Cuda cuda, Supplier<DriverPool> pool, @Nullable MemoryLocation preferred) {
+    super(open(cuda, pool, preferred), ManagedBuffer::new);
     this.preferred = preferred;
   }
 
-  private static DriverPool current(Cuda cuda) {
+  /**
+   * Memory from the pool that is current for managed memory with a preferred location; it is not
+   * owned (cuMemGetMemPool).
+   *
+   * @throws IllegalArgumentException if there is no such device, or the NUMA node is that of the
+   *     calling thread
+   */
+  public static ManagedMemoryResource ofCurrent(Cuda cuda, MemoryLocation preferred) {
+    if (preferred == MemoryLocation.hostNumaCurrent()) {
+      throw new IllegalArgumentException("location: " + preferred + " (expected: a certain node)");
+    }
+    return new ManagedMemoryResource(cuda, () -> current(cuda, preferred), preferred);
+  }
+
+  private static DriverPool open(
+      Cuda cuda, Supplier<DriverPool> pool, @Nullable MemoryLocation preferred) {
     checkVersion(cuda);
-    return DriverPool.borrow(
-        cuda, cuda.driver().memGetMemPool(DriverPool.LOCATION_NONE, 0, DriverPool.MANAGED));
+    if (preferred instanceof MemoryLocation.Device device) {
+      cuda.device(device.id()); // there is such a device
+    }
+    warnOnce(cuda);
+    try {
+      return pool.get();
+    } catch (CudaException e) {
+      throw explained(e, cuda);
+    }
+  }
+
+  private static DriverPool current(Cuda cuda, @Nullable MemoryLocation preferred) {
+    int type = preferred == null ? DriverPool.LOCATION_NONE : preferred.type();
+    int id = preferred == null ? 0 : preferred.id();
+    return DriverPool.borrow(cuda, cuda.driver().memGetMemPool(type, id, DriverPool.MANAGED));
   }
 
   private static DriverPool create(Cuda cuda, @Nullable MemoryLocation preferred) {
-    checkVersion(cuda);
     return DriverPool.createKeeping(
         cuda,
         preferred == null
@@ -61,6 +108,40 @@ public final class ManagedMemoryResource extends DriverPoolResource {
     }
   }
 
+  private static CudaException explained(CudaException e, Cuda cuda) {
+    if (e.status() != CudaStatus.NOT_SUPPORTED) {
+      return e;
+    }
+    List<CudaDevice> without = withoutConcurrentAccess(cuda);
+    String why =
+        without.isEmpty()
+            ? "this driver or machine has no such pool of managed memory"
+            : "%s has no concurrent managed access, which pools of managed memory need"
+                .formatted(without.getFirst());
+    CudaException explained =
+        new CudaException(
+            CudaStatus.NOT_SUPPORTED, e.call(), why + "; Cuda.allocateManaged works without");
+    explained.initCause(e);
+    return explained;
+  }
+
+  private static List<CudaDevice> withoutConcurrentAccess(Cuda cuda) {
+    return cuda.devices().stream()
+        .filter(device -> device.attribute(DeviceAttribute.CONCURRENT_MANAGED_ACCESS) == 0)
+        .toList();
+  }
+
+  private static void warnOnce(Cuda cuda) {
+    List<CudaDevice> without = withoutConcurrentAccess(cuda);
+    if (!without.isEmpty() && WARNED.compareAndSet(false, true)) {
+      LOGGER.log(
+          System.Logger.Level.WARNING,
+          "{0} has no concurrent managed access: the host must not touch managed memory while any"
+              + " device works",
+          without.getFirst());
+    }
+  }
+
   @Override
   public ManagedBuffer allocate(long bytes, CudaStream stream) {
     return (ManagedBuffer) take(bytes, stream);
@@ -74,6 +155,11 @@ public final class ManagedMemoryResource extends DriverPoolResource {
   /** Where the memory is kept preferably. */
   public Optional<MemoryLocation> preferredLocation() {
     return Optional.ofNullable(preferred);
+  }
+
+  /** True: its memory has one address for the host and all devices. */
+  public boolean isManaged() {
+    return true;
   }
 
   @Override

@@ -2,15 +2,15 @@ package io.cuvette;
 
 /** What can be said about the use of managed memory (CUmem_advise). */
 public enum MemoryAdvice {
-  /** Mostly read: each reader may have a copy of its own. The location has no meaning. */
+  /** Mostly read: each reader may have a copy of its own. The location is ignored. */
   SET_READ_MOSTLY(1),
   /** Takes that back. */
   UNSET_READ_MOSTLY(2),
   /** Preferably kept at the location. */
   SET_PREFERRED_LOCATION(3),
-  /** Takes that back. */
+  /** Takes that back. The location is ignored. */
   UNSET_PREFERRED_LOCATION(4),
-  /** Mapped for the location, which will access it. */
+  /** Mapped for the location, which will access it: a device or the host, not a NUMA node. */
   SET_ACCESSED_BY(5),
   /** Takes that back. */
   UNSET_ACCESSED_BY(6);
@@ -23,5 +23,13 @@ public enum MemoryAdvice {
 
   int code() {
     return code;
+  }
+
+  boolean ignoresLocation() {
+    return this == SET_READ_MOSTLY || this == UNSET_READ_MOSTLY || this == UNSET_PREFERRED_LOCATION;
+  }
+
+  boolean isAboutAccess() {
+    return this == SET_ACCESSED_BY || this == UNSET_ACCESSED_BY;
   }
 }

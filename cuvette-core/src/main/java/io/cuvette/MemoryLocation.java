@@ -20,6 +20,14 @@ public sealed interface MemoryLocation {
     return new HostNuma(node);
   }
 
+  /**
+   * The memory of the NUMA node that the calling thread runs on when the driver is called; a
+   * virtual thread runs on any.
+   */
+  static MemoryLocation hostNumaCurrent() {
+    return HostNumaCurrent.HOST_NUMA_CURRENT;
+  }
+
   /** CUmemLocationType. */
   int type();
 
@@ -66,6 +74,22 @@ public sealed interface MemoryLocation {
     @Override
     public int type() {
       return 2;
+    }
+
+    @Override
+    public int id() {
+      return 0;
+    }
+  }
+
+  /** The calling thread's NUMA node. */
+  enum HostNumaCurrent implements MemoryLocation {
+    /** The only one. */
+    HOST_NUMA_CURRENT;
+
+    @Override
+    public int type() {
+      return 4;
     }
 
     @Override

@@ -26,6 +26,11 @@ final class NoMemoryLifetime extends BlockLifetime {
   }
 
   @Override
+  BufferDescriptor descriptor(BufferBase part) {
+    return Sharing.plain(part, part.address());
+  }
+
+  @Override
   String describe() {
     return text;
   }

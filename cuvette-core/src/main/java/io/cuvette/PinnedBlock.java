@@ -26,6 +26,16 @@ final class PinnedBlock extends BlockLifetime {
   }
 
   @Override
+  boolean isMapped() {
+    return chunk.lifetime().isMapped();
+  }
+
+  @Override
+  BufferDescriptor descriptor(BufferBase part) {
+    return chunk.lifetime().descriptor(part);
+  }
+
+  @Override
   String describe() {
     return "pinned buffer of %d bytes at 0x%x".formatted(requestedBytes, chunk.address());
   }

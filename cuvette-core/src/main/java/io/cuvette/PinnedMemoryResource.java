@@ -2,7 +2,8 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import java.util.OptionalInt;
+import java.util.NoSuchElementException;
+import java.util.UUID;
 
 /**
  * Stream-ordered page-locked host memory from one pool of the driver. Not every driver can make
@@ -20,19 +21,145 @@ public final class PinnedMemoryResource extends DriverPoolResource {
    * CUDA 13).
    */
   public PinnedMemoryResource(Cuda cuda) {
-    this(current(cuda), NO_NODE);
+    this(Source.unshared(current(cuda)), NO_NODE);
   }
 
   /**
    * Memory from a new pool, which keeps what it once held until it is trimmed (cuMemPoolCreate).
+   * With {@code ipcEnabled} and no NUMA node it is placed on the node nearest to this thread's
+   * current device: the driver shares pools with a node only.
+   *
+   * @throws IllegalStateException with {@code ipcEnabled} and no node, if the current device has no
+   *     nearest node
+   * @throws UnsupportedOperationException with {@code ipcEnabled} on a system other than Linux
+   * @throws CudaException if the driver or the machine cannot make such a pool, or share it
    */
   public PinnedMemoryResource(Cuda cuda, PinnedMemoryResourceOptions options) {
-    this(create(cuda, options), options.numaId().orElse(NO_NODE));
+    this(cuda, options, node(cuda, options));
   }
 
-  private PinnedMemoryResource(DriverPool pool, int numaId) {
-    super(pool, (address, bytes, stream) -> new PinnedBuffer(address, bytes, null, stream));
+  private PinnedMemoryResource(Cuda cuda, PinnedMemoryResourceOptions options, int numaId) {
+    this(create(cuda, options, numaId), numaId);
+  }
+
+  private PinnedMemoryResource(Source source, int numaId) {
+    super(
+        source,
+        (address, bytes, stream) -> new PinnedBuffer(address, bytes, null, stream),
+        NO_OWNER);
     this.numaId = numaId;
+  }
+
+  private static int node(Cuda cuda, PinnedMemoryResourceOptions options) {
+    if (options.numaId().isPresent() || !options.ipcEnabled()) {
+      return options.numaId().orElse(NO_NODE);
+    }
+    Descriptors.require("PinnedMemoryResource with ipcEnabled");
+    CudaDevice device = cuda.currentDevice();
+    int node = nearestNode(device);
+    if (node < 0) {
+      throw new IllegalStateException(
+          "HOST_NUMA_ID of %s: %d, and a pool that is shared needs a node (expected:"
+                  .formatted(device, node)
+              + " options.withNumaId(…), or another current device with CudaDevice.use)");
+    }
+    return node;
+  }
+
+  private static int nearestNode(CudaDevice device) {
+    try {
+      return device.attribute(DeviceAttribute.HOST_NUMA_ID);
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.INVALID_VALUE) {
+        throw e;
+      }
+      return NO_NODE; // the driver does not know the question
+    }
+  }
+
+  /**
+   * The pool of another process (cuMemPoolImportFromShareableHandle). If a resource is registered
+   * under the handle's UUID, that is the result; a new one is registered. Its {@link #numaId()} is
+   * −1: the driver does not tell.
+   *
+   * <p>The driver does not tell the kinds of pools apart: a handle of device memory is taken too,
+   * and the first {@link #importBuffer} of it refuses.
+   *
+   * @param handle stays the caller's to close, at once if they like
+   * @throws IllegalArgumentException if a resource of another class is registered
+   * @throws IllegalStateException if the handle is closed
+   * @throws CudaException if the descriptor is of no pool
+   */
+  public static PinnedMemoryResource fromAllocationHandle(Cuda cuda, AllocationHandle handle) {
+    return PoolSharing.fromHandle(
+        cuda,
+        handle,
+        PinnedMemoryResource.class,
+        BufferDescriptor.Kind.HOST_POOL,
+        source -> {
+          source.pool().setAccess(cuda.devices(), READ_AND_WRITE);
+          return new PinnedMemoryResource(source, NO_NODE);
+        });
+  }
+
+  /**
+   * The pool of another process from a raw descriptor, which stays the caller's to close. The pool
+   * has no UUID until {@link #register}.
+   *
+   * @throws IllegalArgumentException if the descriptor is negative or not open
+   * @see #fromAllocationHandle(Cuda, AllocationHandle)
+   */
+  public static PinnedMemoryResource fromAllocationHandle(Cuda cuda, int descriptor) {
+    try (AllocationHandle handle = PoolSharing.duplicate(descriptor)) {
+      return fromAllocationHandle(cuda, handle);
+    }
+  }
+
+  /**
+   * The resource that is registered under a UUID.
+   *
+   * @throws NoSuchElementException naming the UUID if there is none, or it was closed or forgotten
+   * @throws IllegalArgumentException if it is not of this class
+   */
+  public static PinnedMemoryResource fromRegistry(Cuda cuda, UUID uuid) {
+    cuda.checkOpen();
+    return cuda.registry().get(uuid, PinnedMemoryResource.class);
+  }
+
+  /**
+   * Registers this resource in its Cuda, which does not keep it reachable.
+   *
+   * @param uuid becomes the pool's if it has none
+   * @return the resource registered under the UUID: the earlier one if there is one
+   * @throws IllegalStateException if this is not IPC-enabled, closed, or has another UUID
+   * @throws IllegalArgumentException if the earlier one is of another class
+   */
+  public PinnedMemoryResource register(UUID uuid) {
+    return register(uuid, PinnedMemoryResource.class);
+  }
+
+  /**
+   * Imports a buffer of this pool in order of this thread's current stream.
+   *
+   * @see #importBuffer(BufferDescriptor, CudaStream)
+   */
+  public PinnedBuffer importBuffer(BufferDescriptor descriptor) {
+    return importBuffer(descriptor, pool().cuda().currentStream());
+  }
+
+  /**
+   * Imports a buffer of this pool from another process, whose host can use it through {@link
+   * PinnedBuffer#segment()} (cuMemPoolImportPointer). The rules and errors are those of {@link
+   * DeviceMemoryResource#importBuffer(BufferDescriptor, CudaStream)}; the stream can be any
+   * device's.
+   */
+  public PinnedBuffer importBuffer(BufferDescriptor descriptor, CudaStream stream) {
+    return (PinnedBuffer)
+        importBuffer(
+            descriptor,
+            BufferDescriptor.Kind.HOST_POOL,
+            stream,
+            (address, bytes, on) -> new PinnedBuffer(address, bytes, null, on));
   }
 
   private static DriverPool current(Cuda cuda) {
@@ -46,24 +173,50 @@ public final class PinnedMemoryResource extends DriverPoolResource {
     }
   }
 
-  private static DriverPool create(Cuda cuda, PinnedMemoryResourceOptions options) {
-    OptionalInt node = options.numaId();
-    MemoryLocation location =
-        node.isPresent() ? MemoryLocation.hostNuma(node.getAsInt()) : MemoryLocation.host();
-    DriverPool pool;
+  private static Source create(Cuda cuda, PinnedMemoryResourceOptions options, int node) {
+    Source made = options.ipcEnabled() ? shared(cuda, options, node) : own(cuda, options, node);
     try {
-      pool =
+      made.pool().setAccess(cuda.devices(), READ_AND_WRITE);
+      return made;
+    } catch (RuntimeException e) {
+      PoolSharing sharing = made.sharing();
+      if (sharing != null) {
+        Failures.closeAfter(e, sharing.handle());
+      }
+      Failures.closeAfter(e, made.pool()::close);
+      throw e;
+    }
+  }
+
+  private static Source own(Cuda cuda, PinnedMemoryResourceOptions options, int node) {
+    MemoryLocation location =
+        node == NO_NODE ? MemoryLocation.host() : MemoryLocation.hostNuma(node);
+    try {
+      return Source.unshared(
           DriverPool.createKeeping(
-              cuda, DriverPool.at(location, DriverPool.PINNED, options.maxBytes()));
+              cuda, DriverPool.at(location, DriverPool.PINNED, options.maxBytes())));
     } catch (CudaException e) {
       throw explained(e);
     }
+  }
+
+  private static Source shared(Cuda cuda, PinnedMemoryResourceOptions options, int node) {
+    Descriptors.require("PinnedMemoryResource with ipcEnabled");
+    var properties =
+        DriverPool.at(
+            MemoryLocation.hostNuma(node),
+            DriverPool.PINNED,
+            DriverPool.FILE_DESCRIPTOR,
+            options.maxBytes());
     try {
-      pool.setAccess(cuda.devices(), READ_AND_WRITE);
-      return pool;
-    } catch (RuntimeException e) {
-      Failures.closeAfter(e, pool::close);
-      throw e;
+      return PoolSharing.create(cuda, properties, BufferDescriptor.Kind.HOST_POOL);
+    } catch (CudaException e) {
+      throw PoolSharing.explained(
+          e,
+          cuda.currentDevice(),
+          DeviceAttribute.HOST_NUMA_MEMORY_POOLS_SUPPORTED,
+          "a DeviceMemoryResource with ipcEnabled shares device memory, and the NUMA node may be"
+              + " one that the machine has not: %d".formatted(node));
     }
   }
 
@@ -89,7 +242,10 @@ public final class PinnedMemoryResource extends DriverPoolResource {
     return allocate(bytes, pool().cuda().currentStream());
   }
 
-  /** The NUMA node of the host the pool is placed on; −1 if the operating system places it. */
+  /**
+   * The NUMA node of the host the pool is placed on; −1 if the operating system places it, or it is
+   * another process's.
+   */
   public int numaId() {
     return numaId;
   }

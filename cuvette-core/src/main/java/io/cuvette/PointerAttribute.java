@@ -8,6 +8,7 @@ final class PointerAttribute {
   static final int MEMORY_TYPE = 2;
   static final int IS_MANAGED = 8;
   static final int DEVICE_ORDINAL = 9;
+  static final int IS_LEGACY_IPC_CAPABLE = 10;
   static final int RANGE_START = 11;
   static final int RANGE_SIZE = 12;
 

@@ -49,6 +49,16 @@ final class PooledBlock extends BlockLifetime {
   }
 
   @Override
+  boolean isMapped() {
+    return chunk.lifetime().isMapped();
+  }
+
+  @Override
+  BufferDescriptor descriptor(BufferBase part) {
+    return chunk.lifetime().descriptor(part);
+  }
+
+  @Override
   String describe() {
     return "buffer of %d bytes at 0x%x".formatted(requestedBytes, address);
   }

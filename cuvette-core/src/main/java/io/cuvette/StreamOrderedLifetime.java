@@ -9,6 +9,9 @@ final class StreamOrderedLifetime extends BlockLifetime {
   final long address;
   private final long blockBytes;
 
+  /** What others import it by, once asked for; the same each time. */
+  private volatile byte @Nullable [] exported;
+
   /** Its neighbours among those alive. */
   @Nullable StreamOrderedLifetime older;
 
@@ -24,6 +27,26 @@ final class StreamOrderedLifetime extends BlockLifetime {
     this.device = buffer.device();
     this.address = buffer.address();
     this.blockBytes = blockBytes;
+  }
+
+  @Override
+  BufferDescriptor descriptor(BufferBase part) {
+    PoolSharing sharing = memory.sharing();
+    if (sharing == null) {
+      throw Sharing.cannot(part, "its pool is not IPC-enabled");
+    }
+    byte[] known = exported;
+    if (known == null) {
+      known = device.context().memPoolExportPointer(address);
+      exported = known;
+    }
+    return new BufferDescriptor(
+        sharing.kind(),
+        part.address() - address,
+        part.byteSize(),
+        ThisProcess.ID,
+        device.uuid(),
+        known);
   }
 
   boolean isOf(StreamOrderedMemory other) {

@@ -22,6 +22,12 @@ final class StreamOrderedMemory {
 
   private long liveBytes;
 
+  /** Runs whenever the last one alive is freed; null before the resource is closed. */
+  private volatile @Nullable Runnable whenEmpty;
+
+  /** What the blocks are shared by; null if they are for this process. */
+  private volatile @Nullable PoolSharing sharing;
+
   /** Told the bytes of each block that was freed. */
   private final LongConsumer freed;
 
@@ -31,6 +37,30 @@ final class StreamOrderedMemory {
 
   StreamOrderedMemory(LongConsumer freed) {
     this.freed = freed;
+  }
+
+  /** Something to do each time the last block is freed. */
+  void whenEmpty(Runnable then) {
+    whenEmpty = then;
+  }
+
+  /** The blocks come from a pool that other processes can import. */
+  void shareBy(PoolSharing by) {
+    sharing = by;
+  }
+
+  @Nullable PoolSharing sharing() {
+    return sharing;
+  }
+
+  /** The block that begins at an address; null if none does. */
+  @Nullable StreamOrderedLifetime find(long address) {
+    for (StreamOrderedLifetime block : alive()) {
+      if (block.address == address && !block.ended()) {
+        return block;
+      }
+    }
+    return null;
   }
 
   /** Makes a buffer own memory that was just allocated. */
@@ -119,7 +149,7 @@ final class StreamOrderedMemory {
     return true;
   }
 
-  private static boolean follow(StreamState user, StreamState home) {
+  static boolean follow(StreamState user, StreamState home) {
     CudaDriver driver = user.cuda.driver();
     int device = user.device.id();
     long event = driver.eventCreate(device, EventOptions.ORDER_ONLY.flags());
@@ -156,8 +186,13 @@ final class StreamOrderedMemory {
   }
 
   private void remove(StreamOrderedLifetime block) {
-    if (unlink(block)) {
-      freed.accept(block.blockBytes());
+    if (!unlink(block)) {
+      return;
+    }
+    freed.accept(block.blockBytes());
+    Runnable then = whenEmpty;
+    if (then != null && liveBytes() == 0) {
+      then.run();
     }
   }
 

@@ -23,6 +23,7 @@ final class WireFormat {
   }
 
   /** The bytes of a value whose content is complete. */
+  @SuppressWarnings("ByteBufferBackingArray") // begin() allocated it
   static byte[] end(ByteBuffer value) {
     if (value.remaining() != CHECKSUM_BYTES) {
       throw new AssertionError(value.remaining() + " bytes are left for the checksum");

@@ -22,6 +22,8 @@ final class FfmDriver
         FfmManagedMemory,
         FfmCurrentPools,
         FfmPools,
+        FfmPoolSharing,
+        FfmIpc,
         FfmStreamMemory,
         FfmTransfers,
         FfmStreams,
@@ -63,6 +65,7 @@ final class FfmDriver
             ContextFunctions.class,
             MemoryFunctions.class,
             PoolFunctions.class,
+            IpcFunctions.class,
             TransferFunctions.class,
             StreamFunctions.class,
             EventFunctions.class,
@@ -159,57 +162,6 @@ final class FfmDriver
   /** Keeps every further call from the driver. */
   void shutDownNow() {
     state.compareAndSet(OPEN, SHUT_DOWN);
-  }
-
-  @Override
-  public int memPoolExportToShareableHandle(long pool) {
-    throw new UnsupportedOperationException("memPoolExportToShareableHandle");
-  }
-
-  @Override
-  public long memPoolImportFromShareableHandle(int descriptor) {
-    throw new UnsupportedOperationException("memPoolImportFromShareableHandle");
-  }
-
-  @Override
-  public byte[] memPoolExportPointer(long address) {
-    throw new UnsupportedOperationException("memPoolExportPointer");
-  }
-
-  @Override
-  public long memPoolImportPointer(long pool, byte[] handle) {
-    throw new UnsupportedOperationException("memPoolImportPointer");
-  }
-
-  @Override
-  public byte[] ipcGetMemHandle(int device, long address) {
-    throw new UnsupportedOperationException("ipcGetMemHandle");
-  }
-
-  @Override
-  public long ipcOpenMemHandle(int device, byte[] handle) {
-    throw new UnsupportedOperationException("ipcOpenMemHandle");
-  }
-
-  @Override
-  public void ipcCloseMemHandle(int device, long address) {
-    throw new UnsupportedOperationException("ipcCloseMemHandle");
-  }
-
-  @Override
-  public byte[] ipcGetEventHandle(int device, long event) {
-    throw new UnsupportedOperationException("ipcGetEventHandle");
-  }
-
-  @Override
-  public long ipcOpenEventHandle(int device, byte[] handle) {
-    throw new UnsupportedOperationException("ipcOpenEventHandle");
-  }
-
-  @Override
-  public int[] memRangeGetAttributeList(
-      int device, int attribute, long address, long bytes, int count) {
-    throw new UnsupportedOperationException("memRangeGetAttributeList");
   }
 
   @Override

@@ -1,7 +1,9 @@
 package io.cuvette.ffm;
 
 import io.cuvette.driver.MemoryCalls;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.ref.Reference;
 
 /** Calls about managed memory, which both host and device address. Thread-safe. */
 interface FfmManagedMemory extends FfmCalls, MemoryCalls {
@@ -171,6 +173,39 @@ interface FfmManagedMemory extends FfmCalls, MemoryCalls {
           device);
     }
     return (int) result;
+  }
+
+  @Override
+  default int[] memRangeGetAttributeList(
+      int device, int attribute, long address, long bytes, int count) {
+    if (count < 1) {
+      throw new IllegalArgumentException("count: " + count + " (expected: >= 1)");
+    }
+    MemorySegment list = Arena.ofAuto().allocate(Layouts.INT, count);
+    CallFrame frame = enter(device);
+    int status;
+    try {
+      status =
+          (int)
+              MemoryFunctions.RANGE_GET_ATTRIBUTE.invokeExact(
+                  list.address(), list.byteSize(), attribute, address, bytes);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    } finally {
+      Reference.reachabilityFence(list);
+    }
+    frame.leave();
+    if (status != SUCCESS) {
+      throw Failure.of(
+          status,
+          "cuMemRangeGetAttribute(attribute=%d, address=%#x, bytes=%d, count=%d, device=%d)",
+          attribute,
+          address,
+          bytes,
+          count,
+          device);
+    }
+    return list.toArray(Layouts.INT);
   }
 
   /** What a driver without locations takes for one: a device, or the host as a whole. */

@@ -1,5 +1,6 @@
 package io.cuvette.ffm;
 
+import io.cuvette.driver.IpcCalls;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.StructLayout;
 import java.lang.foreign.ValueLayout;
@@ -38,6 +39,12 @@ final class Layouts {
   /** CUmemAccessDesc. */
   static final StructLayout ACCESS =
       MemoryLayout.structLayout(LOCATION.withName("location"), INT.withName("flags"));
+
+  /** CUipcMemHandle and CUipcEventHandle, passed by value, and CUmemPoolPtrExportData. */
+  static final StructLayout IPC_HANDLE =
+      MemoryLayout.structLayout(
+          MemoryLayout.sequenceLayout(IpcCalls.HANDLE_BYTES, ValueLayout.JAVA_BYTE)
+              .withName("reserved"));
 
   /** CUmemLocationType. */
   static final int LOCATION_DEVICE = 1;

@@ -86,6 +86,10 @@ class CudaHeadersTest {
     expected.put("_Alignof(CUmemAccessDesc)", Layouts.ACCESS.byteAlignment());
     expected.put("offsetof(CUmemAccessDesc, location)", offset(Layouts.ACCESS, "location"));
     expected.put("offsetof(CUmemAccessDesc, flags)", offset(Layouts.ACCESS, "flags"));
+    for (String handle : List.of("CUmemPoolPtrExportData", "CUipcMemHandle", "CUipcEventHandle")) {
+      expected.put("sizeof(" + handle + ")", Layouts.IPC_HANDLE.byteSize());
+      expected.put("_Alignof(" + handle + ")", Layouts.IPC_HANDLE.byteAlignment());
+    }
     assertThat(values(expected)).isEqualTo(expected);
   }
 
@@ -100,6 +104,8 @@ class CudaHeadersTest {
             "CU_MEM_LOCATION_TYPE_DEVICE", (long) Layouts.LOCATION_DEVICE,
             "CU_MEM_LOCATION_TYPE_HOST", (long) Layouts.LOCATION_HOST,
             "CU_DEVICE_CPU", (long) Layouts.DEVICE_CPU,
+            "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR", (long) FfmPoolSharing.FILE_DESCRIPTOR,
+            "CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS", (long) FfmIpc.LAZY_PEER_ACCESS,
             "CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES", (long) FfmPools.LAST_INT_ATTRIBUTE,
             "(size_t)CU_STREAM_PER_THREAD", Layouts.LAST_SPECIAL_STREAM);
     assertThat(values(expected)).isEqualTo(expected);

@@ -88,6 +88,9 @@ class FfmFailuresTest {
       fails(
           "cuMemRangeGetAttribute(attribute=2, address=0xab, bytes=8, device=1)",
           () -> driver.memRangeGetAttribute(1, 2, 0xab, 8));
+      fails(
+          "cuMemRangeGetAttribute(attribute=3, address=0xab, bytes=8, count=5, device=1)",
+          () -> driver.memRangeGetAttributeList(1, 3, 0xab, 8, 5));
       managedFailures(driver);
       check(library);
     }
@@ -175,6 +178,29 @@ class FfmFailuresTest {
     fails(
         "cuMemFreeAsync(address=0xab, stream=0x" + stream + ", device=1)",
         () -> driver.memFreeAsync(1, 0xab, stream));
+  }
+
+  @Test
+  void failuresOfMemoryOfOtherProcesses() {
+    StubLibrary library = StubLibrary.compile(folder);
+    byte[] handle = new byte[64];
+    try (CudaDriver driver = library.open()) {
+      driver.memGetInfo(1);
+      fails(
+          "cuMemPoolExportToShareableHandle(pool=0x9)",
+          () -> driver.memPoolExportToShareableHandle(9));
+      fails(
+          "cuMemPoolImportFromShareableHandle(descriptor=-3)",
+          () -> driver.memPoolImportFromShareableHandle(-3));
+      fails("cuMemPoolExportPointer(address=0xab)", () -> driver.memPoolExportPointer(0xab));
+      fails("cuMemPoolImportPointer(pool=0x9)", () -> driver.memPoolImportPointer(9, handle));
+      fails("cuIpcGetMemHandle(address=0xab, device=1)", () -> driver.ipcGetMemHandle(1, 0xab));
+      fails("cuIpcOpenMemHandle(device=1)", () -> driver.ipcOpenMemHandle(1, handle));
+      fails("cuIpcCloseMemHandle(address=0xab, device=1)", () -> driver.ipcCloseMemHandle(1, 0xab));
+      fails("cuIpcGetEventHandle(event=0x6, device=1)", () -> driver.ipcGetEventHandle(1, 6));
+      fails("cuIpcOpenEventHandle(device=1)", () -> driver.ipcOpenEventHandle(1, handle));
+      check(library);
+    }
   }
 
   @Test

@@ -40,6 +40,8 @@ class FfmProcessTest {
       driver.streamDestroy(0, 5);
       driver.eventDestroy(0, 6);
       driver.graphDestroy(7);
+      driver.memPoolDestroy(9);
+      driver.ipcCloseMemHandle(0, 10);
       driver.callFree(8, 0, 10, 0);
       driver.close();
       System.out.println("done");

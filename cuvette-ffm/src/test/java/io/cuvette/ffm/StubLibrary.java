@@ -52,6 +52,7 @@ final class StubLibrary {
   /** The source of the library, as a file. */
   static Path source(Path folder) throws IOException {
     copy("stub_pools.h", folder);
+    copy("stub_ipc.h", folder);
     return copy("stub_libcuda.c", folder);
   }
 

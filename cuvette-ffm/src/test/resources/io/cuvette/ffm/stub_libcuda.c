@@ -51,6 +51,9 @@ typedef struct {
   unsigned short usage;
   unsigned char reserved[54];
 } CUmemPoolProps;
+typedef struct { unsigned char reserved[64]; } CUmemPoolPtrExportData;
+typedef struct { char reserved[64]; } CUipcMemHandle;
+typedef struct { char reserved[64]; } CUipcEventHandle;
 typedef void (*CUhostFn)(void *);
 #endif
 
@@ -262,7 +265,7 @@ static CUresult cuPointerGetAttribute_v4000(void *out, CUpointer_attribute attri
 static CUresult cuMemRangeGetAttribute_v8000(void *out, size_t size, CUmem_range_attribute attribute,
       CUdeviceptr address, size_t bytes) {
   NOTE("cuMemRangeGetAttribute@8000(%zu, %d, %llx, %zu)", size, (int)attribute, address,
-      bytes); memcpy(out, answers, size);
+      bytes); memcpy(out, answers, size < sizeof answers ? size : sizeof answers);
   return 0;
 }
 static CUresult cuMemPrefetchAsync_v8000(CUdeviceptr address, size_t bytes, CUdevice device,
@@ -287,6 +290,7 @@ static CUresult cuMemAdvise_v12020(CUdeviceptr address, size_t bytes, CUmem_advi
 }
 
 #include "stub_pools.h"
+#include "stub_ipc.h"
 
 /* copies and fills */
 static CUresult cuMemcpyAsync_v4000(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
@@ -472,7 +476,8 @@ void stub_free(void *parameter, void *address, int device) { note("free(%llx, %l
   X(cuDeviceGetUuid, 9020) X(cuDeviceTotalMem, 2000) X(cuDevicePrimaryCtxRelease, 7000) \
   X(cuCtxGetDevice, 13000) X(cuMemAlloc, 2000) X(cuMemFree, 2000) X(cuMemGetInfo, 2000) \
   X(cuMemcpyHtoDAsync, 2000) X(cuMemcpyDtoHAsync, 2000) X(cuStreamDestroy, 2000) \
-  X(cuStreamGetCtx, 12050) X(cuEventDestroy, 2000) X(cuStreamBeginCapture, 10000)
+  X(cuStreamGetCtx, 12050) X(cuEventDestroy, 2000) X(cuStreamBeginCapture, 10000) \
+  X(cuIpcOpenMemHandle, 4010)
 
 static CUresult wrong_form(void) {
   NOTE("WRONG FORM");
@@ -480,14 +485,14 @@ static CUresult wrong_form(void) {
 
 #ifdef HEADERS
 #define CHECK(name, version) PFN_##name##_v##version check_##name##_v##version = name##_v##version;
-FORMS(CHECK) POOL_FORMS(CHECK)
+FORMS(CHECK) POOL_FORMS(CHECK) IPC_FORMS(CHECK)
 #endif
 
 #ifndef OLD_DRIVER
 #define FORM(name, version) {#name, version, (void *)name##_v##version},
 #define WRONG_FORM(name, version) {#name, version, (void *)wrong_form},
 static const struct { const char *name; int version; void *function; } forms[] = {
-  FORMS(FORM) POOL_FORMS(FORM) WRONG_FORMS(WRONG_FORM)
+  FORMS(FORM) POOL_FORMS(FORM) IPC_FORMS(FORM) WRONG_FORMS(WRONG_FORM)
 };
 #endif
 

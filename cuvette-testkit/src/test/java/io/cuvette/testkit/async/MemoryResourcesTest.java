@@ -8,9 +8,6 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
-import io.cuvette.ManagedBuffer;
-import io.cuvette.ManagedMemoryResource;
-import io.cuvette.MemoryLocation;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PinnedMemoryResourceOptions;
@@ -153,31 +150,6 @@ class MemoryResourcesTest {
       assertThatThrownBy(() -> view.get(ValueLayout.JAVA_BYTE, 0))
           .isInstanceOf(IllegalStateException.class);
       cuda.device(0).synchronize();
-    }
-  }
-
-  @CudaTest
-  void managedResource_givesMemoryOfOneAddressForAll(Cuda cuda) {
-    try (ManagedMemoryResource resource =
-            new ManagedMemoryResource(cuda, MemoryLocation.device(cuda.device(0)));
-        CudaStream stream = cuda.device(0).createStream()) {
-      assertThat(resource.deviceId()).isZero();
-      assertThat(resource.preferredLocation()).contains(MemoryLocation.device(cuda.device(0)));
-      try (ManagedBuffer managed = resource.allocate(MIB, stream)) {
-        managed.fill(9, stream);
-        stream.synchronize();
-        assertThat(managed.segment().get(ValueLayout.JAVA_INT, MIB - 4)).isEqualTo(9);
-        managed.prefetch(MemoryLocation.host(), stream);
-        stream.synchronize();
-      }
-      stream.synchronize();
-    }
-    try (ManagedMemoryResource anywhere = new ManagedMemoryResource(cuda, null)) {
-      assertThat(anywhere.deviceId()).isEqualTo(-1);
-      assertThat(anywhere.isHandleOwned()).isTrue();
-    }
-    try (ManagedMemoryResource current = new ManagedMemoryResource(cuda)) {
-      assertThat(current.isHandleOwned()).isFalse();
     }
   }
 

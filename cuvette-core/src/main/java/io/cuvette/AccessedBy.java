@@ -1,0 +1,47 @@
+package io.cuvette;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.Stream;
+
+/**
+ * The devices and the host for which a range of managed memory is mapped; asks the driver each
+ * time. Devices come first, in ascending order, then the host. Each change is one call of the
+ * driver; if one is refused, those before it stay. Thread-safe.
+ */
+final class AccessedBy extends LiveSet<MemoryLocation> {
+  private static final int ATTRIBUTE = 3;
+  private static final int HOST = -1;
+
+  private final ManagedRange range;
+
+  AccessedBy(ManagedRange range) {
+    this.range = range;
+  }
+
+  @Override
+  List<MemoryLocation> now() {
+    int[] places = range.attributeList(ATTRIBUTE, range.cuda().deviceCount() + 1);
+    Stream<MemoryLocation> devices =
+        Arrays.stream(places)
+            .filter(place -> place >= 0)
+            .sorted()
+            .distinct()
+            .mapToObj(MemoryLocation.Device::new);
+    boolean byHost = Arrays.stream(places).anyMatch(place -> place == HOST);
+    Stream<MemoryLocation> host = byHost ? Stream.of(MemoryLocation.host()) : Stream.empty();
+    return Stream.concat(devices, host).toList();
+  }
+
+  @Override
+  boolean canHave(MemoryLocation location) {
+    range.check(MemoryAdvice.SET_ACCESSED_BY, location);
+    return true;
+  }
+
+  @Override
+  void change(List<MemoryLocation> locations, boolean in) {
+    MemoryAdvice advice = in ? MemoryAdvice.SET_ACCESSED_BY : MemoryAdvice.UNSET_ACCESSED_BY;
+    locations.forEach(location -> range.advise(advice, location));
+  }
+}

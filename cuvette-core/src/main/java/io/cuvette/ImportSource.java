@@ -1,0 +1,96 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+
+/** Where imported memory comes from, and how it goes back. Immutable. */
+sealed interface ImportSource {
+
+  /** The device whose driver context does it. */
+  CudaDevice device();
+
+  /** What tells pools apart; the same for all imports that the driver keeps apart by itself. */
+  Object identity();
+
+  /** Maps memory of another process. */
+  long map(byte[] handle);
+
+  /** Whether it is given back in order of a stream, or when its work is done. */
+  boolean isStreamOrdered();
+
+  /** Memory of a pool that was imported (cuMemPoolImportPointer). */
+  record OfPool(DriverPool pool, CudaDevice device) implements ImportSource {
+    @Override
+    public Object identity() {
+      return pool;
+    }
+
+    @Override
+    public long map(byte[] handle) {
+      return pool.driver().memPoolImportPointer(pool.handle(), handle);
+    }
+
+    @Override
+    public boolean isStreamOrdered() {
+      return true;
+    }
+  }
+
+  /** A whole allocation without a pool (cuIpcOpenMemHandle). */
+  record Plain(CudaDevice device) implements ImportSource {
+    private static final Object ONE = new Object();
+
+    @Override
+    public Object identity() {
+      return ONE;
+    }
+
+    @Override
+    public long map(byte[] handle) {
+      return device.context().ipcOpenMemHandle(device.id(), handle);
+    }
+
+    @Override
+    public boolean isStreamOrdered() {
+      return false;
+    }
+  }
+
+  /** The bytes from an address on to the end of what was mapped there. */
+  default long bytesFrom(long address) {
+    CudaDriver driver = device().context();
+    long size = driver.pointerGetAttribute(device().id(), PointerAttribute.RANGE_SIZE, address);
+    long start = driver.pointerGetAttribute(device().id(), PointerAttribute.RANGE_START, address);
+    return size - (address - start);
+  }
+
+  /** Whether the host owns the memory at an address. */
+  default boolean isHostMemory(long address) {
+    return device()
+            .context()
+            .pointerGetAttribute(device().id(), PointerAttribute.MEMORY_TYPE, address)
+        == PointerAttribute.TYPE_HOST;
+  }
+
+  /** A failure of {@link #map} with what it may come from. */
+  default CudaException explained(CudaException e) {
+    String text =
+        switch (e.status()) {
+          case INVALID_VALUE, INVALID_HANDLE ->
+              "the descriptor is of another pool or process than this, or its memory was freed"
+                  + " meanwhile";
+          case ALREADY_MAPPED ->
+              "the memory is mapped in this process already, through another driver connection";
+          case INVALID_CONTEXT ->
+              "the exporter's device is not visible to this process, or it is this very process";
+          default -> null;
+        };
+    if (text == null) {
+      return e;
+    }
+    var explained = new CudaException(CudaStatus.of(e.code()), e.call(), text);
+    explained.initCause(e);
+    return explained;
+  }
+}

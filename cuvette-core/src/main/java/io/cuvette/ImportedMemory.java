@@ -1,0 +1,241 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.function.LongConsumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One mapping of another process's memory, whoever uses it. Its fields belong to the {@link
+ * ImportTable}'s lock, and while it is {@link State#BUSY} to the one thread that made it so.
+ */
+final class ImportedMemory {
+  /** What the mapping does at the moment. */
+  enum State {
+    /** One thread is asking the driver about it; the others wait. */
+    BUSY,
+
+    /** Mapped. Without users it waits for streams, and a new user can still have it. */
+    LIVE,
+
+    /** Freed in order of a stream that has not come so far; a new user waits for that. */
+    DRAINING,
+
+    /** Not mapped, and no longer in the table. */
+    GONE
+  }
+
+  final ImportTable.Key key;
+  State state = State.BUSY;
+  int users;
+
+  /** Streams that users who are gone left with work in them. */
+  List<StreamState> behind = new ArrayList<>();
+
+  private boolean mapped;
+  private long address;
+  private @Nullable ImportSource source;
+
+  /** The pools that the memory is known to be of. */
+  private final Set<Object> identities = Collections.newSetFromMap(new IdentityHashMap<>());
+
+  /** Mappings of the same bytes that the driver made at other addresses. */
+  private final List<Long> twins = new ArrayList<>();
+
+  /** The stream of the user that went last. */
+  private volatile @Nullable StreamState last;
+
+  /** Done when a free in stream order was reached; null if nothing is to be waited for. */
+  private volatile @Nullable Guard drain;
+
+  /** What must be done before memory without users can be freed. */
+  private volatile List<Guard> waiting = List.of();
+
+  ImportedMemory(ImportTable.Key key) {
+    this.key = key;
+  }
+
+  /** Where it is mapped; for users. */
+  long address() {
+    return address;
+  }
+
+  boolean isMapped() {
+    return mapped;
+  }
+
+  boolean isDraining() {
+    return drain != null;
+  }
+
+  boolean isKnownTo(ImportSource user) {
+    return identities.contains(user.identity());
+  }
+
+  boolean wasLastUsedBy(Cuda cuda) {
+    return last != null && last.cuda == cuda;
+  }
+
+  /** Maps the memory, or finds out whether it is of this pool too. For who made it busy. */
+  void map(ImportSource user) {
+    awaitDrain();
+    if (!mapped) {
+      try {
+        address = user.map(key.handle());
+      } catch (CudaException e) {
+        throw user.explained(e);
+      }
+      mapped = true;
+      source = user;
+    } else {
+      mapAgain(user);
+    }
+    identities.add(user.identity());
+  }
+
+  /** Drivers do not count such mappings: the first free ends all, so there is only one. */
+  private void mapAgain(ImportSource user) {
+    long again;
+    try {
+      again = user.map(key.handle());
+    } catch (CudaException e) {
+      if (e.status() == CudaStatus.ALREADY_MAPPED) {
+        return; // which says that it is the same pool
+      }
+      throw user.explained(e);
+    }
+    if (again != address && !twins.contains(again)) {
+      twins.add(again);
+    }
+  }
+
+  /**
+   * Gives the mapping back when nobody uses it any more, or notes what must be waited for. For who
+   * made it busy.
+   */
+  void free(StreamState home) {
+    last = home;
+    if (source != null && !source.isStreamOrdered()) {
+      behind.forEach(StreamState::await);
+      home.await();
+      CudaDriver driver = home.cuda.driver();
+      each(one -> driver.ipcCloseMemHandle(home.device.id(), one));
+      over(null);
+    } else if (isOrderedBehindUses(home) && home.ask(() -> freeOn(home))) {
+      over(home);
+    } else {
+      waiting = guards(home);
+      if (waiting.isEmpty()) {
+        freeUnordered();
+      }
+    }
+  }
+
+  private boolean isOrderedBehindUses(StreamState home) {
+    for (StreamState user : behind) {
+      if (user != home
+          && !user.isIdle()
+          && !user.ask(() -> StreamOrderedMemory.follow(user, home))) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private List<Guard> guards(StreamState home) {
+    List<Guard> guards = new ArrayList<>();
+    List<StreamState> streams = new ArrayList<>(behind);
+    streams.add(home);
+    for (StreamState stream : streams) {
+      Guard guard = stream.guard();
+      if (guard != null) {
+        guards.add(guard);
+      }
+    }
+    return guards;
+  }
+
+  /** Whether nothing holds back what {@link #settle} does. */
+  boolean isReady() {
+    try {
+      Guard drained = drain;
+      return drained != null ? drained.isDone() : waiting.stream().allMatch(Guard::isDone);
+    } catch (CudaException e) {
+      return false; // the end of the Cuda decides
+    }
+  }
+
+  /** Frees what waited for streams, and forgets what was freed. For who made it busy. */
+  void settle() {
+    if (isReady()) {
+      drain = null;
+      if (mapped) {
+        freeUnordered();
+      }
+    }
+  }
+
+  /** As {@link #settle} when all work is known to be done. */
+  void end() {
+    drain = null;
+    if (mapped) {
+      freeUnordered();
+      awaitDrain();
+    }
+  }
+
+  private void awaitDrain() {
+    Guard drained = drain;
+    if (drained != null) {
+      drained.await();
+      drain = null;
+    }
+  }
+
+  /** Frees memory that no stream uses any more. */
+  private void freeUnordered() {
+    StreamState home = Objects.requireNonNull(last);
+    StreamState any = home.device.nullStream().state;
+    if (any.ask(() -> freeOn(any))) {
+      over(any);
+      return;
+    }
+    each(one -> home.cuda.driver().memFree(home.device.id(), one));
+    over(null);
+  }
+
+  private boolean freeOn(StreamState stream) {
+    each(one -> stream.cuda.driver().memFreeAsync(stream.device.id(), one, stream.handle));
+    return true;
+  }
+
+  private void each(LongConsumer free) {
+    free.accept(address);
+    twins.forEach(free::accept);
+  }
+
+  private void over(@Nullable StreamState freedOn) {
+    mapped = false;
+    identities.clear();
+    twins.clear();
+    behind.clear();
+    waiting = List.of();
+    drain = freedOn == null ? null : guardOf(freedOn);
+  }
+
+  /** A stream that cannot be asked now is asked later. */
+  private static @Nullable Guard guardOf(StreamState stream) {
+    try {
+      return stream.guard();
+    } catch (CudaException e) {
+      return Guard.of(stream);
+    }
+  }
+}

@@ -1,0 +1,110 @@
+package io.cuvette;
+
+import org.jspecify.annotations.Nullable;
+
+/** Makes buffers of other processes' memory. Stateless. */
+final class Imports {
+  private Imports() {}
+
+  /** A buffer of the kind that a resource gives. */
+  interface Maker {
+    BufferBase make(long address, long bytes, CudaStream stream);
+  }
+
+  /**
+   * A buffer of a pool.
+   *
+   * @param kind that the pool's resource takes
+   */
+  static BufferBase ofPool(
+      BufferDescriptor descriptor,
+      BufferDescriptor.Kind kind,
+      ResourceLifetime resource,
+      CudaStream stream,
+      Maker maker) {
+    checkKind(descriptor, kind);
+    Cuda cuda = resource.pool().cuda();
+    cuda.checkOwn(stream);
+    cuda.leaks().drain();
+    resource.hold();
+    try {
+      ImportSource source = new ImportSource.OfPool(resource.pool(), stream.device());
+      ImportTable.Key key = ImportTable.Key.ofPool(descriptor);
+      return open(key, source, descriptor, stream, maker, resource);
+    } catch (RuntimeException e) {
+      Failures.closeAfter(e, resource::drop);
+      throw e;
+    }
+  }
+
+  /** A buffer of memory without a pool. */
+  static DeviceBuffer plain(BufferDescriptor descriptor, CudaDevice device, CudaStream stream) {
+    checkKind(descriptor, BufferDescriptor.Kind.PLAIN);
+    if (descriptor.isOfThisProcess()) {
+      throw new IllegalArgumentException(
+          "descriptor: %s was made by this very process (expected: another's; use the buffer"
+                  .formatted(descriptor)
+              + " itself)");
+    }
+    Cuda cuda = device.cuda();
+    cuda.checkOwn(stream);
+    if (!stream.device().equals(device)) {
+      throw new IllegalArgumentException("%s (expected: a stream of %s)".formatted(stream, device));
+    }
+    cuda.leaks().drain();
+    ImportTable.Key key = ImportTable.Key.ofPlain(descriptor, device);
+    return (DeviceBuffer)
+        open(key, new ImportSource.Plain(device), descriptor, stream, DeviceBuffer::new, null);
+  }
+
+  private static BufferBase open(
+      ImportTable.Key key,
+      ImportSource source,
+      BufferDescriptor descriptor,
+      CudaStream stream,
+      Maker maker,
+      @Nullable ResourceLifetime resource) {
+    ImportTable table = stream.device().cuda().imports();
+    ImportedMemory memory = table.open(key, source);
+    try {
+      checkFits(descriptor, source, memory.address());
+      long address = memory.address() + descriptor.offset();
+      BufferBase buffer = maker.make(address, descriptor.byteSize(), stream);
+      ImportedLifetime.own(buffer, table, memory, descriptor, resource);
+      return buffer;
+    } catch (RuntimeException e) {
+      Failures.closeAfter(e, () -> table.close(memory, stream.state, null));
+      throw e;
+    }
+  }
+
+  private static void checkKind(BufferDescriptor descriptor, BufferDescriptor.Kind expected) {
+    if (descriptor.kind() != expected) {
+      String taker =
+          switch (descriptor.kind()) {
+            case DEVICE_POOL -> "DeviceMemoryResource.importBuffer takes it";
+            case HOST_POOL -> "PinnedMemoryResource.importBuffer takes it";
+            case PLAIN -> "CudaDevice.importBuffer takes it";
+          };
+      throw new IllegalArgumentException(
+          "descriptor: kind %s (expected: %s); %s".formatted(descriptor.kind(), expected, taker));
+    }
+  }
+
+  /** The claim of a descriptor against what the driver mapped. */
+  private static void checkFits(BufferDescriptor descriptor, ImportSource source, long address) {
+    boolean host = source.isHostMemory(address);
+    boolean hostExpected = descriptor.kind() == BufferDescriptor.Kind.HOST_POOL;
+    if (host != hostExpected) {
+      throw new IllegalArgumentException(
+          "descriptor: claims to be of kind %s, and is %s memory"
+              .formatted(descriptor.kind(), host ? "host" : "device"));
+    }
+    long mapped = source.bytesFrom(address);
+    if (descriptor.offset() > mapped || descriptor.byteSize() > mapped - descriptor.offset()) {
+      throw new IllegalArgumentException(
+          "descriptor: %d bytes at offset %d (expected: inside the allocation, which has %d)"
+              .formatted(descriptor.byteSize(), descriptor.offset(), mapped));
+    }
+  }
+}

@@ -1,0 +1,135 @@
+package io.cuvette;
+
+import java.util.AbstractSet;
+import java.util.Collection;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Spliterator;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A set whose elements the driver knows: every question asks it, and every change is made there
+ * after all elements were checked. Elements are given in a fixed order. Thread-safe if its parts
+ * are.
+ *
+ * @param <E> the elements
+ */
+abstract class LiveSet<E> extends AbstractSet<E> {
+
+  /** What is in the set now, in order. */
+  abstract List<E> now();
+
+  /** Whether an element can be in the set; one that cannot, and is not refused, is passed over. */
+  abstract boolean canHave(E element);
+
+  /**
+   * Puts elements in, or takes them out; no element is there twice, and each is a change.
+   *
+   * @param elements at least one
+   */
+  abstract void change(List<E> elements, boolean in);
+
+  private boolean changeIfAny(List<E> elements, boolean in) {
+    if (!elements.isEmpty()) {
+      change(elements, in);
+    }
+    return !elements.isEmpty();
+  }
+
+  private boolean take(Predicate<? super E> filter) {
+    return changeIfAny(now().stream().filter(filter).toList(), false);
+  }
+
+  /** Makes the set have exactly some elements; all of them are checked before anything changes. */
+  final void assign(Collection<? extends E> elements) {
+    List<E> wanted = possible(elements);
+    take(element -> !wanted.contains(element));
+    addAll(wanted);
+  }
+
+  private List<E> possible(Collection<? extends E> elements) {
+    return List.<E>copyOf(elements).stream().filter(this::canHave).distinct().toList();
+  }
+
+  @Override
+  public boolean add(E element) {
+    return addAll(List.of(element));
+  }
+
+  @Override
+  public boolean addAll(Collection<? extends E> elements) {
+    List<E> wanted = possible(elements);
+    List<E> there = wanted.isEmpty() ? List.of() : now();
+    return changeIfAny(wanted.stream().filter(each -> !there.contains(each)).toList(), true);
+  }
+
+  @Override
+  public boolean contains(@Nullable Object element) {
+    return element != null && now().contains(element);
+  }
+
+  @Override
+  public boolean remove(@Nullable Object element) {
+    return take(each -> each.equals(element));
+  }
+
+  @Override
+  public boolean removeAll(Collection<?> elements) {
+    return take(elements::contains);
+  }
+
+  @Override
+  public boolean retainAll(Collection<?> elements) {
+    return take(element -> !elements.contains(element));
+  }
+
+  @Override
+  public boolean removeIf(Predicate<? super E> filter) {
+    return take(filter);
+  }
+
+  @Override
+  public void clear() {
+    take(_ -> true);
+  }
+
+  @Override
+  public int size() {
+    return now().size();
+  }
+
+  @Override
+  public Spliterator<E> spliterator() {
+    return now().spliterator();
+  }
+
+  @Override
+  public Iterator<E> iterator() {
+    Iterator<E> elements = now().iterator();
+    return new Iterator<>() {
+      private @Nullable E last;
+
+      @Override
+      public boolean hasNext() {
+        return elements.hasNext();
+      }
+
+      @Override
+      public E next() {
+        E next = elements.next();
+        last = next;
+        return next;
+      }
+
+      @Override
+      public void remove() {
+        if (last == null) {
+          throw new IllegalStateException("remove before next");
+        }
+        LiveSet.this.remove(last);
+        last = null;
+      }
+    };
+  }
+}

@@ -1,0 +1,161 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import java.lang.ref.Reference;
+import java.util.Optional;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What can be said and asked about exactly the range of a managed buffer. Thread-safe.
+ *
+ * @param buffer has at least one byte, or there is nothing to say and to ask
+ */
+record ManagedRange(ManagedBuffer buffer) {
+  private static final int READ_MOSTLY = 1;
+  private static final int PREFERRED_LOCATION = 2;
+  private static final int LAST_PREFETCH_LOCATION = 4;
+  private static final int PREFERRED_LOCATION_TYPE = 5;
+  private static final int LAST_PREFETCH_LOCATION_TYPE = 7;
+
+  /** Since then the driver tells NUMA nodes, with a type and, one attribute on, a number. */
+  private static final int TYPES_SINCE = 13000;
+
+  private static final int HOST = -1;
+
+  Cuda cuda() {
+    return buffer.device().cuda();
+  }
+
+  boolean isReadMostly() {
+    return buffer.byteSize() > 0 && attribute(READ_MOSTLY) == 1;
+  }
+
+  Optional<MemoryLocation> preferred() {
+    return location(PREFERRED_LOCATION, PREFERRED_LOCATION_TYPE);
+  }
+
+  Optional<MemoryLocation> lastPrefetch() {
+    return location(LAST_PREFETCH_LOCATION, LAST_PREFETCH_LOCATION_TYPE);
+  }
+
+  private Optional<MemoryLocation> location(int attribute, int typeAttribute) {
+    buffer.checkOpen();
+    if (buffer.byteSize() == 0) {
+      return Optional.empty();
+    }
+    return Optional.ofNullable(
+        cuda().driverVersion() >= TYPES_SINCE
+            ? typed(attribute(typeAttribute), typeAttribute + 1)
+            : untyped(attribute(attribute)));
+  }
+
+  private @Nullable MemoryLocation typed(int type, int idAttribute) {
+    return switch (type) {
+      case 1 -> new MemoryLocation.Device(attribute(idAttribute));
+      case 2 -> MemoryLocation.host();
+      case 3 -> MemoryLocation.hostNuma(attribute(idAttribute));
+      case 4 -> MemoryLocation.hostNumaCurrent();
+      default -> null;
+    };
+  }
+
+  private static @Nullable MemoryLocation untyped(int place) {
+    if (place == HOST) {
+      return MemoryLocation.host();
+    }
+    return place < 0 ? null : new MemoryLocation.Device(place);
+  }
+
+  private int attribute(int attribute) {
+    return ask(driver ->
+        driver.memRangeGetAttribute(
+            buffer.device().id(), attribute, buffer.address(), buffer.byteSize()));
+  }
+
+  int[] attributeList(int attribute, int count) {
+    buffer.checkOpen();
+    if (buffer.byteSize() == 0) {
+      return new int[0];
+    }
+    return ask(driver ->
+        driver.memRangeGetAttributeList(
+            buffer.device().id(), attribute, buffer.address(), buffer.byteSize(), count));
+  }
+
+  void advise(MemoryAdvice advice, MemoryLocation location) {
+    buffer.checkOpen();
+    MemoryLocation about = advice.ignoresLocation() ? MemoryLocation.host() : location;
+    check(advice, about);
+    if (buffer.byteSize() > 0) {
+      ask(driver -> {
+        driver.memAdvise(
+            buffer.device().id(),
+            buffer.address(),
+            buffer.byteSize(),
+            advice.code(),
+            about.type(),
+            about.id());
+        return advice;
+      });
+    }
+  }
+
+  /** A location that is there and that the advice can be about. */
+  void check(MemoryAdvice advice, MemoryLocation location) {
+    check(location);
+    if (!advice.isAboutAccess()) {
+      return;
+    }
+    if (location instanceof MemoryLocation.HostNuma
+        || location instanceof MemoryLocation.HostNumaCurrent) {
+      throw new IllegalArgumentException(
+          "location: %s (expected: a device or the host, for %s)".formatted(location, advice));
+    }
+    if (location instanceof MemoryLocation.Device device && !canShare(cuda().device(device.id()))) {
+      throw new IllegalArgumentException(
+          "location: device %d has no concurrent managed access (expected: one that has, for %s)"
+              .formatted(device.id(), advice));
+    }
+  }
+
+  /** A location that is there; the driver alone knows the NUMA nodes. */
+  void check(MemoryLocation location) {
+    int devices = cuda().deviceCount();
+    if (location instanceof MemoryLocation.Device device && device.id() >= devices) {
+      throw new IllegalArgumentException(
+          "location: device %d (expected: 0 to %d)".formatted(device.id(), devices - 1));
+    }
+  }
+
+  private static boolean canShare(CudaDevice device) {
+    return device.attributes().getOrDefault(DeviceAttribute.CONCURRENT_MANAGED_ACCESS, 0) != 0;
+  }
+
+  private <T> T ask(Function<CudaDriver, T> question) {
+    buffer.checkOpen();
+    try {
+      return question.apply(buffer.device().context());
+    } catch (CudaException e) {
+      throw explained(e);
+    } finally {
+      Reference.reachabilityFence(buffer);
+    }
+  }
+
+  private CudaException explained(CudaException e) {
+    if (e.status() != CudaStatus.NOT_SUPPORTED) {
+      return e;
+    }
+    String text =
+        buffer.lifetime() instanceof StreamOrderedLifetime
+            ? "not for memory of a pool with this driver; Cuda.allocateManaged gives memory for"
+                + " which it is"
+            : "not for this memory with this driver";
+    CudaException explained = new CudaException(CudaStatus.NOT_SUPPORTED, e.call(), text);
+    explained.initCause(e);
+    return explained;
+  }
+}

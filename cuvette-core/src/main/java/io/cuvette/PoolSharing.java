@@ -1,0 +1,131 @@
+package io.cuvette;
+
+import io.cuvette.DriverPoolResource.Source;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.DescriptorCalls;
+import io.cuvette.driver.PoolProperties;
+import java.util.UUID;
+import java.util.function.Function;
+
+/**
+ * What makes the pool of a resource usable by several processes: the handle that imports it, which
+ * belongs to the resource. Immutable.
+ *
+ * @param kind what the pool's buffers are
+ * @param handle of the pool
+ * @param mapped whether the pool is another process's
+ */
+record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean mapped) {
+
+  /** A new pool that other processes can import, with an identity of its own. */
+  static Source create(Cuda cuda, PoolProperties properties, BufferDescriptor.Kind kind) {
+    DriverPool pool = DriverPool.createKeeping(cuda, properties);
+    try {
+      DescriptorCalls calls = Descriptors.require("ipcEnabled");
+      int descriptor = pool.driver().memPoolExportToShareableHandle(pool.handle());
+      var handle = new AllocationHandle(calls, descriptor, UUID.randomUUID());
+      return new Source(pool, new PoolSharing(kind, handle, false));
+    } catch (RuntimeException e) {
+      Failures.closeAfter(e, pool::close);
+      throw e;
+    }
+  }
+
+  /** A handle of its own for a raw descriptor. */
+  static AllocationHandle duplicate(int descriptor) {
+    Descriptors.checkNumber(descriptor);
+    DescriptorCalls calls = Descriptors.require("fromAllocationHandle");
+    Descriptors.checkOpen(calls, descriptor);
+    return new AllocationHandle(calls, calls.duplicate(descriptor), null);
+  }
+
+  /** The registered resource of a pool, or a new one. */
+  static <R extends DriverPoolResource> R fromHandle(
+      Cuda cuda,
+      AllocationHandle handle,
+      Class<R> type,
+      BufferDescriptor.Kind kind,
+      Function<Source, R> maker) {
+    cuda.checkOpen();
+    UUID uuid = handle.uuid().orElse(null);
+    DriverPoolResource known = uuid == null ? null : cuda.registry().find(uuid);
+    if (uuid != null && known != null) {
+      return ResourceRegistry.as(known, uuid, type);
+    }
+    R made = imported(cuda, handle.duplicate(), kind, maker);
+    if (uuid == null) {
+      return made;
+    }
+    try {
+      R registered = made.register(uuid, type);
+      if (registered != made) {
+        made.close(); // another thread was faster
+      }
+      return registered;
+    } catch (RuntimeException e) {
+      Failures.closeAfter(e, made);
+      throw e;
+    }
+  }
+
+  private static <R> R imported(
+      Cuda cuda, AllocationHandle own, BufferDescriptor.Kind kind, Function<Source, R> maker) {
+    try {
+      DriverPool pool = importPool(cuda, own);
+      try {
+        return maker.apply(new Source(pool, new PoolSharing(kind, own, true)));
+      } catch (RuntimeException e) {
+        Failures.closeAfter(e, pool::close);
+        throw e;
+      }
+    } catch (RuntimeException e) {
+      Failures.closeAfter(e, own);
+      throw e;
+    }
+  }
+
+  /** A failure of making or exporting a pool, with what the device says about such pools. */
+  static CudaException explained(
+      CudaException e, CudaDevice device, DeviceAttribute attribute, String instead) {
+    return switch (e.status()) {
+      case NOT_SUPPORTED, NOT_PERMITTED, CALL_REQUIRES_NEWER_DRIVER, INVALID_VALUE -> {
+        var explained =
+            new CudaException(
+                CudaStatus.of(e.code()),
+                e.call(),
+                "this driver or machine cannot share such a pool between processes (%s of %s is %s);"
+                        .formatted(attribute, device, value(device, attribute))
+                    + " "
+                    + instead);
+        explained.initCause(e);
+        yield explained;
+      }
+      default -> e;
+    };
+  }
+
+  private static String value(CudaDevice device, DeviceAttribute attribute) {
+    try {
+      return Integer.toString(device.attribute(attribute));
+    } catch (CudaException e) {
+      return "unknown to the driver";
+    }
+  }
+
+  private static DriverPool importPool(Cuda cuda, AllocationHandle handle) {
+    try {
+      return handle.use(descriptor -> DriverPool.imported(cuda, descriptor));
+    } catch (CudaException e) {
+      var explained =
+          new CudaException(
+              CudaStatus.of(e.code()),
+              e.call(),
+              handle
+                  + " gives no memory pool; it must come from the allocationHandle() of an"
+                  + " IPC-enabled resource of this machine");
+      explained.initCause(e);
+      throw explained;
+    }
+  }
+}

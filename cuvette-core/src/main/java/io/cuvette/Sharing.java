@@ -1,0 +1,55 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+
+/** Exports memory that no pool of the driver knows. Stateless. */
+final class Sharing {
+  private Sharing() {}
+
+  /**
+   * A part of a plain allocation, as the driver knows it: the handle stands for all of it.
+   *
+   * @param address inside the allocation
+   */
+  static BufferDescriptor plain(BufferBase part, long address) {
+    CudaDevice device = part.device();
+    CudaDriver driver = device.context();
+    if (!(part instanceof DeviceBuffer)) {
+      throw cannot(part, "it is host or managed memory without a pool of the driver");
+    }
+    if (ask(device, PointerAttribute.IS_LEGACY_IPC_CAPABLE, address) == 0) {
+      throw cannot(part, "the driver says that it cannot be exported");
+    }
+    long start = ask(device, PointerAttribute.RANGE_START, address);
+    byte[] handle = driver.ipcGetMemHandle(device.id(), start);
+    return new BufferDescriptor(
+        BufferDescriptor.Kind.PLAIN,
+        address - start,
+        part.byteSize(),
+        ThisProcess.ID,
+        device.uuid(),
+        handle);
+  }
+
+  private static long ask(CudaDevice device, int attribute, long address) {
+    try {
+      return device.context().pointerGetAttribute(device.id(), attribute, address);
+    } catch (CudaException e) {
+      if (e.status() == CudaStatus.INVALID_VALUE || e.status() == CudaStatus.NOT_SUPPORTED) {
+        return 0; // not memory of CUDA
+      }
+      throw e;
+    }
+  }
+
+  /** The refusal to share a buffer, with what can be shared. */
+  static IllegalStateException cannot(BufferBase buffer, String why) {
+    return new IllegalStateException(
+        "%s cannot be shared between processes: %s (expected: memory of a DeviceMemoryResource or"
+                .formatted(buffer, why)
+            + " PinnedMemoryResource with ipcEnabled, or device memory of"
+            + " MemoryResource.direct())");
+  }
+}
