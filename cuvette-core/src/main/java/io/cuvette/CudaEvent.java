@@ -57,7 +57,7 @@ public final class CudaEvent implements AutoCloseable {
             descriptor.isOfThisProcess()
                 ? "the event was made by this very process, where it is used without importing"
                 : "the event's process is gone or has closed it, or its device is not visible"
-                      + " here");
+                    + " here");
     explained.initCause(e);
     return explained;
   }

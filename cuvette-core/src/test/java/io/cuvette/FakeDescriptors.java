@@ -1,0 +1,75 @@
+package io.cuvette;
+
+import io.cuvette.driver.DescriptorCalls;
+import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** Descriptors that are only numbers, and which of them are open. Thread-safe. */
+final class FakeDescriptors implements DescriptorCalls {
+  final Set<Integer> open = ConcurrentHashMap.newKeySet();
+  private final AtomicInteger next = new AtomicInteger(100);
+
+  @Override
+  public int memoryFile(String name, long bytes) {
+    int made = next.getAndIncrement();
+    open.add(made);
+    return made;
+  }
+
+  @Override
+  public int duplicate(int descriptor) {
+    if (!open.contains(descriptor)) {
+      throw new AssertionError("duplicate of " + descriptor + ", which is closed");
+    }
+    return memoryFile("duplicate", 0);
+  }
+
+  @Override
+  public boolean isOpen(int descriptor) {
+    return open.contains(descriptor);
+  }
+
+  @Override
+  public void close(int descriptor) {
+    if (!open.remove(descriptor)) {
+      throw new AssertionError("close of " + descriptor + ", which is closed");
+    }
+  }
+
+  @Override
+  public int listen(String path) {
+    throw new UnsupportedOperationException("listen");
+  }
+
+  @Override
+  public int accept(int listener, Duration timeout) {
+    throw new UnsupportedOperationException("accept");
+  }
+
+  @Override
+  public int connect(String path, Duration timeout) {
+    throw new UnsupportedOperationException("connect");
+  }
+
+  @Override
+  public int peerUser(int socket) {
+    throw new UnsupportedOperationException("peerUser");
+  }
+
+  @Override
+  public int user() {
+    throw new UnsupportedOperationException("user");
+  }
+
+  @Override
+  public void send(int socket, byte[] bytes, int[] descriptors, Duration timeout) {
+    throw new UnsupportedOperationException("send");
+  }
+
+  @Override
+  public Received receive(int socket, int maxBytes, Duration timeout) {
+    throw new UnsupportedOperationException("receive");
+  }
+}

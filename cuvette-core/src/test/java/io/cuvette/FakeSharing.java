@@ -1,0 +1,155 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.IpcCalls;
+import io.cuvette.driver.PoolProperties;
+import io.cuvette.instrument.ForwardingDriver;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.UnaryOperator;
+
+/**
+ * A driver with the defect that imports are guarded against: memory is mapped once for its bytes
+ * however often it is imported, and the first free ends it for all. It notes each call that a
+ * correct user of it does not make. Thread-safe.
+ */
+final class FakeSharing extends ForwardingDriver {
+  static final long ALLOCATION_BYTES = 4096;
+
+  final List<String> wrong = Collections.synchronizedList(new ArrayList<>());
+  final AtomicInteger imports = new AtomicInteger();
+  final AtomicInteger frees = new AtomicInteger();
+  final AtomicInteger poolsOpen = new AtomicInteger();
+  final Set<Long> pools = ConcurrentHashMap.newKeySet();
+  private final Map<ByteBuffer, Long> mapped = new ConcurrentHashMap<>();
+  private final Map<Long, ByteBuffer> handles = new ConcurrentHashMap<>();
+  private final Map<ByteBuffer, AtomicInteger> inside = new ConcurrentHashMap<>();
+
+  /** The next calls of a name that fail. */
+  final Map<String, CudaStatus> failing = new ConcurrentHashMap<>();
+
+  /** What tests do in the middle of a call. */
+  volatile UnaryOperator<String> during = call -> call;
+
+  FakeSharing(CudaDriver delegate) {
+    super(delegate);
+  }
+
+  int mappings() {
+    return mapped.size();
+  }
+
+  @Override
+  public long memPoolImportFromShareableHandle(int descriptor) {
+    fail("memPoolImportFromShareableHandle");
+    long pool = memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
+    pools.add(pool);
+    poolsOpen.incrementAndGet();
+    return pool;
+  }
+
+  @Override
+  public void memPoolDestroy(long pool) {
+    if (pools.remove(pool)) {
+      poolsOpen.decrementAndGet();
+    }
+    super.memPoolDestroy(pool);
+  }
+
+  @Override
+  public long memPoolImportPointer(long pool, byte[] handle) {
+    ByteBuffer key = ByteBuffer.wrap(handle.clone());
+    enter(key, "import");
+    try {
+      during.apply("import");
+      fail("memPoolImportPointer");
+      if (handle[0] == 0) {
+        throw new CudaException(CudaStatus.INVALID_VALUE, "cuMemPoolImportPointer", "foreign");
+      }
+      imports.incrementAndGet();
+      return mapped.computeIfAbsent(
+          key,
+          made -> {
+            long address = memAllocAsync(0, ALLOCATION_BYTES, 0);
+            handles.put(address, made);
+            return address;
+          });
+    } finally {
+      leave(key);
+    }
+  }
+
+  @Override
+  public long ipcOpenMemHandle(int device, byte[] handle) {
+    if (handle.length != IpcCalls.HANDLE_BYTES) {
+      wrong.add("open of " + handle.length + " bytes");
+    }
+    imports.incrementAndGet();
+    ByteBuffer key = ByteBuffer.wrap(handle.clone());
+    long address = memAlloc(device, ALLOCATION_BYTES);
+    if (mapped.put(key, address) != null) {
+      wrong.add("opened twice");
+    }
+    handles.put(address, key);
+    return address;
+  }
+
+  @Override
+  public void ipcCloseMemHandle(int device, long address) {
+    fail("ipcCloseMemHandle");
+    frees.incrementAndGet();
+    ByteBuffer key = handles.remove(address);
+    if (key == null) {
+      wrong.add("close of an unknown address");
+      return;
+    }
+    mapped.remove(key);
+    super.memFree(device, address);
+  }
+
+  @Override
+  public void memFreeAsync(int device, long address, long stream) {
+    ByteBuffer key = handles.get(address);
+    if (key == null) {
+      super.memFreeAsync(device, address, stream);
+      return;
+    }
+    enter(key, "free");
+    try {
+      during.apply("free");
+      fail("memFreeAsync");
+      frees.incrementAndGet();
+      mapped.remove(key);
+      handles.remove(address);
+      super.memFreeAsync(device, address, stream);
+    } finally {
+      leave(key);
+    }
+  }
+
+  private void fail(String call) {
+    CudaStatus status = failing.remove(call);
+    if (status != null) {
+      throw new CudaException(status, call, "made to fail");
+    }
+  }
+
+  private void enter(ByteBuffer key, String call) {
+    int before = inside.computeIfAbsent(key, k -> new AtomicInteger()).getAndIncrement();
+    if (before != 0) {
+      wrong.add(call + " while another call is about the same memory");
+    }
+  }
+
+  private void leave(ByteBuffer key) {
+    inside.get(key).decrementAndGet();
+  }
+}
