@@ -1,0 +1,156 @@
+package io.cuvette.testkit.ipc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.IpcChannel;
+import io.cuvette.IpcListener;
+import io.cuvette.driver.DescriptorCalls;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.SocketTimeoutException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The file of a listener, and who gets at it. */
+@EnabledOnOs(OS.LINUX)
+@Timeout(60)
+class IpcListenerTest {
+  private static final Duration LONG = Duration.ofSeconds(20);
+
+  @TempDir Path directory;
+
+  private final DescriptorCalls calls = DescriptorCalls.find().orElseThrow();
+  private Path path;
+  private long before;
+
+  @BeforeEach
+  void count() {
+    path = directory.resolve("socket");
+    before = OpenFiles.count();
+  }
+
+  @AfterEach
+  void nothingStaysOpen() {
+    assertThat(OpenFiles.count()).as("descriptors").isEqualTo(before);
+  }
+
+  @Test
+  void socket_isTheOwnersAlone_andGoneAfterClose() throws IOException {
+    try (IpcListener listener = IpcListener.open(path)) {
+      assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(path)))
+          .isEqualTo("rw-------");
+      assertThat(listener.path()).isEqualTo(path);
+      listener.close();
+      assertThat(listener.isClosed()).isTrue();
+    }
+    assertThat(path).doesNotExist();
+  }
+
+  @Test
+  void socketOfAProcessThatIsGone_isReplaced() {
+    calls.close(calls.listen(path.toString()));
+    assertThat(path).exists();
+    try (IpcListener listener = IpcListener.open(path);
+        IpcChannel client = IpcChannel.connect(path, LONG);
+        IpcChannel server = listener.accept(LONG)) {
+      client.send(new byte[] {1});
+      assertThat(server.receiveMessage(LONG).bytes()).containsExactly(1);
+    }
+  }
+
+  @Test
+  void socketThatSomebodyListensAt_isLeftAlone() {
+    try (IpcListener first = IpcListener.open(path)) {
+      assertThatThrownBy(() -> IpcListener.open(path))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining(path.toString());
+      first.accept(LONG).close(); // the test connection
+      try (IpcChannel client = IpcChannel.connect(path, LONG);
+          IpcChannel server = first.accept(LONG)) {
+        server.send(new byte[0]);
+        client.receiveMessage(LONG).close();
+      }
+    }
+  }
+
+  @Test
+  void fileThatIsNoSocket_isNeverDeleted() throws IOException {
+    Files.writeString(path, "mine");
+    assertThatThrownBy(() -> IpcListener.open(path))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining(path.toString());
+    assertThat(path).hasContent("mine");
+    Path link = directory.resolve("link");
+    calls.close(calls.listen(directory.resolve("stale").toString()));
+    Files.createSymbolicLink(link, directory.resolve("stale"));
+    assertThatThrownBy(() -> IpcListener.open(link)).isInstanceOf(IllegalArgumentException.class);
+    assertThat(link).isSymbolicLink();
+    assertThatThrownBy(() -> IpcListener.open(directory))
+        .isInstanceOf(IllegalArgumentException.class);
+  }
+
+  @Test
+  void fileThatTookTheSocketsPlace_survivesClose() throws IOException {
+    try (IpcListener _ = IpcListener.open(path)) {
+      Files.delete(path);
+      Files.writeString(path, "mine");
+    }
+    assertThat(path).hasContent("mine");
+  }
+
+  @Test
+  void accept_timesOut_andEndsWhenClosed() throws Exception {
+    IpcListener listener = IpcListener.open(path);
+    try (listener;
+        var threads = Executors.newVirtualThreadPerTaskExecutor()) {
+      assertThatThrownBy(() -> listener.accept(Duration.ofMillis(50)))
+          .isInstanceOf(UncheckedIOException.class)
+          .hasCauseInstanceOf(SocketTimeoutException.class);
+      Future<IpcChannel> waiting = threads.submit(() -> listener.accept(LONG));
+      listener.close();
+      assertThatThrownBy(() -> waiting.get(20, TimeUnit.SECONDS))
+          .cause()
+          .isInstanceOf(IllegalStateException.class);
+    }
+    assertThatThrownBy(() -> listener.accept(LONG)).isInstanceOf(IllegalStateException.class);
+  }
+
+  @Test
+  void connect_waitsForAListener() throws Exception {
+    assertThatThrownBy(() -> IpcChannel.connect(path, Duration.ofMillis(50)))
+        .isInstanceOf(UncheckedIOException.class)
+        .hasCauseInstanceOf(NoSuchFileException.class);
+    try (var threads = Executors.newVirtualThreadPerTaskExecutor()) {
+      Future<IpcChannel> connecting = threads.submit(() -> IpcChannel.connect(path, LONG));
+      try (IpcListener listener = IpcListener.open(path);
+          IpcChannel server = listener.accept(LONG);
+          IpcChannel client = connecting.get(20, TimeUnit.SECONDS)) {
+        assertThat(client.isClosed()).isFalse();
+        assertThat(server.isClosed()).isFalse();
+      }
+    }
+  }
+
+  @Test
+  void pathTooLongForASocket_isRefused() {
+    Path tooLong = directory.resolve("x".repeat(120));
+    assertThatThrownBy(() -> IpcListener.open(tooLong))
+        .isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> IpcChannel.connect(tooLong, Duration.ZERO))
+        .isInstanceOf(IllegalArgumentException.class);
+  }
+}
