@@ -25,6 +25,23 @@ static void random_live(CUstream stream) {
   CHECK(CU(cuStreamSynchronize)(stream));
 }
 
+/* The pool that is current for host memory, and a kept one on node 0; lines are left out where the driver has none. */
+static void host_pools(CUstream stream) {
+  CUmemLocation host = {.type = CU_MEM_LOCATION_TYPE_HOST};
+  CUmemPoolProps on_node = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_HOST_NUMA, 0}};
+  CUmemoryPool from;
+  CUdeviceptr p;
+  if (CU(cuMemGetMemPool)(&from, &host, CU_MEM_ALLOCATION_TYPE_PINNED) == CUDA_SUCCESS) {
+    MEASURE("pinned-resource-1MiB", "nsPerPair", 5, 10000, { alloc_async(&p, 1 << 20, from, stream); free_async(p, stream); });
+  }
+  if (CU(cuMemPoolCreate)(&from, &on_node) == CUDA_SUCCESS) {
+    cuuint64_t threshold = UINT64_MAX;
+    CHECK(CU(cuMemPoolSetAttribute)(from, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold));
+    MEASURE("pinned-resource-numa-1MiB", "nsPerPair", 5, 10000, { alloc_async(&p, 1 << 20, from, stream); free_async(p, stream); });
+    CHECK(CU(cuMemPoolDestroy)(from));
+  }
+}
+
 enum { PAIRS = 50000 };
 
 struct worker {
@@ -87,6 +104,7 @@ int main(void) {
   MEASURE("same-size-512", "nsPerPair", 5, 50000, { alloc_async(&p, 512, pool, stream); free_async(p, stream); });
   MEASURE("same-size-1MiB", "nsPerPair", 5, 50000, { alloc_async(&p, 1 << 20, pool, stream); free_async(p, stream); });
   MEASURE("async-1MiB", "nsPerPair", 5, 50000, { alloc_async(&p, 1 << 20, pool, stream); free_async(p, stream); });
+  host_pools(stream);
   random_live(stream);
   const int threads[] = {1, 4, 8};
   for (int own = 1; own >= 0; own--) {

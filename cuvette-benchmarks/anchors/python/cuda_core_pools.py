@@ -2,7 +2,13 @@
 import anchor
 
 try:
-    from cuda.core import Device, PinnedMemoryResource
+    from cuda.core import (
+        Device,
+        DeviceMemoryResource,
+        DeviceMemoryResourceOptions,
+        PinnedMemoryResource,
+        PinnedMemoryResourceOptions,
+    )
 
     device = Device(0)
     device.set_current()
@@ -19,6 +25,13 @@ def pairs(resource):
     return loop
 
 
+RESOURCES = {
+    "async-1MiB": lambda: device.memory_resource,
+    "device-resource-1MiB": lambda: DeviceMemoryResource(device, DeviceMemoryResourceOptions()),
+    "pinned-resource-1MiB": PinnedMemoryResource,
+    "pinned-resource-numa-1MiB": lambda: PinnedMemoryResource(PinnedMemoryResourceOptions(numa_id=0)),
+}
+
 if __name__ == "__main__":
-    anchor.emit("cuda.core", "async-1MiB", nsPerPair=anchor.best(30000, pairs(device.memory_resource)))
-    anchor.emit("cuda.core", "pinned-1MiB", nsPerPair=anchor.best(10000, pairs(PinnedMemoryResource())))
+    for work, make in RESOURCES.items():
+        anchor.emit("cuda.core", work, nsPerPair=anchor.best(20000, pairs(make())))

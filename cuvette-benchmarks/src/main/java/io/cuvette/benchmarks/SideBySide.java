@@ -9,9 +9,10 @@ import java.util.List;
 import java.util.concurrent.ExecutionException;
 
 /**
- * Cuvette's part of the comparison with the anchors: {@code pools}, {@code driver}, or {@code
- * replay TRACE.bin…}. Runs on the device that {@code -Dcuvette.device} or {@code CUVETTE_DEVICE}
- * names, the GPU by default; on the simulated device the figures bear another name. Stateless.
+ * Cuvette's part of the comparison with the anchors: {@code pools}, {@code ordered}, {@code
+ * driver}, or {@code replay TRACE.bin…}. Runs on the device that {@code -Dcuvette.device} or {@code
+ * CUVETTE_DEVICE} names, the GPU by default; on the simulated device the figures bear another name.
+ * Stateless.
  */
 final class SideBySide {
   private SideBySide() {}
@@ -25,8 +26,10 @@ final class SideBySide {
       switch (arguments.isEmpty() ? "" : arguments.getFirst()) {
         case "pools" -> {
           new PoolWork(cuda, lines).run();
+          new StreamOrderedWork(cuda, lines).run();
           new ThreadWork(cuda, lines).run();
         }
+        case "ordered" -> new StreamOrderedWork(cuda, lines).run();
         case "driver" -> new DriverWork(cuda, lines).run();
         case "replay" -> {
           for (String file : arguments.subList(1, arguments.size())) {
@@ -35,7 +38,9 @@ final class SideBySide {
         }
         default ->
             throw new IllegalArgumentException(
-                "arguments: " + arguments + " (expected: pools, driver, or replay FILE...)");
+                "arguments: "
+                    + arguments
+                    + " (expected: pools, ordered, driver, or replay FILE...)");
       }
       return true;
     } catch (CudaException e) {
