@@ -16,8 +16,7 @@ final class AsyncDevicePool {
    */
   private final AtomicLong countedBytes = new AtomicLong();
 
-  private final StreamOrderedMemory memory =
-      new StreamOrderedMemory(bytes -> countedBytes.addAndGet(-bytes));
+  private final StreamOrderedMemory memory;
   private final StreamOrderedAllocator allocator;
   private volatile Limit limit;
 
@@ -27,7 +26,9 @@ final class AsyncDevicePool {
   AsyncDevicePool(CudaDevice device, AsyncPoolChoice choice, MemoryLimit limit) {
     this.device = device;
     this.pool = open(device, choice);
-    this.allocator = new StreamOrderedAllocator(pool, memory, DeviceBuffer::new);
+    this.memory = pool.memory();
+    this.memory.whenFreed(bytes -> countedBytes.addAndGet(-bytes));
+    this.allocator = new StreamOrderedAllocator(pool, DeviceBuffer::new);
     this.limit = new Limit(limit, limit.bytesOf(device.totalBytes()));
   }
 
@@ -90,18 +91,15 @@ final class AsyncDevicePool {
   }
 
   BufferBase allocate(long bytes, long rounded, CudaStream stream) {
-    device.cuda().checkOwn(stream);
-    if (bytes == 0) {
-      return allocator.allocate(bytes, rounded, stream);
+    BufferBase idle = allocator.reuse(bytes, rounded, stream);
+    if (idle != null) {
+      return idle; // counted already
     }
     if (!reserve(rounded)) {
-      makeRoom(stream);
-      if (!reserve(rounded)) {
-        throw allocator.outOfMemory(bytes, rounded, stream, limit.bytes);
-      }
+      makeRoom(bytes, rounded, stream);
     }
     try {
-      return allocator.allocate(bytes, rounded, stream);
+      return allocator.allocateNew(bytes, rounded, stream);
     } catch (RuntimeException | Error e) {
       countedBytes.addAndGet(-rounded);
       throw e;
@@ -119,12 +117,19 @@ final class AsyncDevicePool {
     return true;
   }
 
-  private void makeRoom(CudaStream stream) {
-    stream.checkNotCapturing("allocate");
+  private void makeRoom(long bytes, long rounded, CudaStream stream) {
+    memory.giveBackIdle(_ -> true);
+    if (reserve(rounded)) {
+      return;
+    }
     LeakTracker leaks = device.cuda().leaks();
     leaks.drain();
     memory.await();
     Reclaim.collect(leaks);
+    memory.giveBackIdle(_ -> true);
+    if (!reserve(rounded)) {
+      throw allocator.outOfMemory(bytes, rounded, stream, limit.bytes);
+    }
   }
 
   MemoryLimit limit() {
@@ -152,15 +157,7 @@ final class AsyncDevicePool {
     if (memory.liveBytes() < live) {
       device.nullStream().synchronize(); // these were freed in its order
     }
-    pool.driver().memPoolTrimTo(pool.handle(), 0);
+    pool.trimTo(0);
     return Math.max(0, before - attributes.reservedMemCurrent());
-  }
-
-  /** Frees what is alive and destroys a pool of its own. */
-  void destroy() {
-    Failures failures = new Failures();
-    failures.run(memory::destroy);
-    failures.run(pool::close);
-    failures.throwFirst();
   }
 }

@@ -22,7 +22,6 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
   private final Cuda cuda;
   private final List<AsyncPoolChoice> choices;
   private final AtomicReferenceArray<@Nullable AsyncDevicePool> devicePools;
-  private final Runnable end = this::destroy;
   private volatile boolean closed;
 
   /** The pools that are current for the devices now. */
@@ -58,7 +57,6 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
         devicePools.set(device.id(), make(device));
       }
     }
-    cuda.children().add(end);
   }
 
   private static List<AsyncPoolChoice> forEach(Cuda cuda, AsyncPoolChoice choice) {
@@ -198,16 +196,11 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
     }
     closed = true;
     Failures failures = new Failures();
-    boolean empty = true;
     for (int id = 0; id < devicePools.length(); id++) {
       AsyncDevicePool pool = devicePools.get(id);
       if (pool != null) {
-        empty &= pool.liveBytes() == 0;
         failures.run(pool.pool::close);
       }
-    }
-    if (empty) {
-      cuda.children().remove(end);
     }
     failures.throwFirst();
   }
@@ -241,17 +234,5 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
 
   private AsyncDevicePool make(CudaDevice device) {
     return new AsyncDevicePool(device, choices.get(device.id()), cuda.firstLimit());
-  }
-
-  private void destroy() {
-    closed = true;
-    Failures failures = new Failures();
-    for (int id = 0; id < devicePools.length(); id++) {
-      AsyncDevicePool pool = devicePools.get(id);
-      if (pool != null) {
-        failures.run(pool::destroy);
-      }
-    }
-    failures.throwFirst();
   }
 }

@@ -30,7 +30,8 @@ public final class Cuda implements AutoCloseable {
   private final StreamStates streams;
   private final ThreadLocal<ThreadState> states = ThreadLocal.withInitial(this::newState);
   private final List<MemoryPool> pools = new CopyOnWriteArrayList<>();
-  private final StreamOrderedMemory asyncMemory = new StreamOrderedMemory();
+  private final DriverPools driverPools = new DriverPools(children);
+  private final StreamOrderedMemory asyncMemory = new StreamOrderedMemory(null);
   private final ResourceRegistry registry = new ResourceRegistry();
   private final ImportTable imports;
   private final MemoryLimit firstLimit;
@@ -361,17 +362,25 @@ public final class Cuda implements AutoCloseable {
       return;
     }
     Failures failures = new Failures();
+    synchronizeAll(failures);
+    closed = true;
+    failures.run(leaks::drain);
+    failures.run(callbacks::close);
+    failures.run(children::close);
+    if (driverPools.hasRetired()) {
+      synchronizeAll(failures);
+      failures.run(driverPools::destroyRetired);
+    }
+    failures.run(driver::close);
+    failures.throwFirst();
+  }
+
+  private void synchronizeAll(Failures failures) {
     for (CudaDevice device : devices) {
       if (device.wasUsed()) {
         failures.run(() -> driver.ctxSynchronize(device.id()));
       }
     }
-    closed = true;
-    failures.run(leaks::drain);
-    failures.run(callbacks::close);
-    failures.run(children::close);
-    failures.run(driver::close);
-    failures.throwFirst();
   }
 
   @Override
@@ -433,8 +442,13 @@ public final class Cuda implements AutoCloseable {
     children.remove(end);
   }
 
+  DriverPools driverPools() {
+    return driverPools;
+  }
+
   /** Releases what the caching pools hold free on a device. */
   void releaseCached(CudaDevice device) {
+    driverPools.giveBackIdle(stream -> stream.device == device);
     pools.forEach(pool -> pool.freeAllBlocks(device));
   }
 

@@ -128,7 +128,9 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    * @throws CudaException also for errors of earlier asynchronous work
    */
   public void synchronize() {
-    context().ctxSynchronize(id);
+    CudaDriver driver = context();
+    cuda.driverPools().giveBackIdle(stream -> stream.device == this);
+    driver.ctxSynchronize(id);
   }
 
   /** Makes a stream with {@link StreamOptions#DEFAULTS}. */

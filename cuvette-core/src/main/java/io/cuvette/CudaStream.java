@@ -99,7 +99,9 @@ public final class CudaStream implements AutoCloseable {
    * @throws io.cuvette.driver.CudaException also for errors of earlier asynchronous work
    */
   public void synchronize() {
-    driver().streamSynchronize(device().id(), state.handle);
+    CudaDriver driver = driver();
+    state.cuda.driverPools().giveBackIdle(stream -> stream == state);
+    driver.streamSynchronize(device().id(), state.handle);
   }
 
   /** Records a new event with {@link EventOptions#DEFAULTS}; the caller closes it. */

@@ -31,7 +31,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
   }
 
   private DeviceMemoryResource(CudaDevice device, Source source) {
-    super(source, DeviceBuffer::new, device.id());
+    super(source, DeviceBuffer::new);
     this.device = device;
     this.peers = new PoolPeers(pool(), device);
   }
@@ -76,6 +76,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
     DeviceMemoryResource found =
         PoolSharing.fromHandle(
             device.cuda(),
+            device,
             handle,
             DeviceMemoryResource.class,
             BufferDescriptor.Kind.DEVICE_POOL,

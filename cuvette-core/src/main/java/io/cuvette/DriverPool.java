@@ -1,12 +1,19 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
-import io.cuvette.driver.CudaException;
 import io.cuvette.driver.PoolProperties;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.IntPredicate;
+import java.util.function.ToLongFunction;
+import org.jspecify.annotations.Nullable;
 
-/** A memory pool of the driver, made here, imported, or somebody else's. Thread-safe. */
+/**
+ * A memory pool of the driver, made here, imported, or somebody else's, and what was taken from it
+ * here. One that was made or imported here is destroyed after it was closed and its last memory was
+ * freed. Thread-safe.
+ */
 final class DriverPool {
   /** CUmemAllocationType. */
   static final int PINNED = 1;
@@ -14,6 +21,7 @@ final class DriverPool {
   static final int MANAGED = 2;
   static final int LOCATION_NONE = 0;
   static final int LOCATION_DEVICE = 1;
+  private static final int NO_ACCESS = 0;
 
   /** CUmemAllocationHandleType. */
   static final int NOT_EXPORTED = 0;
@@ -23,18 +31,36 @@ final class DriverPool {
   private final Cuda cuda;
   private final long handle;
   private final boolean owned;
-  private final AtomicBoolean closed = new AtomicBoolean();
-  private final AtomicBoolean destroyed = new AtomicBoolean();
 
-  private DriverPool(Cuda cuda, long handle, boolean owned) {
+  /** Whether a device has access that was given to it and can be taken away. */
+  private final IntPredicate isGuest;
+
+  private final StreamOrderedMemory memory = new StreamOrderedMemory(this);
+  private final Runnable end = this::end;
+  private final AtomicBoolean closed = new AtomicBoolean();
+
+  /** The threads that talk to the driver about the pool: it is not destroyed under them. */
+  private final AtomicInteger users = new AtomicInteger();
+
+  private DriverPool(Cuda cuda, long handle, boolean owned, IntPredicate isGuest) {
     this.cuda = cuda;
     this.handle = handle;
     this.owned = owned;
+    this.isGuest = isGuest;
+    cuda.driverPools().add(this, end);
   }
 
   private static DriverPool create(Cuda cuda, PoolProperties properties) {
     cuda.checkOpen();
-    return new DriverPool(cuda, cuda.driver().memPoolCreate(properties), true);
+    cuda.driverPools().poll();
+    long handle = cuda.driver().memPoolCreate(properties);
+    return new DriverPool(cuda, handle, true, device -> isGuest(properties, device));
+  }
+
+  private static boolean isGuest(PoolProperties properties, int device) {
+    boolean atHome =
+        properties.locationType() == LOCATION_DEVICE && properties.locationId() == device;
+    return properties.allocationType() != MANAGED && !atHome;
   }
 
   /**
@@ -53,13 +79,20 @@ final class DriverPool {
   }
 
   static DriverPool borrow(Cuda cuda, long handle) {
-    return new DriverPool(cuda, handle, false);
+    cuda.checkOpen();
+    return new DriverPool(cuda, handle, false, _ -> false);
   }
 
-  /** A pool of another process; the descriptor stays the caller's. */
-  static DriverPool imported(Cuda cuda, int descriptor) {
+  /**
+   * A pool of another process; the descriptor stays the caller's.
+   *
+   * @param home the device the memory is of, null if it is of none
+   */
+  static DriverPool imported(Cuda cuda, int descriptor, @Nullable CudaDevice home) {
     cuda.checkOpen();
-    return new DriverPool(cuda, cuda.driver().memPoolImportFromShareableHandle(descriptor), true);
+    cuda.driverPools().poll();
+    long handle = cuda.driver().memPoolImportFromShareableHandle(descriptor);
+    return new DriverPool(cuda, handle, true, device -> home == null || home.id() != device);
   }
 
   /** The location as the driver's pool calls take it. */
@@ -90,11 +123,9 @@ final class DriverPool {
     return closed.get();
   }
 
-  /** The driver, if the pool can be asked. */
-  CudaDriver driver() {
-    cuda.checkOpen();
-    checkOpen();
-    return cuda.driver();
+  /** The buffers that were taken from the pool here. */
+  StreamOrderedMemory memory() {
+    return memory;
   }
 
   void checkOpen() {
@@ -103,57 +134,100 @@ final class DriverPool {
     }
   }
 
-  /** Destroys an owned pool; memory in use stays valid. A borrowed one is let go. */
-  void close() {
-    shut();
-    destroy();
-  }
-
-  /** Lets nobody allocate from the pool any more. */
-  void shut() {
-    closed.set(true);
-  }
-
-  /** What remains after {@link #shut}; once. After a failure the pool is open again. */
-  void destroy() {
-    if (!owned || !destroyed.compareAndSet(false, true)) {
-      return;
-    }
-    try {
-      cuda.driver().memPoolDestroy(handle);
-    } catch (CudaException e) {
-      destroyed.set(false);
-      closed.set(false);
-      throw e;
+  /** Keeps the pool from being destroyed until {@link #leave}. */
+  void enter() {
+    cuda.checkOpen();
+    users.incrementAndGet();
+    if (closed.get()) {
+      leave();
+      checkOpen();
     }
   }
 
-  /** Whether there is nothing left to destroy. */
-  boolean isDestroyed() {
-    return !owned || destroyed.get();
+  void leave() {
+    if (users.decrementAndGet() == 0 && closed.get()) {
+      cuda.driverPools().poll();
+    }
   }
 
   /**
-   * Takes the access of all devices but one back, before the pool is destroyed: the driver gives a
-   * recycled handle the access that its predecessor had.
-   *
-   * @param owner the number of the device the memory is of, which keeps its access; −1 for none
+   * Asks the driver about the pool, after the driver got back what is idle here: its numbers are as
+   * if nothing was ever kept.
    */
-  void revokeAccess(int owner) {
-    int[] others =
-        cuda.devices().stream()
-            .mapToInt(CudaDevice::id)
-            .filter(id -> id != owner)
-            .filter(id -> cuda.driver().memPoolGetAccess(handle, LOCATION_DEVICE, id) != 0)
-            .toArray();
-    if (others.length > 0) {
-      cuda.driver().memPoolSetAccess(handle, LOCATION_DEVICE, others, 0);
+  long ask(ToLongFunction<CudaDriver> question) {
+    enter();
+    try {
+      memory.giveBackIdle(_ -> true);
+      return question.applyAsLong(cuda.driver());
+    } finally {
+      leave();
     }
+  }
+
+  void trimTo(long bytesToKeep) {
+    ask(driver -> {
+      driver.memPoolTrimTo(handle, bytesToKeep);
+      return 0;
+    });
   }
 
   void setAccess(List<CudaDevice> devices, int access) {
     int[] ids = devices.stream().mapToInt(CudaDevice::id).toArray();
-    driver().memPoolSetAccess(handle, LOCATION_DEVICE, ids, access);
+    ask(driver -> {
+      driver.memPoolSetAccess(handle, LOCATION_DEVICE, ids, access);
+      return 0;
+    });
+  }
+
+  /** Lets nobody allocate any more. Memory in use stays valid. */
+  void close() {
+    if (!closed.compareAndSet(false, true)) {
+      return;
+    }
+    Failures failures = new Failures();
+    failures.run(() -> memory.giveBackIdle(_ -> true));
+    if (memory.isEmpty()) {
+      cuda.driverPools().remove(this, end);
+    }
+    if (owned) {
+      failures.run(() -> cuda.driverPools().retire(this));
+    }
+    failures.throwFirst();
+  }
+
+  /** The last memory of a closed pool was freed. */
+  void emptied() {
+    cuda.driverPools().remove(this, end);
+    cuda.driverPools().poll();
+  }
+
+  /** Whether a closed pool can be destroyed. */
+  boolean isUnused() {
+    return users.get() == 0 && memory.isEmpty() && memory.freesAreDone();
+  }
+
+  /** The driver gives a recycled handle the access its predecessor had, so that is taken first. */
+  void destroy() {
+    int[] others =
+        cuda.devices().stream().mapToInt(CudaDevice::id).filter(this::hasForeignAccess).toArray();
+    CudaDriver driver = cuda.driver();
+    if (others.length > 0) {
+      driver.memPoolSetAccess(handle, LOCATION_DEVICE, others, NO_ACCESS);
+    }
+    driver.memPoolDestroy(handle);
+  }
+
+  private boolean hasForeignAccess(int device) {
+    return isGuest.test(device)
+        && cuda.driver().memPoolGetAccess(handle, LOCATION_DEVICE, device) != NO_ACCESS;
+  }
+
+  /** Cuda is closed: all memory is freed, whoever has it. */
+  private void end() {
+    Failures failures = new Failures();
+    failures.run(memory::destroy);
+    failures.run(this::close);
+    failures.throwFirst();
   }
 
   @Override

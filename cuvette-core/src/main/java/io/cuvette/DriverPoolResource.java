@@ -12,14 +12,7 @@ import org.jspecify.annotations.Nullable;
  */
 public abstract sealed class DriverPoolResource implements MemoryResource, AutoCloseable
     permits DeviceMemoryResource, ManagedMemoryResource, PinnedMemoryResource {
-  /** For {@code ownerDevice}: the access of devices to the memory is the driver's affair. */
-  static final int NO_ACCESS_TO_REVOKE = -2;
-
-  /** For {@code ownerDevice}: the memory is no device's own. */
-  static final int NO_OWNER = -1;
-
   private final DriverPool pool;
-  private final StreamOrderedMemory memory = new StreamOrderedMemory();
   private final StreamOrderedAllocator allocator;
   private final PoolAttributes attributes;
   private final @Nullable PoolSharing sharing;
@@ -33,25 +26,15 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     }
   }
 
-  DriverPoolResource(DriverPool pool, StreamOrderedAllocator.Kind kind) {
-    this(Source.unshared(pool), kind, NO_ACCESS_TO_REVOKE);
-  }
-
-  /**
-   * A resource.
-   *
-   * @param ownerDevice the device that the memory is of, or one of the two constants
-   */
-  DriverPoolResource(Source source, StreamOrderedAllocator.Kind kind, int ownerDevice) {
+  DriverPoolResource(Source source, StreamOrderedAllocator.Kind kind) {
     this.pool = source.pool;
     this.sharing = source.sharing;
-    this.allocator = new StreamOrderedAllocator(pool, memory, kind);
+    this.allocator = new StreamOrderedAllocator(pool, kind);
     this.attributes = new PoolAttributes(pool);
     if (sharing != null) {
-      memory.shareBy(sharing);
+      pool.memory().shareBy(sharing);
     }
-    this.lifetime =
-        new ResourceLifetime(this, source, memory, ownerDevice != NO_ACCESS_TO_REVOKE, ownerDevice);
+    this.lifetime = new ResourceLifetime(this, source);
   }
 
   /**
@@ -110,7 +93,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     if (address == 0 && bytes == 0) {
       return;
     }
-    StreamOrderedLifetime block = memory.find(address);
+    StreamOrderedLifetime block = pool.memory().find(address);
     if (block == null || block.blockBytes() != bytes) {
       throw new IllegalArgumentException(
           "address: 0x%x with %d bytes (expected: an open buffer of %s%s)"
@@ -136,7 +119,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     return pool.handle();
   }
 
-  /** Whether closing destroys the pool; false after that. */
+  /** Whether the pool was made here and is destroyed after closing; false once closed. */
   public final boolean isHandleOwned() {
     return pool.isOwned();
   }
@@ -196,8 +179,8 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
    */
   public final void trimTo(long bytesToKeep) {
     Checks.notNegative("bytesToKeep", bytesToKeep);
-    memory.settle();
-    pool.driver().memPoolTrimTo(pool.handle(), bytesToKeep);
+    pool.memory().settle();
+    pool.trimTo(bytesToKeep);
   }
 
   /** Whether the resource was closed. */
@@ -206,9 +189,9 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
   }
 
   /**
-   * Lets nobody allocate or import any more. Buffers in use stay valid; with the last of them the
-   * pool is destroyed, if it was made or imported here, and the allocation handle is closed. Does
-   * nothing the second time.
+   * Lets nobody allocate or import any more, and closes the allocation handle. Buffers in use stay
+   * valid; a pool that was made or imported here is destroyed after the last of them
+   * (cuMemPoolDestroy). Does nothing the second time.
    */
   @Override
   public final void close() {
@@ -235,14 +218,14 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
       CudaStream stream,
       Imports.Maker maker) {
     sharing("importBuffer");
-    pool.driver();
-    return Imports.ofPool(descriptor, kind, lifetime, stream, maker);
+    pool.checkOpen();
+    return Imports.ofPool(descriptor, kind, pool, stream, maker);
   }
 
   /** Registers this resource under its UUID, or one that it gets by that. */
   final <R extends DriverPoolResource> R register(UUID uuid, Class<R> type) {
     PoolSharing shared = sharing("register");
-    pool.driver();
+    pool.checkOpen();
     shared.handle().checkIdentity(uuid);
     ResourceRegistry registry = pool.cuda().registry();
     DriverPoolResource found = registry.find(uuid);
@@ -265,8 +248,8 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
 
   private void checkMine(Buffer buffer) {
     BlockLifetime block = BufferBase.base(buffer).lifetime();
-    if (!(block instanceof StreamOrderedLifetime taken && taken.isOf(memory))
-        && !(block instanceof ImportedLifetime imported && imported.isOf(lifetime))) {
+    if (!(block instanceof StreamOrderedLifetime taken && taken.isOf(pool.memory()))
+        && !(block instanceof ImportedLifetime imported && imported.isOf(pool))) {
       throw new IllegalArgumentException("%s is no buffer of %s".formatted(buffer, this));
     }
   }

@@ -3,6 +3,7 @@ package io.cuvette;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import org.jspecify.annotations.Nullable;
 
 /** Where imported memory comes from, and how it goes back. Immutable. */
 sealed interface ImportSource {
@@ -12,6 +13,12 @@ sealed interface ImportSource {
 
   /** What tells pools apart; the same for all imports that the driver keeps apart by itself. */
   Object identity();
+
+  /** From now on the memory needs the source. */
+  void hold();
+
+  /** The end of what {@link #hold} began; the free was queued on a stream, if that is not null. */
+  void release(@Nullable StreamState freedOn);
 
   /** Maps memory of another process. */
   long map(byte[] handle);
@@ -27,8 +34,21 @@ sealed interface ImportSource {
     }
 
     @Override
+    public void hold() {
+      pool.enter();
+    }
+
+    @Override
+    public void release(@Nullable StreamState freedOn) {
+      if (freedOn != null) {
+        pool.memory().rememberFreedOn(freedOn);
+      }
+      pool.leave();
+    }
+
+    @Override
     public long map(byte[] handle) {
-      return pool.driver().memPoolImportPointer(pool.handle(), handle);
+      return pool.cuda().driver().memPoolImportPointer(pool.handle(), handle);
     }
 
     @Override
@@ -45,6 +65,12 @@ sealed interface ImportSource {
     public Object identity() {
       return ONE;
     }
+
+    @Override
+    public void hold() {}
+
+    @Override
+    public void release(@Nullable StreamState freedOn) {}
 
     @Override
     public long map(byte[] handle) {

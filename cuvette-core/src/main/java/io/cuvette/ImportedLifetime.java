@@ -10,8 +10,8 @@ final class ImportedLifetime extends BlockLifetime {
   private final BufferDescriptor descriptor;
   private final StreamState stream;
 
-  /** What the memory was imported through, and is kept by; null for plain memory. */
-  private final @Nullable ResourceLifetime resource;
+  /** What the memory was imported through; null for plain memory. */
+  private final @Nullable DriverPool pool;
 
   private final Runnable end = this::endByOwner;
   private final AtomicBoolean given = new AtomicBoolean();
@@ -21,7 +21,7 @@ final class ImportedLifetime extends BlockLifetime {
       ImportTable table,
       ImportedMemory memory,
       BufferDescriptor descriptor,
-      @Nullable ResourceLifetime resource) {
+      @Nullable DriverPool pool) {
     super(
         buffer,
         buffer.device().cuda().leaks().queue,
@@ -31,7 +31,7 @@ final class ImportedLifetime extends BlockLifetime {
     this.memory = memory;
     this.descriptor = descriptor;
     this.stream = buffer.stream().state;
-    this.resource = resource;
+    this.pool = pool;
   }
 
   /** Makes a buffer a user of memory that was opened for it. */
@@ -40,14 +40,14 @@ final class ImportedLifetime extends BlockLifetime {
       ImportTable table,
       ImportedMemory memory,
       BufferDescriptor descriptor,
-      @Nullable ResourceLifetime resource) {
-    ImportedLifetime lifetime = new ImportedLifetime(buffer, table, memory, descriptor, resource);
+      @Nullable DriverPool pool) {
+    ImportedLifetime lifetime = new ImportedLifetime(buffer, table, memory, descriptor, pool);
     buffer.own(lifetime);
     buffer.device().cuda().children().add(lifetime.end);
   }
 
-  boolean isOf(ResourceLifetime other) {
-    return resource == other;
+  boolean isOf(DriverPool other) {
+    return pool == other;
   }
 
   @Override
@@ -98,9 +98,6 @@ final class ImportedLifetime extends BlockLifetime {
         throw e;
       }
       stream.cuda.children().remove(end);
-      if (resource != null) {
-        resource.drop();
-      }
     }
   }
 }

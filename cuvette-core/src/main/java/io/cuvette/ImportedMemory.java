@@ -4,11 +4,9 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Objects;
-import java.util.Set;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
@@ -44,7 +42,7 @@ final class ImportedMemory {
   private @Nullable ImportSource source;
 
   /** The pools that the memory is known to be of. */
-  private final Set<Object> identities = Collections.newSetFromMap(new IdentityHashMap<>());
+  private final IdentityHashMap<Object, ImportSource> sources = new IdentityHashMap<>();
 
   /** Mappings of the same bytes that the driver made at other addresses. */
   private final List<Long> twins = new ArrayList<>();
@@ -76,7 +74,7 @@ final class ImportedMemory {
   }
 
   boolean isKnownTo(ImportSource user) {
-    return identities.contains(user.identity());
+    return sources.containsKey(user.identity());
   }
 
   boolean wasLastUsedBy(Cuda cuda) {
@@ -97,7 +95,10 @@ final class ImportedMemory {
     } else {
       mapAgain(user);
     }
-    identities.add(user.identity());
+    if (!isKnownTo(user)) {
+      user.hold();
+      sources.put(user.identity(), user);
+    }
   }
 
   /** Drivers do not count such mappings: the first free ends all, so there is only one. */
@@ -223,11 +224,12 @@ final class ImportedMemory {
 
   private void over(@Nullable StreamState freedOn) {
     mapped = false;
-    identities.clear();
     twins.clear();
     behind.clear();
     waiting = List.of();
     drain = freedOn == null ? null : guardOf(freedOn);
+    sources.values().forEach(each -> each.release(freedOn));
+    sources.clear();
   }
 
   /** A stream that cannot be asked now is asked later. */

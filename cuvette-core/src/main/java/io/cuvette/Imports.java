@@ -19,21 +19,20 @@ final class Imports {
   static BufferBase ofPool(
       BufferDescriptor descriptor,
       BufferDescriptor.Kind kind,
-      ResourceLifetime resource,
+      DriverPool pool,
       CudaStream stream,
       Maker maker) {
     checkKind(descriptor, kind);
-    Cuda cuda = resource.pool().cuda();
+    Cuda cuda = pool.cuda();
     cuda.checkOwn(stream);
     cuda.leaks().drain();
-    resource.hold();
+    pool.enter();
     try {
-      ImportSource source = new ImportSource.OfPool(resource.pool(), stream.device());
+      ImportSource source = new ImportSource.OfPool(pool, stream.device());
       ImportTable.Key key = ImportTable.Key.ofPool(descriptor);
-      return open(key, source, descriptor, stream, maker, resource);
-    } catch (RuntimeException e) {
-      Failures.closeAfter(e, resource::drop);
-      throw e;
+      return open(key, source, descriptor, stream, maker, pool);
+    } finally {
+      pool.leave();
     }
   }
 
@@ -63,14 +62,14 @@ final class Imports {
       BufferDescriptor descriptor,
       CudaStream stream,
       Maker maker,
-      @Nullable ResourceLifetime resource) {
+      @Nullable DriverPool pool) {
     ImportTable table = stream.device().cuda().imports();
     ImportedMemory memory = table.open(key, source);
     try {
       checkFits(descriptor, source, memory.address());
       long address = memory.address() + descriptor.offset();
       BufferBase buffer = maker.make(address, descriptor.byteSize(), stream);
-      ImportedLifetime.own(buffer, table, memory, descriptor, resource);
+      ImportedLifetime.own(buffer, table, memory, descriptor, pool);
       return buffer;
     } catch (RuntimeException e) {
       Failures.closeAfter(e, () -> table.close(memory, stream.state, null));

@@ -52,7 +52,7 @@ public final class ManagedMemoryResource extends DriverPoolResource {
 
   private ManagedMemoryResource(
       Cuda cuda, Supplier<DriverPool> pool, @Nullable MemoryLocation preferred) {
-    super(open(cuda, pool, preferred), ManagedBuffer::new);
+    super(Source.unshared(open(cuda, pool, preferred)), ManagedBuffer::new);
     this.preferred = preferred;
   }
 

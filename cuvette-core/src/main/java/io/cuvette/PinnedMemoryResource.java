@@ -43,10 +43,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
   }
 
   private PinnedMemoryResource(Source source, int numaId) {
-    super(
-        source,
-        (address, bytes, stream) -> new PinnedBuffer(address, bytes, null, stream),
-        NO_OWNER);
+    super(source, (address, bytes, stream) -> new PinnedBuffer(address, bytes, null, stream));
     this.numaId = numaId;
   }
 
@@ -93,6 +90,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
   public static PinnedMemoryResource fromAllocationHandle(Cuda cuda, AllocationHandle handle) {
     return PoolSharing.fromHandle(
         cuda,
+        null,
         handle,
         PinnedMemoryResource.class,
         BufferDescriptor.Kind.HOST_POOL,

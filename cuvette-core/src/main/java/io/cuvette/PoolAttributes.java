@@ -127,15 +127,18 @@ public final class PoolAttributes {
   }
 
   private long get(int attribute) {
-    CudaDriver driver = pool.driver();
-    checkVersion(driver, "cuMemPoolGetAttribute", attribute);
-    return driver.memPoolGetAttribute(pool.handle(), attribute);
+    return pool.ask(driver -> {
+      checkVersion(driver, "cuMemPoolGetAttribute", attribute);
+      return driver.memPoolGetAttribute(pool.handle(), attribute);
+    });
   }
 
   private void set(int attribute, long value) {
-    CudaDriver driver = pool.driver();
-    checkVersion(driver, "cuMemPoolSetAttribute", attribute);
-    driver.memPoolSetAttribute(pool.handle(), attribute, value);
+    pool.ask(driver -> {
+      checkVersion(driver, "cuMemPoolSetAttribute", attribute);
+      driver.memPoolSetAttribute(pool.handle(), attribute, value);
+      return 0;
+    });
   }
 
   /** An older driver would only say INVALID_VALUE. */

@@ -71,6 +71,8 @@ final class PoolPeers extends LiveSet<CudaDevice> {
   }
 
   private int access(CudaDevice device) {
-    return pool.driver().memPoolGetAccess(pool.handle(), DriverPool.LOCATION_DEVICE, device.id());
+    return (int)
+        pool.ask(driver ->
+            driver.memPoolGetAccess(pool.handle(), DriverPool.LOCATION_DEVICE, device.id()));
   }
 }

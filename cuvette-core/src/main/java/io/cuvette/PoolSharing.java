@@ -7,6 +7,7 @@ import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.driver.PoolProperties;
 import java.util.UUID;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What makes the pool of a resource usable by several processes: the handle that imports it, which
@@ -23,7 +24,7 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
     DriverPool pool = DriverPool.createKeeping(cuda, properties);
     try {
       DescriptorCalls calls = Descriptors.require("ipcEnabled");
-      int descriptor = pool.driver().memPoolExportToShareableHandle(pool.handle());
+      int descriptor = cuda.driver().memPoolExportToShareableHandle(pool.handle());
       var handle = new AllocationHandle(calls, descriptor, UUID.randomUUID());
       return new Source(pool, new PoolSharing(kind, handle, false));
     } catch (RuntimeException e) {
@@ -40,9 +41,14 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
     return new AllocationHandle(calls, calls.duplicate(descriptor), null);
   }
 
-  /** The registered resource of a pool, or a new one. */
+  /**
+   * The registered resource of a pool, or a new one.
+   *
+   * @param home the device the memory is of, null if it is of none
+   */
   static <R extends DriverPoolResource> R fromHandle(
       Cuda cuda,
+      @Nullable CudaDevice home,
       AllocationHandle handle,
       Class<R> type,
       BufferDescriptor.Kind kind,
@@ -53,7 +59,7 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
     if (uuid != null && known != null) {
       return ResourceRegistry.as(known, uuid, type);
     }
-    R made = imported(cuda, handle.duplicate(), kind, maker);
+    R made = imported(cuda, home, handle.duplicate(), kind, maker);
     if (uuid == null) {
       return made;
     }
@@ -70,9 +76,13 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
   }
 
   private static <R> R imported(
-      Cuda cuda, AllocationHandle own, BufferDescriptor.Kind kind, Function<Source, R> maker) {
+      Cuda cuda,
+      @Nullable CudaDevice home,
+      AllocationHandle own,
+      BufferDescriptor.Kind kind,
+      Function<Source, R> maker) {
     try {
-      DriverPool pool = importPool(cuda, own);
+      DriverPool pool = importPool(cuda, own, home);
       try {
         return maker.apply(new Source(pool, new PoolSharing(kind, own, true)));
       } catch (RuntimeException e) {
@@ -113,9 +123,10 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
     }
   }
 
-  private static DriverPool importPool(Cuda cuda, AllocationHandle handle) {
+  private static DriverPool importPool(
+      Cuda cuda, AllocationHandle handle, @Nullable CudaDevice home) {
     try {
-      return handle.use(descriptor -> DriverPool.imported(cuda, descriptor));
+      return handle.use(descriptor -> DriverPool.imported(cuda, descriptor, home));
     } catch (CudaException e) {
       var explained =
           new CudaException(

@@ -22,23 +22,47 @@ final class StreamOrderedAllocator {
     BufferBase buffer(long address, long bytes, CudaStream stream);
   }
 
-  StreamOrderedAllocator(DriverPool pool, StreamOrderedMemory memory, Kind kind) {
+  StreamOrderedAllocator(DriverPool pool, Kind kind) {
     this.pool = pool;
-    this.memory = memory;
+    this.memory = pool.memory();
     this.kind = kind;
   }
 
   BufferBase allocate(long bytes, long rounded, CudaStream stream) {
+    BufferBase idle = reuse(bytes, rounded, stream);
+    return idle != null ? idle : allocateNew(bytes, rounded, stream);
+  }
+
+  /**
+   * A buffer for which the driver need not be asked: idle memory, or none; null if there is no
+   * such.
+   */
+  @Nullable BufferBase reuse(long bytes, long rounded, CudaStream stream) {
     Checks.notNegative("bytes", bytes);
     pool.cuda().checkOwn(stream);
-    pool.driver();
-    if (bytes == 0) {
-      return DirectMemory.empty(kind.buffer(0, 0, stream));
+    pool.enter();
+    try {
+      if (bytes == 0) {
+        return DirectMemory.empty(kind.buffer(0, 0, stream));
+      }
+      stream.checkNotCapturing("allocate");
+      StreamOrderedLifetime idle = memory.reuse(stream.state, rounded);
+      return idle == null ? null : memory.own(kind.buffer(idle.address, bytes, stream), rounded);
+    } finally {
+      pool.leave();
     }
-    stream.checkNotCapturing("allocate");
-    memory.settle();
-    BufferBase found = tryOnce(bytes, rounded, stream);
-    return found != null ? found : recover(bytes, rounded, stream);
+  }
+
+  /** A buffer of memory that the driver gives; what {@link #reuse} checks is checked. */
+  BufferBase allocateNew(long bytes, long rounded, CudaStream stream) {
+    pool.enter();
+    try {
+      memory.settle();
+      BufferBase found = tryOnce(bytes, rounded, stream);
+      return found != null ? found : recover(bytes, rounded, stream);
+    } finally {
+      pool.leave();
+    }
   }
 
   private @Nullable BufferBase tryOnce(long bytes, long rounded, CudaStream stream) {
@@ -60,12 +84,13 @@ final class StreamOrderedAllocator {
 
   private BufferBase recover(long bytes, long rounded, CudaStream stream) {
     Cuda cuda = pool.cuda();
-    stream.synchronize();
     cuda.leaks().drain();
+    cuda.driverPools().giveBackIdle(_ -> true);
+    stream.synchronize();
     memory.settle();
     BufferBase found = tryOnce(bytes, rounded, stream);
     if (found == null) {
-      pool.driver().memPoolTrimTo(pool.handle(), 0);
+      pool.trimTo(0);
       cuda.releaseCached(stream.device());
       found = tryOnce(bytes, rounded, stream);
     }

@@ -17,6 +17,9 @@ final class StreamOrderedLifetime extends BlockLifetime {
 
   @Nullable StreamOrderedLifetime newer;
 
+  /** Whether its buffer is closed and it is kept for another; guarded by the memory's lock. */
+  boolean isIdle;
+
   StreamOrderedLifetime(BufferBase buffer, StreamOrderedMemory memory, long blockBytes) {
     super(
         buffer,
@@ -51,6 +54,11 @@ final class StreamOrderedLifetime extends BlockLifetime {
 
   boolean isOf(StreamOrderedMemory other) {
     return memory == other;
+  }
+
+  /** Whether other processes may know the memory: it must end when its buffer does. */
+  boolean isExported() {
+    return exported != null;
   }
 
   @Override

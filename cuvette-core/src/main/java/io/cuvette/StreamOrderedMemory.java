@@ -4,15 +4,23 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.pool.SpinLock;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongConsumer;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The buffers that one resource has taken from pools of the driver and not freed yet. A buffer is
  * freed on its stream, behind the work of other streams that used it; if the stream is gone or
- * capturing, after that work is done. Thread-safe; freeing never waits.
+ * capturing, after that work is done. A few that only their own stream used stay idle here for the
+ * next allocation on it, until somebody synchronises or asks about the pool: the driver would give
+ * the same memory again, for several hundred nanoseconds. Thread-safe; freeing never waits.
  */
 final class StreamOrderedMemory {
+  /** So many streams are remembered before the finished ones among them are forgotten. */
+  private static final int LOOK_AGAIN = 32;
+
   private final PendingFrees<StreamOrderedLifetime> pending =
       new PendingFrees<>(this::freeUnordered);
   private final SpinLock lock = new SpinLock();
@@ -21,27 +29,29 @@ final class StreamOrderedMemory {
   private @Nullable StreamOrderedLifetime newest;
 
   private long liveBytes;
-
-  /** Runs whenever the last one alive is freed; null before the resource is closed. */
-  private volatile @Nullable Runnable whenEmpty;
+  private final IdleBlocks idle = new IdleBlocks();
 
   /** What the blocks are shared by; null if they are for this process. */
   private volatile @Nullable PoolSharing sharing;
 
-  /** Told the bytes of each block that was freed. */
-  private final LongConsumer freed;
+  /** The pool that all memory is from; null if from several, and then nothing is kept idle. */
+  private final @Nullable DriverPool pool;
 
-  StreamOrderedMemory() {
-    this(_ -> {});
+  /** The streams whose frees may not be done. */
+  private final Set<StreamState> freedOn = ConcurrentHashMap.newKeySet();
+
+  private volatile @Nullable StreamState lastFreedOn;
+
+  /** Told the bytes of each block that the driver got back. */
+  private volatile LongConsumer whenFreed = _ -> {};
+
+  StreamOrderedMemory(@Nullable DriverPool pool) {
+    this.pool = pool;
   }
 
-  StreamOrderedMemory(LongConsumer freed) {
-    this.freed = freed;
-  }
-
-  /** Something to do each time the last block is freed. */
-  void whenEmpty(Runnable then) {
-    whenEmpty = then;
+  /** Has somebody told the bytes of each block that the driver gets back. */
+  void whenFreed(LongConsumer listener) {
+    whenFreed = listener;
   }
 
   /** The blocks come from a pool that other processes can import. */
@@ -81,6 +91,58 @@ final class StreamOrderedMemory {
     return buffer;
   }
 
+  /** Memory of this size that the stream can use again at once. */
+  @Nullable StreamOrderedLifetime reuse(StreamState stream, long blockBytes) {
+    lock.lock();
+    try {
+      StreamOrderedLifetime block = idle.take(stream, blockBytes);
+      if (block != null) {
+        unlink(block);
+      }
+      return block;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Whether nothing is left that the driver has to get back. */
+  boolean isEmpty() {
+    lock.lock();
+    try {
+      return newest == null;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Whether all frees that were queued are done. */
+  boolean freesAreDone() {
+    lastFreedOn = null;
+    freedOn.removeIf(StreamState::isIdle);
+    return freedOn.isEmpty();
+  }
+
+  /** Frees what is idle of some streams, in order of its stream. */
+  void giveBackIdle(Predicate<StreamState> of) {
+    List<StreamOrderedLifetime> taken;
+    lock.lock();
+    try {
+      if (idle.isEmpty()) {
+        return;
+      }
+      taken = idle.takeAll(of);
+    } finally {
+      lock.unlock();
+    }
+    giveBack(taken);
+  }
+
+  private void giveBack(List<StreamOrderedLifetime> blocks) {
+    Failures failures = new Failures();
+    blocks.forEach(block -> failures.run(() -> giveBack(block)));
+    failures.throwFirst();
+  }
+
   /** Bytes not freed yet. */
   long liveBytes() {
     lock.lock();
@@ -104,6 +166,44 @@ final class StreamOrderedMemory {
   }
 
   void free(StreamOrderedLifetime block) {
+    if (!isWorthKeeping(block)) {
+      giveBack(block);
+      return;
+    }
+    List<StreamOrderedLifetime> over;
+    lock.lock();
+    try {
+      over = canKeep(block) ? keep(block) : List.of(block);
+    } finally {
+      lock.unlock();
+    }
+    giveBack(over);
+  }
+
+  /** Memory that other streams or processes know goes to the driver. */
+  private boolean isWorthKeeping(StreamOrderedLifetime block) {
+    StreamState home = block.home;
+    return pool != null
+        && home != null
+        && home.confinedTo == null
+        && block.uses() == null
+        && !block.isExported()
+        && block.blockBytes() <= IdleBlocks.MAX_BLOCK_BYTES;
+  }
+
+  /** Under the lock, so that nothing is kept after the pool or the stream was emptied to close. */
+  private boolean canKeep(StreamOrderedLifetime block) {
+    StreamState home = block.home;
+    return pool != null && !pool.isClosed() && home != null && !home.isClosing();
+  }
+
+  private List<StreamOrderedLifetime> keep(StreamOrderedLifetime block) {
+    block.isIdle = true;
+    liveBytes -= block.blockBytes();
+    return idle.put(block);
+  }
+
+  private void giveBack(StreamOrderedLifetime block) {
     StreamState home = block.home;
     if (home == null || !orderBehindUses(block, home) || !freeOn(home, block)) {
       pending.free(block, null);
@@ -171,9 +271,22 @@ final class StreamOrderedMemory {
           return true;
         });
     if (freed) {
+      rememberFreedOn(stream);
       remove(block);
     }
     return freed;
+  }
+
+  /** Some free was queued on a stream, which has to come to it before the pool can end. */
+  void rememberFreedOn(StreamState stream) {
+    if (pool == null || lastFreedOn == stream) {
+      return;
+    }
+    if (freedOn.size() >= LOOK_AGAIN) {
+      freedOn.removeIf(StreamState::isOver);
+    }
+    freedOn.add(stream);
+    lastFreedOn = stream;
   }
 
   /** For memory that no stream uses any more. */
@@ -186,38 +299,42 @@ final class StreamOrderedMemory {
   }
 
   private void remove(StreamOrderedLifetime block) {
-    if (!unlink(block)) {
-      return;
-    }
-    freed.accept(block.blockBytes());
-    Runnable then = whenEmpty;
-    if (then != null && liveBytes() == 0) {
-      then.run();
-    }
-  }
-
-  /** False if it was removed before. */
-  private boolean unlink(StreamOrderedLifetime block) {
+    boolean removed;
+    boolean last;
     lock.lock();
     try {
-      StreamOrderedLifetime older = block.older;
-      StreamOrderedLifetime newer = block.newer;
-      if (older != null) {
-        older.newer = newer;
-      }
-      if (newer != null) {
-        newer.older = older;
-      } else if (newest == block) {
-        newest = older;
-      } else {
-        return false;
-      }
-      block.older = null;
-      block.newer = null;
-      liveBytes -= block.blockBytes();
-      return true;
+      removed = unlink(block);
+      last = newest == null;
     } finally {
       lock.unlock();
     }
+    if (removed) {
+      whenFreed.accept(block.blockBytes());
+    }
+    if (removed && last && pool != null && pool.isClosed()) {
+      pool.emptied();
+    }
+  }
+
+  /** False if it was removed before. Under the lock. */
+  private boolean unlink(StreamOrderedLifetime block) {
+    StreamOrderedLifetime older = block.older;
+    StreamOrderedLifetime newer = block.newer;
+    if (older != null) {
+      older.newer = newer;
+    }
+    if (newer != null) {
+      newer.older = older;
+    } else if (newest == block) {
+      newest = older;
+    } else {
+      return false;
+    }
+    block.older = null;
+    block.newer = null;
+    if (!block.isIdle) {
+      liveBytes -= block.blockBytes();
+    }
+    return true;
   }
 }

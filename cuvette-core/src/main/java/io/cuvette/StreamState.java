@@ -199,6 +199,7 @@ final class StreamState {
       return;
     }
     Failures failures = new Failures();
+    failures.run(() -> cuda.driverPools().giveBackIdle(stream -> stream == this));
     lastWork = Guard.ofDevice(this); // the safe answer, should asking fail
     failures.run(this::guardLastWork);
     closed = true;
@@ -252,6 +253,11 @@ final class StreamState {
     if (!owned && wrappers.decrementAndGet() == 0 && wrappers.compareAndSet(0, GONE)) {
       close();
     }
+  }
+
+  /** Whether its end has begun. */
+  boolean isClosing() {
+    return closing.get();
   }
 
   boolean isClosed() {

@@ -153,9 +153,7 @@ class AsyncMemoryPoolTest {
     }
   }
 
-  // Not on a GPU: with driver 580 a synchronisation after this crashed inside the driver; the cause
-  // is not found yet.
-  @CudaTest(simulatedOnly = true)
+  @CudaTest
   void borrowedPools_stayWhenTheObjectIsClosed(Cuda cuda) {
     CudaDriver driver = cuda.driver();
     long byDefault = driver.deviceGetDefaultMemPool(0);

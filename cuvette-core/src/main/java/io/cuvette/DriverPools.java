@@ -1,0 +1,89 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaException;
+import java.util.List;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Predicate;
+
+/**
+ * The driver's pools that one {@link Cuda} takes memory from. One that was made here and is closed
+ * while its memory is in use, or its free not done, waits to be destroyed: a driver (seen with
+ * 580.159) that destroys such a pool crashes at some later synchronisation. Thread-safe.
+ */
+final class DriverPools {
+  private final Children children;
+  private final List<DriverPool> open = new CopyOnWriteArrayList<>();
+  private final ConcurrentLinkedQueue<DriverPool> retired = new ConcurrentLinkedQueue<>();
+
+  DriverPools(Children children) {
+    this.children = children;
+  }
+
+  /** Remembers a pool and the step that ends it together with the Cuda. */
+  void add(DriverPool pool, Runnable end) {
+    open.add(pool);
+    children.add(end);
+  }
+
+  /** Forgets a closed pool that has no memory in use. */
+  void remove(DriverPool pool, Runnable end) {
+    open.remove(pool);
+    children.remove(end);
+  }
+
+  /**
+   * Frees what is kept idle on some streams, before somebody waits for them: a pool releases memory
+   * then, and this is what it may release.
+   */
+  void giveBackIdle(Predicate<StreamState> of) {
+    for (DriverPool pool : open) {
+      pool.memory().giveBackIdle(of);
+    }
+  }
+
+  /**
+   * Destroys a closed pool as soon as it can be.
+   *
+   * @throws CudaException if the driver refuses now; it will be asked again
+   */
+  void retire(DriverPool pool) {
+    retired.add(pool);
+    destroyIfUnused(pool);
+  }
+
+  /** Destroys those that can be by now; one that the driver refuses stays. */
+  void poll() {
+    for (DriverPool pool : retired) {
+      try {
+        destroyIfUnused(pool);
+      } catch (CudaException e) {
+        assert retired.contains(pool) : pool; // destroyRetired() says it again
+      }
+    }
+  }
+
+  boolean hasRetired() {
+    return !retired.isEmpty();
+  }
+
+  /** Destroys all that wait, once all work is done and all memory freed. */
+  void destroyRetired() {
+    Failures failures = new Failures();
+    for (DriverPool pool = retired.poll(); pool != null; pool = retired.poll()) {
+      failures.run(pool::destroy);
+    }
+    failures.throwFirst();
+  }
+
+  private void destroyIfUnused(DriverPool pool) {
+    if (pool.isUnused() && retired.remove(pool)) {
+      try {
+        pool.destroy();
+      } catch (RuntimeException e) {
+        retired.add(pool);
+        throw e;
+      }
+    }
+  }
+}

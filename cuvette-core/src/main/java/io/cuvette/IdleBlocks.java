@@ -1,0 +1,81 @@
+package io.cuvette;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A few blocks whose buffers are closed and which the driver has not got back yet: the next
+ * allocation of the same size on the same stream takes one without asking the driver. Not
+ * thread-safe: its owner has the lock.
+ */
+final class IdleBlocks {
+  /** A larger block is rare enough for the driver's own price. */
+  static final long MAX_BLOCK_BYTES = 64L << 20;
+
+  private static final int MAX_BLOCKS = 16;
+
+  /** The oldest first. */
+  private final @Nullable StreamOrderedLifetime[] blocks = new StreamOrderedLifetime[MAX_BLOCKS];
+
+  private int count;
+  private long bytes;
+
+  /** Keeps a block; returns those for which there is no room any more. */
+  List<StreamOrderedLifetime> put(StreamOrderedLifetime block) {
+    List<StreamOrderedLifetime> over = List.of();
+    while (count == MAX_BLOCKS || bytes + block.blockBytes() > MAX_BLOCK_BYTES) {
+      if (over.isEmpty()) {
+        over = new ArrayList<>();
+      }
+      over.add(remove(0));
+    }
+    blocks[count++] = block;
+    bytes += block.blockBytes();
+    return over;
+  }
+
+  /** The newest block of this size that was freed on this stream. */
+  @Nullable StreamOrderedLifetime take(StreamState stream, long blockBytes) {
+    for (int i = count - 1; i >= 0; i--) {
+      StreamOrderedLifetime block = at(i);
+      if (block.home == stream && block.blockBytes() == blockBytes) {
+        return remove(i);
+      }
+    }
+    return null;
+  }
+
+  /** Takes out the blocks of some streams, the oldest first. */
+  List<StreamOrderedLifetime> takeAll(Predicate<StreamState> of) {
+    List<StreamOrderedLifetime> taken = new ArrayList<>(count);
+    for (int i = 0; i < count; ) {
+      StreamState home = at(i).home;
+      if (home != null && of.test(home)) {
+        taken.add(remove(i));
+      } else {
+        i++;
+      }
+    }
+    return taken;
+  }
+
+  boolean isEmpty() {
+    return count == 0;
+  }
+
+  private StreamOrderedLifetime at(int index) {
+    return Objects.requireNonNull(blocks[index]);
+  }
+
+  private StreamOrderedLifetime remove(int index) {
+    StreamOrderedLifetime removed = at(index);
+    count--;
+    System.arraycopy(blocks, index + 1, blocks, index, count - index);
+    blocks[count] = null;
+    bytes -= removed.blockBytes();
+    return removed;
+  }
+}

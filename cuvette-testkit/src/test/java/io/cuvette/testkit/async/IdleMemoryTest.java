@@ -1,0 +1,176 @@
+package io.cuvette.testkit.async;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.AsyncMemoryPool;
+import io.cuvette.AsyncPoolChoice;
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
+import io.cuvette.DeviceBuffer;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.PoolProperties;
+import io.cuvette.testkit.CudaTest;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+
+/** Memory of the driver's pools between the end of one buffer and the next, and the pools' end. */
+class IdleMemoryTest {
+  private static final long MIB = 1 << 20;
+
+  private static DeviceMemoryResource newResource(Cuda cuda) {
+    return new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+  }
+
+  @CudaTest
+  void memoryOfAClosedBuffer_isReusedOnItsStream(Cuda cuda) {
+    try (DeviceMemoryResource resource = newResource(cuda);
+        CudaStream stream = cuda.device(0).createStream()) {
+      DeviceBuffer first = resource.allocate(MIB, stream);
+      first.close();
+      try (DeviceBuffer second = resource.allocate(MIB, stream)) {
+        assertThat(second.address()).isEqualTo(first.address());
+        assertThat(first.isClosed()).isTrue();
+        assertThat(resource.attributes().usedMemCurrent()).isEqualTo(MIB);
+        assertThat(resource.attributes().usedMemHigh()).isEqualTo(MIB);
+      }
+    }
+  }
+
+  @CudaTest
+  void otherStreamsAndSizes_doNotGetIt(Cuda cuda) {
+    try (DeviceMemoryResource resource = newResource(cuda);
+        CudaStream stream = cuda.device(0).createStream();
+        CudaStream other = cuda.device(0).createStream()) {
+      DeviceBuffer first = resource.allocate(MIB, stream);
+      first.fill((byte) 1, stream);
+      first.close();
+      try (DeviceBuffer elsewhere = resource.allocate(MIB, other);
+          DeviceBuffer larger = resource.allocate(2 * MIB, stream);
+          DeviceBuffer same = resource.allocate(MIB, stream)) {
+        assertThat(elsewhere.address()).isNotEqualTo(first.address());
+        assertThat(larger.address()).isNotEqualTo(first.address());
+        assertThat(same.address()).isEqualTo(first.address());
+      }
+    }
+  }
+
+  @CudaTest
+  void afterSynchronising_theDriverHasItBack(Cuda cuda) {
+    CudaDriver driver = cuda.driver();
+    try (DeviceMemoryResource resource = newResource(cuda);
+        CudaStream stream = cuda.device(0).createStream()) {
+      for (int i = 0; i < 50; i++) {
+        resource.allocate(MIB + i, stream).close();
+      }
+      stream.synchronize();
+      assertThat(driver.memPoolGetAttribute(resource.handle(), 7)).isZero();
+      resource.allocate(MIB, stream).close();
+      cuda.device(0).synchronize();
+      assertThat(driver.memPoolGetAttribute(resource.handle(), 7)).isZero();
+      resource.allocate(MIB, stream).close();
+      resource.trimTo(0);
+      stream.synchronize();
+      assertThat(driver.memPoolGetAttribute(resource.handle(), 7)).isZero();
+    }
+  }
+
+  @CudaTest
+  void streamThatCloses_leavesNothingIdle(Cuda cuda) {
+    CudaDriver driver = cuda.driver();
+    try (DeviceMemoryResource resource = newResource(cuda)) {
+      for (int i = 0; i < 100; i++) {
+        try (CudaStream stream = cuda.device(0).createStream()) {
+          DeviceBuffer buffer = resource.allocate(MIB, stream);
+          buffer.fill((byte) 1, stream);
+          buffer.close();
+        }
+      }
+      cuda.device(0).synchronize();
+      assertThat(driver.memPoolGetAttribute(resource.handle(), 7)).isZero();
+    }
+  }
+
+  @CudaTest
+  void idleMemory_isNotInTheWayOfALimit(Cuda cuda) {
+    CudaDriver driver = cuda.driver();
+    PoolProperties most = new PoolProperties(1, 0, 1, 0, 64 * MIB);
+    long handle = driver.memPoolCreate(most);
+    try (AsyncMemoryPool pool =
+            new AsyncMemoryPool(cuda, List.of(AsyncPoolChoice.ofHandle(handle)));
+        CudaStream stream = cuda.device(0).createStream();
+        CudaStream other = cuda.device(0).createStream()) {
+      pool.allocate(20 * MIB, stream).close();
+      pool.allocate(20 * MIB, other).close();
+      try (Buffer large = pool.allocate(60 * MIB, stream)) {
+        assertThat(large.byteSize()).isEqualTo(60 * MIB);
+      }
+    } finally {
+      cuda.device(0).synchronize();
+      driver.memPoolDestroy(handle);
+    }
+  }
+
+  @CudaTest
+  void closedPool_livesAsLongAsItsMemory_andPoolsAfterItWork(Cuda cuda) {
+    for (int round = 0; round < 20; round++) {
+      DeviceMemoryResource resource = newResource(cuda);
+      try (CudaStream stream = cuda.device(0).createStream()) {
+        DeviceBuffer inUse = resource.allocate(MIB, stream);
+        resource.close();
+        assertThat(resource.isHandleOwned()).isFalse();
+        inUse.fill((byte) 7, stream);
+        inUse.close();
+      }
+      try (AsyncMemoryPool byDefault = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofDefault())) {
+        byDefault.allocate(512).close();
+      }
+      cuda.device(0).synchronize();
+    }
+  }
+
+  @CudaTest
+  void threadsThatCloseAndAllocate_neverShareABlock(Cuda cuda) throws InterruptedException {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+        CudaStream stream = cuda.device(0).createStream()) {
+      List<Throwable> failures = Collections.synchronizedList(new ArrayList<>());
+      Set<Long> live = ConcurrentHashMap.newKeySet();
+      CountDownLatch start = new CountDownLatch(1);
+      List<Thread> threads = new ArrayList<>();
+      for (int t = 0; t < 8; t++) {
+        threads.add(
+            Thread.ofVirtual()
+                .start(() -> {
+                  try {
+                    start.await();
+                    for (int i = 0; i < 300; i++) {
+                      DeviceBuffer buffer = pool.allocate(4096, stream);
+                      assertThat(live.add(buffer.address())).isTrue();
+                      live.remove(buffer.address());
+                      buffer.close();
+                      if (i % 50 == 0) {
+                        stream.synchronize();
+                      }
+                    }
+                  } catch (Throwable e) {
+                    failures.add(e);
+                  }
+                }));
+      }
+      start.countDown();
+      for (Thread thread : threads) {
+        thread.join();
+      }
+      assertThat(failures).isEmpty();
+      assertThat(pool.liveBytes()).isZero();
+      stream.synchronize();
+      assertThat(pool.usedBytes()).isZero();
+    }
+  }
+}
