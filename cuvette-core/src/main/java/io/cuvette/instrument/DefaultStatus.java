@@ -22,6 +22,10 @@ final class DefaultStatus {
           "memAllocAsync",
           "memAllocFromPoolAsync",
           "memPoolCreate",
+          "memPoolImportFromShareableHandle",
+          "memPoolImportPointer",
+          "ipcOpenMemHandle",
+          "ipcOpenEventHandle",
           "callMalloc",
           "streamCreateWithPriority",
           "eventCreate" ->

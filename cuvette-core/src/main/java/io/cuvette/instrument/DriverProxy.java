@@ -72,6 +72,7 @@ final class DriverProxy {
       case MemorySegment segment ->
           "0x%x[%d bytes]".formatted(segment.address(), segment.byteSize());
       case int[] numbers -> Arrays.toString(numbers);
+      case byte[] bytes -> bytes.length + " bytes";
       case null, default -> String.valueOf(value);
     };
   }

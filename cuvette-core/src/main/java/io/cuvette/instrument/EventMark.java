@@ -7,6 +7,13 @@ final class EventMark {
   private Clock clock = new Clock();
   private @Nullable Capture capture;
 
+  /** Whether other processes may record the event too. */
+  final boolean shared;
+
+  EventMark(boolean shared) {
+    this.shared = shared;
+  }
+
   /** Forgets the last record and takes a new one, in a capture or (null) outside. */
   void record(Clock clock, @Nullable Capture capture) {
     this.clock = clock;

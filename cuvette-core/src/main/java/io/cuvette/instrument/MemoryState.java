@@ -26,6 +26,14 @@ final class MemoryState {
     }
   }
 
+  /** Notes memory of another process; a driver may give what it gave before once more. */
+  void imported(long address, long bytes, String freedBy, Site here) {
+    Block known = blocks.liveAt(address);
+    if (known == null || known.bytes != bytes || !known.freedBy.equals(freedBy)) {
+      allocated(address, bytes, freedBy, here);
+    }
+  }
+
   /** Notes memory that the driver gave in order of a stream: other streams' use must come after. */
   void allocatedInOrder(long address, long bytes, Lane lane, Site here) {
     allocated(address, bytes, FREE_IN_ORDER, here);

@@ -76,7 +76,8 @@ final class RefusedFrees {
     return switch (name) {
       // One block, whichever of the two frees it.
       case "memFree", "memFreeAsync" -> new Resource("memFree", arguments[1]);
-      case "memFreeHost", "streamDestroy", "eventDestroy" -> new Resource(name, arguments[1]);
+      case "memFreeHost", "streamDestroy", "eventDestroy", "ipcCloseMemHandle" ->
+          new Resource(name, arguments[1]);
       case "graphDestroy", "memPoolDestroy" -> new Resource(name, arguments[0]);
       case "callFree" -> new Resource(name, arguments[2]);
       default -> null;

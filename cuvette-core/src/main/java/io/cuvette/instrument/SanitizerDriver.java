@@ -22,7 +22,7 @@ import java.util.function.Consumer;
  * <p>Memory that a pool gives out of a larger block looks live to the driver at all times; a pool
  * that calls {@link #blockAllocated} and {@link #blockFreed} has its blocks checked too.
  */
-public final class SanitizerDriver extends SanitizerPools {
+public final class SanitizerDriver extends SanitizerIpc {
   private SanitizerDriver(CudaDriver target, SanitizerCore core) {
     super(target, core);
   }

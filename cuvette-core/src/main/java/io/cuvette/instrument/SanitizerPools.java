@@ -18,7 +18,7 @@ abstract class SanitizerPools extends SanitizerStreams {
     return pool;
   }
 
-  private void use(String method, long pool) {
+  final void use(String method, long pool) {
     Site site = Site.of(method, "pool", pool);
     core.check(findings -> core.streams.pool(pool, site, findings));
   }

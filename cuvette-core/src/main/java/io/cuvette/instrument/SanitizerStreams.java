@@ -12,6 +12,8 @@ abstract class SanitizerStreams extends ForwardingDriver {
   private static final Set<CudaStatus> ENDED_IN_VAIN =
       EnumSet.of(CudaStatus.STREAM_CAPTURE_INVALIDATED, CudaStatus.STREAM_CAPTURE_UNJOINED);
 
+  private static final int INTERPROCESS = 4;
+
   final SanitizerCore core;
 
   SanitizerStreams(CudaDriver target, SanitizerCore core) {
@@ -108,7 +110,8 @@ abstract class SanitizerStreams extends ForwardingDriver {
   public long eventCreate(int device, int flags) {
     Site site = Site.of("eventCreate", "device", device, "flags", flags);
     long event = super.eventCreate(device, flags);
-    core.check(_ -> core.streams.events.add(event, new EventMark(), site));
+    core.check(
+        _ -> core.streams.events.add(event, new EventMark((flags & INTERPROCESS) != 0), site));
     return event;
   }
 

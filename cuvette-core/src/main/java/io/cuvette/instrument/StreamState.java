@@ -14,6 +14,13 @@ final class StreamState {
   final Handles<Boolean> pools = new Handles<>("pool");
 
   /**
+   * The work before records that other processes can wait for. What they record afterwards may come
+   * behind it, which is not known here: it counts as if it did, so that fewer mistakes are found,
+   * never too many.
+   */
+  private final Clock shown = new Clock();
+
+  /**
    * The stream of a handle; null, and a finding, if it was destroyed. A handle made elsewhere is a
    * finding the first time; from then on it is taken for a stream that the default stream waits
    * for.
@@ -62,12 +69,19 @@ final class StreamState {
 
   /** The work that is done once the event is. */
   Clock workBefore(@Nullable EventMark event) {
-    return event == null ? new Clock() : event.clock().copy();
+    Clock work = event == null ? new Clock() : event.clock().copy();
+    if (event != null && event.shared) {
+      work.merge(shown);
+    }
+    return work;
   }
 
   void record(EventMark event, Lane lane) {
     order.join(lane);
     event.record(lane.capture() == null ? lane.seen.copy() : new Clock(), lane.capture());
+    if (event.shared) {
+      shown.merge(event.clock());
+    }
   }
 
   /** Makes a stream wait for an event, or, if the event is not known, for everything. */
@@ -77,7 +91,7 @@ final class StreamState {
     } else if (event.capture() != null) {
       lane.join(event.capture());
     } else {
-      lane.seen.merge(event.clock());
+      lane.seen.merge(workBefore(event));
     }
   }
 

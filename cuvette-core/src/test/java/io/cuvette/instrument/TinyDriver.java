@@ -8,8 +8,11 @@ import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.Map;
+import java.util.Queue;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
@@ -26,6 +29,9 @@ final class TinyDriver {
   final CudaDriver driver;
   private final AtomicLong nextAddress = new AtomicLong(0x7f00_0000_0000L);
   private final AtomicLong nextHandle = new AtomicLong(0x100);
+  private final Queue<Long> again = new ConcurrentLinkedQueue<>();
+  private final Set<Object> openedTwice = ConcurrentHashMap.newKeySet();
+  private volatile String refused = "nothing";
   private final Map<Long, String> live = new ConcurrentHashMap<>();
 
   TinyDriver() {
@@ -42,7 +48,21 @@ final class TinyDriver {
     return new TreeMap<>(live);
   }
 
+  /** The next import gives an address that is open already. */
+  void openAgain(long address) {
+    again.add(address);
+    openedTwice.add(address);
+  }
+
+  /** A method fails from now on; no other does. */
+  void refuse(String method) {
+    refused = method;
+  }
+
   private @Nullable Object call(Method method, Object[] arguments) {
+    if (method.getName().equals(refused)) {
+      throw new CudaException(CudaStatus.UNKNOWN.code(), refused);
+    }
     return switch (method.getName()) {
       case "name", "toString" -> "tiny";
       case "isSimulated" -> true;
@@ -53,7 +73,14 @@ final class TinyDriver {
       case "memAlloc" -> made(nextAddress.getAndAdd(size(arguments[1])), "memory");
       case "memAllocAsync", "memAllocFromPoolAsync" ->
           made(nextAddress.getAndAdd(size(arguments[1])), "memory");
-      case "memPoolCreate" -> made(nextHandle.getAndIncrement(), "pool");
+      case "memPoolCreate", "memPoolImportFromShareableHandle" ->
+          made(nextHandle.getAndIncrement(), "pool");
+      case "memPoolImportPointer", "ipcOpenMemHandle" ->
+          again.isEmpty() ? made(nextAddress.getAndAdd(8192), "memory") : again.remove();
+      case "pointerGetAttribute" -> 1024L;
+      case "ipcOpenEventHandle" -> made(nextHandle.getAndIncrement(), "event");
+      case "ipcCloseMemHandle" ->
+          openedTwice.remove(arguments[1]) ? null : free(method, arguments[1]);
       case "deviceGetDefaultMemPool", "deviceGetMemPool" -> 0x99L;
       case "callMalloc" -> made(nextAddress.getAndAdd(size(arguments[2])), "native");
       case "memAllocManaged", "memHostAlloc" -> host((long) arguments[1], method.getName());

@@ -1,0 +1,123 @@
+package io.cuvette.instrument;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import java.util.HashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** The part of the sanitizer that watches what other processes share. Thread-safe. */
+abstract class SanitizerIpc extends SanitizerPools {
+  private static final int RANGE_SIZE = 12;
+  private static final String CLOSE = "ipcCloseMemHandle";
+
+  /** How often each address was opened; used inside the functions given to the core alone. */
+  private final Map<Long, Integer> openings = new HashMap<>();
+
+  SanitizerIpc(CudaDriver target, SanitizerCore core) {
+    super(target, core);
+  }
+
+  @Override
+  public int memPoolExportToShareableHandle(long pool) {
+    use("memPoolExportToShareableHandle", pool);
+    return super.memPoolExportToShareableHandle(pool);
+  }
+
+  @Override
+  public long memPoolImportFromShareableHandle(int descriptor) {
+    Site site = Site.of("memPoolImportFromShareableHandle", "descriptor", descriptor);
+    long pool = super.memPoolImportFromShareableHandle(descriptor);
+    core.check(_ -> core.streams.pools.add(pool, true, site));
+    return pool;
+  }
+
+  @Override
+  public byte[] memPoolExportPointer(long address) {
+    core.checkLive(Site.of("memPoolExportPointer", "address", address), address, 1);
+    return super.memPoolExportPointer(address);
+  }
+
+  @Override
+  public long memPoolImportPointer(long pool, byte[] handle) {
+    Site site = Site.of("memPoolImportPointer", "pool", pool, "handle", handle);
+    core.check(findings -> core.streams.pool(pool, site, findings));
+    long address = super.memPoolImportPointer(pool, handle);
+    long bytes = size(0, address, () -> super.memFree(0, address));
+    core.check(_ -> core.memory.imported(address, bytes, "memFreeAsync", site));
+    return address;
+  }
+
+  /** The size of memory that was just imported, which ends if it cannot be told. */
+  private long size(int device, long address, Runnable end) {
+    try {
+      return super.pointerGetAttribute(device, RANGE_SIZE, address);
+    } catch (CudaException e) {
+      try {
+        end.run();
+      } catch (CudaException again) {
+        e.addSuppressed(again);
+      }
+      throw e;
+    }
+  }
+
+  @Override
+  public byte[] ipcGetMemHandle(int device, long address) {
+    Site site = Site.of("ipcGetMemHandle", "device", device, "address", address);
+    core.checkLive(site, address, 1);
+    return super.ipcGetMemHandle(device, address);
+  }
+
+  @Override
+  public long ipcOpenMemHandle(int device, byte[] handle) {
+    Site site = Site.of("ipcOpenMemHandle", "device", device, "handle", handle);
+    long address = super.ipcOpenMemHandle(device, handle);
+    long bytes = size(device, address, () -> super.ipcCloseMemHandle(device, address));
+    core.check(_ -> {
+      core.memory.imported(address, bytes, CLOSE, site);
+      openings.merge(address, 1, Integer::sum);
+    });
+    return address;
+  }
+
+  @Override
+  public void ipcCloseMemHandle(int device, long address) {
+    Site site = Site.of(CLOSE, "device", device, "address", address);
+    core.check(findings -> {
+      if (openings.getOrDefault(address, 1) == 1) {
+        core.memory.checkFree(address, CLOSE, site, findings);
+      }
+    });
+    boolean open = core.locked(_ -> openings.containsKey(address));
+    try {
+      core.free(this::closeOnce, address, site, () -> super.ipcCloseMemHandle(device, address));
+    } catch (CudaException e) {
+      if (open) {
+        core.check(_ -> openings.merge(address, 1, Integer::sum));
+      }
+      throw e;
+    }
+  }
+
+  /** Ends the block with its last opening. */
+  private @Nullable Block closeOnce(long address, Site site) {
+    Integer left = openings.computeIfPresent(address, (_, count) -> count == 1 ? null : count - 1);
+    return left == null ? core.memory.free(address, site) : null;
+  }
+
+  @Override
+  public byte[] ipcGetEventHandle(int device, long event) {
+    Site site = Site.of("ipcGetEventHandle", "device", device, "event", event);
+    core.check(findings -> core.streams.events.use(event, site, findings));
+    return super.ipcGetEventHandle(device, event);
+  }
+
+  @Override
+  public long ipcOpenEventHandle(int device, byte[] handle) {
+    Site site = Site.of("ipcOpenEventHandle", "device", device, "handle", handle);
+    long event = super.ipcOpenEventHandle(device, handle);
+    core.check(_ -> core.streams.events.add(event, new EventMark(true), site));
+    return event;
+  }
+}
