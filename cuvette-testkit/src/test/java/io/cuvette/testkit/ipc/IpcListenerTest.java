@@ -50,13 +50,14 @@ class IpcListenerTest {
 
   @Test
   void socket_isTheOwnersAlone_andGoneAfterClose() throws IOException {
+    IpcListener closed;
     try (IpcListener listener = IpcListener.open(path)) {
       assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(path)))
           .isEqualTo("rw-------");
       assertThat(listener.path()).isEqualTo(path);
-      listener.close();
-      assertThat(listener.isClosed()).isTrue();
+      closed = listener;
     }
+    assertThat(closed.isClosed()).isTrue();
     assertThat(path).doesNotExist();
   }
 
