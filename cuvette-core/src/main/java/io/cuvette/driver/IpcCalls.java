@@ -3,7 +3,8 @@ package io.cuvette.driver;
 /**
  * Driver calls that share memory and events with other processes. What crosses the border is a
  * descriptor of the operating system or {@link #HANDLE_BYTES} opaque bytes; neither is a secret,
- * and neither protects against a process that makes them up. Thread-safe.
+ * and neither protects against a process that makes them up. Handles of another length are an
+ * {@link IllegalArgumentException}. Thread-safe.
  */
 public interface IpcCalls {
 

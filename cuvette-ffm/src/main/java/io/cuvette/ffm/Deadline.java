@@ -21,14 +21,14 @@ final class Deadline {
   /** poll: something can be written. */
   static final short WRITABLE = 4;
 
-  private static final short INVALID = 32;
+  static final short INVALID = 32;
   private static final long NANOS_PER_MILLI = 1_000_000;
   private static final long SLICE_MILLIS = 100;
   private static final long PAUSE_NANOS = NANOS_PER_MILLI;
   private static final Duration LONGEST = Duration.ofNanos(Long.MAX_VALUE / 2);
-  private static final long EVENTS = 4;
-  private static final long RETURNED_EVENTS = 6;
-  private static final long POLLFD_BYTES = 8;
+  static final long EVENTS = 4;
+  static final long RETURNED_EVENTS = 6;
+  static final long POLLFD_BYTES = 8;
 
   private final long end;
   private final Duration timeout;

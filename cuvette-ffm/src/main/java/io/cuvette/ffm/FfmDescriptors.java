@@ -16,9 +16,9 @@ import java.util.Locale;
  * connection is of no further use.
  */
 public final class FfmDescriptors implements DescriptorCalls {
-  private static final int MFD_CLOEXEC = 1;
-  private static final int F_GETFD = 1;
-  private static final int F_DUPFD_CLOEXEC = 1030;
+  static final int MFD_CLOEXEC = 1;
+  static final int F_GETFD = 1;
+  static final int F_DUPFD_CLOEXEC = 1030;
 
   /** For the service loader; binds nothing. */
   public FfmDescriptors() {}

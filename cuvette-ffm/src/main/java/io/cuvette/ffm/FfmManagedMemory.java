@@ -1,5 +1,6 @@
 package io.cuvette.ffm;
 
+import io.cuvette.driver.CudaException;
 import io.cuvette.driver.MemoryCalls;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -179,7 +180,7 @@ interface FfmManagedMemory extends FfmCalls, MemoryCalls {
   default int[] memRangeGetAttributeList(
       int device, int attribute, long address, long bytes, int count) {
     if (count < 1) {
-      throw new IllegalArgumentException("count: " + count + " (expected: >= 1)");
+      throw listFailure(INVALID_VALUE, device, attribute, address, bytes, count);
     }
     MemorySegment list = Arena.ofAuto().allocate(Layouts.INT, count);
     CallFrame frame = enter(device);
@@ -196,16 +197,21 @@ interface FfmManagedMemory extends FfmCalls, MemoryCalls {
     }
     frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(
-          status,
-          "cuMemRangeGetAttribute(attribute=%d, address=%#x, bytes=%d, count=%d, device=%d)",
-          attribute,
-          address,
-          bytes,
-          count,
-          device);
+      throw listFailure(status, device, attribute, address, bytes, count);
     }
     return list.toArray(Layouts.INT);
+  }
+
+  private static CudaException listFailure(
+      int status, int device, int attribute, long address, long bytes, int count) {
+    return Failure.of(
+        status,
+        "cuMemRangeGetAttribute(attribute=%d, address=%#x, bytes=%d, count=%d, device=%d)",
+        attribute,
+        address,
+        bytes,
+        count,
+        device);
   }
 
   /** What a driver without locations takes for one: a device, or the host as a whole. */

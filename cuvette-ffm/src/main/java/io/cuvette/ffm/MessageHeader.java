@@ -19,22 +19,21 @@ final class MessageHeader {
   /** Bytes in one message; longer ones are sent in parts. */
   static final int MOST_BYTES = 1 << 16;
 
-  private static final long IOV = 16;
-  private static final long IOV_COUNT = 24;
-  private static final long CONTROL = 32;
-  private static final long CONTROL_BYTES = 40;
-  private static final long FLAGS = 48;
-  private static final long IOVEC = 56;
+  static final long IOV = 16;
+  static final long IOV_COUNT = 24;
+  static final long CONTROL = 32;
+  static final long CONTROL_BYTES = 40;
+  static final long FLAGS = 48;
+  static final long IOVEC = 56;
   private static final long IOVEC_BYTES = IOVEC + Long.BYTES;
-  private static final long CMSG = 72;
-  private static final long CMSG_LEVEL = 8;
-  private static final long CMSG_TYPE = 12;
-  private static final long CMSG_DATA = 16;
-  private static final long CMSG_SPACE = CMSG_DATA + MOST_DESCRIPTORS * (long) Integer.BYTES;
+  static final long CMSG = 72;
+  static final long CMSG_LEVEL = 8;
+  static final long CMSG_TYPE = 12;
+  static final long CMSG_DATA = 16;
+  static final long CMSG_SPACE = CMSG_DATA + MOST_DESCRIPTORS * (long) Integer.BYTES;
   private static final long DATA = CMSG + CMSG_SPACE;
-  private static final int SOL_SOCKET = 1;
-  private static final int SCM_RIGHTS = 1;
-  private static final int CTRUNC = 8;
+  static final int SCM_RIGHTS = 1;
+  static final int CTRUNC = 8;
 
   private final MemorySegment memory;
   private final int bytes;
@@ -73,7 +72,7 @@ final class MessageHeader {
     long length = CMSG_DATA + descriptors.length * (long) Integer.BYTES;
     memory.set(JAVA_LONG, CONTROL_BYTES, aligned(length));
     memory.set(JAVA_LONG, CMSG, length);
-    memory.set(JAVA_INT, CMSG + CMSG_LEVEL, SOL_SOCKET);
+    memory.set(JAVA_INT, CMSG + CMSG_LEVEL, UnixSockets.SOL_SOCKET);
     memory.set(JAVA_INT, CMSG + CMSG_TYPE, SCM_RIGHTS);
     MemorySegment.copy(descriptors, 0, memory, JAVA_INT, CMSG + CMSG_DATA, descriptors.length);
   }
@@ -104,7 +103,7 @@ final class MessageHeader {
   }
 
   private boolean holdsDescriptors(long at) {
-    return memory.get(JAVA_INT, at + CMSG_LEVEL) == SOL_SOCKET
+    return memory.get(JAVA_INT, at + CMSG_LEVEL) == UnixSockets.SOL_SOCKET
         && memory.get(JAVA_INT, at + CMSG_TYPE) == SCM_RIGHTS;
   }
 

@@ -7,9 +7,9 @@ import java.util.Arrays;
 
 /** Sends and receives bytes and descriptors over a connected socket. Thread-safe. */
 final class SocketMessages {
-  private static final int DONTWAIT = 0x40;
-  private static final int NOSIGNAL = 0x4000;
-  private static final int CMSG_CLOEXEC = 0x4000_0000;
+  static final int DONTWAIT = 0x40;
+  static final int NOSIGNAL = 0x4000;
+  static final int CMSG_CLOEXEC = 0x4000_0000;
   private static final int[] NO_DESCRIPTORS = {};
 
   private SocketMessages() {}

@@ -16,7 +16,7 @@ final class UnixAddress {
   /** Bytes of a path, without the 0 at its end. */
   static final int LONGEST_PATH = 107;
 
-  private static final long PATH = 2;
+  static final long PATH = 2;
 
   private UnixAddress() {}
 

@@ -15,15 +15,15 @@ import java.util.Set;
 
 /** Makes connections over Unix sockets; none of its sockets blocks in C. Thread-safe. */
 final class UnixSockets {
-  private static final int STREAM = 1;
-  private static final int NONBLOCK = 0x800;
-  private static final int CLOEXEC = 0x80000;
+  static final int STREAM = 1;
+  static final int NONBLOCK = 0x800;
+  static final int CLOEXEC = 0x80000;
   private static final int BACKLOG = 128;
-  private static final int OWNER_ONLY = 0600;
-  private static final int SOL_SOCKET = 1;
-  private static final int SO_PEERCRED = 17;
-  private static final int UCRED_BYTES = 12;
-  private static final int UCRED_USER = 4;
+  static final int OWNER_ONLY = 0600;
+  static final int SOL_SOCKET = 1;
+  static final int SO_PEERCRED = 17;
+  static final int UCRED_BYTES = 12;
+  static final int UCRED_USER = 4;
   private static final int NOBODY = -1;
 
   private UnixSockets() {}

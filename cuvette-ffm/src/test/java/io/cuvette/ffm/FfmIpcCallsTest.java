@@ -158,9 +158,17 @@ class FfmIpcCallsTest {
     noted(
         "cuMemRangeGetAttribute@8000(16, 3, 76543210fedc, 4096) in c001",
         "cuMemRangeGetAttribute@8000(4, 3, 76543210fedc, 4096) in c001");
-    assertThatThrownBy(() -> driver.memRangeGetAttributeList(1, 3, BIG, 4096, 0))
-        .isInstanceOf(IllegalArgumentException.class)
-        .hasMessage("count: 0 (expected: >= 1)");
+  }
+
+  @Test
+  void listOfNoPlaces_isInvalid() {
+    for (int count : new int[] {0, -1}) {
+      assertThatThrownBy(() -> driver.memRangeGetAttributeList(1, 3, 0xab, 4096, count))
+          .isInstanceOf(CudaException.class)
+          .hasMessageContaining(
+              "bytes=4096, count=" + count + ", device=1): CUDA_ERROR_INVALID_VALUE (1)");
+    }
+    noted();
   }
 
   @Test
