@@ -55,12 +55,17 @@ record ShareHandle(
     return bytes.putInt(CHECKED, checksum(bytes.array())).array();
   }
 
-  /** Reads a handle of a kind, or INVALID_VALUE with what is wrong with the bytes. */
-  static ShareHandle of(byte[] bytes, Kind kind) {
+  /** A caller's handle, which the caller may change, or an exception if it is no handle's size. */
+  static byte[] copy(byte[] bytes) {
     if (bytes.length != IpcCalls.HANDLE_BYTES) {
-      throw SimRefusal.invalidValue(
+      throw new IllegalArgumentException(
           "handle: %d bytes (expected: %d)".formatted(bytes.length, IpcCalls.HANDLE_BYTES));
     }
+    return bytes.clone();
+  }
+
+  /** Reads a handle of a kind, or INVALID_VALUE with what is wrong with the bytes. */
+  static ShareHandle of(byte[] bytes, Kind kind) {
     ByteBuffer from = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
     if (from.getInt() != MAGIC
         || from.getShort() != VERSION

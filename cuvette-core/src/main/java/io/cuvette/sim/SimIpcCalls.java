@@ -86,7 +86,7 @@ abstract class SimIpcCalls extends SimEventCalls implements IpcCalls {
 
   @Override
   public long memPoolImportPointer(long pool, byte[] handle) {
-    byte[] bytes = handle.clone();
+    byte[] bytes = ShareHandle.copy(handle);
     return machine.callLong(
         () -> {
           requirePools();
@@ -185,7 +185,7 @@ abstract class SimIpcCalls extends SimEventCalls implements IpcCalls {
 
   @Override
   public long ipcOpenMemHandle(int device, byte[] handle) {
-    byte[] bytes = handle.clone();
+    byte[] bytes = ShareHandle.copy(handle);
     return machine.callLong(
         () -> {
           SimDevice opening = machine.working(device);
@@ -287,7 +287,7 @@ abstract class SimIpcCalls extends SimEventCalls implements IpcCalls {
 
   @Override
   public long ipcOpenEventHandle(int device, byte[] handle) {
-    byte[] bytes = handle.clone();
+    byte[] bytes = ShareHandle.copy(handle);
     return machine.callLong(
         () -> {
           SimDevice opening = machine.working(device);

@@ -14,6 +14,7 @@ public abstract class DriverManagedContract {
   private static final int ON_HOST = 2;
   private static final int READ_MOSTLY = 1;
   private static final int PREFERRED_LOCATION = 2;
+  private static final int ACCESSED_BY = 3;
   private static final int LAST_PREFETCH_LOCATION = 4;
   private static final int HOST_ID = -1;
   private static final int NOWHERE = -2;
@@ -54,6 +55,32 @@ public abstract class DriverManagedContract {
     assertThat(range(driver, PREFERRED_LOCATION, address)).isEqualTo(HOST_ID);
     driver.memAdvise(0, address, PAGE, 3, ON_DEVICE, 0);
     assertThat(range(driver, PREFERRED_LOCATION, address)).isZero();
+    driver.memFree(0, address);
+  }
+
+  @CudaTest
+  public void placesThatAccess_areAList(CudaDriver driver) {
+    int places = driver.deviceGetCount() + 1;
+    long address = driver.memAllocManaged(0, PAGE, 1).address();
+    assertThat(accessedBy(driver, address, places)).hasSize(places).containsOnly(NOWHERE);
+    driver.memAdvise(0, address, PAGE, 5, ON_DEVICE, 0);
+    assertThat(accessedBy(driver, address, places)).hasSize(places).contains(0, NOWHERE);
+    driver.memAdvise(0, address, PAGE, 5, ON_HOST, 0);
+    assertThat(accessedBy(driver, address, places)).hasSize(places).contains(0, HOST_ID);
+    driver.memAdvise(0, address, PAGE, 6, ON_DEVICE, 0);
+    assertThat(accessedBy(driver, address, places)).contains(HOST_ID).doesNotContain(0);
+    driver.memFree(0, address);
+  }
+
+  private static int[] accessedBy(CudaDriver driver, long address, int places) {
+    return driver.memRangeGetAttributeList(0, ACCESSED_BY, address, PAGE, places);
+  }
+
+  @CudaTest
+  public void listOfNoPlaces_isInvalidValue(CudaDriver driver) {
+    long address = driver.memAllocManaged(0, PAGE, 1).address();
+    Refused.with(CudaStatus.INVALID_VALUE, () -> accessedBy(driver, address, 0));
+    Refused.with(CudaStatus.INVALID_VALUE, () -> accessedBy(driver, address, -1));
     driver.memFree(0, address);
   }
 
