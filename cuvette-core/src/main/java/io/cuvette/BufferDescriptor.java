@@ -162,11 +162,6 @@ public final class BufferDescriptor {
         .formatted(kind, offset, byteSize, HexFormat.of().formatHex(handle, 0, 8));
   }
 
-  /** Whether the memory was made by this very process. */
-  boolean isOfThisProcess() {
-    return process.equals(ThisProcess.ID);
-  }
-
   /** The process that made the memory. */
   UUID process() {
     return process;

@@ -39,7 +39,7 @@ public final class CudaEvent implements AutoCloseable {
     try {
       handle = device.context().ipcOpenEventHandle(device.id(), descriptor.handle());
     } catch (CudaException e) {
-      throw explained(e, descriptor);
+      throw explained(e, descriptor.process().equals(device.cuda().process()));
     }
     CudaEvent event =
         new CudaEvent(device, handle, new EventOptions(descriptor.blockingSync(), false, true));
@@ -49,12 +49,12 @@ public final class CudaEvent implements AutoCloseable {
     return event;
   }
 
-  private static CudaException explained(CudaException e, EventDescriptor descriptor) {
+  private static CudaException explained(CudaException e, boolean own) {
     var explained =
         new CudaException(
             CudaStatus.of(e.code()),
             e.call(),
-            descriptor.isOfThisProcess()
+            own
                 ? "the event was made by this very process, where it is used without importing"
                 : "the event's process is gone or has closed it, or its device is not visible"
                     + " here");
@@ -113,7 +113,9 @@ public final class CudaEvent implements AutoCloseable {
     EventDescriptor known = descriptor;
     if (known == null) {
       byte[] bytes = driver().ipcGetEventHandle(device.id(), handle);
-      known = new EventDescriptor(options.blockingSync(), ThisProcess.ID, device.uuid(), bytes);
+      known =
+          new EventDescriptor(
+              options.blockingSync(), device.cuda().process(), device.uuid(), bytes);
       descriptor = known;
     }
     return known;

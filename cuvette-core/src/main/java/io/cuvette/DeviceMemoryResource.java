@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaException;
+import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.Set;
 import java.util.UUID;
@@ -67,7 +68,8 @@ public final class DeviceMemoryResource extends DriverPoolResource {
    *
    * @param device whose memory it is
    * @param handle stays the caller's to close, at once if they like
-   * @throws IllegalArgumentException if another class or device's resource is registered
+   * @throws IllegalArgumentException if another class or device's resource is registered, or the
+   *     driver says that the pool is another device's
    * @throws IllegalStateException if the handle is closed
    * @throws CudaException if the descriptor is of no pool
    */
@@ -80,8 +82,18 @@ public final class DeviceMemoryResource extends DriverPoolResource {
             handle,
             DeviceMemoryResource.class,
             BufferDescriptor.Kind.DEVICE_POOL,
-            source -> new DeviceMemoryResource(device, source));
+            source -> mapped(device, source));
     return checkDevice(found, device);
+  }
+
+  private static DeviceMemoryResource mapped(CudaDevice device, Source source) {
+    List<Integer> accessors = source.pool().accessors(_ -> true).boxed().toList();
+    if (!accessors.isEmpty() && !accessors.contains(device.id())) {
+      throw new IllegalArgumentException(
+          "device: %s cannot access the pool (expected: the pool's own, one of %s)"
+              .formatted(device, accessors));
+    }
+    return new DeviceMemoryResource(device, source);
   }
 
   /**

@@ -1,12 +1,15 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntPredicate;
 import java.util.function.ToLongFunction;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -208,18 +211,37 @@ final class DriverPool {
 
   /** The driver gives a recycled handle the access its predecessor had, so that is taken first. */
   void destroy() {
-    int[] others =
-        cuda.devices().stream().mapToInt(CudaDevice::id).filter(this::hasForeignAccess).toArray();
+    int[] guests = accessors(isGuest).toArray();
     CudaDriver driver = cuda.driver();
-    if (others.length > 0) {
-      driver.memPoolSetAccess(handle, LOCATION_DEVICE, others, NO_ACCESS);
+    if (guests.length > 0) {
+      try {
+        driver.memPoolSetAccess(handle, LOCATION_DEVICE, guests, NO_ACCESS);
+      } catch (CudaException e) {
+        revokeWhatCanBe(guests);
+      }
     }
     driver.memPoolDestroy(handle);
   }
 
-  private boolean hasForeignAccess(int device) {
-    return isGuest.test(device)
-        && cuda.driver().memPoolGetAccess(handle, LOCATION_DEVICE, device) != NO_ACCESS;
+  /** A pool that was imported as another device's has an owner that cannot lose its access. */
+  private void revokeWhatCanBe(int[] guests) {
+    for (int guest : guests) {
+      try {
+        cuda.driver().memPoolSetAccess(handle, LOCATION_DEVICE, new int[] {guest}, NO_ACCESS);
+      } catch (CudaException e) {
+        if (e.status() != CudaStatus.INVALID_VALUE) {
+          throw e;
+        }
+      }
+    }
+  }
+
+  /** The numbers of those among some devices that can access the memory. */
+  IntStream accessors(IntPredicate among) {
+    return cuda.devices().stream()
+        .mapToInt(CudaDevice::id)
+        .filter(among)
+        .filter(id -> cuda.driver().memPoolGetAccess(handle, LOCATION_DEVICE, id) != NO_ACCESS);
   }
 
   /** Cuda is closed: all memory is freed, whoever has it. */

@@ -98,9 +98,9 @@ public final class EventDescriptor {
         .formatted(blockingSync, HexFormat.of().formatHex(handle, 0, 8));
   }
 
-  /** Whether the event was made by this very process. */
-  boolean isOfThisProcess() {
-    return process.equals(ThisProcess.ID);
+  /** The process that made the event. */
+  UUID process() {
+    return process;
   }
 
   byte[] handle() {

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -24,6 +25,9 @@ final class ImportTable {
 
   /** So many streams are remembered before the idle ones among them are forgotten. */
   private static final int LOOK_AGAIN = 32;
+
+  /** The identity of the process in what it exports: numbers of processes are used again. */
+  final UUID process = UUID.randomUUID();
 
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
@@ -51,7 +55,7 @@ final class ImportTable {
     }
   }
 
-  /** The table for a Cuda; each simulated machine is one of its own. */
+  /** The table for a Cuda; each simulated driver is a process of its own. */
   static ImportTable of(boolean simulated) {
     return simulated ? new ImportTable() : PROCESS;
   }

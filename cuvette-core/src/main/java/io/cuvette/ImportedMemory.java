@@ -84,21 +84,33 @@ final class ImportedMemory {
   /** Maps the memory, or finds out whether it is of this pool too. For who made it busy. */
   void map(ImportSource user) {
     awaitDrain();
-    if (!mapped) {
-      try {
-        address = user.map(key.handle());
-      } catch (CudaException e) {
-        throw user.explained(e);
-      }
-      mapped = true;
-      source = user;
-    } else {
-      mapAgain(user);
-    }
-    if (!isKnownTo(user)) {
+    boolean known = isKnownTo(user);
+    if (!known) {
       user.hold();
-      sources.put(user.identity(), user);
     }
+    try {
+      if (mapped) {
+        mapAgain(user);
+      } else {
+        mapFirst(user);
+      }
+    } catch (RuntimeException e) {
+      if (!known) {
+        user.release(null);
+      }
+      throw e;
+    }
+    sources.put(user.identity(), user);
+  }
+
+  private void mapFirst(ImportSource user) {
+    try {
+      address = user.map(key.handle());
+    } catch (CudaException e) {
+      throw user.explained(e);
+    }
+    mapped = true;
+    source = user;
   }
 
   /** Drivers do not count such mappings: the first free ends all, so there is only one. */

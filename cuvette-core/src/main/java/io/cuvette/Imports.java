@@ -39,13 +39,13 @@ final class Imports {
   /** A buffer of memory without a pool. */
   static DeviceBuffer plain(BufferDescriptor descriptor, CudaDevice device, CudaStream stream) {
     checkKind(descriptor, BufferDescriptor.Kind.PLAIN);
-    if (descriptor.isOfThisProcess()) {
+    Cuda cuda = device.cuda();
+    if (descriptor.process().equals(cuda.process())) {
       throw new IllegalArgumentException(
           "descriptor: %s was made by this very process (expected: another's; use the buffer"
                   .formatted(descriptor)
               + " itself)");
     }
-    Cuda cuda = device.cuda();
     cuda.checkOwn(stream);
     if (!stream.device().equals(device)) {
       throw new IllegalArgumentException("%s (expected: a stream of %s)".formatted(stream, device));

@@ -28,7 +28,7 @@ final class Sharing {
         BufferDescriptor.Kind.PLAIN,
         address - start,
         part.byteSize(),
-        ThisProcess.ID,
+        device.cuda().process(),
         device.uuid(),
         handle);
   }

@@ -47,7 +47,7 @@ final class StreamOrderedLifetime extends BlockLifetime {
         sharing.kind(),
         part.address() - address,
         part.byteSize(),
-        ThisProcess.ID,
+        device.cuda().process(),
         device.uuid(),
         known);
   }

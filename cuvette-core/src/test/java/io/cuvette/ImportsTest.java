@@ -379,7 +379,7 @@ class ImportsTest {
       assertThat(again.offset()).isEqualTo(1100);
       assertThat(again.byteSize()).isEqualTo(50);
       assertThat(again.handle()).isEqualTo(descriptor(1, 0, 1).handle());
-      assertThat(again.isOfThisProcess()).isFalse();
+      assertThat(again.process()).isEqualTo(OTHER_PROCESS);
       assertThat(buffer.slice(100, 50).isMapped()).isTrue();
       assertThatThrownBy(() -> buffer.slice(0, 0).descriptor())
           .isInstanceOf(IllegalStateException.class)
@@ -412,7 +412,7 @@ class ImportsTest {
     byte[] handle = new byte[IpcCalls.HANDLE_BYTES];
     BufferDescriptor own =
         new BufferDescriptor(
-            BufferDescriptor.Kind.PLAIN, 0, 1, ThisProcess.ID, device.uuid(), handle);
+            BufferDescriptor.Kind.PLAIN, 0, 1, cuda.process(), device.uuid(), handle);
     assertThatThrownBy(() -> device.importBuffer(own))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("this very process");

@@ -8,15 +8,19 @@ import io.cuvette.IpcChannel;
 import io.cuvette.IpcListener;
 import io.cuvette.driver.DescriptorCalls;
 import java.io.EOFException;
+import java.io.IOException;
 import java.io.StreamCorruptedException;
 import java.io.UncheckedIOException;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.Random;
 import java.util.UUID;
 import java.util.concurrent.Callable;
@@ -144,14 +148,14 @@ class IpcChannelTest {
     try (IpcChannel peer = theirChannel();
         AllocationHandle named = AllocationHandle.of(calls.memoryFile("one", 1), uuid);
         AllocationHandle nameless = AllocationHandle.of(calls.memoryFile("two", 2))) {
-      peer.send("both".getBytes(java.nio.charset.StandardCharsets.US_ASCII), named, nameless);
+      peer.send("both".getBytes(StandardCharsets.US_ASCII), named, nameless);
       peer.send(named);
       try (IpcChannel.Message got = ours.receiveMessage(LONG);
           AllocationHandle again = ours.receiveAllocationHandle(LONG)) {
         assertThat(got.bytes()).asString().isEqualTo("both");
         assertThat(got.handles())
             .extracting(AllocationHandle::uuid)
-            .containsExactly(java.util.Optional.of(uuid), java.util.Optional.empty());
+            .containsExactly(Optional.of(uuid), Optional.empty());
         assertThat(again.uuid()).contains(uuid);
         assertThat(calls.isOpen(again.descriptor())).isTrue();
         assertThat(again.descriptor())
@@ -163,9 +167,8 @@ class IpcChannelTest {
 
   private static String target(AllocationHandle handle) {
     try {
-      return java.nio.file.Files.readSymbolicLink(Path.of("/proc/self/fd/" + handle.descriptor()))
-          .toString();
-    } catch (java.io.IOException e) {
+      return Files.readSymbolicLink(Path.of("/proc/self/fd/" + handle.descriptor())).toString();
+    } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
   }
@@ -271,7 +274,7 @@ class IpcChannelTest {
   @Test
   void garbage_endsTheChannel() {
     int file = calls.memoryFile("one", 1);
-    sendRaw("GET / HTTP/1.1\r\n\r\n".getBytes(java.nio.charset.StandardCharsets.US_ASCII), file);
+    sendRaw("GET / HTTP/1.1\r\n\r\n".getBytes(StandardCharsets.US_ASCII), file);
     calls.close(file);
     assertCorrupt("magic");
   }

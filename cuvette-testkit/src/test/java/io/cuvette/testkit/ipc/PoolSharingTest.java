@@ -1,0 +1,477 @@
+package io.cuvette.testkit.ipc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.AllocationHandle;
+import io.cuvette.Buffer;
+import io.cuvette.BufferDescriptor;
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.CudaStream;
+import io.cuvette.DeviceAttribute;
+import io.cuvette.DeviceBuffer;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.MemoryPool;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.PinnedMemoryResource;
+import io.cuvette.PinnedMemoryResourceOptions;
+import io.cuvette.PoolOptions;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.DescriptorCalls;
+import io.cuvette.testkit.support.Forgetting;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.Callable;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.function.Consumer;
+import java.util.zip.CRC32C;
+import org.junit.jupiter.api.Test;
+
+/** Pools and their buffers from one process to another. */
+class PoolSharingTest extends TwoProcesses {
+  private static final PinnedMemoryResourceOptions PINNED =
+      PinnedMemoryResourceOptions.DEFAULTS.withIpcEnabled(true);
+  private static final int KIND_AT = 6;
+  private static final int OFFSET_AT = 8;
+  private static final int SIZE_AT = 16;
+  private static final int DEVICE_AT = 40;
+  private static final int PAYLOAD_AT = 56;
+
+  @Test
+  void importerSeesTheExportersBytes_andTheExporterTheImporters() {
+    try (DeviceMemoryResource resource = shared();
+        DeviceBuffer ours = resource.allocate(64 * KIB);
+        DeviceMemoryResource mapped = mapped(resource)) {
+      byte[] one = pattern(64 * KIB, 1);
+      byte[] two = pattern(64 * KIB, 2);
+      put(ours, one);
+      try (DeviceBuffer theirs = mapped.importBuffer(ours.descriptor())) {
+        assertThat(theirs.byteSize()).isEqualTo(64 * KIB);
+        assertThat(theirs.isMapped()).isTrue();
+        assertThat(ours.isMapped()).isFalse();
+        assertThat(bytes(theirs)).isEqualTo(one);
+        put(theirs, two);
+      }
+      assertThat(bytes(ours)).isEqualTo(two);
+    }
+  }
+
+  @Test
+  void exportedResource_hasAnIdentityAndOneHandle() {
+    try (DeviceMemoryResource resource = shared()) {
+      assertThat(resource.isIpcEnabled()).isTrue();
+      assertThat(resource.isMapped()).isFalse();
+      assertThat(resource.isHandleOwned()).isTrue();
+      AllocationHandle handle = resource.allocationHandle();
+      assertThat(resource.allocationHandle()).isSameAs(handle);
+      assertThat(handle.uuid()).isPresent().isEqualTo(resource.uuid());
+      assertThat(handle.descriptor()).isNotNegative();
+      try (DeviceMemoryResource mapped = mapped(resource)) {
+        assertThat(mapped.uuid()).isEqualTo(resource.uuid());
+        assertThat(mapped.allocationHandle().uuid()).isEqualTo(resource.uuid());
+        assertThat(mapped.allocationHandle().descriptor()).isNotEqualTo(handle.descriptor());
+      }
+      resource.close();
+      assertThat(handle.isClosed()).isTrue();
+      assertThatThrownBy(resource::allocationHandle).isInstanceOf(IllegalStateException.class);
+    }
+    try (DeviceMemoryResource other =
+        new DeviceMemoryResource(here(), DeviceMemoryResourceOptions.DEFAULTS)) {
+      assertThat(other.isIpcEnabled()).isFalse();
+      assertThat(other.uuid()).isEmpty();
+      assertThatThrownBy(other::allocationHandle)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("withIpcEnabled");
+    }
+  }
+
+  @Test
+  void sliceOfABuffer_arrivesAsThatPart() {
+    try (DeviceMemoryResource resource = shared();
+        DeviceBuffer ours = resource.allocate(4096);
+        DeviceMemoryResource mapped = mapped(resource)) {
+      byte[] all = pattern(4096, 3);
+      put(ours, all);
+      BufferDescriptor part = ours.slice(1000, 200).descriptor();
+      assertThat(part.offset()).isEqualTo(1000);
+      assertThat(part.byteSize()).isEqualTo(200);
+      try (DeviceBuffer whole = mapped.importBuffer(ours.descriptor());
+          DeviceBuffer theirs = mapped.importBuffer(part)) {
+        assertThat(theirs.address()).isEqualTo(whole.address() + 1000);
+        assertThat(bytes(theirs)).isEqualTo(Arrays.copyOfRange(all, 1000, 1200));
+      }
+    }
+  }
+
+  @Test
+  void pinnedBuffers_areSeenByBothHosts() {
+    try (PinnedMemoryResource resource = new PinnedMemoryResource(exporter, PINNED);
+        PinnedBuffer ours = resource.allocate(4096);
+        PinnedMemoryResource mapped =
+            PinnedMemoryResource.fromAllocationHandle(importer, resource.allocationHandle())) {
+      assertThat(resource.numaId())
+          .isEqualTo(here().attribute(DeviceAttribute.HOST_NUMA_ID))
+          .isNotNegative();
+      assertThat(mapped.numaId()).isEqualTo(-1);
+      assertThat(mapped.deviceId()).isEqualTo(-1);
+      assertThat(mapped.isHostAccessible()).isTrue();
+      ours.segment().set(ValueLayout.JAVA_LONG, 8, 42);
+      try (PinnedBuffer theirs = mapped.importBuffer(ours.descriptor());
+          PinnedBuffer again = mapped.importBuffer(ours.descriptor())) {
+        assertThat(theirs.segment().get(ValueLayout.JAVA_LONG, 8)).isEqualTo(42);
+        again.segment().set(ValueLayout.JAVA_LONG, 8, 43);
+        assertThat(ours.segment().get(ValueLayout.JAVA_LONG, 8)).isEqualTo(43);
+        MemorySegment dead = theirs.segment();
+        theirs.close();
+        assertThatThrownBy(() -> dead.get(ValueLayout.JAVA_LONG, 8))
+            .isInstanceOf(IllegalStateException.class);
+        assertThat(again.segment().get(ValueLayout.JAVA_LONG, 8)).isEqualTo(43);
+      }
+      assertThatThrownBy(() -> mapped.allocate(1))
+          .isInstanceOf(UnsupportedOperationException.class);
+    }
+  }
+
+  @Test
+  void numaNode_followsTheRules() {
+    try (var plain = new PinnedMemoryResource(exporter, PinnedMemoryResourceOptions.DEFAULTS)) {
+      assertThat(plain.numaId()).isEqualTo(-1);
+      assertThat(plain.isIpcEnabled()).isFalse();
+    }
+    int node = here().attribute(DeviceAttribute.HOST_NUMA_ID);
+    try (var placed =
+            new PinnedMemoryResource(
+                exporter, PinnedMemoryResourceOptions.DEFAULTS.withNumaId(node));
+        var both = new PinnedMemoryResource(exporter, PINNED.withNumaId(node));
+        var derived = new PinnedMemoryResource(exporter, PINNED)) {
+      assertThat(placed.numaId()).isEqualTo(node);
+      assertThat(both.numaId()).isEqualTo(node);
+      assertThat(derived.numaId()).isEqualTo(node);
+    }
+    assertThatThrownBy(() -> PINNED.withNumaId(-1)).isInstanceOf(IllegalArgumentException.class);
+  }
+
+  @Test
+  void rawDescriptor_staysTheCallers() {
+    DescriptorCalls calls = DescriptorCalls.find().orElseThrow();
+    try (DeviceMemoryResource resource = shared();
+        DeviceBuffer ours = resource.allocate(100)) {
+      int raw = calls.duplicate(resource.allocationHandle().descriptor());
+      try (DeviceMemoryResource mapped = DeviceMemoryResource.fromAllocationHandle(there(), raw)) {
+        assertThat(calls.isOpen(raw)).isTrue();
+        calls.close(raw);
+        assertThat(mapped.uuid()).isEmpty();
+        mapped.importBuffer(ours.descriptor()).close();
+        UUID uuid = resource.uuid().orElseThrow();
+        assertThat(mapped.register(uuid)).isSameAs(mapped);
+        assertThat(mapped(resource)).as("now known by its UUID").isSameAs(mapped);
+      }
+      assertThatThrownBy(() -> DeviceMemoryResource.fromAllocationHandle(there(), raw))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("not open");
+      assertThatThrownBy(() -> DeviceMemoryResource.fromAllocationHandle(there(), -1))
+          .isInstanceOf(IllegalArgumentException.class);
+    }
+  }
+
+  @Test
+  void descriptorOfNoPool_isExplained() {
+    DescriptorCalls calls = DescriptorCalls.find().orElseThrow();
+    int file = calls.memoryFile("no pool", 4096);
+    try {
+      assertThatThrownBy(() -> DeviceMemoryResource.fromAllocationHandle(there(), file))
+          .isInstanceOf(CudaException.class)
+          .hasMessageContaining("no memory pool");
+    } finally {
+      calls.close(file);
+    }
+  }
+
+  @Test
+  void bufferOfAnotherPool_isInvalid() {
+    try (DeviceMemoryResource one = shared();
+        DeviceMemoryResource two = shared();
+        DeviceBuffer ofOne = one.allocate(100);
+        DeviceMemoryResource mappedTwo = mapped(two)) {
+      assertThatThrownBy(() -> mappedTwo.importBuffer(ofOne.descriptor()))
+          .isInstanceOfSatisfying(
+              CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.INVALID_VALUE))
+          .hasMessageContaining("another pool");
+    }
+  }
+
+  @Test
+  void hostPoolAsDeviceResource_isRefusedAtTheFirstBuffer() {
+    try (PinnedMemoryResource pinned = new PinnedMemoryResource(exporter, PINNED);
+        PinnedBuffer ours = pinned.allocate(100)) {
+      try (AllocationHandle nameless =
+              AllocationHandle.of(
+                  DescriptorCalls.find()
+                      .orElseThrow()
+                      .duplicate(pinned.allocationHandle().descriptor()));
+          DeviceMemoryResource wrong =
+              DeviceMemoryResource.fromAllocationHandle(there(), nameless)) {
+        assertThatThrownBy(() -> wrong.importBuffer(ours.descriptor()))
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessageContaining("HOST_POOL");
+      }
+    }
+  }
+
+  @Test
+  void poolOfAnotherDevice_isRefused() {
+    try (DeviceMemoryResource resource = shared()) {
+      assertThatThrownBy(() ->
+              DeviceMemoryResource.fromAllocationHandle(
+                  importer.device(1), resource.allocationHandle()))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("device 1");
+      try (DeviceMemoryResource mapped = mapped(resource)) {
+        UUID uuid = resource.uuid().orElseThrow();
+        assertThat(DeviceMemoryResource.fromRegistry(there(), uuid)).isSameAs(mapped);
+        assertThatThrownBy(() -> DeviceMemoryResource.fromRegistry(importer.device(1), uuid))
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessageContaining("device 1");
+      }
+    }
+  }
+
+  /** A peer that makes things up knows the checksum too. */
+  @Test
+  void forgedDescriptor_isRefused_andTheMappingGivenBack() {
+    try (DeviceMemoryResource resource = shared();
+        DeviceBuffer ours = resource.allocate(1000);
+        DeviceMemoryResource mapped = mapped(resource)) {
+      byte[] honest = ours.descriptor().toBytes();
+      for (BufferDescriptor forged :
+          List.of(
+              forge(honest, bytes -> bytes.putLong(SIZE_AT, 1L << 40)),
+              forge(honest, bytes -> bytes.putLong(OFFSET_AT, 1 << 20)),
+              forge(honest, bytes -> bytes.put(KIND_AT, (byte) 2)),
+              forge(honest, bytes -> bytes.put(KIND_AT, (byte) 3)),
+              forge(honest, bytes -> putUuid(bytes, importer.device(1).uuid())))) {
+        assertThatThrownBy(() -> mapped.importBuffer(forged))
+            .as("%s", forged)
+            .isInstanceOf(IllegalArgumentException.class);
+      }
+      BufferDescriptor payload = forge(honest, bytes -> bytes.putLong(PAYLOAD_AT, 12345));
+      assertThatThrownBy(() -> mapped.importBuffer(payload)).isInstanceOf(CudaException.class);
+      assertThat(mapped.attributes().usedMemCurrent()).as("given back").isZero();
+      mapped.importBuffer(BufferDescriptor.fromBytes(honest)).close();
+    }
+  }
+
+  private static void putUuid(ByteBuffer bytes, UUID uuid) {
+    bytes.putLong(DEVICE_AT, uuid.getMostSignificantBits());
+    bytes.putLong(DEVICE_AT + 8, uuid.getLeastSignificantBits());
+  }
+
+  private static BufferDescriptor forge(byte[] honest, Consumer<ByteBuffer> change) {
+    ByteBuffer bytes = ByteBuffer.wrap(honest.clone());
+    change.accept(bytes);
+    CRC32C crc = new CRC32C();
+    crc.update(bytes.array(), 0, honest.length - 4);
+    bytes.putInt(honest.length - 4, (int) crc.getValue());
+    return BufferDescriptor.fromBytes(bytes.array());
+  }
+
+  @Test
+  void whatCannotBeShared_saysSoAndWhatCan() {
+    try (DeviceMemoryResource own =
+            new DeviceMemoryResource(here(), DeviceMemoryResourceOptions.DEFAULTS);
+        DeviceMemoryResource shared = shared();
+        DeviceBuffer unshared = own.allocate(100);
+        var managed = exporter.allocateManaged(100);
+        var pinned = exporter.allocatePinned(100);
+        DeviceBuffer empty = shared.allocate(0);
+        DeviceBuffer closed = shared.allocate(100)) {
+      closed.close();
+      for (Buffer buffer : List.<Buffer>of(unshared, managed, pinned, empty)) {
+        assertThatThrownBy(buffer::descriptor)
+            .as("%s", buffer)
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageContaining("ipcEnabled");
+      }
+      assertThatThrownBy(closed::descriptor)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("closed");
+      var mapped = mapped(shared);
+      assertThatThrownBy(() -> own.importBuffer(unshared.descriptor()))
+          .isInstanceOf(IllegalStateException.class);
+      mapped.close();
+    }
+  }
+
+  @Test
+  void cachingPoolOnASharedResource_sharesItsBlocks() {
+    try (DeviceMemoryResource resource = shared()) {
+      var pool = new MemoryPool(exporter, PoolOptions.DEFAULTS.withUpstream(resource));
+      try (pool;
+          var one = pool.allocate(512);
+          var two = pool.allocate(512);
+          DeviceMemoryResource mapped = mapped(resource)) {
+        two.fill((byte) 9);
+        try (DeviceBuffer theirs = mapped.importBuffer(two.descriptor())) {
+          assertThat(theirs.byteSize()).isEqualTo(512);
+          assertThat(bytes(theirs)).containsOnly(9);
+        }
+        assertThat(one.descriptor().kind()).isEqualTo(BufferDescriptor.Kind.DEVICE_POOL);
+      }
+    }
+  }
+
+  @Test
+  void reexport_reachesAThirdProcess() {
+    try (var third = Cuda.open(CudaOptions.simulated());
+        DeviceMemoryResource first = shared();
+        DeviceBuffer ours = first.allocate(1000);
+        DeviceMemoryResource second = mapped(first);
+        DeviceBuffer theirs = second.importBuffer(ours.descriptor());
+        DeviceMemoryResource last =
+            DeviceMemoryResource.fromAllocationHandle(third.device(0), second.allocationHandle());
+        DeviceBuffer end = last.importBuffer(theirs.slice(500).descriptor())) {
+      end.fill((byte) 5);
+      assertThat(bytes(ours.slice(500))).containsOnly(5);
+      assertThat(bytes(ours.slice(0, 500))).doesNotContain(5);
+    }
+  }
+
+  @Test
+  void threadsThatImportTheSameDescriptor_allSeeTheMemory() throws Exception {
+    try (DeviceMemoryResource resource = shared();
+        DeviceBuffer ours = resource.allocate(4096);
+        DeviceMemoryResource mapped = mapped(resource);
+        var threads = Executors.newVirtualThreadPerTaskExecutor()) {
+      ours.fill((byte) 7);
+      BufferDescriptor descriptor = ours.descriptor();
+      List<Callable<Void>> work = new ArrayList<>();
+      for (int i = 0; i < 4; i++) {
+        work.add(() -> {
+          try (CudaStream stream = there().createStream()) {
+            for (int round = 0; round < 25; round++) {
+              try (DeviceBuffer theirs = mapped.importBuffer(descriptor, stream);
+                  DeviceBuffer twice = mapped.importBuffer(descriptor, stream)) {
+                assertThat(bytes(theirs)).containsOnly(7);
+                assertThat(twice.address()).isEqualTo(theirs.address());
+              }
+            }
+          }
+          return null;
+        });
+      }
+      for (Future<Void> each : threads.invokeAll(work)) {
+        each.get();
+      }
+    }
+  }
+
+  @Test
+  void rounds_leaveNeitherDescriptorsNorMemory() {
+    long descriptors = 0;
+    for (int round = 0; round < 100; round++) {
+      try (DeviceMemoryResource resource = shared();
+          DeviceBuffer ours = resource.allocate(64 * KIB);
+          DeviceMemoryResource mapped = mapped(resource);
+          DeviceBuffer theirs = mapped.importBuffer(ours.descriptor())) {
+        theirs.fill((byte) round);
+        assertThat(bytes(ours)).containsOnly(round);
+      }
+      if (round == 0) {
+        descriptors = OpenFiles.count();
+      }
+    }
+    assertThat(OpenFiles.count()).isLessThanOrEqualTo(descriptors);
+  }
+
+  @Test
+  void exporterThatEndsFirst_leavesTheImportersMemory() {
+    DeviceMemoryResource resource = shared();
+    DeviceBuffer ours = resource.allocate(1000);
+    ours.fill((byte) 3);
+    DeviceMemoryResource mapped = mapped(resource);
+    DeviceBuffer theirs = mapped.importBuffer(ours.descriptor());
+    exporter.close();
+    assertThat(bytes(theirs)).containsOnly(3);
+    theirs.close();
+    mapped.close();
+  }
+
+  @Test
+  void forgottenImport_isFoundAndFreed() throws InterruptedException {
+    try (DeviceMemoryResource resource = shared();
+        DeviceBuffer ours = resource.allocate(1000);
+        DeviceMemoryResource mapped = mapped(resource)) {
+      BufferDescriptor descriptor = ours.descriptor();
+      Forgetting.of(3, () -> mapped.importBuffer(descriptor));
+      assertThat(Forgetting.collectUntil(() -> importer.leaksFound() == 3)).isTrue();
+      try (DeviceBuffer again = mapped.importBuffer(descriptor)) {
+        again.fill((byte) 1);
+      }
+    }
+  }
+
+  @Test
+  void peers_areSetAnewOnTheMappedResource() {
+    try (DeviceMemoryResource resource = shared()) {
+      resource.peerAccessibleBy().add(exporter.device(1));
+      try (DeviceBuffer ours = resource.allocate(100);
+          DeviceMemoryResource mapped = mapped(resource)) {
+        assertThat(mapped.peerAccessibleBy()).isEmpty();
+        mapped.peerAccessibleBy().add(importer.device(1));
+        assertThat(mapped.peerAccessibleBy()).containsExactly(importer.device(1));
+        try (DeviceBuffer theirs = mapped.importBuffer(ours.descriptor())) {
+          theirs.fill((byte) 4);
+        }
+        assertThat(bytes(ours)).containsOnly(4);
+      }
+    }
+  }
+
+  @Test
+  void cudaWithEverythingLeftOpen_closesInOrder() {
+    DeviceMemoryResource resource = shared();
+    DeviceBuffer ours = resource.allocate(1000);
+    PinnedMemoryResource pinned = new PinnedMemoryResource(exporter, PINNED);
+    PinnedBuffer host = pinned.allocate(1000);
+    DeviceMemoryResource mapped = mapped(resource);
+    mapped.importBuffer(ours.descriptor());
+    mapped.importBuffer(ours.descriptor());
+    PinnedMemoryResource.fromAllocationHandle(importer, pinned.allocationHandle())
+        .importBuffer(host.descriptor())
+        .segment();
+    importer.close();
+    exporter.close();
+    assertThat(ours.isClosed()).isTrue();
+    // nothingIsLeft() counts
+  }
+
+  @Test
+  void deallocateByAddress_asInTheSeed() {
+    try (DeviceMemoryResource resource = shared();
+        CudaStream stream = here().createStream()) {
+      DeviceBuffer one = resource.allocate(100);
+      DeviceBuffer two = resource.allocate(200, stream);
+      assertThatThrownBy(() -> resource.deallocate(one.address(), 99))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("100");
+      assertThatThrownBy(() -> resource.deallocate(12345, 100))
+          .isInstanceOf(IllegalArgumentException.class);
+      resource.deallocate(one.address(), 100);
+      resource.deallocate(two.address(), 200, stream);
+      resource.deallocate(0, 0);
+      assertThat(one.isClosed()).isTrue();
+      assertThat(two.isClosed()).isTrue();
+      assertThatThrownBy(() -> resource.deallocate(one.address(), 100))
+          .isInstanceOf(IllegalArgumentException.class);
+    }
+  }
+}
