@@ -6,7 +6,6 @@ import io.cuvette.internal.Checks;
 import java.util.List;
 import java.util.Objects;
 import java.util.OptionalInt;
-import java.util.UUID;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
@@ -413,11 +412,6 @@ public final class Cuda implements AutoCloseable {
   /** The memory resources that are known by a UUID. */
   ResourceRegistry registry() {
     return registry;
-  }
-
-  /** The identity of this process in what it exports. */
-  UUID process() {
-    return imports.process;
   }
 
   /** The memory of other processes. */

@@ -39,7 +39,7 @@ public final class CudaEvent implements AutoCloseable {
     try {
       handle = device.context().ipcOpenEventHandle(device.id(), descriptor.handle());
     } catch (CudaException e) {
-      throw explained(e, descriptor.process().equals(device.cuda().process()));
+      throw explained(e, descriptor.process().equals(device.cuda().imports().process));
     }
     CudaEvent event =
         new CudaEvent(device, handle, new EventOptions(descriptor.blockingSync(), false, true));
@@ -115,7 +115,7 @@ public final class CudaEvent implements AutoCloseable {
       byte[] bytes = driver().ipcGetEventHandle(device.id(), handle);
       known =
           new EventDescriptor(
-              options.blockingSync(), device.cuda().process(), device.uuid(), bytes);
+              options.blockingSync(), device.cuda().imports().process, device.uuid(), bytes);
       descriptor = known;
     }
     return known;

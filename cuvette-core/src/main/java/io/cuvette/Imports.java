@@ -40,7 +40,7 @@ final class Imports {
   static DeviceBuffer plain(BufferDescriptor descriptor, CudaDevice device, CudaStream stream) {
     checkKind(descriptor, BufferDescriptor.Kind.PLAIN);
     Cuda cuda = device.cuda();
-    if (descriptor.process().equals(cuda.process())) {
+    if (descriptor.process().equals(cuda.imports().process)) {
       throw new IllegalArgumentException(
           "descriptor: %s was made by this very process (expected: another's; use the buffer"
                   .formatted(descriptor)

@@ -28,7 +28,7 @@ final class Sharing {
         BufferDescriptor.Kind.PLAIN,
         address - start,
         part.byteSize(),
-        device.cuda().process(),
+        device.cuda().imports().process,
         device.uuid(),
         handle);
   }

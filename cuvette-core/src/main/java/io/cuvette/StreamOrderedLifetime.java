@@ -47,7 +47,7 @@ final class StreamOrderedLifetime extends BlockLifetime {
         sharing.kind(),
         part.address() - address,
         part.byteSize(),
-        device.cuda().process(),
+        device.cuda().imports().process,
         device.uuid(),
         known);
   }

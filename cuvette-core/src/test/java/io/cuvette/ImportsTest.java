@@ -1,76 +1,23 @@
 package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.IpcCalls;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
-import java.util.NoSuchElementException;
 import java.util.Random;
-import java.util.UUID;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
 
 /** Imported memory over a driver that counts its mappings wrongly, as real ones do. */
-@Timeout(60)
-class ImportsTest {
-  private static final UUID OTHER_PROCESS = new UUID(7, 7);
-
-  private static final CountDownLatch NEVER = new CountDownLatch(1);
-
-  private FakeSharing driver;
-  private final FakeDescriptors descriptors = new FakeDescriptors();
-  private final Cuda cuda =
-      Cuda.open(
-          CudaOptions.simulated()
-              .withDecorator(sim -> {
-                driver = new FakeSharing(sim);
-                return driver;
-              }));
-  private final CudaDevice device = cuda.device(0);
-
-  @AfterEach
-  void closeAll() {
-    cuda.close();
-    assertThat(driver.wrong).isEmpty();
-    assertThat(driver.mappings()).as("mappings at the end").isZero();
-    assertThat(driver.poolsOpen).as("pools at the end").hasValue(0);
-    assertThat(descriptors.open).as("descriptors at the end").isEmpty();
-    assertThat(cuda.imports().size()).isZero();
-  }
-
-  private AllocationHandle handle(UUID uuid) {
-    return new AllocationHandle(descriptors, descriptors.memoryFile("pool", 0), uuid);
-  }
-
-  private DeviceMemoryResource mapped() {
-    try (AllocationHandle handle = handle(null)) {
-      return DeviceMemoryResource.fromAllocationHandle(device, handle);
-    }
-  }
-
-  private BufferDescriptor descriptor(int first, long offset, long bytes) {
-    return descriptor(BufferDescriptor.Kind.DEVICE_POOL, first, offset, bytes);
-  }
-
-  private BufferDescriptor descriptor(
-      BufferDescriptor.Kind kind, int first, long offset, long bytes) {
-    byte[] handle = new byte[IpcCalls.HANDLE_BYTES];
-    Arrays.fill(handle, (byte) first);
-    return new BufferDescriptor(kind, offset, bytes, OTHER_PROCESS, new UUID(0, 0), handle);
-  }
-
+class ImportsTest extends OverFakeSharing {
   @Test
   void sameDescriptorTwice_isMappedOnceAndFreedOnce() {
     try (DeviceMemoryResource resource = mapped()) {
@@ -412,7 +359,7 @@ class ImportsTest {
     byte[] handle = new byte[IpcCalls.HANDLE_BYTES];
     BufferDescriptor own =
         new BufferDescriptor(
-            BufferDescriptor.Kind.PLAIN, 0, 1, cuda.process(), device.uuid(), handle);
+            BufferDescriptor.Kind.PLAIN, 0, 1, cuda.imports().process, device.uuid(), handle);
     assertThatThrownBy(() -> device.importBuffer(own))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("this very process");
@@ -445,133 +392,5 @@ class ImportsTest {
       assertThat(driver.frees).hasValue(1);
       stream.close();
     }
-  }
-
-  @Test
-  void registry_givesOneResourceForAUuid() {
-    UUID uuid = UUID.randomUUID();
-    try (AllocationHandle handle = handle(uuid)) {
-      DeviceMemoryResource one = DeviceMemoryResource.fromAllocationHandle(device, handle);
-      assertThat(one.uuid()).contains(uuid);
-      assertThat(DeviceMemoryResource.fromAllocationHandle(device, handle)).isSameAs(one);
-      assertThat(DeviceMemoryResource.fromRegistry(cuda, uuid)).isSameAs(one);
-      assertThat(one.register(uuid)).isSameAs(one);
-      assertThatThrownBy(() -> one.register(UUID.randomUUID()))
-          .isInstanceOf(IllegalStateException.class)
-          .hasMessageContaining(uuid.toString());
-      assertThatThrownBy(() -> PinnedMemoryResource.fromRegistry(cuda, uuid))
-          .isInstanceOf(IllegalArgumentException.class)
-          .hasMessageContaining("PinnedMemoryResource");
-      assertThatThrownBy(() -> PinnedMemoryResource.fromAllocationHandle(cuda, handle))
-          .isInstanceOf(IllegalArgumentException.class);
-      one.close();
-      assertThatThrownBy(() -> DeviceMemoryResource.fromRegistry(cuda, uuid))
-          .isInstanceOf(NoSuchElementException.class)
-          .hasMessageContaining(uuid.toString());
-      DeviceMemoryResource two = DeviceMemoryResource.fromAllocationHandle(device, handle);
-      assertThat(two).isNotSameAs(one);
-      two.close();
-    }
-  }
-
-  @Test
-  void register_givesTheEarlierResource() {
-    UUID uuid = UUID.randomUUID();
-    try (DeviceMemoryResource one = mapped();
-        DeviceMemoryResource two = mapped()) {
-      assertThat(one.register(uuid)).isSameAs(one);
-      assertThat(one.uuid()).contains(uuid);
-      assertThat(one.allocationHandle().uuid()).contains(uuid);
-      assertThat(two.register(uuid)).isSameAs(one);
-      assertThat(two.uuid()).isEmpty();
-    }
-    try (DeviceMemoryResource current = new DeviceMemoryResource(device)) {
-      assertThatThrownBy(() -> current.register(uuid))
-          .isInstanceOf(IllegalStateException.class)
-          .hasMessageContaining("IPC-enabled");
-      assertThatThrownBy(() -> current.importBuffer(descriptor(1, 0, 1)))
-          .isInstanceOf(IllegalStateException.class);
-      assertThatThrownBy(current::allocationHandle).isInstanceOf(IllegalStateException.class);
-      assertThat(current.isIpcEnabled()).isFalse();
-      assertThat(current.isMapped()).isFalse();
-      assertThat(current.uuid()).isEmpty();
-    }
-  }
-
-  @Test
-  void registry_keepsNothingReachable() throws Exception {
-    UUID uuid = UUID.randomUUID();
-    Thread forgetting =
-        Thread.ofPlatform()
-            .start(() -> {
-              try (AllocationHandle handle = handle(uuid)) {
-                DeviceMemoryResource.fromAllocationHandle(device, handle);
-              }
-            });
-    forgetting.join();
-    for (int i = 0; i < 50 && driver.poolsOpen.get() > 0; i++) {
-      System.gc();
-      boolean _ = NEVER.await(50, TimeUnit.MILLISECONDS); // the collector's thread is another
-      cuda.leaksFound();
-    }
-    assertThat(driver.poolsOpen).as("a forgotten pool is destroyed").hasValue(0);
-    assertThatThrownBy(() -> DeviceMemoryResource.fromRegistry(cuda, uuid))
-        .isInstanceOf(NoSuchElementException.class);
-  }
-
-  @Test
-  void threadsThatImportOnePool_getOneResource() throws Exception {
-    UUID uuid = UUID.randomUUID();
-    try (AllocationHandle handle = handle(uuid);
-        var threads = Executors.newFixedThreadPool(8)) {
-      List<Callable<DeviceMemoryResource>> work = new ArrayList<>();
-      for (int i = 0; i < 8; i++) {
-        work.add(() -> DeviceMemoryResource.fromAllocationHandle(device, handle));
-      }
-      List<DeviceMemoryResource> found = new ArrayList<>();
-      for (Future<DeviceMemoryResource> each : threads.invokeAll(work)) {
-        found.add(each.get());
-      }
-      assertThat(found).allMatch(each -> each == found.getFirst());
-      assertThat(driver.poolsOpen).hasValue(1);
-      found.getFirst().close();
-    }
-  }
-
-  @Test
-  void failedPoolImport_leavesNoDescriptor() {
-    try (AllocationHandle handle = handle(null)) {
-      driver.failing.put("memPoolImportFromShareableHandle", CudaStatus.INVALID_VALUE);
-      assertThatThrownBy(() -> DeviceMemoryResource.fromAllocationHandle(device, handle))
-          .isInstanceOf(CudaException.class)
-          .hasMessageContaining("no memory pool");
-      assertThat(descriptors.open).hasSize(1);
-    }
-  }
-
-  @Test
-  void allocationHandle_ownsItsDescriptor() {
-    UUID uuid = UUID.randomUUID();
-    AllocationHandle handle = handle(uuid);
-    try (AllocationHandle copy = handle.duplicate()) {
-      assertThat(copy.descriptor()).isNotEqualTo(handle.descriptor());
-      assertThat(copy.uuid()).contains(uuid);
-      handle.close();
-      handle.close();
-      assertThat(handle.isClosed()).isTrue();
-      assertThat(descriptors.open).containsExactly(copy.descriptor());
-    }
-    assertThatThrownBy(handle::descriptor).isInstanceOf(IllegalStateException.class);
-    assertThatThrownBy(handle::duplicate).isInstanceOf(IllegalStateException.class);
-    assertThatThrownBy(() -> DeviceMemoryResource.fromAllocationHandle(device, handle))
-        .isInstanceOf(IllegalStateException.class);
-    assertThatThrownBy(() -> AllocationHandle.of(-1))
-        .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageContaining("-1");
-    assertThatThrownBy(() -> DeviceMemoryResource.fromAllocationHandle(device, -5))
-        .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageContaining("-5");
-    assertThatCode(() -> Descriptors.checkOpen(descriptors, 7))
-        .isInstanceOf(IllegalArgumentException.class);
   }
 }

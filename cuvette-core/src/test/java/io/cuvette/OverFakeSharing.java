@@ -1,0 +1,56 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.IpcCalls;
+import java.util.Arrays;
+import java.util.UUID;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Timeout;
+
+/** A Cuda over {@link FakeSharing} and {@link FakeDescriptors}; after a test nothing is open. */
+@Timeout(60)
+abstract class OverFakeSharing {
+  static final UUID OTHER_PROCESS = new UUID(7, 7);
+
+  FakeSharing driver;
+  final FakeDescriptors descriptors = new FakeDescriptors();
+  final Cuda cuda =
+      Cuda.open(
+          CudaOptions.simulated()
+              .withDecorator(sim -> {
+                driver = new FakeSharing(sim);
+                return driver;
+              }));
+  final CudaDevice device = cuda.device(0);
+
+  @AfterEach
+  void closeAll() {
+    cuda.close();
+    assertThat(driver.wrong).isEmpty();
+    assertThat(driver.mappings()).as("mappings at the end").isZero();
+    assertThat(driver.poolsOpen).as("pools at the end").hasValue(0);
+    assertThat(descriptors.open).as("descriptors at the end").isEmpty();
+    assertThat(cuda.imports().size()).isZero();
+  }
+
+  AllocationHandle handle(UUID uuid) {
+    return new AllocationHandle(descriptors, descriptors.memoryFile("pool", 0), uuid);
+  }
+
+  DeviceMemoryResource mapped() {
+    try (AllocationHandle handle = handle(null)) {
+      return DeviceMemoryResource.fromAllocationHandle(device, handle);
+    }
+  }
+
+  BufferDescriptor descriptor(int first, long offset, long bytes) {
+    return descriptor(BufferDescriptor.Kind.DEVICE_POOL, first, offset, bytes);
+  }
+
+  BufferDescriptor descriptor(BufferDescriptor.Kind kind, int first, long offset, long bytes) {
+    byte[] handle = new byte[IpcCalls.HANDLE_BYTES];
+    Arrays.fill(handle, (byte) first);
+    return new BufferDescriptor(kind, offset, bytes, OTHER_PROCESS, new UUID(0, 0), handle);
+  }
+}

@@ -1,0 +1,151 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.UUID;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+
+/** Which resource stands for a pool of another process, and what its handle owns. */
+class ResourceRegistryTest extends OverFakeSharing {
+  private static final CountDownLatch NEVER = new CountDownLatch(1);
+
+  @Test
+  void registry_givesOneResourceForAUuid() {
+    UUID uuid = UUID.randomUUID();
+    try (AllocationHandle handle = handle(uuid)) {
+      DeviceMemoryResource one = DeviceMemoryResource.fromAllocationHandle(device, handle);
+      assertThat(one.uuid()).contains(uuid);
+      assertThat(DeviceMemoryResource.fromAllocationHandle(device, handle)).isSameAs(one);
+      assertThat(DeviceMemoryResource.fromRegistry(cuda, uuid)).isSameAs(one);
+      assertThat(one.register(uuid)).isSameAs(one);
+      assertThatThrownBy(() -> one.register(UUID.randomUUID()))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining(uuid.toString());
+      assertThatThrownBy(() -> PinnedMemoryResource.fromRegistry(cuda, uuid))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("PinnedMemoryResource");
+      assertThatThrownBy(() -> PinnedMemoryResource.fromAllocationHandle(cuda, handle))
+          .isInstanceOf(IllegalArgumentException.class);
+      one.close();
+      assertThatThrownBy(() -> DeviceMemoryResource.fromRegistry(cuda, uuid))
+          .isInstanceOf(NoSuchElementException.class)
+          .hasMessageContaining(uuid.toString());
+      DeviceMemoryResource two = DeviceMemoryResource.fromAllocationHandle(device, handle);
+      assertThat(two).isNotSameAs(one);
+      two.close();
+    }
+  }
+
+  @Test
+  void register_givesTheEarlierResource() {
+    UUID uuid = UUID.randomUUID();
+    try (DeviceMemoryResource one = mapped();
+        DeviceMemoryResource two = mapped()) {
+      assertThat(one.register(uuid)).isSameAs(one);
+      assertThat(one.uuid()).contains(uuid);
+      assertThat(one.allocationHandle().uuid()).contains(uuid);
+      assertThat(two.register(uuid)).isSameAs(one);
+      assertThat(two.uuid()).isEmpty();
+    }
+    try (DeviceMemoryResource current = new DeviceMemoryResource(device)) {
+      assertThatThrownBy(() -> current.register(uuid))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("IPC-enabled");
+      assertThatThrownBy(() -> current.importBuffer(descriptor(1, 0, 1)))
+          .isInstanceOf(IllegalStateException.class);
+      assertThatThrownBy(current::allocationHandle).isInstanceOf(IllegalStateException.class);
+      assertThat(current.isIpcEnabled()).isFalse();
+      assertThat(current.isMapped()).isFalse();
+      assertThat(current.uuid()).isEmpty();
+    }
+  }
+
+  @Test
+  void registry_keepsNothingReachable() throws Exception {
+    UUID uuid = UUID.randomUUID();
+    Thread forgetting =
+        Thread.ofPlatform()
+            .start(() -> {
+              try (AllocationHandle handle = handle(uuid)) {
+                DeviceMemoryResource.fromAllocationHandle(device, handle);
+              }
+            });
+    forgetting.join();
+    for (int i = 0; i < 50 && driver.poolsOpen.get() > 0; i++) {
+      System.gc();
+      boolean _ = NEVER.await(50, TimeUnit.MILLISECONDS); // the collector's thread is another
+      cuda.leaksFound();
+    }
+    assertThat(driver.poolsOpen).as("a forgotten pool is destroyed").hasValue(0);
+    assertThatThrownBy(() -> DeviceMemoryResource.fromRegistry(cuda, uuid))
+        .isInstanceOf(NoSuchElementException.class);
+  }
+
+  @Test
+  void threadsThatImportOnePool_getOneResource() throws Exception {
+    UUID uuid = UUID.randomUUID();
+    try (AllocationHandle handle = handle(uuid);
+        var threads = Executors.newFixedThreadPool(8)) {
+      List<Callable<DeviceMemoryResource>> work = new ArrayList<>();
+      for (int i = 0; i < 8; i++) {
+        work.add(() -> DeviceMemoryResource.fromAllocationHandle(device, handle));
+      }
+      List<DeviceMemoryResource> found = new ArrayList<>();
+      for (Future<DeviceMemoryResource> each : threads.invokeAll(work)) {
+        found.add(each.get());
+      }
+      assertThat(found).allMatch(each -> each == found.getFirst());
+      assertThat(driver.poolsOpen).hasValue(1);
+      found.getFirst().close();
+    }
+  }
+
+  @Test
+  void failedPoolImport_leavesNoDescriptor() {
+    try (AllocationHandle handle = handle(null)) {
+      driver.failing.put("memPoolImportFromShareableHandle", CudaStatus.INVALID_VALUE);
+      assertThatThrownBy(() -> DeviceMemoryResource.fromAllocationHandle(device, handle))
+          .isInstanceOf(CudaException.class)
+          .hasMessageContaining("no memory pool");
+      assertThat(descriptors.open).hasSize(1);
+    }
+  }
+
+  @Test
+  void allocationHandle_ownsItsDescriptor() {
+    UUID uuid = UUID.randomUUID();
+    AllocationHandle handle = handle(uuid);
+    try (AllocationHandle copy = handle.duplicate()) {
+      assertThat(copy.descriptor()).isNotEqualTo(handle.descriptor());
+      assertThat(copy.uuid()).contains(uuid);
+      handle.close();
+      handle.close();
+      assertThat(handle.isClosed()).isTrue();
+      assertThat(descriptors.open).containsExactly(copy.descriptor());
+    }
+    assertThatThrownBy(handle::descriptor).isInstanceOf(IllegalStateException.class);
+    assertThatThrownBy(handle::duplicate).isInstanceOf(IllegalStateException.class);
+    assertThatThrownBy(() -> DeviceMemoryResource.fromAllocationHandle(device, handle))
+        .isInstanceOf(IllegalStateException.class);
+    assertThatThrownBy(() -> AllocationHandle.of(-1))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("-1");
+    assertThatThrownBy(() -> DeviceMemoryResource.fromAllocationHandle(device, -5))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("-5");
+    assertThatCode(() -> Descriptors.checkOpen(descriptors, 7))
+        .isInstanceOf(IllegalArgumentException.class);
+  }
+}
