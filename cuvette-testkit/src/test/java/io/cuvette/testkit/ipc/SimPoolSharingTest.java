@@ -1,6 +1,7 @@
 package io.cuvette.testkit.ipc;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
@@ -241,7 +242,9 @@ class SimPoolSharingTest extends SimSharingBase {
     assertFails(status, "another pool", () -> importer.memPoolImportPointer(mapped, foreign));
     for (int length : new int[] {0, 63, 65}) {
       byte[] wrong = Arrays.copyOf(handle, length);
-      assertFails(status, length + " bytes", () -> importer.memPoolImportPointer(mapped, wrong));
+      assertThatIllegalArgumentException()
+          .isThrownBy(() -> importer.memPoolImportPointer(mapped, wrong))
+          .withMessageContaining("%d bytes", length);
     }
     for (int i = 0; i < handle.length; i++) {
       byte[] wrong = handle.clone();
