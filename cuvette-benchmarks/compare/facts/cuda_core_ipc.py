@@ -149,4 +149,4 @@ if __name__ == "__main__":
         importer(socket.socket(fileno=int(sys.argv[2])))
     else:
         common.about()
-        parent()
+        outcome("ipc.all", parent)

@@ -7,10 +7,6 @@ import sys
 ALL = (1 << 64) - 1  # the driver's largest number, which Cuvette calls "all"
 
 
-class Unfit(Exception):
-    """A fact that cannot be had on this machine, and why."""
-
-
 class DriverError(Exception):
     """A driver call that a program made itself and that failed."""
 
@@ -60,6 +56,14 @@ def category(error):
     return type(error).__name__
 
 
+def plain(value):
+    """A library's own kind of number as a number, anything else as text."""
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        return str(value)
+
+
 class Recorder:
     """Writes the facts of one library."""
 
@@ -67,7 +71,7 @@ class Recorder:
         self.library, self.out = library, out
 
     def write(self, **fields):
-        print(json.dumps({"library": self.library, **fields}), file=self.out, flush=True)
+        print(json.dumps({"library": self.library, **fields}, default=plain), file=self.out, flush=True)
 
     def about(self, text):
         self.write(about=text)
@@ -79,8 +83,6 @@ class Recorder:
         """Writes what the operation returns, or the kind of error it throws; returns what it returned, or None."""
         try:
             value = operation()
-        except Unfit as reason:
-            self.write(fact=name, unfit=str(reason)[:200])
         except Exception as error:
             self.write(fact=name, error=category(error), message=f"{type(error).__name__}: {error}"[:300])
         else:

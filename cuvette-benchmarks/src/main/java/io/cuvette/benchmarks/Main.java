@@ -1,12 +1,13 @@
 package io.cuvette.benchmarks;
 
 import io.cuvette.Cuda;
+import io.cuvette.benchmarks.facts.Facts;
 import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The main class of the benchmarks' jar: {@code side-by-side} and {@code lwjgl} run one part of the
- * comparison with the anchors; anything else goes to JMH. Stateless.
+ * The main class of the benchmarks' jar: {@code side-by-side}, {@code facts} and {@code lwjgl} run
+ * one part of the comparisons with other libraries; anything else goes to JMH. Stateless.
  */
 public final class Main {
   private static final int CANNOT_RUN_HERE = 3;
@@ -18,14 +19,15 @@ public final class Main {
   /**
    * Runs what the first argument names; exit status 3 if it cannot run on this machine.
    *
-   * @param arguments {@code side-by-side pools|ordered|driver|replay FILE…}, {@code lwjgl}, or
-   *     JMH's own arguments
+   * @param arguments {@code side-by-side pools|ordered|driver|replay FILE…}, {@code facts
+   *     SECTION}, {@code lwjgl}, or JMH's own arguments
    * @throws Exception if JMH fails
    */
   public static void main(String[] arguments) throws Exception {
     List<String> list = List.of(arguments);
     switch (list.isEmpty() ? "" : list.getFirst()) {
       case "side-by-side" -> exit(SideBySide.run(list.subList(1, list.size())));
+      case "facts" -> exit(Facts.run(list.subList(1, list.size())));
       case "lwjgl" -> exit(LwjglDriverCalls.run());
       default -> org.openjdk.jmh.Main.main(withDevice(list).toArray(String[]::new));
     }
