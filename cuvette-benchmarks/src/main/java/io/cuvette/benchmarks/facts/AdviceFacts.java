@@ -65,12 +65,11 @@ final class AdviceFacts {
     Map<String, Recorder.Step> steps = new LinkedHashMap<>();
     places().forEach((name, where) -> steps.put(name, () -> buffer.setPreferredLocation(where)));
     steps.put("none", buffer::clearPreferredLocation);
-    steps.forEach(
-        (name, step) -> {
-          recorder.outcome(prefix + ".set_" + name, step);
-          recorder.fact(
-              prefix + ".after_" + name, () -> PreferredFacts.text(buffer.preferredLocation()));
-        });
+    steps.forEach((name, step) -> {
+      recorder.outcome(prefix + ".set_" + name, step);
+      recorder.fact(
+          prefix + ".after_" + name, () -> PreferredFacts.text(buffer.preferredLocation()));
+    });
   }
 
   private void accessedBy(String prefix, ManagedBuffer buffer) {
@@ -85,11 +84,10 @@ final class AdviceFacts {
     steps.put("discard_again", () -> set.remove(device));
     steps.put("assign_device", () -> buffer.setAccessedBy(List.of(device)));
     steps.put("assign_none", () -> buffer.setAccessedBy(List.of()));
-    steps.forEach(
-        (name, step) -> {
-          recorder.outcome(prefix + "." + name, step);
-          recorder.fact(prefix + "." + name + ".reads", () -> texts(set));
-        });
+    steps.forEach((name, step) -> {
+      recorder.outcome(prefix + "." + name, step);
+      recorder.fact(prefix + "." + name + ".reads", () -> texts(set));
+    });
   }
 
   private static List<String> texts(Set<MemoryLocation> set) {
@@ -99,13 +97,12 @@ final class AdviceFacts {
   private void prefetches(String prefix, ManagedBuffer buffer) {
     recorder.fact(prefix + ".birth", () -> PreferredFacts.text(buffer.lastPrefetchLocation()));
     places()
-        .forEach(
-            (name, where) -> {
-              recorder.outcome(prefix + "." + name, () -> prefetch(buffer, where));
-              recorder.fact(
-                  prefix + "." + name + ".last",
-                  () -> PreferredFacts.text(buffer.lastPrefetchLocation()));
-            });
+        .forEach((name, where) -> {
+          recorder.outcome(prefix + "." + name, () -> prefetch(buffer, where));
+          recorder.fact(
+              prefix + "." + name + ".last",
+              () -> PreferredFacts.text(buffer.lastPrefetchLocation()));
+        });
     recorder.outcome(
         prefix + ".no_such_node",
         () -> prefetch(buffer, MemoryLocation.hostNuma(Ways.NOT_A_DEVICE)));

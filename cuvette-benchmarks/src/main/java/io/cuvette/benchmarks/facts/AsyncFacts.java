@@ -117,8 +117,7 @@ final class AsyncFacts {
         prefix + "long_list",
         () ->
             new AsyncMemoryPool(
-                cuda,
-                Collections.nCopies(cuda.deviceCount() + 1, AsyncPoolChoice.ofCurrent())));
+                cuda, Collections.nCopies(cuda.deviceCount() + 1, AsyncPoolChoice.ofCurrent())));
     recorder.outcome(prefix + "create", () -> of(AsyncPoolChoice.ofNew(0)).close());
     recorder.outcome(prefix + "handle_0", () -> of(AsyncPoolChoice.ofHandle(0)));
     recorder.outcome(prefix + "handle_negative", () -> of(AsyncPoolChoice.ofHandle(-1)));
@@ -155,8 +154,7 @@ final class AsyncFacts {
       try (AsyncMemoryPool other = of(AsyncPoolChoice.ofHandle(foreignPool(cuda)));
           Buffer _ = pool.allocate(Ways.MIB, stream)) {
         stream.synchronize();
-        recorder.fact(
-            "async.sides.allocates_from_its_own", () -> pool.usedBytes() >= Ways.MIB);
+        recorder.fact("async.sides.allocates_from_its_own", () -> pool.usedBytes() >= Ways.MIB);
         recorder.fact("async.sides.leaves_the_other_alone", () -> other.usedBytes() == 0);
       }
     }

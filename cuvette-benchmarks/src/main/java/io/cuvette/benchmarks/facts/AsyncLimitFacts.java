@@ -23,8 +23,7 @@ final class AsyncLimitFacts {
 
   private AsyncMemoryPool foreign() {
     return new AsyncMemoryPool(
-        cuda,
-        AsyncFacts.each(cuda, AsyncPoolChoice.ofHandle(AsyncFacts.foreignPool(cuda))));
+        cuda, AsyncFacts.each(cuda, AsyncPoolChoice.ofHandle(AsyncFacts.foreignPool(cuda))));
   }
 
   void run() {
@@ -38,8 +37,7 @@ final class AsyncLimitFacts {
           () -> pool.limit().bytesOf(total) == total / 2);
       set(pool, "fraction_1", () -> MemoryLimit.ofFraction(1.0));
       recorder.fact(
-          "async.set_limit.fraction_1.is_the_device",
-          () -> pool.limit().bytesOf(total) == total);
+          "async.set_limit.fraction_1.is_the_device", () -> pool.limit().bytesOf(total) == total);
       set(pool, "fraction_0", () -> MemoryLimit.ofFraction(0));
       recorder.fact("async.set_limit.fraction_0.reads", () -> AsyncFacts.limit(pool));
       set(pool, "zero", () -> MemoryLimit.ofBytes(0));
@@ -58,8 +56,7 @@ final class AsyncLimitFacts {
   private void refusals(AsyncMemoryPool pool) {
     String prefix = "error.async.set_limit.";
     recorder.outcome(prefix + "negative", () -> pool.setLimit(MemoryLimit.ofBytes(-1)));
-    recorder.outcome(
-        prefix + "fraction_above_1", () -> pool.setLimit(MemoryLimit.ofFraction(1.1)));
+    recorder.outcome(prefix + "fraction_above_1", () -> pool.setLimit(MemoryLimit.ofFraction(1.1)));
     recorder.outcome(
         prefix + "fraction_negative", () -> pool.setLimit(MemoryLimit.ofFraction(-0.1)));
   }

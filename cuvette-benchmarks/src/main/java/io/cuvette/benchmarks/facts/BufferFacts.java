@@ -50,8 +50,7 @@ final class BufferFacts {
   }
 
   private void zero(String prefix, DriverPoolResource resource) {
-    Buffer buffer =
-        recorder.made(prefix + ".allocate", () -> resource.allocate(0, ways.stream()));
+    Buffer buffer = recorder.made(prefix + ".allocate", () -> resource.allocate(0, ways.stream()));
     if (buffer != null) {
       recorder.fact(prefix + ".size", buffer::byteSize);
       recorder.fact(prefix + ".handle_is_set", () -> buffer.address() != 0);
@@ -63,8 +62,7 @@ final class BufferFacts {
   private void deallocate(String prefix, DriverPoolResource resource) {
     Buffer buffer = resource.allocate(Ways.MIB, ways.stream());
     recorder.fact(prefix + ".before", () -> used(resource));
-    recorder.outcome(
-        prefix, () -> resource.deallocate(buffer.address(), Ways.MIB, ways.stream()));
+    recorder.outcome(prefix, () -> resource.deallocate(buffer.address(), Ways.MIB, ways.stream()));
     recorder.fact(prefix + ".after", () -> used(resource));
   }
 

@@ -169,8 +169,7 @@ final class DescriptorFacts {
     for (Kind kind : List.of(Kind.DEVICE, Kind.PINNED)) {
       try (DriverPoolResource resource = ways.make(kind, How.OWN)) {
         recorder.outcome(
-            "error." + kind + ".not_ipc.register",
-            () -> registered(resource, UUID.randomUUID()));
+            "error." + kind + ".not_ipc.register", () -> registered(resource, UUID.randomUUID()));
       }
     }
   }

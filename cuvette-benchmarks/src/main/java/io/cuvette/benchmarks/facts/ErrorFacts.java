@@ -64,10 +64,8 @@ final class ErrorFacts {
   private void refusals(Kind kind) throws Exception {
     String prefix = "error." + kind;
     try (DriverPoolResource resource = ways.make(kind, How.OWN)) {
-      recorder.outcome(
-          prefix + ".allocate.negative", () -> resource.allocate(-1, ways.stream()));
-      recorder.outcome(
-          prefix + ".allocate.huge", () -> resource.allocate(1L << 60, ways.stream()));
+      recorder.outcome(prefix + ".allocate.negative", () -> resource.allocate(-1, ways.stream()));
+      recorder.outcome(prefix + ".allocate.huge", () -> resource.allocate(1L << 60, ways.stream()));
       recorder.outcome(
           prefix + ".allocate.without_stream", () -> resource.allocate(Ways.MIB).close());
       capturing(prefix, resource);

@@ -60,15 +60,15 @@ final class ExporterFacts {
   }
 
   private static Process start(Path socket) throws IOException {
-    String java = System.getProperty("java.home") + File.separator + "bin" + File.separator + "java";
+    String java =
+        System.getProperty("java.home") + File.separator + "bin" + File.separator + "java";
     List<String> command = new ArrayList<>(List.of(java, "--enable-native-access=ALL-UNNAMED"));
     String device = System.getProperty(DEVICE);
     if (device != null) {
       command.add("-D" + DEVICE + "=" + device);
     }
     command.addAll(List.of("-cp", System.getProperty("java.class.path")));
-    command.addAll(
-        List.of("io.cuvette.benchmarks.Main", "facts", "importer", socket.toString()));
+    command.addAll(List.of("io.cuvette.benchmarks.Main", "facts", "importer", socket.toString()));
     return new ProcessBuilder(command).inheritIO().start();
   }
 
@@ -88,8 +88,7 @@ final class ExporterFacts {
       channel.send(small.descriptor());
       channel.send(foreign.descriptor());
       recorder.fact("ipc." + kind + ".importer_finished", () -> answer(channel));
-      recorder.fact(
-          "ipc." + kind + ".exporter_sees_importers_write", () -> ways.firstByte(large));
+      recorder.fact("ipc." + kind + ".exporter_sees_importers_write", () -> ways.firstByte(large));
     }
   }
 

@@ -29,8 +29,7 @@ public final class Facts {
         return true;
       }
       String device = cuda.isSimulated() ? "the simulated device" : cuda.device(0).name();
-      recorder.about(
-          "JDK " + Runtime.version() + ", " + device + ", CUDA " + cuda.driverVersion());
+      recorder.about("JDK " + Runtime.version() + ", " + device + ", CUDA " + cuda.driverVersion());
       run(section, new Ways(cuda), recorder);
       return true;
     } catch (CudaException e) {

@@ -74,8 +74,7 @@ final class ImporterFacts {
         errors + ".register_other_uuid",
         () -> DescriptorFacts.registered(resource, UUID.randomUUID()));
     recorder.outcome(errors + ".allocate", () -> resource.allocate(Ways.MIB, ways.stream()));
-    recorder.outcome(
-        errors + ".allocation_handle", () -> resource.allocationHandle().descriptor());
+    recorder.outcome(errors + ".allocation_handle", () -> resource.allocationHandle().descriptor());
     Kind other = kind == Kind.DEVICE ? Kind.PINNED : Kind.DEVICE;
     recorder.outcome(
         errors + ".import_as_other_class", () -> DescriptorFacts.fromHandle(other, cuda, handle));
@@ -84,8 +83,7 @@ final class ImporterFacts {
   private void identity(
       String prefix, Kind kind, DriverPoolResource resource, AllocationHandle handle) {
     UUID uuid = handle.uuid().orElseThrow();
-    recorder.fact(
-        prefix + ".uuid_is_the_exporters", () -> resource.uuid().equals(handle.uuid()));
+    recorder.fact(prefix + ".uuid_is_the_exporters", () -> resource.uuid().equals(handle.uuid()));
     recorder.fact(
         prefix + ".from_registry_is_it",
         () -> DescriptorFacts.fromRegistry(kind, cuda, uuid).equals(resource));

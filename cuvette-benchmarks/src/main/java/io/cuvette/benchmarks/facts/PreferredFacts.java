@@ -62,8 +62,7 @@ final class PreferredFacts {
     ManagedMemoryResource resource = make(name, () -> without(LocationType.HOST_NUMA));
     if (resource != null) {
       int node = ways.device().attribute(DeviceAttribute.HOST_NUMA_ID);
-      recorder.fact(
-          name, () -> text(resource.preferredLocation()).equals("host_numa:" + node));
+      recorder.fact(name, () -> text(resource.preferredLocation()).equals("host_numa:" + node));
       rest(name, resource);
     }
   }

@@ -37,8 +37,7 @@ final class ResourceFacts {
       return;
     }
     open(prefix, resource);
-    recorder.fact(
-        prefix + ".handle_is_current_pool", () -> resource.handle() == currentPool(kind));
+    recorder.fact(prefix + ".handle_is_current_pool", () -> resource.handle() == currentPool(kind));
     recorder.fact(
         prefix + ".allocation_handle", () -> resource.allocationHandle().descriptor() >= 0);
     recorder.outcome(prefix + ".close", resource::close);

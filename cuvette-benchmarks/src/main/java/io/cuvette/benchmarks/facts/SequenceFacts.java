@@ -35,10 +35,8 @@ final class SequenceFacts {
     String prefix = "device.own.set.reuse_";
     recorder.outcome(
         prefix + "follow_event_dependencies", () -> pool.setReuseFollowEventDependencies(false));
-    recorder.fact(
-        prefix + "follow_event_dependencies.reads", pool::reuseFollowEventDependencies);
-    recorder.outcome(
-        prefix + "allow_opportunistic", () -> pool.setReuseAllowOpportunistic(false));
+    recorder.fact(prefix + "follow_event_dependencies.reads", pool::reuseFollowEventDependencies);
+    recorder.outcome(prefix + "allow_opportunistic", () -> pool.setReuseAllowOpportunistic(false));
     recorder.fact(prefix + "allow_opportunistic.reads", pool::reuseAllowOpportunistic);
     recorder.outcome(
         prefix + "allow_internal_dependencies",
@@ -86,8 +84,7 @@ final class SequenceFacts {
 
   /** All eight attributes. */
   static void birth(Recorder recorder, String prefix, PoolAttributes pool) {
-    recorder.fact(
-        prefix + ".reuse_follow_event_dependencies", pool::reuseFollowEventDependencies);
+    recorder.fact(prefix + ".reuse_follow_event_dependencies", pool::reuseFollowEventDependencies);
     recorder.fact(prefix + ".reuse_allow_opportunistic", pool::reuseAllowOpportunistic);
     recorder.fact(
         prefix + ".reuse_allow_internal_dependencies", pool::reuseAllowInternalDependencies);
