@@ -3,6 +3,9 @@ package io.cuvette.benchmarks.facts;
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.driver.CudaException;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.OutputStream;
 import java.util.List;
 
 /**
@@ -21,8 +24,12 @@ public final class Facts {
    * @return false if there is no device, which is said in one line
    */
   public static boolean run(List<String> arguments) {
+    return run(arguments, new FileOutputStream(FileDescriptor.out));
+  }
+
+  static boolean run(List<String> arguments, OutputStream out) {
     String section = arguments.isEmpty() ? "" : arguments.getFirst();
-    Recorder recorder = new Recorder("cuvette");
+    Recorder recorder = new Recorder("cuvette", out);
     try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS)) {
       if (section.equals("importer")) {
         new ImporterFacts(cuda, recorder).run(arguments.get(1));

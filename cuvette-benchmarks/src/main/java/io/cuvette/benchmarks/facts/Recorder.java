@@ -2,8 +2,6 @@ package io.cuvette.benchmarks.facts;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import java.io.FileDescriptor;
-import java.io.FileOutputStream;
 import java.io.OutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
@@ -19,11 +17,6 @@ final class Recorder {
 
   private final String library;
   private final PrintStream out;
-
-  /** On standard output. */
-  Recorder(String library) {
-    this(library, new FileOutputStream(FileDescriptor.out));
-  }
 
   Recorder(String library, OutputStream out) {
     this.library = library;
