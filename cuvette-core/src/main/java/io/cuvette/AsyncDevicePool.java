@@ -25,11 +25,11 @@ final class AsyncDevicePool {
 
   AsyncDevicePool(CudaDevice device, AsyncPoolChoice choice, MemoryLimit limit) {
     this.device = device;
-    this.pool = open(device, choice);
+    this.limit = new Limit(limit, limit.bytesOf(device.totalBytes()));
+    this.pool = open(device, choice); // last, for nobody would destroy it
     this.memory = pool.memory();
     this.memory.whenFreed(bytes -> countedBytes.addAndGet(-bytes));
     this.allocator = new StreamOrderedAllocator(pool, DeviceBuffer::new);
-    this.limit = new Limit(limit, limit.bytesOf(device.totalBytes()));
   }
 
   private static DriverPool open(CudaDevice device, AsyncPoolChoice choice) {

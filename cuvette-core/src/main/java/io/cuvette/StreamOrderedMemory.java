@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
 import io.cuvette.pool.SpinLock;
 import java.util.ArrayList;
 import java.util.List;
@@ -217,9 +218,19 @@ final class StreamOrderedMemory {
       if (block.end()) {
         block.clear();
       }
-      failures.run(() -> freeUnordered(block));
+      failures.run(() -> freeAtLast(block));
     }
     failures.throwFirst();
+  }
+
+  /** There is no later try: without its order, if a stream cannot be asked. */
+  private void freeAtLast(StreamOrderedLifetime block) {
+    try {
+      freeUnordered(block);
+    } catch (CudaException e) {
+      Failures.closeAfter(e, () -> freePlainly(block));
+      throw e;
+    }
   }
 
   private List<StreamOrderedLifetime> alive() {
@@ -293,9 +304,13 @@ final class StreamOrderedMemory {
   private void freeUnordered(StreamOrderedLifetime block) {
     StreamState any = block.device.nullStream().state;
     if (!freeOn(any, block)) {
-      block.device.cuda().driver().memFree(block.device.id(), block.address);
-      remove(block);
+      freePlainly(block);
     }
+  }
+
+  private void freePlainly(StreamOrderedLifetime block) {
+    block.device.cuda().driver().memFree(block.device.id(), block.address);
+    remove(block);
   }
 
   private void remove(StreamOrderedLifetime block) {

@@ -35,7 +35,15 @@ public record Example(String name, String summary, Program program) {
               "custom-allocator",
               "allocators of your own: a lambda, managed memory, C functions, none",
               CustomAllocatorExample::run),
+          new Example(
+              "async-pool", "stream-ordered memory from the driver's pools", AsyncPoolExample::run),
           new Example("pinned", "page-locked host memory and its pool", PinnedExample::run),
+          new Example(
+              "pinned-resource",
+              "pools of page-locked memory, also on a NUMA node",
+              PinnedResourceExample::run),
+          new Example(
+              "managed", "one address for host and devices, with advice", ManagedExample::run),
           new Example("streams", "work on several streams, in order", StreamsExample::run),
           new Example("events", "order and time with events", EventsExample::run),
           new Example(

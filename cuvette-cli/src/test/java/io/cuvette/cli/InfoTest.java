@@ -16,8 +16,8 @@ class InfoTest {
     assertThat(lines)
         .extracting(line -> line.get("kind"))
         .containsExactly(
-            "driver", "device", "device", "library", "library", "library", "library", "library",
-            "library");
+            "driver", "device", "device", "pool", "pool", "pool", "pool", "pool", "pool", "pool",
+            "pool", "numa", "library", "library", "library", "library", "library", "library");
     assertThat(lines.get(0)).containsEntry("simulated", true).containsEntry("devices", 2L);
     assertThat(lines.get(2))
         .containsEntry("id", 1L)
@@ -28,6 +28,63 @@ class InfoTest {
         .containsEntry("peers", List.of())
         .containsKeys("name", "uuid", "pciBusId", "freeBytes", "capabilities")
         .doesNotContainKey("attributes");
+  }
+
+  @Test
+  void pools_areThoseThatCanBeMade_withTheirHandleTypes() {
+    Run run = Run.of("info", "--device", "sim:devices=2,numaNodes=2", "--json");
+    List<Map<String, Object>> pools = ofKind(run, "pool");
+    assertThat(pools).allSatisfy(line -> assertThat(line).containsEntry("available", true));
+    assertThat(pools)
+        .extracting(line -> line.get("pool") + " " + line.get("location"))
+        .containsExactly(
+            "device 0",
+            "device 1",
+            "host null",
+            "host-numa 0",
+            "host-numa 1",
+            "managed null",
+            "managed device 0",
+            "managed host",
+            "managed NUMA node 0",
+            "managed NUMA node 1");
+    assertThat(pools)
+        .filteredOn(line -> line.get("pool").equals("host") || line.get("pool").equals("managed"))
+        .allSatisfy(line -> assertThat(line).containsEntry("handleTypes", List.of("none")));
+    assertThat(pools.getFirst())
+        .containsEntry("handleTypes", List.of("none", "file-descriptor"))
+        .containsEntry("error", null);
+    assertThat(ofKind(run, "numa"))
+        .singleElement()
+        .satisfies(line ->
+            assertThat(line)
+                .containsEntry("nodes", List.of(0L, 1L))
+                .containsEntry("nearestToDevice", List.of(0L, 1L)));
+    assertThat(Run.of("info", "--device", "sim").out())
+        .containsPattern("device 0 +yes; handle types: none, file descriptor\n")
+        .containsPattern("host NUMA node 0 +yes; handle types: none, file descriptor\n")
+        .containsPattern("NUMA nodes of the host +0\n");
+  }
+
+  @Test
+  void poolsThatOldDriversLack_areShownWithTheReason() {
+    List<Map<String, Object>> pools =
+        ofKind(Run.of("info", "--device", "sim:driver=11000", "--json"), "pool");
+    assertThat(pools)
+        .isNotEmpty()
+        .allSatisfy(line ->
+            assertThat(line)
+                .containsEntry("available", false)
+                .containsEntry("handleTypes", List.of())
+                .containsEntry("error", "CALL_REQUIRES_NEWER_DRIVER"));
+    assertThat(Run.of("info", "--device", "sim:driver=12080").out())
+        .containsPattern("managed +no, not supported\n")
+        .containsPattern("device 0 +yes");
+  }
+
+  private static List<Map<String, Object>> ofKind(Run run, String kind) {
+    assertThat(run.code()).as(run.err()).isZero();
+    return run.json().stream().filter(line -> kind.equals(line.get("kind"))).toList();
   }
 
   @Test

@@ -55,7 +55,10 @@ class ToursTest {
         "limits",
         "devices",
         "custom-allocator",
+        "async-pool",
         "pinned",
+        "pinned-resource",
+        "managed",
         "streams",
         "events",
         "memory-info");

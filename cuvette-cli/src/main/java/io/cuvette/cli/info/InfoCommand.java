@@ -11,11 +11,14 @@ import java.util.Optional;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
-/** Shows the driver, the devices and the optional libraries. Not thread-safe. */
+/** Shows the driver, the devices, the pools and the optional libraries. Not thread-safe. */
 @Command(
     name = "info",
     mixinStandardHelpOptions = true,
-    description = "Show the driver, the devices, and which optional libraries were found.")
+    description = {
+      "Show the driver, the devices, which pools the driver can make, with the NUMA nodes and the"
+          + " types of handles they can be exported by, and which optional libraries were found."
+    })
 public final class InfoCommand implements Runnable {
   private final CommonOptions common;
 
@@ -39,6 +42,12 @@ public final class InfoCommand implements Runnable {
         } else {
           info.print(out);
         }
+      }
+      PoolInfo pools = PoolInfo.of(cuda);
+      if (common.json()) {
+        pools.printJson(out);
+      } else {
+        pools.print(out);
       }
       libraries(out);
     }
