@@ -91,6 +91,9 @@ final class AsyncDevicePool {
   }
 
   BufferBase allocate(long bytes, long rounded, CudaStream stream) {
+    if (countedBytes.get() > limit.bytes) {
+      memory.giveBackIdle(_ -> true); // the limit was lowered: nothing of it is for the next
+    }
     BufferBase idle = allocator.reuse(bytes, rounded, stream);
     if (idle != null) {
       return idle; // counted already

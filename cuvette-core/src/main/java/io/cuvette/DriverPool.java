@@ -223,6 +223,11 @@ final class DriverPool {
     driver.memPoolDestroy(handle);
   }
 
+  /** For a Cuda that ends, and a driver that does not let access be taken. */
+  void destroyWithItsAccess() {
+    cuda.driver().memPoolDestroy(handle);
+  }
+
   /** A pool that was imported as another device's has an owner that cannot lose its access. */
   private void revokeWhatCanBe(int[] guests) {
     for (int guest : guests) {

@@ -71,9 +71,19 @@ final class DriverPools {
   void destroyRetired() {
     Failures failures = new Failures();
     for (DriverPool pool = retired.poll(); pool != null; pool = retired.poll()) {
-      failures.run(pool::destroy);
+      DriverPool last = pool;
+      failures.run(() -> destroyAtLast(last));
     }
     failures.throwFirst();
+  }
+
+  private static void destroyAtLast(DriverPool pool) {
+    try {
+      pool.destroy();
+    } catch (CudaException e) {
+      Failures.closeAfter(e, pool::destroyWithItsAccess);
+      throw e;
+    }
   }
 
   private void destroyIfUnused(DriverPool pool) {

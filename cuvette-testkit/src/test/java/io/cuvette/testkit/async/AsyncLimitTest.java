@@ -195,6 +195,21 @@ class AsyncLimitTest {
   }
 
   @CudaTest
+  void limitLoweredBelowWhatIsIdle_isNotExceededByReusingIt(Cuda cuda) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
+      pool.allocate(MIB).close();
+      Buffer large = pool.allocate(2 * MIB);
+      pool.setLimit(MemoryLimit.ofBytes(MIB));
+      large.close();
+      assertThatThrownBy(() -> pool.allocate(2 * MIB))
+          .isInstanceOf(OutOfDeviceMemoryException.class);
+      pool.allocate(MIB).close();
+      pool.allocate(MIB).close();
+      cuda.currentStream().synchronize();
+    }
+  }
+
+  @CudaTest
   void limits_areBytesOrAFraction_andNoLimitIsTheSameEverywhere(Cuda cuda) {
     long total = cuda.device(0).totalBytes();
     try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
