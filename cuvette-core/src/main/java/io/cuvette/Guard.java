@@ -14,7 +14,9 @@ final class Guard {
 
   private final StreamState stream;
   private final boolean deviceWide;
-  private final Runnable end = this::destroy;
+
+  /** The Cuda is closed: it has waited for all work, and the event cannot be asked any more. */
+  private final Runnable end = this::finish;
 
   /**
    * Held by the one thread that talks to the driver about this guard; the others do not wait for

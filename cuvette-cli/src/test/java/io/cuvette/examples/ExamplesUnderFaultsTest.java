@@ -36,6 +36,8 @@ class ExamplesUnderFaultsTest {
         .recoveringFrom("memAllocFromPoolAsync")
         // The numbers of an out-of-memory error, which are then unknown.
         .recoveringFrom("driverGetVersion", "memPoolGetAttribute")
+        // Access is taken again from one device after the other.
+        .recoveringFrom("memPoolSetAccess")
         .run(driver -> {
           try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDriver(driver))) {
             example.program().run(cuda, SILENT);
