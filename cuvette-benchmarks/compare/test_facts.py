@@ -52,7 +52,8 @@ class ComparisonTest(unittest.TestCase):
         self.assertEqual(comparison.MISSING, row(line("cuvette", "x", value=1)).status)
 
     def test_facts_of_the_asynchronous_pool_are_compared_with_cupy(self):
-        found = row(line("cuvette", "async.x", value=1), line("cupy", "async.x", value=1), line("cuda.core", "async.x", value=2))
+        values = {"cuvette": 1, "cupy": 1, "cuda.core": 2}
+        found = row(*(line(library, "async.x", value=value) for library, value in values.items()))
         self.assertEqual(("cupy", comparison.SAME), (found.reference, found.status))
 
     def test_an_explanation_holds_for_its_two_outcomes_alone(self):
@@ -131,6 +132,14 @@ class RunTest(unittest.TestCase):
         code = "import threading; threading.Event().wait()"
         _, trouble = check.run(check.Program("x", "s", (sys.executable, "-c", code)), 2)
         self.assertIn("stopped after 2 s", trouble)
+
+    def test_only_a_signal_in_an_explained_section_of_another_library_is_no_trouble(self):
+        ended = (sys.executable, "-c", "import os; os.kill(os.getpid(), 11)")
+        self.assertEqual("", check.run(check.Program("cuda.core", "register", ended), 30)[1])
+        self.assertIn("exit status -11", check.run(check.Program("cuda.core", "ipc", ended), 30)[1])
+        self.assertIn("exit status -11", check.run(check.Program("cuvette", "register", ended), 30)[1])
+        failed = (sys.executable, "-c", "raise SystemExit(1)")
+        self.assertIn("exit status 1", check.run(check.Program("cuda.core", "register", failed), 30)[1])
 
     def test_a_program_without_facts_is_a_trouble(self):
         facts = check.collect([check.Program("x", "s", (sys.executable, "-c", ""))], 30)

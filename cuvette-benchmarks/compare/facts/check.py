@@ -14,6 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 
 import comparison  # noqa: E402
+import explained  # noqa: E402
 import page  # noqa: E402
 from machine import describe  # noqa: E402
 
@@ -62,6 +63,9 @@ def run(program, seconds):
         output, errors = process.communicate(timeout=limit)
         last = errors.decode(errors="replace").strip()[-400:]
         trouble = "" if process.returncode == 0 else f"exit status {process.returncode}: {last}"
+        if explained.crash(program.library, program.section, process.returncode):
+            print(f"{program.library} {program.section}: {trouble}", file=sys.stderr)
+            trouble = ""
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, 9)  # the program and what it started
         output, _ = process.communicate()

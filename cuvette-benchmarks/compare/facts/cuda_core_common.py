@@ -71,7 +71,11 @@ def read(attributes, name):
 
 
 def set_number(mr, attribute, number):
-    ok(drv.cuMemPoolSetAttribute(pool_of(mr), drv.CUmemPool_attribute(attribute), drv.cuuint64_t(number)))
+    attribute = drv.CUmemPool_attribute(attribute)
+    try:
+        ok(drv.cuMemPoolSetAttribute(pool_of(mr), attribute, drv.cuuint64_t(number)))
+    except (AttributeError, TypeError):  # bindings that take numbers as they are
+        ok(drv.cuMemPoolSetAttribute(pool_of(mr), attribute, number))
 
 
 def pool_of(mr):

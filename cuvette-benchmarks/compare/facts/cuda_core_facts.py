@@ -106,10 +106,14 @@ def section_sequence():
     for kind in KINDS:
         outcome(f"{kind}.sequence.keep", lambda: sequence(kind, "keep", (1 << 64) - 1))
         outcome(f"{kind}.sequence.release", lambda: sequence(kind, "release", 0))
-    mr = resource("device", "own")
+        outcome(f"{kind}.own.set.all", lambda: switches(kind))
+
+
+def switches(kind):
+    mr = resource(kind, "own")
     for number, name in enumerate(SWITCHES, 1):
-        outcome(f"device.own.set.{name}", lambda: set_switch(mr, number, 0))
-        fact(f"device.own.set.{name}.reads", lambda: read(mr.attributes, name))
+        outcome(f"{kind}.own.set.{name}", lambda: set_switch(mr, number, 0))
+        fact(f"{kind}.own.set.{name}.reads", lambda: read(mr.attributes, name))
     mr.close()
 
 
@@ -163,8 +167,11 @@ def section_errors():
         for ipc in (False, True):
             options = lambda: PinnedMemoryResourceOptions(ipc_enabled=ipc, numa_id=node)  # noqa: E731
             outcome(f"error.pinned.{'ipc' if ipc else 'own'}.numa_id.{node}", lambda: PinnedMemoryResource(options()))
-    for kind, made in (("device", lambda size: DeviceMemoryResource(device, DeviceMemoryResourceOptions(max_size=size))),
-                       ("pinned", lambda size: PinnedMemoryResource(PinnedMemoryResourceOptions(max_size=size)))):  # fmt: skip
+    limited = {
+        "device": lambda size: DeviceMemoryResource(device, DeviceMemoryResourceOptions(max_size=size)),
+        "pinned": lambda size: PinnedMemoryResource(PinnedMemoryResourceOptions(max_size=size)),
+    }
+    for kind, made in limited.items():
         outcome(f"error.{kind}.max_size.negative", lambda: made(-1))
         outcome(f"error.{kind}.max_size.exceeded", lambda: made(32 * MIB).allocate(256 * MIB, stream=stream))
     outcome("error.device.no_such_device", lambda: DeviceMemoryResource(NOT_A_DEVICE, DeviceMemoryResourceOptions()))
@@ -196,7 +203,8 @@ def capturing(prefix, mr):
     raw = drv.CUstream(int(busy.handle))
     ok(drv.cuStreamBeginCapture(raw, drv.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL))
     outcome(prefix + ".allocate.capturing", lambda: mr.allocate(MIB, stream=busy))
-    outcome(prefix + ".allocate.capturing.capture_lives", lambda: ok(drv.cuGraphDestroy(ok(drv.cuStreamEndCapture(raw)))))
+    end = lambda: ok(drv.cuGraphDestroy(ok(drv.cuStreamEndCapture(raw))))  # noqa: E731
+    outcome(prefix + ".allocate.capturing.capture_lives", end)
     busy.close()
 
 
@@ -256,7 +264,7 @@ def section_peers():
     devices = int(ok(drv.cuDeviceGetCount()))
     for how in ("current", "own"):
         mr, prefix = resource("device", how), f"device.{how}.peers"
-        peers = lambda: sorted(each if isinstance(each, int) else each.device_id for each in mr.peer_accessible_by)  # noqa: E731
+        peers = lambda: sorted(int(each) for each in mr.peer_accessible_by)  # noqa: E731
         fact(prefix, peers)
         outcome(prefix + ".add_owner", lambda: mr.peer_accessible_by.add(0))
         fact(prefix + ".after_owner", peers)

@@ -27,11 +27,11 @@ def exporter(kind, connection):
     stream.sync()
     named = {"large": large, "small": small, "foreign": foreign}
     descriptors = {name: [parts(each)[0].hex(), parts(each)[1]] for name, each in named.items()}
-    outcome(f"ipc.{kind}.own_descriptor_in_own_process", lambda: imported(mr, parts(large)[0], MIB).close())
     message = {"kind": kind, "uuid": str(mr.uuid), "descriptors": descriptors}
     socket.send_fds(connection, [json.dumps(message).encode()], [int(mr.allocation_handle)])
     fact(f"ipc.{kind}.importer_finished", lambda: connection.recv(100).decode())
     fact(f"ipc.{kind}.exporter_sees_importers_write", lambda: first_byte(large))
+    outcome(f"ipc.{kind}.own_descriptor_in_own_process", lambda: imported(mr, parts(large)[0], MIB).close())
 
 
 def parent():

@@ -51,11 +51,7 @@ EXPLAINED = [
         "async.limit.beyond_it_but_held", "raises memory", "no error",
         "CuPy's limit is soft: what the pool holds already may be used beyond it. Here the limit is hard.",
     ),
-    Explained(
-        "async.handle.get_limit", ANY, ANY,
-        "CuPy's limit is the pool's release threshold, which its owner may have set; ours is a limit of its own.",
-    ),
-    Explained("error.async.create", "no error", "raises unsupported", "CuPy has no pool of its own; Cuvette makes one."),
+    Explained("error.async.create", "no error", "raises unsupported", "CuPy makes no pool of its own; Cuvette does."),
     Explained(
         "error.async.empty_list", "raises value", ANY,
         "As many choices as devices are required in both directions, and said with both numbers.",
@@ -65,7 +61,7 @@ EXPLAINED = [
         "CuPy ignores what is too many although its documentation requires the number of devices.",
     ),
     Explained(
-        "error.async.handle_*", "raises value", ANY,
+        "error.async.handle_0", "raises value", ANY,
         "A number that cannot be a handle is refused before the driver sees it.",
     ),
     Explained("error.async.unknown_choice", MISSING, "raises value", TYPED),
@@ -88,7 +84,7 @@ EXPLAINED = [
         "error.*.allocate.without_stream", "no error", "raises type",
         "Left out, the stream is this thread's current one, which always exists here.",
     ),
-    Explained("error.*.allocate.null_stream", MISSING, "raises *", "A stream is never null: the null checker refuses it."),
+    Explained("error.*.allocate.null_stream", MISSING, "raises *", "A stream is never null; the null checker says so."),
     Explained(
         "error.*.not_ipc.register", "raises state", MISSING, "Some versions of cuda.core end the process there."),
     Explained("error.*.from_registry.*", "raises no such element", "raises state",
@@ -113,7 +109,8 @@ EXPLAINED = [
               "The driver says what it takes a foreign descriptor for; both pass it on."),
     Explained("error.*.descriptor.garbage", "raises value", "raises cuda:*",
               "Descriptors have a magic number and a checksum; garbage never reaches the driver."),
-    Explained("error.*.not_ipc.import", "raises state", "raises value", "That the resource is not for sharing is said first."),
+    Explained("error.*.not_ipc.import", "raises state", "raises value",
+              "That the resource is not for sharing is said first."),
     Explained("error.managed.advice_on_device_memory", MISSING, "raises *", TYPED),
     Explained("error.managed.prefetch_of_device_memory", MISSING, "raises *", TYPED),
     Explained("managed.preferred.device_4096.made", "raises value", "raises cuda:*",
@@ -121,6 +118,19 @@ EXPLAINED = [
     Explained("managed.*.accessed_by.add_host_numa", "raises value", "raises cuda:*",
               "The advice cannot be about a node; refused before the driver is asked."),
 ]  # fmt: skip
+
+
+CRASHES = {
+    ("cuda.core", "register"): "Registering a resource that is not for sharing ends the process in some versions.",
+    ("cuda.core", "closed-device"): "Allocating from a closed resource is not guarded.",
+    ("cuda.core", "closed-pinned"): "Allocating from a closed resource is not guarded.",
+    ("cuda.core", "closed-managed"): "Allocating from a closed resource is not guarded.",
+}
+
+
+def crash(library, section, status):
+    """Why a program of another library may be ended by a signal there, or None."""
+    return CRASHES.get((library, section)) if status < 0 else None
 
 
 def reason(fact, ours, theirs):

@@ -120,7 +120,6 @@ final class AsyncFacts {
                 cuda, Collections.nCopies(cuda.deviceCount() + 1, AsyncPoolChoice.ofCurrent())));
     recorder.outcome(prefix + "create", () -> of(AsyncPoolChoice.ofNew(0)).close());
     recorder.outcome(prefix + "handle_0", () -> of(AsyncPoolChoice.ofHandle(0)));
-    recorder.outcome(prefix + "handle_negative", () -> of(AsyncPoolChoice.ofHandle(-1)));
     try (AsyncMemoryPool pool = of(AsyncPoolChoice.ofDefault());
         Scope _ = stream.use()) {
       recorder.fact("async.zero.pointer_is_set", () -> pool.allocate(0).address() != 0);

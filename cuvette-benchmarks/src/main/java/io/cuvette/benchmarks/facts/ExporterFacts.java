@@ -80,15 +80,15 @@ final class ExporterFacts {
         Buffer foreign = other.allocate(Ways.MIB, ways.stream())) {
       large.fill(WRITTEN, ways.stream());
       ways.stream().synchronize();
-      recorder.outcome(
-          "ipc." + kind + ".own_descriptor_in_own_process",
-          () -> DescriptorFacts.imported(resource, large.descriptor(), ways).close());
       channel.send(resource.allocationHandle());
       channel.send(large.descriptor());
       channel.send(small.descriptor());
       channel.send(foreign.descriptor());
       recorder.fact("ipc." + kind + ".importer_finished", () -> answer(channel));
       recorder.fact("ipc." + kind + ".exporter_sees_importers_write", () -> ways.firstByte(large));
+      recorder.outcome(
+          "ipc." + kind + ".own_descriptor_in_own_process",
+          () -> DescriptorFacts.imported(resource, large.descriptor(), ways).close());
     }
   }
 

@@ -25,14 +25,17 @@ final class SequenceFacts {
           kind + ".sequence.keep", () -> sequence(kind + ".sequence.keep", kind, Long.MAX_VALUE));
       recorder.outcome(
           kind + ".sequence.release", () -> sequence(kind + ".sequence.release", kind, 0));
-    }
-    try (DriverPoolResource resource = ways.make(Kind.DEVICE, How.OWN)) {
-      switches(resource.attributes());
+      recorder.outcome(kind + ".own.set.all", () -> switches(kind));
     }
   }
 
-  private void switches(PoolAttributes pool) {
-    String prefix = "device.own.set.reuse_";
+  private void switches(Kind kind) {
+    try (DriverPoolResource resource = ways.make(kind, How.OWN)) {
+      switches(kind + ".own.set.reuse_", resource.attributes());
+    }
+  }
+
+  private void switches(String prefix, PoolAttributes pool) {
     recorder.outcome(
         prefix + "follow_event_dependencies", () -> pool.setReuseFollowEventDependencies(false));
     recorder.fact(prefix + "follow_event_dependencies.reads", pool::reuseFollowEventDependencies);
