@@ -14,12 +14,15 @@ final class PoolAccess {
   private final PoolKind kind;
   private final int[] flags;
 
-  /** The owner alone may touch device memory; memory that the host sees too, every device. */
+  /**
+   * The owner alone may touch device memory, the host alone host memory, and every device managed
+   * memory.
+   */
   PoolAccess(SimulatedOptions options, PoolKind kind) {
     this.options = options;
     this.kind = kind;
     this.flags = new int[options.devices()];
-    Arrays.fill(flags, kind.isDevice() ? NOTHING : READ_WRITE);
+    Arrays.fill(flags, kind.isManaged() ? READ_WRITE : NOTHING);
     if (kind.isDevice()) {
       flags[kind.locationId()] = READ_WRITE;
     }
@@ -27,22 +30,26 @@ final class PoolAccess {
 
   /**
    * Checks that a device may copy directly from one place to another: between devices it can only
-   * do so where the pools of both allow it.
+   * do so where the pools of both allow it. Memory of the host needs no access for that.
    */
   static void check(SimDevice device, @Nullable SimPlace target, @Nullable SimPlace source) {
-    boolean direct =
-        target != null
-            && source != null
-            && target.block() instanceof DeviceBlock
-            && source.block() instanceof DeviceBlock;
-    check(device, target, READ_WRITE, direct);
-    check(device, source, READ, direct);
+    if (target != null
+        && source != null
+        && target.block() instanceof DeviceBlock
+        && source.block() instanceof DeviceBlock) {
+      check(device, target, READ_WRITE);
+      check(device, source, READ);
+    }
   }
 
-  private static void check(
-      SimDevice device, @Nullable SimPlace place, int needed, boolean direct) {
-    PoolUse use = place == null ? null : place.block().use();
-    if (place != null && use != null && (direct || !use.pool.kind.isDevice())) {
+  /** Checks that a device may fill a place. */
+  static void check(SimDevice device, SimPlace target) {
+    check(device, target, READ_WRITE);
+  }
+
+  private static void check(SimDevice device, SimPlace place, int needed) {
+    PoolUse use = place.block().use();
+    if (use != null) {
       int access = use.pool.access.of(device);
       if ((access & needed) != needed) {
         throw SimRefusal.invalidValue(

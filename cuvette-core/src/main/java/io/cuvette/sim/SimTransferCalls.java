@@ -221,6 +221,7 @@ abstract class SimTransferCalls extends SimOrderedCalls {
           if (count > 0) {
             long bytes = count * unit;
             SimPlace place = machine.place("target", target, bytes);
+            PoolAccess.check(queue.device, place);
             machine.submit(queue, () -> place.fill(bytes, pattern), SimCosts.fill(bytes));
           }
         },

@@ -216,6 +216,7 @@ class OrderedMemoryTest extends SimTestBase {
   @CsvSource({"2, 1", "3, 1", "2, 2"})
   void hostPoolMemory_isSeenByBoth(int locationType, int type) {
     long pool = driver.memPoolCreate(new PoolProperties(type, 0, locationType, 0, 0));
+    driver.memPoolSetAccess(pool, 1, new int[] {0}, 3);
     long address = driver.memAllocFromPoolAsync(0, KIB, pool, stream);
     driver.streamSynchronize(0, stream);
     try (Arena arena = Arena.ofShared()) {
@@ -249,14 +250,14 @@ class OrderedMemoryTest extends SimTestBase {
 
   @ParameterizedTest
   @CsvSource({
-    // kind, MEMORY_TYPE, IS_MANAGED, GPU_DIRECT_RDMA
-    "1, 1, 2, 0, 1",
-    "1, 2, 1, 0, 0",
-    "1, 3, 1, 0, 0",
-    "2, 0, 2, 0, 0",
+    // kind, MEMORY_TYPE, IS_MANAGED, GPU_DIRECT_RDMA, ACCESS_FLAGS
+    "1, 1, 2, 0, 1, 3",
+    "1, 2, 1, 0, 0, 0",
+    "1, 3, 1, 0, 0, 0",
+    "2, 0, 2, 0, 0, 3",
   })
   void pointerAttributes_areThoseOfTheAllocation(
-      int type, int location, int memoryType, int managed, int rdma) {
+      int type, int location, int memoryType, int managed, int rdma, int access) {
     long pool = driver.memPoolCreate(new PoolProperties(type, 0, location, 0, 0));
     driver.memAllocFromPoolAsync(0, 4 * KIB, pool, stream);
     long address = driver.memAllocFromPoolAsync(0, 4 * KIB, pool, stream);
@@ -269,7 +270,7 @@ class OrderedMemoryTest extends SimTestBase {
     assertThat(driver.pointerGetAttribute(0, 14, inside)).as("handle types").isZero();
     assertThat(driver.pointerGetAttribute(0, 15, inside)).isEqualTo(rdma);
     assertThat(driver.pointerGetAttribute(0, 10, inside)).as("legacy IPC").isZero();
-    assertThat(driver.pointerGetAttribute(0, 16, inside)).isEqualTo(3);
+    assertThat(driver.pointerGetAttribute(0, 16, inside)).isEqualTo(access);
     assertThat(driver.pointerGetAttribute(0, 17, driver.memAlloc(0, 1))).isZero();
   }
 

@@ -68,25 +68,26 @@ class PoolAccessTest extends SimTestBase {
 
   @ParameterizedTest
   @ValueSource(ints = {2, 3})
-  void hostPool_isOpenToAllDevices_untilOneIsExcluded(int location) {
+  void hostPool_isTheHostsAlone_untilADeviceGetsAccess_butCanBeCopied(int location) {
     long host = create(driver, 1, location);
     assertThat(driver.memPoolGetAccess(host, 2, 0)).isEqualTo(3);
-    assertThat(driver.memPoolGetAccess(host, 1, 0)).isEqualTo(3);
-    driver.memPoolSetAccess(host, 1, new int[] {0}, 0);
-    driver.memPoolSetAccess(host, 1, new int[] {1}, 1);
     assertThat(driver.memPoolGetAccess(host, 1, 0)).isZero();
     long address = driver.memAllocFromPoolAsync(0, 64, host, 0);
-    long device = driver.memAlloc(0, 64);
+    driver.memcpyAsync(0, driver.memAlloc(0, 64), address, 64, 0);
     assertFails(
         CudaStatus.INVALID_VALUE,
-        "device 0 has access 0 to its pool (expected: 1)",
-        () -> driver.memcpyAsync(0, device, address, 64, 0));
+        "device 0 has access 0 to its pool (expected: 3)",
+        () -> driver.memsetD8Async(0, address, (byte) 1, 64, 0));
+    driver.memPoolSetAccess(host, 1, new int[] {0}, 3);
+    driver.memPoolSetAccess(host, 1, new int[] {1}, 1);
+    assertThat(driver.memPoolGetAccess(host, 1, 0)).isEqualTo(3);
+    driver.memsetD8Async(0, address, (byte) 1, 64, 0);
     driver.ctxSynchronize(0);
-    driver.memcpyAsync(1, device, address, 64, 0);
+    assertThat(read(address, 1)).containsExactly(1);
     assertFails(
         CudaStatus.INVALID_VALUE,
         "device 1 has access 1 to its pool (expected: 3)",
-        () -> driver.memcpyAsync(1, address, device, 64, 0));
+        () -> driver.memsetD8Async(1, address, (byte) 1, 64, 0));
     assertFails(
         CudaStatus.INVALID_VALUE,
         "access of the host: 0 (expected: 3",
@@ -110,6 +111,10 @@ class PoolAccessTest extends SimTestBase {
     long source = driver.memAllocFromPoolAsync(0, 64, own, 0);
     driver.memsetD8Async(0, source, (byte) 6, 64, 0);
     driver.ctxSynchronize(0);
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "device 1 has access 0 to its pool (expected: 3)",
+        () -> driver.memsetD8Async(1, source, (byte) 6, 64, 0));
     long target = driver.memAlloc(1, 64);
     String rule = "device 1 has access 0 to its pool (expected: 1)";
     assertFails(CudaStatus.INVALID_VALUE, rule, () -> driver.memcpyAsync(1, target, source, 64, 0));

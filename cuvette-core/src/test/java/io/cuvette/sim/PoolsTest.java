@@ -29,6 +29,7 @@ class PoolsTest extends SimTestBase {
   void poolOfEachKind_canBeMadeAndUsed(int type, int handles, int location, int id) {
     long pool = driver.memPoolCreate(new PoolProperties(type, handles, location, id, 0));
     long address = driver.memAllocFromPoolAsync(0, KIB, pool, stream);
+    driver.memPoolSetAccess(pool, 1, new int[] {0}, 3);
     driver.memsetD8Async(0, address, (byte) 5, KIB, stream);
     driver.streamSynchronize(0, stream);
     assertThat(read(address + KIB - 1, 1)).containsExactly(5);

@@ -36,6 +36,7 @@ class SimProcessesTest extends SimSharingBase {
   private void meet(PeerJvm peer) {
     Path path = directory.resolve("socket");
     int listener = DESCRIPTORS.listen(path.toString());
+    assertThat(peer.hear()).isEqualTo("here");
     peer.say(path);
     int socket = DESCRIPTORS.accept(listener, SOON);
     int descriptor = DESCRIPTORS.receive(socket, 1, SOON).descriptors()[0];
@@ -79,6 +80,7 @@ class SimProcessesTest extends SimSharingBase {
   static final class Exporter implements PeerProgram {
     @Override
     public void run(Peer peer) throws InterruptedException {
+      peer.say("here");
       SimulatedDriver driver = open("devices=1");
       long stream = stream(driver);
       long pool = driver.memPoolCreate(new PoolProperties(1, 1, DEVICE, 0, 0));
@@ -120,6 +122,7 @@ class SimProcessesTest extends SimSharingBase {
     long event = exporter.eventCreate(0, INTERPROCESS);
     try (PeerJvm peer = peers.start(subject)) {
       peer.run(Importer.class);
+      assertThat(peer.hear()).isEqualTo("here");
       peer.say(HEX.formatHex(exporter.ipcGetMemHandle(0, memory)));
       peer.say(HEX.formatHex(exporter.ipcGetEventHandle(0, event)));
       assertThat(peer.hear()).isEqualTo("recorded");
@@ -138,6 +141,7 @@ class SimProcessesTest extends SimSharingBase {
   static final class Importer implements PeerProgram {
     @Override
     public void run(Peer peer) throws InterruptedException {
+      peer.say("here");
       SimulatedDriver driver = open("devices=1");
       long stream = stream(driver);
       long memory = driver.ipcOpenMemHandle(0, HEX.parseHex(peer.hear()));
@@ -157,6 +161,7 @@ class SimProcessesTest extends SimSharingBase {
     long back = exporter.eventCreate(0, INTERPROCESS);
     try (PeerJvm peer = peers.start(subject)) {
       peer.run(Turns.class);
+      assertThat(peer.hear()).isEqualTo("here");
       peer.say(HEX.formatHex(exporter.ipcGetMemHandle(0, memory)));
       peer.say(HEX.formatHex(exporter.ipcGetEventHandle(0, event)));
       peer.say(HEX.formatHex(exporter.ipcGetEventHandle(0, back)));
@@ -180,6 +185,7 @@ class SimProcessesTest extends SimSharingBase {
 
     @Override
     public void run(Peer peer) throws InterruptedException {
+      peer.say("here");
       try (SimulatedDriver driver = open("devices=1")) {
         long stream = stream(driver);
         long memory = driver.ipcOpenMemHandle(0, HEX.parseHex(peer.hear()));

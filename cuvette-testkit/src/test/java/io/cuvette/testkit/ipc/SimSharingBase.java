@@ -50,14 +50,20 @@ abstract class SimSharingBase {
   }
 
   long pool(int location) {
-    return exporter.memPoolCreate(new PoolProperties(1, 1, location, 0, 0));
+    long pool = exporter.memPoolCreate(new PoolProperties(1, 1, location, 0, 0));
+    exporter.memPoolSetAccess(pool, 1, new int[] {0}, 3);
+    return pool;
   }
 
   /** Imports a pool of the exporter. */
   long imported(long pool) {
     int descriptor = exporter.memPoolExportToShareableHandle(pool);
     try {
-      return importer.memPoolImportFromShareableHandle(descriptor);
+      long mapped = importer.memPoolImportFromShareableHandle(descriptor);
+      assertThat(importer.memPoolGetAccess(mapped, 2, 0))
+          .isEqualTo(exporter.memPoolGetAccess(pool, 2, 0));
+      importer.memPoolSetAccess(mapped, 1, new int[] {0}, 3);
+      return mapped;
     } finally {
       DESCRIPTORS.close(descriptor);
     }
