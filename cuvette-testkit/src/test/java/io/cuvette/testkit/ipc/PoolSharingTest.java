@@ -66,6 +66,7 @@ class PoolSharingTest extends TwoProcesses {
   }
 
   @Test
+  @SuppressWarnings("try") // its end is what is tested
   void exportedResource_hasAnIdentityAndOneHandle() {
     try (DeviceMemoryResource resource = shared()) {
       assertThat(resource.isIpcEnabled()).isTrue();
