@@ -184,7 +184,7 @@ final class ImportTable {
 
   private static boolean mayWork(StreamState stream) {
     try {
-      return !stream.isIdle();
+      return !stream.cuda.isClosed() && !stream.isIdle();
     } catch (CudaException e) {
       return true; // who frees the memory will be told
     }

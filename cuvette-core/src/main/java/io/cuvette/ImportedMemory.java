@@ -135,12 +135,16 @@ final class ImportedMemory {
    */
   void free(StreamState home) {
     last = home;
+    behind.removeIf(stream -> stream.cuda.isClosed());
     if (source != null && !source.isStreamOrdered()) {
-      behind.forEach(StreamState::await);
-      home.await();
+      awaitUses(home);
       CudaDriver driver = home.cuda.driver();
       each(one -> driver.ipcCloseMemHandle(home.device.id(), one));
       over(null);
+    } else if (home.cuda.isClosed()) {
+      awaitUses(home);
+      freeUnordered();
+      awaitDrain();
     } else if (isOrderedBehindUses(home) && home.ask(() -> freeOn(home))) {
       over(home);
     } else {
@@ -148,6 +152,14 @@ final class ImportedMemory {
       if (waiting.isEmpty()) {
         freeUnordered();
       }
+    }
+  }
+
+  /** The streams of a Cuda that is closed are done, and no longer there to be asked. */
+  private void awaitUses(StreamState home) {
+    behind.forEach(StreamState::await);
+    if (!home.cuda.isClosed()) {
+      home.await();
     }
   }
 

@@ -8,6 +8,11 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /** Descriptors that are only numbers, and which of them are open. Thread-safe. */
 final class FakeDescriptors implements DescriptorCalls {
+  static final int USER = 1000;
+
+  /** The user at the other end of every socket. */
+  volatile int peerUser = USER;
+
   final Set<Integer> open = ConcurrentHashMap.newKeySet();
   private final AtomicInteger next = new AtomicInteger(100);
 
@@ -55,12 +60,12 @@ final class FakeDescriptors implements DescriptorCalls {
 
   @Override
   public int peerUser(int socket) {
-    throw new UnsupportedOperationException("peerUser");
+    return peerUser;
   }
 
   @Override
   public int user() {
-    throw new UnsupportedOperationException("user");
+    return USER;
   }
 
   @Override

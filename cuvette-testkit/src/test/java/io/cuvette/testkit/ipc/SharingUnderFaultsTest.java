@@ -1,0 +1,103 @@
+package io.cuvette.testkit.ipc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.Buffer;
+import io.cuvette.BufferDescriptor;
+import io.cuvette.CudaEvent;
+import io.cuvette.CudaStream;
+import io.cuvette.DeviceBuffer;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.EventDescriptor;
+import io.cuvette.EventOptions;
+import io.cuvette.MemoryResource;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.PinnedMemoryResource;
+import io.cuvette.PinnedMemoryResourceOptions;
+import io.cuvette.instrument.FaultMode;
+import io.cuvette.instrument.SweepFinding;
+import io.cuvette.instrument.SweepReport;
+import io.cuvette.testkit.FaultSweeps;
+import io.cuvette.testkit.FaultSweeps.CudaUse;
+import org.junit.jupiter.api.Test;
+
+/** Exporting and importing with each driver call failing, once and from then on. */
+class SharingUnderFaultsTest extends TwoProcesses {
+  private static final PinnedMemoryResourceOptions PINNED =
+      PinnedMemoryResourceOptions.DEFAULTS.withIpcEnabled(true);
+
+  private static void sweep(CudaUse use) throws InterruptedException {
+    long before = OpenFiles.count();
+    SweepReport report =
+        FaultSweeps.onSimulator("devices=2")
+            .recoveringFrom("memAllocFromPoolAsync", "memPoolGetAttribute", "memPoolSetAccess")
+            .recoveringFrom("streamIsCapturing", "streamQuery") // then a stream counts as working
+            .run(FaultSweeps.using(use));
+    assertThat(report.findings().stream().filter(finding -> !isOfADeadDriver(finding)))
+        .as("%s", report)
+        .isEmpty();
+    assertThat(OpenFiles.count()).as("descriptors after all runs").isEqualTo(before);
+  }
+
+  /** A driver that says no to everything says so before memory can be given back to it. */
+  private static boolean isOfADeadDriver(SweepFinding finding) {
+    return finding.mode() == FaultMode.FROM_THEN_ON
+        && finding.problem() == SweepFinding.Problem.LEFT_BEHIND;
+  }
+
+  @Test
+  void exporterWhoseCallsFail_leavesNothing() throws InterruptedException {
+    sweep(cuda -> {
+      try (DeviceMemoryResource resource = new DeviceMemoryResource(cuda.device(0), SHARED);
+          DeviceBuffer buffer = resource.allocate(1000);
+          PinnedMemoryResource pinned = new PinnedMemoryResource(cuda, PINNED);
+          PinnedBuffer host = pinned.allocate(1000);
+          Buffer plain = MemoryResource.direct().allocate(1000, cuda.currentStream());
+          CudaEvent event =
+              cuda.device(0).createEvent(EventOptions.ORDER_ONLY.withInterprocess(true))) {
+        resource.peerAccessibleBy().add(cuda.device(1));
+        assertThat(resource.allocationHandle().uuid()).isPresent();
+        buffer.descriptor();
+        host.descriptor();
+        plain.descriptor();
+        event.descriptor();
+      }
+    });
+  }
+
+  @Test
+  void importerWhoseCallsFail_leavesNothing() throws InterruptedException {
+    try (DeviceMemoryResource resource = shared();
+        DeviceBuffer buffer = resource.allocate(1000);
+        PinnedMemoryResource pinned = new PinnedMemoryResource(exporter, PINNED);
+        PinnedBuffer host = pinned.allocate(1000);
+        Buffer plain = MemoryResource.direct().allocate(1000, here().nullStream());
+        CudaEvent event = here().createEvent(EventOptions.ORDER_ONLY.withInterprocess(true))) {
+      BufferDescriptor ofBuffer = buffer.descriptor();
+      BufferDescriptor ofHost = host.descriptor();
+      BufferDescriptor ofPlain = plain.descriptor();
+      EventDescriptor ofEvent = event.descriptor();
+      sweep(cuda -> {
+        try (DeviceMemoryResource mapped =
+                DeviceMemoryResource.fromAllocationHandle(
+                    cuda.device(0), resource.allocationHandle());
+            PinnedMemoryResource mappedHost =
+                PinnedMemoryResource.fromAllocationHandle(cuda, pinned.allocationHandle());
+            CudaEvent imported = cuda.device(0).importEvent(ofEvent);
+            CudaStream one = cuda.device(0).createStream();
+            CudaStream two = cuda.device(0).createStream();
+            DeviceBuffer first = mapped.importBuffer(ofBuffer, one);
+            DeviceBuffer again = mapped.importBuffer(ofBuffer, two);
+            PinnedBuffer hosts = mappedHost.importBuffer(ofHost, one);
+            DeviceBuffer opened = cuda.device(0).importBuffer(ofPlain, two)) {
+          two.waitFor(imported);
+          first.fill((byte) 1, one);
+          two.waitFor(one);
+          again.fill((byte) 2, two);
+          hosts.fill((byte) 3, one);
+          opened.fill((byte) 4, two);
+        }
+      });
+    }
+  }
+}
