@@ -163,6 +163,14 @@ class PageTest(unittest.TestCase):
         self.assertLess(text.index("| z | 1 | 2 | cuda.core |"), text.index("| a\\|b | 1 | 1 | cuda.core |"))
         self.assertIn("- cupy: crashed", text)
 
+    def test_explanations_that_nothing_needed_are_listed(self):
+        facts = comparison.Facts()
+        fact = "device.current.birth.release_threshold"
+        facts.add([line("cuvette", fact, value=0), line("cuda.core", fact, value="all")])
+        idle = page.markdown(facts.rows(), {}, []).split("## Explanations that nothing needed here")[1]
+        self.assertNotIn(fact, idle)
+        self.assertIn('- *.own*.birth.release_threshold: "all" beside 0', idle)
+
     def test_page_and_file_are_written(self):
         facts = comparison.Facts()
         facts.add([line("cuvette", "x", value=1), line("cuda.core", "x", value=1)])

@@ -133,6 +133,11 @@ def crash(library, section, status):
     return CRASHES.get((library, section)) if status < 0 else None
 
 
+def unused(rows):
+    """The explanations that no fact needed, rows of (fact, ours, theirs): what they excuse may be gone."""
+    return [each for each in EXPLAINED if not any(each.fits(*row) for row in rows)]
+
+
 def reason(fact, ours, theirs):
     """Why the two outcomes may differ, or None."""
     return next((each.why for each in EXPLAINED if each.fits(fact, ours, theirs)), None)

@@ -1,5 +1,6 @@
 """The side-by-side page, facts.md."""
 import comparison
+import explained
 
 HEADINGS = (
     (comparison.DIFFERS, "Different, and nobody said why"),
@@ -33,4 +34,8 @@ def markdown(rows, machine, troubles):
         found = [row for row in rows if row.status == status]
         if found:
             lines += [f"## {heading}", ""] + table(found, status != comparison.SAME) + [""]
+    idle = explained.unused([(row.fact, row.ours, row.theirs) for row in rows if row.status == comparison.MEANT])
+    if idle:
+        lines += ["## Explanations that nothing needed here", ""]
+        lines += [f"- {each.fact}: {each.ours} beside {each.theirs}" for each in idle] + [""]
     return "\n".join(lines)
