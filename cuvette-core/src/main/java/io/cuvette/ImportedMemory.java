@@ -143,8 +143,7 @@ final class ImportedMemory {
       over(null);
     } else if (home.cuda.isClosed()) {
       awaitUses(home);
-      freeUnordered();
-      awaitDrain();
+      freeAtLast();
     } else if (isOrderedBehindUses(home) && home.ask(() -> freeOn(home))) {
       over(home);
     } else {
@@ -211,8 +210,20 @@ final class ImportedMemory {
   void end() {
     drain = null;
     if (mapped) {
+      freeAtLast();
+    }
+  }
+
+  /** A driver that cannot answer about a stream may still take plain memory back. */
+  private void freeAtLast() {
+    try {
       freeUnordered();
       awaitDrain();
+    } catch (CudaException e) {
+      if (mapped) {
+        Failures.closeAfter(e, this::freePlainly);
+      }
+      throw e;
     }
   }
 
@@ -226,12 +237,16 @@ final class ImportedMemory {
 
   /** Frees memory that no stream uses any more. */
   private void freeUnordered() {
-    StreamState home = Objects.requireNonNull(last);
-    StreamState any = home.device.nullStream().state;
+    StreamState any = Objects.requireNonNull(last).device.nullStream().state;
     if (any.ask(() -> freeOn(any))) {
       over(any);
-      return;
+    } else {
+      freePlainly();
     }
+  }
+
+  private void freePlainly() {
+    StreamState home = Objects.requireNonNull(last);
     each(one -> home.cuda.driver().memFree(home.device.id(), one));
     over(null);
   }

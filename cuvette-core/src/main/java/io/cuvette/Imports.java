@@ -65,14 +65,14 @@ final class Imports {
       @Nullable DriverPool pool) {
     ImportTable table = stream.device().cuda().imports();
     ImportedMemory memory = table.open(key, source);
+    long address = memory.address() + descriptor.offset();
+    BufferBase buffer = maker.make(address, descriptor.byteSize(), stream);
+    ImportedLifetime.own(buffer, table, memory, descriptor, pool);
     try {
       checkFits(descriptor, source, memory.address());
-      long address = memory.address() + descriptor.offset();
-      BufferBase buffer = maker.make(address, descriptor.byteSize(), stream);
-      ImportedLifetime.own(buffer, table, memory, descriptor, pool);
       return buffer;
     } catch (RuntimeException e) {
-      Failures.closeAfter(e, () -> table.close(memory, stream.state, null));
+      Failures.closeAfter(e, buffer::close);
       throw e;
     }
   }
