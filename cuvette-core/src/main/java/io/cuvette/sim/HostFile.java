@@ -32,33 +32,40 @@ final class HostFile implements BlockFile {
   /** A range of the file that holds zeros. */
   FileExtents.Extent reserve(long bytes) {
     try {
-      FileChannel file = open();
-      long usable = usable();
-      if (bytes > usable || extents.reservedBytes() > usableAtStart - bytes) {
-        throw outOfMemory(bytes, Math.min(usable, usableAtStart - extents.reservedBytes()));
-      }
-      FileExtents.Extent extent = extents.reserve(bytes);
-      try {
-        zero(file, extent);
-      } catch (IOException e) {
-        extents.release(extent);
-        throw e;
-      }
-      return extent;
+      return FileCall.uninterrupted(() -> zeroed(bytes));
     } catch (IOException e) {
       throw failed(e);
     }
   }
 
+  private FileExtents.Extent zeroed(long bytes) throws IOException {
+    FileChannel file = open();
+    long usable = usable();
+    if (bytes > usable || extents.reservedBytes() > usableAtStart - bytes) {
+      throw outOfMemory(bytes, Math.min(usable, usableAtStart - extents.reservedBytes()));
+    }
+    FileExtents.Extent extent = extents.reserve(bytes);
+    try {
+      zero(file, extent);
+    } catch (IOException e) {
+      extents.release(extent);
+      throw e;
+    }
+    return extent;
+  }
+
   /** Gives a range back; nothing may be mapped there any more. */
   @Override
   public void release(FileExtents.Extent extent) {
+    long end = extents.release(extent);
     try {
-      long end = extents.release(extent);
-      FileChannel file = open();
-      if (file.size() > end) {
-        file.truncate(end);
-      }
+      FileCall.<@Nullable Void>uninterrupted(() -> {
+        FileChannel file = open();
+        if (file.size() > end) {
+          file.truncate(end);
+        }
+        return null;
+      });
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -67,7 +74,8 @@ final class HostFile implements BlockFile {
   @Override
   public MemorySegment map(long offset, long bytes, Arena arena) {
     try {
-      return open().map(FileChannel.MapMode.READ_WRITE, offset, bytes, arena);
+      return FileCall.uninterrupted(
+          () -> open().map(FileChannel.MapMode.READ_WRITE, offset, bytes, arena));
     } catch (IOException e) {
       throw e.getCause() instanceof OutOfMemoryError ? outOfMemory(bytes, 0) : failed(e);
     }

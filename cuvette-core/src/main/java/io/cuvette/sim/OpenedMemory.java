@@ -17,8 +17,12 @@ final class OpenedMemory {
     count++;
   }
 
-  /** Whether that was the last time. */
-  boolean closeOnce() {
-    return --count == 0;
+  void closeOnce() {
+    count--;
+  }
+
+  /** Whether the next close is the last one. */
+  boolean isOpenOnce() {
+    return count == 1;
   }
 }

@@ -24,7 +24,7 @@ final class PointerAttributes {
       // The driver does not say so of managed memory that is in a pool.
       case 8 -> managed && use == null ? 1 : 0;
       case 9 -> block.device.index;
-      case 10 -> onDevice && use == null ? 1 : 0;
+      case 10 -> onDevice && use == null && !block.isImported() ? 1 : 0;
       case 15 -> onDevice ? 1 : 0;
       case 11, 19 -> block.address;
       case 12, 18 -> block.byteSize;

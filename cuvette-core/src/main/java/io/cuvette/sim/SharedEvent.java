@@ -49,18 +49,18 @@ final class SharedEvent {
    * @param awaiting waits until something holds, and lets queued work run meanwhile
    */
   void record(SimOp op, SimWaiting awaiting) {
+    file.retain();
     long number = ring.begin();
     long older = number - SharedRing.ENTRIES;
     if (older > 0) {
       awaiting.await(isDone(older));
     }
     ring.publish(number, ProcessId.current());
-    ownNewest = number;
+    ownNewest = Math.max(ownNewest, number);
+    pending.add(number);
     if (op.isDone()) {
-      ring.done(number);
+      finish(number);
     } else {
-      pending.add(number);
-      file.retain();
       op.whenDone(() -> finish(number));
     }
   }

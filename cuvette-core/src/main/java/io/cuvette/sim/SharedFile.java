@@ -182,14 +182,14 @@ final class SharedFile implements BlockFile {
     T with(FileChannel channel) throws IOException;
   }
 
-  /** Uses a file; an interrupt of the thread, which would close it, waits until that is done. */
+  /** Uses a file; again if an interrupt of the thread closes it. */
   private static <T> T open(Path path, Use<T> use) throws IOException {
-    boolean interrupted = Thread.interrupted();
+    boolean interrupted = false;
     try {
       while (true) {
         try (FileChannel channel =
             FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
-          return use.with(channel);
+          return FileCall.uninterrupted(() -> use.with(channel));
         } catch (ClosedByInterruptException e) {
           interrupted |= Thread.interrupted();
         }

@@ -15,10 +15,12 @@ final class SimAttributes {
           "(?<domain>\\p{XDigit}{1,8}:)?(?<bus>\\p{XDigit}{1,2}):"
               + "(?<slot>\\p{XDigit}{1,2})(?<function>\\.[0-7])?");
   private static final int MULTI_GPU_BOARD_GROUP = 85;
+  private static final int POOL_HANDLE_TYPES = 119;
   private static final int HOST_NUMA_ID = 134;
+  private static final int FILE_DESCRIPTOR = 1;
 
-  // The order of cuda.h, from attribute 1 on, ten a line; the three named above depend on the
-  // device.
+  // The order of cuda.h, from attribute 1 on, ten a line; those named above depend on the
+  // device or on what can be shared.
   private static final int[] VALUES =
       """
       1024 1024 1024 64 2147483647 65535 65535 49152 65536 32
@@ -44,7 +46,7 @@ final class SimAttributes {
 
   private SimAttributes() {}
 
-  static int get(int attribute, SimDevice device, int numaNodes) {
+  static int get(int attribute, SimDevice device, SimMachine machine) {
     if (attribute < 1 || attribute > VALUES.length) {
       throw SimRefusal.invalidValue(
           "attribute: %d (expected: 1 to %d)".formatted(attribute, VALUES.length));
@@ -52,7 +54,8 @@ final class SimAttributes {
     return switch (attribute) {
       case PCI_BUS_ID -> busOf(device.index);
       case MULTI_GPU_BOARD_GROUP -> device.index;
-      case HOST_NUMA_ID -> device.index % numaNodes;
+      case HOST_NUMA_ID -> device.index % machine.options.numaNodes();
+      case POOL_HANDLE_TYPES -> machine.sharing.isPossible() ? FILE_DESCRIPTOR : 0;
       default -> VALUES[attribute - 1];
     };
   }

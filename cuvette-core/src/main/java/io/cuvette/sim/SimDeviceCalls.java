@@ -60,7 +60,7 @@ abstract class SimDeviceCalls implements DeviceCalls {
   @Override
   public int deviceGetAttribute(int attribute, int device) {
     return machine.call(
-        () -> SimAttributes.get(attribute, machine.device(device), machine.options.numaNodes()),
+        () -> SimAttributes.get(attribute, machine.device(device), machine),
         () -> "cuDeviceGetAttribute(attribute=%d, device=%d)".formatted(attribute, device));
   }
 

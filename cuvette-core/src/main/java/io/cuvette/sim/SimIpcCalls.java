@@ -246,15 +246,25 @@ abstract class SimIpcCalls extends SimEventCalls implements IpcCalls {
   }
 
   private void close(SimBlock block) {
+    if (opened(block).isOpenOnce()) {
+      machine.drainAll();
+    }
+    // Others may have opened or closed it while this waited.
+    OpenedMemory opened = opened(block);
+    if (opened.isOpenOnce()) {
+      machine.sharing.closed(opened);
+      machine.discard(block);
+    } else {
+      opened.closeOnce();
+    }
+  }
+
+  private OpenedMemory opened(SimBlock block) {
     OpenedMemory opened = machine.sharing.memory(block);
     if (opened == null) {
       throw SimRefusal.invalidValue("%s (expected: an opened handle)".formatted(block));
     }
-    if (opened.closeOnce()) {
-      machine.drainAll();
-      machine.sharing.closed(opened);
-      machine.discard(block);
-    }
+    return opened;
   }
 
   @Override

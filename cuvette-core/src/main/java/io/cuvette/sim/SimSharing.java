@@ -23,17 +23,23 @@ final class SimSharing {
   private final Map<UUID, OpenedMemory> memory = new HashMap<>();
   private @Nullable DescriptorCalls descriptors;
 
+  /** Whether there are calls about descriptors. */
+  boolean isPossible() {
+    if (descriptors == null) {
+      descriptors = DescriptorCalls.find().orElse(null);
+    }
+    return descriptors != null;
+  }
+
   /** The calls about descriptors, or NOT_SUPPORTED with what is missing. */
   DescriptorCalls descriptors() {
-    if (descriptors == null) {
-      descriptors =
-          DescriptorCalls.find()
-              .orElseThrow(() ->
-                  new SimRefusal(
-                      CudaStatus.NOT_SUPPORTED,
-                      "sharing with other processes needs Linux and the module io.cuvette.ffm"));
+    DescriptorCalls calls = isPossible() ? descriptors : null;
+    if (calls == null) {
+      throw new SimRefusal(
+          CudaStatus.NOT_SUPPORTED,
+          "sharing with other processes needs Linux and the module io.cuvette.ffm");
     }
-    return descriptors;
+    return calls;
   }
 
   /** A descriptor that the system gives, or OPERATING_SYSTEM with why it does not. */

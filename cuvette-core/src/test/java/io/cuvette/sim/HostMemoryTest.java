@@ -19,6 +19,18 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Page-locked and managed memory: real segments, their views, and the file behind them. */
 class HostMemoryTest extends SimTestBase {
 
+  @Test
+  void interruptedThread_hasHostMemoryAllTheSame() {
+    Thread.currentThread().interrupt();
+    try {
+      MemorySegment memory = driver.memHostAlloc(0, KIB, 0);
+      driver.memFreeHost(0, memory.address());
+      driver.memFreeHost(0, driver.memHostAlloc(0, KIB, 0).address());
+    } finally {
+      assertThat(Thread.interrupted()).isTrue();
+    }
+  }
+
   @ParameterizedTest
   @ValueSource(longs = {1, 4096, 100_000, 3 * MIB})
   void memory_isZero_writable_andNative(long bytes) {

@@ -28,6 +28,8 @@ class SimMemoryHandleTest extends SimSharingBase {
     fill(importer, theirs + 20, 3, 5, in);
     assertThat(read(exporter, ours + 24, 2)).containsExactly(3, 0xA5);
     assertThat(importer.pointerGetAttribute(0, 12, theirs + 5)).isEqualTo(100_000);
+    assertThat(importer.pointerGetAttribute(0, 10, theirs)).as("legacy IPC").isZero();
+    assertThat(exporter.pointerGetAttribute(0, 10, ours)).as("legacy IPC").isEqualTo(1);
     assertThat(importer.liveBytes(0)).isZero();
     assertThat(exporter.liveBytes(0)).isEqualTo(100_352);
   }

@@ -124,6 +124,11 @@ class SimPoolSharingTest extends SimSharingBase {
   }
 
   @Test
+  void device_saysWhichHandlesItsPoolsHave() {
+    assertThat(exporter.deviceGetAttribute(119, 0)).as("a file descriptor").isEqualTo(1);
+  }
+
+  @Test
   void importedPool_allocatesNothing_andIsNobodysCurrentPool() {
     long mapped = imported(pool(DEVICE));
     String rule = "was imported (expected: one that this process can allocate from)";
@@ -343,6 +348,24 @@ class SimPoolSharingTest extends SimSharingBase {
     } finally {
       assertThat(Thread.interrupted()).isTrue();
     }
+  }
+
+  @Test
+  void smallAllocations_fitAPoolOfALimit_thoughEachTakesAPageOfTheFile() {
+    long pool = exporter.memPoolCreate(new PoolProperties(1, 1, DEVICE, 0, 2 * MIB));
+    long last = 0;
+    for (int i = 0; i < 4096; i++) {
+      last = exporter.memAllocFromPoolAsync(0, 512, pool, out);
+    }
+    assertFails(
+        CudaStatus.OUT_OF_MEMORY,
+        "at most 2097152",
+        () -> exporter.memAllocFromPoolAsync(0, 512, pool, out));
+    exporter.streamSynchronize(0, out);
+    long theirs =
+        importer.memPoolImportPointer(imported(pool), exporter.memPoolExportPointer(last));
+    fill(importer, theirs, 3, 512, in);
+    assertThat(read(exporter, last + 511)).isEqualTo((byte) 3);
   }
 
   @Test
