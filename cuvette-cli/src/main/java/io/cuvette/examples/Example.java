@@ -42,6 +42,7 @@ public record Example(String name, String summary, Program program) {
               "pinned-resource",
               "pools of page-locked memory, also on a NUMA node",
               PinnedResourceExample::run),
+          new Example("ipc", "device memory shared with a second JVM", IpcExample::run),
           new Example(
               "managed", "one address for host and devices, with advice", ManagedExample::run),
           new Example("streams", "work on several streams, in order", StreamsExample::run),

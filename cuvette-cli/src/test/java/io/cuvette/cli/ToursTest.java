@@ -58,6 +58,7 @@ class ToursTest {
         "async-pool",
         "pinned",
         "pinned-resource",
+        "ipc",
         "managed",
         "streams",
         "events",
