@@ -25,6 +25,7 @@ class SimEventSharingTest extends SimSharingBase {
   /** Asks until it is so, as a program does that has nothing else to do. */
   private static void awaitDone(io.cuvette.sim.SimulatedDriver driver, long event) {
     while (!driver.eventQuery(0, event)) {
+      assertThat(Thread.currentThread().isInterrupted()).as("out of time").isFalse();
       LockSupport.parkNanos(POLL_NANOS);
     }
   }

@@ -56,6 +56,7 @@ class SimPoolSharingTest extends SimSharingBase {
     long first = allocate(pool, MIB);
     fill(exporter, first, 1, MIB, out);
     exporter.memFreeAsync(0, first, out);
+    exporter.streamSynchronize(0, out);
     long second = allocate(pool, MIB);
     long theirs =
         importer.memPoolImportPointer(imported(pool), exporter.memPoolExportPointer(second));
