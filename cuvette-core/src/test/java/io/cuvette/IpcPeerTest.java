@@ -27,11 +27,11 @@ class IpcPeerTest {
   @Test
   void processOfThisUser_isAChannel() {
     int socket = descriptors.memoryFile("socket", 0);
-    try (IpcChannel channel = IpcChannel.of(descriptors, socket, "for a test")) {
-      assertThat(channel.isClosed()).isFalse();
-      channel.close();
-      assertThat(channel.isClosed()).isTrue();
-    }
+    IpcChannel channel = IpcChannel.of(descriptors, socket, "for a test");
+    assertThat(channel.isClosed()).isFalse();
+    channel.close();
+    channel.close();
+    assertThat(channel.isClosed()).isTrue();
     assertThat(descriptors.open).isEmpty();
   }
 
