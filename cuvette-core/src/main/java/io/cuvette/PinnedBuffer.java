@@ -1,6 +1,5 @@
 package io.cuvette;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
@@ -13,8 +12,8 @@ import org.jspecify.annotations.Nullable;
 public final class PinnedBuffer extends BufferBase implements Buffer {
   private final HostView view;
 
-  /** The host's side of the whole memory; made when first needed if it is not given. */
-  private volatile @Nullable MemorySegment memory;
+  /** The host's side of the memory; null if it is seen through the view alone. */
+  private final @Nullable MemorySegment memory;
 
   PinnedBuffer(MemorySegment memory, CudaStream stream) {
     this(memory.address(), memory.byteSize(), memory, stream);
@@ -29,7 +28,7 @@ public final class PinnedBuffer extends BufferBase implements Buffer {
 
   private PinnedBuffer(PinnedBuffer of, long offset, long bytes) {
     super(of, offset, bytes);
-    this.memory = of.byteSize() == 0 ? MemorySegment.NULL : of.hostMemory().asSlice(offset, bytes);
+    this.memory = of.memory == null ? null : of.memory.asSlice(offset, bytes);
     this.view = of.view;
   }
 
@@ -83,13 +82,9 @@ public final class PinnedBuffer extends BufferBase implements Buffer {
 
   @Override
   MemorySegment hostMemory() {
-    MemorySegment known = memory;
-    if (known == null) {
-      CudaDevice on = device();
-      known = on.context().hostView(on.id(), address(), byteSize(), Arena.ofAuto());
-      memory = known;
-    }
-    return known;
+    // Through the view, and not another one, because that ends with the buffer: what maps memory
+    // for longer keeps a simulated device from taking it back.
+    return memory == null ? view.of(this) : memory;
   }
 
   @Override

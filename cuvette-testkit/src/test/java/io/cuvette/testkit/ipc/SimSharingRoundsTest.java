@@ -2,7 +2,7 @@ package io.cuvette.testkit.ipc;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cuvette.testkit.support.OpenFiles;
+import io.cuvette.testkit.support.HeldBySystem;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import org.junit.jupiter.api.Test;
@@ -19,12 +19,12 @@ class SimSharingRoundsTest extends SimSharingBase {
     for (int i = 0; i < WARM_UP; i++) {
       round(i);
     }
-    int descriptors = OpenFiles.descriptors();
+    int descriptors = HeldBySystem.descriptors();
     long mappings = sharedMappings();
     for (int i = 0; i < ROUNDS; i++) {
       round(i);
     }
-    assertThat(OpenFiles.descriptors()).isEqualTo(descriptors);
+    assertThat(HeldBySystem.descriptors()).isEqualTo(descriptors);
     assertThat(sharedMappings()).isEqualTo(mappings);
     assertThat(importer.liveSharedFiles()).isZero();
     assertThat(exporter.liveSharedFiles()).isZero();
@@ -34,7 +34,7 @@ class SimSharingRoundsTest extends SimSharingBase {
   }
 
   private static long sharedMappings() throws IOException {
-    return OpenFiles.mappings().stream().filter(line -> line.contains("memfd")).count();
+    return HeldBySystem.mappings().stream().filter(line -> line.contains("memfd")).count();
   }
 
   private void round(int number) {

@@ -1,10 +1,17 @@
 package io.cuvette.testkit.support;
 
+import io.cuvette.IpcChannel;
+import io.cuvette.IpcListener;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -23,6 +30,7 @@ public final class PeerJvm implements AutoCloseable {
 
   private final Peers home;
   private final Process process;
+  private final IpcChannel channel;
   private final PrintWriter commands;
   private final PeerLog log = new PeerLog();
   private final BlockingQueue<String> answers = new LinkedBlockingQueue<>();
@@ -31,27 +39,63 @@ public final class PeerJvm implements AutoCloseable {
 
   PeerJvm(Peers home) {
     this.home = home;
+    Path folder = temporaryFolder();
+    try (IpcListener listener = IpcListener.open(folder.resolve("peer"))) {
+      process = start(listener.path());
+      commands = new PrintWriter(process.outputWriter(StandardCharsets.UTF_8), true);
+      Thread.ofVirtual().start(() -> log.drain(process.errorReader(StandardCharsets.UTF_8)));
+      Thread.ofVirtual().start(this::readAnswers);
+      channel = greet(listener);
+      idle = true;
+    } finally {
+      delete(folder);
+    }
+  }
+
+  private static Path temporaryFolder() {
     try {
-      process = new ProcessBuilder(PeerCommand.of(PeerMain.class)).start();
+      return Files.createTempDirectory("cuvette");
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
-    commands = new PrintWriter(process.outputWriter(StandardCharsets.UTF_8), true);
-    Thread.ofVirtual().start(() -> log.drain(process.errorReader(StandardCharsets.UTF_8)));
-    Thread.ofVirtual().start(this::readAnswers);
+  }
+
+  private static void delete(Path folder) {
+    try {
+      Files.delete(folder);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static Process start(Path socket) {
+    List<String> command = new ArrayList<>(PeerCommand.of(PeerMain.class));
+    command.add(socket.toString());
+    try {
+      return new ProcessBuilder(command).start();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private IpcChannel greet(IpcListener listener) {
     try {
       expect("ready", next());
-      idle = true;
-    } finally {
-      if (!idle) {
-        kill();
-      }
+      return listener.accept(Duration.ofSeconds(PATIENCE_SECONDS));
+    } catch (RuntimeException | Error e) {
+      process.destroyForcibly();
+      throw e;
     }
   }
 
   /** The number of the process. */
   public long pid() {
     return process.pid();
+  }
+
+  /** The connection to {@link Peer#channel}, for what cannot be said in a line. */
+  public IpcChannel channel() {
+    return channel;
   }
 
   /** Lets it start a program; {@link #finish} waits for its end. */
@@ -92,6 +136,7 @@ public final class PeerJvm implements AutoCloseable {
   /** Ends the process without a warning, as the system does when memory is out (SIGKILL). */
   public void kill() {
     idle = false;
+    channel.close();
     boolean interrupted = Thread.interrupted();
     try {
       if (!process.destroyForcibly().waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)) {
@@ -109,6 +154,7 @@ public final class PeerJvm implements AutoCloseable {
   /** Ends its input: it exits without closing anything, and nothing of it runs any more. */
   public void exit() {
     idle = false;
+    channel.close();
     commands.close();
     try {
       if (!process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)) {

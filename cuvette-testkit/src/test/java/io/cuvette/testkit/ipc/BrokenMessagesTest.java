@@ -1,0 +1,168 @@
+package io.cuvette.testkit.ipc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.AllocationHandle;
+import io.cuvette.IpcChannel;
+import io.cuvette.IpcListener;
+import io.cuvette.driver.DescriptorCalls;
+import io.cuvette.testkit.support.HeldBySystem;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * A peer that sends descriptors with what is no message, or not the one that is expected: whatever
+ * it sends, all of its descriptors are closed.
+ */
+class BrokenMessagesTest {
+  private static final DescriptorCalls CALLS = DescriptorCalls.find().orElseThrow();
+  private static final Duration PATIENCE = Duration.ofSeconds(10);
+  private static final int MAGIC = 0x43564950;
+  private static final int MESSAGE = 1;
+  private static final int ALLOCATION_HANDLE = 2;
+
+  @TempDir Path folder;
+
+  private static byte[] header(int magic, int version, int kind, int descriptors, int bytes) {
+    return ByteBuffer.allocate(12)
+        .putInt(magic)
+        .put((byte) version)
+        .put((byte) kind)
+        .putShort((short) descriptors)
+        .putInt(bytes)
+        .array();
+  }
+
+  private static byte[] message(int kind, int descriptors, int extraBytes) {
+    int following = 17 * descriptors + extraBytes;
+    return Arrays.copyOf(header(MAGIC, 1, kind, descriptors, following), 12 + following);
+  }
+
+  /** Sends bytes with a number of descriptors, and closes the own ones. */
+  private static void send(int socket, byte[] bytes, int descriptors) {
+    int[] all = new int[descriptors];
+    Arrays.setAll(all, i -> CALLS.memoryFile("sent", 1));
+    CALLS.send(socket, bytes, all, PATIENCE);
+    Arrays.stream(all).forEach(CALLS::close);
+  }
+
+  /** What a receiver does with what a sender sends, with nothing open afterwards. */
+  private void exchange(Consumer<Integer> sender, Consumer<IpcChannel> receiver)
+      throws IOException {
+    for (int round = 0; round < 2; round++) { // the first loads classes
+      int before = HeldBySystem.descriptors();
+      try (IpcListener listener = IpcListener.open(folder.resolve("socket"))) {
+        int socket = CALLS.connect(listener.path().toString(), PATIENCE);
+        try (IpcChannel channel = listener.accept(PATIENCE)) {
+          sender.accept(socket);
+          CALLS.close(socket);
+          receiver.accept(channel);
+        }
+      }
+      if (round > 0) {
+        assertThat(HeldBySystem.descriptors()).isLessThanOrEqualTo(before);
+      }
+    }
+  }
+
+  private static void assertBroken(IpcChannel channel) {
+    assertThatThrownBy(() -> channel.receiveAllocationHandle(PATIENCE).close())
+        .isInstanceOf(UncheckedIOException.class);
+    assertThat(channel.isClosed()).isTrue();
+    assertThatThrownBy(() -> channel.receiveAllocationHandle(PATIENCE).close())
+        .isInstanceOf(IllegalStateException.class);
+  }
+
+  @Test
+  void garbageWithDescriptors() throws IOException {
+    exchange(socket -> send(socket, new byte[100], 16), BrokenMessagesTest::assertBroken);
+    exchange(socket -> send(socket, new byte[1], 1), BrokenMessagesTest::assertBroken);
+  }
+
+  @Test
+  void wrongHeaders() throws IOException {
+    for (byte[] wrong :
+        new byte[][] {
+          header(MAGIC ^ 1, 1, ALLOCATION_HANDLE, 1, 17),
+          header(MAGIC, 2, ALLOCATION_HANDLE, 1, 17),
+          header(MAGIC, 1, 99, 1, 17),
+          header(MAGIC, 1, 0, 1, 17),
+          header(MAGIC, 1, ALLOCATION_HANDLE, 1, -1),
+          header(MAGIC, 1, ALLOCATION_HANDLE, 1, 16),
+          header(MAGIC, 1, ALLOCATION_HANDLE, 1, Integer.MAX_VALUE),
+          header(MAGIC, 1, ALLOCATION_HANDLE, 2, 34),
+          header(MAGIC, 1, MESSAGE, 17, 17 * 17),
+          header(MAGIC, 1, MESSAGE, -1, 0)
+        }) {
+      exchange(
+          socket -> send(socket, Arrays.copyOf(wrong, 64), 1), BrokenMessagesTest::assertBroken);
+    }
+  }
+
+  @Test
+  void otherNumberOfDescriptorsThanAnnounced() throws IOException {
+    for (int sent : new int[] {0, 2, 16}) {
+      exchange(
+          socket -> send(socket, message(ALLOCATION_HANDLE, 1, 0), sent),
+          BrokenMessagesTest::assertBroken);
+    }
+  }
+
+  @Test
+  void moreDescriptorsThanAnyMessageHas() throws IOException {
+    byte[] message = message(MESSAGE, 16, 100);
+    exchange(
+        socket -> {
+          send(socket, Arrays.copyOf(message, 20), 10);
+          send(socket, Arrays.copyOfRange(message, 20, message.length), 10);
+        },
+        channel ->
+            assertThatThrownBy(() -> channel.receiveMessage(PATIENCE).close())
+                .isInstanceOf(UncheckedIOException.class));
+  }
+
+  @Test
+  void endInTheMiddle() throws IOException {
+    byte[] message = message(ALLOCATION_HANDLE, 1, 0);
+    for (int length : new int[] {1, 11, 12, 13, message.length - 1}) {
+      exchange(
+          socket -> send(socket, Arrays.copyOf(message, length), 1),
+          BrokenMessagesTest::assertBroken);
+    }
+  }
+
+  @Test
+  void messageThatNobodyReceives() throws IOException {
+    exchange(socket -> send(socket, message(ALLOCATION_HANDLE, 1, 0), 1), _ -> {});
+  }
+
+  @Test
+  void anotherMessageThanExpected_isLost_andTheChannelGoesOn() throws IOException {
+    exchange(
+        socket -> {
+          send(socket, message(ALLOCATION_HANDLE, 1, 0), 1);
+          send(socket, message(MESSAGE, 3, 5), 3);
+          send(socket, message(ALLOCATION_HANDLE, 1, 0), 1);
+        },
+        channel -> {
+          assertThatThrownBy(() -> channel.receiveBufferDescriptor(PATIENCE))
+              .isInstanceOf(IllegalStateException.class)
+              .hasMessageContaining("an AllocationHandle");
+          assertThatThrownBy(() -> channel.receiveEventDescriptor(PATIENCE))
+              .isInstanceOf(IllegalStateException.class);
+          try (AllocationHandle handle = channel.receiveAllocationHandle(PATIENCE)) {
+            assertThat(CALLS.isOpen(handle.descriptor())).isTrue();
+            assertThat(handle.uuid()).isEmpty();
+          }
+          assertThat(channel.isClosed()).isFalse();
+        });
+  }
+}
