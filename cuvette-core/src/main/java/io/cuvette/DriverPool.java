@@ -33,7 +33,7 @@ final class DriverPool {
 
   private final Cuda cuda;
   private final long handle;
-  private final boolean owned;
+  private final Origin origin;
 
   /** Whether a device has access that was given to it and can be taken away. */
   private final IntPredicate isGuest;
@@ -45,10 +45,17 @@ final class DriverPool {
   /** The threads that talk to the driver about the pool: it is not destroyed under them. */
   private final AtomicInteger users = new AtomicInteger();
 
-  private DriverPool(Cuda cuda, long handle, boolean owned, IntPredicate isGuest) {
+  /** Who made the pool. */
+  private enum Origin {
+    HERE,
+    OTHER_PROCESS,
+    BORROWED
+  }
+
+  private DriverPool(Cuda cuda, long handle, Origin origin, IntPredicate isGuest) {
     this.cuda = cuda;
     this.handle = handle;
-    this.owned = owned;
+    this.origin = origin;
     this.isGuest = isGuest;
     cuda.driverPools().add(this, end);
   }
@@ -57,7 +64,7 @@ final class DriverPool {
     cuda.checkOpen();
     cuda.driverPools().poll();
     long handle = cuda.driver().memPoolCreate(properties);
-    return new DriverPool(cuda, handle, true, device -> isGuest(properties, device));
+    return new DriverPool(cuda, handle, Origin.HERE, device -> isGuest(properties, device));
   }
 
   private static boolean isGuest(PoolProperties properties, int device) {
@@ -83,7 +90,7 @@ final class DriverPool {
 
   static DriverPool borrow(Cuda cuda, long handle) {
     cuda.checkOpen();
-    return new DriverPool(cuda, handle, false, _ -> false);
+    return new DriverPool(cuda, handle, Origin.BORROWED, _ -> false);
   }
 
   /**
@@ -95,7 +102,8 @@ final class DriverPool {
     cuda.checkOpen();
     cuda.driverPools().poll();
     long handle = cuda.driver().memPoolImportFromShareableHandle(descriptor);
-    return new DriverPool(cuda, handle, true, device -> home == null || home.id() != device);
+    return new DriverPool(
+        cuda, handle, Origin.OTHER_PROCESS, device -> home == null || home.id() != device);
   }
 
   /** The location as the driver's pool calls take it. */
@@ -119,7 +127,11 @@ final class DriverPool {
   }
 
   boolean isOwned() {
-    return owned && !closed.get();
+    return origin != Origin.BORROWED && !closed.get();
+  }
+
+  boolean isImported() {
+    return origin == Origin.OTHER_PROCESS;
   }
 
   boolean isClosed() {
@@ -192,7 +204,7 @@ final class DriverPool {
     if (memory.isEmpty()) {
       cuda.driverPools().remove(this, end);
     }
-    if (owned) {
+    if (origin != Origin.BORROWED) {
       failures.run(() -> cuda.driverPools().retire(this));
     }
     failures.throwFirst();

@@ -4,12 +4,14 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.Checks;
+import java.util.function.ToLongFunction;
 
 /**
  * What a memory pool of the driver says of itself now, and what can be set on it
  * (cuMemPoolGetAttribute, cuMemPoolSetAttribute). Others may use and change the same pool. The
  * bytes reserved and used need a driver of CUDA 11.3; on an older one they are a CudaException,
- * CALL_REQUIRES_NEWER_DRIVER. Thread-safe.
+ * CALL_REQUIRES_NEWER_DRIVER. Of a pool that was imported from another process the driver tells
+ * nothing: INVALID_VALUE. Thread-safe.
  */
 public final class PoolAttributes {
   private static final int REUSE_FOLLOW_EVENT_DEPENDENCIES = 1;
@@ -127,18 +129,36 @@ public final class PoolAttributes {
   }
 
   private long get(int attribute) {
-    return pool.ask(driver -> {
+    return ask(driver -> {
       checkVersion(driver, "cuMemPoolGetAttribute", attribute);
       return driver.memPoolGetAttribute(pool.handle(), attribute);
     });
   }
 
   private void set(int attribute, long value) {
-    pool.ask(driver -> {
+    ask(driver -> {
       checkVersion(driver, "cuMemPoolSetAttribute", attribute);
       driver.memPoolSetAttribute(pool.handle(), attribute, value);
       return 0;
     });
+  }
+
+  /** Of a pool of another process a driver (580) tells nothing, and says only INVALID_VALUE. */
+  private long ask(ToLongFunction<CudaDriver> question) {
+    try {
+      return pool.ask(question);
+    } catch (CudaException e) {
+      if (!pool.isImported() || e.status() != CudaStatus.INVALID_VALUE) {
+        throw e;
+      }
+      CudaException explained =
+          new CudaException(
+              CudaStatus.INVALID_VALUE,
+              e.call(),
+              "%s was imported: its process alone can ask about it and set it".formatted(pool));
+      explained.initCause(e);
+      throw explained;
+    }
   }
 
   /** An older driver would only say INVALID_VALUE. */

@@ -12,6 +12,8 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
+import java.util.function.BiConsumer;
+import java.util.function.Supplier;
 
 /** Page-locked host memory from pools of the driver, placed by it or on a NUMA node. Stateless. */
 public final class PinnedResourceExample {
@@ -27,72 +29,82 @@ public final class PinnedResourceExample {
 
   private PinnedResourceExample() {}
 
-  /** A use of memory, which makes what it uses. */
-  private interface Step {
-    void run();
-  }
-
   /** Runs the example. */
   public static void run(Cuda cuda, Output out) {
     out.say("A new pool, placed by the operating system:");
-    tried(cuda, out, () -> own(cuda, DEFAULTS, -1, out));
+    use(
+        cuda,
+        out,
+        () -> new PinnedMemoryResource(cuda, DEFAULTS),
+        (pool, stream) -> own(pool, stream, -1, out));
     int node = cuda.currentDevice().attribute(DeviceAttribute.HOST_NUMA_ID);
     if (node >= 0) {
       out.say("A new pool on the NUMA node nearest to the device:");
-      tried(cuda, out, () -> own(cuda, DEFAULTS.withNumaId(node), node, out));
+      use(
+          cuda,
+          out,
+          () -> new PinnedMemoryResource(cuda, DEFAULTS.withNumaId(node)),
+          (pool, stream) -> own(pool, stream, node, out));
     } else {
       out.say("No NUMA node is known to be near the device, so none is asked for.");
     }
     out.say("The pool that is current for host memory, which stays when the resource is closed:");
-    tried(cuda, out, () -> current(cuda, out));
+    use(
+        cuda,
+        out,
+        () -> new PinnedMemoryResource(cuda),
+        (pool, stream) -> current(pool, stream, out));
   }
 
   /** Not every driver has pools of host memory; plain page-locked memory is always there. */
-  private static void tried(Cuda cuda, Output out, Step step) {
-    try {
-      step.run();
-    } catch (CudaException e) {
-      if (!NO_SUCH_POOL.contains(e.status())) {
-        throw e;
+  private static void use(
+      Cuda cuda,
+      Output out,
+      Supplier<PinnedMemoryResource> pool,
+      BiConsumer<PinnedMemoryResource, CudaStream> step) {
+    try (CudaStream stream = cuda.currentDevice().createStream()) {
+      PinnedMemoryResource made;
+      try {
+        made = pool.get();
+      } catch (CudaException e) {
+        if (!NO_SUCH_POOL.contains(e.status())) {
+          throw e;
+        }
+        out.say(String.valueOf(e.getMessage()));
+        out.say("So memory without a pool:");
+        try (PinnedBuffer plain = cuda.allocatePinned(MIB)) {
+          throughTheDevice(plain, stream, out);
+        }
+        return;
       }
-      out.say(String.valueOf(e.getMessage()));
-      out.say("So memory without a pool:");
-      try (CudaStream stream = cuda.currentDevice().createStream();
-          PinnedBuffer plain = cuda.allocatePinned(MIB)) {
-        throughTheDevice(cuda, plain, stream, out);
+      try (made) {
+        step.accept(made, stream);
       }
     }
   }
 
-  private static void own(Cuda cuda, PinnedMemoryResourceOptions options, int node, Output out) {
-    try (PinnedMemoryResource resource = new PinnedMemoryResource(cuda, options);
-        CudaStream stream = cuda.currentDevice().createStream()) {
-      describe(resource, true, node, out);
-      PinnedBuffer pinned = resource.allocate(MIB, stream);
-      try (pinned) {
-        out.check("used", resource.attributes().usedMemCurrent(), MIB);
-        throughTheDevice(cuda, pinned, stream, out);
-      }
-      stream.synchronize();
-      PoolAttributes attributes = resource.attributes();
-      out.check("used after close", attributes.usedMemCurrent(), 0L);
-      out.check("the most used", attributes.usedMemHigh(), MIB);
-      resource.deallocate(resource.allocate(MIB, stream));
-      stream.synchronize();
-      resource.trimTo(0);
-      out.check("reserved after trimTo(0)", attributes.reservedMemCurrent(), 0L);
+  private static void own(PinnedMemoryResource resource, CudaStream stream, int node, Output out) {
+    describe(resource, true, node, out);
+    try (PinnedBuffer pinned = resource.allocate(MIB, stream)) {
+      out.check("used", resource.attributes().usedMemCurrent(), MIB);
+      throughTheDevice(pinned, stream, out);
     }
+    stream.synchronize();
+    PoolAttributes attributes = resource.attributes();
+    out.check("used after close", attributes.usedMemCurrent(), 0L);
+    out.check("the most used", attributes.usedMemHigh(), MIB);
+    resource.deallocate(resource.allocate(MIB, stream));
+    stream.synchronize();
+    resource.trimTo(0);
+    out.check("reserved after trimTo(0)", attributes.reservedMemCurrent(), 0L);
   }
 
-  private static void current(Cuda cuda, Output out) {
-    try (PinnedMemoryResource resource = new PinnedMemoryResource(cuda);
-        CudaStream stream = cuda.currentDevice().createStream()) {
-      describe(resource, false, -1, out);
-      try (PinnedBuffer pinned = resource.allocate(MIB, stream)) {
-        throughTheDevice(cuda, pinned, stream, out);
-      }
-      stream.synchronize();
+  private static void current(PinnedMemoryResource resource, CudaStream stream, Output out) {
+    describe(resource, false, -1, out);
+    try (PinnedBuffer pinned = resource.allocate(MIB, stream)) {
+      throughTheDevice(pinned, stream, out);
     }
+    stream.synchronize();
   }
 
   private static void describe(PinnedMemoryResource resource, boolean owned, int node, Output out) {
@@ -103,9 +115,8 @@ public final class PinnedResourceExample {
     out.check("isHostAccessible()", resource.isHostAccessible(), true);
   }
 
-  private static void throughTheDevice(
-      Cuda cuda, PinnedBuffer pinned, CudaStream stream, Output out) {
-    try (Buffer device = cuda.allocate(pinned.byteSize(), stream)) {
+  private static void throughTheDevice(PinnedBuffer pinned, CudaStream stream, Output out) {
+    try (Buffer device = stream.device().cuda().allocate(pinned.byteSize(), stream)) {
       stream.synchronize();
       pinned.segment().setAtIndex(ValueLayout.JAVA_INT, 1000, 42);
       device.copyFrom(pinned, stream);

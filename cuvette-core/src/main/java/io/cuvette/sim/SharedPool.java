@@ -15,6 +15,7 @@ final class SharedPool implements BlockFile {
   private final SharedTable table;
   private final boolean imported;
   private final FileExtents extents = new FileExtents();
+  private boolean exported;
 
   /** What is mapped here of a pool of another process. */
   private final Map<SharedTable.Entry, SimBlock> blocks = new HashMap<>();
@@ -48,7 +49,14 @@ final class SharedPool implements BlockFile {
 
   /** A descriptor to import the pool from. */
   int export() {
-    return file.export();
+    int descriptor = file.export();
+    exported = true;
+    return descriptor;
+  }
+
+  /** Whether somebody may have imported the pool, or this is such an import. */
+  boolean isExported() {
+    return exported || imported;
   }
 
   /** Room for a block; what it holds is 0 if {@code clean}, else what was there before. */

@@ -64,6 +64,10 @@ abstract class SimIpcCalls extends SimEventCalls implements IpcCalls {
           "%s (expected: memory of a pool made with handle type 1)".formatted(block));
     }
     SharedPool pool = shared(use.pool);
+    if (!pool.isExported()) {
+      throw SimRefusal.invalidValue(
+          "%s of a pool that was not exported (expected: the pool first)".formatted(block));
+    }
     SharedTable.Entry entry = use.exported();
     if (entry == null) {
       entry = pool.add(extent(block), block.byteSize);

@@ -52,6 +52,15 @@ final class SimPool {
     return shared != null && shared.isImported();
   }
 
+  /** What only the driver that made the pool answers. */
+  SimPool ofThisProcess() {
+    if (isImported()) {
+      throw SimRefusal.invalidValue(
+          "pool: 0x%x of another process (expected: one that was made here)".formatted(handle));
+    }
+    return this;
+  }
+
   void named(long value) {
     handle = value;
   }

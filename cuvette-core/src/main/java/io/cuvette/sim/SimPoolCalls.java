@@ -127,7 +127,7 @@ abstract class SimPoolCalls extends SimMemoryCalls implements PoolCalls {
     machine.run(
         () -> {
           machine.captures.checkUnsafe();
-          pool(pool).trimTo(bytesToKeep);
+          pool(pool).ofThisProcess().trimTo(bytesToKeep);
         },
         () ->
             "cuMemPoolTrimTo(pool=0x%x, bytesToKeep=%s)"
@@ -137,7 +137,7 @@ abstract class SimPoolCalls extends SimMemoryCalls implements PoolCalls {
   @Override
   public long memPoolGetAttribute(long pool, int attribute) {
     return machine.callLong(
-        () -> pool(pool).attribute(attribute),
+        () -> pool(pool).ofThisProcess().attribute(attribute),
         () -> "cuMemPoolGetAttribute(pool=0x%x, attribute=%d)".formatted(pool, attribute));
   }
 
@@ -146,7 +146,7 @@ abstract class SimPoolCalls extends SimMemoryCalls implements PoolCalls {
     machine.run(
         () -> {
           machine.captures.checkUnsafe();
-          pool(pool).attribute(attribute, value);
+          pool(pool).ofThisProcess().attribute(attribute, value);
         },
         () ->
             "cuMemPoolSetAttribute(pool=0x%x, attribute=%d, value=%s)"

@@ -102,9 +102,16 @@ public abstract class DriverIpcContract {
     driver.memPoolDestroy(pool);
   }
 
+  /** A driver exports memory of a pool only once the pool itself is exported. */
   @CudaTest
-  public void memoryOfAnExportablePool_isExported(CudaDriver driver) {
+  public void memoryOfAnExportedPool_isExported(CudaDriver driver) {
+    DescriptorCalls descriptors = descriptors();
     long pool = exportablePool(driver);
+    long early = driver.memAllocFromPoolAsync(0, BYTES, pool, NULL_STREAM);
+    driver.streamSynchronize(0, NULL_STREAM);
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memPoolExportPointer(early));
+    driver.memFreeAsync(0, early, NULL_STREAM);
+    descriptors.close(driver.memPoolExportToShareableHandle(pool));
     long one = driver.memAllocFromPoolAsync(0, BYTES, pool, NULL_STREAM);
     long other = driver.memAllocFromPoolAsync(0, BYTES, pool, NULL_STREAM);
     driver.streamSynchronize(0, NULL_STREAM);

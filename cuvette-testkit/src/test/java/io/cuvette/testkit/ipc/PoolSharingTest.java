@@ -266,7 +266,9 @@ class PoolSharingTest extends TwoProcesses {
       }
       BufferDescriptor payload = forge(honest, bytes -> bytes.putLong(PAYLOAD_AT, 12345));
       assertThatThrownBy(() -> mapped.importBuffer(payload)).isInstanceOf(CudaException.class);
-      assertThat(mapped.attributes().usedMemCurrent()).as("given back").isZero();
+      assertThatThrownBy(() -> mapped.attributes().usedMemCurrent())
+          .isInstanceOf(CudaException.class)
+          .hasMessageContaining("imported");
       mapped.importBuffer(BufferDescriptor.fromBytes(honest)).close();
     }
   }

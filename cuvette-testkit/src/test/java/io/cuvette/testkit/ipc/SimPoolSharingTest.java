@@ -137,8 +137,9 @@ class SimPoolSharingTest extends SimSharingBase {
     assertFails(status, rule, () -> importer.memAllocFromPoolAsync(0, KIB, mapped, in));
     assertFails(status, rule, () -> importer.deviceSetMemPool(0, mapped));
     assertFails(status, rule, () -> importer.memSetMemPool(1, 0, 1, mapped));
-    assertThat(importer.memPoolGetAttribute(mapped, 5)).isZero();
-    assertThat(importer.memPoolGetAttribute(mapped, 4)).isZero();
+    assertFails(status, "of another process", () -> importer.memPoolGetAttribute(mapped, 5));
+    assertFails(status, "of another process", () -> importer.memPoolSetAttribute(mapped, 4, 1));
+    assertFails(status, "of another process", () -> importer.memPoolTrimTo(mapped, 0));
     assertThat(importer.report()).isEqualTo(reportOfPool(importer, mapped));
   }
 

@@ -52,6 +52,7 @@ abstract class SimSharingBase {
   long pool(int location) {
     long pool = exporter.memPoolCreate(new PoolProperties(1, 1, location, 0, 0));
     exporter.memPoolSetAccess(pool, 1, new int[] {0}, 3);
+    DESCRIPTORS.close(exporter.memPoolExportToShareableHandle(pool)); // before its memory can be
     return pool;
   }
 
