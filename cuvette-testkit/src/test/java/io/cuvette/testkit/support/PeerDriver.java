@@ -6,6 +6,7 @@ import io.cuvette.MemoryLimit;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaDriverProvider;
 import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.SanitizerDriver;
 import io.cuvette.sim.SimulatedDriver;
 import java.util.ServiceLoader;
 
@@ -28,7 +29,12 @@ final class PeerDriver implements AutoCloseable {
         Cuda.open(
             CudaOptions.DEFAULTS
                 .withMemoryLimit(MemoryLimit.none())
-                .withDriver(new StaysOpen(driver)));
+                .withDriver(new StaysOpen(watched(driver))));
+  }
+
+  /** A race or a use of freed memory is an exception where it happens, as in the test's own JVM. */
+  private static CudaDriver watched(CudaDriver driver) {
+    return driver instanceof SimulatedDriver ? SanitizerDriver.throwing(driver) : driver;
   }
 
   Cuda cuda() {
