@@ -222,6 +222,43 @@ class BadDescriptorTest {
     }
   }
 
+  /** A pool's own descriptor does not say what it is of, and a buffer's can lie. */
+  @CudaTest
+  void kindThatIsNotTrue_isRefused_andThePoolGoesOn(Subject subject, Peers peers)
+      throws IOException {
+    for (SharedPool kind : SharedPool.values()) {
+      try (RemoteSharer child = RemoteSharer.start(peers, subject)) {
+        child.ask("pool", "pool", kind);
+        child.ask("allocate", "buffer", "pool", SIZE);
+        child.ask("put", "buffer", 1);
+        BufferDescriptor right = child.descriptor("buffer");
+        BufferDescriptor.Kind other =
+            right.kind() == BufferDescriptor.Kind.HOST_POOL
+                ? BufferDescriptor.Kind.DEVICE_POOL
+                : BufferDescriptor.Kind.HOST_POOL;
+        BufferDescriptor lie = Tampered.withKind(right, other);
+        BufferDescriptor plain = Tampered.withKind(right, BufferDescriptor.Kind.PLAIN);
+        try (AllocationHandle handle = child.exportPool("pool");
+            DriverPoolResource pool = kind.importFrom(subject.cuda(), handle)) {
+          assertNothingLeaks(() -> {
+            try (DriverPoolResource wrong =
+                kind.other().importFrom(subject.cuda(), handle.descriptor())) {
+              assertRefused(() -> SharedPool.importBuffer(wrong, lie).close());
+              assertRefused(() -> SharedPool.importBuffer(wrong, right).close());
+            } catch (CudaException e) {
+              assertThat(e).hasMessageContaining("CUDA_ERROR"); // a driver that tells them apart
+            }
+            assertRefused(() -> SharedPool.importBuffer(pool, lie).close());
+            assertRefused(() -> subject.cuda().device(0).importBuffer(plain).close());
+            assertHolds(SharedPool.importBuffer(pool, right), 1);
+            subject.cuda().device(0).synchronize();
+          });
+        }
+        child.closeAll("buffer", "pool");
+      }
+    }
+  }
+
   @CudaTest
   void handlesMadeUp_areRefused(Subject subject, Peers peers) throws IOException {
     Cuda cuda = subject.cuda();

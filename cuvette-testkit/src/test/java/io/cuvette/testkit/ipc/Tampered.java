@@ -8,6 +8,7 @@ import java.util.zip.CRC32C;
 
 /** Descriptors that someone has changed, with a checksum that is right again. Stateless. */
 final class Tampered {
+  private static final int KIND_AT = 6;
   private static final int OFFSET_AT = 8;
   private static final int SIZE_AT = 16;
   private static final int HANDLE_BYTES = 64;
@@ -21,7 +22,17 @@ final class Tampered {
     return BufferDescriptor.fromBytes(signed(content.array()));
   }
 
-  /** With another handle of the driver: all random, or with one bit changed. */
+  static BufferDescriptor withKind(BufferDescriptor descriptor, BufferDescriptor.Kind kind) {
+    byte[] bytes = descriptor.toBytes();
+    bytes[KIND_AT] = (byte) (kind.ordinal() + 1);
+    BufferDescriptor changed = BufferDescriptor.fromBytes(signed(bytes));
+    if (changed.kind() != kind) {
+      throw new AssertionError(changed);
+    }
+    return changed;
+  }
+
+  /** With a handle of the driver that is all random. */
   static BufferDescriptor withHandle(BufferDescriptor descriptor, SplittableRandom random) {
     return BufferDescriptor.fromBytes(withRandomHandle(descriptor.toBytes(), random));
   }
@@ -30,6 +41,7 @@ final class Tampered {
     return EventDescriptor.fromBytes(withRandomHandle(descriptor.toBytes(), random));
   }
 
+  /** With one bit of the driver's handle changed. */
   static BufferDescriptor withBit(BufferDescriptor descriptor, int bit) {
     byte[] bytes = descriptor.toBytes();
     bytes[handleAt(bytes) + bit / Byte.SIZE] ^= (byte) (1 << bit % Byte.SIZE);
