@@ -93,6 +93,15 @@ def filled(buffer):
     return first_byte(buffer)
 
 
+def put(buffer, value):
+    """Fills by the host where it can: cuda.core lets no device into its pools of host memory."""
+    if buffer.is_host_accessible:
+        stream.sync()
+        ctypes.memset(int(buffer.handle), value, buffer.size)
+    else:
+        buffer.fill(value, stream=stream)
+
+
 def first_byte(buffer):
     if buffer.is_host_accessible:
         stream.sync()

@@ -9,7 +9,7 @@ import uuid
 import cuda_core_common as common
 from cuda_core_common import (  # fmt: skip
     MIB, Buffer, DeviceMemoryResource, IPCAllocationHandle, PinnedMemoryResource, fact, first_byte, imported, ok,
-    outcome, range_size, resource, stream,
+    outcome, put, range_size, resource, stream,
 )
 
 WAIT_S = 20
@@ -23,7 +23,7 @@ def parts(buffer):
 def exporter(kind, connection):
     mr, other = resource(kind, "ipc"), resource(kind, "ipc")
     large, small, foreign = (each.allocate(size, stream=stream) for each, size in ((mr, MIB), (mr, 1000), (other, MIB)))
-    large.fill(0x11, stream=stream)
+    put(large, 0x11)
     stream.sync()
     named = {"large": large, "small": small, "foreign": foreign}
     descriptors = {name: [parts(each)[0].hex(), parts(each)[1]] for name, each in named.items()}
@@ -128,7 +128,7 @@ def of_buffers(prefix, mr, stored):
     fact(prefix + ".small.range_size", lambda: range_size(small))
     fact(prefix + ".part.size", lambda: imported(mr, stored["small"][0], 500).size)
     outcome(prefix + ".export_again", lambda: buffer.ipc_descriptor)
-    outcome(prefix + ".write", lambda: buffer.fill(0x22, stream=stream))
+    outcome(prefix + ".write", lambda: put(buffer, 0x22))
     stream.sync()
     outcome(prefix + ".close", buffer.close)
     small.close()

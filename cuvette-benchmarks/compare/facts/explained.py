@@ -32,6 +32,7 @@ DEVICE = (
     "A buffer names the device of the stream it is ordered by, which its operations run on. The resource's deviceId() "
     "is -1, as cuda.core's."
 )
+HOST_ONLY = "The driver lets only the host into a pool of host memory; Cuvette lets the devices in, cuda.core nobody."
 HUSK = "A closed object says that it is closed, and is not asked any further."
 
 EXPLAINED = [
@@ -113,6 +114,16 @@ EXPLAINED = [
               "That the resource is not for sharing is said first."),
     Explained("error.managed.advice_on_device_memory", MISSING, "raises *", TYPED),
     Explained("error.managed.prefetch_of_device_memory", MISSING, "raises *", TYPED),
+    Explained("managed.*.allocation_handle", "raises state", "raises no such member",
+              "All three resources have the method; managed memory cannot be shared, and that is what it says."),
+    Explained("managed.*.prefetch.*", ANY, "raises type",
+              "cuda.core reads the last prefetch location from 1.3 on; 1.2 refuses the driver's attribute."),
+    Explained("managed.pooled.accessed_by.discard*", "no error", "raises cuda:NOT_SUPPORTED",
+              "Discarding what is not in the set changes nothing and asks the driver for nothing."),
+    Explained("pinned.buffer.fill_reads", "66", "raises cuda:INVALID_VALUE",
+              HOST_ONLY),
+    Explained("pinned.closed.live_buffer_reads", "66", "raises cuda:INVALID_VALUE",
+              HOST_ONLY),
     Explained("managed.preferred.device_4096.made", "raises value", "raises cuda:*",
               "That there is no such device is said before the driver is asked."),
     Explained("managed.*.accessed_by.add_host_numa", "raises value", "raises cuda:*",

@@ -1,6 +1,5 @@
 package io.cuvette;
 
-import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import org.jspecify.annotations.Nullable;
@@ -83,12 +82,14 @@ sealed interface ImportSource {
     }
   }
 
-  /** The bytes from an address on to the end of what was mapped there. */
-  default long bytesFrom(long address) {
-    CudaDriver driver = device().context();
-    long size = driver.pointerGetAttribute(device().id(), PointerAttribute.RANGE_SIZE, address);
-    long start = driver.pointerGetAttribute(device().id(), PointerAttribute.RANGE_START, address);
-    return size - (address - start);
+  /**
+   * The bytes that were mapped at an address, which is the start of the allocation. A driver (580)
+   * gives RANGE_START of memory of another process as that process has it.
+   */
+  default long bytesAt(long address) {
+    return device()
+        .context()
+        .pointerGetAttribute(device().id(), PointerAttribute.RANGE_SIZE, address);
   }
 
   /** Whether the host owns the memory at an address. */

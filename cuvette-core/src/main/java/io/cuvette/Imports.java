@@ -99,7 +99,7 @@ final class Imports {
           "descriptor: claims to be of kind %s, and is %s memory"
               .formatted(descriptor.kind(), host ? "host" : "device"));
     }
-    long mapped = source.bytesFrom(address);
+    long mapped = source.bytesAt(address);
     if (descriptor.offset() > mapped || descriptor.byteSize() > mapped - descriptor.offset()) {
       throw new IllegalArgumentException(
           "descriptor: %d bytes at offset %d (expected: inside the allocation, which has %d)"

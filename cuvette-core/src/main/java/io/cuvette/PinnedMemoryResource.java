@@ -2,6 +2,7 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.UUID;
 
@@ -18,7 +19,8 @@ public final class PinnedMemoryResource extends DriverPoolResource {
 
   /**
    * Memory from the pool that is current for host memory now; it is not owned (cuMemGetMemPool,
-   * CUDA 13).
+   * CUDA 13). All devices get access to it, for everyone in this process: the driver lets only the
+   * host in.
    */
   public PinnedMemoryResource(Cuda cuda) {
     this(Source.unshared(current(cuda)), NO_NODE);
@@ -95,7 +97,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
         PinnedMemoryResource.class,
         BufferDescriptor.Kind.HOST_POOL,
         source -> {
-          source.pool().setAccess(cuda.devices(), READ_AND_WRITE);
+          letDevicesInAgain(source.pool());
           return new PinnedMemoryResource(source, NO_NODE);
         });
   }
@@ -162,19 +164,54 @@ public final class PinnedMemoryResource extends DriverPoolResource {
 
   private static DriverPool current(Cuda cuda) {
     MemoryLocation host = MemoryLocation.host();
+    DriverPool pool;
     try {
       cuda.checkOpen();
-      return DriverPool.borrow(
-          cuda, cuda.driver().memGetMemPool(host.type(), host.id(), DriverPool.PINNED));
+      pool =
+          DriverPool.borrow(
+              cuda, cuda.driver().memGetMemPool(host.type(), host.id(), DriverPool.PINNED));
     } catch (CudaException e) {
       throw explained(e);
+    }
+    try {
+      letDevicesIn(pool);
+      return pool;
+    } catch (RuntimeException e) {
+      Failures.closeAfter(e, pool::close);
+      throw e;
+    }
+  }
+
+  /** The driver lets in the host alone. What a device has already is not asked for again. */
+  private static void letDevicesIn(DriverPool pool) {
+    List<CudaDevice> outside =
+        pool.cuda().devices().stream().filter(device -> !hasAccess(pool, device)).toList();
+    if (!outside.isEmpty()) {
+      pool.setAccess(outside, READ_AND_WRITE);
+    }
+  }
+
+  private static boolean hasAccess(DriverPool pool, CudaDevice device) {
+    return pool.ask(driver ->
+        driver.memPoolGetAccess(pool.handle(), DriverPool.LOCATION_DEVICE, device.id()))
+        == READ_AND_WRITE;
+  }
+
+  /** If the process has imported the same pool before, the driver says that it is mapped. */
+  private static void letDevicesInAgain(DriverPool pool) {
+    try {
+      letDevicesIn(pool);
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.ALREADY_MAPPED) {
+        throw e;
+      }
     }
   }
 
   private static Source create(Cuda cuda, PinnedMemoryResourceOptions options, int node) {
     Source made = options.ipcEnabled() ? shared(cuda, options, node) : own(cuda, options, node);
     try {
-      made.pool().setAccess(cuda.devices(), READ_AND_WRITE);
+      letDevicesIn(made.pool());
       return made;
     } catch (RuntimeException e) {
       PoolSharing sharing = made.sharing();

@@ -56,7 +56,7 @@ class DevicesTest extends SimTestBase {
   @CsvSource({
     "1, 1024", "10, 32", "16, 132", "20, 0", "39, 2048", "41, 1", "75, 9", "76, 0", "78, 1",
     "83, 1", "87, 2", "88, 0", "89, 1", "97, 232448", "102, 1", "103, 1", "106, 32", "111, 1024",
-    "115, 1", "119, 0", "120, 1", "131, -1", "134, 0", "139, 590680286", "144, 1", "147, 0"
+    "115, 1", "120, 1", "131, -1", "134, 0", "139, 590680286", "144, 1", "147, 0"
   })
   void attributes_areThoseOfAnH200(int attribute, int value) {
     assertThat(driver.deviceGetAttribute(attribute, 0)).isEqualTo(value);
