@@ -2,6 +2,7 @@ package io.cuvette;
 
 import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.internal.Checks;
+import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
 import java.net.ConnectException;
 import java.nio.file.NoSuchFileException;
@@ -11,6 +12,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
@@ -102,7 +104,7 @@ public final class IpcChannel implements AutoCloseable {
    */
   public static IpcChannel connect(Path path, Duration timeout) {
     DescriptorCalls calls = Descriptors.require("IpcChannel");
-    Checks.notNegative("timeout in seconds", timeout.isNegative() ? -1 : 0);
+    OpenSocket.checkTimeout(timeout);
     return of(calls, connected(calls, path, timeout), "connected to " + path);
   }
 
@@ -158,6 +160,7 @@ public final class IpcChannel implements AutoCloseable {
     handles.forEach(handle -> uuids.add(handle.uuid().orElse(null)));
     byte[] bytes = new IpcFrame(kind, uuids, content).toBytes();
     int[] descriptors = duplicates(handles);
+    sending.lock();
     try {
       exclusively(sending, () -> sendNow(bytes, descriptors));
     } catch (RuntimeException e) {
@@ -240,7 +243,8 @@ public final class IpcChannel implements AutoCloseable {
   }
 
   private IpcReader.Received receive(IpcFrame.Kind expected, Duration timeout) {
-    IpcReader.Received got = exclusively(receiving, () -> receiveNow(timeout));
+    Duration left = awaitTurn(timeout);
+    IpcReader.Received got = exclusively(receiving, () -> receiveNow(left));
     IpcFrame.Kind kind = got.frame().kind();
     if (kind == expected) {
       return got;
@@ -250,6 +254,27 @@ public final class IpcChannel implements AutoCloseable {
             "%s: received %s (expected: %s)".formatted(name, kind.text, expected.text));
     got.handles().forEach(handle -> Failures.closeAfter(wrong, handle));
     throw wrong;
+  }
+
+  /** Takes the lock of receivers, for which others are waited for too; what is left of the time. */
+  private Duration awaitTurn(Duration timeout) {
+    OpenSocket.checkTimeout(timeout);
+    if (receiving.tryLock()) {
+      return timeout;
+    }
+    long start = System.nanoTime();
+    long most = OpenSocket.nanos(timeout);
+    try {
+      if (receiving.tryLock(most, TimeUnit.NANOSECONDS)) {
+        return Duration.ofNanos(Math.max(0, most - (System.nanoTime() - start)));
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      var interrupted = new InterruptedIOException(name + ": the thread is interrupted");
+      interrupted.initCause(e);
+      throw new UncheckedIOException(interrupted.getMessage(), interrupted);
+    }
+    throw socket.timedOut(timeout);
   }
 
   private IpcReader.Received receiveNow(Duration timeout) {
@@ -264,14 +289,13 @@ public final class IpcChannel implements AutoCloseable {
     }
   }
 
-  /** One message at a time; a channel that broke is closed once this thread is out of it. */
-  private <T> T exclusively(ReentrantLock lock, Supplier<T> work) {
-    lock.lock();
+  /** Works under a lock, and gives it back; a channel that broke is closed behind that. */
+  private <T> T exclusively(ReentrantLock held, Supplier<T> work) {
     try {
       checkOpen();
       return socket.use(open -> work.get());
     } finally {
-      lock.unlock();
+      held.unlock();
       if (broken != null) {
         socket.close();
       }

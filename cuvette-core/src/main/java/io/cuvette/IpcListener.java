@@ -4,11 +4,18 @@ import io.cuvette.driver.DescriptorCalls;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.ConnectException;
+import java.net.SocketTimeoutException;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.time.Duration;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,6 +25,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class IpcListener implements AutoCloseable {
   private static final Duration TEST = Duration.ofSeconds(1);
+  private static final long MOMENT_NANOS = 20_000_000;
 
   private final DescriptorCalls calls;
   private final Path path;
@@ -42,9 +50,12 @@ public final class IpcListener implements AutoCloseable {
    * @throws UnsupportedOperationException where descriptors cannot be passed
    */
   public static IpcListener open(Path path) {
-    DescriptorCalls calls = Descriptors.require("IpcListener");
+    return open(Descriptors.require("IpcListener"), path);
+  }
+
+  static IpcListener open(DescriptorCalls calls, Path path) {
     removeStale(calls, path);
-    int socket = calls.listen(path.toString());
+    int socket = listen(calls, path);
     try {
       return new IpcListener(calls, path, socket);
     } catch (RuntimeException e) {
@@ -53,8 +64,17 @@ public final class IpcListener implements AutoCloseable {
     }
   }
 
+  private static int listen(DescriptorCalls calls, Path path) {
+    try {
+      return calls.listen(path.toString());
+    } catch (UncheckedIOException e) {
+      throw e.getCause() instanceof FileAlreadyExistsException ? taken(path, e) : e;
+    }
+  }
+
   private static void removeStale(DescriptorCalls calls, Path path) {
-    if (!Files.exists(path, LinkOption.NOFOLLOW_LINKS)) {
+    Object found = fileKey(path);
+    if (found == null) {
       return;
     }
     if (!isSocket(path)) {
@@ -62,32 +82,75 @@ public final class IpcListener implements AutoCloseable {
           "path: %s is a file or directory (expected: a new path, or a socket left behind)"
               .formatted(path));
     }
+    if (isListenedAt(calls, path)) {
+      throw taken(path, null);
+    }
+    LockSupport.parkNanos(MOMENT_NANOS); // one that was just made may not be listened at yet
+    if (isListenedAt(calls, path)) {
+      throw taken(path, null);
+    }
     try {
-      calls.close(calls.connect(path.toString(), TEST));
-    } catch (UncheckedIOException e) {
-      if (!(e.getCause() instanceof ConnectException)) {
-        throw e;
-      }
-      delete(path); // nobody listens: whoever made it is gone
+      removeIfStill(found, path);
+    } catch (NoSuchFileException e) {
+      return; // another process has removed it
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** Renames before it looks, for another process may replace the file at any moment. */
+  private static void removeIfStill(Object found, Path path) throws IOException {
+    Path aside = path.resolveSibling(path.getFileName() + "." + UUID.randomUUID());
+    Files.move(path, aside, StandardCopyOption.ATOMIC_MOVE);
+    if (found.equals(fileKey(aside))) {
+      Files.delete(aside);
       return;
     }
-    throw new IllegalStateException("path: another process listens at " + path);
+    try {
+      Files.move(aside, path);
+    } catch (FileAlreadyExistsException e) {
+      Files.delete(aside);
+    }
+    throw taken(path, null);
+  }
+
+  private static boolean isListenedAt(DescriptorCalls calls, Path path) {
+    try {
+      calls.close(calls.connect(path.toString(), TEST));
+      return true;
+    } catch (UncheckedIOException e) {
+      if (e.getCause() instanceof ConnectException || e.getCause() instanceof NoSuchFileException) {
+        return false; // nobody listens: whoever made it is gone
+      }
+      if (e.getCause() instanceof SocketTimeoutException) {
+        return true; // more wait there than it has room for
+      }
+      throw e;
+    }
+  }
+
+  private static IllegalStateException taken(Path path, @Nullable Throwable cause) {
+    return new IllegalStateException("path: another process listens at " + path, cause);
   }
 
   private static boolean isSocket(Path path) {
     try {
       int mode = (Integer) Files.getAttribute(path, "unix:mode", LinkOption.NOFOLLOW_LINKS);
       return (mode & 0170000) == 0140000; // S_IFMT, S_IFSOCK
+    } catch (NoSuchFileException e) {
+      return true; // another process has just removed it
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
   }
 
-  /** What tells this file from another one made later at the same path. */
+  /** What tells a file from another one made later at the same path; null if there is none. */
   private static @Nullable Object fileKey(Path path) {
     try {
-      return Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
-          .fileKey();
+      var file = Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
+      Object key = file.fileKey();
+      // The numbers of files are soon used again.
+      return key == null ? null : List.of(key, file.lastModifiedTime());
     } catch (IOException e) {
       return null;
     }

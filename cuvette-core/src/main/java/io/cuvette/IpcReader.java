@@ -3,6 +3,7 @@ package io.cuvette;
 import io.cuvette.driver.DescriptorCalls;
 import java.io.EOFException;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.io.StreamCorruptedException;
 import java.io.UncheckedIOException;
 import java.time.Duration;
@@ -82,8 +83,7 @@ final class IpcReader {
 
   private int readSome(byte[] into, int from, Duration timeout) throws IOException {
     DescriptorCalls.Received part =
-        socket.sliced(
-            timeout, slice -> calls.receive(socket.descriptor(), into.length - from, slice));
+        socket.sliced(timeout, slice -> receive(into.length - from, slice));
     for (int descriptor : part.descriptors()) {
       descriptors.add(descriptor);
     }
@@ -100,6 +100,16 @@ final class IpcReader {
               .formatted(descriptors.size(), IpcFrame.MOST_DESCRIPTORS));
     }
     return count;
+  }
+
+  /** Anything but an end of patience may have taken bytes off the socket that are lost now. */
+  private DescriptorCalls.Received receive(int bytes, Duration timeout) {
+    try {
+      return calls.receive(socket.descriptor(), bytes, timeout);
+    } catch (UncheckedIOException e) {
+      started |= !(e.getCause() instanceof InterruptedIOException);
+      throw e;
+    }
   }
 
   private void closeDescriptors(RuntimeException failure) {

@@ -51,7 +51,7 @@ final class OpenSocket {
 
   /** Waits in a call, slice by slice, until it gives something, fails, or the time is over. */
   <T> T sliced(Duration timeout, Function<Duration, T> call) {
-    Checks.notNegative("timeout in seconds", timeout.isNegative() ? -1 : 0);
+    checkTimeout(timeout);
     long end = System.nanoTime() + nanos(timeout);
     while (true) {
       long left = end - System.nanoTime();
@@ -62,7 +62,7 @@ final class OpenSocket {
           throw e;
         }
         if (left <= 0) {
-          throw timedOut(timeout, e);
+          throw timedOut(timeout);
         }
       }
       if (closed.get()) {
@@ -91,9 +91,12 @@ final class OpenSocket {
     return (timeout.compareTo(longest) < 0 ? timeout : longest).toNanos();
   }
 
-  private UncheckedIOException timedOut(Duration timeout, UncheckedIOException cause) {
+  static void checkTimeout(Duration timeout) {
+    Checks.notNegative("timeout in seconds", timeout.isNegative() ? -1 : 0);
+  }
+
+  UncheckedIOException timedOut(Duration timeout) {
     var timedOut = new SocketTimeoutException("%s: nothing came in %s".formatted(name, timeout));
-    timedOut.initCause(cause.getCause());
     return new UncheckedIOException(timedOut.getMessage(), timedOut);
   }
 }

@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 
 /** Descriptors that are only numbers, and which of them are open. Thread-safe. */
 final class FakeDescriptors implements DescriptorCalls {
@@ -12,6 +13,9 @@ final class FakeDescriptors implements DescriptorCalls {
 
   /** The user at the other end of every socket. */
   volatile int peerUser = USER;
+
+  /** What connecting and receiving do; they fail. */
+  volatile Supplier<RuntimeException> failure = () -> new UnsupportedOperationException("fake");
 
   final Set<Integer> open = ConcurrentHashMap.newKeySet();
   private final AtomicInteger next = new AtomicInteger(100);
@@ -55,7 +59,7 @@ final class FakeDescriptors implements DescriptorCalls {
 
   @Override
   public int connect(String path, Duration timeout) {
-    throw new UnsupportedOperationException("connect");
+    throw failure.get();
   }
 
   @Override
@@ -75,6 +79,6 @@ final class FakeDescriptors implements DescriptorCalls {
 
   @Override
   public Received receive(int socket, int maxBytes, Duration timeout) {
-    throw new UnsupportedOperationException("receive");
+    throw failure.get();
   }
 }

@@ -3,8 +3,26 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.io.UncheckedIOException;
+import java.net.ConnectException;
+import java.net.SocketTimeoutException;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Who may be at the other end of a channel. */
 class IpcPeerTest {
@@ -50,5 +68,83 @@ class IpcPeerTest {
           .hasMessageContaining("in the middle of a message");
     }
     assertThat(descriptors.open).isEmpty();
+  }
+
+  @Test
+  void bytesThatWereTakenAndLost_closeTheChannel() {
+    int socket = descriptors.memoryFile("socket", 0);
+    IpcChannel channel = IpcChannel.of(descriptors, socket, "for a test");
+    descriptors.failure = () -> new UncheckedIOException(new SocketTimeoutException("a test"));
+    assertThatThrownBy(() -> channel.receiveMessage(Duration.ZERO))
+        .hasCauseInstanceOf(SocketTimeoutException.class);
+    assertThat(channel.isClosed()).isFalse();
+    descriptors.failure = () -> new UncheckedIOException(new IOException("descriptors are lost"));
+    assertThatThrownBy(() -> channel.receiveMessage(Duration.ZERO))
+        .hasMessageContaining("descriptors are lost");
+    assertThat(channel.isClosed()).isTrue();
+    assertThat(descriptors.open).isEmpty();
+  }
+
+  @Test
+  void receiverBehindAnother_waitsNoLongerThanItSaid() throws Exception {
+    int socket = descriptors.memoryFile("socket", 0);
+    IpcChannel channel = IpcChannel.of(descriptors, socket, "for a test");
+    CountDownLatch inside = new CountDownLatch(1);
+    CountDownLatch end = new CountDownLatch(1);
+    descriptors.failure =
+        () -> {
+          inside.countDown();
+          try {
+            assertThat(end.await(20, TimeUnit.SECONDS)).as("the second did not wait").isTrue();
+          } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+          }
+          return new UncheckedIOException(new EOFException("the first"));
+        };
+    try (var threads = Executors.newVirtualThreadPerTaskExecutor()) {
+      Future<?> first = threads.submit(() -> channel.receiveMessage(Duration.ofDays(1)));
+      inside.await();
+      for (Duration patience : List.of(Duration.ZERO, Duration.ofMillis(5))) {
+        assertThatThrownBy(() -> channel.receiveMessage(patience))
+            .hasCauseInstanceOf(SocketTimeoutException.class)
+            .hasMessageContaining(patience.toString());
+      }
+      Thread.currentThread().interrupt();
+      assertThatThrownBy(() -> channel.receiveMessage(Duration.ofDays(1)))
+          .hasCauseInstanceOf(InterruptedIOException.class);
+      assertThat(Thread.interrupted()).isTrue();
+      end.countDown();
+      assertThatThrownBy(first::get).rootCause().isInstanceOf(EOFException.class);
+    }
+    channel.close();
+  }
+
+  @Test
+  void socketThatIsReplacedWhileItIsLookedAt_isNotDeleted(@TempDir Path directory)
+      throws IOException {
+    Path path = directory.resolve("socket");
+    leaveSocket(path);
+    descriptors.failure =
+        () -> {
+          try {
+            Files.delete(path);
+            Files.writeString(path, "another's");
+          } catch (IOException e) {
+            throw new UncheckedIOException(e);
+          }
+          return new UncheckedIOException(new ConnectException("nobody listened at the old one"));
+        };
+    assertThatThrownBy(() -> IpcListener.open(descriptors, path))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("another process");
+    assertThat(path).hasContent("another's");
+    assertThat(directory).isDirectoryContaining(path::equals);
+  }
+
+  private static void leaveSocket(Path path) throws IOException {
+    try (var socket = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
+      socket.bind(UnixDomainSocketAddress.of(path));
+    }
+    assertThat(path).exists();
   }
 }

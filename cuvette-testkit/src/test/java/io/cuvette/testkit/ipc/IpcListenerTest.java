@@ -14,6 +14,8 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
@@ -85,6 +87,25 @@ class IpcListenerTest {
         server.send(new byte[0]);
         client.receiveMessage(LONG).close();
       }
+    }
+  }
+
+  @Test
+  void socketWithoutRoomForOneMore_isListenedAt() {
+    List<IpcChannel> waiting = new ArrayList<>();
+    try (IpcListener _ = IpcListener.open(path)) {
+      assertThatThrownBy(
+              () -> {
+                for (int i = 0; i < 10_000; i++) {
+                  waiting.add(IpcChannel.connect(path, Duration.ZERO));
+                }
+              })
+          .hasCauseInstanceOf(SocketTimeoutException.class);
+      assertThatThrownBy(() -> IpcListener.open(path))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("another process listens at " + path);
+    } finally {
+      waiting.forEach(IpcChannel::close);
     }
   }
 
