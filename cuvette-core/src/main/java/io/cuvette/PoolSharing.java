@@ -7,6 +7,7 @@ import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.driver.PoolProperties;
 import java.util.UUID;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -54,19 +55,26 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
       BufferDescriptor.Kind kind,
       Function<Source, R> maker) {
     cuda.checkOpen();
+    handle.descriptor();
+    cuda.leaks().drain();
+    Supplier<R> importer = () -> imported(cuda, home, handle.duplicate(), kind, maker);
     UUID uuid = handle.uuid().orElse(null);
-    DriverPoolResource known = uuid == null ? null : cuda.registry().find(uuid);
-    if (uuid != null && known != null) {
+    return uuid == null
+        ? importer.get()
+        : cuda.registry().alone(uuid, () -> registered(cuda, uuid, type, importer));
+  }
+
+  private static <R extends DriverPoolResource> R registered(
+      Cuda cuda, UUID uuid, Class<R> type, Supplier<R> importer) {
+    DriverPoolResource known = cuda.registry().find(uuid);
+    if (known != null) {
       return ResourceRegistry.as(known, uuid, type);
     }
-    R made = imported(cuda, home, handle.duplicate(), kind, maker);
-    if (uuid == null) {
-      return made;
-    }
+    R made = importer.get();
     try {
       R registered = made.register(uuid, type);
       if (registered != made) {
-        made.close(); // another thread was faster
+        made.close(); // somebody registered another just now
       }
       return registered;
     } catch (RuntimeException e) {
@@ -128,13 +136,13 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
     try {
       return handle.use(descriptor -> DriverPool.imported(cuda, descriptor, home));
     } catch (CudaException e) {
-      var explained =
-          new CudaException(
-              CudaStatus.of(e.code()),
-              e.call(),
-              handle
-                  + " gives no memory pool; it must come from the allocationHandle() of an"
-                  + " IPC-enabled resource of this machine");
+      String why =
+          e.status() == CudaStatus.ALREADY_MAPPED
+              ? " is of a pool that this process has imported, or made, and not given back yet: a"
+                  + " closed resource keeps its pool until its last buffer is freed"
+              : " gives no memory pool; it must come from the allocationHandle() of an IPC-enabled"
+                  + " resource of this machine";
+      var explained = new CudaException(CudaStatus.of(e.code()), e.call(), handle + why);
       explained.initCause(e);
       throw explained;
     }

@@ -1,9 +1,14 @@
 package io.cuvette;
 
 import java.lang.ref.WeakReference;
+import java.util.HashSet;
 import java.util.NoSuchElementException;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,6 +18,43 @@ import org.jspecify.annotations.Nullable;
 final class ResourceRegistry {
   private final ConcurrentHashMap<UUID, WeakReference<DriverPoolResource>> known =
       new ConcurrentHashMap<>();
+
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+
+  /** What some thread asks the driver for; the others wait, for a host pool cannot come twice. */
+  private final Set<UUID> importing = new HashSet<>();
+
+  /** Does something while no other thread does it with the same UUID. */
+  <R> R alone(UUID uuid, Supplier<R> work) {
+    begin(uuid);
+    try {
+      return work.get();
+    } finally {
+      end(uuid);
+    }
+  }
+
+  private void begin(UUID uuid) {
+    lock.lock();
+    try {
+      while (!importing.add(uuid)) {
+        changed.awaitUninterruptibly();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void end(UUID uuid) {
+    lock.lock();
+    try {
+      importing.remove(uuid);
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
 
   /** The open resource with a UUID; null if there is none. */
   @Nullable DriverPoolResource find(UUID uuid) {

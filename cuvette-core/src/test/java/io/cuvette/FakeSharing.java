@@ -36,6 +36,9 @@ final class FakeSharing extends ForwardingDriver {
   /** The next calls of a name that fail. */
   final Map<String, CudaStatus> failing = new ConcurrentHashMap<>();
 
+  /** Whether a pool can be imported only while no other is, as a process can with a host pool. */
+  volatile boolean importsOnce;
+
   /** What tests do in the middle of a call. */
   volatile UnaryOperator<String> during = call -> call;
 
@@ -50,9 +53,14 @@ final class FakeSharing extends ForwardingDriver {
   @Override
   public long memPoolImportFromShareableHandle(int descriptor) {
     fail("memPoolImportFromShareableHandle");
+    if (importsOnce && !poolsOpen.compareAndSet(0, 1)) {
+      throw new CudaException(CudaStatus.ALREADY_MAPPED, "memPoolImportFromShareableHandle", "");
+    }
     long pool = memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
     pools.add(pool);
-    poolsOpen.incrementAndGet();
+    if (!importsOnce) {
+      poolsOpen.incrementAndGet();
+    }
     return pool;
   }
 

@@ -7,8 +7,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
 import java.util.List;
 import java.util.NoSuchElementException;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
@@ -109,6 +112,49 @@ class ResourceRegistryTest extends OverFakeSharing {
       assertThat(found).allMatch(each -> each == found.getFirst());
       assertThat(driver.poolsOpen).hasValue(1);
       found.getFirst().close();
+    }
+  }
+
+  @Test
+  void threadsThatImportOnePool_askTheDriverOnce_forHostPoolsCannotComeTwice() throws Exception {
+    driver.importsOnce = true;
+    for (int round = 0; round < 20; round++) {
+      try (AllocationHandle handle = handle(UUID.randomUUID());
+          var threads = Executors.newFixedThreadPool(4)) {
+        Callable<PinnedMemoryResource> one =
+            () -> PinnedMemoryResource.fromAllocationHandle(cuda, handle);
+        Set<PinnedMemoryResource> found = new HashSet<>();
+        for (Future<PinnedMemoryResource> each : threads.invokeAll(Collections.nCopies(4, one))) {
+          found.add(each.get());
+        }
+        assertThat(found).hasSize(1);
+        found.forEach(PinnedMemoryResource::close);
+      }
+    }
+  }
+
+  @Test
+  void poolThatIsStillImported_isExplained() {
+    driver.importsOnce = true;
+    try (AllocationHandle handle = handle(null);
+        PinnedMemoryResource _ = PinnedMemoryResource.fromAllocationHandle(cuda, handle)) {
+      assertThatThrownBy(() -> PinnedMemoryResource.fromAllocationHandle(cuda, handle))
+          .isInstanceOf(CudaException.class)
+          .hasMessageContaining("ALREADY_MAPPED")
+          .hasMessageContaining("not given back yet");
+    }
+  }
+
+  @Test
+  void closedHandle_isRefused_evenIfItsPoolIsRegistered() {
+    UUID uuid = UUID.randomUUID();
+    AllocationHandle handle = handle(uuid);
+    try (DeviceMemoryResource mapped = DeviceMemoryResource.fromAllocationHandle(device, handle)) {
+      handle.close();
+      assertThatThrownBy(() -> DeviceMemoryResource.fromAllocationHandle(device, handle))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("closed");
+      assertThat(DeviceMemoryResource.fromRegistry(cuda, uuid)).isSameAs(mapped);
     }
   }
 
