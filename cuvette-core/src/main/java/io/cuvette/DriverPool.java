@@ -246,7 +246,7 @@ final class DriverPool {
       try {
         cuda.driver().memPoolSetAccess(handle, LOCATION_DEVICE, new int[] {guest}, NO_ACCESS);
       } catch (CudaException e) {
-        if (e.status() != CudaStatus.INVALID_VALUE) {
+        if (e.status() != CudaStatus.INVALID_VALUE && e.status() != CudaStatus.INVALID_DEVICE) {
           throw e;
         }
       }

@@ -54,7 +54,7 @@ final class DriverPools {
 
   /** Destroys those that can be by now; one that the driver refuses stays. */
   void poll() {
-    for (DriverPool pool : retired) {
+    for (DriverPool pool : List.copyOf(retired)) { // one that is refused is added again
       try {
         destroyIfUnused(pool);
       } catch (CudaException e) {

@@ -103,7 +103,7 @@ final class PoolAccess {
     if (kind.isManaged()) {
       checkFixed("managed memory", access, READ_WRITE);
     } else if (kind.isDevice() && id == kind.locationId()) {
-      checkFixed("the owner", access, READ_WRITE);
+      checkOwner(access);
     } else if (kind.isDevice()
         && access != NOTHING
         && !options.peerRule().allows(id, kind.locationId())) {
@@ -118,6 +118,15 @@ final class PoolAccess {
       checkFixed("the host, for device memory", access, NOTHING);
     } else {
       checkFixed("the host", access, READ_WRITE);
+    }
+  }
+
+  private static void checkOwner(int access) {
+    if (access != READ_WRITE) {
+      throw new SimRefusal(
+          CudaStatus.INVALID_DEVICE,
+          "access of the owner: %d (expected: %d, which cannot be changed)"
+              .formatted(access, READ_WRITE));
     }
   }
 

@@ -42,7 +42,7 @@ class PoolAccessTest extends SimTestBase {
     assertThat(access(1)).isEqualTo(1);
     set(0, 1);
     assertThat(access(1)).isZero();
-    assertFails(CudaStatus.INVALID_VALUE, "access of the owner: 0", () -> set(0, 0));
+    assertFails(CudaStatus.INVALID_DEVICE, "access of the owner: 0", () -> set(0, 0));
     assertThat(access(0)).isEqualTo(3);
     assertThat(three.memPoolGetAccess(pool, 2, 0)).as("the host").isZero();
   }

@@ -1,6 +1,7 @@
 package io.cuvette.testkit.async;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.AsyncMemoryPool;
 import io.cuvette.AsyncPoolChoice;
@@ -11,14 +12,19 @@ import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
+import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Subject;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** Memory of the driver's pools between the end of one buffer and the next, and the pools' end. */
 class IdleMemoryTest {
@@ -132,6 +138,37 @@ class IdleMemoryTest {
         byDefault.allocate(512).close();
       }
       cuda.device(0).synchronize();
+    }
+  }
+
+  @CudaTest
+  void poolsThatCannotBeDestroyed_areAskedAboutOnceEachTime(Subject subject) {
+    AtomicInteger refusals = new AtomicInteger(3);
+    Cuda cuda =
+        subject.open(options -> options.withDecorator(driver -> new Refusing(driver, refusals)));
+    assertThatThrownBy(() -> newResource(cuda).close()).isInstanceOf(CudaException.class);
+    newResource(cuda).close(); // asks once about the one before
+    assertThat(refusals).hasValue(1);
+    newResource(cuda).close();
+    newResource(cuda).close();
+    assertThat(refusals).hasNegativeValue();
+  }
+
+  /** A driver that refuses to destroy pools for some time. */
+  private static final class Refusing extends ForwardingDriver {
+    private final AtomicInteger left;
+
+    Refusing(CudaDriver delegate, AtomicInteger left) {
+      super(delegate);
+      this.left = left;
+    }
+
+    @Override
+    public void memPoolDestroy(long pool) {
+      if (left.decrementAndGet() >= 0) {
+        throw new CudaException(CudaStatus.UNKNOWN, "cuMemPoolDestroy", "refused by the test");
+      }
+      super.memPoolDestroy(pool);
     }
   }
 
