@@ -215,9 +215,7 @@ final class StreamOrderedMemory {
   void destroy() {
     Failures failures = new Failures();
     for (StreamOrderedLifetime block : alive()) {
-      if (block.end()) {
-        block.clear();
-      }
+      failures.run(block::abandon);
       failures.run(() -> freeAtLast(block));
     }
     failures.throwFirst();

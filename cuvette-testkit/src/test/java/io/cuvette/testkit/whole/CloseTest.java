@@ -8,10 +8,12 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.ManagedBuffer;
+import io.cuvette.ManagedMemoryResource;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryPool;
+import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PoolOptions;
 import io.cuvette.testkit.support.Forgetting;
 import java.io.IOException;
@@ -39,7 +41,9 @@ class CloseTest {
             cuda.allocatePinned(100).segment(),
             cuda.directPinned().allocate(100).segment(),
             cuda.allocateManaged(100).segment(),
-            ((ManagedBuffer) managed.allocate(100)).segment());
+            ((ManagedBuffer) managed.allocate(100)).segment(),
+            new PinnedMemoryResource(cuda).allocate(100).segment(),
+            new ManagedMemoryResource(cuda).allocate(100).segment());
     cuda.close();
     assertThat(views).noneMatch(view -> view.scope().isAlive());
   }
