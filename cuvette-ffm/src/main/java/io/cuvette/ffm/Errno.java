@@ -13,6 +13,7 @@ final class Errno {
   static final int EADDRINUSE = 98;
   static final int ENOTCONN = 107;
   static final int ECONNABORTED = 103;
+  static final int ECONNRESET = 104;
   static final int ECONNREFUSED = 111;
 
   private static final long LONGEST_TEXT = 256;

@@ -66,6 +66,10 @@ final class SocketMessages {
       if (count >= 0) {
         return received(header, count, deadline);
       }
+      if (count == -Errno.ECONNRESET) {
+        // What the end of the peer is called if it left something unread; nothing more will come.
+        return new Received(new byte[0], NO_DESCRIPTORS);
+      }
       requireTransient(count, deadline);
     }
   }

@@ -84,6 +84,7 @@ class LinuxHeadersTest {
     says("EADDRINUSE", Errno.EADDRINUSE);
     says("ENOTCONN", Errno.ENOTCONN);
     says("ECONNABORTED", Errno.ECONNABORTED);
+    says("ECONNRESET", Errno.ECONNRESET);
     says("ECONNREFUSED", Errno.ECONNREFUSED);
     compare();
   }

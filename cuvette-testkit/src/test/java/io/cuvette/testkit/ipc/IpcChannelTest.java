@@ -260,6 +260,17 @@ class IpcChannelTest {
   }
 
   @Test
+  void peerThatClosesWithoutReadingAll_isTheSameEnd_behindWhatItSent() {
+    ours.send(new byte[100]);
+    sendRaw(header(1, 0, 0));
+    closeTheirs();
+    ours.receiveMessage(LONG).close();
+    assertThatThrownBy(() -> ours.receiveMessage(LONG))
+        .isInstanceOf(UncheckedIOException.class)
+        .hasCauseInstanceOf(EOFException.class);
+  }
+
+  @Test
   void peerThatClosesInTheMiddle_leavesNoDescriptor() {
     int file = calls.memoryFile("one", 1);
     sendRaw(header(2, 1, 17), file);
