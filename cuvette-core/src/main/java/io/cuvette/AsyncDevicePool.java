@@ -98,8 +98,8 @@ final class AsyncDevicePool {
     if (idle != null) {
       return idle; // counted already
     }
-    if (!reserve(rounded)) {
-      makeRoom(bytes, rounded, stream);
+    if (!reserve(rounded) && !pools().whileShort(() -> reserveAfterAll(rounded))) {
+      throw allocator.outOfMemory(bytes, rounded, stream, limit.bytes);
     }
     try {
       return allocator.allocateNew(bytes, rounded, stream);
@@ -120,19 +120,26 @@ final class AsyncDevicePool {
     return true;
   }
 
-  private void makeRoom(long bytes, long rounded, CudaStream stream) {
-    memory.giveBackIdle(_ -> true);
-    if (reserve(rounded)) {
-      return;
+  private boolean reserveAfterAll(long bytes) {
+    if (reserveWithoutIdle(bytes)) {
+      return true;
     }
     LeakTracker leaks = device.cuda().leaks();
     leaks.drain();
     memory.await();
     Reclaim.collect(leaks);
+    return reserveWithoutIdle(bytes);
+  }
+
+  /** What is idle counts, also what other threads are about to give back. */
+  private boolean reserveWithoutIdle(long bytes) {
     memory.giveBackIdle(_ -> true);
-    if (!reserve(rounded)) {
-      throw allocator.outOfMemory(bytes, rounded, stream, limit.bytes);
-    }
+    memory.awaitGivenBack();
+    return reserve(bytes);
+  }
+
+  private DriverPools pools() {
+    return device.cuda().driverPools();
   }
 
   MemoryLimit limit() {

@@ -31,12 +31,17 @@ final class Children {
     open.remove(end);
   }
 
+  /** Ends all, and then what was made meanwhile, such as the event that marks a stream's end. */
   void close() {
-    List<Map.Entry<Runnable, Long>> last = new ArrayList<>(open.entrySet());
-    last.sort(Map.Entry.<Runnable, Long>comparingByValue(Comparator.reverseOrder()));
     Failures failures = new Failures();
-    last.forEach(child -> failures.run(child.getKey()));
-    open.clear();
+    while (!open.isEmpty()) {
+      List<Map.Entry<Runnable, Long>> last = new ArrayList<>(open.entrySet());
+      last.sort(Map.Entry.<Runnable, Long>comparingByValue(Comparator.reverseOrder()));
+      for (var child : last) {
+        failures.run(child.getKey());
+        open.remove(child.getKey());
+      }
+    }
     failures.throwFirst();
   }
 }

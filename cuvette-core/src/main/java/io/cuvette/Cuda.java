@@ -362,6 +362,7 @@ public final class Cuda implements AutoCloseable {
       return;
     }
     Failures failures = new Failures();
+    failures.run(() -> driverPools.giveBackIdle(_ -> true));
     synchronizeAll(failures);
     closed = true;
     failures.run(leaks::drain);

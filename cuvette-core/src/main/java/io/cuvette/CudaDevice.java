@@ -131,6 +131,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
     CudaDriver driver = context();
     cuda.driverPools().giveBackIdle(stream -> stream.device == this);
     driver.ctxSynchronize(id);
+    cuda.driverPools().poll();
   }
 
   /** Makes a stream with {@link StreamOptions#DEFAULTS}. */

@@ -102,6 +102,7 @@ public final class CudaStream implements AutoCloseable {
     CudaDriver driver = driver();
     state.cuda.driverPools().giveBackIdle(stream -> stream == state);
     driver.streamSynchronize(device().id(), state.handle);
+    state.cuda.driverPools().poll();
   }
 
   /** Records a new event with {@link EventOptions#DEFAULTS}; the caller closes it. */

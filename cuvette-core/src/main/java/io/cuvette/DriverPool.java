@@ -161,17 +161,18 @@ final class DriverPool {
 
   void leave() {
     if (users.decrementAndGet() == 0 && closed.get()) {
-      cuda.driverPools().poll();
+      emptied();
     }
   }
 
   /**
-   * Asks the driver about the pool, after the driver got back what is idle here: its numbers are as
-   * if nothing was ever kept.
+   * Asks the driver about the pool, after the driver got back what is idle here and what waited for
+   * streams that are done: its numbers are as if nothing was ever kept.
    */
   long ask(ToLongFunction<CudaDriver> question) {
     enter();
     try {
+      memory.settle();
       memory.giveBackIdle(_ -> true);
       return question.applyAsLong(cuda.driver());
     } finally {
@@ -201,23 +202,29 @@ final class DriverPool {
     }
     Failures failures = new Failures();
     failures.run(() -> memory.giveBackIdle(_ -> true));
-    if (memory.isEmpty()) {
-      cuda.driverPools().remove(this, end);
-    }
+    forgetIfEmpty();
     if (origin != Origin.BORROWED) {
       failures.run(() -> cuda.driverPools().retire(this));
     }
     failures.throwFirst();
   }
 
-  /** The last memory of a closed pool was freed. */
+  /** The last memory of a closed pool was freed, or its last user left. */
   void emptied() {
-    cuda.driverPools().remove(this, end);
+    forgetIfEmpty();
     cuda.driverPools().poll();
   }
 
-  /** Whether a closed pool can be destroyed. */
+  /** A thread that is still allocating from a closed pool may yet have memory for Cuda to end. */
+  private void forgetIfEmpty() {
+    if (users.get() == 0 && memory.isEmpty()) {
+      cuda.driverPools().remove(this, end);
+    }
+  }
+
+  /** Whether a closed pool can be destroyed; frees what waited for streams that are done. */
   boolean isUnused() {
+    memory.settle();
     return users.get() == 0 && memory.isEmpty() && memory.freesAreDone();
   }
 

@@ -179,7 +179,6 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
    */
   public final void trimTo(long bytesToKeep) {
     Checks.notNegative("bytesToKeep", bytesToKeep);
-    pool.memory().settle();
     pool.trimTo(bytesToKeep);
   }
 

@@ -4,7 +4,9 @@ import io.cuvette.driver.CudaException;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 
 /**
  * The driver's pools that one {@link Cuda} takes memory from. One that was made here and is closed
@@ -15,6 +17,9 @@ final class DriverPools {
   private final Children children;
   private final List<DriverPool> open = new CopyOnWriteArrayList<>();
   private final ConcurrentLinkedQueue<DriverPool> retired = new ConcurrentLinkedQueue<>();
+
+  /** The allocations that are short of memory at the moment. */
+  private final AtomicInteger shortages = new AtomicInteger();
 
   DriverPools(Children children) {
     this.children = children;
@@ -34,12 +39,41 @@ final class DriverPools {
 
   /**
    * Frees what is kept idle on some streams, before somebody waits for them: a pool releases memory
-   * then, and this is what it may release.
+   * then, and this is what it may release. What waited for streams that are done goes along.
    */
   void giveBackIdle(Predicate<StreamState> of) {
     for (DriverPool pool : open) {
+      pool.memory().settle();
       pool.memory().giveBackIdle(of);
     }
+  }
+
+  /**
+   * {@link #giveBackIdle} of all, and waits until the driver has also what other threads are giving
+   * back.
+   */
+  void giveBackAll() {
+    giveBackIdle(_ -> true);
+    for (DriverPool pool : open) {
+      pool.memory().awaitGivenBack();
+    }
+  }
+
+  /**
+   * Runs an allocation that is short of memory. Meanwhile no pool keeps anything idle: what other
+   * threads close would be missing although nobody uses it.
+   */
+  <T> T whileShort(Supplier<T> allocation) {
+    shortages.incrementAndGet();
+    try {
+      return allocation.get();
+    } finally {
+      shortages.decrementAndGet();
+    }
+  }
+
+  boolean isShort() {
+    return shortages.get() > 0;
   }
 
   /**

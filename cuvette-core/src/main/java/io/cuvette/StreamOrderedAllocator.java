@@ -59,7 +59,9 @@ final class StreamOrderedAllocator {
     try {
       memory.settle();
       BufferBase found = tryOnce(bytes, rounded, stream);
-      return found != null ? found : recover(bytes, rounded, stream);
+      return found != null
+          ? found
+          : pool.cuda().driverPools().whileShort(() -> recover(bytes, rounded, stream));
     } finally {
       pool.leave();
     }
@@ -85,7 +87,7 @@ final class StreamOrderedAllocator {
   private BufferBase recover(long bytes, long rounded, CudaStream stream) {
     Cuda cuda = pool.cuda();
     cuda.leaks().drain();
-    cuda.driverPools().giveBackIdle(_ -> true);
+    cuda.driverPools().giveBackAll();
     stream.synchronize();
     memory.settle();
     BufferBase found = tryOnce(bytes, rounded, stream);

@@ -7,6 +7,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongConsumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -22,6 +24,8 @@ final class StreamOrderedMemory {
   /** So many streams are remembered before the finished ones among them are forgotten. */
   private static final int LOOK_AGAIN = 32;
 
+  private static final long LOOK_AGAIN_NANOS = 20_000;
+
   private final PendingFrees<StreamOrderedLifetime> pending =
       new PendingFrees<>(this::freeUnordered);
   private final SpinLock lock = new SpinLock();
@@ -31,6 +35,9 @@ final class StreamOrderedMemory {
 
   private long liveBytes;
   private final IdleBlocks idle = new IdleBlocks();
+
+  /** The threads that give back what was idle: the driver does not have it yet. */
+  private final AtomicInteger givingBack = new AtomicInteger();
 
   /** What the blocks are shared by; null if they are for this process. */
   private volatile @Nullable PoolSharing sharing;
@@ -132,16 +139,26 @@ final class StreamOrderedMemory {
         return;
       }
       taken = idle.takeAll(of);
+      givingBack.incrementAndGet();
     } finally {
       lock.unlock();
     }
     giveBack(taken);
   }
 
-  private void giveBack(List<StreamOrderedLifetime> blocks) {
+  /** Gives back what was idle. */
+  private void giveBack(List<StreamOrderedLifetime> taken) {
     Failures failures = new Failures();
-    blocks.forEach(block -> failures.run(() -> giveBack(block)));
+    taken.forEach(block -> failures.run(() -> giveBack(block)));
+    givingBack.decrementAndGet();
     failures.throwFirst();
+  }
+
+  /** Waits until the driver has all that was idle and that threads are giving back now. */
+  void awaitGivenBack() {
+    while (givingBack.get() > 0) {
+      LockSupport.parkNanos(this, LOOK_AGAIN_NANOS);
+    }
   }
 
   /** Bytes not freed yet. */
@@ -167,18 +184,9 @@ final class StreamOrderedMemory {
   }
 
   void free(StreamOrderedLifetime block) {
-    if (!isWorthKeeping(block)) {
+    if (!isWorthKeeping(block) || !keep(block)) {
       giveBack(block);
-      return;
     }
-    List<StreamOrderedLifetime> over;
-    lock.lock();
-    try {
-      over = canKeep(block) ? keep(block) : List.of(block);
-    } finally {
-      lock.unlock();
-    }
-    giveBack(over);
   }
 
   /** Memory that other streams or processes know goes to the driver. */
@@ -192,16 +200,39 @@ final class StreamOrderedMemory {
         && block.blockBytes() <= IdleBlocks.MAX_BLOCK_BYTES;
   }
 
-  /** Under the lock, so that nothing is kept after the pool or the stream was emptied to close. */
+  /**
+   * Under the lock, so that nothing is kept after what it is of was emptied, to close or for want
+   * of memory.
+   */
   private boolean canKeep(StreamOrderedLifetime block) {
     StreamState home = block.home;
-    return pool != null && !pool.isClosed() && home != null && !home.isClosing();
+    return pool != null
+        && !pool.isClosed()
+        && !pool.cuda().isClosed()
+        && !pool.cuda().driverPools().isShort()
+        && home != null
+        && !home.isClosing();
   }
 
-  private List<StreamOrderedLifetime> keep(StreamOrderedLifetime block) {
-    block.isIdle = true;
-    liveBytes -= block.blockBytes();
-    return idle.put(block);
+  private boolean keep(StreamOrderedLifetime block) {
+    List<StreamOrderedLifetime> over;
+    lock.lock();
+    try {
+      if (!canKeep(block)) {
+        return false;
+      }
+      block.isIdle = true;
+      liveBytes -= block.blockBytes();
+      over = idle.put(block);
+      if (over.isEmpty()) {
+        return true;
+      }
+      givingBack.incrementAndGet();
+    } finally {
+      lock.unlock();
+    }
+    giveBack(over);
+    return true;
   }
 
   private void giveBack(StreamOrderedLifetime block) {
@@ -211,10 +242,10 @@ final class StreamOrderedMemory {
     }
   }
 
-  /** Frees all that is alive, for a resource or Cuda that is torn down. */
+  /** Frees all that is alive, idle or not, for a resource or Cuda that is torn down. */
   void destroy() {
     Failures failures = new Failures();
-    for (StreamOrderedLifetime block : alive()) {
+    for (StreamOrderedLifetime block : allForDestroy()) {
       failures.run(block::abandon);
       failures.run(() -> freeAtLast(block));
     }
@@ -229,6 +260,17 @@ final class StreamOrderedMemory {
       Failures.closeAfter(e, () -> freePlainly(block));
       throw e;
     }
+  }
+
+  /** What is idle is among them and must not be given back once more. */
+  private List<StreamOrderedLifetime> allForDestroy() {
+    lock.lock();
+    try {
+      idle.takeAll(_ -> true);
+    } finally {
+      lock.unlock();
+    }
+    return alive();
   }
 
   private List<StreamOrderedLifetime> alive() {

@@ -9,7 +9,10 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceBuffer;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.MemoryLimit;
+import io.cuvette.MemoryResource;
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.RecoveryStep;
 import io.cuvette.Scope;
@@ -31,6 +34,7 @@ import java.util.concurrent.atomic.AtomicLong;
 class AsyncLimitTest {
   private static final long MIB = 1 << 20;
   private static final long BLOCK = 512;
+  private static final int THREADS = 8;
 
   /** Holds the first allocation up inside the driver until it is let go. */
   private static final class Gated extends ForwardingDriver {
@@ -292,6 +296,45 @@ class AsyncLimitTest {
       }
       assertThat(pool.attributes().toString()).contains("unknown");
       cuda.currentStream().synchronize();
+    }
+  }
+
+  /** What other threads have closed is no reason to say that memory is out. */
+  @CudaTest
+  void threadsAtTheLimit_neverMissWhatIsIdle(Cuda cuda) throws Exception {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
+      pool.setLimit(MemoryLimit.ofBytes(THREADS * MIB));
+      holdOneEach(cuda, pool);
+      assertThat(pool.liveBytes()).isZero();
+    }
+  }
+
+  /** A GPU cuts the memory of a pool, so that not all of it need fit. */
+  @CudaTest(simulatedOnly = true)
+  void threadsAtTheSizeOfAPool_neverMissWhatIsIdle(Cuda cuda) throws Exception {
+    var most = DeviceMemoryResourceOptions.DEFAULTS.withMaxBytes(THREADS * MIB);
+    try (DeviceMemoryResource resource = new DeviceMemoryResource(cuda.device(0), most)) {
+      holdOneEach(cuda, resource);
+    }
+  }
+
+  /** No two allocations of a thread have the same size, so none takes what is idle. */
+  private static void holdOneEach(Cuda cuda, MemoryResource resource) throws Exception {
+    List<Future<?>> done = new ArrayList<>();
+    try (ExecutorService threads = Executors.newFixedThreadPool(THREADS)) {
+      for (int t = 0; t < THREADS; t++) {
+        done.add(
+            threads.submit(() -> {
+              try (CudaStream stream = cuda.device(0).createStream()) {
+                for (int i = 0; i < 500; i++) {
+                  resource.allocate(MIB - BLOCK * (i % 100), stream).close();
+                }
+              }
+            }));
+      }
+    }
+    for (Future<?> each : done) {
+      each.get();
     }
   }
 }

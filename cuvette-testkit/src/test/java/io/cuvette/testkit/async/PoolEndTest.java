@@ -1,0 +1,142 @@
+package io.cuvette.testkit.async;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.AsyncMemoryPool;
+import io.cuvette.AsyncPoolChoice;
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.MemoryResource;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Subject;
+import java.util.List;
+import java.util.function.Function;
+
+/** The end of pools of the driver: nothing is freed twice, nothing is left. */
+class PoolEndTest {
+  private static final List<Function<Cuda, MemoryResource>> KINDS =
+      List.of(
+          AsyncMemoryPool::new,
+          cuda -> new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0)),
+          cuda -> new DeviceMemoryResource(cuda.device(0)),
+          PoolEndTest::newResource);
+
+  private static DeviceMemoryResource newResource(Cuda cuda) {
+    return new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+  }
+
+  /** Closes a resource while an allocation from it is inside the driver. */
+  private static final class Closing extends ForwardingDriver {
+    private Runnable close = () -> {};
+
+    Closing(CudaDriver driver) {
+      super(driver);
+    }
+
+    @Override
+    public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
+      close.run();
+      return super.memAllocFromPoolAsync(device, bytes, pool, stream);
+    }
+  }
+
+  @CudaTest(tidy = false)
+  void cudaThatCloses_freesIdleMemoryOnce(Subject subject) {
+    for (Function<Cuda, MemoryResource> kind : KINDS) {
+      Cuda cuda = subject.open(options -> options);
+      MemoryResource resource = kind.apply(cuda);
+      for (CudaStream stream : List.of(cuda.currentStream(), cuda.device(0).createStream())) {
+        Buffer inUse = resource.allocate(5000, stream);
+        resource.allocate(7000, stream).close();
+        resource.allocate(9000, stream).close();
+        inUse.fill((byte) 1, stream);
+      }
+      cuda.close();
+      checkNothingIsLeft(subject, cuda);
+    }
+  }
+
+  @CudaTest(tidy = false)
+  void poolClosedDuringAnAllocation_leavesNothing(Subject subject) {
+    for (Function<Cuda, DeviceMemoryResource> kind :
+        List.<Function<Cuda, DeviceMemoryResource>>of(
+            cuda -> new DeviceMemoryResource(cuda.device(0)), PoolEndTest::newResource)) {
+      Closing[] driver = new Closing[1];
+      Cuda cuda =
+          subject.open(options -> options.withDecorator(below -> driver[0] = new Closing(below)));
+      DeviceMemoryResource resource = kind.apply(cuda);
+      driver[0].close = resource::close;
+      Buffer buffer = resource.allocate(4096);
+      buffer.fill((byte) 1);
+      assertThat(resource.isClosed()).isTrue();
+      cuda.close();
+      assertThat(buffer.isClosed()).isTrue();
+      checkNothingIsLeft(subject, cuda);
+    }
+  }
+
+  @CudaTest(tidy = false)
+  void closedPool_isGoneOnceItsQueuedFreeIsDone(Subject subject) {
+    Cuda cuda = subject.cuda();
+    try (CudaStream stream = cuda.device(0).createStream()) {
+      try (DeviceMemoryResource resource = newResource(cuda);
+          Buffer buffer = resource.allocate(4096, stream)) {
+        buffer.fill((byte) 1, stream);
+      }
+      stream.synchronize();
+      checkNoPool(subject);
+    }
+  }
+
+  @CudaTest(tidy = false)
+  void closedPool_isGoneOnceItsMemoryIsNotUsedElsewhere(Subject subject) {
+    Cuda cuda = subject.cuda();
+    try (CudaStream other = cuda.device(0).createStream()) {
+      try (DeviceMemoryResource resource = newResource(cuda)) {
+        closeAfterItsStream(cuda, resource, other);
+      }
+      cuda.device(0).synchronize(); // the other's work is done
+      cuda.device(0).synchronize(); // the free that waited for it is done
+      checkNoPool(subject);
+    }
+  }
+
+  @CudaTest(tidy = false)
+  void closedMemoryThatWaited_isNotUsedAnyMore(Subject subject) {
+    Cuda cuda = subject.cuda();
+    try (CudaStream other = cuda.device(0).createStream();
+        DeviceMemoryResource resource = newResource(cuda)) {
+      closeAfterItsStream(cuda, resource, other);
+      cuda.device(0).synchronize();
+      cuda.device(0).synchronize();
+      assertThat(resource.attributes().usedMemCurrent()).isZero();
+    }
+  }
+
+  private static void closeAfterItsStream(
+      Cuda cuda, DeviceMemoryResource resource, CudaStream other) {
+    CudaStream home = cuda.device(0).createStream();
+    Buffer buffer = resource.allocate(4096, home);
+    other.waitFor(home);
+    buffer.fill((byte) 1, other);
+    home.close();
+    buffer.close();
+  }
+
+  private static void checkNoPool(Subject subject) {
+    if (subject.isSimulated()) {
+      assertThat(subject.simulator().livePools()).isZero();
+    }
+  }
+
+  private static void checkNothingIsLeft(Subject subject, Cuda cuda) {
+    if (subject.isSimulated()) {
+      assertThat(subject.simulator(cuda).report()).isEmpty();
+    }
+  }
+}
