@@ -262,8 +262,9 @@ final class StreamOrderedMemory {
     }
   }
 
-  /** What is idle is among them and must not be given back once more. */
+  /** What is idle or waits for streams is among them and must not be given back once more. */
   private List<StreamOrderedLifetime> allForDestroy() {
+    pending.clear();
     lock.lock();
     try {
       idle.takeAll(_ -> true);

@@ -61,6 +61,19 @@ class PoolEndTest {
     }
   }
 
+  @CudaTest(tidy = false, seeds = 10)
+  void cudaThatCloses_freesMemoryThatWaitsOnce(Subject subject) {
+    Cuda cuda = subject.cuda();
+    CudaStream other = cuda.device(0).createStream();
+    DeviceMemoryResource resource = newResource(cuda);
+    for (int i = 0; i < 5; i++) {
+      closeAfterItsStream(cuda, resource, other);
+    }
+    resource.close();
+    cuda.close();
+    checkNothingIsLeft(subject, cuda);
+  }
+
   @CudaTest(tidy = false)
   void poolClosedDuringAnAllocation_leavesNothing(Subject subject) {
     for (Function<Cuda, DeviceMemoryResource> kind :
