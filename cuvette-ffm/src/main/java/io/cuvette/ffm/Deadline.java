@@ -13,6 +13,8 @@ import java.util.function.Supplier;
  * Until when one operation waits for its descriptor. Used by one thread.
  *
  * <p>It waits in slices, for nothing else wakes a thread inside C: an interrupt is seen after one.
+ * A virtual thread does not wait in C at all, where it would keep its carrier from the very thread
+ * that it waits for: it looks, and sleeps between.
  */
 final class Deadline {
   /** poll: something can be read, or a connection accepted. */
@@ -25,6 +27,8 @@ final class Deadline {
   private static final long NANOS_PER_MILLI = 1_000_000;
   private static final long SLICE_MILLIS = 100;
   private static final long PAUSE_NANOS = NANOS_PER_MILLI;
+  private static final long SHORTEST_PAUSE_NANOS = 20_000;
+  private static final long LONGEST_PAUSE_NANOS = 4 * NANOS_PER_MILLI;
   private static final Duration LONGEST = Duration.ofNanos(Long.MAX_VALUE / 2);
   static final long EVENTS = 4;
   static final long RETURNED_EVENTS = 6;
@@ -64,10 +68,12 @@ final class Deadline {
     MemorySegment request = Arena.ofAuto().allocate(POLLFD_BYTES, Integer.BYTES);
     request.set(ValueLayout.JAVA_INT, 0, descriptor);
     request.set(ValueLayout.JAVA_SHORT, EVENTS, events);
+    boolean virtual = Thread.currentThread().isVirtual();
+    long pause = SHORTEST_PAUSE_NANOS;
     while (true) {
       checkInterrupt();
       long nanos = end - System.nanoTime();
-      int ready = Libc.poll(request, 1, sliceMillis(nanos));
+      int ready = Libc.poll(request, 1, virtual ? 0 : sliceMillis(nanos));
       if (ready > 0) {
         requireOpen(request);
         return;
@@ -77,6 +83,10 @@ final class Deadline {
       }
       if (nanos <= 0) {
         throw timedOut();
+      }
+      if (virtual) {
+        LockSupport.parkNanos(Math.min(nanos, pause));
+        pause = Math.min(pause * 2, LONGEST_PAUSE_NANOS);
       }
     }
   }

@@ -8,12 +8,12 @@ import java.util.Locale;
 /**
  * Descriptors and Unix sockets through the C library of Linux. Thread-safe.
  *
- * <p>Calls that wait do so inside C, where a virtual thread keeps its carrier. They look every 100
- * ms whether the thread was interrupted, and then fail with an {@link
- * java.io.InterruptedIOException} inside an {@link java.io.UncheckedIOException}; the thread stays
- * interrupted. One that has waited its time fails with a {@link java.net.SocketTimeoutException} in
- * the same way; a time of 0 does not wait. After a failure in the middle of a message the
- * connection is of no further use.
+ * <p>Calls that wait do so inside C, but on a virtual thread they look every few milliseconds, so
+ * that it does not keep its carrier. They look every 100 ms at least whether the thread was
+ * interrupted, and then fail with an {@link java.io.InterruptedIOException} inside an {@link
+ * java.io.UncheckedIOException}; the thread stays interrupted. One that has waited its time fails
+ * with a {@link java.net.SocketTimeoutException} in the same way; a time of 0 does not wait. After
+ * a failure in the middle of a message the connection is of no further use.
  */
 public final class FfmDescriptors implements DescriptorCalls {
   static final int MFD_CLOEXEC = 1;

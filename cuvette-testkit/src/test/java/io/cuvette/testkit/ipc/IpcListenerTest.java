@@ -152,6 +152,34 @@ class IpcListenerTest {
   }
 
   @Test
+  void moreVirtualThreadsThanCarriersWait_andTheOneTheyWaitForRuns() throws Exception {
+    int many = 4 * Runtime.getRuntime().availableProcessors();
+    List<IpcChannel> clients = new ArrayList<>();
+    List<IpcChannel> servers = new ArrayList<>();
+    try (IpcListener listener = IpcListener.open(path);
+        var threads = Executors.newVirtualThreadPerTaskExecutor()) {
+      for (int i = 0; i < many; i++) {
+        clients.add(IpcChannel.connect(path, LONG));
+        servers.add(listener.accept(LONG));
+      }
+      List<Future<Integer>> receiving = new ArrayList<>();
+      for (IpcChannel server : servers) {
+        receiving.add(threads.submit(() -> server.receiveMessage(LONG).bytes().length));
+      }
+      byte[] longerThanASocketHolds = new byte[1 << 20];
+      Future<?> sending =
+          threads.submit(() -> clients.forEach(client -> client.send(longerThanASocketHolds)));
+      for (Future<Integer> each : receiving) {
+        assertThat(each.get()).isEqualTo(1 << 20);
+      }
+      sending.get();
+    } finally {
+      clients.forEach(IpcChannel::close);
+      servers.forEach(IpcChannel::close);
+    }
+  }
+
+  @Test
   void connect_waitsForAListener() throws Exception {
     assertThatThrownBy(() -> IpcChannel.connect(path, Duration.ofMillis(50)))
         .isInstanceOf(UncheckedIOException.class)
