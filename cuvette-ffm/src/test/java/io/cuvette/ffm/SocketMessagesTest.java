@@ -184,12 +184,12 @@ class SocketMessagesTest {
   }
 
   @Test
-  void receiveFromOneWhoLeftBytesUnread_fails() {
+  void receiveFromOneWhoLeftBytesUnread_isTheEnd() {
     send(NONE, 1);
     calls.close(pair.server());
-    assertThatThrownBy(() -> calls.receive(pair.client(), 1, LONG))
-        .isInstanceOf(UncheckedIOException.class)
-        .hasMessageEndingWith("Connection reset by peer (errno 104)");
+    for (int i = 0; i < 2; i++) {
+      assertThat(calls.receive(pair.client(), 1, LONG).bytes()).isEmpty();
+    }
   }
 
   @Test
