@@ -126,8 +126,22 @@ final class StreamOrderedMemory {
   /** Whether all frees that were queued are done. */
   boolean freesAreDone() {
     lastFreedOn = null;
-    freedOn.removeIf(StreamState::isIdle);
+    freedOn.removeIf(StreamOrderedMemory::isSettled);
     return freedOn.isEmpty();
+  }
+
+  /**
+   * Whether the frees on a stream are done and the driver has noticed. One (580) that was asked
+   * whether a stream is idle has not: it keeps what an imported pool had, if that is destroyed
+   * then, for good. Waiting for a stream that is idle takes no time.
+   */
+  private static boolean isSettled(StreamState stream) {
+    return stream.isIdle()
+        && (stream.isClosed()
+            || stream.ask(() -> {
+              stream.cuda.driver().streamSynchronize(stream.device.id(), stream.handle);
+              return true;
+            }));
   }
 
   /** Frees what is idle of some streams, in order of its stream. */
