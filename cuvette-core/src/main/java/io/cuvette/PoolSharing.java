@@ -136,6 +136,9 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
     try {
       return handle.use(descriptor -> DriverPool.imported(cuda, descriptor, home));
     } catch (CudaException e) {
+      if (e.status() == CudaStatus.OPERATING_SYSTEM || e.status() == CudaStatus.OUT_OF_MEMORY) {
+        throw e; // which says nothing about the descriptor
+      }
       String why =
           e.status() == CudaStatus.ALREADY_MAPPED
               ? " is of a pool that this process has imported, or made, and not given back yet: a"

@@ -134,6 +134,17 @@ class ResourceRegistryTest extends OverFakeSharing {
   }
 
   @Test
+  void systemThatGivesNoMore_isNotTheDescriptorsFault() {
+    try (AllocationHandle handle = handle(null)) {
+      driver.failing.put("memPoolImportFromShareableHandle", CudaStatus.OPERATING_SYSTEM);
+      assertThatThrownBy(() -> DeviceMemoryResource.fromAllocationHandle(device, handle))
+          .isInstanceOf(CudaException.class)
+          .hasMessageContaining("OPERATING_SYSTEM")
+          .hasMessageNotContaining("no memory pool");
+    }
+  }
+
+  @Test
   void poolThatIsStillImported_isExplained() {
     driver.importsOnce = true;
     try (AllocationHandle handle = handle(null);
