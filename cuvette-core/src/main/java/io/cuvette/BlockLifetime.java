@@ -66,6 +66,9 @@ abstract class BlockLifetime extends Lifetime {
     throw Sharing.cannot(part, "this kind of memory belongs to its process");
   }
 
+  /** The driver is about to be told something about the memory that lasts until it is freed. */
+  void advised() {}
+
   /** The part of the block that its user asked for, in bytes. */
   long requestedBytes() {
     return blockBytes();

@@ -52,6 +52,7 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
     range.check(target);
     stream.checkNotCapturing("prefetch");
     if (byteSize() > 0) {
+      lifetime().advised();
       int on = stream.device().id();
       Transfers.queue(
           stream,

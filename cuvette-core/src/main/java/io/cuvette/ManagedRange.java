@@ -90,6 +90,7 @@ record ManagedRange(ManagedBuffer buffer) {
     MemoryLocation about = advice.ignoresLocation() ? MemoryLocation.host() : location;
     check(advice, about);
     if (buffer.byteSize() > 0) {
+      buffer.lifetime().advised();
       ask(driver -> {
         driver.memAdvise(
             buffer.device().id(),

@@ -12,6 +12,11 @@ final class StreamOrderedLifetime extends BlockLifetime {
   /** What others import it by, once asked for; the same each time. */
   private volatile byte @Nullable [] exported;
 
+  /**
+   * Whether the driver was told or moved something about this memory, which lasts until its end.
+   */
+  private volatile boolean advised;
+
   /** Its neighbours among those alive. */
   @Nullable StreamOrderedLifetime older;
 
@@ -59,6 +64,16 @@ final class StreamOrderedLifetime extends BlockLifetime {
   /** Whether other processes may know the memory: it must end when its buffer does. */
   boolean isExported() {
     return exported != null;
+  }
+
+  @Override
+  void advised() {
+    advised = true;
+  }
+
+  /** Whether the next owner would find the memory as the driver gives it. */
+  boolean isAsGiven() {
+    return !advised;
   }
 
   @Override

@@ -203,7 +203,7 @@ final class StreamOrderedMemory {
     }
   }
 
-  /** Memory that other streams or processes know goes to the driver. */
+  /** Memory that other streams or processes know, or that has advice, goes to the driver. */
   private boolean isWorthKeeping(StreamOrderedLifetime block) {
     StreamState home = block.home;
     return pool != null
@@ -211,6 +211,7 @@ final class StreamOrderedMemory {
         && home.confinedTo == null
         && block.uses() == null
         && !block.isExported()
+        && block.isAsGiven()
         && block.blockBytes() <= IdleBlocks.MAX_BLOCK_BYTES;
   }
 

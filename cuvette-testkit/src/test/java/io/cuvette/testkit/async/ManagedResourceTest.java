@@ -23,6 +23,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.function.Consumer;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
@@ -253,5 +254,31 @@ class ManagedResourceTest {
             e -> assertThat(e.status()).isEqualTo(CudaStatus.CALL_REQUIRES_NEWER_DRIVER))
         .hasMessageContaining("12080")
         .hasMessageContaining("13000");
+  }
+
+  /** A buffer is never born with the advice and the place of one that was closed before. */
+  @CudaTest(simulatedOnly = true)
+  void newMemory_hasNoAdvice(Cuda cuda) {
+    List<Consumer<ManagedBuffer>> changes =
+        List.of(
+            buffer -> buffer.setReadMostly(true),
+            buffer -> buffer.setPreferredLocation(MemoryLocation.host()),
+            buffer -> buffer.accessedBy().add(MemoryLocation.host()),
+            buffer -> buffer.slice(4096, 4096).prefetch(MemoryLocation.host()),
+            buffer -> buffer.prefetch(MemoryLocation.host()));
+    try (ManagedMemoryResource resource =
+        new ManagedMemoryResource(cuda, ManagedMemoryResourceOptions.DEFAULTS)) {
+      for (Consumer<ManagedBuffer> change : changes) {
+        ManagedBuffer before = resource.allocate(1 << 20);
+        change.accept(before);
+        before.close();
+        try (ManagedBuffer fresh = resource.allocate(1 << 20)) {
+          assertThat(fresh.isReadMostly()).isFalse();
+          assertThat(fresh.preferredLocation()).isEmpty();
+          assertThat(fresh.accessedBy()).isEmpty();
+          assertThat(fresh.slice(4096, 4096).lastPrefetchLocation()).isEmpty();
+        }
+      }
+    }
   }
 }
