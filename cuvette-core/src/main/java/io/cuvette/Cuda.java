@@ -447,10 +447,11 @@ public final class Cuda implements AutoCloseable {
     return driverPools;
   }
 
-  /** Releases what the caching pools hold free on a device. */
+  /** Releases what the caching pools hold free on a device, and what driver's pools keep. */
   void releaseCached(CudaDevice device) {
-    driverPools.giveBackIdle(stream -> stream.device == device);
     pools.forEach(pool -> pool.freeAllBlocks(device));
+    driverPools.giveBackIdle(stream -> stream.device == device);
+    driverPools.trim();
   }
 
   /**

@@ -187,6 +187,21 @@ final class DriverPool {
     });
   }
 
+  /** Others' pools are left as they are. */
+  void trimIfMadeHere() {
+    if (origin != Origin.HERE || closed.get()) {
+      return;
+    }
+    users.incrementAndGet();
+    try {
+      if (!closed.get()) {
+        cuda.driver().memPoolTrimTo(handle, 0);
+      }
+    } finally {
+      leave();
+    }
+  }
+
   void setAccess(List<CudaDevice> devices, int access) {
     int[] ids = devices.stream().mapToInt(CudaDevice::id).toArray();
     ask(driver -> {

@@ -59,6 +59,13 @@ final class DriverPools {
     }
   }
 
+  /** Has the pools that were made here give the device what they keep and nobody uses. */
+  void trim() {
+    for (DriverPool pool : open) {
+      pool.trimIfMadeHere();
+    }
+  }
+
   /**
    * Runs an allocation that is short of memory. Meanwhile no pool keeps anything idle: what other
    * threads close would be missing although nobody uses it.

@@ -131,6 +131,25 @@ class PoolEndTest {
     }
   }
 
+  @CudaTest(memory = "64MiB", simulatedOnly = true)
+  void memoryThatAPoolKeepsUnused_isThereForOthers(Cuda cuda) {
+    try (DeviceMemoryResource keeping = newResource(cuda);
+        AsyncMemoryPool pool = new AsyncMemoryPool(cuda)) {
+      keeping.allocate(20 << 20).close();
+      cuda.device(0).synchronize();
+      assertThat(keeping.attributes().reservedMemCurrent()).isEqualTo(32 << 20);
+      try (Buffer large = pool.allocate(60 << 20)) {
+        assertThat(large.byteSize()).isEqualTo(60 << 20);
+      }
+      pool.freeAllBlocks();
+      keeping.allocate(20 << 20).close();
+      cuda.device(0).synchronize();
+      try (Buffer large = cuda.allocate(60 << 20)) {
+        assertThat(large.byteSize()).isEqualTo(60 << 20);
+      }
+    }
+  }
+
   private static void closeAfterItsStream(
       Cuda cuda, DeviceMemoryResource resource, CudaStream other) {
     CudaStream home = cuda.device(0).createStream();
