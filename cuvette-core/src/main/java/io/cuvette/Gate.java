@@ -33,8 +33,14 @@ final class Gate {
   /** Lets nobody in any more and waits until nobody is inside. */
   void shut() {
     inside.getAndUpdate(count -> count | SHUT);
+    boolean interrupted = false;
     while (inside.get() != SHUT) {
+      // Else parking returns at once, and a virtual thread keeps its carrier from those inside.
+      interrupted |= Thread.interrupted();
       LockSupport.parkNanos(this, LOOK_AGAIN_NANOS);
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
     }
   }
 
