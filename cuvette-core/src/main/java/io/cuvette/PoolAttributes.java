@@ -98,7 +98,10 @@ public final class PoolAttributes {
     return get(USED_MEM_CURRENT);
   }
 
-  /** The most bytes in use since the start or the last reset. */
+  /**
+   * The most bytes in use since the start or the last reset; memory of closed buffers that waits
+   * for the next allocation of its size, 64 MiB at most, counts.
+   */
   public long usedMemHigh() {
     return get(USED_MEM_HIGH);
   }

@@ -12,6 +12,7 @@ import org.jspecify.annotations.Nullable;
 final class Reclaim {
   private static final long APART_NANOS = 500_000_000L;
   private static final long PATIENCE_MILLIS = 200;
+  private static final long QUIET_MILLIS = 10;
   private static final AtomicLong LAST = new AtomicLong(System.nanoTime() - APART_NANOS);
 
   private Reclaim() {}
@@ -26,17 +27,18 @@ final class Reclaim {
     long now = System.nanoTime();
     if (now - last >= APART_NANOS && LAST.compareAndSet(last, now)) {
       System.gc();
-      awaitFirst(leaks, queue);
+      await(leaks, queue);
     }
     leaks.drain();
   }
 
-  /** References are queued by a thread of their own some time after the collection. */
-  private static void awaitFirst(LeakTracker leaks, ReferenceQueue<Object> queue) {
+  /** References are queued one by one, by a thread of their own, some time after the collection. */
+  private static void await(LeakTracker leaks, ReferenceQueue<Object> queue) {
     try {
-      Reference<?> first = queue.remove(PATIENCE_MILLIS);
-      if (first != null) {
-        leaks.found(first);
+      Reference<?> next = queue.remove(PATIENCE_MILLIS);
+      while (next != null) {
+        leaks.found(next);
+        next = queue.remove(QUIET_MILLIS);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

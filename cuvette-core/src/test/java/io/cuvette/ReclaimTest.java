@@ -1,0 +1,41 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** What a collection for want of memory finds. */
+class ReclaimTest {
+  private static final int OBJECTS = 200;
+
+  private static final class Forgotten extends Lifetime {
+    Forgotten(Object of, LeakTracker leaks) {
+      super(of, leaks.queue, null);
+    }
+
+    @Override
+    String describe() {
+      return "object";
+    }
+
+    @Override
+    void release() {}
+  }
+
+  /** The collector hands over one after the other: the first that is there is not all. */
+  @Test
+  void oneCollection_findsAllThatWasForgotten() {
+    LeakTracker leaks = new LeakTracker(LeakLevel.COUNT, _ -> {});
+    List<Forgotten> lifetimes = new ArrayList<>();
+    for (int i = 0; i < OBJECTS; i++) {
+      lifetimes.add(new Forgotten(new Object(), leaks));
+    }
+    while (leaks.found() == 0) {
+      Reclaim.collect(leaks); // at most twice a second does something
+    }
+    assertThat(leaks.found()).isEqualTo(OBJECTS);
+    assertThat(lifetimes).allMatch(Lifetime::ended);
+  }
+}
