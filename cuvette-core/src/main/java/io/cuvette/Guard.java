@@ -82,6 +82,7 @@ final class Guard {
    * Waits until the work is done; returns at once if that cannot be waited for, on a capturing
    * stream.
    */
+  @SuppressWarnings("ThreadPriorityCheck") // the yield frees a carrier, nothing more
   void await() {
     boolean asked = done;
     while (!asked) {
@@ -95,6 +96,7 @@ final class Guard {
           asking.set(false);
         }
       } else {
+        Thread.yield(); // parking an interrupted thread returns at once
         LockSupport.parkNanos(this, ASK_AGAIN_NANOS);
         asked = done;
       }

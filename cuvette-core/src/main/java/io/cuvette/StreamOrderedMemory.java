@@ -169,8 +169,10 @@ final class StreamOrderedMemory {
   }
 
   /** Waits until the driver has all that was idle and that threads are giving back now. */
+  @SuppressWarnings("ThreadPriorityCheck") // the yield frees a carrier, nothing more
   void awaitGivenBack() {
     while (givingBack.get() > 0) {
+      Thread.yield(); // parking an interrupted thread returns at once
       LockSupport.parkNanos(this, LOOK_AGAIN_NANOS);
     }
   }
