@@ -81,6 +81,9 @@ public final class PinnedMemoryResource extends DriverPoolResource {
    * under the handle's UUID, that is the result; a new one is registered. Its {@link #numaId()} is
    * −1: the driver does not tell.
    *
+   * <p>Devices copy from and to its buffers; kernels of theirs are not let in, and a fill is made
+   * of copies: a driver that let them in breaks the host pools of this process later.
+   *
    * <p>The driver does not tell the kinds of pools apart: a handle of device memory is taken too,
    * and the first {@link #importBuffer} of it refuses.
    *
@@ -96,10 +99,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
         handle,
         PinnedMemoryResource.class,
         BufferDescriptor.Kind.HOST_POOL,
-        source -> {
-          letDevicesInAgain(source.pool());
-          return new PinnedMemoryResource(source, NO_NODE);
-        });
+        source -> new PinnedMemoryResource(source, NO_NODE));
   }
 
   /**
@@ -195,17 +195,6 @@ public final class PinnedMemoryResource extends DriverPoolResource {
     return pool.ask(driver ->
         driver.memPoolGetAccess(pool.handle(), DriverPool.LOCATION_DEVICE, device.id()))
         == READ_AND_WRITE;
-  }
-
-  /** If the process has imported the same pool before, the driver says that it is mapped. */
-  private static void letDevicesInAgain(DriverPool pool) {
-    try {
-      letDevicesIn(pool);
-    } catch (CudaException e) {
-      if (e.status() != CudaStatus.ALREADY_MAPPED) {
-        throw e;
-      }
-    }
   }
 
   private static Source create(Cuda cuda, PinnedMemoryResourceOptions options, int node) {

@@ -6,6 +6,8 @@ import java.util.function.Consumer;
 
 /** Copies between buffers and fills: checks first, then the driver. Stateless. */
 final class Transfers {
+  private static final long PIECE_BYTES = 4L << 20;
+
   private Transfers() {}
 
   static void copy(BufferBase target, BufferBase source) {
@@ -70,8 +72,25 @@ final class Transfers {
     target.checkOpen();
     value.check(target);
     checkStream(target, target, stream);
-    if (target.byteSize() > 0) {
+    if (target.byteSize() == 0) {
+      return;
+    }
+    if (target instanceof PinnedBuffer pinned && target.lifetime().isMapped()) {
+      fillByCopies(pinned, value, stream);
+    } else {
       queue(stream, target, target, driver -> value.fill(driver, target, stream));
+    }
+  }
+
+  /** Devices are not let into host memory of another process, but copy to it. */
+  private static void fillByCopies(PinnedBuffer target, FillValue value, CudaStream stream) {
+    long bytes = target.byteSize();
+    try (DeviceBuffer filled = DirectMemory.async(Math.min(bytes, PIECE_BYTES), stream)) {
+      fillAsync(filled, value, stream);
+      for (long done = 0; done < bytes; done += PIECE_BYTES) {
+        long piece = Math.min(PIECE_BYTES, bytes - done);
+        copyAsync(target.slice(done, piece), filled.slice(0, piece), stream);
+      }
     }
   }
 
