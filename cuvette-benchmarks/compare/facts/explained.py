@@ -120,6 +120,8 @@ EXPLAINED = [
               "cuda.core reads the last prefetch location from 1.3 on; 1.2 refuses the driver's attribute."),
     Explained("managed.pooled.accessed_by.discard*", "no error", "raises cuda:NOT_SUPPORTED",
               "Discarding what is not in the set changes nothing and asks the driver for nothing."),
+    Explained("ipc.pinned.mapped.numa_id", "-1", "*",
+              "The driver does not tell where another process's pool is; -1 says that."),
     Explained("pinned.buffer.fill_reads", "66", "raises cuda:INVALID_VALUE",
               HOST_ONLY),
     Explained("pinned.closed.live_buffer_reads", "66", "raises cuda:INVALID_VALUE",

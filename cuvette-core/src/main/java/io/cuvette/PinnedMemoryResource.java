@@ -81,8 +81,9 @@ public final class PinnedMemoryResource extends DriverPoolResource {
    * under the handle's UUID, that is the result; a new one is registered. Its {@link #numaId()} is
    * −1: the driver does not tell.
    *
-   * <p>Devices copy from and to its buffers; kernels of theirs are not let in, and a fill is made
-   * of copies: a driver that let them in breaks the host pools of this process later.
+   * <p>Devices copy from and to its buffers, but are not let in: a driver that let them in breaks
+   * the host pools of this process later. So a fill is made of copies, and with a real driver both
+   * are as for pageable memory: the call returns when the stream has come to them.
    *
    * <p>The driver does not tell the kinds of pools apart: a handle of device memory is taken too,
    * and the first {@link #importBuffer} of it refuses.

@@ -162,7 +162,7 @@ class AsyncMemoryPoolTest {
             AsyncPoolChoice.ofDefault(),
             AsyncPoolChoice.ofCurrent(),
             AsyncPoolChoice.ofHandle(byDefault))) {
-      try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, List.of(choice))) {
+      try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, Choices.first(cuda, choice))) {
         assertThat(pool.handle(cuda.device(0))).isEqualTo(byDefault);
         pool.allocate(100).close();
       }

@@ -62,7 +62,8 @@ class AsyncPoolChoiceTest {
     try (DeviceMemoryResource foreign = ownPool(cuda, 0)) {
       foreign.attributes().setReleaseThreshold(5 * MIB);
       try (AsyncMemoryPool pool =
-              new AsyncMemoryPool(cuda, List.of(AsyncPoolChoice.ofHandle(foreign.handle())));
+              new AsyncMemoryPool(
+                  cuda, Choices.first(cuda, AsyncPoolChoice.ofHandle(foreign.handle())));
           Buffer _ = pool.allocate(MIB)) {
         assertThat(pool.usedBytes()).isEqualTo(foreign.attributes().usedMemCurrent());
         assertThat(driver.deviceGetMemPool(0)).isEqualTo(current);
@@ -77,9 +78,10 @@ class AsyncPoolChoiceTest {
     try (DeviceMemoryResource one = ownPool(cuda, 0);
         DeviceMemoryResource two = ownPool(cuda, 0);
         AsyncMemoryPool first =
-            new AsyncMemoryPool(cuda, List.of(AsyncPoolChoice.ofHandle(one.handle())));
+            new AsyncMemoryPool(cuda, Choices.first(cuda, AsyncPoolChoice.ofHandle(one.handle())));
         AsyncMemoryPool second =
-            new AsyncMemoryPool(cuda, List.of(AsyncPoolChoice.ofHandle(two.handle())))) {
+            new AsyncMemoryPool(
+                cuda, Choices.first(cuda, AsyncPoolChoice.ofHandle(two.handle())))) {
       first.allocate(MIB).close();
       try (Buffer _ = first.allocate(MIB);
           Buffer _ = second.allocate(2 * MIB)) {
@@ -160,7 +162,8 @@ class AsyncPoolChoiceTest {
   /** A driver of the real kind may crash on such an address. */
   @CudaTest(simulatedOnly = true)
   void unknownHandle_isRefusedAtOnce(Cuda cuda) {
-    assertThatThrownBy(() -> new AsyncMemoryPool(cuda, List.of(AsyncPoolChoice.ofHandle(0x1234))))
+    assertThatThrownBy(
+            () -> new AsyncMemoryPool(cuda, Choices.first(cuda, AsyncPoolChoice.ofHandle(0x1234))))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("0x1234");
   }

@@ -109,7 +109,7 @@ class IdleMemoryTest {
     PoolProperties most = new PoolProperties(1, 0, 1, 0, 64 * MIB);
     long handle = driver.memPoolCreate(most);
     try (AsyncMemoryPool pool =
-            new AsyncMemoryPool(cuda, List.of(AsyncPoolChoice.ofHandle(handle)));
+            new AsyncMemoryPool(cuda, Choices.first(cuda, AsyncPoolChoice.ofHandle(handle)));
         CudaStream stream = cuda.device(0).createStream();
         CudaStream other = cuda.device(0).createStream()) {
       pool.allocate(20 * MIB, stream).close();

@@ -120,8 +120,10 @@ class PeerEndTest {
           importer.ask("stream", "stream");
           importer.ask("fillOn", "buffer", 3, "stream");
           importer.ask("finish", "stream");
-          importer.ask("gate", "gate", "stream");
-          importer.ask("fillOn", "buffer", 4, "stream"); // never comes to it
+          if (kind == SharedPool.DEVICE || cuda.isSimulated()) { // else the fill would wait
+            importer.ask("gate", "gate", "stream");
+            importer.ask("fillOn", "buffer", 4, "stream"); // never comes to it
+          }
           importer.kill();
           assertThat(Bytes.of(buffer.slice(bytes - 1000))).containsOnly(3);
           assertThat(Bytes.of(plain.slice(bytes - 1000))).containsOnly(2);

@@ -57,12 +57,12 @@ class PeerEventTest {
   @CudaTest(seeds = 3)
   void exportersWork_comesBehindTheImporters(Subject subject, Peers peers) {
     CudaDevice device = subject.cuda().device(0);
-    try (DriverPoolResource pool = SharedPool.HOST.create(subject.cuda());
+    try (DriverPoolResource pool = SharedPool.DEVICE.create(subject.cuda());
         Buffer buffer = pool.allocate(SIZE);
         CudaStream stream = device.createStream();
         RemoteSharer child = RemoteSharer.start(peers, subject)) {
       device.synchronize();
-      child.importPool("pool", SharedPool.HOST, pool.allocationHandle());
+      child.importPool("pool", SharedPool.DEVICE, pool.allocationHandle());
       child.ask("import", "buffer", "pool", buffer.descriptor());
       child.ask("stream", "stream");
       child.ask("event", "event");
