@@ -275,6 +275,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
     return numaId;
   }
 
+  /** Always true; devices reach the memory of a mapped one by copies alone. */
   @Override
   public boolean isDeviceAccessible() {
     return true;

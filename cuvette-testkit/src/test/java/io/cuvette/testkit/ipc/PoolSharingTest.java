@@ -25,6 +25,7 @@ import io.cuvette.testkit.support.Forgetting;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -110,6 +111,30 @@ class PoolSharingTest extends TwoProcesses {
         assertThat(theirs.address()).isEqualTo(whole.address() + 1000);
         assertThat(bytes(theirs)).isEqualTo(Arrays.copyOfRange(all, 1000, 1200));
       }
+    }
+  }
+
+  /** More than the copies that such a fill is made of take at once, and not a multiple of that. */
+  @Test
+  void fillOfAnImportedPinnedBuffer_reachesAllOfIt_andNoMore() {
+    int bytes = (9 << 20) + 12;
+    try (PinnedMemoryResource resource = new PinnedMemoryResource(exporter, PINNED);
+        PinnedBuffer ours = resource.allocate(bytes + 16);
+        PinnedMemoryResource mapped =
+            PinnedMemoryResource.fromAllocationHandle(importer, resource.allocationHandle());
+        PinnedBuffer theirs = mapped.importBuffer(ours.descriptor())) {
+      ours.segment().fill((byte) 1);
+      theirs.slice(4, bytes).fill(0x04030201);
+      ByteBuffer seen = ours.byteBuffer().order(ByteOrder.LITTLE_ENDIAN);
+      assertThat(seen.getInt(0)).isEqualTo(0x01010101);
+      assertThat(seen.getInt(bytes + 4)).isEqualTo(0x01010101);
+      for (int at = 4; at < bytes + 4; at += Integer.BYTES) {
+        if (seen.getInt(at) != 0x04030201) {
+          assertThat(seen.getInt(at)).as("at %d", at).isEqualTo(0x04030201);
+        }
+      }
+      theirs.fill((byte) 7);
+      assertThat(bytes(ours)).containsOnly(7);
     }
   }
 
