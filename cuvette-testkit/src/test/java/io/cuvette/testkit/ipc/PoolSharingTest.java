@@ -4,28 +4,19 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.AllocationHandle;
-import io.cuvette.Buffer;
 import io.cuvette.BufferDescriptor;
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
-import io.cuvette.DeviceAttribute;
 import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.MemoryPool;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryResource;
-import io.cuvette.PinnedMemoryResourceOptions;
 import io.cuvette.PoolOptions;
-import io.cuvette.driver.CudaException;
-import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.testkit.support.Forgetting;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -33,20 +24,10 @@ import java.util.UUID;
 import java.util.concurrent.Callable;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.function.Consumer;
-import java.util.zip.CRC32C;
 import org.junit.jupiter.api.Test;
 
 /** Pools and their buffers from one process to another. */
 class PoolSharingTest extends TwoProcesses {
-  private static final PinnedMemoryResourceOptions PINNED =
-      PinnedMemoryResourceOptions.DEFAULTS.withIpcEnabled(true);
-  private static final int KIND_AT = 6;
-  private static final int OFFSET_AT = 8;
-  private static final int SIZE_AT = 16;
-  private static final int DEVICE_AT = 40;
-  private static final int PAYLOAD_AT = 56;
-
   @Test
   void importerSeesTheExportersBytes_andTheExporterTheImporters() {
     try (DeviceMemoryResource resource = shared();
@@ -114,78 +95,6 @@ class PoolSharingTest extends TwoProcesses {
     }
   }
 
-  /** More than the copies that such a fill is made of take at once, and not a multiple of that. */
-  @Test
-  void fillOfAnImportedPinnedBuffer_reachesAllOfIt_andNoMore() {
-    int bytes = (9 << 20) + 12;
-    try (PinnedMemoryResource resource = new PinnedMemoryResource(exporter, PINNED);
-        PinnedBuffer ours = resource.allocate(bytes + 16);
-        PinnedMemoryResource mapped =
-            PinnedMemoryResource.fromAllocationHandle(importer, resource.allocationHandle());
-        PinnedBuffer theirs = mapped.importBuffer(ours.descriptor())) {
-      ours.segment().fill((byte) 1);
-      theirs.slice(4, bytes).fill(0x04030201);
-      ByteBuffer seen = ours.byteBuffer().order(ByteOrder.LITTLE_ENDIAN);
-      assertThat(seen.getInt(0)).isEqualTo(0x01010101);
-      assertThat(seen.getInt(bytes + 4)).isEqualTo(0x01010101);
-      for (int at = 4; at < bytes + 4; at += Integer.BYTES) {
-        if (seen.getInt(at) != 0x04030201) {
-          assertThat(seen.getInt(at)).as("at %d", at).isEqualTo(0x04030201);
-        }
-      }
-      theirs.fill((byte) 7);
-      assertThat(bytes(ours)).containsOnly(7);
-    }
-  }
-
-  @Test
-  void pinnedBuffers_areSeenByBothHosts() {
-    try (PinnedMemoryResource resource = new PinnedMemoryResource(exporter, PINNED);
-        PinnedBuffer ours = resource.allocate(4096);
-        PinnedMemoryResource mapped =
-            PinnedMemoryResource.fromAllocationHandle(importer, resource.allocationHandle())) {
-      assertThat(resource.numaId())
-          .isEqualTo(here().attribute(DeviceAttribute.HOST_NUMA_ID))
-          .isNotNegative();
-      assertThat(mapped.numaId()).isEqualTo(-1);
-      assertThat(mapped.deviceId()).isEqualTo(-1);
-      assertThat(mapped.isHostAccessible()).isTrue();
-      ours.segment().set(ValueLayout.JAVA_LONG, 8, 42);
-      try (PinnedBuffer theirs = mapped.importBuffer(ours.descriptor());
-          PinnedBuffer again = mapped.importBuffer(ours.descriptor())) {
-        assertThat(theirs.segment().get(ValueLayout.JAVA_LONG, 8)).isEqualTo(42);
-        again.segment().set(ValueLayout.JAVA_LONG, 8, 43);
-        assertThat(ours.segment().get(ValueLayout.JAVA_LONG, 8)).isEqualTo(43);
-        MemorySegment dead = theirs.segment();
-        theirs.close();
-        assertThatThrownBy(() -> dead.get(ValueLayout.JAVA_LONG, 8))
-            .isInstanceOf(IllegalStateException.class);
-        assertThat(again.segment().get(ValueLayout.JAVA_LONG, 8)).isEqualTo(43);
-      }
-      assertThatThrownBy(() -> mapped.allocate(1))
-          .isInstanceOf(UnsupportedOperationException.class);
-    }
-  }
-
-  @Test
-  void numaNode_followsTheRules() {
-    try (var plain = new PinnedMemoryResource(exporter, PinnedMemoryResourceOptions.DEFAULTS)) {
-      assertThat(plain.numaId()).isEqualTo(-1);
-      assertThat(plain.isIpcEnabled()).isFalse();
-    }
-    int node = here().attribute(DeviceAttribute.HOST_NUMA_ID);
-    try (var placed =
-            new PinnedMemoryResource(
-                exporter, PinnedMemoryResourceOptions.DEFAULTS.withNumaId(node));
-        var both = new PinnedMemoryResource(exporter, PINNED.withNumaId(node));
-        var derived = new PinnedMemoryResource(exporter, PINNED)) {
-      assertThat(placed.numaId()).isEqualTo(node);
-      assertThat(both.numaId()).isEqualTo(node);
-      assertThat(derived.numaId()).isEqualTo(node);
-    }
-    assertThatThrownBy(() -> PINNED.withNumaId(-1)).isInstanceOf(IllegalArgumentException.class);
-  }
-
   @Test
   void rawDescriptor_staysTheCallers() {
     DescriptorCalls calls = DescriptorCalls.find().orElseThrow();
@@ -206,136 +115,6 @@ class PoolSharingTest extends TwoProcesses {
           .hasMessageContaining("not open");
       assertThatThrownBy(() -> DeviceMemoryResource.fromAllocationHandle(there(), -1))
           .isInstanceOf(IllegalArgumentException.class);
-    }
-  }
-
-  @Test
-  void descriptorOfNoPool_isExplained() {
-    DescriptorCalls calls = DescriptorCalls.find().orElseThrow();
-    int file = calls.memoryFile("no pool", 4096);
-    try {
-      assertThatThrownBy(() -> DeviceMemoryResource.fromAllocationHandle(there(), file))
-          .isInstanceOf(CudaException.class)
-          .hasMessageContaining("no memory pool");
-    } finally {
-      calls.close(file);
-    }
-  }
-
-  @Test
-  void bufferOfAnotherPool_isInvalid() {
-    try (DeviceMemoryResource one = shared();
-        DeviceMemoryResource two = shared();
-        DeviceBuffer ofOne = one.allocate(100);
-        DeviceMemoryResource mappedTwo = mapped(two)) {
-      assertThatThrownBy(() -> mappedTwo.importBuffer(ofOne.descriptor()))
-          .isInstanceOfSatisfying(
-              CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.INVALID_VALUE))
-          .hasMessageContaining("another pool");
-    }
-  }
-
-  @Test
-  void hostPoolAsDeviceResource_isRefusedAtTheFirstBuffer() {
-    try (PinnedMemoryResource pinned = new PinnedMemoryResource(exporter, PINNED);
-        PinnedBuffer ours = pinned.allocate(100)) {
-      try (AllocationHandle nameless =
-              AllocationHandle.of(
-                  DescriptorCalls.find()
-                      .orElseThrow()
-                      .duplicate(pinned.allocationHandle().descriptor()));
-          DeviceMemoryResource wrong =
-              DeviceMemoryResource.fromAllocationHandle(there(), nameless)) {
-        assertThatThrownBy(() -> wrong.importBuffer(ours.descriptor()))
-            .isInstanceOf(IllegalArgumentException.class)
-            .hasMessageContaining("HOST_POOL");
-      }
-    }
-  }
-
-  @Test
-  void poolOfAnotherDevice_isRefused() {
-    try (DeviceMemoryResource resource = shared()) {
-      assertThatThrownBy(() ->
-              DeviceMemoryResource.fromAllocationHandle(
-                  importer.device(1), resource.allocationHandle()))
-          .isInstanceOf(IllegalArgumentException.class)
-          .hasMessageContaining("device 1");
-      try (DeviceMemoryResource mapped = mapped(resource)) {
-        UUID uuid = resource.uuid().orElseThrow();
-        assertThat(DeviceMemoryResource.fromRegistry(there(), uuid)).isSameAs(mapped);
-        assertThatThrownBy(() -> DeviceMemoryResource.fromRegistry(importer.device(1), uuid))
-            .isInstanceOf(IllegalArgumentException.class)
-            .hasMessageContaining("device 1");
-      }
-    }
-  }
-
-  /** A peer that makes things up knows the checksum too. */
-  @Test
-  void forgedDescriptor_isRefused_andTheMappingGivenBack() {
-    try (DeviceMemoryResource resource = shared();
-        DeviceBuffer ours = resource.allocate(1000);
-        DeviceMemoryResource mapped = mapped(resource)) {
-      byte[] honest = ours.descriptor().toBytes();
-      for (BufferDescriptor forged :
-          List.of(
-              forge(honest, bytes -> bytes.putLong(SIZE_AT, 1L << 40)),
-              forge(honest, bytes -> bytes.putLong(OFFSET_AT, 1 << 20)),
-              forge(honest, bytes -> bytes.put(KIND_AT, (byte) 2)),
-              forge(honest, bytes -> bytes.put(KIND_AT, (byte) 3)),
-              forge(honest, bytes -> putUuid(bytes, importer.device(1).uuid())))) {
-        assertThatThrownBy(() -> mapped.importBuffer(forged))
-            .as("%s", forged)
-            .isInstanceOf(IllegalArgumentException.class);
-      }
-      BufferDescriptor payload = forge(honest, bytes -> bytes.putLong(PAYLOAD_AT, 12345));
-      assertThatThrownBy(() -> mapped.importBuffer(payload)).isInstanceOf(CudaException.class);
-      assertThatThrownBy(() -> mapped.attributes().usedMemCurrent())
-          .isInstanceOf(CudaException.class)
-          .hasMessageContaining("imported");
-      mapped.importBuffer(BufferDescriptor.fromBytes(honest)).close();
-    }
-  }
-
-  private static void putUuid(ByteBuffer bytes, UUID uuid) {
-    bytes.putLong(DEVICE_AT, uuid.getMostSignificantBits());
-    bytes.putLong(DEVICE_AT + 8, uuid.getLeastSignificantBits());
-  }
-
-  private static BufferDescriptor forge(byte[] honest, Consumer<ByteBuffer> change) {
-    ByteBuffer bytes = ByteBuffer.wrap(honest.clone());
-    change.accept(bytes);
-    CRC32C crc = new CRC32C();
-    crc.update(bytes.array(), 0, honest.length - 4);
-    bytes.putInt(honest.length - 4, (int) crc.getValue());
-    return BufferDescriptor.fromBytes(bytes.array());
-  }
-
-  @Test
-  void whatCannotBeShared_saysSoAndWhatCan() {
-    try (DeviceMemoryResource own =
-            new DeviceMemoryResource(here(), DeviceMemoryResourceOptions.DEFAULTS);
-        DeviceMemoryResource shared = shared();
-        DeviceBuffer unshared = own.allocate(100);
-        var managed = exporter.allocateManaged(100);
-        var pinned = exporter.allocatePinned(100);
-        DeviceBuffer empty = shared.allocate(0);
-        DeviceBuffer closed = shared.allocate(100)) {
-      closed.close();
-      for (Buffer buffer : List.<Buffer>of(unshared, managed, pinned, empty)) {
-        assertThatThrownBy(buffer::descriptor)
-            .as("%s", buffer)
-            .isInstanceOf(IllegalStateException.class)
-            .hasMessageContaining("ipcEnabled");
-      }
-      assertThatThrownBy(closed::descriptor)
-          .isInstanceOf(IllegalStateException.class)
-          .hasMessageContaining("closed");
-      var mapped = mapped(shared);
-      assertThatThrownBy(() -> own.importBuffer(unshared.descriptor()))
-          .isInstanceOf(IllegalStateException.class);
-      mapped.close();
     }
   }
 

@@ -9,6 +9,7 @@ import io.cuvette.CudaOptions;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.LeakLevel;
+import io.cuvette.PinnedMemoryResourceOptions;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.lang.foreign.MemorySegment;
@@ -31,6 +32,8 @@ abstract class TwoProcesses {
   static final long MIB = 1L << 20;
   static final DeviceMemoryResourceOptions SHARED =
       DeviceMemoryResourceOptions.DEFAULTS.withIpcEnabled(true);
+  static final PinnedMemoryResourceOptions PINNED =
+      PinnedMemoryResourceOptions.DEFAULTS.withIpcEnabled(true);
 
   private long before;
   private SimulatedDriver exporterDriver;

@@ -1,0 +1,89 @@
+package io.cuvette.testkit.ipc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.DeviceAttribute;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.PinnedMemoryResource;
+import io.cuvette.PinnedMemoryResourceOptions;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import org.junit.jupiter.api.Test;
+
+/** Host pools and their buffers from one process to another. */
+class PinnedSharingTest extends TwoProcesses {
+  /** More than the copies that such a fill is made of take at once, and not a multiple of that. */
+  @Test
+  void fillOfAnImportedPinnedBuffer_reachesAllOfIt_andNoMore() {
+    int bytes = (9 << 20) + 12;
+    try (PinnedMemoryResource resource = new PinnedMemoryResource(exporter, PINNED);
+        PinnedBuffer ours = resource.allocate(bytes + 16);
+        PinnedMemoryResource mapped =
+            PinnedMemoryResource.fromAllocationHandle(importer, resource.allocationHandle());
+        PinnedBuffer theirs = mapped.importBuffer(ours.descriptor())) {
+      ours.segment().fill((byte) 1);
+      theirs.slice(4, bytes).fill(0x04030201);
+      ByteBuffer seen = ours.byteBuffer().order(ByteOrder.LITTLE_ENDIAN);
+      assertThat(seen.getInt(0)).isEqualTo(0x01010101);
+      assertThat(seen.getInt(bytes + 4)).isEqualTo(0x01010101);
+      for (int at = 4; at < bytes + 4; at += Integer.BYTES) {
+        if (seen.getInt(at) != 0x04030201) {
+          assertThat(seen.getInt(at)).as("at %d", at).isEqualTo(0x04030201);
+        }
+      }
+      theirs.fill((byte) 7);
+      assertThat(bytes(ours)).containsOnly(7);
+    }
+  }
+
+  @Test
+  void pinnedBuffers_areSeenByBothHosts() {
+    try (PinnedMemoryResource resource = new PinnedMemoryResource(exporter, PINNED);
+        PinnedBuffer ours = resource.allocate(4096);
+        PinnedMemoryResource mapped =
+            PinnedMemoryResource.fromAllocationHandle(importer, resource.allocationHandle())) {
+      assertThat(resource.numaId())
+          .isEqualTo(here().attribute(DeviceAttribute.HOST_NUMA_ID))
+          .isNotNegative();
+      assertThat(mapped.numaId()).isEqualTo(-1);
+      assertThat(mapped.deviceId()).isEqualTo(-1);
+      assertThat(mapped.isHostAccessible()).isTrue();
+      ours.segment().set(ValueLayout.JAVA_LONG, 8, 42);
+      try (PinnedBuffer theirs = mapped.importBuffer(ours.descriptor());
+          PinnedBuffer again = mapped.importBuffer(ours.descriptor())) {
+        assertThat(theirs.segment().get(ValueLayout.JAVA_LONG, 8)).isEqualTo(42);
+        again.segment().set(ValueLayout.JAVA_LONG, 8, 43);
+        assertThat(ours.segment().get(ValueLayout.JAVA_LONG, 8)).isEqualTo(43);
+        MemorySegment dead = theirs.segment();
+        theirs.close();
+        assertThatThrownBy(() -> dead.get(ValueLayout.JAVA_LONG, 8))
+            .isInstanceOf(IllegalStateException.class);
+        assertThat(again.segment().get(ValueLayout.JAVA_LONG, 8)).isEqualTo(43);
+      }
+      assertThatThrownBy(() -> mapped.allocate(1))
+          .isInstanceOf(UnsupportedOperationException.class);
+    }
+  }
+
+  @Test
+  void numaNode_followsTheRules() {
+    try (var plain = new PinnedMemoryResource(exporter, PinnedMemoryResourceOptions.DEFAULTS)) {
+      assertThat(plain.numaId()).isEqualTo(-1);
+      assertThat(plain.isIpcEnabled()).isFalse();
+    }
+    int node = here().attribute(DeviceAttribute.HOST_NUMA_ID);
+    try (var placed =
+            new PinnedMemoryResource(
+                exporter, PinnedMemoryResourceOptions.DEFAULTS.withNumaId(node));
+        var both = new PinnedMemoryResource(exporter, PINNED.withNumaId(node));
+        var derived = new PinnedMemoryResource(exporter, PINNED)) {
+      assertThat(placed.numaId()).isEqualTo(node);
+      assertThat(both.numaId()).isEqualTo(node);
+      assertThat(derived.numaId()).isEqualTo(node);
+    }
+    assertThatThrownBy(() -> PINNED.withNumaId(-1)).isInstanceOf(IllegalArgumentException.class);
+  }
+}
