@@ -49,7 +49,7 @@ final class AsyncDevicePool {
                 DriverPool.at(MemoryLocation.device(device), DriverPool.PINNED, made.maxBytes()));
       };
     } catch (CudaException e) {
-      throw explained(e, device);
+      throw StreamOrderedSupport.explained(e, device);
     }
   }
 
@@ -73,21 +73,6 @@ final class AsyncDevicePool {
           "pool handle: 0x%x is no pool that %s can access".formatted(handle, device));
     }
     return DriverPool.borrow(device.cuda(), handle);
-  }
-
-  /** The statuses of a driver or a device without stream-ordered memory. */
-  private static CudaException explained(CudaException e, CudaDevice device) {
-    return switch (e.status()) {
-      case NOT_SUPPORTED, CALL_REQUIRES_NEWER_DRIVER, NOT_FOUND ->
-          new CudaException(
-              CudaStatus.of(e.code()),
-              e.call(),
-              "%s has no stream-ordered memory, which needs a driver of CUDA 11.2 (this one"
-                      .formatted(device)
-                  + " supports %d); MemoryPool works everywhere"
-                      .formatted(device.cuda().driverVersion()));
-      default -> e;
-    };
   }
 
   BufferBase allocate(long bytes, long rounded, CudaStream stream) {
@@ -159,8 +144,7 @@ final class AsyncDevicePool {
     device.cuda().checkOwn(stream);
     stream.checkNotCapturing("freeAllBlocks");
     device.cuda().leaks().drain();
-    PoolAttributes attributes = new PoolAttributes(pool);
-    long before = attributes.reservedMemCurrent();
+    long before = reservedBytes();
     stream.synchronize();
     long live = memory.liveBytes();
     memory.settle();
@@ -168,6 +152,20 @@ final class AsyncDevicePool {
       device.nullStream().synchronize(); // these were freed in its order
     }
     pool.trimTo(0);
-    return Math.max(0, before - attributes.reservedMemCurrent());
+    return before < 0 ? before : Math.max(0, before - reservedBytes());
+  }
+
+  /**
+   * What the pool holds; −1 if the driver is too old to tell, which is no reason not to free it.
+   */
+  private long reservedBytes() {
+    try {
+      return new PoolAttributes(pool).reservedMemCurrent();
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.CALL_REQUIRES_NEWER_DRIVER) {
+        throw e;
+      }
+      return -1;
+    }
   }
 }

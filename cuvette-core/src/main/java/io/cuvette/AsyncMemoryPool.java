@@ -22,7 +22,7 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
   private final Cuda cuda;
   private final List<AsyncPoolChoice> choices;
   private final AtomicReferenceArray<@Nullable AsyncDevicePool> devicePools;
-  private volatile boolean closed;
+  private final AsyncPoolLifetime lifetime;
 
   /** The pools that are current for the devices now. */
   public AsyncMemoryPool(Cuda cuda) {
@@ -52,6 +52,20 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
     this.choices = List.copyOf(choices);
     this.devicePools = new AtomicReferenceArray<>(cuda.deviceCount());
     cuda.checkOpen();
+    this.lifetime = new AsyncPoolLifetime(this, cuda, devicePools, owns(choices));
+    try {
+      lookUp();
+    } catch (RuntimeException e) {
+      Failures.closeAfter(e, this);
+      throw e;
+    }
+  }
+
+  private static boolean owns(List<AsyncPoolChoice> choices) {
+    return choices.stream().anyMatch(AsyncPoolChoice.New.class::isInstance);
+  }
+
+  private void lookUp() {
     for (CudaDevice device : cuda.devices()) {
       if (!(choices.get(device.id()) instanceof AsyncPoolChoice.New)) {
         devicePools.set(device.id(), make(device));
@@ -92,7 +106,7 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
    * Waits for the current stream and gives back to the driver what the current device's pool holds
    * and nobody uses.
    *
-   * @return the bytes given back
+   * @return the bytes given back; −1 if the driver cannot tell, before CUDA 11.3
    */
   public long freeAllBlocks() {
     return freeAllBlocks(cuda.currentStream());
@@ -101,6 +115,8 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
   /**
    * Waits for a stream and gives back what its device's pool holds and nobody uses
    * (cuMemPoolTrimTo).
+   *
+   * @return the bytes given back; −1 if the driver cannot tell, before CUDA 11.3
    */
   public long freeAllBlocks(CudaStream stream) {
     return devicePool(stream.device()).freeAllBlocks(stream);
@@ -152,7 +168,7 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
 
   /** The driver's pool of a device: what it says of itself, and its settings. */
   public PoolAttributes attributes(CudaDevice device) {
-    return new PoolAttributes(devicePool(device).pool);
+    return new PoolAttributes(devicePool(device).pool, this);
   }
 
   /** The handle of the driver's pool of a device (CUmemoryPool). */
@@ -182,7 +198,7 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
 
   /** Whether the pool was closed. */
   public boolean isClosed() {
-    return closed;
+    return lifetime.ended();
   }
 
   /**
@@ -191,18 +207,7 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
    */
   @Override
   public void close() {
-    if (closed) {
-      return;
-    }
-    closed = true;
-    Failures failures = new Failures();
-    for (int id = 0; id < devicePools.length(); id++) {
-      AsyncDevicePool pool = devicePools.get(id);
-      if (pool != null) {
-        failures.run(pool.pool::close);
-      }
-    }
-    failures.throwFirst();
+    lifetime.close();
   }
 
   @Override
@@ -216,7 +221,7 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
           "%s belongs to another Cuda than the pool".formatted(device));
     }
     cuda.checkOpen();
-    if (closed) {
+    if (lifetime.ended()) {
       throw new IllegalStateException(this + " is closed");
     }
     AsyncDevicePool pool = devicePools.get(device.id());
@@ -225,10 +230,9 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
 
   private AsyncDevicePool open(CudaDevice device) {
     AsyncDevicePool made = make(device);
-    if (devicePools.compareAndSet(device.id(), null, made)) {
-      return made;
+    if (!devicePools.compareAndSet(device.id(), null, made) || lifetime.ended()) {
+      made.pool.close(); // another thread made one, or closed this before it could see this one
     }
-    made.pool.close();
     return devicePool(device);
   }
 

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.Set;
 import java.util.UUID;
+import java.util.function.Supplier;
 
 /** Stream-ordered memory of one device from one pool of the driver. Thread-safe. */
 public final class DeviceMemoryResource extends DriverPoolResource {
@@ -13,19 +14,19 @@ public final class DeviceMemoryResource extends DriverPoolResource {
 
   /**
    * Memory from the pool that is current for the device now; it is not owned (cuDeviceGetMemPool).
+   *
+   * @throws CudaException if the driver or the device has no stream-ordered memory
    */
   public DeviceMemoryResource(CudaDevice device) {
-    this(
-        device,
-        Source.unshared(
-            DriverPool.borrow(device.cuda(), device.context().deviceGetMemPool(device.id()))));
+    this(device, Source.unshared(explaining(device, () -> current(device))));
   }
 
   /**
    * Memory from a new pool, which keeps what it once held until it is trimmed (cuMemPoolCreate).
    *
    * @throws UnsupportedOperationException with {@code ipcEnabled} on a system other than Linux
-   * @throws CudaException with {@code ipcEnabled} if the driver or the machine cannot share pools
+   * @throws CudaException if the driver or the device has no stream-ordered memory, or with {@code
+   *     ipcEnabled} cannot share it
    */
   public DeviceMemoryResource(CudaDevice device, DeviceMemoryResourceOptions options) {
     this(device, create(device, options));
@@ -37,12 +38,24 @@ public final class DeviceMemoryResource extends DriverPoolResource {
     this.peers = new PoolPeers(pool(), device);
   }
 
+  private static DriverPool current(CudaDevice device) {
+    return DriverPool.borrow(device.cuda(), device.context().deviceGetMemPool(device.id()));
+  }
+
+  private static DriverPool explaining(CudaDevice device, Supplier<DriverPool> pool) {
+    try {
+      return pool.get();
+    } catch (CudaException e) {
+      throw StreamOrderedSupport.explained(e, device);
+    }
+  }
+
   private static Source create(CudaDevice device, DeviceMemoryResourceOptions options) {
     MemoryLocation here = MemoryLocation.device(device);
     if (!options.ipcEnabled()) {
+      var properties = DriverPool.at(here, DriverPool.PINNED, options.maxBytes());
       return Source.unshared(
-          DriverPool.createKeeping(
-              device.cuda(), DriverPool.at(here, DriverPool.PINNED, options.maxBytes())));
+          explaining(device, () -> DriverPool.createKeeping(device.cuda(), properties)));
     }
     Descriptors.require("DeviceMemoryResource with ipcEnabled");
     var properties =
@@ -194,7 +207,12 @@ public final class DeviceMemoryResource extends DriverPoolResource {
 
   private void checkStream(CudaStream stream) {
     if (!stream.device().equals(device)) {
-      throw new IllegalArgumentException("%s (expected: a stream of %s)".formatted(stream, device));
+      throw new IllegalArgumentException(
+          "%s%s (expected: a stream of %s)"
+              .formatted(
+                  stream,
+                  stream.device().cuda() == device.cuda() ? "" : " of another Cuda",
+                  device));
     }
   }
 

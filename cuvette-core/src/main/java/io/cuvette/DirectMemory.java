@@ -62,7 +62,7 @@ final class DirectMemory {
       long address = stream.driver().memAllocAsync(device.id(), bytes, stream.handle());
       return memory.own(new DeviceBuffer(address, bytes, stream), bytes);
     } catch (CudaException e) {
-      throw explained(e, bytes, device);
+      throw StreamOrderedSupport.explained(explained(e, bytes, device), device);
     }
   }
 

@@ -30,7 +30,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     this.pool = source.pool;
     this.sharing = source.sharing;
     this.allocator = new StreamOrderedAllocator(pool, kind);
-    this.attributes = new PoolAttributes(pool);
+    this.attributes = new PoolAttributes(pool, this);
     if (sharing != null) {
       pool.memory().shareBy(sharing);
     }
@@ -53,16 +53,26 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
   /** Allocates in order of this thread's current stream. */
   public abstract Buffer allocate(long bytes);
 
-  /** Gives a buffer of this resource back in order of its stream; the same as closing it. */
+  /**
+   * Gives a buffer of this resource back in order of its stream; the same as closing it.
+   *
+   * @throws IllegalArgumentException if it is another's, or a slice
+   */
   public final void deallocate(Buffer buffer) {
-    checkMine(buffer);
-    buffer.close();
+    deallocate(buffer, null);
   }
 
-  /** Gives a buffer of this resource back behind the work queued on another stream so far. */
-  public final void deallocate(Buffer buffer, CudaStream stream) {
-    checkMine(buffer);
-    buffer.recordUse(stream);
+  /**
+   * Gives a buffer of this resource back behind the work queued on another stream so far.
+   *
+   * @param stream null for the stream it was allocated on
+   * @throws IllegalArgumentException if the buffer is another's, or a slice
+   */
+  public final void deallocate(Buffer buffer, @Nullable CudaStream stream) {
+    checkMine(BufferBase.base(buffer));
+    if (stream != null) {
+      buffer.recordUse(stream);
+    }
     buffer.close();
   }
 
@@ -245,11 +255,19 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     return shared;
   }
 
-  private void checkMine(Buffer buffer) {
-    BlockLifetime block = BufferBase.base(buffer).lifetime();
-    if (!(block instanceof StreamOrderedLifetime taken && taken.isOf(pool.memory()))
-        && !(block instanceof ImportedLifetime imported && imported.isOf(pool))) {
+  private void checkMine(BufferBase buffer) {
+    BlockLifetime block = buffer.lifetime();
+    boolean mine =
+        switch (block) {
+          case StreamOrderedLifetime taken -> taken.isOf(pool.memory());
+          case ImportedLifetime imported -> imported.isOf(pool);
+          default -> buffer.byteSize() == 0 && buffer.device().cuda() == pool.cuda();
+        };
+    if (!mine) {
       throw new IllegalArgumentException("%s is no buffer of %s".formatted(buffer, this));
+    }
+    if (buffer.whole() != buffer) {
+      throw new IllegalArgumentException("%s (expected: the whole buffer)".formatted(buffer));
     }
   }
 }

@@ -45,22 +45,26 @@ public final class OutOfDeviceMemoryException extends CudaException {
 
     private String text() {
       String limit = limitBytes == Long.MAX_VALUE ? "none" : Long.toString(limitBytes);
-      return ("requested=%d (block=%d) on device %d (held=%d, used=%d, free=%d in %d blocks,"
-              + " largest free=%d, free on other streams=%d, limit=%s, free in the driver=%s),"
+      return ("requested=%d (block=%d) on device %d (held=%s, used=%s, free=%s in %s blocks,"
+              + " largest free=%s, free on other streams=%s, limit=%s, free in the driver=%s),"
               + " tried up to: %s")
           .formatted(
               requestedBytes,
               blockBytes,
               device,
-              heldBytes,
-              usedBytes,
-              freeBytes,
-              freeBlocks,
-              largestFreeBytes,
-              otherStreamsFreeBytes,
+              known(heldBytes),
+              known(usedBytes),
+              known(freeBytes),
+              known(freeBlocks),
+              known(largestFreeBytes),
+              known(otherStreamsFreeBytes),
               limit,
-              driverFreeBytes < 0 ? "unknown" : Long.toString(driverFreeBytes),
+              known(driverFreeBytes),
               step.text());
+    }
+
+    private static String known(long number) {
+      return number < 0 ? "unknown" : Long.toString(number);
     }
   }
 

@@ -5,6 +5,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.Checks;
 import java.util.function.ToLongFunction;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What a memory pool of the driver says of itself now, and what can be set on it
@@ -27,8 +28,22 @@ public final class PoolAttributes {
 
   private final DriverPool pool;
 
+  @SuppressWarnings("UnusedVariable") // holding it is its use
+  private final @Nullable Object owner;
+
+  /** For a question in passing. */
   PoolAttributes(DriverPool pool) {
+    this(pool, null);
+  }
+
+  /**
+   * For a user, who may keep nothing else.
+   *
+   * @param owner closes the pool when nobody can reach it any more
+   */
+  PoolAttributes(DriverPool pool, @Nullable Object owner) {
     this.pool = pool;
+    this.owner = owner;
   }
 
   /**

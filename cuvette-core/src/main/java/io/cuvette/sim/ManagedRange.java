@@ -1,5 +1,6 @@
 package io.cuvette.sim;
 
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.sim.RangeAdvice.Advice;
 import io.cuvette.sim.RangeAdvice.Location;
 import java.util.function.Function;
@@ -17,6 +18,9 @@ record ManagedRange(SimMachine machine, SimPlace place, long bytes) {
   private static final int HOST_NUMA = 3;
   private static final int HOST_NUMA_CURRENT = 4;
   private static final int MIXED_DEVICE = -2;
+
+  /** Before, the place was a device or the host as a whole. */
+  private static final int NODES_SINCE = 12_020;
 
   static ManagedRange of(SimMachine machine, long address, long bytes) {
     if (bytes <= 0) {
@@ -68,6 +72,7 @@ record ManagedRange(SimMachine machine, SimPlace place, long bytes) {
       case Location.DEVICE_TYPE -> new Location(type, machine.device(id).index);
       case HOST -> new Location(HOST, 0);
       case HOST_NUMA -> {
+        checkNodesAreKnown();
         int nodes = machine.options.numaNodes();
         if (id < 0 || id >= nodes) {
           throw SimRefusal.invalidValue(
@@ -75,10 +80,22 @@ record ManagedRange(SimMachine machine, SimPlace place, long bytes) {
         }
         yield new Location(HOST_NUMA, id);
       }
-      case HOST_NUMA_CURRENT -> new Location(HOST_NUMA, 0);
+      case HOST_NUMA_CURRENT -> {
+        checkNodesAreKnown();
+        yield new Location(HOST_NUMA, 0);
+      }
       default ->
           throw SimRefusal.invalidValue("location type: %d (expected: 1 to 4)".formatted(type));
     };
+  }
+
+  private void checkNodesAreKnown() {
+    int version = machine.options.driverVersion();
+    if (version < NODES_SINCE) {
+      throw new SimRefusal(
+          CudaStatus.CALL_REQUIRES_NEWER_DRIVER,
+          "NUMA nodes with CUDA %d (expected: >= %d)".formatted(version, NODES_SINCE));
+    }
   }
 
   int attribute(int attribute) {

@@ -1,0 +1,50 @@
+package io.cuvette;
+
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The end of an {@link AsyncMemoryPool}: its pools are let go, and those made for it destroyed with
+ * their last memory. It does not keep the object reachable. Thread-safe.
+ */
+final class AsyncPoolLifetime extends Lifetime {
+  private final Cuda cuda;
+  private final AtomicReferenceArray<@Nullable AsyncDevicePool> pools;
+  private final String text;
+  private final Runnable end = this::close;
+
+  /**
+   * The end of an object with these pools.
+   *
+   * @param owns whether pools are made for it, which would be lost with a forgotten object
+   */
+  AsyncPoolLifetime(
+      AsyncMemoryPool of,
+      Cuda cuda,
+      AtomicReferenceArray<@Nullable AsyncDevicePool> pools,
+      boolean owns) {
+    super(of, owns ? cuda.leaks().queue : null, owns ? cuda.leaks().site() : null);
+    this.cuda = cuda;
+    this.pools = pools;
+    this.text = of.toString();
+    cuda.children().add(end);
+  }
+
+  @Override
+  String describe() {
+    return text;
+  }
+
+  @Override
+  void release() {
+    Failures failures = new Failures();
+    for (int id = 0; id < pools.length(); id++) {
+      AsyncDevicePool pool = pools.get(id);
+      if (pool != null) {
+        failures.run(pool.pool::close);
+      }
+    }
+    cuda.children().remove(end);
+    failures.throwFirst();
+  }
+}

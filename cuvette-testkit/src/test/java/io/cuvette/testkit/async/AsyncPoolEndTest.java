@@ -1,0 +1,95 @@
+package io.cuvette.testkit.async;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.AsyncMemoryPool;
+import io.cuvette.AsyncPoolChoice;
+import io.cuvette.Cuda;
+import io.cuvette.DeviceBuffer;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.PoolAttributes;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.PoolProperties;
+import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Subject;
+import io.cuvette.testkit.support.Forgetting;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/** No pool of the driver is lost when its object ends early, or unseen. */
+class AsyncPoolEndTest {
+
+  /** Counts pools, and does something while one is being made. */
+  private static final class Making extends ForwardingDriver {
+    private final AtomicInteger live = new AtomicInteger();
+    private Runnable meanwhile = () -> {};
+
+    Making(CudaDriver driver) {
+      super(driver);
+    }
+
+    @Override
+    public long memPoolCreate(PoolProperties properties) {
+      long pool = super.memPoolCreate(properties);
+      live.incrementAndGet();
+      meanwhile.run();
+      return pool;
+    }
+
+    @Override
+    public void memPoolDestroy(long pool) {
+      super.memPoolDestroy(pool);
+      live.decrementAndGet();
+    }
+  }
+
+  @CudaTest
+  void poolClosedWhileItsFirstMemoryIsTaken_losesNothing(Subject subject) {
+    @Nullable Making[] driver = new Making[1];
+    Cuda cuda = subject.open(options -> options.withDecorator(d -> driver[0] = new Making(d)));
+    AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+    driver[0].meanwhile = pool::close;
+    assertThatThrownBy(() -> pool.allocate(1)).isInstanceOf(IllegalStateException.class);
+    assertThat(driver[0].live).hasValue(0);
+  }
+
+  @CudaTest(tidy = false)
+  void forgottenPool_isFound_andItsMemoryStaysValid(Subject subject) throws InterruptedException {
+    @Nullable Making[] driver = new Making[1];
+    Cuda cuda = subject.open(options -> options.withDecorator(d -> driver[0] = new Making(d)));
+    @Nullable DeviceBuffer[] buffer = new DeviceBuffer[1];
+    Forgetting.of(
+        () -> buffer[0] = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0)).allocate(512));
+    assertThat(Forgetting.collectUntil(() -> cuda.leaksFound() == 1)).isTrue();
+    assertThat(subject.leaks()).singleElement().matches(leak -> leak.what().contains("New"));
+    buffer[0].fill((byte) 1);
+    buffer[0].close();
+    cuda.device(0).synchronize();
+    assertThat(driver[0].live).hasValue(0);
+  }
+
+  /** There is nothing to lose: replacing an allocator without closing it is no leak. */
+  @CudaTest(tidy = false)
+  void forgottenPoolOfTheDevice_isNoLeak(Cuda cuda) throws InterruptedException {
+    Forgetting.of(3, () -> new AsyncMemoryPool(cuda).toString());
+    Forgetting.collect();
+    assertThat(cuda.leaksFound()).isZero();
+  }
+
+  @CudaTest
+  void attributes_keepTheirPool(Cuda cuda) throws InterruptedException {
+    @Nullable PoolAttributes[] kept = new PoolAttributes[2];
+    Forgetting.of(() -> {
+      var resource = new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+      kept[0] = resource.attributes();
+      return kept[1] = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0)).attributes();
+    });
+    Forgetting.collect();
+    assertThat(cuda.leaksFound()).isZero();
+    assertThat(kept[0].releaseThreshold()).isEqualTo(Long.MAX_VALUE);
+    assertThat(kept[1].releaseThreshold()).isEqualTo(Long.MAX_VALUE);
+  }
+}

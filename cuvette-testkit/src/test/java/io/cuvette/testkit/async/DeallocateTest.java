@@ -1,0 +1,91 @@
+package io.cuvette.testkit.async;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.DriverPoolResource;
+import io.cuvette.PinnedMemoryResource;
+import io.cuvette.PinnedMemoryResourceOptions;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Subject;
+import java.util.List;
+
+/** What a resource takes back, and on which stream. */
+class DeallocateTest {
+
+  private static List<DriverPoolResource> resources(Cuda cuda) {
+    return List.of(
+        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS),
+        new PinnedMemoryResource(cuda, PinnedMemoryResourceOptions.DEFAULTS));
+  }
+
+  @CudaTest
+  void emptyBuffers_areTakenBackToo(Cuda cuda) {
+    for (DriverPoolResource each : resources(cuda)) {
+      try (DriverPoolResource resource = each) {
+        Buffer empty = resource.allocate(0);
+        resource.deallocate(empty);
+        assertThat(empty.isClosed()).isTrue();
+        Buffer another = resource.allocate(0);
+        resource.deallocate(another.address(), another.byteSize());
+        resource.deallocate(another, cuda.currentStream());
+        assertThat(another.isClosed()).isTrue();
+      }
+    }
+  }
+
+  @CudaTest
+  void withoutAStream_itIsTheBuffersOwn(Cuda cuda) {
+    for (DriverPoolResource each : resources(cuda)) {
+      try (DriverPoolResource resource = each) {
+        Buffer first = resource.allocate(1000);
+        resource.deallocate(first, null);
+        assertThat(first.isClosed()).isTrue();
+        Buffer second = resource.allocate(1000);
+        resource.deallocate(second.address(), 1000, null);
+        assertThat(second.isClosed()).isTrue();
+        cuda.currentStream().synchronize();
+      }
+    }
+  }
+
+  @CudaTest
+  void slices_areRefused_becauseTheyFreeNothing(Cuda cuda) {
+    for (DriverPoolResource each : resources(cuda)) {
+      try (DriverPoolResource resource = each;
+          Buffer buffer = resource.allocate(1000)) {
+        assertThatThrownBy(() -> resource.deallocate(buffer.slice(8)))
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessageContaining("slice")
+            .hasMessageContaining("expected: the whole buffer");
+        assertThat(buffer.isClosed()).isFalse();
+      }
+      cuda.currentStream().synchronize();
+    }
+  }
+
+  @CudaTest
+  void streamOfAnotherCuda_isCalledThat(Subject subject) {
+    Cuda cuda = subject.cuda();
+    Cuda other = subject.open(options -> options);
+    try (var resource =
+        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS)) {
+      CudaStream foreign = other.currentStream();
+      assertThatThrownBy(() -> resource.allocate(1, foreign))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("another Cuda");
+      Buffer buffer = resource.allocate(1);
+      assertThatThrownBy(() -> resource.deallocate(buffer, foreign))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("another Cuda");
+      assertThat(buffer.isClosed()).isFalse();
+      buffer.close();
+      cuda.currentStream().synchronize();
+    }
+  }
+}
