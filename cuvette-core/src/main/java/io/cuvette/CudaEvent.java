@@ -50,16 +50,10 @@ public final class CudaEvent implements AutoCloseable {
   }
 
   private static CudaException explained(CudaException e, boolean own) {
-    var explained =
-        new CudaException(
-            CudaStatus.of(e.code()),
-            e.call(),
-            own
-                ? "the event was made by this very process, where it is used without importing"
-                : "the event's process is gone or has closed it, or its device is not visible"
-                    + " here");
-    explained.initCause(e);
-    return explained;
+    return e.explained(
+        own
+            ? "the event was made by this very process, where it is used without importing"
+            : "the event's process is gone or has closed it, or its device is not visible here");
   }
 
   /**

@@ -1,6 +1,5 @@
 package io.cuvette;
 
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,7 +12,7 @@ final class DirectLifetime extends BlockLifetime {
   private final Runnable end = this::endByOwner;
   private final String text;
   private final long bytes;
-  private final AtomicBoolean given = new AtomicBoolean();
+  private final Once given = new Once();
 
   private DirectLifetime(BufferBase buffer, Cuda cuda, Runnable free, @Nullable Throwable site) {
     super(buffer, cuda.leaks().queue, site, null);
@@ -59,16 +58,8 @@ final class DirectLifetime extends BlockLifetime {
     give();
   }
 
-  /** Once for the user, and once more by the Cuda if that failed. */
   private void give() {
-    if (given.compareAndSet(false, true)) {
-      try {
-        free.run();
-      } catch (RuntimeException e) {
-        given.set(false);
-        throw e;
-      }
-    }
+    given.run(free);
     cuda.children().remove(end);
   }
 }

@@ -1,14 +1,12 @@
 package io.cuvette;
 
-import java.util.concurrent.atomic.AtomicBoolean;
-
 /** The end of an event. */
 final class EventLifetime extends Lifetime {
   private final Cuda cuda;
   private final int device;
   private final long handle;
   private final Runnable end = this::destroy;
-  private final AtomicBoolean destroyed = new AtomicBoolean();
+  private final Once destroyed = new Once();
 
   EventLifetime(CudaEvent event, Cuda cuda) {
     super(event, cuda.leaks().queue, cuda.leaks().site());
@@ -31,16 +29,8 @@ final class EventLifetime extends Lifetime {
     destroy();
   }
 
-  /** Once for the user, and once more by the Cuda if that failed. */
   private void destroy() {
-    if (destroyed.compareAndSet(false, true)) {
-      try {
-        cuda.driver().eventDestroy(device, handle);
-      } catch (RuntimeException e) {
-        destroyed.set(false);
-        throw e;
-      }
-    }
+    destroyed.run(() -> cuda.driver().eventDestroy(device, handle));
     cuda.children().remove(end);
   }
 }

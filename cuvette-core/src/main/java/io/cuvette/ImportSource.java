@@ -1,7 +1,6 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaException;
-import io.cuvette.driver.CudaStatus;
 import org.jspecify.annotations.Nullable;
 
 /** Where imported memory comes from, and how it goes back. Immutable. */
@@ -113,11 +112,6 @@ sealed interface ImportSource {
               "the exporter's device is not visible to this process, or it is this very process";
           default -> null;
         };
-    if (text == null) {
-      return e;
-    }
-    var explained = new CudaException(CudaStatus.of(e.code()), e.call(), text);
-    explained.initCause(e);
-    return explained;
+    return text == null ? e : e.explained(text);
   }
 }

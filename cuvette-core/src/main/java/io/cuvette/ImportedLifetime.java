@@ -1,6 +1,5 @@
 package io.cuvette;
 
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /** The end of one buffer of imported memory, which others may use too. */
@@ -14,7 +13,7 @@ final class ImportedLifetime extends BlockLifetime {
   private final @Nullable DriverPool pool;
 
   private final Runnable end = this::endByOwner;
-  private final AtomicBoolean given = new AtomicBoolean();
+  private final Once given = new Once();
 
   private ImportedLifetime(
       BufferBase buffer,
@@ -88,16 +87,10 @@ final class ImportedLifetime extends BlockLifetime {
     give();
   }
 
-  /** Once for the user, and once more by the Cuda if that failed. */
   private void give() {
-    if (given.compareAndSet(false, true)) {
-      try {
-        table.close(memory, stream, uses());
-      } catch (RuntimeException e) {
-        given.set(false);
-        throw e;
-      }
+    given.run(() -> {
+      table.close(memory, stream, uses());
       stream.cuda.children().remove(end);
-    }
+    });
   }
 }

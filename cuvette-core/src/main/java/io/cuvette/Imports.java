@@ -100,7 +100,7 @@ final class Imports {
               .formatted(descriptor.kind(), host ? "host" : "device"));
     }
     long mapped = source.bytesAt(address);
-    if (descriptor.offset() > mapped || descriptor.byteSize() > mapped - descriptor.offset()) {
+    if (descriptor.byteSize() > mapped - descriptor.offset()) {
       throw new IllegalArgumentException(
           "descriptor: %d bytes at offset %d (expected: inside the allocation, which has %d)"
               .formatted(descriptor.byteSize(), descriptor.offset(), mapped));

@@ -118,11 +118,7 @@ public final class ManagedMemoryResource extends DriverPoolResource {
             ? "this driver or machine has no such pool of managed memory"
             : "%s has no concurrent managed access, which pools of managed memory need"
                 .formatted(without.getFirst());
-    CudaException explained =
-        new CudaException(
-            CudaStatus.NOT_SUPPORTED, e.call(), why + "; Cuda.allocateManaged works without");
-    explained.initCause(e);
-    return explained;
+    return e.explained(why + "; Cuda.allocateManaged works without");
   }
 
   private static List<CudaDevice> withoutConcurrentAccess(Cuda cuda) {

@@ -155,8 +155,6 @@ record ManagedRange(ManagedBuffer buffer) {
             ? "not for memory of a pool with this driver; Cuda.allocateManaged gives memory for"
                 + " which it is"
             : "not for this memory with this driver";
-    CudaException explained = new CudaException(CudaStatus.NOT_SUPPORTED, e.call(), text);
-    explained.initCause(e);
-    return explained;
+    return e.explained(text);
   }
 }

@@ -248,9 +248,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
   private static CudaException explained(CudaException e) {
     return switch (e.status()) {
       case NOT_SUPPORTED, CALL_REQUIRES_NEWER_DRIVER, INVALID_VALUE ->
-          new CudaException(
-              CudaStatus.of(e.code()),
-              e.call(),
+          e.explained(
               "this driver or machine has no such pool of host memory; Cuda.allocatePinned works"
                   + " everywhere");
       default -> e;

@@ -169,13 +169,8 @@ public final class PoolAttributes {
       if (!pool.isImported() || e.status() != CudaStatus.INVALID_VALUE) {
         throw e;
       }
-      CudaException explained =
-          new CudaException(
-              CudaStatus.INVALID_VALUE,
-              e.call(),
-              "%s was imported: its process alone can ask about it and set it".formatted(pool));
-      explained.initCause(e);
-      throw explained;
+      throw e.explained(
+          "%s was imported: its process alone can ask about it and set it".formatted(pool));
     }
   }
 

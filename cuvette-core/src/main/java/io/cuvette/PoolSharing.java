@@ -107,18 +107,12 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
   static CudaException explained(
       CudaException e, CudaDevice device, DeviceAttribute attribute, String instead) {
     return switch (e.status()) {
-      case NOT_SUPPORTED, NOT_PERMITTED, CALL_REQUIRES_NEWER_DRIVER, INVALID_VALUE -> {
-        var explained =
-            new CudaException(
-                CudaStatus.of(e.code()),
-                e.call(),
-                "this driver or machine cannot share such a pool between processes (%s of %s is %s);"
-                        .formatted(attribute, device, value(device, attribute))
-                    + " "
-                    + instead);
-        explained.initCause(e);
-        yield explained;
-      }
+      case NOT_SUPPORTED, NOT_PERMITTED, CALL_REQUIRES_NEWER_DRIVER, INVALID_VALUE ->
+          e.explained(
+              "this driver or machine cannot share such a pool between processes (%s of %s is %s);"
+                      .formatted(attribute, device, value(device, attribute))
+                  + " "
+                  + instead);
       default -> e;
     };
   }
@@ -145,9 +139,7 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
                   + " closed resource keeps its pool until its last buffer is freed"
               : " gives no memory pool; it must come from the allocationHandle() of an IPC-enabled"
                   + " resource of this machine";
-      var explained = new CudaException(CudaStatus.of(e.code()), e.call(), handle + why);
-      explained.initCause(e);
-      throw explained;
+      throw e.explained(handle + why);
     }
   }
 }

@@ -31,6 +31,14 @@ public class CudaException extends RuntimeException {
     this.call = call;
   }
 
+  /** The same failure with a text that says what to do; this one is its cause. */
+  public CudaException explained(String text) {
+    CudaException explained =
+        new CudaException(code, call, CudaStatus.describe(code) + ": " + text);
+    explained.initCause(this);
+    return explained;
+  }
+
   /** The status, {@link CudaStatus#UNKNOWN} for a number this library does not know. */
   public CudaStatus status() {
     return CudaStatus.of(code);

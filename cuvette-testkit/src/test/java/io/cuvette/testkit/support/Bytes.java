@@ -21,6 +21,16 @@ public final class Bytes {
     return content;
   }
 
+  /** Whether all bytes of a buffer are this one; for megabytes, which an assertion would box. */
+  public static boolean areAll(Buffer buffer, int value) {
+    for (byte each : of(buffer)) {
+      if (each != value) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   public static void put(Buffer buffer, byte[] content) {
     buffer.copyFrom(MemorySegment.ofArray(content));
   }
