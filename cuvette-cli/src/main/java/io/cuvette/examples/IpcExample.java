@@ -28,11 +28,14 @@ public final class IpcExample {
     }
     Path folder = folder(); // no other user may look into it
     Path path = folder.resolve("channel");
+    folder.toFile().deleteOnExit(); // if a signal ends this process meanwhile
+    path.toFile().deleteOnExit();
     try (IpcListener listener = IpcListener.open(path);
         PeerProcess peer = PeerProcess.start(cuda.isSimulated() ? "sim" : "gpu", path, listener)) {
       out.say("A second JVM was started; it connects over a Unix socket, for this user only.");
       peer.orItsFailure(() -> {
         try (IpcChannel channel = listener.accept(SharedBuffer.PATIENCE)) {
+          delete(folder); // nobody else is expected
           share(cuda.currentDevice(), channel, out);
         }
       });

@@ -5,6 +5,7 @@ import io.cuvette.CudaDevice;
 import io.cuvette.CudaOptions;
 import io.cuvette.IpcChannel;
 import java.nio.file.Path;
+import java.time.Duration;
 
 /** The second JVM of {@link IpcExample}. An exception is its exit code 1. Stateless. */
 public final class IpcPeer {
@@ -18,6 +19,10 @@ public final class IpcPeer {
   static final byte EXPECTED = 4;
 
   private static final byte SENT = 1;
+
+  /** No wait: the other JVM listened before it started this one; if not now, it has ended. */
+  private static final Duration LISTENS_ALREADY = Duration.ZERO;
+
   private static final int HALF = SharedBuffer.BYTES / 2;
 
   private IpcPeer() {}
@@ -28,8 +33,9 @@ public final class IpcPeer {
    * @param arguments the device specification and the path of the socket
    */
   public static void main(String[] arguments) {
+    Path socket = Path.of(arguments[1]);
     try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDevice(arguments[0]));
-        IpcChannel channel = IpcChannel.connect(Path.of(arguments[1]), SharedBuffer.PATIENCE)) {
+        IpcChannel channel = IpcChannel.connect(socket, LISTENS_ALREADY)) {
       share(cuda.currentDevice(), channel);
     }
   }

@@ -28,8 +28,7 @@ public final class JvmRun {
     Path read = Files.createTempFile("cuvette-run", ".out");
     Path err = Files.createTempFile("cuvette-run", ".err");
     try {
-      ProcessBuilder builder = new ProcessBuilder(command(arguments));
-      builder.environment().keySet().removeIf(name -> name.matches("(CUVETTE|CUPY)_.*"));
+      ProcessBuilder builder = jvm(Main.class, arguments);
       builder.environment().putAll(variables);
       builder.redirectOutput(out == null ? read.toFile() : out).redirectError(err.toFile());
       int code = end(builder.start());
@@ -51,7 +50,8 @@ public final class JvmRun {
     }
   }
 
-  private static List<String> command(String... arguments) {
+  /** A JVM like this one, without the environment's settings of Cuvette. */
+  public static ProcessBuilder jvm(Class<?> main, String... arguments) {
     List<String> command =
         new ArrayList<>(
             List.of(
@@ -61,9 +61,11 @@ public final class JvmRun {
                 "--enable-native-access=ALL-UNNAMED",
                 "-cp",
                 classPath(),
-                Main.class.getName()));
+                main.getName()));
     command.addAll(List.of(arguments));
-    return command;
+    ProcessBuilder builder = new ProcessBuilder(command);
+    builder.environment().keySet().removeIf(name -> name.matches("(CUVETTE|CUPY)_.*"));
+    return builder;
   }
 
   /** All that this JVM has, on whichever of its paths. */

@@ -4,12 +4,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.IpcListener;
+import io.cuvette.cli.JvmRun;
+import java.io.BufferedReader;
 import java.nio.file.Path;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** The second JVM of the example: its failure is told, and it never outlives the example. */
 @EnabledOnOs(OS.LINUX)
@@ -45,5 +49,33 @@ class PeerProcessTest {
           .hasMessage("this side");
     }
     assertThat(child.isAlive()).isFalse();
+  }
+
+  @Test
+  void peerWhoseOtherSideIsGone_doesNotWaitForIt() {
+    Path socket = folder.resolve("channel");
+    IpcListener listener = IpcListener.open(socket);
+    listener.close();
+    try (PeerProcess peer = PeerProcess.start("sim", socket, listener)) {
+      assertThat(peer.exitCode()).isEqualTo(1);
+    }
+  }
+
+  /** Signals 15 while the peer is waited for, and 9 as soon as it is there. */
+  @ParameterizedTest
+  @CsvSource({"A second JVM, false", "isIpcEnabled, true"})
+  void killedExample_leavesNothingOnTheDisk(String at, boolean forcibly) throws Exception {
+    ProcessBuilder jvm = JvmRun.jvm(IpcExampleThatWaits.class, at);
+    jvm.environment().put("JDK_JAVA_OPTIONS", "-Djava.io.tmpdir=" + folder);
+    Process process = jvm.redirectError(ProcessBuilder.Redirect.DISCARD).start();
+    try (BufferedReader out = process.inputReader()) {
+      assertThat(out.readLine()).startsWith(at);
+      ProcessHandle handle = process.toHandle();
+      assertThat(forcibly ? handle.destroyForcibly() : handle.destroy()).isTrue();
+      assertThat(process.waitFor()).isGreaterThan(128);
+      assertThat(folder).isEmptyDirectory();
+    } finally {
+      process.destroyForcibly();
+    }
   }
 }
