@@ -40,7 +40,7 @@ final class Replay {
     for (operation = 0; operation < bytes.length; operation++) {
       int slot = slots[operation];
       if (bytes[operation] == Trace.FREE) {
-        close(slot);
+        free(slot, streams[on[operation]]);
       } else {
         live[slot] = pool.allocate(bytes[operation], streams[on[operation]]);
       }
@@ -57,7 +57,7 @@ final class Replay {
         int slot = trace.slots()[operation];
         if (bytes == Trace.FREE) {
           used -= blockBytes(slot);
-          close(slot);
+          free(slot, streams[trace.streams()[operation]]);
         } else {
           live[slot] = pool.allocate(bytes, streams[trace.streams()[operation]]);
           used += blockBytes(slot);
@@ -75,6 +75,15 @@ final class Replay {
     for (int slot = 0; slot < live.length; slot++) {
       close(slot);
     }
+  }
+
+  /** Frees in order of a stream, which may be another than the one that allocated. */
+  private void free(int slot, CudaStream stream) {
+    Buffer buffer = live[slot];
+    if (buffer != null && buffer.stream() != stream) {
+      buffer.recordUse(stream);
+    }
+    close(slot);
   }
 
   private void close(int slot) {

@@ -8,6 +8,8 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class ReplayCommandTest {
   private static final String SMALL =
@@ -93,6 +95,23 @@ class ReplayCommandTest {
         .containsEntry("peakHeldBytes", 7310L)
         .containsEntry("ratio", 1.0)
         .containsEntry("driverCalls", 6L);
+  }
+
+  /** What it waits for is an event, which is one more call of the driver at least. */
+  @ParameterizedTest
+  @ValueSource(strings = {"memory", "async"})
+  void freeOnAnotherStream_isInItsOrder(String pool) {
+    long[] calls = {0, 0};
+    for (int i = 0; i < calls.length; i++) {
+      String rows =
+          "0,0,allocate,0x1000,5000,0x7f01\n0,0,allocate,0x2000,5000,0x7f02\n"
+              + "0,0,free,0x1000,5000,0x7f0%d\n".formatted(1 + i);
+      String file = TraceFiles.write(folder, "free" + i + ".csv", TraceFiles.HEADER + rows);
+      Run run = Run.of("replay", file, "--pool", pool, "--device", "sim", "--json");
+      assertThat(run.code()).as(run.err()).isZero();
+      calls[i] = (Long) run.json().getFirst().get("driverCalls");
+    }
+    assertThat(calls[1]).isGreaterThan(calls[0]);
   }
 
   @Test
