@@ -92,6 +92,10 @@ class AsyncMemoryPoolTest {
                 e -> {
                   assertThat(e.details().limitBytes()).isEqualTo(1024);
                   assertThat(e.requestedBytes()).isEqualTo(1);
+                  assertThat(e.details().freeBlocks()).isEqualTo(-1); // the driver does not tell
+                  assertThat(e)
+                      .hasMessageContainingAll(
+                          "in unknown blocks", "largest free=unknown", "streams=unknown", "=1024");
                 });
       }
       pool.allocate(12).close(); // refused by pools whose limit is the reserve of 32 MiB
