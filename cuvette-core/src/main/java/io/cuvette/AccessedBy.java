@@ -40,8 +40,8 @@ final class AccessedBy extends LiveSet<MemoryLocation> {
   }
 
   @Override
-  void change(List<MemoryLocation> locations, boolean in) {
-    MemoryAdvice advice = in ? MemoryAdvice.SET_ACCESSED_BY : MemoryAdvice.UNSET_ACCESSED_BY;
-    locations.forEach(location -> range.advise(advice, location));
+  void change(List<MemoryLocation> out, List<MemoryLocation> in) {
+    out.forEach(location -> range.advise(MemoryAdvice.UNSET_ACCESSED_BY, location));
+    in.forEach(location -> range.advise(MemoryAdvice.SET_ACCESSED_BY, location));
   }
 }

@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaException;
+import java.util.Collection;
 import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.Set;
@@ -230,6 +231,20 @@ public final class DeviceMemoryResource extends DriverPoolResource {
    */
   public Set<CudaDevice> peerAccessibleBy() {
     return peers;
+  }
+
+  /**
+   * Makes {@link #peerAccessibleBy()} have exactly some devices, with one call of the driver
+   * (cuMemPoolSetAccess) for all that are new and all that are gone, and none if nothing changes.
+   *
+   * @param devices the resource's own is passed over
+   * @throws IllegalArgumentException if one of them cannot reach the memory or is of another {@link
+   *     Cuda}; nothing changed then
+   * @throws IllegalStateException if the resource is closed
+   */
+  public void setPeerAccessibleBy(Collection<CudaDevice> devices) {
+    pool().checkOpen();
+    peers.assign(devices);
   }
 
   @Override

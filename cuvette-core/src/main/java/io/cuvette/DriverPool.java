@@ -202,7 +202,12 @@ final class DriverPool {
     }
   }
 
-  void setAccess(List<CudaDevice> devices, int access) {
+  /**
+   * Sets what devices may do, in one call of the driver.
+   *
+   * @param access one for each device, or one for all
+   */
+  void setAccess(List<CudaDevice> devices, int... access) {
     int[] ids = devices.stream().mapToInt(CudaDevice::id).toArray();
     ask(driver -> {
       driver.memPoolSetAccess(handle, LOCATION_DEVICE, ids, access);

@@ -10,12 +10,9 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
-import java.nio.file.attribute.BasicFileAttributes;
 import java.time.Duration;
-import java.util.List;
-import java.util.UUID;
-import java.util.concurrent.locks.LockSupport;
+import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,29 +21,36 @@ import org.jspecify.annotations.Nullable;
  * threads can accept, and closing ends their waits.
  */
 public final class IpcListener implements AutoCloseable {
-  private static final Duration TEST = Duration.ofSeconds(1);
-  private static final long MOMENT_NANOS = 20_000_000;
+  private static final int ROOT = 0;
 
   private final DescriptorCalls calls;
   private final Path path;
   private final OpenSocket socket;
+
+  /** The file that the socket made, whose number no other file gets while the socket is open. */
   private final @Nullable Object fileKey;
 
   private IpcListener(DescriptorCalls calls, Path path, int socket) {
     this.calls = calls;
     this.path = path;
     this.socket = new OpenSocket(calls, socket, "listener at " + path);
-    this.fileKey = fileKey(path);
+    this.fileKey = attributes(path).get("fileKey");
   }
 
   /**
-   * Listens at a path. A socket that a process left behind when it ended is replaced; any other
-   * file there is left alone.
+   * Listens at a path. Of all that try at once, one does. A socket that a process left behind when
+   * it ended is replaced; any other file there is left alone.
    *
-   * @param path at most 107 bytes; its directory must exist, and should be this user's alone
-   * @throws IllegalArgumentException if a file that is no socket is there, or the path is too long
+   * <p>While the socket is made there is a second file beside it, {@code .NAME.cuvette-lock}. It is
+   * locked, and the system ends the lock with the process: one that is killed at that moment leaves
+   * an empty file, which locks nobody out and goes when somebody listens there again.
+   *
+   * @param path at most 107 bytes; its directory must be this user's or root's, and should be this
+   *     user's alone
+   * @throws IllegalArgumentException if a file that is no socket of this user is there, the
+   *     directory is another user's, or the path is too long
    * @throws IllegalStateException if another process listens there
-   * @throws UncheckedIOException if the system refuses
+   * @throws UncheckedIOException if there is no such directory, or the system refuses
    * @throws UnsupportedOperationException where descriptors cannot be passed
    */
   public static IpcListener open(Path path) {
@@ -54,73 +58,77 @@ public final class IpcListener implements AutoCloseable {
   }
 
   static IpcListener open(DescriptorCalls calls, Path path) {
-    removeStale(calls, path);
-    int socket = listen(calls, path);
-    try {
-      return new IpcListener(calls, path, socket);
-    } catch (RuntimeException e) {
-      Descriptors.closeAfter(e, calls, socket);
-      throw e;
+    checkDirectory(calls, path);
+    leftBehind(calls, path); // says no without leaving a trace
+    try (SocketLock _ = SocketLock.take(calls, path)) {
+      Map<String, Object> old = leftBehind(calls, path);
+      if (!old.isEmpty()) {
+        replace(old, calls, path);
+      }
+      return listen(calls, path);
     }
   }
 
-  private static int listen(DescriptorCalls calls, Path path) {
+  /** In another user's directory, that user decides which file a path is. */
+  private static void checkDirectory(DescriptorCalls calls, Path path) {
+    Path directory = path.toAbsolutePath().getParent();
     try {
-      return calls.listen(path.toString());
-    } catch (UncheckedIOException e) {
-      throw e.getCause() instanceof FileAlreadyExistsException ? taken(path, e) : e;
-    }
-  }
-
-  private static void removeStale(DescriptorCalls calls, Path path) {
-    Object found = fileKey(path);
-    if (found == null) {
-      return;
-    }
-    if (!isSocket(path)) {
-      throw new IllegalArgumentException(
-          "path: %s is a file or directory (expected: a new path, or a socket left behind)"
-              .formatted(path));
-    }
-    if (isListenedAt(calls, path)) {
-      throw taken(path, null);
-    }
-    LockSupport.parkNanos(MOMENT_NANOS); // one that was just made may not be listened at yet
-    if (isListenedAt(calls, path)) {
-      throw taken(path, null);
-    }
-    try {
-      removeIfStill(found, path);
-    } catch (NoSuchFileException e) {
-      return; // another process has removed it
+      Object owner = directory == null ? ROOT : Files.getAttribute(directory, "unix:uid");
+      if (!owner.equals(ROOT) && !owner.equals(calls.user())) {
+        throw new IllegalArgumentException(
+            "path: %s is in a directory of user %s (expected: one of user %d, as this process, or root)"
+                .formatted(path, owner, calls.user()));
+      }
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
   }
 
-  /** Renames before it looks, for another process may replace the file at any moment. */
-  private static void removeIfStill(Object found, Path path) throws IOException {
-    Path aside = path.resolveSibling(path.getFileName() + "." + UUID.randomUUID());
-    Files.move(path, aside, StandardCopyOption.ATOMIC_MOVE);
-    if (found.equals(fileKey(aside))) {
-      Files.delete(aside);
-      return;
+  /**
+   * The file of a process that is gone, empty if there is none.
+   *
+   * @throws RuntimeException if there is anything else
+   */
+  private static Map<String, Object> leftBehind(DescriptorCalls calls, Path path) {
+    Map<String, Object> found = attributes(path);
+    if (!found.isEmpty() && !isOwnSocket(found, calls.user())) {
+      throw new IllegalArgumentException(
+          "path: %s is a file of user %s with the type and mode 0%s"
+                  .formatted(path, found.get("uid"), Integer.toOctalString(mode(found)))
+              + " (expected: a new path, or a socket of user %d)".formatted(calls.user()));
     }
-    try {
-      Files.move(aside, path);
-    } catch (FileAlreadyExistsException e) {
-      Files.delete(aside);
+    if (calls.isBound(path.toString())) {
+      throw taken(path, null);
     }
-    throw taken(path, null);
+    return found;
   }
 
+  private static boolean isOwnSocket(Map<String, Object> file, int user) {
+    boolean isSocket = (mode(file) & 0170000) == 0140000; // S_IFMT, S_IFSOCK
+    return isSocket && Objects.equals(file.get("uid"), user);
+  }
+
+  private static int mode(Map<String, Object> file) {
+    return (Integer) file.getOrDefault("mode", 0);
+  }
+
+  /** Only with the lock: no other listener makes the path its own meanwhile. */
+  private static void replace(Map<String, Object> old, DescriptorCalls calls, Path path) {
+    // Numbers of files are soon used again, so the times are compared too.
+    if (isListenedAt(calls, path) || !old.equals(attributes(path))) {
+      throw taken(path, null);
+    }
+    delete(path);
+  }
+
+  /** Some kernels of sandboxes do not tell what is bound before one really connects. */
   private static boolean isListenedAt(DescriptorCalls calls, Path path) {
     try {
-      calls.close(calls.connect(path.toString(), TEST));
+      calls.close(calls.connect(path.toString(), Duration.ZERO));
       return true;
     } catch (UncheckedIOException e) {
       if (e.getCause() instanceof ConnectException || e.getCause() instanceof NoSuchFileException) {
-        return false; // nobody listens: whoever made it is gone
+        return false;
       }
       if (e.getCause() instanceof SocketTimeoutException) {
         return true; // more wait there than it has room for
@@ -129,30 +137,32 @@ public final class IpcListener implements AutoCloseable {
     }
   }
 
+  private static IpcListener listen(DescriptorCalls calls, Path path) {
+    int socket;
+    try {
+      socket = calls.listen(path.toString());
+    } catch (UncheckedIOException e) {
+      throw e.getCause() instanceof FileAlreadyExistsException ? taken(path, e) : e;
+    }
+    try {
+      return new IpcListener(calls, path, socket);
+    } catch (RuntimeException e) {
+      Descriptors.closeAfter(e, calls, socket);
+      throw e;
+    }
+  }
+
   private static IllegalStateException taken(Path path, @Nullable Throwable cause) {
     return new IllegalStateException("path: another process listens at " + path, cause);
   }
 
-  private static boolean isSocket(Path path) {
+  /** Of the file itself, not of what it points to; empty if there is none. */
+  private static Map<String, Object> attributes(Path path) {
     try {
-      int mode = (Integer) Files.getAttribute(path, "unix:mode", LinkOption.NOFOLLOW_LINKS);
-      return (mode & 0170000) == 0140000; // S_IFMT, S_IFSOCK
-    } catch (NoSuchFileException e) {
-      return true; // another process has just removed it
+      return Files.readAttributes(
+          path, "unix:fileKey,mode,uid,lastModifiedTime,ctime", LinkOption.NOFOLLOW_LINKS);
     } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-  }
-
-  /** What tells a file from another one made later at the same path; null if there is none. */
-  private static @Nullable Object fileKey(Path path) {
-    try {
-      var file = Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
-      Object key = file.fileKey();
-      // The numbers of files are soon used again.
-      return key == null ? null : List.of(key, file.lastModifiedTime());
-    } catch (IOException e) {
-      return null;
+      return Map.of();
     }
   }
 
@@ -191,18 +201,17 @@ public final class IpcListener implements AutoCloseable {
   }
 
   /**
-   * Stops listening and deletes the socket's file. Channels that were accepted stay open. Does
-   * nothing the second time.
+   * Stops listening and deletes the socket's file, unless another is there now. Channels that were
+   * accepted stay open. Does nothing the second time.
    */
   @Override
   public void close() {
-    if (!socket.close()) {
-      return;
-    }
-    Object now = fileKey(path);
-    if (fileKey != null && fileKey.equals(now)) {
-      delete(path);
-    }
+    // The file goes first: as long as the socket is open, no other listener takes the path over.
+    socket.close(() -> {
+      if (fileKey != null && fileKey.equals(attributes(path).get("fileKey"))) {
+        delete(path);
+      }
+    });
   }
 
   @Override

@@ -23,29 +23,39 @@ abstract class LiveSet<E> extends AbstractSet<E> {
   /** Whether an element can be in the set; one that cannot, and is not refused, is passed over. */
   abstract boolean canHave(E element);
 
-  /**
-   * Puts elements in, or takes them out; no element is there twice, and each is a change.
-   *
-   * @param elements at least one
-   */
-  abstract void change(List<E> elements, boolean in);
+  /** What clearing takes away, in order: all that is in the set, and what is in it by half. */
+  List<E> traces() {
+    return now();
+  }
 
-  private boolean changeIfAny(List<E> elements, boolean in) {
-    if (!elements.isEmpty()) {
-      change(elements, in);
+  /**
+   * Takes elements out and puts others in. No element is there twice, and each is a change; one of
+   * the two has at least one.
+   */
+  abstract void change(List<E> out, List<E> in);
+
+  private boolean changeIfAny(List<E> out, List<E> in) {
+    boolean any = !out.isEmpty() || !in.isEmpty();
+    if (any) {
+      change(out, in);
     }
-    return !elements.isEmpty();
+    return any;
   }
 
   private boolean take(Predicate<? super E> filter) {
-    return changeIfAny(now().stream().filter(filter).toList(), false);
+    return changeIfAny(now().stream().filter(filter).toList(), List.of());
+  }
+
+  private List<E> missing(List<E> wanted) {
+    List<E> there = wanted.isEmpty() ? List.of() : now();
+    return wanted.stream().filter(each -> !there.contains(each)).toList();
   }
 
   /** Makes the set have exactly some elements; all of them are checked before anything changes. */
   final void assign(Collection<? extends E> elements) {
     List<E> wanted = possible(elements);
-    take(element -> !wanted.contains(element));
-    addAll(wanted);
+    List<E> out = traces().stream().filter(each -> !wanted.contains(each)).toList();
+    changeIfAny(out, missing(wanted));
   }
 
   private List<E> possible(Collection<? extends E> elements) {
@@ -59,9 +69,7 @@ abstract class LiveSet<E> extends AbstractSet<E> {
 
   @Override
   public boolean addAll(Collection<? extends E> elements) {
-    List<E> wanted = possible(elements);
-    List<E> there = wanted.isEmpty() ? List.of() : now();
-    return changeIfAny(wanted.stream().filter(each -> !there.contains(each)).toList(), true);
+    return changeIfAny(List.of(), missing(possible(elements)));
   }
 
   @Override
@@ -91,7 +99,7 @@ abstract class LiveSet<E> extends AbstractSet<E> {
 
   @Override
   public void clear() {
-    take(_ -> true);
+    changeIfAny(traces(), List.of());
   }
 
   @Override

@@ -71,14 +71,24 @@ final class OpenSocket {
     }
   }
 
-  /** Closes the socket once nobody is inside; true the first time. */
-  boolean close() {
-    if (!closed.compareAndSet(false, true)) {
-      return false;
+  /** Closes the socket once nobody is inside. */
+  void close() {
+    close(() -> {});
+  }
+
+  /**
+   * Closes the socket once nobody is inside.
+   *
+   * @param before done once, while the socket is still open
+   */
+  void close(Runnable before) {
+    if (closed.compareAndSet(false, true)) {
+      Failures failures = new Failures();
+      failures.run(before);
+      failures.run(gate::shut);
+      failures.run(() -> calls.close(descriptor));
+      failures.throwFirst();
     }
-    gate.shut();
-    calls.close(descriptor);
-    return true;
   }
 
   IllegalStateException isClosedNow() {

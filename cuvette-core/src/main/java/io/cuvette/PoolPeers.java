@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -34,13 +35,10 @@ final class PoolPeers extends LiveSet<CudaDevice> {
         && hasAccess(peer);
   }
 
-  /** Takes all access, also what others gave only for reading. */
+  /** Others may have given access only for reading. */
   @Override
-  public void clear() {
-    List<CudaDevice> some = others().filter(device -> access(device) != NONE).toList();
-    if (!some.isEmpty()) {
-      change(some, false);
-    }
+  List<CudaDevice> traces() {
+    return others().filter(device -> access(device) != NONE).toList();
   }
 
   /** Not the owner; a device that cannot reach the memory is refused. */
@@ -58,8 +56,12 @@ final class PoolPeers extends LiveSet<CudaDevice> {
   }
 
   @Override
-  void change(List<CudaDevice> devices, boolean in) {
-    pool.setAccess(devices, in ? READ_AND_WRITE : NONE);
+  void change(List<CudaDevice> out, List<CudaDevice> in) {
+    List<CudaDevice> all = Stream.concat(out.stream(), in.stream()).toList();
+    int[] access = new int[all.size()];
+    Arrays.fill(access, 0, out.size(), NONE);
+    Arrays.fill(access, out.size(), access.length, READ_AND_WRITE);
+    pool.setAccess(all, access);
   }
 
   private Stream<CudaDevice> others() {

@@ -1,6 +1,10 @@
 package io.cuvette;
 
 import io.cuvette.driver.DescriptorCalls;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -10,6 +14,9 @@ import java.util.function.Supplier;
 /** Descriptors that are only numbers, and which of them are open. Thread-safe. */
 final class FakeDescriptors implements DescriptorCalls {
   static final int USER = 1000;
+
+  /** The user of this process. */
+  volatile int user = USER;
 
   /** The user at the other end of every socket. */
   volatile int peerUser = USER;
@@ -25,6 +32,11 @@ final class FakeDescriptors implements DescriptorCalls {
     int made = next.getAndIncrement();
     open.add(made);
     return made;
+  }
+
+  @Override
+  public boolean neverShrinks(int descriptor) {
+    return true;
   }
 
   @Override
@@ -53,6 +65,21 @@ final class FakeDescriptors implements DescriptorCalls {
   }
 
   @Override
+  public boolean isBound(String path) {
+    return false;
+  }
+
+  @Override
+  public int lock(String path, Duration timeout) {
+    try {
+      Files.createFile(Path.of(path));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    return memoryFile("lock", 0);
+  }
+
+  @Override
   public int accept(int listener, Duration timeout) {
     throw new UnsupportedOperationException("accept");
   }
@@ -69,7 +96,7 @@ final class FakeDescriptors implements DescriptorCalls {
 
   @Override
   public int user() {
-    return USER;
+    return user;
   }
 
   @Override

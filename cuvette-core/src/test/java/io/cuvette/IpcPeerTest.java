@@ -2,6 +2,7 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.EOFException;
 import java.io.IOException;
@@ -124,9 +125,11 @@ class IpcPeerTest {
       throws IOException {
     Path path = directory.resolve("socket");
     leaveSocket(path);
+    descriptors.user = (Integer) Files.getAttribute(directory, "unix:uid");
     descriptors.failure =
         () -> {
           try {
+
             Files.delete(path);
             Files.writeString(path, "another's");
           } catch (IOException e) {
@@ -138,7 +141,44 @@ class IpcPeerTest {
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("another process");
     assertThat(path).hasContent("another's");
-    assertThat(directory).isDirectoryContaining(path::equals);
+    assertThat(directory.toFile().list()).containsExactly("socket");
+    assertThat(descriptors.open).isEmpty();
+  }
+
+  /** Whom the files belong to, other than the user that this process is said to be. */
+  private int another(Path directory) throws IOException {
+    int user = (Integer) Files.getAttribute(directory, "unix:uid");
+    descriptors.user = user == 0 ? 0 : user + 1;
+    return user == 0 ? 4711 : user;
+  }
+
+  private static void giveTo(int user, Path file) throws IOException {
+    Files.setAttribute(file, "unix:uid", user); // as root; else it is so already
+  }
+
+  @Test
+  void directoryOfAnotherUser_isRefused(@TempDir Path directory) throws IOException {
+    int another = another(directory);
+    giveTo(another, directory);
+    assertThatThrownBy(() -> IpcListener.open(descriptors, directory.resolve("socket")))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("directory of user " + another)
+        .hasMessageContaining("expected: one of user " + descriptors.user);
+    assertThat(directory).isEmptyDirectory();
+  }
+
+  @Test
+  void socketOfAnotherUser_isRefused_andLeftAlone(@TempDir Path directory) throws IOException {
+    Path path = directory.resolve("socket");
+    leaveSocket(path);
+    int user = (Integer) Files.getAttribute(directory, "unix:uid");
+    int another = another(directory);
+    giveTo(another, path);
+    assumeTrue(user == 0, "the directory would be refused first");
+    assertThatThrownBy(() -> IpcListener.open(descriptors, path))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("file of user " + another);
+    assertThat(directory.toFile().list()).containsExactly("socket");
   }
 
   private static void leaveSocket(Path path) throws IOException {

@@ -26,8 +26,15 @@ public interface DescriptorCalls {
     return true;
   }
 
-  /** Memory of a size as a file without a name, at first all 0 (memfd_create, ftruncate). */
+  /**
+   * Memory of a size as a file without a name, at first all 0. It can get longer, but nobody who
+   * has it can make it shorter, which would take the memory from under the others (memfd_create,
+   * ftruncate, fcntl F_ADD_SEALS).
+   */
   int memoryFile(String name, long bytes);
+
+  /** Whether a file is one that can never get shorter (fcntl F_GET_SEALS). */
+  boolean neverShrinks(int descriptor);
 
   /** Another descriptor of the same file (fcntl F_DUPFD_CLOEXEC). */
   int duplicate(int descriptor);
@@ -43,6 +50,18 @@ public interface DescriptorCalls {
    * (socket, fchmod, bind, listen).
    */
   int listen(String path);
+
+  /**
+   * Whether a process has a socket at a path, listening or not yet; that process notices nothing
+   * (socket, connect).
+   */
+  boolean isBound(String path);
+
+  /**
+   * Waits for the lock of the file at a path, which this descriptor alone has until it is closed or
+   * the process ends. The file is made, for this user alone, if there is none (open, flock).
+   */
+  int lock(String path, Duration timeout);
 
   /** Waits for a connection (poll, accept4). */
   int accept(int listener, Duration timeout);

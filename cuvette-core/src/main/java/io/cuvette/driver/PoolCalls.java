@@ -63,10 +63,10 @@ public interface PoolCalls {
    * Sets the access of several devices to a pool in one call (cuMemPoolSetAccess).
    *
    * @param locationType 1 device or 2 host, the same for all
-   * @param access CUmemAccess_flags, the same for all
+   * @param access CUmemAccess_flags: one for each location, or one for all
    * @throws CudaException INVALID_DEVICE or INVALID_VALUE for a device that cannot reach the memory
    */
-  void memPoolSetAccess(long pool, int locationType, int[] locationIds, int access);
+  void memPoolSetAccess(long pool, int locationType, int[] locationIds, int... access);
 
   /** Allocates from the current pool of the stream's device in stream order (cuMemAllocAsync). */
   long memAllocAsync(int device, long bytes, long stream);

@@ -294,7 +294,7 @@ public abstract class ForwardingDriver implements CudaDriver {
   }
 
   @Override
-  public void memPoolSetAccess(long pool, int locationType, int[] locationIds, int access) {
+  public void memPoolSetAccess(long pool, int locationType, int[] locationIds, int... access) {
     delegate.memPoolSetAccess(pool, locationType, locationIds, access);
   }
 

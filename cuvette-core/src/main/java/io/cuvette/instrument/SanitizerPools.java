@@ -94,7 +94,7 @@ abstract class SanitizerPools extends SanitizerStreams {
   }
 
   @Override
-  public void memPoolSetAccess(long pool, int locationType, int[] locationIds, int access) {
+  public void memPoolSetAccess(long pool, int locationType, int[] locationIds, int... access) {
     use("memPoolSetAccess", pool);
     super.memPoolSetAccess(pool, locationType, locationIds, access);
   }

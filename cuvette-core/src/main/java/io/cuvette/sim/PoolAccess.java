@@ -71,20 +71,37 @@ final class PoolAccess {
     };
   }
 
-  /** Sets the access of all or, if one is refused, of none. */
-  void set(int locationType, int[] ids, int access) {
+  /**
+   * Sets the access of all or, if one is refused, of none.
+   *
+   * @param access one for each place, or one for all
+   */
+  void set(int locationType, int[] ids, int[] access) {
+    if (access.length != 1 && access.length != ids.length) {
+      throw SimRefusal.invalidValue(
+          "access: %d flags for %d places (expected: 1 or %d)"
+              .formatted(access.length, ids.length, ids.length));
+    }
+    int[] each = Arrays.copyOf(access, ids.length);
+    if (access.length == 1) {
+      Arrays.fill(each, access[0]);
+    }
+    for (int i = 0; i < ids.length; i++) {
+      check(locationType, ids[i], each[i]);
+    }
+    if (locationType == PoolKind.DEVICE) {
+      for (int i = 0; i < ids.length; i++) {
+        flags[ids[i]] = each[i];
+      }
+    }
+  }
+
+  private void check(int locationType, int id, int access) {
     if (access != NOTHING && access != READ && access != READ_WRITE) {
       throw SimRefusal.invalidValue("access: %d (expected: 0, 1 or 3)".formatted(access));
     }
     switch (locationType) {
-      case PoolKind.DEVICE -> {
-        for (int id : ids) {
-          check(known(id), access);
-        }
-        for (int id : ids) {
-          flags[id] = access;
-        }
-      }
+      case PoolKind.DEVICE -> check(known(id), access);
       case PoolKind.HOST, PoolKind.HOST_NUMA -> checkHost(access);
       default -> throw badType(locationType);
     }

@@ -16,8 +16,8 @@ import java.util.UUID;
 
 /**
  * A file without a name that several processes map: a head that says what it is, and data behind
- * it. It lives as long as anybody has it open or mapped, and never gets shorter, since that would
- * take memory from under others. Guarded by the driver's lock.
+ * it. It lives as long as anybody has it open or mapped, and is sealed against getting shorter,
+ * since that would take memory from under others. Guarded by the driver's lock.
  *
  * <pre>
  *   0       8         12     16   32       40            56         60    64         72
@@ -96,6 +96,12 @@ final class SharedFile implements BlockFile {
     DescriptorCalls calls = sharing.descriptors();
     if (number < 0 || !calls.isOpen(number)) {
       throw SimRefusal.invalidValue("descriptor: %d (expected: an open one)".formatted(number));
+    }
+    if (sharing.system(() -> calls.neverShrinks(number) ? 1 : 0) == 0) {
+      // Whoever else has it could take the memory from under this process.
+      throw SimRefusal.invalidValue(
+          "descriptor: %d is a file that can get shorter (expected: a %s that a simulated driver shares)"
+              .formatted(number, kind));
     }
     int duplicate = sharing.system(() -> calls.duplicate(number));
     return map(sharing, kind, self(duplicate), duplicate, false);

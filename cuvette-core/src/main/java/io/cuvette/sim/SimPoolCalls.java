@@ -3,6 +3,7 @@ package io.cuvette.sim;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolCalls;
 import io.cuvette.driver.PoolProperties;
+import java.util.Arrays;
 
 /** The calls about memory pools, without those that allocate. Thread-safe. */
 abstract class SimPoolCalls extends SimMemoryCalls implements PoolCalls {
@@ -163,15 +164,16 @@ abstract class SimPoolCalls extends SimMemoryCalls implements PoolCalls {
   }
 
   @Override
-  public void memPoolSetAccess(long pool, int locationType, int[] locationIds, int access) {
+  public void memPoolSetAccess(long pool, int locationType, int[] locationIds, int... access) {
     int[] ids = locationIds.clone();
+    int[] flags = access.clone();
     machine.run(
         () -> {
           machine.captures.checkUnsafe();
-          pool(pool).access.set(locationType, ids, access);
+          pool(pool).access.set(locationType, ids, flags);
         },
         () ->
-            "cuMemPoolSetAccess(pool=0x%x, location type=%d, ids=%s, access=%d)"
-                .formatted(pool, locationType, java.util.Arrays.toString(ids), access));
+            "cuMemPoolSetAccess(pool=0x%x, location type=%d, ids=%s, access=%s)"
+                .formatted(pool, locationType, Arrays.toString(ids), Arrays.toString(flags)));
   }
 }

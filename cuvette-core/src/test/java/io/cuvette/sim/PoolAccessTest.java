@@ -48,6 +48,28 @@ class PoolAccessTest extends SimTestBase {
   }
 
   @Test
+  void access_isSetForEachPlaceInOneCall_orForNone() {
+    SimulatedDriver four = SimulatedDriver.open(SimulatedOptions.DEFAULTS.withDevices(4));
+    try (four) {
+      long shared = create(four, 1, 1);
+      four.memPoolSetAccess(shared, 1, new int[] {1, 2}, 3);
+      four.memPoolSetAccess(shared, 1, new int[] {2, 3, 1}, 0, 3, 1);
+      assertThat(four.memPoolGetAccess(shared, 1, 1)).isEqualTo(1);
+      assertThat(four.memPoolGetAccess(shared, 1, 2)).isZero();
+      assertThat(four.memPoolGetAccess(shared, 1, 3)).isEqualTo(3);
+      assertFails(
+          CudaStatus.INVALID_VALUE,
+          "access: 2 flags for 3 places (expected: 1 or 3)",
+          () -> four.memPoolSetAccess(shared, 1, new int[] {1, 2, 3}, 3, 3));
+      assertFails(
+          CudaStatus.INVALID_DEVICE,
+          "access of the owner: 0",
+          () -> four.memPoolSetAccess(shared, 1, new int[] {2, 0}, 3, 0));
+      assertThat(four.memPoolGetAccess(shared, 1, 2)).isZero();
+    }
+  }
+
+  @Test
   void deviceThatCannotReach_isRefused_andNothingIsSet() {
     assertFails(
         CudaStatus.INVALID_DEVICE, "device 2 cannot reach memory of device 0", () -> set(3, 1, 2));

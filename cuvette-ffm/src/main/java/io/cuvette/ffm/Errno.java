@@ -10,6 +10,8 @@ final class Errno {
   static final int ENOENT = 2;
   static final int EBADF = 9;
   static final int EAGAIN = 11;
+  static final int EINVAL = 22;
+  static final int EPROTOTYPE = 91;
   static final int EADDRINUSE = 98;
   static final int ENOTCONN = 107;
   static final int ECONNABORTED = 103;

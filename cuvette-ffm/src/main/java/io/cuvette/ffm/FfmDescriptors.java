@@ -17,6 +17,14 @@ import java.util.Locale;
  */
 public final class FfmDescriptors implements DescriptorCalls {
   static final int MFD_CLOEXEC = 1;
+  static final int MFD_ALLOW_SEALING = 2;
+  static final int F_ADD_SEALS = 1033;
+  static final int F_GET_SEALS = 1034;
+
+  /** Nobody can change the seals. */
+  static final int F_SEAL_SEAL = 1;
+
+  static final int F_SEAL_SHRINK = 2;
   static final int F_GETFD = 1;
   static final int F_DUPFD_CLOEXEC = 1030;
 
@@ -43,16 +51,30 @@ public final class FfmDescriptors implements DescriptorCalls {
       throw new IllegalArgumentException("bytes: " + bytes + " (expected: >= 0)");
     }
     String call = "memfd_create(name=" + name + ", bytes=" + bytes + ")";
-    int descriptor = Libc.memfdCreate(Arena.ofAuto().allocateFrom(name), MFD_CLOEXEC);
+    int descriptor =
+        Libc.memfdCreate(Arena.ofAuto().allocateFrom(name), MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (descriptor < 0) {
       throw Errno.failure(-descriptor, call);
     }
-    int resized = Libc.ftruncate(descriptor, bytes);
-    if (resized < 0) {
+    int result = Libc.ftruncate(descriptor, bytes);
+    if (result >= 0) {
+      result = Libc.fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL);
+    }
+    if (result < 0) {
       Libc.close(descriptor);
-      throw Errno.failure(-resized, call);
+      throw Errno.failure(-result, call);
     }
     return descriptor;
+  }
+
+  @Override
+  public boolean neverShrinks(int descriptor) {
+    requireAvailable();
+    int seals = Libc.fcntl(descriptor, F_GET_SEALS, 0);
+    if (seals < 0 && seals != -Errno.EINVAL) { // which is for files that have no seals
+      throw Errno.failure(-seals, "fcntl(descriptor=" + descriptor + ", F_GET_SEALS)");
+    }
+    return seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
   }
 
   @Override
@@ -89,6 +111,18 @@ public final class FfmDescriptors implements DescriptorCalls {
   public int listen(String path) {
     requireAvailable();
     return UnixSockets.listen(path);
+  }
+
+  @Override
+  public boolean isBound(String path) {
+    requireAvailable();
+    return UnixSockets.isBound(path);
+  }
+
+  @Override
+  public int lock(String path, Duration timeout) {
+    requireAvailable();
+    return FileLocks.lock(path, timeout);
   }
 
   @Override

@@ -137,7 +137,7 @@ interface FfmPools extends FfmCalls, PoolCalls {
   }
 
   @Override
-  default void memPoolSetAccess(long pool, int locationType, int[] locationIds, int access) {
+  default void memPoolSetAccess(long pool, int locationType, int[] locationIds, int... access) {
     int[] places =
         IntStream.of(locationIds).map(id -> contexts().location(locationType, id)).toArray();
     MemorySegment accesses = PoolStructures.accesses(locationType, places, access);
@@ -153,11 +153,11 @@ interface FfmPools extends FfmCalls, PoolCalls {
     if (status != SUCCESS) {
       throw Failure.of(
           status,
-          "cuMemPoolSetAccess(pool=%#x, locationType=%d, locationIds=%s, access=%d)",
+          "cuMemPoolSetAccess(pool=%#x, locationType=%d, locationIds=%s, access=%s)",
           pool,
           locationType,
           Arrays.toString(locationIds),
-          access);
+          Arrays.toString(access));
     }
   }
 }

@@ -32,6 +32,14 @@ final class Libc {
           CAPTURE,
           Linker.Option.firstVariadicArg(2));
 
+  private static final MethodHandle OPEN =
+      NativeAccess.function(
+          "open",
+          FunctionDescriptor.of(INT, SEGMENT, INT, INT),
+          CAPTURE,
+          Linker.Option.firstVariadicArg(2));
+
+  private static final MethodHandle FLOCK = function("flock", INT, INT);
   private static final MethodHandle MEMFD_CREATE = function("memfd_create", SEGMENT, INT);
   private static final MethodHandle FTRUNCATE = function("ftruncate", INT, SIZE);
   private static final MethodHandle FCHMOD = function("fchmod", INT, INT);
@@ -62,6 +70,24 @@ final class Libc {
   /** The result of a call, or its negated errno. */
   static int result(int result, MemorySegment state) {
     return result == -1 ? -state.get(ValueLayout.JAVA_INT, ERRNO) : result;
+  }
+
+  static int open(MemorySegment path, int flags, int mode) {
+    MemorySegment state = state();
+    try {
+      return result((int) OPEN.invokeExact(state, path, flags, mode), state);
+    } catch (Throwable e) {
+      throw CallFrame.unexpected(e);
+    }
+  }
+
+  static int flock(int descriptor, int operation) {
+    MemorySegment state = state();
+    try {
+      return result((int) FLOCK.invokeExact(state, descriptor, operation), state);
+    } catch (Throwable e) {
+      throw CallFrame.unexpected(e);
+    }
   }
 
   static int memfdCreate(MemorySegment name, int flags) {

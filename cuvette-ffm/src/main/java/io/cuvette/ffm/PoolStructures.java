@@ -22,15 +22,24 @@ final class PoolStructures {
     return pool;
   }
 
-  /** CUmemAccessDesc, one after the other; devices are given as CUdevice. */
-  static MemorySegment accesses(int locationType, int[] locationIds, int access) {
+  /**
+   * CUmemAccessDesc, one after the other; devices are given as CUdevice.
+   *
+   * @param access one for each location, or one for all
+   */
+  static MemorySegment accesses(int locationType, int[] locationIds, int[] access) {
+    if (access.length != 1 && access.length != locationIds.length) {
+      throw new IllegalArgumentException(
+          "access: %d flags for %d locations (expected: 1 or %d)"
+              .formatted(access.length, locationIds.length, locationIds.length));
+    }
     MemorySegment all = Arena.ofAuto().allocate(Layouts.ACCESS, locationIds.length);
     long flags = at(Layouts.ACCESS, "flags");
     for (int i = 0; i < locationIds.length; i++) {
       long start = i * Layouts.ACCESS.byteSize();
       all.set(Layouts.INT, start, locationType);
       all.set(Layouts.INT, start + Integer.BYTES, locationIds[i]);
-      all.set(Layouts.INT, start + flags, access);
+      all.set(Layouts.INT, start + flags, access[access.length == 1 ? 0 : i]);
     }
     return all;
   }

@@ -16,6 +16,7 @@ import java.util.Set;
 /** Makes connections over Unix sockets; none of its sockets blocks in C. Thread-safe. */
 final class UnixSockets {
   static final int STREAM = 1;
+  static final int DATAGRAM = 2;
   static final int NONBLOCK = 0x800;
   static final int CLOEXEC = 0x80000;
   private static final int BACKLOG = 128;
@@ -53,7 +54,11 @@ final class UnixSockets {
   }
 
   private static int socket(String call) {
-    int socket = SocketFunctions.socket(UnixAddress.FAMILY, STREAM | NONBLOCK | CLOEXEC);
+    return socket(STREAM, call);
+  }
+
+  private static int socket(int type, String call) {
+    int socket = SocketFunctions.socket(UnixAddress.FAMILY, type | NONBLOCK | CLOEXEC);
     require(socket, call);
     return socket;
   }
@@ -127,6 +132,23 @@ final class UnixSockets {
       Libc.close(socket);
       throw e;
     }
+  }
+
+  /**
+   * Whether a process has a socket at a path. It is asked by a socket of another type, which is
+   * turned away before it would wait in a queue to be accepted.
+   */
+  static boolean isBound(String path) {
+    MemorySegment address = UnixAddress.of(path);
+    String call = "connect(path=" + path + ")";
+    int socket = socket(DATAGRAM, call);
+    int result = SocketFunctions.connect(socket, address);
+    Libc.close(socket);
+    return switch (-result) {
+      case 0, Errno.EPROTOTYPE -> true;
+      case Errno.ECONNREFUSED, Errno.ENOENT -> false;
+      default -> throw Errno.failure(-result, call);
+    };
   }
 
   private static void requireConnected(int result, String path, String call) {

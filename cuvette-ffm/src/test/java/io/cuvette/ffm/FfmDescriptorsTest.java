@@ -4,7 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.DescriptorCalls;
+import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
@@ -16,6 +18,7 @@ import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
 import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
 
 @EnabledOnOs(OS.LINUX)
 class FfmDescriptorsTest {
@@ -39,7 +42,10 @@ class FfmDescriptorsTest {
               () -> calls.duplicate(0),
               () -> calls.isOpen(0),
               () -> calls.close(NEVER_OPEN),
+              () -> calls.neverShrinks(0),
               () -> calls.listen("s"),
+              () -> calls.isBound("s"),
+              () -> calls.lock("s", Duration.ZERO),
               () -> calls.accept(0, Duration.ZERO),
               () -> calls.connect("s", Duration.ZERO),
               () -> calls.peerUser(0),
@@ -66,6 +72,41 @@ class FfmDescriptorsTest {
     } finally {
       calls.close(descriptor);
     }
+  }
+
+  @Test
+  void memoryFile_getsLongerAndNeverShorter() throws Exception {
+    int descriptor = calls.memoryFile("sealed", 8192);
+    try (FileChannel file =
+        FileChannel.open(
+            OpenDescriptors.file(descriptor), StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+      assertThat(calls.neverShrinks(descriptor)).isTrue();
+      assertThatThrownBy(() -> file.truncate(4096)).isInstanceOf(IOException.class);
+      file.write(ByteBuffer.allocate(1), 10_000);
+      assertThat(file.size()).isEqualTo(10_001);
+      assertThatThrownBy(() -> file.truncate(10_000)).isInstanceOf(IOException.class);
+      int more = Libc.fcntl(descriptor, FfmDescriptors.F_ADD_SEALS, 4); // F_SEAL_GROW
+      assertThat(more).as("nobody adds a seal").isEqualTo(-1); // EPERM
+    } finally {
+      calls.close(descriptor);
+    }
+  }
+
+  @Test
+  void neverShrinks_isNoOtherFile(@TempDir Path folder) {
+    int file = calls.lock(folder.resolve("file").toString(), Duration.ZERO);
+    int unsealed =
+        Libc.memfdCreate(
+            Arena.ofAuto().allocateFrom("unsealed"),
+            FfmDescriptors.MFD_CLOEXEC | FfmDescriptors.MFD_ALLOW_SEALING);
+    int socket = calls.listen(folder.resolve("socket").toString());
+    for (int descriptor : new int[] {file, unsealed, socket}) {
+      assertThat(calls.neverShrinks(descriptor)).isFalse();
+      calls.close(descriptor);
+    }
+    assertThatThrownBy(() -> calls.neverShrinks(NEVER_OPEN))
+        .isInstanceOf(UncheckedIOException.class)
+        .hasMessage("fcntl(descriptor=1000000, F_GET_SEALS): Bad file descriptor (errno 9)");
   }
 
   /** The size goes to the system in 64 bits. */

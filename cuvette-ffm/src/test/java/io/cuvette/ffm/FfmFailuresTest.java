@@ -150,7 +150,7 @@ class FfmFailuresTest {
           "cuMemPoolGetAccess(pool=0x9, locationType=1, locationId=0)",
           () -> driver.memPoolGetAccess(9, 1, 0));
       fails(
-          "cuMemPoolSetAccess(pool=0x9, locationType=1, locationIds=[1, 0], access=3)",
+          "cuMemPoolSetAccess(pool=0x9, locationType=1, locationIds=[1, 0], access=[3])",
           () -> driver.memPoolSetAccess(9, 1, new int[] {1, 0}, 3));
       check(library);
     }

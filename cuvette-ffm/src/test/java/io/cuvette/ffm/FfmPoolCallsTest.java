@@ -124,10 +124,15 @@ class FfmPoolCallsTest {
     assertThat(driver.memPoolGetAccess(9, 1, 1)).isEqualTo(3);
     driver.memPoolSetAccess(9, 1, new int[] {1, 0, 1}, 3);
     driver.memPoolSetAccess(9, 2, new int[] {0}, 1);
+    driver.memPoolSetAccess(9, 1, new int[] {0, 1}, 0, 3);
+    assertThatThrownBy(() -> driver.memPoolSetAccess(9, 1, new int[] {0, 1, 0}, 0, 3))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("2 flags for 3 locations");
     noted(
         "cuMemPoolGetAccess@11020(9, {1, 41}) in 0",
         "cuMemPoolSetAccess@11020(9, {{1, 41}, 3} {{1, 40}, 3} {{1, 41}, 3}, 3) in 0",
-        "cuMemPoolSetAccess@11020(9, {{2, 0}, 1}, 1) in 0");
+        "cuMemPoolSetAccess@11020(9, {{2, 0}, 1}, 1) in 0",
+        "cuMemPoolSetAccess@11020(9, {{1, 40}, 0} {{1, 41}, 3}, 2) in 0");
   }
 
   @Test

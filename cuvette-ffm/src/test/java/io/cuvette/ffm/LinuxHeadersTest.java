@@ -23,6 +23,7 @@ class LinuxHeadersTest {
       #include <poll.h>
       #include <stddef.h>
       #include <stdio.h>
+      #include <sys/file.h>
       #include <sys/mman.h>
       #include <sys/socket.h>
       #include <sys/un.h>
@@ -56,9 +57,21 @@ class LinuxHeadersTest {
   @Test
   void constants_areThoseOfTheHeaders() throws Exception {
     says("MFD_CLOEXEC", FfmDescriptors.MFD_CLOEXEC);
+    says("MFD_ALLOW_SEALING", FfmDescriptors.MFD_ALLOW_SEALING);
+    says("F_ADD_SEALS", FfmDescriptors.F_ADD_SEALS);
+    says("F_GET_SEALS", FfmDescriptors.F_GET_SEALS);
+    says("F_SEAL_SEAL", FfmDescriptors.F_SEAL_SEAL);
+    says("F_SEAL_SHRINK", FfmDescriptors.F_SEAL_SHRINK);
+    says("O_RDWR", FileLocks.READ_WRITE);
+    says("O_CREAT", FileLocks.CREATE);
+    says("O_NOFOLLOW", FileLocks.NOFOLLOW);
+    says("O_CLOEXEC", UnixSockets.CLOEXEC);
+    says("LOCK_EX", FileLocks.LOCK_EX);
+    says("LOCK_NB", FileLocks.LOCK_NB);
     says("F_GETFD", FfmDescriptors.F_GETFD);
     says("F_DUPFD_CLOEXEC", FfmDescriptors.F_DUPFD_CLOEXEC);
     says("AF_UNIX", UnixAddress.FAMILY);
+    says("SOCK_DGRAM", UnixSockets.DATAGRAM);
     says("SOCK_STREAM", UnixSockets.STREAM);
     says("SOCK_NONBLOCK", UnixSockets.NONBLOCK);
     says("SOCK_CLOEXEC", UnixSockets.CLOEXEC);
@@ -81,6 +94,8 @@ class LinuxHeadersTest {
     says("ENOENT", Errno.ENOENT);
     says("EBADF", Errno.EBADF);
     says("EAGAIN", Errno.EAGAIN);
+    says("EINVAL", Errno.EINVAL);
+    says("EPROTOTYPE", Errno.EPROTOTYPE);
     says("EADDRINUSE", Errno.EADDRINUSE);
     says("ENOTCONN", Errno.ENOTCONN);
     says("ECONNABORTED", Errno.ECONNABORTED);

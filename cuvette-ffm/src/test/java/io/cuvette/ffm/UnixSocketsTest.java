@@ -20,6 +20,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.FutureTask;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
@@ -52,6 +53,80 @@ class UnixSocketsTest {
     } finally {
       int _ = (int) umask.invokeExact(before);
     }
+  }
+
+  @Test
+  void isBound_asLongAsAProcessHasTheSocket_whichNoticesNothing() throws Exception {
+    assertThat(calls.isBound(path.toString())).isFalse();
+    int listener = calls.listen(path.toString());
+    assertThat(calls.isBound(path.toString())).isTrue();
+    assertThatThrownBy(() -> calls.accept(listener, Duration.ZERO))
+        .hasCauseInstanceOf(SocketTimeoutException.class);
+    calls.close(listener);
+    assertThat(path).exists();
+    assertThat(calls.isBound(path.toString())).isFalse();
+    assertThat(calls.isBound(Files.createFile(folder.resolve("file")).toString())).isFalse();
+    assertThatThrownBy(() -> calls.isBound("x".repeat(108)))
+        .isInstanceOf(IllegalArgumentException.class);
+  }
+
+  @Test
+  void lock_isOneDescriptorsAlone_untilItIsClosed() throws Exception {
+    String file = folder.resolve("lock").toString();
+    OpenDescriptors.assertKept(() -> {
+      int first = calls.lock(file, Duration.ZERO);
+      assertThat(OpenDescriptors.isClosedOnExec(first)).isTrue();
+      assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(Path.of(file))))
+          .isEqualTo("rw-------");
+      assertThatThrownBy(() -> calls.lock(file, Duration.ofMillis(5)))
+          .hasCauseInstanceOf(SocketTimeoutException.class)
+          .hasMessageContaining("lock(path=" + file + ")");
+      calls.close(first);
+      calls.close(calls.lock(file, Duration.ZERO));
+    });
+  }
+
+  /** Else two would have the lock, one of a file that nobody finds any more. */
+  @Test
+  void lockOfAFileThatWasDeletedMeanwhile_isThatOfTheNewOne() throws Exception {
+    Path file = folder.resolve("lock");
+    int first = calls.lock(file.toString(), Duration.ZERO);
+    FutureTask<Integer> second =
+        new FutureTask<>(() -> calls.lock(file.toString(), Duration.ofSeconds(20)));
+    Thread.ofPlatform().start(second);
+    awaitTwoDescriptors(file);
+    Files.delete(file);
+    calls.close(first);
+    int locked = second.get();
+    assertThat(OpenDescriptors.file(locked).toRealPath()).isEqualTo(file.toRealPath());
+    assertThatThrownBy(() -> calls.lock(file.toString(), Duration.ZERO))
+        .hasCauseInstanceOf(SocketTimeoutException.class);
+    calls.close(locked);
+  }
+
+  private static void awaitTwoDescriptors(Path file) throws IOException {
+    long open = 0;
+    while (open < 2) {
+      try (Stream<Path> all = Files.list(Path.of("/proc/self/fd"))) {
+        open = all.filter(each -> file.equals(target(each))).count();
+      }
+    }
+  }
+
+  private static Path target(Path descriptor) {
+    try {
+      return Files.readSymbolicLink(descriptor);
+    } catch (IOException e) {
+      return descriptor; // closed meanwhile
+    }
+  }
+
+  @Test
+  void lockThatIsALink_isRefused() throws IOException {
+    Path link = Files.createSymbolicLink(folder.resolve("link"), folder.resolve("target"));
+    assertThatThrownBy(() -> calls.lock(link.toString(), Duration.ZERO))
+        .isInstanceOf(UncheckedIOException.class);
+    assertThat(folder.resolve("target")).doesNotExist();
   }
 
   @Test

@@ -33,8 +33,8 @@ class PoolPeersTest {
     }
 
     @Override
-    public void memPoolSetAccess(long pool, int locationType, int[] locationIds, int access) {
-      calls.add("access " + Arrays.toString(locationIds) + " " + access);
+    public void memPoolSetAccess(long pool, int locationType, int[] locationIds, int... access) {
+      calls.add("access " + Arrays.toString(locationIds) + " " + Arrays.toString(access));
       super.memPoolSetAccess(pool, locationType, locationIds, access);
     }
 
@@ -67,19 +67,72 @@ class PoolPeersTest {
     try (DeviceMemoryResource resource = ownPool(cuda)) {
       Set<CudaDevice> peers = resource.peerAccessibleBy();
       assertThat(peers.addAll(List.of(three, one, cuda.device(0), one, two))).isTrue();
-      assertThat(watched[0].take()).containsExactly("access [3, 1, 2] 3");
+      assertThat(watched[0].take()).containsExactly("access [3, 1, 2] [3, 3, 3]");
       assertThat(peers.addAll(List.of(one, two))).isFalse();
       assertThat(watched[0].take()).as("nothing to do").isEmpty();
       assertThat(peers.removeIf(device -> device.id() > 1)).isTrue();
-      assertThat(watched[0].take()).containsExactly("access [2, 3] 0");
+      assertThat(watched[0].take()).containsExactly("access [2, 3] [0, 0]");
       assertThat(peers.add(two)).isTrue();
       assertThat(peers.retainAll(List.of(two, three))).isTrue();
       assertThat(peers.removeAll(Set.of(one, two, three))).isTrue();
-      assertThat(watched[0].take()).containsExactly("access [2] 3", "access [1] 0", "access [2] 0");
+      assertThat(watched[0].take())
+          .containsExactly("access [2] [3]", "access [1] [0]", "access [2] [0]");
       assertThat(peers.removeAll(Set.of(one))).isFalse();
       peers.clear();
       assertThat(watched[0].take()).isEmpty();
     }
+  }
+
+  @CudaTest(devices = 4)
+  void assignment_isOneCallForTheNewAndTheGone_andNoneIfNothingChanges(Subject subject) {
+    Watched[] watched = new Watched[1];
+    Cuda cuda = subject.open(options -> options.withDecorator(d -> watched[0] = new Watched(d)));
+    CudaDevice one = cuda.device(1);
+    CudaDevice two = cuda.device(2);
+    CudaDevice three = cuda.device(3);
+    try (DeviceMemoryResource resource = ownPool(cuda)) {
+      Set<CudaDevice> peers = resource.peerAccessibleBy();
+      resource.setPeerAccessibleBy(List.of(two, cuda.device(0), one, two));
+      assertThat(watched[0].take()).containsExactly("access [2, 1] [3, 3]");
+      assertThat(peers).containsExactly(one, two);
+      resource.setPeerAccessibleBy(Set.of(three, two));
+      assertThat(watched[0].take()).containsExactly("access [1, 3] [0, 3]");
+      assertThat(peers).containsExactly(two, three);
+      resource.setPeerAccessibleBy(List.of(three, two));
+      resource.setPeerAccessibleBy(peers);
+      assertThat(watched[0].take()).as("nothing to do").isEmpty();
+      resource.setPeerAccessibleBy(List.of());
+      assertThat(watched[0].take()).containsExactly("access [2, 3] [0, 0]");
+      assertThat(peers).isEmpty();
+      resource.setPeerAccessibleBy(List.of(cuda.device(0)));
+      assertThat(watched[0].take()).as("the owner alone").isEmpty();
+    }
+  }
+
+  @CudaTest(devices = 4, peers = "0-1+0-2")
+  void assignment_isCheckedWhole_beforeTheFirstChange(Subject subject) {
+    Watched[] watched = new Watched[1];
+    Cuda cuda = subject.open(options -> options.withDecorator(d -> watched[0] = new Watched(d)));
+    CudaDevice theirs = subject.open(options -> options).device(1);
+    DeviceMemoryResource resource =
+        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+    try (resource) {
+      resource.setPeerAccessibleBy(List.of(cuda.device(1)));
+      watched[0].take();
+      assertThatThrownBy(() -> resource.setPeerAccessibleBy(cuda.devices()))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("device 3")
+          .hasMessageContaining("device 0");
+      assertThatThrownBy(() -> resource.setPeerAccessibleBy(List.of(cuda.device(2), theirs)))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("another Cuda");
+      assertThatThrownBy(() -> resource.setPeerAccessibleBy(Arrays.asList(cuda.device(2), null)))
+          .isInstanceOf(NullPointerException.class);
+      assertThat(watched[0].take()).isEmpty();
+      assertThat(resource.peerAccessibleBy()).containsExactly(cuda.device(1));
+    }
+    assertThatThrownBy(() -> resource.setPeerAccessibleBy(List.of()))
+        .isInstanceOf(IllegalStateException.class);
   }
 
   @CudaTest(devices = 4)
@@ -118,8 +171,7 @@ class PoolPeersTest {
           peers.retainAll(from);
           peers.addAll(from);
           assertThat(peers).isEqualTo(from);
-          peers.retainAll(to);
-          peers.addAll(to);
+          resource.setPeerAccessibleBy(to);
           assertThat(peers).as("from %s", from).isEqualTo(to);
           for (CudaDevice device : cuda.devices()) {
             boolean access = device.id() == 0 || to.contains(device);
@@ -227,7 +279,7 @@ class PoolPeersTest {
     DeviceMemoryResource resource = ownPool(cuda);
     resource.peerAccessibleBy().add(cuda.device(1));
     resource.close();
-    assertThat(watched[0].take()).containsExactly("access [1] 3", "access [1] 0", "destroy");
+    assertThat(watched[0].take()).containsExactly("access [1] [3]", "access [1] [0]", "destroy");
     assertThatThrownBy(() -> resource.peerAccessibleBy().size())
         .isInstanceOf(IllegalStateException.class);
     try (DeviceMemoryResource next = ownPool(cuda)) {
@@ -242,6 +294,12 @@ class PoolPeersTest {
       assertThat(resource.peerAccessibleBy()).isEmpty();
       resource.peerAccessibleBy().clear();
       assertThat(cuda.driver().memPoolGetAccess(resource.handle(), 1, 1)).isZero();
+      cuda.driver().memPoolSetAccess(resource.handle(), 1, new int[] {1}, 1);
+      resource.setPeerAccessibleBy(List.of());
+      assertThat(cuda.driver().memPoolGetAccess(resource.handle(), 1, 1)).isZero();
+      cuda.driver().memPoolSetAccess(resource.handle(), 1, new int[] {1}, 1);
+      resource.setPeerAccessibleBy(List.of(cuda.device(1)));
+      assertThat(cuda.driver().memPoolGetAccess(resource.handle(), 1, 1)).isEqualTo(3);
     }
   }
 }

@@ -32,6 +32,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 
 /** The programs of docs/guide/pools.md. */
 class PoolsGuideTest {
@@ -136,6 +137,7 @@ class PoolsGuideTest {
         new DeviceMemoryResource(one, DeviceMemoryResourceOptions.DEFAULTS)) {
       resource.peerAccessibleBy().add(two); // one driver call; two.canAccess(one) is true
       assertThat(resource.peerAccessibleBy()).containsExactly(two);
+      resource.setPeerAccessibleBy(Set.of(two)); // exactly these: one call at most, here none
       resource.peerAccessibleBy().clear();
     }
   }

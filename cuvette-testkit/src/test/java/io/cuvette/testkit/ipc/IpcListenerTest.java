@@ -81,9 +81,8 @@ class IpcListenerTest {
       assertThatThrownBy(() -> IpcListener.open(path))
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining(path.toString());
-      first.accept(LONG).close(); // the test connection
       try (IpcChannel client = IpcChannel.connect(path, LONG);
-          IpcChannel server = first.accept(LONG)) {
+          IpcChannel server = first.accept(LONG)) { // nobody disturbed the first
         server.send(new byte[0]);
         client.receiveMessage(LONG).close();
       }
@@ -121,8 +120,20 @@ class IpcListenerTest {
     Files.createSymbolicLink(link, directory.resolve("stale"));
     assertThatThrownBy(() -> IpcListener.open(link)).isInstanceOf(IllegalArgumentException.class);
     assertThat(link).isSymbolicLink();
+    try (IpcListener _ = IpcListener.open(directory.resolve("stale"))) {
+      assertThatThrownBy(() -> IpcListener.open(link)).isInstanceOf(IllegalArgumentException.class);
+    }
+    assertThatThrownBy(() -> IpcListener.open(link)).isInstanceOf(IllegalArgumentException.class);
+    assertThat(link).isSymbolicLink();
     assertThatThrownBy(() -> IpcListener.open(directory))
         .isInstanceOf(IllegalArgumentException.class);
+  }
+
+  @Test
+  void directoryThatIsNotThere_isAnError() {
+    assertThatThrownBy(() -> IpcListener.open(directory.resolve("no").resolve("socket")))
+        .isInstanceOf(UncheckedIOException.class)
+        .hasCauseInstanceOf(NoSuchFileException.class);
   }
 
   @Test
@@ -197,10 +208,13 @@ class IpcListenerTest {
 
   @Test
   void pathTooLongForASocket_isRefused() {
-    Path tooLong = directory.resolve("x".repeat(120));
-    assertThatThrownBy(() -> IpcListener.open(tooLong))
-        .isInstanceOf(IllegalArgumentException.class);
-    assertThatThrownBy(() -> IpcChannel.connect(tooLong, Duration.ZERO))
-        .isInstanceOf(IllegalArgumentException.class);
+    for (int length : new int[] {120, 255, 300}) {
+      Path tooLong = directory.resolve("x".repeat(length));
+      assertThatThrownBy(() -> IpcListener.open(tooLong))
+          .isInstanceOf(IllegalArgumentException.class);
+      assertThatThrownBy(() -> IpcChannel.connect(tooLong, Duration.ZERO))
+          .isInstanceOf(IllegalArgumentException.class);
+    }
+    assertThat(directory).isEmptyDirectory();
   }
 }

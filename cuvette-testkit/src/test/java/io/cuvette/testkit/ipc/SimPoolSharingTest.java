@@ -2,6 +2,7 @@ package io.cuvette.testkit.ipc;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
@@ -10,8 +11,11 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
@@ -171,6 +175,50 @@ class SimPoolSharingTest extends SimSharingBase {
       assertThat(single.livePools()).isZero();
       assertThat(single.liveSharedFiles()).isZero();
     } finally {
+      DESCRIPTORS.close(descriptor);
+    }
+  }
+
+  /** Else the next access of the exporter, or of any importer, would fail inside the JVM. */
+  @Test
+  void whoHasTheDescriptor_cannotTakeTheMemoryFromUnderOthers() throws IOException {
+    long pool = pool(DEVICE);
+    long ours = allocate(pool, MIB);
+    fill(exporter, ours, 7, MIB, out);
+    int descriptor = exporter.memPoolExportToShareableHandle(pool);
+    long mapped = importer.memPoolImportFromShareableHandle(descriptor);
+    long theirs = importer.memPoolImportPointer(mapped, exporter.memPoolExportPointer(ours));
+    Path file = Path.of("/proc/self/fd/" + descriptor);
+    for (long bytes : new long[] {0, 4096, Files.size(file) - 1}) {
+      try (FileChannel holder = FileChannel.open(file, StandardOpenOption.WRITE)) {
+        assertThatThrownBy(() -> holder.truncate(bytes)).isInstanceOf(IOException.class);
+      }
+    }
+    assertThatThrownBy(() -> Files.newOutputStream(file).close()).isInstanceOf(IOException.class);
+    DESCRIPTORS.close(descriptor);
+    assertThat(read(exporter, ours + MIB - 1)).isEqualTo((byte) 7);
+    assertThat(read(importer, theirs + MIB - 1)).isEqualTo((byte) 7);
+    long more = allocate(pool, 4 * MIB);
+    fill(exporter, more, 8, 4 * MIB, out);
+    assertThat(read(exporter, more + 4 * MIB - 1)).as("it still grows").isEqualTo((byte) 8);
+    importer.memFreeAsync(0, theirs, in);
+    importer.memPoolDestroy(mapped);
+  }
+
+  @Test
+  void fileThatSomebodyCanShorten_isNoPool(@TempDir Path folder) throws IOException {
+    int descriptor = exporter.memPoolExportToShareableHandle(pool(DEVICE));
+    Path copy = folder.resolve("copy");
+    int same = DESCRIPTORS.lock(copy.toString(), Duration.ZERO);
+    try {
+      Files.write(copy, Files.readAllBytes(Path.of("/proc/self/fd/" + descriptor)));
+      assertFails(
+          CudaStatus.INVALID_VALUE,
+          "a file that can get shorter",
+          () -> importer.memPoolImportFromShareableHandle(same));
+      assertThat(importer.liveSharedFiles()).isZero();
+    } finally {
+      DESCRIPTORS.close(same);
       DESCRIPTORS.close(descriptor);
     }
   }
