@@ -322,13 +322,19 @@ final class DevicePool {
     return all;
   }
 
-  /** Waits for the streams whose arenas or uses hold cached memory back. */
-  void awaitOthers() {
+  /**
+   * Waits for the streams whose arenas or uses hold cached memory back and, if only the driver is
+   * short, for those that hold memory of its pools back.
+   */
+  void awaitOthers(long wantedBytes) {
     pending.await();
     for (PoolArena arena : allArenas()) {
       if (arena.hasFree(1)) {
         arena.stream.await();
       }
+    }
+    if (wantedBytes <= limitBytes() - heldBytes()) {
+      device.cuda().driverPools().awaitFrees(device);
     }
   }
 

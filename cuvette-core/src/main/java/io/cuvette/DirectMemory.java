@@ -55,15 +55,7 @@ final class DirectMemory {
       return emptyDevice(stream);
     }
     stream.checkNotCapturing("allocate");
-    CudaDevice device = stream.device();
-    StreamOrderedMemory memory = device.cuda().asyncMemory();
-    memory.settle();
-    try {
-      long address = stream.driver().memAllocAsync(device.id(), bytes, stream.handle());
-      return memory.own(new DeviceBuffer(address, bytes, stream), bytes);
-    } catch (CudaException e) {
-      throw StreamOrderedSupport.explained(explained(e, bytes, device), device);
-    }
+    return AsyncMemory.allocate(bytes, stream);
   }
 
   static PinnedBuffer pinned(long bytes, CudaStream stream) {

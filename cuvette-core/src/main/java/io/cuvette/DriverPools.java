@@ -59,6 +59,17 @@ final class DriverPools {
     }
   }
 
+  /**
+   * Waits until what was freed on a device is free, also in pools that were closed, which are then
+   * destroyed.
+   */
+  void awaitFrees(CudaDevice device) {
+    device.cuda().asyncMemory().awaitFrees(device);
+    open.forEach(pool -> pool.memory().awaitFrees(device));
+    retired.forEach(pool -> pool.memory().awaitFrees(device));
+    poll();
+  }
+
   /** Has the pools that were made here give the device what they keep and nobody uses. */
   void trim() {
     for (DriverPool pool : open) {

@@ -26,6 +26,7 @@ public interface MemoryResource {
   /**
    * Stream-ordered memory from the pool that is current for the device at each allocation
    * (cuMemAllocAsync, cuMemFreeAsync). {@link AsyncMemoryPool} states its pool and has a limit.
+   * Before it says that memory is out, everything was tried.
    */
   static MemoryResource async() {
     return DirectResource.ASYNC;

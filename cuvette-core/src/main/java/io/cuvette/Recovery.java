@@ -33,7 +33,7 @@ final class Recovery {
       found = searchAndRelease();
     }
     if (found == null) {
-      devicePool.awaitOthers();
+      devicePool.awaitOthers(rounded);
       found = searchAndRelease();
     }
     if (found == null) {

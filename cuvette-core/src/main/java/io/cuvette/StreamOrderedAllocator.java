@@ -61,7 +61,12 @@ final class StreamOrderedAllocator {
       BufferBase found = tryOnce(bytes, rounded, stream);
       return found != null
           ? found
-          : pool.cuda().driverPools().whileShort(() -> recover(bytes, rounded, stream));
+          : StreamOrderedRecovery.run(
+              stream,
+              memory,
+              () -> pool.trimTo(0),
+              () -> tryOnce(bytes, rounded, stream),
+              () -> outOfMemory(bytes, rounded, stream, Long.MAX_VALUE));
     } finally {
       pool.leave();
     }
@@ -82,30 +87,6 @@ final class StreamOrderedAllocator {
       return null;
     }
     return memory.own(kind.buffer(address, bytes, stream), rounded);
-  }
-
-  private BufferBase recover(long bytes, long rounded, CudaStream stream) {
-    Cuda cuda = pool.cuda();
-    cuda.leaks().drain();
-    cuda.driverPools().giveBackAll();
-    stream.synchronize();
-    memory.settle();
-    BufferBase found = tryOnce(bytes, rounded, stream);
-    if (found == null) {
-      pool.trimTo(0);
-      cuda.releaseCached(stream.device());
-      found = tryOnce(bytes, rounded, stream);
-    }
-    if (found == null) {
-      memory.await();
-      Reclaim.collect(cuda.leaks());
-      stream.synchronize();
-      found = tryOnce(bytes, rounded, stream);
-    }
-    if (found == null) {
-      throw outOfMemory(bytes, rounded, stream, Long.MAX_VALUE);
-    }
-    return found;
   }
 
   OutOfDeviceMemoryException outOfMemory(

@@ -199,6 +199,19 @@ final class StreamOrderedMemory {
     pending.await();
   }
 
+  /**
+   * Waits for the frees that are queued on the streams of a device, as far as these can be asked.
+   */
+  void awaitFrees(CudaDevice device) {
+    await();
+    for (StreamState stream : freedOn) {
+      if (stream.device.equals(device)) {
+        stream.await();
+        boolean _ = isSettled(stream); // so that the driver notices
+      }
+    }
+  }
+
   void free(StreamOrderedLifetime block) {
     if (!isWorthKeeping(block) || !keep(block)) {
       giveBack(block);
@@ -348,7 +361,7 @@ final class StreamOrderedMemory {
 
   /** Some free was queued on a stream, which has to come to it before the pool can end. */
   void rememberFreedOn(StreamState stream) {
-    if (pool == null || lastFreedOn == stream) {
+    if (lastFreedOn == stream) {
       return;
     }
     if (freedOn.size() >= LOOK_AGAIN) {

@@ -1,0 +1,87 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/** Stream-ordered memory from the pool that is current for a device at that moment. Stateless. */
+final class AsyncMemory {
+  private static final int RESERVED = 5;
+  private static final int USED = 7;
+  private static final long UNKNOWN = -1;
+
+  private AsyncMemory() {}
+
+  /** Memory for checked arguments. */
+  static DeviceBuffer allocate(long bytes, CudaStream stream) {
+    CudaDevice device = stream.device();
+    StreamOrderedMemory memory = device.cuda().asyncMemory();
+    memory.settle();
+    try {
+      DeviceBuffer found = tryOnce(bytes, stream, memory);
+      return found != null
+          ? found
+          : StreamOrderedRecovery.run(
+              stream,
+              memory,
+              () -> trim(device),
+              () -> tryOnce(bytes, stream, memory),
+              () -> outOfMemory(bytes, stream));
+    } catch (CudaException e) {
+      throw StreamOrderedSupport.explained(e, device);
+    }
+  }
+
+  private static @Nullable DeviceBuffer tryOnce(
+      long bytes, CudaStream stream, StreamOrderedMemory memory) {
+    long address;
+    try {
+      address = stream.driver().memAllocAsync(stream.device().id(), bytes, stream.handle());
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.OUT_OF_MEMORY) {
+        throw e;
+      }
+      return null;
+    }
+    return memory.own(new DeviceBuffer(address, bytes, stream), bytes);
+  }
+
+  private static void trim(CudaDevice device) {
+    CudaDriver driver = device.context();
+    driver.memPoolTrimTo(driver.deviceGetMemPool(device.id()), 0);
+  }
+
+  private static OutOfDeviceMemoryException outOfMemory(long bytes, CudaStream stream) {
+    CudaDevice device = stream.device();
+    CudaDriver driver = device.context();
+    long pool = driver.deviceGetMemPool(device.id());
+    long held = orUnknown(() -> driver.memPoolGetAttribute(pool, RESERVED));
+    long used = orUnknown(() -> driver.memPoolGetAttribute(pool, USED));
+    return new OutOfDeviceMemoryException(
+        "cuMemAllocAsync(bytes=%d, stream=%s) from pool 0x%x".formatted(bytes, stream, pool),
+        new OutOfDeviceMemoryException.Details(
+            device.id(),
+            bytes,
+            bytes,
+            held,
+            used,
+            held < 0 || used < 0 ? UNKNOWN : held - used,
+            -1,
+            -1,
+            -1,
+            Long.MAX_VALUE,
+            DirectMemory.driverFree(device),
+            RecoveryStep.RECLAIM));
+  }
+
+  /** A driver that cannot tell must not hide that memory is out. */
+  private static long orUnknown(LongSupplier question) {
+    try {
+      return question.getAsLong();
+    } catch (CudaException e) {
+      return UNKNOWN;
+    }
+  }
+}

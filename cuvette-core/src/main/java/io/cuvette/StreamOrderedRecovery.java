@@ -1,0 +1,65 @@
+package io.cuvette;
+
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What is tried before stream-ordered memory is said to be out: one step after the other, asking
+ * the driver again after each. Stateless.
+ */
+final class StreamOrderedRecovery {
+  private StreamOrderedRecovery() {}
+
+  /**
+   * Tries everything, while no pool keeps anything idle.
+   *
+   * @param memory what was taken from where memory is short
+   * @param trim has that give back what nobody uses
+   * @param again asks the driver; null if memory is still out
+   * @param failure what is thrown if it is to the end
+   */
+  static <T> T run(
+      CudaStream stream,
+      StreamOrderedMemory memory,
+      Runnable trim,
+      Supplier<@Nullable T> again,
+      Supplier<? extends RuntimeException> failure) {
+    return stream
+        .device()
+        .cuda()
+        .driverPools()
+        .whileShort(() -> inSteps(stream, memory, trim, again, failure));
+  }
+
+  private static <T> T inSteps(
+      CudaStream stream,
+      StreamOrderedMemory memory,
+      Runnable trim,
+      Supplier<@Nullable T> again,
+      Supplier<? extends RuntimeException> failure) {
+    CudaDevice device = stream.device();
+    Cuda cuda = device.cuda();
+    cuda.leaks().drain();
+    cuda.driverPools().giveBackAll();
+    stream.synchronize();
+    memory.settle();
+    T found = again.get();
+    if (found == null) {
+      trim.run();
+      cuda.releaseCached(device);
+      found = again.get();
+    }
+    if (found == null) {
+      Reclaim.collect(cuda.leaks());
+      cuda.driverPools().awaitFrees(device);
+      stream.synchronize();
+      trim.run();
+      cuda.releaseCached(device);
+      found = again.get();
+    }
+    if (found == null) {
+      throw failure.get();
+    }
+    return found;
+  }
+}

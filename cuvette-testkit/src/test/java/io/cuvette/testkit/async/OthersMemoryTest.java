@@ -1,0 +1,141 @@
+package io.cuvette.testkit.async;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.AsyncMemoryPool;
+import io.cuvette.AsyncPoolChoice;
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
+import io.cuvette.DeviceBuffer;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.MemoryLimit;
+import io.cuvette.MemoryPool;
+import io.cuvette.MemoryResource;
+import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.PoolOptions;
+import io.cuvette.RecoveryStep;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Subject;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Function;
+
+/**
+ * Memory that another pool of the driver gave out and got back on another stream is not lacking.
+ */
+class OthersMemoryTest {
+  private static final long MIB = 1 << 20;
+  private static final long MOST = 40 * MIB;
+
+  /** Frees most of the device on a stream that nobody waited for, then wants it on another. */
+  private static void freedThenWanted(
+      Cuda cuda, AsyncPoolChoice choice, Function<CudaStream, Buffer> wanted) {
+    try (AsyncMemoryPool first = new AsyncMemoryPool(cuda, choice);
+        CudaStream one = cuda.device(0).createStream();
+        CudaStream two = cuda.device(0).createStream()) {
+      DeviceBuffer buffer = first.allocate(MOST, one);
+      buffer.fill((byte) 1, one);
+      buffer.close();
+      try (Buffer next = wanted.apply(two)) {
+        assertThat(next.byteSize()).isEqualTo(MOST);
+      }
+      cuda.device(0).synchronize();
+    }
+  }
+
+  @CudaTest(memory = "64MiB")
+  void cachingPool_getsWhatThePoolsOfTheDriverKept(Cuda cuda) {
+    freedThenWanted(cuda, AsyncPoolChoice.ofNew(0), two -> cuda.allocate(MOST, two));
+    cuda.defaultMemoryPool().freeAllBlocks();
+    freedThenWanted(cuda, AsyncPoolChoice.ofCurrent(), two -> cuda.allocate(MOST, two));
+  }
+
+  @CudaTest(memory = "64MiB")
+  void poolOfTheDriver_getsWhatAnotherKept(Cuda cuda) {
+    try (DeviceMemoryResource resource =
+        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS)) {
+      freedThenWanted(cuda, AsyncPoolChoice.ofNew(0), two -> resource.allocate(MOST, two));
+    }
+  }
+
+  @CudaTest(memory = "64MiB")
+  void currentPool_getsBackWhatIsIdle_alsoForThoseWhoAskTheDriver(Cuda cuda) {
+    MemoryResource async = MemoryResource.async();
+    freedThenWanted(cuda, AsyncPoolChoice.ofCurrent(), two -> async.allocate(MOST, two));
+    freedThenWanted(cuda, AsyncPoolChoice.ofNew(0), two -> async.allocate(MOST, two));
+  }
+
+  /** Nobody lists such a pool any more, and its memory is not free before it is destroyed. */
+  @CudaTest(memory = "64MiB")
+  void closedPool_givesItsMemoryToThoseWhoNeedIt(Cuda cuda) {
+    try (CudaStream one = cuda.device(0).createStream();
+        CudaStream two = cuda.device(0).createStream()) {
+      AsyncMemoryPool closed = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+      DeviceBuffer buffer = closed.allocate(MOST, one);
+      buffer.fill((byte) 1, one);
+      buffer.close();
+      closed.close();
+      cuda.allocate(MOST, two).close();
+      cuda.device(0).synchronize();
+    }
+  }
+
+  @CudaTest(memory = "64MiB")
+  void memoryThatIsReallyOut_isSaidWithTheNumbersOfThePool(Cuda cuda) {
+    try (CudaStream stream = cuda.device(0).createStream();
+        Buffer _ = MemoryResource.async().allocate(MOST, stream)) {
+      assertThatThrownBy(() -> MemoryResource.async().allocate(MOST, stream))
+          .isInstanceOfSatisfying(
+              OutOfDeviceMemoryException.class,
+              e -> {
+                assertThat(e.details().heldBytes()).isGreaterThanOrEqualTo(MOST);
+                assertThat(e.details().usedBytes()).isEqualTo(MOST);
+                assertThat(e.details().step()).isEqualTo(RecoveryStep.RECLAIM);
+              })
+          .hasMessageContaining("cuMemAllocAsync(bytes=" + MOST)
+          .hasMessageContaining("largest free=unknown");
+    }
+    cuda.device(0).synchronize();
+  }
+
+  /** Knows the streams that were waited for. */
+  private static final class Waits extends ForwardingDriver {
+    private final Set<Long> streams = ConcurrentHashMap.newKeySet();
+
+    Waits(CudaDriver driver) {
+      super(driver);
+    }
+
+    @Override
+    public void streamSynchronize(int device, long stream) {
+      streams.add(stream);
+      super.streamSynchronize(device, stream);
+    }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void cachingPoolAtItsLimit_waitsForNoPoolOfTheDriver(Subject subject) {
+    Waits[] waits = new Waits[1];
+    Cuda cuda = subject.open(options -> options.withDecorator(d -> waits[0] = new Waits(d)));
+    PoolOptions limited = PoolOptions.DEFAULTS.withLimit(MemoryLimit.ofBytes(MIB));
+    try (MemoryPool small = new MemoryPool(cuda, limited);
+        AsyncMemoryPool other = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+        CudaStream busy = cuda.device(0).createStream();
+        CudaStream stream = cuda.device(0).createStream();
+        Buffer _ = small.allocate(MIB, stream)) {
+      DeviceBuffer buffer = other.allocate(MIB, busy);
+      stream.waitFor(busy);
+      buffer.fill((byte) 1, stream);
+      buffer.close(); // not kept idle, because another stream used it
+      assertThatThrownBy(() -> small.allocate(MIB, stream))
+          .isInstanceOf(OutOfDeviceMemoryException.class);
+      assertThat(waits[0].streams).doesNotContain(busy.handle());
+      cuda.device(0).synchronize();
+    }
+  }
+}
