@@ -39,6 +39,12 @@ final class FakeSharing extends ForwardingDriver {
   /** Whether a pool can be imported only while no other is, as a process can with a host pool. */
   volatile boolean importsOnce;
 
+  /** The device that pools and their memory are of. */
+  volatile int poolDevice;
+
+  /** Whether the next import of memory that is mapped already maps it at one more address. */
+  volatile boolean mapsAgain;
+
   /** What tests do in the middle of a call. */
   volatile UnaryOperator<String> during = call -> call;
 
@@ -47,16 +53,17 @@ final class FakeSharing extends ForwardingDriver {
   }
 
   int mappings() {
-    return mapped.size();
+    return handles.size();
   }
 
   @Override
   public long memPoolImportFromShareableHandle(int descriptor) {
+    during.apply("importPool");
     fail("memPoolImportFromShareableHandle");
     if (importsOnce && !poolsOpen.compareAndSet(0, 1)) {
       throw new CudaException(CudaStatus.ALREADY_MAPPED, "memPoolImportFromShareableHandle", "");
     }
-    long pool = memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
+    long pool = memPoolCreate(new PoolProperties(1, 0, 1, poolDevice, 0));
     pools.add(pool);
     if (!importsOnce) {
       poolsOpen.incrementAndGet();
@@ -83,10 +90,13 @@ final class FakeSharing extends ForwardingDriver {
         throw new CudaException(CudaStatus.INVALID_VALUE, "cuMemPoolImportPointer", "foreign");
       }
       imports.incrementAndGet();
+      if (mapsAgain) {
+        mapped.remove(key);
+      }
       return mapped.computeIfAbsent(
           key,
           made -> {
-            long address = memAllocAsync(0, ALLOCATION_BYTES, 0);
+            long address = memAllocAsync(poolDevice, ALLOCATION_BYTES, 0);
             handles.put(address, made);
             return address;
           });
@@ -101,7 +111,7 @@ final class FakeSharing extends ForwardingDriver {
       wrong.add("open of " + handle.length + " bytes");
     }
     imports.incrementAndGet();
-    ByteBuffer key = ByteBuffer.wrap(handle.clone());
+    ByteBuffer key = ByteBuffer.allocate(1 + handle.length).put((byte) device).put(handle).flip();
     long address = memAlloc(device, ALLOCATION_BYTES);
     if (mapped.put(key, address) != null) {
       wrong.add("opened twice");
@@ -141,6 +151,18 @@ final class FakeSharing extends ForwardingDriver {
     } finally {
       leave(key);
     }
+  }
+
+  @Override
+  public void eventSynchronize(int device, long event) {
+    during.apply("wait");
+    super.eventSynchronize(device, event);
+  }
+
+  @Override
+  public boolean streamQuery(int device, long stream) {
+    fail("streamQuery");
+    return super.streamQuery(device, stream);
   }
 
   private void fail(String call) {

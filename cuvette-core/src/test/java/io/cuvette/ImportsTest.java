@@ -100,26 +100,6 @@ class ImportsTest extends OverFakeSharing {
   }
 
   @Test
-  void lastClose_freesBehindTheWorkOfAllUsers() {
-    try (CudaStream one = device.createStream();
-        CudaStream two = device.createStream();
-        CudaStream three = device.createStream();
-        DeviceMemoryResource resource = mapped()) {
-      DeviceBuffer first = resource.importBuffer(descriptor(1, 0, 4096), one);
-      DeviceBuffer second = resource.importBuffer(descriptor(1, 0, 4096), two);
-      first.fill((byte) 1, one);
-      first.fill((byte) 2, three);
-      first.close();
-      second.fill((byte) 3, two);
-      second.close();
-      assertThat(driver.frees).as("in stream order, at once").hasValue(1);
-      two.synchronize();
-      assertThat(one.isDone()).as("the free came behind stream one").isTrue();
-      assertThat(three.isDone()).as("the free came behind stream three").isTrue();
-    }
-  }
-
-  @Test
   void importAfterTheLastClose_mapsAnew() {
     try (CudaStream stream = device.createStream();
         DeviceMemoryResource resource = mapped()) {
@@ -162,14 +142,6 @@ class ImportsTest extends OverFakeSharing {
       second.close();
       assertThat(driver.imports).hasValue(2);
       assertThat(driver.frees).hasValue(2);
-    }
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      assertThat(latch.await(20, TimeUnit.SECONDS)).isTrue();
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
     }
   }
 

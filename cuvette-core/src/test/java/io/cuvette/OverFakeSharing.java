@@ -3,8 +3,12 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.IpcCalls;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Timeout;
 
@@ -18,20 +22,54 @@ abstract class OverFakeSharing {
   final Cuda cuda =
       Cuda.open(
           CudaOptions.simulated()
+              .withDevice("sim:devices=2")
               .withDecorator(sim -> {
                 driver = new FakeSharing(sim);
                 return driver;
               }));
   final CudaDevice device = cuda.device(0);
+  private final List<CountDownLatch> gates = new ArrayList<>();
 
   @AfterEach
   void closeAll() {
+    gates.forEach(CountDownLatch::countDown);
     cuda.close();
     assertThat(driver.wrong).isEmpty();
     assertThat(driver.mappings()).as("mappings at the end").isZero();
     assertThat(driver.poolsOpen).as("pools at the end").hasValue(0);
     assertThat(descriptors.open).as("descriptors at the end").isEmpty();
     assertThat(cuda.imports().size()).isZero();
+  }
+
+  /**
+   * Holds the work of a stream back until it is counted down, by {@link #closeAll} at the latest.
+   */
+  CountDownLatch gate(CudaStream stream) {
+    CountDownLatch gate = new CountDownLatch(1);
+    gates.add(gate);
+    stream
+        .device()
+        .context()
+        .launchHostFunc(stream.device().id(), stream.handle(), () -> await(gate));
+    return gate;
+  }
+
+  static void await(CountDownLatch latch) {
+    try {
+      assertThat(latch.await(20, TimeUnit.SECONDS)).isTrue();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** Whether a stream has work that cannot go on; asking a simulated stream drives its work. */
+  static boolean isHeld(CudaStream stream) {
+    for (int i = 0; i < 100; i++) {
+      if (stream.isDone()) {
+        return false;
+      }
+    }
+    return true;
   }
 
   AllocationHandle handle(UUID uuid) {

@@ -134,6 +134,22 @@ class ResourceRegistryTest extends OverFakeSharing {
   }
 
   @Test
+  void resourceRegisteredDuringAnImport_isTheOne_andTheImportIsGivenBack() {
+    UUID uuid = UUID.randomUUID();
+    try (AllocationHandle handle = handle(uuid);
+        DeviceMemoryResource raw = mapped()) {
+      driver.during =
+          call -> {
+            raw.register(uuid);
+            return call;
+          };
+      assertThat(DeviceMemoryResource.fromAllocationHandle(device, handle)).isSameAs(raw);
+      assertThat(driver.poolsOpen).hasValue(1);
+      assertThat(descriptors.open).hasSize(2);
+    }
+  }
+
+  @Test
   void systemThatGivesNoMore_isNotTheDescriptorsFault() {
     try (AllocationHandle handle = handle(null)) {
       driver.failing.put("memPoolImportFromShareableHandle", CudaStatus.OPERATING_SYSTEM);

@@ -44,6 +44,7 @@ class PoolCapabilityTest {
     private boolean knowsNode = true;
     private int node = 0;
     private int poolsAsked;
+    private int poolsOpen;
 
     CudaDriver over(CudaDriver driver) {
       return new ForwardingDriver(driver) {
@@ -53,7 +54,15 @@ class PoolCapabilityTest {
           if (properties.handleTypes() != 0 && !exportsPools) {
             throw new CudaException(CudaStatus.NOT_SUPPORTED, "cuMemPoolCreate", "no");
           }
-          return super.memPoolCreate(properties);
+          long pool = super.memPoolCreate(properties);
+          poolsOpen++;
+          return pool;
+        }
+
+        @Override
+        public void memPoolDestroy(long pool) {
+          super.memPoolDestroy(pool);
+          poolsOpen--;
         }
 
         @Override
@@ -103,7 +112,11 @@ class PoolCapabilityTest {
     assertThatThrownBy(() -> new DeviceMemoryResource(cuda.device(0), DEVICE))
         .isInstanceOf(CudaException.class)
         .hasMessageContaining("cannot share");
-    assertThat(limits.poolsAsked).isEqualTo(1);
+    assertThatThrownBy(() -> new PinnedMemoryResource(cuda, PINNED))
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("cannot share");
+    assertThat(limits.poolsAsked).isEqualTo(2);
+    assertThat(limits.poolsOpen).isZero();
   }
 
   @Test

@@ -1,0 +1,98 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.instrument.ForwardingDriver;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Memory that two Cudas of one process import through a driver that knows only processes. */
+class ImportedByTwoTest extends OverFakeSharing {
+  private final Cuda first = Cuda.open(CudaOptions.simulated().withDriver(sameMachine()));
+  private final Cuda second = Cuda.open(CudaOptions.simulated().withDriver(sameMachine()));
+  private final CudaStream one = first.device(0).createStream();
+  private final CudaStream two = second.device(0).createStream();
+
+  private CudaDriver sameMachine() {
+    return new ForwardingDriver(driver) {
+      @Override
+      public boolean isSimulated() {
+        return false;
+      }
+
+      private volatile boolean closed;
+
+      @Override
+      public int streamIsCapturing(int device, long stream) {
+        if (closed) {
+          driver.wrong.add("a question to a driver that is closed");
+        }
+        return super.streamIsCapturing(device, stream);
+      }
+
+      @Override
+      public void close() {
+        closed = true;
+      }
+    };
+  }
+
+  @AfterEach
+  void closeBoth() {
+    first.close();
+    second.close();
+    assertThat(first.imports().size()).isZero();
+  }
+
+  private DeviceMemoryResource mapped(CudaDevice owner) {
+    try (AllocationHandle handle = handle(null)) {
+      return DeviceMemoryResource.fromAllocationHandle(owner, handle);
+    }
+  }
+
+  @Test
+  void endOfOne_leavesWhatTheOtherHasQueued() {
+    CudaDevice elsewhere = first.device(1);
+    driver.poolDevice = 1;
+    CudaStream held = elsewhere.createStream();
+    DeviceBuffer waiting = mapped(elsewhere).importBuffer(descriptor(1, 0, 64), held);
+    CountDownLatch gate = gate(held);
+    held.close();
+    waiting.close();
+    assertThat(driver.frees).as("it waits for the stream that is gone").hasValue(0);
+    driver.poolDevice = 0;
+    mapped(second.device(0)).importBuffer(descriptor(2, 0, 64), two);
+    second.close();
+    assertThat(driver.frees).as("that of the second alone").hasValue(1);
+    gate.countDown();
+  }
+
+  @Test
+  void endOfTheLastUser_waitsForTheStreamsOfTheOther() {
+    DeviceBuffer earlier = mapped(first.device(0)).importBuffer(descriptor(1, 0, 64), one);
+    mapped(second.device(0)).importBuffer(descriptor(1, 0, 64), two);
+    AtomicBoolean done = new AtomicBoolean();
+    driver.launchHostFunc(0, one.handle(), () -> done.set(true));
+    earlier.close();
+    assertThat(driver.frees).hasValue(0);
+    second.close();
+    assertThat(driver.frees).hasValue(1);
+    assertThat(done).isTrue();
+  }
+
+  @Test
+  void streamsOfAnEndedUser_areDone_andNotAskedAgain() {
+    CudaStream never = first.device(0).nullStream(); // which no one closes
+    DeviceBuffer earlier = mapped(first.device(0)).importBuffer(descriptor(1, 0, 64), never);
+    DeviceBuffer last = mapped(second.device(0)).importBuffer(descriptor(1, 0, 64), two);
+    CountDownLatch gate = gate(never);
+    earlier.close();
+    gate.countDown();
+    first.close();
+    last.close();
+    assertThat(driver.frees).hasValue(1);
+  }
+}

@@ -1,0 +1,273 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import java.lang.ref.WeakReference;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.Test;
+
+/** Behind what work imported memory is freed, and its pool after it. */
+class ImportedOrderTest extends OverFakeSharing {
+  private static final CountDownLatch NEVER = new CountDownLatch(1);
+
+  private final CudaStream one = device.createStream();
+  private final CudaStream two = device.createStream();
+  private final CudaStream three = device.createStream();
+
+  private DeviceBuffer imported(DeviceMemoryResource resource, CudaStream stream) {
+    return resource.importBuffer(descriptor(1, 0, 64), stream);
+  }
+
+  @Test
+  void lastClose_freesBehindTheStreamsOfEarlierUsers() {
+    try (DeviceMemoryResource resource = mapped()) {
+      DeviceBuffer first = imported(resource, one);
+      DeviceBuffer second = imported(resource, two);
+      CountDownLatch gate = gate(one);
+      first.close();
+      second.close();
+      assertThat(driver.frees).as("in stream order, at once").hasValue(1);
+      assertThat(isHeld(two)).as("the free waits for stream one").isTrue();
+      gate.countDown();
+      two.synchronize();
+    }
+  }
+
+  @Test
+  void lastClose_freesBehindOtherStreamsThatEarlierUsersUsed() {
+    try (DeviceMemoryResource resource = mapped()) {
+      DeviceBuffer first = imported(resource, one);
+      DeviceBuffer second = imported(resource, two);
+      CountDownLatch gate = gate(three);
+      first.recordUse(three);
+      first.close();
+      second.close();
+      assertThat(isHeld(two)).as("the free waits for stream three").isTrue();
+      gate.countDown();
+      two.synchronize();
+    }
+  }
+
+  @Test
+  void streamThatCannotBeAskedAtAClose_isWaitedForByTheLast() {
+    try (DeviceMemoryResource resource = mapped()) {
+      DeviceBuffer first = imported(resource, one);
+      DeviceBuffer second = imported(resource, two);
+      CountDownLatch gate = gate(one);
+      driver.failing.put("streamQuery", CudaStatus.UNKNOWN);
+      first.close();
+      assertThat(driver.failing).as("was asked").isEmpty();
+      second.close();
+      assertThat(isHeld(two)).isTrue();
+      gate.countDown();
+      two.synchronize();
+    }
+  }
+
+  @Test
+  void plainMemory_isClosedWhenTheWorkOfAllItsUsersIsDone() {
+    BufferDescriptor plain = descriptor(BufferDescriptor.Kind.PLAIN, 9, 0, 64);
+    DeviceBuffer first = device.importBuffer(plain, one);
+    DeviceBuffer second = device.importBuffer(plain, two);
+    AtomicBoolean done = new AtomicBoolean();
+    driver.launchHostFunc(0, one.handle(), () -> done.set(true));
+    first.close();
+    second.close();
+    assertThat(done).isTrue();
+    assertThat(driver.frees).hasValue(1);
+  }
+
+  @Test
+  void plainMemory_isOpenedOnceForEachDevice() {
+    BufferDescriptor plain = descriptor(BufferDescriptor.Kind.PLAIN, 9, 0, 64);
+    try (DeviceBuffer here = device.importBuffer(plain);
+        DeviceBuffer there = cuda.device(1).importBuffer(plain)) {
+      assertThat(there.address()).isNotEqualTo(here.address());
+      assertThat(driver.imports).hasValue(2);
+    }
+    assertThat(driver.frees).hasValue(2);
+  }
+
+  @Test
+  void streamThatCannotBeUsed_isRefusedBeforeTheDriver() {
+    BufferDescriptor plain = descriptor(BufferDescriptor.Kind.PLAIN, 9, 0, 64);
+    one.close();
+    try (DeviceMemoryResource resource = mapped();
+        Cuda other = Cuda.open(CudaOptions.simulated())) {
+      CudaStream foreign = other.device(0).nullStream();
+      CudaStream elsewhere = cuda.device(1).nullStream();
+      assertThatThrownBy(() -> imported(resource, one)).isInstanceOf(IllegalStateException.class);
+      assertThatThrownBy(() -> device.importBuffer(plain, one))
+          .isInstanceOf(IllegalStateException.class);
+      for (CudaStream wrong : List.of(foreign, elsewhere)) {
+        assertThatThrownBy(() -> imported(resource, wrong))
+            .isInstanceOf(IllegalArgumentException.class);
+        assertThatThrownBy(() -> device.importBuffer(plain, wrong))
+            .isInstanceOf(IllegalArgumentException.class);
+      }
+      assertThat(driver.imports).hasValue(0);
+    }
+  }
+
+  @Test
+  void memoryThatADriverMapsAtASecondAddress_isFreedAtBothByTheLast() {
+    try (DeviceMemoryResource first = mapped();
+        DeviceMemoryResource second = mapped();
+        DeviceMemoryResource third = mapped()) {
+      List<DeviceBuffer> buffers = new ArrayList<>();
+      buffers.add(imported(first, one));
+      driver.mapsAgain = true;
+      buffers.add(imported(second, one));
+      driver.mapsAgain = false;
+      buffers.add(imported(third, one));
+      assertThat(driver.mappings()).isEqualTo(2);
+      buffers.removeLast().close();
+      buffers.removeLast().close();
+      assertThat(driver.frees).hasValue(0);
+      buffers.removeLast().close();
+      assertThat(driver.frees).hasValue(2);
+    }
+  }
+
+  @Test
+  void bufferOfAStreamThatIsGone_isFreedAtOnce() {
+    try (DeviceMemoryResource resource = mapped()) {
+      DeviceBuffer buffer = imported(resource, one);
+      one.synchronize();
+      one.close();
+      buffer.close();
+      assertThat(driver.frees).hasValue(1);
+    }
+  }
+
+  @Test
+  void memoryOfAStreamThatCaptured_isFreedByALaterImport() {
+    try (DeviceMemoryResource resource = mapped()) {
+      DeviceBuffer buffer = imported(resource, one);
+      driver.streamBeginCapture(0, one.handle(), 2);
+      buffer.close();
+      assertThat(driver.frees).hasValue(0);
+      driver.graphDestroy(driver.streamEndCapture(0, one.handle()));
+      List<DeviceBuffer> later = new ArrayList<>();
+      for (int i = 0; i < 20 && driver.frees.get() == 0; i++) {
+        later.add(resource.importBuffer(descriptor(2, 0, 64), two));
+      }
+      assertThat(driver.frees).hasValue(1);
+      later.forEach(DeviceBuffer::close);
+    }
+  }
+
+  @Test
+  void importWhileTheFreeIsQueued_waitsForIt_andHoldsItsPool() {
+    DeviceMemoryResource resource = mapped();
+    DeviceBuffer first = imported(resource, one);
+    CountDownLatch gate = gate(one);
+    first.close();
+    assertThat(driver.frees).as("queued").hasValue(1);
+    DeviceBuffer second = importedWhileHeld(resource, gate);
+    assertThat(behind(resource)).as("of the mapping before").isEmpty();
+    resource.close();
+    assertThat(driver.poolsOpen).hasValue(1);
+    second.close();
+    two.synchronize();
+    cuda.leaksFound();
+    assertThat(driver.poolsOpen).hasValue(0);
+  }
+
+  /** Imports, and opens the gate only when the library waits for the driver. */
+  private DeviceBuffer importedWhileHeld(DeviceMemoryResource resource, CountDownLatch gate) {
+    driver.during =
+        call -> {
+          if (call.equals("wait")) {
+            gate.countDown();
+          }
+          assertThat(gate.getCount()).as("%s before stream one came to the free", call).isZero();
+          return call;
+        };
+    DeviceBuffer imported = imported(resource, two);
+    driver.during = call -> call;
+    return imported;
+  }
+
+  @Test
+  void closedBuffer_isForgottenByItsCuda() throws Exception {
+    try (DeviceMemoryResource resource = mapped()) {
+      DeviceBuffer buffer = imported(resource, one);
+      WeakReference<?> lifetime = new WeakReference<>(buffer.lifetime());
+      buffer.close();
+      buffer = imported(resource, one);
+      for (int i = 0; i < 50 && lifetime.get() != null; i++) {
+        System.gc();
+        boolean _ = NEVER.await(20, TimeUnit.MILLISECONDS); // the collector's thread is another
+      }
+      assertThat(lifetime.get()).isNull();
+      buffer.close();
+    }
+  }
+
+  @Test
+  void pool_isDestroyedWhenTheFreeOfItsLastBufferIsDone() {
+    DeviceMemoryResource resource = mapped();
+    DeviceBuffer buffer = imported(resource, one);
+    CountDownLatch gate = gate(one);
+    buffer.close();
+    resource.close();
+    assertThat(driver.poolsOpen).hasValue(1);
+    gate.countDown();
+    one.synchronize();
+    assertThat(driver.poolsOpen).hasValue(0);
+  }
+
+  @Test
+  void failedImport_doesNotHoldThePool() {
+    DeviceMemoryResource resource = mapped();
+    driver.failing.put("memPoolImportPointer", CudaStatus.OUT_OF_MEMORY);
+    assertThatThrownBy(() -> imported(resource, one)).isInstanceOf(CudaException.class);
+    resource.close();
+    assertThat(driver.poolsOpen).hasValue(0);
+  }
+
+  @Test
+  void streamsOfManyUsers_areForgottenOnceTheyAreDone() {
+    try (DeviceMemoryResource resource = mapped();
+        DeviceBuffer _ = imported(resource, two)) {
+      CountDownLatch gate = gate(three);
+      one.waitFor(three);
+      for (int i = 0; i < 100; i++) {
+        imported(resource, one).close();
+      }
+      assertThat(behind(resource)).as("each once").containsExactly(one.state);
+      List<CudaStream> many = new ArrayList<>();
+      for (int i = 0; i < 40; i++) {
+        CudaStream stream = device.createStream();
+        stream.waitFor(three);
+        imported(resource, stream).close();
+        many.add(stream);
+      }
+      assertThat(behind(resource)).hasSize(41);
+      gate.countDown();
+      device.synchronize();
+      imported(resource, one).close();
+      assertThat(behind(resource)).isEmpty();
+      many.forEach(CudaStream::close);
+    }
+  }
+
+  private List<StreamState> behind(DeviceMemoryResource resource) {
+    ImportTable table = cuda.imports();
+    ImportedMemory memory =
+        table.open(
+            ImportTable.Key.ofPool(descriptor(1, 0, 64)),
+            new ImportSource.OfPool(resource.pool(), device));
+    List<StreamState> behind = List.copyOf(memory.behind);
+    table.close(memory, two.state, null);
+    return behind;
+  }
+}
