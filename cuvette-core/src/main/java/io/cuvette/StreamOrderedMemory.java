@@ -126,8 +126,16 @@ final class StreamOrderedMemory {
   /** Whether all frees that were queued are done. */
   boolean freesAreDone() {
     lastFreedOn = null;
-    freedOn.removeIf(StreamOrderedMemory::isSettled);
+    freedOn.removeIf(stream -> isOfAnEndedCuda(stream) || isSettled(stream));
     return freedOn.isEmpty();
+  }
+
+  /**
+   * Another Cuda of the process may have freed imported memory last. Once it is closed, it has
+   * waited for its streams, and its driver answers no more.
+   */
+  private boolean isOfAnEndedCuda(StreamState stream) {
+    return pool != null && stream.cuda != pool.cuda() && stream.cuda.isClosed();
   }
 
   /**
