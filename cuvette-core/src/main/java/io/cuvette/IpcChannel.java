@@ -40,7 +40,6 @@ public final class IpcChannel implements AutoCloseable {
   /** The most handles of a message. */
   public static final int MOST_HANDLES = IpcFrame.MOST_DESCRIPTORS;
 
-  private static final Duration SEND_TIMEOUT = Duration.ofSeconds(30);
   private static final long TRY_AGAIN_NANOS = 5_000_000;
 
   private final DescriptorCalls calls;
@@ -117,8 +116,11 @@ public final class IpcChannel implements AutoCloseable {
       } catch (UncheckedIOException e) {
         boolean nobodyYet =
             e.getCause() instanceof NoSuchFileException || e.getCause() instanceof ConnectException;
-        if (!nobodyYet || left <= 0 || Thread.currentThread().isInterrupted()) {
+        if (!nobodyYet || left <= 0) {
           throw e;
+        }
+        if (Thread.currentThread().isInterrupted()) {
+          throw interrupted("connecting to " + path, e);
         }
       }
       LockSupport.parkNanos(Math.clamp(left, 1, TRY_AGAIN_NANOS));
@@ -131,8 +133,9 @@ public final class IpcChannel implements AutoCloseable {
    * @param message up to {@link #MOST_MESSAGE_BYTES}; may be empty
    * @param handles up to {@link #MOST_HANDLES}
    * @throws UncheckedIOException if the peer is gone or takes nothing for 30 seconds; the channel
-   *     is then closed
-   * @throws IllegalStateException if the channel or a handle is closed
+   *     is then closed. An {@link InterruptedIOException} if the thread is interrupted; if nothing
+   *     was sent yet, the channel stays open
+   * @throws IllegalStateException if the channel or a handle is closed, or the channel breaks
    */
   public void send(byte[] message, AllocationHandle... handles) {
     Checks.inRange("message bytes", message.length, 0, MOST_MESSAGE_BYTES);
@@ -189,11 +192,14 @@ public final class IpcChannel implements AutoCloseable {
   }
 
   private Boolean sendNow(byte[] bytes, int[] descriptors) {
+    IpcWriter writer = new IpcWriter(calls, socket, name, () -> broken != null);
     try {
-      calls.send(socket.descriptor(), bytes, descriptors, SEND_TIMEOUT);
+      writer.write(bytes, descriptors);
       return true;
     } catch (RuntimeException e) {
-      broken = e; // nobody knows how much of the message went out
+      if (broken == null && !writer.isUntouchedBy(e)) {
+        broken = e;
+      }
       throw e;
     }
   }
@@ -270,11 +276,15 @@ public final class IpcChannel implements AutoCloseable {
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      var interrupted = new InterruptedIOException(name + ": the thread is interrupted");
-      interrupted.initCause(e);
-      throw new UncheckedIOException(interrupted.getMessage(), interrupted);
+      throw interrupted(name, e);
     }
     throw socket.timedOut(timeout);
+  }
+
+  private static UncheckedIOException interrupted(String what, Exception cause) {
+    var interrupted = new InterruptedIOException(what + ": the thread is interrupted");
+    interrupted.initCause(cause);
+    return new UncheckedIOException(interrupted.getMessage(), interrupted);
   }
 
   private IpcReader.Received receiveNow(Duration timeout) {

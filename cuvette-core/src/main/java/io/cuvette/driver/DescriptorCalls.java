@@ -77,7 +77,8 @@ public interface DescriptorCalls {
 
   /**
    * Sends bytes and, with the first of them, descriptors, which stay the caller's to close (poll,
-   * sendmsg).
+   * sendmsg). A failure that is an {@link java.io.InterruptedIOException}, as that of time is too,
+   * says in its {@code bytesTransferred} how many were sent.
    *
    * @param bytes at least 1
    * @param descriptors at most 16

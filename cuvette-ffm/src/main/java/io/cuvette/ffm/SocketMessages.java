@@ -2,6 +2,8 @@ package io.cuvette.ffm;
 
 import io.cuvette.driver.DescriptorCalls.Received;
 import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.Arrays;
 
@@ -30,9 +32,16 @@ final class SocketMessages {
             () ->
                 "sendmsg(socket=%d, bytes=%d, descriptors=%s), %d bytes sent"
                     .formatted(socket, bytes.length, Arrays.toString(descriptors), sent[0]));
-    while (sent[0] < bytes.length) {
-      int[] first = sent[0] == 0 ? descriptors : NO_DESCRIPTORS;
-      sent[0] += sendSome(socket, bytes, sent[0], first, deadline);
+    try {
+      while (sent[0] < bytes.length) {
+        int[] first = sent[0] == 0 ? descriptors : NO_DESCRIPTORS;
+        sent[0] += sendSome(socket, bytes, sent[0], first, deadline);
+      }
+    } catch (UncheckedIOException e) {
+      if (e.getCause() instanceof InterruptedIOException interrupted) {
+        interrupted.bytesTransferred = sent[0];
+      }
+      throw e;
     }
   }
 

@@ -225,7 +225,15 @@ class SocketMessagesTest {
             () -> calls.send(pair.client(), new byte[50_000_000], NONE, Duration.ofMillis(2)))
         .isInstanceOf(UncheckedIOException.class)
         .hasCauseInstanceOf(SocketTimeoutException.class)
-        .hasMessageMatching("sendmsg.* [1-9]\\d* bytes sent: timed out after PT0.002S");
+        .hasMessageMatching("sendmsg.* [1-9]\\d* bytes sent: timed out after PT0.002S")
+        .satisfies(e -> {
+          int sent = ((InterruptedIOException) e.getCause()).bytesTransferred;
+          assertThat(sent).isPositive();
+          assertThat(e).hasMessageContaining(", " + sent + " bytes sent");
+        });
+    assertThatThrownBy(() -> calls.send(pair.client(), new byte[1 << 20], NONE, Duration.ZERO))
+        .satisfies(
+            e -> assertThat(((InterruptedIOException) e.getCause()).bytesTransferred).isZero());
   }
 
   @Test

@@ -9,11 +9,14 @@ import io.cuvette.IpcListener;
 import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.testkit.support.HeldBySystem;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -137,6 +140,47 @@ class BrokenMessagesTest {
           socket -> send(socket, Arrays.copyOf(message, length), 1),
           BrokenMessagesTest::assertBroken);
     }
+  }
+
+  /** Else who receives would wait as long as the one who sends does. */
+  @Test
+  void garbageWhileASendIsStuck_endsTheSendToo() throws Exception {
+    try (IpcListener listener = IpcListener.open(folder.resolve("socket"));
+        var threads = Executors.newVirtualThreadPerTaskExecutor()) {
+      int socket = CALLS.connect(listener.path().toString(), PATIENCE);
+      try (IpcChannel channel = listener.accept(PATIENCE)) {
+        Future<?> stuck = threads.submit(() -> channel.send(new byte[1 << 20]));
+        CALLS.receive(socket, 1, PATIENCE); // it has begun, and nobody takes the rest
+        send(socket, new byte[100], 0);
+        assertBroken(channel);
+        assertThatThrownBy(stuck::get).cause().isInstanceOf(IllegalStateException.class);
+      } finally {
+        CALLS.close(socket);
+      }
+    }
+  }
+
+  @Test
+  void interruptBeforeTheFirstByte_leavesTheChannelOpen() throws IOException {
+    try (IpcListener listener = IpcListener.open(folder.resolve("socket"));
+        IpcChannel client = IpcChannel.connect(listener.path(), PATIENCE);
+        IpcChannel server = listener.accept(PATIENCE)) {
+      Thread.currentThread().interrupt();
+      assertThatThrownBy(() -> client.send(new byte[] {1}))
+          .hasCauseInstanceOf(InterruptedIOException.class);
+      assertThat(Thread.interrupted()).isTrue();
+      assertThat(client.isClosed()).isFalse();
+      client.send(new byte[] {2});
+      assertThat(server.receiveMessage(PATIENCE).bytes()).containsExactly(2);
+    }
+  }
+
+  @Test
+  void interruptWhileThereIsNoListener_isToldAsSuch() {
+    Thread.currentThread().interrupt();
+    assertThatThrownBy(() -> IpcChannel.connect(folder.resolve("socket"), PATIENCE))
+        .hasCauseInstanceOf(InterruptedIOException.class);
+    assertThat(Thread.interrupted()).isTrue();
   }
 
   @Test
