@@ -50,6 +50,9 @@ public final class CudaEvent implements AutoCloseable {
   }
 
   private static CudaException explained(CudaException e, boolean own) {
+    if (e.status() == CudaStatus.OPERATING_SYSTEM || e.status() == CudaStatus.OUT_OF_MEMORY) {
+      return e; // which says nothing about the event
+    }
     return e.explained(
         own
             ? "the event was made by this very process, where it is used without importing"

@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaException;
+import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /** Where imported memory comes from, and how it goes back. Immutable. */
@@ -26,9 +27,12 @@ sealed interface ImportSource {
 
   /** Memory of a pool that was imported (cuMemPoolImportPointer). */
   record OfPool(DriverPool pool, CudaDevice device) implements ImportSource {
+    /** A pool with a UUID is the same one however often the driver imported it. */
     @Override
     public Object identity() {
-      return pool;
+      PoolSharing sharing = pool.memory().sharing();
+      UUID uuid = sharing == null ? null : sharing.handle().uuid().orElse(null);
+      return uuid == null ? pool : uuid;
     }
 
     @Override

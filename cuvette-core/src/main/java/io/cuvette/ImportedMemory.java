@@ -4,8 +4,9 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import java.util.ArrayList;
-import java.util.IdentityHashMap;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
@@ -42,7 +43,7 @@ final class ImportedMemory {
   private @Nullable ImportSource source;
 
   /** The pools that the memory is known to be of. */
-  private final IdentityHashMap<Object, ImportSource> sources = new IdentityHashMap<>();
+  private final Map<Object, ImportSource> sources = new HashMap<>();
 
   /** Mappings of the same bytes that the driver made at other addresses. */
   private final List<Long> twins = new ArrayList<>();

@@ -134,11 +134,15 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
         throw e; // which says nothing about the descriptor
       }
       String why =
-          e.status() == CudaStatus.ALREADY_MAPPED
-              ? " is of a pool that this process has imported, or made, and not given back yet: a"
-                  + " closed resource keeps its pool until its last buffer is freed"
-              : " gives no memory pool; it must come from the allocationHandle() of an IPC-enabled"
-                  + " resource of this machine";
+          switch (e.status()) {
+            case ALREADY_MAPPED ->
+                " is of a pool that this process has imported, or made, and not given back yet: a"
+                    + " closed resource keeps its pool until its last buffer is freed";
+            case INVALID_DEVICE -> " is of a pool whose device this process does not see";
+            default ->
+                " gives no memory pool; it must come from the allocationHandle() of an IPC-enabled"
+                    + " resource of this machine";
+          };
       throw e.explained(handle + why);
     }
   }

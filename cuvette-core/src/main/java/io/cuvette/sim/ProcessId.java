@@ -15,6 +15,9 @@ record ProcessId(int pid, long startTicks) {
   private static final ProcessId CURRENT = of((int) ProcessHandle.current().pid());
   private static final long GONE = -1;
 
+  /** Nobody could look, for want of a descriptor for example. */
+  private static final long UNKNOWN = -2;
+
   // Fields of /proc/PID/stat behind the name, which ends with the last parenthesis.
   private static final int STATE = 0;
   private static final int START = 19;
@@ -27,9 +30,13 @@ record ProcessId(int pid, long startTicks) {
     return new ProcessId(pid, startOf(pid));
   }
 
-  /** Whether the process runs; not if it ended and nobody took notice of that yet. */
+  /**
+   * Whether the process runs; not if it ended and nobody took notice of that yet. Where that cannot
+   * be told it counts as running: who waits for it asks again.
+   */
   boolean isAlive() {
-    return startTicks != GONE && startOf(pid) == startTicks;
+    long start = startOf(pid);
+    return start != GONE && (start == startTicks || start == UNKNOWN || startTicks == UNKNOWN);
   }
 
   /** What a descriptor of the process refers to. */
@@ -38,14 +45,15 @@ record ProcessId(int pid, long startTicks) {
   }
 
   private static long startOf(int pid) {
+    Path stat = Path.of("/proc/%d/stat".formatted(pid));
     try {
-      byte[] bytes = Files.readAllBytes(Path.of("/proc/%d/stat".formatted(pid)));
+      byte[] bytes = Files.readAllBytes(stat);
       String text = new String(bytes, StandardCharsets.ISO_8859_1);
       String[] fields = text.substring(text.lastIndexOf(')') + 2).split(" ", -1);
       boolean ended = fields[STATE].equals("Z") || fields[STATE].equals("X");
       return ended ? GONE : Long.parseLong(fields[START]);
     } catch (IOException e) {
-      return GONE;
+      return Files.exists(stat) ? UNKNOWN : GONE;
     }
   }
 }

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An event that several processes use. A record of a process that ended counts as done. Guarded by
@@ -23,6 +24,9 @@ final class SharedEvent {
   private final List<Long> pending = new ArrayList<>();
 
   private long ownNewest;
+
+  /** The answer about the newest record that was asked for; null if none was. */
+  private @Nullable Done asked;
 
   private SharedEvent(SharedFile file, ShareHandle handle) {
     this.file = file;
@@ -53,7 +57,7 @@ final class SharedEvent {
     long number = ring.begin();
     long older = number - SharedRing.ENTRIES;
     if (older > 0) {
-      awaiting.await(isDone(older));
+      awaiting.await(new Done(older));
     }
     ring.publish(number, ProcessId.current());
     ownNewest = Math.max(ownNewest, number);
@@ -77,13 +81,18 @@ final class SharedEvent {
     return ring.newest() == ownNewest;
   }
 
-  /** Says whether the record that is the newest now is done, whenever it is asked. */
+  /**
+   * Says whether the record that is the newest now is done, whenever it is asked. Who asks for this
+   * again and again gets the same answer object, which knows when it looked for the process last.
+   */
   BooleanSupplier newest() {
-    return isDone(ring.newest());
-  }
-
-  private BooleanSupplier isDone(long number) {
-    return number == 0 ? () -> true : new Done(number);
+    long number = ring.newest();
+    Done known = asked;
+    if (known == null || known.number != number) {
+      known = new Done(number);
+      asked = known;
+    }
+    return known;
   }
 
   /** The file stays until {@link #release}. */
@@ -114,6 +123,7 @@ final class SharedEvent {
 
     Done(long number) {
       this.number = number;
+      this.done = number == 0; // there was no record
     }
 
     @Override

@@ -118,6 +118,9 @@ final class SharedFile implements BlockFile {
     try {
       file = map(sharing, kind, path, NONE, false);
     } catch (SimRefusal e) {
+      if (e.status() != CudaStatus.INVALID_VALUE) {
+        throw e; // which says nothing about the handle
+      }
       throw SimRefusal.invalidValue("handle: what it stood for was freed: " + e.text());
     }
     if (!file.id().equals(handle.file())) {
@@ -143,8 +146,22 @@ final class SharedFile implements BlockFile {
       if (descriptor != NONE) {
         sharing.descriptors().close(descriptor);
       }
-      throw e instanceof SimRefusal refusal ? refusal : notShared(kind, e.toString());
+      throw e instanceof SimRefusal refusal ? refusal : unmapped(sharing, kind, e);
     }
+  }
+
+  /** What made a file unusable: this process, which has no room left, or the file. */
+  private static SimRefusal unmapped(SimSharing sharing, Kind kind, Exception e) {
+    if (e.getCause() instanceof OutOfMemoryError) {
+      return new SimRefusal(CudaStatus.OUT_OF_MEMORY, "mapping shared memory: " + e);
+    }
+    DescriptorCalls calls = sharing.descriptors();
+    try {
+      calls.close(sharing.system(() -> calls.memoryFile("cuvette-sim", 0)));
+    } catch (SimRefusal none) {
+      return none;
+    }
+    return notShared(kind, e.toString());
   }
 
   private static MemorySegment head(

@@ -203,6 +203,7 @@ abstract class SimIpcCalls extends SimEventCalls implements IpcCalls {
     checkForeign(handle);
     OpenedMemory opened = machine.sharing.memory(handle.file());
     if (opened != null) {
+      checkReaches(device, opened.block().device);
       opened.openAgain();
       return opened.block();
     }
@@ -230,12 +231,16 @@ abstract class SimIpcCalls extends SimEventCalls implements IpcCalls {
   /** The device that something shared is on, which a device of this process shall reach. */
   private SimDevice owner(SimDevice device, SharedPlace place) {
     SimDevice owner = place.device(machine.devices());
+    checkReaches(device, owner);
+    return owner;
+  }
+
+  private void checkReaches(SimDevice device, SimDevice owner) {
     if (owner != device && !machine.options.peerRule().allows(device.index, owner.index)) {
       throw new SimRefusal(
           CudaStatus.PEER_ACCESS_UNSUPPORTED,
           "from device %d to device %d".formatted(device.index, owner.index));
     }
-    return owner;
   }
 
   @Override

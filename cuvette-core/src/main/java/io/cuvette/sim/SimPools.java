@@ -46,7 +46,8 @@ final class SimPools {
   }
 
   private SharedPool share(PoolKind kind, long maxBytes) {
-    long bytes = maxBytes > 0 ? maxBytes : options.memoryBytes();
+    // A file gets longer where it has to, so this is no limit.
+    long bytes = maxBytes > 0 ? Math.min(maxBytes, options.memoryBytes()) : options.memoryBytes();
     return SharedPool.create(sharing, placeOf(kind), bytes);
   }
 

@@ -16,9 +16,11 @@ import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Peers;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 
 /** Events that order the work of two processes. */
+@Timeout(60)
 @ExtendWith(Peers.Extension.class)
 class PeerEventTest {
   private static final EventOptions SHARED = EventOptions.ORDER_ONLY.withInterprocess(true);
@@ -244,6 +246,25 @@ class PeerEventTest {
         stream.synchronize();
         assertThat(stream.isDone()).isTrue();
         event.synchronize();
+      }
+    }
+  }
+
+  /** The same, for a program that has nothing else to do than to ask. */
+  @CudaTest(simulatedOnly = true)
+  void exporterKilled_beforeItsRecordIsReached_isDoneForWhoOnlyAsks(Subject subject, Peers peers) {
+    CudaDevice device = subject.cuda().device(0);
+    try (RemoteSharer child = RemoteSharer.start(peers, subject)) {
+      child.ask("event", "event");
+      child.ask("stream", "stream");
+      child.ask("gate", "gate", "stream");
+      child.ask("record", "event", "stream");
+      try (CudaEvent event = device.importEvent(child.eventDescriptor("event"))) {
+        assertThat(event.isDone()).isFalse();
+        child.kill();
+        while (!event.isDone()) {
+          assertThat(Thread.currentThread().isInterrupted()).as("out of time").isFalse();
+        }
       }
     }
   }

@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.AllocationHandle;
 import io.cuvette.Buffer;
 import io.cuvette.BufferDescriptor;
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
 import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
@@ -14,6 +16,8 @@ import io.cuvette.PinnedMemoryResource;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.DescriptorCalls;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.UUID;
@@ -40,6 +44,20 @@ class PoolRefusalsTest extends TwoProcesses {
     } finally {
       calls.close(file);
     }
+  }
+
+  @Test
+  void poolOfADeviceThatIsNotSeenHere_isExplained() {
+    SimulatedDriver few = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+    try (Cuda one = Cuda.open(CudaOptions.DEFAULTS.withDriver(few));
+        var second = new DeviceMemoryResource(exporter.device(1), SHARED)) {
+      AllocationHandle handle = second.allocationHandle();
+      assertThatThrownBy(() -> DeviceMemoryResource.fromAllocationHandle(one.device(0), handle))
+          .isInstanceOfSatisfying(
+              CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.INVALID_DEVICE))
+          .hasMessageContaining("does not see");
+    }
+    assertThat(few.report()).isEmpty();
   }
 
   @Test

@@ -10,14 +10,15 @@ import java.util.Locale;
  * The command line of a second JVM like this one: its runtime, class path and access, so that it
  * works under a build tool and in a linked runtime alike. Stateless.
  */
-final class PeerCommand {
+public final class PeerCommand {
   /** Started quickly, and small: there are several at once. */
   private static final List<String> OPTIONS =
       List.of("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx512m");
 
   private PeerCommand() {}
 
-  static List<String> of(Class<?> main) {
+  /** The command of a main class, whose arguments follow. */
+  public static List<String> of(Class<?> main) {
     List<String> command = new ArrayList<>();
     command.add(java());
     command.addAll(OPTIONS);

@@ -1,0 +1,106 @@
+package io.cuvette.testkit.ipc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.AllocationHandle;
+import io.cuvette.BufferDescriptor;
+import io.cuvette.DeviceBuffer;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.PinnedMemoryResource;
+import java.util.UUID;
+import org.junit.jupiter.api.Test;
+
+/**
+ * A pool that is imported again and again while one buffer of it stays open. Each import is a pool
+ * of the driver with a descriptor: it must go with its resource, not with that buffer.
+ */
+class HeldMappingTest extends TwoProcesses {
+  private static final int ROUNDS = 20;
+
+  @Test
+  void devicePoolImportedAgainUnderItsUuid_keepsNothing() {
+    try (DeviceMemoryResource resource = shared();
+        DeviceBuffer buffer = resource.allocate(4096)) {
+      buffer.fill((byte) 1);
+      BufferDescriptor descriptor = buffer.descriptor();
+      DeviceMemoryResource first = mapped(resource);
+      try (DeviceBuffer held = first.importBuffer(descriptor)) {
+        first.close();
+        long open = OpenFiles.count();
+        for (int round = 0; round < ROUNDS; round++) {
+          try (DeviceMemoryResource again = mapped(resource);
+              DeviceBuffer part = again.importBuffer(buffer.slice(96).descriptor())) {
+            assertThat(part.address()).isEqualTo(held.address() + 96);
+            assertThat(bytes(part)).containsOnly(1);
+          }
+        }
+        assertThat(OpenFiles.count()).isEqualTo(open);
+        assertThat(bytes(held)).containsOnly(1);
+      }
+    }
+  }
+
+  @Test
+  void rawPoolThatWasGivenAUuid_keepsNothing() {
+    UUID uuid = new UUID(1, 2);
+    try (DeviceMemoryResource resource = shared();
+        DeviceBuffer buffer = resource.allocate(64)) {
+      int raw = resource.allocationHandle().descriptor();
+      DeviceMemoryResource first =
+          DeviceMemoryResource.fromAllocationHandle(there(), raw).register(uuid);
+      try (DeviceBuffer held = first.importBuffer(buffer.descriptor())) {
+        first.close();
+        long open = OpenFiles.count();
+        for (int round = 0; round < ROUNDS; round++) {
+          try (var again = DeviceMemoryResource.fromAllocationHandle(there(), raw);
+              DeviceBuffer part = again.register(uuid).importBuffer(buffer.descriptor())) {
+            assertThat(part.address()).isEqualTo(held.address());
+          }
+        }
+        assertThat(OpenFiles.count()).isEqualTo(open);
+      }
+    }
+  }
+
+  @Test
+  void bufferOfTheSecondImport_outlivesTheFirstAndBothResources() {
+    try (DeviceMemoryResource resource = shared();
+        DeviceBuffer buffer = resource.allocate(64)) {
+      buffer.fill((byte) 3);
+      AllocationHandle handle = resource.allocationHandle();
+      DeviceMemoryResource first = mapped(resource);
+      DeviceBuffer held = first.importBuffer(buffer.descriptor());
+      first.close();
+      var second = DeviceMemoryResource.fromAllocationHandle(there(), handle);
+      DeviceBuffer last = second.importBuffer(buffer.descriptor());
+      second.deallocate(second.importBuffer(buffer.descriptor()));
+      second.close();
+      held.close();
+      there().synchronize();
+      assertThat(bytes(last)).containsOnly(3);
+      last.close();
+    }
+  }
+
+  @Test
+  void hostPoolImportedAgainUnderItsUuid_keepsNothing() {
+    try (var resource = new PinnedMemoryResource(exporter, PINNED);
+        PinnedBuffer buffer = resource.allocate(64)) {
+      buffer.fill((byte) 1);
+      AllocationHandle handle = resource.allocationHandle();
+      var first = PinnedMemoryResource.fromAllocationHandle(importer, handle);
+      try (PinnedBuffer held = first.importBuffer(buffer.descriptor())) {
+        first.close();
+        long open = OpenFiles.count();
+        for (int round = 0; round < ROUNDS; round++) {
+          try (var again = PinnedMemoryResource.fromAllocationHandle(importer, handle);
+              PinnedBuffer part = again.importBuffer(buffer.descriptor())) {
+            assertThat(part.address()).isEqualTo(held.address());
+          }
+        }
+        assertThat(OpenFiles.count()).isEqualTo(open);
+      }
+    }
+  }
+}

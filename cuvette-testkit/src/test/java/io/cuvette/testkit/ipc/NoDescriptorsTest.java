@@ -1,0 +1,93 @@
+package io.cuvette.testkit.ipc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.DescriptorCalls;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.testkit.support.PeerCommand;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+
+/** A process that has no descriptor left is told so, and blames nobody else for it. */
+@EnabledOnOs(OS.LINUX)
+@Timeout(60)
+class NoDescriptorsTest {
+  private static final String FEW = "ulimit -n 300 && exec \"$0\" \"$@\"";
+
+  @Test
+  void importsWithoutADescriptorLeft_areTheSystemsFailure() throws Exception {
+    List<String> command = new ArrayList<>(List.of("sh", "-c", FEW));
+    List<String> java = PeerCommand.of(Main.class);
+    command.addAll(java);
+    command.add(command.indexOf(java.getFirst()) + 1, "-XX:-MaxFDLimit");
+    Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+    String printed = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertThat(process.waitFor()).as(printed).isZero();
+  }
+
+  /** The process with few descriptors. Stateless. */
+  static final class Main {
+    private static final DescriptorCalls CALLS = DescriptorCalls.find().orElseThrow();
+
+    private Main() {}
+
+    public static void main(String[] args) {
+      try (SimulatedDriver exporter = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+          SimulatedDriver importer = SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
+        byte[] memory = exporter.ipcGetMemHandle(0, exporter.memAlloc(0, 64));
+        byte[] event = exporter.ipcGetEventHandle(0, exporter.eventCreate(0, 6));
+        ThrowingCallable openMemory = () -> importer.ipcOpenMemHandle(0, memory);
+        ThrowingCallable openEvent = () -> importer.ipcOpenEventHandle(0, event);
+        loadClasses(importer, memory);
+        Deque<Integer> eaten = eatAll();
+        assertFails(openMemory);
+        assertFails(openEvent);
+        eaten.forEach(CALLS::close);
+        importer.ipcOpenMemHandle(0, memory);
+        importer.ipcOpenEventHandle(0, event);
+      }
+    }
+
+    /** A class may lie in a file, which cannot be opened later. */
+    private static void loadClasses(SimulatedDriver importer, byte[] handle) {
+      assertThatExceptionOfType(CudaException.class)
+          .isThrownBy(() -> importer.memPoolImportFromShareableHandle(Integer.MAX_VALUE));
+      assertThatExceptionOfType(CudaException.class)
+          .isThrownBy(() -> importer.ipcOpenEventHandle(0, handle))
+          .satisfies(e -> assertThat(e.status()).isNotEqualTo(CudaStatus.OPERATING_SYSTEM));
+      importer.ipcCloseMemHandle(0, importer.ipcOpenMemHandle(0, handle));
+      assertThatExceptionOfType(UncheckedIOException.class)
+          .isThrownBy(() -> CALLS.duplicate(Integer.MAX_VALUE));
+    }
+
+    private static Deque<Integer> eatAll() {
+      Deque<Integer> eaten = new ArrayDeque<>();
+      try {
+        while (true) {
+          eaten.add(CALLS.memoryFile("eaten", 0));
+        }
+      } catch (UncheckedIOException e) {
+        return eaten;
+      }
+    }
+
+    private static void assertFails(ThrowingCallable call) {
+      assertThatExceptionOfType(CudaException.class)
+          .isThrownBy(call)
+          .satisfies(e -> assertThat(e.status()).isEqualTo(CudaStatus.OPERATING_SYSTEM));
+    }
+  }
+}
