@@ -66,6 +66,14 @@ abstract class BlockLifetime extends Lifetime {
     throw Sharing.cannot(part, "this kind of memory belongs to its process");
   }
 
+  /**
+   * Whether a device that is not the memory's own has no access to it: memory of a driver's pool is
+   * its device's alone until others are let in. Others' plain memory can be copied without.
+   */
+  boolean keepsOut(CudaDevice device) {
+    return false;
+  }
+
   /** The driver is about to be told something about the memory that lasts until it is freed. */
   void advised() {}
 

@@ -12,20 +12,38 @@ final class DirectLifetime extends BlockLifetime {
   private final Runnable end = this::endByOwner;
   private final String text;
   private final long bytes;
+  private final CudaDevice device;
+  private final long address;
+
+  /** Whether somebody else allocated the memory, who may have it from a pool of the driver. */
+  private final boolean foreign;
+
   private final Once given = new Once();
 
-  private DirectLifetime(BufferBase buffer, Cuda cuda, Runnable free, @Nullable Throwable site) {
-    super(buffer, cuda.leaks().queue, site, null);
+  private DirectLifetime(BufferBase buffer, Cuda cuda, Runnable free, boolean foreign) {
+    super(buffer, cuda.leaks().queue, cuda.leaks().site(), null);
     this.cuda = cuda;
+    this.device = buffer.device();
+    this.address = buffer.address();
+    this.foreign = foreign;
     this.free = free;
     this.bytes = buffer.byteSize();
     this.text = "buffer of %d bytes at 0x%x".formatted(bytes, buffer.address());
   }
 
-  /** Makes a buffer own memory that {@code free} gives back. */
+  /** Makes a buffer own plain memory of the driver that {@code free} gives back. */
   static void own(BufferBase buffer, Runnable free) {
+    own(buffer, free, false);
+  }
+
+  /** Makes a buffer own memory that somebody else allocated and {@code free} gives back. */
+  static void ownForeign(BufferBase buffer, Runnable free) {
+    own(buffer, free, true);
+  }
+
+  private static void own(BufferBase buffer, Runnable free, boolean foreign) {
     Cuda cuda = buffer.device().cuda();
-    DirectLifetime lifetime = new DirectLifetime(buffer, cuda, free, cuda.leaks().site());
+    DirectLifetime lifetime = new DirectLifetime(buffer, cuda, free, foreign);
     buffer.own(lifetime);
     cuda.children().add(lifetime.end);
   }
@@ -33,6 +51,11 @@ final class DirectLifetime extends BlockLifetime {
   @Override
   long blockBytes() {
     return bytes;
+  }
+
+  @Override
+  boolean keepsOut(CudaDevice other) {
+    return foreign && ForeignMemory.keepsOut(device, address, other);
   }
 
   @Override

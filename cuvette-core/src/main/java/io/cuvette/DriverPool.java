@@ -24,7 +24,8 @@ final class DriverPool {
   static final int MANAGED = 2;
   static final int LOCATION_NONE = 0;
   static final int LOCATION_DEVICE = 1;
-  private static final int NO_ACCESS = 0;
+  static final int NO_ACCESS = 0;
+  static final int READ_AND_WRITE = 3;
 
   /** CUmemAllocationHandleType. */
   static final int NOT_EXPORTED = 0;
@@ -213,6 +214,15 @@ final class DriverPool {
       driver.memPoolSetAccess(handle, LOCATION_DEVICE, ids, access);
       return 0;
     });
+  }
+
+  /**
+   * Whether a device has no access to a pool; memory of it that is in use keeps the pool from being
+   * destroyed meanwhile.
+   */
+  static boolean keepsOut(CudaDevice device, long pool) {
+    return device.cuda().driver().memPoolGetAccess(pool, LOCATION_DEVICE, device.id())
+        != READ_AND_WRITE;
   }
 
   /** Lets nobody allocate any more. Memory in use stays valid. */

@@ -45,8 +45,23 @@ final class ForeignMemory {
   static Buffer adopt(CudaDevice device, long address, long bytes, Runnable free) {
     Objects.requireNonNull(free, "free");
     Buffer wrapped = wrap(device, address, bytes, null);
-    DirectLifetime.own(BufferBase.base(wrapped), free);
+    DirectLifetime.ownForeign(BufferBase.base(wrapped), free);
     return wrapped;
+  }
+
+  /** Whether memory of unknown origin is of a pool that a device other than its own cannot access. */
+  static boolean keepsOut(CudaDevice owner, long address, CudaDevice other) {
+    long pool = poolOf(owner, address);
+    return pool != 0 && DriverPool.keepsOut(other, pool);
+  }
+
+  /** The handle of the pool that memory of a device is from; 0 if it is from none. */
+  static long poolOf(CudaDevice owner, long address) {
+    try {
+      return owner.context().pointerGetAttribute(owner.id(), PointerAttribute.POOL, address);
+    } catch (CudaException e) {
+      return 0; // what is wrong with the memory, the copy will tell
+    }
   }
 
   private static BufferBase make(

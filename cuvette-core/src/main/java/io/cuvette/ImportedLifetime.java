@@ -54,6 +54,12 @@ final class ImportedLifetime extends BlockLifetime {
     return true;
   }
 
+  @Override
+  boolean keepsOut(CudaDevice device) {
+    DriverPool from = pool;
+    return from != null && DriverPool.keepsOut(device, from.handle());
+  }
+
   /** The exporter's handle, which is good for any process: memory is mapped from its origin. */
   @Override
   BufferDescriptor descriptor(BufferBase part) {

@@ -60,7 +60,7 @@ public final class NativeFunctionResource implements MemoryResource {
           device);
     }
     DeviceBuffer buffer = new DeviceBuffer(address, bytes, stream);
-    DirectLifetime.own(buffer, () -> give(driver, address, device));
+    DirectLifetime.ownForeign(buffer, () -> give(driver, address, device));
     return buffer;
   }
 

@@ -9,6 +9,8 @@ import org.jspecify.annotations.Nullable;
 final class NoMemoryLifetime extends BlockLifetime {
   private final String text;
   private final long bytes;
+  private final CudaDevice device;
+  private final long address;
 
   @SuppressWarnings("UnusedVariable") // holding it is its use
   private @Nullable Object owner;
@@ -17,12 +19,19 @@ final class NoMemoryLifetime extends BlockLifetime {
     super(buffer, null, null, buffer.stream().state);
     this.owner = owner;
     this.bytes = buffer.byteSize();
+    this.device = buffer.device();
+    this.address = buffer.address();
     this.text = "buffer of %d bytes at 0x%x".formatted(bytes, buffer.address());
   }
 
   @Override
   long blockBytes() {
     return bytes;
+  }
+
+  @Override
+  boolean keepsOut(CudaDevice other) {
+    return ForeignMemory.keepsOut(device, address, other);
   }
 
   @Override

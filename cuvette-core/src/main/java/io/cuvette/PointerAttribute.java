@@ -11,6 +11,7 @@ final class PointerAttribute {
   static final int IS_LEGACY_IPC_CAPABLE = 10;
   static final int RANGE_START = 11;
   static final int RANGE_SIZE = 12;
+  static final int POOL = 17;
 
   static final int TYPE_HOST = 1;
   static final int TYPE_DEVICE = 2;

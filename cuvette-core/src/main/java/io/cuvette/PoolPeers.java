@@ -11,9 +11,6 @@ import org.jspecify.annotations.Nullable;
  * driver gives a recycled handle the access its predecessor had. Thread-safe.
  */
 final class PoolPeers extends LiveSet<CudaDevice> {
-  private static final int NONE = 0;
-  private static final int READ_AND_WRITE = 3;
-
   private final DriverPool pool;
   private final CudaDevice owner;
 
@@ -38,7 +35,7 @@ final class PoolPeers extends LiveSet<CudaDevice> {
   /** Others may have given access only for reading. */
   @Override
   List<CudaDevice> traces() {
-    return others().filter(device -> access(device) != NONE).toList();
+    return others().filter(device -> access(device) != DriverPool.NO_ACCESS).toList();
   }
 
   /** Not the owner; a device that cannot reach the memory is refused. */
@@ -59,8 +56,8 @@ final class PoolPeers extends LiveSet<CudaDevice> {
   void change(List<CudaDevice> out, List<CudaDevice> in) {
     List<CudaDevice> all = Stream.concat(out.stream(), in.stream()).toList();
     int[] access = new int[all.size()];
-    Arrays.fill(access, 0, out.size(), NONE);
-    Arrays.fill(access, out.size(), access.length, READ_AND_WRITE);
+    Arrays.fill(access, 0, out.size(), DriverPool.NO_ACCESS);
+    Arrays.fill(access, out.size(), access.length, DriverPool.READ_AND_WRITE);
     pool.setAccess(all, access);
   }
 
@@ -69,7 +66,7 @@ final class PoolPeers extends LiveSet<CudaDevice> {
   }
 
   private boolean hasAccess(CudaDevice device) {
-    return access(device) == READ_AND_WRITE;
+    return access(device) == DriverPool.READ_AND_WRITE;
   }
 
   private int access(CudaDevice device) {

@@ -54,6 +54,11 @@ final class PooledBlock extends BlockLifetime {
   }
 
   @Override
+  boolean keepsOut(CudaDevice device) {
+    return chunk.lifetime().keepsOut(device);
+  }
+
+  @Override
   BufferDescriptor descriptor(BufferBase part) {
     return chunk.lifetime().descriptor(part);
   }

@@ -57,6 +57,12 @@ final class StreamOrderedLifetime extends BlockLifetime {
         known);
   }
 
+  @Override
+  boolean keepsOut(CudaDevice other) {
+    long pool = memory.poolOf(this);
+    return pool == 0 || DriverPool.keepsOut(other, pool);
+  }
+
   boolean isOf(StreamOrderedMemory other) {
     return memory == other;
   }

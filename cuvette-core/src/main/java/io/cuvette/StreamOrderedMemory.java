@@ -71,6 +71,12 @@ final class StreamOrderedMemory {
     return sharing;
   }
 
+  /** The handle of the pool that a block is from; 0 if the driver does not tell. */
+  long poolOf(StreamOrderedLifetime block) {
+    DriverPool all = pool;
+    return all != null ? all.handle() : ForeignMemory.poolOf(block.device, block.address);
+  }
+
   /** The block that begins at an address; null if none does. */
   @Nullable StreamOrderedLifetime find(long address) {
     for (StreamOrderedLifetime block : alive()) {

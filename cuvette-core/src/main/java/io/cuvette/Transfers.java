@@ -39,9 +39,20 @@ final class Transfers {
       stream.state.cuda.peers().prepareCopy(from, to);
       driver.memcpyPeerAsync(
           device, target.address(), to, source.address(), from, bytes, stream.handle());
+    } else if (from != to && isKeptFrom(stream.device(), target)) {
+      OwnersCopy.queue(target, source, target.device(), stream);
+    } else if (from != to && isKeptFrom(stream.device(), source)) {
+      OwnersCopy.queue(target, source, source.device(), stream);
     } else {
       driver.memcpyAsync(device, target.address(), source.address(), bytes, stream.handle());
     }
+  }
+
+  /** Whether it is memory of a driver's pool that a device other than its own cannot access. */
+  private static boolean isKeptFrom(CudaDevice device, BufferBase buffer) {
+    return isDeviceMemory(buffer)
+        && !device.equals(buffer.device())
+        && buffer.lifetime().keepsOut(device);
   }
 
   /**

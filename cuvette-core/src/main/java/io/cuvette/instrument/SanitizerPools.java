@@ -9,6 +9,9 @@ import org.jspecify.annotations.Nullable;
  * Thread-safe.
  */
 abstract class SanitizerPools extends SanitizerStreams {
+  /** CUpointer_attribute: the pool that memory is from, 0 for none. */
+  private static final int POOL_OF_MEMORY = 17;
+
   SanitizerPools(CudaDriver target, SanitizerCore core) {
     super(target, core);
   }
@@ -53,6 +56,12 @@ abstract class SanitizerPools extends SanitizerStreams {
   public void memSetMemPool(int locationType, int locationId, int allocationType, long pool) {
     use("memSetMemPool", pool);
     super.memSetMemPool(locationType, locationId, allocationType, pool);
+  }
+
+  @Override
+  public long pointerGetAttribute(int device, int attribute, long address) {
+    long answer = super.pointerGetAttribute(device, attribute, address);
+    return attribute == POOL_OF_MEMORY && answer != 0 ? named(answer) : answer;
   }
 
   @Override

@@ -29,15 +29,18 @@ final class PoolAccess {
   }
 
   /**
-   * Checks that a device may copy directly from one place to another: between devices it can only
-   * do so where the pools of both allow it. Memory of the host needs no access for that.
+   * Checks that a device may copy directly from one place to another: it can only touch device
+   * memory whose pool lets it in, whatever is on the other side. Memory of the host needs no access
+   * for that.
+   *
+   * @param target null if it is no memory of a device
+   * @param source null if it is no memory of a device
    */
   static void check(SimDevice device, @Nullable SimPlace target, @Nullable SimPlace source) {
-    if (target != null
-        && source != null
-        && target.block() instanceof DeviceBlock
-        && source.block() instanceof DeviceBlock) {
+    if (target != null && target.block() instanceof DeviceBlock) {
       check(device, target, READ_WRITE);
+    }
+    if (source != null && source.block() instanceof DeviceBlock) {
       check(device, source, READ);
     }
   }

@@ -79,6 +79,7 @@ abstract class SimTransferCalls extends SimOrderedCalls {
           long bytes = source.byteSize();
           if (bytes > 0) {
             SimPlace to = machine.place("target", target, bytes);
+            PoolAccess.check(queue.device, to, null);
             SimPlace from = known(source);
             if (from != null) {
               submit(queue, to, from, bytes);
@@ -103,6 +104,7 @@ abstract class SimTransferCalls extends SimOrderedCalls {
           }
           if (bytes > 0) {
             SimPlace from = machine.place("source", source, bytes);
+            PoolAccess.check(queue.device, null, from);
             SimPlace to = known(target);
             if (to != null) {
               submit(queue, to, from, bytes);

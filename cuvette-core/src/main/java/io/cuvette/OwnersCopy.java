@@ -1,0 +1,67 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+
+/**
+ * Copies between memory of a driver's pool and memory of the host, or managed memory, for a stream
+ * of a device that has no access to the pool. The driver refuses that there (INVALID_VALUE), so the
+ * copy runs on a stream of the pool's device, between the work queued on the given stream before
+ * and after. Stateless.
+ */
+final class OwnersCopy {
+  private static final int NON_BLOCKING = 1;
+
+  private OwnersCopy() {}
+
+  /**
+   * Queues a copy in order of a stream, which knows all of it when this returns.
+   *
+   * @throws IllegalStateException if the stream is capturing
+   */
+  static void queue(BufferBase target, BufferBase source, CudaDevice owner, CudaStream stream) {
+    checkNotCapturing(stream, owner);
+    CudaDriver driver = owner.context();
+    int device = owner.id();
+    // A stream of its own: in a shared one, copies would wait for the streams of each other.
+    long between = driver.streamCreateWithPriority(device, NON_BLOCKING, 0);
+    try {
+      follow(driver, stream.device().id(), stream.handle(), device, between);
+      driver.memcpyAsync(device, target.address(), source.address(), source.byteSize(), between);
+      joinBack(driver, device, between, stream);
+    } finally {
+      driver.streamDestroy(device, between); // its work still completes
+    }
+  }
+
+  /** The buffers know the given stream alone, so a copy that it does not wait for ends here. */
+  private static void joinBack(CudaDriver driver, int device, long between, CudaStream stream) {
+    try {
+      follow(driver, device, between, stream.device().id(), stream.handle());
+    } catch (RuntimeException e) {
+      Failures.closeAfter(e, () -> driver.streamSynchronize(device, between));
+      throw e;
+    }
+  }
+
+  /** Makes one stream wait for the work of another so far. */
+  private static void follow(
+      CudaDriver driver, int device, long stream, int laterDevice, long later) {
+    long event = driver.eventCreate(device, EventOptions.ORDER_ONLY.flags());
+    try {
+      driver.eventRecord(device, event, stream);
+      driver.streamWaitEvent(laterDevice, later, event);
+    } finally {
+      driver.eventDestroy(device, event);
+    }
+  }
+
+  /** The stream that is used between could not go before the capture ends. */
+  private static void checkNotCapturing(CudaStream stream, CudaDevice owner) {
+    if (stream.isCapturing()) {
+      throw new IllegalStateException(
+          ("copy: %s is capturing a graph, and its device has no access to the pool of %s (expected:"
+                  + " a stream of %s, or access by peerAccessibleBy())")
+              .formatted(stream, owner, owner));
+    }
+  }
+}

@@ -1,0 +1,227 @@
+package io.cuvette.testkit.async;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
+import io.cuvette.CudaStream;
+import io.cuvette.DeviceBuffer;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.ManagedBuffer;
+import io.cuvette.MemoryResource;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.FaultSweeps;
+import io.cuvette.testkit.Subject;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** What the driver is asked for when a device has no access to the pool it is to copy from or to. */
+class KeptOutCallsTest {
+  private static final int BYTES = 1000;
+
+  /** Writes down what a copy may be made of. */
+  private static final class Watched extends ForwardingDriver {
+    private final List<String> calls = new ArrayList<>();
+    private int waitsUntilFailure = Integer.MAX_VALUE;
+
+    Watched(CudaDriver driver) {
+      super(driver);
+    }
+
+    @Override
+    public void memcpyAsync(int device, long target, long source, long bytes, long stream) {
+      calls.add("copy on " + device);
+      super.memcpyAsync(device, target, source, bytes, stream);
+    }
+
+    @Override
+    public int memPoolGetAccess(long pool, int locationType, int locationId) {
+      calls.add("access of " + locationId);
+      return super.memPoolGetAccess(pool, locationType, locationId);
+    }
+
+    @Override
+    public long pointerGetAttribute(int device, int attribute, long address) {
+      calls.add("attribute " + attribute);
+      return super.pointerGetAttribute(device, attribute, address);
+    }
+
+    @Override
+    public long streamCreateWithPriority(int device, int flags, int priority) {
+      calls.add("stream of " + device);
+      return super.streamCreateWithPriority(device, flags, priority);
+    }
+
+    @Override
+    public void streamDestroy(int device, long stream) {
+      calls.add("no stream of " + device);
+      super.streamDestroy(device, stream);
+    }
+
+    @Override
+    public void eventRecord(int device, long event, long stream) {
+      calls.add("record on " + device);
+      super.eventRecord(device, event, stream);
+    }
+
+    @Override
+    public void streamWaitEvent(int device, long stream, long event) {
+      if (waitsUntilFailure-- == 0) {
+        throw new CudaException(CudaStatus.UNKNOWN, "streamWaitEvent", "a test");
+      }
+      calls.add("wait on " + device);
+      super.streamWaitEvent(device, stream, event);
+    }
+
+    private List<String> take() {
+      List<String> taken = List.copyOf(calls);
+      calls.clear();
+      return taken;
+    }
+  }
+
+  private final Watched[] watched = new Watched[1];
+
+  private Cuda open(Subject subject) {
+    return subject.open(options -> options.withDecorator(d -> watched[0] = new Watched(d)));
+  }
+
+  @CudaTest(devices = 2)
+  void deviceWithoutAccess_getsTheCopyFromTheOwner(Subject subject) {
+    Cuda cuda = open(subject);
+    try (DeviceMemoryResource pool = KeptOutCopyTest.poolOf(cuda.device(0));
+        DeviceBuffer memory = pool.allocate(BYTES);
+        ManagedBuffer host = managed(cuda.device(1));
+        CudaStream stream = cuda.device(1).createStream()) {
+      cuda.device(0).synchronize();
+      watched[0].take();
+      memory.copyFrom(host, stream);
+      assertThat(watched[0].take())
+          .containsExactly(
+              "access of 1",
+              "stream of 0",
+              "record on 1",
+              "wait on 0",
+              "copy on 0",
+              "record on 0",
+              "wait on 1",
+              "no stream of 0");
+      stream.synchronize();
+    }
+    cuda.device(0).synchronize();
+  }
+
+  private static ManagedBuffer managed(CudaDevice device) {
+    try (var _ = device.use()) {
+      return device.cuda().allocateManaged(BYTES);
+    }
+  }
+
+  @CudaTest(devices = 2)
+  void deviceWithAccess_copiesItself(Subject subject) {
+    Cuda cuda = open(subject);
+    CudaDevice other = cuda.device(1);
+    assumeTrue(other.canAccess(cuda.device(0)), "the devices are no peers");
+    try (DeviceMemoryResource pool = KeptOutCopyTest.poolOf(cuda.device(0));
+        DeviceBuffer memory = pool.allocate(BYTES);
+        ManagedBuffer host = managed(other);
+        CudaStream stream = other.createStream()) {
+      cuda.device(0).synchronize();
+      pool.peerAccessibleBy().add(other);
+      watched[0].take();
+      memory.copyFrom(host, stream);
+      memory.copyTo(host, stream);
+      assertThat(watched[0].take())
+          .containsExactly("access of 1", "copy on 1", "access of 1", "copy on 1");
+      stream.synchronize();
+    }
+    cuda.device(0).synchronize();
+  }
+
+  /** Nothing is asked where no device can be kept out. */
+  @CudaTest(devices = 2)
+  void otherCopies_areOneCall(Subject subject) {
+    Cuda cuda = open(subject);
+    try (DeviceMemoryResource pool = KeptOutCopyTest.poolOf(cuda.device(0));
+        CudaStream home = cuda.device(0).createStream();
+        CudaStream stream = cuda.device(1).createStream();
+        DeviceBuffer memory = pool.allocate(BYTES, home);
+        Buffer plain = MemoryResource.direct().allocate(BYTES, home);
+        Buffer cached = cuda.allocate(BYTES, home);
+        ManagedBuffer near = managed(cuda.device(0));
+        ManagedBuffer far = managed(cuda.device(1))) {
+      home.synchronize();
+      watched[0].take();
+      memory.copyFrom(near, home);
+      memory.copyFrom(far, home);
+      assertThat(watched[0].take())
+          .as("on the owner's stream")
+          .containsExactly("copy on 0", "copy on 0");
+      home.synchronize();
+      plain.copyFrom(far, stream);
+      cached.copyFrom(far, stream);
+      near.copyFrom(far, stream);
+      assertThat(watched[0].take())
+          .as("plain and managed memory")
+          .containsExactly("copy on 1", "copy on 1", "copy on 1");
+      cuda.devices().forEach(CudaDevice::synchronize);
+    }
+    cuda.devices().forEach(CudaDevice::synchronize);
+  }
+
+  /** Nobody would wait for it: the buffers know the given stream alone. */
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void copyThatItsStreamCannotWaitFor_isDoneWhenThatIsSaid(Subject subject) {
+    Cuda cuda = open(subject);
+    try (DeviceMemoryResource pool = KeptOutCopyTest.poolOf(cuda.device(0));
+        CudaStream home = cuda.device(0).createStream();
+        CudaStream stream = cuda.device(1).createStream();
+        DeviceBuffer memory = pool.allocate(BYTES, home);
+        PinnedBuffer far = pinned(cuda.device(1))) {
+      memory.fill((byte) 5, home);
+      home.synchronize();
+      watched[0].waitsUntilFailure = 1;
+      assertThatThrownBy(() -> memory.copyTo(far, stream)).hasMessageContaining("a test");
+      assertThat(far.segment().get(ValueLayout.JAVA_BYTE, BYTES - 1)).isEqualTo((byte) 5);
+    }
+    cuda.device(0).synchronize();
+  }
+
+  private static PinnedBuffer pinned(CudaDevice device) {
+    try (var _ = device.use()) {
+      return device.cuda().allocatePinned(BYTES);
+    }
+  }
+
+  @Test
+  void eachCallMayFail_andNothingIsLeft() throws InterruptedException {
+    FaultSweeps.onSimulator("devices=2")
+        .recoveringFrom("memAllocFromPoolAsync", "memPoolGetAttribute", "pointerGetAttribute")
+        .recoveringFrom("streamQuery") // then a stream counts as working
+        .run(
+            FaultSweeps.using(cuda -> {
+              try (DeviceMemoryResource pool = KeptOutCopyTest.poolOf(cuda.device(0));
+                  CudaStream stream = cuda.device(1).createStream();
+                  DeviceBuffer memory = pool.allocate(BYTES, cuda.device(0).nullStream());
+                  Buffer current =
+                      MemoryResource.async().allocate(BYTES, cuda.device(0).nullStream());
+                  ManagedBuffer host = managed(cuda.device(1))) {
+                cuda.device(0).synchronize();
+                memory.copyFrom(host, stream);
+                current.copyFrom(host, stream);
+                memory.copyTo(host, stream);
+              }
+            }))
+        .orThrow();
+  }
+}

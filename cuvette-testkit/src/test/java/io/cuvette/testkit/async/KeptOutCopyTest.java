@@ -1,0 +1,230 @@
+package io.cuvette.testkit.async;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.cuvette.AsyncMemoryPool;
+import io.cuvette.AsyncPoolChoice;
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
+import io.cuvette.CudaStream;
+import io.cuvette.DeviceBuffer;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.ManagedBuffer;
+import io.cuvette.MemoryPool;
+import io.cuvette.MemoryResource;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.PinnedMemoryResource;
+import io.cuvette.PinnedMemoryResourceOptions;
+import io.cuvette.PoolOptions;
+import io.cuvette.Scope;
+import io.cuvette.StreamOptions;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.support.Bytes;
+import io.cuvette.testkit.support.Capture;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import java.util.List;
+
+/**
+ * Copies between the host and memory of a driver's pool, on streams of a device that has no access
+ * to the pool.
+ */
+class KeptOutCopyTest {
+  private static final int BYTES = 300_000;
+
+  static DeviceMemoryResource poolOf(CudaDevice device) {
+    return new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS);
+  }
+
+  private static ManagedBuffer managedOf(CudaDevice device) {
+    try (Scope _ = device.use()) {
+      return device.cuda().allocateManaged(BYTES);
+    }
+  }
+
+  private static PinnedBuffer pinnedOf(CudaDevice device) {
+    try (Scope _ = device.use()) {
+      return device.cuda().allocatePinned(BYTES);
+    }
+  }
+
+  /** What the stream did before is what is copied, and what it does later does not change it. */
+  @CudaTest(devices = 2, seeds = 20)
+  void copies_areInOrderOfTheirStream(Cuda cuda) {
+    CudaDevice other = cuda.device(1);
+    try (DeviceMemoryResource pool = poolOf(cuda.device(0));
+        DeviceBuffer memory = pool.allocate(BYTES);
+        ManagedBuffer from = managedOf(other);
+        ManagedBuffer to = managedOf(other);
+        CudaStream made = other.createStream(StreamOptions.NON_BLOCKING)) {
+      cuda.device(0).synchronize();
+      for (CudaStream stream : List.of(made, other.nullStream(), other.perThreadStream())) {
+        from.fill((byte) 1, stream);
+        memory.copyFrom(from, stream);
+        from.fill((byte) 2, stream);
+        memory.copyTo(to, stream);
+        memory.copyFrom(from, stream);
+        to.slice(0, 10).fill((byte) 3, stream);
+        stream.synchronize();
+        assertThat(Bytes.of(to.slice(0, 10))).as("%s", stream).containsOnly(3);
+        assertThat(Bytes.of(to.slice(10))).as("%s", stream).containsOnly(1);
+        assertThat(Bytes.of(memory)).as("%s", stream).containsOnly(2);
+      }
+    }
+  }
+
+  @CudaTest(devices = 2, seeds = 3)
+  void everyKindOfHostMemory_goesInAndOut(Cuda cuda) {
+    CudaDevice other = cuda.device(1);
+    try (DeviceMemoryResource pool = poolOf(cuda.device(0));
+        PinnedMemoryResource hostPool =
+            new PinnedMemoryResource(cuda, PinnedMemoryResourceOptions.DEFAULTS.withNumaId(0));
+        CudaStream stream = other.createStream();
+        DeviceBuffer memory = pool.allocate(BYTES);
+        Buffer managed = managedOf(other);
+        Buffer pinned = pinnedOf(other);
+        Buffer fromPool = hostPool.allocate(BYTES, stream)) {
+      cuda.devices().forEach(CudaDevice::synchronize);
+      for (Buffer host : List.of(managed, pinned, fromPool)) {
+        throughHost(memory, host, stream);
+      }
+    }
+    cuda.devices().forEach(CudaDevice::synchronize);
+  }
+
+  private static void throughHost(Buffer memory, Buffer host, CudaStream stream) {
+    byte[] sent = Bytes.random(5, BYTES);
+    Bytes.put(host, sent);
+    memory.slice(100, BYTES - 100).copyFrom(host.slice(0, BYTES - 100), stream);
+    host.fill((byte) 0, stream);
+    memory.slice(100, 1000).copyTo(host, stream);
+    stream.synchronize();
+    assertThat(Bytes.of(host.slice(0, 1000))).as("%s", host).isEqualTo(first(sent, 1000));
+    assertThat(Bytes.of(host.slice(1000))).as("%s", host).containsOnly(0);
+    host.fill((byte) 0);
+    host.copyFrom(memory);
+    assertThat(Bytes.of(host.slice(100)))
+        .as("%s, waiting", host)
+        .isEqualTo(first(sent, BYTES - 100));
+  }
+
+  private static byte[] first(byte[] all, int count) {
+    return Arrays.copyOf(all, count);
+  }
+
+  @CudaTest(devices = 2)
+  void memoryFromAPool_isFoundWhoeverHandsItOut(Cuda cuda) {
+    CudaDevice owner = cuda.device(0);
+    PoolOptions options = PoolOptions.DEFAULTS.withUpstream(MemoryResource.async());
+    try (DeviceMemoryResource pool = poolOf(owner);
+        AsyncMemoryPool async = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+        MemoryPool caching = new MemoryPool(cuda, options);
+        Buffer host = pinnedOf(cuda.device(1));
+        Buffer memory = pool.allocate(BYTES, owner.nullStream());
+        Buffer wrapped = cuda.wrap(memory.address(), BYTES, memory);
+        Buffer adopted = owner.adopt(memory.address(), BYTES, () -> {});
+        Buffer ofAsync = async.allocate(BYTES, owner.nullStream());
+        Buffer current = MemoryResource.async().allocate(BYTES, owner.nullStream());
+        Buffer cached = caching.allocate(BYTES, owner.nullStream());
+        CudaStream stream = cuda.device(1).createStream()) {
+      owner.synchronize();
+      for (Buffer one : List.of(memory, wrapped, adopted, ofAsync, current, cached)) {
+        throughHost(one, host, stream);
+      }
+    }
+    cuda.devices().forEach(CudaDevice::synchronize);
+  }
+
+  /** The copy is still to come when its memory is closed and given to somebody else. */
+  @CudaTest(devices = 2, seeds = 20)
+  void memoryIsFreed_behindTheCopy(Cuda cuda) {
+    CudaDevice owner = cuda.device(0);
+    CudaDevice other = cuda.device(1);
+    try (DeviceMemoryResource pool = poolOf(owner);
+        CudaStream home = owner.createStream();
+        CudaStream stream = other.createStream();
+        ManagedBuffer to = managedOf(other)) {
+      DeviceBuffer memory = pool.allocate(BYTES, home);
+      memory.fill((byte) 1, home);
+      stream.waitFor(home);
+      memory.copyTo(to, stream);
+      memory.close();
+      try (DeviceBuffer next = pool.allocate(BYTES, home)) {
+        next.fill((byte) 2, home);
+        stream.synchronize();
+        assertThat(Bytes.of(to)).containsOnly(1);
+      }
+    }
+    cuda.devices().forEach(CudaDevice::synchronize);
+  }
+
+  @CudaTest(devices = 2)
+  void capturingStream_isRefused_andTheCaptureGoesOn(Cuda cuda) {
+    CudaDevice other = cuda.device(1);
+    try (DeviceMemoryResource pool = poolOf(cuda.device(0));
+        DeviceBuffer memory = pool.allocate(BYTES);
+        Buffer current = MemoryResource.async().allocate(BYTES, cuda.device(0).nullStream());
+        PinnedBuffer host = pinnedOf(other);
+        CudaStream stream = other.createStream(StreamOptions.NON_BLOCKING)) {
+      cuda.device(0).synchronize();
+      Capture.of(
+          stream,
+          () -> {
+            for (Buffer one : List.of(memory, current)) {
+              assertThatThrownBy(() -> one.copyFrom(host, stream))
+                  .isInstanceOf(IllegalStateException.class)
+                  .hasMessageContaining("is capturing a graph")
+                  .hasMessageContaining("no access to the pool of device 0")
+                  .hasMessageContaining("peerAccessibleBy()");
+            }
+            host.fill((byte) 1, stream);
+          });
+    }
+    cuda.device(0).synchronize();
+  }
+
+  @CudaTest(devices = 2)
+  void capturingStreamOfADeviceWithAccess_takesTheCopy(Cuda cuda) {
+    CudaDevice other = cuda.device(1);
+    assumeTrue(other.canAccess(cuda.device(0)), "the devices are no peers");
+    try (DeviceMemoryResource pool = poolOf(cuda.device(0));
+        DeviceBuffer memory = pool.allocate(BYTES);
+        PinnedBuffer host = pinnedOf(other);
+        CudaStream stream = other.createStream(StreamOptions.NON_BLOCKING)) {
+      cuda.device(0).synchronize();
+      pool.peerAccessibleBy().add(other);
+      Capture.of(stream, () -> memory.copyFrom(host, stream));
+    }
+    cuda.device(0).synchronize();
+  }
+
+  /** Fills and copies of segments have one buffer, and so one device whose streams they take. */
+  @CudaTest(devices = 2)
+  void fillsAndSegments_takeNoStreamOfAnotherDevice(Cuda cuda) {
+    try (DeviceMemoryResource pool = poolOf(cuda.device(0));
+        DeviceBuffer memory = pool.allocate(64);
+        CudaStream stream = cuda.device(1).createStream();
+        Arena arena = Arena.ofConfined()) {
+      MemorySegment segment = arena.allocate(64);
+      List<Runnable> calls =
+          List.of(
+              () -> memory.fill((byte) 1, stream),
+              () -> memory.fill((short) 1, stream),
+              () -> memory.fill(1, stream),
+              () -> memory.copyFrom(segment, stream),
+              () -> memory.copyTo(segment, stream));
+      for (Runnable call : calls) {
+        assertThatThrownBy(call::run)
+            .as("call %d", calls.indexOf(call))
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessageContaining("expected: a stream of device 0");
+      }
+    }
+    cuda.device(0).synchronize();
+  }
+}
