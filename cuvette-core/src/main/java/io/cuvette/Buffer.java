@@ -85,6 +85,13 @@ public sealed interface Buffer extends AutoCloseable
 
   /**
    * Copies all of another buffer to the start of this one in order of a stream of either's device.
+   *
+   * <p>A copy between memory of a driver's pool and the host or managed memory, on a stream of a
+   * device without access to the pool, is run by the pool's device in that order, which costs some
+   * calls more.
+   *
+   * @throws IllegalArgumentException if the stream is of a third device
+   * @throws IllegalStateException if such a copy is to be captured into a graph
    */
   void copyFrom(Buffer source, CudaStream stream);
 

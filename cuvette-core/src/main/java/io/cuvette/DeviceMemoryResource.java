@@ -227,7 +227,8 @@ public final class DeviceMemoryResource extends DriverPoolResource {
    * The other devices that can access the memory, as a live set: adding grants read and write
    * access, removing takes it back, and each bulk operation is one call of the driver
    * (cuMemPoolSetAccess). A device that cannot reach the memory is an IllegalArgumentException; the
-   * device itself is never part of it. In ascending order.
+   * device itself is never part of it. In ascending order. Copies work without, see {@link
+   * Buffer#copyFrom(Buffer, CudaStream)}.
    */
   public Set<CudaDevice> peerAccessibleBy() {
     return peers;

@@ -1,7 +1,5 @@
 package io.cuvette;
 
-import org.jspecify.annotations.Nullable;
-
 /**
  * The end of memory that no pool caches. The driver's plain free does not know streams other than
  * by waiting for the device, so streams that used host memory are waited for first.

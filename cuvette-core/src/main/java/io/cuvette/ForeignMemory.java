@@ -49,7 +49,9 @@ final class ForeignMemory {
     return wrapped;
   }
 
-  /** Whether memory of unknown origin is of a pool that a device other than its own cannot access. */
+  /**
+   * Whether memory of unknown origin is of a pool that a device other than its own cannot access.
+   */
   static boolean keepsOut(CudaDevice owner, long address, CudaDevice other) {
     long pool = poolOf(owner, address);
     return pool != 0 && DriverPool.keepsOut(other, pool);

@@ -59,8 +59,8 @@ final class OwnersCopy {
   private static void checkNotCapturing(CudaStream stream, CudaDevice owner) {
     if (stream.isCapturing()) {
       throw new IllegalStateException(
-          ("copy: %s is capturing a graph, and its device has no access to the pool of %s (expected:"
-                  + " a stream of %s, or access by peerAccessibleBy())")
+          ("copy: %s is capturing a graph, and its device has no access to the pool of %s"
+                  + " (expected: a stream of %s, or access by peerAccessibleBy())")
               .formatted(stream, owner, owner));
     }
   }

@@ -4,6 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -153,5 +156,41 @@ class PoolAccessTest extends SimTestBase {
     driver.memcpyAsync(1, source, target, 64, 0);
     driver.memcpyAsync(0, target, source, 64, 0);
     assertThat(driver.pointerGetAttribute(1, 16, source)).isEqualTo(3);
+  }
+
+  /** Whatever is on the other side; plain memory of another device takes it. */
+  @Test
+  void copyWithTheHost_needsAccessToDeviceMemoryOfAPool() {
+    long own = create(driver, 1, 1);
+    long memory = driver.memAllocFromPoolAsync(0, 64, own, 0);
+    long plain = driver.memAlloc(0, 64);
+    driver.ctxSynchronize(0);
+    MemorySegment pinned = driver.memHostAlloc(1, 64, 1);
+    MemorySegment managed = driver.memAllocManaged(1, 64, 1);
+    MemorySegment pageable = Arena.ofAuto().allocate(64);
+    String written = "device 1 has access 0 to its pool (expected: 3)";
+    String read = "device 1 has access 0 to its pool (expected: 1)";
+    for (MemorySegment host : List.of(pinned, managed, pageable)) {
+      Runnable in = () -> driver.memcpyHtoDAsync(1, memory, host, 0);
+      Runnable out = () -> driver.memcpyDtoHAsync(1, host, memory, 0);
+      assertFails(CudaStatus.INVALID_VALUE, written, in::run);
+      assertFails(CudaStatus.INVALID_VALUE, read, out::run);
+      driver.memcpyHtoDAsync(0, memory, host, 0);
+      driver.memcpyDtoHAsync(0, host, memory, 0);
+      driver.memcpyHtoDAsync(1, plain, host, 0);
+      driver.ctxSynchronize(0);
+      driver.ctxSynchronize(1);
+    }
+    for (MemorySegment host : List.of(pinned, managed)) {
+      long address = host.address();
+      assertFails(
+          CudaStatus.INVALID_VALUE, written, () -> driver.memcpyAsync(1, memory, address, 64, 0));
+      assertFails(
+          CudaStatus.INVALID_VALUE, read, () -> driver.memcpyAsync(1, address, memory, 64, 0));
+    }
+    driver.memPoolSetAccess(own, 1, new int[] {1}, 3);
+    driver.memcpyAsync(1, memory, pinned.address(), 64, 0);
+    driver.memcpyHtoDAsync(1, memory, pageable, 0);
+    driver.memcpyDtoHAsync(1, pageable, memory, 0);
   }
 }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.PoolProperties;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -73,6 +74,36 @@ public abstract class DriverTransferContract {
     }
     driver.memFree(0, source);
     driver.memFree(1, target);
+  }
+
+  /** In either direction; the owner copies, and so does a device that has access. */
+  @CudaTest(devices = 2)
+  public void copyBetweenTheHostAndAPool_isRefusedOnADeviceWithoutAccess(CudaDriver driver) {
+    long pool = driver.memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
+    long memory = driver.memAllocFromPoolAsync(0, BYTES, pool, NULL_STREAM);
+    driver.ctxSynchronize(0);
+    long pinned = driver.memHostAlloc(1, BYTES, 1).address();
+    long managed = driver.memAllocManaged(1, BYTES, 1).address();
+    for (long host : new long[] {pinned, managed}) {
+      Refused.with(
+          CudaStatus.INVALID_VALUE, () -> driver.memcpyAsync(1, memory, host, BYTES, NULL_STREAM));
+      Refused.with(
+          CudaStatus.INVALID_VALUE, () -> driver.memcpyAsync(1, host, memory, BYTES, NULL_STREAM));
+      driver.memcpyAsync(0, memory, host, BYTES, NULL_STREAM);
+      driver.memcpyAsync(0, host, memory, BYTES, NULL_STREAM);
+      driver.ctxSynchronize(0);
+    }
+    if (driver.deviceCanAccessPeer(1, 0)) {
+      driver.memPoolSetAccess(pool, 1, new int[] {1}, 3);
+      driver.memcpyAsync(1, memory, pinned, BYTES, NULL_STREAM);
+      driver.ctxSynchronize(1);
+      driver.memPoolSetAccess(pool, 1, new int[] {1}, 0);
+    }
+    driver.memFreeAsync(0, memory, NULL_STREAM);
+    driver.ctxSynchronize(0);
+    driver.memPoolDestroy(pool);
+    driver.memFreeHost(1, pinned);
+    driver.memFree(1, managed);
   }
 
   @CudaTest

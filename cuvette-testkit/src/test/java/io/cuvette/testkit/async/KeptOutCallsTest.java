@@ -25,7 +25,9 @@ import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
-/** What the driver is asked for when a device has no access to the pool it is to copy from or to. */
+/**
+ * What the driver is asked for when a device has no access to the pool it is to copy from or to.
+ */
 class KeptOutCallsTest {
   private static final int BYTES = 1000;
 
@@ -206,7 +208,8 @@ class KeptOutCallsTest {
   @Test
   void eachCallMayFail_andNothingIsLeft() throws InterruptedException {
     FaultSweeps.onSimulator("devices=2")
-        .recoveringFrom("memAllocFromPoolAsync", "memPoolGetAttribute", "pointerGetAttribute")
+        .recoveringFrom("memAllocFromPoolAsync", "memAllocAsync", "memPoolGetAttribute")
+        .recoveringFrom("pointerGetAttribute") // then the device counts as kept out
         .recoveringFrom("streamQuery") // then a stream counts as working
         .run(
             FaultSweeps.using(cuda -> {

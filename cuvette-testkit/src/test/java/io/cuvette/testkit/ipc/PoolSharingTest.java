@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.AllocationHandle;
+import io.cuvette.Buffer;
 import io.cuvette.BufferDescriptor;
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
@@ -12,6 +13,7 @@ import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.MemoryPool;
+import io.cuvette.MemoryResource;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PoolOptions;
@@ -279,6 +281,28 @@ class PoolSharingTest extends TwoProcesses {
       assertThat(two.isClosed()).isTrue();
       assertThatThrownBy(() -> resource.deallocate(one.address(), 100))
           .isInstanceOf(IllegalArgumentException.class);
+    }
+  }
+
+  /** Access of peers is not taken over, neither theirs nor ours. */
+  @Test
+  void importedMemory_isCopiedOnStreamsOfAnotherDevice() {
+    try (DeviceMemoryResource resource = shared();
+        DeviceBuffer ours = resource.allocate(64 * KIB);
+        DeviceMemoryResource mapped = mapped(resource);
+        CudaStream other = importer.device(1).createStream();
+        Buffer host = MemoryResource.managed().allocate(64 * KIB, other)) {
+      byte[] one = pattern(64 * KIB, 1);
+      put(ours, one);
+      resource.peerAccessibleBy().add(exporter.device(1));
+      try (DeviceBuffer theirs = mapped.importBuffer(ours.descriptor())) {
+        theirs.copyTo(host, other);
+        host.slice(0, 1000).fill((byte) 7, other);
+        theirs.slice(1000, 1000).copyFrom(host.slice(0, 1000), other);
+      }
+      other.synchronize();
+      System.arraycopy(bytes(host), 0, one, 1000, 1000);
+      assertThat(bytes(ours)).isEqualTo(one);
     }
   }
 }
