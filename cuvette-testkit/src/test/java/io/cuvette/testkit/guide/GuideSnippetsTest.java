@@ -18,6 +18,7 @@ import org.junit.jupiter.api.Test;
 /** What the guide says of itself: its programs are tests, and its links lead somewhere. */
 class GuideSnippetsTest {
   private static final Pattern PROGRAM = Pattern.compile("```java\n(.*?)```", Pattern.DOTALL);
+  private static final Pattern VERSION = Pattern.compile("<version>(.*?)</version>");
   private static final Pattern LINK = Pattern.compile("]\\(([^)#:]+)(#[^)]*)?\\)");
 
   private static List<Path> pages = List.of();
@@ -58,6 +59,16 @@ class GuideSnippetsTest {
       }
     }
     assertThat(missing).isEmpty();
+  }
+
+  /** The first version in the build is its own. */
+  @Test
+  void readme_namesTheVersionThatIsBuilt() {
+    Matcher version =
+        VERSION.matcher(DocumentFiles.read(pages.getFirst().resolveSibling("pom.xml")));
+    assertThat(version.find()).isTrue();
+    assertThat(DocumentFiles.read(pages.getFirst()))
+        .contains("`io.cuvette:cuvette-core:" + version.group(1) + "`");
   }
 
   @Test
