@@ -42,11 +42,16 @@ final class PeerProcess implements AutoCloseable {
     }
   }
 
-  /** This JVM's program, paths and native access. */
+  /** This JVM's program, settings of Cuvette, paths and native access. */
   private static List<String> command() {
     String installed = Path.of(System.getProperty("java.home"), "bin", "java").toString();
     List<String> command = new ArrayList<>();
     command.add(ProcessHandle.current().info().command().orElse(installed));
+    for (String name : System.getProperties().stringPropertyNames()) {
+      if (name.startsWith("cuvette.")) {
+        command.add("-D" + name + "=" + System.getProperty(name));
+      }
+    }
     Module module = IpcPeer.class.getModule();
     if (module.isNamed()) {
       command.add("--module-path=" + path("jdk.module.path"));

@@ -35,6 +35,22 @@ class PeerProcessTest {
   }
 
   @Test
+  void settingsOfThisProcess_areThoseOfThePeer() {
+    Path socket = folder.resolve("channel");
+    String before = System.setProperty("cuvette.leaks", "nonsense");
+    try (IpcListener listener = IpcListener.open(socket);
+        PeerProcess peer = PeerProcess.start("sim", socket, listener)) {
+      assertThat(peer.exitCode()).as("refused as here").isEqualTo(1);
+    } finally {
+      if (before == null) {
+        System.clearProperty("cuvette.leaks");
+      } else {
+        System.setProperty("cuvette.leaks", before);
+      }
+    }
+  }
+
+  @Test
   void failureOfThisSide_isGivenAsItIs_andTheOtherIsEnded() {
     Path socket = folder.resolve("channel");
     ProcessHandle child;
