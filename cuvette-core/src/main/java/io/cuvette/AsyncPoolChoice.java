@@ -10,12 +10,18 @@ public sealed interface AsyncPoolChoice {
     return Borrowed.DEFAULT;
   }
 
-  /** The pool that is current for the device when the {@link AsyncMemoryPool} is made. */
+  /**
+   * The pool that is current for the device when the {@link AsyncMemoryPool} is made. If somebody
+   * made it, they keep it alive as long as memory from it is in use here.
+   */
   static AsyncPoolChoice ofCurrent() {
     return Borrowed.CURRENT;
   }
 
-  /** A pool made elsewhere, whose owner keeps it alive (CUmemoryPool). */
+  /**
+   * A pool made elsewhere (CUmemoryPool). Its owner keeps it alive as long as memory from it is in
+   * use here.
+   */
   static AsyncPoolChoice ofHandle(long handle) {
     return new Handle(handle);
   }

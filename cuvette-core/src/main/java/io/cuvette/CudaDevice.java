@@ -78,6 +78,18 @@ public final class CudaDevice implements Comparable<CudaDevice> {
     return driver().deviceGetAttribute(code, id);
   }
 
+  /** The NUMA node of the host that is nearest; negative if there is none, or it is not known. */
+  int nearestNode() {
+    try {
+      return attribute(DeviceAttribute.HOST_NUMA_ID);
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.INVALID_VALUE) {
+        throw e;
+      }
+      return -1; // the driver does not know the question
+    }
+  }
+
   /** All attributes that the driver knows, asked once. Unmodifiable. */
   public Map<DeviceAttribute, Integer> attributes() {
     Map<DeviceAttribute, Integer> known = attributes;

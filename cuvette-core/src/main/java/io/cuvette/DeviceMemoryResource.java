@@ -36,7 +36,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
   private DeviceMemoryResource(CudaDevice device, Source source) {
     super(source, DeviceBuffer::new);
     this.device = device;
-    this.peers = new PoolPeers(pool(), device);
+    this.peers = new PoolPeers(pool(), device, this);
   }
 
   private static DriverPool current(CudaDevice device) {

@@ -124,8 +124,13 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     return attributes;
   }
 
-  /** The handle of the pool (CUmemoryPool). */
+  /**
+   * The handle of the pool (CUmemoryPool).
+   *
+   * @throws IllegalStateException if the resource is closed: another pool may get the handle
+   */
   public final long handle() {
+    pool.checkOpen();
     return pool.handle();
   }
 

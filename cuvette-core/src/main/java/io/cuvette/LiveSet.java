@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.driver.CudaException;
 import java.util.AbstractSet;
 import java.util.Collection;
 import java.util.Iterator;
@@ -139,5 +140,15 @@ abstract class LiveSet<E> extends AbstractSet<E> {
         last = null;
       }
     };
+  }
+
+  /** A text is for logs and debuggers: it says what cannot be asked. */
+  @Override
+  public String toString() {
+    try {
+      return now().toString();
+    } catch (IllegalStateException | CudaException e) {
+      return "[unknown: %s]".formatted(e.getMessage());
+    }
   }
 }

@@ -78,7 +78,8 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
   }
 
   /**
-   * Advises on the use of exactly this buffer's range (cuMemAdvise).
+   * Advises on the use of exactly this buffer's range (cuMemAdvise). It lasts until the memory goes
+   * back to the driver: a {@link MemoryPool} of managed memory hands it on with its advice.
    *
    * @param location where the advice is about; some advice ignores it
    * @throws IllegalArgumentException if there is no such device, or the advice cannot be about it

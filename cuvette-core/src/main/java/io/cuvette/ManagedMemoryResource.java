@@ -43,7 +43,13 @@ public final class ManagedMemoryResource extends DriverPoolResource {
    *     CALL_REQUIRES_NEWER_DRIVER before CUDA 13
    */
   public ManagedMemoryResource(Cuda cuda, ManagedMemoryResourceOptions options) {
-    this(cuda, options.resolve(cuda));
+    this(cuda, preferred(cuda, options));
+  }
+
+  private static @Nullable MemoryLocation preferred(
+      Cuda cuda, ManagedMemoryResourceOptions options) {
+    checkVersion(cuda); // an older driver may not know what is asked of the device either
+    return options.resolve(cuda);
   }
 
   private ManagedMemoryResource(Cuda cuda, @Nullable MemoryLocation preferred) {

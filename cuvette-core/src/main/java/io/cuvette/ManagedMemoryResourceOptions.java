@@ -118,7 +118,7 @@ public record ManagedMemoryResourceOptions(
   }
 
   private static int nearestNode(CudaDevice device) {
-    int node = device.attribute(DeviceAttribute.HOST_NUMA_ID);
+    int node = device.nearestNode();
     if (node < 0) {
       throw new IllegalStateException(
           "%s has no NUMA node of the host near it: name a node, or make another device current"

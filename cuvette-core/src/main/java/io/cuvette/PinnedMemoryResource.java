@@ -1,7 +1,6 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaException;
-import io.cuvette.driver.CudaStatus;
 import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.UUID;
@@ -55,7 +54,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
     }
     Descriptors.require("PinnedMemoryResource with ipcEnabled");
     CudaDevice device = cuda.currentDevice();
-    int node = nearestNode(device);
+    int node = device.nearestNode();
     if (node < 0) {
       throw new IllegalStateException(
           "HOST_NUMA_ID of %s: %d, and a pool that is shared needs a node (expected:"
@@ -63,17 +62,6 @@ public final class PinnedMemoryResource extends DriverPoolResource {
               + " options.withNumaId(…), or another current device with CudaDevice.use)");
     }
     return node;
-  }
-
-  private static int nearestNode(CudaDevice device) {
-    try {
-      return device.attribute(DeviceAttribute.HOST_NUMA_ID);
-    } catch (CudaException e) {
-      if (e.status() != CudaStatus.INVALID_VALUE) {
-        throw e;
-      }
-      return NO_NODE; // the driver does not know the question
-    }
   }
 
   /**

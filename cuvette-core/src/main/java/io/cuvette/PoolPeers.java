@@ -14,9 +14,18 @@ final class PoolPeers extends LiveSet<CudaDevice> {
   private final DriverPool pool;
   private final CudaDevice owner;
 
-  PoolPeers(DriverPool pool, CudaDevice owner) {
+  @SuppressWarnings("UnusedVariable") // holding it is its use
+  private final Object resource;
+
+  /**
+   * The peers of a pool.
+   *
+   * @param resource closes the pool when nobody can reach it any more
+   */
+  PoolPeers(DriverPool pool, CudaDevice owner, Object resource) {
     this.pool = pool;
     this.owner = owner;
+    this.resource = resource;
   }
 
   @Override
@@ -44,6 +53,10 @@ final class PoolPeers extends LiveSet<CudaDevice> {
     if (owner.equals(device)) {
       return false;
     }
+    if (device.cuda() != pool.cuda()) {
+      throw new IllegalArgumentException(
+          "peer: %s of another Cuda (expected: of the same as %s)".formatted(device, owner));
+    }
     if (!device.canAccess(owner)) {
       throw new IllegalArgumentException(
           "peer: %s cannot access the memory of %s (expected: one for which canAccess is true)"
@@ -62,6 +75,7 @@ final class PoolPeers extends LiveSet<CudaDevice> {
   }
 
   private Stream<CudaDevice> others() {
+    pool.checkOpen(); // with one device nobody would ask
     return pool.cuda().devices().stream().filter(device -> !device.equals(owner));
   }
 

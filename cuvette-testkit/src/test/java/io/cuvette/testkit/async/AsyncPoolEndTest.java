@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.AsyncMemoryPool;
 import io.cuvette.AsyncPoolChoice;
 import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
 import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
@@ -16,6 +17,9 @@ import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Forgetting;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
@@ -80,16 +84,21 @@ class AsyncPoolEndTest {
   }
 
   @CudaTest
-  void attributes_keepTheirPool(Cuda cuda) throws InterruptedException {
+  void attributesAndPeers_keepTheirPool(Cuda cuda) throws InterruptedException {
     @Nullable PoolAttributes[] kept = new PoolAttributes[2];
+    List<Set<CudaDevice>> peers = new ArrayList<>();
     Forgetting.of(() -> {
       var resource = new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
       kept[0] = resource.attributes();
+      peers.add(
+          new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS)
+              .peerAccessibleBy());
       return kept[1] = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0)).attributes();
     });
     Forgetting.collect();
     assertThat(cuda.leaksFound()).isZero();
     assertThat(kept[0].releaseThreshold()).isEqualTo(Long.MAX_VALUE);
     assertThat(kept[1].releaseThreshold()).isEqualTo(Long.MAX_VALUE);
+    assertThat(peers.getFirst()).isEmpty();
   }
 }

@@ -48,10 +48,17 @@ class ManagedResourceTest {
     @Override
     public int deviceGetAttribute(int attribute, int device) {
       return switch (attribute) {
-        case HOST_NUMA_ID -> node.orElse(super.deviceGetAttribute(attribute, device));
+        case HOST_NUMA_ID -> node();
         case CONCURRENT_MANAGED_ACCESS -> able ? 1 : 0;
         default -> super.deviceGetAttribute(attribute, device);
       };
+    }
+
+    private int node() {
+      if (node.isEmpty()) {
+        throw new CudaException(CudaStatus.INVALID_VALUE.code(), "cuDeviceGetAttribute");
+      }
+      return node.getAsInt();
     }
 
     @Override
@@ -193,11 +200,13 @@ class ManagedResourceTest {
   void nearestNode_isThatOfTheCurrentDevice_orAClearError(Subject subject) {
     Watched[] watched = new Watched[1];
     Cuda cuda = subject.open(options -> options.withDecorator(d -> watched[0] = new Watched(d)));
-    watched[0].node = OptionalInt.of(-1);
-    assertThatThrownBy(() -> new ManagedMemoryResource(cuda, DEFAULTS.withHostNuma()))
-        .isInstanceOf(IllegalStateException.class)
-        .hasMessageContaining("device 0")
-        .hasMessageContaining("name a node");
+    for (OptionalInt answer : List.of(OptionalInt.of(-1), OptionalInt.empty())) {
+      watched[0].node = answer;
+      assertThatThrownBy(() -> new ManagedMemoryResource(cuda, DEFAULTS.withHostNuma()))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("device 0")
+          .hasMessageContaining("name a node");
+    }
     assertThat(watched[0].pools).isEmpty();
   }
 
@@ -242,18 +251,20 @@ class ManagedResourceTest {
     Cuda cuda =
         subject.open(options ->
             options.withDecorator(driver ->
-                new ForwardingDriver(driver) {
+                new Watched(driver) {
                   @Override
                   public int driverGetVersion() {
                     return 12080;
                   }
                 }));
-    assertThatThrownBy(() -> new ManagedMemoryResource(cuda, DEFAULTS))
-        .isInstanceOfSatisfying(
-            CudaException.class,
-            e -> assertThat(e.status()).isEqualTo(CudaStatus.CALL_REQUIRES_NEWER_DRIVER))
-        .hasMessageContaining("12080")
-        .hasMessageContaining("13000");
+    for (ManagedMemoryResourceOptions each : List.of(DEFAULTS, DEFAULTS.withHostNuma())) {
+      assertThatThrownBy(() -> new ManagedMemoryResource(cuda, each))
+          .isInstanceOfSatisfying(
+              CudaException.class,
+              e -> assertThat(e.status()).isEqualTo(CudaStatus.CALL_REQUIRES_NEWER_DRIVER))
+          .hasMessageContaining("12080")
+          .hasMessageContaining("13000");
+    }
   }
 
   /** A buffer is never born with the advice and the place of one that was closed before. */

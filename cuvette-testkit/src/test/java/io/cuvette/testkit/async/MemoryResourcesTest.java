@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
@@ -16,6 +17,7 @@ import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.support.Bytes;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Set;
 
 class MemoryResourcesTest {
   private static final long MIB = 1 << 20;
@@ -44,9 +46,16 @@ class MemoryResourcesTest {
       buffer.fill(42);
       assertThat(resource.attributes().usedMemCurrent()).isEqualTo(MIB);
     }
+    Set<CudaDevice> peers = resource.peerAccessibleBy();
     resource.close();
     assertThat(resource.isHandleOwned()).isFalse();
     assertThatThrownBy(() -> resource.allocate(1)).isInstanceOf(IllegalStateException.class);
+    assertThatThrownBy(resource::handle)
+        .as("the driver may give it to another pool")
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("is closed");
+    assertThatThrownBy(peers::size).isInstanceOf(IllegalStateException.class);
+    assertThat(peers.toString()).as("a text never throws").contains("unknown", "is closed");
   }
 
   @CudaTest

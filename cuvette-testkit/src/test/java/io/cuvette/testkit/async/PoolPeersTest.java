@@ -125,7 +125,7 @@ class PoolPeersTest {
           .hasMessageContaining("device 0");
       assertThatThrownBy(() -> resource.setPeerAccessibleBy(List.of(cuda.device(2), theirs)))
           .isInstanceOf(IllegalArgumentException.class)
-          .hasMessageContaining("another Cuda");
+          .hasMessageContaining("device 1 of another Cuda");
       assertThatThrownBy(() -> resource.setPeerAccessibleBy(Arrays.asList(cuda.device(2), null)))
           .isInstanceOf(NullPointerException.class);
       assertThat(watched[0].take()).isEmpty();
@@ -226,7 +226,7 @@ class PoolPeersTest {
       assertThat(peers.removeAll(List.of())).isFalse();
       assertThatThrownBy(() -> peers.add(theirs))
           .isInstanceOf(IllegalArgumentException.class)
-          .hasMessageContaining("another Cuda");
+          .hasMessageContaining("device 1 of another Cuda");
       assertThat(peers).isEmpty();
     }
   }
