@@ -28,7 +28,8 @@ class SharingUnderFaultsTest extends TwoProcesses {
     long before = OpenFiles.count();
     SweepReport report =
         FaultSweeps.onSimulator("devices=2")
-            .recoveringFrom("memAllocFromPoolAsync", "memPoolGetAttribute", "memPoolSetAccess")
+            .recoveringFrom("memAllocFromPoolAsync", "memAllocAsync")
+            .recoveringFrom("memPoolGetAttribute", "memPoolSetAccess")
             .recoveringFrom("streamIsCapturing", "streamQuery") // then a stream counts as working
             .run(FaultSweeps.using(use));
     report.orThrow();
