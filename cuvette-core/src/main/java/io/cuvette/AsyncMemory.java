@@ -4,6 +4,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** Stream-ordered memory from the pool that is current for a device at that moment. Stateless. */
@@ -17,18 +18,20 @@ final class AsyncMemory {
   /** Memory for checked arguments. */
   static DeviceBuffer allocate(long bytes, CudaStream stream) {
     CudaDevice device = stream.device();
-    StreamOrderedMemory memory = device.cuda().asyncMemory();
+    Entrance entrance = device.cuda().owned().entrance();
+    StreamOrderedMemory memory = device.cuda().owned().asyncMemory();
     memory.settle();
+    Supplier<@Nullable DeviceBuffer> once = () -> tryOnce(bytes, stream, memory);
     try {
-      DeviceBuffer found = tryOnce(bytes, stream, memory);
+      DeviceBuffer found = entrance.make(once);
       return found != null
           ? found
           : StreamOrderedRecovery.run(
               stream,
               memory,
-              () -> trim(device),
-              () -> tryOnce(bytes, stream, memory),
-              () -> outOfMemory(bytes, stream));
+              () -> entrance.run(() -> trim(device)),
+              () -> entrance.make(once),
+              () -> entrance.make(() -> outOfMemory(bytes, stream)));
     } catch (CudaException e) {
       throw StreamOrderedSupport.explained(e, device);
     }

@@ -27,7 +27,7 @@ final class AsyncPoolLifetime extends Lifetime {
     this.cuda = cuda;
     this.pools = pools;
     this.text = of.toString();
-    cuda.children().add(end);
+    cuda.owned().children().add(end);
   }
 
   @Override
@@ -44,7 +44,7 @@ final class AsyncPoolLifetime extends Lifetime {
         failures.run(pool.pool::close);
       }
     }
-    cuda.children().remove(end);
+    cuda.owned().children().remove(end);
     failures.throwFirst();
   }
 }

@@ -19,12 +19,14 @@ import org.jspecify.annotations.Nullable;
  */
 final class Callbacks {
   private final CudaDriver driver;
+  private final Entrance entrance;
   private final Set<Pending> pending = ConcurrentHashMap.newKeySet();
   private final ReentrantLock lock = new ReentrantLock();
   private @Nullable ScheduledExecutorService watcher;
   private boolean closed;
 
-  Callbacks(CudaDriver driver) {
+  Callbacks(CudaDriver driver, Entrance entrance) {
+    this.entrance = entrance;
     this.driver = driver;
   }
 
@@ -93,7 +95,7 @@ final class Callbacks {
    */
   private void ask(CudaDevice device) {
     try {
-      driver.memGetInfo(device.id());
+      entrance.run(() -> driver.memGetInfo(device.id()));
     } catch (CudaException e) {
       fail(device, e);
     }

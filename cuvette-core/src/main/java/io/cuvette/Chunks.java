@@ -12,6 +12,8 @@ import org.jspecify.annotations.Nullable;
  * Thread-safe.
  */
 final class Chunks {
+  static final int NONE = -1;
+
   private final ReentrantLock lock = new ReentrantLock();
   private volatile @Nullable BufferBase[] buffers = new BufferBase[16];
   private final Set<BufferBase> known = Collections.newSetFromMap(new IdentityHashMap<>());
@@ -19,14 +21,20 @@ final class Chunks {
   private int freeCount;
   private int count;
 
+  /** Whether all were removed, and none comes any more. */
+  private boolean over;
+
   /**
-   * Remembers a chunk.
+   * Remembers a chunk; false, by a number below 0, if all were removed.
    *
    * @throws IllegalStateException if it is there already: its memory would be handed out twice
    */
   int add(BufferBase buffer) {
     lock.lock();
     try {
+      if (over) {
+        return NONE;
+      }
       if (!known.add(buffer)) {
         throw new IllegalStateException(
             "the upstream resource returned %s again (expected: memory that the pool does not hold)"
@@ -45,17 +53,27 @@ final class Chunks {
     }
   }
 
+  /**
+   * A chunk.
+   *
+   * @throws IllegalStateException if the pool was torn down by another thread
+   */
   BufferBase get(int chunk) {
-    BufferBase buffer = buffers[chunk];
+    @Nullable BufferBase[] all = buffers;
+    BufferBase buffer = chunk < all.length ? all[chunk] : null;
     if (buffer == null) {
-      throw new AssertionError("chunk " + chunk + " is gone");
+      throw new IllegalStateException("the pool is closed: its chunk " + chunk + " is gone");
     }
     return buffer;
   }
 
-  BufferBase remove(int chunk) {
+  /** Takes a chunk out; null if all were removed. */
+  @Nullable BufferBase remove(int chunk) {
     lock.lock();
     try {
+      if (over) {
+        return null;
+      }
       BufferBase buffer = get(chunk);
       buffers[chunk] = null;
       known.remove(buffer);
@@ -73,11 +91,10 @@ final class Chunks {
   BufferBase[] removeAll() {
     lock.lock();
     try {
+      over = true;
       BufferBase[] all = Arrays.stream(buffers).filter(b -> b != null).toArray(BufferBase[]::new);
-      buffers = new BufferBase[16];
+      buffers = new BufferBase[0];
       known.clear();
-      freeCount = 0;
-      count = 0;
       return all;
     } finally {
       lock.unlock();

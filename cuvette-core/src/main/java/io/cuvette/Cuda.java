@@ -6,8 +6,6 @@ import io.cuvette.internal.Checks;
 import java.util.List;
 import java.util.Objects;
 import java.util.OptionalInt;
-import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -24,22 +22,19 @@ public final class Cuda implements AutoCloseable {
   private final CudaDriver driver;
   private final List<CudaDevice> devices;
   private final LeakTracker leaks;
-  private final Children children = new Children();
   private final Callbacks callbacks;
   private final PeerAccess peers;
   private final StreamStates streams;
   private final ThreadLocal<ThreadState> states = ThreadLocal.withInitial(this::newState);
-  private final List<MemoryPool> pools = new CopyOnWriteArrayList<>();
-  private final DriverPools driverPools = new DriverPools(children);
-  private final StreamOrderedMemory asyncMemory = new StreamOrderedMemory(null);
   private final ResourceRegistry registry = new ResourceRegistry();
   private final ImportTable imports;
+  private final Owned owned;
+  private final DriverPools driverPools;
   private final MemoryLimit firstLimit;
   private final MemoryPool defaultPool;
   private final PinnedMemoryPool defaultPinnedPool;
   private volatile MemoryResource globalAllocator;
   private volatile PinnedAllocator pinnedAllocator;
-  private final AtomicBoolean closing = new AtomicBoolean();
   private volatile boolean closed;
 
   private Cuda(
@@ -47,7 +42,6 @@ public final class Cuda implements AutoCloseable {
     this.driver = driver;
     this.firstLimit = firstLimit;
     this.leaks = new LeakTracker(leakLevel, options.leakListener());
-    this.callbacks = new Callbacks(driver);
     this.streams = new StreamStates(this);
     this.devices =
         IntStream.range(0, driver.deviceGetCount())
@@ -55,8 +49,9 @@ public final class Cuda implements AutoCloseable {
             .toList();
     this.peers = new PeerAccess(driver, devices.size());
     this.imports = ImportTable.of(driver.isSimulated());
-    this.children.add(() -> imports.endOf(this));
-    this.children.add(asyncMemory::destroy);
+    this.owned = new Owned(this);
+    this.driverPools = owned.driverPools();
+    this.callbacks = new Callbacks(driver, owned.entrance());
     this.defaultPool = new MemoryPool(this);
     this.defaultPinnedPool = new PinnedMemoryPool(this);
     this.globalAllocator = defaultPool;
@@ -358,30 +353,7 @@ public final class Cuda implements AutoCloseable {
    */
   @Override
   public void close() {
-    if (!closing.compareAndSet(false, true)) {
-      return;
-    }
-    Failures failures = new Failures();
-    failures.run(() -> driverPools.giveBackIdle(_ -> true));
-    synchronizeAll(failures);
-    closed = true;
-    failures.run(leaks::drain);
-    failures.run(callbacks::close);
-    failures.run(children::close);
-    if (driverPools.hasRetired()) {
-      synchronizeAll(failures);
-      failures.run(driverPools::destroyRetired);
-    }
-    failures.run(driver::close);
-    failures.throwFirst();
-  }
-
-  private void synchronizeAll(Failures failures) {
-    for (CudaDevice device : devices) {
-      if (device.wasUsed()) {
-        failures.run(() -> driver.ctxSynchronize(device.id()));
-      }
-    }
+    owned.close(() -> closed = true);
   }
 
   @Override
@@ -397,17 +369,13 @@ public final class Cuda implements AutoCloseable {
     return leaks;
   }
 
-  Children children() {
-    return children;
-  }
-
   Callbacks callbacks() {
     return callbacks;
   }
 
-  /** What {@link MemoryResource#async()} gave out. */
-  StreamOrderedMemory asyncMemory() {
-    return asyncMemory;
+  /** What is to be taken back at the end. */
+  Owned owned() {
+    return owned;
   }
 
   /** The memory resources that are known by a UUID. */
@@ -432,37 +400,8 @@ public final class Cuda implements AutoCloseable {
     return firstLimit;
   }
 
-  void addPool(MemoryPool pool, Runnable end) {
-    checkOpen();
-    pools.add(pool);
-    children.addPool(end);
-  }
-
-  void removePool(MemoryPool pool, Runnable end) {
-    pools.remove(pool);
-    children.remove(end);
-  }
-
   DriverPools driverPools() {
     return driverPools;
-  }
-
-  /** Releases what the caching pools hold free on a device, and what driver's pools keep. */
-  void releaseCached(CudaDevice device) {
-    pools.forEach(pool -> pool.freeAllBlocks(device));
-    driverPools.giveBackIdle(stream -> stream.device == device);
-    driverPools.trim();
-  }
-
-  /**
-   * Releases what a pool caches on its device and, if only the driver is short, what the other
-   * pools cache there.
-   */
-  void releaseCached(DevicePool first, boolean others) {
-    first.freeAllBlocks(null);
-    if (others) {
-      releaseCached(first.device);
-    }
   }
 
   void checkOpen() {

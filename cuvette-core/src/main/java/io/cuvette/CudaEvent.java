@@ -27,14 +27,24 @@ public final class CudaEvent implements AutoCloseable {
 
   static CudaEvent create(CudaDevice device, EventOptions options) {
     device.cuda().leaks().drain();
-    long handle = device.context().eventCreate(device.id(), options.flags());
-    CudaEvent event = new CudaEvent(device, handle, options);
-    event.lifetime.register();
-    return event;
+    return device
+        .cuda()
+        .owned()
+        .entrance()
+        .make(() -> {
+          long handle = device.context().eventCreate(device.id(), options.flags());
+          CudaEvent event = new CudaEvent(device, handle, options);
+          event.lifetime.register();
+          return event;
+        });
   }
 
   static CudaEvent imported(CudaDevice device, EventDescriptor descriptor) {
     device.cuda().leaks().drain();
+    return device.cuda().owned().entrance().make(() -> open(device, descriptor));
+  }
+
+  private static CudaEvent open(CudaDevice device, EventDescriptor descriptor) {
     long handle;
     try {
       handle = device.context().ipcOpenEventHandle(device.id(), descriptor.handle());

@@ -27,10 +27,16 @@ public final class CudaStream implements AutoCloseable {
   }
 
   static CudaStream builtIn(Cuda cuda, CudaDevice device, long handle) {
-    return new CudaStream(new StreamState(cuda, device, handle, false, null), null);
+    return new CudaStream(new StreamState(cuda, device, handle, false), null);
   }
 
   static CudaStream create(CudaDevice device, StreamOptions options) {
+    Cuda cuda = device.cuda();
+    cuda.leaks().drain();
+    return cuda.owned().entrance().make(() -> open(device, options));
+  }
+
+  private static CudaStream open(CudaDevice device, StreamOptions options) {
     Cuda cuda = device.cuda();
     PriorityRange range = device.priorityRange();
     if (!range.contains(options.priority())) {
@@ -38,7 +44,6 @@ public final class CudaStream implements AutoCloseable {
           "priority: %d (expected: %d, most urgent, to %d)"
               .formatted(options.priority(), range.greatest(), range.least()));
     }
-    cuda.leaks().drain();
     CudaDriver driver = device.context();
     long handle =
         driver.streamCreateWithPriority(

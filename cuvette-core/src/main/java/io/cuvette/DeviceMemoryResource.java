@@ -101,7 +101,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
   }
 
   private static DeviceMemoryResource mapped(CudaDevice device, Source source) {
-    List<Integer> accessors = source.pool().accessors(_ -> true).boxed().toList();
+    List<Integer> accessors = source.pool().accessors();
     if (!accessors.isEmpty() && !accessors.contains(device.id())) {
       throw new IllegalArgumentException(
           "device: %s cannot access the pool (expected: the pool's own, one of %s)"

@@ -239,8 +239,13 @@ final class DevicePool {
     BufferBase chunk = null;
     int number;
     try {
+      pool.checkOpen(); // again: whoever closes it may not have seen the bytes just reserved
       BufferBase given = Upstream.allocate(pool, rounded, stream);
       number = chunks.add(given);
+      if (number == Chunks.NONE) {
+        given.close();
+        pool.checkOpen();
+      }
       chunk = given;
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
@@ -301,9 +306,11 @@ final class DevicePool {
     long released = 0;
     for (var chunk = arena.removeAnyWhole(); chunk != null; chunk = arena.removeAnyWhole()) {
       BufferBase buffer = chunks.remove(chunk.chunk());
-      held.addAndGet(-chunk.bytes());
-      released += chunk.bytes();
-      failures.run(buffer::close);
+      if (buffer != null) {
+        held.addAndGet(-chunk.bytes());
+        released += chunk.bytes();
+        failures.run(buffer::close);
+      }
     }
     if (arena.stream.isClosed()) {
       dropIfEmpty(arena);

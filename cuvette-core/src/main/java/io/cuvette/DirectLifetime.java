@@ -7,6 +7,7 @@ package io.cuvette;
 final class DirectLifetime extends BlockLifetime {
   private final Cuda cuda;
   private final Runnable free;
+  private final boolean byUser;
   private final Runnable end = this::endByOwner;
   private final String text;
   private final long bytes;
@@ -18,32 +19,39 @@ final class DirectLifetime extends BlockLifetime {
 
   private final Once given = new Once();
 
-  private DirectLifetime(BufferBase buffer, Cuda cuda, Runnable free, boolean foreign) {
+  private DirectLifetime(
+      BufferBase buffer, Cuda cuda, Runnable free, boolean foreign, boolean byUser) {
     super(buffer, cuda.leaks().queue, cuda.leaks().site(), null);
     this.cuda = cuda;
     this.device = buffer.device();
     this.address = buffer.address();
     this.foreign = foreign;
     this.free = free;
+    this.byUser = byUser;
     this.bytes = buffer.byteSize();
     this.text = "buffer of %d bytes at 0x%x".formatted(bytes, buffer.address());
   }
 
   /** Makes a buffer own plain memory of the driver that {@code free} gives back. */
   static void own(BufferBase buffer, Runnable free) {
-    own(buffer, free, false);
+    own(buffer, free, false, false);
   }
 
   /** Makes a buffer own memory that somebody else allocated and {@code free} gives back. */
   static void ownForeign(BufferBase buffer, Runnable free) {
-    own(buffer, free, true);
+    own(buffer, free, true, false);
   }
 
-  private static void own(BufferBase buffer, Runnable free, boolean foreign) {
+  /** The same for memory that code of the user gives back, which nobody waits for. */
+  static void ownAdopted(BufferBase buffer, Runnable free) {
+    own(buffer, free, true, true);
+  }
+
+  private static void own(BufferBase buffer, Runnable free, boolean foreign, boolean byUser) {
     Cuda cuda = buffer.device().cuda();
-    DirectLifetime lifetime = new DirectLifetime(buffer, cuda, free, foreign);
+    DirectLifetime lifetime = new DirectLifetime(buffer, cuda, free, foreign, byUser);
     buffer.own(lifetime);
-    cuda.children().add(lifetime.end);
+    cuda.owned().children().add(lifetime.end);
   }
 
   @Override
@@ -71,7 +79,11 @@ final class DirectLifetime extends BlockLifetime {
     for (StreamUse use = uses(); use != null; use = use.next()) {
       use.stream().await();
     }
-    give();
+    if (byUser) {
+      give();
+    } else {
+      cuda.owned().entrance().run(this::give);
+    }
   }
 
   private void endByOwner() {
@@ -81,6 +93,6 @@ final class DirectLifetime extends BlockLifetime {
 
   private void give() {
     given.run(free);
-    cuda.children().remove(end);
+    cuda.owned().children().remove(end);
   }
 }

@@ -5,6 +5,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.Checks;
 import java.lang.foreign.MemorySegment;
+import java.util.function.Supplier;
 
 /** Memory straight from the driver, and buffers without memory. Stateless. */
 final class DirectMemory {
@@ -18,6 +19,10 @@ final class DirectMemory {
     if (bytes == 0) {
       return emptyDevice(stream);
     }
+    return make(stream, () -> deviceNow(bytes, stream));
+  }
+
+  private static DeviceBuffer deviceNow(long bytes, CudaStream stream) {
     CudaDevice device = stream.device();
     CudaDriver driver = device.context();
     long address;
@@ -36,6 +41,10 @@ final class DirectMemory {
     if (bytes == 0) {
       return empty(new ManagedBuffer(0, 0, stream));
     }
+    return make(stream, () -> managedNow(bytes, stream));
+  }
+
+  private static ManagedBuffer managedNow(long bytes, CudaStream stream) {
     CudaDevice device = stream.device();
     CudaDriver driver = device.context();
     MemorySegment memory;
@@ -54,7 +63,7 @@ final class DirectMemory {
     if (bytes == 0) {
       return emptyDevice(stream);
     }
-    stream.checkNotCapturing("allocate");
+    stream.device().cuda().owned().entrance().run(() -> stream.checkNotCapturing("allocate"));
     return AsyncMemory.allocate(bytes, stream);
   }
 
@@ -63,6 +72,10 @@ final class DirectMemory {
     if (bytes == 0) {
       return empty(new PinnedBuffer(MemorySegment.NULL, stream));
     }
+    return make(stream, () -> pinnedNow(bytes, stream));
+  }
+
+  private static PinnedBuffer pinnedNow(long bytes, CudaStream stream) {
     CudaDevice device = stream.device();
     CudaDriver driver = device.context();
     MemorySegment memory;
@@ -95,6 +108,10 @@ final class DirectMemory {
     Cuda cuda = stream.device().cuda();
     cuda.checkOwn(stream);
     cuda.leaks().drain();
+  }
+
+  private static <B> B make(CudaStream stream, Supplier<B> maker) {
+    return stream.device().cuda().owned().entrance().make(maker);
   }
 
   /** Out of memory with the numbers of the device; another failure as it is. */

@@ -7,6 +7,7 @@ import io.cuvette.driver.PoolProperties;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntPredicate;
 import java.util.function.ToLongFunction;
 import java.util.stream.IntStream;
@@ -26,6 +27,7 @@ final class DriverPool {
   static final int LOCATION_DEVICE = 1;
   static final int NO_ACCESS = 0;
   static final int READ_AND_WRITE = 3;
+  private static final long LOOK_AGAIN_NANOS = 20_000;
 
   /** CUmemAllocationHandleType. */
   static final int NOT_EXPORTED = 0;
@@ -39,12 +41,16 @@ final class DriverPool {
   /** Whether a device has access that was given to it and can be taken away. */
   private final IntPredicate isGuest;
 
-  private final StreamOrderedMemory memory = new StreamOrderedMemory(this);
+  private final Entrance entrance;
+  private final StreamOrderedMemory memory;
   private final Runnable end = this::end;
   private final AtomicBoolean closed = new AtomicBoolean();
 
   /** The threads that talk to the driver about the pool: it is not destroyed under them. */
   private final AtomicInteger users = new AtomicInteger();
+
+  /** The mappings of imported memory that need the pool. */
+  private final AtomicInteger holders = new AtomicInteger();
 
   /** Who made the pool. */
   private enum Origin {
@@ -58,14 +64,20 @@ final class DriverPool {
     this.handle = handle;
     this.origin = origin;
     this.isGuest = isGuest;
+    this.entrance = cuda.owned().entrance();
+    this.memory = new StreamOrderedMemory(entrance, this);
     cuda.driverPools().add(this, end);
   }
 
   private static DriverPool create(Cuda cuda, PoolProperties properties) {
     cuda.checkOpen();
-    cuda.driverPools().poll();
-    long handle = cuda.driver().memPoolCreate(properties);
-    return new DriverPool(cuda, handle, Origin.HERE, device -> isGuest(properties, device));
+    return cuda.owned()
+        .entrance()
+        .make(() -> {
+          cuda.driverPools().poll();
+          long handle = cuda.driver().memPoolCreate(properties);
+          return new DriverPool(cuda, handle, Origin.HERE, device -> isGuest(properties, device));
+        });
   }
 
   private static boolean isGuest(PoolProperties properties, int device) {
@@ -91,7 +103,9 @@ final class DriverPool {
 
   static DriverPool borrow(Cuda cuda, long handle) {
     cuda.checkOpen();
-    return new DriverPool(cuda, handle, Origin.BORROWED, _ -> false);
+    return cuda.owned()
+        .entrance()
+        .make(() -> new DriverPool(cuda, handle, Origin.BORROWED, _ -> false));
   }
 
   /**
@@ -101,10 +115,14 @@ final class DriverPool {
    */
   static DriverPool imported(Cuda cuda, int descriptor, @Nullable CudaDevice home) {
     cuda.checkOpen();
-    cuda.driverPools().poll();
-    long handle = cuda.driver().memPoolImportFromShareableHandle(descriptor);
-    return new DriverPool(
-        cuda, handle, Origin.OTHER_PROCESS, device -> home == null || home.id() != device);
+    return cuda.owned()
+        .entrance()
+        .make(() -> {
+          cuda.driverPools().poll();
+          long handle = cuda.driver().memPoolImportFromShareableHandle(descriptor);
+          return new DriverPool(
+              cuda, handle, Origin.OTHER_PROCESS, device -> home == null || home.id() != device);
+        });
   }
 
   /** The location as the driver's pool calls take it. */
@@ -150,18 +168,43 @@ final class DriverPool {
     }
   }
 
-  /** Keeps the pool from being destroyed until {@link #leave}. */
+  /**
+   * Keeps the pool from being destroyed, and its Cuda from ending, until {@link #leave}. What is
+   * done meanwhile must not call code of the user, which could end the Cuda.
+   */
   void enter() {
-    cuda.checkOpen();
     users.incrementAndGet();
-    if (closed.get()) {
+    if (closed.get() || cuda.isClosed()) {
       leave();
+      cuda.checkOpen();
       checkOpen();
     }
   }
 
   void leave() {
     if (users.decrementAndGet() == 0 && closed.get()) {
+      emptied();
+    }
+  }
+
+  /** For a Cuda that is closed: waits until nobody is between {@link #enter} and leaving. */
+  @SuppressWarnings("ThreadPriorityCheck") // the yield frees a carrier, nothing more
+  void awaitUsers() {
+    while (users.get() > 0) {
+      Thread.yield(); // parking an interrupted thread returns at once
+      LockSupport.parkNanos(this, LOOK_AGAIN_NANOS);
+    }
+  }
+
+  /** Keeps the pool from being destroyed until {@link #release}, but for the end of its Cuda. */
+  void hold() {
+    enter();
+    holders.incrementAndGet();
+    leave();
+  }
+
+  void release() {
+    if (holders.decrementAndGet() == 0 && closed.get()) {
       emptied();
     }
   }
@@ -195,7 +238,7 @@ final class DriverPool {
     }
     users.incrementAndGet();
     try {
-      if (!closed.get()) {
+      if (!closed.get() && !cuda.isClosed()) {
         cuda.driver().memPoolTrimTo(handle, 0);
       }
     } finally {
@@ -227,6 +270,10 @@ final class DriverPool {
 
   /** Lets nobody allocate any more. Memory in use stays valid. */
   void close() {
+    entrance.run(this::closeNow);
+  }
+
+  private void closeNow() {
     if (!closed.compareAndSet(false, true)) {
       return;
     }
@@ -247,7 +294,7 @@ final class DriverPool {
 
   /** A thread that is still allocating from a closed pool may yet have memory for Cuda to end. */
   private void forgetIfEmpty() {
-    if (users.get() == 0 && memory.isEmpty()) {
+    if (isUnneeded()) {
       cuda.driverPools().remove(this, end);
     }
   }
@@ -255,7 +302,11 @@ final class DriverPool {
   /** Whether a closed pool can be destroyed; frees what waited for streams that are done. */
   boolean isUnused() {
     memory.settle();
-    return users.get() == 0 && memory.isEmpty() && memory.freesAreDone();
+    return isUnneeded() && memory.freesAreDone();
+  }
+
+  private boolean isUnneeded() {
+    return users.get() == 0 && holders.get() == 0 && memory.isEmpty();
   }
 
   /** The driver gives a recycled handle the access its predecessor had, so that is taken first. */
@@ -290,8 +341,12 @@ final class DriverPool {
     }
   }
 
-  /** The numbers of those among some devices that can access the memory. */
-  IntStream accessors(IntPredicate among) {
+  /** The numbers of the devices that can access the memory. */
+  List<Integer> accessors() {
+    return entrance.make(() -> accessors(_ -> true).boxed().toList());
+  }
+
+  private IntStream accessors(IntPredicate among) {
     return cuda.devices().stream()
         .mapToInt(CudaDevice::id)
         .filter(among)

@@ -14,6 +14,7 @@ import java.util.function.Supplier;
  * 580.159) that destroys such a pool crashes at some later synchronisation. Thread-safe.
  */
 final class DriverPools {
+  private final Entrance entrance;
   private final Children children;
   private final List<DriverPool> open = new CopyOnWriteArrayList<>();
   private final ConcurrentLinkedQueue<DriverPool> retired = new ConcurrentLinkedQueue<>();
@@ -21,7 +22,8 @@ final class DriverPools {
   /** The allocations that are short of memory at the moment. */
   private final AtomicInteger shortages = new AtomicInteger();
 
-  DriverPools(Children children) {
+  DriverPools(Entrance entrance, Children children) {
+    this.entrance = entrance;
     this.children = children;
   }
 
@@ -64,10 +66,15 @@ final class DriverPools {
    * destroyed.
    */
   void awaitFrees(CudaDevice device) {
-    device.cuda().asyncMemory().awaitFrees(device);
+    device.cuda().owned().asyncMemory().awaitFrees(device);
     open.forEach(pool -> pool.memory().awaitFrees(device));
     retired.forEach(pool -> pool.memory().awaitFrees(device));
     poll();
+  }
+
+  /** For a Cuda that is closed: waits for the threads that talk to the driver about a pool. */
+  void awaitUsers() {
+    open.forEach(DriverPool::awaitUsers);
   }
 
   /** Has the pools that were made here give the device what they keep and nobody uses. */
@@ -106,6 +113,12 @@ final class DriverPools {
 
   /** Destroys those that can be by now; one that the driver refuses stays. */
   void poll() {
+    if (!retired.isEmpty()) {
+      entrance.run(this::pollNow);
+    }
+  }
+
+  private void pollNow() {
     for (DriverPool pool : List.copyOf(retired)) { // one that is refused is added again
       try {
         destroyIfUnused(pool);

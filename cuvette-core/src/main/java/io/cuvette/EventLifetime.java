@@ -16,7 +16,7 @@ final class EventLifetime extends Lifetime {
   }
 
   void register() {
-    cuda.children().add(end);
+    cuda.owned().children().add(end);
   }
 
   @Override
@@ -26,11 +26,11 @@ final class EventLifetime extends Lifetime {
 
   @Override
   void release() {
-    destroy();
+    cuda.owned().entrance().run(this::destroy);
   }
 
   private void destroy() {
     destroyed.run(() -> cuda.driver().eventDestroy(device, handle));
-    cuda.children().remove(end);
+    cuda.owned().children().remove(end);
   }
 }

@@ -44,9 +44,16 @@ final class ForeignMemory {
   /** As {@link #wrap}, and the buffer gives the memory back with {@code free}. */
   static Buffer adopt(CudaDevice device, long address, long bytes, Runnable free) {
     Objects.requireNonNull(free, "free");
-    Buffer wrapped = wrap(device, address, bytes, null);
-    DirectLifetime.ownForeign(BufferBase.base(wrapped), free);
-    return wrapped;
+    device.cuda().checkOpen();
+    return device
+        .cuda()
+        .owned()
+        .entrance()
+        .make(() -> {
+          Buffer wrapped = wrap(device, address, bytes, null);
+          DirectLifetime.ownAdopted(BufferBase.base(wrapped), free);
+          return wrapped;
+        });
   }
 
   /**

@@ -14,6 +14,7 @@ final class Guard {
 
   private final StreamState stream;
   private final boolean deviceWide;
+  private final Entrance entrance;
 
   /** The Cuda is closed: it has waited for all work, and the event cannot be asked any more. */
   private final Runnable end = this::finish;
@@ -32,6 +33,7 @@ final class Guard {
   private Guard(StreamState stream, boolean deviceWide) {
     this.stream = stream;
     this.deviceWide = deviceWide;
+    this.entrance = stream.cuda.owned().entrance();
   }
 
   /** A guard that is not recorded yet. */
@@ -49,6 +51,16 @@ final class Guard {
    * later, which waits for more than it has to and never for less.
    */
   void record() {
+    if (entrance.tryEnterAgain()) {
+      try {
+        recordNow();
+      } finally {
+        entrance.leave();
+      }
+    }
+  }
+
+  private void recordNow() {
     if (asking.compareAndSet(false, true)) {
       try {
         recordIfPossible();
@@ -60,7 +72,18 @@ final class Guard {
 
   /** Asks without waiting. False also while another thread is asking. */
   boolean isDone() {
-    if (done || !asking.compareAndSet(false, true)) {
+    if (done || !entrance.tryEnterAgain()) {
+      return done;
+    }
+    try {
+      return isDoneNow();
+    } finally {
+      entrance.leave();
+    }
+  }
+
+  private boolean isDoneNow() {
+    if (!asking.compareAndSet(false, true)) {
       return done;
     }
     try {
@@ -80,10 +103,20 @@ final class Guard {
 
   /**
    * Waits until the work is done; returns at once if that cannot be waited for, on a capturing
-   * stream.
+   * stream, or if the Cuda has ended, which frees what waits.
    */
-  @SuppressWarnings("ThreadPriorityCheck") // the yield frees a carrier, nothing more
   void await() {
+    if (entrance.tryEnterAgain()) {
+      try {
+        awaitNow();
+      } finally {
+        entrance.leave();
+      }
+    }
+  }
+
+  @SuppressWarnings("ThreadPriorityCheck") // the yield frees a carrier, nothing more
+  private void awaitNow() {
     boolean asked = done;
     while (!asked) {
       if (asking.compareAndSet(false, true)) {
@@ -142,7 +175,7 @@ final class Guard {
     if (!created.get()) {
       event = driver().eventCreate(device, EventOptions.ORDER_ONLY.flags());
       created.set(true);
-      stream.cuda.children().add(end);
+      stream.cuda.owned().children().add(end);
     }
     driver().eventRecord(device, event, stream.handle);
     return true;
@@ -162,7 +195,7 @@ final class Guard {
         throw e;
       }
     }
-    stream.cuda.children().remove(end);
+    stream.cuda.owned().children().remove(end);
   }
 
   private CudaDriver driver() {

@@ -37,7 +37,7 @@ sealed interface ImportSource {
 
     @Override
     public void hold() {
-      pool.enter();
+      pool.hold();
     }
 
     @Override
@@ -45,7 +45,7 @@ sealed interface ImportSource {
       if (freedOn != null) {
         pool.memory().rememberFreedOn(freedOn);
       }
-      pool.leave();
+      pool.release();
     }
 
     @Override

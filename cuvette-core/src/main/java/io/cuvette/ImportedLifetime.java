@@ -42,7 +42,7 @@ final class ImportedLifetime extends BlockLifetime {
       @Nullable DriverPool pool) {
     ImportedLifetime lifetime = new ImportedLifetime(buffer, table, memory, descriptor, pool);
     buffer.own(lifetime);
-    buffer.device().cuda().children().add(lifetime.end);
+    buffer.device().cuda().owned().children().add(lifetime.end);
   }
 
   boolean isOf(DriverPool other) {
@@ -85,7 +85,7 @@ final class ImportedLifetime extends BlockLifetime {
 
   @Override
   void release() {
-    give();
+    stream.cuda.owned().entrance().run(this::give);
   }
 
   private void endByOwner() {
@@ -96,7 +96,7 @@ final class ImportedLifetime extends BlockLifetime {
   private void give() {
     given.run(() -> {
       table.close(memory, stream, uses());
-      stream.cuda.children().remove(end);
+      stream.cuda.owned().children().remove(end);
     });
   }
 }

@@ -63,7 +63,20 @@ final class Imports {
       CudaStream stream,
       Maker maker,
       @Nullable DriverPool pool) {
-    ImportTable table = stream.device().cuda().imports();
+    Cuda cuda = stream.device().cuda();
+    return cuda.owned()
+        .entrance()
+        .make(() -> openNow(cuda.imports(), key, source, descriptor, stream, maker, pool));
+  }
+
+  private static BufferBase openNow(
+      ImportTable table,
+      ImportTable.Key key,
+      ImportSource source,
+      BufferDescriptor descriptor,
+      CudaStream stream,
+      Maker maker,
+      @Nullable DriverPool pool) {
     ImportedMemory memory = table.open(key, source);
     long address = memory.address() + descriptor.offset();
     BufferBase buffer = maker.make(address, descriptor.byteSize(), stream);

@@ -39,7 +39,8 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   public MemoryPool(Cuda cuda, PoolOptions options) {
     this.cuda = cuda;
     this.options = Objects.requireNonNull(options, "options");
-    cuda.addPool(this, end);
+    cuda.checkOpen();
+    cuda.owned().add(this, end);
   }
 
   /** How the pool was made. */
@@ -214,7 +215,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   /** A closed pool that holds nothing has nothing left to end. */
   void forgetIfEmpty() {
     if (devicePools.values().stream().allMatch(pool -> pool.heldBytes() == 0)) {
-      cuda.removePool(this, end);
+      cuda.owned().remove(this, end);
     }
   }
 
@@ -233,7 +234,9 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
 
   PoolArena arenaOf(StreamState stream) {
     checkOwn(stream);
-    return devicePool(stream.device).arenaOf(stream);
+    DevicePool devicePool = devicePool(stream.device);
+    checkOpen(); // again: whoever tears the pool down may not have seen the device's
+    return devicePool.arenaOf(stream);
   }
 
   private void checkOwn(StreamState stream) {
@@ -302,7 +305,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
     }
   }
 
-  private void checkOpen() {
+  void checkOpen() {
     if (closed) {
       throw new IllegalStateException(this + " is closed");
     }

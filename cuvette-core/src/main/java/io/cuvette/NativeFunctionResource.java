@@ -47,7 +47,10 @@ public final class NativeFunctionResource implements MemoryResource {
     if (bytes == 0) {
       return DirectMemory.emptyDevice(stream);
     }
-    CudaDevice device = stream.device();
+    return cuda.owned().entrance().make(() -> allocate(bytes, stream, stream.device()));
+  }
+
+  private Buffer allocate(long bytes, CudaStream stream, CudaDevice device) {
     CudaDriver driver = device.context();
     long address = driver.callMalloc(malloc.address(), parameter.address(), bytes, device.id());
     if (address == 0) {

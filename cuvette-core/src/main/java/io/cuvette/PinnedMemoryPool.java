@@ -35,7 +35,7 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
     this.limit = options.limit();
     this.store = new PinnedStore(limit.bytesOf(0));
     this.pending = new PendingFrees<>(this::give);
-    cuda.children().addPool(end);
+    cuda.owned().children().addPool(end);
   }
 
   /**
@@ -50,7 +50,7 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
     Checks.notNegative("bytes", bytes);
     cuda.checkOpen();
     if (closed) {
-      throw new IllegalStateException(this + " is closed");
+      throw isClosedNow();
     }
     if (bytes == 0) {
       return DirectMemory.empty(
@@ -128,7 +128,7 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
       closed = true;
       freeAllBlocks();
       if (totalBytes() == 0) {
-        cuda.children().remove(end);
+        cuda.owned().children().remove(end);
       }
     }
   }
@@ -166,7 +166,10 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
     PinnedBuffer buffer = chunk.block(0, bytes, cuda.currentDevice().nullStream());
     PinnedBlock block = new PinnedBlock(buffer, this, chunk, sizeClass);
     buffer.own(block);
-    store.lend(block);
+    if (!store.lend(block)) {
+      chunk.close();
+      throw isClosedNow();
+    }
     return buffer;
   }
 
@@ -206,6 +209,9 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
     }
     PinnedBuffer chunk = null;
     try {
+      if (closed) {
+        throw isClosedNow(); // whoever closed it may not have seen the bytes just reserved
+      }
       chunk = ask(blockBytes);
       store.grown();
       return chunk;
@@ -219,6 +225,10 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
         store.unreserve(blockBytes);
       }
     }
+  }
+
+  private IllegalStateException isClosedNow() {
+    return new IllegalStateException(this + " is closed");
   }
 
   private PinnedBuffer ask(long blockBytes) {

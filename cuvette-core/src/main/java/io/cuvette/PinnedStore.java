@@ -22,6 +22,9 @@ final class PinnedStore {
   /** What keeps the blocks in use reachable for the leak tracker. */
   private final Set<PinnedBlock> live = new HashSet<>();
 
+  /** Whether the pool was torn down. */
+  private boolean over;
+
   private long limitBytes;
   private long heldBytes;
   private long usedBytes;
@@ -102,14 +105,19 @@ final class PinnedStore {
     }
   }
 
-  void lend(PinnedBlock block) {
+  /** Counts a block as in use; false if all were taken out and the pool is over. */
+  boolean lend(PinnedBlock block) {
     lock.lock();
     try {
+      if (over) {
+        return false;
+      }
       live.add(block);
       allocations++;
       usedBytes += block.blockBytes();
       requestedBytes += block.requestedBytes;
       peakUsedBytes = Math.max(peakUsedBytes, usedBytes);
+      return true;
     } finally {
       lock.unlock();
     }
@@ -151,6 +159,7 @@ final class PinnedStore {
   List<PinnedBlock> removeLive() {
     lock.lock();
     try {
+      over = true;
       List<PinnedBlock> all = List.copyOf(live);
       live.clear();
       usedBytes = 0;

@@ -25,7 +25,8 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
     DriverPool pool = DriverPool.createKeeping(cuda, properties);
     try {
       DescriptorCalls calls = Descriptors.require("ipcEnabled");
-      int descriptor = cuda.driver().memPoolExportToShareableHandle(pool.handle());
+      int descriptor =
+          (int) pool.ask(driver -> driver.memPoolExportToShareableHandle(pool.handle()));
       var handle = new AllocationHandle(calls, descriptor, UUID.randomUUID());
       return new Source(pool, new PoolSharing(kind, handle, false));
     } catch (RuntimeException e) {

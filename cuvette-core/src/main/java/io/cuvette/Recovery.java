@@ -57,7 +57,7 @@ final class Recovery {
 
   private @Nullable BufferBase release() {
     boolean limited = rounded > devicePool.limitBytes() - devicePool.heldBytes();
-    devicePool.pool.cuda().releaseCached(devicePool, !limited);
+    devicePool.pool.cuda().owned().releaseCached(devicePool, !limited);
     return search();
   }
 

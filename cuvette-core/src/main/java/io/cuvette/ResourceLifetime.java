@@ -17,7 +17,10 @@ final class ResourceLifetime extends Lifetime {
     this.pool = source.pool();
     this.sharing = source.sharing();
     this.text = "%s of %s".formatted(resource.getClass().getSimpleName(), pool);
-    pool.cuda().children().add(end);
+    pool.cuda().owned().children().add(end);
+    if (pool.cuda().isClosed()) {
+      close(); // nobody may look at the children any more
+    }
   }
 
   @Override
@@ -32,7 +35,7 @@ final class ResourceLifetime extends Lifetime {
     if (sharing != null) {
       failures.run(sharing.handle()::close);
     }
-    pool.cuda().children().remove(end);
+    pool.cuda().owned().children().remove(end);
     failures.throwFirst();
   }
 }

@@ -14,12 +14,12 @@ final class StreamLifetime extends Lifetime {
       CudaStream stream, @Nullable ReferenceQueue<Object> queue, @Nullable Throwable site) {
     super(stream, queue, site);
     this.state = stream.state;
-    this.end = this::release;
+    this.end = this::destroy;
   }
 
   static StreamLifetime of(CudaStream stream, Cuda cuda) {
     StreamLifetime lifetime = new StreamLifetime(stream, cuda.leaks().queue, cuda.leaks().site());
-    cuda.children().add(lifetime.end);
+    cuda.owned().children().add(lifetime.end);
     return lifetime;
   }
 
@@ -30,7 +30,11 @@ final class StreamLifetime extends Lifetime {
 
   @Override
   void release() {
+    state.cuda.owned().entrance().run(this::destroy);
+  }
+
+  private void destroy() {
     state.close();
-    state.cuda.children().remove(end);
+    state.cuda.owned().children().remove(end);
   }
 }

@@ -55,24 +55,28 @@ final class StreamOrderedAllocator {
 
   /** A buffer of memory that the driver gives; what {@link #reuse} checks is checked. */
   BufferBase allocateNew(long bytes, long rounded, CudaStream stream) {
+    memory.settle();
+    BufferBase found = tryOnce(bytes, rounded, stream);
+    return found != null
+        ? found
+        : StreamOrderedRecovery.run(
+            stream,
+            memory,
+            () -> pool.trimTo(0),
+            () -> tryOnce(bytes, rounded, stream),
+            () -> outOfMemory(bytes, rounded, stream, Long.MAX_VALUE));
+  }
+
+  private @Nullable BufferBase tryOnce(long bytes, long rounded, CudaStream stream) {
     pool.enter();
     try {
-      memory.settle();
-      BufferBase found = tryOnce(bytes, rounded, stream);
-      return found != null
-          ? found
-          : StreamOrderedRecovery.run(
-              stream,
-              memory,
-              () -> pool.trimTo(0),
-              () -> tryOnce(bytes, rounded, stream),
-              () -> outOfMemory(bytes, rounded, stream, Long.MAX_VALUE));
+      return ask(bytes, rounded, stream);
     } finally {
       pool.leave();
     }
   }
 
-  private @Nullable BufferBase tryOnce(long bytes, long rounded, CudaStream stream) {
+  private @Nullable BufferBase ask(long bytes, long rounded, CudaStream stream) {
     CudaDevice device = stream.device();
     long address;
     try {

@@ -53,7 +53,10 @@ final class StreamOrderedMemory {
   /** Told the bytes of each block that the driver got back. */
   private volatile LongConsumer whenFreed = _ -> {};
 
-  StreamOrderedMemory(@Nullable DriverPool pool) {
+  private final Entrance entrance;
+
+  StreamOrderedMemory(Entrance entrance, @Nullable DriverPool pool) {
+    this.entrance = entrance;
     this.pool = pool;
   }
 
@@ -204,13 +207,13 @@ final class StreamOrderedMemory {
   /** Frees what is waiting for other streams and can go now. */
   void settle() {
     if (!pending.isEmpty()) {
-      pending.poll();
+      entrance.run(pending::poll);
     }
   }
 
   /** Waits for what is waiting for other streams. */
   void await() {
-    pending.await();
+    entrance.run(pending::await);
   }
 
   /**
@@ -279,14 +282,22 @@ final class StreamOrderedMemory {
     return true;
   }
 
+  /** What comes too late is alive as far as {@link #destroy} knows, which frees it. */
   private void giveBack(StreamOrderedLifetime block) {
+    entrance.run(() -> giveBackNow(block));
+  }
+
+  private void giveBackNow(StreamOrderedLifetime block) {
     StreamState home = block.home;
     if (home == null || !orderBehindUses(block, home) || !freeOn(home, block)) {
       pending.free(block, null);
     }
   }
 
-  /** Frees all that is alive, idle or not, for a resource or Cuda that is torn down. */
+  /**
+   * Frees all that is alive, idle or not, for a Cuda that is torn down. Nobody else allocates or
+   * gives back any more: all threads that did have left.
+   */
   void destroy() {
     Failures failures = new Failures();
     for (StreamOrderedLifetime block : allForDestroy()) {

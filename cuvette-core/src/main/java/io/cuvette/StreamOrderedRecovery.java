@@ -41,20 +41,20 @@ final class StreamOrderedRecovery {
     Cuda cuda = device.cuda();
     cuda.leaks().drain();
     cuda.driverPools().giveBackAll();
-    stream.synchronize();
+    cuda.owned().entrance().run(stream::synchronize);
     memory.settle();
     T found = again.get();
     if (found == null) {
       trim.run();
-      cuda.releaseCached(device);
+      cuda.owned().releaseCached(device);
       found = again.get();
     }
     if (found == null) {
       Reclaim.collect(cuda.leaks());
       cuda.driverPools().awaitFrees(device);
-      stream.synchronize();
+      cuda.owned().entrance().run(stream::synchronize);
       trim.run();
-      cuda.releaseCached(device);
+      cuda.owned().releaseCached(device);
       found = again.get();
     }
     if (found == null) {

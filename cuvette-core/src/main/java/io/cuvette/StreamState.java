@@ -35,7 +35,7 @@ final class StreamState {
   /** The wrappers of a foreign stream that are open; the last one to close ends the state. */
   private final AtomicInteger wrappers = new AtomicInteger();
 
-  private final Gate gate = new Gate();
+  private final Gate gate;
 
   private final ConcurrentHashMap<MemoryPool, PoolArena> arenas = new ConcurrentHashMap<>();
 
@@ -49,13 +49,29 @@ final class StreamState {
   /** Once closed: when its last work is done; null if it was done then. */
   private volatile @Nullable Guard lastWork;
 
-  StreamState(
-      Cuda cuda, CudaDevice device, long handle, boolean owned, @Nullable Thread confinedTo) {
+  /** A stream of the driver; if {@code owned}, it is destroyed here. */
+  StreamState(Cuda cuda, CudaDevice device, long handle, boolean owned) {
+    this(cuda, device, handle, owned, null, new Gate());
+  }
+
+  /** The per-thread default stream of a thread; all of them have one gate. */
+  StreamState(Cuda cuda, CudaDevice device, Thread confinedTo, Gate gate) {
+    this(cuda, device, PER_THREAD, false, confinedTo, gate);
+  }
+
+  private StreamState(
+      Cuda cuda,
+      CudaDevice device,
+      long handle,
+      boolean owned,
+      @Nullable Thread confinedTo,
+      Gate gate) {
     this.cuda = cuda;
     this.device = device;
     this.handle = handle;
     this.owned = owned;
     this.confinedTo = confinedTo;
+    this.gate = gate;
   }
 
   /** Whether the handle is one of the three that exist from the start. */
@@ -251,8 +267,13 @@ final class StreamState {
 
   void unwrapped() {
     if (!owned && wrappers.decrementAndGet() == 0 && wrappers.compareAndSet(0, GONE)) {
-      close();
+      cuda.owned().entrance().run(this::close);
     }
+  }
+
+  /** Nobody asks the driver any more: it ends. */
+  void shut() {
+    gate.shut();
   }
 
   /** Whether its end has begun. */

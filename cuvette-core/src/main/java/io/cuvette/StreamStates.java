@@ -12,6 +12,9 @@ final class StreamStates {
   private final ConcurrentHashMap<Key, StreamState> byId = new ConcurrentHashMap<>();
   private final ThreadLocal<@Nullable CudaStream[]> perThread;
 
+  /** Nobody keeps a list of the per-thread streams: it would keep their threads. */
+  private final Gate perThreadGate = new Gate();
+
   private record Key(int device, long id) {}
 
   StreamStates(Cuda cuda) {
@@ -20,7 +23,7 @@ final class StreamStates {
   }
 
   StreamState created(CudaDevice device, long handle) {
-    StreamState state = new StreamState(cuda, device, handle, true, null);
+    StreamState state = new StreamState(cuda, device, handle, true);
     long id = cuda.driver().streamGetId(device.id(), handle);
     byId.put(new Key(device.id(), id), state);
     return state;
@@ -46,7 +49,7 @@ final class StreamStates {
     Key key = new Key(device.id(), id);
     while (true) {
       StreamState state =
-          byId.computeIfAbsent(key, k -> new StreamState(cuda, device, handle, false, null));
+          byId.computeIfAbsent(key, k -> new StreamState(cuda, device, handle, false));
       if (state.wrapped()) {
         return new CudaStream(state, owner);
       }
@@ -66,12 +69,20 @@ final class StreamStates {
     @Nullable CudaStream[] mine = perThread.get();
     CudaStream stream = mine[device.id()];
     if (stream == null) {
-      stream =
-          new CudaStream(
-              new StreamState(cuda, device, StreamState.PER_THREAD, false, thread), null);
+      stream = new CudaStream(new StreamState(cuda, device, thread, perThreadGate), null);
       mine[device.id()] = stream;
     }
     return stream;
+  }
+
+  /** Nobody asks the driver about a stream any more: it ends. */
+  void shut() {
+    for (CudaDevice device : cuda.devices()) {
+      device.nullStream().state.shut();
+      device.legacyStream().state.shut();
+    }
+    byId.values().forEach(StreamState::shut);
+    perThreadGate.shut();
   }
 
   void forget(StreamState state) {

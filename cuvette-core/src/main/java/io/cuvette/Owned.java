@@ -1,0 +1,111 @@
+package io.cuvette;
+
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/**
+ * What one {@link Cuda} has made and not taken back yet, and how it takes all of it back.
+ * Thread-safe.
+ */
+final class Owned {
+  private final Cuda cuda;
+  private final Entrance entrance = new Entrance();
+  private final Children children = new Children();
+  private final DriverPools driverPools = new DriverPools(entrance, children);
+  private final StreamOrderedMemory asyncMemory = new StreamOrderedMemory(entrance, null);
+  private final List<MemoryPool> pools = new CopyOnWriteArrayList<>();
+  private final AtomicBoolean ending = new AtomicBoolean();
+
+  Owned(Cuda cuda) {
+    this.cuda = cuda;
+    children.add(() -> cuda.imports().endOf(cuda));
+    children.add(asyncMemory::destroy);
+  }
+
+  /** The way in for threads that make or give back something. */
+  Entrance entrance() {
+    return entrance;
+  }
+
+  /** The steps that take back what is left at the end. */
+  Children children() {
+    return children;
+  }
+
+  /** The driver's pools. */
+  DriverPools driverPools() {
+    return driverPools;
+  }
+
+  /** What {@link MemoryResource#async()} gave out. */
+  StreamOrderedMemory asyncMemory() {
+    return asyncMemory;
+  }
+
+  /** Remembers a caching pool by the step that ends it. */
+  void add(MemoryPool pool, Runnable end) {
+    pools.add(pool);
+    children.addPool(end);
+  }
+
+  void remove(MemoryPool pool, Runnable end) {
+    pools.remove(pool);
+    children.remove(end);
+  }
+
+  /** Releases what the caching pools hold free on a device, and what driver's pools keep. */
+  void releaseCached(CudaDevice device) {
+    pools.forEach(pool -> pool.freeAllBlocks(device));
+    driverPools.giveBackIdle(stream -> stream.device == device);
+    driverPools.trim();
+  }
+
+  /**
+   * Releases what a pool caches on its device and, if only the driver is short, what the other
+   * pools cache there.
+   */
+  void releaseCached(DevicePool first, boolean others) {
+    first.freeAllBlocks(null);
+    if (others) {
+      releaseCached(first.device);
+    }
+  }
+
+  /**
+   * Takes everything back, once. What other threads are about at this moment is waited for, so that
+   * each thing is given back by one thread alone, and none calls the driver after its end.
+   *
+   * @param closed runs when the devices are done, and lets nobody begin anything
+   */
+  void close(Runnable closed) {
+    if (!ending.compareAndSet(false, true)) {
+      return;
+    }
+    Failures failures = new Failures();
+    failures.run(() -> driverPools.giveBackIdle(_ -> true));
+    synchronizeAll(failures);
+    closed.run();
+    failures.run(cuda.leaks()::drain);
+    failures.run(cuda.callbacks()::close);
+    entrance.shut();
+    driverPools.awaitUsers();
+    failures.run(children::close);
+    if (driverPools.hasRetired()) {
+      synchronizeAll(failures);
+      failures.run(driverPools::destroyRetired);
+    }
+    cuda.streams().shut();
+    entrance.close();
+    failures.run(cuda.driver()::close);
+    failures.throwFirst();
+  }
+
+  private void synchronizeAll(Failures failures) {
+    for (CudaDevice device : cuda.devices()) {
+      if (device.wasUsed()) {
+        failures.run(() -> cuda.driver().ctxSynchronize(device.id()));
+      }
+    }
+  }
+}
