@@ -61,13 +61,23 @@ final class ResourceRegistry {
     return open(known.get(uuid));
   }
 
-  /** The resource with a UUID, which is the given one if there was none. */
+  /**
+   * The resource with a UUID, which is the given one if there was none.
+   *
+   * @throws IllegalStateException if the given one was closed meanwhile
+   */
   DriverPoolResource register(UUID uuid, DriverPoolResource resource) {
     known.values().removeIf(entry -> open(entry) == null);
-    var registered =
-        known.compute(uuid, (key, old) -> open(old) == null ? new WeakReference<>(resource) : old);
-    DriverPoolResource found = open(registered);
-    return found == null ? register(uuid, resource) : found; // was closed or collected just now
+    while (!resource.isClosed()) {
+      var registered =
+          known.compute(
+              uuid, (key, old) -> open(old) == null ? new WeakReference<>(resource) : old);
+      DriverPoolResource found = open(registered);
+      if (found != null) {
+        return found;
+      } // else that one was closed or collected just now
+    }
+    throw new IllegalStateException(resource + " is closed");
   }
 
   /** The resource of one kind with a UUID. */

@@ -51,6 +51,25 @@ class ResourceRegistryTest extends OverFakeSharing {
     }
   }
 
+  /** As of a thread that registers a resource while another one closes it. */
+  @Test
+  void resourceClosedMeanwhile_isNotRegistered() {
+    UUID uuid = UUID.randomUUID();
+    DeviceMemoryResource resource = mapped();
+    resource.close();
+    ResourceRegistry registry = cuda.registry();
+    assertThatThrownBy(() -> registry.register(uuid, resource))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("closed");
+    assertThat(registry.find(uuid)).isNull();
+    try (DeviceMemoryResource open = mapped()) {
+      assertThat(registry.register(uuid, open)).isSameAs(open);
+      assertThatThrownBy(() -> registry.register(uuid, resource))
+          .isInstanceOf(IllegalStateException.class);
+      assertThat(registry.find(uuid)).isSameAs(open);
+    }
+  }
+
   @Test
   void register_givesTheEarlierResource() {
     UUID uuid = UUID.randomUUID();
