@@ -169,6 +169,18 @@ class ResourceRegistryTest extends OverFakeSharing {
   }
 
   @Test
+  void poolOfAnotherDevice_isRefused_andGivenBack() {
+    try (AllocationHandle handle = handle(UUID.randomUUID())) {
+      assertThatThrownBy(() -> DeviceMemoryResource.fromAllocationHandle(cuda.device(1), handle))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("cannot access the pool");
+      assertThat(driver.poolsOpen).hasValue(0);
+      assertThat(descriptors.open).hasSize(1);
+      DeviceMemoryResource.fromAllocationHandle(device, handle).close();
+    }
+  }
+
+  @Test
   void systemThatGivesNoMore_isNotTheDescriptorsFault() {
     try (AllocationHandle handle = handle(null)) {
       driver.failing.put("memPoolImportFromShareableHandle", CudaStatus.OPERATING_SYSTEM);

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.PoolProperties;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** Memory in stream order and pools, as the sanitizer sees them. */
@@ -175,6 +176,42 @@ class SanitizerOrderedTest extends SanitizerTestBase {
 
     assertThatExceptionOfType(CudaException.class).isThrownBy(() -> driver.memPoolDestroy(pool));
     assertOnly(Misuse.DOUBLE_FREE);
+  }
+
+  @Test
+  void everyCallWithADestroyedPool_isReported() {
+    long pool = driver.memPoolCreate(PROPERTIES);
+    driver.memPoolDestroy(pool);
+    List<Runnable> calls =
+        List.of(
+            () -> driver.deviceSetMemPool(0, pool),
+            () -> driver.memSetMemPool(1, 0, 1, pool),
+            () -> driver.memPoolTrimTo(pool, 0),
+            () -> driver.memPoolGetAttribute(pool, 5),
+            () -> driver.memPoolSetAttribute(pool, 4, 0),
+            () -> driver.memPoolGetAccess(pool, 1, 0),
+            () -> driver.memPoolSetAccess(pool, 1, new int[] {0}, 3),
+            () -> driver.memPoolExportToShareableHandle(pool));
+    for (Runnable call : calls) {
+      try {
+        call.run();
+      } catch (CudaException refused) {
+        assertThat(refused).hasMessageContaining("ool");
+      }
+      assertOnly(Misuse.DESTROYED_HANDLE);
+      reports.clear();
+    }
+  }
+
+  /** The legacy default stream comes after all work of streams that block with it. */
+  @Test
+  void freeOnTheLegacyStream_isOrderedBehindBlockingStreams() {
+    long blocking = driver.streamCreateWithPriority(0, 0, 0);
+    long address = driver.memAllocAsync(0, 1024, blocking);
+    write(address, blocking);
+    driver.memFreeAsync(0, address, 0);
+
+    assertSilent();
   }
 
   @Test

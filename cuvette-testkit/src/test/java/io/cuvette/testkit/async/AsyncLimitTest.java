@@ -240,6 +240,30 @@ class AsyncLimitTest {
   }
 
   @CudaTest
+  void allocationThatFails_doesNotCount(Subject subject) {
+    AtomicLong failures = new AtomicLong();
+    Cuda cuda =
+        subject.open(options ->
+            options.withDecorator(driver ->
+                new ForwardingDriver(driver) {
+                  @Override
+                  public long memAllocFromPoolAsync(int device, long bytes, long from, long on) {
+                    if (failures.getAndDecrement() > 0) {
+                      throw new CudaException(CudaStatus.INVALID_VALUE.code(), "made to fail");
+                    }
+                    return super.memAllocFromPoolAsync(device, bytes, from, on);
+                  }
+                }));
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
+      pool.setLimit(MemoryLimit.ofBytes(MIB));
+      failures.set(1);
+      assertThatThrownBy(() -> pool.allocate(MIB)).hasMessageContaining("made to fail");
+      pool.allocate(MIB).close();
+      cuda.currentStream().synchronize();
+    }
+  }
+
+  @CudaTest
   void limit_isNotTheReleaseThreshold(Cuda cuda) {
     try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
       pool.attributes().setReleaseThreshold(64 * MIB);

@@ -88,6 +88,18 @@ class IdleMemoryTest {
   }
 
   @CudaTest
+  void afterAQuestion_theDriverHasItBack(Cuda cuda) {
+    CudaDriver driver = cuda.driver();
+    try (DeviceMemoryResource resource = newResource(cuda);
+        CudaStream stream = cuda.device(0).createStream()) {
+      resource.allocate(MIB, stream).close();
+      assertThat(resource.attributes().reservedMemCurrent()).isPositive();
+      driver.streamSynchronize(0, stream.handle()); // the library does not see it
+      assertThat(driver.memPoolGetAttribute(resource.handle(), 7)).isZero();
+    }
+  }
+
+  @CudaTest
   void streamThatCloses_leavesNothingIdle(Cuda cuda) {
     CudaDriver driver = cuda.driver();
     try (DeviceMemoryResource resource = newResource(cuda)) {

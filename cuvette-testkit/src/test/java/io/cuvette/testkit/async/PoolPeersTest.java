@@ -57,6 +57,40 @@ class PoolPeersTest {
     return new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
   }
 
+  @CudaTest(devices = 2)
+  void deviceOfAnotherCuda_isNoPeer(Subject subject) {
+    Cuda cuda = subject.open(options -> options);
+    Cuda other = subject.open(options -> options);
+    try (DeviceMemoryResource resource = ownPool(cuda)) {
+      Set<CudaDevice> peers = resource.peerAccessibleBy();
+      peers.add(cuda.device(1));
+      assertThat(peers.contains(cuda.device(1))).isTrue();
+      assertThat(peers.contains(other.device(1))).isFalse();
+    }
+  }
+
+  /** Reaching is asked in the direction in which it is needed: from the peer to the memory. */
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void peer_isADeviceThatReachesTheOwner_notOneThatItReaches(Subject subject) {
+    Cuda cuda =
+        subject.open(options ->
+            options.withDecorator(driver ->
+                new ForwardingDriver(driver) {
+                  @Override
+                  public boolean deviceCanAccessPeer(int device, int peer) {
+                    return device < peer;
+                  }
+                }));
+    try (var first =
+            new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+        var second =
+            new DeviceMemoryResource(cuda.device(1), DeviceMemoryResourceOptions.DEFAULTS)) {
+      assertThatThrownBy(() -> first.peerAccessibleBy().add(cuda.device(1)))
+          .isInstanceOf(IllegalArgumentException.class);
+      assertThat(second.peerAccessibleBy().add(cuda.device(0))).isTrue();
+    }
+  }
+
   @CudaTest(devices = 4)
   void everyBulkOperation_isOneCallOfTheDriver(Subject subject) {
     Watched[] watched = new Watched[1];

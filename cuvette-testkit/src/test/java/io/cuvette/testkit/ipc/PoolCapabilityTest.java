@@ -45,6 +45,7 @@ class PoolCapabilityTest {
     private int node = 0;
     private int poolsAsked;
     private int poolsOpen;
+    private long mostBytes;
 
     CudaDriver over(CudaDriver driver) {
       return new ForwardingDriver(driver) {
@@ -54,6 +55,7 @@ class PoolCapabilityTest {
           if (properties.handleTypes() != 0 && !exportsPools) {
             throw new CudaException(CudaStatus.NOT_SUPPORTED, "cuMemPoolCreate", "no");
           }
+          mostBytes = properties.maxBytes();
           long pool = super.memPoolCreate(properties);
           poolsOpen++;
           return pool;
@@ -117,6 +119,17 @@ class PoolCapabilityTest {
         .hasMessageContaining("cannot share");
     assertThat(limits.poolsAsked).isEqualTo(2);
     assertThat(limits.poolsOpen).isZero();
+  }
+
+  @Test
+  void mostBytes_reachTheDriver_whetherThePoolIsSharedOrNot() {
+    for (boolean shared : new boolean[] {true, false}) {
+      new DeviceMemoryResource(cuda.device(0), DEVICE.withIpcEnabled(shared).withMaxBytes(3 << 20))
+          .close();
+      assertThat(limits.mostBytes).isEqualTo(3 << 20);
+      new PinnedMemoryResource(cuda, PINNED.withIpcEnabled(shared).withMaxBytes(5 << 20)).close();
+      assertThat(limits.mostBytes).isEqualTo(5 << 20);
+    }
   }
 
   @Test

@@ -7,11 +7,21 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.Arrays;
+import java.util.List;
+import java.util.zip.CRC32C;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
 /** Handles of plain allocations, opened by another simulated driver. */
 class SimMemoryHandleTest extends SimSharingBase {
+  private static final int GLOBAL = 0;
+
+  /** Where a handle has the identity of its file. */
+  private static final int FILE = 8;
+
   private final long ours = exporter.memAlloc(0, 100_000);
 
   @Test
@@ -75,6 +85,14 @@ class SimMemoryHandleTest extends SimSharingBase {
     byte[] other = exporter.ipcGetMemHandle(0, exporter.memAlloc(0, 8));
     assertThat(other).isNotEqualTo(handle);
     assertFails(status, "freed", () -> importer.ipcOpenMemHandle(0, handle));
+    // One with the number of the file's descriptor, and sound but for the file's identity.
+    ByteBuffer forged = ByteBuffer.wrap(other.clone()).order(ByteOrder.LITTLE_ENDIAN);
+    forged.putLong(FILE, forged.getLong(FILE) + 1);
+    CRC32C sum = new CRC32C();
+    sum.update(forged.array(), 0, other.length - Integer.BYTES);
+    forged.putInt(other.length - Integer.BYTES, (int) sum.getValue());
+    assertFails(status, "freed", () -> importer.ipcOpenMemHandle(0, forged.array()));
+    assertThat(importer.liveSharedFiles()).isZero();
   }
 
   @Test
@@ -98,6 +116,25 @@ class SimMemoryHandleTest extends SimSharingBase {
     long plain = importer.memAlloc(0, 8);
     assertFails(status, "an opened handle", () -> importer.ipcCloseMemHandle(0, plain));
     assertFails(status, "the start of", () -> importer.ipcCloseMemHandle(0, theirs + 1));
+  }
+
+  @Test
+  void importsDuringACapture_areRefused() {
+    byte[] handle = exporter.ipcGetMemHandle(0, ours);
+    long theirs = importer.ipcOpenMemHandle(0, handle);
+    int descriptor = exporter.memPoolExportToShareableHandle(pool(DEVICE));
+    List<ThrowingCallable> calls =
+        List.of(
+            () -> importer.memPoolImportFromShareableHandle(descriptor),
+            () -> importer.ipcOpenMemHandle(0, handle),
+            () -> importer.ipcCloseMemHandle(0, theirs));
+    for (ThrowingCallable call : calls) {
+      importer.streamBeginCapture(0, in, GLOBAL);
+      assertFails(CudaStatus.STREAM_CAPTURE_UNSUPPORTED, "capturing", call);
+      assertFails(
+          CudaStatus.STREAM_CAPTURE_INVALIDATED, "", () -> importer.streamEndCapture(0, in));
+    }
+    DESCRIPTORS.close(descriptor);
   }
 
   @Test
