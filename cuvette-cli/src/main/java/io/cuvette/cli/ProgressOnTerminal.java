@@ -4,8 +4,9 @@ import java.io.PrintStream;
 import me.tongfei.progressbar.ConsoleProgressBarConsumer;
 import me.tongfei.progressbar.ProgressBar;
 import me.tongfei.progressbar.ProgressBarBuilder;
+import me.tongfei.progressbar.ProgressBarStyle;
 
-/** A bar of as many steps as there are. Not thread-safe. */
+/** A bar of as many steps as there are, plain for every terminal and locale. Not thread-safe. */
 final class ProgressOnTerminal implements Progress {
   private static final int COLUMNS = 80;
 
@@ -16,6 +17,7 @@ final class ProgressOnTerminal implements Progress {
         new ProgressBarBuilder()
             .setTaskName(task)
             .setInitialMax(steps)
+            .setStyle(ProgressBarStyle.ASCII)
             .setConsumer(new ConsoleProgressBarConsumer(out, COLUMNS))
             .clearDisplayOnFinish()
             .build();
