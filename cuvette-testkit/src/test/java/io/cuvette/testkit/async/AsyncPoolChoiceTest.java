@@ -10,6 +10,7 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
@@ -143,6 +144,15 @@ class AsyncPoolChoiceTest {
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessageContaining(Long.toHexString(foreign.handle()))
           .hasMessageContaining("device 1");
+    }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void newPool_hasTheMostBytesThatWereSaid(Cuda cuda) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(4 * MIB));
+        Buffer _ = pool.allocate(4 * MIB)) {
+      assertThatThrownBy(() -> pool.allocate(1)).isInstanceOf(OutOfDeviceMemoryException.class);
+      cuda.currentStream().synchronize();
     }
   }
 

@@ -115,6 +115,20 @@ class IdleMemoryTest {
     }
   }
 
+  @CudaTest(simulatedOnly = true)
+  void bufferClosedAfterItsStream_isNotKept(Cuda cuda) {
+    CudaDriver driver = cuda.driver();
+    try (DeviceMemoryResource resource = newResource(cuda)) {
+      CudaStream stream = cuda.device(0).createStream();
+      DeviceBuffer buffer = resource.allocate(MIB, stream);
+      stream.close();
+      driver.ctxSynchronize(0);
+      buffer.close();
+      driver.ctxSynchronize(0); // the library does not see it
+      assertThat(driver.memPoolGetAttribute(resource.handle(), 7)).isZero();
+    }
+  }
+
   @CudaTest
   void idleMemory_isNotInTheWayOfALimit(Cuda cuda) {
     CudaDriver driver = cuda.driver();

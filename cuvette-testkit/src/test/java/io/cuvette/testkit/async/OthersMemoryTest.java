@@ -18,6 +18,7 @@ import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.PoolOptions;
 import io.cuvette.RecoveryStep;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.PoolProperties;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Subject;
@@ -83,6 +84,20 @@ class OthersMemoryTest {
       cuda.allocate(MOST, two).close();
       cuda.device(0).synchronize();
     }
+  }
+
+  @CudaTest(memory = "64MiB", simulatedOnly = true)
+  void poolThatOthersMade_keepsItsMemory_howeverShortAnyoneIs(Cuda cuda) {
+    CudaDriver driver = cuda.driver();
+    long handle = driver.memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
+    driver.memPoolSetAttribute(handle, 4, -1);
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofHandle(handle))) {
+      pool.allocate(MOST).close();
+      cuda.device(0).synchronize();
+      assertThatThrownBy(() -> cuda.allocate(MOST)).isInstanceOf(OutOfDeviceMemoryException.class);
+      assertThat(driver.memPoolGetAttribute(handle, 5)).isGreaterThanOrEqualTo(MOST);
+    }
+    driver.memPoolDestroy(handle);
   }
 
   @CudaTest(memory = "64MiB")

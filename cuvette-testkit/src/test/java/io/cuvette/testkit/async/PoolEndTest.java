@@ -15,6 +15,7 @@ import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Subject;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 
 /** The end of pools of the driver: nothing is freed twice, nothing is left. */
@@ -43,6 +44,28 @@ class PoolEndTest {
       close.run();
       return super.memAllocFromPoolAsync(device, bytes, pool, stream);
     }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void lastBufferOfAClosedPool_endsIt(Subject subject) {
+    AtomicInteger destroyed = new AtomicInteger();
+    Cuda cuda =
+        subject.open(options ->
+            options.withDecorator(driver ->
+                new ForwardingDriver(driver) {
+                  @Override
+                  public void memPoolDestroy(long pool) {
+                    super.memPoolDestroy(pool);
+                    destroyed.incrementAndGet();
+                  }
+                }));
+    DeviceMemoryResource resource = newResource(cuda);
+    Buffer last = resource.allocate(7000);
+    cuda.currentStream().synchronize();
+    resource.close();
+    assertThat(destroyed).hasValue(0);
+    last.close();
+    assertThat(destroyed).as("without another call").hasValue(1);
   }
 
   @CudaTest(tidy = false)

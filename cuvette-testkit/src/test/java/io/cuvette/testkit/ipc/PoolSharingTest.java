@@ -17,6 +17,7 @@ import io.cuvette.MemoryResource;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PoolOptions;
+import io.cuvette.driver.CudaException;
 import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.testkit.support.Forgetting;
 import java.util.ArrayList;
@@ -93,6 +94,22 @@ class PoolSharingTest extends TwoProcesses {
           DeviceBuffer theirs = mapped.importBuffer(part)) {
         assertThat(theirs.address()).isEqualTo(whole.address() + 1000);
         assertThat(bytes(theirs)).isEqualTo(Arrays.copyOfRange(all, 1000, 1200));
+      }
+    }
+  }
+
+  @Test
+  void descriptorOfAClosedBuffer_isNotGoodForTheNextOfItsSize() {
+    try (DeviceMemoryResource resource = shared();
+        DeviceMemoryResource mapped = mapped(resource)) {
+      DeviceBuffer closed = resource.allocate(4096);
+      BufferDescriptor descriptor = closed.descriptor();
+      closed.close();
+      try (DeviceBuffer next = resource.allocate(4096)) {
+        assertThatThrownBy(() -> mapped.importBuffer(descriptor))
+            .isInstanceOf(CudaException.class)
+            .hasMessageContaining("freed");
+        assertThat(next.descriptor()).isNotEqualTo(descriptor);
       }
     }
   }
