@@ -27,12 +27,15 @@ sealed interface ImportSource {
 
   /** Memory of a pool that was imported (cuMemPoolImportPointer). */
   record OfPool(DriverPool pool, CudaDevice device) implements ImportSource {
-    /** A pool with a UUID is the same one however often the driver imported it. */
+    /** One pool of a Cuda, however often the driver imported it. */
+    private record Known(Cuda cuda, UUID uuid) {}
+
+    /** Another Cuda's pool of the same UUID is destroyed when that ends, so it is kept apart. */
     @Override
     public Object identity() {
       PoolSharing sharing = pool.memory().sharing();
       UUID uuid = sharing == null ? null : sharing.handle().uuid().orElse(null);
-      return uuid == null ? pool : uuid;
+      return uuid == null ? pool : new Known(pool.cuda(), uuid);
     }
 
     @Override

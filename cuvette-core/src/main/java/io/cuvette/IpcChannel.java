@@ -31,7 +31,8 @@ import org.jspecify.annotations.Nullable;
  * <p>Messages are framed; each {@code receive…} takes one. A failure between two messages leaves
  * the channel usable; one in the middle of a message closes it, for its rest can no longer be told
  * from the next. Thread-safe: messages of several threads do not mix. Closing waits for a send
- * under way and ends a wait for a message.
+ * under way and ends a wait for a message. A channel that is forgotten keeps its descriptor open
+ * until the process ends.
  */
 public final class IpcChannel implements AutoCloseable {
   /** The most bytes of a message. */

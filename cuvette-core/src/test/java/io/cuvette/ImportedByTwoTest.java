@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.instrument.ForwardingDriver;
+import java.util.List;
+import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
@@ -68,6 +70,28 @@ class ImportedByTwoTest extends OverFakeSharing {
     second.close();
     assertThat(driver.frees).as("that of the second alone").hasValue(1);
     gate.countDown();
+  }
+
+  /** The pool of a Cuda that ends is destroyed, so the other one has the memory of its own. */
+  @Test
+  void samePoolByItsUuid_isAskedForByEachCuda_andOnceByOne() {
+    UUID uuid = UUID.randomUUID();
+    try (AllocationHandle handle = handle(uuid)) {
+      for (Cuda cuda : List.of(first, second)) {
+        int before = driver.imports.get();
+        for (int round = 0; round < 3; round++) {
+          CudaDevice device = cuda.device(0);
+          try (var again = DeviceMemoryResource.fromAllocationHandle(device, handle)) {
+            again.importBuffer(descriptor(1, 0, 64)); // stays open
+          }
+        }
+        assertThat(driver.imports).hasValue(before + 1);
+      }
+    }
+    assertThat(driver.mappings()).isEqualTo(1);
+    assertThat(driver.poolsOpen).as("one for each Cuda").hasValue(2);
+    first.close();
+    assertThat(driver.frees).hasValue(0);
   }
 
   @Test
