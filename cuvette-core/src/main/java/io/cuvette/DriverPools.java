@@ -16,15 +16,20 @@ import java.util.function.Supplier;
 final class DriverPools {
   private final Entrance entrance;
   private final Children children;
+
+  /** What was taken from the pools that were current for a device at that moment. */
+  private final StreamOrderedMemory asyncMemory;
+
   private final List<DriverPool> open = new CopyOnWriteArrayList<>();
   private final ConcurrentLinkedQueue<DriverPool> retired = new ConcurrentLinkedQueue<>();
 
   /** The allocations that are short of memory at the moment. */
   private final AtomicInteger shortages = new AtomicInteger();
 
-  DriverPools(Entrance entrance, Children children) {
+  DriverPools(Entrance entrance, Children children, StreamOrderedMemory asyncMemory) {
     this.entrance = entrance;
     this.children = children;
+    this.asyncMemory = asyncMemory;
   }
 
   /** Remembers a pool and the step that ends it together with the Cuda. */
@@ -44,6 +49,7 @@ final class DriverPools {
    * then, and this is what it may release. What waited for streams that are done goes along.
    */
   void giveBackIdle(Predicate<StreamState> of) {
+    asyncMemory.settle();
     for (DriverPool pool : open) {
       pool.memory().settle();
       pool.memory().giveBackIdle(of);
@@ -66,7 +72,7 @@ final class DriverPools {
    * destroyed.
    */
   void awaitFrees(CudaDevice device) {
-    device.cuda().owned().asyncMemory().awaitFrees(device);
+    asyncMemory.awaitFrees(device);
     open.forEach(pool -> pool.memory().awaitFrees(device));
     retired.forEach(pool -> pool.memory().awaitFrees(device));
     poll();

@@ -12,8 +12,8 @@ final class Owned {
   private final Cuda cuda;
   private final Entrance entrance = new Entrance();
   private final Children children = new Children();
-  private final DriverPools driverPools = new DriverPools(entrance, children);
   private final StreamOrderedMemory asyncMemory = new StreamOrderedMemory(entrance, null);
+  private final DriverPools driverPools = new DriverPools(entrance, children, asyncMemory);
   private final List<MemoryPool> pools = new CopyOnWriteArrayList<>();
   private final AtomicBoolean ending = new AtomicBoolean();
 

@@ -271,4 +271,20 @@ class AsyncMemoryPoolTest {
     }
     cuda.device(0).synchronize();
   }
+
+  /** It waits for the work of the stream, and nobody need allocate again for it to go back. */
+  @CudaTest
+  void asyncMemoryOfAClosedStream_goesBackWhenSomebodySynchronises(Cuda cuda) {
+    CudaDriver driver = cuda.driver();
+    long current = driver.deviceGetMemPool(0);
+    long before = driver.memPoolGetAttribute(current, 7);
+    CudaStream stream = cuda.device(0).createStream();
+    Buffer buffer = io.cuvette.MemoryResource.async().allocate(MIB, stream);
+    buffer.fill((byte) 1, stream);
+    stream.close();
+    buffer.close();
+    cuda.device(0).synchronize(); // its work is done
+    cuda.device(0).synchronize(); // and so is its free
+    assertThat(driver.memPoolGetAttribute(current, 7)).isEqualTo(before);
+  }
 }
