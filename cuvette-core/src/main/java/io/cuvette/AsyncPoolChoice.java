@@ -20,7 +20,7 @@ public sealed interface AsyncPoolChoice {
 
   /**
    * A pool made elsewhere (CUmemoryPool). Its owner keeps it alive as long as memory from it is in
-   * use here.
+   * use here; that of a resource of the same {@link Cuda} is not destroyed before.
    */
   static AsyncPoolChoice ofHandle(long handle) {
     return new Handle(handle);

@@ -280,7 +280,9 @@ final class DriverPool {
     Failures failures = new Failures();
     failures.run(() -> memory.giveBackIdle(_ -> true));
     forgetIfEmpty();
-    if (origin != Origin.BORROWED) {
+    if (origin == Origin.BORROWED) {
+      cuda.driverPools().poll(); // the owner here may have waited for this
+    } else {
       failures.run(() -> cuda.driverPools().retire(this));
     }
     failures.throwFirst();
@@ -302,7 +304,7 @@ final class DriverPool {
   /** Whether a closed pool can be destroyed; frees what waited for streams that are done. */
   boolean isUnused() {
     memory.settle();
-    return isUnneeded() && memory.freesAreDone();
+    return isUnneeded() && memory.freesAreDone() && !cuda.driverPools().isBorrowed(this);
   }
 
   private boolean isUnneeded() {

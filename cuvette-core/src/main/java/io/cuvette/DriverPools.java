@@ -7,6 +7,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 
 /**
  * The driver's pools that one {@link Cuda} takes memory from. One that was made here and is closed
@@ -38,10 +39,22 @@ final class DriverPools {
     children.add(end);
   }
 
-  /** Forgets a closed pool that has no memory in use. */
+  /** Forgets a closed pool that has no memory in use; who made it waits for its frees. */
   void remove(DriverPool pool, Runnable end) {
+    Stream.concat(open.stream(), retired.stream())
+        .filter(other -> isSame(other, pool))
+        .forEach(other -> other.memory().rememberFreesOf(pool.memory()));
     open.remove(pool);
     children.remove(end);
+  }
+
+  /** Whether a pool that was made here is in use as somebody else's too: of its handle, that is. */
+  boolean isBorrowed(DriverPool pool) {
+    return open.stream().anyMatch(other -> isSame(other, pool));
+  }
+
+  private static boolean isSame(DriverPool other, DriverPool pool) {
+    return other != pool && other.handle() == pool.handle();
   }
 
   /**

@@ -396,6 +396,11 @@ final class StreamOrderedMemory {
     lastFreedOn = stream;
   }
 
+  /** What another object freed into the same pool. */
+  void rememberFreesOf(StreamOrderedMemory other) {
+    freedOn.addAll(other.freedOn);
+  }
+
   /** For memory that no stream uses any more. */
   private void freeUnordered(StreamOrderedLifetime block) {
     StreamState any = block.device.nullStream().state;

@@ -30,6 +30,7 @@ class AsyncPoolEndTest {
   private static final class Making extends ForwardingDriver {
     private final AtomicInteger live = new AtomicInteger();
     private Runnable meanwhile = () -> {};
+    private boolean busy;
 
     Making(CudaDriver driver) {
       super(driver);
@@ -41,6 +42,11 @@ class AsyncPoolEndTest {
       live.incrementAndGet();
       meanwhile.run();
       return pool;
+    }
+
+    @Override
+    public boolean streamQuery(int device, long stream) {
+      return !busy && super.streamQuery(device, stream);
     }
 
     @Override
@@ -57,6 +63,48 @@ class AsyncPoolEndTest {
     AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
     driver[0].meanwhile = pool::close;
     assertThatThrownBy(() -> pool.allocate(1)).isInstanceOf(IllegalStateException.class);
+    assertThat(driver[0].live).hasValue(0);
+  }
+
+  private static DeviceMemoryResource newResource(Cuda cuda) {
+    return new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+  }
+
+  private static AsyncMemoryPool borrowing(Cuda cuda, DeviceMemoryResource resource) {
+    return new AsyncMemoryPool(
+        cuda, Choices.first(cuda, AsyncPoolChoice.ofHandle(resource.handle())));
+  }
+
+  /** A driver that destroys it before may crash at a later synchronisation. */
+  @CudaTest
+  void poolOfAResource_isNotDestroyedBeforeAFreeOfWhoBorrowedIt(Subject subject) {
+    @Nullable Making[] driver = new Making[1];
+    Cuda cuda = subject.open(options -> options.withDecorator(d -> driver[0] = new Making(d)));
+    driver[0].busy = true;
+    try (DeviceMemoryResource resource = newResource(cuda);
+        AsyncMemoryPool pool = borrowing(cuda, resource);
+        DeviceBuffer buffer = pool.allocate(512)) {
+      buffer.fill((byte) 1, cuda.currentStream());
+    }
+    assertThat(driver[0].live).hasValue(1);
+    driver[0].busy = false;
+    cuda.currentStream().synchronize();
+    assertThat(driver[0].live).hasValue(0);
+  }
+
+  @CudaTest
+  void poolOfAClosedResource_livesAsLongAsWhoBorrowedIt(Subject subject) {
+    @Nullable Making[] driver = new Making[1];
+    Cuda cuda = subject.open(options -> options.withDecorator(d -> driver[0] = new Making(d)));
+    DeviceMemoryResource resource = newResource(cuda);
+    try (AsyncMemoryPool pool = borrowing(cuda, resource);
+        DeviceBuffer buffer = pool.allocate(512)) {
+      resource.close();
+      buffer.fill((byte) 1);
+      pool.allocate(1024).close();
+      assertThat(driver[0].live).hasValue(1);
+    }
+    cuda.currentStream().synchronize();
     assertThat(driver[0].live).hasValue(0);
   }
 
