@@ -55,6 +55,24 @@ class AccessedByTest {
     return new MemoryLocation.Device(id);
   }
 
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void placesAreInOrder_andEachOnce_whateverTheDriverSays(Subject subject) {
+    Cuda cuda =
+        subject.open(options ->
+            options.withDecorator(driver ->
+                new ForwardingDriver(driver) {
+                  @Override
+                  public int[] memRangeGetAttributeList(
+                      int device, int attribute, long address, long bytes, int count) {
+                    return new int[] {1, -1, 0, 1, -2};
+                  }
+                }));
+    try (ManagedBuffer buffer = cuda.allocateManaged(PAGE)) {
+      assertThat(buffer.accessedBy()).containsExactly(device(0), device(1), HOST);
+      assertThat(buffer.accessedBy()).hasSize(3);
+    }
+  }
+
   @CudaTest
   void addedAndRemoved_isReadBack(Cuda cuda) {
     try (ManagedBuffer buffer = cuda.allocateManaged(PAGE)) {
