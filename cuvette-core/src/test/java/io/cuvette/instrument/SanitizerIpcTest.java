@@ -55,6 +55,30 @@ class SanitizerIpcTest extends SanitizerTestBase {
   }
 
   @Test
+  void exportsOfWhatIsGone_areReported() {
+    long plain = memory();
+    driver.memFree(0, plain);
+    expect(() -> driver.ipcGetMemHandle(0, plain), Misuse.USE_AFTER_FREE);
+    long ordered = driver.memAllocAsync(0, 64, one);
+    driver.memFreeAsync(0, ordered, one);
+    expect(() -> driver.memPoolExportPointer(ordered), Misuse.USE_AFTER_FREE);
+    long event = driver.eventCreate(0, INTERPROCESS);
+    driver.eventDestroy(0, event);
+    expect(() -> driver.ipcGetEventHandle(0, event), Misuse.DESTROYED_HANDLE);
+  }
+
+  /** Whatever the driver below answers. */
+  private void expect(Runnable call, Misuse misuse) {
+    try {
+      call.run();
+    } catch (CudaException refused) {
+      assertThat(refused.call()).isNotEmpty();
+    }
+    assertOnly(misuse);
+    reports.clear();
+  }
+
+  @Test
   void useBeyondImportedMemory_isReported() {
     long address = driver.memPoolImportPointer(driver.memPoolImportFromShareableHandle(5), HANDLE);
 

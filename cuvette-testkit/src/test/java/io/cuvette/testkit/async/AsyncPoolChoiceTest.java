@@ -57,6 +57,22 @@ class AsyncPoolChoiceTest {
   }
 
   @CudaTest
+  void defaultPool_isTheOneOfTheDevice_whicheverIsCurrent(Cuda cuda) {
+    CudaDriver driver = cuda.driver();
+    long before = driver.deviceGetMemPool(0);
+    try (DeviceMemoryResource current = ownPool(cuda, 0)) {
+      driver.deviceSetMemPool(0, current.handle());
+      try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofDefault())) {
+        assertThat(pool.handle(cuda.device(0)))
+            .isEqualTo(driver.deviceGetDefaultMemPool(0))
+            .isNotEqualTo(current.handle());
+      } finally {
+        driver.deviceSetMemPool(0, before);
+      }
+    }
+  }
+
+  @CudaTest
   void foreignHandle_isUsed_andNeitherItsThresholdNorTheCurrentPoolChange(Cuda cuda) {
     CudaDriver driver = cuda.driver();
     long current = driver.deviceGetMemPool(0);

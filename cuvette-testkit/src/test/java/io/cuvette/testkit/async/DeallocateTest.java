@@ -55,6 +55,21 @@ class DeallocateTest {
   }
 
   @CudaTest
+  void addressOfABufferThatWasTakenBack_isRefused(Cuda cuda) {
+    for (DriverPoolResource each : resources(cuda)) {
+      try (DriverPoolResource resource = each) {
+        Buffer buffer = resource.allocate(1000);
+        long address = buffer.address();
+        resource.deallocate(address, 1000);
+        assertThatThrownBy(() -> resource.deallocate(address, 1000))
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessageContaining("0x%x".formatted(address));
+        cuda.currentStream().synchronize();
+      }
+    }
+  }
+
+  @CudaTest
   void slices_areRefused_becauseTheyFreeNothing(Cuda cuda) {
     for (DriverPoolResource each : resources(cuda)) {
       try (DriverPoolResource resource = each;

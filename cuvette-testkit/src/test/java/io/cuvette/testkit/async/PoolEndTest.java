@@ -14,8 +14,8 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Subject;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 
 /** The end of pools of the driver: nothing is freed twice, nothing is left. */
@@ -48,24 +48,38 @@ class PoolEndTest {
 
   @CudaTest(simulatedOnly = true)
   void lastBufferOfAClosedPool_endsIt(Subject subject) {
-    AtomicInteger destroyed = new AtomicInteger();
+    List<String> calls = new ArrayList<>();
     Cuda cuda =
         subject.open(options ->
             options.withDecorator(driver ->
                 new ForwardingDriver(driver) {
                   @Override
+                  public void memFreeAsync(int device, long address, long stream) {
+                    calls.add("free");
+                    super.memFreeAsync(device, address, stream);
+                  }
+
+                  @Override
+                  public void streamSynchronize(int device, long stream) {
+                    calls.add("wait");
+                    super.streamSynchronize(device, stream);
+                  }
+
+                  @Override
                   public void memPoolDestroy(long pool) {
+                    calls.add("destroy");
                     super.memPoolDestroy(pool);
-                    destroyed.incrementAndGet();
                   }
                 }));
     DeviceMemoryResource resource = newResource(cuda);
     Buffer last = resource.allocate(7000);
     cuda.currentStream().synchronize();
     resource.close();
-    assertThat(destroyed).hasValue(0);
+    calls.clear();
     last.close();
-    assertThat(destroyed).as("without another call").hasValue(1);
+    assertThat(calls)
+        .as("waits for the free: a driver that was only asked does not notice it")
+        .containsExactly("free", "wait", "destroy");
   }
 
   @CudaTest(tidy = false)
