@@ -4,9 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.Collection;
 import java.util.List;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.openjdk.jmh.results.RunResult;
 import org.openjdk.jmh.runner.Runner;
 import org.openjdk.jmh.runner.RunnerException;
@@ -15,25 +14,8 @@ import org.openjdk.jmh.runner.options.TimeValue;
 import org.openjdk.jmh.runner.options.VerboseMode;
 
 /** Each benchmark runs for a moment on the simulated device; what it measures is not looked at. */
+@ExtendWith(OnSimulatedDevice.class)
 class BenchmarksTest {
-  private static final String DEVICE = "cuvette.device";
-  private String before = "";
-
-  @BeforeEach
-  void useTheSimulatedDevice() {
-    before = System.getProperty(DEVICE, "");
-    System.setProperty(DEVICE, "sim");
-  }
-
-  @AfterEach
-  void useTheDeviceFromBefore() {
-    if (before.isEmpty()) {
-      System.clearProperty(DEVICE);
-    } else {
-      System.setProperty(DEVICE, before);
-    }
-  }
-
   @Test
   void everyBenchmark_runsOnTheSimulatedDevice() throws RunnerException {
     Collection<RunResult> results = new Runner(aMoment().build()).run();

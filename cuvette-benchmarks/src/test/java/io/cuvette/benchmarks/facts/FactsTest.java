@@ -2,37 +2,20 @@ package io.cuvette.benchmarks.facts;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.benchmarks.OnSimulatedDevice;
 import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.NoSuchElementException;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The facts on the simulated device; what other libraries say is compared on a GPU. */
+@ExtendWith(OnSimulatedDevice.class)
 class FactsTest {
-  private static final String DEVICE = "cuvette.device";
-
   private final ByteArrayOutputStream out = new ByteArrayOutputStream();
-  private String before = "";
-
-  @BeforeEach
-  void useTheSimulatedDevice() {
-    before = System.getProperty(DEVICE, "");
-    System.setProperty(DEVICE, "sim");
-  }
-
-  @AfterEach
-  void useTheDeviceFromBefore() {
-    if (before.isEmpty()) {
-      System.clearProperty(DEVICE);
-    } else {
-      System.setProperty(DEVICE, before);
-    }
-  }
 
   @ParameterizedTest
   @ValueSource(
