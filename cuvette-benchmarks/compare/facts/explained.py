@@ -77,7 +77,6 @@ EXPLAINED = [
     Explained("managed.buffer.device_id", "0", "-1", DEVICE),
     Explained("ipc.pinned.buffer.device_id", "0", "-1", DEVICE),
     Explained("*.buffer.closed.*", ANY, ANY, HUSK + " Here its last size and address stay readable, for messages."),
-    Explained("*.closed.attributes", "raises state", "true", HUSK),
     Explained("error.*.closed.allocate", "raises state", "raises cuda:*", HUSK),
     Explained("error.*.closed.allocate", "raises state", "raises type", HUSK),
     Explained("error.*.closed.allocate", "raises state", MISSING, HUSK + " cuda.core's process may end there."),

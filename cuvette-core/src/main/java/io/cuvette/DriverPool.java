@@ -49,6 +49,9 @@ final class DriverPool {
   /** The threads that talk to the driver about the pool: it is not destroyed under them. */
   private final AtomicInteger users = new AtomicInteger();
 
+  /** What the pool said last; null as long as it is open. */
+  private volatile @Nullable PoolNumbers last;
+
   /** The mappings of imported memory that need the pool. */
   private final AtomicInteger holders = new AtomicInteger();
 
@@ -224,6 +227,12 @@ final class DriverPool {
     }
   }
 
+  /** What the pool had said of an attribute when it was closed; null if it is open, or unknown. */
+  @Nullable Long last(int attribute) {
+    PoolNumbers numbers = last;
+    return numbers == null ? null : numbers.get(attribute);
+  }
+
   void trimTo(long bytesToKeep) {
     ask(driver -> {
       driver.memPoolTrimTo(handle, bytesToKeep);
@@ -274,18 +283,37 @@ final class DriverPool {
   }
 
   private void closeNow() {
-    if (!closed.compareAndSet(false, true)) {
+    if (closed.get()) {
       return;
     }
     Failures failures = new Failures();
     failures.run(() -> memory.giveBackIdle(_ -> true));
+    failures.run(this::rememberNumbers);
+    if (closed.compareAndSet(false, true)) {
+      failures.run(() -> memory.giveBackIdle(_ -> true)); // of threads that came meanwhile
+      failures.run(this::letGo);
+    }
+    failures.throwFirst();
+  }
+
+  private void rememberNumbers() {
+    users.incrementAndGet();
+    try {
+      if (!closed.get() && !isImported()) {
+        last = PoolNumbers.of(cuda.driver(), handle);
+      }
+    } finally {
+      leave();
+    }
+  }
+
+  private void letGo() {
     forgetIfEmpty();
     if (origin == Origin.BORROWED) {
       cuda.driverPools().poll(); // the owner here may have waited for this
     } else {
-      failures.run(() -> cuda.driverPools().retire(this));
+      cuda.driverPools().retire(this);
     }
-    failures.throwFirst();
   }
 
   /** The last memory of a closed pool was freed, or its last user left. */

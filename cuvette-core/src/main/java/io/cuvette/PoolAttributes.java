@@ -12,7 +12,8 @@ import org.jspecify.annotations.Nullable;
  * (cuMemPoolGetAttribute, cuMemPoolSetAttribute). Others may use and change the same pool. The
  * bytes reserved and used need a driver of CUDA 11.3; on an older one they are a CudaException,
  * CALL_REQUIRES_NEWER_DRIVER. Of a pool that was imported from another process the driver tells
- * nothing: INVALID_VALUE. Thread-safe.
+ * nothing: INVALID_VALUE. Once the resource is closed, these are the numbers it had then, and
+ * nothing can be set (IllegalStateException). Thread-safe.
  */
 public final class PoolAttributes {
   private static final int REUSE_FOLLOW_EVENT_DEPENDENCIES = 1;
@@ -147,10 +148,18 @@ public final class PoolAttributes {
   }
 
   private long get(int attribute) {
-    return ask(driver -> {
-      checkVersion(driver, "cuMemPoolGetAttribute", attribute);
-      return driver.memPoolGetAttribute(pool.handle(), attribute);
-    });
+    try {
+      return ask(driver -> {
+        checkVersion(driver, "cuMemPoolGetAttribute", attribute);
+        return driver.memPoolGetAttribute(pool.handle(), attribute);
+      });
+    } catch (IllegalStateException e) { // it is closed
+      Long last = pool.last(attribute);
+      if (last == null) {
+        throw e;
+      }
+      return last;
+    }
   }
 
   private void set(int attribute, long value) {

@@ -7,6 +7,7 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.CudaStream;
+import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.PinnedBuffer;
@@ -77,6 +78,33 @@ class MemoryResourcesTest {
       assertThatThrownBy(() -> attributes.setReleaseThreshold(-1))
           .isInstanceOf(IllegalArgumentException.class);
     }
+  }
+
+  @CudaTest
+  void attributesOfAClosedResource_areThoseItHadThen(Cuda cuda) {
+    DeviceMemoryResource resource =
+        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+    PoolAttributes attributes = resource.attributes();
+    attributes.setReleaseThreshold(123 * MIB);
+    attributes.setReuseAllowOpportunistic(false);
+    resource.allocate(64 * MIB).close();
+    cuda.device(0).synchronize();
+    try (DeviceBuffer inUse = resource.allocate(4 * MIB)) {
+      resource.close();
+      inUse.fill((byte) 1);
+    }
+    cuda.device(0).synchronize();
+    assertThat(resource.attributes()).isSameAs(attributes);
+    assertThat(attributes.releaseThreshold()).isEqualTo(123 * MIB);
+    assertThat(attributes.reuseAllowOpportunistic()).isFalse();
+    assertThat(attributes.reuseAllowInternalDependencies()).isTrue();
+    assertThat(attributes.usedMemHigh()).isGreaterThanOrEqualTo(64 * MIB);
+    assertThat(attributes.usedMemCurrent()).isEqualTo(4 * MIB);
+    assertThat(attributes.reservedMemCurrent()).isGreaterThanOrEqualTo(4 * MIB);
+    assertThat(attributes.toString()).contains("used=" + 4 * MIB);
+    assertThatThrownBy(() -> attributes.setReleaseThreshold(0))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("is closed");
   }
 
   @CudaTest
