@@ -39,9 +39,9 @@ final class AsyncDevicePool {
     try {
       return switch (choice) {
         case AsyncPoolChoice.Borrowed.DEFAULT ->
-            DriverPool.borrow(cuda, driver.deviceGetDefaultMemPool(device.id()));
+            DriverPool.borrow(cuda, () -> driver.deviceGetDefaultMemPool(device.id()));
         case AsyncPoolChoice.Borrowed.CURRENT ->
-            DriverPool.borrow(cuda, driver.deviceGetMemPool(device.id()));
+            DriverPool.borrow(cuda, () -> driver.deviceGetMemPool(device.id()));
         case AsyncPoolChoice.Handle given -> foreign(device, given.handle());
         case AsyncPoolChoice.New made ->
             DriverPool.createKeeping(

@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import java.util.Collection;
 import java.util.List;
@@ -40,7 +41,8 @@ public final class DeviceMemoryResource extends DriverPoolResource {
   }
 
   private static DriverPool current(CudaDevice device) {
-    return DriverPool.borrow(device.cuda(), device.context().deviceGetMemPool(device.id()));
+    CudaDriver driver = device.context();
+    return DriverPool.borrow(device.cuda(), () -> driver.deviceGetMemPool(device.id()));
   }
 
   private static DriverPool explaining(CudaDevice device, Supplier<DriverPool> pool) {

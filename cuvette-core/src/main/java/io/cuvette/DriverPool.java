@@ -9,6 +9,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntPredicate;
+import java.util.function.LongSupplier;
 import java.util.function.ToLongFunction;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -41,6 +42,9 @@ final class DriverPool {
   /** Whether a device has access that was given to it and can be taken away. */
   private final IntPredicate isGuest;
 
+  /** Which pool is now the one that was borrowed as some place's; null if it was not. */
+  private final @Nullable LongSupplier current;
+
   private final Entrance entrance;
   private final StreamOrderedMemory memory;
   private final Runnable end = this::end;
@@ -63,10 +67,16 @@ final class DriverPool {
   }
 
   private DriverPool(Cuda cuda, long handle, Origin origin, IntPredicate isGuest) {
+    this(cuda, handle, origin, isGuest, null);
+  }
+
+  private DriverPool(
+      Cuda cuda, long handle, Origin origin, IntPredicate isGuest, @Nullable LongSupplier current) {
     this.cuda = cuda;
     this.handle = handle;
     this.origin = origin;
     this.isGuest = isGuest;
+    this.current = current;
     this.entrance = cuda.owned().entrance();
     this.memory = new StreamOrderedMemory(entrance, this);
     cuda.driverPools().add(this, end);
@@ -104,11 +114,21 @@ final class DriverPool {
     }
   }
 
+  /** Somebody else's pool, who keeps it as long as memory of it is in use here. */
   static DriverPool borrow(Cuda cuda, long handle) {
+    return borrow(cuda, handle, null);
+  }
+
+  /** The pool of a place, as the driver says which that is. */
+  static DriverPool borrow(Cuda cuda, LongSupplier current) {
+    return borrow(cuda, current.getAsLong(), current);
+  }
+
+  private static DriverPool borrow(Cuda cuda, long handle, @Nullable LongSupplier current) {
     cuda.checkOpen();
     return cuda.owned()
         .entrance()
-        .make(() -> new DriverPool(cuda, handle, Origin.BORROWED, _ -> false));
+        .make(() -> new DriverPool(cuda, handle, Origin.BORROWED, _ -> false, current));
   }
 
   /**
@@ -154,6 +174,10 @@ final class DriverPool {
 
   boolean isImported() {
     return origin == Origin.OTHER_PROCESS;
+  }
+
+  boolean isMadeHere() {
+    return origin == Origin.HERE;
   }
 
   boolean isClosed() {
@@ -299,11 +323,32 @@ final class DriverPool {
   private void rememberNumbers() {
     users.incrementAndGet();
     try {
-      if (!closed.get() && !isImported()) {
+      if (!closed.get() && canBeAsked()) {
         last = PoolNumbers.of(cuda.driver(), handle);
       }
     } finally {
       leave();
+    }
+  }
+
+  /**
+   * Whether the driver surely still has the pool, with nothing of it in use here, and tells about
+   * it. A handle of a pool that its owner has destroyed must not reach a driver.
+   */
+  private boolean canBeAsked() {
+    return switch (origin) {
+      case HERE -> true;
+      case OTHER_PROCESS -> false;
+      case BORROWED -> cuda.driverPools().isMadeHere(this) || isCurrent();
+    };
+  }
+
+  private boolean isCurrent() {
+    LongSupplier now = current;
+    try {
+      return now != null && now.getAsLong() == handle;
+    } catch (CudaException e) {
+      return false; // then its numbers stay unknown
     }
   }
 

@@ -53,6 +53,12 @@ final class DriverPools {
     return open.stream().anyMatch(other -> isSame(other, pool));
   }
 
+  /** Whether a pool that was borrowed is one that was made here: it is not destroyed before. */
+  boolean isMadeHere(DriverPool borrowed) {
+    return Stream.concat(open.stream(), retired.stream())
+        .anyMatch(other -> other.isMadeHere() && isSame(other, borrowed));
+  }
+
   private static boolean isSame(DriverPool other, DriverPool pool) {
     return other != pool && other.handle() == pool.handle();
   }

@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
@@ -93,7 +94,8 @@ public final class ManagedMemoryResource extends DriverPoolResource {
   private static DriverPool current(Cuda cuda, @Nullable MemoryLocation preferred) {
     int type = preferred == null ? DriverPool.LOCATION_NONE : preferred.type();
     int id = preferred == null ? 0 : preferred.id();
-    return DriverPool.borrow(cuda, cuda.driver().memGetMemPool(type, id, DriverPool.MANAGED));
+    CudaDriver driver = cuda.driver();
+    return DriverPool.borrow(cuda, () -> driver.memGetMemPool(type, id, DriverPool.MANAGED));
   }
 
   private static DriverPool create(Cuda cuda, @Nullable MemoryLocation preferred) {

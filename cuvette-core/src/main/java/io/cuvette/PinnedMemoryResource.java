@@ -158,7 +158,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
       cuda.checkOpen();
       pool =
           DriverPool.borrow(
-              cuda, cuda.driver().memGetMemPool(host.type(), host.id(), DriverPool.PINNED));
+              cuda, () -> cuda.driver().memGetMemPool(host.type(), host.id(), DriverPool.PINNED));
     } catch (CudaException e) {
       throw explained(e);
     }

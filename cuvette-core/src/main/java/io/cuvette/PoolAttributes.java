@@ -13,7 +13,9 @@ import org.jspecify.annotations.Nullable;
  * bytes reserved and used need a driver of CUDA 11.3; on an older one they are a CudaException,
  * CALL_REQUIRES_NEWER_DRIVER. Of a pool that was imported from another process the driver tells
  * nothing: INVALID_VALUE. Once the resource is closed, these are the numbers it had then, and
- * nothing can be set (IllegalStateException). Thread-safe.
+ * nothing can be set (IllegalStateException). The same for reading, if the pool was given by a
+ * handle that is of no resource of the {@link Cuda}, or was no longer current where it had been:
+ * its owner may have destroyed it before. Thread-safe.
  */
 public final class PoolAttributes {
   private static final int REUSE_FOLLOW_EVENT_DEPENDENCIES = 1;

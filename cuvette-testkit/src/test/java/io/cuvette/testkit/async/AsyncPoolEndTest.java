@@ -1,6 +1,7 @@
 package io.cuvette.testkit.async;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.AsyncMemoryPool;
@@ -20,6 +21,7 @@ import io.cuvette.testkit.support.Forgetting;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
@@ -31,6 +33,7 @@ class AsyncPoolEndTest {
     private final AtomicInteger live = new AtomicInteger();
     private Runnable meanwhile = () -> {};
     private boolean busy;
+    private final Set<Long> asked = ConcurrentHashMap.newKeySet();
 
     Making(CudaDriver driver) {
       super(driver);
@@ -42,6 +45,12 @@ class AsyncPoolEndTest {
       live.incrementAndGet();
       meanwhile.run();
       return pool;
+    }
+
+    @Override
+    public long memPoolGetAttribute(long pool, int attribute) {
+      asked.add(pool);
+      return super.memPoolGetAttribute(pool, attribute);
     }
 
     @Override
@@ -106,6 +115,50 @@ class AsyncPoolEndTest {
     }
     cuda.currentStream().synchronize();
     assertThat(driver[0].live).hasValue(0);
+  }
+
+  /** What a driver does that is asked about a pool that is gone is written nowhere. */
+  @CudaTest
+  void poolThatItsOwnerDestroyed_isNotAskedAbout(Subject subject) {
+    @Nullable Making[] made = new Making[1];
+    Cuda cuda = subject.open(options -> options.withDecorator(d -> made[0] = new Making(d)));
+    CudaDriver driver = cuda.driver();
+    long before = driver.deviceGetMemPool(0);
+    long handle = driver.memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
+    AsyncMemoryPool given =
+        new AsyncMemoryPool(cuda, Choices.first(cuda, AsyncPoolChoice.ofHandle(handle)));
+    driver.deviceSetMemPool(0, handle);
+    DeviceMemoryResource current = new DeviceMemoryResource(cuda.device(0));
+    driver.deviceSetMemPool(0, before);
+    given.allocate(512).close();
+    current.allocate(512).close();
+    cuda.currentStream().synchronize();
+    driver.memPoolDestroy(handle);
+    PoolAttributes attributes = current.attributes();
+    given.close();
+    current.close();
+    assertThat(made[0].asked).doesNotContain(handle);
+    assertThatThrownBy(attributes::usedMemCurrent).isInstanceOf(IllegalStateException.class);
+  }
+
+  @CudaTest
+  void poolThatCannotBeGone_tellsAtTheEnd(Cuda cuda) {
+    DeviceMemoryResource current = new DeviceMemoryResource(cuda.device(0));
+    AsyncMemoryPool byDefault = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofDefault());
+    DeviceMemoryResource owner = newResource(cuda);
+    AsyncMemoryPool borrowing = borrowing(cuda, owner);
+    List<PoolAttributes> all =
+        List.of(
+            current.attributes(),
+            byDefault.attributes(),
+            owner.attributes(),
+            borrowing.attributes());
+    for (AutoCloseable each : List.of(current, byDefault, owner, borrowing)) {
+      assertThatCode(each::close).doesNotThrowAnyException();
+    }
+    for (PoolAttributes each : all) {
+      assertThat(each.usedMemHigh()).isNotNegative();
+    }
   }
 
   @CudaTest(tidy = false)

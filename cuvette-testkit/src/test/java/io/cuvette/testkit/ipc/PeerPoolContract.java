@@ -1,6 +1,7 @@
 package io.cuvette.testkit.ipc;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.AllocationHandle;
@@ -214,6 +215,36 @@ abstract class PeerPoolContract {
       child.closeAll("pool");
       assertThatThrownBy(() -> child.ask("find", "late", kind, uuid))
           .hasMessageContaining(NoSuchElementException.class.getName());
+    }
+  }
+
+  /** A driver refuses that and is explained, or the second pool goes and the first stays. */
+  @CudaTest
+  void poolImportedAgain_whileABufferOfTheFirstIsHeld(Subject subject, Peers peers) {
+    try (DriverPoolResource pool = kind.create(subject.cuda());
+        Buffer buffer = filled(pool, 1);
+        RemoteSharer child = RemoteSharer.start(peers, subject)) {
+      child.importPool("first", kind, pool.allocationHandle());
+      child.ask("import", "held", "first", buffer.descriptor());
+      child.closeAll("first");
+      assertThatCode(() -> importAgain(child, pool, buffer))
+          .satisfiesAnyOf(
+              nothing -> assertThat(nothing).isNull(),
+              refused -> assertThat(refused).hasMessageContaining("not given back yet"));
+      assertThat(child.holds("held", 1)).isTrue();
+      child.closeAll("held");
+      assertHolds(buffer, 1);
+    }
+  }
+
+  private void importAgain(RemoteSharer child, DriverPoolResource pool, Buffer buffer) {
+    for (int round = 0; round < 3; round++) {
+      child.importPool("again", kind, pool.allocationHandle());
+      child.ask("import", "part", "again", buffer.descriptor());
+      assertThat(child.holds("part", 1)).isTrue();
+      child.closeAll("part", "again");
+      child.ask("synchronize");
+      assertThat(child.holds("held", 1)).isTrue();
     }
   }
 
