@@ -13,6 +13,9 @@ sealed interface ImportSource {
   /** What tells pools apart; the same for all imports that the driver keeps apart by itself. */
   Object identity();
 
+  /** Whether a device other than the memory's has no access to it; while the source is held. */
+  boolean keepsOut(CudaDevice other);
+
   /** From now on the memory needs the source. */
   void hold();
 
@@ -36,6 +39,11 @@ sealed interface ImportSource {
       PoolSharing sharing = pool.memory().sharing();
       UUID uuid = sharing == null ? null : sharing.handle().uuid().orElse(null);
       return uuid == null ? pool : new Known(pool.cuda(), uuid);
+    }
+
+    @Override
+    public boolean keepsOut(CudaDevice other) {
+      return DriverPool.keepsOut(other, pool.handle());
     }
 
     @Override
@@ -69,6 +77,11 @@ sealed interface ImportSource {
     @Override
     public Object identity() {
       return ONE;
+    }
+
+    @Override
+    public boolean keepsOut(CudaDevice other) {
+      return false;
     }
 
     @Override

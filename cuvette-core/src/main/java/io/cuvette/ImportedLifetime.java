@@ -12,6 +12,9 @@ final class ImportedLifetime extends BlockLifetime {
   /** What the memory was imported through; null for plain memory. */
   private final @Nullable DriverPool pool;
 
+  /** What the memory needs, which need not be that pool. */
+  private final ImportSource held;
+
   private final Runnable end = this::endByOwner;
   private final Once given = new Once();
 
@@ -20,7 +23,8 @@ final class ImportedLifetime extends BlockLifetime {
       ImportTable table,
       ImportedMemory memory,
       BufferDescriptor descriptor,
-      @Nullable DriverPool pool) {
+      @Nullable DriverPool pool,
+      ImportSource held) {
     super(
         buffer,
         buffer.device().cuda().leaks().queue,
@@ -31,6 +35,7 @@ final class ImportedLifetime extends BlockLifetime {
     this.descriptor = descriptor;
     this.stream = buffer.stream().state;
     this.pool = pool;
+    this.held = held;
   }
 
   /** Makes a buffer a user of memory that was opened for it. */
@@ -39,8 +44,9 @@ final class ImportedLifetime extends BlockLifetime {
       ImportTable table,
       ImportedMemory memory,
       BufferDescriptor descriptor,
-      @Nullable DriverPool pool) {
-    ImportedLifetime lifetime = new ImportedLifetime(buffer, table, memory, descriptor, pool);
+      @Nullable DriverPool pool,
+      ImportSource held) {
+    ImportedLifetime lifetime = new ImportedLifetime(buffer, table, memory, descriptor, pool, held);
     buffer.own(lifetime);
     buffer.device().cuda().owned().children().add(lifetime.end);
   }
@@ -56,8 +62,7 @@ final class ImportedLifetime extends BlockLifetime {
 
   @Override
   boolean keepsOut(CudaDevice device) {
-    DriverPool from = pool;
-    return from != null && DriverPool.keepsOut(device, from.handle());
+    return held.keepsOut(device);
   }
 
   /** The exporter's handle, which is good for any process: memory is mapped from its origin. */

@@ -4,10 +4,10 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
@@ -43,7 +43,7 @@ final class ImportedMemory {
   private @Nullable ImportSource source;
 
   /** The pools that the memory is known to be of. */
-  private final Map<Object, ImportSource> sources = new HashMap<>();
+  private final Map<Object, ImportSource> sources = new ConcurrentHashMap<>();
 
   /** Mappings of the same bytes that the driver made at other addresses. */
   private final List<Long> twins = new ArrayList<>();
@@ -76,6 +76,11 @@ final class ImportedMemory {
 
   boolean isKnownTo(ImportSource user) {
     return sources.containsKey(user.identity());
+  }
+
+  /** What a user's pool is held as: one that was imported again is not, but the first one is. */
+  ImportSource heldFor(ImportSource user) {
+    return sources.getOrDefault(user.identity(), user);
   }
 
   boolean wasLastUsedBy(Cuda cuda) {

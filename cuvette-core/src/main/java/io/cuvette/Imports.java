@@ -80,7 +80,7 @@ final class Imports {
     ImportedMemory memory = table.open(key, source);
     long address = memory.address() + descriptor.offset();
     BufferBase buffer = maker.make(address, descriptor.byteSize(), stream);
-    ImportedLifetime.own(buffer, table, memory, descriptor, pool);
+    ImportedLifetime.own(buffer, table, memory, descriptor, pool, memory.heldFor(source));
     try {
       checkFits(descriptor, source, memory.address());
       return buffer;

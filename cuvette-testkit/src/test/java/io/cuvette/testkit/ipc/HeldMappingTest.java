@@ -4,10 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.AllocationHandle;
 import io.cuvette.BufferDescriptor;
+import io.cuvette.CudaDevice;
+import io.cuvette.CudaStream;
 import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryResource;
+import io.cuvette.Scope;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
 
@@ -80,6 +83,35 @@ class HeldMappingTest extends TwoProcesses {
       there().synchronize();
       assertThat(bytes(last)).containsOnly(3);
       last.close();
+    }
+  }
+
+  /** Whether that device has access is asked of a pool that is there. */
+  @Test
+  void bufferOfTheSecondImport_isCopiedForAnotherDevice_afterBothResources() {
+    try (DeviceMemoryResource resource = shared();
+        DeviceBuffer buffer = resource.allocate(64);
+        PinnedBuffer host = hostMemoryOf(importer.device(1));
+        CudaStream stream = importer.device(1).createStream()) {
+      buffer.fill((byte) 4);
+      DeviceMemoryResource first = mapped(resource);
+      try (DeviceBuffer held = first.importBuffer(buffer.descriptor())) {
+        first.close();
+        DeviceMemoryResource second = mapped(resource);
+        try (DeviceBuffer last = second.importBuffer(buffer.descriptor())) {
+          second.close();
+          held.close();
+          host.copyFrom(last, stream);
+          stream.synchronize();
+          assertThat(bytes(host)).containsOnly(4);
+        }
+      }
+    }
+  }
+
+  private PinnedBuffer hostMemoryOf(CudaDevice device) {
+    try (Scope _ = device.use()) {
+      return importer.directPinned().allocate(64);
     }
   }
 
