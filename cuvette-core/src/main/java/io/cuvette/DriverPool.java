@@ -377,7 +377,8 @@ final class DriverPool {
   /** Whether a closed pool can be destroyed; frees what waited for streams that are done. */
   boolean isUnused() {
     memory.settle();
-    return isUnneeded() && memory.freesAreDone() && !cuda.driverPools().isBorrowed(this);
+    // Who borrowed it tells of its frees before it goes.
+    return isUnneeded() && !cuda.driverPools().isBorrowed(this) && memory.freesAreDone();
   }
 
   private boolean isUnneeded() {
