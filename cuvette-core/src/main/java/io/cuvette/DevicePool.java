@@ -348,13 +348,14 @@ final class DevicePool {
   /** Frees everything, also what is in use: the buffers are closed by this. */
   void destroy() {
     Failures failures = new Failures();
+    BufferBase[] gone = chunks.removeAll(); // first: what is lent from now on finds no chunk
     allArenas().forEach(arena -> arena.endAll(failures));
     arenas.keySet().forEach(stream -> stream.forget(pool));
     arenas.clear();
     orphans.clear();
     pending.clear();
     held.set(0);
-    for (BufferBase chunk : chunks.removeAll()) {
+    for (BufferBase chunk : gone) {
       failures.run(chunk::close);
     }
     failures.throwFirst();

@@ -47,11 +47,11 @@ final class FrontCache {
     return all;
   }
 
-  /** Blocks in use that stripes gave out. */
-  List<PooledBlock> lent() {
+  /** Blocks in use that stripes gave out; none gives out any more. */
+  List<PooledBlock> endAll() {
     List<PooledBlock> all = new ArrayList<>();
     for (Stripe stripe : stripes) {
-      stripe.addLent(all);
+      stripe.endAll(all);
     }
     return all;
   }
@@ -87,6 +87,9 @@ final class FrontCache {
     private long requestedBytes;
     private long allocations;
 
+    /** Whether the pool is torn down. */
+    private boolean over;
+
     /** A cached block of exactly a size; null if there is none. */
     @Nullable PooledBlock take(long blockBytes) {
       lock.lock();
@@ -105,9 +108,17 @@ final class FrontCache {
       }
     }
 
+    /**
+     * Counts a block as in use.
+     *
+     * @throws IllegalStateException if the pool was torn down by another thread
+     */
     void lend(PooledBlock block) {
       lock.lock();
       try {
+        if (over) {
+          throw new IllegalStateException("the pool is closed");
+        }
         block.stripe = this;
         block.older = newest;
         if (newest != null) {
@@ -167,9 +178,10 @@ final class FrontCache {
       }
     }
 
-    private void addLent(List<PooledBlock> all) {
+    private void endAll(List<PooledBlock> all) {
       lock.lock();
       try {
+        over = true;
         for (PooledBlock block = newest; block != null; block = block.older) {
           all.add(block);
         }

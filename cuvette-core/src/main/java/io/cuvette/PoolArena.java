@@ -297,7 +297,7 @@ final class PoolArena {
   /** Ends all buffers without giving anything back; the caller frees the chunks. */
   void endAll(Failures failures) {
     FrontCache cache = front;
-    List<PooledBlock> all = new ArrayList<>(cache == null ? List.of() : cache.lent());
+    List<PooledBlock> all = new ArrayList<>(cache == null ? List.of() : cache.endAll());
     lock.lock();
     try {
       for (PooledBlock block : live) {
