@@ -345,11 +345,7 @@ final class DriverPool {
 
   private boolean isCurrent() {
     LongSupplier now = current;
-    try {
-      return now != null && now.getAsLong() == handle;
-    } catch (CudaException e) {
-      return false; // then its numbers stay unknown
-    }
+    return now != null && now.getAsLong() == handle;
   }
 
   private void letGo() {
