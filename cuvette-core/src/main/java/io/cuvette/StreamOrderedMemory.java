@@ -180,8 +180,11 @@ final class StreamOrderedMemory {
   /** Gives back what was idle. */
   private void giveBack(List<StreamOrderedLifetime> taken) {
     Failures failures = new Failures();
-    taken.forEach(block -> failures.run(() -> giveBack(block)));
-    givingBack.decrementAndGet();
+    try {
+      taken.forEach(block -> failures.run(() -> giveBack(block)));
+    } finally {
+      givingBack.decrementAndGet(); // also after an error: others wait for it
+    }
     failures.throwFirst();
   }
 
