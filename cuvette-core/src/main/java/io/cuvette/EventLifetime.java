@@ -5,7 +5,7 @@ final class EventLifetime extends Lifetime {
   private final Cuda cuda;
   private final int device;
   private final long handle;
-  private final Runnable end = this::destroy;
+  private final Runnable end = this::endByOwner;
   private final Once destroyed = new Once();
 
   EventLifetime(CudaEvent event, Cuda cuda) {
@@ -27,6 +27,13 @@ final class EventLifetime extends Lifetime {
   @Override
   void release() {
     cuda.owned().entrance().run(this::destroy);
+  }
+
+  private void endByOwner() {
+    if (end()) {
+      clear();
+    }
+    destroy();
   }
 
   private void destroy() {

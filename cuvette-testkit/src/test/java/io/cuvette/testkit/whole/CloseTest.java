@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
+import io.cuvette.CudaEvent;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.ManagedBuffer;
@@ -46,6 +47,19 @@ class CloseTest {
             new ManagedMemoryResource(cuda).allocate(100).segment());
     cuda.close();
     assertThat(views).noneMatch(view -> view.scope().isAlive());
+  }
+
+  @Test
+  void eventsStreamsAndBuffers_areClosedWithTheCuda() {
+    Cuda cuda = Cuda.open(CudaOptions.simulated());
+    CudaEvent event = cuda.device(0).createEvent();
+    CudaStream stream = cuda.device(0).createStream();
+    Buffer buffer = cuda.allocate(100);
+    cuda.close();
+    assertThat(event.isClosed()).as("event").isTrue();
+    assertThat(stream.isClosed()).as("stream").isTrue();
+    assertThat(buffer.isClosed()).as("buffer").isTrue();
+    event.close();
   }
 
   @Test
