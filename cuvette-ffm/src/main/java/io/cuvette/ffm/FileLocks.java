@@ -34,6 +34,7 @@ final class FileLocks {
         throw e;
       }
       Libc.close(descriptor); // who had it deleted the file: others lock a new one now
+      deadline.pause();
     }
   }
 
