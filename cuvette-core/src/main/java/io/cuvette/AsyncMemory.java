@@ -3,16 +3,11 @@ package io.cuvette;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** Stream-ordered memory from the pool that is current for a device at that moment. Stateless. */
 final class AsyncMemory {
-  private static final int RESERVED = 5;
-  private static final int USED = 7;
-  private static final long UNKNOWN = -1;
-
   private AsyncMemory() {}
 
   /** Memory for checked arguments. */
@@ -60,31 +55,13 @@ final class AsyncMemory {
     CudaDevice device = stream.device();
     CudaDriver driver = device.context();
     long pool = driver.deviceGetMemPool(device.id());
-    long held = orUnknown(() -> driver.memPoolGetAttribute(pool, RESERVED));
-    long used = orUnknown(() -> driver.memPoolGetAttribute(pool, USED));
-    return new OutOfDeviceMemoryException(
+    return StreamOrderedSupport.outOfMemory(
         "cuMemAllocAsync(bytes=%d, stream=%s) from pool 0x%x".formatted(bytes, stream, pool),
-        new OutOfDeviceMemoryException.Details(
-            device.id(),
-            bytes,
-            bytes,
-            held,
-            used,
-            held < 0 || used < 0 ? UNKNOWN : held - used,
-            -1,
-            -1,
-            -1,
-            Long.MAX_VALUE,
-            DirectMemory.driverFree(device),
-            RecoveryStep.RECLAIM));
-  }
-
-  /** A driver that cannot tell must not hide that memory is out. */
-  private static long orUnknown(LongSupplier question) {
-    try {
-      return question.getAsLong();
-    } catch (CudaException e) {
-      return UNKNOWN;
-    }
+        device,
+        bytes,
+        bytes,
+        () -> driver.memPoolGetAttribute(pool, PoolAttributes.RESERVED_MEM_CURRENT),
+        () -> driver.memPoolGetAttribute(pool, PoolAttributes.USED_MEM_CURRENT),
+        Long.MAX_VALUE);
   }
 }

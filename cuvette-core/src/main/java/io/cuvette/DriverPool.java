@@ -7,7 +7,6 @@ import io.cuvette.driver.PoolProperties;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntPredicate;
 import java.util.function.LongSupplier;
 import java.util.function.ToLongFunction;
@@ -28,7 +27,6 @@ final class DriverPool {
   static final int LOCATION_DEVICE = 1;
   static final int NO_ACCESS = 0;
   static final int READ_AND_WRITE = 3;
-  private static final long LOOK_AGAIN_NANOS = 20_000;
 
   /** CUmemAllocationHandleType. */
   static final int NOT_EXPORTED = 0;
@@ -215,12 +213,8 @@ final class DriverPool {
   }
 
   /** For a Cuda that is closed: waits until nobody is between {@link #enter} and leaving. */
-  @SuppressWarnings("ThreadPriorityCheck") // the yield frees a carrier, nothing more
   void awaitUsers() {
-    while (users.get() > 0) {
-      Thread.yield(); // parking an interrupted thread returns at once
-      LockSupport.parkNanos(this, LOOK_AGAIN_NANOS);
-    }
+    Await.zero(users);
   }
 
   /** Keeps the pool from being destroyed until {@link #release}, but for the end of its Cuda. */

@@ -1,7 +1,5 @@
 package io.cuvette;
 
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -12,11 +10,7 @@ import org.jspecify.annotations.Nullable;
  * Thread-safe.
  */
 final class Entrance {
-  private static final int SHUT = Integer.MIN_VALUE;
-  private static final long LOOK_AGAIN_NANOS = 1_000;
-
-  /** The number of entries not left again, with the sign bit set once the entrance is shut. */
-  private final AtomicInteger inside = new AtomicInteger();
+  private final Gate gate = new Gate();
 
   /** Who ends the Cuda, as long as that lasts: it can enter all the same. */
   private volatile @Nullable Thread ending;
@@ -50,32 +44,17 @@ final class Entrance {
 
   /** False if the entrance is shut; else {@link #leave} must follow. */
   boolean tryEnter() {
-    return tryEnter(0);
+    return gate.enter() || isEnding();
   }
 
-  /**
-   * The same for a step that can also be part of what a thread inside does: as long as somebody is
-   * inside, that may be this thread.
-   */
+  /** The same for a step that can also be part of what a thread inside does. */
   boolean tryEnterAgain() {
-    return tryEnter(SHUT + 1);
-  }
-
-  /** As long as the count is not below the least. */
-  private boolean tryEnter(int least) {
-    int before;
-    do {
-      before = inside.get();
-      if (before < least) {
-        return isEnding();
-      }
-    } while (!inside.compareAndSet(before, before + 1));
-    return true;
+    return gate.enterAgain() || isEnding();
   }
 
   void leave() {
-    if (inside.get() >= 0 || !isEnding()) {
-      inside.decrementAndGet();
+    if (!gate.isShut() || !isEnding()) {
+      gate.leave();
     }
   }
 
@@ -87,16 +66,7 @@ final class Entrance {
   /** Lets only this thread in from now on, and waits until nobody is inside. */
   void shut() {
     ending = Thread.currentThread();
-    inside.getAndUpdate(count -> count | SHUT);
-    boolean interrupted = false;
-    while (inside.get() != SHUT) {
-      // Else parking returns at once, and a virtual thread keeps its carrier from those inside.
-      interrupted |= Thread.interrupted();
-      LockSupport.parkNanos(this, LOOK_AGAIN_NANOS);
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
+    gate.shut();
   }
 
   /** Lets nobody in any more: the Cuda has ended. */

@@ -16,10 +16,23 @@ final class Gate {
 
   /** False if the gate is shut; else {@link #leave} must follow. */
   boolean enter() {
+    return enter(0);
+  }
+
+  /**
+   * The same for a step that can also be part of what a thread inside does: as long as somebody is
+   * inside a gate that was shut, that may be this thread.
+   */
+  boolean enterAgain() {
+    return enter(SHUT + 1);
+  }
+
+  /** As long as the count is not below the least. */
+  private boolean enter(int least) {
     int before;
     do {
       before = inside.get();
-      if (before < 0) {
+      if (before < least) {
         return false;
       }
     } while (!inside.compareAndSet(before, before + 1));
@@ -28,6 +41,10 @@ final class Gate {
 
   void leave() {
     inside.decrementAndGet();
+  }
+
+  boolean isShut() {
+    return inside.get() < 0;
   }
 
   /** Lets nobody in any more and waits until nobody is inside. */

@@ -22,9 +22,9 @@ public final class PoolAttributes {
   private static final int REUSE_ALLOW_OPPORTUNISTIC = 2;
   private static final int REUSE_ALLOW_INTERNAL_DEPENDENCIES = 3;
   private static final int RELEASE_THRESHOLD = 4;
-  private static final int RESERVED_MEM_CURRENT = 5;
+  static final int RESERVED_MEM_CURRENT = 5;
   private static final int RESERVED_MEM_HIGH = 6;
-  private static final int USED_MEM_CURRENT = 7;
+  static final int USED_MEM_CURRENT = 7;
   private static final int USED_MEM_HIGH = 8;
   private static final int BYTES_SINCE = 11030;
   private static final long KEEP_ALL = -1; // the largest unsigned number

@@ -3,7 +3,6 @@ package io.cuvette;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.Checks;
-import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -11,8 +10,6 @@ import org.jspecify.annotations.Nullable;
  * tries what may help, one step after the other, and asks again after each. Thread-safe.
  */
 final class StreamOrderedAllocator {
-  private static final long UNKNOWN = -1;
-
   private final DriverPool pool;
   private final StreamOrderedMemory memory;
   private final Kind kind;
@@ -96,32 +93,14 @@ final class StreamOrderedAllocator {
   OutOfDeviceMemoryException outOfMemory(
       long bytes, long rounded, CudaStream stream, long limitBytes) {
     PoolAttributes now = new PoolAttributes(pool);
-    long held = orUnknown(now::reservedMemCurrent);
-    long used = orUnknown(now::usedMemCurrent);
-    return new OutOfDeviceMemoryException(
+    return StreamOrderedSupport.outOfMemory(
         "allocate(bytes=%d, stream=%s) from %s with %d bytes live"
             .formatted(bytes, stream, pool, memory.liveBytes()),
-        new OutOfDeviceMemoryException.Details(
-            stream.device().id(),
-            bytes,
-            rounded,
-            held,
-            used,
-            held < 0 || used < 0 ? UNKNOWN : held - used,
-            -1,
-            -1,
-            -1,
-            limitBytes,
-            DirectMemory.driverFree(stream.device()),
-            limitBytes == Long.MAX_VALUE ? RecoveryStep.RECLAIM : RecoveryStep.LIMIT));
-  }
-
-  /** A driver that cannot tell must not hide that memory is out. */
-  private static long orUnknown(LongSupplier question) {
-    try {
-      return question.getAsLong();
-    } catch (CudaException e) {
-      return UNKNOWN;
-    }
+        stream.device(),
+        bytes,
+        rounded,
+        now::reservedMemCurrent,
+        now::usedMemCurrent,
+        limitBytes);
   }
 }

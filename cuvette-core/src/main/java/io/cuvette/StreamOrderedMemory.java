@@ -8,7 +8,6 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongConsumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -23,8 +22,6 @@ import org.jspecify.annotations.Nullable;
 final class StreamOrderedMemory {
   /** So many streams are remembered before the finished ones among them are forgotten. */
   private static final int LOOK_AGAIN = 32;
-
-  private static final long LOOK_AGAIN_NANOS = 20_000;
 
   private final PendingFrees<StreamOrderedLifetime> pending =
       new PendingFrees<>(this::freeUnordered);
@@ -189,12 +186,8 @@ final class StreamOrderedMemory {
   }
 
   /** Waits until the driver has all that was idle and that threads are giving back now. */
-  @SuppressWarnings("ThreadPriorityCheck") // the yield frees a carrier, nothing more
   void awaitGivenBack() {
-    while (givingBack.get() > 0) {
-      Thread.yield(); // parking an interrupted thread returns at once
-      LockSupport.parkNanos(this, LOOK_AGAIN_NANOS);
-    }
+    Await.zero(givingBack);
   }
 
   /** Bytes not freed yet. */

@@ -1,10 +1,57 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaException;
+import java.util.function.LongSupplier;
 
-/** What is said where there is no stream-ordered memory. Stateless. */
+/** What is said where there is no stream-ordered memory, or none is left. Stateless. */
 final class StreamOrderedSupport {
+  private static final long UNKNOWN = -1;
+
   private StreamOrderedSupport() {}
+
+  /**
+   * Memory is out, with the numbers of the pool.
+   *
+   * @param rounded the bytes that were asked of the driver
+   * @param held asks what the pool has reserved
+   * @param used asks how much of that is in use
+   * @param limitBytes {@link Long#MAX_VALUE} if no limit is the reason
+   */
+  static OutOfDeviceMemoryException outOfMemory(
+      String call,
+      CudaDevice device,
+      long bytes,
+      long rounded,
+      LongSupplier held,
+      LongSupplier used,
+      long limitBytes) {
+    long heldBytes = orUnknown(held);
+    long usedBytes = orUnknown(used);
+    return new OutOfDeviceMemoryException(
+        call,
+        new OutOfDeviceMemoryException.Details(
+            device.id(),
+            bytes,
+            rounded,
+            heldBytes,
+            usedBytes,
+            heldBytes < 0 || usedBytes < 0 ? UNKNOWN : heldBytes - usedBytes,
+            (int) UNKNOWN,
+            UNKNOWN,
+            UNKNOWN,
+            limitBytes,
+            DirectMemory.driverFree(device),
+            limitBytes == Long.MAX_VALUE ? RecoveryStep.RECLAIM : RecoveryStep.LIMIT));
+  }
+
+  /** A driver that cannot tell must not hide that memory is out. */
+  private static long orUnknown(LongSupplier question) {
+    try {
+      return question.getAsLong();
+    } catch (CudaException e) {
+      return UNKNOWN;
+    }
+  }
 
   /** The statuses of a driver or a device without stream-ordered memory, with what works there. */
   static CudaException explained(CudaException e, CudaDevice device) {
