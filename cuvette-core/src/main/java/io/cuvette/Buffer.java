@@ -128,29 +128,59 @@ public sealed interface Buffer extends AutoCloseable
    */
   void copyTo(MemorySegment target, CudaStream stream);
 
-  /** Fills the buffer with a byte and waits (cuMemsetD8Async). */
+  /**
+   * Fills the buffer with a byte and waits (cuMemsetD8Async). Every {@code fill} writes one byte
+   * again and again, whatever the type of the argument; {@link #fillShorts} and {@link #fillInts}
+   * write wider values.
+   */
   void fill(byte value);
 
   /** Fills the buffer with a byte in stream order (cuMemsetD8Async). */
   void fill(byte value, CudaStream stream);
 
   /**
-   * Fills with a 2-byte value and waits; address and size must be multiples of 2
-   * (cuMemsetD16Async).
-   */
-  void fill(short value);
-
-  /** Fills with a 2-byte value in stream order; address and size must be multiples of 2. */
-  void fill(short value, CudaStream stream);
-
-  /**
-   * Fills with a 4-byte value and waits; address and size must be multiples of 4
-   * (cuMemsetD32Async).
+   * Fills the buffer with the byte that an int holds and waits (cuMemsetD8Async).
+   *
+   * @param value a byte, signed or unsigned: -128 to 255
+   * @throws IllegalArgumentException for a value that is no byte
    */
   void fill(int value);
 
-  /** Fills with a 4-byte value in stream order; address and size must be multiples of 4. */
+  /**
+   * Fills the buffer with the byte that an int holds in stream order (cuMemsetD8Async).
+   *
+   * @param value a byte, signed or unsigned: -128 to 255
+   * @throws IllegalArgumentException for a value that is no byte
+   */
   void fill(int value, CudaStream stream);
+
+  /**
+   * Fills the buffer with a 2-byte value and waits (cuMemsetD16Async).
+   *
+   * @throws IllegalArgumentException if address or size is no multiple of 2
+   */
+  void fillShorts(short value);
+
+  /**
+   * Fills the buffer with a 2-byte value in stream order (cuMemsetD16Async).
+   *
+   * @throws IllegalArgumentException if address or size is no multiple of 2
+   */
+  void fillShorts(short value, CudaStream stream);
+
+  /**
+   * Fills the buffer with a 4-byte value and waits (cuMemsetD32Async).
+   *
+   * @throws IllegalArgumentException if address or size is no multiple of 4
+   */
+  void fillInts(int value);
+
+  /**
+   * Fills the buffer with a 4-byte value in stream order (cuMemsetD32Async).
+   *
+   * @throws IllegalArgumentException if address or size is no multiple of 4
+   */
+  void fillInts(int value, CudaStream stream);
 
   /**
    * Says that work queued on a stream by other means uses this memory, so that it is not handed out

@@ -116,27 +116,35 @@ abstract class BufferBase {
   }
 
   public final void fill(byte value) {
-    Transfers.fill(this, FillValue.of(value));
+    Transfers.fill(this, FillValue.ofByte(value));
   }
 
   public final void fill(byte value, CudaStream on) {
-    Transfers.fillAsync(this, FillValue.of(value), on);
-  }
-
-  public final void fill(short value) {
-    Transfers.fill(this, FillValue.of(value));
-  }
-
-  public final void fill(short value, CudaStream on) {
-    Transfers.fillAsync(this, FillValue.of(value), on);
+    Transfers.fillAsync(this, FillValue.ofByte(value), on);
   }
 
   public final void fill(int value) {
-    Transfers.fill(this, FillValue.of(value));
+    Transfers.fill(this, FillValue.ofByte(value));
   }
 
   public final void fill(int value, CudaStream on) {
-    Transfers.fillAsync(this, FillValue.of(value), on);
+    Transfers.fillAsync(this, FillValue.ofByte(value), on);
+  }
+
+  public final void fillShorts(short value) {
+    Transfers.fill(this, FillValue.ofShort(value));
+  }
+
+  public final void fillShorts(short value, CudaStream on) {
+    Transfers.fillAsync(this, FillValue.ofShort(value), on);
+  }
+
+  public final void fillInts(int value) {
+    Transfers.fill(this, FillValue.ofInt(value));
+  }
+
+  public final void fillInts(int value, CudaStream on) {
+    Transfers.fillAsync(this, FillValue.ofInt(value), on);
   }
 
   public final void recordUse(CudaStream on) {

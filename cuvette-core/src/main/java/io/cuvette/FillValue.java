@@ -10,16 +10,21 @@ import io.cuvette.driver.CudaDriver;
  */
 record FillValue(int bits, int bytes) {
 
-  static FillValue of(byte value) {
-    return new FillValue(value, 1);
+  static FillValue ofByte(int value) {
+    if (value < Byte.MIN_VALUE || value > 0xFF) {
+      throw new IllegalArgumentException(
+          "value: %d (expected: a byte, -128 to 255; fillInts fills with 4-byte values)"
+              .formatted(value));
+    }
+    return new FillValue(value, Byte.BYTES);
   }
 
-  static FillValue of(short value) {
-    return new FillValue(value, 2);
+  static FillValue ofShort(short value) {
+    return new FillValue(value, Short.BYTES);
   }
 
-  static FillValue of(int value) {
-    return new FillValue(value, 4);
+  static FillValue ofInt(int value) {
+    return new FillValue(value, Integer.BYTES);
   }
 
   void check(BufferBase target) {

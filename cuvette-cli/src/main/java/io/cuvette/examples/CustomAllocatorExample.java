@@ -47,7 +47,7 @@ public final class CustomAllocatorExample {
     try (MemoryPool pool = new MemoryPool(cuda, options);
         Scope _ = cuda.useAllocator(pool);
         Buffer buffer = cuda.allocate(4096)) {
-      buffer.fill(0x01020304);
+      buffer.fillInts(0x01020304);
       MemorySegment view = ((ManagedBuffer) buffer).segment();
       out.check("read by the host", view.get(ValueLayout.JAVA_INT, 4092), 0x01020304);
       out.check("held by the managed pool", pool.totalBytes(), 4096L);

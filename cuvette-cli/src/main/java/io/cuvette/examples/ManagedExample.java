@@ -39,7 +39,7 @@ public final class ManagedExample {
 
   private static void sameAddress(ManagedBuffer buffer, CudaStream stream, Output out) {
     out.say("The device writes, the host reads at the same address; no copy is needed.");
-    buffer.fill(42, stream);
+    buffer.fillInts(42, stream);
     stream.synchronize();
     int last = buffer.segment().get(ValueLayout.JAVA_INT, buffer.byteSize() - Integer.BYTES);
     out.check("the last int", last, 42);

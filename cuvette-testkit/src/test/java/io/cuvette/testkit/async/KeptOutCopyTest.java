@@ -214,8 +214,8 @@ class KeptOutCopyTest {
       List<Runnable> calls =
           List.of(
               () -> memory.fill((byte) 1, stream),
-              () -> memory.fill((short) 1, stream),
-              () -> memory.fill(1, stream),
+              () -> memory.fillShorts((short) 1, stream),
+              () -> memory.fillInts(1, stream),
               () -> memory.copyFrom(segment, stream),
               () -> memory.copyTo(segment, stream));
       for (Runnable call : calls) {

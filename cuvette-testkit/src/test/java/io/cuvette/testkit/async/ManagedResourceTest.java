@@ -142,7 +142,7 @@ class ManagedResourceTest {
   private static void useFromHostAndDevice(Cuda cuda, ManagedMemoryResource resource) {
     try (CudaStream stream = cuda.device(0).createStream();
         ManagedBuffer managed = resource.allocate(MIB, stream)) {
-      managed.fill(9, stream);
+      managed.fillInts(9, stream);
       stream.synchronize();
       assertThat(managed.segment().get(ValueLayout.JAVA_INT, MIB - 4)).isEqualTo(9);
       managed.segment().fill((byte) 3);

@@ -44,7 +44,7 @@ class MemoryResourcesTest {
         new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
     assertThat(resource.isHandleOwned()).isTrue();
     try (Buffer buffer = resource.allocate(MIB)) {
-      buffer.fill(42);
+      buffer.fillInts(42);
       assertThat(resource.attributes().usedMemCurrent()).isEqualTo(MIB);
     }
     Set<CudaDevice> peers = resource.peerAccessibleBy();

@@ -13,7 +13,7 @@ class FirstProgram {
       try (CudaStream stream = cuda.currentDevice().createStream();
           Scope _ = stream.use();
           Buffer buffer = cuda.allocate(4000)) { // from the caching pool, in order of the stream
-        buffer.fill(7, stream); // queued, does not wait
+        buffer.fillInts(7, stream); // queued, does not wait
         int[] back = new int[1000];
         buffer.copyTo(MemorySegment.ofArray(back)); // waits
         System.out.println(back[999] + " from " + cuda.currentDevice().name());

@@ -68,7 +68,7 @@ class MemoryGuideTest {
     try (MemoryPool pool = new MemoryPool(cuda, managed);
         Scope _ = cuda.useAllocator(pool); // this thread, until the scope closes
         Buffer buffer = cuda.allocate(4096)) {
-      buffer.fill(1);
+      buffer.fillInts(1);
       MemorySegment view = ((ManagedBuffer) buffer).segment();
       assertThat(view.get(ValueLayout.JAVA_INT, 4092)).isEqualTo(1);
     }
@@ -85,7 +85,7 @@ class MemoryGuideTest {
         };
     try (Scope _ = cuda.useAllocator(tracking);
         Buffer ones = cuda.allocate(8_000_000)) {
-      ones.fill(1);
+      ones.fillInts(1);
     }
     assertThat(log).hasToString("Allocating 8000000 bytes");
   }

@@ -25,7 +25,7 @@ class PinnedSharingTest extends TwoProcesses {
             PinnedMemoryResource.fromAllocationHandle(importer, resource.allocationHandle());
         PinnedBuffer theirs = mapped.importBuffer(ours.descriptor())) {
       ours.segment().fill((byte) 1);
-      theirs.slice(4, bytes).fill(0x04030201);
+      theirs.slice(4, bytes).fillInts(0x04030201);
       ByteBuffer seen = ours.byteBuffer().order(ByteOrder.LITTLE_ENDIAN);
       assertThat(seen.getInt(0)).isEqualTo(0x01010101);
       assertThat(seen.getInt(bytes + 4)).isEqualTo(0x01010101);

@@ -30,8 +30,8 @@ class CaptureStateTest {
       List<ThrowingCallable> calls =
           List.of(
               () -> buffer.fill((byte) 1),
-              () -> buffer.fill((short) 1),
-              () -> buffer.fill(1),
+              () -> buffer.fillShorts((short) 1),
+              () -> buffer.fillInts(1),
               () -> buffer.copyFrom(other),
               () -> buffer.copyTo(other),
               () -> buffer.copyFrom(segment),

@@ -45,11 +45,11 @@ class LivenessTest {
         List<ThrowingCallable> calls =
             List.of(
                 () -> closed.fill((byte) 1),
-                () -> closed.fill((short) 1),
-                () -> closed.fill(1),
+                () -> closed.fillShorts((short) 1),
+                () -> closed.fillInts(1),
                 () -> closed.fill((byte) 1, stream),
-                () -> closed.fill((short) 1, stream),
-                () -> closed.fill(1, stream),
+                () -> closed.fillShorts((short) 1, stream),
+                () -> closed.fillInts(1, stream),
                 () -> closed.copyFrom(open),
                 () -> closed.copyFrom(open, stream),
                 () -> closed.copyTo(open),

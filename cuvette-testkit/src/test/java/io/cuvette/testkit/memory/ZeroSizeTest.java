@@ -36,8 +36,8 @@ class ZeroSizeTest {
         try (Buffer empty = kind.allocate(cuda, 0)) {
           for (Buffer none : new Buffer[] {empty, other.slice(16), other.slice(3, 0)}) {
             none.fill((byte) 1);
-            none.fill((short) 1, stream);
-            none.fill(1, stream);
+            none.fillShorts((short) 1, stream);
+            none.fillInts(1, stream);
             none.copyFrom(other.slice(0, 0));
             none.copyTo(other, stream);
             none.copyFrom(MemorySegment.ofArray(new byte[0]));

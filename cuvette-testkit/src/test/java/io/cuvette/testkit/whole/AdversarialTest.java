@@ -87,8 +87,8 @@ class AdversarialTest {
           new Runnable[] {
             () -> one.copyFrom(two, far),
             () -> one.copyTo(two, far),
-            () -> one.fill(1, far),
-            () -> one.fill((short) 1, far)
+            () -> one.fillInts(1, far),
+            () -> one.fillShorts((short) 1, far)
           }) {
         assertThatThrownBy(call::run)
             .isInstanceOf(IllegalArgumentException.class)

@@ -75,7 +75,7 @@ class VirtualThreadsTest {
           Buffer second = cuda.allocate(bytes);
           PinnedBuffer result = cuda.allocatePinned(bytes)) {
         assertThat(first.device()).isEqualTo(stream.device());
-        first.fill(number, stream);
+        first.fillInts(number, stream);
         Thread.yield();
         try (Scope _ = cuda.device(number % cuda.deviceCount()).use()) {
           second.copyFrom(first, stream);
