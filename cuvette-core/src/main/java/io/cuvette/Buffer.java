@@ -80,6 +80,7 @@ public sealed interface Buffer extends AutoCloseable
    * cuMemcpyPeerAsync).
    *
    * @throws IndexOutOfBoundsException if the source is larger than this
+   * @throws IllegalArgumentException if a byte is in both ranges, as between overlapping slices
    */
   void copyFrom(Buffer source);
 
@@ -90,7 +91,8 @@ public sealed interface Buffer extends AutoCloseable
    * device without access to the pool, is run by the pool's device in that order, which costs some
    * calls more.
    *
-   * @throws IllegalArgumentException if the stream is of a third device
+   * @throws IllegalArgumentException if the stream is of a third device, or a byte is in both
+   *     ranges
    * @throws IllegalStateException if such a copy is to be captured into a graph
    */
   void copyFrom(Buffer source, CudaStream stream);
@@ -104,6 +106,8 @@ public sealed interface Buffer extends AutoCloseable
   /**
    * Copies all of a segment, on the heap or not, to the start of this buffer and waits. Heap memory
    * goes through page-locked memory of {@link Cuda#allocatePinned}.
+   *
+   * @throws IllegalArgumentException if the segment has bytes that are copied to
    */
   void copyFrom(MemorySegment source);
 
@@ -111,12 +115,15 @@ public sealed interface Buffer extends AutoCloseable
    * Copies native memory to the start of this buffer in stream order (cuMemcpyHtoDAsync). The
    * segment must stay alive and unchanged until the stream is past it.
    *
-   * @throws IllegalArgumentException for a heap segment, which the collector may move
+   * @throws IllegalArgumentException for a heap segment, which the collector may move, or one with
+   *     bytes that are copied to
    */
   void copyFrom(MemorySegment source, CudaStream stream);
 
   /**
    * Copies as many bytes of this buffer as the segment has into it, on the heap or not, and waits.
+   *
+   * @throws IllegalArgumentException if the segment has bytes that are copied
    */
   void copyTo(MemorySegment target);
 
@@ -124,7 +131,8 @@ public sealed interface Buffer extends AutoCloseable
    * Copies as many bytes of this buffer as the segment has into native memory in stream order
    * (cuMemcpyDtoHAsync). The segment must stay alive until the stream is past it.
    *
-   * @throws IllegalArgumentException for a heap segment, which the collector may move
+   * @throws IllegalArgumentException for a heap segment, which the collector may move, or one with
+   *     bytes that are copied
    */
   void copyTo(MemorySegment target, CudaStream stream);
 

@@ -59,6 +59,11 @@ abstract class BufferBase {
     return null;
   }
 
+  /** Where a segment of this memory that users have seen is; {@link #address} if there is none. */
+  long hostAddress() {
+    return address;
+  }
+
   public final long address() {
     return address;
   }

@@ -15,6 +15,7 @@ final class HostTransfers {
   static void copyIn(BufferBase target, MemorySegment source) {
     CudaStream stream = Transfers.streamToWaitFor(target, "copyFrom");
     Transfers.checkFits(target, source.byteSize());
+    checkApart(target, source);
     if (source.byteSize() == 0) {
       return;
     }
@@ -33,6 +34,7 @@ final class HostTransfers {
   static void copyOut(BufferBase source, MemorySegment target) {
     CudaStream stream = Transfers.streamToWaitFor(source, "copyTo");
     checkHolds(source, target);
+    checkApart(source, target);
     if (target.byteSize() == 0) {
       return;
     }
@@ -53,6 +55,7 @@ final class HostTransfers {
     Transfers.checkFits(target, source.byteSize());
     checkNative("source", source);
     Transfers.checkStream(target, target, stream);
+    checkApart(target, source);
     if (source.byteSize() > 0) {
       int device = stream.device().id();
       Transfers.queue(
@@ -71,6 +74,7 @@ final class HostTransfers {
       throw new IllegalArgumentException("target: %s is read-only".formatted(target));
     }
     Transfers.checkStream(source, source, stream);
+    checkApart(source, target);
     if (target.byteSize() > 0) {
       int device = stream.device().id();
       Transfers.queue(
@@ -86,6 +90,14 @@ final class HostTransfers {
       throw new IndexOutOfBoundsException(
           "copy of %d bytes out of %s (expected: <= %d)"
               .formatted(target.byteSize(), source.asBuffer(), source.byteSize()));
+    }
+  }
+
+  /** A segment can be the buffer's own memory, at the device's address or at the host's. */
+  private static void checkApart(BufferBase buffer, MemorySegment segment) {
+    if (segment.isNative()) {
+      Transfers.checkApart(buffer.address(), segment.address(), segment.byteSize());
+      Transfers.checkApart(buffer.hostAddress(), segment.address(), segment.byteSize());
     }
   }
 

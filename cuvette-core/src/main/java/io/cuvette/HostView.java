@@ -29,6 +29,18 @@ final class HostView {
     return all.asSlice(part.address() - whole.address(), part.byteSize());
   }
 
+  /** Where a buffer, or a slice of it, is seen; its own address if nobody has seen it yet. */
+  long addressOf(BufferBase part) {
+    lock.lock();
+    try {
+      return segment == null || part.byteSize() == 0
+          ? part.address()
+          : segment.address() + part.address() - part.whole().address();
+    } finally {
+      lock.unlock();
+    }
+  }
+
   private MemorySegment whole(BufferBase buffer) {
     lock.lock();
     try {

@@ -170,6 +170,11 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
   }
 
   @Override
+  long hostAddress() {
+    return view.addressOf(this);
+  }
+
+  @Override
   public String toString() {
     return text("managed buffer");
   }

@@ -88,6 +88,11 @@ public final class PinnedBuffer extends BufferBase implements Buffer {
   }
 
   @Override
+  long hostAddress() {
+    return view.addressOf(this);
+  }
+
+  @Override
   public String toString() {
     return text("pinned buffer");
   }

@@ -23,6 +23,7 @@ final class Transfers {
     source.checkOpen();
     checkFits(target, source.byteSize());
     checkStream(target, source, stream);
+    checkApart(target.address(), source.address(), source.byteSize());
     if (source.byteSize() == 0) {
       return;
     }
@@ -118,6 +119,16 @@ final class Transfers {
       throw new IndexOutOfBoundsException(
           "copy of %d bytes into %s (expected: <= %d)"
               .formatted(bytes, target.asBuffer(), target.byteSize()));
+    }
+  }
+
+  /** Checks that copied ranges are apart, since what the driver makes of others is undefined. */
+  static void checkApart(long target, long source, long bytes) {
+    long shared = bytes - Math.abs(target - source);
+    if (shared > 0) {
+      throw new IllegalArgumentException(
+          "copy of %d bytes from 0x%x to 0x%x: %d bytes are in both ranges (expected: none)"
+              .formatted(bytes, source, target, shared));
     }
   }
 

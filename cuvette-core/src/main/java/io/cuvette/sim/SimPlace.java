@@ -18,6 +18,16 @@ record SimPlace(SimBlock block, long offset) {
     }
   }
 
+  /** Refuses what a GPU does not: to copy between ranges with common bytes is undefined there. */
+  void checkApart(SimPlace source, long bytes) {
+    long shared = bytes - Math.abs(offset - source.offset);
+    if (block == source.block && shared > 0) {
+      throw SimRefusal.invalidValue(
+          "%d bytes are in the source and in the target (expected: none) of %s"
+              .formatted(shared, block));
+    }
+  }
+
   /** Copies from another place; both are inside blocks that may have been freed meanwhile. */
   void copyFrom(SimPlace source, long bytes) {
     block.checkLive();

@@ -36,6 +36,7 @@ abstract class SimTransferCalls extends SimOrderedCalls {
   }
 
   private void submit(SimStream stream, SimPlace to, SimPlace from, long bytes) {
+    to.checkApart(from, bytes);
     long cost = SimCosts.copy(to.block(), from.block(), bytes);
     machine.submit(stream, () -> to.copyFrom(from, bytes), cost);
   }
