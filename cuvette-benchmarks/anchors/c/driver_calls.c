@@ -24,5 +24,15 @@ int main(void) {
   CHECK(CU(cuStreamSynchronize)(stream));
   MEASURE("call-cuEventQuery", "nsPerCall", 6, 500000, event_query(event));
   MEASURE("call-cuMemAlloc+cuMemFree-1MiB", "nsPerCall", 5, 1000, { mem_alloc(&p, 1 << 20); mem_free(p); });
+  __typeof__(&cuMemcpyAsync) memcpy_async = CU(cuMemcpyAsync);
+  __typeof__(&cuStreamSynchronize) stream_synchronize = CU(cuStreamSynchronize);
+  void *host;
+  CHECK(CU(cuMemHostAlloc)(&host, 4096, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
+  CHECK(mem_alloc(&p, 4096));
+  int copies = 0;
+  MEASURE("call-cuMemcpyAsync-4KiB", "nsPerCall", 6, 25600, {
+    memcpy_async(p, (CUdeviceptr)host, 4096, stream);
+    if (++copies % 256 == 0) stream_synchronize(stream);
+  });
   return 0;
 }

@@ -16,6 +16,10 @@ import io.cuvette.driver.CudaDriver;
 final class DriverWork {
   private static final int MIB = 1 << 20;
   private static final long COPY_BYTES = 256L * MIB;
+  private static final int SMALL_COPY_BYTES = 4096;
+
+  /** Small copies between two waits: fewer than the driver queues before a call blocks. */
+  private static final int SMALL_COPIES = 256;
 
   private final Cuda cuda;
   private final Lines lines;
@@ -29,6 +33,7 @@ final class DriverWork {
     try (CudaStream stream = cuda.currentDevice().createStream(StreamOptions.NON_BLOCKING)) {
       calls(stream);
       memAlloc(stream);
+      smallCopies(stream);
       copies(stream);
     }
   }
@@ -77,6 +82,23 @@ final class DriverWork {
             direct.allocate(MIB, stream).close();
           }
         });
+  }
+
+  private void smallCopies(CudaStream stream) {
+    try (PinnedBuffer host = cuda.allocatePinned(SMALL_COPY_BYTES);
+        Buffer device = cuda.allocate(SMALL_COPY_BYTES, stream)) {
+      call(
+          "call-cuMemcpyAsync-4KiB",
+          100 * SMALL_COPIES,
+          turns -> {
+            for (int done = 0; done < turns; done += SMALL_COPIES) {
+              for (int i = 0; i < SMALL_COPIES; i++) {
+                device.copyFrom(host, stream);
+              }
+              stream.synchronize();
+            }
+          });
+    }
   }
 
   private void call(String work, int turns, BestOf.Loop loop) {
