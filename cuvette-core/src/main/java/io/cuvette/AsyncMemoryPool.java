@@ -186,12 +186,15 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
     return devicePool(device).limit();
   }
 
-  /** Sets the limit on the current device. */
+  /** Sets the limit on the current device; {@link MemoryLimit#none()}, or one of 0, is no limit. */
   public void setLimit(MemoryLimit limit) {
     setLimit(cuda.currentDevice(), limit);
   }
 
-  /** Sets the limit on a device. What is live beyond a smaller limit stays. */
+  /**
+   * Sets the limit on a device; {@link MemoryLimit#none()}, or one of 0, is no limit. What is live
+   * beyond a smaller limit stays.
+   */
   public void setLimit(CudaDevice device, MemoryLimit limit) {
     devicePool(device).setLimit(limit);
   }

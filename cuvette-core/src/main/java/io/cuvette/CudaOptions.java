@@ -68,7 +68,10 @@ public record CudaOptions(
         device, driver, d -> next.apply(before.apply(d)), memoryLimit, leakLevel, leakListener);
   }
 
-  /** A first limit for every memory pool instead of the environment's. */
+  /**
+   * A first limit for every memory pool instead of the environment's; {@link MemoryLimit#none()},
+   * or one of 0, is no limit.
+   */
   public CudaOptions withMemoryLimit(MemoryLimit limit) {
     return new CudaOptions(device, driver, decorator, limit, leakLevel, leakListener);
   }

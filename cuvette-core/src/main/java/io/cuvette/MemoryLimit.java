@@ -10,7 +10,12 @@ import java.math.RoundingMode;
  */
 public sealed interface MemoryLimit {
 
-  /** The bytes this limit means on a device, {@link Long#MAX_VALUE} for none. */
+  /**
+   * The bytes this limit means on a device.
+   *
+   * @param deviceBytes the memory of the device
+   * @return at least 1, {@link Long#MAX_VALUE} for no limit
+   */
   long bytesOf(long deviceBytes);
 
   /** No limit. */
@@ -18,33 +23,40 @@ public sealed interface MemoryLimit {
     return None.NONE;
   }
 
-  /** A number of bytes; 0 is no limit, as in CuPy. */
+  /**
+   * A number of bytes.
+   *
+   * @param bytes at least 1, or 0 for no limit, as in CuPy
+   * @throws IllegalArgumentException for a negative number
+   */
   static MemoryLimit ofBytes(long bytes) {
     return bytes == 0 ? none() : new Bytes(bytes);
   }
 
-  /** A fraction of the device's memory, 0 to 1; 0 is no limit, as in CuPy. */
+  /**
+   * A fraction of the device's memory.
+   *
+   * @param fraction above 0 and at most 1, or 0 for no limit, as in CuPy
+   * @throws IllegalArgumentException for another number, or none
+   */
   static MemoryLimit ofFraction(double fraction) {
     return fraction == 0 ? none() : new Fraction(fraction);
   }
 
   /**
-   * Reads a limit: {@code 1073741824}, {@code 8GiB}, {@code 50%}; 0 and 0% are no limit.
+   * Reads a limit: {@code 1073741824}, {@code 8GiB}, {@code 1.5 GB}, {@code 50%}. 0 with any unit,
+   * and 0%, are no limit, as in CuPy; nothing else is. A number of bytes is whole, and a limit is
+   * at least one byte.
    *
+   * @param name what the text is the value of, for the message
    * @throws IllegalArgumentException naming the text and the rule
    */
   static MemoryLimit parse(String name, String text) {
-    String trimmed = text.strip();
-    if (!trimmed.endsWith("%")) {
-      return ofBytes(ByteSize.parse(name, trimmed));
+    if (!text.strip().endsWith("%")) {
+      return ofBytes(ByteSize.parse(name, text));
     }
-    try {
-      double percent = Double.parseDouble(trimmed.substring(0, trimmed.length() - 1).strip());
-      return ofFraction(percent / 100);
-    } catch (IllegalArgumentException e) {
-      throw new IllegalArgumentException(
-          "%s: '%s' (expected: 0%% to 100%%)".formatted(name, text), e);
-    }
+    BigDecimal fraction = ByteSize.parsePercent(name, text);
+    return fraction.signum() == 0 ? none() : new Fraction(fraction.doubleValue());
   }
 
   /**
@@ -56,7 +68,8 @@ public sealed interface MemoryLimit {
     public Bytes {
       if (bytes < 1) {
         throw new IllegalArgumentException(
-            "memory limit: %d bytes (expected: >= 1, or 0 for no limit)".formatted(bytes));
+            "memory limit: %d bytes (expected: >= 1; ofBytes(0) and none() are no limit)"
+                .formatted(bytes));
       }
     }
 
@@ -75,17 +88,19 @@ public sealed interface MemoryLimit {
     public Fraction {
       if (!(fraction > 0 && fraction <= 1)) {
         throw new IllegalArgumentException(
-            "memory limit: fraction %s (expected: > 0 and <= 1, or 0 for no limit)"
+            "memory limit: fraction %s (expected: > 0 and <= 1; ofFraction(0) and none() are no limit)"
                 .formatted(fraction));
       }
     }
 
     @Override
     public long bytesOf(long deviceBytes) {
-      return BigDecimal.valueOf(fraction)
-          .multiply(BigDecimal.valueOf(deviceBytes))
-          .setScale(0, RoundingMode.DOWN)
-          .longValueExact();
+      long bytes =
+          BigDecimal.valueOf(fraction)
+              .multiply(BigDecimal.valueOf(deviceBytes))
+              .setScale(0, RoundingMode.DOWN)
+              .longValueExact();
+      return Math.max(1, bytes);
     }
   }
 

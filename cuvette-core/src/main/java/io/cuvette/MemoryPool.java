@@ -155,14 +155,14 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
     return devicePool(cuda.currentDevice()).limitBytes();
   }
 
-  /** Sets the limit on the current device. */
+  /** Sets the limit on the current device; {@link MemoryLimit#none()}, or one of 0, is no limit. */
   public void setLimit(MemoryLimit limit) {
     setLimit(cuda.currentDevice(), limit);
   }
 
   /**
-   * Sets the limit on a device. What is held beyond a smaller limit stays; the pool just does not
-   * grow.
+   * Sets the limit on a device; {@link MemoryLimit#none()}, or one of 0, is no limit. What is held
+   * beyond a smaller limit stays; the pool just does not grow.
    */
   public void setLimit(CudaDevice device, MemoryLimit limit) {
     devicePool(device).setLimit(limit);

@@ -106,7 +106,10 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
     return limit;
   }
 
-  /** Sets the limit, bytes or none. What is held beyond a smaller limit stays. */
+  /**
+   * Sets the limit, in bytes; {@link MemoryLimit#none()}, or one of 0, is no limit. What is held
+   * beyond a smaller limit stays.
+   */
   public void setLimit(MemoryLimit next) {
     PinnedPoolOptions.checkLimit(next);
     store.setLimit(next.bytesOf(0));

@@ -24,7 +24,7 @@ public record PinnedPoolOptions(@Nullable PinnedAllocator upstream, MemoryLimit 
     return new PinnedPoolOptions(allocator, limit);
   }
 
-  /** A limit. */
+  /** A limit in bytes; {@link MemoryLimit#none()}, or one of 0, is no limit. */
   public PinnedPoolOptions withLimit(MemoryLimit bytes) {
     return new PinnedPoolOptions(upstream, bytes);
   }

@@ -31,7 +31,7 @@ public record PoolOptions(
     return new PoolOptions(resource, limit, crossStreamBytes);
   }
 
-  /** A first limit for each device. */
+  /** A first limit for each device; {@link MemoryLimit#none()}, or one of 0, is no limit. */
   public PoolOptions withLimit(MemoryLimit first) {
     return new PoolOptions(upstream, first, crossStreamBytes);
   }

@@ -1,11 +1,17 @@
 package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import java.util.List;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class EnvironmentTest {
+  private static final String OWN = "CUVETTE_GPU_MEMORY_LIMIT";
+  private static final String CUPY = "CUPY_GPU_MEMORY_LIMIT";
+
   @Test
   void deviceVariableSetToNothing_isNotSet() {
     assumeTrue(System.getProperty("cuvette.device") == null);
@@ -13,5 +19,32 @@ class EnvironmentTest {
     assertThat(Environment.device(_ -> "")).isEqualTo("gpu");
     assertThat(Environment.device(_ -> " ")).isEqualTo("gpu");
     assertThat(Environment.device(_ -> "sim:devices=2")).isEqualTo("sim:devices=2");
+  }
+
+  @Test
+  void bothLimitVariables_areReadAsLimitsAre() {
+    for (String name : List.of(OWN, CUPY)) {
+      for (String text : List.of("0", "0%", "1", "1.5GiB", "8 GB", "50%", " 4K ")) {
+        assertThat(Environment.memoryLimit(Map.of(name, text)::get))
+            .isEqualTo(MemoryLimit.parse(name, text));
+      }
+      for (String text : List.of("0.5", "0.9B", "-1", "-0%", "1e9", "150%", "NaN", "lots")) {
+        assertThatThrownBy(() -> Environment.memoryLimit(Map.of(name, text)::get))
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessageStartingWith("%s: '%s' (expected: ", name, text);
+      }
+    }
+  }
+
+  @Test
+  void ownLimitVariable_isLookedAtFirst_andBlankIsNotSet() {
+    assertThat(limit("50%", "0")).isEqualTo(MemoryLimit.ofFraction(0.5));
+    assertThat(limit("0", "50%")).isEqualTo(MemoryLimit.none());
+    assertThat(limit(" ", "50%")).isEqualTo(MemoryLimit.ofFraction(0.5));
+    assertThat(limit("", "")).isEqualTo(MemoryLimit.none());
+  }
+
+  private static MemoryLimit limit(String own, String cupy) {
+    return Environment.memoryLimit(Map.of(OWN, own, CUPY, cupy)::get);
   }
 }

@@ -6,10 +6,14 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Sizes as people write them: {@code 512}, {@code 8GiB}, {@code 1.5 GB}. Stateless. */
+/**
+ * Sizes as people write them: {@code 512}, {@code 8GiB}, {@code 1.5 GB}. Limits and the settings of
+ * the simulated device are read here, and nowhere else. Stateless.
+ */
 public final class ByteSize {
   private static final Pattern FORM =
       Pattern.compile("\\s*([0-9]+(?:\\.[0-9]+)?)\\s*([a-zA-Z]*)\\s*");
+  private static final Pattern PERCENT = Pattern.compile("\\s*([0-9]+(?:\\.[0-9]+)?)\\s*%\\s*");
   private static final Map<String, Long> UNITS =
       Map.ofEntries(
           Map.entry("", 1L),
@@ -27,10 +31,14 @@ public final class ByteSize {
           Map.entry("tib", 1L << 40),
           Map.entry("tb", 1_000_000_000_000L));
 
+  private static final String RULE =
+      "a number of bytes, or one with a unit: B, KiB, MiB, GiB, TiB, KB, MB, GB, TB, K, M, G or T";
+
   private ByteSize() {}
 
   /**
-   * The bytes a text means; fractions are cut to whole bytes.
+   * Reads a number of bytes. A number without a unit, or with {@code B}, must be whole; with a
+   * larger unit it may have a fraction and is cut to whole bytes, but never to none.
    *
    * @throws IllegalArgumentException naming the text and the rule
    */
@@ -38,13 +46,32 @@ public final class ByteSize {
     Matcher form = FORM.matcher(text);
     Long unit = form.matches() ? UNITS.get(form.group(2).toLowerCase(Locale.ROOT)) : null;
     if (unit == null) {
-      throw wrong(name, text);
+      throw refused(name, text, RULE);
     }
     BigDecimal bytes = new BigDecimal(form.group(1)).multiply(BigDecimal.valueOf(unit));
     if (bytes.compareTo(BigDecimal.valueOf(Long.MAX_VALUE)) > 0) {
-      throw wrong(name, text);
+      throw refused(name, text, "at most %d bytes".formatted(Long.MAX_VALUE));
+    }
+    boolean whole = bytes.stripTrailingZeros().scale() <= 0;
+    if (!whole && (unit == 1 || bytes.compareTo(BigDecimal.ONE) < 0)) {
+      throw refused(name, text, "whole bytes");
     }
     return bytes.longValue();
+  }
+
+  /**
+   * Reads a percentage as a fraction from 0 to 1.
+   *
+   * @throws IllegalArgumentException naming the text and the rule
+   */
+  public static BigDecimal parsePercent(String name, String text) {
+    Matcher form = PERCENT.matcher(text);
+    BigDecimal fraction = form.matches() ? new BigDecimal(form.group(1)).movePointLeft(2) : null;
+    boolean tiny = fraction != null && fraction.signum() != 0 && fraction.doubleValue() == 0;
+    if (fraction == null || tiny || fraction.compareTo(BigDecimal.ONE) > 0) {
+      throw refused(name, text, "0% to 100%");
+    }
+    return fraction;
   }
 
   /** A size with a binary unit and at most two decimals, such as {@code 1.50 GiB}. */
@@ -59,9 +86,7 @@ public final class ByteSize {
     return unit == 0 ? bytes + " B" : String.format(Locale.ROOT, "%.2f %s", value, units[unit]);
   }
 
-  private static IllegalArgumentException wrong(String name, String text) {
-    return new IllegalArgumentException(
-        "%s: '%s' (expected: a number of bytes, with a unit such as KiB, MiB, GiB or TiB if wanted)"
-            .formatted(name, text));
+  private static IllegalArgumentException refused(String name, String text, String rule) {
+    return new IllegalArgumentException("%s: '%s' (expected: %s)".formatted(name, text, rule));
   }
 }

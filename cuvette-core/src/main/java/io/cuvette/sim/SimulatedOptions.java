@@ -1,5 +1,6 @@
 package io.cuvette.sim;
 
+import io.cuvette.internal.ByteSize;
 import java.util.HashSet;
 import java.util.Set;
 
@@ -58,8 +59,8 @@ public record SimulatedOptions(
    * <caption>Keys</caption>
    * <tr><th>key</th><th>value</th><th>default</th></tr>
    * <tr><td>{@code devices}</td><td>1 to 32</td><td>1</td></tr>
-   * <tr><td>{@code memory}</td><td>a size with a unit of B, KiB, MiB, GiB, TiB, KB, MB, GB or TB;
-   *     without one, bytes</td><td>143771MiB</td></tr>
+   * <tr><td>{@code memory}</td><td>a number of bytes, or one with a unit: B, KiB, MiB, GiB, TiB,
+   *     KB, MB, GB, TB, K, M, G or T</td><td>143771MiB</td></tr>
    * <tr><td>{@code seed}</td><td>any 64-bit number</td><td>{@code cuvette.seed}, or 0</td></tr>
    * <tr><td>{@code peers}</td><td>{@code all}, {@code none}, or pairs such as {@code 0-1+2-3}</td>
    *     <td>{@code all}</td></tr>
@@ -110,7 +111,7 @@ public record SimulatedOptions(
   private SimulatedOptions with(String key, String value) {
     return switch (key) {
       case "devices" -> withDevices((int) SettingText.number(key, value, 1, MAX_DEVICES));
-      case "memory" -> withMemoryBytes(SettingText.bytes(key, value));
+      case "memory" -> withMemoryBytes(ByteSize.parse(key, value));
       case "seed" -> withSeed(SettingText.number(key, value, Long.MIN_VALUE, Long.MAX_VALUE));
       case "driver" -> withDriverVersion((int) SettingText.number(key, value, 1000, 99_990));
       case "numaNodes" -> withNumaNodes((int) SettingText.number(key, value, 1, MAX_NODES));

@@ -37,6 +37,12 @@ class LimitTextTest {
   @ParameterizedTest
   @ValueSource(
       strings = {
+        "0.5",
+        "0.9B",
+        "1.5",
+        "0.0001KiB",
+        "-0%",
+        "1e-400%",
         "-1",
         "-5%",
         "150%",

@@ -26,7 +26,7 @@ final class DirectionRule implements Rule {
           "io.cuvette.pool",
           Set.of("io.cuvette.internal"),
           "io.cuvette.sim",
-          Set.of("io.cuvette.driver"),
+          Set.of("io.cuvette.driver", "io.cuvette.internal"),
           "io.cuvette.instrument",
           Set.of("io.cuvette.driver"),
           "io.cuvette.ffm",

@@ -1,0 +1,95 @@
+package io.cuvette.testkit.guide;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.cuvette.MemoryLimit;
+import io.cuvette.sim.SimulatedOptions;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** The tables of settings in the guide are what the parsers do. */
+class SettingTablesTest {
+  private static final Pattern ROW =
+      Pattern.compile("(?m)^\\| `([^`]*)` \\| (\\d+|no limit|refused) \\|.*\\|$");
+  private static final long DEVICE_BYTES = 80L << 30;
+
+  /** What the simulator takes as memory of a device. */
+  private static final long LEAST = 1L << 20;
+
+  private static final long MOST = 8L << 40;
+
+  private static List<MatchResult> rows = List.of();
+
+  private static String simulatorPage = "";
+
+  @BeforeAll
+  static void readTable() {
+    Path root = DocumentFiles.root().orElse(null);
+    assumeTrue(root != null, "the sources are not here");
+    String page = DocumentFiles.read(root.resolve("docs/guide/limits.md"));
+    simulatorPage = DocumentFiles.read(root.resolve("docs/guide/simulated-device.md"));
+    rows = ROW.matcher(page).results().toList();
+  }
+
+  @Test
+  void everyRow_isTrue() {
+    assertThat(rows).hasSizeGreaterThan(50);
+    for (MatchResult row : rows) {
+      String text = row.group(1);
+      if (row.group(2).equals("refused")) {
+        assertThatThrownBy(() -> MemoryLimit.parse("LIMIT", text))
+            .as(text)
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessageStartingWith("LIMIT: '" + text + "' (expected: ");
+      } else {
+        assertThat(MemoryLimit.parse("LIMIT", text).bytesOf(DEVICE_BYTES))
+            .as(text)
+            .isEqualTo(bytes(row));
+      }
+    }
+  }
+
+  /** The setting of the simulator has the same meaning, but for percentages and no limit. */
+  @Test
+  void everyRow_isTheSameForTheSimulatedDevice() {
+    for (MatchResult row : rows) {
+      String text = row.group(1);
+      boolean isMemory =
+          row.group(2).matches("\\d+")
+              && !text.contains("%")
+              && LEAST <= bytes(row)
+              && bytes(row) <= MOST;
+      if (isMemory) {
+        assertThat(SimulatedOptions.parse("memory=" + text).memoryBytes())
+            .as(text)
+            .isEqualTo(bytes(row));
+      } else {
+        assertThatThrownBy(() -> SimulatedOptions.parse("memory=" + text))
+            .as(text)
+            .isInstanceOf(IllegalArgumentException.class);
+      }
+    }
+  }
+
+  @Test
+  void everySettingOfTheSimulatedDevice_isInItsTable() {
+    assertThatThrownBy(() -> SimulatedOptions.parse("colour=red"))
+        .satisfies(refused -> {
+          String message = String.valueOf(refused.getMessage());
+          String keys = message.substring(message.indexOf("expected: ") + 10);
+          assertThat(keys.replace(")", "").split(", "))
+              .contains("devices", "numaNodes")
+              .allMatch(key -> simulatorPage.contains("\n| `" + key + "` | "));
+        });
+  }
+
+  private static long bytes(MatchResult row) {
+    return row.group(2).equals("no limit") ? Long.MAX_VALUE : Long.parseLong(row.group(2));
+  }
+}
