@@ -32,7 +32,7 @@ public final class ByteSize {
           Map.entry("tb", 1_000_000_000_000L));
 
   private static final String RULE =
-      "a number of bytes, or one with a unit: B, KiB, MiB, GiB, TiB, KB, MB, GB, TB, K, M, G or T";
+      "a size with a unit of B, KiB, MiB, GiB, TiB, KB, MB, GB, TB, K, M, G or T, or whole bytes";
 
   private ByteSize() {}
 
@@ -50,7 +50,7 @@ public final class ByteSize {
     }
     BigDecimal bytes = new BigDecimal(form.group(1)).multiply(BigDecimal.valueOf(unit));
     if (bytes.compareTo(BigDecimal.valueOf(Long.MAX_VALUE)) > 0) {
-      throw refused(name, text, "at most %d bytes".formatted(Long.MAX_VALUE));
+      throw refused(name, text, "less than 8 EiB");
     }
     boolean whole = bytes.stripTrailingZeros().scale() <= 0;
     if (!whole && (unit == 1 || bytes.compareTo(BigDecimal.ONE) < 0)) {
