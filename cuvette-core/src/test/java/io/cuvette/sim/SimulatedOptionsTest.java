@@ -57,8 +57,7 @@ class SimulatedOptionsTest {
         "devices=33 | devices: '33' (expected: a number from 1 to 32)",
         "devices=two | devices: 'two' (expected: a number from 1 to 32)",
         "devices=1,devices=2 | devices: '2' (expected: to be given once)",
-        "memory=12 parsecs | memory: '12 parsecs' (expected: a number of bytes, or one with a unit:"
-            + " B, KiB,",
+        "memory=12 parsecs | memory: '12 parsecs' (expected: a size with a unit of B, KiB, MiB,",
         "memory=-1GiB | memory: '-1GiB' (expected: a size with a unit of B, KiB, MiB,",
         "memory=1B | memory: 1 (expected: 1 MiB to 8 TiB, in bytes)",
         "memory=99999999TiB | memory: '99999999TiB' (expected: less than 8 EiB)",
