@@ -6,31 +6,41 @@ import org.jspecify.annotations.Nullable;
  * Goes on with a clean-up after a failure: the first one is thrown at the end, the rest suppressed.
  */
 final class Failures {
-  private @Nullable RuntimeException first;
+  private @Nullable Throwable first;
 
   static void closeAfter(RuntimeException failure, AutoCloseable resource) {
     try {
       resource.close();
     } catch (Exception e) {
-      failure.addSuppressed(e);
+      suppress(failure, e);
+    }
+  }
+
+  /** Adds a later failure to the first one, which may be the same object if user code threw it. */
+  private static void suppress(Throwable first, Throwable later) {
+    if (later != first) {
+      first.addSuppressed(later);
     }
   }
 
   void run(Runnable step) {
     try {
       step.run();
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       if (first == null) {
         first = e;
       } else {
-        first.addSuppressed(e);
+        suppress(first, e);
       }
     }
   }
 
   void throwFirst() {
-    if (first != null) {
-      throw first;
+    switch (first) {
+      case null -> {}
+      case Error e -> throw e;
+      case RuntimeException e -> throw e;
+      default -> throw new AssertionError(first);
     }
   }
 }

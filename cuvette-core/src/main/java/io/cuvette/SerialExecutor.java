@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.internal.UserFailures;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executor;
@@ -25,8 +26,16 @@ final class SerialExecutor implements Executor {
     do {
       Runnable task = tasks.poll();
       if (task != null) {
-        task.run();
+        run(task);
       }
     } while (waiting.decrementAndGet() > 0);
+  }
+
+  private static void run(Runnable task) {
+    try {
+      task.run();
+    } catch (Throwable e) { // the user's code: the tasks behind it come all the same
+      UserFailures.uncaught(e);
+    }
   }
 }

@@ -1,6 +1,7 @@
 package io.cuvette.instrument;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.internal.UserFailures;
 import java.lang.reflect.Method;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
@@ -67,8 +68,8 @@ public final class TracingDriver {
     String name = thread.getName().isEmpty() ? "#" + thread.threadId() : thread.getName();
     try {
       consumer.accept(new TracedCall(number, name, call, result, error, startNanos, elapsedNanos));
-    } catch (RuntimeException e) {
-      thread.getUncaughtExceptionHandler().uncaughtException(thread, e);
+    } catch (RuntimeException | Error e) {
+      UserFailures.uncaught(e);
     }
   }
 }

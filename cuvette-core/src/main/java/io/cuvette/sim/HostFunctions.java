@@ -1,6 +1,7 @@
 package io.cuvette.sim;
 
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.internal.UserFailures;
 import java.util.ArrayDeque;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -113,7 +114,7 @@ final class HostFunctions {
         scheduler.finish(op.stream, op);
       }
       if (failure != null) {
-        String text = "a host function threw " + failure;
+        String text = "a host function threw " + UserFailures.text(failure);
         scheduler.fail(op.stream.device, new SimRefusal(CudaStatus.LAUNCH_FAILED, text));
       }
     }

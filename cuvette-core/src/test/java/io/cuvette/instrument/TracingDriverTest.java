@@ -91,6 +91,26 @@ class TracingDriverTest {
   }
 
   @Test
+  void failingConsumerAndHandler_doNotChangeTheCall() throws Exception {
+    List<Long> addresses = new ArrayList<>();
+    CudaDriver broken =
+        TracingDriver.of(
+            tiny.driver,
+            _ -> {
+              throw new StackOverflowError("consumer");
+            });
+
+    Thread thread = new Thread(() -> addresses.add(broken.memAlloc(0, 1)));
+    thread.setUncaughtExceptionHandler((_, _) -> {
+      throw new IllegalStateException("handler");
+    });
+    thread.start();
+    thread.join();
+
+    assertThat(addresses).hasSize(1);
+  }
+
+  @Test
   void emptyRing_isRefused() {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> new TraceRing(0))

@@ -203,6 +203,26 @@ class StreamsTest extends SimTestBase {
 
   @Test
   @Timeout(20)
+  void hostFunctionThatThrowsWhatHasNoText_failsItsDevice() {
+    long stream = stream(0);
+    driver.launchHostFunc(
+        0,
+        stream,
+        () -> {
+          throw new IllegalStateException("oops") {
+            @Override
+            public String toString() {
+              throw new StackOverflowError();
+            }
+          };
+        });
+    assertFails(
+        CudaStatus.LAUNCH_FAILED, "StackOverflowError", () -> driver.streamSynchronize(0, stream));
+    driver.ctxSynchronize(1);
+  }
+
+  @Test
+  @Timeout(20)
   void closing_endsWaits_andLaterCallsAreRefused() throws InterruptedException {
     CountDownLatch never = new CountDownLatch(1);
     CountDownLatch started = new CountDownLatch(1);

@@ -56,14 +56,32 @@ final class HostFunctions {
 
   @SuppressWarnings("unused") // called by the driver
   private static void run(long number) {
-    HostFunction function = WAITING.remove(number);
-    if (function == null) {
-      return;
-    }
     try {
-      function.body.run();
+      HostFunction function = WAITING.remove(number);
+      if (function != null) {
+        function.body.run();
+      }
     } catch (Throwable e) { // what leaves a function that C called ends the JVM
-      LOGGER.log(System.Logger.Level.ERROR, "a host function threw", e);
+      report(e);
+    }
+  }
+
+  /** Logs a failure. Its text and the log's handlers are code of the user, which may fail too. */
+  private static void report(Throwable failure) {
+    try {
+      LOGGER.log(System.Logger.Level.ERROR, "a host function threw", failure);
+    } catch (Throwable _) { // as above
+      reportClass(failure.getClass());
+    }
+  }
+
+  private static void reportClass(Class<?> failure) {
+    try {
+      LOGGER.log(
+          System.Logger.Level.ERROR,
+          "a host function threw {0}, which cannot be logged",
+          failure.getName());
+    } catch (Throwable _) { // as above: nothing is left to try
     }
   }
 }

@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.Map;
 import java.util.OptionalInt;
 import java.util.ServiceLoader;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -45,6 +46,56 @@ class FfmProcessTest {
       driver.callFree(8, 0, 10, 0);
       driver.close();
       System.out.println("done");
+    }
+  }
+
+  /** Has host functions that throw what a JVM hardly survives. */
+  static final class ThrowingMain {
+    private ThrowingMain() {}
+
+    /** An exception that cannot be logged. */
+    static final class Unspeakable extends RuntimeException {
+      private static final long serialVersionUID = 1L;
+
+      @Override
+      public String toString() {
+        throw new Unspeakable();
+      }
+
+      @Override
+      public String getMessage() {
+        throw new OutOfMemoryError("message");
+      }
+    }
+
+    public static void main(String[] arguments) throws InterruptedException {
+      CudaDriver driver = new FfmDriverProvider().open("");
+      launch(
+          driver,
+          () -> {
+            throw new Unspeakable();
+          });
+      launch(driver, () -> recurse(0));
+      launch(driver, () -> System.out.println(new long[Integer.MAX_VALUE].length));
+      System.out.println("alive");
+      System.exit(0);
+    }
+
+    /** Runs a function, and then waits for its thread to end. */
+    private static void launch(CudaDriver driver, Runnable function) throws InterruptedException {
+      CompletableFuture<Thread> thread = new CompletableFuture<>();
+      driver.launchHostFunc(
+          0,
+          5,
+          () -> {
+            thread.complete(Thread.currentThread());
+            function.run();
+          });
+      thread.join().join();
+    }
+
+    private static int recurse(int depth) {
+      return recurse(depth + 1) + depth;
     }
   }
 
@@ -111,6 +162,19 @@ class FfmProcessTest {
             driver ffm: no calls while the JVM is shutting down
             done
             """);
+    assertThat(result.exitCode()).isZero();
+  }
+
+  @Test
+  void whateverAHostFunctionThrows_theJvmLives(@TempDir Path folder) throws Exception {
+    StubLibrary library = StubLibrary.compile(folder);
+    ForkedJvm.Result result =
+        ForkedJvm.run(ThrowingMain.class, Map.of(), "-Dcuvette.libcuda=" + library.file());
+    assertThat(result.output())
+        .contains("Unspeakable, which cannot be logged")
+        .contains("StackOverflowError")
+        .contains("OutOfMemoryError")
+        .endsWith("alive\n");
     assertThat(result.exitCode()).isZero();
   }
 

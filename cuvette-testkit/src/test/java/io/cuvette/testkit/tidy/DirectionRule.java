@@ -28,7 +28,7 @@ final class DirectionRule implements Rule {
           "io.cuvette.sim",
           Set.of("io.cuvette.driver", "io.cuvette.internal"),
           "io.cuvette.instrument",
-          Set.of("io.cuvette.driver"),
+          Set.of("io.cuvette.driver", "io.cuvette.internal"),
           "io.cuvette.ffm",
           Set.of("io.cuvette.driver"),
           // Examples are read as programs of users: they see what is exported.

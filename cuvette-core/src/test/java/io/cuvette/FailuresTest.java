@@ -1,0 +1,55 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+
+/** Clean-up after failures of the user's code, which throws what it likes. */
+class FailuresTest {
+  private final Failures failures = new Failures();
+  private final AtomicInteger steps = new AtomicInteger();
+
+  @Test
+  void oneExceptionThrownTwice_stopsNothing() {
+    RuntimeException same = new IllegalStateException("cached");
+    run(same);
+    run(same);
+    run(new IllegalStateException("another"));
+    assertThat(steps).hasValue(3);
+    assertThatThrownBy(failures::throwFirst)
+        .isSameAs(same)
+        .satisfies(e -> assertThat(e.getSuppressed()).hasSize(1));
+  }
+
+  @Test
+  void error_stopsNothing_andIsThrownAtTheEnd() {
+    Error error = new StackOverflowError();
+    run(error);
+    run(new IllegalStateException());
+    assertThat(steps).hasValue(2);
+    assertThatThrownBy(failures::throwFirst).isSameAs(error);
+  }
+
+  @Test
+  void closingThatThrowsTheFailureAgain_addsNothing() {
+    RuntimeException same = new IllegalStateException("cached");
+    Failures.closeAfter(
+        same,
+        () -> {
+          throw same;
+        });
+    assertThat(same.getSuppressed()).isEmpty();
+  }
+
+  private void run(Throwable thrown) {
+    failures.run(() -> {
+      steps.incrementAndGet();
+      if (thrown instanceof Error error) {
+        throw error;
+      }
+      throw (RuntimeException) thrown;
+    });
+  }
+}
