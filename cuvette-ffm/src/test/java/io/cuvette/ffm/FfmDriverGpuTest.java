@@ -92,10 +92,20 @@ class FfmDriverGpuTest {
   void peers_canBeEnabledOnce() {
     assumeTrue(driver.deviceGetCount() > 1, "one GPU");
     assumeTrue(driver.deviceCanAccessPeer(0, 1), "no peer access");
+    takeBackAccess(0, 1);
     driver.ctxEnablePeerAccess(0, 1);
     assertStatus(CudaStatus.PEER_ACCESS_ALREADY_ENABLED, () -> driver.ctxEnablePeerAccess(0, 1));
     driver.ctxDisablePeerAccess(0, 1);
     assertStatus(CudaStatus.PEER_ACCESS_NOT_ENABLED, () -> driver.ctxDisablePeerAccess(0, 1));
+  }
+
+  /** Access belongs to the contexts, which other tests of the process may retain. */
+  private void takeBackAccess(int device, int peer) {
+    try {
+      driver.ctxDisablePeerAccess(device, peer);
+    } catch (CudaException e) {
+      assertThat(e.status()).isEqualTo(CudaStatus.PEER_ACCESS_NOT_ENABLED);
+    }
   }
 
   @Test

@@ -6,7 +6,8 @@ import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
  * Looks at the free memory of real devices before and after a test. It keeps one driver open for
- * all tests, so that no test pays for the devices' contexts. Confined to one run.
+ * all tests, so that no test pays for the devices' contexts, and restores those after each.
+ * Confined to one run.
  */
 final class DeviceMemoryWatch {
   /**
@@ -31,6 +32,11 @@ final class DeviceMemoryWatch {
             .getStore(NAMESPACE)
             .computeIfAbsent(subject.specification(), DriverProviders::open, CudaDriver.class);
     before = freeBytes();
+  }
+
+  /** Undoes what a test did to the contexts that are kept open, in which the next one runs. */
+  void restore() {
+    EnabledPeers.takeBack(driver);
   }
 
   void check() {

@@ -99,6 +99,7 @@ public abstract class DriverDeviceContract {
       Refused.with(CudaStatus.PEER_ACCESS_UNSUPPORTED, () -> driver.ctxEnablePeerAccess(0, 1));
       return;
     }
+    EnabledPeers.takeBack(driver); // somebody else in the process may have enabled it
     driver.ctxEnablePeerAccess(0, 1);
     Refused.with(CudaStatus.PEER_ACCESS_ALREADY_ENABLED, () -> driver.ctxEnablePeerAccess(0, 1));
     driver.ctxDisablePeerAccess(0, 1);

@@ -98,6 +98,7 @@ final class SubjectRun
           : new AssertionError("and the clean-up failed: " + e.getMessage(), e);
     }
     if (passed && !subject.isSimulated()) {
+      watch.restore();
       watch.check();
     }
   }
