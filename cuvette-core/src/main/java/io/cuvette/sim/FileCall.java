@@ -1,10 +1,11 @@
 package io.cuvette.sim;
 
 import java.io.IOException;
+import java.nio.channels.ClosedByInterruptException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Work with a file channel, which an interrupt of the thread would close for good.
+ * Work with a file channel, which an interrupt of the thread closes.
  *
  * @param <T> what it gives
  */
@@ -13,11 +14,20 @@ interface FileCall<T extends @Nullable Object> {
 
   T call() throws IOException;
 
-  /** Does the work as if the thread was not interrupted before, and leaves it interrupted. */
+  /**
+   * Does the work as if the thread was not interrupted, and leaves it interrupted. The work opens
+   * its channel itself: it is done again if an interrupt closes that.
+   */
   static <T extends @Nullable Object> T uninterrupted(FileCall<T> call) throws IOException {
     boolean interrupted = Thread.interrupted();
     try {
-      return call.call();
+      while (true) {
+        try {
+          return call.call();
+        } catch (ClosedByInterruptException e) {
+          interrupted |= Thread.interrupted();
+        }
+      }
     } finally {
       if (interrupted) {
         Thread.currentThread().interrupt();

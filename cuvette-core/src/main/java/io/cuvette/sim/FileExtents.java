@@ -17,14 +17,12 @@ final class FileExtents {
   private final TreeSet<Extent> freeBySize =
       new TreeSet<>(Comparator.comparingLong(Extent::byteSize).thenComparingLong(Extent::offset));
   private long end;
-  private long reservedBytes;
 
   /** A range of the file. Immutable. */
   record Extent(long offset, long byteSize) {}
 
   Extent reserve(long bytes) {
     long size = (bytes + PAGE - 1) / PAGE * PAGE;
-    reservedBytes += size;
     @Nullable Extent fit = freeBySize.ceiling(new Extent(0, size));
     if (fit == null) {
       end += size;
@@ -39,7 +37,6 @@ final class FileExtents {
 
   /** Gives a range back and says where the file may end now. */
   long release(Extent extent) {
-    reservedBytes -= extent.byteSize;
     long from = extent.offset;
     long to = extent.offset + extent.byteSize;
     Map.Entry<Long, Long> before = freeByOffset.lowerEntry(from);
@@ -60,8 +57,9 @@ final class FileExtents {
     return end;
   }
 
-  long reservedBytes() {
-    return reservedBytes;
+  /** The size of the largest range that can be used again; 0 if there is none. */
+  long largestFree() {
+    return freeBySize.isEmpty() ? 0 : freeBySize.last().byteSize;
   }
 
   private void add(Extent extent) {

@@ -37,13 +37,8 @@ final class HostMemory {
   /** A block in memory that other processes can map. */
   HostBlock allocateShared(SimDevice device, SharedPool pool, long bytes, long id) {
     retryOne();
-    SharedPool.Room room = pool.reserve(bytes);
-    HostBlock block =
-        HostBlock.of(HostBlock.Kind.PINNED, device, pool, room.extent(), bytes, id, 0);
-    if (!room.clean()) {
-      block.segment.fill((byte) 0);
-    }
-    return add(block);
+    FileExtents.Extent extent = pool.provide(bytes);
+    return add(HostBlock.of(HostBlock.Kind.PINNED, device, pool, extent, bytes, id, 0));
   }
 
   /** A block of another process, which is not counted here. */

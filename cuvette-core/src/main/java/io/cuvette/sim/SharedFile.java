@@ -7,7 +7,6 @@ import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -207,21 +206,12 @@ final class SharedFile implements BlockFile {
 
   /** Uses a file; again if an interrupt of the thread closes it. */
   private static <T> T open(Path path, Use<T> use) throws IOException {
-    boolean interrupted = false;
-    try {
-      while (true) {
-        try (FileChannel channel =
-            FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
-          return FileCall.uninterrupted(() -> use.with(channel));
-        } catch (ClosedByInterruptException e) {
-          interrupted |= Thread.interrupted();
-        }
+    return FileCall.uninterrupted(() -> {
+      try (FileChannel channel =
+          FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+        return use.with(channel);
       }
-    } finally {
-      if (interrupted) {
-        Thread.currentThread().interrupt();
-      }
-    }
+    });
   }
 
   private static void set(MemorySegment head, long offset, UUID value) {
@@ -282,6 +272,22 @@ final class SharedFile implements BlockFile {
               ? CudaStatus.OUT_OF_MEMORY
               : CudaStatus.OPERATING_SYSTEM,
           "mapping %d bytes of shared memory: %s".formatted(bytes, e));
+    }
+  }
+
+  /** Writes zeros into a range, for which there is memory then. */
+  void provide(FileExtents.Extent extent) {
+    try {
+      open(
+          self(descriptor),
+          channel -> {
+            BlockFile.provide(channel, kind.headBytes + extent.offset(), extent.byteSize());
+            return extent;
+          });
+    } catch (IOException e) {
+      throw new SimRefusal(
+          CudaStatus.OUT_OF_MEMORY,
+          "requested=%d bytes of shared memory: %s".formatted(extent.byteSize(), e));
     }
   }
 

@@ -71,6 +71,18 @@ final class SharedPool implements BlockFile {
   /** Room for a block. Immutable. */
   record Room(FileExtents.Extent extent, boolean clean) {}
 
+  /** Room for a block of zeros, for which there is memory. */
+  FileExtents.Extent provide(long bytes) {
+    FileExtents.Extent extent = reserve(bytes).extent();
+    try {
+      file.provide(extent);
+      return extent;
+    } catch (SimRefusal e) {
+      release(extent);
+      throw e;
+    }
+  }
+
   /** Room that an allocation of another process has. */
   FileExtents.Extent borrow(SharedTable.Entry entry) {
     file.retain();

@@ -8,9 +8,9 @@ import io.cuvette.driver.CudaDriver;
  * <ul>
  *   <li>Memory that was never written costs nothing and reads as bytes of 0xA5 on a device, 0 on
  *       the host. Device memory is counted in units of 512 bytes; its addresses are no host
- *       addresses. What is written is kept in the heap of the JVM, that of the host in a sparse
- *       temporary file in /dev/shm or the directory for temporary files, or in {@code
- *       -Dcuvette.sim.dir}.
+ *       addresses. What is written is kept in the heap of the JVM; memory of the host is there when
+ *       it is allocated, in a temporary file in /dev/shm or the directory for temporary files, or
+ *       in {@code -Dcuvette.sim.dir}.
  *   <li>Queued work runs only when somebody waits or asks, in one of the orders that the streams
  *       allow, chosen by the seed; host functions, and the records of events that were exported to
  *       or opened from another process, also without that, on threads of the driver.

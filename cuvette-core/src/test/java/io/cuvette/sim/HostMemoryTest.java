@@ -10,8 +10,15 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -29,6 +36,35 @@ class HostMemoryTest extends SimTestBase {
     } finally {
       assertThat(Thread.interrupted()).isTrue();
     }
+  }
+
+  /** An interrupt closes the channel it meets: that must not be the end of all host memory. */
+  @Test
+  @Timeout(value = 30, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void threadThatIsInterruptedAllTheTime_losesNothing() throws InterruptedException {
+    AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
+    Thread user =
+        Thread.ofPlatform()
+            .start(() -> {
+              try {
+                for (int round = 0; round < 400; round++) {
+                  MemorySegment memory = driver.memHostAlloc(0, 300 * KIB, 0);
+                  try (Arena arena = Arena.ofShared()) {
+                    driver.hostView(0, memory.address(), KIB, arena).fill((byte) 1);
+                  }
+                  driver.memFreeHost(0, memory.address());
+                }
+              } catch (Throwable e) {
+                failure.set(e);
+              }
+            });
+    while (user.isAlive()) {
+      user.interrupt();
+      Thread.onSpinWait();
+    }
+    user.join();
+    assertThat(failure).hasNullValue();
+    driver.memFreeHost(0, driver.memHostAlloc(0, KIB, 0).address());
   }
 
   @ParameterizedTest
@@ -186,6 +222,67 @@ class HostMemoryTest extends SimTestBase {
     try (var files = Files.list(directory)) {
       assertThat(files).isEmpty();
     }
+  }
+
+  @Test
+  @EnabledOnOs(OS.LINUX)
+  void file_isForThisUserAlone_andHasNoName(@TempDir Path directory) throws IOException {
+    System.setProperty("cuvette.sim.dir", directory.toString());
+    try (SimulatedDriver other = SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
+      other.memHostAlloc(0, 100, 0);
+      try (var files = Files.list(directory)) {
+        assertThat(files).isEmpty();
+      }
+      assertThat(openIn(directory))
+          .isNotEmpty()
+          .allSatisfy(file ->
+              assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(file)))
+                  .isEqualTo("rw-------"));
+    } finally {
+      System.clearProperty("cuvette.sim.dir");
+    }
+    assertThat(openIn(directory)).isEmpty();
+  }
+
+  private static List<Path> openIn(Path directory) throws IOException {
+    try (var open = Files.list(Path.of("/proc/self/fd"))) {
+      return open.filter(descriptor -> linksInto(directory, descriptor)).toList();
+    }
+  }
+
+  private static boolean linksInto(Path directory, Path descriptor) {
+    try {
+      return Files.readSymbolicLink(descriptor).startsWith(directory.toRealPath());
+    } catch (IOException e) {
+      return false; // closed meanwhile
+    }
+  }
+
+  /** Memory that is only promised ends the process when it is touched and there is none. */
+  @Test
+  @EnabledOnOs(OS.LINUX)
+  void memory_isThereWhenItIsAllocated(@TempDir Path directory) throws Exception {
+    System.setProperty("cuvette.sim.dir", directory.toString());
+    try (SimulatedDriver other = SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
+      MemorySegment first = other.memHostAlloc(0, 3 * MIB, 0);
+      other.memAllocManaged(0, 5 * MIB, 1);
+      assertThat(bytesOnDisk(directory)).isGreaterThanOrEqualTo(8 * MIB);
+      other.memFreeHost(0, first.address());
+      other.memHostAlloc(0, 4 * MIB, 0);
+      assertThat(bytesOnDisk(directory)).isGreaterThanOrEqualTo(9 * MIB);
+    } finally {
+      System.clearProperty("cuvette.sim.dir");
+    }
+  }
+
+  private static long bytesOnDisk(Path directory) throws IOException, InterruptedException {
+    String file =
+        openIn(directory).getFirst().toString().replace("self", ProcessHandle.current().pid() + "");
+    Process stat =
+        new ProcessBuilder("stat", "-L", "-c", "%b %B", file).redirectErrorStream(true).start();
+    String[] blocks = new String(stat.getInputStream().readAllBytes()).strip().split(" ");
+    assertThat(stat.waitFor()).isZero();
+    return Long.parseLong(blocks[0]) * Long.parseLong(blocks[1]);
   }
 
   @Test
