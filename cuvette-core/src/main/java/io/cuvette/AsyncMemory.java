@@ -34,14 +34,17 @@ final class AsyncMemory {
 
   private static @Nullable DeviceBuffer tryOnce(
       long bytes, CudaStream stream, StreamOrderedMemory memory) {
+    CudaDriver driver = stream.hold();
     long address;
     try {
-      address = stream.driver().memAllocAsync(stream.device().id(), bytes, stream.handle());
+      address = driver.memAllocAsync(stream.device().id(), bytes, stream.handle());
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
         throw e;
       }
       return null;
+    } finally {
+      stream.unhold();
     }
     return memory.own(new DeviceBuffer(address, bytes, stream), bytes);
   }

@@ -1,6 +1,5 @@
 package io.cuvette;
 
-import java.lang.foreign.Arena;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.lang.ref.ReferenceQueue;
@@ -26,8 +25,8 @@ abstract class BlockLifetime extends Lifetime {
 
   private volatile @Nullable StreamUse uses;
 
-  /** The arena of the host's view, if one was asked for. */
-  private volatile @Nullable Arena view;
+  /** What users see the memory through, if that was asked for. */
+  private volatile HostViews.@Nullable View view;
 
   /**
    * Streams that used the memory, newest first.
@@ -120,63 +119,52 @@ abstract class BlockLifetime extends Lifetime {
     return rest;
   }
 
-  /** The arena of views of this memory; the caller is the only one that makes it. */
-  final void viewedThrough(Arena arena) {
-    view = arena;
+  /** The view of this memory; the caller holds it, and is the only one that makes a view. */
+  final void viewedThrough(HostViews.View made) {
+    view = made;
+  }
+
+  /** Ends the buffer and its views for an owner that takes the memory back itself. */
+  final void abandon() {
+    takeOver();
+    if (!closeView()) {
+      throw viewInUse();
+    }
   }
 
   /**
    * Ends the views, then the memory. A view in use by another thread refuses, and nothing changed.
    */
-  final void closeBuffer() {
-    if (!end()) {
-      return;
-    }
-    try {
-      closeView();
-    } catch (IllegalStateException e) {
+  @Override
+  final void finish() {
+    if (!closeView()) {
       resume();
-      throw e;
+      throw viewInUse();
     }
-    clear();
-    release();
+    super.finish();
   }
 
-  /** Ends the buffer and its views for an owner that takes the memory back itself. */
-  final void abandon() {
-    if (end()) {
-      clear();
-    }
-    closeView();
-  }
-
-  private void closeView() {
-    Arena arena = view;
-    if (arena == null || !arena.scope().isAlive()) {
-      return;
-    }
-    try {
-      arena.close();
-    } catch (IllegalStateException e) {
-      if (arena.scope().isAlive()) { // else another thread was faster
-        throw new IllegalStateException(describe() + " cannot be closed: its segment is in use", e);
-      }
-    }
-  }
-
+  /** A user without the buffer may be at its segment. */
   @Override
   final boolean reclaim() {
     if (!end()) {
       return false;
     }
-    try {
-      closeView();
-    } catch (IllegalStateException e) {
-      resume(); // a user without the buffer is at its segment
+    if (!closeView()) {
+      resume();
       return false;
     }
-    clear();
-    release();
+    super.finish();
     return true;
+  }
+
+  /** False if a view is in use at the moment. */
+  private boolean closeView() {
+    HostViews.View open = view;
+    return open == null || open.close();
+  }
+
+  private IllegalStateException viewInUse() {
+    return new IllegalStateException(describe() + " cannot be closed: its segment is in use");
   }
 }

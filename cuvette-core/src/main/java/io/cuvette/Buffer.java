@@ -14,8 +14,10 @@ import java.lang.foreign.MemorySegment;
  * <p>A buffer may be used on any stream: its memory is not handed out again before that use is
  * done. Work that is ordered against other streams is the caller's part, as with any stream.
  *
- * <p>Thread-safe, but closing a buffer while another thread queues work with it is a race of the
- * caller.
+ * <p>Thread-safe. A buffer can be closed while other threads use it: an operation that has begun
+ * ends as it should, and closing waits for it, a second at most; one that comes later throws {@link
+ * IllegalStateException}. An operation on many bytes may do either half way, and then has copied a
+ * part.
  */
 public sealed interface Buffer extends AutoCloseable
     permits DeviceBuffer, ManagedBuffer, PinnedBuffer {

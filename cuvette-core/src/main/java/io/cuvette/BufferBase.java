@@ -2,6 +2,7 @@ package io.cuvette;
 
 import io.cuvette.internal.Checks;
 import java.lang.foreign.MemorySegment;
+import java.lang.ref.Reference;
 import org.jspecify.annotations.Nullable;
 
 /** What the three kinds of buffers share. */
@@ -153,9 +154,13 @@ abstract class BufferBase {
   }
 
   public final void recordUse(CudaStream on) {
-    lifetime.checkOpen();
     device().cuda().checkOwn(on);
-    lifetime.use(on.state);
+    lifetime.hold();
+    try {
+      lifetime.use(on.state);
+    } finally {
+      unhold();
+    }
   }
 
   public final boolean isMapped() {
@@ -167,12 +172,17 @@ abstract class BufferBase {
     if (byteSize == 0) {
       throw Sharing.cannot(this, "an empty buffer has no memory");
     }
-    return lifetime.descriptor(this);
+    hold();
+    try {
+      return lifetime.descriptor(this);
+    } finally {
+      unhold();
+    }
   }
 
   public final void close() {
     if (root == null) {
-      lifetime.closeBuffer();
+      lifetime.close();
     }
   }
 
@@ -187,6 +197,26 @@ abstract class BufferBase {
   final void checkOpen() {
     device().cuda().checkOpen();
     lifetime.checkOpen();
+  }
+
+  /**
+   * Keeps the memory from being freed until {@link #unhold}, for a call of the driver or a copy of
+   * some bytes, but not for a wait for a device.
+   *
+   * @throws IllegalStateException if it, or its Cuda, is closed
+   */
+  final void hold() {
+    device().cuda().checkOpen();
+    lifetime.hold();
+  }
+
+  /** The buffer is not forgotten before this. */
+  final void unhold() {
+    try {
+      lifetime.unhold();
+    } finally {
+      Reference.reachabilityFence(this);
+    }
   }
 
   final String text(String kind) {

@@ -31,14 +31,16 @@ final class Callbacks {
   }
 
   CompletableFuture<Void> submit(StreamState stream, Runnable callback) {
-    CudaDriver checked = stream.driver();
     Pending one = new Pending(stream, callback);
-    pending.add(one);
+    CudaDriver held = stream.hold();
     try {
-      checked.launchHostFunc(stream.device.id(), stream.handle, () -> reached(one));
+      pending.add(one);
+      held.launchHostFunc(stream.device.id(), stream.handle, () -> reached(one));
     } catch (RuntimeException e) {
       pending.remove(one);
       throw e;
+    } finally {
+      stream.unhold();
     }
     watch();
     return one.done;

@@ -27,6 +27,7 @@ public final class Cuda implements AutoCloseable {
   private final StreamStates streams;
   private final ThreadLocal<ThreadState> states = ThreadLocal.withInitial(this::newState);
   private final ResourceRegistry registry = new ResourceRegistry();
+  private final HostViews views = new HostViews();
   private final ImportTable imports;
   private final Owned owned;
   private final DriverPools driverPools;
@@ -381,6 +382,11 @@ public final class Cuda implements AutoCloseable {
   /** The memory resources that are known by a UUID. */
   ResourceRegistry registry() {
     return registry;
+  }
+
+  /** What users see memory of buffers through. */
+  HostViews views() {
+    return views;
   }
 
   /** The memory of other processes. */

@@ -338,7 +338,9 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    */
   CudaDriver context() {
     cuda.checkOpen();
-    used = true;
+    if (!used) {
+      used = true;
+    }
     return cuda.driver();
   }
 

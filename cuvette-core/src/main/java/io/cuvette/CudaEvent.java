@@ -3,6 +3,8 @@ package io.cuvette;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import java.lang.ref.Reference;
+import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -85,7 +87,17 @@ public final class CudaEvent implements AutoCloseable {
     }
     start.checkDone("start");
     end.checkDone("end");
-    return start.driver().eventElapsedTime(start.device.id(), start.handle, end.handle);
+    CudaDriver driver = start.hold();
+    try {
+      end.hold();
+      try {
+        return driver.eventElapsedTime(start.device.id(), start.handle, end.handle);
+      } finally {
+        end.unhold();
+      }
+    } finally {
+      start.unhold();
+    }
   }
 
   /** The handle of the driver (CUevent). */
@@ -119,13 +131,21 @@ public final class CudaEvent implements AutoCloseable {
     }
     EventDescriptor known = descriptor;
     if (known == null) {
-      byte[] bytes = driver().ipcGetEventHandle(device.id(), handle);
-      known =
-          new EventDescriptor(
-              options.blockingSync(), device.cuda().imports().process, device.uuid(), bytes);
+      known = export();
       descriptor = known;
     }
     return known;
+  }
+
+  private EventDescriptor export() {
+    CudaDriver driver = hold();
+    try {
+      byte[] bytes = driver.ipcGetEventHandle(device.id(), handle);
+      return new EventDescriptor(
+          options.blockingSync(), device.cuda().imports().process, device.uuid(), bytes);
+    } finally {
+      unhold();
+    }
   }
 
   /**
@@ -151,8 +171,12 @@ public final class CudaEvent implements AutoCloseable {
           "%s of %s cannot be recorded on %s (expected: a stream of the same device)"
               .formatted(this, device, stream));
     }
-    stream.checkUsable();
-    driver().eventRecord(device.id(), handle, stream.handle());
+    CudaDriver driver = stream.hold();
+    try {
+      use(own -> driver.eventRecord(device.id(), own, stream.handle()));
+    } finally {
+      stream.unhold();
+    }
     recorded = true;
   }
 
@@ -162,7 +186,12 @@ public final class CudaEvent implements AutoCloseable {
    * @throws CudaException if the work failed: an error is not "not yet"
    */
   public boolean isDone() {
-    return driver().eventQuery(device.id(), handle);
+    CudaDriver driver = hold();
+    try {
+      return driver.eventQuery(device.id(), handle);
+    } finally {
+      unhold();
+    }
   }
 
   /**
@@ -170,7 +199,12 @@ public final class CudaEvent implements AutoCloseable {
    * (cuEventSynchronize).
    */
   public void synchronize() {
-    driver().eventSynchronize(device.id(), handle);
+    CudaDriver driver = hold();
+    try {
+      lifetime.await(() -> driver.eventSynchronize(device.id(), handle));
+    } finally {
+      unhold();
+    }
   }
 
   /** Whether the event was closed. */
@@ -192,14 +226,32 @@ public final class CudaEvent implements AutoCloseable {
     return "event 0x" + Long.toHexString(handle);
   }
 
-  long openHandle() {
-    driver();
-    return handle;
+  /** Has a call of the driver use the handle, which is not destroyed meanwhile. */
+  void use(LongConsumer call) {
+    hold();
+    try {
+      call.accept(handle);
+    } finally {
+      unhold();
+    }
   }
 
-  private CudaDriver driver() {
-    lifetime.checkOpen();
-    return device.context();
+  private CudaDriver hold() {
+    lifetime.hold();
+    try {
+      return device.context();
+    } catch (IllegalStateException e) {
+      unhold();
+      throw e;
+    }
+  }
+
+  private void unhold() {
+    try {
+      lifetime.unhold();
+    } finally {
+      Reference.reachabilityFence(this);
+    }
   }
 
   private void checkMeasures(String which) {

@@ -2,6 +2,7 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.PriorityRange;
+import java.lang.ref.Reference;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -27,7 +28,7 @@ public final class CudaStream implements AutoCloseable {
   }
 
   static CudaStream builtIn(Cuda cuda, CudaDevice device, long handle) {
-    return new CudaStream(new StreamState(cuda, device, handle, false), null);
+    return new CudaStream(StreamState.foreign(cuda, device, handle), null);
   }
 
   static CudaStream create(CudaDevice device, StreamOptions options) {
@@ -51,7 +52,7 @@ public final class CudaStream implements AutoCloseable {
     try {
       StreamState state = cuda.streams().created(device, handle);
       CudaStream stream = new CudaStream(state, null);
-      stream.lifetime = StreamLifetime.of(stream, cuda);
+      stream.lifetime = state.endsWith(stream);
       return stream;
     } catch (RuntimeException e) {
       Failures.closeAfter(e, () -> driver.streamDestroy(device.id(), handle));
@@ -76,17 +77,32 @@ public final class CudaStream implements AutoCloseable {
 
   /** The priority; lower is more urgent (cuStreamGetPriority). */
   public int priority() {
-    return driver().streamGetPriority(device().id(), state.handle);
+    CudaDriver driver = hold();
+    try {
+      return driver.streamGetPriority(device().id(), state.handle);
+    } finally {
+      unhold();
+    }
   }
 
   /** Whether the stream runs beside the null stream (cuStreamGetFlags). */
   public boolean isNonBlocking() {
-    return (driver().streamGetFlags(device().id(), state.handle) & 1) != 0;
+    CudaDriver driver = hold();
+    try {
+      return (driver.streamGetFlags(device().id(), state.handle) & 1) != 0;
+    } finally {
+      unhold();
+    }
   }
 
   /** Whether work queued here goes into a graph instead of to the device (cuStreamIsCapturing). */
   public boolean isCapturing() {
-    return driver().streamIsCapturing(device().id(), state.handle) != 0;
+    CudaDriver driver = hold();
+    try {
+      return driver.streamIsCapturing(device().id(), state.handle) != 0;
+    } finally {
+      unhold();
+    }
   }
 
   /**
@@ -95,7 +111,12 @@ public final class CudaStream implements AutoCloseable {
    * @throws io.cuvette.driver.CudaException if the work failed: an error is not "not yet"
    */
   public boolean isDone() {
-    return driver().streamQuery(device().id(), state.handle);
+    CudaDriver driver = hold();
+    try {
+      return driver.streamQuery(device().id(), state.handle);
+    } finally {
+      unhold();
+    }
   }
 
   /**
@@ -104,9 +125,13 @@ public final class CudaStream implements AutoCloseable {
    * @throws io.cuvette.driver.CudaException also for errors of earlier asynchronous work
    */
   public void synchronize() {
-    CudaDriver driver = driver();
-    state.cuda.driverPools().giveBackIdle(stream -> stream == state);
-    driver.streamSynchronize(device().id(), state.handle);
+    CudaDriver driver = hold();
+    try {
+      state.cuda.driverPools().giveBackIdle(stream -> stream == state);
+      state.lifetime().await(() -> driver.streamSynchronize(device().id(), state.handle));
+    } finally {
+      unhold();
+    }
     state.cuda.driverPools().poll();
   }
 
@@ -132,7 +157,12 @@ public final class CudaStream implements AutoCloseable {
     if (event.device().cuda() != state.cuda) {
       throw new IllegalArgumentException("%s belongs to another Cuda".formatted(event));
     }
-    driver().streamWaitEvent(device().id(), state.handle, event.openHandle());
+    CudaDriver driver = hold();
+    try {
+      event.use(handle -> driver.streamWaitEvent(device().id(), state.handle, handle));
+    } finally {
+      unhold();
+    }
   }
 
   /** Makes work queued here from now on wait for all work queued in another stream so far. */
@@ -159,7 +189,12 @@ public final class CudaStream implements AutoCloseable {
   public CompletableFuture<Void> addCallback(Runnable callback) {
     Objects.requireNonNull(callback, "callback");
     checkNotCapturing("addCallback");
-    return state.cuda.callbacks().submit(state, callback);
+    checkUsable();
+    try {
+      return state.cuda.callbacks().submit(state, callback);
+    } finally {
+      Reference.reachabilityFence(this);
+    }
   }
 
   /** {@link #addCallback(Runnable)} with an argument. */
@@ -197,7 +232,7 @@ public final class CudaStream implements AutoCloseable {
 
   /** Whether the stream was closed. Streams that exist from the start never are. */
   public boolean isClosed() {
-    return unwrapped.get() || state.isClosed();
+    return unwrapped.get() || state.isClosing();
   }
 
   /**
@@ -231,14 +266,31 @@ public final class CudaStream implements AutoCloseable {
 
   void checkUsable() {
     state.checkUsable();
+    checkWrapped();
+  }
+
+  private void checkWrapped() {
     if (unwrapped.get()) {
       throw new IllegalStateException(this + " is closed");
     }
   }
 
-  CudaDriver driver() {
-    checkUsable();
-    return device().context();
+  /**
+   * Keeps the stream from being destroyed until {@link #unhold}, for a call of the driver.
+   *
+   * @throws IllegalStateException if it is closed
+   */
+  CudaDriver hold() {
+    checkWrapped();
+    return state.hold();
+  }
+
+  void unhold() {
+    try {
+      state.unhold();
+    } finally {
+      Reference.reachabilityFence(this);
+    }
   }
 
   void checkNotCapturing(String call) {

@@ -214,7 +214,7 @@ final class DriverPool {
 
   /** For a Cuda that is closed: waits until nobody is between {@link #enter} and leaving. */
   void awaitUsers() {
-    Await.zero(users);
+    Await.until(() -> users.get() == 0);
   }
 
   /** Keeps the pool from being destroyed until {@link #release}, but for the end of its Cuda. */

@@ -116,7 +116,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     if (stream != null) {
       block.use(stream.state);
     }
-    block.closeBuffer();
+    block.close();
   }
 
   /** What the pool says of itself, and its settings; live. */

@@ -1,7 +1,7 @@
 package io.cuvette;
 
 /** The end of an event. */
-final class EventLifetime extends Lifetime {
+final class EventLifetime extends HandleLifetime {
   private final Cuda cuda;
   private final int device;
   private final long handle;
@@ -30,9 +30,7 @@ final class EventLifetime extends Lifetime {
   }
 
   private void endByOwner() {
-    if (end()) {
-      clear();
-    }
+    takeOver();
     destroy();
   }
 

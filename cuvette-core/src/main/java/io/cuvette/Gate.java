@@ -1,67 +1,47 @@
 package io.cuvette;
 
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 
 /**
- * Keeps a handle of the driver from being destroyed while another thread asks the driver about it.
- * Those inside do one short driver call; who shuts the gate waits for them. Thread-safe.
+ * Keeps something from being ended while other threads use it: who shuts the gate waits for those
+ * inside. Thread-safe.
  */
 final class Gate {
-  private static final int SHUT = Integer.MIN_VALUE;
-  private static final long LOOK_AGAIN_NANOS = 1_000;
+  private static final VarHandle INSIDE;
 
-  /** The number of threads inside, with the sign bit set once the gate is shut. */
-  private final AtomicInteger inside = new AtomicInteger();
+  static {
+    try {
+      INSIDE = MethodHandles.lookup().findVarHandle(Gate.class, "inside", int.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  @SuppressWarnings("UnusedVariable") // by its handle
+  private volatile int inside;
 
   /** False if the gate is shut; else {@link #leave} must follow. */
   boolean enter() {
-    return enter(0);
+    return Holds.tryHold(INSIDE, this);
   }
 
-  /**
-   * The same for a step that can also be part of what a thread inside does: as long as somebody is
-   * inside a gate that was shut, that may be this thread.
-   */
+  /** The same for a step that can also be part of what a thread inside does. */
   boolean enterAgain() {
-    return enter(SHUT + 1);
-  }
-
-  /** As long as the count is not below the least. */
-  private boolean enter(int least) {
-    int before;
-    do {
-      before = inside.get();
-      if (before < least) {
-        return false;
-      }
-    } while (!inside.compareAndSet(before, before + 1));
-    return true;
+    return Holds.tryHoldAgain(INSIDE, this);
   }
 
   void leave() {
-    inside.decrementAndGet();
+    boolean _ = Holds.unhold(INSIDE, this);
   }
 
   boolean isShut() {
-    return inside.get() < 0;
+    return Holds.isClaimed(inside);
   }
 
   /** Lets nobody in any more and waits until nobody is inside. */
   void shut() {
-    inside.getAndUpdate(count -> count | SHUT);
-    boolean interrupted = false;
-    while (inside.get() != SHUT) {
-      // Else parking returns at once, and a virtual thread keeps its carrier from those inside.
-      interrupted |= Thread.interrupted();
-      LockSupport.parkNanos(this, LOOK_AGAIN_NANOS);
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
-  }
-
-  void reopen() {
-    inside.set(0);
+    boolean _ = Holds.claim(INSIDE, this);
+    Await.until(() -> Holds.count(inside) == 0);
   }
 }

@@ -1,6 +1,8 @@
 package io.cuvette;
 
+import io.cuvette.driver.CudaDriver;
 import java.lang.foreign.MemorySegment;
+import java.util.function.Consumer;
 
 /**
  * Copies between buffers and segments of the host. Heap memory can move while the driver works, so
@@ -22,7 +24,7 @@ final class HostTransfers {
     MemorySegment host = target.hostMemory();
     if (host != null) {
       stream.synchronize();
-      MemorySegment.copy(source, 0, host, 0, source.byteSize());
+      copyHere(target, source, host, source.byteSize());
     } else if (source.isNative()) {
       copyInAsync(target, source, stream);
       stream.synchronize();
@@ -41,7 +43,7 @@ final class HostTransfers {
     MemorySegment host = source.hostMemory();
     if (host != null) {
       stream.synchronize();
-      MemorySegment.copy(host, 0, target, 0, target.byteSize());
+      copyHere(source, host, target, target.byteSize());
     } else if (target.isNative()) {
       copyOutAsync(source, target, stream);
       stream.synchronize();
@@ -58,10 +60,10 @@ final class HostTransfers {
     checkApart(target, source);
     if (source.byteSize() > 0) {
       int device = stream.device().id();
-      Transfers.queue(
+      queue(
           stream,
           target,
-          target,
+          source,
           driver -> driver.memcpyHtoDAsync(device, target.address(), source, stream.handle()));
     }
   }
@@ -77,11 +79,38 @@ final class HostTransfers {
     checkApart(source, target);
     if (target.byteSize() > 0) {
       int device = stream.device().id();
-      Transfers.queue(
+      queue(
           stream,
           source,
-          source,
+          target,
           driver -> driver.memcpyDtoHAsync(device, target, source.address(), stream.handle()));
+    }
+  }
+
+  /** Copies bytes of a buffer on this thread; in pieces, so that closing it waits for one alone. */
+  private static void copyHere(
+      BufferBase buffer, MemorySegment from, MemorySegment to, long bytes) {
+    for (long done = 0; done < bytes; done += CHUNK_BYTES) {
+      buffer.hold();
+      try {
+        MemorySegment.copy(from, done, to, done, Math.min(CHUNK_BYTES, bytes - done));
+      } finally {
+        buffer.unhold();
+      }
+    }
+  }
+
+  /**
+   * Queues a copy between a buffer and native memory, which can be another buffer's: that knows the
+   * stream after, too. The arena of the memory is held by the call of the driver.
+   */
+  private static void queue(
+      CudaStream stream, BufferBase buffer, MemorySegment host, Consumer<CudaDriver> work) {
+    BlockLifetime viewed = stream.device().cuda().views().find(host);
+    if (viewed == null) {
+      Transfers.queue(stream, buffer, work);
+    } else {
+      Transfers.queue(stream, buffer, viewed, work);
     }
   }
 

@@ -65,22 +65,19 @@ final class HostView {
   }
 
   private static MemorySegment make(BufferBase buffer) {
+    Cuda cuda = buffer.device().cuda();
     Arena arena = Arena.ofShared();
+    buffer.hold(); // so that whoever closes it meets the view
     try {
       MemorySegment made =
-          buffer
-              .device()
-              .cuda()
-              .driver()
-              .hostView(buffer.device().id(), buffer.address(), buffer.byteSize(), arena);
-      buffer.lifetime().viewedThrough(arena);
-      buffer
-          .lifetime()
-          .checkOpen(); // whoever closed it before this line may not have seen the view
+          cuda.driver().hostView(buffer.device().id(), buffer.address(), buffer.byteSize(), arena);
+      buffer.lifetime().viewedThrough(cuda.views().add(buffer.lifetime(), arena, made));
       return made;
     } catch (RuntimeException e) {
       Failures.closeAfter(e, arena);
       throw e;
+    } finally {
+      buffer.unhold();
     }
   }
 }

@@ -7,10 +7,15 @@ import java.lang.ref.ReferenceQueue;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The end of something: it happens once, whoever comes first, the user's {@code close()}, the
- * collector or the owner's {@code close()}. Thread-safe.
+ * Ends something once, whoever comes first, the user's {@code close()}, the collector or the
+ * owner's {@code close()}, and never while the library uses it. An operation holds what it uses as
+ * long as it is inside a call of the driver or copies bytes. Who closes it meanwhile waits a short
+ * time; if it is held still, the last to let go of it ends it. Thread-safe.
  */
 abstract class Lifetime extends PhantomReference<Object> {
+  /** How long a closing thread waits for operations of others. */
+  static final long PATIENCE_NANOS = 1_000_000_000;
+
   private static final VarHandle STATE;
 
   static {
@@ -21,10 +26,9 @@ abstract class Lifetime extends PhantomReference<Object> {
     }
   }
 
-  private static final int OPEN = 0;
-  private static final int ENDED = 1;
-
+  /** See {@link Holds}. */
   private volatile int state;
+
   private final @Nullable Throwable site;
 
   @SuppressWarnings("NullAway") // PhantomReference takes a null queue: it is then never enqueued
@@ -44,39 +48,127 @@ abstract class Lifetime extends PhantomReference<Object> {
     return 0;
   }
 
-  final boolean ended() {
-    return state != OPEN;
+  /**
+   * Keeps it from being released until {@link #unhold}.
+   *
+   * @throws IllegalStateException if it is closed
+   */
+  final void hold() {
+    if (!tryHold()) {
+      throw closed();
+    }
   }
 
-  /** True for the one caller that may release. */
+  /** As {@link #hold}; false if it is closed. */
+  final boolean tryHold() {
+    return Holds.tryHold(STATE, this);
+  }
+
+  /** The same for a step that can also be part of what a thread does that holds it. */
+  final boolean tryHoldAgain() {
+    return Holds.tryHoldAgain(STATE, this);
+  }
+
+  final void unhold() {
+    if (Holds.unhold(STATE, this)) {
+      finishLeft();
+    }
+  }
+
+  /** For who ends it: steps of its own can hold it again, until {@link #endAlone}. */
+  final void beginAlone() {
+    Holds.holdAlone(STATE, this);
+  }
+
+  /** Waits for steps that came in meanwhile. */
+  final void endAlone() {
+    boolean _ = Holds.unhold(STATE, this);
+    awaitUnheld();
+  }
+
+  /** How many of those that hold it wait for work of a device: nobody waits for them. */
+  int waiting() {
+    return 0;
+  }
+
+  final boolean ended() {
+    return Holds.isClaimed(state);
+  }
+
+  /** True for the one caller that may release; nobody holds it then. */
   final boolean end() {
-    return STATE.compareAndSet(this, OPEN, ENDED);
+    return Holds.claimUnheld(STATE, this);
   }
 
   /** Undoes {@link #end} when the release was refused before it changed anything. */
   final void resume() {
-    state = OPEN;
+    Holds.reopen(STATE, this);
   }
 
-  /** Releases if nobody did; true if it was this call. */
+  /**
+   * Ends it if nobody did; true if it was this call. Waits at most {@link #PATIENCE_NANOS} for
+   * operations that use it.
+   */
   final boolean close() {
-    if (!end()) {
+    if (end()) {
+      finish();
+      return true;
+    }
+    if (!Holds.claim(STATE, this)) {
       return false;
     }
-    clear();
-    release();
+    Await.until(() -> Holds.count(state) <= waiting(), PATIENCE_NANOS);
+    if (!Holds.leave(STATE, this)) {
+      finish();
+    }
     return true;
+  }
+
+  /** Ends it for an owner that gives it back itself, once no operation uses it. */
+  final void takeOver() {
+    if (Holds.claim(STATE, this)) {
+      clear();
+    }
+    awaitUnheld();
+  }
+
+  private void awaitUnheld() {
+    Await.until(() -> Holds.count(state) == 0);
   }
 
   /** {@link #close} for an object the collector has found; false if it cannot end now. */
   boolean reclaim() {
-    return close();
+    if (!end()) {
+      return false;
+    }
+    finish();
+    return true;
+  }
+
+  /** Releases what is claimed and not held any more. */
+  void finish() {
+    clear();
+    release();
+  }
+
+  /** The same for the last operation that used it: whoever closed it has long gone on. */
+  private void finishLeft() {
+    try {
+      finish();
+    } catch (RuntimeException e) {
+      // The operation did what it should. The owner tries again at its end, and will be told.
+      assert ended() : this;
+    }
   }
 
   final void checkOpen() {
-    if (state != OPEN) {
-      throw new IllegalStateException(describe() + " is closed");
+    if (Holds.isClaimed(state)) {
+      throw closed();
     }
+  }
+
+  private IllegalStateException closed() {
+    return new IllegalStateException(describe() + " is closed");
   }
 
   final LeakReport report() {

@@ -57,7 +57,6 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
       Transfers.queue(
           stream,
           this,
-          this,
           driver ->
               driver.memPrefetchAsync(
                   on, address(), byteSize(), target.type(), target.id(), stream.handle()));

@@ -3,7 +3,6 @@ package io.cuvette;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import java.lang.ref.Reference;
 import java.util.Optional;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -136,13 +135,13 @@ record ManagedRange(ManagedBuffer buffer) {
   }
 
   private <T> T ask(Function<CudaDriver, T> question) {
-    buffer.checkOpen();
+    buffer.hold();
     try {
       return question.apply(buffer.device().context());
     } catch (CudaException e) {
       throw explained(e);
     } finally {
-      Reference.reachabilityFence(buffer);
+      buffer.unhold();
     }
   }
 

@@ -33,7 +33,7 @@ final class StagingChunk implements AutoCloseable {
   void sendIn(long offset) {
     sent.synchronize();
     long bytes = bytesAt(offset);
-    MemorySegment.copy(heap, offset, memory, 0, bytes);
+    copy(heap, offset, memory, 0, bytes);
     transfer(device.address() + offset, pinned.address(), bytes);
   }
 
@@ -47,8 +47,18 @@ final class StagingChunk implements AutoCloseable {
   void finish() {
     sent.synchronize();
     if (arriving >= 0) {
-      MemorySegment.copy(memory, 0, heap, arriving, bytesAt(arriving));
+      copy(memory, 0, heap, arriving, bytesAt(arriving));
       arriving = -1;
+    }
+  }
+
+  private void copy(
+      MemorySegment from, long fromOffset, MemorySegment to, long offset, long bytes) {
+    pinned.hold();
+    try {
+      MemorySegment.copy(from, fromOffset, to, offset, bytes);
+    } finally {
+      pinned.unhold();
     }
   }
 
@@ -68,7 +78,7 @@ final class StagingChunk implements AutoCloseable {
     Transfers.queue(
         stream,
         device,
-        pinned,
+        pinned.lifetime(),
         driver -> driver.memcpyAsync(on, target, source, bytes, stream.handle()));
     stream.record(sent);
   }

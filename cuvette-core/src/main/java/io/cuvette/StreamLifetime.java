@@ -3,38 +3,72 @@ package io.cuvette;
 import java.lang.ref.ReferenceQueue;
 import org.jspecify.annotations.Nullable;
 
-/** The end of a stream that this library made. */
-final class StreamLifetime extends Lifetime {
-  private final StreamState state;
+/** The end of a stream: of its handle if this library made it, else of what it knows about it. */
+final class StreamLifetime extends HandleLifetime {
+  private final String text;
+
+  /** What is to be ended; null for a per-thread stream, whose thread it would keep reachable. */
+  private final @Nullable StreamState state;
 
   /** The same object each time, to be found again among the children. */
-  private final Runnable end;
+  private final Runnable end = this::endByOwner;
 
   private StreamLifetime(
-      CudaStream stream, @Nullable ReferenceQueue<Object> queue, @Nullable Throwable site) {
-    super(stream, queue, site);
-    this.state = stream.state;
-    this.end = this::destroy;
+      Object of,
+      @Nullable StreamState state,
+      String text,
+      @Nullable ReferenceQueue<Object> queue,
+      @Nullable Throwable site) {
+    super(of, queue, site);
+    this.state = state;
+    this.text = text;
   }
 
-  static StreamLifetime of(CudaStream stream, Cuda cuda) {
-    StreamLifetime lifetime = new StreamLifetime(stream, cuda.leaks().queue, cuda.leaks().site());
-    cuda.owned().children().add(lifetime.end);
+  /** The end of a stream that was made here and is lost with its object. */
+  static StreamLifetime owned(CudaStream stream, StreamState state) {
+    LeakTracker leaks = state.cuda.leaks();
+    StreamLifetime lifetime =
+        new StreamLifetime(stream, state, state.toString(), leaks.queue, leaks.site());
+    state.cuda.owned().children().add(lifetime.end);
     return lifetime;
+  }
+
+  /** The end of a stream that somebody else has. */
+  static StreamLifetime foreign(StreamState state) {
+    return new StreamLifetime(state, state, state.toString(), null, null);
+  }
+
+  /** The end of the default stream of a thread, which comes to a queue once both are forgotten. */
+  static StreamLifetime perThread(StreamState state, ReferenceQueue<Object> forgotten) {
+    return new StreamLifetime(state, null, state.toString(), forgotten, null);
   }
 
   @Override
   String describe() {
-    return state.toString();
+    return text;
   }
 
   @Override
   void release() {
-    state.cuda.owned().entrance().run(this::destroy);
+    StreamState ending = state;
+    if (ending != null) {
+      ending.cuda.owned().entrance().run(ending::end);
+    }
   }
 
-  private void destroy() {
-    state.close();
-    state.cuda.owned().children().remove(end);
+  private void endByOwner() {
+    takeOver();
+    StreamState ending = state;
+    if (ending != null) {
+      ending.end();
+    }
+  }
+
+  /** The handle is destroyed: nothing is left to take back. */
+  void forget() {
+    StreamState ended = state;
+    if (ended != null) {
+      ended.cuda.owned().children().remove(end);
+    }
   }
 }

@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.Checks;
@@ -74,18 +75,18 @@ final class StreamOrderedAllocator {
   }
 
   private @Nullable BufferBase ask(long bytes, long rounded, CudaStream stream) {
-    CudaDevice device = stream.device();
+    CudaDriver driver = stream.hold();
+    int device = stream.device().id();
     long address;
     try {
-      address =
-          stream
-              .driver()
-              .memAllocFromPoolAsync(device.id(), rounded, pool.handle(), stream.handle());
+      address = driver.memAllocFromPoolAsync(device, rounded, pool.handle(), stream.handle());
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
         throw e;
       }
       return null;
+    } finally {
+      stream.unhold();
     }
     return memory.own(kind.buffer(address, bytes, stream), rounded);
   }

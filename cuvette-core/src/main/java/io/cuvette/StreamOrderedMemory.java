@@ -187,7 +187,7 @@ final class StreamOrderedMemory {
 
   /** Waits until the driver has all that was idle and that threads are giving back now. */
   void awaitGivenBack() {
-    Await.zero(givingBack);
+    Await.until(() -> givingBack.get() == 0);
   }
 
   /** Bytes not freed yet. */

@@ -3,8 +3,8 @@ package io.cuvette;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import java.lang.ref.ReferenceQueue;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
@@ -35,43 +35,61 @@ final class StreamState {
   /** The wrappers of a foreign stream that are open; the last one to close ends the state. */
   private final AtomicInteger wrappers = new AtomicInteger();
 
-  private final Gate gate;
-
   private final ConcurrentHashMap<MemoryPool, PoolArena> arenas = new ConcurrentHashMap<>();
 
   /** The arena found last, to spare the map. */
   private @Nullable PoolArena lastArena;
 
-  private final AtomicBoolean closing = new AtomicBoolean();
+  /** Operations hold it as long as the driver is about the stream. */
+  private StreamLifetime lifetime;
+
+  private final Once destroyed = new Once();
+
+  /** Whether it has ended: {@link #lastWork} tells about its work from then on. */
   private volatile boolean closed;
+
   private @Nullable CudaStream unowned;
 
   /** Once closed: when its last work is done; null if it was done then. */
   private volatile @Nullable Guard lastWork;
 
-  /** A stream of the driver; if {@code owned}, it is destroyed here. */
-  StreamState(Cuda cuda, CudaDevice device, long handle, boolean owned) {
-    this(cuda, device, handle, owned, null, new Gate());
+  /** A stream that somebody else has, or that exists from the start. */
+  static StreamState foreign(Cuda cuda, CudaDevice device, long handle) {
+    StreamState state = new StreamState(cuda, device, handle, false, null);
+    state.lifetime = StreamLifetime.foreign(state);
+    return state;
   }
 
-  /** The per-thread default stream of a thread; all of them have one gate. */
-  StreamState(Cuda cuda, CudaDevice device, Thread confinedTo, Gate gate) {
-    this(cuda, device, PER_THREAD, false, confinedTo, gate);
+  /** A stream that was made here; {@link #endsWith} follows. */
+  static StreamState owned(Cuda cuda, CudaDevice device, long handle) {
+    return new StreamState(cuda, device, handle, true, null);
   }
 
+  /** The default stream of this thread. */
+  static StreamState perThread(Cuda cuda, CudaDevice device, ReferenceQueue<Object> forgotten) {
+    StreamState state = new StreamState(cuda, device, PER_THREAD, false, Thread.currentThread());
+    state.lifetime = StreamLifetime.perThread(state, forgotten);
+    return state;
+  }
+
+  @SuppressWarnings("NullAway.Init") // the lifetime, right after
   private StreamState(
-      Cuda cuda,
-      CudaDevice device,
-      long handle,
-      boolean owned,
-      @Nullable Thread confinedTo,
-      Gate gate) {
+      Cuda cuda, CudaDevice device, long handle, boolean owned, @Nullable Thread confinedTo) {
     this.cuda = cuda;
     this.device = device;
     this.handle = handle;
     this.owned = owned;
     this.confinedTo = confinedTo;
-    this.gate = gate;
+  }
+
+  /** Makes the stream end with the object that stands for it. */
+  StreamLifetime endsWith(CudaStream stream) {
+    lifetime = StreamLifetime.owned(stream, this);
+    return lifetime;
+  }
+
+  StreamLifetime lifetime() {
+    return lifetime;
   }
 
   /** Whether the handle is one of the three that exist from the start. */
@@ -117,19 +135,32 @@ final class StreamState {
 
   void checkUsable() {
     cuda.checkOpen();
-    if (closed) {
-      throw new IllegalStateException(this + " is closed");
-    }
+    lifetime.checkOpen();
+    checkThread();
+  }
+
+  /**
+   * Keeps the handle from being destroyed until {@link #unhold}, for a call of the driver.
+   *
+   * @throws IllegalStateException if the stream or its Cuda is closed
+   */
+  CudaDriver hold() {
+    CudaDriver driver = device.context();
+    checkThread();
+    lifetime.hold();
+    return driver;
+  }
+
+  void unhold() {
+    lifetime.unhold();
+  }
+
+  private void checkThread() {
     if (isConfinedElsewhere()) {
       throw new WrongThreadException(
           "%s belongs to %s and cannot be used by %s"
               .formatted(this, confinedTo, Thread.currentThread()));
     }
-  }
-
-  CudaDriver driver() {
-    checkUsable();
-    return device.context();
   }
 
   /**
@@ -138,13 +169,13 @@ final class StreamState {
    * if it does.
    */
   boolean ask(BooleanSupplier question) {
-    if (isConfinedElsewhere() || !gate.enter()) {
+    if (isConfinedElsewhere() || !lifetime.tryHoldAgain()) {
       return false;
     }
     try {
       return !isCapturing() && question.getAsBoolean();
     } finally {
-      gate.leave();
+      lifetime.unhold();
     }
   }
 
@@ -208,45 +239,41 @@ final class StreamState {
 
   /**
    * Hands the cached memory on to other streams and destroys the stream if it is this library's.
-   * Can be called again after a failure.
+   * For its lifetime, once no operation uses it. Can be called again after a failure.
    */
-  void close() {
-    if (!closing.compareAndSet(false, true)) {
-      return;
-    }
+  void end() {
     Failures failures = new Failures();
+    if (!closed) {
+      handOn(failures);
+    }
+    if (owned) {
+      failures.run(() -> destroyed.run(this::destroy));
+    }
+    failures.throwFirst();
+  }
+
+  private void handOn(Failures failures) {
+    lifetime.beginAlone();
     failures.run(() -> cuda.driverPools().giveBackIdle(stream -> stream == this));
     lastWork = Guard.ofDevice(this); // the safe answer, should asking fail
     failures.run(this::guardLastWork);
     closed = true;
-    gate.shut();
-    if (owned) {
-      failures.run(this::destroy);
-    }
-    if (closed) {
-      arenas.values().forEach(PoolArena::retire);
-      arenas.clear();
-      lastArena = null;
-      cuda.streams().forget(this);
-    }
-    failures.throwFirst();
+    lifetime.endAlone();
+    arenas.values().forEach(PoolArena::retire);
+    arenas.clear();
+    lastArena = null;
+    cuda.streams().forget(this);
+  }
+
+  private void destroy() {
+    cuda.driver().streamDestroy(device.id(), handle);
+    lifetime.forget();
   }
 
   private void guardLastWork() {
     Guard guard = guard();
     if (guard == null || guard.isRecorded()) {
       lastWork = guard;
-    }
-  }
-
-  private void destroy() {
-    try {
-      cuda.driver().streamDestroy(device.id(), handle);
-    } catch (RuntimeException e) {
-      closed = false;
-      gate.reopen();
-      closing.set(false);
-      throw e;
     }
   }
 
@@ -267,18 +294,13 @@ final class StreamState {
 
   void unwrapped() {
     if (!owned && wrappers.decrementAndGet() == 0 && wrappers.compareAndSet(0, GONE)) {
-      cuda.owned().entrance().run(this::close);
+      lifetime.close();
     }
-  }
-
-  /** Nobody asks the driver any more: it ends. */
-  void shut() {
-    gate.shut();
   }
 
   /** Whether its end has begun. */
   boolean isClosing() {
-    return closing.get();
+    return !isBuiltIn() && lifetime.ended();
   }
 
   boolean isClosed() {

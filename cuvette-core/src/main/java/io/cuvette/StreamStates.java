@@ -1,6 +1,8 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
+import java.lang.ref.ReferenceQueue;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
@@ -12,8 +14,10 @@ final class StreamStates {
   private final ConcurrentHashMap<Key, StreamState> byId = new ConcurrentHashMap<>();
   private final ThreadLocal<@Nullable CudaStream[]> perThread;
 
-  /** Nobody keeps a list of the per-thread streams: it would keep their threads. */
-  private final Gate perThreadGate = new Gate();
+  /** The ends of the per-thread streams: a list of the streams would keep their threads. */
+  private final Set<StreamLifetime> perThreadEnds = ConcurrentHashMap.newKeySet();
+
+  private final ReferenceQueue<Object> forgottenPerThread = new ReferenceQueue<>();
 
   private record Key(int device, long id) {}
 
@@ -23,7 +27,7 @@ final class StreamStates {
   }
 
   StreamState created(CudaDevice device, long handle) {
-    StreamState state = new StreamState(cuda, device, handle, true);
+    StreamState state = StreamState.owned(cuda, device, handle);
     long id = cuda.driver().streamGetId(device.id(), handle);
     byId.put(new Key(device.id(), id), state);
     return state;
@@ -48,8 +52,7 @@ final class StreamStates {
     long id = driver.streamGetId(device.id(), handle);
     Key key = new Key(device.id(), id);
     while (true) {
-      StreamState state =
-          byId.computeIfAbsent(key, k -> new StreamState(cuda, device, handle, false));
+      StreamState state = byId.computeIfAbsent(key, k -> StreamState.foreign(cuda, device, handle));
       if (state.wrapped()) {
         return new CudaStream(state, owner);
       }
@@ -69,20 +72,30 @@ final class StreamStates {
     @Nullable CudaStream[] mine = perThread.get();
     CudaStream stream = mine[device.id()];
     if (stream == null) {
-      stream = new CudaStream(new StreamState(cuda, device, thread, perThreadGate), null);
+      stream = new CudaStream(newPerThread(device), null);
       mine[device.id()] = stream;
     }
     return stream;
   }
 
-  /** Nobody asks the driver about a stream any more: it ends. */
+  private StreamState newPerThread(CudaDevice device) {
+    for (var each = forgottenPerThread.poll(); each != null; each = forgottenPerThread.poll()) {
+      perThreadEnds.remove(each);
+    }
+    StreamState state = StreamState.perThread(cuda, device, forgottenPerThread);
+    perThreadEnds.add(state.lifetime());
+    cuda.checkOpen(); // again: whoever ends it may not have seen the new one
+    return state;
+  }
+
+  /** Nobody uses a stream any more, at the end of all: its thread waits for those who do. */
   void shut() {
     for (CudaDevice device : cuda.devices()) {
-      device.nullStream().state.shut();
-      device.legacyStream().state.shut();
+      device.nullStream().state.lifetime().takeOver();
+      device.legacyStream().state.lifetime().takeOver();
     }
-    byId.values().forEach(StreamState::shut);
-    perThreadGate.shut();
+    byId.values().forEach(state -> state.lifetime().takeOver());
+    perThreadEnds.forEach(Lifetime::takeOver);
   }
 
   void forget(StreamState state) {

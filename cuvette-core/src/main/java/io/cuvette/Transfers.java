@@ -27,7 +27,11 @@ final class Transfers {
     if (source.byteSize() == 0) {
       return;
     }
-    queue(stream, target, source, driver -> copy(driver, target, source, stream));
+    try {
+      queue(stream, source, target.lifetime(), driver -> copy(driver, target, source, stream));
+    } finally {
+      Reference.reachabilityFence(target);
+    }
   }
 
   private static void copy(
@@ -57,18 +61,38 @@ final class Transfers {
   }
 
   /**
-   * Queues work with two buffers, which stay reachable until it is queued and know the stream
-   * after.
+   * Queues work with a buffer, which knows the stream after. Both are held, and reachable, until
+   * the driver has the work.
    */
-  static void queue(
-      CudaStream stream, BufferBase target, BufferBase source, Consumer<CudaDriver> work) {
-    target.lifetime().use(stream.state);
-    source.lifetime().use(stream.state);
+  static void queue(CudaStream stream, BufferBase buffer, Consumer<CudaDriver> work) {
+    buffer.hold();
     try {
-      work.accept(stream.driver());
+      CudaDriver driver = stream.hold();
+      try {
+        buffer.lifetime().use(stream.state);
+        work.accept(driver);
+      } finally {
+        stream.unhold();
+      }
     } finally {
-      Reference.reachabilityFence(source);
-      Reference.reachabilityFence(target);
+      buffer.unhold();
+    }
+  }
+
+  /** The same for work with two buffers; the caller keeps the other one reachable. */
+  static void queue(
+      CudaStream stream, BufferBase buffer, BlockLifetime other, Consumer<CudaDriver> work) {
+    other.hold();
+    try {
+      queue(
+          stream,
+          buffer,
+          driver -> {
+            other.use(stream.state);
+            work.accept(driver);
+          });
+    } finally {
+      other.unhold();
     }
   }
 
@@ -90,7 +114,7 @@ final class Transfers {
     if (target instanceof PinnedBuffer pinned && target.lifetime().isMapped()) {
       fillByCopies(pinned, value, stream);
     } else {
-      queue(stream, target, target, driver -> value.fill(driver, target, stream));
+      queue(stream, target, driver -> value.fill(driver, target, stream));
     }
   }
 

@@ -1,0 +1,97 @@
+package io.cuvette;
+
+import java.lang.invoke.VarHandle;
+
+/**
+ * Counts who is using something at the moment, and lets one thread claim it to end it. Both are in
+ * one int of that object, so that using it and closing it while nobody does cost one
+ * compare-and-set each.
+ *
+ * <pre>
+ *   0            open, unused
+ *   n            open, held n times
+ *   CLAIMED + n  ends: nobody else comes in; n holds are left, and who claimed it waits for them
+ *   … + LEFT     who claimed it went on: the last of the n ends it
+ * </pre>
+ *
+ * Stateless; the field is handed in as a constant.
+ */
+final class Holds {
+  private static final int CLAIMED = Integer.MIN_VALUE;
+  private static final int LEFT = 1 << 30;
+  private static final int COUNT = LEFT - 1;
+
+  private Holds() {}
+
+  static boolean isClaimed(int state) {
+    return state < 0;
+  }
+
+  static int count(int state) {
+    return state & COUNT;
+  }
+
+  /** False if it is claimed; else {@link #unhold} must follow. */
+  static boolean tryHold(VarHandle state, Object of) {
+    int before;
+    do {
+      before = (int) state.getVolatile(of);
+      if (before < 0) {
+        return false;
+      }
+    } while (!state.compareAndSet(of, before, before + 1));
+    return true;
+  }
+
+  /**
+   * The same for a step that can also be part of what a thread does that holds it: as long as it is
+   * held after it was claimed, that may be this thread.
+   */
+  static boolean tryHoldAgain(VarHandle state, Object of) {
+    int before;
+    do {
+      before = (int) state.getVolatile(of);
+      if (before < 0 && count(before) == 0) {
+        return false;
+      }
+    } while (!state.compareAndSet(of, before, before + 1));
+    return true;
+  }
+
+  /** True if the caller has to end it. */
+  static boolean unhold(VarHandle state, Object of) {
+    return (int) state.getAndAdd(of, -1) == CLAIMED + LEFT + 1;
+  }
+
+  /** Claims it if nobody holds it. */
+  static boolean claimUnheld(VarHandle state, Object of) {
+    return state.compareAndSet(of, 0, CLAIMED);
+  }
+
+  /** False if it was claimed before. */
+  static boolean claim(VarHandle state, Object of) {
+    return (int) state.getAndBitwiseOr(of, CLAIMED) >= 0;
+  }
+
+  /** Leaves the end to the last who holds it; false if nobody does any more. */
+  static boolean leave(VarHandle state, Object of) {
+    int before;
+    do {
+      before = (int) state.getVolatile(of);
+      if (count(before) == 0) {
+        return false;
+      }
+    } while (!state.compareAndSet(of, before, before | LEFT));
+    return true;
+  }
+
+  /** Claimed and held once, by the caller, who ends it: its own steps come in again. */
+  static void holdAlone(VarHandle state, Object of) {
+    state.setVolatile(of, CLAIMED + 1);
+  }
+
+  /** Opens it again, claimed and unheld as it is. */
+  static void reopen(VarHandle state, Object of) {
+    state.setVolatile(of, 0);
+  }
+}

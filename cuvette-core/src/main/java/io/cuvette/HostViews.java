@@ -1,0 +1,62 @@
+package io.cuvette;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Map;
+import java.util.concurrent.ConcurrentSkipListMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The segments through which users see memory of buffers, by address: a copy from or to such a
+ * segment is a use of its buffer. Thread-safe.
+ */
+final class HostViews {
+  private final ConcurrentSkipListMap<Long, View> open = new ConcurrentSkipListMap<>();
+
+  /** The segment of a whole buffer, and the arena it dies with. */
+  final class View {
+    private final BlockLifetime of;
+    private final Arena arena;
+    private final MemorySegment segment;
+
+    private View(BlockLifetime of, Arena arena, MemorySegment segment) {
+      this.of = of;
+      this.arena = arena;
+      this.segment = segment;
+    }
+
+    /** False if the segment is in use at the moment. */
+    boolean close() {
+      try {
+        arena.close();
+      } catch (IllegalStateException e) {
+        if (arena.scope().isAlive()) { // else another thread was faster
+          return false;
+        }
+      }
+      open.remove(segment.address(), this);
+      return true;
+    }
+
+    private boolean has(long address) {
+      return address - segment.address() < segment.byteSize();
+    }
+  }
+
+  /** Notes a view that was just made. */
+  View add(BlockLifetime of, Arena arena, MemorySegment segment) {
+    View view = new View(of, arena, segment);
+    open.put(segment.address(), view);
+    return view;
+  }
+
+  /** The end of the buffer whose memory a segment begins in; null if that is no buffer's. */
+  @Nullable BlockLifetime find(MemorySegment segment) {
+    if (open.isEmpty()) {
+      return null;
+    }
+    long address = segment.address();
+    Map.Entry<Long, View> below = open.floorEntry(address);
+    return below != null && below.getValue().has(address) ? below.getValue().of : null;
+  }
+}
