@@ -13,7 +13,7 @@ final class ContextFunctions {
   static final MethodHandle RETAIN =
       Libcuda.required("cuDevicePrimaryCtxRetain", 7000, POINTER, INT);
   static final MethodHandle RELEASE = Libcuda.required("cuDevicePrimaryCtxRelease", 11000, INT);
-  static final MethodHandle GET_CURRENT = Libcuda.required("cuCtxGetCurrent", 4000, POINTER);
+  static final MethodHandle GET_CURRENT = Libcuda.requiredAtOnce("cuCtxGetCurrent", 4000, POINTER);
   static final MethodHandle SET_CURRENT = Libcuda.required("cuCtxSetCurrent", 4000, POINTER);
   static final MethodHandle GET_DEVICE = Libcuda.required("cuCtxGetDevice", 2000, POINTER);
 

@@ -8,6 +8,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
@@ -91,10 +92,21 @@ final class Libcuda {
 
   /** Like {@link #function}, for a function that every driver should have. */
   static MethodHandle required(String name, int version, MemoryLayout... parameters) {
+    noteMissing(name, version);
+    return function(name, version, parameters);
+  }
+
+  /** The same for a function that returns at once and never calls back. */
+  static MethodHandle requiredAtOnce(String name, int version, MemoryLayout... parameters) {
+    noteMissing(name, version);
+    return link(
+        name, version, FunctionDescriptor.of(INT, parameters), NativeAccess.returnsAtOnce());
+  }
+
+  private static void noteMissing(String name, int version) {
     if (!has(name, version)) {
       loaded().missing.add(Missing.required(name, version));
     }
-    return function(name, version, parameters);
   }
 
   /**
@@ -102,11 +114,15 @@ final class Libcuda {
    * is one that throws when it is called.
    */
   static MethodHandle function(String name, int version, MemoryLayout... parameters) {
-    FunctionDescriptor type = FunctionDescriptor.of(INT, parameters);
+    return link(name, version, FunctionDescriptor.of(INT, parameters));
+  }
+
+  private static MethodHandle link(
+      String name, int version, FunctionDescriptor type, Linker.Option... options) {
     long address = loaded().find(name, version);
     return address == 0
         ? Missing.function(name, version, type.toMethodType())
-        : NativeAccess.function(MemorySegment.ofAddress(address), type);
+        : NativeAccess.function(MemorySegment.ofAddress(address), type, options);
   }
 
   private boolean isStub() {

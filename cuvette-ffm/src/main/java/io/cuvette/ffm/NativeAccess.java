@@ -12,7 +12,8 @@ import java.lang.invoke.MethodType;
  * The steps that the JVM takes on trust: what they are given wrong crashes it. All are here, and
  * the module needs {@code --enable-native-access} for them. Thread-safe.
  *
- * <p>No function is linked as critical: nearly all of them may wait or call back.
+ * <p>No function is linked as critical but the one that tells the current context, which is part of
+ * nearly every call: the others may wait or call back.
  */
 @SuppressWarnings("restricted")
 final class NativeAccess {
@@ -30,8 +31,14 @@ final class NativeAccess {
   }
 
   /** The C function at an address. */
-  static MethodHandle function(MemorySegment address, FunctionDescriptor type) {
-    return LINKER.downcallHandle(address, type);
+  static MethodHandle function(
+      MemorySegment address, FunctionDescriptor type, Linker.Option... options) {
+    return LINKER.downcallHandle(address, type, options);
+  }
+
+  /** What a function is linked with that returns at once and never calls back. */
+  static Linker.Option returnsAtOnce() {
+    return Linker.Option.critical(false);
   }
 
   /**
