@@ -28,7 +28,9 @@ final class DefaultStatus {
           "ipcOpenEventHandle",
           "callMalloc",
           "streamCreateWithPriority",
-          "eventCreate" ->
+          "eventCreate",
+          "userObjectCreate",
+          "graphInstantiate" ->
           OUT_OF_MEMORY;
       case "ctxSynchronize",
           "streamQuery",

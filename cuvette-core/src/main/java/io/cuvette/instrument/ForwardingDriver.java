@@ -6,7 +6,6 @@ import io.cuvette.driver.PoolProperties;
 import io.cuvette.driver.PriorityRange;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.Objects;
 import java.util.OptionalInt;
 import java.util.UUID;
 
@@ -14,12 +13,11 @@ import java.util.UUID;
  * A driver that forwards every call to another one; a decorator overrides what it changes.
  * Thread-safe if the other driver is.
  */
-public abstract class ForwardingDriver implements CudaDriver {
-  private final CudaDriver delegate;
+public abstract class ForwardingDriver extends ForwardingCaptures {
 
   /** Forwards to a driver, which {@link #close} closes. */
   protected ForwardingDriver(CudaDriver delegate) {
-    this.delegate = Objects.requireNonNull(delegate, "delegate");
+    super(delegate);
   }
 
   /** The driver that calls are forwarded to. */
@@ -391,26 +389,6 @@ public abstract class ForwardingDriver implements CudaDriver {
   @Override
   public float eventElapsedTime(int device, long start, long end) {
     return delegate.eventElapsedTime(device, start, end);
-  }
-
-  @Override
-  public void streamBeginCapture(int device, long stream, int mode) {
-    delegate.streamBeginCapture(device, stream, mode);
-  }
-
-  @Override
-  public long streamEndCapture(int device, long stream) {
-    return delegate.streamEndCapture(device, stream);
-  }
-
-  @Override
-  public int streamIsCapturing(int device, long stream) {
-    return delegate.streamIsCapturing(device, stream);
-  }
-
-  @Override
-  public void graphDestroy(long graph) {
-    delegate.graphDestroy(graph);
   }
 
   @Override

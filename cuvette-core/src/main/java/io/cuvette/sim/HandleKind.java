@@ -13,7 +13,9 @@ enum HandleKind {
   GRAPH("graph", "a", 0x53),
   MALLOC_FUNCTION("malloc function", "a", 0x54),
   FREE_FUNCTION("free function", "a", 0x55),
-  POOL("memory pool", "a", 0x56);
+  POOL("memory pool", "a", 0x56),
+  EXECUTABLE("graph executable", "a", 0x57),
+  USER_OBJECT("user object", "a", 0x58);
 
   private static final int TAG_SHIFT = 56;
   private static final int GENERATION_SHIFT = 32;

@@ -11,26 +11,37 @@ final class SimCapture {
   static final int GLOBAL = 0;
   static final int RELAXED = 2;
 
+  /** Names the capture for ever. */
+  final long id;
+
   final SimGraph graph = new SimGraph();
+
+  /** The handle of the graph, which is the driver's until the capture ends. */
+  final long handle;
+
   final SimStream origin;
+  private final HandleTable<SimGraph> graphs;
   private final int mode;
   private final Thread thread = Thread.currentThread();
   private final List<SimStream> streams = new ArrayList<>();
   private boolean invalidated;
 
-  SimCapture(SimStream origin, int mode) {
+  SimCapture(long id, SimStream origin, int mode, HandleTable<SimGraph> graphs) {
+    this.id = id;
+    this.graphs = graphs;
+    this.handle = graphs.add(graph);
     this.origin = origin;
     this.mode = mode;
     join(origin);
   }
 
-  boolean isInvalidated() {
-    return invalidated;
+  /** Whether it has not ended yet. */
+  boolean isOpen() {
+    return origin.capture != null && origin.capture.capture == this;
   }
 
-  /** Whether the mode forbids the calling thread calls that could depend on the capture. */
-  boolean forbidsUnsafeCalls() {
-    return !invalidated && (mode == GLOBAL || (mode != RELAXED && isMine()));
+  boolean isInvalidated() {
+    return invalidated;
   }
 
   private boolean isMine() {
@@ -46,8 +57,16 @@ final class SimCapture {
 
   /** A call that a capture does not allow makes it worthless; its end then reports that. */
   SimRefusal invalidate(CudaStatus status, String text) {
-    invalidated = true;
+    invalidate();
     return new SimRefusal(status, text + "; this makes the capture invalid");
+  }
+
+  /** There is no graph from now on. */
+  private void invalidate() {
+    if (!invalidated) {
+      invalidated = true;
+      graphs.remove(handle).destroy();
+    }
   }
 
   void checkValid() {
@@ -69,7 +88,7 @@ final class SimCapture {
   /**
    * Ends the capture on its stream: the streams run again; what is wrong is reported after that.
    */
-  SimGraph end(SimStream stream) {
+  long end(SimStream stream) {
     if (stream != origin) {
       throw invalidate(CudaStatus.STREAM_CAPTURE_UNMATCHED, "the capture began on another stream");
     }
@@ -81,10 +100,11 @@ final class SimCapture {
     release();
     checkValid();
     if (unjoined != null) {
+      invalidate();
       throw new SimRefusal(
           CudaStatus.STREAM_CAPTURE_UNJOINED, "stream id " + unjoined.id + " has unjoined work");
     }
-    return graph;
+    return handle;
   }
 
   private @Nullable SimStream unjoined() {
@@ -107,7 +127,7 @@ final class SimCapture {
 
   /** The stream is gone: there is no end any more if the capture began there. */
   void destroyed(SimStream stream) {
-    invalidated = true;
+    invalidate();
     if (stream == origin) {
       release();
     }

@@ -4,9 +4,19 @@ import io.cuvette.driver.CudaStatus;
 import java.util.ArrayList;
 import java.util.List;
 
-/** The captures of a driver that go on, and what they forbid. Guarded by the driver's lock. */
+/**
+ * The captures of a driver that go on, and what they forbid: not the calls that are unsafe beside
+ * some captures alone, for those run with the capture mode of the thread relaxed, but what
+ * contradicts a capture in any mode. Guarded by the driver's lock.
+ */
 final class SimCaptures {
+  private final HandleTable<SimGraph> graphs;
   private final List<SimCapture> open = new ArrayList<>();
+  private long captures;
+
+  SimCaptures(HandleTable<SimGraph> graphs) {
+    this.graphs = graphs;
+  }
 
   void begin(SimStream stream, int mode) {
     if (mode < SimCapture.GLOBAL || mode > SimCapture.RELAXED) {
@@ -19,10 +29,11 @@ final class SimCaptures {
     if (stream.capture != null) {
       throw new SimRefusal(CudaStatus.ILLEGAL_STATE, "the stream is captured already");
     }
-    open.add(new SimCapture(stream, mode));
+    open.add(new SimCapture(++captures, stream, mode, graphs));
   }
 
-  SimGraph end(SimStream stream) {
+  /** Ends a capture and gives the handle of its graph. */
+  long end(SimStream stream) {
     CaptureBranch branch = stream.capture;
     if (branch == null) {
       throw new SimRefusal(CudaStatus.ILLEGAL_STATE, "the stream is not captured");
@@ -30,7 +41,7 @@ final class SimCaptures {
     try {
       return branch.capture.end(stream);
     } finally {
-      open.removeIf(capture -> capture.origin.capture == null);
+      open.removeIf(capture -> !capture.isOpen());
     }
   }
 
@@ -38,17 +49,7 @@ final class SimCaptures {
     CaptureBranch branch = stream.capture;
     if (branch != null) {
       branch.capture.destroyed(stream);
-      open.removeIf(capture -> capture.origin.capture == null);
-    }
-  }
-
-  /** For calls that a capture forbids to its thread, or to all, unless it is relaxed. */
-  void checkUnsafe() {
-    for (SimCapture capture : open) {
-      if (capture.forbidsUnsafeCalls()) {
-        throw capture.invalidate(
-            CudaStatus.STREAM_CAPTURE_UNSUPPORTED, "a capture that is not relaxed goes on");
-      }
+      open.removeIf(capture -> !capture.isOpen());
     }
   }
 
@@ -60,7 +61,6 @@ final class SimCaptures {
           CudaStatus.STREAM_CAPTURE_UNSUPPORTED, "the stream is captured");
     }
     checkLegacy(stream);
-    checkUnsafe();
   }
 
   /** For calls on a stream: the legacy stream would wait for blocking streams that are captured. */
@@ -73,6 +73,18 @@ final class SimCaptures {
               "the legacy default stream waits for a stream that is captured");
         }
       }
+    }
+  }
+
+  /** For calls that wait for or ask about an event. */
+  void checkQuery(SimEvent event) {
+    CaptureBranch.Point point = event.capturedPoint();
+    if (point != null) {
+      String text = "the event was last recorded into a capture, which has no time";
+      SimCapture capture = point.capture();
+      throw capture.isOpen()
+          ? capture.invalidate(CudaStatus.CAPTURED_EVENT, text)
+          : new SimRefusal(CudaStatus.CAPTURED_EVENT, text);
     }
   }
 
@@ -93,6 +105,5 @@ final class SimCaptures {
             CudaStatus.STREAM_CAPTURE_UNSUPPORTED, "a stream of the device is captured");
       }
     }
-    checkUnsafe();
   }
 }

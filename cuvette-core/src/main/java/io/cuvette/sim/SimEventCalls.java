@@ -1,13 +1,12 @@
 package io.cuvette.sim;
 
-import io.cuvette.driver.CaptureCalls;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.EventCalls;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
-/** The calls about events and captures. Thread-safe. */
-abstract class SimEventCalls extends SimStreamCalls implements EventCalls, CaptureCalls {
+/** The calls about events. Thread-safe. */
+abstract class SimEventCalls extends SimStreamCalls implements EventCalls {
   private static final double NANOS_PER_MILLI = 1e6;
 
   SimEventCalls(SimMachine machine) {
@@ -81,9 +80,9 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls, Captu
     return machine.call(
         () -> {
           machine.working(device);
-          machine.captures.checkUnsafe();
           machine.spend(SimCosts.EVENT_QUERY);
           SimEvent queried = machine.events.get(event);
+          machine.captures.checkQuery(queried);
           queried.device.checkWorks();
           SimOp record = queried.lastRecord();
           BooleanSupplier foreign = queried.foreignRecord();
@@ -112,8 +111,8 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls, Captu
     machine.run(
         () -> {
           machine.working(device);
-          machine.captures.checkUnsafe();
           SimEvent waited = machine.events.get(event);
+          machine.captures.checkQuery(waited);
           SimOp record = waited.lastRecord();
           BooleanSupplier foreign = waited.foreignRecord();
           if (foreign != null) {
@@ -132,7 +131,11 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls, Captu
     return machine.call(
         () -> {
           machine.working(device);
-          return elapsed(machine.events.get(start), machine.events.get(end));
+          SimEvent first = machine.events.get(start);
+          SimEvent last = machine.events.get(end);
+          machine.captures.checkQuery(first);
+          machine.captures.checkQuery(last);
+          return elapsed(first, last);
         },
         () -> "cuEventElapsedTime(start=0x%x, end=0x%x)".formatted(start, end));
   }
@@ -151,41 +154,6 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls, Captu
       throw new SimRefusal(CudaStatus.NOT_READY, "an event is not done");
     }
     return (float) ((to.endNanos() - from.endNanos()) / NANOS_PER_MILLI);
-  }
-
-  @Override
-  public void streamBeginCapture(int device, long stream, int mode) {
-    machine.run(
-        () -> machine.captures.begin(machine.stream(machine.working(device), stream), mode),
-        () -> "cuStreamBeginCapture(stream=0x%x, mode=%d)".formatted(stream, mode));
-  }
-
-  @Override
-  public long streamEndCapture(int device, long stream) {
-    return machine.callLong(
-        () -> {
-          SimStream ended = machine.stream(machine.working(device), stream);
-          return machine.graphs.add(machine.captures.end(ended));
-        },
-        () -> "cuStreamEndCapture(stream=0x%x)".formatted(stream));
-  }
-
-  @Override
-  public int streamIsCapturing(int device, long stream) {
-    return machine.call(
-        () -> {
-          SimStream asked = machine.stream(machine.working(device), stream);
-          machine.captures.checkAsked(asked);
-          CaptureBranch branch = asked.capture;
-          return branch == null ? 0 : branch.capture.isInvalidated() ? 2 : 1;
-        },
-        () -> "cuStreamIsCapturing(stream=0x%x)".formatted(stream));
-  }
-
-  @Override
-  public void graphDestroy(long graph) {
-    machine.run(
-        () -> machine.graphs.remove(graph), () -> "cuGraphDestroy(graph=0x%x)".formatted(graph));
   }
 
   private static String call(String name, long event) {

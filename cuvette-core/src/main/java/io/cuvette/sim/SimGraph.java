@@ -8,7 +8,10 @@ import java.util.Set;
 
 /** Operations with what each must wait for, as captured. Guarded by the driver's lock. */
 final class SimGraph {
+  /** Each after those it waits for. */
   private final List<Node> nodes = new ArrayList<>();
+
+  private final List<SimUserObject> objects = new ArrayList<>();
 
   /** An operation of a graph. */
   static final class Node {
@@ -29,6 +32,22 @@ final class SimGraph {
 
   int size() {
     return nodes.size();
+  }
+
+  /** Takes one reference to an object over. */
+  void retain(SimUserObject object) {
+    objects.add(object);
+  }
+
+  /** An executable of what the graph has now, with references of its own. */
+  SimExecutable instantiate() {
+    objects.forEach(SimUserObject::retain);
+    return new SimExecutable(nodes.stream().map(node -> node.operation).toList(), objects);
+  }
+
+  void destroy() {
+    objects.forEach(SimUserObject::release);
+    objects.clear();
   }
 
   /** The nodes that some nodes wait for, directly or not, and these themselves. */

@@ -5,7 +5,7 @@ import io.cuvette.driver.IpcCalls;
 import java.util.Objects;
 
 /** The calls that share memory and events with other processes. Thread-safe. */
-abstract class SimIpcCalls extends SimEventCalls implements IpcCalls {
+abstract class SimIpcCalls extends SimCaptureCalls implements IpcCalls {
 
   SimIpcCalls(SimMachine machine) {
     super(machine);
@@ -35,7 +35,6 @@ abstract class SimIpcCalls extends SimEventCalls implements IpcCalls {
     return machine.callLong(
         () -> {
           requirePools();
-          machine.captures.checkUnsafe();
           machine.spend(SimCosts.POOL_CREATE);
           return machine.pools.open(descriptor).handle();
         },
@@ -193,7 +192,6 @@ abstract class SimIpcCalls extends SimEventCalls implements IpcCalls {
     return machine.callLong(
         () -> {
           SimDevice opening = machine.working(device);
-          machine.captures.checkUnsafe();
           return open(opening, ShareHandle.of(bytes, ShareHandle.Kind.MEMORY)).address;
         },
         () -> "cuIpcOpenMemHandle(%d bytes, device=%d)".formatted(bytes.length, device));
@@ -248,7 +246,6 @@ abstract class SimIpcCalls extends SimEventCalls implements IpcCalls {
     machine.run(
         () -> {
           machine.working(device);
-          machine.captures.checkUnsafe();
           close(start(address));
         },
         () -> "cuIpcCloseMemHandle(address=0x%x, device=%d)".formatted(address, device));

@@ -16,13 +16,15 @@ import org.jspecify.annotations.Nullable;
 final class SimMachine {
   final SimulatedOptions options;
   final SimScheduler scheduler;
-  final SimCaptures captures = new SimCaptures();
   final HostMemory hostMemory = new HostMemory();
   final SimSharing sharing = new SimSharing();
   final SimPools pools;
   final HandleTable<SimStream> streams = new HandleTable<>(HandleKind.STREAM, true);
   final HandleTable<SimEvent> events = new HandleTable<>(HandleKind.EVENT, false);
   final HandleTable<SimGraph> graphs = new HandleTable<>(HandleKind.GRAPH, false);
+  final HandleTable<SimExecutable> executables = new HandleTable<>(HandleKind.EXECUTABLE, false);
+  final HandleTable<SimUserObject> userObjects = new HandleTable<>(HandleKind.USER_OBJECT, true);
+  final SimCaptures captures = new SimCaptures(graphs);
   final HandleTable<MallocFunction> mallocs = new HandleTable<>(HandleKind.MALLOC_FUNCTION, false);
   final HandleTable<FreeFunction> frees = new HandleTable<>(HandleKind.FREE_FUNCTION, false);
 

@@ -18,7 +18,6 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
     return machine.callLong(
         () -> {
           SimDevice owner = machine.working(device);
-          machine.captures.checkUnsafe();
           machine.spend(SimCosts.alloc(bytes));
           return owner.memory.allocate(bytes, machine.nextId()).address;
         },
@@ -33,7 +32,6 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
   }
 
   private void free(SimDevice current, long address) {
-    machine.captures.checkUnsafe();
     SimBlock freed = start(address);
     if (freed.use() != null) {
       freePooled(freed, freed.use());
@@ -134,7 +132,6 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
       throw SimRefusal.invalidValue("bytes: %d (expected: > 0)".formatted(bytes));
     }
     SimDevice owner = machine.working(device);
-    machine.captures.checkUnsafe();
     HostBlock block = machine.hostMemory.allocate(kind, owner, bytes, machine.nextId(), flags);
     machine.spend(SimCosts.hostAlloc(bytes));
     return block.segment;
@@ -145,7 +142,6 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
     machine.run(
         () -> {
           machine.working(device);
-          machine.captures.checkUnsafe();
           if (start(address) instanceof HostBlock block) {
             freeHost(block, HostBlock.Kind.PINNED);
           } else {

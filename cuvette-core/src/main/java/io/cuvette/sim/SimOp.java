@@ -72,6 +72,11 @@ final class SimOp {
 
   private static void nothing() {}
 
+  /** The same work once more, in another stream; for what was captured and never runs itself. */
+  SimOp again(SimStream in, long queued) {
+    return new SimOp(in, work, hostFunction, null, costNanos, queued);
+  }
+
   /** Says which operation of its stream this is. */
   void number(long value) {
     number = value;

@@ -59,7 +59,6 @@ abstract class SimPoolCalls extends SimMemoryCalls implements PoolCalls {
   public void deviceSetMemPool(int device, long pool) {
     machine.run(
         () -> {
-          machine.captures.checkUnsafe();
           machine.pools.setCurrent(kindOf(device), pool);
         },
         () -> "cuDeviceSetMemPool(device=%d, pool=0x%x)".formatted(device, pool));
@@ -83,7 +82,6 @@ abstract class SimPoolCalls extends SimMemoryCalls implements PoolCalls {
   public void memSetMemPool(int locationType, int locationId, int allocationType, long pool) {
     machine.run(
         () -> {
-          machine.captures.checkUnsafe();
           machine.pools.setCurrent(kindOf(locationType, locationId, allocationType), pool);
         },
         () ->
@@ -100,7 +98,6 @@ abstract class SimPoolCalls extends SimMemoryCalls implements PoolCalls {
     return machine.callLong(
         () -> {
           requirePools();
-          machine.captures.checkUnsafe();
           if (properties.allocationType() == PoolKind.MANAGED
               && machine.options.driverVersion() < POOLS_BY_LOCATION) {
             throw new SimRefusal(
@@ -117,7 +114,6 @@ abstract class SimPoolCalls extends SimMemoryCalls implements PoolCalls {
     machine.run(
         () -> {
           requirePools();
-          machine.captures.checkUnsafe();
           machine.pools.destroy(pool);
         },
         () -> "cuMemPoolDestroy(pool=0x%x)".formatted(pool));
@@ -127,7 +123,6 @@ abstract class SimPoolCalls extends SimMemoryCalls implements PoolCalls {
   public void memPoolTrimTo(long pool, long bytesToKeep) {
     machine.run(
         () -> {
-          machine.captures.checkUnsafe();
           pool(pool).ofThisProcess().trimTo(bytesToKeep);
         },
         () ->
@@ -146,7 +141,6 @@ abstract class SimPoolCalls extends SimMemoryCalls implements PoolCalls {
   public void memPoolSetAttribute(long pool, int attribute, long value) {
     machine.run(
         () -> {
-          machine.captures.checkUnsafe();
           pool(pool).ofThisProcess().attribute(attribute, value);
         },
         () ->
@@ -169,7 +163,6 @@ abstract class SimPoolCalls extends SimMemoryCalls implements PoolCalls {
     int[] flags = access.clone();
     machine.run(
         () -> {
-          machine.captures.checkUnsafe();
           pool(pool).access.set(locationType, ids, flags);
         },
         () ->

@@ -17,6 +17,8 @@ final class SimReport {
     machine.events.forEach(event ->
         text.append("event flags %d, device %d\n".formatted(event.flags, event.device.index)));
     machine.graphs.forEach(graph -> text.append("graph of %d nodes\n".formatted(graph.size())));
+    machine.executables.forEach(_ -> text.append("graph executable\n"));
+    machine.userObjects.forEach(_ -> text.append("user object\n"));
     machine.pools.forEachLive(pool ->
         text.append(
             "%spool 0x%x of %s\n"

@@ -150,7 +150,7 @@ abstract class SimStreamCalls extends SimTransferCalls implements StreamCalls {
 
   private static void joinCapture(
       SimStream stream, @Nullable CaptureBranch branch, CaptureBranch.Point point) {
-    if (stream.isLegacy() || point.capture().origin.capture == null) {
+    if (stream.isLegacy() || !point.capture().isOpen()) {
       throw new SimRefusal(
           CudaStatus.CAPTURED_EVENT, "the event belongs to a capture that the stream cannot join");
     }

@@ -153,9 +153,19 @@ public final class SimulatedDriver extends SimIpcCalls implements CudaDriver {
     return machine.peek(machine.events::size);
   }
 
-  /** The number of graphs made and not destroyed. */
+  /** The number of graphs made and not destroyed; one that is being captured is among them. */
   public int liveGraphs() {
     return machine.peek(machine.graphs::size);
+  }
+
+  /** The number of executables made of graphs and not destroyed. */
+  public int liveExecutables() {
+    return machine.peek(machine.executables::size);
+  }
+
+  /** The number of user objects to which references are held. */
+  public int liveUserObjects() {
+    return machine.peek(machine.userObjects::size);
   }
 
   /**

@@ -20,6 +20,8 @@ final class CallFrame {
 
   private static final long CURRENT = 16;
   private static final long LOCATION = 24;
+  private static final long MODE = 32;
+  private static final long SPARE = 40;
   private static final long BYTES = 64; // a cache line
 
   /** All memory: reading through a constant costs less than through a segment for each frame. */
@@ -37,6 +39,11 @@ final class CallFrame {
   private final boolean borrowed;
   private boolean taken;
   private long previous;
+  private boolean relaxed;
+
+  /** The context of a call that was started without it; 0 for none. */
+  private long missing;
+
   private @Nullable CallFrame inner;
 
   CallFrame(boolean borrowed) {
@@ -88,13 +95,63 @@ final class CallFrame {
     }
   }
 
+  /** Notes the context of a call whose handles should name it. */
+  void mayNeed(long context) {
+    missing = context;
+  }
+
   /**
-   * Ends the call: goes back to the context that was current, if there was one.
+   * Whether the driver refused a call that was started without a context for want of one, which is
+   * current now: the call is to be made again.
+   */
+  boolean lacksContext(int status) {
+    if (missing == 0
+        || (status != CudaStatus.INVALID_CONTEXT.code()
+            && status != CudaStatus.INVALID_HANDLE.code())) {
+      return false;
+    }
+    long context = missing;
+    missing = 0;
+    enter(context);
+    return true;
+  }
+
+  /**
+   * Has captures of other threads, or of this one, forbid nothing until {@link #leave}. The mode is
+   * the thread's, for every library that runs on it.
+   */
+  void relax() {
+    MEMORY.set(ValueLayout.JAVA_INT, out + MODE, Layouts.CAPTURE_RELAXED);
+    int status = exchangeMode();
+    if (status != CudaStatus.SUCCESS.code()) {
+      leave();
+      throw Failure.of(status, "cuThreadExchangeStreamCaptureMode(mode=2)");
+    }
+    relaxed = true;
+  }
+
+  /** Swaps the mode of the thread and the one in the frame. */
+  private int exchangeMode() {
+    try {
+      return (int) CaptureFunctions.EXCHANGE_MODE.invokeExact(out + MODE);
+    } catch (Throwable e) {
+      throw broken(e);
+    }
+  }
+
+  /**
+   * Ends the call: goes back to the mode that the thread had, and to the context that was current,
+   * if there was one.
    *
    * @return the first 8 bytes of results; a shorter value is in the low bytes
    */
   long leave() {
     long result = MEMORY.get(ValueLayout.JAVA_LONG, out);
+    missing = 0;
+    if (relaxed) {
+      relaxed = false;
+      int _ = exchangeMode(); // it succeeded before, and knows no reason to fail
+    }
     if (previous != 0) {
       restore();
     }
@@ -137,6 +194,16 @@ final class CallFrame {
   /** The second 8 bytes of results; to be read before {@link #leave}. */
   long second() {
     return MEMORY.get(ValueLayout.JAVA_LONG, out + Long.BYTES);
+  }
+
+  /** The address of room for another 4 bytes of results. */
+  long spare() {
+    return out + SPARE;
+  }
+
+  /** What is in that room; to be read before {@link #leave}. */
+  int spareResult() {
+    return MEMORY.get(ValueLayout.JAVA_INT, out + SPARE);
   }
 
   /** Puts a value where the call reads it; a shorter one is in the low bytes. */

@@ -94,6 +94,7 @@ final class Contexts {
 
   private long retain(int ordinal, int device) {
     CallFrame frame = CallFrame.take();
+    frame.relax();
     int status;
     try {
       status = (int) ContextFunctions.RETAIN.invokeExact(frame.out, device);
@@ -136,12 +137,15 @@ final class Contexts {
   }
 
   private void release(int ordinal) {
+    CallFrame frame = CallFrame.take();
+    frame.relax();
     int status;
     try {
       status = (int) ContextFunctions.RELEASE.invokeExact(devices[ordinal]);
     } catch (Throwable e) {
-      throw CallFrame.unexpected(e);
+      throw frame.broken(e);
     }
+    frame.leave();
     if (status != CudaStatus.SUCCESS.code()) {
       throw Failure.of(status, "cuDevicePrimaryCtxRelease(device=%d)", ordinal);
     }

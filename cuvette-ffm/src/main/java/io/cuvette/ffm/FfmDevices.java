@@ -17,7 +17,7 @@ interface FfmDevices extends FfmCalls, DeviceCalls {
 
   @Override
   default int driverGetVersion() {
-    enter().leave();
+    checkOpen();
     return Startup.version();
   }
 
@@ -28,7 +28,7 @@ interface FfmDevices extends FfmCalls, DeviceCalls {
 
   @Override
   default int deviceGetCount() {
-    enter().leave();
+    checkOpen();
     return contexts().size();
   }
 

@@ -30,6 +30,7 @@ final class FfmDriver
         FfmHostFunctions,
         FfmEvents,
         FfmCapture,
+        FfmGraphs,
         FfmNative {
   private static final int OPEN = 0;
   private static final int CLOSED = 1;
@@ -108,30 +109,70 @@ final class FfmDriver
   @Override
   public CallFrame enter() {
     checkOpen();
-    return CallFrame.take();
+    return relaxed();
   }
 
   @Override
   public CallFrame enter(int device) {
     checkOpen();
-    return enterContext(device);
+    return relaxed(device);
   }
 
-  private CallFrame enterContext(int device) {
-    long context = contexts.of(device);
-    CallFrame frame = CallFrame.take();
-    frame.enter(context);
-    return frame;
+  @Override
+  public CallFrame enterFor(int device, long handle) {
+    checkOpen();
+    return relaxed(device, handle);
+  }
+
+  @Override
+  public CallFrame enterAsIs(int device) {
+    checkOpen();
+    return withContext(device);
   }
 
   @Override
   public @Nullable CallFrame enterToFree() {
-    return mayFree() ? CallFrame.take() : null;
+    return mayFree() ? relaxed() : null;
   }
 
   @Override
   public @Nullable CallFrame enterToFree(int device) {
-    return mayFree() ? enterContext(device) : null;
+    return mayFree() ? relaxed(device) : null;
+  }
+
+  @Override
+  public @Nullable CallFrame enterToFree(int device, long handle) {
+    return mayFree() ? relaxed(device, handle) : null;
+  }
+
+  private static CallFrame relaxed() {
+    CallFrame frame = CallFrame.take();
+    frame.relax();
+    return frame;
+  }
+
+  private CallFrame relaxed(int device) {
+    CallFrame frame = withContext(device);
+    frame.relax();
+    return frame;
+  }
+
+  private CallFrame relaxed(int device, long handle) {
+    if (Long.compareUnsigned(handle, Layouts.LAST_SPECIAL_STREAM) <= 0) {
+      return relaxed(device);
+    }
+    long context = contexts.of(device);
+    CallFrame frame = CallFrame.take();
+    frame.mayNeed(context);
+    frame.relax();
+    return frame;
+  }
+
+  private CallFrame withContext(int device) {
+    long context = contexts.of(device);
+    CallFrame frame = CallFrame.take();
+    frame.enter(context);
+    return frame;
   }
 
   private boolean mayFree() {
@@ -142,7 +183,8 @@ final class FfmDriver
     return now == OPEN;
   }
 
-  private void checkOpen() {
+  @Override
+  public void checkOpen() {
     int now = state.get();
     if (now != OPEN) {
       throw now == CLOSED ? closed() : shutDown();

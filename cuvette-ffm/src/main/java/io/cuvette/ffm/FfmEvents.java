@@ -41,7 +41,7 @@ interface FfmEvents extends FfmCalls, EventCalls {
 
   @Override
   default void eventRecord(int device, long event, long stream) {
-    CallFrame frame = enter(device);
+    CallFrame frame = enterAsIs(device);
     int status;
     try {
       status = (int) EventFunctions.RECORD.invokeExact(event, stream);
@@ -57,13 +57,15 @@ interface FfmEvents extends FfmCalls, EventCalls {
 
   @Override
   default boolean eventQuery(int device, long event) {
-    CallFrame frame = enter(device);
+    CallFrame frame = enterFor(device, event);
     int status;
-    try {
-      status = (int) EventFunctions.QUERY.invokeExact(event);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
+    do {
+      try {
+        status = (int) EventFunctions.QUERY.invokeExact(event);
+      } catch (Throwable e) {
+        throw frame.broken(e);
+      }
+    } while (frame.lacksContext(status));
     frame.leave();
     if (status != SUCCESS && status != NOT_READY) {
       throw Failure.of(status, "cuEventQuery(event=%#x, device=%d)", event, device);
@@ -73,13 +75,15 @@ interface FfmEvents extends FfmCalls, EventCalls {
 
   @Override
   default void eventSynchronize(int device, long event) {
-    CallFrame frame = enter(device);
+    CallFrame frame = enterFor(device, event);
     int status;
-    try {
-      status = (int) EventFunctions.SYNCHRONIZE.invokeExact(event);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
+    do {
+      try {
+        status = (int) EventFunctions.SYNCHRONIZE.invokeExact(event);
+      } catch (Throwable e) {
+        throw frame.broken(e);
+      }
+    } while (frame.lacksContext(status));
     frame.leave();
     if (status != SUCCESS) {
       throw Failure.of(status, "cuEventSynchronize(event=%#x, device=%d)", event, device);

@@ -10,7 +10,7 @@ interface FfmHostFunctions extends FfmCalls, StreamCalls {
 
   @Override
   default void launchHostFunc(int device, long stream, Runnable function) {
-    CallFrame frame = enter(device);
+    CallFrame frame = enterAsIs(device);
     long number = HostFunctions.add(self(), function);
     int status;
     try {

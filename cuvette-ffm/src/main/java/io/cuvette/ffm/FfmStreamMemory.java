@@ -7,13 +7,15 @@ interface FfmStreamMemory extends FfmCalls, PoolCalls {
 
   @Override
   default long memAllocAsync(int device, long bytes, long stream) {
-    CallFrame frame = enter(device);
+    CallFrame frame = enterFor(device, stream);
     int status;
-    try {
-      status = (int) PoolFunctions.ALLOC.invokeExact(frame.out, bytes, stream);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
+    do {
+      try {
+        status = (int) PoolFunctions.ALLOC.invokeExact(frame.out, bytes, stream);
+      } catch (Throwable e) {
+        throw frame.broken(e);
+      }
+    } while (frame.lacksContext(status));
     long result = frame.leave();
     if (status != SUCCESS) {
       throw Failure.of(
@@ -24,13 +26,15 @@ interface FfmStreamMemory extends FfmCalls, PoolCalls {
 
   @Override
   default long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
-    CallFrame frame = enter(device);
+    CallFrame frame = enterFor(device, stream);
     int status;
-    try {
-      status = (int) PoolFunctions.ALLOC_FROM.invokeExact(frame.out, bytes, pool, stream);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
+    do {
+      try {
+        status = (int) PoolFunctions.ALLOC_FROM.invokeExact(frame.out, bytes, pool, stream);
+      } catch (Throwable e) {
+        throw frame.broken(e);
+      }
+    } while (frame.lacksContext(status));
     long result = frame.leave();
     if (status != SUCCESS) {
       throw Failure.of(
@@ -46,16 +50,18 @@ interface FfmStreamMemory extends FfmCalls, PoolCalls {
 
   @Override
   default void memFreeAsync(int device, long address, long stream) {
-    CallFrame frame = enterToFree(device);
+    CallFrame frame = enterToFree(device, stream);
     if (frame == null) {
       return;
     }
     int status;
-    try {
-      status = (int) PoolFunctions.FREE.invokeExact(address, stream);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
+    do {
+      try {
+        status = (int) PoolFunctions.FREE.invokeExact(address, stream);
+      } catch (Throwable e) {
+        throw frame.broken(e);
+      }
+    } while (frame.lacksContext(status));
     frame.leave();
     if (status != SUCCESS) {
       throw Failure.of(

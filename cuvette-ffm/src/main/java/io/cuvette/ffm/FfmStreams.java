@@ -95,7 +95,7 @@ interface FfmStreams extends FfmCalls, StreamCalls {
   @Override
   default int streamGetDevice(int device, long stream) {
     if (Long.compareUnsigned(stream, Layouts.LAST_SPECIAL_STREAM) <= 0) {
-      enter().leave();
+      checkOpen();
       contexts().handle(device); // checks it
       return device;
     }
@@ -155,13 +155,15 @@ interface FfmStreams extends FfmCalls, StreamCalls {
 
   @Override
   default boolean streamQuery(int device, long stream) {
-    CallFrame frame = enter(device);
+    CallFrame frame = enterFor(device, stream);
     int status;
-    try {
-      status = (int) StreamFunctions.QUERY.invokeExact(stream);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
+    do {
+      try {
+        status = (int) StreamFunctions.QUERY.invokeExact(stream);
+      } catch (Throwable e) {
+        throw frame.broken(e);
+      }
+    } while (frame.lacksContext(status));
     frame.leave();
     if (status != SUCCESS && status != NOT_READY) {
       throw Failure.of(status, "cuStreamQuery(stream=%#x, device=%d)", stream, device);
@@ -171,13 +173,15 @@ interface FfmStreams extends FfmCalls, StreamCalls {
 
   @Override
   default void streamSynchronize(int device, long stream) {
-    CallFrame frame = enter(device);
+    CallFrame frame = enterFor(device, stream);
     int status;
-    try {
-      status = (int) StreamFunctions.SYNCHRONIZE.invokeExact(stream);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
+    do {
+      try {
+        status = (int) StreamFunctions.SYNCHRONIZE.invokeExact(stream);
+      } catch (Throwable e) {
+        throw frame.broken(e);
+      }
+    } while (frame.lacksContext(status));
     frame.leave();
     if (status != SUCCESS) {
       throw Failure.of(status, "cuStreamSynchronize(stream=%#x, device=%d)", stream, device);
@@ -186,7 +190,7 @@ interface FfmStreams extends FfmCalls, StreamCalls {
 
   @Override
   default void streamWaitEvent(int device, long stream, long event) {
-    CallFrame frame = enter(device);
+    CallFrame frame = enterAsIs(device);
     int status;
     try {
       status = (int) StreamFunctions.WAIT_EVENT.invokeExact(stream, event, 0);

@@ -8,7 +8,7 @@ interface FfmTransfers extends FfmCalls, MemoryCalls {
 
   @Override
   default void memcpyAsync(int device, long target, long source, long bytes, long stream) {
-    CallFrame frame = enter(device);
+    CallFrame frame = enterAsIs(device);
     int status;
     try {
       status = (int) TransferFunctions.COPY.invokeExact(target, source, bytes, stream);
@@ -87,7 +87,7 @@ interface FfmTransfers extends FfmCalls, MemoryCalls {
       long stream) {
     long to = context(targetDevice);
     long from = context(sourceDevice);
-    CallFrame frame = enter(streamDevice);
+    CallFrame frame = enterAsIs(streamDevice);
     int status;
     try {
       status =
@@ -113,7 +113,7 @@ interface FfmTransfers extends FfmCalls, MemoryCalls {
 
   @Override
   default void memsetD8Async(int device, long target, byte value, long count, long stream) {
-    CallFrame frame = enter(device);
+    CallFrame frame = enterAsIs(device);
     int status;
     try {
       status =
@@ -138,7 +138,7 @@ interface FfmTransfers extends FfmCalls, MemoryCalls {
 
   @Override
   default void memsetD16Async(int device, long target, short value, long count, long stream) {
-    CallFrame frame = enter(device);
+    CallFrame frame = enterAsIs(device);
     int status;
     try {
       status =
@@ -163,7 +163,7 @@ interface FfmTransfers extends FfmCalls, MemoryCalls {
 
   @Override
   default void memsetD32Async(int device, long target, int value, long count, long stream) {
-    CallFrame frame = enter(device);
+    CallFrame frame = enterAsIs(device);
     int status;
     try {
       status = (int) TransferFunctions.FILL_32.invokeExact(target, value, count, stream);

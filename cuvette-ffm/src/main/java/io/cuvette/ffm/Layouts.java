@@ -52,6 +52,15 @@ final class Layouts {
   /** CUmemLocationType. */
   static final int LOCATION_HOST = 2;
 
+  /** CU_STREAM_CAPTURE_MODE_RELAXED. */
+  static final int CAPTURE_RELAXED = 2;
+
+  /** CU_USER_OBJECT_NO_DESTRUCTOR_SYNC, which is required. */
+  static final int NO_DESTRUCTOR_SYNC = 1;
+
+  /** CU_GRAPH_USER_OBJECT_MOVE. */
+  static final int MOVE_USER_OBJECT = 1;
+
   /** CU_DEVICE_CPU, the host where a device is expected. */
   static final int DEVICE_CPU = -1;
 

@@ -12,8 +12,9 @@ import java.lang.invoke.MethodType;
  * The steps that the JVM takes on trust: what they are given wrong crashes it. All are here, and
  * the module needs {@code --enable-native-access} for them. Thread-safe.
  *
- * <p>No function is linked as critical but the one that tells the current context, which is part of
- * nearly every call: the others may wait or call back.
+ * <p>No function is linked as critical but the two that tell or exchange a word of the thread, its
+ * context and its capture mode, and are part of nearly every call: the others may wait or call
+ * back.
  */
 @SuppressWarnings("restricted")
 final class NativeAccess {
@@ -39,6 +40,11 @@ final class NativeAccess {
   /** What a function is linked with that returns at once and never calls back. */
   static Linker.Option returnsAtOnce() {
     return Linker.Option.critical(false);
+  }
+
+  /** The address of a function of the C library; 0 if the system lacks it. */
+  static long address(String name) {
+    return LINKER.defaultLookup().find(name).map(MemorySegment::address).orElse(0L);
   }
 
   /**

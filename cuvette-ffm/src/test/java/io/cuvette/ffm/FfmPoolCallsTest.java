@@ -136,15 +136,20 @@ class FfmPoolCallsTest {
   }
 
   @Test
-  void memoryOfStreams_isOfTheDevicesContext() {
+  void memoryOfStreams_isOfTheirContext_whichTheHandlesOfAllDevicesDoNotName() {
     assertThat(driver.memAllocAsync(1, 1L << 40, 5)).isEqualTo(BIG);
     assertThat(driver.memAllocFromPoolAsync(1, 1L << 40, 9, 5)).isEqualTo(BIG);
     driver.memFreeAsync(1, BIG, 5);
+    assertThat(driver.memAllocAsync(1, 1L << 40, 0)).isEqualTo(BIG);
+    driver.memFreeAsync(1, BIG, 2);
     assertThat(library.calls())
         .endsWith(
-            "cuMemAllocAsync@11020(1099511627776, 5) in c001",
-            "cuMemAllocFromPoolAsync@11020(1099511627776, 9, 5) in c001",
-            "cuMemFreeAsync@11020(76543210fedc, 5) in c001");
+            "cuMemAllocAsync@11020(1099511627776, 5) in 0",
+            "cuMemAllocFromPoolAsync@11020(1099511627776, 9, 5) in 0",
+            "cuMemFreeAsync@11020(76543210fedc, 5) in 0",
+            "cuCtxSetCurrent@4000(c001) in 0",
+            "cuMemAllocAsync@11020(1099511627776, 0) in c001",
+            "cuMemFreeAsync@11020(76543210fedc, 2) in c001");
   }
 
   @Test

@@ -181,6 +181,28 @@ final class StubLibrary {
     return (long) call("stub_current", ValueLayout.JAVA_LONG);
   }
 
+  /** How captures meet this thread: 0 global, 1 thread-local, 2 relaxed. */
+  int mode() {
+    return (int) call("stub_mode", ValueLayout.JAVA_INT);
+  }
+
+  void setMode(int mode) {
+    callVoid("stub_set_mode", mode);
+  }
+
+  /** The functions that were called since the last reset on threads that were not relaxed. */
+  List<String> notRelaxed() {
+    MemorySegment text =
+        MemorySegment.ofAddress((long) call("stub_not_relaxed", ValueLayout.JAVA_LONG))
+            .reinterpret(1 << 14);
+    return text.getString(0).lines().toList();
+  }
+
+  /** Calls the destructor of the user object that was made last, as the driver does. */
+  void destroyUserObject() {
+    callVoid("stub_destroy_user_object");
+  }
+
   /** How often the context of a device is retained now. */
   int retained(int ordinal) {
     return (int) call("stub_retained", ValueLayout.JAVA_INT, ordinal);

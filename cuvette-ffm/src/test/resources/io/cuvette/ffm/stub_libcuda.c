@@ -34,6 +34,9 @@ typedef struct CUctx_st *CUcontext;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphExec_st *CUgraphExec;
+typedef struct CUgraphNode_st *CUgraphNode;
+typedef struct CUuserObject_st *CUuserObject;
 typedef struct { char bytes[16]; } CUuuid;
 typedef struct { int type; int id; } CUmemLocation;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
@@ -71,10 +74,13 @@ static int devices = 2;
 static uint64_t answers[2];
 static int retained[16];
 static __thread uint64_t current;
+/* How captures meet this thread: 0 global, 1 thread-local, 2 relaxed. */
+static __thread int mode;
+static char not_relaxed[1 << 14];
 
 void stub_reset(void) {
   calls_length = 0;
-  calls[0] = failing[0] = 0;
+  calls[0] = failing[0] = not_relaxed[0] = 0;
   answers[0] = answers[1] = 0;
 }
 const char *stub_calls(void) { return calls; }
@@ -88,6 +94,10 @@ void stub_devices(int count) { devices = count; }
 void stub_answer(uint64_t first, uint64_t second) { answers[0] = first; answers[1] = second; }
 void stub_make_current(uint64_t context) { current = context; }
 uint64_t stub_current(void) { return current; }
+/* The calls since the last reset that a capture could have forbidden. */
+const char *stub_not_relaxed(void) { return not_relaxed; }
+int stub_mode(void) { return mode; }
+void stub_set_mode(int value) { mode = value; }
 int stub_retained(int ordinal) { return retained[ordinal]; }
 
 static int note(const char *format, ...) {
@@ -100,6 +110,10 @@ static int note(const char *format, ...) {
   int length = snprintf(calls + calls_length, sizeof calls - calls_length, "%s in %llx\n", line,
                         (unsigned long long)current);
   if (calls_length + length < sizeof calls) calls_length += length;
+  if (mode != 2 && strlen(not_relaxed) + length < sizeof not_relaxed) {
+    strncat(not_relaxed, line, strcspn(line, "("));
+    strcat(not_relaxed, "\n");
+  }
   pthread_mutex_unlock(&lock);
   /* For processes that nobody can ask afterwards. */
   const char *printed = getenv("STUB_PRINT");
@@ -437,6 +451,53 @@ static CUresult cuStreamIsCapturing_v10000(CUstream stream, CUstreamCaptureStatu
   *out = (CUstreamCaptureStatus)answers[0];
   return 0;
 }
+static CUresult cuThreadExchangeStreamCaptureMode_v10010(CUstreamCaptureMode *value) {
+  int previous = mode;
+  mode = (int)*value;
+  *value = (CUstreamCaptureMode)previous;
+  return 0;
+}
+static CUresult cuStreamGetCaptureInfo_v11030(CUstream stream, CUstreamCaptureStatus *status,
+                                              cuuint64_t *id, CUgraph *graph,
+                                              const CUgraphNode **nodes, size_t *count) {
+  NOTE("cuStreamGetCaptureInfo@11030(%llx, %llx, %llx)", U(stream), U(nodes), U(count));
+  *status = (CUstreamCaptureStatus)(answers[0] ? 1 : 2);
+  *id = answers[0]; *graph = (CUgraph)(uintptr_t)answers[1];
+  return 0;
+}
+static CUhostFn destructor;
+static void *destructor_argument;
+void stub_destroy_user_object(void) { destructor(destructor_argument); }
+static CUresult cuUserObjectCreate_v11030(CUuserObject *out, void *argument, CUhostFn destroy,
+                                          unsigned count, unsigned flags) {
+  NOTE("cuUserObjectCreate@11030(%u, %u)", count, flags);
+  destructor = destroy; destructor_argument = argument;
+  *out = (CUuserObject)(uintptr_t)answers[0];
+  return 0;
+}
+static CUresult cuUserObjectRelease_v11030(CUuserObject object, unsigned count) {
+  NOTE("cuUserObjectRelease@11030(%llx, %u)", U(object), count);
+  return 0;
+}
+static CUresult cuGraphRetainUserObject_v11030(CUgraph graph, CUuserObject object, unsigned count,
+                                               unsigned flags) {
+  NOTE("cuGraphRetainUserObject@11030(%llx, %llx, %u, %u)", U(graph), U(object), count, flags);
+  return 0;
+}
+static CUresult cuGraphInstantiateWithFlags_v11040(CUgraphExec *out, CUgraph graph,
+                                                   unsigned long long flags) {
+  NOTE("cuGraphInstantiateWithFlags@11040(%llx, %llu)", U(graph), flags);
+  *out = (CUgraphExec)(uintptr_t)answers[0];
+  return 0;
+}
+static CUresult cuGraphLaunch_v10000(CUgraphExec executable, CUstream stream) {
+  NOTE("cuGraphLaunch@10000(%llx, %llx)", U(executable), U(stream));
+  return 0;
+}
+static CUresult cuGraphExecDestroy_v10000(CUgraphExec executable) {
+  NOTE("cuGraphExecDestroy@10000(%llx)", U(executable));
+  return 0;
+}
 static CUresult cuGraphDestroy_v10000(CUgraph graph) {
   NOTE("cuGraphDestroy@10000(%llx)", U(graph));
   return 0;
@@ -469,7 +530,11 @@ void stub_free(void *parameter, void *address, int device) { note("free(%llx, %l
   X(cuLaunchHostFunc, 10000) X(cuEventCreate, 2000) X(cuEventDestroy, 4000) \
   X(cuEventRecord, 2000) X(cuEventQuery, 2000) X(cuEventSynchronize, 2000) \
   X(cuEventElapsedTime, 2000) X(cuEventElapsedTime, 12080) X(cuStreamBeginCapture, 10010) \
-  X(cuStreamEndCapture, 10000) X(cuStreamIsCapturing, 10000) X(cuGraphDestroy, 10000)
+  X(cuStreamEndCapture, 10000) X(cuStreamIsCapturing, 10000) X(cuGraphDestroy, 10000) \
+  X(cuThreadExchangeStreamCaptureMode, 10010) X(cuStreamGetCaptureInfo, 11030) \
+  X(cuUserObjectCreate, 11030) X(cuUserObjectRelease, 11030) \
+  X(cuGraphRetainUserObject, 11030) X(cuGraphInstantiateWithFlags, 11040) \
+  X(cuGraphLaunch, 10000) X(cuGraphExecDestroy, 10000)
 
 /* Other forms of the same functions, with other parameters: nobody should ask for them. */
 #define WRONG_FORMS(X) \
@@ -477,7 +542,7 @@ void stub_free(void *parameter, void *address, int device) { note("free(%llx, %l
   X(cuCtxGetDevice, 13000) X(cuMemAlloc, 2000) X(cuMemFree, 2000) X(cuMemGetInfo, 2000) \
   X(cuMemcpyHtoDAsync, 2000) X(cuMemcpyDtoHAsync, 2000) X(cuStreamDestroy, 2000) \
   X(cuStreamGetCtx, 12050) X(cuEventDestroy, 2000) X(cuStreamBeginCapture, 10000) \
-  X(cuIpcOpenMemHandle, 4010)
+  X(cuIpcOpenMemHandle, 4010) X(cuStreamGetCaptureInfo, 10010)
 
 static CUresult wrong_form(void) {
   NOTE("WRONG FORM");

@@ -6,11 +6,10 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaStatus;
 import java.util.concurrent.CountDownLatch;
 
-/** What every driver promises about events and captures. Extend it in the tests of a driver. */
+/** What every driver promises about events. Extend it in the tests of a driver. */
 public abstract class DriverEventContract {
   private static final int NO_TIMING = 2;
   private static final int INTERPROCESS = 4;
-  private static final int RELAXED = 2;
   private static final long NULL_STREAM = 0;
 
   /** For subclasses. */
@@ -99,59 +98,6 @@ public abstract class DriverEventContract {
     assertThat(driver.eventElapsedTime(0, start, end)).isGreaterThanOrEqualTo(0);
     driver.eventDestroy(0, start);
     driver.eventDestroy(0, end);
-    driver.streamDestroy(0, stream);
-  }
-
-  @CudaTest
-  public void capture_isSeen_andEndsInAGraph(CudaDriver driver) {
-    long stream = driver.streamCreateWithPriority(0, 1, 0);
-    long memory = driver.memAlloc(0, 512);
-    for (int mode = 0; mode <= RELAXED; mode++) {
-      driver.streamBeginCapture(0, stream, mode);
-      assertThat(driver.streamIsCapturing(0, stream)).isEqualTo(1);
-      driver.memsetD8Async(0, memory, (byte) 1, 512, stream);
-      long graph = driver.streamEndCapture(0, stream);
-      assertThat(graph).isNotZero();
-      assertThat(driver.streamIsCapturing(0, stream)).isZero();
-      driver.graphDestroy(graph);
-    }
-    driver.memFree(0, memory);
-    driver.streamDestroy(0, stream);
-  }
-
-  @CudaTest
-  public void capturesThatCannotBe_areRefused(CudaDriver driver) {
-    long stream = driver.streamCreateWithPriority(0, 1, 0);
-    Refused.with(
-        CudaStatus.STREAM_CAPTURE_UNSUPPORTED,
-        () -> driver.streamBeginCapture(0, NULL_STREAM, RELAXED));
-    Refused.with(CudaStatus.ILLEGAL_STATE, () -> driver.streamEndCapture(0, stream));
-    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.streamBeginCapture(0, stream, 9));
-    driver.streamBeginCapture(0, stream, RELAXED);
-    Refused.with(CudaStatus.ILLEGAL_STATE, () -> driver.streamBeginCapture(0, stream, RELAXED));
-    driver.graphDestroy(driver.streamEndCapture(0, stream));
-    driver.streamDestroy(0, stream);
-  }
-
-  @CudaTest
-  public void waitForACapturingStream_spoilsTheCapture(CudaDriver driver) {
-    long stream = driver.streamCreateWithPriority(0, 1, 0);
-    driver.streamBeginCapture(0, stream, RELAXED);
-    Refused.with(CudaStatus.STREAM_CAPTURE_UNSUPPORTED, () -> driver.streamSynchronize(0, stream));
-    Refused.with(CudaStatus.STREAM_CAPTURE_INVALIDATED, () -> driver.streamEndCapture(0, stream));
-    driver.streamSynchronize(0, stream);
-    driver.streamDestroy(0, stream);
-  }
-
-  /** As cuda.h says: the capture of the blocking stream is not invalidated by the question. */
-  @CudaTest
-  public void askingTheNullStreamWhileABlockingOneCaptures_isRefused_andHarmless(
-      CudaDriver driver) {
-    long stream = driver.streamCreateWithPriority(0, 0, 0);
-    driver.streamBeginCapture(0, stream, RELAXED);
-    Refused.with(
-        CudaStatus.STREAM_CAPTURE_IMPLICIT, () -> driver.streamIsCapturing(0, NULL_STREAM));
-    driver.graphDestroy(driver.streamEndCapture(0, stream));
     driver.streamDestroy(0, stream);
   }
 

@@ -1,0 +1,114 @@
+package io.cuvette.sim;
+
+import io.cuvette.driver.CaptureCalls;
+import io.cuvette.driver.CaptureInfo;
+import io.cuvette.driver.UserObject;
+
+/** The calls about captures and graphs. Thread-safe. */
+abstract class SimCaptureCalls extends SimEventCalls implements CaptureCalls {
+
+  SimCaptureCalls(SimMachine machine) {
+    super(machine);
+  }
+
+  @Override
+  public void streamBeginCapture(int device, long stream, int mode) {
+    machine.run(
+        () -> machine.captures.begin(machine.stream(machine.working(device), stream), mode),
+        () -> "cuStreamBeginCapture(stream=0x%x, mode=%d)".formatted(stream, mode));
+  }
+
+  @Override
+  public long streamEndCapture(int device, long stream) {
+    return machine.callLong(
+        () -> machine.captures.end(machine.stream(machine.working(device), stream)),
+        () -> call("cuStreamEndCapture", "stream", stream));
+  }
+
+  @Override
+  public int streamIsCapturing(int device, long stream) {
+    return machine.call(
+        () -> info(device, stream).status(), () -> call("cuStreamIsCapturing", "stream", stream));
+  }
+
+  @Override
+  public CaptureInfo streamGetCaptureInfo(int device, long stream) {
+    return machine.call(
+        () -> info(device, stream), () -> call("cuStreamGetCaptureInfo", "stream", stream));
+  }
+
+  private CaptureInfo info(int device, long stream) {
+    SimStream asked = machine.stream(machine.working(device), stream);
+    machine.captures.checkAsked(asked);
+    CaptureBranch branch = asked.capture;
+    if (branch == null) {
+      return CaptureInfo.of(0, 0, 0);
+    }
+    SimCapture capture = branch.capture;
+    return CaptureInfo.of(capture.isInvalidated() ? 2 : 1, capture.id, capture.handle);
+  }
+
+  @Override
+  public UserObject userObjectCreate() {
+    return machine.call(
+        () -> {
+          long[] handle = new long[1];
+          SimUserObject object = new SimUserObject(() -> machine.userObjects.remove(handle[0]));
+          handle[0] = machine.userObjects.add(object);
+          return new UserObject(handle[0], object::isDestroyed);
+        },
+        () -> "cuUserObjectCreate()");
+  }
+
+  @Override
+  public void userObjectRelease(long object) {
+    machine.run(
+        () -> machine.userObjects.get(object).release(),
+        () -> call("cuUserObjectRelease", "object", object));
+  }
+
+  @Override
+  public void graphRetainUserObject(long graph, long object) {
+    machine.run(
+        () -> machine.graphs.get(graph).retain(machine.userObjects.get(object)),
+        () -> "cuGraphRetainUserObject(graph=0x%x, object=0x%x)".formatted(graph, object));
+  }
+
+  @Override
+  public long graphInstantiate(int device, long graph) {
+    return machine.callLong(
+        () -> {
+          machine.working(device);
+          return machine.executables.add(machine.graphs.get(graph).instantiate());
+        },
+        () -> call("cuGraphInstantiateWithFlags", "graph", graph));
+  }
+
+  @Override
+  public void graphLaunch(int device, long executable, long stream) {
+    machine.run(
+        () -> {
+          SimStream queue = machine.stream(machine.working(device), stream);
+          machine.spend(SimCosts.SUBMIT);
+          machine.executables.get(executable).launch(machine, queue);
+        },
+        () -> "cuGraphLaunch(executable=0x%x, stream=0x%x)".formatted(executable, stream));
+  }
+
+  @Override
+  public void graphExecDestroy(long executable) {
+    machine.run(
+        () -> machine.executables.remove(executable).destroy(),
+        () -> call("cuGraphExecDestroy", "executable", executable));
+  }
+
+  @Override
+  public void graphDestroy(long graph) {
+    machine.run(
+        () -> machine.graphs.remove(graph).destroy(), () -> call("cuGraphDestroy", "graph", graph));
+  }
+
+  private static String call(String name, String parameter, long handle) {
+    return "%s(%s=0x%x)".formatted(name, parameter, handle);
+  }
+}

@@ -1,0 +1,103 @@
+package io.cuvette.sim;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.CaptureInfo;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.UserObject;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+
+/** What is captured runs when it is launched, and objects live as long as it can. */
+class GraphsTest extends SimTestBase {
+  private static final int RELAXED = 2;
+
+  private final long one = stream(0);
+  private final long other = stream(0);
+  private final long memory = driver.memAlloc(0, 64);
+
+  private void fill(int value, long stream) {
+    driver.memsetD8Async(0, memory, (byte) value, 64, stream);
+  }
+
+  private long capture(Runnable body) {
+    driver.streamBeginCapture(0, one, RELAXED);
+    body.run();
+    return driver.streamEndCapture(0, one);
+  }
+
+  @Test
+  void executable_runsAsOftenAsItIsLaunched_withoutItsGraph() {
+    AtomicInteger calls = new AtomicInteger();
+    long graph =
+        capture(() -> {
+          fill(7, one);
+          driver.launchHostFunc(0, one, calls::incrementAndGet);
+        });
+    long executable = driver.graphInstantiate(0, graph);
+    driver.graphDestroy(graph);
+    assertThat(driver.liveExecutables()).isEqualTo(1);
+    for (int i = 1; i <= 3; i++) {
+      fill(i, other);
+      driver.graphLaunch(0, executable, other);
+      driver.streamSynchronize(0, other);
+      assertThat(calls).hasValue(i);
+      assertThat(read(memory, 1)).containsExactly(7);
+    }
+    driver.graphExecDestroy(executable);
+    assertThat(driver.liveExecutables()).isZero();
+    assertFails(
+        CudaStatus.INVALID_HANDLE, "destroyed", () -> driver.graphLaunch(0, executable, other));
+  }
+
+  @Test
+  void captureInfo_namesCapturesForEver_andTheirGraph() {
+    assertThat(driver.streamGetCaptureInfo(0, one)).isEqualTo(CaptureInfo.of(0, 0, 0));
+    CaptureInfo[] info = new CaptureInfo[2];
+    long first = capture(() -> info[0] = driver.streamGetCaptureInfo(0, one));
+    long second = capture(() -> info[1] = driver.streamGetCaptureInfo(0, one));
+    assertThat(info[0].isActive()).isTrue();
+    assertThat(info[0].graph()).isEqualTo(first);
+    assertThat(info[1].graph()).isEqualTo(second);
+    assertThat(info[1].id()).isNotEqualTo(info[0].id());
+  }
+
+  @Test
+  void userObject_livesAsLongAsGraphExecutablesAndLaunches() {
+    UserObject object = driver.userObjectCreate();
+    long graph =
+        capture(() -> {
+          long captured = driver.streamGetCaptureInfo(0, one).graph();
+          driver.graphRetainUserObject(captured, object.handle());
+          fill(1, one);
+        });
+    long executable = driver.graphInstantiate(0, graph);
+    driver.graphDestroy(graph);
+    assertThat(object.isDestroyed()).isFalse();
+    driver.graphLaunch(0, executable, other);
+    driver.graphExecDestroy(executable);
+    assertThat(object.isDestroyed()).isFalse();
+    driver.streamSynchronize(0, other);
+    assertThat(object.isDestroyed()).isTrue();
+    assertThat(driver.liveUserObjects()).isZero();
+  }
+
+  @Test
+  void userObject_ofACaptureThatFails_isGone() {
+    UserObject object = driver.userObjectCreate();
+    driver.streamBeginCapture(0, one, RELAXED);
+    driver.graphRetainUserObject(driver.streamGetCaptureInfo(0, one).graph(), object.handle());
+    assertFails(
+        CudaStatus.STREAM_CAPTURE_UNSUPPORTED, "captured", () -> driver.streamSynchronize(0, one));
+    assertThat(object.isDestroyed()).isTrue();
+  }
+
+  @Test
+  void userObjectNobodyRetained_isReleased() {
+    UserObject object = driver.userObjectCreate();
+    driver.userObjectRelease(object.handle());
+    assertThat(object.isDestroyed()).isTrue();
+    assertFails(
+        CudaStatus.INVALID_HANDLE, "destroyed", () -> driver.userObjectRelease(object.handle()));
+  }
+}

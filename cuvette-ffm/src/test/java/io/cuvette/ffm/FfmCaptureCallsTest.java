@@ -1,0 +1,232 @@
+package io.cuvette.ffm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CaptureInfo;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.PoolProperties;
+import io.cuvette.driver.UserObject;
+import java.lang.foreign.Arena;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInstance;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Captures and graphs, and how all other calls meet the captures of others. */
+@TestInstance(TestInstance.Lifecycle.PER_CLASS)
+class FfmCaptureCallsTest {
+  private static final int GLOBAL = 0;
+  private static final int THREAD_LOCAL = 1;
+  private static final int RELAXED = 2;
+
+  private StubLibrary library;
+  private CudaDriver driver;
+
+  @BeforeAll
+  void open(@TempDir Path folder) {
+    library = StubLibrary.compile(folder);
+    driver = library.open();
+    driver.memGetInfo(0);
+    driver.memGetInfo(1);
+  }
+
+  @AfterAll
+  void close() {
+    if (driver != null) {
+      driver.close();
+    }
+  }
+
+  @BeforeEach
+  void reset() {
+    library.makeCurrent(0xc001);
+    library.setMode(GLOBAL);
+    library.reset();
+  }
+
+  private void noted(String... calls) {
+    assertThat(library.calls()).containsExactly(calls);
+  }
+
+  @Test
+  void captureInfo_isThatOfTheStream() {
+    library.answer(17, 0xabc);
+    assertThat(driver.streamGetCaptureInfo(1, 0x5)).isEqualTo(CaptureInfo.of(1, 17, 0xabc));
+    library.answer(0, 0xabc);
+    assertThat(driver.streamGetCaptureInfo(1, 0x5)).isEqualTo(new CaptureInfo(2, 0, 0));
+    noted(
+        "cuStreamGetCaptureInfo@11030(5, 0, 0) in c001",
+        "cuStreamGetCaptureInfo@11030(5, 0, 0) in c001");
+  }
+
+  @Test
+  void userObject_isDestroyed_onceTheDriverCalledItsDestructor() {
+    library.answer(0x77, 0);
+    UserObject object = driver.userObjectCreate();
+    driver.graphRetainUserObject(0xabc, object.handle());
+    assertThat(object.isDestroyed()).isFalse();
+    library.destroyUserObject();
+    assertThat(object.isDestroyed()).isTrue();
+    assertThat(object.isDestroyed()).isTrue();
+    driver.userObjectRelease(0x78);
+    noted(
+        "cuUserObjectCreate@11030(1, 1) in c001",
+        "cuGraphRetainUserObject@11030(abc, 77, 1, 1) in c001",
+        "cuUserObjectRelease@11030(78, 1) in c001");
+  }
+
+  @Test
+  void userObjectsOneAfterTheOther_areToldApart() {
+    for (int i = 0; i < 100; i++) {
+      UserObject object = driver.userObjectCreate();
+      assertThat(object.isDestroyed()).isFalse();
+      library.destroyUserObject();
+      assertThat(object.isDestroyed()).isTrue();
+    }
+    library.fail("cuUserObjectCreate", 2);
+    assertThatThrownBy(driver::userObjectCreate).isInstanceOf(CudaException.class);
+    library.reset();
+    assertThat(driver.userObjectCreate().isDestroyed()).isFalse();
+  }
+
+  @Test
+  void graphs() {
+    library.answer(0x99, 0);
+    assertThat(driver.graphInstantiate(1, 0xabc)).isEqualTo(0x99);
+    driver.graphLaunch(1, 0x99, 0x5);
+    driver.graphExecDestroy(0x99);
+    noted(
+        "cuGraphInstantiateWithFlags@11040(abc, 0) in c001",
+        "cuGraphLaunch@10000(99, 5) in c001",
+        "cuGraphExecDestroy@10000(99) in c001");
+  }
+
+  /** The calls that captures in global mode forbid, and those nobody knows of. */
+  private List<Runnable> callsThatAreRelaxed() {
+    PoolProperties properties = new PoolProperties(1, 0, 1, 0, 0);
+    return List.of(
+        () -> driver.memAlloc(1, 64),
+        () -> driver.memFree(1, 64),
+        () -> driver.memHostAlloc(1, 64, 0),
+        () -> driver.memFreeHost(1, 64),
+        () -> driver.memAllocManaged(1, 64, 1),
+        () -> driver.memAllocAsync(1, 64, 0x5),
+        () -> driver.memAllocFromPoolAsync(1, 64, 0x6, 0x5),
+        () -> driver.memFreeAsync(1, 64, 0x5),
+        () -> driver.memFreeAsync(1, 64, 0),
+        () -> driver.memPoolCreate(properties),
+        () -> driver.memPoolDestroy(0x6),
+        () -> driver.memPoolTrimTo(0x6, 0),
+        () -> driver.memPoolGetAttribute(0x6, 4),
+        () -> driver.memPoolSetAttribute(0x6, 4, 0),
+        () -> driver.deviceGetAttribute(75, 1),
+        () -> driver.memGetInfo(1),
+        () -> driver.pointerGetAttribute(1, 9, 64),
+        () -> driver.streamCreateWithPriority(1, 1, 0),
+        () -> driver.streamDestroy(1, 0x5),
+        () -> driver.streamQuery(1, 0x5),
+        () -> driver.streamQuery(1, 0),
+        () -> driver.streamSynchronize(1, 0x5),
+        () -> driver.eventCreate(1, 2),
+        () -> driver.eventDestroy(1, 0x7),
+        () -> driver.eventQuery(1, 0x7),
+        () -> driver.eventSynchronize(1, 0x7),
+        () -> driver.ctxSetLimit(1, 0, 1),
+        () -> driver.ctxEnablePeerAccess(1, 0),
+        () -> driver.memcpyHtoDAsync(1, 64, Arena.ofAuto().allocate(8), 0x5),
+        () -> driver.memcpyDtoHAsync(1, Arena.ofAuto().allocate(8), 64, 0x5),
+        () -> driver.callMalloc(library.address("stub_malloc"), 0, 64, 1),
+        () -> driver.callFree(library.address("stub_free"), 0, 64, 1),
+        () -> driver.graphInstantiate(1, 0xabc),
+        () -> driver.graphDestroy(0xabc));
+  }
+
+  @Test
+  void unsafeCalls_areRelaxed_andLeaveTheModeOfTheThreadAsItWas() {
+    for (int mode : new int[] {GLOBAL, THREAD_LOCAL, RELAXED}) {
+      library.setMode(mode);
+      for (Runnable call : callsThatAreRelaxed()) {
+        call.run();
+        assertThat(library.mode()).isEqualTo(mode);
+      }
+    }
+    assertThat(library.calls()).hasSizeGreaterThan(3 * callsThatAreRelaxed().size() - 1);
+    assertThat(library.notRelaxed()).isEmpty();
+  }
+
+  @Test
+  void callsThatFail_leaveTheModeOfTheThreadAsItWas() {
+    library.fail("cuMemAlloc", 2);
+    assertThatThrownBy(() -> driver.memAlloc(1, 64)).isInstanceOf(CudaException.class);
+    assertThat(library.mode()).isEqualTo(GLOBAL);
+    library.makeCurrent(0xc000);
+    library.fail("cuCtxSetCurrent", 2);
+    assertThatThrownBy(() -> driver.memAlloc(1, 64)).isInstanceOf(CudaException.class);
+    assertThat(library.mode()).isEqualTo(GLOBAL);
+  }
+
+  @Test
+  void callsOfVirtualThreads_areRelaxed_andLeaveTheirCarriersAsTheyWere() throws Exception {
+    Thread[] threads = new Thread[64];
+    for (int i = 0; i < threads.length; i++) {
+      threads[i] =
+          Thread.ofVirtual()
+              .start(() -> {
+                for (int turn = 0; turn < 20; turn++) {
+                  driver.memAlloc(1, 64);
+                  assertThat(library.mode()).isEqualTo(GLOBAL);
+                  Thread.yield();
+                }
+              });
+    }
+    for (Thread thread : threads) {
+      thread.join();
+    }
+    assertThat(library.notRelaxed()).containsOnly("cuCtxSetCurrent@4000");
+  }
+
+  @Test
+  void queuedWorkAndQuestionsAboutCaptures_arePassedOnAsTheyAre() {
+    driver.eventRecord(1, 0x7, 0x5);
+    driver.streamWaitEvent(1, 0x5, 0x7);
+    driver.memcpyAsync(1, 64, 128, 8, 0x5);
+    driver.memsetD8Async(1, 64, (byte) 1, 8, 0x5);
+    driver.streamIsCapturing(1, 0x5);
+    assertThat(library.notRelaxed())
+        .containsExactly(
+            "cuEventRecord@2000",
+            "cuStreamWaitEvent@3020",
+            "cuMemcpyAsync@4000",
+            "cuMemsetD8Async@3020",
+            "cuStreamIsCapturing@10000");
+  }
+
+  @Test
+  void callsAboutStreamsAndEvents_needNoContext_unlessTheDriverSaysSo() {
+    library.makeCurrent(0);
+    driver.streamQuery(1, 0x5);
+    driver.eventQuery(1, 0x7);
+    driver.streamQuery(1, 0);
+    noted(
+        "cuStreamQuery@2000(5) in 0",
+        "cuEventQuery@2000(7) in 0",
+        "cuCtxSetCurrent@4000(c001) in 0",
+        "cuStreamQuery@2000(0) in c001");
+    library.reset();
+    library.makeCurrent(0xc000);
+    library.fail("cuStreamQuery", 201);
+    assertThatThrownBy(() -> driver.streamQuery(1, 0x5)).isInstanceOf(CudaException.class);
+    noted(
+        "cuStreamQuery@2000(5) in c000",
+        "cuCtxSetCurrent@4000(c001) in c000",
+        "cuStreamQuery@2000(5) in c001",
+        "cuCtxSetCurrent@4000(c000) in c001");
+    assertThat(library.mode()).isEqualTo(GLOBAL);
+  }
+}

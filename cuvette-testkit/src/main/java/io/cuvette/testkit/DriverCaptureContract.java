@@ -1,0 +1,208 @@
+package io.cuvette.testkit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.CaptureInfo;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.PoolProperties;
+import io.cuvette.driver.UserObject;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.concurrent.locks.LockSupport;
+
+/** What every driver promises about captures and graphs. Extend it in the tests of a driver. */
+public abstract class DriverCaptureContract {
+  private static final int RELAXED = 2;
+  private static final long NULL_STREAM = 0;
+  private static final int BYTES = 512;
+
+  /** How often something that a thread of the driver does is looked for, a millisecond apart. */
+  private static final int LOOKS = 5000;
+
+  /** For subclasses. */
+  protected DriverCaptureContract() {}
+
+  @CudaTest
+  public void capture_isSeen_andEndsInAGraph(CudaDriver driver) {
+    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    long memory = driver.memAlloc(0, 512);
+    for (int mode = 0; mode <= RELAXED; mode++) {
+      driver.streamBeginCapture(0, stream, mode);
+      assertThat(driver.streamIsCapturing(0, stream)).isEqualTo(1);
+      driver.memsetD8Async(0, memory, (byte) 1, 512, stream);
+      long graph = driver.streamEndCapture(0, stream);
+      assertThat(graph).isNotZero();
+      assertThat(driver.streamIsCapturing(0, stream)).isZero();
+      driver.graphDestroy(graph);
+    }
+    driver.memFree(0, memory);
+    driver.streamDestroy(0, stream);
+  }
+
+  @CudaTest
+  public void capturesThatCannotBe_areRefused(CudaDriver driver) {
+    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    Refused.with(
+        CudaStatus.STREAM_CAPTURE_UNSUPPORTED,
+        () -> driver.streamBeginCapture(0, NULL_STREAM, RELAXED));
+    Refused.with(CudaStatus.ILLEGAL_STATE, () -> driver.streamEndCapture(0, stream));
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.streamBeginCapture(0, stream, 9));
+    driver.streamBeginCapture(0, stream, RELAXED);
+    Refused.with(CudaStatus.ILLEGAL_STATE, () -> driver.streamBeginCapture(0, stream, RELAXED));
+    driver.graphDestroy(driver.streamEndCapture(0, stream));
+    driver.streamDestroy(0, stream);
+  }
+
+  @CudaTest
+  public void waitForACapturingStream_spoilsTheCapture(CudaDriver driver) {
+    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    driver.streamBeginCapture(0, stream, RELAXED);
+    Refused.with(CudaStatus.STREAM_CAPTURE_UNSUPPORTED, () -> driver.streamSynchronize(0, stream));
+    Refused.with(CudaStatus.STREAM_CAPTURE_INVALIDATED, () -> driver.streamEndCapture(0, stream));
+    driver.streamSynchronize(0, stream);
+    driver.streamDestroy(0, stream);
+  }
+
+  /** As cuda.h says: the capture of the blocking stream is not invalidated by the question. */
+  @CudaTest
+  public void askingTheNullStreamWhileABlockingOneCaptures_isRefused_andHarmless(
+      CudaDriver driver) {
+    long stream = driver.streamCreateWithPriority(0, 0, 0);
+    driver.streamBeginCapture(0, stream, RELAXED);
+    Refused.with(
+        CudaStatus.STREAM_CAPTURE_IMPLICIT, () -> driver.streamIsCapturing(0, NULL_STREAM));
+    driver.graphDestroy(driver.streamEndCapture(0, stream));
+    driver.streamDestroy(0, stream);
+  }
+
+  @CudaTest
+  public void callsBesideACapture_leaveItValid_inEveryMode(CudaDriver driver) {
+    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    long other = driver.streamCreateWithPriority(0, 1, 0);
+    long memory = driver.memAlloc(0, BYTES);
+    for (int mode = 0; mode <= RELAXED; mode++) {
+      driver.streamBeginCapture(0, stream, mode);
+      callEverything(driver, other);
+      Thread thread = Thread.ofPlatform().start(() -> callEverything(driver, other));
+      join(thread);
+      assertThat(driver.streamIsCapturing(0, stream)).isEqualTo(1);
+      driver.memsetD8Async(0, memory, (byte) 1, BYTES, stream);
+      driver.graphDestroy(driver.streamEndCapture(0, stream));
+    }
+    driver.memFree(0, memory);
+    driver.streamDestroy(0, other);
+    driver.streamDestroy(0, stream);
+  }
+
+  /** What CUDA counts as unsafe beside a capture in global mode, and what it might. */
+  private static void callEverything(CudaDriver driver, long stream) {
+    long memory = driver.memAlloc(0, BYTES);
+    MemorySegment pinned = driver.memHostAlloc(0, BYTES, 0);
+    MemorySegment managed = driver.memAllocManaged(0, BYTES, 1);
+    long event = driver.eventCreate(0, 2);
+    driver.memcpyHtoDAsync(0, memory, pinned, stream);
+    driver.eventRecord(0, event, stream);
+    driver.eventQuery(0, event);
+    driver.eventSynchronize(0, event);
+    driver.streamQuery(0, stream);
+    driver.streamSynchronize(0, stream);
+    long ordered = driver.memAllocAsync(0, BYTES, stream);
+    driver.memFreeAsync(0, ordered, stream);
+    long pool = driver.memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
+    driver.memPoolGetAttribute(pool, 5);
+    driver.memPoolSetAttribute(pool, 4, 0);
+    driver.memPoolTrimTo(pool, 0);
+    driver.memPoolDestroy(pool);
+    driver.memGetInfo(0);
+    driver.pointerGetAttribute(0, 9, memory);
+    driver.streamDestroy(0, driver.streamCreateWithPriority(0, 1, 0));
+    driver.eventDestroy(0, event);
+    driver.memFree(0, managed.address());
+    driver.memFreeHost(0, pinned.address());
+    driver.memFree(0, memory);
+  }
+
+  @CudaTest
+  public void captureInfo_namesTheCaptureAndItsGraph(CudaDriver driver) {
+    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    assertThat(driver.streamGetCaptureInfo(0, stream).isCapturing()).isFalse();
+    driver.streamBeginCapture(0, stream, RELAXED);
+    CaptureInfo first = driver.streamGetCaptureInfo(0, stream);
+    assertThat(first.isActive()).isTrue();
+    assertThat(driver.streamGetCaptureInfo(0, stream)).isEqualTo(first);
+    long graph = driver.streamEndCapture(0, stream);
+    assertThat(graph).isEqualTo(first.graph());
+    driver.graphDestroy(graph);
+    driver.streamBeginCapture(0, stream, RELAXED);
+    assertThat(driver.streamGetCaptureInfo(0, stream).id()).isNotEqualTo(first.id());
+    Refused.with(CudaStatus.STREAM_CAPTURE_UNSUPPORTED, () -> driver.streamQuery(0, stream));
+    assertThat(driver.streamGetCaptureInfo(0, stream)).isEqualTo(CaptureInfo.of(2, 0, 0));
+    Refused.with(CudaStatus.STREAM_CAPTURE_INVALIDATED, () -> driver.streamEndCapture(0, stream));
+    driver.streamDestroy(0, stream);
+  }
+
+  @CudaTest
+  public void userObject_isDestroyed_withTheLastOfGraphExecutableAndLaunch(CudaDriver driver) {
+    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    MemorySegment pinned = driver.memHostAlloc(0, BYTES, 0);
+    long memory = driver.memAlloc(0, BYTES);
+    UserObject object = driver.userObjectCreate();
+    driver.streamBeginCapture(0, stream, 0);
+    long captured = driver.streamGetCaptureInfo(0, stream).graph();
+    driver.graphRetainUserObject(captured, object.handle());
+    driver.memsetD8Async(0, memory, (byte) 9, BYTES, stream);
+    driver.memcpyDtoHAsync(0, pinned, memory, stream);
+    long graph = driver.streamEndCapture(0, stream);
+    long executable = driver.graphInstantiate(0, graph);
+    driver.graphDestroy(graph);
+    for (int i = 0; i < 2; i++) {
+      pinned.fill((byte) 0);
+      driver.graphLaunch(0, executable, stream);
+      driver.streamSynchronize(0, stream);
+      assertThat(pinned.toArray(ValueLayout.JAVA_BYTE)).containsOnly(9);
+    }
+    assertThat(object.isDestroyed()).isFalse();
+    driver.graphExecDestroy(executable);
+    awaitDestroyed(object);
+    driver.memFree(0, memory);
+    driver.memFreeHost(0, pinned.address());
+    driver.streamDestroy(0, stream);
+  }
+
+  @CudaTest
+  public void userObject_isDestroyed_withACaptureThatFails(CudaDriver driver) {
+    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    UserObject object = driver.userObjectCreate();
+    driver.streamBeginCapture(0, stream, RELAXED);
+    long captured = driver.streamGetCaptureInfo(0, stream).graph();
+    driver.graphRetainUserObject(captured, object.handle());
+    Refused.with(CudaStatus.STREAM_CAPTURE_UNSUPPORTED, () -> driver.streamQuery(0, stream));
+    Refused.with(CudaStatus.STREAM_CAPTURE_INVALIDATED, () -> driver.streamEndCapture(0, stream));
+    awaitDestroyed(object);
+    driver.streamDestroy(0, stream);
+  }
+
+  @CudaTest
+  public void userObject_thatNobodyRetained_isReleased(CudaDriver driver) {
+    UserObject object = driver.userObjectCreate();
+    assertThat(object.isDestroyed()).isFalse();
+    driver.userObjectRelease(object.handle());
+    awaitDestroyed(object);
+  }
+
+  private static void awaitDestroyed(UserObject object) {
+    for (int i = 0; i < LOOKS && !object.isDestroyed(); i++) {
+      LockSupport.parkNanos(1_000_000);
+    }
+    assertThat(object.isDestroyed()).isTrue();
+  }
+
+  private static void join(Thread thread) {
+    try {
+      thread.join();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}
