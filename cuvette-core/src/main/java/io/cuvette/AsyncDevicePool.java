@@ -4,6 +4,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
 
 /** An {@link AsyncMemoryPool} on one device. Thread-safe. */
 final class AsyncDevicePool {
@@ -23,26 +24,24 @@ final class AsyncDevicePool {
   /** A limit and the bytes it means on the device, which change together. */
   private record Limit(MemoryLimit given, long bytes) {}
 
-  AsyncDevicePool(CudaDevice device, AsyncPoolChoice choice, MemoryLimit limit) {
+  AsyncDevicePool(
+      CudaDevice device, AsyncPoolChoice choice, AsyncPoolOptions options, MemoryLimit limit) {
     this.device = device;
     this.limit = new Limit(limit, limit.bytesOf(device.totalBytes()));
-    this.pool = open(device, choice); // last, for nobody would destroy it
+    // Last, for nobody would destroy it.
+    this.pool = open(device, choice, options.thresholdRaised());
     this.memory = pool.memory();
     this.memory.whenFreed(bytes -> countedBytes.addAndGet(-bytes));
     this.allocator = new StreamOrderedAllocator(pool, DeviceBuffer::new);
   }
 
-  private static DriverPool open(CudaDevice device, AsyncPoolChoice choice) {
+  private static DriverPool open(CudaDevice device, AsyncPoolChoice choice, boolean keeping) {
     Cuda cuda = device.cuda();
     cuda.checkOpen();
-    CudaDriver driver = cuda.driver();
     try {
       return switch (choice) {
-        case AsyncPoolChoice.Borrowed.DEFAULT ->
-            DriverPool.borrow(cuda, () -> driver.deviceGetDefaultMemPool(device.id()));
-        case AsyncPoolChoice.Borrowed.CURRENT ->
-            DriverPool.borrow(cuda, () -> driver.deviceGetMemPool(device.id()));
-        case AsyncPoolChoice.Handle given -> foreign(device, given.handle());
+        case AsyncPoolChoice.Borrowed borrowed -> borrow(device, borrowed, keeping);
+        case AsyncPoolChoice.Handle given -> foreign(device, given.handle(), keeping);
         case AsyncPoolChoice.New made ->
             DriverPool.createKeeping(
                 cuda,
@@ -53,8 +52,19 @@ final class AsyncDevicePool {
     }
   }
 
+  /** The pool a device was born with is there for ever, whichever is current later. */
+  private static DriverPool borrow(
+      CudaDevice device, AsyncPoolChoice.Borrowed choice, boolean keeping) {
+    CudaDriver driver = device.cuda().driver();
+    int id = device.id();
+    long born = driver.deviceGetDefaultMemPool(id);
+    long handle = choice == AsyncPoolChoice.Borrowed.DEFAULT ? born : driver.deviceGetMemPool(id);
+    LongSupplier current = handle == born ? () -> born : () -> driver.deviceGetMemPool(id);
+    return DriverPool.borrow(device.cuda(), handle, current, keeping);
+  }
+
   /** The driver does not tell whose a pool is, only who may access it. */
-  private static DriverPool foreign(CudaDevice device, long handle) {
+  private static DriverPool foreign(CudaDevice device, long handle, boolean keeping) {
     CudaDriver driver = device.cuda().driver();
     int access;
     try {
@@ -72,7 +82,7 @@ final class AsyncDevicePool {
       throw new IllegalArgumentException(
           "pool handle: 0x%x is no pool that %s can access".formatted(handle, device));
     }
-    return DriverPool.borrow(device.cuda(), handle);
+    return DriverPool.borrow(device.cuda(), handle, null, keeping);
   }
 
   BufferBase allocate(long bytes, long rounded, CudaStream stream) {

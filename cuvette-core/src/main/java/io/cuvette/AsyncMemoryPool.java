@@ -4,6 +4,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.pool.BlockArena;
 import java.util.Collections;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 
@@ -11,8 +12,14 @@ import org.jspecify.annotations.Nullable;
  * Stream-ordered memory from pools of the driver (cuMemAllocFromPoolAsync, cuMemFreeAsync), one
  * pool for each device, with the face of CuPy's MemoryAsyncPool. It allocates from the pool that
  * was stated and changes nobody's current pool. The limit is hard and counts what was allocated
- * through this object and not freed yet; how much the driver keeps reserved is another thing,
- * {@link PoolAttributes#releaseThreshold()}.
+ * through this object and not freed yet.
+ *
+ * <p>What is freed is kept for the next allocation. How much a pool keeps over a synchronisation is
+ * its {@link PoolAttributes#releaseThreshold()}; that of a pool which is not this object's own, 0
+ * at first, is raised to {@link Long#MAX_VALUE} while this is open. The last of those that use the
+ * pool restores it when closed, unless somebody else has set another value since, and gives back at
+ * once what the pool would by itself at the next synchronisation. With {@link
+ * AsyncPoolOptions#thresholdRaised()} off it is left alone.
  *
  * <p>Used, free and total bytes are the driver's numbers of the whole pool, whoever uses it.
  * Methods without a device are about the current device of the thread. Thread-safe; freeing never
@@ -21,6 +28,7 @@ import org.jspecify.annotations.Nullable;
 public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
   private final Cuda cuda;
   private final List<AsyncPoolChoice> choices;
+  private final AsyncPoolOptions options;
   private final AtomicReferenceArray<@Nullable AsyncDevicePool> devicePools;
   private final AsyncPoolLifetime lifetime;
 
@@ -31,7 +39,17 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
 
   /** The same choice for each device; a handle needs a machine of one device. */
   public AsyncMemoryPool(Cuda cuda, AsyncPoolChoice choice) {
-    this(cuda, forEach(cuda, choice));
+    this(cuda, choice, AsyncPoolOptions.DEFAULTS);
+  }
+
+  /** The same choice for each device; a handle needs a machine of one device. */
+  public AsyncMemoryPool(Cuda cuda, AsyncPoolChoice choice, AsyncPoolOptions options) {
+    this(cuda, forEach(cuda, choice), options);
+  }
+
+  /** A choice for each device. */
+  public AsyncMemoryPool(Cuda cuda, List<AsyncPoolChoice> choices) {
+    this(cuda, choices, AsyncPoolOptions.DEFAULTS);
   }
 
   /**
@@ -42,7 +60,8 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
    *     not that of a pool which its device can access
    * @throws CudaException if the driver or a device has no stream-ordered memory
    */
-  public AsyncMemoryPool(Cuda cuda, List<AsyncPoolChoice> choices) {
+  public AsyncMemoryPool(Cuda cuda, List<AsyncPoolChoice> choices, AsyncPoolOptions options) {
+    Objects.requireNonNull(options, "options");
     if (choices.size() != cuda.deviceCount()) {
       throw new IllegalArgumentException(
           "choices: %d (expected: %d, one for each device)"
@@ -50,6 +69,7 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
     }
     this.cuda = cuda;
     this.choices = List.copyOf(choices);
+    this.options = options;
     this.devicePools = new AtomicReferenceArray<>(cuda.deviceCount());
     cuda.checkOpen();
     this.lifetime = new AsyncPoolLifetime(this, cuda, devicePools, owns(choices));
@@ -205,8 +225,8 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
   }
 
   /**
-   * Lets nobody allocate any more and destroys the pools made here; those of others stay. Buffers
-   * in use stay valid. Does nothing the second time.
+   * Lets nobody allocate any more and destroys the pools made here; those of others stay, with the
+   * release threshold they had. Buffers in use stay valid. Does nothing the second time.
    */
   @Override
   public void close() {
@@ -240,6 +260,6 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
   }
 
   private AsyncDevicePool make(CudaDevice device) {
-    return new AsyncDevicePool(device, choices.get(device.id()), cuda.firstLimit());
+    return new AsyncDevicePool(device, choices.get(device.id()), options, cuda.firstLimit());
   }
 }

@@ -12,15 +12,18 @@ public sealed interface AsyncPoolChoice {
 
   /**
    * The pool that is current for the device when the {@link AsyncMemoryPool} is made. If somebody
-   * made it, they keep it alive as long as memory from it is in use here.
+   * made it, they keep it alive as long as memory from it is in use here. One that is no longer
+   * current at the end, and was made by nobody here, is not asked any more and keeps its release
+   * threshold.
    */
   static AsyncPoolChoice ofCurrent() {
     return Borrowed.CURRENT;
   }
 
   /**
-   * A pool made elsewhere (CUmemoryPool). Its owner keeps it alive as long as memory from it is in
-   * use here; that of a resource of the same {@link Cuda} is not destroyed before.
+   * A pool made elsewhere (CUmemoryPool). Its owner keeps it alive until the {@link
+   * AsyncMemoryPool} is closed and no memory from it is in use here; that of a resource of the same
+   * {@link Cuda} is not destroyed before.
    */
   static AsyncPoolChoice ofHandle(long handle) {
     return new Handle(handle);

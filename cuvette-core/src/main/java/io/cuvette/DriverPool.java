@@ -54,6 +54,9 @@ final class DriverPool {
   /** What the pool said last; null as long as it is open. */
   private volatile @Nullable PoolNumbers last;
 
+  /** Whether the release threshold was raised here, and not restored yet. */
+  private final AtomicBoolean raised = new AtomicBoolean();
+
   /** The mappings of imported memory that need the pool. */
   private final AtomicInteger holders = new AtomicInteger();
 
@@ -112,21 +115,42 @@ final class DriverPool {
     }
   }
 
-  /** Somebody else's pool, who keeps it as long as memory of it is in use here. */
-  static DriverPool borrow(Cuda cuda, long handle) {
-    return borrow(cuda, handle, null);
-  }
-
   /** The pool of a place, as the driver says which that is. */
   static DriverPool borrow(Cuda cuda, LongSupplier current) {
-    return borrow(cuda, current.getAsLong(), current);
+    return borrow(cuda, current.getAsLong(), current, false);
   }
 
-  private static DriverPool borrow(Cuda cuda, long handle, @Nullable LongSupplier current) {
+  /**
+   * Somebody else's pool, who keeps it as long as it is in use here.
+   *
+   * @param current which pool is now the one of some place; null if it was given by its handle
+   * @param keeping whether it gives nothing back by itself as long as it is open here
+   */
+  static DriverPool borrow(
+      Cuda cuda, long handle, @Nullable LongSupplier current, boolean keeping) {
     cuda.checkOpen();
     return cuda.owned()
         .entrance()
-        .make(() -> new DriverPool(cuda, handle, Origin.BORROWED, _ -> false, current));
+        .make(() -> {
+          DriverPool pool = new DriverPool(cuda, handle, Origin.BORROWED, _ -> false, current);
+          if (keeping) {
+            pool.keepAll();
+          }
+          return pool;
+        });
+  }
+
+  private void keepAll() {
+    if (cuda.driverPools().isImportedHere(this)) {
+      return;
+    }
+    try {
+      thresholds().raise(cuda.driver(), handle);
+      raised.set(true);
+    } catch (RuntimeException e) {
+      Failures.closeAfter(e, this::close);
+      throw e;
+    }
   }
 
   /**
@@ -258,15 +282,16 @@ final class DriverPool {
     });
   }
 
-  /** Others' pools are left as they are. */
-  void trimIfMadeHere() {
-    if (origin != Origin.HERE || closed.get()) {
-      return;
+  /** Has the pool give back what it keeps on behalf of this process, and nobody uses. */
+  void trimKept() {
+    if (closed.get() || !(origin == Origin.HERE || raised.get())) {
+      return; // others' pools are left as they are
     }
     users.incrementAndGet();
     try {
       if (!closed.get() && !cuda.isClosed()) {
-        cuda.driver().memPoolTrimTo(handle, 0);
+        long others = raised.get() ? thresholds().before(handle) : 0;
+        cuda.driver().memPoolTrimTo(handle, others);
       }
     } finally {
       leave();
@@ -307,6 +332,7 @@ final class DriverPool {
     Failures failures = new Failures();
     failures.run(() -> memory.giveBackIdle(_ -> true));
     failures.run(this::rememberNumbers);
+    failures.run(this::restoreThreshold);
     if (closed.compareAndSet(false, true)) {
       failures.run(() -> memory.giveBackIdle(_ -> true)); // of threads that came meanwhile
       failures.run(this::letGo);
@@ -323,6 +349,42 @@ final class DriverPool {
     } finally {
       leave();
     }
+  }
+
+  private void restoreThreshold() {
+    if (!raised.getAndSet(false)) {
+      return;
+    }
+    users.incrementAndGet();
+    try {
+      restoreOrForget();
+    } catch (CudaException e) {
+      Failures.closeAfter(e, this::restoreAtLast);
+      throw e;
+    } finally {
+      leave();
+    }
+  }
+
+  private void restoreAtLast() {
+    try {
+      restoreOrForget();
+    } catch (CudaException e) {
+      thresholds().forget(handle);
+      throw e;
+    }
+  }
+
+  private void restoreOrForget() {
+    if (current == null || canBeAsked()) {
+      thresholds().restore(cuda.driver(), handle);
+    } else {
+      thresholds().forget(handle);
+    }
+  }
+
+  private ReleaseThresholds thresholds() {
+    return cuda.driverPools().thresholds();
   }
 
   /**

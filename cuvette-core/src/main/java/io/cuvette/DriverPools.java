@@ -21,16 +21,27 @@ final class DriverPools {
   /** What was taken from the pools that were current for a device at that moment. */
   private final StreamOrderedMemory asyncMemory;
 
+  private final ReleaseThresholds thresholds;
   private final List<DriverPool> open = new CopyOnWriteArrayList<>();
   private final ConcurrentLinkedQueue<DriverPool> retired = new ConcurrentLinkedQueue<>();
 
   /** The allocations that are short of memory at the moment. */
   private final AtomicInteger shortages = new AtomicInteger();
 
-  DriverPools(Entrance entrance, Children children, StreamOrderedMemory asyncMemory) {
+  DriverPools(
+      Entrance entrance,
+      Children children,
+      StreamOrderedMemory asyncMemory,
+      ReleaseThresholds thresholds) {
     this.entrance = entrance;
     this.children = children;
     this.asyncMemory = asyncMemory;
+    this.thresholds = thresholds;
+  }
+
+  /** The release thresholds of others' pools that are raised here. */
+  ReleaseThresholds thresholds() {
+    return thresholds;
   }
 
   /** Remembers a pool and the step that ends it together with the Cuda. */
@@ -51,6 +62,13 @@ final class DriverPools {
   /** Whether a pool that was made here is in use as somebody else's too: of its handle, that is. */
   boolean isBorrowed(DriverPool pool) {
     return open.stream().anyMatch(other -> isSame(other, pool));
+  }
+
+  /**
+   * Whether a pool that was borrowed is one of another process, of which the driver tells nothing.
+   */
+  boolean isImportedHere(DriverPool borrowed) {
+    return open.stream().anyMatch(other -> other.isImported() && isSame(other, borrowed));
   }
 
   /** Whether a pool that was borrowed is one that was made here: it is not destroyed before. */
@@ -102,10 +120,10 @@ final class DriverPools {
     open.forEach(DriverPool::awaitUsers);
   }
 
-  /** Has the pools that were made here give the device what they keep and nobody uses. */
+  /** Has the pools give the device what they keep on behalf of this process and nobody uses. */
   void trim() {
     for (DriverPool pool : open) {
-      pool.trimIfMadeHere();
+      pool.trimKept();
     }
   }
 

@@ -13,12 +13,14 @@ final class Owned {
   private final Entrance entrance = new Entrance();
   private final Children children = new Children();
   private final StreamOrderedMemory asyncMemory = new StreamOrderedMemory(entrance, null);
-  private final DriverPools driverPools = new DriverPools(entrance, children, asyncMemory);
+  private final DriverPools driverPools;
   private final List<MemoryPool> pools = new CopyOnWriteArrayList<>();
   private final AtomicBoolean ending = new AtomicBoolean();
 
   Owned(Cuda cuda) {
     this.cuda = cuda;
+    ReleaseThresholds thresholds = ReleaseThresholds.of(cuda.isSimulated());
+    this.driverPools = new DriverPools(entrance, children, asyncMemory, thresholds);
     children.add(() -> cuda.imports().endOf(cuda));
     children.add(asyncMemory::destroy);
   }

@@ -21,13 +21,13 @@ public final class PoolAttributes {
   private static final int REUSE_FOLLOW_EVENT_DEPENDENCIES = 1;
   private static final int REUSE_ALLOW_OPPORTUNISTIC = 2;
   private static final int REUSE_ALLOW_INTERNAL_DEPENDENCIES = 3;
-  private static final int RELEASE_THRESHOLD = 4;
+  static final int RELEASE_THRESHOLD = 4;
   static final int RESERVED_MEM_CURRENT = 5;
   private static final int RESERVED_MEM_HIGH = 6;
   static final int USED_MEM_CURRENT = 7;
   private static final int USED_MEM_HIGH = 8;
   private static final int BYTES_SINCE = 11030;
-  private static final long KEEP_ALL = -1; // the largest unsigned number
+  static final long KEEP_ALL = -1; // the largest unsigned number
 
   private final DriverPool pool;
 

@@ -73,7 +73,7 @@ class AsyncPoolChoiceTest {
   }
 
   @CudaTest
-  void foreignHandle_isUsed_andNeitherItsThresholdNorTheCurrentPoolChange(Cuda cuda) {
+  void foreignHandle_isUsed_andItsThresholdAndTheCurrentPoolAreAsBefore(Cuda cuda) {
     CudaDriver driver = cuda.driver();
     long current = driver.deviceGetMemPool(0);
     try (DeviceMemoryResource foreign = ownPool(cuda, 0)) {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.AsyncMemoryPool;
 import io.cuvette.AsyncPoolChoice;
+import io.cuvette.AsyncPoolOptions;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.DeviceBuffer;
@@ -126,7 +127,10 @@ class AsyncPoolEndTest {
     long before = driver.deviceGetMemPool(0);
     long handle = driver.memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
     AsyncMemoryPool given =
-        new AsyncMemoryPool(cuda, Choices.first(cuda, AsyncPoolChoice.ofHandle(handle)));
+        new AsyncMemoryPool(
+            cuda,
+            Choices.first(cuda, AsyncPoolChoice.ofHandle(handle)),
+            AsyncPoolOptions.DEFAULTS.withThresholdRaised(false));
     driver.deviceSetMemPool(0, handle);
     DeviceMemoryResource current = new DeviceMemoryResource(cuda.device(0));
     driver.deviceSetMemPool(0, before);

@@ -1,0 +1,257 @@
+package io.cuvette.testkit.async;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.AsyncMemoryPool;
+import io.cuvette.AsyncPoolChoice;
+import io.cuvette.AsyncPoolOptions;
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.instrument.Faults;
+import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.testkit.CudaTest;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Others' pools keep what is freed while an AsyncMemoryPool is open, and are then as they were. */
+@Timeout(60)
+class ReleaseThresholdTest {
+  private static final int THRESHOLD = 4;
+  private static final int RESERVED = 5;
+  private static final long KEEP_ALL = -1;
+  private static final long MIB = 1L << 20;
+
+  @CudaTest
+  void poolOfTheDevice_keepsWhatIsFreed_untilClosed(Cuda cuda) {
+    for (AsyncPoolChoice choice :
+        List.of(AsyncPoolChoice.ofCurrent(), AsyncPoolChoice.ofDefault())) {
+      long before = threshold(cuda);
+      try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, Choices.first(cuda, choice))) {
+        assertThat(pool.attributes().releaseThreshold()).isEqualTo(Long.MAX_VALUE);
+        pool.allocate(64 * MIB).close();
+        cuda.currentStream().synchronize();
+        cuda.device(0).synchronize();
+        assertThat(pool.totalBytes()).isGreaterThanOrEqualTo(64 * MIB);
+      }
+      assertThat(threshold(cuda)).isEqualTo(before);
+      assertThat(reserved(cuda)).as("given back at once").isZero();
+    }
+  }
+
+  @CudaTest
+  void thresholdOfAnotherOwner_isRestored(Cuda cuda) {
+    try (DeviceMemoryResource foreign = ownPool(cuda)) {
+      for (long before : new long[] {0, 5 * MIB, Long.MAX_VALUE}) {
+        foreign.attributes().setReleaseThreshold(before);
+        open(cuda, foreign).close();
+        assertThat(foreign.attributes().releaseThreshold()).isEqualTo(before);
+      }
+    }
+  }
+
+  @CudaTest
+  void option_leavesItAlone(Cuda cuda) {
+    AsyncPoolOptions alone = AsyncPoolOptions.DEFAULTS.withThresholdRaised(false);
+    long before = threshold(cuda);
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofDefault(), alone)) {
+      assertThat(threshold(cuda)).isEqualTo(before);
+      pool.allocate(64 * MIB).close();
+      cuda.currentStream().synchronize();
+      assertThat(pool.totalBytes()).isZero();
+    }
+    assertThat(threshold(cuda)).isEqualTo(before);
+    try (AsyncMemoryPool own = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0), alone)) {
+      assertThat(own.attributes().releaseThreshold()).isEqualTo(Long.MAX_VALUE);
+    }
+  }
+
+  @CudaTest
+  void lastOfSeveral_restoresIt_inWhateverOrderTheyClose(Cuda cuda) {
+    try (DeviceMemoryResource foreign = ownPool(cuda)) {
+      foreign.attributes().setReleaseThreshold(5 * MIB);
+      for (int first = 0; first < 3; first++) {
+        List<AsyncMemoryPool> pools = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+          pools.add(open(cuda, foreign));
+        }
+        pools.remove(first).close();
+        pools.removeLast().close();
+        assertThat(foreign.attributes().releaseThreshold()).isEqualTo(Long.MAX_VALUE);
+        pools.removeFirst().close();
+        assertThat(foreign.attributes().releaseThreshold()).isEqualTo(5 * MIB);
+      }
+    }
+  }
+
+  @CudaTest
+  void valueOfSomebodyElseMeanwhile_stays(Cuda cuda) {
+    try (DeviceMemoryResource foreign = ownPool(cuda)) {
+      foreign.attributes().setReleaseThreshold(5 * MIB);
+      try (AsyncMemoryPool pool = open(cuda, foreign)) {
+        pool.attributes().setReleaseThreshold(7 * MIB);
+      }
+      assertThat(foreign.attributes().releaseThreshold()).isEqualTo(7 * MIB);
+      AsyncMemoryPool first = open(cuda, foreign);
+      foreign.attributes().setReleaseThreshold(9 * MIB);
+      AsyncMemoryPool second = open(cuda, foreign); // raises it again
+      assertThat(foreign.attributes().releaseThreshold()).isEqualTo(Long.MAX_VALUE);
+      second.close();
+      first.close();
+      assertThat(foreign.attributes().releaseThreshold()).isEqualTo(9 * MIB);
+    }
+  }
+
+  @CudaTest
+  void currentPool_isRestored_whicheverIsCurrentLater(Cuda cuda) {
+    CudaDriver driver = cuda.driver();
+    long born = driver.deviceGetMemPool(0);
+    long before = threshold(cuda);
+    try (DeviceMemoryResource other = ownPool(cuda)) {
+      other.attributes().setReleaseThreshold(5 * MIB);
+      AsyncMemoryPool overBorn = new AsyncMemoryPool(cuda);
+      try {
+        driver.deviceSetMemPool(0, other.handle());
+        overBorn.close();
+        assertThat(driver.memPoolGetAttribute(born, THRESHOLD)).isEqualTo(before);
+        AsyncMemoryPool overOther = new AsyncMemoryPool(cuda);
+        assertThat(other.attributes().releaseThreshold()).isEqualTo(Long.MAX_VALUE);
+        driver.deviceSetMemPool(0, born);
+        overOther.close();
+      } finally {
+        driver.deviceSetMemPool(0, born);
+      }
+      assertThat(other.attributes().releaseThreshold()).isEqualTo(5 * MIB);
+    }
+  }
+
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void constructorThatFailsMidway_leavesNothingRaised(Cuda cuda) {
+    AsyncPoolChoice none = AsyncPoolChoice.ofHandle(0x1234); // no pool at all
+    assertThatThrownBy(() -> new AsyncMemoryPool(cuda, List.of(AsyncPoolChoice.ofDefault(), none)))
+        .isInstanceOf(IllegalArgumentException.class);
+    assertThat(threshold(cuda)).isZero();
+  }
+
+  @Test
+  void endOfTheCuda_restoresIt() {
+    try (SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.parse("devices=2"))) {
+      long pool = driver.deviceGetDefaultMemPool(1);
+      Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(unclosed(driver)));
+      AsyncMemoryPool open = new AsyncMemoryPool(cuda);
+      open.allocate(64 * MIB, cuda.device(1).nullStream()).close();
+      assertThat(driver.memPoolGetAttribute(pool, THRESHOLD)).isEqualTo(KEEP_ALL);
+      cuda.close();
+      assertThat(open.isClosed()).isTrue();
+      assertThat(driver.memPoolGetAttribute(pool, THRESHOLD)).isZero();
+      assertThat(driver.memPoolGetAttribute(pool, RESERVED)).isZero();
+    }
+  }
+
+  /** The owner's pool is there until the threshold is restored, whoever of the two is closed. */
+  @Test
+  void endOfTheCuda_restoresThePoolOfAResource_beforeItIsDestroyed() {
+    try (SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.parse("devices=1"))) {
+      Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(unclosed(driver)));
+      DeviceMemoryResource resource = ownPool(cuda);
+      resource.attributes().setReleaseThreshold(MIB);
+      open(cuda, resource);
+      cuda.close();
+      assertThat(driver.report()).isEmpty();
+    }
+  }
+
+  /** Each call of opening, using and closing fails once: nothing stays raised. */
+  @Test
+  void oneFault_leavesNothingRaised() {
+    boolean reached = true;
+    for (int call = 1; reached; call++) {
+      try (SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.parse("devices=2"))) {
+        Faults faults = Faults.at(unclosed(driver), call);
+        try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(faults.driver()));
+            AsyncMemoryPool pool = new AsyncMemoryPool(cuda)) {
+          pool.allocate(MIB).close();
+        } catch (CudaException e) {
+          assertThat(e).hasMessageContaining("injected");
+        }
+        reached = faults.fired();
+        assertThat(reached || call > 30).as("what is swept has more calls").isTrue();
+        for (int device = 0; device < 2; device++) {
+          long pool = driver.deviceGetDefaultMemPool(device);
+          assertThat(driver.memPoolGetAttribute(pool, THRESHOLD))
+              .as("call %d, device %d", call, device)
+              .isZero();
+        }
+      }
+    }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void manyThreads_leaveItAsItWas(Cuda cuda) throws Exception {
+    try (DeviceMemoryResource foreign = ownPool(cuda);
+        ExecutorService threads = Executors.newFixedThreadPool(8)) {
+      foreign.attributes().setReleaseThreshold(5 * MIB);
+      for (int round = 0; round < 200; round++) {
+        CountDownLatch start = new CountDownLatch(1);
+        List<Future<?>> running = new ArrayList<>();
+        for (int i = 0; i < 8; i++) {
+          running.add(
+              threads.submit(() -> {
+                start.await();
+                try (AsyncMemoryPool pool = open(cuda, foreign)) {
+                  assertThat(pool.attributes().releaseThreshold()).isEqualTo(Long.MAX_VALUE);
+                }
+                return null;
+              }));
+        }
+        start.countDown();
+        for (Future<?> thread : running) {
+          thread.get(30, TimeUnit.SECONDS);
+        }
+        assertThat(foreign.attributes().releaseThreshold())
+            .as("round %d", round)
+            .isEqualTo(5 * MIB);
+      }
+    }
+  }
+
+  /** The driver, which outlives the Cuda. */
+  private static CudaDriver unclosed(CudaDriver driver) {
+    return new ForwardingDriver(driver) {
+      @Override
+      public void close() {
+        // The test closes it.
+      }
+    };
+  }
+
+  private static AsyncMemoryPool open(Cuda cuda, DeviceMemoryResource foreign) {
+    return new AsyncMemoryPool(
+        cuda, Choices.first(cuda, AsyncPoolChoice.ofHandle(foreign.handle())));
+  }
+
+  private static DeviceMemoryResource ownPool(Cuda cuda) {
+    return new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+  }
+
+  private static long threshold(Cuda cuda) {
+    return cuda.driver().memPoolGetAttribute(cuda.driver().deviceGetDefaultMemPool(0), THRESHOLD);
+  }
+
+  private static long reserved(Cuda cuda) {
+    return cuda.driver().memPoolGetAttribute(cuda.driver().deviceGetDefaultMemPool(0), RESERVED);
+  }
+}
