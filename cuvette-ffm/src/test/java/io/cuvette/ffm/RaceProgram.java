@@ -1,0 +1,275 @@
+package io.cuvette.ffm;
+
+import io.cuvette.AsyncMemoryPool;
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaEvent;
+import io.cuvette.CudaStream;
+import io.cuvette.MemoryPool;
+import io.cuvette.MemoryResource;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.PinnedMemoryPool;
+import io.cuvette.ffm.RaceMain.Race;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/** Programs that end something while other threads use it, each of one round. */
+enum RaceProgram {
+  CUDA_CLOSED_BESIDE_HEAP_COPIES {
+    @Override
+    void round(Race race) throws Exception {
+      Cuda cuda = RaceMain.open();
+      Buffer buffer = cuda.allocate(BYTES);
+      MemorySegment in = heap();
+      MemorySegment out = heap();
+      race.run(
+          RaceMain.untilClosed(() -> buffer.copyFrom(in)),
+          RaceMain.untilClosed(() -> buffer.copyTo(out)),
+          cuda::close);
+    }
+  },
+  CUDA_CLOSED_BESIDE_NATIVE_COPIES {
+    @Override
+    void round(Race race) throws Exception {
+      Cuda cuda = RaceMain.open();
+      Buffer buffer = cuda.allocate(BYTES);
+      PinnedBuffer pinned = cuda.allocatePinned(BYTES);
+      MemorySegment heap = heap();
+      try (Arena arena = Arena.ofShared()) {
+        MemorySegment memory = arena.allocate(BYTES);
+        race.run(
+            RaceMain.untilClosed(() -> buffer.copyFrom(memory)),
+            RaceMain.untilClosed(() -> pinned.copyTo(heap)),
+            RaceMain.untilClosed(() -> buffer.copyTo(pinned)),
+            cuda::close);
+      }
+    }
+  },
+  BUFFER_CLOSED_BESIDE_ITS_USE {
+    @Override
+    void round(Race race) throws Exception {
+      try (Cuda cuda = RaceMain.open()) {
+        CudaStream stream = cuda.device(0).nullStream();
+        Buffer buffer = MemoryResource.direct().allocate(BYTES, stream);
+        Buffer other = MemoryResource.direct().allocate(BYTES, stream);
+        MemorySegment heap = heap();
+        race.run(
+            RaceMain.untilClosed(() -> buffer.copyFrom(heap)),
+            RaceMain.untilClosed(() -> buffer.fill((byte) 1)),
+            RaceMain.untilClosed(() -> other.copyFrom(buffer, stream)),
+            buffer::close);
+      }
+    }
+  },
+  PINNED_BUFFER_CLOSED_BESIDE_ITS_USE {
+    @Override
+    void round(Race race) throws Exception {
+      try (Cuda cuda = RaceMain.open()) {
+        Buffer device = cuda.allocate(BYTES);
+        PinnedBuffer pinned = cuda.directPinned().allocate(BYTES);
+        MemorySegment heap = heap();
+        race.run(
+            RaceMain.untilClosed(() -> pinned.copyFrom(heap)),
+            RaceMain.untilClosed(() -> device.copyFrom(pinned)),
+            RaceMain.untilClosed(() -> pinned.segment().fill((byte) 3)),
+            pinned::close);
+      }
+    }
+  },
+  STREAM_CLOSED_BESIDE_ITS_USE {
+    @Override
+    void round(Race race) throws Exception {
+      try (Cuda cuda = RaceMain.open()) {
+        CudaStream stream = cuda.device(0).createStream();
+        CudaEvent event = cuda.device(0).createEvent();
+        Buffer buffer = cuda.allocate(BYTES, cuda.device(0).nullStream());
+        race.run(
+            RaceMain.untilClosed(() -> buffer.fill((byte) 1, stream)),
+            RaceMain.untilClosed(() -> stream.record(event)),
+            RaceMain.untilClosed(stream::synchronize),
+            stream::close);
+      }
+    }
+  },
+  EVENT_CLOSED_BESIDE_ITS_USE {
+    @Override
+    void round(Race race) throws Exception {
+      try (Cuda cuda = RaceMain.open()) {
+        CudaStream stream = cuda.device(0).createStream();
+        CudaEvent event = cuda.device(0).createEvent();
+        race.run(
+            RaceMain.untilClosed(() -> event.record(stream)),
+            RaceMain.untilClosed(() -> stream.waitFor(event)),
+            RaceMain.untilClosed(event::synchronize),
+            event::close);
+      }
+    }
+  },
+  POOLS_CLOSED_BESIDE_THEIR_USE {
+    @Override
+    void round(Race race) throws Exception {
+      try (Cuda cuda = RaceMain.open()) {
+        MemoryPool pool = new MemoryPool(cuda);
+        AsyncMemoryPool async = new AsyncMemoryPool(cuda);
+        Buffer target = cuda.allocate(BYTES);
+        MemorySegment heap = heap();
+        PinnedMemoryPool pinned = new PinnedMemoryPool(cuda);
+        cuda.setPinnedAllocator(pinned);
+        race.run(
+            RaceMain.untilClosed(() -> use(pool.allocate(BYTES))),
+            RaceMain.untilClosed(() -> use(async.allocate(BYTES))),
+            RaceMain.untilClosed(() -> target.copyFrom(heap)), // through the pinned pool
+            () -> {
+              pool.close();
+              async.close();
+              pinned.close();
+            });
+        cuda.setPinnedAllocator(cuda.defaultPinnedMemoryPool());
+      }
+    }
+  },
+  CALLBACKS_BESIDE_THE_END {
+    @Override
+    void round(Race race) throws Exception {
+      Cuda cuda = RaceMain.open();
+      CudaStream stream = cuda.device(0).createStream();
+      race.run(
+          RaceMain.untilClosed(() -> finish(stream.addCallback(() -> {}))),
+          RaceMain.untilClosed(() -> finish(stream.onComplete())),
+          stream::close,
+          cuda::close);
+    }
+  },
+  COLLECTOR_BESIDE_THE_LAST_USE {
+    @Override
+    void round(Race race) throws Exception {
+      try (Cuda cuda = RaceMain.open()) {
+        MemorySegment heap = heap();
+        for (int i = 0;
+            i < 300;
+            i++) { // compiled code keeps nothing reachable that it needs no more
+          copyOutOfForgotten(cuda, heap.asSlice(0, 8));
+        }
+        CountDownLatch collected = new CountDownLatch(1);
+        cuda.driver().launchHostFunc(0, 0, () -> await(collected));
+        race.run(
+            () -> copyOutOfForgotten(cuda, heap), // waits for the stream, then copies
+            () -> {
+              System.gc();
+              collected.countDown();
+              cuda.leaksFound();
+            },
+            () -> {
+              await(collected);
+              cuda.leaksFound();
+            });
+      }
+    }
+  },
+  ARENA_CLOSED_BESIDE_A_COPY {
+    @Override
+    void round(Race race) throws Exception {
+      try (Cuda cuda = RaceMain.open()) {
+        Buffer buffer = cuda.allocate(BYTES);
+        CudaStream stream = cuda.device(0).nullStream();
+        Arena arena = Arena.ofShared();
+        MemorySegment memory = arena.allocate(BYTES);
+        race.run(
+            RaceMain.untilClosed(() -> buffer.copyFrom(memory)),
+            RaceMain.untilClosed(() -> buffer.copyTo(memory, stream)),
+            () -> close(arena));
+      }
+    }
+  },
+  EXIT_BESIDE_WORK {
+    @Override
+    void round(Race race) throws Exception {
+      exitBesideWork(race, RaceMain.open());
+    }
+  },
+  EXIT_WITH_A_CLOSE_HOOK_BESIDE_WORK {
+    @Override
+    void round(Race race) throws Exception {
+      Cuda cuda = RaceMain.open();
+      Runtime.getRuntime().addShutdownHook(new Thread(cuda::close));
+      exitBesideWork(race, cuda);
+    }
+  };
+
+  private static final int BYTES = 1 << 20;
+  private static final int PATIENCE_SECONDS = 20;
+
+  abstract void round(Race race) throws Exception;
+
+  private static MemorySegment heap() {
+    return MemorySegment.ofArray(new byte[BYTES]);
+  }
+
+  private static void use(Buffer buffer) {
+    try (buffer) {
+      buffer.fill((byte) 2);
+    }
+  }
+
+  private static void copyOutOfForgotten(Cuda cuda, MemorySegment heap) {
+    cuda.directPinned().allocate(BYTES).copyTo(heap);
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** A callback whose stream or Cuda ends fails, but it does end. */
+  private static void finish(CompletableFuture<Void> callback) {
+    try {
+      callback.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+    } catch (ExecutionException e) {
+      if (!(e.getCause() instanceof IllegalStateException)) {
+        throw new AssertionError(e);
+      }
+    } catch (InterruptedException | TimeoutException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** An arena cannot be closed while a call holds it. */
+  private static void close(Arena arena) {
+    boolean closed = false;
+    while (!closed) {
+      try {
+        arena.close();
+        closed = true;
+      } catch (IllegalStateException e) {
+        closed = !arena.scope().isAlive();
+      }
+    }
+  }
+
+  private static void exitBesideWork(Race race, Cuda cuda) throws Exception {
+    Buffer buffer = cuda.allocate(BYTES);
+    Buffer other = cuda.allocate(BYTES);
+    MemorySegment in = heap();
+    MemorySegment out = heap();
+    race.run(
+        RaceMain.untilClosed(() -> buffer.copyFrom(in)),
+        RaceMain.untilClosed(() -> buffer.copyTo(out)),
+        RaceMain.untilClosed(() -> other.fill((byte) 1)),
+        RaceMain.untilClosed(() -> use(cuda.allocate(BYTES))),
+        () -> {
+          for (int i = 0; i < 20; i++) {
+            use(cuda.allocate(BYTES));
+          }
+          System.out.println("survived");
+          System.exit(0);
+        });
+  }
+}
