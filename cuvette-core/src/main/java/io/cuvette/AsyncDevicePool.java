@@ -57,18 +57,21 @@ final class AsyncDevicePool {
       CudaDevice device, AsyncPoolChoice.Borrowed choice, boolean keeping) {
     CudaDriver driver = device.cuda().driver();
     int id = device.id();
-    long born = driver.deviceGetDefaultMemPool(id);
-    long handle = choice == AsyncPoolChoice.Borrowed.DEFAULT ? born : driver.deviceGetMemPool(id);
-    LongSupplier current = handle == born ? () -> born : () -> driver.deviceGetMemPool(id);
+    LongSupplier now = () -> driver.deviceGetMemPool(id);
+    long born = device.ask(_ -> driver.deviceGetDefaultMemPool(id));
+    long handle =
+        choice == AsyncPoolChoice.Borrowed.DEFAULT ? born : device.ask(_ -> now.getAsLong());
+    LongSupplier current = handle == born ? () -> born : now;
     return DriverPool.borrow(device.cuda(), handle, current, keeping);
   }
 
   /** The driver does not tell whose a pool is, only who may access it. */
   private static DriverPool foreign(CudaDevice device, long handle, boolean keeping) {
-    CudaDriver driver = device.cuda().driver();
     int access;
     try {
-      access = driver.memPoolGetAccess(handle, DriverPool.LOCATION_DEVICE, device.id());
+      access =
+          device.ask(
+              driver -> driver.memPoolGetAccess(handle, DriverPool.LOCATION_DEVICE, device.id()));
     } catch (CudaException e) {
       if (e.status() != CudaStatus.INVALID_VALUE && e.status() != CudaStatus.INVALID_HANDLE) {
         throw e;

@@ -2,6 +2,7 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.pool.BlockArena;
+import java.lang.ref.Reference;
 import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
@@ -119,7 +120,11 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
   @Override
   public DeviceBuffer allocate(long bytes, CudaStream stream) {
     long rounded = BlockArena.roundUp(bytes);
-    return (DeviceBuffer) devicePool(stream.device()).allocate(bytes, rounded, stream);
+    try {
+      return (DeviceBuffer) devicePool(stream.device()).allocate(bytes, rounded, stream);
+    } finally {
+      Reference.reachabilityFence(this);
+    }
   }
 
   /**
@@ -139,7 +144,11 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
    * @return the bytes given back; −1 if the driver cannot tell, before CUDA 11.3
    */
   public long freeAllBlocks(CudaStream stream) {
-    return devicePool(stream.device()).freeAllBlocks(stream);
+    try {
+      return devicePool(stream.device()).freeAllBlocks(stream);
+    } finally {
+      Reference.reachabilityFence(this);
+    }
   }
 
   /**

@@ -23,12 +23,11 @@ final class AsyncPoolLifetime extends Lifetime {
       Cuda cuda,
       AtomicReferenceArray<@Nullable AsyncDevicePool> pools,
       boolean owns) {
-    super(of, owns ? cuda.leaks().queue : null, cuda.leaks().site());
+    super(of, owns ? cuda.leaks().queue : null, owns ? cuda.leaks().site() : null);
     this.cuda = cuda;
     this.pools = pools;
     this.text = of.toString();
     cuda.owned().children().add(end);
-    opened();
   }
 
   @Override

@@ -38,7 +38,6 @@ abstract class BufferBase {
 
   final void own(BlockLifetime owned) {
     this.lifetime = owned;
-    owned.opened();
   }
 
   final BlockLifetime lifetime() {

@@ -124,7 +124,7 @@ final class Callbacks {
     @SuppressWarnings("CatchingUnchecked")
     private void run() {
       try {
-        callback.run();
+        stream.cuda.callUser("a callback of " + stream, callback);
         done.complete(null);
       } catch (Throwable e) { // the user's code: whatever it throws goes to the future
         done.completeExceptionally(e);

@@ -6,6 +6,8 @@ import io.cuvette.internal.Checks;
 import java.util.List;
 import java.util.Objects;
 import java.util.OptionalInt;
+import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -42,7 +44,10 @@ public final class Cuda implements AutoCloseable {
       CudaDriver driver, CudaOptions options, MemoryLimit firstLimit, LeakLevel leakLevel) {
     this.driver = driver;
     this.firstLimit = firstLimit;
-    this.leaks = new LeakTracker(leakLevel, options.leakListener());
+    Consumer<LeakReport> listener = options.leakListener();
+    this.leaks =
+        new LeakTracker(
+            leakLevel, leak -> callUser("the leak listener", () -> listener.accept(leak)));
     this.streams = new StreamStates(this);
     this.devices =
         IntStream.range(0, driver.deviceGetCount())
@@ -55,8 +60,6 @@ public final class Cuda implements AutoCloseable {
     this.callbacks = new Callbacks(driver, owned.entrance());
     this.defaultPool = new MemoryPool(this);
     this.defaultPinnedPool = new PinnedMemoryPool(this);
-    leaks.closed(defaultPool);
-    leaks.closed(defaultPinnedPool);
     this.globalAllocator = defaultPool;
     this.pinnedAllocator = defaultPinnedPool;
   }
@@ -126,8 +129,7 @@ public final class Cuda implements AutoCloseable {
    *     unknown one
    */
   public CudaDevice deviceByPciBusId(String pciBusId) {
-    checkOpen();
-    return device(driver.deviceGetByPciBusId(pciBusId));
+    return device(ask(to -> to.deviceGetByPciBusId(pciBusId)));
   }
 
   /**
@@ -136,8 +138,8 @@ public final class Cuda implements AutoCloseable {
    * @throws CudaException INVALID_VALUE if the driver does not know the address
    */
   public CudaDevice deviceOf(long address) {
-    checkOpen();
-    return device((int) driver.pointerGetAttribute(0, PointerAttribute.DEVICE_ORDINAL, address));
+    long device = ask(to -> to.pointerGetAttribute(0, PointerAttribute.DEVICE_ORDINAL, address));
+    return device((int) device);
   }
 
   /** The device that is current on this thread; device 0 at first. */
@@ -317,14 +319,12 @@ public final class Cuda implements AutoCloseable {
 
   /** The newest CUDA version the driver supports, 13000 for 13.0 (cuDriverGetVersion). */
   public int driverVersion() {
-    checkOpen();
-    return driver.driverGetVersion();
+    return ask(CudaDriver::driverGetVersion);
   }
 
   /** The version of the CUDA runtime library found on this machine; Cuvette does not need one. */
   public OptionalInt runtimeVersion() {
-    checkOpen();
-    return driver.runtimeGetVersion();
+    return ask(CudaDriver::runtimeGetVersion);
   }
 
   /** The driver with its decorators. */
@@ -343,33 +343,25 @@ public final class Cuda implements AutoCloseable {
     return leaks.found();
   }
 
-  /**
-   * The objects of this Cuda that are open now, with the place where each was made, in that order:
-   * buffers, the memory that caching pools hold, streams, events, pools, memory resources, hooks
-   * and pressure listeners. Complete with {@link LeakLevel#FULL}; with {@link LeakLevel#SAMPLED}
-   * one in 64 is known, else none. What was {@code wrap}ped belongs to others and is not listed.
-   *
-   * <p>After a unit of work it should be empty but for what caches hold, which {@link
-   * MemoryPool#freeAllBlocks()} releases.
-   */
-  public List<OpenObject> openObjects() {
-    leaks.drain();
-    return leaks.open();
-  }
-
   /** Whether this object was closed. */
   public boolean isClosed() {
     return closed;
   }
 
   /**
-   * Waits for all devices and takes back everything that is still open. Does nothing the second
-   * time.
+   * Waits for all devices, and for operations of other threads that have begun, and takes back
+   * everything that is still open. Operations that come later throw IllegalStateException. Does
+   * nothing the second time.
    *
    * @throws CudaException the first failure; the rest of the work is done all the same
+   * @throws IllegalStateException inside an allocator, hook, listener, native function or callback
+   *     that this library called, which this would wait for; nothing is closed then
    */
   @Override
   public void close() {
+    if (!closed) {
+      state().checkOutsideCode("Cuda.close()");
+    }
     owned.close(() -> closed = true);
   }
 
@@ -380,6 +372,17 @@ public final class Cuda implements AutoCloseable {
 
   ThreadState state() {
     return states.get();
+  }
+
+  /** Runs code of the user, which cannot end this meanwhile. */
+  void callUser(Object what, Runnable code) {
+    ThreadState state = state();
+    state.enterCode(what);
+    try {
+      code.run();
+    } finally {
+      state.leave();
+    }
   }
 
   LeakTracker leaks() {
@@ -424,6 +427,12 @@ public final class Cuda implements AutoCloseable {
 
   DriverPools driverPools() {
     return driverPools;
+  }
+
+  /** Asks the driver something; closing this waits for the answer. */
+  <T extends @Nullable Object> T ask(Function<CudaDriver, T> question) {
+    checkOpen();
+    return owned.entrance().ask(() -> question.apply(driver));
   }
 
   void checkOpen() {

@@ -10,6 +10,8 @@ import java.util.Collections;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.UUID;
+import java.util.function.Consumer;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -45,17 +47,17 @@ public final class CudaDevice implements Comparable<CudaDevice> {
 
   /** The name of the device (cuDeviceGetName). */
   public String name() {
-    return driver().deviceGetName(id);
+    return cuda.ask(driver -> driver.deviceGetName(id));
   }
 
   /** The identity of the device, unique over machines (cuDeviceGetUuid). */
   public UUID uuid() {
-    return driver().deviceGetUuid(id);
+    return cuda.ask(driver -> driver.deviceGetUuid(id));
   }
 
   /** The address on the bus, {@code dddd:bb:dd.f} (cuDeviceGetPCIBusId). */
   public String pciBusId() {
-    return driver().deviceGetPciBusId(id);
+    return cuda.ask(driver -> driver.deviceGetPciBusId(id));
   }
 
   /** The generation of the instruction set. */
@@ -75,7 +77,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    * @throws CudaException INVALID_VALUE if the driver does not know it
    */
   public int attribute(int code) {
-    return driver().deviceGetAttribute(code, id);
+    return cuda.ask(driver -> driver.deviceGetAttribute(code, id));
   }
 
   /** The NUMA node of the host that is nearest; negative if there is none, or it is not known. */
@@ -116,12 +118,12 @@ public final class CudaDevice implements Comparable<CudaDevice> {
 
   /** Free and total memory now (cuMemGetInfo). */
   public MemoryInfo memoryInfo() {
-    return context().memGetInfo(id);
+    return ask(driver -> driver.memGetInfo(id));
   }
 
   /** The memory of the device in bytes (cuDeviceTotalMem). */
   public long totalBytes() {
-    return driver().deviceTotalMem(id);
+    return cuda.ask(driver -> driver.deviceTotalMem(id));
   }
 
   /** Makes this device current on this thread until the scope closes. */
@@ -140,9 +142,9 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    * @throws CudaException also for errors of earlier asynchronous work
    */
   public void synchronize() {
-    CudaDriver driver = context();
+    cuda.checkOpen();
     cuda.driverPools().giveBackIdle(stream -> stream.device == this);
-    driver.ctxSynchronize(id);
+    run(driver -> driver.ctxSynchronize(id));
     cuda.driverPools().poll();
   }
 
@@ -193,7 +195,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
 
   /** The priorities a stream can have; lower is more urgent (cuCtxGetStreamPriorityRange). */
   public PriorityRange priorityRange() {
-    return context().ctxGetStreamPriorityRange(id);
+    return ask(driver -> driver.ctxGetStreamPriorityRange(id));
   }
 
   /** Makes an event with {@link EventOptions#DEFAULTS}. */
@@ -211,8 +213,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    */
   public boolean canAccess(CudaDevice peer) {
     checkSameCuda(peer);
-    cuda.checkOpen();
-    return cuda.peers().can(id, peer.id);
+    return cuda.ask(_ -> cuda.peers().can(id, peer.id));
   }
 
   /**
@@ -224,29 +225,27 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    */
   public void enablePeerAccess(CudaDevice peer) {
     checkPeer(peer);
-    context();
     peer.context();
-    cuda.peers().enable(id, peer.id);
+    run(_ -> cuda.peers().enable(id, peer.id));
   }
 
   /** Takes peer access back; does nothing if there is none (cuCtxDisablePeerAccess). */
   public void disablePeerAccess(CudaDevice peer) {
     checkPeer(peer);
-    context();
-    cuda.peers().disable(id, peer.id);
+    run(_ -> cuda.peers().disable(id, peer.id));
   }
 
   /** A resource limit of the device, such as the printf buffer (cuCtxGetLimit, CUlimit). */
   public long limit(int limit) {
     Checks.notNegative("limit", limit);
-    return context().ctxGetLimit(id, limit);
+    return ask(driver -> driver.ctxGetLimit(id, limit));
   }
 
   /** Sets a resource limit of the device (cuCtxSetLimit, CUlimit). */
   public void setLimit(int limit, long value) {
     Checks.notNegative("limit", limit);
     Checks.notNegative("value", value);
-    context().ctxSetLimit(id, limit, value);
+    run(driver -> driver.ctxSetLimit(id, limit, value));
   }
 
   /**
@@ -348,9 +347,19 @@ public final class CudaDevice implements Comparable<CudaDevice> {
     return used;
   }
 
-  private CudaDriver driver() {
-    cuda.checkOpen();
-    return cuda.driver();
+  /** Asks the driver something that makes the context exist; closing Cuda waits for the answer. */
+  <T> T ask(Function<CudaDriver, T> question) {
+    context();
+    return cuda.ask(question);
+  }
+
+  /** The same for a call without an answer. */
+  private void run(Consumer<CudaDriver> call) {
+    context();
+    cuda.<@Nullable Void>ask(driver -> {
+      call.accept(driver);
+      return null;
+    });
   }
 
   private void checkSameCuda(CudaDevice peer) {

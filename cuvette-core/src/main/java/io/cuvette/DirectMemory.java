@@ -141,7 +141,7 @@ final class DirectMemory {
   /** What the driver has free, −1 if it does not say. */
   static long driverFree(CudaDevice device) {
     try {
-      return device.context().memGetInfo(device.id()).freeBytes();
+      return device.memoryInfo().freeBytes();
     } catch (CudaException e) {
       return -1;
     }

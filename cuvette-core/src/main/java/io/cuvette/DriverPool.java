@@ -117,7 +117,7 @@ final class DriverPool {
 
   /** The pool of a place, as the driver says which that is. */
   static DriverPool borrow(Cuda cuda, LongSupplier current) {
-    return borrow(cuda, current.getAsLong(), current, false);
+    return borrow(cuda, cuda.ask(_ -> current.getAsLong()), current, false);
   }
 
   /**

@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import io.cuvette.internal.Checks;
+import java.lang.ref.Reference;
 import java.util.Optional;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
@@ -114,7 +115,12 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
                   block == null ? "" : "; the one there has " + block.blockBytes()));
     }
     if (stream != null) {
-      block.use(stream.state);
+      block.hold();
+      try {
+        block.use(stream.state);
+      } finally {
+        block.unhold();
+      }
     }
     block.close();
   }
@@ -194,7 +200,11 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
    */
   public final void trimTo(long bytesToKeep) {
     Checks.notNegative("bytesToKeep", bytesToKeep);
-    pool.trimTo(bytesToKeep);
+    try {
+      pool.trimTo(bytesToKeep);
+    } finally {
+      Reference.reachabilityFence(this);
+    }
   }
 
   /** Whether the resource was closed. */
@@ -223,7 +233,11 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
                   .formatted(this)
               + " importBuffer)");
     }
-    return allocator.allocate(bytes, bytes, stream);
+    try {
+      return allocator.allocate(bytes, bytes, stream);
+    } finally {
+      Reference.reachabilityFence(this);
+    }
   }
 
   final BufferBase importBuffer(
@@ -233,7 +247,11 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
       Imports.Maker maker) {
     sharing("importBuffer");
     pool.checkOpen();
-    return Imports.ofPool(descriptor, kind, pool, stream, maker);
+    try {
+      return Imports.ofPool(descriptor, kind, pool, stream, maker);
+    } finally {
+      Reference.reachabilityFence(this);
+    }
   }
 
   /** Registers this resource under its UUID, or one that it gets by that. */

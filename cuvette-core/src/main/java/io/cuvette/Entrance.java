@@ -42,6 +42,22 @@ final class Entrance {
     }
   }
 
+  /**
+   * Asks something; it can also be part of what a thread inside does.
+   *
+   * @throws IllegalStateException if the Cuda ends
+   */
+  <T extends @Nullable Object> T ask(Supplier<T> question) {
+    if (!tryEnterAgain()) {
+      throw new IllegalStateException("Cuda is closed");
+    }
+    try {
+      return question.get();
+    } finally {
+      leave();
+    }
+  }
+
   /** False if the entrance is shut; else {@link #leave} must follow. */
   boolean tryEnter() {
     return gate.enter() || isEnding();

@@ -17,7 +17,6 @@ final class EventLifetime extends HandleLifetime {
 
   void register() {
     cuda.owned().children().add(end);
-    opened();
   }
 
   @Override

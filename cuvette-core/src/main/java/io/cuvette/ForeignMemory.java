@@ -1,6 +1,5 @@
 package io.cuvette;
 
-import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.Checks;
@@ -51,7 +50,9 @@ final class ForeignMemory {
         .entrance()
         .make(() -> {
           Buffer wrapped = wrap(device, address, bytes, null);
-          DirectLifetime.ownAdopted(BufferBase.base(wrapped), free);
+          DirectLifetime.ownAdopted(
+              BufferBase.base(wrapped),
+              () -> device.cuda().callUser("the end of adopted memory", free));
           return wrapped;
         });
   }
@@ -67,7 +68,7 @@ final class ForeignMemory {
   /** The handle of the pool that memory of a device is from; 0 if it is from none. */
   static long poolOf(CudaDevice owner, long address) {
     try {
-      return owner.context().pointerGetAttribute(owner.id(), PointerAttribute.POOL, address);
+      return attribute(owner, PointerAttribute.POOL, address);
     } catch (CudaException e) {
       return 0; // what is wrong with the memory, the copy will tell
     }
@@ -86,7 +87,7 @@ final class ForeignMemory {
 
   private static long ask(CudaDevice device, int attribute, long address) {
     try {
-      return device.context().pointerGetAttribute(device.id(), attribute, address);
+      return attribute(device, attribute, address);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.INVALID_VALUE) {
         throw e;
@@ -106,14 +107,17 @@ final class ForeignMemory {
     }
   }
 
+  private static long attribute(CudaDevice device, int attribute, long address) {
+    return device.ask(driver -> driver.pointerGetAttribute(device.id(), attribute, address));
+  }
+
   /** Where the driver knows the allocation, the range must lie in it. */
   private static void checkRange(CudaDevice device, long address, long bytes) {
-    CudaDriver driver = device.context();
     long start;
     long size;
     try {
-      start = driver.pointerGetAttribute(device.id(), PointerAttribute.RANGE_START, address);
-      size = driver.pointerGetAttribute(device.id(), PointerAttribute.RANGE_SIZE, address);
+      start = attribute(device, PointerAttribute.RANGE_START, address);
+      size = attribute(device, PointerAttribute.RANGE_SIZE, address);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.INVALID_VALUE && e.status() != CudaStatus.NOT_SUPPORTED) {
         throw e;

@@ -70,7 +70,8 @@ final class HostView {
     buffer.hold(); // so that whoever closes it meets the view
     try {
       MemorySegment made =
-          cuda.driver().hostView(buffer.device().id(), buffer.address(), buffer.byteSize(), arena);
+          cuda.ask(driver ->
+              driver.hostView(buffer.device().id(), buffer.address(), buffer.byteSize(), arena));
       buffer.lifetime().viewedThrough(cuda.views().add(buffer.lifetime(), arena, made));
       return made;
     } catch (RuntimeException e) {

@@ -137,7 +137,7 @@ record ManagedRange(ManagedBuffer buffer) {
   private <T> T ask(Function<CudaDriver, T> question) {
     buffer.hold();
     try {
-      return question.apply(buffer.device().context());
+      return buffer.device().ask(question);
     } catch (CudaException e) {
       throw explained(e);
     } finally {

@@ -38,7 +38,7 @@ final class MemoryHooks {
 
   BufferBase grow(CudaStream stream, long bytes, Supplier<BufferBase> body) {
     var before = new MemoryHook.Growth(stream.device(), bytes, 0);
-    each(hook -> hook.allocPreprocess(before));
+    each(stream.state.cuda, hook -> hook.allocPreprocess(before));
     BufferBase chunk = null;
     try {
       chunk = body.get();
@@ -46,20 +46,20 @@ final class MemoryHooks {
     } finally {
       var after =
           chunk == null ? before : new MemoryHook.Growth(stream.device(), bytes, chunk.address());
-      keptOnlyIf(chunk, () -> each(hook -> hook.allocPostprocess(after)));
+      keptOnlyIf(chunk, () -> each(stream.state.cuda, hook -> hook.allocPostprocess(after)));
     }
   }
 
   BufferBase malloc(CudaStream stream, long bytes, long rounded, Supplier<BufferBase> body) {
     var before = new MemoryHook.Block(stream.device(), bytes, rounded, 0, 0);
-    each(hook -> hook.mallocPreprocess(before));
+    each(stream.state.cuda, hook -> hook.mallocPreprocess(before));
     BufferBase given = null;
     try {
       given = body.get();
       return given;
     } finally {
       var after = given == null ? before : block(stream.device(), given, bytes, rounded);
-      keptOnlyIf(given, () -> each(hook -> hook.mallocPostprocess(after)));
+      keptOnlyIf(given, () -> each(stream.state.cuda, hook -> hook.mallocPostprocess(after)));
     }
   }
 
@@ -85,12 +85,12 @@ final class MemoryHooks {
             block.address,
             id(block));
     try {
-      each(hook -> hook.freePreprocess(call));
+      each(block.arena.stream.cuda, hook -> hook.freePreprocess(call));
     } finally {
       try {
         body.run(); // the memory comes back whatever a hook throws
       } finally {
-        each(hook -> hook.freePostprocess(call));
+        each(block.arena.stream.cuda, hook -> hook.freePostprocess(call));
       }
     }
   }
@@ -105,11 +105,11 @@ final class MemoryHooks {
     return System.identityHashCode(lifetime);
   }
 
-  private void each(Consumer<MemoryHook> call) {
+  private void each(Cuda cuda, Consumer<MemoryHook> call) {
     Thread current = Thread.currentThread();
     for (Registered registered : hooks) {
       if (registered.thread == null || registered.thread == current) {
-        call.accept(registered.hook);
+        cuda.callUser(registered.hook, () -> call.accept(registered.hook));
       }
     }
   }

@@ -52,7 +52,14 @@ public final class NativeFunctionResource implements MemoryResource {
 
   private Buffer allocate(long bytes, CudaStream stream, CudaDevice device) {
     CudaDriver driver = device.context();
-    long address = driver.callMalloc(malloc.address(), parameter.address(), bytes, device.id());
+    ThreadState state = device.cuda().state();
+    long address;
+    state.enterCode(this);
+    try {
+      address = driver.callMalloc(malloc.address(), parameter.address(), bytes, device.id());
+    } finally {
+      state.leave();
+    }
     if (address == 0) {
       throw DirectMemory.explained(
           new CudaException(
@@ -78,7 +85,10 @@ public final class NativeFunctionResource implements MemoryResource {
   }
 
   private void give(CudaDriver driver, long address, CudaDevice device) {
-    driver.callFree(free.address(), parameter.address(), address, device.id());
+    device
+        .cuda()
+        .callUser(
+            this, () -> driver.callFree(free.address(), parameter.address(), address, device.id()));
   }
 
   private static MemorySegment checkFunction(String name, MemorySegment function) {

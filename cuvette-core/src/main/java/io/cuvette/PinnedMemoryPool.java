@@ -36,7 +36,6 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
     this.store = new PinnedStore(limit.bytesOf(0));
     this.pending = new PendingFrees<>(this::give);
     cuda.owned().children().addPool(end);
-    cuda.leaks().opened(this, this::toString);
   }
 
   /**
@@ -130,7 +129,6 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
   public void close() {
     if (!closed) {
       closed = true;
-      cuda.leaks().closed(this);
       freeAllBlocks();
       if (totalBytes() == 0) {
         cuda.owned().children().remove(end);

@@ -4,6 +4,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.Checks;
+import java.lang.ref.Reference;
 import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
@@ -182,6 +183,8 @@ public final class PoolAttributes {
       }
       throw e.explained(
           "%s was imported: its process alone can ask about it and set it".formatted(pool));
+    } finally {
+      Reference.reachabilityFence(this); // and so the owner, with which the pool is closed
     }
   }
 

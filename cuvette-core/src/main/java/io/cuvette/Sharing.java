@@ -1,6 +1,5 @@
 package io.cuvette;
 
-import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 
@@ -15,7 +14,6 @@ final class Sharing {
    */
   static BufferDescriptor plain(BufferBase part, long address) {
     CudaDevice device = part.device();
-    CudaDriver driver = device.context();
     if (!(part instanceof DeviceBuffer)) {
       throw cannot(part, "it is host or managed memory without a pool of the driver");
     }
@@ -23,7 +21,7 @@ final class Sharing {
       throw cannot(part, "the driver says that it cannot be exported");
     }
     long start = ask(device, PointerAttribute.RANGE_START, address);
-    byte[] handle = driver.ipcGetMemHandle(device.id(), start);
+    byte[] handle = device.ask(driver -> driver.ipcGetMemHandle(device.id(), start));
     return new BufferDescriptor(
         BufferDescriptor.Kind.PLAIN,
         address - start,
@@ -35,7 +33,7 @@ final class Sharing {
 
   private static long ask(CudaDevice device, int attribute, long address) {
     try {
-      return device.context().pointerGetAttribute(device.id(), attribute, address);
+      return device.ask(driver -> driver.pointerGetAttribute(device.id(), attribute, address));
     } catch (CudaException e) {
       if (e.status() == CudaStatus.INVALID_VALUE || e.status() == CudaStatus.NOT_SUPPORTED) {
         return 0; // not memory of CUDA

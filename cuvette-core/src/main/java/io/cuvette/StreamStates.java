@@ -1,6 +1,5 @@
 package io.cuvette;
 
-import io.cuvette.driver.CudaDriver;
 import java.lang.ref.ReferenceQueue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -43,13 +42,12 @@ final class StreamStates {
     if (handle == StreamState.PER_THREAD) {
       return perThread(device);
     }
-    CudaDriver driver = device.context();
-    int of = driver.streamGetDevice(device.id(), handle);
+    int of = device.ask(driver -> driver.streamGetDevice(device.id(), handle));
     if (of != device.id()) {
       throw new IllegalArgumentException(
           "stream 0x%x belongs to device %d (expected: %s)".formatted(handle, of, device));
     }
-    long id = driver.streamGetId(device.id(), handle);
+    long id = device.ask(driver -> driver.streamGetId(device.id(), handle));
     Key key = new Key(device.id(), id);
     while (true) {
       StreamState state = byId.computeIfAbsent(key, k -> StreamState.foreign(cuda, device, handle));

@@ -50,7 +50,27 @@ final class ThreadState {
                 + "let it call its upstream, such as MemoryResource.direct()");
       }
     }
-    running = new Running(resource, running);
+    enterCode(resource);
+  }
+
+  /** Notes that this thread is inside code of the user; {@link #leave} follows. */
+  void enterCode(Object what) {
+    running = new Running(what, running);
+  }
+
+  /**
+   * Checks that this thread is not inside code of the user that the library called.
+   *
+   * @throws IllegalStateException if it is: the caller would wait for itself
+   */
+  void checkOutsideCode(String call) {
+    Running inside = running;
+    if (inside != null) {
+      throw new IllegalStateException(
+          ("%s inside what the library called for %s (expected: outside of allocators, hooks,"
+                  + " listeners, native functions and callbacks)")
+              .formatted(call, inside.resource));
+    }
   }
 
   void leave() {

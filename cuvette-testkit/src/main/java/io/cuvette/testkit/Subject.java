@@ -182,7 +182,7 @@ public final class Subject {
     try {
       Cleanup cleanup = new Cleanup();
       for (OpenedCuda one : opened.reversed()) {
-        cleanup.run(() -> one.end(passed && test.tidy(), test.devices()));
+        cleanup.run(() -> one.end(passed && test.tidy()));
       }
       CudaDriver driver = bare;
       if (driver != null) {

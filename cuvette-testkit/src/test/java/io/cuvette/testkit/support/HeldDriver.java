@@ -67,7 +67,9 @@ public final class HeldDriver {
     } catch (InvocationTargetException e) {
       throw Objects.requireNonNull(e.getCause());
     } finally {
-      ended.add(method.getName());
+      if (now != null) {
+        ended.add(method.getName());
+      }
     }
   }
 }

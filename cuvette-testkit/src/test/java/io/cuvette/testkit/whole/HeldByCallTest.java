@@ -1,6 +1,7 @@
 package io.cuvette.testkit.whole;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
@@ -28,6 +29,7 @@ import java.util.concurrent.FutureTask;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.Timeout;
 
@@ -92,13 +94,9 @@ class HeldByCallTest {
     }
   }
 
-  private static List<Operation> operations() {
+  private static List<Operation> transfers() {
     List<Closing> copied = List.of(Closing.BUFFER, Closing.OTHER, Closing.STREAM, Closing.CUDA);
     List<Closing> filled = List.of(Closing.BUFFER, Closing.STREAM, Closing.CUDA);
-    List<Closing> queued = List.of(Closing.STREAM, Closing.CUDA);
-    List<Closing> marked = List.of(Closing.STREAM, Closing.EVENT, Closing.CUDA);
-    List<Closing> seen = List.of(Closing.EVENT, Closing.CUDA);
-    List<Closing> managed = List.of(Closing.MANAGED, Closing.CUDA);
     MemoryLocation host = MemoryLocation.host();
     return List.of(
         new Operation("copy", "memcpyAsync", t -> t.buffer.copyFrom(t.other, t.stream), copied),
@@ -120,7 +118,16 @@ class HeldByCallTest {
             "viewCopyFrom",
             "memcpyHtoDAsync",
             t -> t.buffer.copyFrom(t.pinned.segment(), t.stream),
-            List.of(Closing.BUFFER, Closing.PINNED, Closing.STREAM)),
+            List.of(Closing.BUFFER, Closing.PINNED, Closing.STREAM)));
+  }
+
+  private static List<Operation> handles() {
+    List<Closing> queued = List.of(Closing.STREAM, Closing.CUDA);
+    List<Closing> marked = List.of(Closing.STREAM, Closing.EVENT, Closing.CUDA);
+    List<Closing> seen = List.of(Closing.EVENT, Closing.CUDA);
+    List<Closing> managed = List.of(Closing.MANAGED, Closing.CUDA);
+    MemoryLocation host = MemoryLocation.host();
+    return List.of(
         new Operation("isDone", "streamQuery", t -> t.stream.isDone(), queued),
         new Operation("isCapturing", "streamIsCapturing", t -> t.stream.isCapturing(), queued),
         new Operation("priority", "streamGetPriority", t -> t.stream.priority(), queued),
@@ -152,6 +159,29 @@ class HeldByCallTest {
         new Operation("view", "hostView", t -> t.managed.segment(), managed));
   }
 
+  private static List<Operation> questions() {
+    List<Closing> ended = List.of(Closing.CUDA);
+    return List.of(
+        new Operation("memoryInfo", "memGetInfo", t -> t.cuda.device(0).memoryInfo(), ended),
+        new Operation("name", "deviceGetName", t -> t.cuda.device(0).name(), ended),
+        new Operation("attribute", "deviceGetAttribute", t -> t.cuda.device(0).attribute(1), ended),
+        new Operation("version", "driverGetVersion", t -> t.cuda.driverVersion(), ended),
+        new Operation("limit", "ctxGetLimit", t -> t.cuda.device(0).limit(1), ended),
+        new Operation("device", "ctxSynchronize", t -> t.cuda.device(0).synchronize(), ended),
+        new Operation(
+            "poolAttribute",
+            "memPoolGetAttribute",
+            t -> t.resource.attributes().usedMemCurrent(),
+            ended),
+        new Operation(
+            "wrap", "pointerGetAttribute", t -> t.cuda.wrap(t.buffer.address(), 8, null), ended),
+        new Operation(
+            "wrapStream",
+            "streamGetDevice",
+            t -> t.cuda.device(0).wrapStream(t.stream.handle(), null),
+            ended));
+  }
+
   private static void allocate(Things things) {
     things.resource.allocate(BYTES, things.stream).close();
   }
@@ -159,11 +189,13 @@ class HeldByCallTest {
   @TestFactory
   List<DynamicTest> whatACallUses_isGivenBackAfterIt() {
     List<DynamicTest> tests = new ArrayList<>();
-    for (Operation operation : operations()) {
-      for (Closing closing : operation.closings) {
-        tests.add(
-            DynamicTest.dynamicTest(
-                operation + " beside closing " + closing, () -> closeBeside(operation, closing)));
+    for (List<Operation> operations : List.of(transfers(), handles(), questions())) {
+      for (Operation operation : operations) {
+        for (Closing closing : operation.closings) {
+          tests.add(
+              DynamicTest.dynamicTest(
+                  operation + " beside closing " + closing, () -> closeBeside(operation, closing)));
+        }
       }
     }
     return tests;
@@ -188,6 +220,27 @@ class HeldByCallTest {
     assertThat(things.driver.ended()).contains(closing.gives);
     things.cuda.close();
     assertThat(things.simulator.report().isEmpty()).as("%s", things.simulator.report()).isTrue();
+  }
+
+  /**
+   * A call that does not return in time: who closes goes on, and the call gives back at its end.
+   */
+  @Test
+  void whatACallUsesForLong_isGivenBackByIt() throws Exception {
+    Things things = open();
+    things.driver.hold("memcpyAsync");
+    Thread worker =
+        Thread.ofPlatform().start(() -> things.buffer.copyFrom(things.other, things.stream));
+    things.driver.awaitBegun();
+    things.buffer.close();
+    List<String> before = things.driver.ended();
+    assertThatThrownBy(() -> things.buffer.fill((byte) 1))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("is closed");
+    things.driver.release();
+    worker.join();
+    assertThat(before).doesNotContain("memFree");
+    assertThat(things.driver.ended()).contains("memFree");
   }
 
   /** What comes after the call may find everything closed, and says so. */

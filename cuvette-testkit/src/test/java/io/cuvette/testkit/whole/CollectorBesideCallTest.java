@@ -1,0 +1,116 @@
+package io.cuvette.testkit.whole;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.Cuda;
+import io.cuvette.CudaEvent;
+import io.cuvette.CudaOptions;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.MemoryResource;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.testkit.support.HeldDriver;
+import java.lang.foreign.MemorySegment;
+import java.lang.ref.PhantomReference;
+import java.lang.ref.ReferenceQueue;
+import java.util.concurrent.FutureTask;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** An object whose last use is an operation: it is not forgotten before that has ended. */
+@Timeout(120)
+class CollectorBesideCallTest {
+  /** Enough for the operation to be compiled, which is when its objects are seen as unused. */
+  private static final int WARM_UP = 1_000;
+
+  private static final int BYTES = 4096;
+  private static final int COLLECTIONS = 2;
+  private static final long PATIENCE_MILLIS = 20_000;
+
+  private enum Operation {
+    STREAM_QUERY("streamQuery", cuda -> cuda.device(0).createStream().isDone()),
+    STREAM_WAIT("streamSynchronize", cuda -> cuda.device(0).createStream().synchronize()),
+    EVENT_QUERY("eventQuery", cuda -> cuda.device(0).createEvent().isDone()),
+    EVENT_WAIT("eventSynchronize", cuda -> cuda.device(0).createEvent().synchronize()),
+    EVENT_RECORD("eventRecord", cuda -> cuda.device(0).createEvent().record()),
+    ELAPSED("eventElapsedTime", Operation::elapsed),
+    FILL(
+        "memsetD8Async",
+        cuda ->
+            MemoryResource.direct()
+                .allocate(BYTES, cuda.currentStream())
+                .fill((byte) 1, cuda.currentStream())),
+    HEAP_COPY(
+        "streamSynchronize",
+        cuda ->
+            cuda.directPinned().allocate(BYTES).copyFrom(MemorySegment.ofArray(new byte[BYTES]))),
+    SLICE_COPY(
+        "memcpyHtoDAsync",
+        cuda ->
+            cuda.allocateManaged(BYTES)
+                .slice(8, 8)
+                .copyFrom(cuda.allocateManaged(8).segment(), cuda.currentStream())),
+    ADVICE("memRangeGetAttribute", cuda -> cuda.allocateManaged(BYTES).isReadMostly()),
+    ATTRIBUTE("memPoolGetAttribute", cuda -> resource(cuda).attributes().usedMemCurrent());
+
+    private final String call;
+    private final Consumer<Cuda> work;
+
+    Operation(String call, Consumer<Cuda> work) {
+      this.call = call;
+      this.work = work;
+    }
+
+    private static void elapsed(Cuda cuda) {
+      CudaEvent start = cuda.device(0).createEvent();
+      CudaEvent end = cuda.device(0).createEvent();
+      start.record();
+      end.record();
+      cuda.currentStream().synchronize();
+      CudaEvent.elapsedMillis(start, end);
+    }
+
+    private static DeviceMemoryResource resource(Cuda cuda) {
+      return new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+    }
+  }
+
+  private static CudaOptions options(HeldDriver driver) {
+    return CudaOptions.DEFAULTS.withDriver(driver.asDriver()).withLeakListener(_ -> {});
+  }
+
+  /** Until the collector has handed over what was forgotten before. */
+  private static void collect() throws InterruptedException {
+    ReferenceQueue<Object> queue = new ReferenceQueue<>();
+    for (int i = 0; i < COLLECTIONS; i++) {
+      var canary = new PhantomReference<>(new Object(), queue);
+      System.gc();
+      assertThat(queue.remove(PATIENCE_MILLIS)).isSameAs(canary);
+    }
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void whatACallUses_isNotFoundForgottenBeforeItEnds(Operation operation) throws Exception {
+    SimulatedDriver simulator = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+    HeldDriver driver = new HeldDriver(simulator);
+    try (Cuda cuda = Cuda.open(options(driver))) {
+      for (int i = 0; i < WARM_UP; i++) {
+        operation.work.accept(cuda);
+      }
+      driver.hold(operation.call);
+      FutureTask<?> working = new FutureTask<>(() -> operation.work.accept(cuda), null);
+      Thread worker = Thread.ofPlatform().start(working);
+      driver.awaitBegun();
+      collect();
+      cuda.leaksFound();
+      driver.release();
+      worker.join();
+      working.get(); // a handle or memory that is gone would fail it
+    }
+    assertThat(simulator.report().isEmpty()).as("%s", simulator.report()).isTrue();
+  }
+}
