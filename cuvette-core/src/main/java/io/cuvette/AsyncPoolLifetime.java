@@ -23,11 +23,12 @@ final class AsyncPoolLifetime extends Lifetime {
       Cuda cuda,
       AtomicReferenceArray<@Nullable AsyncDevicePool> pools,
       boolean owns) {
-    super(of, owns ? cuda.leaks().queue : null, owns ? cuda.leaks().site() : null);
+    super(of, owns ? cuda.leaks().queue : null, cuda.leaks().site());
     this.cuda = cuda;
     this.pools = pools;
     this.text = of.toString();
     cuda.owned().children().add(end);
+    opened();
   }
 
   @Override

@@ -38,6 +38,7 @@ abstract class BufferBase {
 
   final void own(BlockLifetime owned) {
     this.lifetime = owned;
+    owned.opened();
   }
 
   final BlockLifetime lifetime() {

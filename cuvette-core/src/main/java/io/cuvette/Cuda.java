@@ -60,6 +60,8 @@ public final class Cuda implements AutoCloseable {
     this.callbacks = new Callbacks(driver, owned.entrance());
     this.defaultPool = new MemoryPool(this);
     this.defaultPinnedPool = new PinnedMemoryPool(this);
+    leaks.closed(defaultPool);
+    leaks.closed(defaultPinnedPool);
     this.globalAllocator = defaultPool;
     this.pinnedAllocator = defaultPinnedPool;
   }
@@ -341,6 +343,20 @@ public final class Cuda implements AutoCloseable {
   public long leaksFound() {
     leaks.drain();
     return leaks.found();
+  }
+
+  /**
+   * The objects of this Cuda that are open now, with the place where each was made, in that order:
+   * buffers, the memory that caching pools hold, streams, events, pools, memory resources, hooks
+   * and pressure listeners. Complete with {@link LeakLevel#FULL}; with {@link LeakLevel#SAMPLED}
+   * one in 64 is known, else none. What was {@code wrap}ped belongs to others and is not listed.
+   *
+   * <p>After a unit of work it should be empty but for what caches hold, which {@link
+   * MemoryPool#freeAllBlocks()} releases.
+   */
+  public List<OpenObject> openObjects() {
+    leaks.drain();
+    return leaks.open();
   }
 
   /** Whether this object was closed. */

@@ -17,6 +17,7 @@ final class EventLifetime extends HandleLifetime {
 
   void register() {
     cuda.owned().children().add(end);
+    opened();
   }
 
   @Override

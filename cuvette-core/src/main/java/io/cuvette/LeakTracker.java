@@ -2,10 +2,12 @@ package io.cuvette;
 
 import java.lang.ref.Reference;
 import java.lang.ref.ReferenceQueue;
+import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,6 +28,7 @@ final class LeakTracker {
   private final ConcurrentLinkedQueue<Lifetime> inUse = new ConcurrentLinkedQueue<>();
 
   private final AtomicLong found = new AtomicLong();
+  private final OpenObjects open = new OpenObjects();
 
   LeakTracker(LeakLevel level, Consumer<LeakReport> listener) {
     this.level = level;
@@ -34,16 +37,33 @@ final class LeakTracker {
   }
 
   /** The stack of the caller, if this allocation is one of those that remember it. */
-  @Nullable Throwable site() {
+  OpenObjects.@Nullable Site site() {
     boolean wanted =
         level == LeakLevel.FULL
             || (level == LeakLevel.SAMPLED && ThreadLocalRandom.current().nextInt(SAMPLE) == 0);
-    return wanted ? new Throwable("made here") : null;
+    return wanted ? open.site() : null;
   }
 
   /** Whether {@link #site} could give anything; keeps the common levels free of the question. */
   boolean remembersSites() {
     return level.compareTo(LeakLevel.SAMPLED) >= 0;
+  }
+
+  /** The open objects that remember where they were made. */
+  List<OpenObject> open() {
+    return open.list();
+  }
+
+  /** Lists something without a {@link Lifetime} as open, if it remembers where it was made. */
+  void opened(Object key, Supplier<String> what) {
+    OpenObjects.Site site = site();
+    if (site != null) {
+      site.opened(key, at -> new OpenObject(what.get(), 0, at));
+    }
+  }
+
+  void closed(Object key) {
+    open.close(key);
   }
 
   long found() {

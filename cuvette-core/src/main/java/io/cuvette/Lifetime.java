@@ -37,6 +37,22 @@ abstract class Lifetime extends PhantomReference<Object> {
     this.site = site;
   }
 
+  /** Lists it among the open objects, if it remembers where it was made: it is complete. */
+  final void opened() {
+    if (site instanceof OpenObjects.Site made) {
+      made.opened(this, at -> new OpenObject(describe(), bytes(), at));
+    }
+  }
+
+  /** Part of each way in which it ends: it is no longer found by the collector, nor listed. */
+  @Override
+  public final void clear() {
+    super.clear();
+    if (site instanceof OpenObjects.Site made) {
+      made.closed(this);
+    }
+  }
+
   /** What it is, for messages: {@code buffer of 512 bytes at 0x7f…}. */
   abstract String describe();
 

@@ -41,6 +41,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
     this.options = Objects.requireNonNull(options, "options");
     cuda.checkOpen();
     cuda.owned().add(this, end);
+    cuda.leaks().opened(this, this::toString);
   }
 
   /** How the pool was made. */
@@ -186,7 +187,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   /** Adds a listener that is asked when memory runs out, until the result is closed. */
   public Registration addPressureListener(PressureListener listener) {
     listeners.add(Objects.requireNonNull(listener, "listener"));
-    return once(() -> listeners.remove(listener));
+    return registration("pressure listener " + listener, () -> listeners.remove(listener));
   }
 
   /** Whether the pool was closed. */
@@ -204,6 +205,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
       return;
     }
     closed = true;
+    cuda.leaks().closed(this);
     Failures failures = new Failures();
     for (DevicePool pool : devicePools.values()) {
       failures.run(() -> pool.freeAllBlocks(null));
@@ -283,14 +285,17 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   private Registration register(MemoryHook hook, @Nullable Thread thread) {
     Objects.requireNonNull(hook, "hook");
     changeHooks(() -> hooks = MemoryHooks.with(hooks, hook, thread));
-    return once(() -> changeHooks(() -> hooks = MemoryHooks.without(hooks, hook, thread)));
+    return registration(
+        "hook " + hook, () -> changeHooks(() -> hooks = MemoryHooks.without(hooks, hook, thread)));
   }
 
   /** So that closing again does not remove what was added again meanwhile. */
-  private static Registration once(Runnable remove) {
+  private Registration registration(String what, Runnable remove) {
     AtomicBoolean removed = new AtomicBoolean();
+    cuda.leaks().opened(removed, () -> what + " of " + this);
     return () -> {
       if (removed.compareAndSet(false, true)) {
+        cuda.leaks().closed(removed);
         remove.run();
       }
     };

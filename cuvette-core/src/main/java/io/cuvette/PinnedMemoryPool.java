@@ -36,6 +36,7 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
     this.store = new PinnedStore(limit.bytesOf(0));
     this.pending = new PendingFrees<>(this::give);
     cuda.owned().children().addPool(end);
+    cuda.leaks().opened(this, this::toString);
   }
 
   /**
@@ -129,6 +130,7 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
   public void close() {
     if (!closed) {
       closed = true;
+      cuda.leaks().closed(this);
       freeAllBlocks();
       if (totalBytes() == 0) {
         cuda.owned().children().remove(end);

@@ -18,6 +18,7 @@ final class ResourceLifetime extends Lifetime {
     this.sharing = source.sharing();
     this.text = "%s of %s".formatted(resource.getClass().getSimpleName(), pool);
     pool.cuda().owned().children().add(end);
+    opened();
     if (pool.cuda().isClosed()) {
       close(); // nobody may look at the children any more
     }

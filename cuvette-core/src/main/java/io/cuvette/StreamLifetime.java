@@ -30,6 +30,7 @@ final class StreamLifetime extends HandleLifetime {
     StreamLifetime lifetime =
         new StreamLifetime(stream, state, state.toString(), leaks.queue, leaks.site());
     state.cuda.owned().children().add(lifetime.end);
+    lifetime.opened();
     return lifetime;
   }
 

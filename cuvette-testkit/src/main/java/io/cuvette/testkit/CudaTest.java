@@ -17,8 +17,10 @@ import org.junit.jupiter.api.extension.ExtendWith;
  *
  * <p>The method can take a {@link Subject}, and with it the {@link io.cuvette.Cuda}, the {@link
  * io.cuvette.driver.CudaDriver} or the {@link io.cuvette.sim.SimulatedDriver} of the subject. Each
- * run has its own, opened with the leak level FULL. After the test everything must be back to zero:
- * blocks, memory, streams and events.
+ * run has its own, opened with the leak level FULL. After the test, and before the Cuda is closed,
+ * everything must be back to zero: {@link io.cuvette.Cuda#openObjects()} once the caches of the
+ * default pools are empty, and what the driver has: memory, mappings, pools, streams, events and
+ * graphs. Whatever is left is named with the place where it was made.
  *
  * <p>A failure says the seed of the simulator, and how to run it again.
  */

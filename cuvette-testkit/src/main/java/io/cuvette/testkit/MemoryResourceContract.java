@@ -16,22 +16,36 @@ import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import org.junit.jupiter.api.AfterEach;
 
-/**
- * What every source of device memory promises. A subclass says how it is made; what it makes may be
- * left to the Cuda, which closes it.
- */
+/** What every source of device memory promises. A subclass says how it is made. */
 public abstract class MemoryResourceContract {
+  private final List<MemoryResource> made = new ArrayList<>();
 
   /** For subclasses. */
   protected MemoryResourceContract() {}
 
-  /** Makes the resource; closed with the Cuda if it has to be closed. */
+  /** Makes the resource; if it is an {@link AutoCloseable}, it is closed after the test. */
   protected abstract MemoryResource create(Cuda cuda);
+
+  private MemoryResource make(Cuda cuda) {
+    MemoryResource resource = create(cuda);
+    made.add(resource);
+    return resource;
+  }
+
+  @AfterEach
+  void closeWhatWasMade() throws Exception {
+    for (MemoryResource resource : made) {
+      if (resource instanceof AutoCloseable closeable) {
+        closeable.close();
+      }
+    }
+  }
 
   @CudaTest
   public void buffer_hasTheSizeDeviceAndStreamAskedFor(Cuda cuda) {
-    MemoryResource resource = create(cuda);
+    MemoryResource resource = make(cuda);
     try (CudaStream stream = cuda.device(0).createStream()) {
       for (long bytes : new long[] {1, 511, 512, 513, 100_000}) {
         try (Buffer buffer = resource.allocate(bytes, stream)) {
@@ -47,7 +61,7 @@ public abstract class MemoryResourceContract {
 
   @CudaTest
   public void buffers_keepTheirBytesApart(Cuda cuda) {
-    MemoryResource resource = create(cuda);
+    MemoryResource resource = make(cuda);
     CudaStream stream = cuda.currentStream();
     List<Buffer> buffers = new ArrayList<>();
     Set<Long> addresses = new HashSet<>();
@@ -69,7 +83,7 @@ public abstract class MemoryResourceContract {
 
   @CudaTest
   public void noBytes_areABufferWithoutMemory(Cuda cuda) {
-    try (Buffer buffer = create(cuda).allocate(0, cuda.currentStream())) {
+    try (Buffer buffer = make(cuda).allocate(0, cuda.currentStream())) {
       assertThat(buffer.byteSize()).isZero();
       assertThat(buffer.address()).isZero();
     }
@@ -77,7 +91,7 @@ public abstract class MemoryResourceContract {
 
   @CudaTest
   public void negativeSize_isRefused(Cuda cuda) {
-    MemoryResource resource = create(cuda);
+    MemoryResource resource = make(cuda);
     for (long bytes : new long[] {-1, Long.MIN_VALUE}) {
       assertThatThrownBy(() -> resource.allocate(bytes, cuda.currentStream()))
           .isInstanceOf(IllegalArgumentException.class)
@@ -87,7 +101,7 @@ public abstract class MemoryResourceContract {
 
   @CudaTest
   public void moreThanThereIs_isOutOfMemory_andTheResourceGoesOn(Cuda cuda) {
-    MemoryResource resource = create(cuda);
+    MemoryResource resource = make(cuda);
     assertThatThrownBy(() -> resource.allocate(1L << 50, cuda.currentStream()))
         .isInstanceOfSatisfying(
             CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY));
@@ -96,7 +110,7 @@ public abstract class MemoryResourceContract {
 
   @CudaTest
   public void closedStream_isRefused(Cuda cuda) {
-    MemoryResource resource = create(cuda);
+    MemoryResource resource = make(cuda);
     CudaStream closed = cuda.device(0).createStream();
     closed.close();
     assertThatThrownBy(() -> resource.allocate(10, closed))
@@ -106,7 +120,7 @@ public abstract class MemoryResourceContract {
 
   @CudaTest
   public void closedBuffer_isClosedOnce(Cuda cuda) {
-    Buffer buffer = create(cuda).allocate(1000, cuda.currentStream());
+    Buffer buffer = make(cuda).allocate(1000, cuda.currentStream());
     buffer.close();
     buffer.close();
     assertThat(buffer.isClosed()).isTrue();
@@ -114,7 +128,7 @@ public abstract class MemoryResourceContract {
 
   @CudaTest
   public void resource_canBeTheCurrentAllocator(Cuda cuda) {
-    try (Scope _ = cuda.useAllocator(create(cuda));
+    try (Scope _ = cuda.useAllocator(make(cuda));
         Buffer buffer = cuda.allocate(1000)) {
       buffer.fill((byte) 1);
       assertThat(cuda.defaultMemoryPool().totalBytes()).isZero();
@@ -123,7 +137,7 @@ public abstract class MemoryResourceContract {
 
   @CudaTest(devices = 2)
   public void memory_isOfTheStreamsDevice_whateverIsCurrent(Cuda cuda) {
-    MemoryResource resource = create(cuda);
+    MemoryResource resource = make(cuda);
     try (Buffer buffer = resource.allocate(1000, cuda.device(1).nullStream())) {
       assertThat(buffer.device()).isEqualTo(cuda.device(1));
       buffer.fill((byte) 1);
@@ -133,7 +147,7 @@ public abstract class MemoryResourceContract {
   @CudaTest(tidy = false)
   public void buffersLeftOpen_areTakenBackByTheCuda(Subject subject) {
     Cuda cuda = subject.open(options -> options);
-    Buffer buffer = create(cuda).allocate(1000, cuda.currentStream());
+    Buffer buffer = make(cuda).allocate(1000, cuda.currentStream());
     cuda.close();
     assertThat(buffer.isClosed()).isTrue();
     buffer.close();

@@ -1,12 +1,9 @@
 package io.cuvette.testkit;
 
 import io.cuvette.Cuda;
-import io.cuvette.CudaDevice;
 import io.cuvette.CudaOptions;
-import io.cuvette.PoolStats;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
-import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.Misuse;
 import io.cuvette.instrument.SanitizerDriver;
 import io.cuvette.instrument.SanitizerException;
@@ -18,8 +15,9 @@ import io.cuvette.sim.SimulatedDriver;
  *
  * @param cuda the Cuda
  * @param driver the driver without decorators
+ * @param live what the Cuda made through the driver and has not given back
  */
-record OpenedCuda(Cuda cuda, CudaDriver driver) {
+record OpenedCuda(Cuda cuda, CudaDriver driver, LiveHandles live) {
 
   static OpenedCuda open(CudaDriver driver, CudaOptions options, boolean sanitized) {
     // Tests make streams past the library.
@@ -27,7 +25,8 @@ record OpenedCuda(Cuda cuda, CudaDriver driver) {
         sanitized
             ? SanitizerDriver.reporting(driver, OpenedCuda::refuse, Misuse.UNKNOWN_HANDLE)
             : driver;
-    return new OpenedCuda(Cuda.open(options.withDriver(new StaysOpen(watched))), driver);
+    LiveHandles live = new LiveHandles(watched);
+    return new OpenedCuda(Cuda.open(options.withDriver(live)), driver, live);
   }
 
   /** A free that waits for the device may come while a stream still works with the memory. */
@@ -39,27 +38,24 @@ record OpenedCuda(Cuda cuda, CudaDriver driver) {
   }
 
   /** Closes; {@code tidy} if the test should have closed everything itself. */
-  void end(boolean tidy) {
+  void end(boolean tidy, int devices) {
     Cleanup cleanup = new Cleanup();
     if (tidy && !cuda.isClosed()) {
-      cuda.devices().forEach(device -> cleanup.run(() -> checkPool(device)));
-      cleanup.run(this::checkPinnedPool);
+      cleanup.run(() -> checkNothingLeft(devices));
     }
     cleanup.run(cuda::close);
     cleanup.run(() -> endDriver(driver));
     cleanup.throwFirst();
   }
 
-  private void checkPool(CudaDevice device) {
-    PoolStats stats = cuda.defaultMemoryPool().stats(device);
-    check(stats.usedBytes() + stats.freeBytes() == stats.heldBytes(), "used + free = held", stats);
-    check(stats.usedBlocks() == 0 && stats.usedBytes() == 0, "all buffers closed", stats);
-  }
-
-  private void checkPinnedPool() {
-    var stats = cuda.defaultPinnedMemoryPool().stats();
-    check(stats.usedBytes() + stats.freeBytes() == stats.heldBytes(), "used + free = held", stats);
-    check(stats.usedBytes() == 0, "all pinned buffers closed", stats);
+  private void checkNothingLeft(int devices) {
+    Leftovers left;
+    try {
+      left = Leftovers.of(cuda, live, devices);
+    } catch (CudaException e) {
+      return; // a test of an error of a device, after which nothing can be freed
+    }
+    left.throwIfAny();
   }
 
   private static void check(boolean holds, String rule, Object found) {
@@ -87,15 +83,5 @@ record OpenedCuda(Cuda cuda, CudaDriver driver) {
     } catch (CudaException e) {
       return false;
     }
-  }
-
-  /** Closed by who opened it, not by the Cuda. */
-  private static final class StaysOpen extends ForwardingDriver {
-    StaysOpen(CudaDriver delegate) {
-      super(delegate);
-    }
-
-    @Override
-    public void close() {}
   }
 }

@@ -182,7 +182,7 @@ public final class Subject {
     try {
       Cleanup cleanup = new Cleanup();
       for (OpenedCuda one : opened.reversed()) {
-        cleanup.run(() -> one.end(passed && test.tidy()));
+        cleanup.run(() -> one.end(passed && test.tidy(), test.devices()));
       }
       CudaDriver driver = bare;
       if (driver != null) {

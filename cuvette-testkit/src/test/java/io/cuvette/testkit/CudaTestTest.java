@@ -4,15 +4,25 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
 
+import io.cuvette.AsyncMemoryPool;
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
+import io.cuvette.DebugPrintHook;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.MemoryPool;
+import io.cuvette.MemoryResource;
+import io.cuvette.PinnedMemoryPool;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIf;
 import org.junit.platform.launcher.LauncherDiscoveryRequest;
@@ -30,12 +40,106 @@ class CudaTestTest {
     return ASKED.get();
   }
 
-  /** Leaves a buffer open. */
+  /** Leaves one thing of each kind open. */
   @EnabledIf("io.cuvette.testkit.CudaTestTest#asked")
-  static class LeavesABuffer {
+  static class LeavesThings {
+    private static final List<Object> LEFT = new ArrayList<>();
+
     @CudaTest(simulatedOnly = true)
-    void test(Cuda cuda) {
-      cuda.allocate(1000);
+    void pooledBuffer(Cuda cuda) {
+      LEFT.add(cuda.allocate(1000));
+    }
+
+    @CudaTest(simulatedOnly = true)
+    void bufferOfAPoolThatWasClosed(Cuda cuda) {
+      try (MemoryPool pool = new MemoryPool(cuda)) {
+        LEFT.add(pool.allocate(1000));
+      }
+    }
+
+    @CudaTest(simulatedOnly = true)
+    void directBuffer(Cuda cuda) {
+      LEFT.add(MemoryResource.direct().allocate(1000, cuda.currentStream()));
+    }
+
+    @CudaTest(simulatedOnly = true)
+    void streamOrderedBuffer(Cuda cuda) {
+      LEFT.add(MemoryResource.async().allocate(1000, cuda.currentStream()));
+    }
+
+    @CudaTest(simulatedOnly = true)
+    void managedBuffer(Cuda cuda) {
+      LEFT.add(cuda.allocateManaged(1000));
+    }
+
+    @CudaTest(simulatedOnly = true)
+    void pinnedBuffer(Cuda cuda) {
+      LEFT.add(cuda.allocatePinned(1000));
+    }
+
+    @CudaTest(simulatedOnly = true)
+    void adoptedBuffer(Cuda cuda) {
+      long address = cuda.driver().memAlloc(0, 1000);
+      LEFT.add(cuda.device(0).adopt(address, 1000, () -> cuda.driver().memFree(0, address)));
+    }
+
+    @CudaTest(simulatedOnly = true)
+    void memoryOfTheDriverAlone(Cuda cuda) {
+      cuda.driver().memAlloc(0, 1000);
+    }
+
+    @CudaTest(simulatedOnly = true, sanitized = false)
+    void eventOfTheDriverAlone(Cuda cuda) {
+      cuda.driver().eventCreate(0, 0);
+    }
+
+    @CudaTest(simulatedOnly = true)
+    void stream(Cuda cuda) {
+      LEFT.add(cuda.device(0).createStream());
+    }
+
+    @CudaTest(simulatedOnly = true)
+    void event(Cuda cuda) {
+      LEFT.add(cuda.currentStream().record());
+    }
+
+    @CudaTest(simulatedOnly = true)
+    void cachingPool(Cuda cuda) {
+      LEFT.add(new MemoryPool(cuda));
+    }
+
+    @CudaTest(simulatedOnly = true)
+    void cachingPinnedPool(Cuda cuda) {
+      LEFT.add(new PinnedMemoryPool(cuda));
+    }
+
+    @CudaTest(simulatedOnly = true)
+    void driversPool(Cuda cuda) {
+      LEFT.add(new AsyncMemoryPool(cuda));
+    }
+
+    @CudaTest(simulatedOnly = true)
+    void resource(Cuda cuda) {
+      LEFT.add(new DeviceMemoryResource(cuda.device(0)));
+    }
+
+    @CudaTest(simulatedOnly = true)
+    void hook(Cuda cuda) {
+      LEFT.add(cuda.defaultMemoryPool().addHook(new DebugPrintHook(System.out)));
+    }
+
+    @CudaTest(simulatedOnly = true)
+    void pressureListener(Cuda cuda) {
+      LEFT.add(cuda.defaultMemoryPool().addPressureListener((device, bytes) -> 0));
+    }
+
+    @CudaTest(simulatedOnly = true)
+    void importedBuffer(Subject subject) {
+      try (Buffer exported =
+          MemoryResource.direct().allocate(1000, subject.cuda().currentStream())) {
+        Cuda other = subject.open(options -> options);
+        LEFT.add(other.device(0).importBuffer(exported.descriptor()));
+      }
     }
   }
 
@@ -91,9 +195,32 @@ class CudaTestTest {
     }
   }
 
+  /** Before the Cuda takes all of it back, and with the place where it was made. */
   @Test
-  void bufferLeftOpen_failsTheTest() {
-    assertThat(failure(LeavesABuffer.class)).contains("all buffers closed", "used 1.00 KiB");
+  void whateverIsLeftOpen_failsTheTest_andIsNamedWithItsPlace() {
+    assumeSimulator();
+    List<TestExecutionSummary.Failure> failures = run(LeavesThings.class).getFailures();
+    LeavesThings.LEFT.clear();
+    Map<String, String> texts = new TreeMap<>();
+    for (TestExecutionSummary.Failure failure : failures) {
+      String id = failure.getTestIdentifier().getUniqueId();
+      String method = id.replaceAll(".*test-template:(\\w+)\\(.*", "$1");
+      texts.put(method, String.valueOf(failure.getException().getMessage()));
+    }
+    assertThat(texts).hasSize((int) methods(LeavesThings.class));
+    texts.forEach((method, text) ->
+        assertThat(text)
+            .as(method)
+            .contains("left behind", "LeavesThings." + method + "(CudaTestTest.java:"));
+    assertThat(texts.get("hook")).contains("open: hook ");
+    assertThat(texts.get("pooledBuffer")).contains("open: buffer of 1000 bytes");
+    assertThat(texts.get("memoryOfTheDriverAlone")).contains("live in the driver: MEMORY");
+  }
+
+  private static long methods(Class<?> suite) {
+    return Stream.of(suite.getDeclaredMethods())
+        .filter(method -> method.isAnnotationPresent(CudaTest.class))
+        .count();
   }
 
   @Test
@@ -130,13 +257,17 @@ class CudaTestTest {
 
   /** With -Dcuvette.device=gpu there is no run of these, and nothing to fail. */
   private static String failure(Class<?> suite) {
-    String only = System.getProperty("cuvette.device", "");
-    assumeTrue(only.isBlank() || only.startsWith("sim"));
+    assumeSimulator();
     List<TestExecutionSummary.Failure> failures = run(suite).getFailures();
     assertThat(failures).hasSize(1);
     StringWriter text = new StringWriter();
     failures.getFirst().getException().printStackTrace(new PrintWriter(text));
     return text.toString();
+  }
+
+  private static void assumeSimulator() {
+    String only = System.getProperty("cuvette.device", "");
+    assumeTrue(only.isBlank() || only.startsWith("sim"));
   }
 
   private static TestExecutionSummary run(Class<?> suite) {

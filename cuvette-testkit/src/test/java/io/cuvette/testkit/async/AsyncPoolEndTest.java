@@ -188,7 +188,7 @@ class AsyncPoolEndTest {
     assertThat(cuda.leaksFound()).isZero();
   }
 
-  @CudaTest
+  @CudaTest(tidy = false)
   void attributesAndPeers_keepTheirPool(Cuda cuda) throws InterruptedException {
     @Nullable PoolAttributes[] kept = new PoolAttributes[2];
     List<Set<CudaDevice>> peers = new ArrayList<>();

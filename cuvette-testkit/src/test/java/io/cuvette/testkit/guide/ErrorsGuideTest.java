@@ -8,6 +8,7 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.LeakLevel;
 import io.cuvette.LeakReport;
+import io.cuvette.OpenObject;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
@@ -52,6 +53,20 @@ class ErrorsGuideTest {
       cuda.allocate(64).close();
       assertThat(cuda.leaksFound()).isEqualTo(0);
       assertThat(leaks).isEmpty();
+    }
+  }
+
+  @Test
+  void openObjects_areListedWithTheirPlace() {
+    CudaOptions full = CudaOptions.simulated().withLeakLevel(LeakLevel.FULL);
+    try (Cuda cuda = Cuda.open(full)) {
+      try (Buffer _ = cuda.allocate(64)) {
+        OpenObject open = cuda.openObjects().getLast();
+        assertThat(open.what()).startsWith("buffer of 64 bytes");
+        assertThat(open.site().getStackTrace()).isNotEmpty(); // the call of allocate
+      }
+      cuda.defaultMemoryPool().freeAllBlocks();
+      assertThat(cuda.openObjects()).isEmpty();
     }
   }
 }

@@ -5,6 +5,9 @@ import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.PoolOptions;
 import io.cuvette.testkit.MemoryResourceContract;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Nested;
 
 /** The contract of memory resources, held against each there is. */
@@ -28,9 +31,18 @@ class MemoryResourceTest {
 
   @Nested
   class PoolOverAPool extends MemoryResourceContract {
+    private final List<MemoryPool> upstreams = new ArrayList<>();
+
     @Override
     protected MemoryResource create(Cuda cuda) {
-      return new MemoryPool(cuda, PoolOptions.DEFAULTS.withUpstream(new MemoryPool(cuda)));
+      MemoryPool upstream = new MemoryPool(cuda);
+      upstreams.add(upstream);
+      return new MemoryPool(cuda, PoolOptions.DEFAULTS.withUpstream(upstream));
+    }
+
+    @AfterEach
+    void closeUpstreams() {
+      upstreams.forEach(MemoryPool::close);
     }
   }
 

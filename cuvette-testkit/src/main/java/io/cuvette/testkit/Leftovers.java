@@ -1,0 +1,109 @@
+package io.cuvette.testkit;
+
+import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
+import io.cuvette.OpenObject;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * What a Cuda still has once a program is done with it, before its close takes everything back:
+ * objects that the program left open, and memory and handles that the library lost. Immutable.
+ *
+ * @param open the open objects
+ * @param live what is live in the driver without an open object; empty if there are any
+ * @param wrong the statistics of default pools that are not back to zero
+ */
+record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String> wrong) {
+  private static final String GUARD = "io.cuvette.Guard";
+  private static final Set<String> LIBRARY =
+      Set.of(
+          "io.cuvette",
+          "io.cuvette.driver",
+          "io.cuvette.instrument",
+          "io.cuvette.internal",
+          "io.cuvette.pool",
+          "io.cuvette.sim");
+
+  /**
+   * Waits for the devices, empties the caches, and looks at what is left.
+   *
+   * @param devices how many devices the program used
+   * @throws io.cuvette.driver.CudaException after an error of a device, when nothing can be freed
+   */
+  static Leftovers of(Cuda cuda, LiveHandles handles, int devices) {
+    List<CudaDevice> used = cuda.devices().subList(0, Math.min(devices, cuda.deviceCount()));
+    used.forEach(CudaDevice::synchronize);
+    used.forEach(cuda.defaultMemoryPool()::freeAllBlocks);
+    cuda.defaultPinnedMemoryPool().freeAllBlocks();
+    List<OpenObject> open = cuda.openObjects();
+    return new Leftovers(open, open.isEmpty() ? lost(handles) : List.of(), wrong(cuda, used));
+  }
+
+  /** Not the marks of work of streams that were closed before it was done: those go later. */
+  private static List<LiveHandles.Made> lost(LiveHandles handles) {
+    return handles.live().stream().filter(made -> !isMadeBy(made, GUARD)).toList();
+  }
+
+  private static boolean isMadeBy(Throwable site, String className) {
+    return Arrays.stream(site.getStackTrace())
+        .anyMatch(frame -> frame.getClassName().equals(className));
+  }
+
+  private static List<String> wrong(Cuda cuda, List<CudaDevice> devices) {
+    List<String> wrong = new ArrayList<>();
+    for (CudaDevice device : devices) {
+      var stats = cuda.defaultMemoryPool().stats(device);
+      if (stats.usedBytes() != 0 || stats.heldBytes() != stats.freeBytes()) {
+        wrong.add(stats + " (expected: used = 0, held = free)");
+      }
+    }
+    var pinned = cuda.defaultPinnedMemoryPool().stats();
+    if (pinned.usedBytes() != 0 || pinned.heldBytes() != pinned.freeBytes()) {
+      wrong.add(pinned + " (expected: used = 0, held = free)");
+    }
+    return wrong;
+  }
+
+  /** Fails with all that is left, each with the place where it was made. */
+  void throwIfAny() {
+    if (!open.isEmpty() || !live.isEmpty() || !wrong.isEmpty()) {
+      throw failure();
+    }
+  }
+
+  /** Fails with what the library lost, which the program cannot close. */
+  void throwIfLost() {
+    if (!live.isEmpty()) {
+      throw failure();
+    }
+  }
+
+  private AssertionError failure() {
+    List<String> lines = new ArrayList<>(wrong);
+    open.forEach(one -> lines.add("open: %s, made at %s".formatted(one.what(), place(one.site()))));
+    live.forEach(
+        one -> lines.add("live in the driver: %s at %s".formatted(one.getMessage(), place(one))));
+    AssertionError failure =
+        new AssertionError("left behind (expected: nothing):\n  " + String.join("\n  ", lines));
+    open.forEach(one -> failure.addSuppressed(one.site()));
+    live.forEach(failure::addSuppressed);
+    return failure;
+  }
+
+  /** The call of the library. */
+  private static String place(Throwable site) {
+    return Arrays.stream(site.getStackTrace())
+        .filter(frame -> !LIBRARY.contains(packageOf(frame.getClassName())))
+        .filter(frame -> !frame.getClassName().equals(LiveHandles.class.getName()))
+        .findFirst()
+        .map(StackTraceElement::toString)
+        .orElse("an unknown place");
+  }
+
+  private static String packageOf(String className) {
+    return className.substring(0, Math.max(0, className.lastIndexOf('.')));
+  }
+}

@@ -1,0 +1,216 @@
+package io.cuvette.testkit;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.PoolProperties;
+import io.cuvette.instrument.ForwardingDriver;
+import java.lang.foreign.MemorySegment;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Knows what was made through a driver and not given back, and where. What a call tried to give
+ * back counts as given back, whether it worked or not: whoever tried has not lost it. It does not
+ * close the driver below. Thread-safe.
+ */
+final class LiveHandles extends ForwardingDriver {
+
+  /** Those whose values are told apart. */
+  private enum Kind {
+    MEMORY,
+    STREAM,
+    EVENT,
+    POOL,
+    GRAPH
+  }
+
+  private record Key(Kind kind, long handle) {}
+
+  /** Where something live was made, with the call as the message. */
+  static final class Made extends Throwable {
+    private static final long serialVersionUID = 1L;
+
+    private final long number;
+
+    private Made(String call, long number) {
+      super(call);
+      this.number = number;
+    }
+  }
+
+  private final Map<Key, Made> live = new ConcurrentHashMap<>();
+  private final AtomicLong count = new AtomicLong();
+
+  LiveHandles(CudaDriver delegate) {
+    super(delegate);
+  }
+
+  /** What is live now, in the order in which it was made. */
+  List<Made> live() {
+    return live.values().stream().sorted(Comparator.comparingLong(made -> made.number)).toList();
+  }
+
+  /** Whoever opened the driver closes it. */
+  @Override
+  public void close() {}
+
+  private long made(Kind kind, long handle, String call) {
+    if (handle != 0) {
+      String text = "%s 0x%x of %s".formatted(kind, handle, call);
+      live.put(new Key(kind, handle), new Made(text, count.getAndIncrement()));
+    }
+    return handle;
+  }
+
+  private MemorySegment made(MemorySegment memory, String call) {
+    long _ = made(Kind.MEMORY, memory.address(), call);
+    return memory;
+  }
+
+  /** Before the call: after it, the driver may have given the handle to another thread. */
+  private void given(Kind kind, long handle) {
+    live.remove(new Key(kind, handle));
+  }
+
+  @Override
+  public long memAlloc(int device, long bytes) {
+    return made(Kind.MEMORY, super.memAlloc(device, bytes), "memAlloc(" + bytes + " bytes)");
+  }
+
+  @Override
+  public MemorySegment memAllocManaged(int device, long bytes, int flags) {
+    return made(
+        super.memAllocManaged(device, bytes, flags), "memAllocManaged(" + bytes + " bytes)");
+  }
+
+  @Override
+  public void memFree(int device, long address) {
+    given(Kind.MEMORY, address);
+    super.memFree(device, address);
+  }
+
+  @Override
+  public MemorySegment memHostAlloc(int device, long bytes, int flags) {
+    return made(super.memHostAlloc(device, bytes, flags), "memHostAlloc(" + bytes + " bytes)");
+  }
+
+  @Override
+  public void memFreeHost(int device, long address) {
+    given(Kind.MEMORY, address);
+    super.memFreeHost(device, address);
+  }
+
+  @Override
+  public long memAllocAsync(int device, long bytes, long stream) {
+    return made(
+        Kind.MEMORY,
+        super.memAllocAsync(device, bytes, stream),
+        "memAllocAsync(" + bytes + " bytes)");
+  }
+
+  @Override
+  public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
+    return made(
+        Kind.MEMORY,
+        super.memAllocFromPoolAsync(device, bytes, pool, stream),
+        "memAllocFromPoolAsync(" + bytes + " bytes)");
+  }
+
+  @Override
+  public void memFreeAsync(int device, long address, long stream) {
+    given(Kind.MEMORY, address);
+    super.memFreeAsync(device, address, stream);
+  }
+
+  @Override
+  public long memPoolImportPointer(long pool, byte[] handle) {
+    return made(Kind.MEMORY, super.memPoolImportPointer(pool, handle), "memPoolImportPointer");
+  }
+
+  @Override
+  public long ipcOpenMemHandle(int device, byte[] handle) {
+    return made(Kind.MEMORY, super.ipcOpenMemHandle(device, handle), "ipcOpenMemHandle");
+  }
+
+  @Override
+  public void ipcCloseMemHandle(int device, long address) {
+    given(Kind.MEMORY, address);
+    super.ipcCloseMemHandle(device, address);
+  }
+
+  @Override
+  public long callMalloc(long function, long parameter, long bytes, int device) {
+    return made(
+        Kind.MEMORY,
+        super.callMalloc(function, parameter, bytes, device),
+        "callMalloc(" + bytes + " bytes)");
+  }
+
+  @Override
+  public void callFree(long function, long parameter, long address, int device) {
+    given(Kind.MEMORY, address);
+    super.callFree(function, parameter, address, device);
+  }
+
+  @Override
+  public long memPoolCreate(PoolProperties properties) {
+    return made(Kind.POOL, super.memPoolCreate(properties), "memPoolCreate(" + properties + ")");
+  }
+
+  @Override
+  public long memPoolImportFromShareableHandle(int descriptor) {
+    return made(
+        Kind.POOL,
+        super.memPoolImportFromShareableHandle(descriptor),
+        "memPoolImportFromShareableHandle");
+  }
+
+  @Override
+  public void memPoolDestroy(long pool) {
+    given(Kind.POOL, pool);
+    super.memPoolDestroy(pool);
+  }
+
+  @Override
+  public long streamCreateWithPriority(int device, int flags, int priority) {
+    return made(
+        Kind.STREAM,
+        super.streamCreateWithPriority(device, flags, priority),
+        "streamCreateWithPriority");
+  }
+
+  @Override
+  public void streamDestroy(int device, long stream) {
+    given(Kind.STREAM, stream);
+    super.streamDestroy(device, stream);
+  }
+
+  @Override
+  public long streamEndCapture(int device, long stream) {
+    return made(Kind.GRAPH, super.streamEndCapture(device, stream), "streamEndCapture");
+  }
+
+  @Override
+  public void graphDestroy(long graph) {
+    given(Kind.GRAPH, graph);
+    super.graphDestroy(graph);
+  }
+
+  @Override
+  public long eventCreate(int device, int flags) {
+    return made(Kind.EVENT, super.eventCreate(device, flags), "eventCreate");
+  }
+
+  @Override
+  public long ipcOpenEventHandle(int device, byte[] handle) {
+    return made(Kind.EVENT, super.ipcOpenEventHandle(device, handle), "ipcOpenEventHandle");
+  }
+
+  @Override
+  public void eventDestroy(int device, long event) {
+    given(Kind.EVENT, event);
+    super.eventDestroy(device, event);
+  }
+}

@@ -1,0 +1,111 @@
+package io.cuvette.testkit.whole;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaEvent;
+import io.cuvette.CudaStream;
+import io.cuvette.LeakLevel;
+import io.cuvette.MemoryPool;
+import io.cuvette.MemoryResource;
+import io.cuvette.OpenObject;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Subject;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/** What is open, as {@link Cuda#openObjects} lists it. */
+class OpenObjectsTest {
+
+  @CudaTest
+  void openObjects_areListedInTheirOrder_untilTheyAreClosed(Cuda cuda) {
+    assertThat(cuda.openObjects()).isEmpty();
+    CudaStream stream = cuda.device(0).createStream();
+    CudaEvent event = stream.record();
+    MemoryPool pool = new MemoryPool(cuda);
+    Buffer direct = MemoryResource.direct().allocate(3000, stream);
+    Buffer pooled = pool.allocate(1000, stream);
+    assertThat(whats(cuda))
+        .satisfiesExactly(
+            what -> assertThat(what).contains("stream"),
+            what -> assertThat(what).startsWith("event 0x"),
+            what -> assertThat(what).startsWith("MemoryPool"),
+            what -> assertThat(what).startsWith("buffer of 3000 bytes"),
+            what -> assertThat(what).startsWith("buffer of 1024 bytes"),
+            what -> assertThat(what).startsWith("buffer of 1000 bytes"));
+    assertThat(cuda.openObjects().stream().mapToLong(OpenObject::bytes).sum())
+        .isEqualTo(3000 + 2 * 1024);
+    assertThat(cuda.openObjects())
+        .allSatisfy(open ->
+            assertThat(open.site().getStackTrace())
+                .anyMatch(frame -> frame.getClassName().equals(getClass().getName())));
+    pooled.close();
+    direct.close();
+    event.close();
+    pool.close();
+    stream.close();
+    assertThat(cuda.openObjects()).isEmpty();
+  }
+
+  @CudaTest(tidy = false)
+  void afterTheCudaIsClosed_nothingIsOpen(Subject subject) {
+    Cuda cuda = subject.open(options -> options);
+    cuda.allocate(1000);
+    cuda.allocatePinned(1000);
+    cuda.device(0).createStream();
+    cuda.close();
+    assertThat(whats(cuda)).noneMatch(what -> what.contains("buffer") || what.contains("stream"));
+  }
+
+  @CudaTest
+  void withoutSites_nothingIsKnown(Subject subject) {
+    Cuda cuda = subject.open(options -> options.withLeakLevel(LeakLevel.COUNT));
+    try (Buffer _ = cuda.allocate(1000)) {
+      assertThat(cuda.openObjects()).isEmpty();
+    }
+  }
+
+  @CudaTest
+  void list_canBeReadWhileOthersOpenAndClose(Cuda cuda) throws Exception {
+    AtomicBoolean stop = new AtomicBoolean();
+    try (ExecutorService threads = Executors.newFixedThreadPool(3)) {
+      List<Future<?>> running = new ArrayList<>();
+      Callable<?> work =
+          () -> {
+            while (!stop.get()) {
+              try (Buffer one = cuda.allocate(1000);
+                  Buffer two = MemoryResource.async().allocate(1000, cuda.currentStream());
+                  CudaEvent _ = cuda.currentStream().record()) {
+                assertThat(one.address()).isNotEqualTo(two.address());
+              }
+            }
+            return null;
+          };
+      for (int i = 0; i < 3; i++) {
+        running.add(threads.submit(work));
+      }
+      try {
+        for (int i = 0; i < 500; i++) {
+          assertThat(cuda.openObjects()).allSatisfy(open -> assertThat(open.what()).isNotBlank());
+        }
+      } finally {
+        stop.set(true);
+      }
+      for (Future<?> thread : running) {
+        thread.get();
+      }
+    }
+    cuda.defaultMemoryPool().freeAllBlocks();
+    assertThat(cuda.openObjects()).isEmpty();
+  }
+
+  private static List<String> whats(Cuda cuda) {
+    return cuda.openObjects().stream().map(OpenObject::what).toList();
+  }
+}
