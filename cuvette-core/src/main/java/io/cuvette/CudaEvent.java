@@ -49,7 +49,8 @@ public final class CudaEvent implements AutoCloseable {
   private static CudaEvent open(CudaDevice device, EventDescriptor descriptor) {
     long handle;
     try {
-      handle = device.context().ipcOpenEventHandle(device.id(), descriptor.handle());
+      byte[] checked = device.cuda().imports().handles.checkedEvent(device, descriptor.handle());
+      handle = device.context().ipcOpenEventHandle(device.id(), checked);
     } catch (CudaException e) {
       throw explained(e, descriptor.process().equals(device.cuda().imports().process));
     }

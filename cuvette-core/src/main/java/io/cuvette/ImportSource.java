@@ -61,7 +61,8 @@ sealed interface ImportSource {
 
     @Override
     public long map(byte[] handle) {
-      return pool.cuda().driver().memPoolImportPointer(pool.handle(), handle);
+      byte[] checked = pool.cuda().imports().handles.checkedPointer(device, handle);
+      return pool.cuda().driver().memPoolImportPointer(pool.handle(), checked);
     }
 
     @Override

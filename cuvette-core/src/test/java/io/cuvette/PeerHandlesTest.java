@@ -1,0 +1,141 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.PoolProperties;
+import io.cuvette.instrument.ForwardingDriver;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Handles that a driver would follow out of its tables do not reach it. */
+class PeerHandlesTest {
+  private final PeerHandles handles = new PeerHandles();
+  private final Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(Exporting::new));
+  private final CudaDevice device = cuda.device(0);
+
+  /** Whether the driver has offsets, sizes and slots where one was seen to have them. */
+  private static boolean usual = true;
+
+  /** A driver whose handles are as those of a real one. */
+  private static final class Exporting extends ForwardingDriver {
+    private final Map<Long, Long> bytes = new ConcurrentHashMap<>();
+
+    Exporting(CudaDriver sim) {
+      super(sim);
+    }
+
+    @Override
+    public boolean isSimulated() {
+      return false;
+    }
+
+    @Override
+    public long memPoolCreate(PoolProperties properties) {
+      return super.memPoolCreate(
+          new PoolProperties(
+              properties.allocationType(),
+              0,
+              properties.locationType(),
+              properties.locationId(),
+              0));
+    }
+
+    @Override
+    public long memAllocFromPoolAsync(int device, long size, long pool, long stream) {
+      long address = super.memAllocFromPoolAsync(device, size, pool, stream);
+      bytes.put(address, size);
+      return address;
+    }
+
+    @Override
+    public byte[] memPoolExportPointer(long address) {
+      return pointer(address, bytes.get(address));
+    }
+
+    @Override
+    public long eventCreate(int device, int flags) {
+      return super.eventCreate(device, flags & ~4);
+    }
+
+    @Override
+    public byte[] ipcGetEventHandle(int device, long event) {
+      return event(0xfff);
+    }
+  }
+
+  private static byte[] pointer(long offset, long size) {
+    int at = usual ? 24 : 48;
+    return buffer().putLong(0, 462).putLong(at, offset).putLong(at + 8, size).array();
+  }
+
+  private static byte[] event(int slot) {
+    return buffer().putInt(0, 462).putInt(usual ? 16 : 60, slot).array();
+  }
+
+  private static ByteBuffer buffer() {
+    return ByteBuffer.allocate(64).order(ByteOrder.nativeOrder());
+  }
+
+  @AfterEach
+  void nothingIsLeft() {
+    usual = true;
+    cuda.close();
+  }
+
+  @ParameterizedTest
+  @ValueSource(longs = {1L << 39, 1L << 40, 1L << 62, Long.MIN_VALUE, -1})
+  void rangeThatNoDeviceHas_isRefused(long value) {
+    assertThatThrownBy(() -> handles.checkedPointer(device, pointer(value, 4096)))
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("offset in the handle: " + Long.toUnsignedString(value));
+    assertThatThrownBy(() -> handles.checkedPointer(device, pointer(0, value)))
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("size in the handle: " + Long.toUnsignedString(value));
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {4096, 0x10fff, Integer.MIN_VALUE, -1})
+  void slotThatNoTableHas_isRefused(int slot) {
+    assertThatThrownBy(() -> handles.checkedEvent(device, event(slot)))
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("slot in the handle: " + Integer.toUnsignedString(slot));
+  }
+
+  @ParameterizedTest
+  @ValueSource(longs = {0, 1, 4096, 1L << 30, (1L << 39) - 1})
+  void whatTheDriverChecksItself_isPassedOn(long value) {
+    byte[] pointer = pointer(value, value);
+    assertThat(handles.checkedPointer(device, pointer)).isSameAs(pointer);
+    byte[] event = event((int) value & 0xfff);
+    assertThat(handles.checkedEvent(device, event)).isSameAs(event);
+  }
+
+  @ParameterizedTest
+  @ValueSource(longs = {1L << 40, -1})
+  void driverWithOtherHandles_isNotSecondGuessed(long value) {
+    usual = false;
+    byte[] pointer = pointer(value, value);
+    assertThat(handles.checkedPointer(device, pointer)).isSameAs(pointer);
+    byte[] event = event((int) value);
+    assertThat(handles.checkedEvent(device, event)).isSameAs(event);
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {1, 3})
+  void lookingAtItsOwnHandles_leavesNothing(int times) {
+    long before = device.memoryInfo().freeBytes();
+    for (int i = 0; i < times; i++) {
+      handles.checkedPointer(device, pointer(0, 1));
+      handles.checkedEvent(device, event(1));
+    }
+    assertThat(device.memoryInfo().freeBytes()).isEqualTo(before);
+  }
+}
