@@ -1,22 +1,24 @@
 package io.cuvette;
 
 import java.util.Arrays;
-import java.util.Collections;
-import java.util.IdentityHashMap;
-import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The allocations that a pool holds from upstream, by number. Reading is free of locks.
- * Thread-safe.
+ * The allocations that a pool holds from upstream, by number; no two of them overlap. Reading is
+ * free of locks. Thread-safe.
  */
 final class Chunks {
   static final int NONE = -1;
 
   private final ReentrantLock lock = new ReentrantLock();
   private volatile @Nullable BufferBase[] buffers = new BufferBase[16];
-  private final Set<BufferBase> known = Collections.newSetFromMap(new IdentityHashMap<>());
+
+  /** The addresses of each, and all of these in order. */
+  private @Nullable Span[] spans = new Span[16];
+
+  private final TreeSet<Span> ordered = new TreeSet<>();
   private int[] free = new int[16];
   private int freeCount;
   private int count;
@@ -24,32 +26,63 @@ final class Chunks {
   /** Whether all were removed, and none comes any more. */
   private boolean over;
 
+  /** The addresses from a start to before an end. */
+  private record Span(long start, long end) implements Comparable<Span> {
+    @Override
+    public int compareTo(Span other) {
+      return Long.compareUnsigned(start, other.start);
+    }
+  }
+
   /**
    * Remembers a chunk; false, by a number below 0, if all were removed.
    *
-   * @throws IllegalStateException if it is there already: its memory would be handed out twice
+   * @param bytes what the pool uses of it
+   * @throws IllegalStateException if some of it is there already: it would be handed out twice
    */
-  int add(BufferBase buffer) {
+  int add(BufferBase buffer, long bytes) {
     lock.lock();
     try {
       if (over) {
         return NONE;
       }
-      if (!known.add(buffer)) {
-        throw new IllegalStateException(
-            "the upstream resource returned %s again (expected: memory that the pool does not hold)"
-                .formatted(buffer.asBuffer()));
+      Span span = new Span(buffer.address(), buffer.address() + bytes);
+      checkNew(span, buffer);
+      int chunk = freeCount > 0 ? free[freeCount - 1] : count;
+      reserve(chunk);
+      ordered.add(span);
+      if (chunk == count) {
+        count++;
+      } else {
+        freeCount--;
       }
-      int chunk = freeCount > 0 ? free[--freeCount] : count++;
+      spans[chunk] = span;
       @Nullable BufferBase[] current = buffers;
-      if (chunk >= current.length) {
-        current = Arrays.copyOf(current, chunk * 2);
-      }
       current[chunk] = buffer;
       buffers = current;
       return chunk;
     } finally {
       lock.unlock();
+    }
+  }
+
+  private void checkNew(Span span, BufferBase buffer) {
+    Span below = ordered.lower(new Span(span.end, span.end));
+    if (below != null && Long.compareUnsigned(below.end, span.start) > 0) {
+      throw new IllegalStateException(
+          ("the upstream resource returned %s again, or a part of it: the pool holds 0x%x to 0x%x"
+                  + " (expected: memory that the pool does not hold)")
+              .formatted(buffer.asBuffer(), below.start, below.end));
+    }
+  }
+
+  /** Makes room for a chunk, and for its number once it is removed. */
+  private void reserve(int chunk) {
+    int room = spans.length;
+    if (chunk == room) {
+      free = Arrays.copyOf(free, room * 2);
+      buffers = Arrays.copyOf(buffers, room * 2);
+      spans = Arrays.copyOf(spans, room * 2);
     }
   }
 
@@ -67,21 +100,41 @@ final class Chunks {
     return buffer;
   }
 
-  /** Takes a chunk out; null if all were removed. */
+  /** Takes a chunk out; null if all were removed. Allocates nothing in the Java heap. */
   @Nullable BufferBase remove(int chunk) {
     lock.lock();
     try {
-      if (over) {
+      if (over || chunk == NONE) {
         return null;
       }
       BufferBase buffer = get(chunk);
+      Span span = spans[chunk];
       buffers[chunk] = null;
-      known.remove(buffer);
-      if (freeCount == free.length) {
-        free = Arrays.copyOf(free, freeCount * 2);
-      }
+      spans[chunk] = null;
+      ordered.remove(span);
       free[freeCount++] = chunk;
       return buffer;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The bytes of a chunk, as the pool uses them; 0 if all were removed. */
+  long bytes(int chunk) {
+    lock.lock();
+    try {
+      Span span = over ? null : spans[chunk];
+      return span == null ? 0 : span.end - span.start;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The bytes of all chunks, as the pool uses them. */
+  long bytes() {
+    lock.lock();
+    try {
+      return ordered.stream().mapToLong(span -> span.end - span.start).sum();
     } finally {
       lock.unlock();
     }
@@ -94,7 +147,7 @@ final class Chunks {
       over = true;
       BufferBase[] all = Arrays.stream(buffers).filter(b -> b != null).toArray(BufferBase[]::new);
       buffers = new BufferBase[0];
-      known.clear();
+      ordered.clear();
       return all;
     } finally {
       lock.unlock();

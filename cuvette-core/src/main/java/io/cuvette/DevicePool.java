@@ -2,11 +2,7 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
@@ -25,63 +21,41 @@ final class DevicePool {
   final CudaDevice device;
 
   private final Chunks chunks = new Chunks();
-  private final ConcurrentHashMap<StreamState, PoolArena> arenas = new ConcurrentHashMap<>();
-
-  /** Arenas of closed streams that still have memory. */
-  private final Set<PoolArena> orphans = ConcurrentHashMap.newKeySet();
-
+  private final HeldBytes held;
+  private final PoolArenas arenas = new PoolArenas();
+  private final OtherStreams others = new OtherStreams(this);
   private final PendingFrees<PooledBlock> pending = new PendingFrees<>(b -> b.arena.giveOrLeave(b));
-  private final AtomicLong arenaCount = new AtomicLong();
-  private final AtomicLong held = new AtomicLong();
-  private final AtomicLong peakHeld = new AtomicLong();
-  private final AtomicLong pastAllocations = new AtomicLong();
-
-  /** Blocks of other streams that were taken, found in use, and put back. */
-  private final AtomicLong notGivenOut = new AtomicLong();
-
-  private final AtomicLong pastPeakUsed = new AtomicLong();
   private final AtomicLong growths = new AtomicLong();
-  private final AtomicLong crossStreamReuses = new AtomicLong();
   private final AtomicLong outOfMemories = new AtomicLong();
   private volatile MemoryLimit limit;
-  private volatile long limitBytes;
 
   DevicePool(MemoryPool pool, CudaDevice device, MemoryLimit limit) {
     this.pool = pool;
     this.device = device;
     this.limit = limit;
-    this.limitBytes =
-        limit.bytesOf(limit instanceof MemoryLimit.Fraction ? device.totalBytes() : 0);
+    this.held =
+        new HeldBytes(
+            limit.bytesOf(limit instanceof MemoryLimit.Fraction ? device.totalBytes() : 0));
   }
 
   Chunks chunks() {
     return chunks;
   }
 
+  HeldBytes held() {
+    return held;
+  }
+
+  PoolArenas arenas() {
+    return arenas;
+  }
+
   PendingFrees<PooledBlock> pending() {
     return pending;
   }
 
-  PoolArena arenaOf(StreamState stream) {
-    return arenas.computeIfAbsent(
-        stream, s -> new PoolArena(pool, this, s, arenaCount.getAndIncrement()));
-  }
-
-  void orphan(PoolArena arena) {
-    if (arenas.remove(arena.stream, arena)) {
-      orphans.add(arena);
-      dropIfEmpty(arena);
-    }
-  }
-
-  /** An orphaned arena without memory is forgotten, but for what it counted. */
-  private void dropIfEmpty(PoolArena orphan) {
-    if (orphan.isEmpty() && orphans.remove(orphan)) {
-      PoolCensus last = new PoolCensus();
-      orphan.count(last);
-      pastAllocations.addAndGet(last.allocations);
-      pastPeakUsed.addAndGet(last.peakUsedBytes);
-    }
+  PoolArena newArena(StreamState stream) {
+    return arenas.make(this, stream);
   }
 
   MemoryLimit limit() {
@@ -89,16 +63,16 @@ final class DevicePool {
   }
 
   long limitBytes() {
-    return limitBytes;
+    return held.limit();
   }
 
   void setLimit(MemoryLimit next) {
-    limitBytes = next.bytesOf(device.totalBytes());
+    held.setLimit(next.bytesOf(device.totalBytes()));
     limit = next;
   }
 
   long heldBytes() {
-    return held.get();
+    return held.held();
   }
 
   /** A block that no cached one of its stream was found for. */
@@ -106,12 +80,12 @@ final class DevicePool {
     settle();
     BufferBase found = arena.take(bytes, rounded, stream);
     if (found == null) {
-      found = takeOrphaned(arena, bytes, rounded, stream);
+      found = others.takeBest(arenas.retired(), arena, bytes, rounded, Long.MAX_VALUE, stream);
     }
     if (found == null && rounded >= pool.options().crossStreamBytes()) {
       long most =
           Math.clamp(rounded, 0, Long.MAX_VALUE / MOST_TIMES_THE_REQUEST) * MOST_TIMES_THE_REQUEST;
-      found = takeBest(allArenas(), arena, bytes, rounded, most, stream);
+      found = others.takeBest(arenas.all(), arena, bytes, rounded, most, stream);
     }
     if (found == null) {
       found = grow(arena, bytes, rounded, stream);
@@ -125,162 +99,96 @@ final class DevicePool {
     pending.poll();
   }
 
-  private @Nullable BufferBase takeOrphaned(
-      PoolArena to, long bytes, long rounded, CudaStream stream) {
-    return orphans.isEmpty()
-        ? null
-        : takeBest(List.copyOf(orphans), to, bytes, rounded, Long.MAX_VALUE, stream);
-  }
-
   /** A cached block of a stream whose work is done, however large. */
   @Nullable BufferBase takeIdle(PoolArena to, long bytes, long rounded, CudaStream stream) {
-    return takeBest(allArenas(), to, bytes, rounded, Long.MAX_VALUE, stream);
-  }
-
-  /** An arena and the smallest block of it that fits. */
-  private record Fit(PoolArena arena, long bytes) {}
-
-  /**
-   * The best fit of at most {@code most} bytes over several arenas; the next best if that arena's
-   * stream is busy.
-   */
-  private @Nullable BufferBase takeBest(
-      List<PoolArena> from, PoolArena to, long bytes, long rounded, long most, CudaStream stream) {
-    List<Fit> fits = new ArrayList<>();
-    for (PoolArena arena : from) {
-      long fit = arena == to ? 0 : arena.bestFitBytes(rounded);
-      if (fit > 0 && fit <= most) {
-        fits.add(new Fit(arena, fit));
-      }
-    }
-    fits.sort(Comparator.comparingLong(Fit::bytes).thenComparingLong(fit -> fit.arena.number));
-    for (Fit fit : fits) {
-      BufferBase found = takeFrom(fit.arena, to, bytes, rounded, stream);
-      dropIfEmpty(fit.arena);
-      if (found != null) {
-        return found;
-      }
-    }
-    return null;
-  }
-
-  /**
-   * A whole chunk moves to the asking arena; a part of one is only lent. The memory is taken first
-   * and the stream asked after that, so that its answer covers every use before the memory was
-   * freed.
-   */
-  private @Nullable BufferBase takeFrom(
-      PoolArena from, PoolArena to, long bytes, long rounded, CudaStream stream) {
-    PoolArena.FreeChunk chunk = from.removeWhole(rounded);
-    if (chunk != null) {
-      return move(chunk, from, to, bytes, rounded, stream);
-    }
-    BufferBase lent = from.take(bytes, rounded, stream);
-    if (lent == null) {
-      return null;
-    }
-    if (isIdle(from, lent)) {
-      crossStreamReuses.incrementAndGet();
-      return lent;
-    }
-    putBack(from, lent);
-    return null;
-  }
-
-  private void putBack(PoolArena from, BufferBase taken) {
-    PooledBlock block = (PooledBlock) taken.lifetime();
-    if (block.end()) {
-      block.clear();
-      notGivenOut.incrementAndGet();
-      from.giveOrLeave(block);
-    }
-  }
-
-  private boolean isIdle(PoolArena from, BufferBase taken) {
-    try {
-      return from.stream.isIdle();
-    } catch (RuntimeException e) {
-      putBack(from, taken);
-      throw e;
-    }
-  }
-
-  private @Nullable BufferBase move(
-      PoolArena.FreeChunk chunk,
-      PoolArena from,
-      PoolArena to,
-      long bytes,
-      long rounded,
-      CudaStream stream) {
-    boolean moves = false;
-    try {
-      moves = from.stream.isIdle();
-    } finally {
-      if (!moves) {
-        from.restore(chunk);
-      }
-    }
-    if (!moves) {
-      return null;
-    }
-    crossStreamReuses.incrementAndGet();
-    chunks.get(chunk.chunk()).lifetime().use(stream.state);
-    BufferBase block =
-        to.adopt(chunk.address(), chunk.chunk(), chunk.bytes(), bytes, rounded, stream);
-    keepIfOrphaned(to);
-    return block;
+    return others.takeBest(arenas.all(), to, bytes, rounded, Long.MAX_VALUE, stream);
   }
 
   /** More memory from upstream; null if the limit or upstream says no. */
   @Nullable BufferBase grow(PoolArena arena, long bytes, long rounded, CudaStream stream) {
-    if (!reserve(rounded)) {
+    if (!held.reserve(rounded)) {
       return null;
     }
-    BufferBase chunk = null;
-    int number;
+    BufferBase block = null;
     try {
       pool.checkOpen(); // again: whoever closes it may not have seen the bytes just reserved
-      BufferBase given = Upstream.allocate(pool, rounded, stream);
-      number = chunks.add(given);
-      if (number == Chunks.NONE) {
-        given.close();
-        pool.checkOpen();
-      }
-      chunk = given;
+      BufferBase chunk = Upstream.allocate(pool, rounded, stream);
+      block = adopt(chunk, arena, bytes, rounded, stream);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
         throw e;
       }
-      return null;
     } finally {
-      if (chunk == null) {
-        held.addAndGet(-rounded);
+      if (block == null) {
+        held.unreserve(rounded);
       }
     }
-    growths.incrementAndGet();
-    peakHeld.accumulateAndGet(held.get(), Math::max);
-    BufferBase block = arena.adopt(chunk.address(), number, rounded, bytes, rounded, stream);
-    keepIfOrphaned(arena);
+    if (block != null) {
+      growths.incrementAndGet();
+      held.grown();
+    }
     return block;
   }
 
-  /** Another thread may have closed the stream after this one asked for its arena. */
-  private void keepIfOrphaned(PoolArena arena) {
-    if (arena.stream.isClosed()) {
-      arenas.remove(arena.stream, arena);
-      orphans.add(arena);
+  /** What cannot be adopted goes back, but for memory that the pool has already. */
+  private BufferBase adopt(
+      BufferBase chunk, PoolArena arena, long bytes, long rounded, CudaStream stream) {
+    int number;
+    try {
+      number = chunks.add(chunk, rounded);
+    } catch (OutOfMemoryError e) {
+      chunk.close();
+      throw e;
     }
+    BufferBase block = null;
+    try {
+      if (number == Chunks.NONE) {
+        throw isOver(arena);
+      }
+      block = adopt(number, arena, bytes, rounded, stream);
+    } finally {
+      if (block == null) {
+        chunks.remove(number);
+        chunk.close();
+      }
+    }
+    return block;
   }
 
-  private boolean reserve(long bytes) {
-    long before;
-    do {
-      before = held.get();
-      if (bytes > limitBytes - before) {
-        return false;
+  /**
+   * Puts a chunk into an arena and gives the first part of it.
+   *
+   * @throws IllegalStateException if the arena's stream or the pool was closed meanwhile; the chunk
+   *     is not in it then
+   */
+  BufferBase adopt(int chunk, PoolArena arena, long bytes, long rounded, CudaStream stream) {
+    BufferBase memory = chunks.get(chunk);
+    BufferBase block =
+        arena.adopt(memory.address(), chunk, chunks.bytes(chunk), bytes, rounded, stream);
+    if (block == null) {
+      throw isOver(arena);
+    }
+    return block;
+  }
+
+  private IllegalStateException isOver(PoolArena arena) {
+    arena.stream.forget(arena);
+    pool.checkOpen();
+    return new IllegalStateException(arena.stream + " is closed");
+  }
+
+  /** Gives a chunk that is in no arena back to upstream: only then it counts as held no more. */
+  long giveBack(int chunk) {
+    long bytes = chunks.bytes(chunk);
+    BufferBase memory = chunks.remove(chunk);
+    try {
+      if (memory != null) {
+        memory.close();
       }
-    } while (!held.compareAndSet(before, before + bytes));
-    return true;
+    } finally {
+      held.unreserve(bytes);
+    }
+    return bytes;
   }
 
   /** Releases every cached whole chunk of one stream, or of all if null; gives the bytes. */
@@ -288,7 +196,7 @@ final class DevicePool {
     settle();
     long released = 0;
     Failures failures = new Failures();
-    for (PoolArena arena : stream == null ? allArenas() : arenasOf(stream)) {
+    for (PoolArena arena : stream == null ? arenas.all() : arenasOf(stream)) {
       released += release(arena, failures);
     }
     failures.throwFirst();
@@ -304,29 +212,26 @@ final class DevicePool {
 
   private long release(PoolArena arena, Failures failures) {
     long released = 0;
-    for (var chunk = arena.removeAnyWhole(); chunk != null; chunk = arena.removeAnyWhole()) {
-      BufferBase buffer = chunks.remove(chunk.chunk());
-      if (buffer != null) {
-        held.addAndGet(-chunk.bytes());
-        released += chunk.bytes();
-        failures.run(buffer::close);
+    for (int chunk = arena.removeAnyWhole(); chunk != Chunks.NONE; chunk = arena.removeAnyWhole()) {
+      try {
+        released += giveBack(chunk);
+      } catch (RuntimeException | Error e) {
+        failures.add(e);
       }
     }
-    if (arena.stream.isClosed()) {
-      dropIfEmpty(arena);
-    }
+    arena.endIfEmpty();
     return released;
   }
 
   private List<PoolArena> arenasOf(StreamState stream) {
-    PoolArena arena = arenas.get(stream);
+    PoolArena arena = stream.knownArena(pool);
     return arena == null ? List.of() : List.of(arena);
   }
 
-  private List<PoolArena> allArenas() {
-    List<PoolArena> all = new ArrayList<>(arenas.values());
-    all.addAll(orphans);
-    return all;
+  /** Gives the cached memory back; each arena ends with its last chunk. */
+  void shut() {
+    arenas.all().forEach(PoolArena::retire);
+    freeAllBlocks(null);
   }
 
   /**
@@ -335,7 +240,7 @@ final class DevicePool {
    */
   void awaitOthers(long wantedBytes) {
     pending.await();
-    for (PoolArena arena : allArenas()) {
+    for (PoolArena arena : arenas.all()) {
       if (arena.hasFree(1)) {
         arena.stream.await();
       }
@@ -349,22 +254,23 @@ final class DevicePool {
   void destroy() {
     Failures failures = new Failures();
     BufferBase[] gone = chunks.removeAll(); // first: what is lent from now on finds no chunk
-    allArenas().forEach(arena -> arena.endAll(failures));
-    arenas.keySet().forEach(stream -> stream.forget(pool));
+    arenas.all().forEach(arena -> arena.endAll(failures));
     arenas.clear();
-    orphans.clear();
     pending.clear();
-    held.set(0);
     for (BufferBase chunk : gone) {
       failures.run(chunk::close);
     }
+    held.end();
     failures.throwFirst();
+  }
+
+  void assertConsistent() {
+    arenas.assertConsistent(held, chunks);
   }
 
   PoolStats stats() {
     settle();
-    PoolCensus census = new PoolCensus();
-    allArenas().forEach(arena -> arena.count(census));
+    PoolCensus census = arenas.count();
     long pendingBytes = Math.min(pending.bytes(), census.usedBytes);
     int pendingBlocks = Math.min(pending.blocks(), census.usedBlocks);
     long holds = census.usedBytes + census.freeBytes;
@@ -379,19 +285,18 @@ final class DevicePool {
         census.usedBlocks - pendingBlocks,
         census.freeBlocks + pendingBlocks,
         census.chunks,
-        Math.min(census.peakUsedBytes + pastPeakUsed.get(), peakHeld.get()),
-        peakHeld.get(),
-        census.allocations + pastAllocations.get() - notGivenOut.get(),
+        Math.min(census.peakUsedBytes, held.peak()),
+        held.peak(),
+        census.allocations,
         growths.get(),
-        crossStreamReuses.get(),
+        others.reuses(),
         outOfMemories.get(),
-        limitBytes);
+        limitBytes());
   }
 
   void resetPeaks() {
-    allArenas().forEach(PoolArena::resetPeak);
-    pastPeakUsed.set(0);
-    peakHeld.set(held.get());
+    arenas.resetPeaks();
+    held.resetPeak();
   }
 
   OutOfDeviceMemoryException outOfMemory(
@@ -412,7 +317,7 @@ final class DevicePool {
             all.freeBlocks(),
             all.largestFreeBytes(),
             all.freeBytes() - own.freeBytes,
-            limitBytes,
+            limitBytes(),
             DirectMemory.driverFree(device),
             step));
   }

@@ -27,11 +27,16 @@ final class Failures {
     try {
       step.run();
     } catch (RuntimeException | Error e) {
-      if (first == null) {
-        first = e;
-      } else {
-        suppress(first, e);
-      }
+      add(e);
+    }
+  }
+
+  /** Takes note of a failure. */
+  void add(Throwable e) {
+    if (first == null) {
+      first = e;
+    } else {
+      suppress(first, e);
     }
   }
 

@@ -38,11 +38,14 @@ final class FrontCache {
     return blockBytes <= LARGEST_BLOCK_BYTES;
   }
 
-  /** Takes all cached blocks out; they are in use as far as the arena knows. */
-  List<PooledBlock> removeCached() {
-    List<PooledBlock> all = new ArrayList<>();
+  /**
+   * Takes all cached blocks out, in a list through {@code next}; they are in use as far as the
+   * arena knows. Allocates nothing.
+   */
+  @Nullable PooledBlock removeCached() {
+    PooledBlock all = null;
     for (Stripe stripe : stripes) {
-      stripe.removeCached(all);
+      all = stripe.removeCached(all);
     }
     return all;
   }
@@ -90,16 +93,22 @@ final class FrontCache {
     /** Whether the pool is torn down. */
     private boolean over;
 
-    /** A cached block of exactly a size; null if there is none. */
-    @Nullable PooledBlock take(long blockBytes) {
+    /**
+     * A buffer of a cached block of exactly a size; null if there is none.
+     *
+     * @throws IllegalStateException if the pool was torn down by another thread
+     */
+    @Nullable BufferBase take(long blockBytes, long bytes, CudaStream of) {
       lock.lock();
       try {
         for (int i = count - 1; i >= 0; i--) {
-          PooledBlock block = cached[i];
-          if (block != null && block.blockBytes() == blockBytes) {
+          PooledBlock ready = cached[i];
+          if (ready != null && ready.blockBytes() == blockBytes) {
+            BufferBase buffer = ready.again(bytes, of);
+            link((PooledBlock) buffer.lifetime());
             cached[i] = cached[--count];
             cached[count] = null;
-            return block;
+            return buffer;
           }
         }
         return null;
@@ -116,20 +125,24 @@ final class FrontCache {
     void lend(PooledBlock block) {
       lock.lock();
       try {
-        if (over) {
-          throw new IllegalStateException("the pool is closed");
-        }
-        block.stripe = this;
-        block.older = newest;
-        if (newest != null) {
-          newest.newer = block;
-        }
-        newest = block;
-        requestedBytes += block.requestedBytes;
-        allocations++;
+        link(block);
       } finally {
         lock.unlock();
       }
+    }
+
+    private void link(PooledBlock block) {
+      if (over) {
+        throw new IllegalStateException("the pool is closed");
+      }
+      block.stripe = this;
+      block.older = newest;
+      if (newest != null) {
+        newest.newer = block;
+      }
+      newest = block;
+      requestedBytes += block.requestedBytes;
+      allocations++;
     }
 
     /** Takes a block back; false if the stripe is full and the arena must have it. */
@@ -163,16 +176,19 @@ final class FrontCache {
       block.newer = null;
     }
 
-    private void removeCached(List<PooledBlock> all) {
+    private @Nullable PooledBlock removeCached(@Nullable PooledBlock rest) {
+      PooledBlock all = rest;
       lock.lock();
       try {
         while (count > 0) {
           PooledBlock block = cached[--count];
           cached[count] = null;
           if (block != null) {
-            all.add(block);
+            block.next = all;
+            all = block;
           }
         }
+        return all;
       } finally {
         lock.unlock();
       }

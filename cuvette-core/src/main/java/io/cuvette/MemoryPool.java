@@ -190,6 +190,17 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
     return registration("pressure listener " + listener, () -> listeners.remove(listener));
   }
 
+  /**
+   * Checks the pool's books, for diagnosis: on each device, the bytes that its limit counts are
+   * those in its arenas and those that threads are bringing in or out at this moment. Other threads
+   * wait meanwhile, so this is not for use in production.
+   *
+   * @throws AssertionError if memory was lost or counted twice, with the numbers
+   */
+  public void assertConsistent() {
+    devicePools.values().forEach(DevicePool::assertConsistent);
+  }
+
   /** Whether the pool was closed. */
   public boolean isClosed() {
     return closed;
@@ -208,7 +219,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
     cuda.leaks().closed(this);
     Failures failures = new Failures();
     for (DevicePool pool : devicePools.values()) {
-      failures.run(() -> pool.freeAllBlocks(null));
+      failures.run(pool::shut);
     }
     forgetIfEmpty();
     failures.throwFirst();
@@ -234,11 +245,11 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
     return hooks;
   }
 
-  PoolArena arenaOf(StreamState stream) {
+  DevicePool poolOf(StreamState stream) {
     checkOwn(stream);
     DevicePool devicePool = devicePool(stream.device);
     checkOpen(); // again: whoever tears the pool down may not have seen the device's
-    return devicePool.arenaOf(stream);
+    return devicePool;
   }
 
   private void checkOwn(StreamState stream) {

@@ -5,7 +5,6 @@ import io.cuvette.pool.SpinLock;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -13,6 +12,11 @@ import org.jspecify.annotations.Nullable;
  * The blocks that one pool keeps for one stream. Taking and giving are a short spin lock and a few
  * array accesses; a thread that finds the lock taken when it frees leaves its block on a stack with
  * one compare-and-set. No driver call is made under the lock. Thread-safe.
+ *
+ * <p>Once its stream or its pool is closed, an arena is retired: it ends with its last chunk, and
+ * no memory can come in any more. Whoever takes a chunk out keeps it here, in use, until it is
+ * elsewhere. So all memory is in an arena that can be found, or with one thread that brings it to
+ * an end.
  */
 final class PoolArena {
   private static final VarHandle REMOTE;
@@ -34,14 +38,23 @@ final class PoolArena {
 
   private final SpinLock lock = new SpinLock();
   private final BlockArena blocks = new BlockArena();
-
-  /** The blocks in use by index; this is what keeps them reachable for the leak tracker. */
-  private @Nullable PooledBlock[] live = new PooledBlock[64];
+  private final LiveBlocks live = new LiveBlocks();
 
   private volatile @Nullable PooledBlock remote;
 
   /** Made when threads first met here. */
   private volatile @Nullable FrontCache front;
+
+  /** How often memory became free here: as long as that does not change, none did. */
+  private long frees;
+
+  /** Bytes of chunks in use here that are on their way to another arena. */
+  private long inHandBytes;
+
+  private volatile boolean retired;
+
+  /** Whether it ended; guarded by the lock. */
+  private boolean over;
 
   private long requestedBytes;
   private long peakUsedBytes;
@@ -58,124 +71,183 @@ final class PoolArena {
   @Nullable BufferBase take(long bytes, long rounded, CudaStream of) {
     FrontCache cache = front;
     if (cache == null || !FrontCache.keeps(rounded)) {
-      BufferBase found = takeHere(bytes, rounded, of, null);
-      return found == null && recall() ? takeHere(bytes, rounded, of, null) : found;
+      return takeHere(bytes, rounded, of, null);
     }
     FrontCache.Stripe stripe = cache.mine();
-    PooledBlock ready = stripe.take(rounded);
-    if (ready != null) {
-      return lend(
-          ready.block,
-          ready.chunk,
-          ready.address - ready.chunk.address(),
-          rounded,
-          bytes,
-          of,
-          stripe);
-    }
-    BufferBase found = takeHere(bytes, rounded, of, stripe);
-    return found == null && recall() ? takeHere(bytes, rounded, of, stripe) : found;
+    BufferBase ready = stripe.take(rounded, bytes, of);
+    return ready != null ? ready : takeHere(bytes, rounded, of, stripe);
   }
 
   private @Nullable BufferBase takeHere(
       long bytes, long rounded, CudaStream of, FrontCache.@Nullable Stripe stripe) {
-    if (!lock.tryLock()) {
+    boolean met = !lock.tryLock();
+    if (met) {
       lock.lock();
-      if (front == null) {
+    }
+    try {
+      if (met && front == null) {
         front = new FrontCache();
       }
-    }
-    try {
       drainRemote();
-      int block = blocks.take(rounded);
-      return block == BlockArena.NONE ? null : lend(block, bytes, of, stripe);
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  /** Brings back what the front cache has; false if that is nothing. */
-  private boolean recall() {
-    FrontCache cache = front;
-    List<PooledBlock> cached = cache == null ? List.of() : cache.removeCached();
-    if (cached.isEmpty()) {
-      return false;
-    }
-    lock.lock();
-    try {
-      cached.forEach(block -> blocks.give(block.block));
-    } finally {
-      lock.unlock();
-    }
-    return true;
-  }
-
-  /** Adds a chunk and gives the first part of it. */
-  BufferBase adopt(
-      long address, int chunk, long chunkBytes, long bytes, long rounded, CudaStream of) {
-    lock.lock();
-    try {
-      int block = blocks.adopt(address, chunkBytes, chunk);
-      if (chunkBytes > rounded) {
-        blocks.give(block);
-        block = blocks.take(rounded);
+      int block = blocks.find(rounded);
+      if (block == BlockArena.NONE && recall()) {
+        block = blocks.find(rounded);
       }
-      return lend(block, bytes, of, null);
+      return block == BlockArena.NONE ? null : lend(block, bytes, rounded, of, stripe);
     } finally {
       lock.unlock();
     }
   }
 
   /**
-   * Removes a free whole chunk of at least {@code rounded} bytes; null if there is none, or if a
-   * part of another chunk fits better.
+   * Gives a free block to a buffer. Everything that needs the Java heap comes first: if that is
+   * full, the block stays free. Under the lock.
    */
-  @Nullable FreeChunk removeWhole(long rounded) {
+  private BufferBase lend(
+      int block, long bytes, long rounded, CudaStream of, FrontCache.@Nullable Stripe stripe) {
+    BufferBase chunk = devicePool.chunks().get(blocks.chunk(block));
+    BufferBase buffer =
+        PooledBlock.lend(this, block, chunk, blocks.offset(block), rounded, bytes, of);
+    PooledBlock lifetime = (PooledBlock) buffer.lifetime();
+    if (stripe == null) {
+      live.put(block, lifetime);
+      allocations++;
+      requestedBytes += bytes;
+    } else {
+      stripe.lend(lifetime);
+    }
+    blocks.take(block, rounded);
+    peakUsedBytes = Math.max(peakUsedBytes, blocks.usedBytes());
+    return buffer;
+  }
+
+  /** Brings in what was freed elsewhere, so that all that is free is in sight. Under the lock. */
+  private void gather() {
+    drainRemote();
     recall();
+  }
+
+  /** Brings back what the front cache has; false if that is nothing. Under the lock. */
+  private boolean recall() {
+    FrontCache cache = front;
+    PooledBlock cached = cache == null ? null : cache.removeCached();
+    giveAll(cached);
+    return cached != null;
+  }
+
+  /**
+   * Adds a chunk and gives the first part of it; null if the arena is over. Without a result
+   * nothing is added.
+   */
+  @Nullable BufferBase adopt(
+      long address, int chunk, long chunkBytes, long bytes, long rounded, CudaStream of) {
     lock.lock();
     try {
-      drainRemote();
-      long best = blocks.bestFitBytes(rounded);
-      int whole = blocks.takeWhole(rounded);
-      if (whole != BlockArena.NONE && blocks.bytes(whole) > best) {
-        blocks.give(whole);
+      if (over) {
         return null;
       }
-      return remove(whole);
+      int whole = blocks.add(address, chunkBytes, chunk);
+      BufferBase lent = null;
+      try {
+        lent = lend(blocks.find(rounded), bytes, rounded, of, null);
+        return lent;
+      } finally {
+        if (lent == null) {
+          blocks.remove(whole);
+        } else {
+          devicePool.held().enterArena(chunkBytes);
+          frees++;
+        }
+      }
     } finally {
       lock.unlock();
     }
   }
 
-  /** Removes any free whole chunk; null if there is none. */
-  @Nullable FreeChunk removeAnyWhole() {
-    recall();
+  /** The smallest free block of an arena that fits, and how often memory was freed there so far. */
+  record Fit(PoolArena arena, long bytes, long frees) {}
+
+  /** The smallest free block of at least {@code rounded} bytes; null if there is none. */
+  @Nullable Fit fit(long rounded) {
     lock.lock();
     try {
-      drainRemote();
-      return remove(blocks.takeAnyWhole());
+      gather();
+      long bytes = blocks.bestFitBytes(rounded);
+      return bytes == 0 ? null : new Fit(this, bytes, frees);
     } finally {
       lock.unlock();
     }
   }
 
-  /** A chunk without an arena. */
-  record FreeChunk(long address, long bytes, int chunk) {}
-
-  private @Nullable FreeChunk remove(int block) {
-    if (block == BlockArena.NONE) {
-      return null;
-    }
-    long address = blocks.address(block);
-    long bytes = blocks.bytes(block);
-    return new FreeChunk(address, bytes, blocks.forget(block));
-  }
-
-  /** Puts a removed chunk back, free. */
-  void restore(FreeChunk chunk) {
+  /**
+   * Takes a whole chunk in hand that is the best fit, if nothing was freed since; it stays here, in
+   * use, until {@link #forget}.
+   *
+   * @return the chunk's block, or {@link BlockArena#NONE}
+   */
+  int takeInHand(long rounded, Fit fit) {
     lock.lock();
     try {
-      blocks.give(blocks.adopt(chunk.address, chunk.bytes, chunk.chunk));
+      gather();
+      int whole = frees == fit.frees && !over ? blocks.findWhole(rounded) : BlockArena.NONE;
+      if (whole == BlockArena.NONE || blocks.bytes(whole) > blocks.bestFitBytes(rounded)) {
+        return BlockArena.NONE;
+      }
+      long bytes = blocks.bytes(whole);
+      blocks.take(whole, bytes);
+      inHandBytes += bytes;
+      devicePool.held().leaveArena(bytes);
+      return whole;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Lends the best fit to a buffer of another stream, if nothing was freed since; else null. */
+  @Nullable BufferBase lendTo(CudaStream other, long bytes, long rounded, Fit fit) {
+    lock.lock();
+    try {
+      gather();
+      int block = frees == fit.frees ? blocks.find(rounded) : BlockArena.NONE;
+      return block == BlockArena.NONE ? null : lend(block, bytes, rounded, other, null);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The number of the chunk of a block in hand. */
+  int chunk(int inHand) {
+    lock.lock();
+    try {
+      return blocks.chunk(inHand);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** A chunk in hand is elsewhere now, or will be given back. */
+  void forget(int inHand) {
+    lock.lock();
+    try {
+      inHandBytes -= blocks.bytes(inHand);
+      blocks.forget(inHand);
+    } finally {
+      lock.unlock();
+    }
+    endIfEmpty();
+  }
+
+  /** Removes any free whole chunk and gives its number; {@link Chunks#NONE} if there is none. */
+  int removeAnyWhole() {
+    lock.lock();
+    try {
+      gather();
+      int whole = blocks.findWhole(BlockArena.UNIT_BYTES);
+      if (whole == BlockArena.NONE || over) {
+        return Chunks.NONE;
+      }
+      devicePool.held().leaveArena(blocks.bytes(whole));
+      return blocks.remove(whole);
     } finally {
       lock.unlock();
     }
@@ -232,10 +304,13 @@ final class PoolArena {
   }
 
   private void drainRemote() {
-    if (remote == null) {
-      return;
+    if (remote != null) {
+      giveAll((PooledBlock) REMOTE.getAndSet(this, null));
     }
-    PooledBlock block = (PooledBlock) REMOTE.getAndSet(this, null);
+  }
+
+  private void giveAll(@Nullable PooledBlock list) {
+    PooledBlock block = list;
     while (block != null) {
       PooledBlock next = block.next;
       block.next = null;
@@ -244,103 +319,74 @@ final class PoolArena {
     }
   }
 
+  /** What there is no room for in the Java heap now is given with a later call. */
   private void give(PooledBlock block) {
+    try {
+      blocks.give(block.block);
+    } catch (OutOfMemoryError e) {
+      leave(block);
+      return;
+    }
+    frees++;
     if (block.stripe == null) {
-      live[block.block] = null;
+      live.put(block.block, null);
       requestedBytes -= block.requestedBytes;
     }
-    blocks.give(block.block);
   }
 
-  private BufferBase lend(
-      int block, long bytes, CudaStream of, FrontCache.@Nullable Stripe stripe) {
-    BufferBase chunk = devicePool.chunks().get(blocks.chunk(block));
-    BufferBase buffer =
-        lend(block, chunk, blocks.offset(block), blocks.bytes(block), bytes, of, stripe);
-    if (stripe == null) {
-      if (block >= live.length) {
-        live = Arrays.copyOf(live, Math.max(block + 1, live.length * 2));
-      }
-      live[block] = (PooledBlock) buffer.lifetime();
-      allocations++;
-      requestedBytes += bytes;
-    }
-    peakUsedBytes = Math.max(peakUsedBytes, blocks.usedBytes());
-    return buffer;
-  }
-
-  private BufferBase lend(
-      int block,
-      BufferBase chunk,
-      long offset,
-      long blockBytes,
-      long bytes,
-      CudaStream of,
-      FrontCache.@Nullable Stripe stripe) {
-    BufferBase buffer = chunk.block(offset, bytes, of);
-    LeakTracker leaks = stream.cuda.leaks();
-    Throwable site = leaks.remembersSites() ? leaks.site() : null;
-    PooledBlock lifetime =
-        new PooledBlock(buffer, leaks.queue, site, this, block, chunk, blockBytes);
-    buffer.own(lifetime);
-    if (stripe != null) {
-      stripe.lend(lifetime);
-    }
-    return buffer;
-  }
-
-  /** The stream is gone: its cached memory becomes everybody's. */
+  /** The stream or the pool is closed: what is cached here becomes everybody's. */
   void retire() {
-    devicePool.orphan(this);
+    retired = true;
+    endIfEmpty();
+  }
+
+  /** Whether its stream or its pool is closed. */
+  boolean isRetired() {
+    return retired;
+  }
+
+  /** Ends a retired arena that has no memory. */
+  void endIfEmpty() {
+    if (retired && tryEnd()) {
+      devicePool.arenas().remove(this);
+      stream.forget(this);
+    }
+  }
+
+  private boolean tryEnd() {
+    lock.lock();
+    try {
+      boolean ends = !over && blocks.chunks() == 0;
+      over |= ends;
+      return ends;
+    } finally {
+      lock.unlock();
+    }
   }
 
   /** Ends all buffers without giving anything back; the caller frees the chunks. */
   void endAll(Failures failures) {
-    FrontCache cache = front;
-    List<PooledBlock> all = new ArrayList<>(cache == null ? List.of() : cache.endAll());
+    List<PooledBlock> all = new ArrayList<>();
     lock.lock();
     try {
-      for (PooledBlock block : live) {
-        if (block != null) {
-          all.add(block);
-        }
+      over = true;
+      FrontCache cache = front;
+      if (cache != null) {
+        all.addAll(cache.endAll());
       }
-      Arrays.fill(live, null);
+      live.forEach(all::add);
+      live.clear();
     } finally {
       lock.unlock();
     }
     all.forEach(block -> failures.run(block::abandon));
   }
 
-  boolean isEmpty() {
-    recall();
-    lock.lock();
-    try {
-      drainRemote();
-      return blocks.chunks() == 0;
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  /** Size of the smallest free block of at least {@code rounded} bytes; 0 if there is none. */
-  long bestFitBytes(long rounded) {
-    recall();
-    lock.lock();
-    try {
-      drainRemote();
-      return blocks.bestFitBytes(rounded);
-    } finally {
-      lock.unlock();
-    }
-  }
-
   /** Whether it is worth asking the stream: there is something free. */
   boolean hasFree(long rounded) {
-    recall();
     lock.lock();
     try {
-      drainRemote();
+      gather();
       return blocks.largestFreeBytes() >= rounded;
     } finally {
       lock.unlock();
@@ -348,15 +394,15 @@ final class PoolArena {
   }
 
   void count(PoolCensus census) {
-    recall();
-    FrontCache cache = front;
-    long requestedThere = cache == null ? 0 : cache.requestedBytes();
-    long allocationsThere = cache == null ? 0 : cache.allocations();
     lock.lock();
     try {
-      drainRemote();
+      gather();
+      FrontCache cache = front;
+      long requestedThere = cache == null ? 0 : cache.requestedBytes();
+      long allocationsThere = cache == null ? 0 : cache.allocations();
       census.add(
           blocks, requestedBytes + requestedThere, peakUsedBytes, allocations + allocationsThere);
+      census.usedBytes -= inHandBytes;
     } finally {
       lock.unlock();
     }
@@ -369,6 +415,16 @@ final class PoolArena {
     } finally {
       lock.unlock();
     }
+  }
+
+  /** Lets nothing in or out until {@link #resume}, and gives the bytes that it has. */
+  long pause() {
+    lock.lock();
+    return blocks.heldBytes() - inHandBytes;
+  }
+
+  void resume() {
+    lock.unlock();
   }
 
   @Override

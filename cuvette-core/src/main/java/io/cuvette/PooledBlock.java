@@ -21,7 +21,7 @@ final class PooledBlock extends BlockLifetime {
   @Nullable PooledBlock older;
   @Nullable PooledBlock newer;
 
-  PooledBlock(
+  private PooledBlock(
       BufferBase buffer,
       @Nullable ReferenceQueue<Object> queue,
       @Nullable Throwable site,
@@ -36,6 +36,27 @@ final class PooledBlock extends BlockLifetime {
     this.address = buffer.address();
     this.requestedBytes = buffer.byteSize();
     this.blockBytes = blockBytes;
+  }
+
+  /** A buffer of a block of an arena. Changes nothing in the arena. */
+  static BufferBase lend(
+      PoolArena arena,
+      int block,
+      BufferBase chunk,
+      long offset,
+      long blockBytes,
+      long bytes,
+      CudaStream of) {
+    BufferBase buffer = chunk.block(offset, bytes, of);
+    LeakTracker leaks = arena.stream.cuda.leaks();
+    Throwable site = leaks.remembersSites() ? leaks.site() : null;
+    buffer.own(new PooledBlock(buffer, leaks.queue, site, arena, block, chunk, blockBytes));
+    return buffer;
+  }
+
+  /** One more buffer of this block, which has ended. */
+  BufferBase again(long bytes, CudaStream of) {
+    return lend(arena, block, chunk, address - chunk.address(), blockBytes, bytes, of);
   }
 
   @Override

@@ -104,11 +104,19 @@ final class StreamState {
     }
     PoolArena arena = arenas.get(pool);
     if (arena == null) {
-      arena = pool.arenaOf(this);
-      arenas.put(pool, arena);
+      DevicePool devicePool = pool.poolOf(this);
+      arena = arenas.computeIfAbsent(pool, _ -> devicePool.newArena(this));
+      if (closed || pool.isClosed()) {
+        arena.retire(); // who closes it may not have seen it
+      }
     }
     lastArena = arena;
     return arena;
+  }
+
+  /** The arena of a pool, if it has one. */
+  @Nullable PoolArena knownArena(MemoryPool pool) {
+    return arenas.get(pool);
   }
 
   /**
@@ -127,10 +135,12 @@ final class StreamState {
     return known;
   }
 
-  /** A pool that closes takes its arena along. */
-  void forget(MemoryPool pool) {
-    arenas.remove(pool);
-    lastArena = null;
+  /** The arena is over. */
+  void forget(PoolArena arena) {
+    arenas.remove(arena.pool, arena);
+    if (lastArena == arena) {
+      lastArena = null;
+    }
   }
 
   void checkUsable() {

@@ -71,6 +71,19 @@ public final class BlockArena {
    * @return the block
    */
   public int adopt(long address, long bytes, int chunk) {
+    int block = add(address, bytes, chunk);
+    take(block, bytes);
+    return block;
+  }
+
+  /**
+   * Adds a chunk as one free block. Changes nothing if the Java heap is full.
+   *
+   * @param bytes a positive multiple of {@value #UNIT_BYTES}
+   * @param chunk the caller's non-negative tag of the upstream allocation
+   * @return the block, which is valid until the next change
+   */
+  public int add(long address, long bytes, int chunk) {
     long units = units(bytes);
     if (chunk < 0) {
       throw new IllegalArgumentException("chunk: " + chunk + " (expected: >= 0)");
@@ -80,10 +93,10 @@ public final class BlockArena {
           "bytes: %d (expected: <= %d, as %d are held)"
               .formatted(bytes, MAX_BYTES - heldBytes(), heldBytes()));
     }
+    index.reserve(units);
     int block = blocks.create(address, units, address, chunk);
+    index.insert(block);
     heldUnits += units;
-    usedUnits += units;
-    usedBlocks++;
     chunks++;
     assert isValidAround(block);
     return block;
@@ -96,32 +109,70 @@ public final class BlockArena {
    * @return a block of exactly {@code bytes}, or {@link #NONE} if no free block is large enough
    */
   public int take(long bytes) {
-    long units = units(bytes);
-    int block = pending;
-    if (blocks.units(block) == units) {
-      pending = BlockTable.NOTHING;
-    } else {
-      block = takeBestFit(units, SizeIndex.ALL);
-      if (block == NONE) {
-        return NONE;
-      }
-      if (blocks.units(block) != units) {
-        list(blocks.cut(block, units, UNIT_SHIFT));
-      }
+    int block = find(bytes);
+    if (block != NONE) {
+      take(block, bytes);
     }
-    usedUnits += units;
-    usedBlocks++;
-    assert isValidAround(block);
     return block;
   }
 
   /**
-   * Frees a block in use, merging it with its free neighbours.
+   * Finds the block that {@link #take(long)} would take, and makes room in the Java heap for taking
+   * it. Changes nothing else.
+   *
+   * @param bytes a positive multiple of {@value #UNIT_BYTES}
+   * @return a free block, which is valid until the next change, or {@link #NONE}
+   */
+  public int find(long bytes) {
+    long units = units(bytes);
+    int block = pending;
+    if (blocks.units(block) == units) {
+      return block;
+    }
+    block = bestFit(units, SizeIndex.ALL);
+    if (block != NONE && blocks.units(block) != units) {
+      blocks.reserve();
+      makeRoomForPending();
+    }
+    return block;
+  }
+
+  /**
+   * Finds the smallest free block of at least {@code minBytes} that is an entire chunk.
+   *
+   * @param minBytes a positive multiple of {@value #UNIT_BYTES}
+   * @return a free block, which is valid until the next change, or {@link #NONE}
+   */
+  public int findWhole(long minBytes) {
+    return bestFit(units(minBytes), SizeIndex.WHOLE_ONLY);
+  }
+
+  /**
+   * Takes a block that was found, or its first bytes. Allocates nothing in the Java heap.
+   *
+   * @param block what {@link #find} returned for so many bytes, or what {@link #findWhole} returned
+   * @param bytes at most the block's size
+   */
+  public void take(int block, long bytes) {
+    long units = units(bytes);
+    unlist(block);
+    if (blocks.units(block) != units) {
+      list(blocks.cut(block, units, UNIT_SHIFT));
+    }
+    usedUnits += units;
+    usedBlocks++;
+    assert isValidAround(block);
+  }
+
+  /**
+   * Frees a block in use, merging it with its free neighbours. Changes nothing if the Java heap is
+   * full.
    *
    * @throws IllegalStateException if the block is not in use
    */
   public void give(int block) {
     checkInUse(block);
+    makeRoomForPending();
     usedUnits -= blocks.units(block);
     usedBlocks--;
     int free = blocks.isWhole(block) ? block : merge(block);
@@ -129,27 +180,27 @@ public final class BlockArena {
     assert isValidAround(free);
   }
 
-  /** Address of a block in use. */
+  /** Address of a block. */
   public long address(int block) {
     return blocks.address(block);
   }
 
-  /** Size of a block in use. */
+  /** Size of a block. */
   public long bytes(int block) {
     return blocks.units(block) << UNIT_SHIFT;
   }
 
-  /** The caller's tag of the chunk that a block in use is cut from. */
+  /** The caller's tag of the chunk that a block is cut from. */
   public int chunk(int block) {
     return blocks.chunk(block);
   }
 
-  /** Bytes from the start of its chunk to a block in use. */
+  /** Bytes from the start of its chunk to a block. */
   public long offset(int block) {
     return blocks.address(block) - blocks.base(block);
   }
 
-  /** Whether a block in use is its entire chunk. */
+  /** Whether a block is its entire chunk. */
   public boolean isWhole(int block) {
     return blocks.isWhole(block);
   }
@@ -177,17 +228,26 @@ public final class BlockArena {
   }
 
   /**
+   * Removes a free block that is its entire chunk.
+   *
+   * @param block what {@link #add} or {@link #findWhole} returned
+   * @return the chunk's tag
+   */
+  public int remove(int block) {
+    take(block, bytes(block));
+    return forget(block);
+  }
+
+  /**
    * Takes the smallest free block that is an entire chunk of at least {@code minBytes}, uncut.
    *
    * @param minBytes a positive multiple of {@value #UNIT_BYTES}
    * @return the block, in use now, or {@link #NONE}
    */
   public int takeWhole(long minBytes) {
-    int block = takeBestFit(units(minBytes), SizeIndex.WHOLE_ONLY);
+    int block = findWhole(minBytes);
     if (block != NONE) {
-      usedUnits += blocks.units(block);
-      usedBlocks++;
-      assert isValidAround(block);
+      take(block, bytes(block));
     }
     return block;
   }
@@ -225,13 +285,8 @@ public final class BlockArena {
 
   /** Size of the smallest free block of at least {@code minBytes}; 0 if there is none. */
   public long bestFitBytes(long minBytes) {
-    long units = units(minBytes);
-    int listed = index.atLeast(units, SizeIndex.ALL);
-    long best = listed == NONE ? Long.MAX_VALUE : blocks.units(listed);
-    if (pending != BlockTable.NOTHING && blocks.units(pending) >= units) {
-      best = Math.min(best, blocks.units(pending));
-    }
-    return best == Long.MAX_VALUE ? 0 : best << UNIT_SHIFT;
+    int best = bestFit(units(minBytes), SizeIndex.ALL);
+    return best == NONE ? 0 : bytes(best);
   }
 
   public int freeBlocks() {
@@ -260,18 +315,12 @@ public final class BlockArena {
     return blocks.end() + index.nodes();
   }
 
-  private int takeBestFit(long units, long set) {
+  private int bestFit(long units, long set) {
     int best = index.atLeast(units, set);
     long excess = blocks.units(best) - units;
     long pendingExcess = blocks.units(pending) - units;
     boolean isPendingBest = pendingExcess >= 0 && Long.compareUnsigned(pendingExcess, excess) <= 0;
-    if (isPendingBest && (set == SizeIndex.ALL || blocks.isWhole(pending))) {
-      best = pending;
-      pending = BlockTable.NOTHING;
-    } else if (best != NONE) {
-      index.remove(best);
-    }
-    return best;
+    return isPendingBest && (set == SizeIndex.ALL || blocks.isWhole(pending)) ? pending : best;
   }
 
   /** Joins a block to be freed with its free neighbours. */
@@ -289,6 +338,15 @@ public final class BlockArena {
       blocks.absorbNext(merged);
     }
     return merged;
+  }
+
+  /**
+   * The next block to be freed displaces the pending one, which then needs its place in the index.
+   */
+  private void makeRoomForPending() {
+    if (pending != BlockTable.NOTHING) {
+      index.reserve(blocks.units(pending));
+    }
   }
 
   /** Makes a block the pending one; what was pending is indexed. */

@@ -5,8 +5,9 @@ import static io.cuvette.pool.ArenaCheck.require;
 import java.util.Arrays;
 
 /**
- * The records of all blocks of an arena in one primitive array: a block is an index, and a recycled
- * index is used again before the array grows. Not thread-safe.
+ * The records of all blocks of an arena in primitive arrays: a block is an index, and a recycled
+ * index is used again before there are more. Records never move once they fill a segment, so that
+ * growing takes no longer the more blocks there are. Not thread-safe.
  *
  * <p>Neighbours of a chunk are linked in address order ({@code prev}, {@code next}); listed blocks
  * of equal size and kind are linked in a list of their own ({@code before}, {@code after}), whose
@@ -31,6 +32,8 @@ final class BlockTable {
 
   private static final int INITIAL_BLOCKS = 16;
   private static final int SHIFT = 3;
+  private static final int SEGMENT_SHIFT = 12;
+  private static final int SEGMENT_BLOCKS = 1 << SEGMENT_SHIFT;
 
   /** Records of {@link #NOTHING} and {@link #NONE}, which never are what one looks for. */
   private static final int DUMMIES = 2;
@@ -46,7 +49,15 @@ final class BlockTable {
   private static final long HIGH = ~LOW;
   private static final long NONE_TWICE = -1;
 
-  private long[] records = new long[INITIAL_BLOCKS << SHIFT];
+  /** The first segment, which grows; most arenas never have another. */
+  private long[] first = new long[INITIAL_BLOCKS << SHIFT];
+
+  /** The others, and nothing in the place of the first. */
+  private long[][] segments = {new long[0]};
+
+  /** How many records there is room for. */
+  private int room = INITIAL_BLOCKS - DUMMIES;
+
   private int end;
   private int recycled = NONE;
   private int live;
@@ -58,15 +69,36 @@ final class BlockTable {
     }
   }
 
+  /** Makes room for one more block, so that making it allocates nothing. */
+  void reserve() {
+    if (recycled == NONE && end == room) {
+      grow();
+    }
+  }
+
+  private void grow() {
+    int count = segments.length;
+    if (room + DUMMIES < SEGMENT_BLOCKS) {
+      first = Arrays.copyOf(first, first.length << 1);
+    } else {
+      long[] segment = new long[SEGMENT_BLOCKS << SHIFT];
+      segments = Arrays.copyOf(segments, count + 1);
+      segments[count] = segment;
+    }
+    room += Math.min(room + DUMMIES, SEGMENT_BLOCKS);
+  }
+
   /** An unlisted block without neighbours. */
   int create(long address, long units, long base, int chunk) {
+    reserve();
     int block = recycled;
     if (block == NONE) {
-      block = append();
+      block = end++;
     } else {
       recycled = next(block);
     }
     live++;
+    long[] records = segment(block);
     int record = at(block);
     records[record + UNITS] = units;
     records[record + NEIGHBOURS] = NONE_TWICE;
@@ -77,13 +109,6 @@ final class BlockTable {
     return block;
   }
 
-  private int append() {
-    if (at(end) == records.length) {
-      records = Arrays.copyOf(records, Math.multiplyExact(records.length, 2));
-    }
-    return end++;
-  }
-
   /** Cuts a block after so many units; the tail is a new, unlisted block. */
   int cut(int block, long units, int unitShift) {
     int tail =
@@ -91,7 +116,7 @@ final class BlockTable {
             address(block) + (units << unitShift), units(block) - units, base(block), chunk(block));
     units(block, units);
     int next = next(block);
-    records[at(tail) + NEIGHBOURS] = pack(block, next);
+    segment(tail)[at(tail) + NEIGHBOURS] = pack(block, next);
     next(block, tail);
     prev(next, tail);
     return tail;
@@ -109,7 +134,7 @@ final class BlockTable {
 
   void recycle(int block) {
     live--;
-    records[at(block) + LIST] = RECYCLED;
+    segment(block)[at(block) + LIST] = RECYCLED;
     next(block, recycled);
     recycled = block;
   }
@@ -162,24 +187,24 @@ final class BlockTable {
 
   /** Whether a listed block is alone in its list. */
   boolean isAlone(int block) {
-    return records[at(block) + LIST] == ALONE;
+    return segment(block)[at(block) + LIST] == ALONE;
   }
 
   /** Makes a block the first of a list. */
   void first(int block, int after) {
-    records[at(block) + LIST] = pack(NOTHING, after);
+    segment(block)[at(block) + LIST] = pack(NOTHING, after);
   }
 
   void unlist(int block) {
-    records[at(block) + LIST] = UNLISTED;
+    segment(block)[at(block) + LIST] = UNLISTED;
   }
 
   boolean isListed(int block) {
-    return records[at(block) + LIST] >= LEAST_LISTED;
+    return segment(block)[at(block) + LIST] >= LEAST_LISTED;
   }
 
   boolean isUnlisted(int block) {
-    return records[at(block) + LIST] == UNLISTED;
+    return segment(block)[at(block) + LIST] == UNLISTED;
   }
 
   /** What the index noted of a listed block. */
@@ -192,7 +217,7 @@ final class BlockTable {
   }
 
   boolean isWhole(int block) {
-    return records[at(block) + NEIGHBOURS] == NONE_TWICE;
+    return segment(block)[at(block) + NEIGHBOURS] == NONE_TWICE;
   }
 
   int chunk(int block) {
@@ -200,20 +225,20 @@ final class BlockTable {
   }
 
   long address(int block) {
-    return records[at(block) + ADDRESS];
+    return segment(block)[at(block) + ADDRESS];
   }
 
   long units(int block) {
-    return records[at(block) + UNITS];
+    return segment(block)[at(block) + UNITS];
   }
 
   private void units(int block, long units) {
-    records[at(block) + UNITS] = units;
+    segment(block)[at(block) + UNITS] = units;
   }
 
   /** Address of the chunk that the block is a part of. */
   long base(int block) {
-    return records[at(block) + BASE];
+    return segment(block)[at(block) + BASE];
   }
 
   /**
@@ -235,8 +260,12 @@ final class BlockTable {
     return count;
   }
 
+  private long[] segment(int block) {
+    return block < SEGMENT_BLOCKS - DUMMIES ? first : segments[(block + DUMMIES) >>> SEGMENT_SHIFT];
+  }
+
   private static int at(int block) {
-    return (block + DUMMIES) << SHIFT;
+    return ((block + DUMMIES) & (SEGMENT_BLOCKS - 1)) << SHIFT;
   }
 
   private static long pack(int high, int low) {
@@ -244,19 +273,21 @@ final class BlockTable {
   }
 
   private int high(int field, int block) {
-    return (int) (records[at(block) + field] >> Integer.SIZE);
+    return (int) (segment(block)[at(block) + field] >> Integer.SIZE);
   }
 
   private void high(int field, int block, int value) {
+    long[] records = segment(block);
     int at = at(block) + field;
     records[at] = ((long) value << Integer.SIZE) | (records[at] & LOW);
   }
 
   private int low(int field, int block) {
-    return (int) records[at(block) + field];
+    return (int) segment(block)[at(block) + field];
   }
 
   private void low(int field, int block, int value) {
+    long[] records = segment(block);
     int at = at(block) + field;
     records[at] = (records[at] & HIGH) | (value & LOW);
   }

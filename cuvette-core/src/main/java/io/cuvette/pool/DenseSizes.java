@@ -44,12 +44,16 @@ final class DenseSizes {
     this.blocks = blocks;
   }
 
-  /** Adds a block in front of those of its size and kind. */
-  void insert(int block, int units, int kind) {
-    int list = 2 * units + kind;
-    if (list >= lists.length) {
+  /** Makes room for a block of this size; there is always room for no size, a negative one. */
+  void reserve(int units) {
+    if (2 * units >= lists.length) {
       grow(units);
     }
+  }
+
+  /** Adds a block in front of those of its size and kind; there is room for it. */
+  void insert(int block, int units, int kind) {
+    int list = 2 * units + kind;
     int head = lists[list] - BIAS;
     lists[list] = block + BIAS;
     blocks.first(block, head);
@@ -61,8 +65,9 @@ final class DenseSizes {
 
   private void grow(int units) {
     int size = Integer.highestOneBit(units) << 2;
+    long[] longer = Arrays.copyOf(bottom, size >> BITS);
     lists = Arrays.copyOf(lists, size);
-    bottom = Arrays.copyOf(bottom, size >> BITS);
+    bottom = longer;
   }
 
   void remove(int block, int units, int kind) {

@@ -36,6 +36,15 @@ final class SizeIndex {
     sparse = new SparseSizes(blocks);
   }
 
+  /** Makes room for a block of this size, so that its insertion allocates nothing. */
+  void reserve(long units) {
+    if (units < DenseSizes.LIMIT_UNITS) {
+      dense.reserve((int) units);
+    } else {
+      sparse.reserve(units);
+    }
+  }
+
   /** Adds an unlisted block, in front of those of its size and kind. */
   void insert(int block) {
     long units = blocks.units(block);

@@ -49,13 +49,30 @@ final class SparseSizes {
 
   private int end;
   private int recycled = NONE;
+  private int recycledNodes;
 
   SparseSizes(BlockTable blocks) {
     this.blocks = blocks;
     Arrays.fill(roots, NONE);
   }
 
-  /** Adds a block, in front of those of its size and kind. */
+  /** Makes room for a block of this size: each level of its trie may need a node. */
+  void reserve(long units) {
+    while (parents.length - end + recycledNodes <= height(units)) {
+      grow();
+    }
+  }
+
+  private void grow() {
+    int[] longerChildren =
+        Arrays.copyOf(children, Math.multiplyExact(parents.length, 2 << CHILDREN_SHIFT));
+    int[] longerParents = Arrays.copyOf(parents, parents.length << 1);
+    bitmaps = Arrays.copyOf(bitmaps, parents.length << 2);
+    children = longerChildren;
+    parents = longerParents;
+  }
+
+  /** Adds a block, in front of those of its size and kind; there is room for it. */
   void insert(int block, long units, int kind) {
     int height = height(units);
     int node = root(height, kind);
@@ -104,21 +121,13 @@ final class SparseSizes {
   private int node(int parent) {
     int node = recycled;
     if (node == NONE) {
-      node = append();
+      node = end++;
     } else {
       recycled = parents[node];
+      recycledNodes--;
     }
     parents[node] = parent;
     return node;
-  }
-
-  private int append() {
-    if (end == parents.length) {
-      bitmaps = Arrays.copyOf(bitmaps, end << 2);
-      children = Arrays.copyOf(children, Math.multiplyExact(end, 2 << CHILDREN_SHIFT));
-      parents = Arrays.copyOf(parents, end << 1);
-    }
-    return end++;
   }
 
   void remove(int block, long units, int kind) {
@@ -156,6 +165,7 @@ final class SparseSizes {
       if (bitmaps[map + (kind ^ 1)] == 0) {
         parents[node] = recycled;
         recycled = node;
+        recycledNodes++;
       }
       node = parent >> BITS;
       digit = parent & (WAYS - 1);

@@ -38,6 +38,7 @@ class SizeIndexTest {
       int[] added = new int[100];
       for (int i = 0; i < added.length; i++) {
         added[i] = blocks.create(0, random.nextLong(1, 1L << 40), 0, 0);
+        index.reserve(blocks.units(added[i]));
         index.insert(added[i]);
       }
       for (int block : added) {
@@ -87,6 +88,7 @@ class SizeIndexTest {
       if (!isWhole) {
         blocks.cut(block, units, 9);
       }
+      index.reserve(blocks.units(block));
       index.insert(block);
       TreeMap<Long, Deque<Integer>> model = isWhole ? whole : parts;
       model.computeIfAbsent(units, _ -> new ArrayDeque<>()).push(block);

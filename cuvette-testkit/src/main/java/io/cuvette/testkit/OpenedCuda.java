@@ -42,6 +42,7 @@ record OpenedCuda(Cuda cuda, CudaDriver driver, LiveHandles live) {
     Cleanup cleanup = new Cleanup();
     if (tidy && !cuda.isClosed()) {
       cleanup.run(() -> checkNothingLeft(devices));
+      cleanup.run(cuda.defaultMemoryPool()::assertConsistent);
     }
     cleanup.run(cuda::close);
     cleanup.run(() -> endDriver(driver));

@@ -159,6 +159,7 @@ class PoolModelFuzzTest {
   }
 
   private void check(MemoryPool pool, int step) {
+    pool.assertConsistent();
     PoolStats stats = pool.stats();
     assertThat(stats.usedBytes()).as("used in step %d", step).isEqualTo(used);
     assertThat(stats.usedBytes() + stats.freeBytes()).isEqualTo(stats.heldBytes());

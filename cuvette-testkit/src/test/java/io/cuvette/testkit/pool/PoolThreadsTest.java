@@ -77,6 +77,7 @@ class PoolThreadsTest {
   }
 
   private void step(MemoryPool pool, CudaStream stream, SplittableRandom random) {
+    pool.assertConsistent();
     int choice = random.nextInt(100);
     if (choice < 45) {
       allocate(pool, stream, random);

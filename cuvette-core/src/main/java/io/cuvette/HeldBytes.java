@@ -1,0 +1,167 @@
+package io.cuvette;
+
+import io.cuvette.pool.SpinLock;
+import java.util.function.BooleanSupplier;
+
+/**
+ * The bytes that a pool holds from upstream on one device, which its limit counts. They are in an
+ * arena or in transit: asked of upstream, on their way from one arena to another, or being freed.
+ * Always: held = in arenas + in transit. Thread-safe.
+ */
+final class HeldBytes {
+  private final SpinLock lock = new SpinLock();
+  private volatile long limit;
+  private volatile long held;
+
+  private volatile long inTransit;
+
+  private long peak;
+
+  /** Whether the pool was torn down. */
+  private boolean over;
+
+  HeldBytes(long limit) {
+    this.limit = limit;
+  }
+
+  long limit() {
+    return limit;
+  }
+
+  void setLimit(long bytes) {
+    limit = bytes;
+  }
+
+  long held() {
+    return held;
+  }
+
+  /** What the limit leaves; below 0 if more is held than a limit that was lowered. */
+  long room() {
+    return limit - held;
+  }
+
+  /** Whether threads are about to get or free memory of upstream, or to move it. */
+  boolean isInTransit() {
+    return inTransit != 0;
+  }
+
+  /** Counts bytes that upstream is asked for; false if the limit forbids them. */
+  boolean reserve(long bytes) {
+    lock.lock();
+    try {
+      if (bytes > limit - held) {
+        return false;
+      }
+      add(bytes, bytes);
+      return true;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Upstream has the bytes, or did not give them. */
+  void unreserve(long bytes) {
+    change(-bytes, -bytes);
+  }
+
+  /** An arena has the bytes. To be called under its lock. */
+  void enterArena(long bytes) {
+    change(0, -bytes);
+  }
+
+  /** An arena has the bytes no more. To be called under its lock. */
+  void leaveArena(long bytes) {
+    change(0, bytes);
+  }
+
+  private void change(long heldBytes, long transitBytes) {
+    lock.lock();
+    try {
+      add(heldBytes, transitBytes);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Under the lock. */
+  @SuppressWarnings("NonAtomicVolatileUpdate")
+  private void add(long heldBytes, long transitBytes) {
+    if (!over) {
+      held += heldBytes;
+      inTransit += transitBytes;
+    }
+  }
+
+  /** Takes note of a growth. */
+  void grown() {
+    lock.lock();
+    try {
+      peak = Math.max(peak, held);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  long peak() {
+    lock.lock();
+    try {
+      return peak;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  void resetPeak() {
+    lock.lock();
+    try {
+      peak = held;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Nothing is held any more, whatever other threads still take note of. */
+  void end() {
+    lock.lock();
+    try {
+      over = true;
+      held = 0;
+      inTransit = 0;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Compares the books with the bytes in arenas, and with the chunks if none is in transit.
+   *
+   * @param all whether these are all arenas; asked while nothing can enter or leave one
+   * @return false if they are not
+   * @throws AssertionError if a byte is lost, or counted twice
+   */
+  boolean assertConsistent(long arenaBytes, Chunks chunks, BooleanSupplier all) {
+    lock.lock();
+    try {
+      if (over) {
+        return true;
+      }
+      if (!all.getAsBoolean()) {
+        return false;
+      }
+      require(held == arenaBytes + inTransit && inTransit >= 0, "in arenas", arenaBytes);
+      require(inTransit != 0 || held == chunks.bytes(), "in chunks of upstream", chunks.bytes());
+      return true;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void require(boolean holds, String where, long bytes) {
+    if (!holds) {
+      throw new AssertionError(
+          "held=%d, in transit=%d (expected: to agree with %d bytes %s)"
+              .formatted(held, inTransit, bytes, where));
+    }
+  }
+}

@@ -1,0 +1,68 @@
+package io.cuvette;
+
+import java.util.Arrays;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The blocks of an arena that are in use, by number: what keeps them reachable for the leak
+ * tracker. Segments never move, so that growing takes no longer the more blocks there are. Not
+ * thread-safe.
+ */
+final class LiveBlocks {
+  private static final int SHIFT = 12;
+  private static final int SEGMENT = 1 << SHIFT;
+  private static final int FIRST = 64;
+
+  /** The first segment, which grows; most arenas never have another. */
+  private @Nullable PooledBlock[] first = new PooledBlock[FIRST];
+
+  /** The others, and nothing in the place of the first. */
+  private @Nullable PooledBlock[][] segments = {new PooledBlock[0]};
+
+  private int room = FIRST;
+
+  private void grow() {
+    if (room < SEGMENT) {
+      first = Arrays.copyOf(first, room * 2);
+      room *= 2;
+    } else {
+      @Nullable PooledBlock[] segment = new PooledBlock[SEGMENT];
+      int count = segments.length;
+      segments = Arrays.copyOf(segments, count + 1);
+      segments[count] = segment;
+      room += SEGMENT;
+    }
+  }
+
+  /** Sets what a number stands for. Changes nothing if the Java heap is full. */
+  void put(int block, @Nullable PooledBlock lifetime) {
+    while (block >= room) {
+      grow();
+    }
+    @Nullable PooledBlock[] segment = block < SEGMENT ? first : segments[block >>> SHIFT];
+    segment[block & (SEGMENT - 1)] = lifetime;
+  }
+
+  void forEach(Consumer<PooledBlock> action) {
+    forEach(first, action);
+    for (@Nullable PooledBlock[] segment : segments) {
+      forEach(segment, action);
+    }
+  }
+
+  private static void forEach(@Nullable PooledBlock[] segment, Consumer<PooledBlock> action) {
+    for (PooledBlock block : segment) {
+      if (block != null) {
+        action.accept(block);
+      }
+    }
+  }
+
+  void clear() {
+    Arrays.fill(first, null);
+    for (@Nullable PooledBlock[] segment : segments) {
+      Arrays.fill(segment, null);
+    }
+  }
+}

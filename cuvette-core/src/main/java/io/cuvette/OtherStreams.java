@@ -1,0 +1,98 @@
+package io.cuvette;
+
+import io.cuvette.PoolArena.Fit;
+import io.cuvette.pool.BlockArena;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Takes memory that is free in the arenas of other streams, whose work is done. The stream is asked
+ * first, and then only that is taken which was free before: its answer covers every use before the
+ * memory was freed, and nobody misses memory that is not given out in the end. Thread-safe.
+ */
+final class OtherStreams {
+  /** So often another thread may free something between the question and the taking. */
+  private static final int TRIES = 8;
+
+  private final DevicePool devicePool;
+  private final AtomicLong reuses = new AtomicLong();
+
+  OtherStreams(DevicePool devicePool) {
+    this.devicePool = devicePool;
+  }
+
+  /** How often memory of another stream was taken. */
+  long reuses() {
+    return reuses.get();
+  }
+
+  /**
+   * The best fit of at most {@code most} bytes over several arenas; the next best if that arena's
+   * stream is busy.
+   */
+  @Nullable BufferBase takeBest(
+      List<PoolArena> from, PoolArena to, long bytes, long rounded, long most, CudaStream stream) {
+    List<Fit> fits = new ArrayList<>();
+    for (PoolArena arena : from) {
+      Fit fit = arena == to ? null : arena.fit(rounded);
+      if (fit != null && fit.bytes() <= most) {
+        fits.add(fit);
+      }
+    }
+    fits.sort(Comparator.comparingLong(Fit::bytes).thenComparingLong(fit -> fit.arena().number));
+    for (Fit fit : fits) {
+      BufferBase found = takeFrom(fit, to, bytes, rounded, most, stream);
+      if (found != null) {
+        reuses.incrementAndGet();
+        return found;
+      }
+    }
+    return null;
+  }
+
+  private @Nullable BufferBase takeFrom(
+      Fit first, PoolArena to, long bytes, long rounded, long most, CudaStream stream) {
+    PoolArena from = first.arena();
+    Fit fit = first;
+    for (int i = 0; i < TRIES && fit != null && fit.bytes() <= most; i++) {
+      if (!from.stream.isIdle()) {
+        return null;
+      }
+      BufferBase found = take(fit, to, bytes, rounded, stream);
+      if (found != null) {
+        return found;
+      }
+      fit = from.fit(rounded);
+    }
+    return null;
+  }
+
+  /** A whole chunk moves to the asking arena; a part of one is only lent. */
+  private @Nullable BufferBase take(
+      Fit fit, PoolArena to, long bytes, long rounded, CudaStream stream) {
+    PoolArena from = fit.arena();
+    int inHand = from.takeInHand(rounded, fit);
+    return inHand == BlockArena.NONE
+        ? from.lendTo(stream, bytes, rounded, fit)
+        : move(from, inHand, to, bytes, rounded, stream);
+  }
+
+  private BufferBase move(
+      PoolArena from, int inHand, PoolArena to, long bytes, long rounded, CudaStream stream) {
+    int chunk = from.chunk(inHand);
+    BufferBase moved = null;
+    try {
+      devicePool.chunks().get(chunk).lifetime().use(stream.state);
+      moved = devicePool.adopt(chunk, to, bytes, rounded, stream);
+    } finally {
+      from.forget(inHand);
+      if (moved == null) {
+        devicePool.giveBack(chunk);
+      }
+    }
+    return moved;
+  }
+}

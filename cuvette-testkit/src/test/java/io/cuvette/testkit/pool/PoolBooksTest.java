@@ -1,0 +1,233 @@
+package io.cuvette.testkit.pool;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.CudaStream;
+import io.cuvette.MemoryLimit;
+import io.cuvette.MemoryPool;
+import io.cuvette.PoolOptions;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.support.CountingUpstream;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.SplittableRandom;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * What the limit counts is what upstream gave and what the pool can reach, whatever threads do. The
+ * full run is {@code -Dcuvette.streams=100000 -Dcuvette.threads=8}.
+ */
+class PoolBooksTest {
+  private static final int THREADS = Integer.getInteger("cuvette.threads", 4);
+  private static final int STREAMS = Integer.getInteger("cuvette.streams", 500);
+  private static final int LARGEST = 64 << 10;
+
+  /** One buffer for each thread, each from a chunk of its own. */
+  private static final long LIMIT = (long) THREADS * LARGEST;
+
+  private final Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
+  private final CountingUpstream upstream = new CountingUpstream();
+
+  @CudaTest(sanitized = false)
+  @Timeout(600)
+  void streamsThatComeAndGo_loseNothing(Cuda cuda) throws InterruptedException {
+    try (MemoryPool pool = pool(cuda)) {
+      AtomicBoolean over = new AtomicBoolean();
+      Thread watching =
+          start(() -> {
+            while (!over.get()) {
+              pool.assertConsistent();
+              assertThat(upstream.liveBytes()).isLessThanOrEqualTo(LIMIT);
+            }
+          });
+      runAll(seed -> useStreams(cuda, pool, new SplittableRandom(seed)));
+      over.set(true);
+      watching.join();
+      assertThat(failures).isEmpty();
+      checkBooks(cuda, pool);
+    }
+  }
+
+  /** Some buffers outlive their stream, and all streams are busy when they are closed. */
+  private static void useStreams(Cuda cuda, MemoryPool pool, SplittableRandom random) {
+    for (int i = 0; i < STREAMS; i++) {
+      Buffer buffer;
+      try (CudaStream stream = cuda.device(0).createStream()) {
+        pool.allocate(1 + random.nextInt(LARGEST), stream).close();
+        buffer = pool.allocate(1 + random.nextInt(LARGEST), stream);
+        buffer.fill((byte) 1, stream);
+        if (random.nextBoolean()) {
+          buffer.close();
+        }
+      }
+      buffer.close();
+    }
+  }
+
+  /** Releasing, closing of pools and of streams meet allocations. */
+  @CudaTest(sanitized = false)
+  void poolsThatComeAndGo_loseNothing(Cuda cuda) throws InterruptedException {
+    for (int round = 0; round < 20; round++) {
+      MemoryPool pool = pool(cuda);
+      int first = round * THREADS;
+      runAll(seed -> useUntilClosed(cuda, pool, new SplittableRandom(first + seed)));
+      assertThat(failures).isEmpty();
+      cuda.device(0).synchronize();
+      pool.freeAllBlocks();
+      pool.assertConsistent();
+      assertThat(pool.totalBytes()).isZero();
+      assertThat(upstream.liveBytes()).isZero();
+    }
+  }
+
+  private static void useUntilClosed(Cuda cuda, MemoryPool pool, SplittableRandom random) {
+    int closing = random.nextInt(40);
+    for (int i = 0; i < 40; i++) {
+      try (CudaStream stream = cuda.device(0).createStream();
+          Buffer buffer = pool.allocate(1 + random.nextInt(LARGEST), stream)) {
+        buffer.fill((byte) 1, stream);
+      } catch (IllegalStateException e) {
+        assertThat(e).hasMessageContaining("is closed");
+        return;
+      }
+      if (i == closing) {
+        pool.close();
+      } else if (i % 8 == 0) {
+        pool.freeAllBlocks();
+      }
+    }
+  }
+
+  /** Whoever allocates while a free is under way must not get the same bytes of the limit. */
+  @Test
+  @Timeout(60)
+  void memoryThatTheDriverIsFreeing_countsAsHeld() throws Exception {
+    HoldsFrees driver = new HoldsFrees(SimulatedDriver.open(SimulatedOptions.DEFAULTS));
+    try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(driver));
+        MemoryPool pool = pool(cuda)) {
+      pool.allocate(LIMIT).close();
+      driver.holding = true;
+      Thread releasing = start(pool::freeAllBlocks);
+      driver.freeing.await();
+      Thread allocating = start(() -> pool.allocate(LIMIT).close());
+      while (allocating.getState() == Thread.State.RUNNABLE && failures.isEmpty()) {
+        pool.assertConsistent();
+        assertThat(upstream.liveBytes()).isLessThanOrEqualTo(LIMIT);
+      }
+      driver.goOn.countDown();
+      releasing.join();
+      allocating.join();
+      assertThat(upstream.mostBytes()).isEqualTo(LIMIT);
+      assertThat(upstream.asked()).isLessThanOrEqualTo(2);
+    }
+  }
+
+  /** Two slices are two objects, and one memory. */
+  @CudaTest(tidy = false)
+  void chunkThatOverlapsAnother_isRefused(Cuda cuda) {
+    try (Buffer all = cuda.allocate(8192)) {
+      List<Buffer> given =
+          new ArrayList<>(
+              List.of(
+                  all.slice(1024, 512),
+                  all.slice(0, 1024),
+                  all.slice(1024, 512),
+                  all.slice(512, 1024),
+                  all.slice(1024 + 256, 512),
+                  all.slice(512, 2048),
+                  all.slice(1536, 512)));
+      MemoryPool pool =
+          new MemoryPool(
+              cuda, PoolOptions.DEFAULTS.withUpstream((bytes, stream) -> given.removeFirst()));
+      pool.allocate(512);
+      pool.allocate(1024); // ends where the first begins
+      for (int bytes : new int[] {512, 1024, 512, 2048}) {
+        assertThatThrownBy(() -> pool.allocate(bytes))
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageContaining("again, or a part of it");
+      }
+      pool.allocate(512); // begins where the first ends
+      assertThat(pool.totalBytes()).isEqualTo(2048);
+      pool.assertConsistent();
+    }
+  }
+
+  private MemoryPool pool(Cuda cuda) {
+    return new MemoryPool(
+        cuda, PoolOptions.DEFAULTS.withUpstream(upstream).withLimit(MemoryLimit.ofBytes(LIMIT)));
+  }
+
+  private void checkBooks(Cuda cuda, MemoryPool pool) {
+    cuda.device(0).synchronize();
+    pool.assertConsistent();
+    long held = upstream.liveBytes();
+    assertThat(pool.totalBytes()).isEqualTo(held);
+    assertThat(pool.usedBytes()).isZero();
+    assertThat(pool.freeAllBlocks()).isEqualTo(held);
+    assertThat(upstream.liveBytes()).isZero();
+    assertThat(upstream.mostBytes()).isLessThanOrEqualTo(LIMIT);
+  }
+
+  private interface Body {
+    void run(int seed);
+  }
+
+  private void runAll(Body body) throws InterruptedException {
+    List<Thread> threads = new ArrayList<>();
+    for (int i = 0; i < THREADS; i++) {
+      int seed = i;
+      threads.add(start(() -> body.run(seed)));
+    }
+    for (Thread thread : threads) {
+      thread.join();
+    }
+  }
+
+  private Thread start(Runnable body) {
+    return Thread.ofPlatform()
+        .start(() -> {
+          try {
+            body.run();
+          } catch (Throwable e) {
+            failures.add(e);
+          }
+        });
+  }
+
+  /** Holds the next free of memory. */
+  private static final class HoldsFrees extends ForwardingDriver {
+    private final CountDownLatch freeing = new CountDownLatch(1);
+    private final CountDownLatch goOn = new CountDownLatch(1);
+    private volatile boolean holding;
+
+    HoldsFrees(CudaDriver delegate) {
+      super(delegate);
+    }
+
+    @Override
+    public void memFree(int device, long address) {
+      if (holding) {
+        freeing.countDown();
+        try {
+          goOn.await();
+        } catch (InterruptedException e) {
+          Thread.currentThread().interrupt();
+        }
+      }
+      super.memFree(device, address);
+    }
+  }
+}
