@@ -3,7 +3,8 @@ package io.cuvette.sim;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.UserFailures;
 import java.util.ArrayDeque;
-import java.util.List;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import org.jspecify.annotations.Nullable;
@@ -19,11 +20,26 @@ final class HostFunctions {
   private static final long GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
   private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
+  /** With more functions than that this thread is behind. */
+  private static final int FEW = 16;
+
+  private static final int MOST_YIELDS = 100;
+
   private final SimScheduler scheduler;
   private final Condition changed;
-  private final ArrayDeque<SimOp> queue = new ArrayDeque<>();
+
+  /** The functions of each stream, oldest first; a stream that had its turn goes to the end. */
+  private final Map<SimStream, ArrayDeque<SimOp>> queues = new LinkedHashMap<>();
+
   private volatile @Nullable Thread thread;
   private @Nullable SimOp running;
+
+  /** The number of functions that have not started. */
+  private int waiting;
+
+  /** Whether these are many. */
+  private volatile boolean behind;
+
   private boolean hurry;
   private boolean closed;
 
@@ -33,7 +49,8 @@ final class HostFunctions {
   }
 
   void add(SimOp op) {
-    queue.add(op);
+    queues.computeIfAbsent(op.stream, _ -> new ArrayDeque<>()).add(op);
+    count(1);
     if (thread == null) {
       Thread started =
           Thread.ofPlatform()
@@ -41,8 +58,8 @@ final class HostFunctions {
               .name("cuvette-sim-host-functions")
               .inheritInheritableThreadLocals(false)
               .unstarted(this::loop);
-      thread = started;
       started.start();
+      thread = started;
     }
     changed.signalAll();
   }
@@ -54,17 +71,30 @@ final class HostFunctions {
   }
 
   boolean isIdle() {
-    return queue.isEmpty() && running == null;
+    return queues.isEmpty() && running == null;
   }
 
   boolean isCurrentThread() {
     return Thread.currentThread().equals(thread);
   }
 
+  /** Lets this thread have the lock if it is behind: among many that queue more it would starve. */
+  @SuppressWarnings("ThreadPriorityCheck") // it is only a hint
+  void giveWay() {
+    Thread starving = behind ? thread : null;
+    for (int i = 0; starving != null && i < MOST_YIELDS; i++) {
+      if (!scheduler.lock.hasQueuedThread(starving)) {
+        return;
+      }
+      Thread.yield();
+    }
+  }
+
   /** Functions that did not start yet never will. */
   void close() {
     closed = true;
-    queue.clear();
+    queues.clear();
+    count(-waiting);
     changed.signalAll();
   }
 
@@ -84,11 +114,11 @@ final class HostFunctions {
   private boolean awaitOne() {
     try {
       long left = IDLE_NANOS;
-      while (queue.isEmpty() && !closed && left > 0) {
+      while (queues.isEmpty() && !closed && left > 0) {
         left = changed.awaitNanos(left);
       }
-      left = queue.isEmpty() ? 0 : GRACE_NANOS;
-      while (!hurry && left > 0) {
+      left = queues.isEmpty() ? 0 : GRACE_NANOS;
+      while (!hurry && !behind && left > 0) {
         left = changed.awaitNanos(left);
       }
     } catch (InterruptedException e) {
@@ -96,7 +126,7 @@ final class HostFunctions {
       return true;
     }
     hurry = false;
-    return !queue.isEmpty();
+    return !queues.isEmpty();
   }
 
   private void runOne() {
@@ -105,7 +135,7 @@ final class HostFunctions {
       awaitOutside();
       return;
     }
-    queue.remove(op);
+    remove(op);
     running = op;
     Runnable function = op.hostFunction();
     if (function != null) {
@@ -122,14 +152,31 @@ final class HostFunctions {
     scheduler.signalAll();
   }
 
-  /** The oldest function before which nothing is left; null if all wait for other processes. */
+  /** A function before which nothing is left; null if all wait for something outside. */
   private @Nullable SimOp first() {
-    for (SimOp op : List.copyOf(queue)) {
+    for (ArrayDeque<SimOp> queue : queues.values()) {
+      SimOp op = queue.element();
       if (scheduler.runUpTo(op)) {
         return op;
       }
     }
     return null;
+  }
+
+  private void count(int more) {
+    waiting += more;
+    behind = waiting > FEW;
+  }
+
+  private void remove(SimOp op) {
+    ArrayDeque<SimOp> queue = queues.remove(op.stream);
+    if (queue != null) { // null if the driver was closed meanwhile
+      queue.remove();
+      count(-1);
+      if (!queue.isEmpty()) {
+        queues.put(op.stream, queue);
+      }
+    }
   }
 
   private void awaitOutside() {

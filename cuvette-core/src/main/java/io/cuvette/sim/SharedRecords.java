@@ -36,8 +36,8 @@ final class SharedRecords {
               .name("cuvette-sim-shared-records")
               .inheritInheritableThreadLocals(false)
               .unstarted(this::loop);
-      thread = started;
       started.start();
+      thread = started;
     }
     changed.signalAll();
   }

@@ -110,8 +110,13 @@ final class SimDevice {
     return !unjoined.isEmpty();
   }
 
-  boolean isIdle() {
-    return active.isEmpty();
+  /** The last operation of each stream with queued work. */
+  List<SimOp> pendingTails() {
+    List<SimOp> tails = new ArrayList<>(active.size());
+    for (SimStream stream : active) {
+      tails.add(stream.queue.getLast());
+    }
+    return tails;
   }
 
   List<SimStream> activeStreams() {

@@ -52,7 +52,9 @@ final class SimMachine {
   <T> T call(Supplier<T> body, Supplier<String> name) {
     enter(name);
     try {
-      return body.get();
+      T result = body.get();
+      scheduler.awaitRoom();
+      return result;
     } catch (SimRefusal e) {
       throw e.in(name.get());
     } finally {
@@ -64,7 +66,9 @@ final class SimMachine {
   long callLong(LongSupplier body, Supplier<String> name) {
     enter(name);
     try {
-      return body.getAsLong();
+      long result = body.getAsLong();
+      scheduler.awaitRoom();
+      return result;
     } catch (SimRefusal e) {
       throw e.in(name.get());
     } finally {
@@ -77,6 +81,7 @@ final class SimMachine {
     enter(name);
     try {
       body.run();
+      scheduler.awaitRoom();
     } catch (SimRefusal e) {
       throw e.in(name.get());
     } finally {
@@ -90,6 +95,7 @@ final class SimMachine {
       throw new SimRefusal(CudaStatus.NOT_PERMITTED, "host functions must not call the driver")
           .in(name.get());
     }
+    scheduler.hostFunctions().giveWay();
     scheduler.lock.lock();
     if (closed) {
       scheduler.lock.unlock();
@@ -223,17 +229,22 @@ final class SimMachine {
   void await(@Nullable SimOp op) {
     if (op != null) {
       scheduler.await(op);
-      hostNanos = Math.max(hostNanos, op.endNanos());
+      spendUntil(op.endNanos());
       pools.observed(op.stream, op.number());
     }
   }
 
-  /** Waits for all work of a device, without looking at whether it failed. */
+  /**
+   * Waits for all work that a device has now, without looking at whether it failed. What others
+   * queue meanwhile is not waited for: there may be no end to it.
+   */
   void drain(SimDevice device) {
-    if (!device.isIdle()) {
-      scheduler.awaitUntil(device::isIdle);
+    List<SimOp> ends = device.pendingTails();
+    spendUntil(device.lastEndNanos());
+    for (SimOp end : ends) {
+      scheduler.await(end);
+      spendUntil(end.endNanos());
     }
-    hostNanos = Math.max(hostNanos, device.lastEndNanos());
     pools.observed(device);
   }
 

@@ -22,10 +22,19 @@ final class SimScheduler {
   // enough that the order depends on the seed alone unless the function waits for something itself.
   private static final long PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
-  final ReentrantLock lock = new ReentrantLock();
+  /** How many operations wait in a stream before whoever queues one more waits too, as on a GPU. */
+  private static final int ROOM = 1024;
 
-  /** How often something outside of the driver is looked at, at most. */
+  // A program that fills a stream which it holds itself would wait for ever on a GPU; not here.
+  private static final long STALL_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
+  /** How soon something outside of the driver is looked at again: more and more seldom. */
   static final long POLL_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
+
+  private static final long LAST_POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+  private static final long LOOK_NANOS = TimeUnit.MICROSECONDS.toNanos(10);
+
+  final ReentrantLock lock = new ReentrantLock();
 
   private final Condition progress = lock.newCondition();
   private final HostFunctions hostFunctions = new HostFunctions(this);
@@ -34,6 +43,11 @@ final class SimScheduler {
 
   /** Streams whose first operation waits for something outside of the driver. */
   private final List<SimStream> outside = new ArrayList<>();
+
+  private long lookedNanos = System.nanoTime() - LOOK_NANOS;
+
+  /** The stream that the call of this moment has filled. */
+  private @Nullable SimStream full;
 
   private final SplittableRandom random;
   private final Consumer<SimOp> waits;
@@ -81,6 +95,34 @@ final class SimScheduler {
     }
     if (stream.queue.size() == 1) {
       arrange(stream);
+    } else if (stream.queue.size() > ROOM) {
+      full = stream;
+    }
+  }
+
+  /**
+   * Ends a call that has queued something: waits until its stream has room again, but not for an
+   * operation that does not end.
+   */
+  void awaitRoom() {
+    SimStream filled = full;
+    if (filled == null) {
+      return;
+    }
+    full = null;
+    SimOp first = filled.queue.peek();
+    long start = System.nanoTime();
+    while (filled.queue.size() > ROOM && first != filled.stalled && !closed) {
+      if (!step()) {
+        awaitProgress(POLL_NANOS);
+      }
+      SimOp now = filled.queue.peek();
+      if (now != first) {
+        first = now;
+        start = System.nanoTime();
+      } else if (System.nanoTime() - start > STALL_NANOS) {
+        filled.stalled = first;
+      }
     }
   }
 
@@ -108,6 +150,11 @@ final class SimScheduler {
 
   /** Looks at what is outside of the driver: streams that wait for it may be ready now. */
   private void look() {
+    long now = System.nanoTime();
+    if (outside.isEmpty() || now - lookedNanos < LOOK_NANOS) {
+      return;
+    }
+    lookedNanos = now;
     for (int i = outside.size() - 1; i >= 0; i--) {
       SimStream stream = outside.get(i);
       BooleanSupplier condition = stream.queue.element().outside();
@@ -146,24 +193,29 @@ final class SimScheduler {
   }
 
   private void await(BooleanSupplier condition, boolean isOutside) {
+    long poll = POLL_NANOS;
     // What is outside of the driver is gone once the driver is closed.
     while ((isOutside && closed) || !condition.getAsBoolean()) {
       if (closed) {
         throw new SimRefusal(CudaStatus.DEINITIALIZED, "the driver was closed meanwhile");
       }
-      if (!step()) {
-        awaitProgress(isOutside || !outside.isEmpty());
+      if (step()) {
+        poll = POLL_NANOS;
+      } else {
+        awaitProgress(isOutside || !outside.isEmpty() ? poll : 0);
+        poll = Math.min(2 * poll, LAST_POLL_NANOS);
       }
     }
   }
 
-  private void awaitProgress(boolean isOutside) {
+  /** Waits a while, or with 0 until a host function is done. */
+  private void awaitProgress(long nanos) {
     boolean idle = hostFunctions.isIdle();
     if (!idle) {
       hostFunctions.hurry();
     }
-    if (isOutside) {
-      poll();
+    if (nanos > 0) {
+      poll(nanos);
     } else if (idle) {
       throw new IllegalStateException("the simulated device is stuck: a defect of the simulator");
     } else {
@@ -176,14 +228,12 @@ final class SimScheduler {
     progress.awaitUninterruptibly();
   }
 
-  /** Waits for a moment; an interrupt does not end that, and is not lost. */
-  private void poll() {
+  /** Waits for a while, or a signal; an interrupt does not end that, and is not lost. */
+  @SuppressWarnings("WaitNotInLoop") // the loop is in who calls this
+  private void poll(long nanos) {
     boolean interrupted = Thread.interrupted();
     try {
-      long left = POLL_NANOS;
-      while (left > 0) {
-        left = progress.awaitNanos(left);
-      }
+      long _ = progress.awaitNanos(nanos);
     } catch (InterruptedException e) {
       interrupted = true;
     } finally {
@@ -279,6 +329,15 @@ final class SimScheduler {
     stream.device.removed(stream);
     wake(op.finish(stream.nanos), op);
     arrange(stream);
+  }
+
+  /** Ends an operation at the head of its stream that waits for something outside. */
+  void pass(SimOp op) {
+    if (!op.isDone()) {
+      outside.remove(op.stream);
+      finish(op.stream, op);
+      signalAll();
+    }
   }
 
   private void wake(List<SimStream> streams, SimOp op) {

@@ -24,6 +24,9 @@ final class SimStream {
   /** What the first operation waits for, if it does. */
   @Nullable SimOp blockedBy;
 
+  /** An operation that was first for long while the queue was full. */
+  @Nullable SimOp stalled;
+
   /** When its last finished operation ended. */
   long nanos;
 

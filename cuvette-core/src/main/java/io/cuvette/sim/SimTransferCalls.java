@@ -147,16 +147,23 @@ abstract class SimTransferCalls extends SimOrderedCalls {
       staged.copyFrom(source.segment);
       submit(stream, to, pageable(stream, staged), bytes);
     } else {
-      // On this thread, since only it may use the segment, and with no other work in between.
-      machine.await(machine.submit(stream, () -> {}, 0));
-      while (stream.pendingTail() != null) {
-        machine.await(stream.pendingTail());
-      }
+      copyOnThisThread(stream, to, from, bytes);
+    }
+  }
+
+  /** Since only this thread may use the segment. The stream stops for it at its turn. */
+  private void copyOnThisThread(SimStream stream, SimPlace to, SimPlace from, long bytes) {
+    machine.spend(SimCosts.SUBMIT);
+    SimOp turn = machine.queue(SimOp.waitingOutside(stream, () -> false, machine.hostNanos()));
+    machine.scheduler.awaitUntil(() -> turn.isDone() || stream.queue.peek() == turn);
+    try {
       stream.device.checkWorks();
       to.copyFrom(from, bytes);
       stream.nanos += SimCosts.copy(to.block(), from.block(), bytes);
-      machine.spendUntil(stream.nanos);
+    } finally {
+      machine.scheduler.pass(turn);
     }
+    machine.await(turn);
   }
 
   @Override
