@@ -3,8 +3,9 @@ package io.cuvette.sim;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.UserFailures;
 import java.util.ArrayDeque;
-import java.util.LinkedHashMap;
+import java.util.HashMap;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import org.jspecify.annotations.Nullable;
@@ -28,8 +29,13 @@ final class HostFunctions {
   private final SimScheduler scheduler;
   private final Condition changed;
 
-  /** The functions of each stream, oldest first; a stream that had its turn goes to the end. */
-  private final Map<SimStream, ArrayDeque<SimOp>> queues = new LinkedHashMap<>();
+  /** The functions of each stream, oldest first. */
+  private final Map<SimStream, ArrayDeque<Numbered>> queues = new HashMap<>();
+
+  /** The same by the number of the oldest: before that no other of the stream can run. */
+  private final TreeMap<Long, ArrayDeque<Numbered>> byOldest = new TreeMap<>();
+
+  private long added;
 
   private volatile @Nullable Thread thread;
   private @Nullable SimOp running;
@@ -43,13 +49,20 @@ final class HostFunctions {
   private boolean hurry;
   private boolean closed;
 
+  private record Numbered(SimOp op, long number) {}
+
   HostFunctions(SimScheduler scheduler) {
     this.scheduler = scheduler;
     this.changed = scheduler.lock.newCondition();
   }
 
   void add(SimOp op) {
-    queues.computeIfAbsent(op.stream, _ -> new ArrayDeque<>()).add(op);
+    Numbered last = new Numbered(op, ++added);
+    ArrayDeque<Numbered> queue = queues.computeIfAbsent(op.stream, _ -> new ArrayDeque<>());
+    queue.add(last);
+    if (queue.size() == 1) {
+      byOldest.put(last.number, queue);
+    }
     count(1);
     if (thread == null) {
       Thread started =
@@ -94,6 +107,7 @@ final class HostFunctions {
   void close() {
     closed = true;
     queues.clear();
+    byOldest.clear();
     count(-waiting);
     changed.signalAll();
   }
@@ -152,10 +166,10 @@ final class HostFunctions {
     scheduler.signalAll();
   }
 
-  /** A function before which nothing is left; null if all wait for something outside. */
+  /** The oldest function before which nothing is left; null if all wait for something outside. */
   private @Nullable SimOp first() {
-    for (ArrayDeque<SimOp> queue : queues.values()) {
-      SimOp op = queue.element();
+    for (ArrayDeque<Numbered> queue : byOldest.values()) {
+      SimOp op = queue.element().op;
       if (scheduler.runUpTo(op)) {
         return op;
       }
@@ -169,12 +183,14 @@ final class HostFunctions {
   }
 
   private void remove(SimOp op) {
-    ArrayDeque<SimOp> queue = queues.remove(op.stream);
+    ArrayDeque<Numbered> queue = queues.get(op.stream);
     if (queue != null) { // null if the driver was closed meanwhile
-      queue.remove();
+      byOldest.remove(queue.remove().number);
       count(-1);
-      if (!queue.isEmpty()) {
-        queues.put(op.stream, queue);
+      if (queue.isEmpty()) {
+        queues.remove(op.stream);
+      } else {
+        byOldest.put(queue.element().number, queue);
       }
     }
   }

@@ -50,8 +50,10 @@ class ExitTest {
         Runtime.getRuntime().addShutdownHook(new Thread(cuda::close));
       }
       Load load = Load.on(cuda);
-      cuda.device(0).synchronize();
-      System.exit(load.rounds() > 0 ? 7 : 8);
+      while (load.rounds() == 0) {
+        cuda.device(0).synchronize();
+      }
+      System.exit(7);
     }
   }
 }

@@ -19,10 +19,9 @@ class SynchronizeUnderLoadTest {
   @CudaTest(tidy = false, sanitized = false)
   void synchronizeAndClose_end_whileThreadsQueueForEver(Cuda cuda) throws InterruptedException {
     try (Load load = Load.on(cuda)) {
-      for (int i = 0; i < ROUNDS; i++) {
+      for (int i = 0; i < ROUNDS || load.rounds() == 0; i++) {
         cuda.device(0).synchronize();
       }
-      assertThat(load.rounds()).isPositive();
       cuda.close();
     }
   }
