@@ -40,6 +40,9 @@ final class HostFunctions {
   private volatile @Nullable Thread thread;
   private @Nullable SimOp running;
 
+  /** Whether the function itself is running. */
+  private volatile boolean calling;
+
   /** The number of functions that have not started. */
   private int waiting;
 
@@ -85,6 +88,11 @@ final class HostFunctions {
 
   boolean isIdle() {
     return queues.isEmpty() && running == null;
+  }
+
+  /** Whether there is something to do, and not a function that takes its time. */
+  boolean isDue() {
+    return !isIdle() && !calling;
   }
 
   boolean isCurrentThread() {
@@ -207,6 +215,7 @@ final class HostFunctions {
   }
 
   private @Nullable Throwable call(Runnable function) {
+    calling = true;
     scheduler.lock.unlock();
     try {
       function.run();
@@ -214,6 +223,7 @@ final class HostFunctions {
     } catch (Throwable e) { // whatever the caller's function throws
       return e;
     } finally {
+      calling = false;
       scheduler.lock.lock();
     }
   }

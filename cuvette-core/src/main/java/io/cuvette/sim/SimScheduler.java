@@ -37,6 +37,10 @@ final class SimScheduler {
   final ReentrantLock lock = new ReentrantLock();
 
   private final Condition progress = lock.newCondition();
+
+  /** Signalled when a stream has room again. */
+  private final Condition room = lock.newCondition();
+
   private final HostFunctions hostFunctions = new HostFunctions(this);
   private final SharedRecords sharedRecords = new SharedRecords(this);
   private final List<SimStream> ready = new ArrayList<>();
@@ -106,24 +110,25 @@ final class SimScheduler {
    */
   void awaitRoom() {
     SimStream filled = full;
-    if (filled == null) {
-      return;
-    }
     full = null;
-    SimOp first = filled.queue.peek();
-    long start = System.nanoTime();
-    while (filled.queue.size() > ROOM && first != filled.stalled && !closed) {
-      if (!step()) {
-        awaitProgress(POLL_NANOS);
+    long since = System.nanoTime();
+    while (filled != null && !hasRoom(filled)) {
+      SimOp first = filled.queue.element();
+      if (advance(filled)) {
+        continue;
       }
-      SimOp now = filled.queue.peek();
-      if (now != first) {
-        first = now;
-        start = System.nanoTime();
-      } else if (System.nanoTime() - start > STALL_NANOS) {
+      hostFunctions.hurry();
+      awaitNanos(room, LAST_POLL_NANOS);
+      if (filled.queue.peek() != first || hostFunctions.isDue()) {
+        since = System.nanoTime();
+      } else if (System.nanoTime() - since > STALL_NANOS) {
         filled.stalled = first;
       }
     }
+  }
+
+  private boolean hasRoom(SimStream stream) {
+    return stream.queue.size() <= ROOM || stream.queue.element() == stream.stalled || closed;
   }
 
   /** Puts a stream where its first operation belongs: among the ready, or behind what blocks it. */
@@ -215,7 +220,7 @@ final class SimScheduler {
       hostFunctions.hurry();
     }
     if (nanos > 0) {
-      poll(nanos);
+      awaitNanos(progress, nanos);
     } else if (idle) {
       throw new IllegalStateException("the simulated device is stuck: a defect of the simulator");
     } else {
@@ -230,10 +235,10 @@ final class SimScheduler {
 
   /** Waits for a while, or a signal; an interrupt does not end that, and is not lost. */
   @SuppressWarnings("WaitNotInLoop") // the loop is in who calls this
-  private void poll(long nanos) {
+  private static void awaitNanos(Condition condition, long nanos) {
     boolean interrupted = Thread.interrupted();
     try {
-      long _ = progress.awaitNanos(nanos);
+      long _ = condition.awaitNanos(nanos);
     } catch (InterruptedException e) {
       interrupted = true;
     } finally {
@@ -280,17 +285,25 @@ final class SimScheduler {
   boolean runUpTo(SimOp op) {
     look();
     while (!op.isDone() && op.stream.queue.element() != op) {
-      SimStream stream = op.stream;
-      while (stream.blockedBy != null) {
-        stream = stream.blockedBy.stream;
-      }
-      SimOp head = stream.queue.element();
-      if (head.hostFunction() != null || outside.contains(stream)) {
+      if (!advance(op.stream)) {
         return false;
       }
-      run(stream, head);
     }
     return true;
+  }
+
+  /** Runs the next operation that a stream needs, of whichever stream; false if it cannot. */
+  private boolean advance(SimStream stream) {
+    SimStream first = stream;
+    while (first.blockedBy != null) {
+      first = first.blockedBy.stream;
+    }
+    SimOp head = first.queue.element();
+    boolean can = head.hostFunction() == null && !outside.contains(first);
+    if (can) {
+      run(first, head);
+    }
+    return can;
   }
 
   /** The same with the operation. */
@@ -325,6 +338,9 @@ final class SimScheduler {
   void finish(SimStream stream, SimOp op) {
     removeReady(stream);
     stream.queue.remove();
+    if (stream.queue.size() == ROOM) {
+      room.signalAll();
+    }
     stream.nanos = op.startNanos(stream.nanos) + op.costNanos;
     stream.device.removed(stream);
     wake(op.finish(stream.nanos), op);
@@ -363,6 +379,7 @@ final class SimScheduler {
       }
     }
     signalAll();
+    room.signalAll();
   }
 
   /** What is queued never runs; those who wait for it are told. */
@@ -371,6 +388,7 @@ final class SimScheduler {
     hostFunctions.close();
     sharedRecords.close();
     signalAll();
+    room.signalAll();
   }
 
   void signalAll() {
