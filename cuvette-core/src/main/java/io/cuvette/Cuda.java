@@ -23,6 +23,7 @@ import org.jspecify.annotations.Nullable;
 public final class Cuda implements AutoCloseable {
   private final CudaDriver driver;
   private final List<CudaDevice> devices;
+  private final int firstDevice;
   private final LeakTracker leaks;
   private final Callbacks callbacks;
   private final PeerAccess peers;
@@ -53,6 +54,8 @@ public final class Cuda implements AutoCloseable {
         IntStream.range(0, driver.deviceGetCount())
             .mapToObj(id -> new CudaDevice(this, id))
             .toList();
+    this.firstDevice =
+        options.driver() != null ? 0 : Drivers.firstDevice(options.device(), devices.size());
     this.peers = new PeerAccess(driver, devices.size());
     this.imports = ImportTable.of(driver.isSimulated());
     this.owned = new Owned(this);
@@ -144,7 +147,7 @@ public final class Cuda implements AutoCloseable {
     return device((int) device);
   }
 
-  /** The device that is current on this thread; device 0 at first. */
+  /** The device that is current on this thread; at first that of {@code gpu:1}, else device 0. */
   public CudaDevice currentDevice() {
     return state().device;
   }
@@ -481,6 +484,6 @@ public final class Cuda implements AutoCloseable {
   }
 
   private ThreadState newState() {
-    return new ThreadState(devices.get(0), devices.size());
+    return new ThreadState(devices.get(firstDevice), devices.size());
   }
 }

@@ -9,7 +9,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * How a {@link Cuda} is opened. Immutable.
  *
- * @param device {@code gpu}, {@code sim}, or {@code sim:devices=2,memory=80GiB,seed=7}
+ * @param device {@code gpu}, {@code gpu:1} for the GPUs with device 1 current at first, {@code
+ *     sim}, or {@code sim:devices=2,memory=80GiB,seed=7}
  * @param driver a driver to use instead of the one {@code device} names; it is closed with the Cuda
  * @param decorator wraps the driver, for faults, traces or checks
  * @param memoryLimit the first limit of every memory pool for each device; null takes the

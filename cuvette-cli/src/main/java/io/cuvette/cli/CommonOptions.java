@@ -22,7 +22,8 @@ public final class CommonOptions {
       names = "--device",
       paramLabel = "DEVICE",
       description = {
-        "gpu, sim, or sim:devices=2,memory=80GiB,seed=7. Without it -Dcuvette.device, then"
+        "gpu, gpu:1 (with device 1 as the current one), sim, or"
+            + " sim:devices=2,memory=80GiB,seed=7. Without it -Dcuvette.device, then"
             + " CUVETTE_DEVICE, then the GPU if there is one, else a simulated device."
       })
   private @Nullable String device;

@@ -5,6 +5,7 @@ import picocli.CommandLine;
 
 /** Says in one line what went wrong, and gives the exit code. Stateless. */
 final class Errors {
+  private static final int DONE = 0;
   private static final int FAILED = 1;
   private static final int BAD_USAGE = 2;
 
@@ -17,8 +18,11 @@ final class Errors {
     return BAD_USAGE;
   }
 
-  /** Any other failure. */
+  /** Any other failure; that nobody reads on is none. */
   static int failure(Throwable e, PrintStream err, boolean verbose) {
+    if (ReaderGoneException.isReasonFor(e)) {
+      return DONE;
+    }
     print(text(e), e, err, verbose);
     return FAILED;
   }

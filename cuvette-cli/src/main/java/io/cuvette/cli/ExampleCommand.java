@@ -3,6 +3,7 @@ package io.cuvette.cli;
 import io.cuvette.Cuda;
 import io.cuvette.examples.Example;
 import io.cuvette.examples.WrongResultException;
+import java.io.PrintStream;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -40,14 +41,13 @@ final class ExampleCommand implements Runnable {
   }
 
   private void list() {
+    PrintStream out = common.terminal().out();
     for (Example example : Example.ALL) {
-      common
-          .terminal()
-          .out()
-          .println(
-              common.json()
-                  ? new Json().with("example", example.name()).with("summary", example.summary())
-                  : "%-17s %s".formatted(example.name(), example.summary()));
+      if (common.json()) {
+        out.println(new Json().with("example", example.name()).with("summary", example.summary()));
+      } else {
+        out.printf("%-16s %s%n", example.name(), example.summary());
+      }
     }
   }
 

@@ -4,6 +4,7 @@ import io.cuvette.cli.bench.BenchCommand;
 import io.cuvette.cli.info.InfoCommand;
 import io.cuvette.cli.replay.ReplayCommand;
 import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.function.Function;
@@ -28,12 +29,14 @@ public final class Main {
     add(line, terminal, "replay", ReplayCommand::new);
     add(line, terminal, "bench", BenchCommand::new);
     add(line, terminal, "example", ExampleCommand::new);
+    line.addSubcommand("help", new CommandLine.HelpCommand());
     boolean verbose = Arrays.asList(arguments).contains("--verbose");
-    line.setOut(new PrintWriter(terminal.out(), true, StandardCharsets.UTF_8));
+    StringWriter help = new StringWriter();
+    line.setOut(new PrintWriter(help));
     line.setErr(new PrintWriter(terminal.err(), true, StandardCharsets.UTF_8));
     line.setParameterExceptionHandler((e, _) -> Errors.usage(e, terminal.err(), verbose));
     line.setExecutionExceptionHandler((e, _, _) -> Errors.failure(e, terminal.err(), verbose));
-    int code = execute(line, terminal, verbose, arguments);
+    int code = execute(line, help, terminal, verbose, arguments);
     return code == DONE && terminal.out().checkError() ? unwritten(terminal, verbose) : code;
   }
 
@@ -53,9 +56,17 @@ public final class Main {
   }
 
   private static int execute(
-      CommandLine line, Terminal terminal, boolean verbose, String... arguments) {
+      CommandLine line,
+      StringWriter help,
+      Terminal terminal,
+      boolean verbose,
+      String... arguments) {
     try {
-      return line.execute(arguments);
+      int code = line.execute(arguments);
+      terminal.out().print(help);
+      return code;
+    } catch (ReaderGoneException e) {
+      return Errors.failure(e, terminal.err(), verbose);
     } catch (ExceptionInInitializerError e) {
       // A wrong system property is found where the defaults are read.
       Throwable cause = e.getCause();

@@ -52,7 +52,7 @@ final class Narrator implements Output {
     if (options.json()) {
       out.println(json().with("text", text));
     } else {
-      out.println("  " + text);
+      text.lines().forEach(line -> Wrapped.print(out, "  ", line));
     }
   }
 
@@ -72,8 +72,14 @@ final class Narrator implements Output {
       Object typed = value instanceof Number || value instanceof Boolean ? value : value.toString();
       out.println(json().with("name", label).with("value", typed).with("checked", checked));
     } else {
-      String mark = checked ? "  ok" : "";
-      out.println("    %-40s %s%s".formatted(label, value, mark));
+      String text = value + (checked ? "  ok" : "");
+      String line = "    %-40s %s".formatted(label, text);
+      if (line.length() <= Wrapped.COLUMNS) {
+        out.println(line);
+      } else {
+        out.println("    " + label);
+        Wrapped.print(out, "      ", text);
+      }
     }
   }
 

@@ -3,6 +3,7 @@ package io.cuvette.cli;
 import java.io.Console;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
+import java.io.OutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 
@@ -17,11 +18,12 @@ public record Terminal(PrintStream out, PrintStream err, boolean interactive) {
 
   /** The standard streams of this process, in UTF-8. */
   public static Terminal standard() {
-    return new Terminal(open(FileDescriptor.out), open(FileDescriptor.err), isTerminal());
+    OutputStream out = new PipedOutput(new FileOutputStream(FileDescriptor.out));
+    return new Terminal(open(out), open(new FileOutputStream(FileDescriptor.err)), isTerminal());
   }
 
-  private static PrintStream open(FileDescriptor descriptor) {
-    return new PrintStream(new FileOutputStream(descriptor), true, StandardCharsets.UTF_8);
+  private static PrintStream open(OutputStream stream) {
+    return new PrintStream(stream, true, StandardCharsets.UTF_8);
   }
 
   @SuppressWarnings("SystemConsoleNull") // it may be, in a run-time image without jdk.internal.le

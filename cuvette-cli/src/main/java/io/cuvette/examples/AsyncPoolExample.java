@@ -20,16 +20,17 @@ public final class AsyncPoolExample {
 
   /** Runs the example. */
   public static void run(Cuda cuda, Output out) {
-    long current = cuda.driver().deviceGetMemPool(0);
+    int device = cuda.currentDevice().id();
+    long current = cuda.driver().deviceGetMemPool(device);
     try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
-        CudaStream stream = cuda.device(0).createStream()) {
+        CudaStream stream = cuda.currentDevice().createStream()) {
       order(pool, stream, out);
       limit(pool, stream, out);
       threshold(pool, stream, out);
       allocator(cuda, pool, out);
     }
     out.say("The pool was its own; the device's current pool is the one from before.");
-    out.check("same current pool", cuda.driver().deviceGetMemPool(0) == current, true);
+    out.check("same current pool", cuda.driver().deviceGetMemPool(device) == current, true);
     choices(cuda, out);
   }
 
@@ -100,14 +101,15 @@ public final class AsyncPoolExample {
   }
 
   private static void choices(Cuda cuda, Output out) {
-    out.say("Pools that exist can be used too: the current one, the default, a foreign handle.");
+    out.say("Pools that exist can be used too: the current one, the default, a handle.");
+    int device = cuda.currentDevice().id();
     try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda)) {
-      long handle = pool.handle(cuda.device(0));
-      out.check("the current one", handle == cuda.driver().deviceGetMemPool(0), true);
+      long handle = pool.handle(cuda.currentDevice());
+      out.check("the current one", handle == cuda.driver().deviceGetMemPool(device), true);
     }
     try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofDefault())) {
-      long handle = pool.handle(cuda.device(0));
-      out.check("the default", handle == cuda.driver().deviceGetDefaultMemPool(0), true);
+      long handle = pool.handle(cuda.currentDevice());
+      out.check("the default", handle == cuda.driver().deviceGetDefaultMemPool(device), true);
     }
   }
 

@@ -30,8 +30,9 @@ public final class IpcExample {
     Path path = folder.resolve("channel");
     folder.toFile().deleteOnExit(); // if a signal ends this process meanwhile
     path.toFile().deleteOnExit();
+    String device = cuda.isSimulated() ? "sim" : "gpu:" + cuda.currentDevice().id();
     try (IpcListener listener = IpcListener.open(path);
-        PeerProcess peer = PeerProcess.start(cuda.isSimulated() ? "sim" : "gpu", path, listener)) {
+        PeerProcess peer = PeerProcess.start(device, path, listener)) {
       out.say("A second JVM was started; it connects over a Unix socket, for this user only.");
       peer.orItsFailure(() -> {
         try (IpcChannel channel = listener.accept(SharedBuffer.PATIENCE)) {

@@ -18,8 +18,8 @@ public final class LimitsExample {
 
   /** Runs the example. */
   public static void run(Cuda cuda, Output out) {
-    out.say("The environment sets the first limit, with units: CUVETTE_GPU_MEMORY_LIMIT=8GiB or");
-    out.say("50%; CUPY_GPU_MEMORY_LIMIT is honoured too. Now for the default pool:");
+    out.say("The environment sets the first limit: CUVETTE_GPU_MEMORY_LIMIT=8GiB or 50%;");
+    out.say("CUPY_GPU_MEMORY_LIMIT is honoured too. Now for the default pool:");
     out.show("limit()", cuda.defaultMemoryPool().limit());
     texts(out);
     try (MemoryPool pool = new MemoryPool(cuda, PoolOptions.DEFAULTS.withLimit(bytes(GIB)))) {

@@ -24,8 +24,8 @@ public final class MemoryPoolExample {
     out.check("bytes", heap.byteSize(), 400L);
     numbers(out, pool, pinned, 0, 0, 0);
 
-    out.say("Copied to the device: sizes are rounded up to 512 bytes, and the copy went through");
-    out.say("page-locked memory, which its pool now keeps.");
+    out.say("Copied to the device: sizes are rounded up to 512 bytes, and the copy went");
+    out.say("through page-locked memory, which its pool now keeps.");
     try (Buffer device = cuda.allocate(heap.byteSize())) {
       device.copyFrom(heap);
       out.check("device.byteSize()", device.byteSize(), 400L);

@@ -19,12 +19,10 @@ final class NativeFunctionsExample {
     if (cuda.driver() instanceof SimulatedDriver driver) {
       onSimulatedDevice(cuda, driver, out);
     } else {
-      out.say(
-          "A pair of C functions is an allocator too: new NativeFunctionResource(malloc, free,");
-      out.say(
-          "parameter, owner) with their addresses from your library (SymbolLookup.libraryLookup,");
-      out.say(
-          "which needs --enable-native-access). There is no such library here to show it with.");
+      out.say("A pair of C functions is an allocator too: new NativeFunctionResource(");
+      out.say("malloc, free, parameter, owner) with their addresses from your library");
+      out.say("(SymbolLookup.libraryLookup, which needs --enable-native-access). There is no");
+      out.say("such library here to show it with.");
     }
   }
 

@@ -48,7 +48,7 @@ public final class PinnedResourceExample {
     } else {
       out.say("No NUMA node is known to be near the device, so none is asked for.");
     }
-    out.say("The pool that is current for host memory, which stays when the resource is closed:");
+    out.say("The pool that is current for host memory stays when the resource is closed:");
     use(
         cuda,
         out,

@@ -27,7 +27,7 @@ public final class StreamsExample {
   }
 
   private static void concurrent(Cuda cuda, CudaStream one, CudaStream two, Output out) {
-    out.say("Each scope makes its stream current; the work of both may run at the same time.");
+    out.say("Each scope makes its stream current; the work of both may run at once.");
     Buffer first;
     Buffer second;
     try (Scope _ = one.use()) {

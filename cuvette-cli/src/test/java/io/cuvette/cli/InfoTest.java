@@ -38,12 +38,12 @@ class InfoTest {
     assertThat(pools)
         .extracting(line -> line.get("pool") + " " + line.get("location"))
         .containsExactly(
-            "device 0",
-            "device 1",
-            "host null",
-            "host-numa 0",
-            "host-numa 1",
-            "managed null",
+            "device device 0",
+            "device device 1",
+            "host host",
+            "host-numa NUMA node 0",
+            "host-numa NUMA node 1",
+            "managed none",
             "managed device 0",
             "managed host",
             "managed NUMA node 0",

@@ -22,6 +22,21 @@ class TableTest {
   }
 
   @Test
+  void rowsThatAreTooWide_takeTwoLines_andLongNamesAreCut() {
+    Table table = new Table(2, "trace", "device", "n", "ratio");
+    table.add("t".repeat(100), "d".repeat(20), "1".repeat(40), "1.25");
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    table.print(new PrintStream(bytes, true, StandardCharsets.UTF_8));
+    assertThat(bytes.toString(StandardCharsets.UTF_8).lines())
+        .allSatisfy(line -> assertThat(line.length()).isLessThanOrEqualTo(80))
+        .containsExactly(
+            "trace" + " ".repeat(55) + "device",
+            " ".repeat(41) + "n  ratio",
+            "t".repeat(55) + "...  " + "d".repeat(20),
+            "  " + "1".repeat(40) + "   1.25");
+  }
+
+  @Test
   void rowOfAnotherLength_isRefused() {
     Table table = new Table(1, "a", "b");
     assertThatIllegalArgumentException()

@@ -30,7 +30,9 @@ class UsageTest {
           info --device sim:nonsense=1        | unknown setting: 'nonsense' (expected: devices,
           info --device sim:devices=0         | devices: '0' (expected: a number from 1 to 32)
           info --device sim:memory=lots       | memory: 'lots' (expected: a size
-          info --device gpu:1                 | 1 (expected: none
+          info --device gpu:one               | 'gpu:one' (expected: gpu, sim, or sim:devices=2
+          info --device gpu:-1                | 'gpu:-1' (expected: gpu, sim, or sim:devices=2
+          help nonsense                       | nonsense
           demo extra                          | extra
           example                             | no example named (expected: memory-pool, limits,
           example nonsense                    | unknown example 'nonsense' (expected: memory-pool
@@ -53,7 +55,23 @@ class UsageTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"--help", "info -h", "demo -h", "replay -h", "bench -h", "example -h"})
+  @ValueSource(
+      strings = {
+        "--help",
+        "help",
+        "info -h",
+        "info --help",
+        "help info",
+        "demo -h",
+        "help demo",
+        "replay -h",
+        "help replay",
+        "bench -h",
+        "help bench",
+        "example -h",
+        "help example",
+        "help help"
+      })
   void help_isPrinted(String arguments) {
     Run run = Run.of(arguments.split(" "));
     assertThat(run.code()).isZero();
@@ -93,7 +111,7 @@ class UsageTest {
       value = {
         "nonsense | 2 | cuvette: CUVETTE_DEVICE: device: 'nonsense' (expected: gpu, sim, or",
         "sim:devices=0 | 2 | cuvette: CUVETTE_DEVICE: devices: '0' (expected: a number from 1",
-        "gpu:1 | 2 | cuvette: CUVETTE_DEVICE: "
+        "gpu:x | 2 | cuvette: CUVETTE_DEVICE: device: 'gpu:x' (expected: gpu, sim, or"
       })
   void wrongDeviceOfTheEnvironment_isNamed(String device, int code, String message)
       throws Exception {

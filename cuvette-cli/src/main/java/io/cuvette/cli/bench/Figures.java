@@ -3,6 +3,7 @@ package io.cuvette.cli.bench;
 import io.cuvette.cli.CommonOptions;
 import io.cuvette.cli.Json;
 import io.cuvette.cli.Table;
+import io.cuvette.cli.Wrapped;
 import java.util.Locale;
 
 /** Takes the figures: JSON lines as they come, or one table at the end. Not thread-safe. */
@@ -54,7 +55,7 @@ final class Figures {
   void end() {
     if (!common.json()) {
       String text = device + (simulated ? ": times of the simulator, not of a GPU" : "");
-      common.terminal().out().println("Device " + text);
+      Wrapped.print(common.terminal().out(), "Device ", text);
       table.print(common.terminal().out());
     }
   }

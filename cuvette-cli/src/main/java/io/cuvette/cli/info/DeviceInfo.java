@@ -4,6 +4,7 @@ import io.cuvette.CudaDevice;
 import io.cuvette.DeviceAttribute;
 import io.cuvette.cli.Json;
 import io.cuvette.cli.Sizes;
+import io.cuvette.cli.Wrapped;
 import io.cuvette.driver.MemoryInfo;
 import io.cuvette.driver.PriorityRange;
 import java.io.PrintStream;
@@ -126,7 +127,7 @@ record DeviceInfo(
   }
 
   private static void line(PrintStream out, String name, Object value) {
-    out.printf("  %-26s %s%n", name, value);
+    Wrapped.print(out, "  %-26s ".formatted(name), value.toString());
   }
 
   /** {@code copyEngines} → {@code copy engines}. */

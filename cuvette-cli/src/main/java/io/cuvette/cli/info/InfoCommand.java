@@ -5,6 +5,7 @@ import io.cuvette.CudaDevice;
 import io.cuvette.cli.CommonOptions;
 import io.cuvette.cli.Json;
 import io.cuvette.cli.Version;
+import io.cuvette.cli.Wrapped;
 import java.io.PrintStream;
 import java.nio.file.Path;
 import java.util.Optional;
@@ -95,7 +96,7 @@ public final class InfoCommand implements Runnable {
                 .with("install", file.isPresent() ? null : library.install()));
       } else {
         String text = file.map(Path::toString).orElse("missing; install " + library.install());
-        out.printf("  %-10s %s%n", library.name(), text);
+        Wrapped.print(out, "  %-10s ".formatted(library.name()), text);
       }
     }
   }

@@ -3,6 +3,7 @@ package io.cuvette.cli.info;
 import io.cuvette.Cuda;
 import io.cuvette.DeviceAttribute;
 import io.cuvette.cli.Json;
+import io.cuvette.cli.Wrapped;
 import java.io.PrintStream;
 import java.util.List;
 import java.util.Locale;
@@ -27,8 +28,8 @@ record PoolInfo(List<PoolProbe.Result> kinds, List<Integer> nearest) {
   /** The nodes that pools can be placed on. */
   private List<Integer> nodes() {
     return kinds.stream()
-        .filter(kind -> kind.pool().equals("host-numa") && kind.location() instanceof Integer)
-        .map(kind -> (Integer) kind.location())
+        .filter(kind -> kind.pool().equals(PoolProbe.HOST_NODE) && kind.available())
+        .map(PoolProbe.Result::id)
         .toList();
   }
 
@@ -54,23 +55,17 @@ record PoolInfo(List<PoolProbe.Result> kinds, List<Integer> nearest) {
       String handles = String.join(", ", kind.handleTypes()).replace('-', ' ');
       String text =
           kind.available() ? "yes; handle types: " + handles : "no, " + reason(kind.error());
-      out.printf("  %-26s %s%n", name(kind), text);
+      line(out, kind.name(), text);
     }
-    out.printf(
-        "  %-26s %s%n", "NUMA nodes of the host", nodes().isEmpty() ? "none" : text(nodes()));
+    line(out, "NUMA nodes of the host", nodes().isEmpty() ? "none" : text(nodes()));
     for (int device = 0; device < nearest.size(); device++) {
       String node = nearest.get(device) < 0 ? "not known" : "node " + nearest.get(device);
-      out.printf("  %-26s %s%n", "nearest to device " + device, node);
+      line(out, "nearest to device " + device, node);
     }
   }
 
-  private static String name(PoolProbe.Result kind) {
-    Object location = kind.location();
-    String name = kind.pool().equals("host-numa") ? "host NUMA node" : kind.pool();
-    if (location == null) {
-      return name;
-    }
-    return location instanceof Integer ? name + " " + location : name + ", on " + location;
+  private static void line(PrintStream out, String name, String value) {
+    Wrapped.print(out, "  %-26s ".formatted(name), value);
   }
 
   private static String reason(@Nullable String error) {

@@ -17,6 +17,11 @@ import org.jspecify.annotations.Nullable;
  * attributes of a device promise more than there is. Stateless.
  */
 final class PoolProbe {
+  /** Pools of one NUMA node of the host. */
+  static final String HOST_NODE = "host-numa";
+
+  private static final String MANAGED_MEMORY = "managed";
+  private static final String NOWHERE = "none";
   private static final int PINNED = 1;
   private static final int MANAGED = 2;
   private static final int NO_LOCATION = 0;
@@ -38,15 +43,26 @@ final class PoolProbe {
    * A kind of pool. Immutable.
    *
    * @param pool device, host, host-numa or managed
-   * @param location the device or node, or for managed memory what is preferred; null for none
+   * @param location {@code device 0}, {@code host} or {@code NUMA node 0}; for managed memory what
+   *     is preferred; {@code none} if there is none
+   * @param id the number of the device or node
    * @param handleTypes what can be asked for: none, file-descriptor, fabric; empty if there is no
    *     such pool
    * @param error why there is none; null if there is
    */
   record Result(
-      String pool, @Nullable Object location, List<String> handleTypes, @Nullable String error) {
+      String pool, String location, int id, List<String> handleTypes, @Nullable String error) {
     boolean available() {
       return error == null;
+    }
+
+    /** As people read it. */
+    String name() {
+      return switch (pool) {
+        case HOST_NODE -> location.equals(NOWHERE) ? "host NUMA node" : "host " + location;
+        case MANAGED_MEMORY -> location.equals(NOWHERE) ? pool : pool + ", on " + location;
+        default -> location;
+      };
     }
   }
 
@@ -55,21 +71,21 @@ final class PoolProbe {
     PoolProbe probe = new PoolProbe(cuda.driver());
     List<Result> found = new ArrayList<>();
     for (CudaDevice device : cuda.devices()) {
-      found.add(probe.kind("device", device.id(), PINNED, DEVICE, device.id()));
+      found.add(probe.kind("device", "device " + device.id(), PINNED, DEVICE, device.id()));
     }
-    found.add(probe.kind("host", null, PINNED, HOST, 0));
+    found.add(probe.kind("host", "host", PINNED, HOST, 0));
     List<Integer> nodes = probe.nodes();
     for (int node : nodes) {
-      found.add(probe.kind("host-numa", node, PINNED, HOST_NUMA, node));
+      found.add(probe.kind(HOST_NODE, "NUMA node " + node, PINNED, HOST_NUMA, node));
     }
     if (nodes.isEmpty()) {
-      found.add(probe.kind("host-numa", null, PINNED, HOST_NUMA, 0));
+      found.add(probe.kind(HOST_NODE, NOWHERE, PINNED, HOST_NUMA, 0));
     }
-    found.add(probe.kind("managed", null, MANAGED, NO_LOCATION, 0));
-    found.add(probe.kind("managed", "device 0", MANAGED, DEVICE, 0));
-    found.add(probe.kind("managed", "host", MANAGED, HOST, 0));
+    found.add(probe.kind(MANAGED_MEMORY, NOWHERE, MANAGED, NO_LOCATION, 0));
+    found.add(probe.kind(MANAGED_MEMORY, "device 0", MANAGED, DEVICE, 0));
+    found.add(probe.kind(MANAGED_MEMORY, "host", MANAGED, HOST, 0));
     for (int node : nodes) {
-      found.add(probe.kind("managed", "NUMA node " + node, MANAGED, HOST_NUMA, node));
+      found.add(probe.kind(MANAGED_MEMORY, "NUMA node " + node, MANAGED, HOST_NUMA, node));
     }
     return found;
   }
@@ -84,11 +100,10 @@ final class PoolProbe {
     return nodes;
   }
 
-  private Result kind(
-      String name, @Nullable Object location, int allocationType, int locationType, int id) {
+  private Result kind(String name, String location, int allocationType, int locationType, int id) {
     String refusal = refusal(new PoolProperties(allocationType, 0, locationType, id, 0));
     if (refusal != null) {
-      return new Result(name, location, List.of(), refusal);
+      return new Result(name, location, id, List.of(), refusal);
     }
     List<String> handles = new ArrayList<>(List.of("none"));
     if (refusal(new PoolProperties(allocationType, DESCRIPTOR, locationType, id, 0)) == null) {
@@ -97,7 +112,7 @@ final class PoolProbe {
     if (refusal(new PoolProperties(allocationType, FABRIC, locationType, id, 0)) == null) {
       handles.add("fabric");
     }
-    return new Result(name, location, List.copyOf(handles), null);
+    return new Result(name, location, id, List.copyOf(handles), null);
   }
 
   /** Makes a pool, exports it if that can be undone, and destroys it; null if all went well. */

@@ -56,27 +56,27 @@ final class ReplayRun {
     CallCounter counter = new CallCounter();
     try (Cuda cuda =
         options.open(device, o -> o.withLeakLevel(LeakLevel.OFF).withDecorator(counter::around))) {
-      CudaStream[] streams = mode.open(trace, cuda.device(0));
+      CudaStream[] streams = mode.open(trace, cuda.currentDevice());
       MemoryResource resource = kind.open(cuda);
       Replay replay = new Replay(trace, resource, streams);
       long before = counter.calls();
       long peakBlockBytes = replay.peakBlockBytes();
       long calls = counter.calls() - before;
-      long held = PoolKind.peakHeldBytes(resource, cuda.device(0), peakBlockBytes);
+      long held = PoolKind.peakHeldBytes(resource, cuda.currentDevice(), peakBlockBytes);
       return new Counted(held, calls);
     }
   }
 
   private Timed time(Trace trace, PoolKind kind) {
     try (Cuda cuda = options.open(device, o -> o)) {
-      CudaStream[] streams = mode.open(trace, cuda.device(0));
+      CudaStream[] streams = mode.open(trace, cuda.currentDevice());
       Replay replay = new Replay(trace, kind.open(cuda), streams);
       long best = Long.MAX_VALUE;
       int passes = 0;
       for (long spent = 0; passes == 0 || isMore(passes, spent); passes++) {
         long nanos = replay.timedPass();
         replay.freeRest();
-        cuda.device(0).synchronize(); // each pass finds its memory free
+        cuda.currentDevice().synchronize(); // each pass finds its memory free
         best = Math.min(best, nanos);
         spent += nanos;
       }
