@@ -37,7 +37,7 @@ final class AsyncMemory {
     CudaDriver driver = stream.hold();
     long address;
     try {
-      address = driver.memAllocAsync(stream.device().id(), bytes, stream.handle());
+      address = driver.memAllocAsync(stream.device().id(), bytes, stream.state.handle);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
         throw e;

@@ -3,18 +3,23 @@ package io.cuvette;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.lang.ref.ReferenceQueue;
+import java.util.ArrayList;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** The end of a buffer's memory, and which streams used it besides its own. Thread-safe. */
 abstract class BlockLifetime extends Lifetime {
   private static final VarHandle USES;
+  private static final VarHandle CAPTURES;
 
   /** So many streams are remembered before the finished ones among them are forgotten. */
   private static final int LOOK_AGAIN = 32;
 
   static {
     try {
-      USES = MethodHandles.lookup().findVarHandle(BlockLifetime.class, "uses", StreamUse.class);
+      MethodHandles.Lookup lookup = MethodHandles.lookup();
+      USES = lookup.findVarHandle(BlockLifetime.class, "uses", StreamUse.class);
+      CAPTURES = lookup.findVarHandle(BlockLifetime.class, "captures", CaptureUse.class);
     } catch (ReflectiveOperationException e) {
       throw new ExceptionInInitializerError(e);
     }
@@ -24,6 +29,9 @@ abstract class BlockLifetime extends Lifetime {
   final @Nullable StreamState home;
 
   private volatile @Nullable StreamUse uses;
+
+  /** The captures that used the memory, or took it. */
+  private volatile @Nullable CaptureUse captures;
 
   /** What users see the memory through, if that was asked for. */
   private volatile HostViews.@Nullable View view;
@@ -38,6 +46,8 @@ abstract class BlockLifetime extends Lifetime {
       this(stream, next, next == null ? 1 : next.count + 1);
     }
   }
+
+  private record CaptureUse(Capture capture, @Nullable CaptureUse next) {}
 
   BlockLifetime(
       Object buffer,
@@ -90,6 +100,66 @@ abstract class BlockLifetime extends Lifetime {
     return uses;
   }
 
+  /** Whether no other stream than its own used the memory, and no capture. */
+  final boolean isUsedAtHomeAlone() {
+    return uses == null && captures == null;
+  }
+
+  /** Whether a graph may still use the memory. */
+  final boolean isCaptured() {
+    return !openCaptures().isEmpty();
+  }
+
+  /** The captures whose graphs may still use the memory. */
+  final List<Capture> openCaptures() {
+    return open(captures);
+  }
+
+  private static List<Capture> open(@Nullable CaptureUse all) {
+    List<Capture> open = List.of();
+    for (CaptureUse use = all; use != null; use = use.next) {
+      if (!use.capture.isDone()) {
+        open = open.isEmpty() ? new ArrayList<>() : open;
+        open.add(use.capture);
+      }
+    }
+    return open;
+  }
+
+  /** Keeps the memory until no graph of a capture can run any more. */
+  final void use(Capture capture) {
+    while (true) {
+      CaptureUse before = captures;
+      List<Capture> open = open(before);
+      if (open.contains(capture)) {
+        return;
+      }
+      CaptureUse with = new CaptureUse(capture, null);
+      for (Capture other : open) {
+        with = new CaptureUse(other, with);
+      }
+      if (CAPTURES.compareAndSet(this, before, with)) {
+        return;
+      }
+    }
+  }
+
+  /**
+   * Notes that work which is about to be queued in a stream, or captured, uses the memory.
+   *
+   * @throws IllegalStateException if the stream is capturing, and the end of the graph could not be
+   *     known
+   */
+  final void useIn(StreamState stream) {
+    Capture capture = stream.capture();
+    if (capture == null) {
+      use(stream);
+    } else {
+      use(capture.checked("use of a buffer", stream));
+    }
+  }
+
+  /** Notes that a stream uses the memory. */
   final void use(StreamState stream) {
     if (stream == home) {
       return;
@@ -143,6 +213,20 @@ abstract class BlockLifetime extends Lifetime {
     }
     super.finish();
   }
+
+  /** What its own stream captures at this moment may use the memory. */
+  @Override
+  final void release() {
+    StreamState own = home;
+    Capture capture = own == null ? null : own.captureAtEnd();
+    if (capture != null) {
+      use(capture);
+    }
+    giveBack();
+  }
+
+  /** Gives the memory back once all that used it is done. */
+  abstract void giveBack();
 
   /** A user without the buffer may be at its segment. */
   @Override

@@ -158,7 +158,7 @@ abstract class BufferBase {
     device().cuda().checkOwn(on);
     lifetime.hold();
     try {
-      lifetime.use(on.state);
+      lifetime.useIn(on.state);
     } finally {
       unhold();
     }

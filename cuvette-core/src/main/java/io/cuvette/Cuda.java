@@ -26,6 +26,7 @@ public final class Cuda implements AutoCloseable {
   private final int firstDevice;
   private final LeakTracker leaks;
   private final Callbacks callbacks;
+  private final Captures captures;
   private final PeerAccess peers;
   private final StreamStates streams;
   private final ThreadLocal<ThreadState> states = ThreadLocal.withInitial(this::newState);
@@ -45,10 +46,13 @@ public final class Cuda implements AutoCloseable {
       CudaDriver driver, CudaOptions options, MemoryLimit firstLimit, LeakLevel leakLevel) {
     this.driver = driver;
     this.firstLimit = firstLimit;
+    this.captures = new Captures(driver);
     Consumer<LeakReport> listener = options.leakListener();
     this.leaks =
         new LeakTracker(
-            leakLevel, leak -> callUser("the leak listener", () -> listener.accept(leak)));
+            leakLevel,
+            leak -> callUser("the leak listener", () -> listener.accept(leak)),
+            this::pollCaptures);
     this.streams = new StreamStates(this);
     this.devices =
         IntStream.range(0, driver.deviceGetCount())
@@ -406,6 +410,16 @@ public final class Cuda implements AutoCloseable {
 
   LeakTracker leaks() {
     return leaks;
+  }
+
+  private void pollCaptures() {
+    captures.poll();
+    streams.poll();
+  }
+
+  /** The captures that use memory. */
+  Captures captures() {
+    return captures;
   }
 
   Callbacks callbacks() {

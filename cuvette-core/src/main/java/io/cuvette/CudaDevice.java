@@ -137,15 +137,51 @@ public final class CudaDevice implements Comparable<CudaDevice> {
   }
 
   /**
-   * Waits for all work of the device (cuCtxSynchronize).
+   * Waits for all work that the device has now, but for streams that are capturing: these, and the
+   * captures of other libraries, go on. So it is not cuCtxSynchronize, which would invalidate every
+   * capture: each stream that is known here is waited for, and the device by freeing memory.
    *
    * @throws CudaException also for errors of earlier asynchronous work
    */
   public void synchronize() {
     cuda.checkOpen();
     cuda.driverPools().giveBackIdle(stream -> stream.device == this);
-    run(driver -> driver.ctxSynchronize(id));
+    run(driver -> {
+      if (!awaitAll()) {
+        driver.ctxSynchronize(id);
+      }
+    });
     cuda.driverPools().poll();
+  }
+
+  /** Waits for the streams that are known, then for all others; false if it could not for these. */
+  boolean awaitAll() {
+    cuda.streams().await(this);
+    return awaitWork();
+  }
+
+  /**
+   * Waits for the work of all streams, whoever made them: freeing plain memory does (cuMemFree),
+   * and lets captures go on. False if there is no memory to free.
+   */
+  boolean awaitWork() {
+    CudaDriver driver = cuda.driver();
+    long address;
+    try {
+      address = driver.memAlloc(id, 1);
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.OUT_OF_MEMORY) {
+        throw e;
+      }
+      return false;
+    }
+    try {
+      driver.memFree(id, address);
+    } catch (RuntimeException e) {
+      Failures.closeAfter(e, () -> driver.memFree(id, address));
+      throw e;
+    }
+    return true;
   }
 
   /** Makes a stream with {@link StreamOptions#DEFAULTS}. */

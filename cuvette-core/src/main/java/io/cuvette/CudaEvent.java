@@ -17,6 +17,9 @@ public final class CudaEvent implements AutoCloseable {
   private final EventLifetime lifetime;
   private volatile boolean recorded;
 
+  /** Whether its last record may be part of a capture: who waits for it then joins that. */
+  private volatile boolean mayBeCaptured;
+
   /** What others import it by, once asked for; for an imported event its origin's. */
   private volatile @Nullable EventDescriptor descriptor;
 
@@ -57,6 +60,7 @@ public final class CudaEvent implements AutoCloseable {
     CudaEvent event =
         new CudaEvent(device, handle, new EventOptions(descriptor.blockingSync(), false, true));
     event.recorded = true;
+    event.mayBeCaptured = true;
     event.descriptor = descriptor;
     event.lifetime.register();
     return event;
@@ -103,6 +107,7 @@ public final class CudaEvent implements AutoCloseable {
 
   /** The handle of the driver (CUevent). */
   public long handle() {
+    mayBeCaptured = true; // by whoever has it from now on
     return handle;
   }
 
@@ -172,9 +177,10 @@ public final class CudaEvent implements AutoCloseable {
           "%s of %s cannot be recorded on %s (expected: a stream of the same device)"
               .formatted(this, device, stream));
     }
-    CudaDriver driver = stream.hold();
+    mayBeCaptured |= stream.state.isExposed();
+    CudaDriver driver = stream.holdToQueue();
     try {
-      use(own -> driver.eventRecord(device.id(), own, stream.handle()));
+      use(own -> driver.eventRecord(device.id(), own, stream.state.handle));
     } finally {
       stream.unhold();
     }
@@ -225,6 +231,11 @@ public final class CudaEvent implements AutoCloseable {
   @Override
   public String toString() {
     return "event 0x" + Long.toHexString(handle);
+  }
+
+  /** Whether a stream that waits for it can join a capture by that. */
+  boolean mayBeCaptured() {
+    return mayBeCaptured;
   }
 
   /** Has a call of the driver use the handle, which is not destroyed meanwhile. */

@@ -62,6 +62,7 @@ public final class CudaStream implements AutoCloseable {
 
   /** The handle of the driver: 0 null, 1 legacy default, 2 per-thread default, else CUstream. */
   public long handle() {
+    state.expose();
     return state.handle;
   }
 
@@ -109,10 +110,12 @@ public final class CudaStream implements AutoCloseable {
    * Whether all work queued so far is done (cuStreamQuery).
    *
    * @throws io.cuvette.driver.CudaException if the work failed: an error is not "not yet"
+   * @throws IllegalStateException if the stream is capturing, which the question would invalidate
    */
   public boolean isDone() {
     CudaDriver driver = hold();
     try {
+      checkNotCapturing("isDone");
       return driver.streamQuery(device().id(), state.handle);
     } finally {
       unhold();
@@ -123,10 +126,12 @@ public final class CudaStream implements AutoCloseable {
    * Waits until all work queued so far is done (cuStreamSynchronize).
    *
    * @throws io.cuvette.driver.CudaException also for errors of earlier asynchronous work
+   * @throws IllegalStateException if the stream is capturing, which waiting would invalidate
    */
   public void synchronize() {
     CudaDriver driver = hold();
     try {
+      checkNotCapturing("synchronize");
       state.cuda.driverPools().giveBackIdle(stream -> stream == state);
       state.lifetime().await(() -> driver.streamSynchronize(device().id(), state.handle));
     } finally {
@@ -157,9 +162,15 @@ public final class CudaStream implements AutoCloseable {
     if (event.device().cuda() != state.cuda) {
       throw new IllegalArgumentException("%s belongs to another Cuda".formatted(event));
     }
-    CudaDriver driver = hold();
+    CudaDriver driver = holdToQueue();
     try {
-      event.use(handle -> driver.streamWaitEvent(device().id(), state.handle, handle));
+      Runnable wait =
+          () -> event.use(own -> driver.streamWaitEvent(device().id(), state.handle, own));
+      if (event.mayBeCaptured()) {
+        state.join(wait);
+      } else {
+        wait.run();
+      }
     } finally {
       unhold();
     }
@@ -293,9 +304,28 @@ public final class CudaStream implements AutoCloseable {
     }
   }
 
-  void checkNotCapturing(String call) {
-    if (isCapturing()) {
-      throw new IllegalStateException("%s: %s is capturing a graph".formatted(call, this));
+  /** As {@link #hold}, for work that is queued. */
+  CudaDriver holdToQueue() {
+    CudaDriver driver = hold();
+    try {
+      state.checkNotInterrupted();
+      return driver;
+    } catch (RuntimeException e) {
+      unhold();
+      throw e;
     }
+  }
+
+  /** Asks only where the answer can be yes: otherwise nobody has the handle. */
+  void checkNotCapturing(String call) {
+    if (state.isExposed() || state.isBuiltIn()) {
+      state.checkNotCapturing(call, "");
+    }
+  }
+
+  /** Refuses an allocation that the driver would make a part of the graph. */
+  void checkAllocatesInOrder() {
+    state.checkNotCapturing(
+        "allocate", " (expected: a stream that is not, or memory of a MemoryPool)");
   }
 }

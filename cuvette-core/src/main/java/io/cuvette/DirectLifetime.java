@@ -52,6 +52,20 @@ final class DirectLifetime extends BlockLifetime {
     DirectLifetime lifetime = new DirectLifetime(buffer, cuda, free, foreign, byUser);
     buffer.own(lifetime);
     cuda.owned().children().add(lifetime.end);
+    lifetime.joinCapture(buffer.stream().state);
+  }
+
+  /** Memory taken in order of a capturing stream is for what is captured. */
+  private void joinCapture(StreamState stream) {
+    try {
+      Capture capture = stream.capture();
+      if (capture != null) {
+        use(capture.checked("allocate", stream));
+      }
+    } catch (RuntimeException e) {
+      Failures.closeAfter(e, this::close);
+      throw e;
+    }
   }
 
   @Override
@@ -75,7 +89,11 @@ final class DirectLifetime extends BlockLifetime {
   }
 
   @Override
-  void release() {
+  void giveBack() {
+    if (isCaptured()) {
+      cuda.captures().releaseLater(this);
+      return;
+    }
     for (StreamUse use = uses(); use != null; use = use.next()) {
       use.stream().await();
     }

@@ -63,7 +63,7 @@ final class DirectMemory {
     if (bytes == 0) {
       return emptyDevice(stream);
     }
-    stream.device().cuda().owned().entrance().run(() -> stream.checkNotCapturing("allocate"));
+    stream.device().cuda().owned().entrance().run(() -> stream.checkAllocatesInOrder());
     return AsyncMemory.allocate(bytes, stream);
   }
 

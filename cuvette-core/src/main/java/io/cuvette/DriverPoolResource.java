@@ -117,7 +117,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     if (stream != null) {
       block.hold();
       try {
-        block.use(stream.state);
+        block.useIn(stream.state);
       } finally {
         block.unhold();
       }

@@ -39,10 +39,11 @@ record FillValue(int bits, int bytes) {
     int device = stream.device().id();
     long count = target.byteSize() / bytes;
     switch (bytes) {
-      case 1 -> driver.memsetD8Async(device, target.address(), (byte) bits, count, stream.handle());
+      case 1 ->
+          driver.memsetD8Async(device, target.address(), (byte) bits, count, stream.state.handle);
       case 2 ->
-          driver.memsetD16Async(device, target.address(), (short) bits, count, stream.handle());
-      default -> driver.memsetD32Async(device, target.address(), bits, count, stream.handle());
+          driver.memsetD16Async(device, target.address(), (short) bits, count, stream.state.handle);
+      default -> driver.memsetD32Async(device, target.address(), bits, count, stream.state.handle);
     }
   }
 }

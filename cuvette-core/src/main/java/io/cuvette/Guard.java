@@ -7,9 +7,10 @@ import java.util.concurrent.locks.LockSupport;
 /**
  * Knows when the work is done that a stream had queued at one moment. It is an event, recorded at
  * once if that is possible and else at the first question after it became so (not while the stream
- * is capturing); for the per-thread stream of another thread it is the whole device. Thread-safe.
+ * is capturing); for the per-thread stream of another thread in the null stream, which waits for
+ * it. Thread-safe.
  */
-final class Guard {
+final class Guard implements Fence {
   private static final long ASK_AGAIN_NANOS = 20_000;
 
   private final StreamState stream;
@@ -70,8 +71,13 @@ final class Guard {
     }
   }
 
+  CudaDevice device() {
+    return stream.device;
+  }
+
   /** Asks without waiting. False also while another thread is asking. */
-  boolean isDone() {
+  @Override
+  public boolean isDone() {
     if (done || !entrance.tryEnterAgain()) {
       return done;
     }
@@ -105,7 +111,8 @@ final class Guard {
    * Waits until the work is done; returns at once if that cannot be waited for, on a capturing
    * stream, or if the Cuda has ended, which frees what waits.
    */
-  void await() {
+  @Override
+  public void await() {
     if (entrance.tryEnterAgain()) {
       try {
         awaitNow();
@@ -153,9 +160,8 @@ final class Guard {
       driver().eventSynchronize(device, event);
       return true;
     }
-    if (deviceWide || stream.isConfinedElsewhere()) {
-      driver().ctxSynchronize(device);
-      return true;
+    if (deviceWide) {
+      return stream.device.awaitWork();
     }
     if (stream.isClosed()) {
       stream.await(); // its last work has an event, or is the device's
@@ -165,19 +171,20 @@ final class Guard {
 
   private boolean recordIfPossible() {
     if (!recorded && !deviceWide) {
-      recorded = stream.ask(this::recordEvent);
+      StreamState on = stream.isConfinedElsewhere() ? stream.device.nullStream().state : stream;
+      recorded = on.ask(() -> recordEvent(on.handle));
     }
     return recorded;
   }
 
-  private boolean recordEvent() {
+  private boolean recordEvent(long handle) {
     int device = stream.device.id();
     if (!created.get()) {
       event = driver().eventCreate(device, EventOptions.ORDER_ONLY.flags());
       created.set(true);
       stream.cuda.owned().children().add(end);
     }
-    driver().eventRecord(device, event, stream.handle);
+    driver().eventRecord(device, event, handle);
     return true;
   }
 

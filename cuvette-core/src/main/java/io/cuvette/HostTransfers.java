@@ -64,7 +64,7 @@ final class HostTransfers {
           stream,
           target,
           source,
-          driver -> driver.memcpyHtoDAsync(device, target.address(), source, stream.handle()));
+          driver -> driver.memcpyHtoDAsync(device, target.address(), source, stream.state.handle));
     }
   }
 
@@ -83,7 +83,7 @@ final class HostTransfers {
           stream,
           source,
           target,
-          driver -> driver.memcpyDtoHAsync(device, target, source.address(), stream.handle()));
+          driver -> driver.memcpyDtoHAsync(device, target, source.address(), stream.state.handle));
     }
   }
 

@@ -89,8 +89,12 @@ final class ImportedLifetime extends BlockLifetime {
   }
 
   @Override
-  void release() {
-    stream.cuda.owned().entrance().run(this::give);
+  void giveBack() {
+    if (isCaptured()) {
+      stream.cuda.captures().releaseLater(this);
+    } else {
+      stream.cuda.owned().entrance().run(this::give);
+    }
   }
 
   private void endByOwner() {

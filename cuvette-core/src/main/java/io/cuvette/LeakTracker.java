@@ -30,7 +30,11 @@ final class LeakTracker {
   private final AtomicLong found = new AtomicLong();
   private final OpenObjects open = new OpenObjects();
 
-  LeakTracker(LeakLevel level, Consumer<LeakReport> listener) {
+  /** What else comes back at the same moments. */
+  private final Runnable others;
+
+  LeakTracker(LeakLevel level, Consumer<LeakReport> listener, Runnable others) {
+    this.others = others;
     this.level = level;
     this.listener = listener;
     this.queue = level == LeakLevel.OFF ? null : new ReferenceQueue<>();
@@ -72,6 +76,7 @@ final class LeakTracker {
 
   /** Takes back everything the collector has found, and gives the number of objects. */
   int drain() {
+    others.run();
     ReferenceQueue<Object> from = queue;
     if (from == null) {
       return 0;

@@ -59,7 +59,7 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
           this,
           driver ->
               driver.memPrefetchAsync(
-                  on, address(), byteSize(), target.type(), target.id(), stream.handle()));
+                  on, address(), byteSize(), target.type(), target.id(), stream.state.handle));
     }
   }
 

@@ -80,9 +80,23 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
       checkOwn(stream.state);
       return DirectMemory.emptyDevice(stream);
     }
-    PoolArena arena = stream.state.arena(this);
+    StreamState state = stream.state;
+    Capture capture = state.isExposed() ? state.capture() : null;
+    if (capture != null) {
+      return takeFor(capture, bytes, rounded, stream);
+    }
+    PoolArena arena = state.arena(this);
     BufferBase cached = arena.take(bytes, rounded, stream);
     return cached != null ? cached : arena.devicePool.allocateSlow(arena, bytes, rounded, stream);
+  }
+
+  /** A block for captured work, which nothing queued before may still use. */
+  private BufferBase takeFor(Capture capture, long bytes, long rounded, CudaStream stream) {
+    StreamState like = capture.checked("allocate", stream.state).stateLike(stream.state);
+    PoolArena arena = like.arena(this);
+    BufferBase taken = arena.devicePool.allocateSlow(arena, bytes, rounded, stream);
+    taken.lifetime().use(capture);
+    return taken;
   }
 
   /**

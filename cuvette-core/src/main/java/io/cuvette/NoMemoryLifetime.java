@@ -45,7 +45,11 @@ final class NoMemoryLifetime extends BlockLifetime {
   }
 
   @Override
-  void release() {
-    owner = null;
+  void giveBack() {
+    if (isCaptured()) {
+      device.cuda().captures().releaseLater(this);
+    } else {
+      owner = null;
+    }
   }
 }

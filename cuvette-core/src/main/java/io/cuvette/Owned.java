@@ -85,6 +85,7 @@ final class Owned {
       return;
     }
     Failures failures = new Failures();
+    cuda.streams().endCaptures();
     failures.run(() -> driverPools.giveBackIdle(_ -> true));
     synchronizeAll(failures);
     closed.run();
@@ -106,7 +107,7 @@ final class Owned {
   private void synchronizeAll(Failures failures) {
     for (CudaDevice device : cuda.devices()) {
       if (device.wasUsed()) {
-        failures.run(() -> cuda.driver().ctxSynchronize(device.id()));
+        failures.run(device::awaitAll);
       }
     }
   }

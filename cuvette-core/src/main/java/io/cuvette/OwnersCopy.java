@@ -25,7 +25,7 @@ final class OwnersCopy {
     // A stream of its own: in a shared one, copies would wait for the streams of each other.
     long between = driver.streamCreateWithPriority(device, NON_BLOCKING, 0);
     try {
-      follow(driver, stream.device().id(), stream.handle(), device, between);
+      follow(driver, stream.device().id(), stream.state.handle, device, between);
       driver.memcpyAsync(device, target.address(), source.address(), source.byteSize(), between);
       joinBack(driver, device, between, stream);
     } finally {
@@ -36,7 +36,7 @@ final class OwnersCopy {
   /** The buffers know the given stream alone, so a copy that it does not wait for ends here. */
   private static void joinBack(CudaDriver driver, int device, long between, CudaStream stream) {
     try {
-      follow(driver, device, between, stream.device().id(), stream.handle());
+      follow(driver, device, between, stream.device().id(), stream.state.handle);
     } catch (RuntimeException e) {
       Failures.closeAfter(e, () -> driver.streamSynchronize(device, between));
       throw e;

@@ -11,8 +11,8 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Blocks whose buffers are closed while other streams may still use them: they come back when that
- * work is done. Nothing here waits but {@link #await}. Thread-safe.
+ * Blocks whose buffers are closed while other streams or captured graphs may still use them: they
+ * come back when that use is over. Nothing here waits but {@link #await}. Thread-safe.
  *
  * @param <B> the kind of block
  */
@@ -27,10 +27,10 @@ final class PendingFrees<B extends BlockLifetime> {
     this.give = give;
   }
 
-  private record Pending<B>(B block, List<Guard> guards, AtomicBoolean given) {
+  private record Pending<B>(B block, List<Fence> fences, AtomicBoolean given) {
     boolean isDone() {
-      for (Guard guard : guards) {
-        if (!guard.isDone()) {
+      for (Fence fence : fences) {
+        if (!fence.isDone()) {
           return false;
         }
       }
@@ -38,22 +38,22 @@ final class PendingFrees<B extends BlockLifetime> {
     }
   }
 
-  /** Gives the block back at once if the streams that used it are idle, else later. */
+  /** Gives the block back at once if the streams that used it are idle and it is in no graph. */
   void free(B block, @Nullable StreamState of) {
-    List<Guard> guards = new ArrayList<>();
+    List<Fence> fences = new ArrayList<>(block.openCaptures());
     Failures failures = new Failures();
     for (var use = block.uses(); use != null; use = use.next()) {
-      guard(use.stream(), guards, failures);
+      guard(use.stream(), fences, failures);
     }
     StreamState home = block.home;
     if (home != null && home != of) {
-      guard(home, guards, failures);
+      guard(home, fences, failures);
     }
-    if (guards.isEmpty()) {
+    if (fences.isEmpty()) {
       give.accept(block);
     } else {
       count(block, 1);
-      queue.add(new Pending<>(block, guards, new AtomicBoolean()));
+      queue.add(new Pending<>(block, fences, new AtomicBoolean()));
     }
     failures.throwFirst();
   }
@@ -62,12 +62,12 @@ final class PendingFrees<B extends BlockLifetime> {
    * A failing driver call is thrown at the end; the block is safe by then, with a guard that asks
    * again.
    */
-  private static void guard(StreamState stream, List<Guard> guards, Failures failures) {
+  private static void guard(StreamState stream, List<Fence> fences, Failures failures) {
     @Nullable Guard[] guard = {Guard.of(stream)};
     failures.run(() -> guard[0] = stream.guard());
     Guard needed = guard[0];
     if (needed != null) {
-      guards.add(needed);
+      fences.add(needed);
     }
   }
 
@@ -85,7 +85,7 @@ final class PendingFrees<B extends BlockLifetime> {
   /** Waits for all that is pending now, and gives it back. */
   void await() {
     for (Pending<B> pending : queue) {
-      pending.guards.forEach(Guard::await);
+      pending.fences.forEach(Fence::await);
     }
     poll();
   }

@@ -41,7 +41,7 @@ final class PinnedBlock extends BlockLifetime {
   }
 
   @Override
-  void release() {
+  void giveBack() {
     pool.free(this);
   }
 }

@@ -148,7 +148,7 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
   }
 
   void free(PinnedBlock block) {
-    if (block.uses() == null) {
+    if (block.isUsedAtHomeAlone()) {
       give(block);
     } else {
       pending.free(block, null);

@@ -264,7 +264,7 @@ final class PoolArena {
   }
 
   private void freeOrdered(PooledBlock block) {
-    if (block.uses() == null && block.home == stream) {
+    if (block.isUsedAtHomeAlone() && block.home == stream) {
       giveOrLeave(block);
     } else {
       devicePool.pending().free(block, stream);

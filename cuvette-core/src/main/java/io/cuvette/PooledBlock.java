@@ -90,7 +90,7 @@ final class PooledBlock extends BlockLifetime {
   }
 
   @Override
-  void release() {
+  void giveBack() {
     arena.free(this);
   }
 }

@@ -79,7 +79,7 @@ final class StagingChunk implements AutoCloseable {
         stream,
         device,
         pinned.lifetime(),
-        driver -> driver.memcpyAsync(on, target, source, bytes, stream.handle()));
+        driver -> driver.memcpyAsync(on, target, source, bytes, stream.state.handle));
     stream.record(sent);
   }
 }

@@ -61,7 +61,7 @@ final class StreamLifetime extends HandleLifetime {
     takeOver();
     StreamState ending = state;
     if (ending != null) {
-      ending.end();
+      ending.endNow();
     }
   }
 

@@ -43,7 +43,7 @@ final class StreamOrderedAllocator {
       if (bytes == 0) {
         return DirectMemory.empty(kind.buffer(0, 0, stream));
       }
-      stream.checkNotCapturing("allocate");
+      stream.checkAllocatesInOrder();
       StreamOrderedLifetime idle = memory.reuse(stream.state, rounded);
       return idle == null ? null : memory.own(kind.buffer(idle.address, bytes, stream), rounded);
     } finally {
@@ -79,7 +79,7 @@ final class StreamOrderedAllocator {
     int device = stream.device().id();
     long address;
     try {
-      address = driver.memAllocFromPoolAsync(device, rounded, pool.handle(), stream.handle());
+      address = driver.memAllocFromPoolAsync(device, rounded, pool.handle(), stream.state.handle);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
         throw e;

@@ -93,7 +93,7 @@ final class StreamOrderedLifetime extends BlockLifetime {
   }
 
   @Override
-  void release() {
+  void giveBack() {
     memory.free(this);
   }
 }

@@ -237,7 +237,7 @@ final class StreamOrderedMemory {
     return pool != null
         && home != null
         && home.confinedTo == null
-        && block.uses() == null
+        && block.isUsedAtHomeAlone()
         && !block.isExported()
         && block.isAsGiven()
         && block.blockBytes() <= IdleBlocks.MAX_BLOCK_BYTES;
@@ -285,7 +285,10 @@ final class StreamOrderedMemory {
 
   private void giveBackNow(StreamOrderedLifetime block) {
     StreamState home = block.home;
-    if (home == null || !orderBehindUses(block, home) || !freeOn(home, block)) {
+    if (home == null
+        || block.isCaptured()
+        || !orderBehindUses(block, home)
+        || !freeOn(home, block)) {
       pending.free(block, null);
     }
   }

@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.driver.CaptureInfo;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
@@ -32,6 +33,18 @@ final class StreamState {
 
   private final boolean owned;
 
+  /** What this stands for in the place of a stream; null for a stream of the driver. */
+  private final @Nullable Capture memoryOf;
+
+  /**
+   * Whether somebody else may have begun to capture the stream: the handle was given out, or it
+   * waits for a stream of which it was. The driver is asked about these alone.
+   */
+  private volatile boolean exposed;
+
+  /** The capture that the stream joined last, which began in another; 0 for none. */
+  private volatile long joined;
+
   /** The wrappers of a foreign stream that are open; the last one to close ends the state. */
   private final AtomicInteger wrappers = new AtomicInteger();
 
@@ -55,31 +68,48 @@ final class StreamState {
 
   /** A stream that somebody else has, or that exists from the start. */
   static StreamState foreign(Cuda cuda, CudaDevice device, long handle) {
-    StreamState state = new StreamState(cuda, device, handle, false, null);
+    StreamState state = new StreamState(cuda, device, handle, false, null, null);
+    state.lifetime = StreamLifetime.foreign(state);
+    state.expose();
+    return state;
+  }
+
+  /** What pools keep the memory of a capture by, beside the streams that capture. */
+  static StreamState ofCapture(StreamState stream, Capture capture) {
+    StreamState state =
+        new StreamState(stream.cuda, stream.device, stream.handle, false, null, capture);
     state.lifetime = StreamLifetime.foreign(state);
     return state;
   }
 
   /** A stream that was made here; {@link #endsWith} follows. */
   static StreamState owned(Cuda cuda, CudaDevice device, long handle) {
-    return new StreamState(cuda, device, handle, true, null);
+    return new StreamState(cuda, device, handle, true, null, null);
   }
 
   /** The default stream of this thread. */
   static StreamState perThread(Cuda cuda, CudaDevice device, ReferenceQueue<Object> forgotten) {
-    StreamState state = new StreamState(cuda, device, PER_THREAD, false, Thread.currentThread());
+    StreamState state =
+        new StreamState(cuda, device, PER_THREAD, false, Thread.currentThread(), null);
     state.lifetime = StreamLifetime.perThread(state, forgotten);
+    state.expose();
     return state;
   }
 
   @SuppressWarnings("NullAway.Init") // the lifetime, right after
   private StreamState(
-      Cuda cuda, CudaDevice device, long handle, boolean owned, @Nullable Thread confinedTo) {
+      Cuda cuda,
+      CudaDevice device,
+      long handle,
+      boolean owned,
+      @Nullable Thread confinedTo,
+      @Nullable Capture memoryOf) {
     this.cuda = cuda;
     this.device = device;
     this.handle = handle;
     this.owned = owned;
     this.confinedTo = confinedTo;
+    this.memoryOf = memoryOf;
   }
 
   /** Makes the stream end with the object that stands for it. */
@@ -189,6 +219,113 @@ final class StreamState {
     }
   }
 
+  /** From now on somebody else may begin to capture the stream, or to have it join a capture. */
+  void expose() {
+    if (!exposed && !isLegacy()) {
+      exposed = true;
+      cuda.captures().arePossible();
+    }
+  }
+
+  /** The null stream cannot be captured. */
+  private boolean isLegacy() {
+    return handle == NULL || handle == LEGACY;
+  }
+
+  boolean isOwned() {
+    return owned;
+  }
+
+  boolean isExposed() {
+    return exposed;
+  }
+
+  /**
+   * The capture that the stream takes part in; null if in none, or if that cannot be asked here.
+   */
+  @Nullable Capture capture() {
+    if (!exposed || isConfinedElsewhere() || !lifetime.tryHoldAgain()) {
+      return null;
+    }
+    try {
+      return cuda.captures().of(this);
+    } finally {
+      lifetime.unhold();
+    }
+  }
+
+  /** The same for a step that must not fail: a driver that does not answer captures nothing. */
+  @Nullable Capture captureAtEnd() {
+    try {
+      return exposed ? capture() : null;
+    } catch (CudaException | IllegalStateException e) {
+      return null;
+    }
+  }
+
+  /** Makes the stream wait for what may be part of a capture, which it joins by that. */
+  void join(Runnable wait) {
+    expose();
+    boolean captured = capture() != null;
+    wait.run();
+    Capture capture = captured ? null : capture();
+    if (capture != null) {
+      joined = capture.id;
+    }
+  }
+
+  /**
+   * Ends the capture that began here, and gives its graph up. For who holds the stream, or ends it.
+   *
+   * @return false if the stream still takes part in a capture
+   */
+  boolean endCapture() {
+    if (!exposed) {
+      return true;
+    }
+    CudaDriver driver = cuda.driver();
+    try {
+      CaptureInfo info = driver.streamGetCaptureInfo(device.id(), handle);
+      if (info.isCapturing() && info.id() != joined) {
+        driver.graphDestroy(driver.streamEndCapture(device.id(), handle));
+      }
+      return !info.isCapturing() || info.id() != joined;
+    } catch (CudaException e) {
+      return !mayBeCapturing(); // an invalid capture has ended, another thread's has not
+    }
+  }
+
+  private boolean mayBeCapturing() {
+    try {
+      return isCapturing();
+    } catch (CudaException e) {
+      return false; // a device that failed captures nothing
+    }
+  }
+
+  /** Checks that no capture of a blocking stream makes the null stream unusable. */
+  void checkNotInterrupted() {
+    if (isLegacy() && cuda.captures().isAnyPossible()) {
+      checkNotCapturing("work", "");
+    }
+  }
+
+  /**
+   * Checks before the driver is asked for something that would invalidate a capture.
+   *
+   * @param instead what to do
+   */
+  void checkNotCapturing(String call, String instead) {
+    if (isCapturing()) {
+      throw new IllegalStateException(
+          "%s: %s is capturing a graph%s"
+              .formatted(
+                  call,
+                  isLegacy() ? "a stream that takes turns with the " + this : toString(),
+                  instead));
+    }
+  }
+
   /** The null stream takes part, so to speak, in the capture of any stream that blocks with it. */
   private boolean isCapturing() {
     try {
@@ -208,6 +345,9 @@ final class StreamState {
 
   /** Whether all work queued so far is certainly done; false also if that cannot be asked here. */
   boolean isIdle() {
+    if (memoryOf != null) {
+      return memoryOf.isDone();
+    }
     return closed ? isLastWorkDone() : ask(() -> cuda.driver().streamQuery(device.id(), handle));
   }
 
@@ -241,17 +381,28 @@ final class StreamState {
 
   /** Waits for the work queued so far. */
   void await() {
-    Guard guard = guard();
+    Guard guard = memoryOf == null ? guard() : null;
     if (guard != null) {
       guard.await();
     }
   }
 
   /**
-   * Hands the cached memory on to other streams and destroys the stream if it is this library's.
-   * For its lifetime, once no operation uses it. Can be called again after a failure.
+   * Ends the stream for its lifetime, once no operation uses it; later if it takes part in a
+   * capture that began elsewhere. Can be called again after a failure.
    */
   void end() {
+    if (!owned || closed || endCapture()) {
+      endNow();
+    } else {
+      cuda.streams().endLater(this);
+    }
+  }
+
+  /**
+   * Hands the cached memory on to other streams and destroys the stream if it is this library's.
+   */
+  void endNow() {
     Failures failures = new Failures();
     if (!closed) {
       handOn(failures);
@@ -269,10 +420,20 @@ final class StreamState {
     failures.run(this::guardLastWork);
     closed = true;
     lifetime.endAlone();
+    Guard last = lastWork;
+    if (last != null) {
+      cuda.streams().leave(last);
+    }
+    retireArenas();
+    cuda.streams().forget(this);
+  }
+
+  /** Makes the cached memory everybody's. */
+  void retireArenas() {
+    closed = true;
     arenas.values().forEach(PoolArena::retire);
     arenas.clear();
     lastArena = null;
-    cuda.streams().forget(this);
   }
 
   private void destroy() {

@@ -1,8 +1,12 @@
 package io.cuvette;
 
+import io.cuvette.driver.CudaException;
 import java.lang.ref.ReferenceQueue;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -16,7 +20,16 @@ final class StreamStates {
   /** The ends of the per-thread streams: a list of the streams would keep their threads. */
   private final Set<StreamLifetime> perThreadEnds = ConcurrentHashMap.newKeySet();
 
+  /** The work of streams that were closed before it was done. */
+  private final ConcurrentLinkedQueue<Guard> left = new ConcurrentLinkedQueue<>();
+
+  /** Streams that were closed while they took part in a capture. */
+  private final ConcurrentLinkedQueue<StreamState> captured = new ConcurrentLinkedQueue<>();
+
   private final ReferenceQueue<Object> forgottenPerThread = new ReferenceQueue<>();
+
+  /** How many streams that were closed are looked at whenever another one is. */
+  private static final int LOOKS = 2;
 
   private record Key(int device, long id) {}
 
@@ -51,6 +64,7 @@ final class StreamStates {
     Key key = new Key(device.id(), id);
     while (true) {
       StreamState state = byId.computeIfAbsent(key, k -> StreamState.foreign(cuda, device, handle));
+      state.expose();
       if (state.wrapped()) {
         return new CudaStream(state, owner);
       }
@@ -84,6 +98,77 @@ final class StreamStates {
     perThreadEnds.add(state.lifetime());
     cuda.checkOpen(); // again: whoever ends it may not have seen the new one
     return state;
+  }
+
+  /** Remembers the work of a stream that is closed, and forgets some of what is done. */
+  void leave(Guard work) {
+    for (int i = 0; i < LOOKS; i++) {
+      Guard oldest = left.poll();
+      if (oldest != null && !isDone(oldest)) {
+        left.add(oldest);
+      }
+    }
+    left.add(work);
+  }
+
+  private static boolean isDone(Guard work) {
+    try {
+      return work.isDone();
+    } catch (CudaException e) {
+      return false; // who waits for it will be told
+    }
+  }
+
+  /** Has a stream end once the capture that it takes part in does. */
+  void endLater(StreamState state) {
+    captured.add(state);
+  }
+
+  /** Ends the streams whose captures have ended by now. */
+  void poll() {
+    for (int i = captured.size(); i > 0; i--) {
+      StreamState state = captured.poll();
+      if (state != null) {
+        cuda.owned().entrance().run(state::end);
+      }
+    }
+  }
+
+  /** Ends the captures that began in streams of this library. */
+  void endCaptures() {
+    for (StreamState state : byId.values()) {
+      if (state.isOwned() && state.lifetime().tryHoldAgain()) {
+        try {
+          boolean _ = state.endCapture();
+        } finally {
+          state.lifetime().unhold();
+        }
+      }
+    }
+  }
+
+  /**
+   * Waits for the work that streams of a device have now, also of those that were closed. The null
+   * stream's end is that of all blocking streams, whoever made them. A stream that is capturing is
+   * left alone.
+   */
+  void await(CudaDevice device) {
+    List<Fence> work = new ArrayList<>();
+    for (StreamState state : byId.values()) {
+      if (state.device == device) {
+        add(state, work);
+      }
+    }
+    add(device.nullStream().state, work);
+    left.stream().filter(guard -> guard.device() == device).forEach(work::add);
+    work.forEach(Fence::await);
+  }
+
+  private static void add(StreamState state, List<Fence> work) {
+    Fence fence = state.guard();
+    if (fence != null) {
+      work.add(fence);
+    }
   }
 
   /** Nobody uses a stream any more, at the end of all: its thread waits for those who do. */

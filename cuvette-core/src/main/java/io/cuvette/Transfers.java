@@ -43,13 +43,13 @@ final class Transfers {
     if (from != to && isDeviceMemory(source) && isDeviceMemory(target)) {
       stream.state.cuda.peers().prepareCopy(from, to);
       driver.memcpyPeerAsync(
-          device, target.address(), to, source.address(), from, bytes, stream.handle());
+          device, target.address(), to, source.address(), from, bytes, stream.state.handle);
     } else if (from != to && isKeptFrom(stream.device(), target)) {
       OwnersCopy.queue(target, source, target.device(), stream);
     } else if (from != to && isKeptFrom(stream.device(), source)) {
       OwnersCopy.queue(target, source, source.device(), stream);
     } else {
-      driver.memcpyAsync(device, target.address(), source.address(), bytes, stream.handle());
+      driver.memcpyAsync(device, target.address(), source.address(), bytes, stream.state.handle);
     }
   }
 
@@ -67,9 +67,9 @@ final class Transfers {
   static void queue(CudaStream stream, BufferBase buffer, Consumer<CudaDriver> work) {
     buffer.hold();
     try {
-      CudaDriver driver = stream.hold();
+      CudaDriver driver = stream.holdToQueue();
       try {
-        buffer.lifetime().use(stream.state);
+        buffer.lifetime().useIn(stream.state);
         work.accept(driver);
       } finally {
         stream.unhold();
@@ -88,7 +88,7 @@ final class Transfers {
           stream,
           buffer,
           driver -> {
-            other.use(stream.state);
+            other.useIn(stream.state);
             work.accept(driver);
           });
     } finally {

@@ -361,6 +361,7 @@ class ImportsTest extends OverFakeSharing {
       long graph = cuda.driver().streamEndCapture(0, stream.handle());
       cuda.driver().graphDestroy(graph);
       again.close();
+      assertThat(cuda.leaksFound()).as("what is looked for next").isZero();
       assertThat(driver.frees).hasValue(1);
       stream.close();
     }

@@ -27,7 +27,7 @@ class ReclaimTest {
   /** The collector hands over one after the other: the first that is there is not all. */
   @Test
   void oneCollection_findsAllThatWasForgotten() {
-    LeakTracker leaks = new LeakTracker(LeakLevel.COUNT, _ -> {});
+    LeakTracker leaks = new LeakTracker(LeakLevel.COUNT, _ -> {}, () -> {});
     List<Forgotten> lifetimes = new ArrayList<>();
     for (int i = 0; i < OBJECTS; i++) {
       lifetimes.add(new Forgotten(new Object(), leaks));

@@ -1,0 +1,93 @@
+package io.cuvette;
+
+import io.cuvette.driver.CaptureInfo;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.UserObject;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/** The captures that use memory of one {@link Cuda}, whoever began them. Thread-safe. */
+final class Captures {
+  private final CudaDriver driver;
+  private final ConcurrentHashMap<Long, Capture> known = new ConcurrentHashMap<>();
+
+  /** Memory that no pool keeps, closed while a graph could use it. */
+  private final PendingFrees<BlockLifetime> waiting = new PendingFrees<>(BlockLifetime::giveBack);
+
+  /** Whether a stream is known that somebody else could capture. */
+  private volatile boolean anyPossible;
+
+  Captures(CudaDriver driver) {
+    this.driver = driver;
+  }
+
+  /** Somebody has the handle of a stream from now on. */
+  void arePossible() {
+    anyPossible = true;
+  }
+
+  /** False as long as nobody could have begun to capture a stream that is known here. */
+  boolean isAnyPossible() {
+    return anyPossible;
+  }
+
+  /** The capture that a stream, which the caller holds, takes part in; null if in none. */
+  @Nullable Capture of(StreamState stream) {
+    int device = stream.device.id();
+    if (driver.streamIsCapturing(device, stream.handle) == 0) {
+      return null;
+    }
+    CaptureInfo info = driver.streamGetCaptureInfo(device, stream.handle);
+    if (!info.isActive()) {
+      return null; // what was captured never runs
+    }
+    Capture capture = known.get(info.id());
+    return capture != null ? capture : retained(info);
+  }
+
+  private Capture retained(CaptureInfo info) {
+    Capture made;
+    try {
+      made = new Capture(info.id(), retainedBy(info.graph()), null);
+    } catch (CudaException e) {
+      return new Capture(info.id(), null, e);
+    }
+    Capture other = known.putIfAbsent(info.id(), made);
+    return other != null ? other : made;
+  }
+
+  private UserObject retainedBy(long graph) {
+    UserObject object = driver.userObjectCreate();
+    try {
+      driver.graphRetainUserObject(graph, object.handle());
+    } catch (RuntimeException e) {
+      Failures.closeAfter(e, () -> driver.userObjectRelease(object.handle()));
+      throw e;
+    }
+    return object;
+  }
+
+  /** Releases memory once no graph can use it any more. */
+  void releaseLater(BlockLifetime block) {
+    waiting.free(block, null);
+  }
+
+  /** Takes back what graphs that are gone by now have used. */
+  void poll() {
+    if (!known.isEmpty()) {
+      known.values().removeIf(Captures::endIfDone);
+    }
+    if (!waiting.isEmpty()) {
+      waiting.poll();
+    }
+  }
+
+  private static boolean endIfDone(Capture capture) {
+    boolean done = capture.isDone();
+    if (done) {
+      capture.end();
+    }
+    return done;
+  }
+}

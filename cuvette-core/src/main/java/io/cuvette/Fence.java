@@ -1,0 +1,11 @@
+package io.cuvette;
+
+/** Knows when some use of memory is over. Thread-safe. */
+interface Fence {
+
+  /** Asks without waiting; true for good once it was. */
+  boolean isDone();
+
+  /** Waits for it; returns at once if that cannot be waited for. */
+  void await();
+}

@@ -1,0 +1,202 @@
+package io.cuvette.testkit.capture;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.AsyncMemoryPool;
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.CudaStream;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.MemoryPool;
+import io.cuvette.MemoryResource;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.StreamOptions;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.UserObject;
+import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.support.Bytes;
+import io.cuvette.testkit.support.Graph;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Memory of every kind stays a graph's as long as that can run, and where it cannot, that is said.
+ */
+class CapturedKindsTest {
+  private static final int BYTES = 4096;
+
+  private static CudaStream stream(Cuda cuda) {
+    return cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+  }
+
+  /** The driver tells on a thread of its own that a graph is gone. */
+  private static void await(BooleanSupplier condition) {
+    for (int i = 0; i < 5000 && !condition.getAsBoolean(); i++) {
+      LockSupport.parkNanos(1_000_000);
+    }
+    assertThat(condition.getAsBoolean()).isTrue();
+  }
+
+  /**
+   * A graph writes into a buffer that is closed: neither may the device fail, nor may the bytes of
+   * buffers that are made afterwards change.
+   */
+  private static void checkReplay(CudaStream stream, Supplier<? extends Buffer> allocate) {
+    Buffer used = allocate.get();
+    try (Graph graph = Graph.of(stream, () -> used.fill((byte) 7, stream))) {
+      used.close();
+      List<Buffer> others = new ArrayList<>();
+      for (int i = 0; i < 4; i++) {
+        Buffer other = allocate.get();
+        other.fill((byte) 1, stream);
+        others.add(other);
+      }
+      graph.launch(stream);
+      stream.synchronize();
+      for (Buffer other : others) {
+        assertThat(Bytes.of(other)).containsOnly(1);
+        other.close();
+      }
+    }
+  }
+
+  @CudaTest
+  void memoryOfEveryKind_staysTheGraphs(Cuda cuda) {
+    try (CudaStream stream = stream(cuda);
+        AsyncMemoryPool pool = new AsyncMemoryPool(cuda);
+        DeviceMemoryResource resource = new DeviceMemoryResource(cuda.device(0))) {
+      checkReplay(stream, () -> MemoryResource.direct().allocate(BYTES, stream));
+      checkReplay(stream, () -> MemoryResource.managed().allocate(BYTES, stream));
+      checkReplay(stream, () -> MemoryResource.async().allocate(BYTES, stream));
+      checkReplay(stream, () -> pool.allocate(BYTES, stream));
+      checkReplay(stream, () -> resource.allocate(BYTES, stream));
+      checkReplay(stream, () -> cuda.allocatePinned(BYTES));
+      checkReplay(stream, () -> cuda.directPinned().allocate(BYTES));
+      cuda.device(0).synchronize();
+    }
+  }
+
+  @CudaTest
+  void plainMemoryTakenInACapture_isFreedWithTheGraph(Cuda cuda) {
+    try (CudaStream stream = stream(cuda)) {
+      Graph graph =
+          Graph.of(
+              stream,
+              () -> {
+                MemoryResource.direct().allocate(BYTES, stream).close();
+                MemoryResource.managed().allocate(BYTES, stream).close();
+              });
+      graph.launch(stream);
+      stream.synchronize();
+      graph.close();
+      // The sanitizer and the simulator look for what is left at the end.
+    }
+  }
+
+  @CudaTest
+  void adoptedMemory_isGivenBackOnce_afterTheGraph(Cuda cuda) {
+    long address = cuda.driver().memAlloc(0, BYTES);
+    AtomicInteger freed = new AtomicInteger();
+    try (CudaStream stream = stream(cuda)) {
+      Buffer adopted = cuda.device(0).adopt(address, BYTES, freed::incrementAndGet);
+      Graph graph = Graph.of(stream, () -> adopted.fill((byte) 1, stream));
+      adopted.close();
+      cuda.leaksFound();
+      assertThat(freed).hasValue(0);
+      graph.close();
+      await(() -> cuda.leaksFound() == 0 && freed.get() == 1);
+    }
+    cuda.driver().memFree(0, address);
+  }
+
+  @CudaTest
+  void pinnedBlock_isNotHandedOut_asLongAsAGraphCopiesIt(Cuda cuda) {
+    try (CudaStream stream = stream(cuda);
+        Buffer target = cuda.allocate(BYTES, stream)) {
+      PinnedBuffer used = cuda.allocatePinned(BYTES);
+      Graph graph = Graph.of(stream, () -> target.copyFrom(used, stream));
+      used.close();
+      List<PinnedBuffer> others = new ArrayList<>();
+      for (int i = 0; i < 4; i++) {
+        others.add(cuda.allocatePinned(BYTES));
+      }
+      assertThat(others).noneMatch(other -> other.address() == used.address());
+      others.forEach(PinnedBuffer::close);
+      graph.close();
+      await(() -> cuda.defaultPinnedMemoryPool().stats().pendingBytes() == 0);
+    }
+  }
+
+  @CudaTest
+  void driversPools_refuseACapturingStream_andSayWhatToDo(Cuda cuda) {
+    try (CudaStream stream = stream(cuda);
+        AsyncMemoryPool pool = new AsyncMemoryPool(cuda);
+        DeviceMemoryResource resource = new DeviceMemoryResource(cuda.device(0))) {
+      Graph.of(
+              stream,
+              () -> {
+                for (MemoryResource each : List.of(pool, resource, MemoryResource.async())) {
+                  assertThatThrownBy(() -> each.allocate(BYTES, stream))
+                      .isInstanceOf(IllegalStateException.class)
+                      .hasMessageContaining("is capturing a graph (expected: a stream that is not");
+                }
+              })
+          .close();
+    }
+  }
+
+  /** A driver without user objects, that is. */
+  private static final class TellsNothing extends ForwardingDriver {
+    TellsNothing(CudaDriver driver) {
+      super(driver);
+    }
+
+    @Override
+    public UserObject userObjectCreate() {
+      throw new CudaException(CudaStatus.NOT_SUPPORTED, "cuUserObjectCreate()", "not here");
+    }
+  }
+
+  @Test
+  void wheneverTheEndOfAGraphIsNotKnown_itsMemoryIsRefused_andNeverHandedOut() {
+    SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+    try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(new TellsNothing(driver)));
+        MemoryPool pool = new MemoryPool(cuda);
+        CudaStream stream = stream(cuda)) {
+      Buffer other = pool.allocate(BYTES, stream);
+      Buffer used = pool.allocate(BYTES, stream);
+      Graph graph =
+          Graph.of(
+              stream,
+              () -> {
+                assertThatThrownBy(() -> pool.allocate(BYTES, stream))
+                    .isInstanceOf(IllegalStateException.class)
+                    .hasMessageContaining("the driver does not tell when that is gone")
+                    .hasRootCauseInstanceOf(CudaException.class);
+                assertThatThrownBy(() -> MemoryResource.direct().allocate(BYTES, stream))
+                    .isInstanceOf(IllegalStateException.class);
+                assertThatThrownBy(() -> other.fill((byte) 1, stream))
+                    .isInstanceOf(IllegalStateException.class);
+                used.close();
+              });
+      graph.close();
+      assertThat(pool.stats().pendingBytes()).isEqualTo(BYTES);
+      assertThat(pool.stats().usedBytes()).isEqualTo(BYTES);
+      other.close();
+    }
+    assertThat(driver.liveAllocations()).isZero();
+    driver.close();
+  }
+}

@@ -1,0 +1,306 @@
+package io.cuvette.testkit.capture;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaEvent;
+import io.cuvette.CudaStream;
+import io.cuvette.EventOptions;
+import io.cuvette.MemoryLimit;
+import io.cuvette.MemoryPool;
+import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.PoolOptions;
+import io.cuvette.StreamOptions;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.support.Bytes;
+import io.cuvette.testkit.support.Graph;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+
+/** A block of a caching pool that a graph uses is nobody else's as long as the graph can run. */
+class CapturedMemoryTest {
+  private static final long BYTES = 4096;
+
+  private static CudaStream stream(Cuda cuda) {
+    return cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+  }
+
+  /** Takes all that the pool could give out of what it holds, and more. */
+  private static void checkNotHandedOut(MemoryPool pool, CudaStream stream, Buffer used) {
+    List<Buffer> taken = new ArrayList<>();
+    for (int i = 0; i < 8; i++) {
+      taken.add(pool.allocate(BYTES, stream));
+    }
+    for (Buffer other : taken) {
+      assertThat(Math.abs(other.address() - used.address())).isGreaterThanOrEqualTo(BYTES);
+      other.close();
+    }
+  }
+
+  /** The driver tells on a thread of its own that a graph is gone. */
+  private static void awaitNothingPending(MemoryPool pool) {
+    for (int i = 0; i < 5000 && pool.stats().pendingBytes() > 0; i++) {
+      LockSupport.parkNanos(1_000_000);
+    }
+    assertThat(pool.stats().pendingBytes()).isZero();
+  }
+
+  @CudaTest
+  void blockOfACapture_isKept_untilGraphAndExecutableAreGone(Cuda cuda) {
+    for (int mode : Graph.MODES) {
+      try (MemoryPool pool = new MemoryPool(cuda);
+          CudaStream stream = stream(cuda)) {
+        Buffer[] used = new Buffer[1];
+        Graph graph =
+            Graph.of(
+                stream,
+                mode,
+                () -> {
+                  used[0] = pool.allocate(BYTES, stream);
+                  used[0].fill((byte) 7, stream);
+                  used[0].close();
+                  checkNotHandedOut(pool, stream, used[0]);
+                });
+        checkNotHandedOut(pool, stream, used[0]);
+        graph.launch(stream);
+        graph.destroyGraph();
+        stream.synchronize();
+        checkNotHandedOut(pool, stream, used[0]);
+        graph.close();
+        awaitNothingPending(pool);
+        assertThat(pool.stats().usedBytes()).isZero();
+        pool.freeAllBlocks();
+        assertThat(pool.totalBytes()).isZero();
+      }
+    }
+  }
+
+  @CudaTest
+  void replays_neverTouchMemoryOfOthers_andFindTheirOwn(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda);
+        CudaStream stream = stream(cuda);
+        Buffer result = pool.allocate(BYTES, stream)) {
+      Graph graph =
+          Graph.of(
+              stream,
+              () -> {
+                Buffer step = pool.allocate(BYTES, stream);
+                step.fill((byte) 7, stream);
+                result.copyFrom(step, stream);
+                step.close();
+              });
+      for (int round = 0; round < 3; round++) {
+        try (Buffer mine = pool.allocate(BYTES, stream)) {
+          mine.fill((byte) 1, stream);
+          graph.launch(stream);
+          stream.synchronize();
+          assertThat(Bytes.of(mine)).containsOnly(1);
+          assertThat(Bytes.of(result)).containsOnly(7);
+        }
+      }
+      graph.close();
+    }
+  }
+
+  @CudaTest
+  void blockFromBefore_usedInACapture_isKept_whereverItIsClosed(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda);
+        CudaStream own = stream(cuda);
+        CudaStream other = stream(cuda)) {
+      for (CudaStream captured : List.of(own, other)) {
+        Buffer used = pool.allocate(BYTES, own);
+        Graph graph = Graph.of(captured, () -> used.fill((byte) 1, captured));
+        used.close();
+        checkNotHandedOut(pool, own, used);
+        checkNotHandedOut(pool, other, used);
+        graph.close();
+        awaitNothingPending(pool);
+      }
+      assertThat(pool.stats().usedBytes()).isZero();
+    }
+  }
+
+  @CudaTest
+  void blockClosedWhileItsStreamCaptures_isKept_forItMayBeUsedUnseen(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda);
+        CudaStream stream = stream(cuda);
+        CudaStream other = stream(cuda)) {
+      Buffer used = pool.allocate(BYTES, stream);
+      Buffer recorded = pool.allocate(BYTES, other);
+      Graph graph =
+          Graph.of(
+              stream,
+              () -> {
+                used.close();
+                recorded.recordUse(stream);
+              });
+      recorded.close();
+      checkNotHandedOut(pool, stream, used);
+      checkNotHandedOut(pool, other, recorded);
+      graph.close();
+      awaitNothingPending(pool);
+    }
+  }
+
+  /** What is queued before the capture may run beside the graph. */
+  @CudaTest
+  void captureGetsNoMemory_thatItsStreamIsStillUsing(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda);
+        CudaStream stream = stream(cuda)) {
+      Buffer before = pool.allocate(BYTES, stream);
+      Gate gate = Gate.on(stream);
+      before.fill((byte) 1, stream);
+      before.close();
+      Graph graph =
+          Graph.of(
+              stream,
+              () -> {
+                try (Buffer used = pool.allocate(BYTES, stream)) {
+                  assertThat(used.address()).isNotEqualTo(before.address());
+                }
+              });
+      gate.open();
+      stream.synchronize();
+      graph.close();
+    }
+  }
+
+  @CudaTest
+  void streamThatJoinsACapture_countsToo(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda);
+        CudaStream origin = stream(cuda);
+        CudaStream fork = stream(cuda);
+        CudaStream further = stream(cuda);
+        CudaEvent event = cuda.device(0).createEvent(EventOptions.ORDER_ONLY)) {
+      List<Buffer> used = new ArrayList<>();
+      Graph graph =
+          Graph.of(
+              origin,
+              () -> {
+                fork.waitFor(origin);
+                fork.record(event);
+                further.waitFor(event);
+                for (CudaStream stream : List.of(fork, further)) {
+                  Buffer buffer = pool.allocate(BYTES, stream);
+                  buffer.fill((byte) 3, stream);
+                  buffer.close();
+                  checkNotHandedOut(pool, stream, buffer);
+                  used.add(buffer);
+                }
+                origin.waitFor(fork);
+                origin.waitFor(further);
+              });
+      for (Buffer buffer : used) {
+        checkNotHandedOut(pool, origin, buffer);
+        checkNotHandedOut(pool, fork, buffer);
+        checkNotHandedOut(pool, further, buffer);
+      }
+      graph.launch(origin);
+      origin.synchronize();
+      graph.close();
+      awaitNothingPending(pool);
+    }
+  }
+
+  @CudaTest
+  void wrappedStream_isCapturedByItsOwner(Cuda cuda) {
+    long handle = cuda.driver().streamCreateWithPriority(0, 1, 0);
+    try (MemoryPool pool = new MemoryPool(cuda);
+        CudaStream stream = cuda.device(0).wrapStream(handle, null)) {
+      Buffer[] used = new Buffer[1];
+      Graph graph =
+          Graph.of(
+              stream,
+              () -> {
+                used[0] = pool.allocate(BYTES, stream);
+                used[0].close();
+              });
+      checkNotHandedOut(pool, stream, used[0]);
+      graph.close();
+      awaitNothingPending(pool);
+    }
+    cuda.driver().streamDestroy(0, handle);
+  }
+
+  @CudaTest
+  void captureThatFails_givesItsMemoryBack(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda);
+        CudaStream stream = stream(cuda)) {
+      cuda.driver().streamBeginCapture(0, stream.handle(), 2);
+      try (Buffer used = pool.allocate(BYTES, stream)) {
+        used.fill((byte) 1, stream);
+      }
+      assertThatThrownBy(() -> cuda.driver().streamQuery(0, stream.handle()))
+          .hasMessageContaining("STREAM_CAPTURE");
+      assertThatThrownBy(() -> cuda.driver().streamEndCapture(0, stream.handle()))
+          .hasMessageContaining("STREAM_CAPTURE");
+      awaitNothingPending(pool);
+      pool.freeAllBlocks();
+      assertThat(pool.totalBytes()).isZero();
+    }
+  }
+
+  @CudaTest
+  void memoryOfGraphs_countsForTheLimit_andComesBackWithThem(Cuda cuda) {
+    PoolOptions options = PoolOptions.DEFAULTS.withLimit(MemoryLimit.ofBytes(4 * BYTES));
+    try (MemoryPool pool = new MemoryPool(cuda, options);
+        CudaStream stream = stream(cuda)) {
+      Graph graph =
+          Graph.of(
+              stream,
+              () -> {
+                for (int i = 0; i < 4; i++) {
+                  pool.allocate(BYTES, stream).close();
+                }
+                assertThatThrownBy(() -> pool.allocate(BYTES, stream))
+                    .isInstanceOf(OutOfDeviceMemoryException.class);
+              });
+      assertThatThrownBy(() -> pool.allocate(BYTES, stream))
+          .isInstanceOf(OutOfDeviceMemoryException.class);
+      graph.close();
+      awaitNothingPending(pool);
+      pool.allocate(4 * BYTES, stream).close();
+      assertThat(pool.totalBytes()).isEqualTo(4 * BYTES);
+    }
+  }
+
+  @CudaTest
+  void severalGraphs_keepABlock_untilTheLastIsGone(Cuda cuda) {
+    try (MemoryPool pool = new MemoryPool(cuda);
+        CudaStream stream = stream(cuda)) {
+      Buffer used = pool.allocate(BYTES, stream);
+      Graph first = Graph.of(stream, () -> used.fill((byte) 1, stream));
+      Graph second = Graph.of(stream, () -> used.fill((byte) 2, stream));
+      used.close();
+      first.close();
+      checkNotHandedOut(pool, stream, used);
+      second.close();
+      awaitNothingPending(pool);
+    }
+  }
+
+  @CudaTest
+  void poolThatCloses_whileGraphsUseItsMemory_letsThemGoOn(Cuda cuda) {
+    try (CudaStream stream = stream(cuda)) {
+      MemoryPool pool = new MemoryPool(cuda);
+      Graph graph =
+          Graph.of(
+              stream,
+              () -> {
+                try (Buffer used = pool.allocate(BYTES, stream)) {
+                  used.fill((byte) 1, stream);
+                }
+              });
+      pool.close();
+      graph.launch(stream);
+      stream.synchronize();
+      graph.close();
+      awaitNothingPending(pool);
+      assertThat(pool.totalBytes()).isZero();
+    }
+  }
+}

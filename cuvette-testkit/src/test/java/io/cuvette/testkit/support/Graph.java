@@ -1,0 +1,93 @@
+package io.cuvette.testkit.support;
+
+import io.cuvette.CudaStream;
+import io.cuvette.driver.CudaDriver;
+
+/**
+ * What a stream captured, as another library would have it: through the driver alone. Closing drops
+ * the graph and its executable. Confined to one thread.
+ */
+public final class Graph implements AutoCloseable {
+  /** The modes of captures: global, thread-local, relaxed. */
+  public static final int[] MODES = {0, 1, 2};
+
+  private static final int NON_BLOCKING = 1;
+
+  private final CudaDriver driver;
+  private final int device;
+  private long graph;
+  private long executable;
+
+  private Graph(CudaDriver driver, int device, long graph) {
+    this.driver = driver;
+    this.device = device;
+    this.graph = graph;
+  }
+
+  /** Captures what the body does in a stream. */
+  public static Graph of(CudaStream stream, Runnable body) {
+    return of(stream, 2, body);
+  }
+
+  /** Captures what the body does in a stream. */
+  public static Graph of(CudaStream stream, int mode, Runnable body) {
+    return of(stream.device().cuda().driver(), stream.device().id(), stream.handle(), mode, body);
+  }
+
+  /** Captures a stream that nobody else knows, while the body does something beside it. */
+  public static Graph beside(CudaDriver driver, int device, int mode, Runnable body) {
+    long stream = driver.streamCreateWithPriority(device, NON_BLOCKING, 0);
+    try {
+      return of(driver, device, stream, mode, body);
+    } finally {
+      driver.streamDestroy(device, stream);
+    }
+  }
+
+  private static Graph of(CudaDriver driver, int device, long stream, int mode, Runnable body) {
+    driver.streamBeginCapture(device, stream, mode);
+    try {
+      body.run();
+      if (driver.streamIsCapturing(device, stream) != 1) {
+        throw new AssertionError("the capture is invalid");
+      }
+    } catch (RuntimeException | Error e) {
+      giveUp(driver, device, stream);
+      throw e;
+    }
+    return new Graph(driver, device, driver.streamEndCapture(device, stream));
+  }
+
+  private static void giveUp(CudaDriver driver, int device, long stream) {
+    try {
+      driver.graphDestroy(driver.streamEndCapture(device, stream));
+    } catch (RuntimeException e) {
+      // The capture was invalid, which is being told.
+    }
+  }
+
+  /** Makes the graph executable, and runs it in a stream. */
+  public void launch(CudaStream stream) {
+    if (executable == 0) {
+      executable = driver.graphInstantiate(device, graph);
+    }
+    driver.graphLaunch(device, executable, stream.handle());
+  }
+
+  /** Drops the graph, but not what was made of it. */
+  public void destroyGraph() {
+    if (graph != 0) {
+      driver.graphDestroy(graph);
+      graph = 0;
+    }
+  }
+
+  @Override
+  public void close() {
+    destroyGraph();
+    if (executable != 0) {
+      driver.graphExecDestroy(executable);
+      executable = 0;
+    }
+  }
+}
