@@ -214,15 +214,27 @@ abstract class BlockLifetime extends Lifetime {
     super.finish();
   }
 
-  /** What its own stream captures at this moment may use the memory. */
   @Override
   final void release() {
     StreamState own = home;
-    Capture capture = own == null ? null : own.captureAtEnd();
-    if (capture != null) {
-      use(capture);
+    if (own != null && own.isExposed()) {
+      release(own);
+    } else {
+      giveBack();
     }
-    giveBack();
+  }
+
+  /** What its own stream captures at this moment may use the memory. */
+  private void release(StreamState own) {
+    Failures failures = new Failures();
+    failures.run(() -> {
+      Capture capture = own.captureAtEnd();
+      if (capture != null) {
+        use(capture);
+      }
+    });
+    failures.run(this::giveBack);
+    failures.throwFirst();
   }
 
   /** Gives the memory back once all that used it is done. */

@@ -85,7 +85,7 @@ final class Owned {
       return;
     }
     Failures failures = new Failures();
-    cuda.streams().endCaptures();
+    cuda.streams().endCaptures(failures);
     failures.run(() -> driverPools.giveBackIdle(_ -> true));
     synchronizeAll(failures);
     closed.run();

@@ -219,6 +219,15 @@ final class StreamState {
     }
   }
 
+  /** The same for what is closed, perhaps when the driver answers no more. */
+  @Nullable Capture captureAtEnd() {
+    try {
+      return capture();
+    } catch (IllegalStateException e) {
+      return null;
+    }
+  }
+
   /** From now on somebody else may begin to capture the stream, or to have it join a capture. */
   void expose() {
     if (!exposed && !isLegacy()) {
@@ -254,15 +263,6 @@ final class StreamState {
     }
   }
 
-  /** The same for a step that must not fail: a driver that does not answer captures nothing. */
-  @Nullable Capture captureAtEnd() {
-    try {
-      return exposed ? capture() : null;
-    } catch (CudaException | IllegalStateException e) {
-      return null;
-    }
-  }
-
   /** Makes the stream wait for what may be part of a capture, which it joins by that. */
   void join(Runnable wait) {
     expose();
@@ -284,22 +284,18 @@ final class StreamState {
       return true;
     }
     CudaDriver driver = cuda.driver();
-    try {
-      CaptureInfo info = driver.streamGetCaptureInfo(device.id(), handle);
-      if (info.isCapturing() && info.id() != joined) {
-        driver.graphDestroy(driver.streamEndCapture(device.id(), handle));
-      }
-      return !info.isCapturing() || info.id() != joined;
-    } catch (CudaException e) {
-      return !mayBeCapturing(); // an invalid capture has ended, another thread's has not
+    CaptureInfo info = driver.streamGetCaptureInfo(device.id(), handle);
+    if (!info.isCapturing()) {
+      return true;
     }
-  }
-
-  private boolean mayBeCapturing() {
+    if (info.isActive() && info.id() == joined) {
+      return false;
+    }
     try {
-      return isCapturing();
+      driver.graphDestroy(driver.streamEndCapture(device.id(), handle));
+      return true;
     } catch (CudaException e) {
-      return false; // a device that failed captures nothing
+      return !isCapturing(); // an invalid capture has ended, another thread's has not
     }
   }
 
@@ -392,10 +388,18 @@ final class StreamState {
    * capture that began elsewhere. Can be called again after a failure.
    */
   void end() {
-    if (!owned || closed || endCapture()) {
-      endNow();
-    } else {
-      cuda.streams().endLater(this);
+    Failures failures = new Failures();
+    boolean[] goesOn = new boolean[1];
+    failures.run(() -> goesOn[0] = owned && !closed && isHeldByACapture());
+    failures.run(goesOn[0] ? () -> cuda.streams().endLater(this) : this::endNow);
+    failures.throwFirst();
+  }
+
+  private boolean isHeldByACapture() {
+    try {
+      return !endCapture();
+    } catch (IllegalStateException e) {
+      return false; // the driver answers no more
     }
   }
 

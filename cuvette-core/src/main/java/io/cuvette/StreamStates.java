@@ -135,14 +135,11 @@ final class StreamStates {
   }
 
   /** Ends the captures that began in streams of this library. */
-  void endCaptures() {
+  void endCaptures(Failures failures) {
     for (StreamState state : byId.values()) {
       if (state.isOwned() && state.lifetime().tryHoldAgain()) {
-        try {
-          boolean _ = state.endCapture();
-        } finally {
-          state.lifetime().unhold();
-        }
+        failures.run(state::endCapture);
+        state.lifetime().unhold();
       }
     }
   }
