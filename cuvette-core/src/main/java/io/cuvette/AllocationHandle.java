@@ -79,7 +79,17 @@ public final class AllocationHandle implements AutoCloseable {
    * @throws IllegalStateException if the handle is closed
    */
   public AllocationHandle duplicate() {
-    return new AllocationHandle(calls, use(calls::duplicate), uuid.get());
+    return own(calls, duplicateDescriptor(), uuid.get());
+  }
+
+  /** A handle of a descriptor, which is closed if there is no heap for it. */
+  static AllocationHandle own(DescriptorCalls calls, int descriptor, @Nullable UUID uuid) {
+    try {
+      return new AllocationHandle(calls, descriptor, uuid);
+    } catch (RuntimeException | Error e) {
+      Closing.closeAfter(e, calls, descriptor);
+      throw e;
+    }
   }
 
   /** Whether the handle was closed. */
@@ -91,8 +101,13 @@ public final class AllocationHandle implements AutoCloseable {
   @Override
   public void close() {
     if (closed.compareAndSet(false, true)) {
-      gate.shut();
-      calls.close(descriptor);
+      try {
+        gate.shut();
+      } catch (Error e) {
+        closed.set(false); // no heap; it can be closed again
+        throw e;
+      }
+      Closing.close(calls, descriptor);
     }
   }
 
@@ -100,6 +115,18 @@ public final class AllocationHandle implements AutoCloseable {
   public String toString() {
     return "AllocationHandle[descriptor=%d, uuid=%s]%s"
         .formatted(descriptor, uuid.get(), isClosed() ? " (closed)" : "");
+  }
+
+  /** A descriptor of the same pool that is the caller's. */
+  int duplicateDescriptor() {
+    if (!gate.enter()) {
+      throw isClosedNow();
+    }
+    try {
+      return calls.duplicate(descriptor);
+    } finally {
+      gate.leave();
+    }
   }
 
   /** Does something short with the descriptor, which cannot be closed meanwhile. */

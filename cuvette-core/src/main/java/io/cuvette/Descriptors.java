@@ -45,11 +45,4 @@ final class Descriptors {
     }
     return descriptor;
   }
-
-  /** Closes descriptors that came to nothing; what cannot be closed is added to the failure. */
-  static void closeAfter(RuntimeException failure, DescriptorCalls calls, int... descriptors) {
-    for (int descriptor : descriptors) {
-      Failures.closeAfter(failure, () -> calls.close(descriptor));
-    }
-  }
 }

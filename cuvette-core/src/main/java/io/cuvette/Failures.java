@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 final class Failures {
   private @Nullable Throwable first;
 
-  static void closeAfter(RuntimeException failure, AutoCloseable resource) {
+  static void closeAfter(Throwable failure, AutoCloseable resource) {
     try {
       resource.close();
     } catch (Exception e) {

@@ -9,12 +9,12 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -30,9 +30,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Messages are framed; each {@code receive…} takes one. A failure between two messages leaves
  * the channel usable; one in the middle of a message closes it, for its rest can no longer be told
- * from the next. Thread-safe: messages of several threads do not mix. Closing waits for a send
- * under way and ends a wait for a message. A channel that is forgotten keeps its descriptor open
- * until the process ends.
+ * from the next. Thread-safe: messages of several threads do not mix. A channel that is forgotten
+ * keeps its descriptor open until the process ends.
  */
 public final class IpcChannel implements AutoCloseable {
   /** The most bytes of a message. */
@@ -81,15 +80,15 @@ public final class IpcChannel implements AutoCloseable {
   static IpcChannel of(DescriptorCalls calls, int socket, String how) {
     try {
       int peer = calls.peerUser(socket);
-      int user = calls.user();
+      int user = Users.own(calls);
       if (peer != user) {
         throw new SecurityException(
             "channel %s: the other process is of user %d (expected: %d, as this one)"
                 .formatted(how, peer, user));
       }
       return new IpcChannel(calls, socket, "channel " + how);
-    } catch (RuntimeException e) {
-      Descriptors.closeAfter(e, calls, socket);
+    } catch (RuntimeException | Error e) {
+      Closing.closeAfter(e, calls, socket);
       throw e;
     }
   }
@@ -133,9 +132,9 @@ public final class IpcChannel implements AutoCloseable {
    *
    * @param message up to {@link #MOST_MESSAGE_BYTES}; may be empty
    * @param handles up to {@link #MOST_HANDLES}
-   * @throws UncheckedIOException if the peer is gone or takes nothing for 30 seconds; the channel
-   *     is then closed. An {@link InterruptedIOException} if the thread is interrupted; if nothing
-   *     was sent yet, the channel stays open
+   * @throws UncheckedIOException if the peer is gone, takes nothing for 30 seconds, or has not
+   *     taken all in 60; the channel is then closed. An {@link InterruptedIOException} if the
+   *     thread is interrupted; if nothing was sent yet, the channel stays open
    * @throws IllegalStateException if the channel or a handle is closed, or the channel breaks
    */
   public void send(byte[] message, AllocationHandle... handles) {
@@ -164,16 +163,16 @@ public final class IpcChannel implements AutoCloseable {
     handles.forEach(handle -> uuids.add(handle.uuid().orElse(null)));
     byte[] bytes = new IpcFrame(kind, uuids, content).toBytes();
     int[] descriptors = duplicates(handles);
-    sending.lock();
     try {
-      exclusively(sending, () -> sendNow(bytes, descriptors));
-    } catch (RuntimeException e) {
-      Descriptors.closeAfter(e, calls, descriptors);
-      throw e;
+      sending.lock();
+      try {
+        inside(() -> sendNow(bytes, descriptors));
+      } finally {
+        leave(sending);
+      }
+    } finally {
+      Closing.closeNow(calls, descriptors, descriptors.length);
     }
-    Failures failures = new Failures();
-    Arrays.stream(descriptors).forEach(each -> failures.run(() -> calls.close(each)));
-    failures.throwFirst();
   }
 
   /** Own descriptors, which nobody closes while they are sent. */
@@ -182,12 +181,12 @@ public final class IpcChannel implements AutoCloseable {
     int made = 0;
     try {
       for (AllocationHandle handle : handles) {
-        descriptors[made] = handle.use(calls::duplicate);
+        descriptors[made] = handle.duplicateDescriptor();
         made++;
       }
       return descriptors;
-    } catch (RuntimeException e) {
-      Descriptors.closeAfter(e, calls, Arrays.copyOf(descriptors, made));
+    } catch (RuntimeException | Error e) {
+      Closing.closeNow(calls, descriptors, made);
       throw e;
     }
   }
@@ -197,7 +196,7 @@ public final class IpcChannel implements AutoCloseable {
     try {
       writer.write(bytes, descriptors);
       return true;
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       if (broken == null && !writer.isUntouchedBy(e)) {
         broken = e;
       }
@@ -217,8 +216,8 @@ public final class IpcChannel implements AutoCloseable {
    *     also while waiting
    */
   public Message receiveMessage(Duration timeout) {
-    IpcReader.Received got = receive(IpcFrame.Kind.MESSAGE, timeout);
-    return new Message(got.frame().content(), got.handles());
+    return receive(
+        IpcFrame.Kind.MESSAGE, timeout, got -> new Message(got.frame().content(), got.handles()));
   }
 
   /**
@@ -226,7 +225,7 @@ public final class IpcChannel implements AutoCloseable {
    * {@link #receiveMessage}.
    */
   public AllocationHandle receiveAllocationHandle(Duration timeout) {
-    return receive(IpcFrame.Kind.ALLOCATION_HANDLE, timeout).handles().getFirst();
+    return receive(IpcFrame.Kind.ALLOCATION_HANDLE, timeout, got -> got.handles().getFirst());
   }
 
   /**
@@ -235,8 +234,10 @@ public final class IpcChannel implements AutoCloseable {
    * @throws IllegalArgumentException if the descriptor is malformed
    */
   public BufferDescriptor receiveBufferDescriptor(Duration timeout) {
-    return BufferDescriptor.fromBytes(
-        receive(IpcFrame.Kind.BUFFER_DESCRIPTOR, timeout).frame().content());
+    return receive(
+        IpcFrame.Kind.BUFFER_DESCRIPTOR,
+        timeout,
+        got -> BufferDescriptor.fromBytes(got.frame().content()));
   }
 
   /**
@@ -245,35 +246,45 @@ public final class IpcChannel implements AutoCloseable {
    * @throws IllegalArgumentException if the descriptor is malformed
    */
   public EventDescriptor receiveEventDescriptor(Duration timeout) {
-    return EventDescriptor.fromBytes(
-        receive(IpcFrame.Kind.EVENT_DESCRIPTOR, timeout).frame().content());
+    return receive(
+        IpcFrame.Kind.EVENT_DESCRIPTOR,
+        timeout,
+        got -> EventDescriptor.fromBytes(got.frame().content()));
   }
 
-  private IpcReader.Received receive(IpcFrame.Kind expected, Duration timeout) {
-    Duration left = awaitTurn(timeout);
-    IpcReader.Received got = exclusively(receiving, () -> receiveNow(left));
-    IpcFrame.Kind kind = got.frame().kind();
-    if (kind == expected) {
-      return got;
-    }
-    var wrong =
-        new IllegalStateException(
+  private <T> T receive(
+      IpcFrame.Kind expected, Duration timeout, Function<IpcReader.Received, T> maker) {
+    try (IpcReader reader = new IpcReader(calls, socket, name)) {
+      IpcReader.Received got = receive(reader, timeout);
+      IpcFrame.Kind kind = got.frame().kind();
+      if (kind != expected) {
+        throw new IllegalStateException(
             "%s: received %s (expected: %s)".formatted(name, kind.text, expected.text));
-    got.handles().forEach(handle -> Failures.closeAfter(wrong, handle));
-    throw wrong;
+      }
+      return reader.handOver(got, maker);
+    }
+  }
+
+  private IpcReader.Received receive(IpcReader reader, Duration timeout) {
+    long left = awaitTurn(timeout);
+    try {
+      return inside(() -> receiveNow(reader, Duration.ofNanos(left)));
+    } finally {
+      leave(receiving);
+    }
   }
 
   /** Takes the lock of receivers, for which others are waited for too; what is left of the time. */
-  private Duration awaitTurn(Duration timeout) {
+  private long awaitTurn(Duration timeout) {
     OpenSocket.checkTimeout(timeout);
+    long most = OpenSocket.nanos(timeout);
     if (receiving.tryLock()) {
-      return timeout;
+      return most;
     }
     long start = System.nanoTime();
-    long most = OpenSocket.nanos(timeout);
     try {
       if (receiving.tryLock(most, TimeUnit.NANOSECONDS)) {
-        return Duration.ofNanos(Math.max(0, most - (System.nanoTime() - start)));
+        return Math.max(0, most - (System.nanoTime() - start));
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -288,11 +299,10 @@ public final class IpcChannel implements AutoCloseable {
     return new UncheckedIOException(interrupted.getMessage(), interrupted);
   }
 
-  private IpcReader.Received receiveNow(Duration timeout) {
-    IpcReader reader = new IpcReader(calls, socket, name);
+  private IpcReader.Received receiveNow(IpcReader reader, Duration timeout) {
     try {
       return reader.read(timeout);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       if (reader.isInTheMiddle()) {
         broken = e;
       }
@@ -300,16 +310,16 @@ public final class IpcChannel implements AutoCloseable {
     }
   }
 
-  /** Works under a lock, and gives it back; a channel that broke is closed behind that. */
-  private <T> T exclusively(ReentrantLock held, Supplier<T> work) {
-    try {
-      checkOpen();
-      return socket.use(open -> work.get());
-    } finally {
-      held.unlock();
-      if (broken != null) {
-        socket.close();
-      }
+  private <T> T inside(Supplier<T> work) {
+    checkOpen();
+    return socket.use(open -> work.get());
+  }
+
+  /** Gives a lock back; a channel that broke is closed behind that. */
+  private void leave(ReentrantLock held) {
+    held.unlock();
+    if (broken != null) {
+      socket.close();
     }
   }
 
@@ -329,7 +339,12 @@ public final class IpcChannel implements AutoCloseable {
     return socket.isClosed();
   }
 
-  /** Closes the connection; what the peer has not received yet, it still can. */
+  /**
+   * Closes the connection, within a second whatever the peer does; what the peer has not received
+   * yet, it still can. A wait for a message ends. A send under way may go on for 300 ms and then
+   * ends with an {@link IllegalStateException}: the peer gets a part of its message. Does nothing
+   * the second time.
+   */
   @Override
   public void close() {
     socket.close();

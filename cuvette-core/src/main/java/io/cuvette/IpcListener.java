@@ -23,6 +23,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class IpcListener implements AutoCloseable {
   private static final int ROOT = 0;
+  private static final int OTHERS_WRITE = 0002;
+  private static final int STICKY = 01000;
+  private static final int PERMISSIONS = 07777;
 
   private final DescriptorCalls calls;
   private final Path path;
@@ -46,10 +49,12 @@ public final class IpcListener implements AutoCloseable {
    * locked, and the system ends the lock with the process: one that is killed at that moment leaves
    * an empty file, which locks nobody out and goes when somebody listens there again.
    *
-   * @param path at most 107 bytes; its directory must be this user's or root's, and should be this
-   *     user's alone
-   * @throws IllegalArgumentException if a file that is no socket of this user is there, the
-   *     directory is another user's, or the path is too long
+   * @param path at most 107 bytes; its directory must be this user's or root's, one that everybody
+   *     can write only if it is sticky as {@code /tmp}, and should be this user's alone
+   * @throws IllegalArgumentException if a file that is no socket of this user is there, or one that
+   *     is no empty file of this user in the place of the lock, the directory is another user's or
+   *     everybody's, or the path is too long
+   * @throws SecurityException if this process's user has no number in its user namespace
    * @throws IllegalStateException if another process listens there
    * @throws UncheckedIOException if there is no such directory, or the system refuses
    * @throws UnsupportedOperationException where descriptors cannot be passed
@@ -59,10 +64,11 @@ public final class IpcListener implements AutoCloseable {
   }
 
   static IpcListener open(DescriptorCalls calls, Path path) {
-    checkDirectory(calls, path);
-    leftBehind(calls, path); // says no without leaving a trace
+    int user = Users.own(calls);
+    checkDirectory(user, path);
+    leftBehind(calls, user, path); // says no without leaving a trace
     try (SocketLock _ = SocketLock.take(calls, path)) {
-      Map<String, Object> old = leftBehind(calls, path);
+      Map<String, Object> old = leftBehind(calls, user, path);
       if (!old.isEmpty()) {
         replace(old, calls, path);
       }
@@ -70,15 +76,25 @@ public final class IpcListener implements AutoCloseable {
     }
   }
 
-  /** In another user's directory, that user decides which file a path is. */
-  private static void checkDirectory(DescriptorCalls calls, Path path) {
+  /** In a directory of others, they decide which file a path is. */
+  private static void checkDirectory(int user, Path path) {
     Path directory = path.toAbsolutePath().getParent();
+    if (directory == null) {
+      return; // the root, which is no socket
+    }
     try {
-      Object owner = directory == null ? ROOT : Files.getAttribute(directory, "unix:uid");
-      if (!owner.equals(ROOT) && !owner.equals(calls.user())) {
+      Map<String, Object> found = Files.readAttributes(directory, "unix:uid,mode");
+      Object owner = found.get("uid");
+      if (!Objects.equals(owner, ROOT) && !Objects.equals(owner, user)) {
         throw new IllegalArgumentException(
             "path: %s is in a directory of user %s (expected: one of user %d, as this process, or root)"
-                .formatted(path, owner, calls.user()));
+                .formatted(path, owner, user));
+      }
+      if ((mode(found) & (OTHERS_WRITE | STICKY)) == OTHERS_WRITE) {
+        throw new IllegalArgumentException(
+            "path: %s is in a directory with the mode 0%s, where every user can replace files"
+                    .formatted(path, Integer.toOctalString(mode(found) & PERMISSIONS))
+                + " (expected: one that others cannot write, or a sticky one)");
       }
     } catch (IOException e) {
       throw new UncheckedIOException(e);
@@ -90,13 +106,13 @@ public final class IpcListener implements AutoCloseable {
    *
    * @throws RuntimeException if there is anything else
    */
-  private static Map<String, Object> leftBehind(DescriptorCalls calls, Path path) {
+  private static Map<String, Object> leftBehind(DescriptorCalls calls, int user, Path path) {
     Map<String, Object> found = attributes(path);
-    if (!found.isEmpty() && !isOwnSocket(found, calls.user())) {
+    if (!found.isEmpty() && !isOwnSocket(found, user)) {
       throw new IllegalArgumentException(
           "path: %s is a file of user %s with the type and mode 0%s"
                   .formatted(path, found.get("uid"), Integer.toOctalString(mode(found)))
-              + " (expected: a new path, or a socket of user %d)".formatted(calls.user()));
+              + " (expected: a new path, or a socket of user %d)".formatted(user));
     }
     if (calls.isBound(path.toString())) {
       throw taken(path, null);
@@ -147,8 +163,8 @@ public final class IpcListener implements AutoCloseable {
     }
     try {
       return new IpcListener(calls, path, socket);
-    } catch (RuntimeException e) {
-      Descriptors.closeAfter(e, calls, socket);
+    } catch (RuntimeException | Error e) {
+      Closing.closeAfter(e, calls, socket);
       throw e;
     }
   }
@@ -185,9 +201,17 @@ public final class IpcListener implements AutoCloseable {
    * @throws IllegalStateException if the listener is closed, also while waiting
    */
   public IpcChannel accept(Duration timeout) {
+    String how = "accepted at " + path;
+    int[] accepted = {-1}; // there before the connection is, which needs a place at once
     return socket.use(open -> {
-      int accepted = open.sliced(timeout, slice -> calls.accept(open.descriptor(), slice));
-      return IpcChannel.of(calls, accepted, "accepted at " + path);
+      boolean _ =
+          open.sliced(
+              timeout,
+              slice -> {
+                accepted[0] = calls.accept(open.descriptor(), slice);
+                return true;
+              });
+      return IpcChannel.of(calls, accepted[0], how);
     });
   }
 
@@ -202,8 +226,9 @@ public final class IpcListener implements AutoCloseable {
   }
 
   /**
-   * Stops listening and deletes the socket's file, unless another is there now. Channels that were
-   * accepted stay open. Does nothing the second time.
+   * Stops listening and deletes the socket's file, unless another is there now, within a second
+   * whatever others do. Waits of {@link #accept} end, and processes that nobody has accepted are
+   * disconnected; channels that were accepted stay open. Does nothing the second time.
    */
   @Override
   public void close() {

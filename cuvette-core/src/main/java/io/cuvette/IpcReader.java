@@ -9,19 +9,26 @@ import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Function;
 
 /**
- * Reads one message from a socket. Every descriptor that came is either in a handle of the result
- * or closed. Used by one thread, once.
+ * Reads one message from a socket, and has the descriptors that came until they are handed over;
+ * closing it closes those that were not. What it needs to note them is there before they come, so
+ * that none is lost when memory is out. Used by one thread, once.
  */
-final class IpcReader {
+final class IpcReader implements AutoCloseable {
   /** A message that has begun gets so long to end, however impatient the receiver is. */
   private static final Duration LEAST_REST = Duration.ofSeconds(1);
 
   private final DescriptorCalls calls;
   private final OpenSocket socket;
   private final String name;
-  private final List<Integer> descriptors = new ArrayList<>();
+
+  /** Those of a message and, as others cannot be told from them before, of one part too much. */
+  private final int[] descriptors =
+      new int[IpcFrame.MOST_DESCRIPTORS + DescriptorCalls.MOST_DESCRIPTORS];
+
+  private int count;
   private boolean started;
   private boolean complete;
 
@@ -39,17 +46,20 @@ final class IpcReader {
     return started && !complete;
   }
 
+  /** The message, whose handles are the reader's. */
   Received read(Duration timeout) {
     try {
       return readAll(timeout);
     } catch (IOException e) {
-      var failure = new UncheckedIOException(name + ": " + e.getMessage(), e);
-      closeDescriptors(failure);
-      throw failure;
-    } catch (RuntimeException e) {
-      closeDescriptors(e);
-      throw e;
+      throw new UncheckedIOException(name + ": " + e.getMessage(), e);
     }
+  }
+
+  /** Makes something of a message that has its handles from then on. */
+  <T> T handOver(Received message, Function<Received, T> maker) {
+    T made = maker.apply(message);
+    count = 0;
+    return made;
   }
 
   private Received readAll(Duration timeout) throws IOException {
@@ -62,15 +72,15 @@ final class IpcReader {
     byte[] following = new byte[header.bytes()];
     readRest(following, 0, end);
     IpcFrame frame = IpcFrame.of(header, following);
-    if (descriptors.size() != header.descriptors()) {
+    if (count != header.descriptors()) {
       throw new StreamCorruptedException(
           "%d descriptors came (expected: %d, as announced)"
-              .formatted(descriptors.size(), header.descriptors()));
+              .formatted(count, header.descriptors()));
     }
     complete = true;
     List<AllocationHandle> handles = new ArrayList<>();
-    for (int i = 0; i < descriptors.size(); i++) {
-      handles.add(new AllocationHandle(calls, descriptors.get(i), frame.uuids().get(i)));
+    for (int i = 0; i < count; i++) {
+      handles.add(new AllocationHandle(calls, descriptors[i], frame.uuids().get(i)));
     }
     return new Received(frame, List.copyOf(handles));
   }
@@ -84,36 +94,43 @@ final class IpcReader {
   private int readSome(byte[] into, int from, Duration timeout) throws IOException {
     DescriptorCalls.Received part =
         socket.sliced(timeout, slice -> receive(into.length - from, slice));
-    for (int descriptor : part.descriptors()) {
-      descriptors.add(descriptor);
-    }
-    int count = part.bytes().length;
-    if (count == 0) {
+    System.arraycopy(part.descriptors(), 0, descriptors, count, part.descriptors().length);
+    count += part.descriptors().length;
+    int bytes = part.bytes().length;
+    if (bytes == 0) {
       throw new EOFException(
           started ? "the peer closed in the middle of a message" : "the peer closed");
     }
     started = true;
-    System.arraycopy(part.bytes(), 0, into, from, count);
-    if (descriptors.size() > IpcFrame.MOST_DESCRIPTORS) {
+    System.arraycopy(part.bytes(), 0, into, from, bytes);
+    if (count > IpcFrame.MOST_DESCRIPTORS) {
       throw new StreamCorruptedException(
-          "%d descriptors came (expected: <= %d)"
-              .formatted(descriptors.size(), IpcFrame.MOST_DESCRIPTORS));
+          "%d descriptors came (expected: <= %d)".formatted(count, IpcFrame.MOST_DESCRIPTORS));
     }
-    return count;
+    return bytes;
   }
 
   /** Anything but an end of patience may have taken bytes off the socket that are lost now. */
   private DescriptorCalls.Received receive(int bytes, Duration timeout) {
+    boolean lost = true;
     try {
-      return calls.receive(socket.descriptor(), bytes, timeout);
+      DescriptorCalls.Received part = calls.receive(socket.descriptor(), bytes, timeout);
+      lost = false;
+      return part;
     } catch (UncheckedIOException e) {
-      started |= !(e.getCause() instanceof InterruptedIOException);
+      lost = !(e.getCause() instanceof InterruptedIOException);
       throw e;
+    } finally {
+      started |= lost;
     }
   }
 
-  private void closeDescriptors(RuntimeException failure) {
-    descriptors.forEach(descriptor -> Descriptors.closeAfter(failure, calls, descriptor));
-    descriptors.clear();
+  @Override
+  public void close() {
+    int left = count;
+    count = 0;
+    if (left > 0) {
+      Closing.close(calls, descriptors, left);
+    }
   }
 }

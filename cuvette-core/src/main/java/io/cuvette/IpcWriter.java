@@ -14,6 +14,7 @@ import java.util.function.BooleanSupplier;
  */
 final class IpcWriter {
   private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final Duration LONGEST = Duration.ofSeconds(60);
   private static final Duration SLICE = Duration.ofMillis(50);
   private static final int[] NO_DESCRIPTORS = {};
 
@@ -37,16 +38,23 @@ final class IpcWriter {
   }
 
   void write(byte[] bytes, int[] descriptors) {
-    long last = System.nanoTime();
+    long start = System.nanoTime();
+    long last = start;
     while (!writeSlice(bytes, sent == 0 ? descriptors : NO_DESCRIPTORS)) {
       long now = System.nanoTime();
       if (moved) {
         last = now;
       } else if (now - last >= PATIENCE.toNanos()) {
-        throw timedOut(bytes.length);
+        throw timedOut("nothing in " + PATIENCE, bytes.length);
+      }
+      if (now - start >= LONGEST.toNanos()) {
+        throw timedOut("not all in " + LONGEST, bytes.length);
       }
       if (isBroken.getAsBoolean()) {
         throw new IllegalStateException(name + " broke while a message was sent");
+      }
+      if (socket.isOver()) {
+        throw new IllegalStateException(name + " was closed while a message was sent");
       }
     }
   }
@@ -68,17 +76,16 @@ final class IpcWriter {
   }
 
   /** Whether a failure left the connection between two messages: nothing was sent of this one. */
-  boolean isUntouchedBy(RuntimeException failure) {
+  boolean isUntouchedBy(Throwable failure) {
     return sent == 0
         && failure.getCause() instanceof InterruptedIOException cause
         && !(cause instanceof SocketTimeoutException);
   }
 
-  private UncheckedIOException timedOut(int bytes) {
+  private UncheckedIOException timedOut(String what, int bytes) {
     var timedOut =
         new SocketTimeoutException(
-            "%s: the peer took nothing in %s, %d of %d bytes are sent"
-                .formatted(name, PATIENCE, sent, bytes));
+            "%s: the peer took %s, %d of %d bytes are sent".formatted(name, what, sent, bytes));
     return new UncheckedIOException(timedOut.getMessage(), timedOut);
   }
 }

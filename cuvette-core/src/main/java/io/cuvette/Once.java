@@ -13,7 +13,7 @@ final class Once {
     if (done.compareAndSet(false, true)) {
       try {
         step.run();
-      } catch (RuntimeException e) {
+      } catch (RuntimeException | Error e) {
         done.set(false);
         throw e;
       }

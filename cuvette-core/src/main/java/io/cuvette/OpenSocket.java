@@ -15,12 +15,21 @@ import java.util.function.Function;
  */
 final class OpenSocket {
   private static final long SLICE_NANOS = 50_000_000;
+  private static final long GRACE_NANOS = 300_000_000;
 
   private final DescriptorCalls calls;
   private final int descriptor;
   private final String name;
   private final Gate gate = new Gate();
   private final AtomicBoolean closed = new AtomicBoolean();
+
+  /** Tried again by the next who closes if there was no heap for it. */
+  private final Once ending = new Once();
+
+  private final AtomicBoolean released = new AtomicBoolean();
+
+  /** Once the socket is closed: what is under way then may go on until this moment. */
+  private volatile long lastChanceNanos;
 
   OpenSocket(DescriptorCalls calls, int descriptor, String name) {
     this.calls = calls;
@@ -54,6 +63,10 @@ final class OpenSocket {
     checkTimeout(timeout);
     long end = System.nanoTime() + nanos(timeout);
     while (true) {
+      // Each time: a peer that sends bit by bit must not keep it open.
+      if (closed.get()) {
+        throw isClosedNow();
+      }
       long left = end - System.nanoTime();
       try {
         return call.apply(Duration.ofNanos(Math.clamp(left, 0, SLICE_NANOS)));
@@ -65,13 +78,15 @@ final class OpenSocket {
           throw timedOut(timeout);
         }
       }
-      if (closed.get()) {
-        throw isClosedNow();
-      }
     }
   }
 
-  /** Closes the socket once nobody is inside. */
+  /** Whether who is in the middle of something has to give it up, since the socket is closing. */
+  boolean isOver() {
+    return closed.get() && System.nanoTime() - lastChanceNanos >= 0;
+  }
+
+  /** Closes the socket once nobody is inside, which all are soon. */
   void close() {
     close(() -> {});
   }
@@ -82,12 +97,24 @@ final class OpenSocket {
    * @param before done once, while the socket is still open
    */
   void close(Runnable before) {
-    if (closed.compareAndSet(false, true)) {
-      Failures failures = new Failures();
-      failures.run(before);
-      failures.run(gate::shut);
-      failures.run(() -> calls.close(descriptor));
-      failures.throwFirst();
+    if (!closed.get()) {
+      lastChanceNanos = System.nanoTime() + GRACE_NANOS;
+      closed.set(true);
+    }
+    ending.run(() -> end(before));
+  }
+
+  private void end(Runnable before) {
+    if (released.get()) {
+      return;
+    }
+    try {
+      before.run();
+    } finally {
+      gate.shut();
+      if (released.compareAndSet(false, true)) { // the number is another's next
+        Closing.close(calls, descriptor);
+      }
     }
   }
 

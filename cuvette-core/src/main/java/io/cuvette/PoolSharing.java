@@ -25,13 +25,21 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
     DriverPool pool = DriverPool.createKeeping(cuda, properties);
     try {
       DescriptorCalls calls = Descriptors.require("ipcEnabled");
-      int descriptor =
-          (int) pool.ask(driver -> driver.memPoolExportToShareableHandle(pool.handle()));
-      var handle = new AllocationHandle(calls, descriptor, UUID.randomUUID());
-      return new Source(pool, new PoolSharing(kind, handle, false));
-    } catch (RuntimeException e) {
+      return new Source(pool, new PoolSharing(kind, exported(calls, pool), false));
+    } catch (RuntimeException | Error e) {
       Failures.closeAfter(e, pool::close);
       throw e;
+    }
+  }
+
+  /** The handle of a new pool; no child process inherits it, whatever the driver does. */
+  private static AllocationHandle exported(DescriptorCalls calls, DriverPool pool) {
+    UUID uuid = UUID.randomUUID();
+    int descriptor = (int) pool.ask(driver -> driver.memPoolExportToShareableHandle(pool.handle()));
+    try {
+      return AllocationHandle.own(calls, calls.duplicate(descriptor), uuid);
+    } finally {
+      calls.close(descriptor);
     }
   }
 
@@ -40,7 +48,7 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
     Descriptors.checkNumber(descriptor);
     DescriptorCalls calls = Descriptors.require("fromAllocationHandle");
     Descriptors.checkOpen(calls, descriptor);
-    return new AllocationHandle(calls, calls.duplicate(descriptor), null);
+    return AllocationHandle.own(calls, calls.duplicate(descriptor), null);
   }
 
   /**
@@ -78,7 +86,7 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
         made.close(); // somebody registered another just now
       }
       return registered;
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       Failures.closeAfter(e, made);
       throw e;
     }
@@ -94,11 +102,11 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
       DriverPool pool = importPool(cuda, own, home);
       try {
         return maker.apply(new Source(pool, new PoolSharing(kind, own, true)));
-      } catch (RuntimeException e) {
+      } catch (RuntimeException | Error e) {
         Failures.closeAfter(e, pool::close);
         throw e;
       }
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       Failures.closeAfter(e, own);
       throw e;
     }

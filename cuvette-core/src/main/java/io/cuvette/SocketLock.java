@@ -2,9 +2,7 @@ package io.cuvette;
 
 import io.cuvette.driver.DescriptorCalls;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.file.Files;
-import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.time.Duration;
 
@@ -31,24 +29,10 @@ final class SocketLock implements AutoCloseable {
     Path file = socket.resolveSibling("." + socket.getFileName() + ".cuvette-lock");
     int descriptor = calls.lock(file.toString(), PATIENCE);
     try {
-      checkEmpty(file);
       return new SocketLock(calls, file, descriptor);
-    } catch (RuntimeException e) {
-      Descriptors.closeAfter(e, calls, descriptor);
+    } catch (RuntimeException | Error e) {
+      Closing.closeAfter(e, calls, descriptor);
       throw e;
-    }
-  }
-
-  /** It is about to be deleted. */
-  private static void checkEmpty(Path file) {
-    try {
-      long bytes = (Long) Files.getAttribute(file, "size", LinkOption.NOFOLLOW_LINKS);
-      if (bytes != 0) {
-        throw new IllegalArgumentException(
-            "lock of a socket: %s has %d bytes (expected: 0)".formatted(file, bytes));
-      }
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
     }
   }
 

@@ -6,6 +6,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -25,6 +26,10 @@ final class FakeDescriptors implements DescriptorCalls {
   volatile Supplier<RuntimeException> failure = () -> new UnsupportedOperationException("fake");
 
   final Set<Integer> open = ConcurrentHashMap.newKeySet();
+
+  /** The file of a duplicate, by the first descriptor of it. */
+  private final Map<Integer, Integer> originals = new ConcurrentHashMap<>();
+
   private final AtomicInteger next = new AtomicInteger(100);
 
   @Override
@@ -35,16 +40,38 @@ final class FakeDescriptors implements DescriptorCalls {
   }
 
   @Override
-  public boolean neverShrinks(int descriptor) {
+  public boolean isMemoryFile(int descriptor) {
     return true;
   }
 
   @Override
-  public int duplicate(int descriptor) {
+  public int openMemoryFile(String path) {
+    throw new UnsupportedOperationException("openMemoryFile");
+  }
+
+  @Override
+  public boolean isSameFile(int descriptor, int other) {
+    checkOpen(descriptor);
+    checkOpen(other);
+    return original(descriptor) == original(other);
+  }
+
+  private int original(int descriptor) {
+    return originals.getOrDefault(descriptor, descriptor);
+  }
+
+  private void checkOpen(int descriptor) {
     if (!open.contains(descriptor)) {
-      throw new AssertionError("duplicate of " + descriptor + ", which is closed");
+      throw new AssertionError("use of " + descriptor + ", which is closed");
     }
-    return memoryFile("duplicate", 0);
+  }
+
+  @Override
+  public int duplicate(int descriptor) {
+    checkOpen(descriptor);
+    int duplicate = memoryFile("duplicate", 0);
+    originals.put(duplicate, original(descriptor));
+    return duplicate;
   }
 
   @Override

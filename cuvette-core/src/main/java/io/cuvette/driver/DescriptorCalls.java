@@ -12,6 +12,9 @@ import java.util.ServiceLoader;
  */
 public interface DescriptorCalls {
 
+  /** Descriptors in one message at most. */
+  int MOST_DESCRIPTORS = 16;
+
   /** The calls of this machine; empty where there are none, or no module that has them. */
   static Optional<DescriptorCalls> find() {
     return ServiceLoader.load(DescriptorCalls.class, DescriptorCalls.class.getClassLoader())
@@ -27,14 +30,33 @@ public interface DescriptorCalls {
   }
 
   /**
-   * Memory of a size as a file without a name, at first all 0. It can get longer, but nobody who
-   * has it can make it shorter, which would take the memory from under the others (memfd_create,
+   * Memory of a size as a file without a name, at first all 0. It is sealed: nobody who has it can
+   * make it shorter, which would take the memory from under the others, or longer (memfd_create,
    * ftruncate, fcntl F_ADD_SEALS).
    */
   int memoryFile(String name, long bytes);
 
-  /** Whether a file is one that can never get shorter (fcntl F_GET_SEALS). */
-  boolean neverShrinks(int descriptor);
+  /**
+   * Whether a file is one of {@link #memoryFile}, by whomever: memory in pages of the usual size,
+   * that never gets shorter or longer (fcntl F_GET_SEALS, fstatfs).
+   */
+  boolean isMemoryFile(int descriptor);
+
+  /**
+   * Opens what a path such as {@code /proc/PID/fd/N} stands for if it is a file of {@link
+   * #memoryFile}. Nothing else is opened, which could wait or do something (open, fstatfs).
+   *
+   * @throws IllegalArgumentException if it is something else
+   * @throws java.io.UncheckedIOException with a {@link java.nio.file.NoSuchFileException} if there
+   *     is nothing
+   */
+  int openMemoryFile(String path);
+
+  /**
+   * Whether two descriptors are of one file: the same memory, or the same opened object of a driver
+   * (fstat, kcmp). Objects that the system does not tell apart are taken for one.
+   */
+  boolean isSameFile(int descriptor, int other);
 
   /** Another descriptor of the same file (fcntl F_DUPFD_CLOEXEC). */
   int duplicate(int descriptor);
@@ -60,6 +82,9 @@ public interface DescriptorCalls {
   /**
    * Waits for the lock of the file at a path, which this descriptor alone has until it is closed or
    * the process ends. The file is made, for this user alone, if there is none (open, flock).
+   *
+   * @throws IllegalArgumentException if what is there is anything but an empty file of this user;
+   *     it is left alone
    */
   int lock(String path, Duration timeout);
 
@@ -81,13 +106,14 @@ public interface DescriptorCalls {
    * says in its {@code bytesTransferred} how many were sent.
    *
    * @param bytes at least 1
-   * @param descriptors at most 16
+   * @param descriptors at most {@link #MOST_DESCRIPTORS}
    */
   void send(int socket, byte[] bytes, int[] descriptors, Duration timeout);
 
   /**
-   * Receives up to some bytes, and the descriptors that came with them (poll, recvmsg). All
-   * descriptors are closed if this fails.
+   * Receives up to some bytes, and the descriptors that came with them, at most {@link
+   * #MOST_DESCRIPTORS} (poll, recvmsg). All descriptors are closed if this fails, for want of
+   * memory too.
    */
   Received receive(int socket, int maxBytes, Duration timeout);
 

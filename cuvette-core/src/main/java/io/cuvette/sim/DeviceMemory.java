@@ -54,8 +54,9 @@ final class DeviceMemory {
     if (bytes > totalBytes || rounded(bytes) > freeBytes()) {
       throw outOfMemory(bytes);
     }
+    DeviceBlock block = place(bytes, id);
     usedBytes += rounded(bytes);
-    return place(bytes, id);
+    return block;
   }
 
   /** A block of a pool; the pool reserves its bytes. */
@@ -63,8 +64,9 @@ final class DeviceMemory {
     if (bytes > totalBytes) {
       throw outOfMemory(bytes);
     }
+    DeviceBlock block = place(bytes, id);
     pooledBytes += rounded(bytes);
-    return place(bytes, id);
+    return block;
   }
 
   /** A block of another process, which is not counted here. */

@@ -66,7 +66,7 @@ final class HostBlock extends SimBlock {
       // Nothing would be mapped nowhere, but also a block of 0 bytes has an address.
       MemorySegment segment = file.map(extent.offset(), Math.max(1, bytes), arena);
       return new HostBlock(kind, device, segment.asSlice(0, bytes), id, flags, file, extent, arena);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       arena.close();
       file.release(extent);
       throw e;

@@ -1,5 +1,6 @@
 package io.cuvette.sim;
 
+import io.cuvette.driver.CudaStatus;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -13,6 +14,7 @@ import org.jspecify.annotations.Nullable;
 final class SharedEvent {
   // Whether a process lives takes a look into /proc.
   private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+  private static final long LONGEST_WAIT_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
 
   private final SharedFile file;
   private final SharedRing ring;
@@ -48,17 +50,42 @@ final class SharedEvent {
   }
 
   /**
-   * Tells the others of a record whose operation is queued.
+   * Begins a record: the entry of a much older one must be done. {@link #record} follows, or {@link
+   * #release} if the record comes to nothing.
    *
-   * @param awaiting waits until something holds, and lets queued work run meanwhile
+   * @param awaiting waits until something holds, and lets queued work run and other threads call
+   *     the driver meanwhile
+   * @return its number
    */
-  void record(SimOp op, SimWaiting awaiting) {
+  long begin(SimWaiting awaiting) {
     file.retain();
-    long number = ring.begin();
-    long older = number - SharedRing.ENTRIES;
-    if (older > 0) {
-      awaiting.await(new Done(older));
+    try {
+      long number = ring.begin();
+      awaitDone(new Done(number - SharedRing.ENTRIES), awaiting);
+      return number;
+    } catch (RuntimeException | Error e) {
+      release();
+      throw e;
     }
+  }
+
+  /** Whoever made that record, and keeps it from being done, holds up the next one so long only. */
+  private static void awaitDone(Done older, SimWaiting awaiting) {
+    if (older.getAsBoolean()) {
+      return;
+    }
+    long end = System.nanoTime() + LONGEST_WAIT_NANOS;
+    awaiting.await(() -> older.getAsBoolean() || System.nanoTime() - end >= 0);
+    if (!older.getAsBoolean()) {
+      throw new SimRefusal(
+          CudaStatus.NOT_READY,
+          "event: %d records of all processes, and for %d ms none was done (expected: fewer)"
+              .formatted(SharedRing.ENTRIES, TimeUnit.NANOSECONDS.toMillis(LONGEST_WAIT_NANOS)));
+    }
+  }
+
+  /** Tells the others of a record that was begun, whose operation is queued. */
+  void record(long number, SimOp op) {
     ring.publish(number, ProcessId.current());
     ownNewest = Math.max(ownNewest, number);
     pending.add(number);
@@ -78,7 +105,7 @@ final class SharedEvent {
 
   /** Whether the newest record is one of this driver, which then knows its operation. */
   boolean isOwn() {
-    return ring.newest() == ownNewest;
+    return ring.newest() <= ownNewest;
   }
 
   /**
@@ -123,7 +150,7 @@ final class SharedEvent {
 
     Done(long number) {
       this.number = number;
-      this.done = number == 0; // there was no record
+      this.done = number <= 0; // there was no record
     }
 
     @Override

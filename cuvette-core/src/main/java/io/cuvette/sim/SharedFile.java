@@ -6,22 +6,19 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.UUID;
+import org.jspecify.annotations.Nullable;
 
 /**
- * A file without a name that several processes map: a head that says what it is, and data behind
- * it. It lives as long as anybody has it open or mapped, and is sealed against getting shorter,
- * since that would take memory from under others. Guarded by the driver's lock.
- *
- * <pre>
- *   0       8         12     16   32       40            56         60    64         72
- *   | magic | version | kind | id | driver | device UUID | location | id | data size | own fields
- * </pre>
+ * A file without a name that several processes map: a {@link SharedHead}, fields of its kind, and
+ * data behind them. It lives as long as anybody has it open or mapped, and its size is sealed,
+ * since a file that gets shorter takes memory from under others. Whoever has it can write all of it
+ * at any time, so nothing that is read from it is an index before it was checked. Guarded by the
+ * driver's lock.
  */
 final class SharedFile implements BlockFile {
 
@@ -41,53 +38,68 @@ final class SharedFile implements BlockFile {
       this.code = code;
       this.headBytes = OWN + ownBytes;
     }
+
+    /** The refusal of a file that is none of this kind. */
+    SimRefusal refuse(String found) {
+      return SimRefusal.invalidValue(
+          "%s (expected: a %s that a simulated driver shares)".formatted(found, this));
+    }
   }
 
   /** Where the fields of a kind start. */
   static final long OWN = FileExtents.PAGE;
 
-  private static final long MAGIC = 0x31_45_54_54_45_56_55_43L;
-  private static final int VERSION = 1;
   private static final int NONE = -1;
 
   final Kind kind;
+  private final SimSharing sharing;
+  private final boolean madeHere;
+  private final SharedHead head;
+  private final Object key;
 
-  /** The head; of memory that another process made, everything. */
+  /** The head and the fields of the kind. */
   private final MemorySegment mapped;
 
-  private final SimSharing sharing;
   private final Arena arena;
+
+  /** All data; null if it is mapped part by part. */
+  private @Nullable MemorySegment data;
+
   private int descriptor;
   private int users = 1;
 
+  /** Makes or reads the head in the descriptor of a file, which is the file's from here on. */
   private SharedFile(
-      SimSharing sharing, Kind kind, MemorySegment mapped, Arena arena, int descriptor) {
+      SimSharing sharing, Kind kind, @Nullable SharedHead made, int descriptor, Arena arena)
+      throws IOException {
     this.sharing = sharing;
     this.kind = kind;
-    this.mapped = mapped;
-    this.arena = arena;
     this.descriptor = descriptor;
+    this.arena = arena;
+    this.madeHere = made != null;
+    Path path = self(descriptor);
+    long bytes = Files.size(path);
+    if (bytes < kind.headBytes) {
+      throw kind.refuse("a file of %d bytes".formatted(bytes));
+    }
+    this.mapped = map(path, 0, kind.headBytes, arena);
+    if (made == null) {
+      head = SharedHead.read(mapped, kind, bytes, sharing.mostBytes);
+    } else {
+      made.write(mapped, kind, sharing.driverId);
+      head = made;
+    }
+    this.key = Files.getAttribute(path, "unix:fileKey");
     sharing.opened(this);
   }
 
   /** Makes a file of this process, whose data is all 0. */
   static SharedFile create(SimSharing sharing, Kind kind, SharedPlace place, long dataBytes) {
     DescriptorCalls calls = sharing.descriptors();
+    SharedHead head = SharedHead.of(place, dataBytes);
     int descriptor =
         sharing.system(() -> calls.memoryFile("cuvette-sim", kind.headBytes + dataBytes));
-    SharedFile file = map(sharing, kind, self(descriptor), descriptor, true);
-    MemorySegment head = file.mapped;
-    UUID id = UUID.randomUUID();
-    head.set(ValueLayout.JAVA_INT, 8, VERSION);
-    head.set(ValueLayout.JAVA_INT, 12, kind.code);
-    set(head, 16, id);
-    head.set(ValueLayout.JAVA_LONG, 32, sharing.driverId);
-    set(head, 40, place.uuid());
-    head.set(ValueLayout.JAVA_INT, 56, place.locationType());
-    head.set(ValueLayout.JAVA_INT, 60, place.locationId());
-    head.set(ValueLayout.JAVA_LONG, 64, dataBytes);
-    head.set(ValueLayout.JAVA_LONG, 0, MAGIC);
-    return file;
+    return of(sharing, kind, head, descriptor);
   }
 
   /** The file of a descriptor of this process, which stays the caller's. */
@@ -96,61 +108,72 @@ final class SharedFile implements BlockFile {
     if (number < 0 || !calls.isOpen(number)) {
       throw SimRefusal.invalidValue("descriptor: %d (expected: an open one)".formatted(number));
     }
-    if (sharing.system(() -> calls.neverShrinks(number) ? 1 : 0) == 0) {
+    if (sharing.system(() -> calls.isMemoryFile(number) ? 1 : 0) == 0) {
       // Whoever else has it could take the memory from under this process.
       throw SimRefusal.invalidValue(
           "descriptor: %d is a file that can get shorter (expected: a %s that a simulated driver shares)"
               .formatted(number, kind));
     }
-    int duplicate = sharing.system(() -> calls.duplicate(number));
-    return map(sharing, kind, self(duplicate), duplicate, false);
+    return of(sharing, kind, null, sharing.system(() -> calls.duplicate(number)));
   }
 
-  /** The file of a handle, from the process that has it open. */
+  /** The file of a handle, from the process that has it open; all of it is mapped. */
   static SharedFile ofHandle(SimSharing sharing, Kind kind, ShareHandle handle) {
-    if (!handle.process().isAlive()) {
+    ProcessId process = handle.process();
+    if (!process.isAlive()) {
       throw SimRefusal.invalidValue(
-          "handle: made by process %d, which has ended".formatted(handle.process().pid()));
+          "handle: made by process %d, which has ended".formatted(process.pid()));
     }
-    Path path = handle.process().descriptor(handle.descriptor());
-    SharedFile file;
+    int descriptor = open(sharing, kind, process.descriptor(handle.descriptor()));
+    SharedFile file = of(sharing, kind, null, descriptor);
     try {
-      file = map(sharing, kind, path, NONE, false);
-    } catch (SimRefusal e) {
-      if (e.status() != CudaStatus.INVALID_VALUE) {
-        throw e; // which says nothing about the handle
+      if (!file.id().equals(handle.file())) {
+        throw SimRefusal.invalidValue("handle: what it stood for was freed");
       }
-      throw SimRefusal.invalidValue("handle: what it stood for was freed: " + e.text());
-    }
-    if (!file.id().equals(handle.file())) {
+      if (sharing.isMadeHere(file)) {
+        throw new SimRefusal(
+            CudaStatus.INVALID_CONTEXT, "handle: made by this process (expected: by another)");
+      }
+      file.mapAll();
+      return file;
+    } catch (RuntimeException | Error e) {
       file.release();
-      throw SimRefusal.invalidValue("handle: what it stood for was freed");
+      throw e;
     }
-    return file;
   }
 
-  private static SharedFile map(
-      SimSharing sharing, Kind kind, Path path, int descriptor, boolean fresh) {
+  private static int open(SimSharing sharing, Kind kind, Path path) {
+    try {
+      return sharing.descriptors().openMemoryFile(path.toString());
+    } catch (IllegalArgumentException | UncheckedIOException e) {
+      SimRefusal why = unusable(sharing, kind, e);
+      throw why.status() == CudaStatus.INVALID_VALUE
+          ? SimRefusal.invalidValue("handle: what it stood for was freed: " + why.text())
+          : why;
+    }
+  }
+
+  private static SharedFile of(
+      SimSharing sharing, Kind kind, @Nullable SharedHead made, int descriptor) {
     Arena arena = Arena.ofShared();
     try {
-      if (!Files.isRegularFile(path)) {
-        throw notShared(kind, "no file of shared memory");
-      }
-      // Memory of another process is mapped whole, since its descriptor may be gone later.
-      boolean whole = kind == Kind.MEMORY && descriptor == NONE;
-      MemorySegment mapped = open(path, channel -> head(channel, kind, whole, fresh, arena));
-      return new SharedFile(sharing, kind, mapped, arena, descriptor);
-    } catch (IOException | RuntimeException e) {
-      arena.close();
-      if (descriptor != NONE) {
-        sharing.descriptors().close(descriptor);
-      }
-      throw e instanceof SimRefusal refusal ? refusal : unmapped(sharing, kind, e);
+      return new SharedFile(sharing, kind, made, descriptor, arena);
+    } catch (IOException e) {
+      discard(sharing, arena, descriptor);
+      throw unusable(sharing, kind, e);
+    } catch (RuntimeException | Error e) {
+      discard(sharing, arena, descriptor);
+      throw e;
     }
+  }
+
+  private static void discard(SimSharing sharing, Arena arena, int descriptor) {
+    arena.close();
+    sharing.descriptors().close(descriptor);
   }
 
   /** What made a file unusable: this process, which has no room left, or the file. */
-  private static SimRefusal unmapped(SimSharing sharing, Kind kind, Exception e) {
+  private static SimRefusal unusable(SimSharing sharing, Kind kind, Exception e) {
     if (e.getCause() instanceof OutOfMemoryError) {
       return new SimRefusal(CudaStatus.OUT_OF_MEMORY, "mapping shared memory: " + e);
     }
@@ -160,40 +183,7 @@ final class SharedFile implements BlockFile {
     } catch (SimRefusal none) {
       return none;
     }
-    return notShared(kind, e.toString());
-  }
-
-  private static MemorySegment head(
-      FileChannel channel, Kind kind, boolean whole, boolean fresh, Arena arena)
-      throws IOException {
-    long bytes = channel.size();
-    if (bytes < kind.headBytes) {
-      throw notShared(kind, "a file of %d bytes".formatted(bytes));
-    }
-    MemorySegment mapped =
-        channel.map(FileChannel.MapMode.READ_WRITE, 0, whole ? bytes : kind.headBytes, arena);
-    if (!fresh) {
-      check(mapped, kind, bytes);
-    }
-    return mapped;
-  }
-
-  private static void check(MemorySegment head, Kind kind, long bytes) {
-    long magic = head.get(ValueLayout.JAVA_LONG, 0);
-    int version = head.get(ValueLayout.JAVA_INT, 8);
-    int found = head.get(ValueLayout.JAVA_INT, 12);
-    long dataBytes = head.get(ValueLayout.JAVA_LONG, 64);
-    if (magic != MAGIC || version != VERSION || found != kind.code) {
-      throw notShared(kind, "a file of something else");
-    }
-    if (dataBytes < 0 || dataBytes > bytes - kind.headBytes) {
-      throw notShared(kind, "a file of %d bytes that lacks some of its data".formatted(bytes));
-    }
-  }
-
-  private static SimRefusal notShared(Kind kind, String found) {
-    return SimRefusal.invalidValue(
-        "%s (expected: a %s that a simulated driver shares)".formatted(found, kind));
+    return kind.refuse(String.valueOf(e.getMessage()));
   }
 
   private static Path self(int descriptor) {
@@ -214,30 +204,38 @@ final class SharedFile implements BlockFile {
     });
   }
 
-  private static void set(MemorySegment head, long offset, UUID value) {
-    head.set(ValueLayout.JAVA_LONG, offset, value.getMostSignificantBits());
-    head.set(ValueLayout.JAVA_LONG, offset + 8, value.getLeastSignificantBits());
+  private static MemorySegment map(Path path, long offset, long bytes, Arena arena)
+      throws IOException {
+    return open(path, channel -> channel.map(FileChannel.MapMode.READ_WRITE, offset, bytes, arena));
   }
 
-  private static UUID uuid(MemorySegment head, long offset) {
-    return new UUID(
-        head.get(ValueLayout.JAVA_LONG, offset), head.get(ValueLayout.JAVA_LONG, offset + 8));
+  /** Maps all data now, so that the descriptor is not needed any more. */
+  private void mapAll() {
+    data = dataBytes() == 0 ? MemorySegment.NULL : map(0, dataBytes(), arena);
+    closeDescriptor();
   }
 
+  /** What tells the file from all others, whatever it says itself. */
+  Object key() {
+    return key;
+  }
+
+  boolean isMadeHere() {
+    return madeHere;
+  }
+
+  /** The identity of the file. */
   UUID id() {
-    return uuid(mapped, 16);
+    return head.id();
   }
 
   /** Where what is in the file was made. */
   SharedPlace place() {
-    return new SharedPlace(
-        uuid(mapped, 40),
-        mapped.get(ValueLayout.JAVA_INT, 56),
-        mapped.get(ValueLayout.JAVA_INT, 60));
+    return head.place();
   }
 
   long dataBytes() {
-    return mapped.get(ValueLayout.JAVA_LONG, 64);
+    return head.dataBytes();
   }
 
   /** The fields of the kind. */
@@ -257,15 +255,11 @@ final class SharedFile implements BlockFile {
 
   @Override
   public MemorySegment map(long offset, long bytes, Arena user) {
-    if (descriptor == NONE) {
-      return mapped.asSlice(kind.headBytes + offset, bytes);
+    if (data != null) {
+      return data.asSlice(offset, bytes);
     }
     try {
-      // A mapping behind the end of the file makes the file longer.
-      return open(
-          self(descriptor),
-          channel ->
-              channel.map(FileChannel.MapMode.READ_WRITE, kind.headBytes + offset, bytes, user));
+      return map(self(descriptor), kind.headBytes + offset, bytes, user);
     } catch (IOException e) {
       throw new SimRefusal(
           e.getCause() instanceof OutOfMemoryError

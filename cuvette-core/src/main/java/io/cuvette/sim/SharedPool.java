@@ -1,5 +1,6 @@
 package io.cuvette.sim;
 
+import io.cuvette.driver.CudaStatus;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.HashMap;
@@ -11,6 +12,11 @@ import org.jspecify.annotations.Nullable;
  * driver's lock.
  */
 final class SharedPool implements BlockFile {
+  /** Blocks have whole pages, and units much smaller than those are allocated. */
+  private static final long ROOM = 16;
+
+  private static final long LEAST = 1L << 20;
+
   private final SharedFile file;
   private final SharedTable table;
   private final boolean imported;
@@ -23,19 +29,26 @@ final class SharedPool implements BlockFile {
   /** What is behind this was never used and is 0. */
   private long untouched;
 
-  private SharedPool(SharedFile file, boolean imported) {
+  private SharedPool(SharedFile file, long mostBytes, boolean imported) {
     this.file = file;
-    this.table = new SharedTable(file.own());
+    this.table = new SharedTable(file.own(), file.dataBytes(), mostBytes);
     this.imported = imported;
   }
 
+  /** A pool for some bytes; its file, of which untouched parts take no room, has more for gaps. */
   static SharedPool create(SimSharing sharing, SharedPlace place, long bytes) {
-    return new SharedPool(SharedFile.create(sharing, SharedFile.Kind.POOL, place, bytes), false);
+    return new SharedPool(
+        SharedFile.create(sharing, SharedFile.Kind.POOL, place, ROOM * Math.max(bytes, LEAST)),
+        bytes,
+        false);
   }
 
   /** The pool behind a descriptor, which stays the caller's. */
   static SharedPool open(SimSharing sharing, int descriptor) {
-    return new SharedPool(SharedFile.ofDescriptor(sharing, SharedFile.Kind.POOL, descriptor), true);
+    return new SharedPool(
+        SharedFile.ofDescriptor(sharing, SharedFile.Kind.POOL, descriptor),
+        sharing.mostBytes,
+        true);
   }
 
   SharedPlace place() {
@@ -61,8 +74,15 @@ final class SharedPool implements BlockFile {
 
   /** Room for a block; what it holds is 0 if {@code clean}, else what was there before. */
   Room reserve(long bytes) {
-    file.retain();
     FileExtents.Extent extent = extents.reserve(Math.max(1, bytes));
+    if (extent.offset() > file.dataBytes() - extent.byteSize()) {
+      extents.release(extent);
+      throw new SimRefusal(
+          CudaStatus.OUT_OF_MEMORY,
+          "requested=%d in a shared pool whose file of %d bytes is in pieces"
+              .formatted(bytes, file.dataBytes()));
+    }
+    file.retain();
     boolean clean = extent.offset() >= untouched;
     untouched = Math.max(untouched, extent.offset() + extent.byteSize());
     return new Room(extent, clean);

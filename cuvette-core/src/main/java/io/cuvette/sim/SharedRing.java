@@ -7,7 +7,8 @@ import java.lang.invoke.VarHandle;
 /**
  * The records of an event that several processes use, in the head of its file. Each record has a
  * number, from 1, and its entry says who made it and whether it is done; the entry of a much older
- * record, which is done, is used again. Any process may record and ask at any time.
+ * record, which is done, is used again. Any process may record and ask at any time, and can write
+ * anything anywhere: what is read decides when this event is done, and nothing else.
  *
  * <pre>
  *   0              8             64
@@ -17,6 +18,9 @@ import java.lang.invoke.VarHandle;
 final class SharedRing {
   /** Entries, so that as many records can be pending at once. */
   static final int ENTRIES = 1024;
+
+  /** More often than others who record at once change the number; one who does nothing else can. */
+  private static final int MOST_TRIES = 1000;
 
   private static final int FIRST = 64;
   private static final int ENTRY_BYTES = 32;
@@ -39,7 +43,7 @@ final class SharedRing {
   }
 
   private static long at(long number) {
-    return FIRST + number % ENTRIES * ENTRY_BYTES;
+    return FIRST + Math.floorMod(number, (long) ENTRIES) * ENTRY_BYTES;
   }
 
   /** The number of a new record; {@link #publish} tells the others of it. */
@@ -54,9 +58,11 @@ final class SharedRing {
     ring.set(ValueLayout.JAVA_LONG, at + START, recorder.startTicks());
     INT.setRelease(ring, at + DONE, 0);
     LONG.setRelease(ring, at, number);
-    long newest = newest();
-    while (newest < number && !LONG.compareAndSet(ring, (long) NEWEST, newest, number)) {
-      newest = newest();
+    for (int i = 0; i < MOST_TRIES && newest() < number; i++) {
+      long newest = newest();
+      if (newest < number && LONG.compareAndSet(ring, (long) NEWEST, newest, number)) {
+        return;
+      }
     }
   }
 
@@ -69,10 +75,12 @@ final class SharedRing {
     INT.setRelease(ring, at(number) + DONE, 1);
   }
 
-  /** Whether a record that was told of is done. */
+  /** Whether a record that was told of is done. There are none of the numbers below 1. */
   boolean isDone(long number) {
     long at = at(number);
-    return (long) LONG.getAcquire(ring, at) != number || (int) INT.getAcquire(ring, at + DONE) == 1;
+    return number <= 0
+        || (long) LONG.getAcquire(ring, at) != number
+        || (int) INT.getAcquire(ring, at + DONE) == 1;
   }
 
   /** The process that made a record that is not done. */

@@ -5,11 +5,13 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import java.util.ArrayDeque;
+import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The exported allocations of a pool, in the head of its file: for each place a generation, which
- * is odd while an allocation has it, and where that allocation is. One process writes, others read.
+ * is odd while an allocation has it, and where that allocation is. One process writes and others
+ * read; but as all can write, that one reads nothing back and the others check what they read.
  * Guarded by the driver's lock.
  */
 final class SharedTable {
@@ -22,11 +24,25 @@ final class SharedTable {
   private static final VarHandle GENERATION = ValueLayout.JAVA_LONG.varHandle();
 
   private final MemorySegment table;
+  private final long dataBytes;
+  private final long mostBytes;
   private final ArrayDeque<Integer> free = new ArrayDeque<>();
+
+  /** The generations as this process wrote them, whatever others wrote since. */
+  private long[] generations = new long[16];
+
   private int used;
 
-  SharedTable(MemorySegment table) {
+  /**
+   * The table of a file.
+   *
+   * @param dataBytes the data of the file
+   * @param mostBytes what an allocation may have
+   */
+  SharedTable(MemorySegment table, long dataBytes, long mostBytes) {
     this.table = table;
+    this.dataBytes = dataBytes;
+    this.mostBytes = mostBytes;
   }
 
   /**
@@ -47,7 +63,10 @@ final class SharedTable {
           CudaStatus.OUT_OF_MEMORY, "%d allocations of the pool are exported".formatted(PLACES));
     }
     long at = (long) place * PLACE_BYTES;
-    long generation = table.get(ValueLayout.JAVA_LONG, at) + 1;
+    if (place == generations.length) {
+      generations = Arrays.copyOf(generations, 2 * place);
+    }
+    long generation = ++generations[place];
     table.set(ValueLayout.JAVA_LONG, at + 8, offset);
     table.set(ValueLayout.JAVA_LONG, at + 16, byteSize);
     GENERATION.setRelease(table, at, generation);
@@ -56,11 +75,11 @@ final class SharedTable {
 
   void remove(Entry entry) {
     long at = (long) entry.place * PLACE_BYTES;
-    GENERATION.setRelease(table, at, entry.generation + 1);
+    GENERATION.setRelease(table, at, ++generations[entry.place]);
     free.add(entry.place);
   }
 
-  /** The allocation of a handle; null if it was freed. */
+  /** The allocation of a handle; null if it was freed, or is none that fits into the file. */
   @Nullable Entry find(int place, long generation) {
     if (place < 0 || place >= PLACES || generation % 2 == 0) {
       return null;
@@ -71,7 +90,12 @@ final class SharedTable {
     }
     long offset = table.get(ValueLayout.JAVA_LONG, at + 8);
     long bytes = table.get(ValueLayout.JAVA_LONG, at + 16);
-    boolean sound = offset >= 0 && bytes >= 0 && bytes <= Long.MAX_VALUE / 2 - offset;
+    boolean sound =
+        offset >= 0
+            && offset % FileExtents.PAGE == 0
+            && bytes > 0
+            && bytes <= mostBytes
+            && bytes <= dataBytes - offset;
     return sound ? new Entry(place, generation, offset, bytes) : null;
   }
 }

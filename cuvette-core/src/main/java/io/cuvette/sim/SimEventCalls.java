@@ -42,13 +42,42 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls {
   public void eventRecord(int device, long event, long stream) {
     machine.run(
         () -> {
-          SimStream queue = machine.stream(machine.working(device), stream);
-          record(machine.events.get(event), queue);
+          SharedEvent shared = shared(device, event, stream);
+          if (shared == null) {
+            record(device, event, stream);
+          } else {
+            record(device, event, stream, shared);
+          }
         },
         () -> "cuEventRecord(event=0x%x, stream=0x%x)".formatted(event, stream));
   }
 
-  private void record(SimEvent event, SimStream stream) {
+  /** What other processes are told of a record by; null if it is one of this process alone. */
+  private @Nullable SharedEvent shared(int device, long event, long stream) {
+    boolean captured = machine.stream(machine.working(device), stream).capture != null;
+    return captured ? null : machine.events.get(event).shared();
+  }
+
+  private void record(int device, long event, long stream, SharedEvent shared) {
+    long number = shared.begin(machine::awaitOutside);
+    SimOp point = null;
+    try {
+      // Other threads may have ended the stream or the event meanwhile, or begun a capture.
+      point = record(device, event, stream);
+    } finally {
+      if (point == null) {
+        shared.release();
+      }
+    }
+    if (point != null) {
+      share(shared, number, point);
+    }
+  }
+
+  /** The operation of a record; null if it was captured. */
+  private @Nullable SimOp record(int device, long handle, long streamHandle) {
+    SimStream stream = machine.stream(machine.working(device), streamHandle);
+    SimEvent event = machine.events.get(handle);
     if (event.device != stream.device) {
       throw new SimRefusal(
           CudaStatus.INVALID_HANDLE,
@@ -60,18 +89,16 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls {
     if (branch != null) {
       branch.capture.checkValid();
       event.captured(branch.point());
-    } else {
-      SimOp point = machine.queue(SimOp.point(stream, machine.hostNanos()));
-      event.recorded(point);
-      if (event.shared() != null) {
-        share(event.shared(), point);
-      }
+      return null;
     }
+    SimOp point = machine.queue(SimOp.point(stream, machine.hostNanos()));
+    event.recorded(point);
+    return point;
   }
 
   /** Tells other processes of a record, and makes sure that it comes even if nobody here waits. */
-  final void share(SharedEvent event, SimOp record) {
-    event.record(record, machine::awaitOutside);
+  final void share(SharedEvent event, long number, SimOp record) {
+    event.record(number, record);
     machine.scheduler.sharedRecords().add(record);
   }
 

@@ -129,21 +129,21 @@ abstract class SimIpcCalls extends SimCaptureCalls implements IpcCalls {
     }
     DeviceMemory memory = machine.device(pool.kind.locationId()).memory;
     SharedBytes bytes = new SharedBytes(shared, shared.borrow(entry), true);
-    try {
-      return imported(memory, bytes, entry.byteSize(), id);
-    } catch (SimRefusal e) {
-      bytes.close();
-      throw e;
-    }
+    return imported(memory, bytes, entry.byteSize(), id);
   }
 
   private static DeviceBlock imported(
       DeviceMemory memory, SharedBytes bytes, long byteSize, long id) {
-    // Now, since the file may be gone when it is touched.
-    bytes.segment();
-    DeviceBlock block = memory.placeImported(byteSize, id);
-    block.share(bytes);
-    return block;
+    try {
+      // Now, since the file may be gone when it is touched.
+      bytes.segment();
+      DeviceBlock block = memory.placeImported(byteSize, id);
+      block.share(bytes);
+      return block;
+    } catch (RuntimeException | Error e) {
+      bytes.close();
+      throw e;
+    }
   }
 
   @Override
@@ -178,7 +178,7 @@ abstract class SimIpcCalls extends SimCaptureCalls implements IpcCalls {
     SharedBytes bytes = new SharedBytes(file, new FileExtents.Extent(0, block.byteSize), true);
     try {
       bytes.segment();
-    } catch (SimRefusal e) {
+    } catch (RuntimeException | Error e) {
       bytes.close();
       throw e;
     }
@@ -199,24 +199,28 @@ abstract class SimIpcCalls extends SimCaptureCalls implements IpcCalls {
 
   private DeviceBlock open(SimDevice device, ShareHandle handle) {
     checkForeign(handle);
-    OpenedMemory opened = machine.sharing.memory(handle.file());
-    if (opened != null) {
+    SharedFile file = SharedFile.ofHandle(machine.sharing, SharedFile.Kind.MEMORY, handle);
+    try {
+      OpenedMemory opened = machine.sharing.memory(file);
+      if (opened == null) {
+        return open(device, file);
+      }
       checkReaches(device, opened.block().device);
       opened.openAgain();
       return opened.block();
+    } finally {
+      file.release(); // a block that is new has it too
     }
-    SharedFile file = SharedFile.ofHandle(machine.sharing, SharedFile.Kind.MEMORY, handle);
+  }
+
+  private DeviceBlock open(SimDevice device, SharedFile file) {
+    SimDevice owner = owner(device, file.place());
     long byteSize = file.dataBytes();
+    file.retain();
     SharedBytes bytes = new SharedBytes(file, new FileExtents.Extent(0, byteSize), true);
-    try {
-      SimDevice owner = owner(device, file.place());
-      DeviceBlock block = imported(owner.memory, bytes, byteSize, machine.nextId());
-      machine.sharing.opened(handle.file(), new OpenedMemory(block));
-      return block;
-    } catch (SimRefusal e) {
-      bytes.close();
-      throw e;
-    }
+    DeviceBlock block = imported(owner.memory, bytes, byteSize, machine.nextId());
+    machine.sharing.opened(file, new OpenedMemory(block));
+    return block;
   }
 
   private void checkForeign(ShareHandle handle) {
@@ -295,7 +299,7 @@ abstract class SimIpcCalls extends SimCaptureCalls implements IpcCalls {
       event.share(shared);
       SimOp record = event.capturedPoint() == null ? event.lastRecord() : null;
       if (record != null) {
-        share(shared, record);
+        share(shared, shared.begin(machine::awaitOutside), record);
       }
     }
     return shared.handle.toBytes();
@@ -317,7 +321,7 @@ abstract class SimIpcCalls extends SimCaptureCalls implements IpcCalls {
     SharedEvent shared = SharedEvent.open(machine.sharing, handle);
     try {
       owner(device, shared.place());
-    } catch (SimRefusal e) {
+    } catch (RuntimeException | Error e) {
       shared.release();
       throw e;
     }

@@ -17,7 +17,7 @@ final class SimMachine {
   final SimulatedOptions options;
   final SimScheduler scheduler;
   final HostMemory hostMemory = new HostMemory();
-  final SimSharing sharing = new SimSharing();
+  final SimSharing sharing;
   final SimPools pools;
   final HandleTable<SimStream> streams = new HandleTable<>(HandleKind.STREAM, true);
   final HandleTable<SimEvent> events = new HandleTable<>(HandleKind.EVENT, false);
@@ -37,6 +37,7 @@ final class SimMachine {
 
   SimMachine(SimulatedOptions options) {
     this.options = options;
+    this.sharing = new SimSharing(options.memoryBytes());
     this.pools = new SimPools(options, devices, sharing);
     this.scheduler = new SimScheduler(options.seed(), pools::ordered);
     for (int i = 0; i < options.devices(); i++) {

@@ -56,15 +56,25 @@ abstract class SimOrderedCalls extends SimPoolCalls {
     return block;
   }
 
+  private DeviceBlock placeShared(DeviceMemory memory, SharedPool shared, long bytes) {
+    SharedPool.Room room = shared.reserve(bytes);
+    SharedBytes content = new SharedBytes(shared, room.extent(), room.clean());
+    try {
+      DeviceBlock block = memory.allocatePooled(bytes, machine.nextId());
+      block.share(content);
+      return block;
+    } catch (RuntimeException | Error e) {
+      content.close();
+      throw e;
+    }
+  }
+
   private SimBlock place(SimPool pool, long bytes, SimDevice device) {
     if (pool.kind.isDevice()) {
-      SimDevice owner = machine.device(pool.kind.locationId());
-      DeviceBlock block = owner.memory.allocatePooled(bytes, machine.nextId());
-      if (pool.shared != null) {
-        SharedPool.Room room = pool.shared.reserve(bytes);
-        block.share(new SharedBytes(pool.shared, room.extent(), room.clean()));
-      }
-      return block;
+      DeviceMemory memory = machine.device(pool.kind.locationId()).memory;
+      return pool.shared == null
+          ? memory.allocatePooled(bytes, machine.nextId())
+          : placeShared(memory, pool.shared, bytes);
     }
     if (pool.shared != null) {
       return machine.hostMemory.allocateShared(device, pool.shared, bytes, machine.nextId());

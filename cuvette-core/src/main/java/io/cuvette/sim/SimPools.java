@@ -46,7 +46,6 @@ final class SimPools {
   }
 
   private SharedPool share(PoolKind kind, long maxBytes) {
-    // A file gets longer where it has to, so this is no limit.
     long bytes = maxBytes > 0 ? Math.min(maxBytes, options.memoryBytes()) : options.memoryBytes();
     return SharedPool.create(sharing, placeOf(kind), bytes);
   }
@@ -62,15 +61,21 @@ final class SimPools {
     SharedPool shared = SharedPool.open(sharing, descriptor);
     try {
       return add(importedKind(shared.place()), FILE_DESCRIPTOR, 0, false, shared);
-    } catch (SimRefusal e) {
+    } catch (RuntimeException | Error e) {
       shared.close();
       throw e;
     }
   }
 
   private PoolKind importedKind(SharedPlace place) {
+    int expected = place.isHost() ? PoolKind.HOST_NUMA : PoolKind.DEVICE;
+    if (place.locationType() != expected) {
+      throw SimRefusal.invalidValue(
+          "location type: %d of a shared pool (expected: %d)"
+              .formatted(place.locationType(), expected));
+    }
     if (place.isHost()) {
-      return kind(place.locationType(), place.locationId(), PoolKind.PINNED);
+      return kind(PoolKind.HOST_NUMA, place.locationId(), PoolKind.PINNED);
     }
     return new PoolKind(PoolKind.DEVICE, place.device(devices).index, PoolKind.PINNED);
   }

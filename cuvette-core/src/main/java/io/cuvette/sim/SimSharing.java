@@ -20,8 +20,18 @@ final class SimSharing {
 
   private final Set<SharedFile> files = Collections.newSetFromMap(new IdentityHashMap<>());
   private final Set<SharedEvent> events = Collections.newSetFromMap(new IdentityHashMap<>());
-  private final Map<UUID, OpenedMemory> memory = new HashMap<>();
+
+  /** By what tells its file from others, which is not what the file says. */
+  private final Map<Object, OpenedMemory> memory = new HashMap<>();
+
+  /** What an allocation of another process may have: the devices of all processes are the same. */
+  final long mostBytes;
+
   private @Nullable DescriptorCalls descriptors;
+
+  SimSharing(long mostBytes) {
+    this.mostBytes = mostBytes;
+  }
 
   /** Whether there are calls about descriptors. */
   boolean isPossible() {
@@ -65,6 +75,11 @@ final class SimSharing {
     return files.size();
   }
 
+  /** Whether a file is one of this driver, that was opened as another's. */
+  boolean isMadeHere(SharedFile opened) {
+    return files.stream().anyMatch(file -> file.isMadeHere() && file.key().equals(opened.key()));
+  }
+
   void opened(SharedEvent event) {
     events.add(event);
   }
@@ -73,12 +88,13 @@ final class SimSharing {
     events.remove(event);
   }
 
-  @Nullable OpenedMemory memory(UUID file) {
-    return memory.get(file);
+  /** The memory of a file that is open already; null if it is not. */
+  @Nullable OpenedMemory memory(SharedFile file) {
+    return memory.get(file.key());
   }
 
-  void opened(UUID file, OpenedMemory opened) {
-    memory.put(file, opened);
+  void opened(SharedFile file, OpenedMemory opened) {
+    memory.put(file.key(), opened);
   }
 
   /** What was opened as a block; null if the block was not. */

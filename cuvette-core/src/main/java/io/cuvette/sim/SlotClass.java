@@ -1,5 +1,6 @@
 package io.cuvette.sim;
 
+import io.cuvette.driver.CudaStatus;
 import java.util.Arrays;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -12,6 +13,7 @@ final class SlotClass {
   private static final int DELAY = 1024;
 
   private final int delay;
+  private final long slots;
   private @Nullable DeviceBlock[] blocks = new @Nullable DeviceBlock[8];
   private int used;
 
@@ -22,15 +24,20 @@ final class SlotClass {
 
   /** A class with room for a number of slots. */
   SlotClass(long slots) {
+    this.slots = slots;
     this.delay = (int) Math.min(DELAY, slots / 2);
   }
 
   int take() {
-    if (count > delay) {
+    if (count > delay || (used == slots && count > 0)) {
       int slot = freed[oldest];
       oldest = (oldest + 1) % freed.length;
       count--;
       return slot;
+    }
+    if (used == slots) {
+      throw new SimRefusal(
+          CudaStatus.OUT_OF_MEMORY, "%d blocks of one size are in use".formatted(used));
     }
     if (used == blocks.length) {
       blocks = Arrays.copyOf(blocks, 2 * used);

@@ -169,7 +169,7 @@ final class CallFrame {
       // A context that is gone by now cannot come back: nothing to do about a failure.
       int _ = (int) ContextFunctions.SET_CURRENT.invokeExact(context);
     } catch (Throwable e) {
-      throw unexpected(e);
+      throw NativeAccess.unexpected(e);
     }
   }
 
@@ -179,16 +179,7 @@ final class CallFrame {
    */
   RuntimeException broken(Throwable cause) {
     leave();
-    return unexpected(cause);
-  }
-
-  /** A cause as it is if it is unchecked. A downcall throws nothing else. */
-  static RuntimeException unexpected(Throwable cause) {
-    return switch (cause) {
-      case RuntimeException e -> e;
-      case Error e -> throw e;
-      default -> throw new AssertionError(cause);
-    };
+    return NativeAccess.unexpected(cause);
   }
 
   /** The second 8 bytes of results; to be read before {@link #leave}. */

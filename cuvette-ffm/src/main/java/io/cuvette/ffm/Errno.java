@@ -8,6 +8,7 @@ import java.net.ConnectException;
 final class Errno {
   static final int EINTR = 4;
   static final int ENOENT = 2;
+  static final int ESRCH = 3;
   static final int EBADF = 9;
   static final int EAGAIN = 11;
   static final int EINVAL = 22;

@@ -1,9 +1,7 @@
 package io.cuvette.ffm;
 
 import io.cuvette.driver.DescriptorCalls;
-import java.lang.foreign.Arena;
 import java.time.Duration;
-import java.util.Locale;
 
 /**
  * Descriptors and Unix sockets through the C library of Linux. Thread-safe.
@@ -16,15 +14,6 @@ import java.util.Locale;
  * a failure in the middle of a message the connection is of no further use.
  */
 public final class FfmDescriptors implements DescriptorCalls {
-  static final int MFD_CLOEXEC = 1;
-  static final int MFD_ALLOW_SEALING = 2;
-  static final int F_ADD_SEALS = 1033;
-  static final int F_GET_SEALS = 1034;
-
-  /** Nobody can change the seals. */
-  static final int F_SEAL_SEAL = 1;
-
-  static final int F_SEAL_SHRINK = 2;
   static final int F_GETFD = 1;
   static final int F_DUPFD_CLOEXEC = 1030;
 
@@ -33,7 +22,7 @@ public final class FfmDescriptors implements DescriptorCalls {
 
   @Override
   public boolean isAvailable() {
-    return System.getProperty("os.name", "").toLowerCase(Locale.ROOT).equals("linux");
+    return "Linux".equalsIgnoreCase(System.getProperty("os.name")); // closing needs no heap
   }
 
   private void requireAvailable() {
@@ -47,34 +36,25 @@ public final class FfmDescriptors implements DescriptorCalls {
   @Override
   public int memoryFile(String name, long bytes) {
     requireAvailable();
-    if (bytes < 0) {
-      throw new IllegalArgumentException("bytes: " + bytes + " (expected: >= 0)");
-    }
-    String call = "memfd_create(name=" + name + ", bytes=" + bytes + ")";
-    int descriptor =
-        Libc.memfdCreate(Arena.ofAuto().allocateFrom(name), MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (descriptor < 0) {
-      throw Errno.failure(-descriptor, call);
-    }
-    int result = Libc.ftruncate(descriptor, bytes);
-    if (result >= 0) {
-      result = Libc.fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL);
-    }
-    if (result < 0) {
-      Libc.close(descriptor);
-      throw Errno.failure(-result, call);
-    }
-    return descriptor;
+    return MemoryFiles.make(name, bytes);
   }
 
   @Override
-  public boolean neverShrinks(int descriptor) {
+  public boolean isMemoryFile(int descriptor) {
     requireAvailable();
-    int seals = Libc.fcntl(descriptor, F_GET_SEALS, 0);
-    if (seals < 0 && seals != -Errno.EINVAL) { // which is for files that have no seals
-      throw Errno.failure(-seals, "fcntl(descriptor=" + descriptor + ", F_GET_SEALS)");
-    }
-    return seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
+    return MemoryFiles.isOne(descriptor);
+  }
+
+  @Override
+  public int openMemoryFile(String path) {
+    requireAvailable();
+    return MemoryFiles.open(path);
+  }
+
+  @Override
+  public boolean isSameFile(int descriptor, int other) {
+    requireAvailable();
+    return MemoryFiles.isSame(descriptor, other);
   }
 
   @Override

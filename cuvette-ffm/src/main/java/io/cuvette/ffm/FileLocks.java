@@ -8,11 +8,14 @@ import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Map;
+import java.util.Objects;
 
 /** Locks of files that belong to a descriptor, and end with it. Thread-safe. */
 final class FileLocks {
   static final int READ_WRITE = 2;
   static final int CREATE = 0x40;
+  static final int NOCTTY = 0x100;
   static final int NOFOLLOW = 0x20000;
   static final int LOCK_EX = 2;
   static final int LOCK_NB = 4;
@@ -23,8 +26,10 @@ final class FileLocks {
   static int lock(String path, Duration timeout) {
     Deadline deadline = Deadline.after(timeout, () -> "lock(path=" + path + ")");
     while (true) {
+      checkPlain(path, Path.of(path), LinkOption.NOFOLLOW_LINKS); // opening alone can do things
       int descriptor = open(path, deadline);
       try {
+        checkPlain(path, opened(descriptor));
         await(descriptor, deadline);
         if (isStillAt(path, descriptor)) {
           return descriptor;
@@ -38,9 +43,11 @@ final class FileLocks {
     }
   }
 
+  /** Does not wait for what is no plain file, and makes no terminal this process's. */
   private static int open(String path, Deadline deadline) {
     MemorySegment name = Arena.ofAuto().allocateFrom(path);
-    int flags = READ_WRITE | CREATE | NOFOLLOW | UnixSockets.CLOEXEC;
+    int flags =
+        READ_WRITE | CREATE | NOFOLLOW | NOCTTY | UnixSockets.NONBLOCK | UnixSockets.CLOEXEC;
     int descriptor = Libc.open(name, flags, UnixSockets.OWNER_ONLY);
     if (descriptor < 0) {
       throw Errno.failure(-descriptor, deadline.call());
@@ -60,9 +67,34 @@ final class FileLocks {
     }
   }
 
+  /** The file is deleted with its lock, so it must be none that anybody misses. */
+  private static void checkPlain(String path, Path file, LinkOption... links) {
+    Map<String, Object> found;
+    try {
+      found = Files.readAttributes(file, "unix:mode,uid,size", links);
+    } catch (NoSuchFileException e) {
+      return;
+    } catch (IOException e) {
+      throw Errno.unchecked(e);
+    }
+    int mode = (Integer) Objects.requireNonNull(found.get("mode"));
+    Integer user = Libc.geteuid();
+    boolean empty = user.equals(found.get("uid")) && Long.valueOf(0).equals(found.get("size"));
+    if ((mode & MemoryFiles.FILE_TYPE) != MemoryFiles.REGULAR || !empty) {
+      throw new IllegalArgumentException(
+          "lock of a socket: %s has the type and mode 0%s, user %s and %s bytes"
+                  .formatted(path, Integer.toOctalString(mode), found.get("uid"), found.get("size"))
+              + " (expected: no file, or an empty one of user %d)".formatted(user));
+    }
+  }
+
+  private static Path opened(int descriptor) {
+    return Path.of("/proc/self/fd/" + descriptor);
+  }
+
   private static boolean isStillAt(String path, int descriptor) {
     try {
-      Object locked = Files.getAttribute(Path.of("/proc/self/fd/" + descriptor), "unix:fileKey");
+      Object locked = Files.getAttribute(opened(descriptor), "unix:fileKey");
       return locked.equals(
           Files.getAttribute(Path.of(path), "unix:fileKey", LinkOption.NOFOLLOW_LINKS));
     } catch (NoSuchFileException e) {

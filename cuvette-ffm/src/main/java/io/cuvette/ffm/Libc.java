@@ -42,13 +42,30 @@ final class Libc {
   private static final MethodHandle FLOCK = function("flock", INT, INT);
   private static final MethodHandle MEMFD_CREATE = function("memfd_create", SEGMENT, INT);
   private static final MethodHandle FTRUNCATE = function("ftruncate", INT, SIZE);
+  private static final MethodHandle FSTATFS = function("fstatfs", INT, SEGMENT);
+
+  /** The number of kcmp among the system calls, which each processor counts in its own way. */
+  static final long KCMP_NUMBER = System.getProperty("os.arch", "").equals("aarch64") ? 272 : 312;
+
+  private static final MethodHandle KCMP =
+      NativeAccess.function(
+          "syscall",
+          FunctionDescriptor.of(SIZE, SIZE, INT, INT, INT, SIZE, SIZE),
+          CAPTURE,
+          Linker.Option.firstVariadicArg(1));
   private static final MethodHandle FCHMOD = function("fchmod", INT, INT);
   private static final MethodHandle CLOSE = function("close", INT);
+  private static final MethodHandle CLOSE_UNHEARD =
+      NativeAccess.function("close", FunctionDescriptor.of(INT, INT));
   private static final MethodHandle POLL = function("poll", SEGMENT, SIZE, INT);
   private static final MethodHandle GETEUID =
       NativeAccess.function("geteuid", FunctionDescriptor.of(INT));
   private static final MethodHandle STRERROR =
       NativeAccess.function("strerror", FunctionDescriptor.of(POINTER, INT));
+
+  static {
+    closeUnheard(-1); // what is called first needs heap to be linked
+  }
 
   private Libc() {}
 
@@ -77,7 +94,7 @@ final class Libc {
     try {
       return result((int) OPEN.invokeExact(state, path, flags, mode), state);
     } catch (Throwable e) {
-      throw CallFrame.unexpected(e);
+      throw NativeAccess.unexpected(e);
     }
   }
 
@@ -86,7 +103,7 @@ final class Libc {
     try {
       return result((int) FLOCK.invokeExact(state, descriptor, operation), state);
     } catch (Throwable e) {
-      throw CallFrame.unexpected(e);
+      throw NativeAccess.unexpected(e);
     }
   }
 
@@ -95,7 +112,7 @@ final class Libc {
     try {
       return result((int) MEMFD_CREATE.invokeExact(state, name, flags), state);
     } catch (Throwable e) {
-      throw CallFrame.unexpected(e);
+      throw NativeAccess.unexpected(e);
     }
   }
 
@@ -104,7 +121,28 @@ final class Libc {
     try {
       return result((int) FTRUNCATE.invokeExact(state, descriptor, bytes), state);
     } catch (Throwable e) {
-      throw CallFrame.unexpected(e);
+      throw NativeAccess.unexpected(e);
+    }
+  }
+
+  static int fstatfs(int descriptor, MemorySegment result) {
+    MemorySegment state = state();
+    try {
+      return result((int) FSTATFS.invokeExact(state, descriptor, result), state);
+    } catch (Throwable e) {
+      throw NativeAccess.unexpected(e);
+    }
+  }
+
+  /** A call that the C library has no function of its own for. */
+  static int kcmp(int process, int other, int type, long first, long second) {
+    MemorySegment state = state();
+    try {
+      return result(
+          (int) (long) KCMP.invokeExact(state, KCMP_NUMBER, process, other, type, first, second),
+          state);
+    } catch (Throwable e) {
+      throw NativeAccess.unexpected(e);
     }
   }
 
@@ -113,7 +151,7 @@ final class Libc {
     try {
       return result((int) FCHMOD.invokeExact(state, descriptor, mode), state);
     } catch (Throwable e) {
-      throw CallFrame.unexpected(e);
+      throw NativeAccess.unexpected(e);
     }
   }
 
@@ -122,16 +160,27 @@ final class Libc {
     try {
       return result((int) FCNTL.invokeExact(state, descriptor, command, argument), state);
     } catch (Throwable e) {
-      throw CallFrame.unexpected(e);
+      throw NativeAccess.unexpected(e);
     }
   }
 
+  /** Closes also when there is no heap left; then it cannot say what failed. */
   static int close(int descriptor) {
-    MemorySegment state = state();
     try {
+      MemorySegment state = state();
       return result((int) CLOSE.invokeExact(state, descriptor), state);
+    } catch (OutOfMemoryError e) { // before the call: only its arguments need heap
+      return closeUnheard(descriptor);
     } catch (Throwable e) {
-      throw CallFrame.unexpected(e);
+      throw NativeAccess.unexpected(e);
+    }
+  }
+
+  private static int closeUnheard(int descriptor) {
+    try {
+      return Math.max(0, (int) CLOSE_UNHEARD.invokeExact(descriptor));
+    } catch (Throwable e) {
+      throw NativeAccess.unexpected(e);
     }
   }
 
@@ -140,7 +189,7 @@ final class Libc {
     try {
       return result((int) POLL.invokeExact(state, descriptors, count, millis), state);
     } catch (Throwable e) {
-      throw CallFrame.unexpected(e);
+      throw NativeAccess.unexpected(e);
     }
   }
 
@@ -149,7 +198,7 @@ final class Libc {
     try {
       return (int) GETEUID.invokeExact();
     } catch (Throwable e) {
-      throw CallFrame.unexpected(e);
+      throw NativeAccess.unexpected(e);
     }
   }
 
@@ -158,7 +207,7 @@ final class Libc {
     try {
       return (long) STRERROR.invokeExact(errno);
     } catch (Throwable e) {
-      throw CallFrame.unexpected(e);
+      throw NativeAccess.unexpected(e);
     }
   }
 }

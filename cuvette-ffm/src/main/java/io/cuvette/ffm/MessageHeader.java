@@ -4,9 +4,10 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
+import io.cuvette.driver.DescriptorCalls;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.stream.IntStream;
+import java.util.Arrays;
 
 /**
  * A msghdr with the one iovec, the room for descriptors and the bytes it points to, in one piece of
@@ -14,7 +15,7 @@ import java.util.stream.IntStream;
  */
 final class MessageHeader {
   /** Descriptors in one message. */
-  static final int MOST_DESCRIPTORS = 16;
+  static final int MOST_DESCRIPTORS = DescriptorCalls.MOST_DESCRIPTORS;
 
   /** Bytes in one message; longer ones are sent in parts. */
   static final int MOST_BYTES = 1 << 16;
@@ -36,6 +37,7 @@ final class MessageHeader {
   static final int CTRUNC = 8;
 
   private final MemorySegment memory;
+  private final int[] descriptors = new int[MOST_DESCRIPTORS];
   private final int bytes;
 
   /** Room for some bytes and for the most descriptors. */
@@ -82,9 +84,12 @@ final class MessageHeader {
     return memory.asSlice(DATA, count).toArray(JAVA_BYTE);
   }
 
-  /** The descriptors that came, of all control messages. */
-  int[] descriptors() {
-    IntStream.Builder found = IntStream.builder();
+  /**
+   * Notes the descriptors that came, of all control messages, and says how many. It needs no heap:
+   * they are open already, and lost if nobody notes them.
+   */
+  int takeDescriptors() {
+    int count = 0;
     long end = CMSG + memory.get(JAVA_LONG, CONTROL_BYTES);
     long at = CMSG;
     while (at + CMSG_DATA <= end) {
@@ -94,12 +99,22 @@ final class MessageHeader {
       }
       if (holdsDescriptors(at)) {
         for (long place = at + CMSG_DATA; place + Integer.BYTES <= at + length; place += 4) {
-          found.add(memory.get(JAVA_INT, place));
+          descriptors[count++] = memory.get(JAVA_INT, place);
         }
       }
       at += aligned(length);
     }
-    return found.build().toArray();
+    return count;
+  }
+
+  /** One that was noted. */
+  int descriptor(int index) {
+    return descriptors[index];
+  }
+
+  /** The first of those that were noted. */
+  int[] descriptors(int count) {
+    return Arrays.copyOf(descriptors, count);
   }
 
   private boolean holdsDescriptors(long at) {

@@ -83,4 +83,13 @@ final class NativeAccess {
   static MemorySegment memory(long address, long bytes, Arena arena) {
     return MemorySegment.ofAddress(address).reinterpret(bytes, arena, null);
   }
+
+  /** A cause as it is if it is unchecked. A downcall throws nothing else. */
+  static RuntimeException unexpected(Throwable cause) {
+    return switch (cause) {
+      case RuntimeException e -> e;
+      case Error e -> throw e;
+      default -> throw new AssertionError(cause);
+    };
+  }
 }

@@ -57,7 +57,7 @@ final class SharedLibraries {
       opened = (MemorySegment) open.invokeExact(text, RTLD_NOW);
       message = (MemorySegment) error.invokeExact();
     } catch (Throwable e) {
-      throw CallFrame.unexpected(e);
+      throw NativeAccess.unexpected(e);
     }
     return opened.address() != 0 || message.address() == 0
         ? ""

@@ -55,7 +55,7 @@ final class Signal {
     try {
       int _ = (int) INIT.invokeExact(address, 0, 0); // fails for shared ones and large values
     } catch (Throwable e) {
-      throw CallFrame.unexpected(e);
+      throw NativeAccess.unexpected(e);
     }
     return address;
   }
@@ -83,7 +83,7 @@ final class Signal {
     try {
       return (int) TAKE.invokeExact(address) == 0;
     } catch (Throwable e) {
-      throw CallFrame.unexpected(e);
+      throw NativeAccess.unexpected(e);
     }
   }
 

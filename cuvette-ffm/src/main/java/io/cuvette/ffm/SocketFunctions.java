@@ -29,7 +29,7 @@ final class SocketFunctions {
     try {
       return Libc.result((int) SOCKET.invokeExact(state, domain, type, 0), state);
     } catch (Throwable e) {
-      throw CallFrame.unexpected(e);
+      throw NativeAccess.unexpected(e);
     }
   }
 
@@ -39,7 +39,7 @@ final class SocketFunctions {
     try {
       return Libc.result((int) BIND.invokeExact(state, socket, address, bytes), state);
     } catch (Throwable e) {
-      throw CallFrame.unexpected(e);
+      throw NativeAccess.unexpected(e);
     }
   }
 
@@ -48,7 +48,7 @@ final class SocketFunctions {
     try {
       return Libc.result((int) LISTEN.invokeExact(state, socket, backlog), state);
     } catch (Throwable e) {
-      throw CallFrame.unexpected(e);
+      throw NativeAccess.unexpected(e);
     }
   }
 
@@ -58,7 +58,7 @@ final class SocketFunctions {
     try {
       return Libc.result((int) ACCEPT4.invokeExact(state, socket, 0L, 0L, flags), state);
     } catch (Throwable e) {
-      throw CallFrame.unexpected(e);
+      throw NativeAccess.unexpected(e);
     }
   }
 
@@ -68,7 +68,7 @@ final class SocketFunctions {
     try {
       return Libc.result((int) CONNECT.invokeExact(state, socket, address, bytes), state);
     } catch (Throwable e) {
-      throw CallFrame.unexpected(e);
+      throw NativeAccess.unexpected(e);
     }
   }
 
@@ -79,7 +79,7 @@ final class SocketFunctions {
       return Libc.result(
           (int) GETSOCKOPT.invokeExact(state, socket, level, option, value, bytes), state);
     } catch (Throwable e) {
-      throw CallFrame.unexpected(e);
+      throw NativeAccess.unexpected(e);
     }
   }
 
@@ -88,7 +88,7 @@ final class SocketFunctions {
     try {
       return Libc.result((int) (long) SENDMSG.invokeExact(state, socket, message, flags), state);
     } catch (Throwable e) {
-      throw CallFrame.unexpected(e);
+      throw NativeAccess.unexpected(e);
     }
   }
 
@@ -97,7 +97,7 @@ final class SocketFunctions {
     try {
       return Libc.result((int) (long) RECVMSG.invokeExact(state, socket, message, flags), state);
     } catch (Throwable e) {
-      throw CallFrame.unexpected(e);
+      throw NativeAccess.unexpected(e);
     }
   }
 }

@@ -85,9 +85,8 @@ final class SocketMessages {
 
   /** The descriptors are this process's from here on, and whatever fails has to close them. */
   private static Received received(MessageHeader header, int count, Deadline deadline) {
-    int[] descriptors = NO_DESCRIPTORS;
+    int descriptors = header.takeDescriptors();
     try {
-      descriptors = header.descriptors();
       if (header.isControlTruncated()) {
         throw Errno.unchecked(
             new IOException(
@@ -95,10 +94,10 @@ final class SocketMessages {
                     + ": descriptors are lost: more than %d came, or this process may open no more"
                         .formatted(MessageHeader.MOST_DESCRIPTORS)));
       }
-      return new Received(header.bytes(count), descriptors);
+      return new Received(header.bytes(count), header.descriptors(descriptors));
     } catch (RuntimeException | Error e) {
-      for (int descriptor : descriptors) {
-        Libc.close(descriptor);
+      for (int i = 0; i < descriptors; i++) {
+        Libc.close(header.descriptor(i));
       }
       throw e;
     }

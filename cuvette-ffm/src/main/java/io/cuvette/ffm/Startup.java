@@ -48,7 +48,7 @@ final class Startup {
     try {
       status = (int) DeviceFunctions.INIT.invokeExact(0);
     } catch (Throwable e) {
-      throw CallFrame.unexpected(e);
+      throw NativeAccess.unexpected(e);
     }
     switch (CudaStatus.of(status)) {
       case SUCCESS -> {}

@@ -2,6 +2,7 @@ package io.cuvette.ffm;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.driver.DescriptorCalls;
 import java.io.IOException;
@@ -10,6 +11,7 @@ import java.lang.foreign.Arena;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
@@ -42,7 +44,9 @@ class FfmDescriptorsTest {
               () -> calls.duplicate(0),
               () -> calls.isOpen(0),
               () -> calls.close(NEVER_OPEN),
-              () -> calls.neverShrinks(0),
+              () -> calls.isMemoryFile(0),
+              () -> calls.openMemoryFile("m"),
+              () -> calls.isSameFile(0, 0),
               () -> calls.listen("s"),
               () -> calls.isBound("s"),
               () -> calls.lock("s", Duration.ZERO),
@@ -75,38 +79,119 @@ class FfmDescriptorsTest {
   }
 
   @Test
-  void memoryFile_getsLongerAndNeverShorter() throws Exception {
+  void memoryFile_keepsItsSize_whoeverHasIt() throws Exception {
     int descriptor = calls.memoryFile("sealed", 8192);
     try (FileChannel file =
         FileChannel.open(
             OpenDescriptors.file(descriptor), StandardOpenOption.READ, StandardOpenOption.WRITE)) {
-      assertThat(calls.neverShrinks(descriptor)).isTrue();
+      assertThat(calls.isMemoryFile(descriptor)).isTrue();
       assertThatThrownBy(() -> file.truncate(4096)).isInstanceOf(IOException.class);
-      file.write(ByteBuffer.allocate(1), 10_000);
-      assertThat(file.size()).isEqualTo(10_001);
-      assertThatThrownBy(() -> file.truncate(10_000)).isInstanceOf(IOException.class);
-      int more = Libc.fcntl(descriptor, FfmDescriptors.F_ADD_SEALS, 4); // F_SEAL_GROW
+      assertThatThrownBy(() -> file.write(ByteBuffer.allocate(1), 10_000))
+          .isInstanceOf(IOException.class);
+      assertThat(file.size()).isEqualTo(8192);
+      int more = Libc.fcntl(descriptor, MemoryFiles.F_ADD_SEALS, 8); // F_SEAL_WRITE
       assertThat(more).as("nobody adds a seal").isEqualTo(-1); // EPERM
     } finally {
       calls.close(descriptor);
     }
   }
 
-  @Test
-  void neverShrinks_isNoOtherFile(@TempDir Path folder) {
-    int file = calls.lock(folder.resolve("file").toString(), Duration.ZERO);
-    int unsealed =
+  private static int memfd(int flags, int seals) {
+    int made =
         Libc.memfdCreate(
-            Arena.ofAuto().allocateFrom("unsealed"),
-            FfmDescriptors.MFD_CLOEXEC | FfmDescriptors.MFD_ALLOW_SEALING);
-    int socket = calls.listen(folder.resolve("socket").toString());
-    for (int descriptor : new int[] {file, unsealed, socket}) {
-      assertThat(calls.neverShrinks(descriptor)).isFalse();
+            Arena.ofAuto().allocateFrom("other"),
+            MemoryFiles.MFD_CLOEXEC | MemoryFiles.MFD_ALLOW_SEALING | flags);
+    assertThat(Libc.fcntl(made, MemoryFiles.F_ADD_SEALS, seals)).isZero();
+    return made;
+  }
+
+  @Test
+  void memoryFile_isNoOtherFile(@TempDir Path folder) throws Exception {
+    int[] others = {
+      calls.lock(folder.resolve("file").toString(), Duration.ZERO),
+      calls.listen(folder.resolve("socket").toString()),
+      memfd(0, 0),
+      memfd(0, 2 | 1), // shrink, seal
+      memfd(0, 2 | 4), // shrink, grow
+      memfd(0, 4 | 1) // grow, seal
+    };
+    OpenDescriptors.assertKept(() -> {
+      for (int descriptor : others) {
+        assertThat(calls.isMemoryFile(descriptor)).isFalse();
+        String path = OpenDescriptors.file(descriptor).toString();
+        assertThatThrownBy(() -> calls.openMemoryFile(path))
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessageContaining(path);
+      }
+    });
+    for (int descriptor : others) {
       calls.close(descriptor);
     }
-    assertThatThrownBy(() -> calls.neverShrinks(NEVER_OPEN))
+    assertThatThrownBy(() -> calls.isMemoryFile(NEVER_OPEN))
         .isInstanceOf(UncheckedIOException.class)
         .hasMessage("fcntl(descriptor=1000000, F_GET_SEALS): Bad file descriptor (errno 9)");
+  }
+
+  /** Their pages may not be there when they are touched, which is a fault in the JVM. */
+  @Test
+  void memoryInHugePages_isNoMemoryFile() {
+    int hugetlb = 4;
+    int made =
+        Libc.memfdCreate(
+            Arena.ofAuto().allocateFrom("huge"),
+            MemoryFiles.MFD_CLOEXEC | MemoryFiles.MFD_ALLOW_SEALING | hugetlb);
+    assumeTrue(made >= 0, "this system has no huge pages");
+    assertThat(Libc.fcntl(made, MemoryFiles.F_ADD_SEALS, MemoryFiles.SEALS)).isZero();
+    assertThat(calls.isMemoryFile(made)).isFalse();
+    calls.close(made);
+  }
+
+  @Test
+  void openMemoryFile_isTheSameFile_thatNoChildInherits() throws Exception {
+    int own = calls.memoryFile("own", 100);
+    int other = calls.memoryFile("other", 100);
+    OpenDescriptors.assertKept(() -> {
+      int opened = calls.openMemoryFile(OpenDescriptors.file(own).toString());
+      assertThat(OpenDescriptors.isClosedOnExec(opened)).isTrue();
+      assertThat(calls.isSameFile(own, opened)).isTrue();
+      assertThat(calls.isSameFile(other, opened)).isFalse();
+      calls.close(opened);
+    });
+    calls.close(own);
+    calls.close(other);
+    assertThatThrownBy(() -> calls.openMemoryFile(OpenDescriptors.file(own).toString()))
+        .hasCauseInstanceOf(NoSuchFileException.class);
+    assertThatThrownBy(() -> calls.openMemoryFile("/proc/-1/fd/-7"))
+        .hasCauseInstanceOf(NoSuchFileException.class);
+  }
+
+  /** Opening one waits for who writes, or is what a device acts on. */
+  @Test
+  void openMemoryFile_doesNotOpenWhatIsNone(@TempDir Path folder) throws Exception {
+    Path pipe = folder.resolve("pipe");
+    assertThat(new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor()).isZero();
+    for (Path other : List.of(pipe, folder, Path.of("/dev/null"), Path.of("/dev/full"))) {
+      assertThatThrownBy(() -> calls.openMemoryFile(other.toString()))
+          .isInstanceOf(IllegalArgumentException.class);
+    }
+  }
+
+  @Test
+  void devicesObjects_areToldApart_whereTheSystemDoes() throws Exception {
+    Path device = Path.of("/dev/null");
+    try (FileChannel one = FileChannel.open(device);
+        FileChannel two = FileChannel.open(device)) {
+      assertThat(one.isOpen() && two.isOpen()).isTrue();
+      List<Integer> opened = OpenDescriptors.of(device);
+      int first = opened.getFirst();
+      int last = opened.getLast();
+      int same = calls.duplicate(first);
+      assertThat(calls.isSameFile(first, same)).isTrue();
+      int self = (int) ProcessHandle.current().pid();
+      assumeTrue(Libc.kcmp(self, self, 0, first, last) >= 0, "no kcmp on this system");
+      assertThat(calls.isSameFile(first, last)).isFalse();
+      calls.close(same);
+    }
   }
 
   /** The size goes to the system in 64 bits. */

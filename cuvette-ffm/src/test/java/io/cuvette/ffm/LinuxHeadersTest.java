@@ -23,9 +23,14 @@ class LinuxHeadersTest {
       #include <poll.h>
       #include <stddef.h>
       #include <stdio.h>
+      #include <linux/kcmp.h>
+      #include <linux/magic.h>
       #include <sys/file.h>
       #include <sys/mman.h>
       #include <sys/socket.h>
+      #include <sys/stat.h>
+      #include <sys/syscall.h>
+      #include <sys/vfs.h>
       #include <sys/un.h>
       int main(void) {
       """;
@@ -56,12 +61,20 @@ class LinuxHeadersTest {
 
   @Test
   void constants_areThoseOfTheHeaders() throws Exception {
-    says("MFD_CLOEXEC", FfmDescriptors.MFD_CLOEXEC);
-    says("MFD_ALLOW_SEALING", FfmDescriptors.MFD_ALLOW_SEALING);
-    says("F_ADD_SEALS", FfmDescriptors.F_ADD_SEALS);
-    says("F_GET_SEALS", FfmDescriptors.F_GET_SEALS);
-    says("F_SEAL_SEAL", FfmDescriptors.F_SEAL_SEAL);
-    says("F_SEAL_SHRINK", FfmDescriptors.F_SEAL_SHRINK);
+    says("MFD_CLOEXEC", MemoryFiles.MFD_CLOEXEC);
+    says("MFD_ALLOW_SEALING", MemoryFiles.MFD_ALLOW_SEALING);
+    says("F_ADD_SEALS", MemoryFiles.F_ADD_SEALS);
+    says("F_GET_SEALS", MemoryFiles.F_GET_SEALS);
+    says("F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW", MemoryFiles.SEALS);
+    says("O_PATH", MemoryFiles.O_PATH);
+    says("S_IFMT", MemoryFiles.FILE_TYPE);
+    says("S_IFREG", MemoryFiles.REGULAR);
+    says("S_IFCHR", MemoryFiles.CHARACTER_DEVICE);
+    says("TMPFS_MAGIC", MemoryFiles.TMPFS_MAGIC);
+    says("KCMP_FILE", MemoryFiles.KCMP_FILE);
+    says("SYS_kcmp", Libc.KCMP_NUMBER);
+    says("O_NOCTTY", FileLocks.NOCTTY);
+    says("O_NONBLOCK", UnixSockets.NONBLOCK);
     says("O_RDWR", FileLocks.READ_WRITE);
     says("O_CREAT", FileLocks.CREATE);
     says("O_NOFOLLOW", FileLocks.NOFOLLOW);
@@ -92,6 +105,7 @@ class LinuxHeadersTest {
   void errors_areThoseOfTheHeaders() throws Exception {
     says("EINTR", Errno.EINTR);
     says("ENOENT", Errno.ENOENT);
+    says("ESRCH", Errno.ESRCH);
     says("EBADF", Errno.EBADF);
     says("EAGAIN", Errno.EAGAIN);
     says("EINVAL", Errno.EINVAL);
@@ -108,6 +122,9 @@ class LinuxHeadersTest {
   void structures_areThoseOfTheHeaders() throws Exception {
     says("offsetof(struct sockaddr_un, sun_path)", UnixAddress.PATH);
     says("sizeof(((struct sockaddr_un *)0)->sun_path)", UnixAddress.LONGEST_PATH + 1);
+    says("offsetof(struct statfs, f_type)", 0);
+    says("sizeof(((struct statfs *)0)->f_type)", Long.BYTES);
+    says("sizeof(struct statfs)", MemoryFiles.STATFS_BYTES);
     says("offsetof(struct pollfd, events)", Deadline.EVENTS);
     says("offsetof(struct pollfd, revents)", Deadline.RETURNED_EVENTS);
     says("sizeof(struct pollfd)", Deadline.POLLFD_BYTES);

@@ -26,6 +26,24 @@ final class OpenDescriptors {
     }
   }
 
+  /** The numbers of the descriptors of a file. */
+  static List<Integer> of(Path file) {
+    return all().stream()
+        .map(Path::of)
+        .filter(descriptor -> isOf(descriptor, file))
+        .map(descriptor -> Integer.parseInt(descriptor.getFileName().toString()))
+        .sorted()
+        .toList();
+  }
+
+  private static boolean isOf(Path descriptor, Path file) {
+    try {
+      return Files.readSymbolicLink(descriptor).equals(file);
+    } catch (IOException e) {
+      return false; // closed meanwhile
+    }
+  }
+
   /** Does something once, to load and open what it needs, then again and compares. */
   static void assertKept(ThrowingCallable body) throws Exception {
     run(body);

@@ -50,7 +50,7 @@ final class OtherContext implements AutoCloseable {
     try {
       return (int) function.invokeWithArguments(arguments);
     } catch (Throwable e) {
-      throw CallFrame.unexpected(e);
+      throw NativeAccess.unexpected(e);
     }
   }
 }

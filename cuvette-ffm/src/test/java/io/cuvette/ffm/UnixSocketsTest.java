@@ -2,6 +2,7 @@ package io.cuvette.ffm;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.driver.DescriptorCalls;
 import java.io.IOException;
@@ -125,8 +126,39 @@ class UnixSocketsTest {
   void lockThatIsALink_isRefused() throws IOException {
     Path link = Files.createSymbolicLink(folder.resolve("link"), folder.resolve("target"));
     assertThatThrownBy(() -> calls.lock(link.toString(), Duration.ZERO))
-        .isInstanceOf(UncheckedIOException.class);
+        .isInstanceOf(IllegalArgumentException.class);
     assertThat(folder.resolve("target")).doesNotExist();
+  }
+
+  /** The lock's file is deleted with the lock. */
+  @Test
+  void lockOfWhatIsNoEmptyFileOfThisUser_isRefused_andLeft() throws Exception {
+    Path pipe = folder.resolve("pipe");
+    assertThat(new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor()).isZero();
+    Path full = Files.writeString(folder.resolve("full"), "mine");
+    Path inner = Files.createDirectory(folder.resolve("folder"));
+    Path socket = folder.resolve("other-socket");
+    calls.close(calls.listen(socket.toString()));
+    OpenDescriptors.assertKept(() -> {
+      for (Path each : List.of(pipe, full, inner, socket)) {
+        assertThatThrownBy(() -> calls.lock(each.toString(), Duration.ZERO))
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessageContaining(each.toString())
+            .hasMessageContaining("(expected: no file, or an empty one of user");
+        assertThat(each).exists();
+      }
+    });
+  }
+
+  @Test
+  void lockOfAnotherUsersFile_isRefused() throws IOException {
+    assumeTrue(calls.user() == 0, "only root gives files away");
+    Path theirs = Files.createFile(folder.resolve("theirs"));
+    Files.setAttribute(theirs, "unix:uid", 4711);
+    assertThatThrownBy(() -> calls.lock(theirs.toString(), Duration.ZERO))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("user 4711");
+    assertThat(theirs).exists();
   }
 
   @Test

@@ -285,13 +285,13 @@ class IpcListenerRaceTest {
     Files.writeString(lock, "mine");
     assertThatThrownBy(() -> IpcListener.open(path))
         .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageContaining(lock + " has 4 bytes (expected: 0)");
+        .hasMessageContaining(lock.toString());
     assertThat(lock).hasContent("mine");
     Files.delete(lock);
     Path mine = Files.createFile(directory.resolve("mine"));
     Files.createSymbolicLink(lock, mine);
     assertThatThrownBy(() -> IpcListener.open(path))
-        .isInstanceOf(UncheckedIOException.class)
+        .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining(lock.toString());
     assertThat(lock).isSymbolicLink();
     assertThat(mine).exists();

@@ -2,13 +2,16 @@ package io.cuvette.testkit.ipc;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.IpcChannel;
 import io.cuvette.IpcListener;
 import io.cuvette.driver.DescriptorCalls;
+import io.cuvette.testkit.support.PeerCommand;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.SocketTimeoutException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -127,6 +130,74 @@ class IpcListenerTest {
     assertThat(link).isSymbolicLink();
     assertThatThrownBy(() -> IpcListener.open(directory))
         .isInstanceOf(IllegalArgumentException.class);
+  }
+
+  /** It would be deleted with the lock. */
+  @Test
+  void whatIsInThePlaceOfTheLock_isLeft_andWaitedForByNobody() throws Exception {
+    Path lock = directory.resolve(".socket.cuvette-lock");
+    assertThat(new ProcessBuilder("mkfifo", lock.toString()).start().waitFor()).isZero();
+    assertThatThrownBy(() -> IpcListener.open(path))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining(lock.toString());
+    assertThat(lock).exists();
+    assertThat(path).doesNotExist();
+  }
+
+  @Test
+  void directoryThatEverybodyCanWrite_isRefused_unlessItIsSticky() throws IOException {
+    Files.setAttribute(directory, "unix:mode", 0777);
+    assertThatThrownBy(() -> IpcListener.open(path))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("mode 0777");
+    assertThat(directory).isEmptyDirectory();
+    Files.setAttribute(directory, "unix:mode", 01777);
+    IpcListener.open(path).close();
+  }
+
+  /** Its number would be that of every other user that has none there. */
+  @Test
+  void userWithoutANumberInItsNamespace_isRefused() throws Exception {
+    List<String> command = new ArrayList<>(List.of("unshare", "--user"));
+    assumeTrue(canRun("unshare", "--user", "true"), "no user namespaces");
+    command.addAll(PeerCommand.of(WithoutNumber.class));
+    command.add(path.toString());
+    Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+    String printed = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    assertThat(process.waitFor()).as(printed).isZero();
+    assertThat(printed)
+        .contains("SecurityException: user: 65534 stands for all users without a number");
+  }
+
+  private static boolean canRun(String... command) throws InterruptedException {
+    try {
+      return new ProcessBuilder(command).start().waitFor() == 0;
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
+  /** Prints what listening and connecting is refused with. Stateless. */
+  static final class WithoutNumber {
+    private WithoutNumber() {}
+
+    public static void main(String[] args) {
+      Path path = Path.of(args[0]);
+      DescriptorCalls calls = DescriptorCalls.find().orElseThrow();
+      List<Runnable> all =
+          List.of(
+              () -> IpcListener.open(path).close(), () -> IpcChannel.connect(path, LONG).close());
+      int listening = calls.listen(path.toString());
+      for (Runnable each : all) {
+        try {
+          each.run();
+          throw new AssertionError("not refused");
+        } catch (SecurityException e) {
+          System.out.println(e);
+        }
+      }
+      calls.close(listening);
+    }
   }
 
   @Test

@@ -16,9 +16,14 @@ final class OpenFiles {
 
   /** How many sockets and files without a name are open. */
   static long count() {
+    return all().size();
+  }
+
+  /** The sockets and files without a name that are open. */
+  static List<String> all() {
     return targets().stream()
         .filter(target -> target.startsWith("socket:") || target.contains("memfd:"))
-        .count();
+        .toList();
   }
 
   private static List<String> targets() {

@@ -191,12 +191,18 @@ class SimMemoryHandleTest extends SimSharingBase {
 
   @Test
   void largeUntouchedMemory_costsNothing() {
-    try (SimulatedDriver large = SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
+    try (SimulatedDriver large = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+        SimulatedDriver alike = SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
       long address = large.memAlloc(0, 100L << 30);
       large.memsetD8Async(0, address + (90L << 30), (byte) 1, 1, 0);
       large.streamSynchronize(0, 0);
-      long theirs = importer.ipcOpenMemHandle(0, large.ipcGetMemHandle(0, address));
-      assertThat(read(importer, theirs + (90L << 30), 2)).containsExactly(1, 0xA5);
+      byte[] handle = large.ipcGetMemHandle(0, address);
+      long theirs = alike.ipcOpenMemHandle(0, handle);
+      assertThat(read(alike, theirs + (90L << 30), 2)).containsExactly(1, 0xA5);
+      assertFails(
+          CudaStatus.INVALID_VALUE,
+          "107374182400 bytes, where a device has " + 64 * MIB,
+          () -> importer.ipcOpenMemHandle(0, handle));
     }
     assertThat(exporter.memPoolCreate(new PoolProperties(1, 1, DEVICE, 0, 1L << 40))).isNotZero();
   }

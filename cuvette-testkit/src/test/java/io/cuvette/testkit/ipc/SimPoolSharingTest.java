@@ -333,7 +333,9 @@ class SimPoolSharingTest extends SimSharingBase {
     int part = DESCRIPTORS.memoryFile("part", 8 * MIB);
     Files.write(Path.of("/proc/self/fd/" + part), head, java.nio.file.StandardOpenOption.WRITE);
     assertFails(
-        status, "lacks some of its data", () -> importer.memPoolImportFromShareableHandle(part));
+        status,
+        "that claims 1073741824 of data",
+        () -> importer.memPoolImportFromShareableHandle(part));
     DESCRIPTORS.close(part);
     DESCRIPTORS.close(whole);
     assertThat(importer.livePools()).isZero();
