@@ -152,6 +152,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
       }
     });
     cuda.driverPools().poll();
+    cuda.streams().ended().pollAll();
   }
 
   /** Waits for the streams that are known, then for all others; false if it could not for these. */

@@ -34,6 +34,7 @@ public final class CudaStream implements AutoCloseable {
   static CudaStream create(CudaDevice device, StreamOptions options) {
     Cuda cuda = device.cuda();
     cuda.leaks().drain();
+    cuda.streams().ended().poll();
     return cuda.owned().entrance().make(() -> open(device, options));
   }
 
@@ -138,6 +139,7 @@ public final class CudaStream implements AutoCloseable {
       unhold();
     }
     state.cuda.driverPools().poll();
+    state.cuda.streams().ended().pollAll();
   }
 
   /** Records a new event with {@link EventOptions#DEFAULTS}; the caller closes it. */

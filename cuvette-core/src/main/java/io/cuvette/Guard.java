@@ -184,7 +184,12 @@ final class Guard implements Fence {
       created.set(true);
       stream.cuda.owned().children().add(end);
     }
-    driver().eventRecord(device, event, handle);
+    try {
+      driver().eventRecord(device, event, handle);
+    } catch (RuntimeException e) {
+      Failures.closeAfter(e, this::destroy); // nobody may ask this guard again
+      throw e;
+    }
     return true;
   }
 

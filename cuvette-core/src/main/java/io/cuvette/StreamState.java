@@ -26,6 +26,10 @@ final class StreamState {
   final Cuda cuda;
   final CudaDevice device;
   final long handle;
+
+  /** The identity, which the driver never uses twice; 0 for those that exist from the start. */
+  long id;
+
   final SerialExecutor callbacks = new SerialExecutor();
 
   /** The thread that alone may use the stream: a per-thread default stream's. */
@@ -424,12 +428,9 @@ final class StreamState {
     failures.run(this::guardLastWork);
     closed = true;
     lifetime.endAlone();
-    Guard last = lastWork;
-    if (last != null) {
-      cuda.streams().leave(last);
-    }
     retireArenas();
     cuda.streams().forget(this);
+    cuda.streams().ended().poll();
   }
 
   /** Makes the cached memory everybody's. */
@@ -447,8 +448,11 @@ final class StreamState {
 
   private void guardLastWork() {
     Guard guard = guard();
-    if (guard == null || guard.isRecorded()) {
+    if (guard == null) {
+      lastWork = null;
+    } else if (guard.isRecorded()) {
       lastWork = guard;
+      cuda.streams().ended().add(guard);
     }
   }
 

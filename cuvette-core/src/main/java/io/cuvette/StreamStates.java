@@ -1,6 +1,5 @@
 package io.cuvette;
 
-import io.cuvette.driver.CudaException;
 import java.lang.ref.ReferenceQueue;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,16 +19,12 @@ final class StreamStates {
   /** The ends of the per-thread streams: a list of the streams would keep their threads. */
   private final Set<StreamLifetime> perThreadEnds = ConcurrentHashMap.newKeySet();
 
-  /** The work of streams that were closed before it was done. */
-  private final ConcurrentLinkedQueue<Guard> left = new ConcurrentLinkedQueue<>();
+  private final EndedStreams ended = new EndedStreams();
 
   /** Streams that were closed while they took part in a capture. */
   private final ConcurrentLinkedQueue<StreamState> captured = new ConcurrentLinkedQueue<>();
 
   private final ReferenceQueue<Object> forgottenPerThread = new ReferenceQueue<>();
-
-  /** How many streams that were closed are looked at whenever another one is. */
-  private static final int LOOKS = 2;
 
   private record Key(int device, long id) {}
 
@@ -39,10 +34,16 @@ final class StreamStates {
   }
 
   StreamState created(CudaDevice device, long handle) {
-    StreamState state = StreamState.owned(cuda, device, handle);
     long id = cuda.driver().streamGetId(device.id(), handle);
+    StreamState state = StreamState.owned(cuda, device, handle);
+    state.id = id;
     byId.put(new Key(device.id(), id), state);
     return state;
+  }
+
+  /** The streams that were closed before their work was done. */
+  EndedStreams ended() {
+    return ended;
   }
 
   CudaStream wrap(CudaDevice device, long handle, @Nullable Object owner) {
@@ -63,13 +64,19 @@ final class StreamStates {
     long id = device.ask(driver -> driver.streamGetId(device.id(), handle));
     Key key = new Key(device.id(), id);
     while (true) {
-      StreamState state = byId.computeIfAbsent(key, k -> StreamState.foreign(cuda, device, handle));
+      StreamState state = byId.computeIfAbsent(key, k -> foreign(device, handle, id));
       state.expose();
       if (state.wrapped()) {
         return new CudaStream(state, owner);
       }
       byId.remove(key, state); // another thread is closing the last wrapper of it
     }
+  }
+
+  private StreamState foreign(CudaDevice device, long handle, long id) {
+    StreamState state = StreamState.foreign(cuda, device, handle);
+    state.id = id;
+    return state;
   }
 
   CudaStream perThread(CudaDevice device) {
@@ -98,25 +105,6 @@ final class StreamStates {
     perThreadEnds.add(state.lifetime());
     cuda.checkOpen(); // again: whoever ends it may not have seen the new one
     return state;
-  }
-
-  /** Remembers the work of a stream that is closed, and forgets some of what is done. */
-  void leave(Guard work) {
-    for (int i = 0; i < LOOKS; i++) {
-      Guard oldest = left.poll();
-      if (oldest != null && !isDone(oldest)) {
-        left.add(oldest);
-      }
-    }
-    left.add(work);
-  }
-
-  private static boolean isDone(Guard work) {
-    try {
-      return work.isDone();
-    } catch (CudaException e) {
-      return false; // who waits for it will be told
-    }
   }
 
   /** Has a stream end once the capture that it takes part in does. */
@@ -157,7 +145,7 @@ final class StreamStates {
       }
     }
     add(device.nullStream().state, work);
-    left.stream().filter(guard -> guard.device() == device).forEach(work::add);
+    ended.addTo(work, device);
     work.forEach(Fence::await);
   }
 
@@ -179,6 +167,6 @@ final class StreamStates {
   }
 
   void forget(StreamState state) {
-    byId.values().remove(state);
+    byId.remove(new Key(state.device.id(), state.id), state);
   }
 }

@@ -1,0 +1,64 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaException;
+import java.util.Collection;
+import java.util.concurrent.ConcurrentLinkedQueue;
+
+/**
+ * The guards of streams that were closed before their work was done. Nobody else may ever ask
+ * whether it is, so that whoever makes, closes or waits for a stream looks at some of them: a done
+ * one goes, and the number of others that are looked at is small. Thread-safe.
+ */
+final class EndedStreams {
+  /** How many are not done before a look ends. */
+  private static final int MOST_BUSY = 2;
+
+  /** How many are destroyed in passing: more than are added. */
+  private static final int MOST_DONE = 8;
+
+  private final ConcurrentLinkedQueue<Guard> guards = new ConcurrentLinkedQueue<>();
+
+  void add(Guard guard) {
+    guards.add(guard);
+  }
+
+  /** Adds the guards of a device to others. */
+  void addTo(Collection<Fence> others, CudaDevice device) {
+    guards.stream().filter(guard -> guard.device() == device).forEach(others::add);
+  }
+
+  /** Looks at a few, for a caller that does something short. */
+  void poll() {
+    poll(MOST_DONE);
+  }
+
+  /** Looks at all that are done, for a caller that has waited. */
+  void pollAll() {
+    poll(Integer.MAX_VALUE);
+  }
+
+  private void poll(int mostDone) {
+    int busy = 0;
+    for (int done = 0; done < mostDone && busy < MOST_BUSY; ) {
+      Guard guard = guards.poll();
+      if (guard == null) {
+        return;
+      }
+      if (isDone(guard)) {
+        done++;
+      } else {
+        guards.add(guard);
+        busy++;
+      }
+    }
+  }
+
+  /** An error of the device is told to those who use it. */
+  private static boolean isDone(Guard guard) {
+    try {
+      return guard.isDone();
+    } catch (CudaException e) {
+      return false;
+    }
+  }
+}
