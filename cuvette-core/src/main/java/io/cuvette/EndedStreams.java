@@ -1,6 +1,5 @@
 package io.cuvette;
 
-import io.cuvette.driver.CudaException;
 import java.util.Collection;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
@@ -27,7 +26,7 @@ final class EndedStreams {
     guards.stream().filter(guard -> guard.device() == device).forEach(others::add);
   }
 
-  /** Looks at a few, for a caller that does something short. */
+  /** Looks at a few, for a caller that does something short; a failing call is thrown. */
   void poll() {
     poll(MOST_DONE);
   }
@@ -44,21 +43,17 @@ final class EndedStreams {
       if (guard == null) {
         return;
       }
-      if (isDone(guard)) {
-        done++;
-      } else {
-        guards.add(guard);
-        busy++;
+      boolean isDone = false;
+      try {
+        isDone = guard.isDone();
+      } finally {
+        if (isDone) {
+          done++;
+        } else {
+          guards.add(guard);
+          busy++;
+        }
       }
-    }
-  }
-
-  /** An error of the device is told to those who use it. */
-  private static boolean isDone(Guard guard) {
-    try {
-      return guard.isDone();
-    } catch (CudaException e) {
-      return false;
     }
   }
 }

@@ -430,7 +430,7 @@ final class StreamState {
     lifetime.endAlone();
     retireArenas();
     cuda.streams().forget(this);
-    cuda.streams().ended().poll();
+    failures.run(cuda.streams().ended()::poll);
   }
 
   /** Makes the cached memory everybody's. */
