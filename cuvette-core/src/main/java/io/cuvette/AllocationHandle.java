@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import io.cuvette.driver.DescriptorCalls;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -48,6 +49,7 @@ public final class AllocationHandle implements AutoCloseable {
    * @see #of(int)
    */
   public static AllocationHandle of(int descriptor, UUID uuid) {
+    Objects.requireNonNull(uuid, "uuid");
     return of(descriptor, Optional.of(uuid));
   }
 

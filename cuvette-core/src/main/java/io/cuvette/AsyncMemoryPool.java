@@ -62,6 +62,8 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
    * @throws CudaException if the driver or a device has no stream-ordered memory
    */
   public AsyncMemoryPool(Cuda cuda, List<AsyncPoolChoice> choices, AsyncPoolOptions options) {
+    Objects.requireNonNull(cuda, "cuda");
+    Objects.requireNonNull(choices, "choices");
     Objects.requireNonNull(options, "options");
     if (choices.size() != cuda.deviceCount()) {
       throw new IllegalArgumentException(
@@ -95,7 +97,8 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
   }
 
   private static List<AsyncPoolChoice> forEach(Cuda cuda, AsyncPoolChoice choice) {
-    int devices = cuda.deviceCount();
+    int devices = Objects.requireNonNull(cuda, "cuda").deviceCount();
+    Objects.requireNonNull(choice, "choice");
     if (choice instanceof AsyncPoolChoice.Handle && devices != 1) {
       throw new IllegalArgumentException(
           "one pool handle for %d devices (expected: a list with a choice for each)"
@@ -119,6 +122,7 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
    */
   @Override
   public DeviceBuffer allocate(long bytes, CudaStream stream) {
+    Objects.requireNonNull(stream, "stream");
     long rounded = BlockArena.roundUp(bytes);
     try {
       return (DeviceBuffer) devicePool(stream.device()).allocate(bytes, rounded, stream);
@@ -144,6 +148,7 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
    * @return the bytes given back; −1 if the driver cannot tell, before CUDA 11.3
    */
   public long freeAllBlocks(CudaStream stream) {
+    Objects.requireNonNull(stream, "stream");
     try {
       return devicePool(stream.device()).freeAllBlocks(stream);
     } finally {
@@ -217,6 +222,7 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
 
   /** Sets the limit on the current device; {@link MemoryLimit#none()}, or one of 0, is no limit. */
   public void setLimit(MemoryLimit limit) {
+    Objects.requireNonNull(limit, "limit");
     setLimit(cuda.currentDevice(), limit);
   }
 
@@ -225,6 +231,7 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
    * beyond a smaller limit stays.
    */
   public void setLimit(CudaDevice device, MemoryLimit limit) {
+    Objects.requireNonNull(limit, "limit");
     devicePool(device).setLimit(limit);
   }
 
@@ -248,6 +255,7 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
   }
 
   private AsyncDevicePool devicePool(CudaDevice device) {
+    Objects.requireNonNull(device, "device");
     if (device.cuda() != cuda) {
       throw new IllegalArgumentException(
           "%s belongs to another Cuda than the pool".formatted(device));

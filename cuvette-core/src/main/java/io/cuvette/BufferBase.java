@@ -3,6 +3,7 @@ package io.cuvette;
 import io.cuvette.internal.Checks;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** What the three kinds of buffers share. */
@@ -91,74 +92,82 @@ abstract class BufferBase {
   }
 
   public final void copyFrom(Buffer source) {
+    Objects.requireNonNull(source, "source");
     Transfers.copy(this, base(source));
   }
 
-  public final void copyFrom(Buffer source, CudaStream on) {
-    Transfers.copyAsync(this, base(source), on);
+  public final void copyFrom(Buffer source, CudaStream stream) {
+    Objects.requireNonNull(source, "source");
+    Transfers.copyAsync(this, base(source), stream);
   }
 
   public final void copyTo(Buffer target) {
+    Objects.requireNonNull(target, "target");
     target.copyFrom(asBuffer());
   }
 
-  public final void copyTo(Buffer target, CudaStream on) {
-    target.copyFrom(asBuffer(), on);
+  public final void copyTo(Buffer target, CudaStream stream) {
+    Objects.requireNonNull(target, "target");
+    target.copyFrom(asBuffer(), stream);
   }
 
   public final void copyFrom(MemorySegment source) {
+    Objects.requireNonNull(source, "source");
     HostTransfers.copyIn(this, source);
   }
 
-  public final void copyFrom(MemorySegment source, CudaStream on) {
-    HostTransfers.copyInAsync(this, source, on);
+  public final void copyFrom(MemorySegment source, CudaStream stream) {
+    Objects.requireNonNull(source, "source");
+    HostTransfers.copyInAsync(this, source, stream);
   }
 
   public final void copyTo(MemorySegment target) {
+    Objects.requireNonNull(target, "target");
     HostTransfers.copyOut(this, target);
   }
 
-  public final void copyTo(MemorySegment target, CudaStream on) {
-    HostTransfers.copyOutAsync(this, target, on);
+  public final void copyTo(MemorySegment target, CudaStream stream) {
+    Objects.requireNonNull(target, "target");
+    HostTransfers.copyOutAsync(this, target, stream);
   }
 
   public final void fill(byte value) {
     Transfers.fill(this, FillValue.ofByte(value));
   }
 
-  public final void fill(byte value, CudaStream on) {
-    Transfers.fillAsync(this, FillValue.ofByte(value), on);
+  public final void fill(byte value, CudaStream stream) {
+    Transfers.fillAsync(this, FillValue.ofByte(value), stream);
   }
 
   public final void fill(int value) {
     Transfers.fill(this, FillValue.ofByte(value));
   }
 
-  public final void fill(int value, CudaStream on) {
-    Transfers.fillAsync(this, FillValue.ofByte(value), on);
+  public final void fill(int value, CudaStream stream) {
+    Transfers.fillAsync(this, FillValue.ofByte(value), stream);
   }
 
   public final void fillShorts(short value) {
     Transfers.fill(this, FillValue.ofShort(value));
   }
 
-  public final void fillShorts(short value, CudaStream on) {
-    Transfers.fillAsync(this, FillValue.ofShort(value), on);
+  public final void fillShorts(short value, CudaStream stream) {
+    Transfers.fillAsync(this, FillValue.ofShort(value), stream);
   }
 
   public final void fillInts(int value) {
     Transfers.fill(this, FillValue.ofInt(value));
   }
 
-  public final void fillInts(int value, CudaStream on) {
-    Transfers.fillAsync(this, FillValue.ofInt(value), on);
+  public final void fillInts(int value, CudaStream stream) {
+    Transfers.fillAsync(this, FillValue.ofInt(value), stream);
   }
 
-  public final void recordUse(CudaStream on) {
-    device().cuda().checkOwn(on);
+  public final void recordUse(CudaStream stream) {
+    device().cuda().checkOwn(stream);
     lifetime.hold();
     try {
-      lifetime.useIn(on.state);
+      lifetime.useIn(stream.state);
     } finally {
       unhold();
     }

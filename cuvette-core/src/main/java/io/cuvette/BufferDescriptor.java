@@ -98,6 +98,7 @@ public final class BufferDescriptor {
    *     checksum, or a negative or overflowing offset and size
    */
   public static BufferDescriptor fromBytes(byte[] bytes) {
+    Objects.requireNonNull(bytes, "bytes");
     ByteBuffer content = WireFormat.open(NAME, bytes, MAGIC, BYTES);
     Kind kind = Kind.of(content.get());
     int unused = content.get();

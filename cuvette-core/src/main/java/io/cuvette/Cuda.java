@@ -95,6 +95,7 @@ public final class Cuda implements AutoCloseable {
    *     environment is wrong
    */
   public static Cuda open(CudaOptions options) {
+    Objects.requireNonNull(options, "options");
     MemoryLimit given = options.memoryLimit();
     MemoryLimit limit = given != null ? given : Environment.memoryLimit(System::getenv);
     LeakLevel level = options.leakLevel();
@@ -138,6 +139,7 @@ public final class Cuda implements AutoCloseable {
    *     unknown one
    */
   public CudaDevice deviceByPciBusId(String pciBusId) {
+    Objects.requireNonNull(pciBusId, "pciBusId");
     return device(ask(to -> to.deviceGetByPciBusId(pciBusId)));
   }
 
@@ -186,8 +188,7 @@ public final class Cuda implements AutoCloseable {
    * @throws IllegalStateException inside a scope, which restores what was current before it
    */
   public void setCurrentStream(CudaStream stream) {
-    checkMine(stream.device());
-    stream.checkUsable();
+    checkOwn(stream);
     outsideScopes("setCurrentStream").chooseStream(stream.device(), stream);
   }
 
@@ -475,11 +476,13 @@ public final class Cuda implements AutoCloseable {
   }
 
   void checkOwn(CudaStream stream) {
+    Objects.requireNonNull(stream, "stream");
     checkMine(stream.device());
     stream.checkUsable();
   }
 
   private void checkMine(CudaDevice device) {
+    Objects.requireNonNull(device, "device");
     checkOpen();
     if (device.cuda() != this) {
       throw new IllegalArgumentException(

@@ -9,6 +9,7 @@ import io.cuvette.internal.Checks;
 import java.util.Collections;
 import java.util.EnumMap;
 import java.util.Map;
+import java.util.Objects;
 import java.util.UUID;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -68,6 +69,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
 
   /** One attribute (cuDeviceGetAttribute). */
   public int attribute(DeviceAttribute attribute) {
+    Objects.requireNonNull(attribute, "attribute");
     return attribute(attribute.code());
   }
 
@@ -196,6 +198,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    * @throws IllegalArgumentException if the priority is outside {@link #priorityRange()}
    */
   public CudaStream createStream(StreamOptions options) {
+    Objects.requireNonNull(options, "options");
     return CudaStream.create(this, options);
   }
 
@@ -242,6 +245,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
 
   /** Makes an event (cuEventCreate). */
   public CudaEvent createEvent(EventOptions options) {
+    Objects.requireNonNull(options, "options");
     return CudaEvent.create(this, options);
   }
 
@@ -249,6 +253,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    * Whether this device can address the memory of a peer; true for itself (cuDeviceCanAccessPeer).
    */
   public boolean canAccess(CudaDevice peer) {
+    Objects.requireNonNull(peer, "peer");
     checkSameCuda(peer);
     return cuda.ask(_ -> cuda.peers().can(id, peer.id));
   }
@@ -261,6 +266,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    * @throws IllegalArgumentException if the peer is this device
    */
   public void enablePeerAccess(CudaDevice peer) {
+    Objects.requireNonNull(peer, "peer");
     checkPeer(peer);
     peer.context();
     run(_ -> cuda.peers().enable(id, peer.id));
@@ -268,6 +274,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
 
   /** Takes peer access back; does nothing if there is none (cuCtxDisablePeerAccess). */
   public void disablePeerAccess(CudaDevice peer) {
+    Objects.requireNonNull(peer, "peer");
     checkPeer(peer);
     run(_ -> cuda.peers().disable(id, peer.id));
   }
@@ -315,6 +322,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    * @see #importBuffer(BufferDescriptor, CudaStream)
    */
   public DeviceBuffer importBuffer(BufferDescriptor descriptor) {
+    Objects.requireNonNull(descriptor, "descriptor");
     return importBuffer(descriptor, cuda.currentStream(this));
   }
 
@@ -331,6 +339,8 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    * @throws CudaException if the driver refuses, for example because the exporter is gone
    */
   public DeviceBuffer importBuffer(BufferDescriptor descriptor, CudaStream stream) {
+    Objects.requireNonNull(descriptor, "descriptor");
+    Objects.requireNonNull(stream, "stream");
     cuda.checkOpen();
     return Imports.plain(descriptor, this, stream);
   }
@@ -342,6 +352,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    * @throws CudaException if the driver refuses, for example in the process that made the event
    */
   public CudaEvent importEvent(EventDescriptor descriptor) {
+    Objects.requireNonNull(descriptor, "descriptor");
     return CudaEvent.imported(this, descriptor);
   }
 

@@ -4,6 +4,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import java.lang.ref.Reference;
+import java.util.Objects;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
@@ -84,6 +85,8 @@ public final class CudaEvent implements AutoCloseable {
    * @throws CudaException NOT_READY, naming the event that is not done
    */
   public static double elapsedMillis(CudaEvent start, CudaEvent end) {
+    Objects.requireNonNull(start, "start");
+    Objects.requireNonNull(end, "end");
     start.checkMeasures("start");
     end.checkMeasures("end");
     if (start.device.cuda() != end.device.cuda()) {
@@ -172,6 +175,7 @@ public final class CudaEvent implements AutoCloseable {
    * @throws IllegalArgumentException if the stream is another device's
    */
   public void record(CudaStream stream) {
+    Objects.requireNonNull(stream, "stream");
     if (!stream.device().equals(device)) {
       throw new IllegalArgumentException(
           "%s of %s cannot be recorded on %s (expected: a stream of the same device)"

@@ -59,11 +59,13 @@ public record CudaOptions(
 
   /** A driver that was made elsewhere. */
   public CudaOptions withDriver(CudaDriver driver) {
+    Objects.requireNonNull(driver, "driver");
     return new CudaOptions(device, driver, decorator, memoryLimit, leakLevel, leakListener);
   }
 
   /** A decorator around the driver, applied after the ones given before. */
   public CudaOptions withDecorator(UnaryOperator<CudaDriver> next) {
+    Objects.requireNonNull(next, "next");
     UnaryOperator<CudaDriver> before = decorator;
     return new CudaOptions(
         device, driver, d -> next.apply(before.apply(d)), memoryLimit, leakLevel, leakListener);
@@ -74,16 +76,19 @@ public record CudaOptions(
    * or one of 0, is no limit.
    */
   public CudaOptions withMemoryLimit(MemoryLimit limit) {
+    Objects.requireNonNull(limit, "limit");
     return new CudaOptions(device, driver, decorator, limit, leakLevel, leakListener);
   }
 
   /** Another leak level. */
   public CudaOptions withLeakLevel(LeakLevel level) {
+    Objects.requireNonNull(level, "level");
     return new CudaOptions(device, driver, decorator, memoryLimit, level, leakListener);
   }
 
   /** Another listener for leaks. It runs on whatever thread finds one and must not block. */
   public CudaOptions withLeakListener(Consumer<LeakReport> listener) {
+    Objects.requireNonNull(listener, "listener");
     return new CudaOptions(device, driver, decorator, memoryLimit, leakLevel, listener);
   }
 }

@@ -155,12 +155,14 @@ public final class CudaStream implements AutoCloseable {
 
   /** Records an event of this device and returns it (cuEventRecord). */
   public CudaEvent record(CudaEvent event) {
+    Objects.requireNonNull(event, "event");
     event.record(this);
     return event;
   }
 
   /** Makes work queued here from now on wait for an event, of any device (cuStreamWaitEvent). */
   public void waitFor(CudaEvent event) {
+    Objects.requireNonNull(event, "event");
     if (event.device().cuda() != state.cuda) {
       throw new IllegalArgumentException("%s belongs to another Cuda".formatted(event));
     }
@@ -180,6 +182,7 @@ public final class CudaStream implements AutoCloseable {
 
   /** Makes work queued here from now on wait for all work queued in another stream so far. */
   public void waitFor(CudaStream other) {
+    Objects.requireNonNull(other, "other");
     if (other.state.cuda != state.cuda) {
       throw new IllegalArgumentException("%s belongs to another Cuda".formatted(other));
     }
@@ -212,6 +215,8 @@ public final class CudaStream implements AutoCloseable {
 
   /** {@link #addCallback(Runnable)} with an argument. */
   public <T> CompletableFuture<Void> addCallback(StreamCallback<T> callback, T argument) {
+    Objects.requireNonNull(callback, "callback");
+    Objects.requireNonNull(argument, "argument");
     return addCallback(() -> callback.call(this, argument));
   }
 

@@ -2,6 +2,7 @@ package io.cuvette;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.util.Objects;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
@@ -21,11 +22,13 @@ public final class DebugPrintHook implements MemoryHook {
 
   /** A hook that writes to {@code out}; it neither flushes nor closes it. */
   public DebugPrintHook(Appendable out) {
+    Objects.requireNonNull(out, "out");
     this.out = out;
   }
 
   @Override
   public void allocPostprocess(Growth growth) {
+    Objects.requireNonNull(growth, "growth");
     print(
         "{\"hook\":\"alloc\",\"device_id\":%d,\"mem_size\":%d,\"mem_ptr\":%d}"
             .formatted(growth.device().id(), growth.blockBytes(), growth.address()));
@@ -33,6 +36,7 @@ public final class DebugPrintHook implements MemoryHook {
 
   @Override
   public void mallocPostprocess(Block block) {
+    Objects.requireNonNull(block, "block");
     print(
         "{\"hook\":\"malloc\",\"device_id\":%d,\"size\":%d,\"mem_size\":%d,\"mem_ptr\":%d,\"pmem_id\":\"0x%x\"}"
             .formatted(
@@ -45,6 +49,7 @@ public final class DebugPrintHook implements MemoryHook {
 
   @Override
   public void freePostprocess(Block block) {
+    Objects.requireNonNull(block, "block");
     print(
         "{\"hook\":\"free\",\"device_id\":%d,\"mem_size\":%d,\"mem_ptr\":%d,\"pmem_id\":\"0x%x\"}"
             .formatted(block.device().id(), block.blockBytes(), block.address(), block.blockId()));

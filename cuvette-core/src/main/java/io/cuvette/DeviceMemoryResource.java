@@ -5,6 +5,7 @@ import io.cuvette.driver.CudaException;
 import java.util.Collection;
 import java.util.List;
 import java.util.NoSuchElementException;
+import java.util.Objects;
 import java.util.Set;
 import java.util.UUID;
 import java.util.function.Supplier;
@@ -41,6 +42,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
   }
 
   private static DriverPool current(CudaDevice device) {
+    Objects.requireNonNull(device, "device");
     CudaDriver driver = device.context();
     return DriverPool.borrow(device.cuda(), () -> driver.deviceGetMemPool(device.id()));
   }
@@ -54,6 +56,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
   }
 
   private static Source create(CudaDevice device, DeviceMemoryResourceOptions options) {
+    Objects.requireNonNull(options, "options");
     MemoryLocation here = MemoryLocation.device(device);
     if (!options.ipcEnabled()) {
       var properties = DriverPool.at(here, DriverPool.PINNED, options.maxBytes());
@@ -91,6 +94,8 @@ public final class DeviceMemoryResource extends DriverPoolResource {
    */
   public static DeviceMemoryResource fromAllocationHandle(
       CudaDevice device, AllocationHandle handle) {
+    Objects.requireNonNull(device, "device");
+    Objects.requireNonNull(handle, "handle");
     DeviceMemoryResource found =
         PoolSharing.fromHandle(
             device.cuda(),
@@ -132,6 +137,8 @@ public final class DeviceMemoryResource extends DriverPoolResource {
    * @throws IllegalArgumentException if it is not of this class
    */
   public static DeviceMemoryResource fromRegistry(Cuda cuda, UUID uuid) {
+    Objects.requireNonNull(cuda, "cuda");
+    Objects.requireNonNull(uuid, "uuid");
     cuda.checkOpen();
     return cuda.registry().get(uuid, DeviceMemoryResource.class);
   }
@@ -143,6 +150,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
    * @see #fromRegistry(Cuda, UUID)
    */
   public static DeviceMemoryResource fromRegistry(CudaDevice device, UUID uuid) {
+    Objects.requireNonNull(device, "device");
     return checkDevice(fromRegistry(device.cuda(), uuid), device);
   }
 
@@ -163,6 +171,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
    * @throws IllegalArgumentException if the earlier one is of another class
    */
   public DeviceMemoryResource register(UUID uuid) {
+    Objects.requireNonNull(uuid, "uuid");
     return register(uuid, DeviceMemoryResource.class);
   }
 
@@ -172,6 +181,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
    * @see #importBuffer(BufferDescriptor, CudaStream)
    */
   public DeviceBuffer importBuffer(BufferDescriptor descriptor) {
+    Objects.requireNonNull(descriptor, "descriptor");
     return importBuffer(descriptor, device.cuda().currentStream(device));
   }
 
@@ -191,6 +201,8 @@ public final class DeviceMemoryResource extends DriverPoolResource {
    * @throws CudaException INVALID_VALUE if it is of another pool
    */
   public DeviceBuffer importBuffer(BufferDescriptor descriptor, CudaStream stream) {
+    Objects.requireNonNull(descriptor, "descriptor");
+    Objects.requireNonNull(stream, "stream");
     checkStream(stream);
     for (CudaDevice other : device.cuda().devices()) {
       if (!other.equals(device) && other.uuid().equals(descriptor.deviceUuid())) {
@@ -204,6 +216,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
 
   @Override
   public DeviceBuffer allocate(long bytes, CudaStream stream) {
+    Objects.requireNonNull(stream, "stream");
     checkStream(stream);
     return (DeviceBuffer) take(bytes, stream);
   }
@@ -246,6 +259,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
    * @throws IllegalStateException if the resource is closed
    */
   public void setPeerAccessibleBy(Collection<CudaDevice> devices) {
+    Objects.requireNonNull(devices, "devices");
     pool().checkOpen();
     peers.assign(devices);
   }

@@ -5,6 +5,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.Checks;
 import java.lang.foreign.MemorySegment;
+import java.util.Objects;
 import java.util.function.Supplier;
 
 /** Memory straight from the driver, and buffers without memory. Stateless. */
@@ -105,7 +106,7 @@ final class DirectMemory {
 
   private static void check(long bytes, CudaStream stream) {
     Checks.notNegative("bytes", bytes);
-    Cuda cuda = stream.device().cuda();
+    Cuda cuda = Objects.requireNonNull(stream, "stream").device().cuda();
     cuda.checkOwn(stream);
     cuda.leaks().drain();
   }

@@ -2,6 +2,7 @@ package io.cuvette;
 
 import io.cuvette.internal.Checks;
 import java.lang.ref.Reference;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
@@ -60,6 +61,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
    * @throws IllegalArgumentException if it is another's, or a slice
    */
   public final void deallocate(Buffer buffer) {
+    Objects.requireNonNull(buffer, "buffer");
     deallocate(buffer, null);
   }
 
@@ -70,6 +72,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
    * @throws IllegalArgumentException if the buffer is another's, or a slice
    */
   public final void deallocate(Buffer buffer, @Nullable CudaStream stream) {
+    Objects.requireNonNull(buffer, "buffer");
     checkMine(BufferBase.base(buffer));
     if (stream != null) {
       buffer.recordUse(stream);

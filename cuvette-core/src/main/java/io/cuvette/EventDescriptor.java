@@ -47,6 +47,7 @@ public final class EventDescriptor {
    *     or checksum
    */
   public static EventDescriptor fromBytes(byte[] bytes) {
+    Objects.requireNonNull(bytes, "bytes");
     ByteBuffer content = WireFormat.open(NAME, bytes, MAGIC, BYTES);
     int flags = content.get();
     WireFormat.require((flags & ~1) == 0, NAME, "flags", flags, flags & 1);

@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -60,6 +61,10 @@ public final class IpcChannel implements AutoCloseable {
    */
   @SuppressWarnings("ArrayRecordComponent") // the bytes are the receiver's
   public record Message(byte[] bytes, List<AllocationHandle> handles) implements AutoCloseable {
+    public Message {
+      Objects.requireNonNull(bytes, "bytes");
+      Objects.requireNonNull(handles, "handles");
+    }
 
     /** Closes the handles. */
     @Override
@@ -102,6 +107,8 @@ public final class IpcChannel implements AutoCloseable {
    * @throws UnsupportedOperationException where descriptors cannot be passed
    */
   public static IpcChannel connect(Path path, Duration timeout) {
+    Objects.requireNonNull(path, "path");
+    Objects.requireNonNull(timeout, "timeout");
     DescriptorCalls calls = Descriptors.require("IpcChannel");
     OpenSocket.checkTimeout(timeout);
     return of(calls, connected(calls, path, timeout), "connected to " + path);
@@ -138,6 +145,8 @@ public final class IpcChannel implements AutoCloseable {
    * @throws IllegalStateException if the channel or a handle is closed, or the channel breaks
    */
   public void send(byte[] message, AllocationHandle... handles) {
+    Objects.requireNonNull(message, "message");
+    Objects.requireNonNull(handles, "handles");
     Checks.inRange("message bytes", message.length, 0, MOST_MESSAGE_BYTES);
     Checks.inRange("handles", handles.length, 0, MOST_HANDLES);
     send(IpcFrame.Kind.MESSAGE, message.clone(), List.of(handles));
@@ -145,16 +154,19 @@ public final class IpcChannel implements AutoCloseable {
 
   /** Sends what a memory resource is imported by; the handle stays the sender's to close. */
   public void send(AllocationHandle handle) {
+    Objects.requireNonNull(handle, "handle");
     send(IpcFrame.Kind.ALLOCATION_HANDLE, new byte[0], List.of(handle));
   }
 
   /** Sends what a buffer is imported by. */
   public void send(BufferDescriptor descriptor) {
+    Objects.requireNonNull(descriptor, "descriptor");
     send(IpcFrame.Kind.BUFFER_DESCRIPTOR, descriptor.toBytes(), List.of());
   }
 
   /** Sends what an event is imported by. */
   public void send(EventDescriptor descriptor) {
+    Objects.requireNonNull(descriptor, "descriptor");
     send(IpcFrame.Kind.EVENT_DESCRIPTOR, descriptor.toBytes(), List.of());
   }
 
@@ -216,6 +228,7 @@ public final class IpcChannel implements AutoCloseable {
    *     also while waiting
    */
   public Message receiveMessage(Duration timeout) {
+    Objects.requireNonNull(timeout, "timeout");
     return receive(
         IpcFrame.Kind.MESSAGE, timeout, got -> new Message(got.frame().content(), got.handles()));
   }
@@ -225,6 +238,7 @@ public final class IpcChannel implements AutoCloseable {
    * {@link #receiveMessage}.
    */
   public AllocationHandle receiveAllocationHandle(Duration timeout) {
+    Objects.requireNonNull(timeout, "timeout");
     return receive(IpcFrame.Kind.ALLOCATION_HANDLE, timeout, got -> got.handles().getFirst());
   }
 
@@ -234,6 +248,7 @@ public final class IpcChannel implements AutoCloseable {
    * @throws IllegalArgumentException if the descriptor is malformed
    */
   public BufferDescriptor receiveBufferDescriptor(Duration timeout) {
+    Objects.requireNonNull(timeout, "timeout");
     return receive(
         IpcFrame.Kind.BUFFER_DESCRIPTOR,
         timeout,
@@ -246,6 +261,7 @@ public final class IpcChannel implements AutoCloseable {
    * @throws IllegalArgumentException if the descriptor is malformed
    */
   public EventDescriptor receiveEventDescriptor(Duration timeout) {
+    Objects.requireNonNull(timeout, "timeout");
     return receive(
         IpcFrame.Kind.EVENT_DESCRIPTOR,
         timeout,

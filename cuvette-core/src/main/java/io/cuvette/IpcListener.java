@@ -60,6 +60,7 @@ public final class IpcListener implements AutoCloseable {
    * @throws UnsupportedOperationException where descriptors cannot be passed
    */
   public static IpcListener open(Path path) {
+    Objects.requireNonNull(path, "path");
     return open(Descriptors.require("IpcListener"), path);
   }
 
@@ -201,6 +202,7 @@ public final class IpcListener implements AutoCloseable {
    * @throws IllegalStateException if the listener is closed, also while waiting
    */
   public IpcChannel accept(Duration timeout) {
+    Objects.requireNonNull(timeout, "timeout");
     String how = "accepted at " + path;
     int[] accepted = {-1}; // there before the connection is, which needs a place at once
     return socket.use(open -> {

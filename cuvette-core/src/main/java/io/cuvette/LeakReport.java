@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -11,6 +12,9 @@ import org.jspecify.annotations.Nullable;
  * @param site where it was made, if the {@link LeakLevel} recorded that
  */
 public record LeakReport(String what, long bytes, @Nullable Throwable site) {
+  public LeakReport {
+    Objects.requireNonNull(what, "what");
+  }
 
   static void log(LeakReport report) {
     System.Logger logger = System.getLogger("io.cuvette.leaks");

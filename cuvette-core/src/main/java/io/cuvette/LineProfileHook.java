@@ -8,6 +8,7 @@ import java.util.Deque;
 import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
@@ -45,11 +46,13 @@ public final class LineProfileHook implements MemoryHook {
 
   @Override
   public void allocPreprocess(Growth growth) {
+    Objects.requireNonNull(growth, "growth");
     add(0, growth.blockBytes());
   }
 
   @Override
   public void mallocPreprocess(Block block) {
+    Objects.requireNonNull(block, "block");
     add(block.blockBytes(), 0);
   }
 
@@ -58,6 +61,7 @@ public final class LineProfileHook implements MemoryHook {
    * {@code File.java:line:method (used, acquired)}.
    */
   public void printReport(Appendable out) {
+    Objects.requireNonNull(out, "out");
     lock.lock();
     try {
       print(out, "_root", root, 0);

@@ -3,6 +3,7 @@ package io.cuvette;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.Collection;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 
@@ -47,6 +48,7 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
    * @throws IllegalStateException if the stream is capturing
    */
   public void prefetch(MemoryLocation target, CudaStream stream) {
+    Objects.requireNonNull(target, "target");
     checkOpen();
     device().cuda().checkOwn(stream);
     range.check(target);
@@ -65,6 +67,7 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
 
   /** {@link #prefetch(MemoryLocation, CudaStream)} on the current stream of the buffer's device. */
   public void prefetch(MemoryLocation target) {
+    Objects.requireNonNull(target, "target");
     prefetch(target, device().cuda().currentStream(device()));
   }
 
@@ -86,6 +89,8 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
    *     some do not for memory of a pool
    */
   public void advise(MemoryAdvice advice, MemoryLocation location) {
+    Objects.requireNonNull(advice, "advice");
+    Objects.requireNonNull(location, "location");
     range.advise(advice, location);
   }
 
@@ -115,6 +120,7 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
 
   /** Sets {@link #preferredLocation()}. */
   public void setPreferredLocation(MemoryLocation location) {
+    Objects.requireNonNull(location, "location");
     range.advise(MemoryAdvice.SET_PREFERRED_LOCATION, location);
   }
 
@@ -139,6 +145,7 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
    * @throws IllegalArgumentException if one of them cannot be in it; nothing changed then
    */
   public void setAccessedBy(Collection<? extends MemoryLocation> locations) {
+    Objects.requireNonNull(locations, "locations");
     checkOpen();
     new AccessedBy(range).assign(locations);
   }

@@ -5,6 +5,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
@@ -49,6 +50,7 @@ public final class ManagedMemoryResource extends DriverPoolResource {
 
   private static @Nullable MemoryLocation preferred(
       Cuda cuda, ManagedMemoryResourceOptions options) {
+    Objects.requireNonNull(options, "options");
     checkVersion(cuda); // an older driver may not know what is asked of the device either
     return options.resolve(cuda);
   }
@@ -71,6 +73,8 @@ public final class ManagedMemoryResource extends DriverPoolResource {
    *     calling thread
    */
   public static ManagedMemoryResource ofCurrent(Cuda cuda, MemoryLocation preferred) {
+    Objects.requireNonNull(cuda, "cuda");
+    Objects.requireNonNull(preferred, "preferred");
     if (preferred == MemoryLocation.hostNumaCurrent()) {
       throw new IllegalArgumentException("location: " + preferred + " (expected: a certain node)");
     }
@@ -107,7 +111,7 @@ public final class ManagedMemoryResource extends DriverPoolResource {
   }
 
   private static void checkVersion(Cuda cuda) {
-    int version = cuda.driverVersion();
+    int version = Objects.requireNonNull(cuda, "cuda").driverVersion();
     if (version < FIRST_VERSION) {
       throw new CudaException(
           CudaStatus.CALL_REQUIRES_NEWER_DRIVER,

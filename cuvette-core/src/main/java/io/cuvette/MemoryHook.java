@@ -1,5 +1,7 @@
 package io.cuvette;
 
+import java.util.Objects;
+
 /**
  * Told of what a {@link MemoryPool} does: around a block given out, a block taken back, and memory
  * asked from upstream. Hooks are called in the order they were added, before and after alike, on
@@ -14,7 +16,11 @@ public interface MemoryHook {
    * @param blockBytes the rounded size
    * @param address what came; 0 before, and after a failure
    */
-  record Growth(CudaDevice device, long blockBytes, long address) {}
+  record Growth(CudaDevice device, long blockBytes, long address) {
+    public Growth {
+      Objects.requireNonNull(device, "device");
+    }
+  }
 
   /**
    * A block given out or taken back.
@@ -26,7 +32,11 @@ public interface MemoryHook {
    * @param blockId the same number for the block's way out and back; 0 like the address
    */
   record Block(
-      CudaDevice device, long requestedBytes, long blockBytes, long address, long blockId) {}
+      CudaDevice device, long requestedBytes, long blockBytes, long address, long blockId) {
+    public Block {
+      Objects.requireNonNull(device, "device");
+    }
+  }
 
   /** Before upstream is asked, each time it is tried. */
   default void allocPreprocess(Growth growth) {}

@@ -3,6 +3,7 @@ package io.cuvette;
 import io.cuvette.internal.ByteSize;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
+import java.util.Objects;
 
 /**
  * A hard limit on the bytes a pool holds from the driver on one device: live blocks and cached ones
@@ -52,6 +53,8 @@ public sealed interface MemoryLimit {
    * @throws IllegalArgumentException naming the text and the rule
    */
   static MemoryLimit parse(String name, String text) {
+    Objects.requireNonNull(name, "name");
+    Objects.requireNonNull(text, "text");
     if (!text.strip().endsWith("%")) {
       return ofBytes(ByteSize.parse(name, text));
     }

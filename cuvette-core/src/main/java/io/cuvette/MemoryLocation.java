@@ -1,12 +1,14 @@
 package io.cuvette;
 
 import io.cuvette.internal.Checks;
+import java.util.Objects;
 
 /** Where managed memory can be: a device, the host, or a NUMA node of the host. Immutable. */
 public sealed interface MemoryLocation {
 
   /** The memory of a device. */
   static MemoryLocation device(CudaDevice device) {
+    Objects.requireNonNull(device, "device");
     return new Device(device.id());
   }
 

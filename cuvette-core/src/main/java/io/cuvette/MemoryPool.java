@@ -37,6 +37,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
 
   /** A pool. It asks for no memory before the first allocation. */
   public MemoryPool(Cuda cuda, PoolOptions options) {
+    Objects.requireNonNull(cuda, "cuda");
     this.cuda = cuda;
     this.options = Objects.requireNonNull(options, "options");
     cuda.checkOpen();
@@ -64,6 +65,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
    */
   @Override
   public Buffer allocate(long bytes, CudaStream stream) {
+    Objects.requireNonNull(stream, "stream");
     MemoryHooks watching = hooks;
     if (watching == null) {
       return take(bytes, stream).asBuffer();
@@ -110,12 +112,13 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
 
   /** {@link #freeAllBlocks()} on a device. */
   public long freeAllBlocks(CudaDevice device) {
-    DevicePool pool = devicePools.get(device);
+    DevicePool pool = devicePools.get(Objects.requireNonNull(device, "device"));
     return pool == null ? 0 : pool.freeAllBlocks(null);
   }
 
   /** Gives cached memory of one stream back to upstream; 0 for a stream that has none. */
   public long freeAllBlocks(CudaStream stream) {
+    Objects.requireNonNull(stream, "stream");
     DevicePool pool = devicePools.get(stream.device());
     return pool == null ? 0 : pool.freeAllBlocks(stream.state);
   }
@@ -172,6 +175,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
 
   /** Sets the limit on the current device; {@link MemoryLimit#none()}, or one of 0, is no limit. */
   public void setLimit(MemoryLimit limit) {
+    Objects.requireNonNull(limit, "limit");
     setLimit(cuda.currentDevice(), limit);
   }
 
@@ -180,6 +184,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
    * beyond a smaller limit stays; the pool just does not grow.
    */
   public void setLimit(CudaDevice device, MemoryLimit limit) {
+    Objects.requireNonNull(limit, "limit");
     devicePool(device).setLimit(limit);
   }
 
@@ -289,6 +294,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   }
 
   private DevicePool devicePool(CudaDevice device) {
+    Objects.requireNonNull(device, "device");
     if (device.cuda() != cuda) {
       throw new IllegalArgumentException(
           "%s belongs to another Cuda than the pool".formatted(device));

@@ -5,6 +5,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.Checks;
 import java.lang.foreign.MemorySegment;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -29,6 +30,9 @@ public final class NativeFunctionResource implements MemoryResource {
    */
   public NativeFunctionResource(
       MemorySegment malloc, MemorySegment free, MemorySegment parameter, @Nullable Object owner) {
+    Objects.requireNonNull(malloc, "malloc");
+    Objects.requireNonNull(free, "free");
+    Objects.requireNonNull(parameter, "parameter");
     this.malloc = checkFunction("malloc", malloc);
     this.free = checkFunction("free", free);
     if (!parameter.isNative()) {
@@ -41,6 +45,7 @@ public final class NativeFunctionResource implements MemoryResource {
 
   @Override
   public Buffer allocate(long bytes, CudaStream stream) {
+    Objects.requireNonNull(stream, "stream");
     Checks.notNegative("bytes", bytes);
     Cuda cuda = stream.device().cuda();
     cuda.checkOwn(stream);

@@ -1,5 +1,7 @@
 package io.cuvette;
 
+import java.util.Objects;
+
 /**
  * An object that is open, and where it was made.
  *
@@ -8,4 +10,9 @@ package io.cuvette;
  * @param site the stack of the thread that made it
  * @see Cuda#openObjects()
  */
-public record OpenObject(String what, long bytes, Throwable site) {}
+public record OpenObject(String what, long bytes, Throwable site) {
+  public OpenObject {
+    Objects.requireNonNull(what, "what");
+    Objects.requireNonNull(site, "site");
+  }
+}

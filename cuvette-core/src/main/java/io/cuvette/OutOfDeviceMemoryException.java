@@ -2,6 +2,7 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import java.util.Objects;
 
 /**
  * Memory of a device ran out after everything was tried. Has the numbers that tell why. Immutable.
@@ -42,6 +43,9 @@ public final class OutOfDeviceMemoryException extends CudaException {
       long driverFreeBytes,
       RecoveryStep step)
       implements java.io.Serializable {
+    public Details {
+      Objects.requireNonNull(step, "step");
+    }
 
     private String text() {
       String limit = limitBytes == Long.MAX_VALUE ? "none" : Long.toString(limitBytes);

@@ -5,6 +5,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.Checks;
 import io.cuvette.pool.SizeClasses;
 import java.lang.foreign.MemorySegment;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,6 +29,8 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
 
   /** A pool. It asks for no memory before the first allocation. */
   public PinnedMemoryPool(Cuda cuda, PinnedPoolOptions options) {
+    Objects.requireNonNull(cuda, "cuda");
+    Objects.requireNonNull(options, "options");
     this.cuda = cuda;
     cuda.checkOpen();
     PinnedAllocator given = options.upstream();
@@ -112,6 +115,7 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
    * beyond a smaller limit stays.
    */
   public void setLimit(MemoryLimit next) {
+    Objects.requireNonNull(next, "next");
     PinnedPoolOptions.checkLimit(next);
     store.setLimit(next.bytesOf(0));
     limit = next;

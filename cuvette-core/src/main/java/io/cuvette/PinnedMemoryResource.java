@@ -3,6 +3,7 @@ package io.cuvette;
 import io.cuvette.driver.CudaException;
 import java.util.List;
 import java.util.NoSuchElementException;
+import java.util.Objects;
 import java.util.UUID;
 
 /**
@@ -49,6 +50,8 @@ public final class PinnedMemoryResource extends DriverPoolResource {
   }
 
   private static int node(Cuda cuda, PinnedMemoryResourceOptions options) {
+    Objects.requireNonNull(cuda, "cuda");
+    Objects.requireNonNull(options, "options");
     if (options.numaId().isPresent() || !options.ipcEnabled()) {
       return options.numaId().orElse(NO_NODE);
     }
@@ -82,6 +85,8 @@ public final class PinnedMemoryResource extends DriverPoolResource {
    * @throws CudaException if the descriptor is of no pool
    */
   public static PinnedMemoryResource fromAllocationHandle(Cuda cuda, AllocationHandle handle) {
+    Objects.requireNonNull(cuda, "cuda");
+    Objects.requireNonNull(handle, "handle");
     return PoolSharing.fromHandle(
         cuda,
         null,
@@ -111,6 +116,8 @@ public final class PinnedMemoryResource extends DriverPoolResource {
    * @throws IllegalArgumentException if it is not of this class
    */
   public static PinnedMemoryResource fromRegistry(Cuda cuda, UUID uuid) {
+    Objects.requireNonNull(cuda, "cuda");
+    Objects.requireNonNull(uuid, "uuid");
     cuda.checkOpen();
     return cuda.registry().get(uuid, PinnedMemoryResource.class);
   }
@@ -124,6 +131,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
    * @throws IllegalArgumentException if the earlier one is of another class
    */
   public PinnedMemoryResource register(UUID uuid) {
+    Objects.requireNonNull(uuid, "uuid");
     return register(uuid, PinnedMemoryResource.class);
   }
 
@@ -133,6 +141,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
    * @see #importBuffer(BufferDescriptor, CudaStream)
    */
   public PinnedBuffer importBuffer(BufferDescriptor descriptor) {
+    Objects.requireNonNull(descriptor, "descriptor");
     return importBuffer(descriptor, pool().cuda().currentStream());
   }
 
@@ -143,6 +152,8 @@ public final class PinnedMemoryResource extends DriverPoolResource {
    * device's.
    */
   public PinnedBuffer importBuffer(BufferDescriptor descriptor, CudaStream stream) {
+    Objects.requireNonNull(descriptor, "descriptor");
+    Objects.requireNonNull(stream, "stream");
     return (PinnedBuffer)
         importBuffer(
             descriptor,
@@ -152,6 +163,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
   }
 
   private static DriverPool current(Cuda cuda) {
+    Objects.requireNonNull(cuda, "cuda");
     MemoryLocation host = MemoryLocation.host();
     DriverPool pool;
     try {

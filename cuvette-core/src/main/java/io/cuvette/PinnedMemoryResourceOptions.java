@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import io.cuvette.internal.Checks;
+import java.util.Objects;
 import java.util.OptionalInt;
 
 /**
@@ -18,6 +19,7 @@ public record PinnedMemoryResourceOptions(long maxBytes, OptionalInt numaId, boo
       new PinnedMemoryResourceOptions(0, OptionalInt.empty(), false);
 
   public PinnedMemoryResourceOptions {
+    Objects.requireNonNull(numaId, "numaId");
     Checks.notNegative("maxBytes", maxBytes);
     Checks.notNegative("numaId", numaId.orElse(0));
   }

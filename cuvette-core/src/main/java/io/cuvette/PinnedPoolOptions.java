@@ -21,12 +21,12 @@ public record PinnedPoolOptions(@Nullable PinnedAllocator upstream, MemoryLimit 
 
   /** Another place where memory comes from. */
   public PinnedPoolOptions withUpstream(PinnedAllocator allocator) {
-    return new PinnedPoolOptions(allocator, limit);
+    return new PinnedPoolOptions(Objects.requireNonNull(allocator, "allocator"), limit);
   }
 
   /** A limit in bytes; {@link MemoryLimit#none()}, or one of 0, is no limit. */
   public PinnedPoolOptions withLimit(MemoryLimit bytes) {
-    return new PinnedPoolOptions(upstream, bytes);
+    return new PinnedPoolOptions(upstream, Objects.requireNonNull(bytes, "bytes"));
   }
 
   static void checkLimit(MemoryLimit limit) {

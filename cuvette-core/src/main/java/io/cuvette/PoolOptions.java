@@ -28,12 +28,12 @@ public record PoolOptions(
 
   /** Another place where chunks come from. */
   public PoolOptions withUpstream(MemoryResource resource) {
-    return new PoolOptions(resource, limit, crossStreamBytes);
+    return new PoolOptions(Objects.requireNonNull(resource, "resource"), limit, crossStreamBytes);
   }
 
   /** A first limit for each device; {@link MemoryLimit#none()}, or one of 0, is no limit. */
   public PoolOptions withLimit(MemoryLimit first) {
-    return new PoolOptions(upstream, first, crossStreamBytes);
+    return new PoolOptions(upstream, Objects.requireNonNull(first, "first"), crossStreamBytes);
   }
 
   /** From which size on idle streams' cached memory is taken before the pool grows. */

@@ -1,5 +1,7 @@
 package io.cuvette.driver;
 
+import java.util.Objects;
+
 /**
  * A call of the CUDA driver failed. The message has the call with its arguments and the name,
  * number and meaning of the status. Immutable.
@@ -17,12 +19,15 @@ public class CudaException extends RuntimeException {
    * @param call the call with its arguments, such as {@code cuMemAlloc(bytes=512, device=0)}
    */
   public CudaException(int code, String call) {
-    this(code, call, CudaStatus.describe(code));
+    this(code, Objects.requireNonNull(call, "call"), CudaStatus.describe(code));
   }
 
   /** A failed call with a text of its own, which should say what to do. */
   public CudaException(CudaStatus status, String call, String text) {
-    this(status.code(), call, CudaStatus.describe(status.code()) + ": " + text);
+    this(
+        Objects.requireNonNull(status, "status").code(),
+        Objects.requireNonNull(call, "call"),
+        CudaStatus.describe(status.code()) + ": " + Objects.requireNonNull(text, "text"));
   }
 
   private CudaException(int code, String call, String description) {
@@ -33,6 +38,7 @@ public class CudaException extends RuntimeException {
 
   /** The same failure with a text that says what to do; this one is its cause. */
   public CudaException explained(String text) {
+    Objects.requireNonNull(text, "text");
     CudaException explained =
         new CudaException(code, call, CudaStatus.describe(code) + ": " + text);
     explained.initCause(this);

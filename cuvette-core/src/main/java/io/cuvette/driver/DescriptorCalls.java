@@ -1,6 +1,7 @@
 package io.cuvette.driver;
 
 import java.time.Duration;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.ServiceLoader;
 
@@ -124,5 +125,10 @@ public interface DescriptorCalls {
    * @param descriptors the receiver's to close
    */
   @SuppressWarnings("ArrayRecordComponent") // carried, never compared
-  record Received(byte[] bytes, int[] descriptors) {}
+  record Received(byte[] bytes, int[] descriptors) {
+    public Received {
+      Objects.requireNonNull(bytes, "bytes");
+      Objects.requireNonNull(descriptors, "descriptors");
+    }
+  }
 }

@@ -1,5 +1,6 @@
 package io.cuvette.driver;
 
+import java.util.Objects;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -10,6 +11,9 @@ import java.util.function.BooleanSupplier;
  *     thread, also after the driver was closed
  */
 public record UserObject(long handle, BooleanSupplier destroyed) {
+  public UserObject {
+    Objects.requireNonNull(destroyed, "destroyed");
+  }
 
   /** Whether the last reference is gone. */
   public boolean isDestroyed() {

@@ -76,11 +76,13 @@ public final class FaultSweep {
    * does not reach the caller is a finding.
    */
   public FaultSweep recoveringFrom(String... methodNames) {
+    Objects.requireNonNull(methodNames, "methodNames");
     return recoveringFrom(Set.of(methodNames)::contains);
   }
 
   /** Allows the use case to succeed although a method with such a name failed. */
   public FaultSweep recoveringFrom(Predicate<String> methodName) {
+    Objects.requireNonNull(methodName, "methodName");
     recoverable = recoverable.or(methodName);
     return this;
   }
@@ -93,6 +95,7 @@ public final class FaultSweep {
 
   /** Does not count these mistakes, which the sanitizer sees. */
   public FaultSweep ignoring(Misuse... misuses) {
+    Objects.requireNonNull(misuses, "misuses");
     ignored.addAll(Arrays.asList(misuses));
     return this;
   }
@@ -105,6 +108,7 @@ public final class FaultSweep {
 
   /** How long one run may take before it counts as hung; 30 seconds if not set. */
   public FaultSweep timeLimit(Duration limit) {
+    Objects.requireNonNull(limit, "limit");
     if (!limit.isPositive()) {
       throw new IllegalArgumentException("timeLimit: " + limit + " (expected: > 0)");
     }
@@ -128,6 +132,7 @@ public final class FaultSweep {
    * @throws InterruptedException if this thread is interrupted; the run in progress goes on
    */
   public SweepReport run(UseCase useCase) throws InterruptedException {
+    Objects.requireNonNull(useCase, "useCase");
     SweepTally tally = new SweepTally();
     SweepRun plain = runOnce(useCase, FaultMode.ONCE, 0, tally);
     if (tally.findings.isEmpty()) {

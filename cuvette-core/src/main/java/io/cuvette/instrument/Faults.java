@@ -66,6 +66,7 @@ public final class Faults {
 
   /** Makes one call fail with a status; calls are numbered from 1. */
   public static Faults at(CudaDriver target, long callNumber, CudaStatus status) {
+    Objects.requireNonNull(target, "target");
     return of(target, callNumber, FaultMode.ONCE, Objects.requireNonNull(status, "status"));
   }
 
@@ -76,6 +77,7 @@ public final class Faults {
 
   /** Makes a call and all after it fail with a status; calls are numbered from 1. */
   public static Faults from(CudaDriver target, long callNumber, CudaStatus status) {
+    Objects.requireNonNull(target, "target");
     return of(target, callNumber, FaultMode.FROM_THEN_ON, Objects.requireNonNull(status, "status"));
   }
 
@@ -99,11 +101,13 @@ public final class Faults {
 
   /** The same fault, counted from 0 again, over those calls alone whose method name fits. */
   public Faults only(Predicate<String> methodName) {
+    Objects.requireNonNull(methodName, "methodName");
     return new Faults(target, callNumber, mode, status, methodName);
   }
 
   /** The same fault, counted from 0 again, over the calls of these methods alone. */
   public Faults only(String... methodNames) {
+    Objects.requireNonNull(methodNames, "methodNames");
     return only(Set.of(methodNames)::contains);
   }
 

@@ -4,6 +4,7 @@ import io.cuvette.driver.CudaDriver;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.Consumer;
 
 /**
@@ -34,6 +35,8 @@ public final class SanitizerDriver extends SanitizerIpc {
    *     streams come from another library
    */
   public static SanitizerDriver throwing(CudaDriver target, Misuse... ignored) {
+    Objects.requireNonNull(target, "target");
+    Objects.requireNonNull(ignored, "ignored");
     return reporting(
         target,
         report -> {
@@ -45,6 +48,8 @@ public final class SanitizerDriver extends SanitizerIpc {
   /** Tells a consumer about each mistake, and goes on if it returns. */
   public static SanitizerDriver reporting(
       CudaDriver target, Consumer<? super SanitizerReport> consumer, Misuse... ignored) {
+    Objects.requireNonNull(target, "target");
+    Objects.requireNonNull(ignored, "ignored");
     return new SanitizerDriver(target, new SanitizerCore(consumer, ignored));
   }
 

@@ -1,5 +1,7 @@
 package io.cuvette.instrument;
 
+import java.util.Objects;
+
 /**
  * {@link SanitizerDriver} found a mistake. The sites of the report follow in the stack trace as
  * suppressed exceptions. Immutable.
@@ -11,7 +13,7 @@ public final class SanitizerException extends RuntimeException {
 
   /** An exception with the report's text and sites. */
   public SanitizerException(SanitizerReport report) {
-    super(report.toString());
+    super(Objects.requireNonNull(report, "report").toString());
     this.report = report;
     report.sites().forEach(this::addSuppressed);
   }

@@ -3,6 +3,7 @@ package io.cuvette.instrument;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.List;
+import java.util.Objects;
 
 /**
  * A mistake that {@link SanitizerDriver} found. Immutable.
@@ -17,6 +18,9 @@ public record SanitizerReport(Misuse misuse, String message, List<Site> sites) {
 
   /** A report; the list is copied. */
   public SanitizerReport {
+    Objects.requireNonNull(misuse, "misuse");
+    Objects.requireNonNull(message, "message");
+    Objects.requireNonNull(sites, "sites");
     sites = List.copyOf(sites);
   }
 

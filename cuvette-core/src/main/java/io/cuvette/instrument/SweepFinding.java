@@ -1,5 +1,7 @@
 package io.cuvette.instrument;
 
+import java.util.Objects;
+
 /**
  * Something wrong that {@link FaultSweep} found in one run of a use case. Immutable.
  *
@@ -11,6 +13,12 @@ package io.cuvette.instrument;
  */
 public record SweepFinding(
     Problem problem, FaultMode mode, long callNumber, String call, String detail) {
+  public SweepFinding {
+    Objects.requireNonNull(problem, "problem");
+    Objects.requireNonNull(mode, "mode");
+    Objects.requireNonNull(call, "call");
+    Objects.requireNonNull(detail, "detail");
+  }
 
   /** What can be wrong with a run. */
   public enum Problem {

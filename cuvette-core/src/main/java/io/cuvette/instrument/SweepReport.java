@@ -1,6 +1,7 @@
 package io.cuvette.instrument;
 
 import java.util.List;
+import java.util.Objects;
 import java.util.stream.Collectors;
 
 /**
@@ -15,6 +16,7 @@ public record SweepReport(long calls, long runs, long faults, List<SweepFinding>
 
   /** A report; the list is copied. */
   public SweepReport {
+    Objects.requireNonNull(findings, "findings");
     findings = List.copyOf(findings);
   }
 

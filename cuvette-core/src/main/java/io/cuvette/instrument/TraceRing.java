@@ -2,6 +2,7 @@ package io.cuvette.instrument;
 
 import java.util.ArrayDeque;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 
@@ -29,6 +30,7 @@ public final class TraceRing implements Consumer<TracedCall> {
 
   @Override
   public void accept(TracedCall call) {
+    Objects.requireNonNull(call, "call");
     lock.lock();
     try {
       if (calls.size() == capacity) {

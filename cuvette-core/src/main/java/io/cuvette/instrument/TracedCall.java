@@ -1,5 +1,6 @@
 package io.cuvette.instrument;
 
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -21,6 +22,10 @@ public record TracedCall(
     @Nullable Throwable error,
     long startNanos,
     long elapsedNanos) {
+  public TracedCall {
+    Objects.requireNonNull(thread, "thread");
+    Objects.requireNonNull(call, "call");
+  }
 
   /** The call on one line: number, thread, call, result or error, time. */
   @Override

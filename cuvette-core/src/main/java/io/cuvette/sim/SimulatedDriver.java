@@ -1,6 +1,7 @@
 package io.cuvette.sim;
 
 import io.cuvette.driver.CudaDriver;
+import java.util.Objects;
 
 /**
  * A CUDA driver with simulated devices, for programs and tests without a GPU.
@@ -40,6 +41,7 @@ public final class SimulatedDriver extends SimIpcCalls implements CudaDriver {
 
   /** Makes a driver; {@link #close} it to give its memory back. */
   public static SimulatedDriver open(SimulatedOptions options) {
+    Objects.requireNonNull(options, "options");
     return new SimulatedDriver(new SimMachine(options));
   }
 
@@ -60,11 +62,13 @@ public final class SimulatedDriver extends SimIpcCalls implements CudaDriver {
 
   /** Stands for a C function of this kind: an address that {@link #callMalloc} accepts. */
   public long registerMalloc(MallocFunction function) {
+    Objects.requireNonNull(function, "function");
     return machine.peek(() -> machine.mallocs.add(function));
   }
 
   /** Stands for a C function of this kind: an address that {@link #callFree} accepts. */
   public long registerFree(FreeFunction function) {
+    Objects.requireNonNull(function, "function");
     return machine.peek(() -> machine.frees.add(function));
   }
 

@@ -2,6 +2,7 @@ package io.cuvette.sim;
 
 import io.cuvette.internal.ByteSize;
 import java.util.HashSet;
+import java.util.Objects;
 import java.util.Set;
 
 /**
@@ -36,6 +37,7 @@ public record SimulatedOptions(
    * @throws IllegalArgumentException naming the value and the rule
    */
   public SimulatedOptions {
+    Objects.requireNonNull(peers, "peers");
     check(1 <= devices && devices <= MAX_DEVICES, "devices", devices, "1 to " + MAX_DEVICES);
     check(
         MIN_MEMORY <= memoryBytes && memoryBytes <= MAX_MEMORY,
@@ -71,6 +73,7 @@ public record SimulatedOptions(
    * @throws IllegalArgumentException naming the key, the value and the rule
    */
   public static SimulatedOptions parse(String settings) {
+    Objects.requireNonNull(settings, "settings");
     SimulatedOptions options = DEFAULTS;
     Set<String> seen = new HashSet<>();
     if (!settings.isBlank()) {
@@ -141,6 +144,7 @@ public record SimulatedOptions(
    * These options with other peers: {@code all}, {@code none}, or pairs such as {@code 0-1+2-3}.
    */
   public SimulatedOptions withPeers(String peers) {
+    Objects.requireNonNull(peers, "peers");
     return new SimulatedOptions(devices, memoryBytes, seed, peers, driverVersion, numaNodes);
   }
 

@@ -6,6 +6,7 @@ import io.cuvette.MemoryLimit;
 import io.cuvette.instrument.FaultSweep;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
+import java.util.Objects;
 
 /**
  * Fault sweeps of what a program does with a {@link Cuda}: driver call 1, 2, 3 … fails, and nothing
@@ -39,12 +40,14 @@ public final class FaultSweeps {
    * @param settings those of a device specification, such as {@code devices=2}
    */
   public static FaultSweep onSimulator(String settings) {
+    Objects.requireNonNull(settings, "settings");
     return FaultSweep.over(() -> SimulatedDriver.open(SimulatedOptions.parse(settings)))
         .recoveringFrom("memAlloc", "memAllocManaged", "memHostAlloc", "callMalloc", "memGetInfo");
   }
 
   /** A use case that opens a Cuda on the driver with the faults, and closes it. */
   public static FaultSweep.UseCase using(CudaUse use) {
+    Objects.requireNonNull(use, "use");
     return driver -> {
       CudaOptions options =
           CudaOptions.DEFAULTS.withMemoryLimit(MemoryLimit.none()).withDriver(driver);

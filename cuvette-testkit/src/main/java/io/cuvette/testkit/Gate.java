@@ -1,6 +1,7 @@
 package io.cuvette.testkit;
 
 import io.cuvette.CudaStream;
+import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
@@ -19,6 +20,7 @@ public final class Gate implements AutoCloseable {
 
   /** Holds back what is queued on a stream from now on. */
   public static Gate on(CudaStream stream) {
+    Objects.requireNonNull(stream, "stream");
     Gate gate = new Gate();
     stream
         .device()

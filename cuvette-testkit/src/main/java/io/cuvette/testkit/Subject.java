@@ -9,6 +9,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.sim.SimulatedDriver;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.ReentrantLock;
@@ -81,6 +82,7 @@ public final class Subject {
 
   /** One more Cuda, with its own driver. */
   public Cuda open(UnaryOperator<CudaOptions> options) {
+    Objects.requireNonNull(options, "options");
     lock.lock();
     try {
       CudaDriver driver = DriverProviders.open(specification);
@@ -136,6 +138,7 @@ public final class Subject {
    * @throws IllegalStateException on a GPU
    */
   public SimulatedDriver simulator(Cuda cuda) {
+    Objects.requireNonNull(cuda, "cuda");
     lock.lock();
     try {
       for (OpenedCuda one : opened) {

@@ -1,0 +1,251 @@
+package io.cuvette.testkit.whole;
+
+import io.cuvette.AllocationHandle;
+import io.cuvette.AsyncMemoryPool;
+import io.cuvette.AsyncPoolChoice;
+import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
+import io.cuvette.CudaEvent;
+import io.cuvette.CudaOptions;
+import io.cuvette.CudaStream;
+import io.cuvette.DebugPrintHook;
+import io.cuvette.DeviceBuffer;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.EventOptions;
+import io.cuvette.IpcChannel;
+import io.cuvette.IpcListener;
+import io.cuvette.LineProfileHook;
+import io.cuvette.ManagedMemoryResource;
+import io.cuvette.MemoryHook;
+import io.cuvette.MemoryLimit;
+import io.cuvette.MemoryLocation;
+import io.cuvette.MemoryResource;
+import io.cuvette.NativeFunctionResource;
+import io.cuvette.PinnedMemoryResource;
+import io.cuvette.PinnedMemoryResourceOptions;
+import io.cuvette.PinnedPoolOptions;
+import io.cuvette.PoolOptions;
+import io.cuvette.PressureListener;
+import io.cuvette.StreamCallback;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.instrument.FaultSweep;
+import io.cuvette.instrument.Faults;
+import io.cuvette.instrument.Misuse;
+import io.cuvette.instrument.SanitizerDriver;
+import io.cuvette.instrument.SanitizerReport;
+import io.cuvette.instrument.TraceRing;
+import io.cuvette.sim.FreeFunction;
+import io.cuvette.sim.MallocFunction;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.testkit.FaultSweeps;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.reflect.Array;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
+import java.util.UUID;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
+import java.util.function.LongSupplier;
+import java.util.function.Predicate;
+import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
+
+/** One object of everything that can be called or given, on two simulated devices. */
+final class NullSamples implements AutoCloseable {
+  private final SimulatedDriver driver =
+      SimulatedDriver.open(SimulatedOptions.parse("devices=2,memory=1GiB"));
+  private final Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(driver));
+  private final Path folder = newFolder();
+  private final List<Object> objects = new ArrayList<>();
+  private final Map<Class<?>, Object> values = new HashMap<>();
+
+  NullSamples() {
+    makeObjects(cuda.device(0), cuda.device(0).createStream());
+    makeShared(cuda.device(0));
+    makeInstruments();
+    makeValues();
+  }
+
+  private void makeObjects(CudaDevice device, CudaStream stream) {
+    objects.add(cuda);
+    objects.add(device);
+    objects.add(stream);
+    objects.add(device.createEvent());
+    objects.add(cuda.allocate(4096));
+    objects.add(cuda.allocateManaged(4096));
+    objects.add(cuda.allocatePinned(4096));
+    objects.add(cuda.defaultMemoryPool());
+    objects.add(cuda.defaultPinnedMemoryPool());
+    objects.add(new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0)));
+    objects.add(MemoryResource.direct());
+    objects.add(MemoryResource.async());
+    objects.add(MemoryResource.managed());
+    objects.add(new ManagedMemoryResource(cuda));
+    objects.add(driver);
+    objects.add(CudaOptions.simulated());
+    objects.add(PoolOptions.DEFAULTS);
+    objects.add(PinnedPoolOptions.DEFAULTS);
+    objects.add(SimulatedOptions.DEFAULTS);
+    objects.add(new DebugPrintHook(new StringBuilder()));
+    objects.add(new LineProfileHook());
+    objects.add(new CudaException(CudaStatus.INVALID_VALUE, "call()", "detail"));
+    MallocFunction malloc = (_, _, _) -> 0;
+    FreeFunction free = (_, _, _) -> {};
+    MemorySegment none = MemorySegment.NULL;
+    objects.add(
+        new NativeFunctionResource(
+            MemorySegment.ofAddress(driver.registerMalloc(malloc)),
+            MemorySegment.ofAddress(driver.registerFree(free)),
+            none,
+            null));
+    values.put(MallocFunction.class, malloc);
+    values.put(FreeFunction.class, free);
+  }
+
+  private void makeShared(CudaDevice device) {
+    DeviceMemoryResource resource =
+        new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS.withIpcEnabled(true));
+    AllocationHandle handle = resource.allocationHandle();
+    objects.add(resource);
+    objects.add(handle);
+    DeviceBuffer buffer = resource.allocate(4096);
+    objects.add(buffer);
+    objects.add(buffer.descriptor());
+    CudaEvent event = device.createEvent(EventOptions.ORDER_ONLY.withInterprocess(true));
+    objects.add(event);
+    objects.add(event.descriptor());
+    objects.add(
+        new PinnedMemoryResource(
+            cuda, PinnedMemoryResourceOptions.DEFAULTS.withIpcEnabled(true).withNumaId(0)));
+    IpcListener listener = IpcListener.open(folder.resolve("socket"));
+    objects.add(listener);
+    objects.add(IpcChannel.connect(folder.resolve("socket"), Duration.ofSeconds(10)));
+  }
+
+  private void makeInstruments() {
+    CudaDriver other = driver;
+    objects.add(FaultSweep.over(() -> other));
+    objects.add(Faults.none(driver));
+    objects.add(SanitizerDriver.throwing(driver));
+    objects.add(new TraceRing(10));
+  }
+
+  private void makeValues() {
+    values.put(CudaDriver.class, driver);
+    values.put(StreamCallback.class, (StreamCallback<Object>) (_, _) -> {});
+    values.put(PressureListener.class, (PressureListener) (_, _) -> 0);
+    values.put(FaultSweep.UseCase.class, (FaultSweep.UseCase) _ -> {});
+    values.put(FaultSweep.Leftovers.class, (FaultSweep.Leftovers) _ -> List.of());
+    values.put(FaultSweeps.CudaUse.class, (FaultSweeps.CudaUse) _ -> {});
+    values.put(MemoryLimit.class, MemoryLimit.none());
+    values.put(MemoryLocation.class, MemoryLocation.host());
+    values.put(AsyncPoolChoice.class, AsyncPoolChoice.ofDefault());
+    values.put(MemoryHook.Block.class, new MemoryHook.Block(cuda.device(0), 1, 1, 1, 1));
+    values.put(MemoryHook.Growth.class, new MemoryHook.Growth(cuda.device(0), 1, 1));
+    values.put(
+        SanitizerReport.class, new SanitizerReport(Misuse.values()[0], "message", List.of()));
+    values.put(MemorySegment.class, Arena.global().allocate(64));
+    values.put(Arena.class, Arena.global());
+    values.put(String.class, "1");
+    values.put(UUID.class, new UUID(1, 2));
+    values.put(Path.class, folder.resolve("nothing"));
+    values.put(Duration.class, Duration.ofMillis(1));
+    values.put(OptionalInt.class, OptionalInt.empty());
+    values.put(List.class, List.of());
+    values.put(Class.class, IOException.class);
+    values.put(Runnable.class, (Runnable) () -> {});
+    values.put(Appendable.class, new StringBuilder());
+    values.put(UnaryOperator.class, UnaryOperator.identity());
+    values.put(Consumer.class, (Consumer<Object>) _ -> {});
+    values.put(Predicate.class, (Predicate<Object>) _ -> true);
+    values.put(Supplier.class, (Supplier<Object>) () -> driver);
+    values.put(LongSupplier.class, (LongSupplier) () -> 0);
+    values.put(BooleanSupplier.class, (BooleanSupplier) () -> true);
+    values.put(long.class, 1L);
+    values.put(int.class, 1);
+    values.put(short.class, (short) 1);
+    values.put(byte.class, (byte) 1);
+    values.put(boolean.class, true);
+    values.put(double.class, 1.0);
+  }
+
+  /** The objects of a type. */
+  List<Object> allOf(Class<?> type) {
+    return objects.stream().filter(type::isInstance).toList();
+  }
+
+  /** Something that can be given for a parameter of a type. */
+  Object argument(Class<?> type) {
+    Object value = values.get(type);
+    if (value != null) {
+      return value;
+    }
+    if (type.isArray()) {
+      return Array.newInstance(type.getComponentType(), 0);
+    }
+    if (type.isEnum()) {
+      return type.getEnumConstants()[0];
+    }
+    for (Object object : objects) {
+      if (type.isInstance(object)) {
+        return object;
+      }
+    }
+    return defaults(type);
+  }
+
+  private static Object defaults(Class<?> type) {
+    try {
+      return type.getField("DEFAULTS").get(null);
+    } catch (ReflectiveOperationException e) {
+      throw new AssertionError("no sample of " + type + " for an argument", e);
+    }
+  }
+
+  /** What the devices hold and what is open. */
+  String state() {
+    return "%d and %d bytes, %d characters of what is open, device %d, used %d"
+        .formatted(
+            driver.liveBytes(0),
+            driver.liveBytes(1),
+            driver.report().length(),
+            cuda.currentDevice().id(),
+            cuda.defaultMemoryPool().usedBytes());
+  }
+
+  private static Path newFolder() {
+    try {
+      return Files.createTempDirectory("cuvette-nulls");
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  @Override
+  public void close() {
+    for (Object object : objects) {
+      if (object instanceof IpcListener || object instanceof IpcChannel) {
+        try {
+          ((AutoCloseable) object).close();
+        } catch (Exception e) {
+          throw new AssertionError(e);
+        }
+      }
+    }
+    cuda.close();
+    folder.toFile().delete();
+  }
+}
