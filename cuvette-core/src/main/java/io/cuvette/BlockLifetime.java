@@ -197,9 +197,7 @@ abstract class BlockLifetime extends Lifetime {
   /** Ends the buffer and its views for an owner that takes the memory back itself. */
   final void abandon() {
     takeOver();
-    if (!closeView()) {
-      throw viewInUse();
-    }
+    Await.until(this::closeView);
   }
 
   /**
@@ -209,7 +207,7 @@ abstract class BlockLifetime extends Lifetime {
   final void finish() {
     if (!closeView()) {
       resume();
-      throw viewInUse();
+      throw new IllegalStateException(describe() + " cannot be closed: its segment is in use");
     }
     super.finish();
   }
@@ -258,9 +256,5 @@ abstract class BlockLifetime extends Lifetime {
   private boolean closeView() {
     HostViews.View open = view;
     return open == null || open.close();
-  }
-
-  private IllegalStateException viewInUse() {
-    return new IllegalStateException(describe() + " cannot be closed: its segment is in use");
   }
 }

@@ -379,14 +379,16 @@ public final class Cuda implements AutoCloseable {
    *
    * @throws CudaException the first failure; the rest of the work is done all the same
    * @throws IllegalStateException inside an allocator, hook, listener, native function or callback
-   *     that this library called, which this would wait for; nothing is closed then
+   *     that this library called, which this would wait for; also if another thread has the segment
+   *     of a buffer in use, such as in a write to a channel, for more than a second. It is open
+   *     then, and can be closed later
    */
   @Override
   public void close() {
     if (!closed) {
       state().checkOutsideCode("Cuda.close()");
     }
-    owned.close(() -> closed = true);
+    owned.close(ends -> closed = ends);
   }
 
   @Override

@@ -12,6 +12,7 @@ import java.lang.invoke.VarHandle;
  *   n            open, held n times
  *   CLAIMED + n  ends: nobody else comes in; n holds are left, and who claimed it waits for them
  *   … + LEFT     who claimed it went on: the last of the n ends it
+ *   … + TAKEN    the owner of all ends it, whoever claimed it before
  * </pre>
  *
  * Stateless; the field is handed in as a constant.
@@ -19,7 +20,8 @@ import java.lang.invoke.VarHandle;
 final class Holds {
   private static final int CLAIMED = Integer.MIN_VALUE;
   private static final int LEFT = 1 << 30;
-  private static final int COUNT = LEFT - 1;
+  private static final int TAKEN = 1 << 29;
+  private static final int COUNT = TAKEN - 1;
 
   private Holds() {}
 
@@ -73,6 +75,11 @@ final class Holds {
     return (int) state.getAndBitwiseOr(of, CLAIMED) >= 0;
   }
 
+  /** Claims it for the owner of all, whether or not it was claimed before; true if it was not. */
+  static boolean takeOver(VarHandle state, Object of) {
+    return (int) state.getAndBitwiseOr(of, CLAIMED + TAKEN) >= 0;
+  }
+
   /** Leaves the end to the last who holds it; false if nobody does any more. */
   static boolean leave(VarHandle state, Object of) {
     int before;
@@ -90,8 +97,8 @@ final class Holds {
     state.setVolatile(of, CLAIMED + 1);
   }
 
-  /** Opens it again, claimed and unheld as it is. */
+  /** Opens it again, claimed and unheld as it is, but if the owner has taken it over. */
   static void reopen(VarHandle state, Object of) {
-    state.setVolatile(of, 0);
+    boolean _ = state.compareAndSet(of, CLAIMED, 0) || state.compareAndSet(of, CLAIMED + LEFT, 0);
   }
 }

@@ -50,6 +50,25 @@ final class HostViews {
     return view;
   }
 
+  /**
+   * Closes all, for a Cuda that ends. Waits for those that are in use, at most {@link
+   * Lifetime#PATIENCE_NANOS}.
+   *
+   * @throws IllegalStateException naming a buffer whose segment is in use still
+   */
+  void closeAll() {
+    Await.until(this::tryCloseAll, Lifetime.PATIENCE_NANOS);
+    for (View view : open.values()) {
+      throw new IllegalStateException(
+          "Cuda cannot be closed: the segment of %s is in use".formatted(view.of.describe()));
+    }
+  }
+
+  private boolean tryCloseAll() {
+    open.values().forEach(View::close);
+    return open.isEmpty();
+  }
+
   /** The end of the buffer whose memory a segment begins in; null if that is no buffer's. */
   @Nullable BlockLifetime find(MemorySegment segment) {
     if (open.isEmpty()) {

@@ -142,7 +142,7 @@ abstract class Lifetime extends PhantomReference<Object> {
 
   /** Ends it for an owner that gives it back itself, once no operation uses it. */
   final void takeOver() {
-    if (Holds.claim(STATE, this)) {
+    if (Holds.takeOver(STATE, this)) {
       clear();
     }
     awaitUnheld();

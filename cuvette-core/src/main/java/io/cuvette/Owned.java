@@ -3,6 +3,7 @@ package io.cuvette;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 
 /**
  * What one {@link Cuda} has made and not taken back yet, and how it takes all of it back.
@@ -78,9 +79,12 @@ final class Owned {
    * Takes everything back, once. What other threads are about at this moment is waited for, so that
    * each thing is given back by one thread alone, and none calls the driver after its end.
    *
-   * @param closed runs when the devices are done, and lets nobody begin anything
+   * @param closed told that it is, when the devices are done, so that nobody begins anything; and
+   *     that it is not, if a segment is in use
+   * @throws IllegalStateException if the segment of a buffer is in use: nothing is closed then but
+   *     other segments
    */
-  void close(Runnable closed) {
+  void close(Consumer<Boolean> closed) {
     if (!ending.compareAndSet(false, true)) {
       return;
     }
@@ -88,7 +92,14 @@ final class Owned {
     cuda.streams().endCaptures(failures);
     failures.run(() -> driverPools.giveBackIdle(_ -> true));
     synchronizeAll(failures);
-    closed.run();
+    closed.accept(true);
+    try {
+      cuda.views().closeAll();
+    } catch (IllegalStateException e) {
+      closed.accept(false);
+      ending.set(false);
+      throw e;
+    }
     failures.run(cuda.leaks()::drain);
     failures.run(cuda.callbacks()::close);
     entrance.shut();

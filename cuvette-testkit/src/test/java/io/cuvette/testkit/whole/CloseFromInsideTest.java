@@ -15,6 +15,7 @@ import io.cuvette.NativeFunctionResource;
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.PinnedAllocator;
 import io.cuvette.PoolOptions;
+import io.cuvette.Registration;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Forgetting;
@@ -123,11 +124,13 @@ class CloseFromInsideTest {
   void pressureListeners(Cuda cuda) {
     try (MemoryPool pool = new MemoryPool(cuda)) {
       pool.setLimit(new MemoryLimit.Bytes(512));
-      pool.addPressureListener((_, _) -> {
-        close(cuda);
-        return 0;
-      });
-      try (Buffer all = pool.allocate(512)) {
+      Registration listening =
+          pool.addPressureListener((_, _) -> {
+            close(cuda);
+            return 0;
+          });
+      try (listening;
+          Buffer all = pool.allocate(512)) {
         assertThatThrownBy(() -> pool.allocate(512, all.stream()))
             .isInstanceOf(OutOfDeviceMemoryException.class);
       }
