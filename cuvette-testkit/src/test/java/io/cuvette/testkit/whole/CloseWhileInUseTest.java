@@ -12,7 +12,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  */
 @Timeout(300)
 class CloseWhileInUseTest {
-  private static final int ROUNDS = Integer.getInteger("cuvette.rounds", 8);
+  private static final int ROUNDS = Integer.getInteger("cuvette.rounds", 5);
 
   @ParameterizedTest
   @EnumSource

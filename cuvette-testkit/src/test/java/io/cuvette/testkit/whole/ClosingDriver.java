@@ -7,7 +7,6 @@ import java.lang.reflect.Proxy;
 import java.util.Queue;
 import java.util.Set;
 import java.util.SplittableRandom;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
@@ -26,9 +25,6 @@ final class ClosingDriver {
   private final AtomicInteger calls = new AtomicInteger();
   private final Queue<String> late = new ConcurrentLinkedQueue<>();
 
-  /** Threads that work with memory: that may fail, once the driver is closed. */
-  private final Set<Thread> working = ConcurrentHashMap.newKeySet();
-
   private volatile boolean closed;
 
   ClosingDriver(CudaDriver delegate, long seed) {
@@ -42,16 +38,6 @@ final class ClosingDriver {
             CudaDriver.class.getClassLoader(),
             new Class<?>[] {CudaDriver.class},
             (_, method, arguments) -> intercept(method, arguments));
-  }
-
-  /** Runs what is neither making nor ending anything. */
-  void work(Runnable work) {
-    working.add(Thread.currentThread());
-    try {
-      work.run();
-    } finally {
-      working.remove(Thread.currentThread());
-    }
   }
 
   boolean isClosed() {
@@ -72,7 +58,7 @@ final class ClosingDriver {
       }
       return forward(method, arguments);
     }
-    if (NO_CALLS.contains(method.getName()) || working.contains(Thread.currentThread())) {
+    if (NO_CALLS.contains(method.getName())) {
       return forward(method, arguments);
     }
     SplittableRandom random = new SplittableRandom(seed + calls.getAndIncrement());

@@ -4,9 +4,9 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
-import io.cuvette.driver.CudaException;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
+import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -129,7 +129,7 @@ final class ClosingRound {
       AutoCloseable made = source.maker().make(512L * (1 + random.nextInt(4)), stream);
       if (made instanceof Buffer buffer && random.nextInt(3) == 0) {
         CudaStream user = streams.get(random.nextInt(streams.size()));
-        driver.work(() -> use(buffer, user));
+        use(buffer, user, random);
       }
       handedOver.add(made);
     } else {
@@ -140,13 +140,20 @@ final class ClosingRound {
     }
   }
 
-  /** There is work on a stream, which may be gone by now: working is not the question. */
-  private static void use(Buffer buffer, CudaStream user) {
+  /** Work with a buffer that other threads do not know yet. */
+  private static void use(Buffer buffer, CudaStream user, SplittableRandom random) {
     try {
-      user.onComplete();
-      buffer.recordUse(user);
-    } catch (IllegalStateException | CudaException e) {
-      return;
+      user.waitFor(buffer.stream());
+      switch (random.nextInt(5)) {
+        case 0 -> user.onComplete();
+        case 1 -> buffer.recordUse(user);
+        case 2 -> buffer.fill((byte) 1, user);
+        case 3 -> buffer.copyFrom(MemorySegment.ofArray(new byte[8]));
+        default -> user.record().close();
+      }
+    } catch (IllegalStateException e) {
+      buffer.close(); // nobody else would
+      throw e;
     }
   }
 
