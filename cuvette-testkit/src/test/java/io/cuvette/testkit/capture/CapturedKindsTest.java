@@ -55,7 +55,14 @@ class CapturedKindsTest {
    */
   private static void checkReplay(CudaStream stream, Supplier<? extends Buffer> allocate) {
     Buffer used = allocate.get();
-    try (Graph graph = Graph.of(stream, () -> used.fill((byte) 7, stream))) {
+    try (MemoryPool witness = new MemoryPool(stream.device().cuda())) {
+      Graph graph =
+          Graph.of(
+              stream,
+              () -> {
+                witness.allocate(BYTES, stream).close();
+                used.fill((byte) 7, stream);
+              });
       used.close();
       List<Buffer> others = new ArrayList<>();
       for (int i = 0; i < 4; i++) {
@@ -69,6 +76,8 @@ class CapturedKindsTest {
         assertThat(Bytes.of(other)).containsOnly(1);
         other.close();
       }
+      graph.close();
+      Graph.awaitGone(witness, stream);
     }
   }
 
@@ -90,18 +99,20 @@ class CapturedKindsTest {
 
   @CudaTest
   void plainMemoryTakenInACapture_isFreedWithTheGraph(Cuda cuda) {
-    try (CudaStream stream = stream(cuda)) {
+    try (CudaStream stream = stream(cuda);
+        MemoryPool witness = new MemoryPool(cuda)) {
       Graph graph =
           Graph.of(
               stream,
               () -> {
+                witness.allocate(BYTES, stream).close();
                 MemoryResource.direct().allocate(BYTES, stream).close();
                 MemoryResource.managed().allocate(BYTES, stream).close();
               });
       graph.launch(stream);
       stream.synchronize();
       graph.close();
-      // The sanitizer and the simulator look for what is left at the end.
+      Graph.awaitGone(witness, stream);
     }
   }
 

@@ -19,7 +19,6 @@ import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Graph;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.locks.LockSupport;
 
 /** A block of a caching pool that a graph uses is nobody else's as long as the graph can run. */
 class CapturedMemoryTest {
@@ -39,14 +38,6 @@ class CapturedMemoryTest {
       assertThat(Math.abs(other.address() - used.address())).isGreaterThanOrEqualTo(BYTES);
       other.close();
     }
-  }
-
-  /** The driver tells on a thread of its own that a graph is gone. */
-  private static void awaitNothingPending(MemoryPool pool) {
-    for (int i = 0; i < 5000 && pool.stats().pendingBytes() > 0; i++) {
-      LockSupport.parkNanos(1_000_000);
-    }
-    assertThat(pool.stats().pendingBytes()).isZero();
   }
 
   @CudaTest
@@ -71,7 +62,7 @@ class CapturedMemoryTest {
         stream.synchronize();
         checkNotHandedOut(pool, stream, used[0]);
         graph.close();
-        awaitNothingPending(pool);
+        Graph.awaitGone(pool, stream);
         assertThat(pool.stats().usedBytes()).isZero();
         pool.freeAllBlocks();
         assertThat(pool.totalBytes()).isZero();
@@ -103,6 +94,7 @@ class CapturedMemoryTest {
         }
       }
       graph.close();
+      Graph.awaitGone(pool, stream);
     }
   }
 
@@ -118,7 +110,7 @@ class CapturedMemoryTest {
         checkNotHandedOut(pool, own, used);
         checkNotHandedOut(pool, other, used);
         graph.close();
-        awaitNothingPending(pool);
+        Graph.awaitGone(pool, own);
       }
       assertThat(pool.stats().usedBytes()).isZero();
     }
@@ -142,7 +134,7 @@ class CapturedMemoryTest {
       checkNotHandedOut(pool, stream, used);
       checkNotHandedOut(pool, other, recorded);
       graph.close();
-      awaitNothingPending(pool);
+      Graph.awaitGone(pool, stream);
     }
   }
 
@@ -166,6 +158,7 @@ class CapturedMemoryTest {
       gate.open();
       stream.synchronize();
       graph.close();
+      Graph.awaitGone(pool, stream);
     }
   }
 
@@ -202,7 +195,7 @@ class CapturedMemoryTest {
       graph.launch(origin);
       origin.synchronize();
       graph.close();
-      awaitNothingPending(pool);
+      Graph.awaitGone(pool, origin);
     }
   }
 
@@ -221,7 +214,7 @@ class CapturedMemoryTest {
               });
       checkNotHandedOut(pool, stream, used[0]);
       graph.close();
-      awaitNothingPending(pool);
+      Graph.awaitGone(pool, stream);
     }
     cuda.driver().streamDestroy(0, handle);
   }
@@ -238,7 +231,7 @@ class CapturedMemoryTest {
           .hasMessageContaining("STREAM_CAPTURE");
       assertThatThrownBy(() -> cuda.driver().streamEndCapture(0, stream.handle()))
           .hasMessageContaining("STREAM_CAPTURE");
-      awaitNothingPending(pool);
+      Graph.awaitGone(pool, stream);
       pool.freeAllBlocks();
       assertThat(pool.totalBytes()).isZero();
     }
@@ -262,7 +255,7 @@ class CapturedMemoryTest {
       assertThatThrownBy(() -> pool.allocate(BYTES, stream))
           .isInstanceOf(OutOfDeviceMemoryException.class);
       graph.close();
-      awaitNothingPending(pool);
+      Graph.awaitGone(pool, stream);
       pool.allocate(4 * BYTES, stream).close();
       assertThat(pool.totalBytes()).isEqualTo(4 * BYTES);
     }
@@ -279,7 +272,7 @@ class CapturedMemoryTest {
       first.close();
       checkNotHandedOut(pool, stream, used);
       second.close();
-      awaitNothingPending(pool);
+      Graph.awaitGone(pool, stream);
     }
   }
 
@@ -299,7 +292,7 @@ class CapturedMemoryTest {
       graph.launch(stream);
       stream.synchronize();
       graph.close();
-      awaitNothingPending(pool);
+      Graph.awaitGone(pool, stream);
       assertThat(pool.totalBytes()).isZero();
     }
   }

@@ -90,9 +90,7 @@ class CapturingStreamTest {
       pool.allocate(BYTES, stream).close();
       stream.close();
       assertThat(stream.isClosed()).isTrue();
-      for (int i = 0; i < 5000 && pool.stats().pendingBytes() > 0; i++) {
-        Thread.onSpinWait();
-      }
+      Graph.awaitGone(pool, cuda.device(0).nullStream());
     }
   }
 
@@ -116,7 +114,7 @@ class CapturingStreamTest {
       graph.launch(origin);
       origin.synchronize();
       graph.close();
-      cuda.leaksFound();
+      Graph.awaitGone(pool, origin);
     }
   }
 

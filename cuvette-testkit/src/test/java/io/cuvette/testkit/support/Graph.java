@@ -1,7 +1,9 @@
 package io.cuvette.testkit.support;
 
 import io.cuvette.CudaStream;
+import io.cuvette.MemoryPool;
 import io.cuvette.driver.CudaDriver;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * What a stream captured, as another library would have it: through the driver alone. Closing drops
@@ -12,6 +14,8 @@ public final class Graph implements AutoCloseable {
   public static final int[] MODES = {0, 1, 2};
 
   private static final int NON_BLOCKING = 1;
+  private static final int LOOKS = 5000;
+  private static final long LOOKS_APART_NANOS = 1_000_000;
 
   private final CudaDriver driver;
   private final int device;
@@ -64,6 +68,20 @@ public final class Graph implements AutoCloseable {
     } catch (RuntimeException e) {
       // The capture was invalid, which is being told.
     }
+  }
+
+  /**
+   * Waits until the library knows that the graphs are gone which used a pool's memory: the driver
+   * tells it on a thread of its own. What else they used comes back by that too.
+   */
+  public static void awaitGone(MemoryPool pool, CudaStream stream) {
+    for (int i = 0; i < LOOKS && pool.stats().pendingBytes() > 0; i++) {
+      LockSupport.parkNanos(LOOKS_APART_NANOS);
+    }
+    if (pool.stats().pendingBytes() > 0) {
+      throw new AssertionError("the memory of a graph did not come back: " + pool.stats());
+    }
+    stream.device().cuda().leaksFound();
   }
 
   /** Makes the graph executable, and runs it in a stream. */
