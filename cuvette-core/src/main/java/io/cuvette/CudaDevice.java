@@ -11,6 +11,7 @@ import java.util.EnumMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.UUID;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -26,6 +27,8 @@ public final class CudaDevice implements Comparable<CudaDevice> {
   private final int id;
   private final CudaStream nullStream;
   private final CudaStream legacyStream;
+  private final AtomicLong waits = new AtomicLong();
+  private final AtomicLong awaited = new AtomicLong();
   private volatile boolean used;
   private volatile @Nullable Map<DeviceAttribute, Integer> attributes;
 
@@ -148,13 +151,25 @@ public final class CudaDevice implements Comparable<CudaDevice> {
   public void synchronize() {
     cuda.checkOpen();
     cuda.driverPools().giveBackIdle(stream -> stream.device == this);
+    long wait = waits.incrementAndGet();
     run(driver -> {
       if (!awaitAll()) {
         driver.ctxSynchronize(id);
       }
     });
+    awaited.accumulateAndGet(wait, Math::max);
     cuda.driverPools().poll();
     cuda.streams().ended().pollAll();
+  }
+
+  /** How many waits for the device have begun. */
+  long waits() {
+    return waits.get();
+  }
+
+  /** Whether a wait for the device has ended that began after so many others. */
+  boolean isAwaitedSince(long others) {
+    return awaited.get() > others;
   }
 
   /** Waits for the streams that are known, then for all others; false if it could not for these. */

@@ -104,6 +104,11 @@ final class DirectLifetime extends BlockLifetime {
     }
   }
 
+  @Override
+  void failed() {
+    cuda.leaks().failed(this);
+  }
+
   private void endByOwner() {
     abandon();
     give();

@@ -30,6 +30,11 @@ final class EventLifetime extends HandleLifetime {
     cuda.owned().entrance().run(this::destroy);
   }
 
+  @Override
+  void failed() {
+    cuda.leaks().failed(this);
+  }
+
   private void endByOwner() {
     takeOver();
     destroy();

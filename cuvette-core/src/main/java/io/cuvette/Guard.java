@@ -15,6 +15,10 @@ final class Guard implements Fence {
 
   private final StreamState stream;
   private final boolean deviceWide;
+
+  /** How often the device had been waited for. */
+  private final long made;
+
   private final Entrance entrance;
 
   /** The Cuda is closed: it has waited for all work, and the event cannot be asked any more. */
@@ -34,6 +38,7 @@ final class Guard implements Fence {
   private Guard(StreamState stream, boolean deviceWide) {
     this.stream = stream;
     this.deviceWide = deviceWide;
+    this.made = stream.device.waits();
     this.entrance = stream.cuda.owned().entrance();
   }
 
@@ -151,7 +156,9 @@ final class Guard implements Fence {
    * A stream that was closed before the event could be recorded knows itself when its work is done.
    */
   private boolean isStreamOver() {
-    return !deviceWide && stream.isClosed() && stream.isLastWorkDone();
+    return deviceWide
+        ? stream.device.isAwaitedSince(made)
+        : stream.isClosed() && stream.isLastWorkDone();
   }
 
   private boolean waitForWork() {

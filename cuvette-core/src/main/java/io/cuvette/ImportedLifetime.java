@@ -97,6 +97,11 @@ final class ImportedLifetime extends BlockLifetime {
     }
   }
 
+  @Override
+  void failed() {
+    stream.cuda.leaks().failed(this);
+  }
+
   private void endByOwner() {
     abandon();
     give();

@@ -27,6 +27,9 @@ final class LeakTracker {
   /** Forgotten memory whose view is in use at the moment: it comes back with a later drain. */
   private final ConcurrentLinkedQueue<Lifetime> inUse = new ConcurrentLinkedQueue<>();
 
+  /** What was closed and could not be released: it is tried again with each drain. */
+  private final ConcurrentLinkedQueue<Lifetime> unreleased = new ConcurrentLinkedQueue<>();
+
   private final AtomicLong found = new AtomicLong();
   private final OpenObjects open = new OpenObjects();
 
@@ -74,9 +77,27 @@ final class LeakTracker {
     return found.get();
   }
 
-  /** Takes back everything the collector has found, and gives the number of objects. */
+  /** Has something released that was closed and could not be: later, since it just failed. */
+  void failed(Lifetime lifetime) {
+    unreleased.add(lifetime);
+  }
+
+  private void releaseAgain() {
+    for (int i = unreleased.size(); i > 0; i--) {
+      Lifetime again = unreleased.poll();
+      if (again != null) {
+        again.releaseAgain();
+      }
+    }
+  }
+
+  /**
+   * Takes back everything the collector has found, and gives the number of objects. Releases what
+   * could not be released when it was closed.
+   */
   int drain() {
     others.run();
+    releaseAgain();
     ReferenceQueue<Object> from = queue;
     if (from == null) {
       return 0;

@@ -164,7 +164,24 @@ abstract class Lifetime extends PhantomReference<Object> {
   /** Releases what is claimed and not held any more. */
   void finish() {
     clear();
-    release();
+    try {
+      release();
+    } catch (RuntimeException e) {
+      failed();
+      throw e;
+    }
+  }
+
+  /** A release failed, of which the caller is told: it may have to be tried again. */
+  void failed() {}
+
+  /** Tries again what failed; whoever closed it was told then. */
+  final void releaseAgain() {
+    try {
+      release();
+    } catch (RuntimeException e) {
+      failed();
+    }
   }
 
   /** The same for the last operation that used it: whoever closed it has long gone on. */

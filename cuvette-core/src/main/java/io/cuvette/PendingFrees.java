@@ -52,10 +52,19 @@ final class PendingFrees<B extends BlockLifetime> {
     if (fences.isEmpty()) {
       give.accept(block);
     } else {
-      count(block, 1);
-      queue.add(new Pending<>(block, fences, new AtomicBoolean()));
+      add(block, fences);
     }
     failures.throwFirst();
+  }
+
+  /** Gives back later what no stream uses. */
+  void add(B block) {
+    add(block, List.of());
+  }
+
+  private void add(B block, List<Fence> fences) {
+    count(block, 1);
+    queue.add(new Pending<>(block, fences, new AtomicBoolean()));
   }
 
   /**

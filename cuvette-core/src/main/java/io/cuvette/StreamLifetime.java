@@ -57,6 +57,14 @@ final class StreamLifetime extends HandleLifetime {
     }
   }
 
+  @Override
+  void failed() {
+    StreamState ending = state;
+    if (ending != null) {
+      ending.cuda.leaks().failed(this);
+    }
+  }
+
   private void endByOwner() {
     takeOver();
     StreamState ending = state;

@@ -23,8 +23,7 @@ final class StreamOrderedMemory {
   /** So many streams are remembered before the finished ones among them are forgotten. */
   private static final int LOOK_AGAIN = 32;
 
-  private final PendingFrees<StreamOrderedLifetime> pending =
-      new PendingFrees<>(this::freeUnordered);
+  private final PendingFrees<StreamOrderedLifetime> pending = new PendingFrees<>(this::freeOrKeep);
   private final SpinLock lock = new SpinLock();
 
   /** The newest of those alive: a list, so that each is reachable for the leak tracker. */
@@ -280,7 +279,26 @@ final class StreamOrderedMemory {
 
   /** What comes too late is alive as far as {@link #destroy} knows, which frees it. */
   private void giveBack(StreamOrderedLifetime block) {
-    entrance.run(() -> giveBackNow(block));
+    entrance.run(() -> {
+      try {
+        giveBackNow(block);
+      } catch (RuntimeException e) {
+        if (isAlive(block)) {
+          Failures.closeAfter(e, () -> pending.free(block, null));
+        }
+        throw e;
+      }
+    });
+  }
+
+  /** Whether the driver has not got it back yet. */
+  private boolean isAlive(StreamOrderedLifetime block) {
+    lock.lock();
+    try {
+      return block == newest || block.newer != null;
+    } finally {
+      lock.unlock();
+    }
   }
 
   private void giveBackNow(StreamOrderedLifetime block) {
@@ -398,6 +416,18 @@ final class StreamOrderedMemory {
   /** What another object freed into the same pool. */
   void rememberFreesOf(StreamOrderedMemory other) {
     freedOn.addAll(other.freedOn);
+  }
+
+  /** For memory that no stream uses any more: it is tried again later if the driver refuses. */
+  private void freeOrKeep(StreamOrderedLifetime block) {
+    try {
+      freeUnordered(block);
+    } catch (RuntimeException e) {
+      if (isAlive(block)) {
+        pending.add(block);
+      }
+      throw e;
+    }
   }
 
   /** For memory that no stream uses any more. */

@@ -49,7 +49,7 @@ public final class FaultSweep {
   /** What is swept: it uses the driver, and closes what it opened, also when it fails. */
   @FunctionalInterface
   public interface UseCase {
-    /** Runs once. */
+    /** Runs once, on a {@link SweptDriver}. */
     void run(CudaDriver driver) throws Exception;
   }
 

@@ -60,7 +60,7 @@ final class SweepRun {
   }
 
   void run(UseCase useCase, Duration limit) throws InterruptedException {
-    CudaDriver shielded = new Unclosed(faults.driver());
+    CudaDriver shielded = new SweptDriver(faults.driver(), faults);
     outcome = WatchedRun.of(() -> useCase.run(shielded), limit);
   }
 
@@ -137,15 +137,5 @@ final class SweepRun {
     StringWriter text = new StringWriter();
     thrown.printStackTrace(new PrintWriter(text, true));
     return text.toString();
-  }
-
-  /** A driver that the use case may close and that stays open. */
-  private static final class Unclosed extends ForwardingDriver {
-    Unclosed(CudaDriver delegate) {
-      super(delegate);
-    }
-
-    @Override
-    public void close() {}
   }
 }

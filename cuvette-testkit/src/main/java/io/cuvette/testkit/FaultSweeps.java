@@ -2,11 +2,15 @@ package io.cuvette.testkit;
 
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
+import io.cuvette.LeakLevel;
 import io.cuvette.MemoryLimit;
+import io.cuvette.driver.CudaDriver;
 import io.cuvette.instrument.FaultSweep;
+import io.cuvette.instrument.SweptDriver;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Fault sweeps of what a program does with a {@link Cuda}: driver call 1, 2, 3 … fails, and nothing
@@ -45,15 +49,44 @@ public final class FaultSweeps {
         .recoveringFrom("memAlloc", "memAllocManaged", "memHostAlloc", "callMalloc", "memGetInfo");
   }
 
-  /** A use case that opens a Cuda on the driver with the faults, and closes it. */
+  /**
+   * A use case that opens a Cuda on the driver with the faults, and closes it. What the program has
+   * closed must be given back before that, whatever failed: memory and handles that only the Cuda's
+   * close takes back are a finding.
+   */
   public static FaultSweep.UseCase using(CudaUse use) {
     Objects.requireNonNull(use, "use");
     return driver -> {
+      LiveHandles handles = new LiveHandles(driver);
       CudaOptions options =
-          CudaOptions.DEFAULTS.withMemoryLimit(MemoryLimit.none()).withDriver(driver);
+          CudaOptions.DEFAULTS
+              .withMemoryLimit(MemoryLimit.none())
+              .withLeakLevel(LeakLevel.FULL)
+              .withDriver(handles);
       try (Cuda cuda = Cuda.open(options)) {
-        use.run(cuda);
+        try {
+          use.run(cuda);
+        } catch (Exception | Error e) {
+          checkNothingLost(cuda, driver, handles, e);
+          throw e;
+        }
+        checkNothingLost(cuda, driver, handles, null);
       }
     };
+  }
+
+  /** Once the fault has come: until then, what is left is for the Cuda's close to meet it with. */
+  private static void checkNothingLost(
+      Cuda cuda, CudaDriver driver, LiveHandles handles, @Nullable Throwable failure) {
+    if (driver instanceof SweptDriver swept && swept.fired()) {
+      try {
+        swept.withoutFaults(() -> Leftovers.of(cuda, handles, cuda.deviceCount()).throwIfLost());
+      } catch (AssertionError e) {
+        if (failure != null) {
+          e.addSuppressed(failure);
+        }
+        throw e;
+      }
+    }
   }
 }

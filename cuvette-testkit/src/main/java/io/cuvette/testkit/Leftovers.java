@@ -36,6 +36,7 @@ record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String
   static Leftovers of(Cuda cuda, LiveHandles handles, int devices) {
     List<CudaDevice> used = cuda.devices().subList(0, Math.min(devices, cuda.deviceCount()));
     used.forEach(CudaDevice::synchronize);
+    used.forEach(CudaDevice::synchronize); // before it waits, it gives back what waited
     used.forEach(cuda.defaultMemoryPool()::freeAllBlocks);
     cuda.defaultPinnedMemoryPool().freeAllBlocks();
     List<OpenObject> open = cuda.openObjects();

@@ -2,6 +2,8 @@ package io.cuvette.testkit.whole;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.AsyncMemoryPool;
+import io.cuvette.AsyncPoolChoice;
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaEvent;
@@ -27,6 +29,7 @@ import java.time.Duration;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -136,6 +139,23 @@ class UnderFaultsTest {
         }
       }
     },
+    STREAM_ORDERED_MEMORY {
+      @Override
+      public void run(Cuda cuda) {
+        try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+            CudaStream one = cuda.device(0).createStream();
+            CudaStream two = cuda.device(0).createStream();
+            Buffer current = MemoryResource.async().allocate(1000, one);
+            Buffer own = pool.allocate(1000, one)) {
+          two.waitFor(one);
+          current.fill((byte) 1, two);
+          own.copyFrom(current, two);
+          try (Buffer idle = pool.allocate(2000, two)) {
+            idle.fill((byte) 2, two);
+          }
+        }
+      }
+    },
     TWO_DEVICES {
       @Override
       public void run(Cuda cuda) {
@@ -218,6 +238,7 @@ class UnderFaultsTest {
   void use_leavesNothingBehind_endsInTime_andFailsWithATypedError(Use use) throws Exception {
     SweepReport report =
         FaultSweeps.onSimulator("devices=2,seed=1")
+            .recoveringFrom("memAllocAsync", "memAllocFromPoolAsync", "memPoolGetAttribute")
             .timeLimit(Duration.ofSeconds(25))
             .run(FaultSweeps.using(use));
     report.orThrow();
@@ -236,5 +257,20 @@ class UnderFaultsTest {
             });
     assertThat(report.isClean()).isFalse();
     assertThat(Stream.of(report.toString())).allMatch(text -> text.contains("LEFT_BEHIND"));
+  }
+
+  /** What is lost until the Cuda ends is lost to a program that runs for long. */
+  @Test
+  void sweep_findsWhatAFailingProgramLoses_withItsPlace() throws InterruptedException {
+    SweepReport report =
+        FaultSweeps.onSimulator("devices=1")
+            .run(
+                FaultSweeps.using(cuda -> {
+                  long event = cuda.driver().eventCreate(0, 2);
+                  cuda.device(0).synchronize();
+                  cuda.driver().eventDestroy(0, event);
+                }));
+    assertThat(report.toString())
+        .contains("left behind", "EVENT", getClass().getName() + ".lambda");
   }
 }
