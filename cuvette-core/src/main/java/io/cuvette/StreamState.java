@@ -458,17 +458,7 @@ final class StreamState {
 
   /** Counts a wrapper; false if the last one before was closed, and this with it. */
   boolean wrapped() {
-    if (owned) {
-      return true;
-    }
-    int before;
-    do {
-      before = wrappers.get();
-      if (before < 0) {
-        return false;
-      }
-    } while (!wrappers.compareAndSet(before, before + 1));
-    return true;
+    return owned || wrappers.updateAndGet(count -> count < 0 ? count : count + 1) > 0;
   }
 
   void unwrapped() {
