@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,6 +16,8 @@ import org.jspecify.annotations.Nullable;
  * in order. Thread-safe.
  */
 public final class HeldDriver {
+  private static final int PATIENCE_SECONDS = 20;
+
   private final CudaDriver delegate;
   private final List<String> ended = new CopyOnWriteArrayList<>();
   private volatile @Nullable Held held;
@@ -41,9 +44,12 @@ public final class HeldDriver {
     held = new Held(call, new CountDownLatch(1), new CountDownLatch(1));
   }
 
-  /** Waits until a thread is inside the call. */
+  /** Waits until a thread is inside the call; fails if none comes. */
   public void awaitBegun() throws InterruptedException {
-    Objects.requireNonNull(held).begun.await();
+    Held now = Objects.requireNonNull(held);
+    if (!now.begun.await(PATIENCE_SECONDS, TimeUnit.SECONDS)) {
+      throw new AssertionError("nobody called " + now.call);
+    }
   }
 
   /** Lets the call go on. */

@@ -167,7 +167,7 @@ class HeldByCallTest {
         new Operation("attribute", "deviceGetAttribute", t -> t.cuda.device(0).attribute(1), ended),
         new Operation("version", "driverGetVersion", t -> t.cuda.driverVersion(), ended),
         new Operation("limit", "ctxGetLimit", t -> t.cuda.device(0).limit(1), ended),
-        new Operation("device", "ctxSynchronize", t -> t.cuda.device(0).synchronize(), ended),
+        new Operation("device", "memAlloc", t -> t.cuda.device(0).synchronize(), ended),
         new Operation(
             "poolAttribute",
             "memPoolGetAttribute",
