@@ -34,7 +34,6 @@ public final class Cuda implements AutoCloseable {
   private final HostViews views = new HostViews();
   private final ImportTable imports;
   private final Owned owned;
-  private final DriverPools driverPools;
   private final MemoryLimit firstLimit;
   private final MemoryPool defaultPool;
   private final PinnedMemoryPool defaultPinnedPool;
@@ -63,7 +62,6 @@ public final class Cuda implements AutoCloseable {
     this.peers = new PeerAccess(driver, devices.size());
     this.imports = ImportTable.of(driver.isSimulated());
     this.owned = new Owned(this);
-    this.driverPools = owned.driverPools();
     this.callbacks = new Callbacks(driver, owned.entrance());
     this.defaultPool = new MemoryPool(this);
     this.defaultPinnedPool = new PinnedMemoryPool(this);
@@ -96,10 +94,8 @@ public final class Cuda implements AutoCloseable {
    */
   public static Cuda open(CudaOptions options) {
     Objects.requireNonNull(options, "options");
-    MemoryLimit given = options.memoryLimit();
-    MemoryLimit limit = given != null ? given : Environment.memoryLimit(System::getenv);
-    LeakLevel level = options.leakLevel();
-    LeakLevel leakLevel = level != null ? level : Environment.leakLevel();
+    MemoryLimit limit = options.firstLimit();
+    LeakLevel leakLevel = options.firstLeakLevel();
     CudaDriver made = options.driver();
     CudaDriver base = made != null ? made : Drivers.open(options.device());
     try {
@@ -127,8 +123,7 @@ public final class Cuda implements AutoCloseable {
    * @throws IllegalArgumentException for another number
    */
   public CudaDevice device(int id) {
-    Checks.inRange("device", id, 0, devices.size() - 1L);
-    return devices.get(id);
+    return devices.get((int) Checks.inRange("device", id, 0, devices.size() - 1L));
   }
 
   /**
@@ -462,7 +457,7 @@ public final class Cuda implements AutoCloseable {
   }
 
   DriverPools driverPools() {
-    return driverPools;
+    return owned.driverPools();
   }
 
   /** Asks the driver something; closing this waits for the answer. */

@@ -91,4 +91,14 @@ public record CudaOptions(
     Objects.requireNonNull(listener, "listener");
     return new CudaOptions(device, driver, decorator, memoryLimit, leakLevel, listener);
   }
+
+  /** The first limit of memory pools: the one given, or else that of the environment. */
+  MemoryLimit firstLimit() {
+    return memoryLimit != null ? memoryLimit : Environment.memoryLimit(System::getenv);
+  }
+
+  /** The leak level: the one given, or else that of the process. */
+  LeakLevel firstLeakLevel() {
+    return leakLevel != null ? leakLevel : Environment.leakLevel();
+  }
 }

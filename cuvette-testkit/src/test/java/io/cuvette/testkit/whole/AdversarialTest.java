@@ -181,7 +181,9 @@ class AdversarialTest {
         "sim:devices=1,devices=2",
         "sim:seed=x",
         "sim:,",
-        "gpu:0",
+        "gpu:x",
+        "gpu:-1",
+        "gpu:0,1",
         "simulator"
       })
   void wrongDeviceSpecifications_areRefusedWithTheRule(String specification) {
