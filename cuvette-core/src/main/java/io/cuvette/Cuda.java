@@ -57,8 +57,7 @@ public final class Cuda implements AutoCloseable {
         IntStream.range(0, driver.deviceGetCount())
             .mapToObj(id -> new CudaDevice(this, id))
             .toList();
-    this.firstDevice =
-        options.driver() != null ? 0 : Drivers.firstDevice(options.device(), devices.size());
+    this.firstDevice = options.firstDevice(devices.size());
     this.peers = new PeerAccess(driver, devices.size());
     this.imports = ImportTable.of(driver.isSimulated());
     this.owned = new Owned(this);
@@ -71,11 +70,7 @@ public final class Cuda implements AutoCloseable {
     this.pinnedAllocator = defaultPinnedPool;
   }
 
-  /**
-   * Whether {@link #open()} would find a device. Never throws.
-   *
-   * <p>Source: cuInit, cuDeviceGetCount.
-   */
+  /** Whether {@link #open()} would find a device (cuInit, cuDeviceGetCount). Never throws. */
   public static boolean isAvailable() {
     return Drivers.isAvailable(CudaOptions.DEFAULTS.device());
   }
@@ -96,8 +91,7 @@ public final class Cuda implements AutoCloseable {
     Objects.requireNonNull(options, "options");
     MemoryLimit limit = options.firstLimit();
     LeakLevel leakLevel = options.firstLeakLevel();
-    CudaDriver made = options.driver();
-    CudaDriver base = made != null ? made : Drivers.open(options.device());
+    CudaDriver base = options.openDriver();
     try {
       return new Cuda(options.decorator().apply(base), options, limit, leakLevel);
     } catch (RuntimeException e) {

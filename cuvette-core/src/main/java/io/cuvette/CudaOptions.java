@@ -92,6 +92,16 @@ public record CudaOptions(
     return new CudaOptions(device, driver, decorator, memoryLimit, leakLevel, listener);
   }
 
+  /** The driver: the one given, or else a new one. */
+  CudaDriver openDriver() {
+    return driver != null ? driver : Drivers.open(device);
+  }
+
+  /** The number of the device that is current at first. */
+  int firstDevice(int devices) {
+    return driver != null ? 0 : Drivers.firstDevice(device, devices);
+  }
+
   /** The first limit of memory pools: the one given, or else that of the environment. */
   MemoryLimit firstLimit() {
     return memoryLimit != null ? memoryLimit : Environment.memoryLimit(System::getenv);
