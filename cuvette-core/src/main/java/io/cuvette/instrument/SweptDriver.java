@@ -1,6 +1,7 @@
 package io.cuvette.instrument;
 
 import io.cuvette.driver.CudaDriver;
+import java.util.Objects;
 
 /**
  * The driver of one run of a {@link FaultSweep}: one of its calls fails. Closing it does nothing.
@@ -24,6 +25,7 @@ public final class SweptDriver extends ForwardingDriver {
    * meanwhile: to look at what the fault did.
    */
   public void withoutFaults(Runnable step) {
+    Objects.requireNonNull(step, "step");
     faults.pause(step);
   }
 

@@ -171,7 +171,7 @@ class NullArgumentsTest {
     }
     List<@Nullable Object> receivers = new ArrayList<>(samples.allOf(type));
     if (receivers.isEmpty()) {
-      wrong.add("no sample of " + type);
+      wrong.add("no sample of %s: add one to NullSamples".formatted(type));
     }
     return receivers;
   }

@@ -136,8 +136,13 @@ final class NullSamples implements AutoCloseable {
   }
 
   private void makeInstruments() {
-    CudaDriver other = driver;
-    objects.add(FaultSweep.over(() -> other));
+    FaultSweep sweep = FaultSweep.over(() -> SimulatedDriver.open(SimulatedOptions.DEFAULTS));
+    objects.add(sweep);
+    try {
+      sweep.run(objects::add).orThrow(); // the driver of a run
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
     objects.add(Faults.none(driver));
     objects.add(SanitizerDriver.throwing(driver));
     objects.add(new TraceRing(10));
