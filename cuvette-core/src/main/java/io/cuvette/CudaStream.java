@@ -54,6 +54,7 @@ public final class CudaStream implements AutoCloseable {
       StreamState state = cuda.streams().created(device, handle);
       CudaStream stream = new CudaStream(state, null);
       stream.lifetime = state.endsWith(stream);
+      cuda.streams().list(state);
       return stream;
     } catch (RuntimeException e) {
       Failures.closeAfter(e, () -> driver.streamDestroy(device.id(), handle));

@@ -314,8 +314,21 @@ final class StreamState {
    * Checks before the driver is asked for something that would invalidate a capture.
    *
    * @param instead what to do
+   * @throws IllegalStateException if the stream is capturing, or closed
    */
   void checkNotCapturing(String call, String instead) {
+    if (!lifetime.tryHoldAgain()) {
+      lifetime.checkOpen();
+    } else {
+      try {
+        refuseCapturing(call, instead);
+      } finally {
+        lifetime.unhold();
+      }
+    }
+  }
+
+  private void refuseCapturing(String call, String instead) {
     if (isCapturing()) {
       throw new IllegalStateException(
           "%s: %s is capturing a graph%s"

@@ -37,8 +37,12 @@ final class StreamStates {
     long id = cuda.driver().streamGetId(device.id(), handle);
     StreamState state = StreamState.owned(cuda, device, handle);
     state.id = id;
-    byId.put(new Key(device.id(), id), state);
     return state;
+  }
+
+  /** Lists a stream of this library, which is complete. */
+  void list(StreamState state) {
+    byId.put(new Key(state.device.id(), state.id), state);
   }
 
   /** The streams that were closed before their work was done. */
