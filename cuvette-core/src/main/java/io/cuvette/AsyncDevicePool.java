@@ -19,6 +19,7 @@ final class AsyncDevicePool {
 
   private final StreamOrderedMemory memory;
   private final StreamOrderedAllocator allocator;
+  private final Turns turns = new Turns();
   private volatile Limit limit;
 
   /** A limit and the bytes it means on the device, which change together. */
@@ -96,7 +97,8 @@ final class AsyncDevicePool {
     if (idle != null) {
       return idle; // counted already
     }
-    if (!reserve(rounded) && !pools().whileShort(() -> reserveAfterAll(rounded))) {
+    if (!reserve(rounded)
+        && !turns.take(() -> pools().whileShort(() -> reserveAfterAll(rounded)))) {
       throw allocator.outOfMemory(bytes, rounded, stream, limit.bytes);
     }
     try {
@@ -125,8 +127,9 @@ final class AsyncDevicePool {
     LeakTracker leaks = device.cuda().leaks();
     leaks.drain();
     memory.await();
-    Reclaim.collect(leaks);
-    return reserveWithoutIdle(bytes);
+    return Reclaim.search(
+            leaks, memory::hasForgotten, () -> reserveWithoutIdle(bytes) ? Boolean.TRUE : null)
+        != null;
   }
 
   /** What is idle counts, also what other threads are about to give back. */

@@ -16,7 +16,8 @@ final class AsyncMemory {
     Entrance entrance = device.cuda().owned().entrance();
     StreamOrderedMemory memory = device.cuda().owned().asyncMemory();
     memory.settle();
-    Supplier<@Nullable DeviceBuffer> once = () -> tryOnce(bytes, stream, memory);
+    Refusals refusals = new Refusals();
+    Supplier<@Nullable DeviceBuffer> once = () -> tryOnce(bytes, stream, memory, refusals);
     try {
       DeviceBuffer found = entrance.make(once);
       return found != null
@@ -25,6 +26,7 @@ final class AsyncMemory {
               stream,
               memory,
               () -> entrance.run(() -> trim(device)),
+              refusals,
               () -> entrance.make(once),
               () -> entrance.make(() -> outOfMemory(bytes, stream)));
     } catch (CudaException e) {
@@ -33,7 +35,7 @@ final class AsyncMemory {
   }
 
   private static @Nullable DeviceBuffer tryOnce(
-      long bytes, CudaStream stream, StreamOrderedMemory memory) {
+      long bytes, CudaStream stream, StreamOrderedMemory memory, Refusals refusals) {
     CudaDriver driver = stream.hold();
     long address;
     try {
@@ -42,6 +44,7 @@ final class AsyncMemory {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
         throw e;
       }
+      refusals.add(e);
       return null;
     } finally {
       stream.unhold();

@@ -96,6 +96,11 @@ abstract class BlockLifetime extends Lifetime {
     return blockBytes();
   }
 
+  /** Whether the collector has found the buffer, and nobody has taken the memory back yet. */
+  final boolean isForgotten() {
+    return refersTo(null) && !ended();
+  }
+
   final @Nullable StreamUse uses() {
     return uses;
   }

@@ -25,6 +25,7 @@ final class DevicePool {
   private final PoolArenas arenas = new PoolArenas();
   private final OtherStreams others = new OtherStreams(this);
   private final PendingFrees<PooledBlock> pending = new PendingFrees<>(b -> b.arena.giveOrLeave(b));
+  private final Turns turns = new Turns();
   private final AtomicLong growths = new AtomicLong();
   private final AtomicLong outOfMemories = new AtomicLong();
   private volatile MemoryLimit limit;
@@ -79,18 +80,20 @@ final class DevicePool {
   BufferBase allocateSlow(PoolArena arena, long bytes, long rounded, CudaStream stream) {
     settle();
     BufferBase found = arena.take(bytes, rounded, stream);
-    if (found == null) {
-      found = others.takeBest(arenas.retired(), arena, bytes, rounded, Long.MAX_VALUE, stream);
+    if (found != null) {
+      return found;
     }
+    Request request = new Request(arena, bytes, rounded, stream, new Refusals());
+    found = others.takeBest(arenas.retired(), request, Long.MAX_VALUE);
     if (found == null && rounded >= pool.options().crossStreamBytes()) {
       long most =
           Math.clamp(rounded, 0, Long.MAX_VALUE / MOST_TIMES_THE_REQUEST) * MOST_TIMES_THE_REQUEST;
-      found = others.takeBest(arenas.all(), arena, bytes, rounded, most, stream);
+      found = others.takeBest(arenas.all(), request, most);
     }
     if (found == null) {
-      found = grow(arena, bytes, rounded, stream);
+      found = grow(request);
     }
-    return found != null ? found : new Recovery(this, arena, bytes, rounded, stream).run();
+    return found != null ? found : new Recovery(this, request).run();
   }
 
   /** Takes back what is done or forgotten. */
@@ -99,25 +102,31 @@ final class DevicePool {
     pending.poll();
   }
 
-  /** A cached block of a stream whose work is done, however large. */
-  @Nullable BufferBase takeIdle(PoolArena to, long bytes, long rounded, CudaStream stream) {
-    return others.takeBest(arenas.all(), to, bytes, rounded, Long.MAX_VALUE, stream);
+  /** What can be had without releasing anything or waiting, however large the block. */
+  @Nullable BufferBase search(Request request) {
+    settle();
+    BufferBase found = request.arena().take(request.bytes(), request.rounded(), request.stream());
+    if (found == null) {
+      found = others.takeBest(arenas.all(), request, Long.MAX_VALUE);
+    }
+    return found != null ? found : grow(request);
   }
 
   /** More memory from upstream; null if the limit or upstream says no. */
-  @Nullable BufferBase grow(PoolArena arena, long bytes, long rounded, CudaStream stream) {
-    if (!held.reserve(rounded)) {
+  private @Nullable BufferBase grow(Request request) {
+    long rounded = request.rounded();
+    if (!request.refusals().isWorthAsking() || !held.reserve(rounded)) {
       return null;
     }
     BufferBase block = null;
     try {
       pool.checkOpen(); // again: whoever closes it may not have seen the bytes just reserved
-      BufferBase chunk = Upstream.allocate(pool, rounded, stream);
-      block = adopt(chunk, arena, bytes, rounded, stream);
+      block = adopt(Upstream.allocate(pool, rounded, request.stream()), request);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
         throw e;
       }
+      request.refusals().add(e);
     } finally {
       if (block == null) {
         held.unreserve(rounded);
@@ -131,11 +140,10 @@ final class DevicePool {
   }
 
   /** What cannot be adopted goes back, but for memory that the pool has already. */
-  private BufferBase adopt(
-      BufferBase chunk, PoolArena arena, long bytes, long rounded, CudaStream stream) {
+  private BufferBase adopt(BufferBase chunk, Request request) {
     int number;
     try {
-      number = chunks.add(chunk, rounded);
+      number = chunks.add(chunk, request.rounded());
     } catch (OutOfMemoryError e) {
       chunk.close();
       throw e;
@@ -143,9 +151,9 @@ final class DevicePool {
     BufferBase block = null;
     try {
       if (number == Chunks.NONE) {
-        throw isOver(arena);
+        throw isOver(request.arena());
       }
-      block = adopt(number, arena, bytes, rounded, stream);
+      block = adopt(number, request);
     } finally {
       if (block == null) {
         chunks.remove(number);
@@ -161,12 +169,11 @@ final class DevicePool {
    * @throws IllegalStateException if the arena's stream or the pool was closed meanwhile; the chunk
    *     is not in it then
    */
-  BufferBase adopt(int chunk, PoolArena arena, long bytes, long rounded, CudaStream stream) {
-    BufferBase memory = chunks.get(chunk);
-    BufferBase block =
-        arena.adopt(memory.address(), chunk, chunks.bytes(chunk), bytes, rounded, stream);
+  BufferBase adopt(int chunk, Request request) {
+    long address = chunks.get(chunk).address();
+    BufferBase block = request.arena().adopt(address, chunk, chunks.bytes(chunk), request);
     if (block == null) {
-      throw isOver(arena);
+      throw isOver(request.arena());
     }
     return block;
   }
@@ -177,18 +184,32 @@ final class DevicePool {
     return new IllegalStateException(arena.stream + " is closed");
   }
 
-  /** Gives a chunk that is in no arena back to upstream: only then it counts as held no more. */
-  long giveBack(int chunk) {
+  /** Gives a chunk that left its arena for good back to upstream; it counts as held until then. */
+  private long free(int chunk) {
     long bytes = chunks.bytes(chunk);
-    BufferBase memory = chunks.remove(chunk);
     try {
-      if (memory != null) {
-        memory.close();
-      }
+      closeChunk(chunk);
+    } finally {
+      held.freed(bytes);
+    }
+    return bytes;
+  }
+
+  /** Gives a chunk that could not come into another arena back to upstream. */
+  void freeMoved(int chunk) {
+    long bytes = chunks.bytes(chunk);
+    try {
+      closeChunk(chunk);
     } finally {
       held.unreserve(bytes);
     }
-    return bytes;
+  }
+
+  private void closeChunk(int chunk) {
+    BufferBase memory = chunks.remove(chunk);
+    if (memory != null) {
+      memory.close();
+    }
   }
 
   /** Releases every cached whole chunk of one stream, or of all if null; gives the bytes. */
@@ -214,7 +235,7 @@ final class DevicePool {
     long released = 0;
     for (int chunk = arena.removeAnyWhole(); chunk != Chunks.NONE; chunk = arena.removeAnyWhole()) {
       try {
-        released += giveBack(chunk);
+        released += free(chunk);
       } catch (RuntimeException | Error e) {
         failures.add(e);
       }
@@ -235,8 +256,8 @@ final class DevicePool {
   }
 
   /**
-   * Waits for the streams whose arenas or uses hold cached memory back and, if only the driver is
-   * short, for those that hold memory of its pools back.
+   * Waits for the streams whose arenas or uses hold cached memory back; for memory that other
+   * threads are freeing; and if only the driver is short, for the frees in its pools.
    */
   void awaitOthers(long wantedBytes) {
     pending.await();
@@ -245,9 +266,38 @@ final class DevicePool {
         arena.stream.await();
       }
     }
-    if (wantedBytes <= limitBytes() - heldBytes()) {
+    held.awaitRoom(wantedBytes);
+    if (wantedBytes <= held.room()) {
       device.cuda().driverPools().awaitFrees(device);
     }
+  }
+
+  /** The streams of a block that is free and large enough, but for their work. */
+  List<StreamState> busyStreams(long rounded) {
+    return arenas.all().stream()
+        .filter(arena -> arena.hasFree(rounded))
+        .map(arena -> arena.stream)
+        .toList();
+  }
+
+  /** Whether memory that is not in use could do, if no other thread takes it. */
+  boolean mayHave(long rounded) {
+    PoolStats now = stats();
+    return now.freeBytes() >= rounded || held.isBeingFreed();
+  }
+
+  /** How many blocks were given out so far: whether others got what this thread waited for. */
+  long allocations() {
+    return arenas.count().allocations;
+  }
+
+  /** Whether the collector has found a buffer of this pool that was not taken back yet. */
+  boolean hasForgotten() {
+    return arenas.all().stream().anyMatch(PoolArena::hasForgotten);
+  }
+
+  Turns turns() {
+    return turns;
   }
 
   /** Frees everything, also what is in use: the buffers are closed by this. */
@@ -299,26 +349,29 @@ final class DevicePool {
     held.resetPeak();
   }
 
-  OutOfDeviceMemoryException outOfMemory(
-      PoolArena arena, long bytes, long rounded, RecoveryStep step) {
+  OutOfDeviceMemoryException outOfMemory(Request request, RecoveryStep step) {
     outOfMemories.incrementAndGet();
+    PoolArena arena = request.arena();
     PoolCensus own = new PoolCensus();
     arena.count(own);
     PoolStats all = stats();
-    return new OutOfDeviceMemoryException(
-        "allocate(bytes=%d, stream=%s)".formatted(bytes, arena.stream),
-        new OutOfDeviceMemoryException.Details(
-            device.id(),
-            bytes,
-            rounded,
-            all.heldBytes(),
-            all.usedBytes(),
-            all.freeBytes(),
-            all.freeBlocks(),
-            all.largestFreeBytes(),
-            all.freeBytes() - own.freeBytes,
-            limitBytes(),
-            DirectMemory.driverFree(device),
-            step));
+    return request
+        .refusals()
+        .explain(
+            new OutOfDeviceMemoryException(
+                "allocate(bytes=%d, stream=%s)".formatted(request.bytes(), arena.stream),
+                new OutOfDeviceMemoryException.Details(
+                    device.id(),
+                    request.bytes(),
+                    request.rounded(),
+                    all.heldBytes(),
+                    all.usedBytes(),
+                    all.freeBytes(),
+                    all.freeBlocks(),
+                    all.largestFreeBytes(),
+                    all.freeBytes() - own.freeBytes,
+                    limitBytes(),
+                    DirectMemory.driverFree(device),
+                    step)));
   }
 }

@@ -59,6 +59,16 @@ final class FrontCache {
     return all;
   }
 
+  /** Whether the collector has found a buffer that a stripe gave out. */
+  boolean hasForgotten() {
+    for (Stripe stripe : stripes) {
+      if (stripe.hasForgotten()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   long requestedBytes() {
     long sum = 0;
     for (Stripe stripe : stripes) {
@@ -201,6 +211,20 @@ final class FrontCache {
         for (PooledBlock block = newest; block != null; block = block.older) {
           all.add(block);
         }
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    private boolean hasForgotten() {
+      lock.lock();
+      try {
+        for (PooledBlock block = newest; block != null; block = block.older) {
+          if (block.isForgotten()) {
+            return true;
+          }
+        }
+        return false;
       } finally {
         lock.unlock();
       }

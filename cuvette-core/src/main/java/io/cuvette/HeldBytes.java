@@ -9,11 +9,17 @@ import java.util.function.BooleanSupplier;
  * Always: held = in arenas + in transit. Thread-safe.
  */
 final class HeldBytes {
+  /** A free can wait for the device, and upstream's for the thread that waits here. */
+  private static final long PATIENCE_NANOS = 10_000_000_000L;
+
   private final SpinLock lock = new SpinLock();
   private volatile long limit;
   private volatile long held;
 
   private volatile long inTransit;
+
+  /** The part of it that upstream is getting back. */
+  private volatile long beingFreed;
 
   private long peak;
 
@@ -41,9 +47,14 @@ final class HeldBytes {
     return limit - held;
   }
 
-  /** Whether threads are about to get or free memory of upstream, or to move it. */
-  boolean isInTransit() {
-    return inTransit != 0;
+  /** Whether threads are giving memory back to upstream: there will be room. */
+  boolean isBeingFreed() {
+    return beingFreed > 0;
+  }
+
+  /** Waits until there is room, at the latest until nothing is being freed, or a few seconds. */
+  void awaitRoom(long bytes) {
+    boolean _ = Await.until(() -> bytes <= room() || !isBeingFreed(), PATIENCE_NANOS);
   }
 
   /** Counts bytes that upstream is asked for; false if the limit forbids them. */
@@ -53,32 +64,42 @@ final class HeldBytes {
       if (bytes > limit - held) {
         return false;
       }
-      add(bytes, bytes);
+      add(bytes, bytes, 0);
       return true;
     } finally {
       lock.unlock();
     }
   }
 
-  /** Upstream has the bytes, or did not give them. */
+  /** Upstream did not give the bytes. */
   void unreserve(long bytes) {
-    change(-bytes, -bytes);
+    change(-bytes, -bytes, 0);
   }
 
   /** An arena has the bytes. To be called under its lock. */
   void enterArena(long bytes) {
-    change(0, -bytes);
+    change(0, -bytes, 0);
   }
 
-  /** An arena has the bytes no more. To be called under its lock. */
+  /** The bytes are on their way from one arena to another. To be called under the first's lock. */
   void leaveArena(long bytes) {
-    change(0, bytes);
+    change(0, bytes, 0);
   }
 
-  private void change(long heldBytes, long transitBytes) {
+  /** The bytes will be freed, and are in no arena any more. To be called under its lock. */
+  void leaveForGood(long bytes) {
+    change(0, bytes, bytes);
+  }
+
+  /** Upstream has the bytes. */
+  void freed(long bytes) {
+    change(-bytes, -bytes, -bytes);
+  }
+
+  private void change(long heldBytes, long transitBytes, long freeingBytes) {
     lock.lock();
     try {
-      add(heldBytes, transitBytes);
+      add(heldBytes, transitBytes, freeingBytes);
     } finally {
       lock.unlock();
     }
@@ -86,10 +107,11 @@ final class HeldBytes {
 
   /** Under the lock. */
   @SuppressWarnings("NonAtomicVolatileUpdate")
-  private void add(long heldBytes, long transitBytes) {
+  private void add(long heldBytes, long transitBytes, long freeingBytes) {
     if (!over) {
       held += heldBytes;
       inTransit += transitBytes;
+      beingFreed += freeingBytes;
     }
   }
 
@@ -128,6 +150,7 @@ final class HeldBytes {
       over = true;
       held = 0;
       inTransit = 0;
+      beingFreed = 0;
     } finally {
       lock.unlock();
     }

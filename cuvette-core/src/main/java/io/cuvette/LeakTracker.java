@@ -5,6 +5,8 @@ import java.lang.ref.ReferenceQueue;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
@@ -31,6 +33,9 @@ final class LeakTracker {
   private final ConcurrentLinkedQueue<Lifetime> unreleased = new ConcurrentLinkedQueue<>();
 
   private final AtomicLong found = new AtomicLong();
+  private final AtomicInteger takingBack = new AtomicInteger();
+  private final ConcurrentLinkedQueue<LeakReport> reports = new ConcurrentLinkedQueue<>();
+  private final AtomicBoolean reporting = new AtomicBoolean();
   private final OpenObjects open = new OpenObjects();
 
   /** What else comes back at the same moments. */
@@ -122,12 +127,39 @@ final class LeakTracker {
     if (!(reference instanceof Lifetime lifetime) || lifetime.ended()) {
       return false;
     }
-    if (!lifetime.reclaim()) {
-      inUse.add(lifetime);
-      return false;
+    takingBack.incrementAndGet();
+    try {
+      if (!lifetime.reclaim()) {
+        inUse.add(lifetime);
+        return false;
+      }
+    } finally {
+      takingBack.decrementAndGet();
     }
     found.incrementAndGet();
-    listener.accept(lifetime.report());
+    reports.add(lifetime.report());
+    report();
     return true;
+  }
+
+  /** Whether threads are taking back what was found: it is not there to be allocated yet. */
+  boolean isTakingBack() {
+    return takingBack.get() > 0;
+  }
+
+  /**
+   * Tells the listener, on one thread at a time: what a listener that allocates finds on the way is
+   * reported after it has returned.
+   */
+  private void report() {
+    while (!reports.isEmpty() && reporting.compareAndSet(false, true)) {
+      try {
+        for (LeakReport next = reports.poll(); next != null; next = reports.poll()) {
+          listener.accept(next);
+        }
+      } finally {
+        reporting.set(false);
+      }
+    }
   }
 }

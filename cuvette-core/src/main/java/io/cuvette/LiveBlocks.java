@@ -45,24 +45,37 @@ final class LiveBlocks {
   }
 
   void forEach(Consumer<PooledBlock> action) {
-    forEach(first, action);
-    for (@Nullable PooledBlock[] segment : segments) {
-      forEach(segment, action);
-    }
-  }
-
-  private static void forEach(@Nullable PooledBlock[] segment, Consumer<PooledBlock> action) {
-    for (PooledBlock block : segment) {
-      if (block != null) {
-        action.accept(block);
+    for (int i = 0; i < segments.length; i++) {
+      for (PooledBlock block : segment(i)) {
+        if (block != null) {
+          action.accept(block);
+        }
       }
     }
   }
 
+  private @Nullable PooledBlock[] segment(int index) {
+    return index == 0 ? first : segments[index];
+  }
+
+  /** The number of segments. */
+  int segments() {
+    return segments.length;
+  }
+
+  /** Whether the collector has found the buffer of a block of a segment. */
+  boolean hasForgotten(int segment) {
+    for (PooledBlock block : segment(segment)) {
+      if (block != null && block.isForgotten()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   void clear() {
-    Arrays.fill(first, null);
-    for (@Nullable PooledBlock[] segment : segments) {
-      Arrays.fill(segment, null);
+    for (int i = 0; i < segments.length; i++) {
+      Arrays.fill(segment(i), null);
     }
   }
 }

@@ -33,18 +33,17 @@ final class OtherStreams {
    * The best fit of at most {@code most} bytes over several arenas; the next best if that arena's
    * stream is busy.
    */
-  @Nullable BufferBase takeBest(
-      List<PoolArena> from, PoolArena to, long bytes, long rounded, long most, CudaStream stream) {
+  @Nullable BufferBase takeBest(List<PoolArena> from, Request request, long most) {
     List<Fit> fits = new ArrayList<>();
     for (PoolArena arena : from) {
-      Fit fit = arena == to ? null : arena.fit(rounded);
+      Fit fit = arena == request.arena() ? null : arena.fit(request.rounded());
       if (fit != null && fit.bytes() <= most) {
         fits.add(fit);
       }
     }
     fits.sort(Comparator.comparingLong(Fit::bytes).thenComparingLong(fit -> fit.arena().number));
     for (Fit fit : fits) {
-      BufferBase found = takeFrom(fit, to, bytes, rounded, most, stream);
+      BufferBase found = takeFrom(fit, request, most);
       if (found != null) {
         reuses.incrementAndGet();
         return found;
@@ -53,44 +52,39 @@ final class OtherStreams {
     return null;
   }
 
-  private @Nullable BufferBase takeFrom(
-      Fit first, PoolArena to, long bytes, long rounded, long most, CudaStream stream) {
+  private @Nullable BufferBase takeFrom(Fit first, Request request, long most) {
     PoolArena from = first.arena();
     Fit fit = first;
     for (int i = 0; i < TRIES && fit != null && fit.bytes() <= most; i++) {
       if (!from.stream.isIdle()) {
         return null;
       }
-      BufferBase found = take(fit, to, bytes, rounded, stream);
+      BufferBase found = take(fit, request);
       if (found != null) {
         return found;
       }
-      fit = from.fit(rounded);
+      fit = from.fit(request.rounded());
     }
     return null;
   }
 
   /** A whole chunk moves to the asking arena; a part of one is only lent. */
-  private @Nullable BufferBase take(
-      Fit fit, PoolArena to, long bytes, long rounded, CudaStream stream) {
+  private @Nullable BufferBase take(Fit fit, Request request) {
     PoolArena from = fit.arena();
-    int inHand = from.takeInHand(rounded, fit);
-    return inHand == BlockArena.NONE
-        ? from.lendTo(stream, bytes, rounded, fit)
-        : move(from, inHand, to, bytes, rounded, stream);
+    int inHand = from.takeInHand(request.rounded(), fit);
+    return inHand == BlockArena.NONE ? from.lendTo(request, fit) : move(from, inHand, request);
   }
 
-  private BufferBase move(
-      PoolArena from, int inHand, PoolArena to, long bytes, long rounded, CudaStream stream) {
+  private BufferBase move(PoolArena from, int inHand, Request request) {
     int chunk = from.chunk(inHand);
     BufferBase moved = null;
     try {
-      devicePool.chunks().get(chunk).lifetime().use(stream.state);
-      moved = devicePool.adopt(chunk, to, bytes, rounded, stream);
+      devicePool.chunks().get(chunk).lifetime().use(request.stream().state);
+      moved = devicePool.adopt(chunk, request);
     } finally {
       from.forget(inHand);
       if (moved == null) {
-        devicePool.giveBack(chunk);
+        devicePool.freeMoved(chunk);
       }
     }
     return moved;

@@ -57,22 +57,30 @@ final class Owned {
     children.remove(end);
   }
 
-  /** Releases what the caching pools hold free on a device, and what driver's pools keep. */
-  void releaseCached(CudaDevice device) {
-    pools.forEach(pool -> pool.freeAllBlocks(device));
+  /**
+   * Releases what the caching pools hold free on a device, and what driver's pools keep.
+   *
+   * @return the bytes of the caching pools
+   */
+  long releaseCached(CudaDevice device) {
+    long released = 0;
+    for (MemoryPool pool : pools) {
+      released += pool.freeAllBlocks(device);
+    }
     driverPools.giveBackIdle(stream -> stream.device == device);
     driverPools.trim();
+    return released;
   }
 
   /**
    * Releases what a pool caches on its device and, if only the driver is short, what the other
    * pools cache there.
+   *
+   * @return the bytes of the caching pools
    */
-  void releaseCached(DevicePool first, boolean others) {
-    first.freeAllBlocks(null);
-    if (others) {
-      releaseCached(first.device);
-    }
+  long releaseCached(DevicePool first, boolean others) {
+    long released = first.freeAllBlocks(null);
+    return others ? released + releaseCached(first.device) : released;
   }
 
   /**

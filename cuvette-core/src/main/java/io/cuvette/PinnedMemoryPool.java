@@ -196,10 +196,15 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
       found = search(sizeClass);
     }
     if (found == null) {
-      Reclaim.collect(cuda.leaks());
-      pending.await();
-      freeAllBlocks();
-      found = search(sizeClass);
+      found =
+          Reclaim.search(
+              cuda.leaks(),
+              () -> false,
+              () -> {
+                pending.await();
+                freeAllBlocks();
+                return search(sizeClass);
+              });
     }
     if (found == null) {
       throw outOfMemory(bytes);

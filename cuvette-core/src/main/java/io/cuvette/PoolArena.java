@@ -139,28 +139,29 @@ final class PoolArena {
    * Adds a chunk and gives the first part of it; null if the arena is over. Without a result
    * nothing is added.
    */
-  @Nullable BufferBase adopt(
-      long address, int chunk, long chunkBytes, long bytes, long rounded, CudaStream of) {
+  @Nullable BufferBase adopt(long address, int chunk, long chunkBytes, Request request) {
     lock.lock();
     try {
-      if (over) {
-        return null;
-      }
-      int whole = blocks.add(address, chunkBytes, chunk);
-      BufferBase lent = null;
-      try {
-        lent = lend(blocks.find(rounded), bytes, rounded, of, null);
-        return lent;
-      } finally {
-        if (lent == null) {
-          blocks.remove(whole);
-        } else {
-          devicePool.held().enterArena(chunkBytes);
-          frees++;
-        }
-      }
+      return over ? null : adoptNow(address, chunk, chunkBytes, request);
     } finally {
       lock.unlock();
+    }
+  }
+
+  private BufferBase adoptNow(long address, int chunk, long chunkBytes, Request request) {
+    int whole = blocks.add(address, chunkBytes, chunk);
+    BufferBase lent = null;
+    try {
+      int block = blocks.find(request.rounded());
+      lent = lend(block, request.bytes(), request.rounded(), request.stream(), null);
+      return lent;
+    } finally {
+      if (lent == null) {
+        blocks.remove(whole);
+      } else {
+        devicePool.held().enterArena(chunkBytes);
+        frees++;
+      }
     }
   }
 
@@ -204,12 +205,14 @@ final class PoolArena {
   }
 
   /** Lends the best fit to a buffer of another stream, if nothing was freed since; else null. */
-  @Nullable BufferBase lendTo(CudaStream other, long bytes, long rounded, Fit fit) {
+  @Nullable BufferBase lendTo(Request other, Fit fit) {
     lock.lock();
     try {
       gather();
-      int block = frees == fit.frees ? blocks.find(rounded) : BlockArena.NONE;
-      return block == BlockArena.NONE ? null : lend(block, bytes, rounded, other, null);
+      int block = frees == fit.frees ? blocks.find(other.rounded()) : BlockArena.NONE;
+      return block == BlockArena.NONE
+          ? null
+          : lend(block, other.bytes(), other.rounded(), other.stream(), null);
     } finally {
       lock.unlock();
     }
@@ -246,7 +249,7 @@ final class PoolArena {
       if (whole == BlockArena.NONE || over) {
         return Chunks.NONE;
       }
-      devicePool.held().leaveArena(blocks.bytes(whole));
+      devicePool.held().leaveForGood(blocks.bytes(whole));
       return blocks.remove(whole);
     } finally {
       lock.unlock();
@@ -391,6 +394,23 @@ final class PoolArena {
     } finally {
       lock.unlock();
     }
+  }
+
+  /** Whether the collector has found a buffer of a block that was not taken back yet. */
+  boolean hasForgotten() {
+    boolean found = false;
+    int segments = 1;
+    for (int i = 0; i < segments && !found; i++) {
+      lock.lock();
+      try {
+        found = live.hasForgotten(i);
+        segments = live.segments();
+      } finally {
+        lock.unlock();
+      }
+    }
+    FrontCache cache = front;
+    return found || (cache != null && cache.hasForgotten());
   }
 
   void count(PoolCensus census) {

@@ -1,46 +1,81 @@
 package io.cuvette;
 
-import java.lang.ref.Reference;
-import java.lang.ref.ReferenceQueue;
-import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Runs the garbage collector for forgotten buffers, at most twice a second in the whole process.
- * Thread-safe.
- */
+/** Looks for memory of forgotten buffers, with the help of the garbage collector. Stateless. */
 final class Reclaim {
-  private static final long APART_NANOS = 500_000_000L;
-  private static final long PATIENCE_MILLIS = 200;
-  private static final long QUIET_MILLIS = 10;
-  private static final AtomicLong LAST = new AtomicLong(System.nanoTime() - APART_NANOS);
+  private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+  private static final long LONGEST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(512);
+
+  private static final int MOST_ROUNDS = 64;
 
   private Reclaim() {}
 
-  /** Collects, waits a bounded time for what was found, and takes it back. */
-  static void collect(LeakTracker leaks) {
-    @Nullable ReferenceQueue<Object> queue = leaks.queue;
-    if (queue == null) {
-      return;
+  /**
+   * Searches again until memory is found, or a collection that began after this call has found
+   * nothing forgotten. What other threads are faster to take is no reason to give up.
+   *
+   * @param forgotten whether the collector has found a buffer that nobody has taken back yet
+   * @param again searches; null if memory is still missing
+   */
+  static <T> @Nullable T search(
+      LeakTracker leaks, BooleanSupplier forgotten, Supplier<@Nullable T> again) {
+    if (leaks.queue == null) {
+      return again.get();
     }
-    long last = LAST.get();
-    long now = System.nanoTime();
-    if (now - last >= APART_NANOS && LAST.compareAndSet(last, now)) {
-      System.gc();
-      await(leaks, queue);
+    T found;
+    long before;
+    int rounds = 0;
+    do {
+      before = leaks.found();
+      found = searchOnce(leaks, forgotten, again);
+      rounds++;
+    } while (found == null && leaks.found() != before && rounds < MOST_ROUNDS);
+    if (found != null) {
+      Collector.PROCESS.helped();
     }
-    leaks.drain();
+    return found;
   }
 
-  /** References are queued one by one, by a thread of their own, some time after the collection. */
-  private static void await(LeakTracker leaks, ReferenceQueue<Object> queue) {
-    try {
-      Reference<?> next = queue.remove(PATIENCE_MILLIS);
-      while (next != null) {
-        leaks.found(next);
-        next = queue.remove(QUIET_MILLIS);
+  private static <T> @Nullable T searchOnce(
+      LeakTracker leaks, BooleanSupplier forgotten, Supplier<@Nullable T> again) {
+    Collector collector = Collector.PROCESS;
+    long last = collector.begun();
+    T found = null;
+    while (found == null && !collector.hasEndedSince(last)) {
+      collector.collectOrJoin();
+      found = takeBack(leaks, forgotten, again);
+    }
+    return found;
+  }
+
+  /** Waits longer each time, in all about a second, and only for what is known to come. */
+  private static <T> @Nullable T takeBack(
+      LeakTracker leaks, BooleanSupplier forgotten, Supplier<@Nullable T> again) {
+    int taken = leaks.drain();
+    T found = again.get();
+    long pause = FIRST_PAUSE_NANOS;
+    while (found == null
+        && pause <= LONGEST_PAUSE_NANOS
+        && (taken > 0 || leaks.isTakingBack() || forgotten.getAsBoolean())) {
+      if (taken == 0) {
+        pause(pause);
+        pause *= 2;
       }
-    } catch (InterruptedException e) {
+      taken = leaks.drain();
+      found = again.get();
+    }
+    return found;
+  }
+
+  private static void pause(long nanos) {
+    boolean interrupted = Thread.interrupted(); // else parking returns at once
+    LockSupport.parkNanos(nanos);
+    if (interrupted) {
       Thread.currentThread().interrupt();
     }
   }

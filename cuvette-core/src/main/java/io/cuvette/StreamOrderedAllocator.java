@@ -54,27 +54,30 @@ final class StreamOrderedAllocator {
   /** A buffer of memory that the driver gives; what {@link #reuse} checks is checked. */
   BufferBase allocateNew(long bytes, long rounded, CudaStream stream) {
     memory.settle();
-    BufferBase found = tryOnce(bytes, rounded, stream);
+    Refusals refusals = new Refusals();
+    BufferBase found = tryOnce(bytes, rounded, stream, refusals);
     return found != null
         ? found
         : StreamOrderedRecovery.run(
             stream,
             memory,
             () -> pool.trimTo(0),
-            () -> tryOnce(bytes, rounded, stream),
+            refusals,
+            () -> tryOnce(bytes, rounded, stream, refusals),
             () -> outOfMemory(bytes, rounded, stream, Long.MAX_VALUE));
   }
 
-  private @Nullable BufferBase tryOnce(long bytes, long rounded, CudaStream stream) {
+  private @Nullable BufferBase tryOnce(
+      long bytes, long rounded, CudaStream stream, Refusals refusals) {
     pool.enter();
     try {
-      return ask(bytes, rounded, stream);
+      return ask(bytes, rounded, stream, refusals);
     } finally {
       pool.leave();
     }
   }
 
-  private @Nullable BufferBase ask(long bytes, long rounded, CudaStream stream) {
+  private @Nullable BufferBase ask(long bytes, long rounded, CudaStream stream, Refusals refusals) {
     CudaDriver driver = stream.hold();
     int device = stream.device().id();
     long address;
@@ -84,6 +87,7 @@ final class StreamOrderedAllocator {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
         throw e;
       }
+      refusals.add(e);
       return null;
     } finally {
       stream.unhold();

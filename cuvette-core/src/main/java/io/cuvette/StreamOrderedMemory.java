@@ -189,6 +189,20 @@ final class StreamOrderedMemory {
     Await.until(() -> givingBack.get() == 0);
   }
 
+  /** Whether the collector has found a buffer that was not taken back yet. */
+  boolean hasForgotten() {
+    lock.lock();
+    try {
+      StreamOrderedLifetime block = newest;
+      while (block != null && !block.isForgotten()) {
+        block = block.older;
+      }
+      return block != null;
+    } finally {
+      lock.unlock();
+    }
+  }
+
   /** Bytes not freed yet. */
   long liveBytes() {
     lock.lock();

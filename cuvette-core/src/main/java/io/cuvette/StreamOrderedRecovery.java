@@ -15,6 +15,7 @@ final class StreamOrderedRecovery {
    *
    * @param memory what was taken from where memory is short
    * @param trim has that give back what nobody uses
+   * @param refusals what the driver said so far
    * @param again asks the driver; null if memory is still out
    * @param failure what is thrown if it is to the end
    */
@@ -22,19 +23,21 @@ final class StreamOrderedRecovery {
       CudaStream stream,
       StreamOrderedMemory memory,
       Runnable trim,
+      Refusals refusals,
       Supplier<@Nullable T> again,
       Supplier<? extends RuntimeException> failure) {
     return stream
         .device()
         .cuda()
         .driverPools()
-        .whileShort(() -> inSteps(stream, memory, trim, again, failure));
+        .whileShort(() -> inSteps(stream, memory, trim, refusals, again, failure));
   }
 
   private static <T> T inSteps(
       CudaStream stream,
       StreamOrderedMemory memory,
       Runnable trim,
+      Refusals refusals,
       Supplier<@Nullable T> again,
       Supplier<? extends RuntimeException> failure) {
     CudaDevice device = stream.device();
@@ -50,16 +53,23 @@ final class StreamOrderedRecovery {
       found = again.get();
     }
     if (found == null) {
-      Reclaim.collect(cuda.leaks());
-      cuda.driverPools().awaitFrees(device);
-      cuda.owned().entrance().run(stream::synchronize);
-      trim.run();
-      cuda.owned().releaseCached(device);
-      found = again.get();
+      found =
+          Reclaim.search(cuda.leaks(), memory::hasForgotten, () -> releaseAll(stream, trim, again));
     }
     if (found == null) {
-      throw failure.get();
+      throw refusals.explain(failure.get());
     }
     return found;
+  }
+
+  private static <T> @Nullable T releaseAll(
+      CudaStream stream, Runnable trim, Supplier<@Nullable T> again) {
+    CudaDevice device = stream.device();
+    Cuda cuda = device.cuda();
+    cuda.driverPools().awaitFrees(device);
+    cuda.owned().entrance().run(stream::synchronize);
+    trim.run();
+    cuda.owned().releaseCached(device);
+    return again.get();
   }
 }

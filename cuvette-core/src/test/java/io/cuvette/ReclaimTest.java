@@ -32,9 +32,13 @@ class ReclaimTest {
     for (int i = 0; i < OBJECTS; i++) {
       lifetimes.add(new Forgotten(new Object(), leaks));
     }
-    while (leaks.found() == 0) {
-      Reclaim.collect(leaks); // at most twice a second does something
-    }
+    boolean found =
+        Reclaim.search(
+                leaks,
+                () -> lifetimes.stream().anyMatch(one -> one.refersTo(null) && !one.ended()),
+                () -> leaks.found() == OBJECTS ? Boolean.TRUE : null)
+            != null;
+    assertThat(found).isTrue();
     assertThat(leaks.found()).isEqualTo(OBJECTS);
     assertThat(lifetimes).allMatch(Lifetime::ended);
   }

@@ -62,7 +62,7 @@ public final class Forgetting {
     }
   }
 
-  /** Tries again while memory is out: the library collects at most twice a second. */
+  /** Tries again while memory is out: the library collects once before it says so. */
   public static <T> T retry(Supplier<T> allocate) throws InterruptedException {
     CudaException last = null;
     for (int i = 0; i < ATTEMPTS; i++) {

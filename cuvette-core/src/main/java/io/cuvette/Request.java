@@ -1,0 +1,12 @@
+package io.cuvette;
+
+/**
+ * An allocation from a caching pool for which its stream has nothing cached.
+ *
+ * @param arena where the block belongs
+ * @param bytes what was asked for
+ * @param rounded the size of the block
+ * @param stream the stream that it is for
+ * @param refusals what upstream threw for want of memory
+ */
+record Request(PoolArena arena, long bytes, long rounded, CudaStream stream, Refusals refusals) {}

@@ -1,0 +1,192 @@
+package io.cuvette.testkit.pool;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.cuvette.AsyncMemoryPool;
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
+import io.cuvette.MemoryLimit;
+import io.cuvette.MemoryPool;
+import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.PoolOptions;
+import io.cuvette.StreamOptions;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.testkit.CudaTest;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.SplittableRandom;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.LongFunction;
+
+/** Out of memory is the truth: no error while memory is there for whoever waits or collects. */
+class ShortageTest {
+  private static final int THREADS = 6;
+  private static final int STEPS = 300;
+  private static final int BLOCK = 64 << 10;
+
+  private final Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
+
+  /** There is a block for each thread, in one chunk that cannot be released. */
+  @CudaTest(sanitized = false)
+  void threadsWithBusyStreams_allGetWhatIsThere(Cuda cuda) throws InterruptedException {
+    long limit = (long) THREADS * BLOCK + 512;
+    try (MemoryPool pool = limited(cuda, limit);
+        CudaStream shared = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
+      pool.allocate(limit, shared).close();
+      try (Buffer _ = pool.allocate(512, shared)) {
+        runAll(seed -> useBusily(cuda, pool, shared, new SplittableRandom(seed)));
+      }
+      assertThat(failures).isEmpty();
+      cuda.device(0).synchronize();
+      pool.assertConsistent();
+      assertThat(pool.usedBytes()).isZero();
+    }
+  }
+
+  private static void useBusily(
+      Cuda cuda, MemoryPool pool, CudaStream shared, SplittableRandom random) {
+    try (CudaStream own = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
+      for (int i = 0; i < STEPS; i++) {
+        CudaStream stream = random.nextBoolean() ? own : shared;
+        try (Buffer buffer = pool.allocate(BLOCK, stream)) {
+          buffer.fill((byte) i, stream);
+        }
+      }
+    }
+  }
+
+  @CudaTest(tidy = false)
+  void threadThatDropsAllBuffers_getsNoErrors(Cuda cuda) throws InterruptedException {
+    try (MemoryPool pool = limited(cuda, 64 * BLOCK)) {
+      assertDropped(1, 1000, _ -> pool.allocate(BLOCK));
+    }
+  }
+
+  @CudaTest(tidy = false)
+  void threadsThatDropAllBuffers_getNoErrors(Cuda cuda) throws InterruptedException {
+    try (MemoryPool pool = limited(cuda, 64 * BLOCK)) {
+      assertDropped(THREADS, 200, _ -> pool.allocate(BLOCK));
+    }
+  }
+
+  /** They come back when the stream that used them has done its work. */
+  @CudaTest(tidy = false, sanitized = false)
+  void threadsThatDropBuffersInUse_getNoErrors(Cuda cuda) throws InterruptedException {
+    try (MemoryPool pool = limited(cuda, 64 * BLOCK);
+        CudaStream other = cuda.device(0).createStream()) {
+      assertDropped(
+          THREADS,
+          200,
+          seed -> {
+            Buffer buffer = pool.allocate(BLOCK);
+            buffer.fill((byte) seed, other);
+            return buffer;
+          });
+    }
+  }
+
+  @CudaTest(tidy = false)
+  void threadsThatDropBuffersOfTheDriversPool_getNoErrors(Cuda cuda) throws InterruptedException {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda)) {
+      pool.setLimit(MemoryLimit.ofBytes(64 * BLOCK));
+      assertDropped(THREADS, 200, _ -> pool.allocate(BLOCK));
+    }
+  }
+
+  private void assertDropped(int threads, int buffers, LongFunction<Buffer> allocate)
+      throws InterruptedException {
+    runAll(
+        threads,
+        seed -> {
+          for (int i = 0; i < buffers; i++) {
+            assertThat(allocate.apply(seed).byteSize()).isEqualTo(BLOCK);
+          }
+        });
+    assertThat(failures).isEmpty();
+  }
+
+  @CudaTest
+  void upstreamsLastRefusal_isTheCause_andItIsNotAskedForNothing(Cuda cuda) {
+    List<CudaException> refusals = new ArrayList<>();
+    PoolOptions options =
+        PoolOptions.DEFAULTS.withUpstream((bytes, stream) -> {
+          String text = "quota of team 7, refusal " + refusals.size();
+          refusals.add(new CudaException(CudaStatus.OUT_OF_MEMORY, "team(" + bytes + ")", text));
+          throw refusals.getLast();
+        });
+    try (MemoryPool pool = new MemoryPool(cuda, options)) {
+      var e = catchThrowableOfType(OutOfDeviceMemoryException.class, () -> pool.allocate(512));
+      assertThat(e).hasCause(refusals.getLast());
+      assertThat(e.getSuppressed())
+          .containsExactlyElementsOf(refusals.subList(0, refusals.size() - 1));
+      assertThat(refusals).hasSizeLessThanOrEqualTo(2);
+    }
+  }
+
+  @CudaTest
+  void refusalThatIsAlwaysTheSameObject_isTheCause(Cuda cuda) {
+    var refusal = new CudaException(CudaStatus.OUT_OF_MEMORY, "team()", "quota of team 7");
+    PoolOptions options =
+        PoolOptions.DEFAULTS.withUpstream((bytes, stream) -> {
+          throw refusal;
+        });
+    try (MemoryPool pool = new MemoryPool(cuda, options)) {
+      var e = catchThrowableOfType(OutOfDeviceMemoryException.class, () -> pool.allocate(512));
+      assertThat(e).hasCause(refusal);
+      assertThat(e.getSuppressed()).isEmpty();
+    }
+  }
+
+  @CudaTest
+  void upstreamThatHasMemoryAfterARelease_isAskedAgain(Cuda cuda) {
+    List<Buffer> given = new ArrayList<>();
+    PoolOptions options =
+        PoolOptions.DEFAULTS.withUpstream((bytes, stream) -> {
+          if (given.stream().anyMatch(chunk -> !chunk.isClosed())) {
+            throw new CudaException(CudaStatus.OUT_OF_MEMORY, "one()", "one at a time");
+          }
+          given.add(cuda.allocate(bytes, stream));
+          return given.getLast();
+        });
+    try (MemoryPool pool = new MemoryPool(cuda, options)) {
+      pool.allocate(512).close();
+      pool.allocate(1024).close();
+      assertThat(given).hasSize(2);
+    }
+  }
+
+  private static MemoryPool limited(Cuda cuda, long bytes) {
+    return new MemoryPool(cuda, PoolOptions.DEFAULTS.withLimit(MemoryLimit.ofBytes(bytes)));
+  }
+
+  private interface Body {
+    void run(int seed);
+  }
+
+  private void runAll(Body body) throws InterruptedException {
+    runAll(THREADS, body);
+  }
+
+  private void runAll(int count, Body body) throws InterruptedException {
+    List<Thread> threads = new ArrayList<>();
+    for (int i = 0; i < count; i++) {
+      int seed = i;
+      threads.add(
+          Thread.ofPlatform()
+              .start(() -> {
+                try {
+                  body.run(seed);
+                } catch (Throwable e) {
+                  failures.add(e);
+                }
+              }));
+    }
+    for (Thread thread : threads) {
+      thread.join();
+    }
+  }
+}
