@@ -25,10 +25,11 @@ class PromiseGuideTest {
     String page = DocumentFiles.read(root.resolve("docs/guide/promise.md"));
     var rows = ROW.matcher(page).results().map(row -> row.group(1)).toList();
     assertThat(rows).hasSizeGreaterThan(8);
-    assertThat(rows).allSatisfy(row -> {
-      var names = NAME.matcher(row).results().map(name -> name.group(1)).toList();
-      assertThat(names).isNotEmpty().isSubsetOf(tests);
-    });
+    assertThat(rows)
+        .allSatisfy(row -> {
+          var names = NAME.matcher(row).results().map(name -> name.group(1)).toList();
+          assertThat(names).isNotEmpty().isSubsetOf(tests);
+        });
   }
 
   private static Set<String> tests(Path root) throws IOException {
