@@ -65,6 +65,12 @@ public sealed interface Buffer extends AutoCloseable
   /** Whether the buffer, or the one it is a slice of, was closed. */
   boolean isClosed();
 
+  /**
+   * The buffer that owns the memory: for a slice, and a slice of that, what they are parts of. Any
+   * other buffer is its own parent.
+   */
+  Buffer parent();
+
   /** The rest of the buffer from an offset in bytes on, as a view. */
   Buffer slice(long offset);
 

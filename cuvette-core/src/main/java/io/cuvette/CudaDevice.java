@@ -131,6 +131,15 @@ public final class CudaDevice implements Comparable<CudaDevice> {
     return cuda.ask(driver -> driver.deviceTotalMem(id));
   }
 
+  /**
+   * Makes this device current on this thread until changed; {@link #use()} does it for a scope.
+   *
+   * @throws IllegalStateException inside a scope, which restores what was current before it
+   */
+  public void makeCurrent() {
+    cuda.setCurrentDevice(this);
+  }
+
   /** Makes this device current on this thread until the scope closes. */
   public Scope use() {
     cuda.checkOpen();

@@ -17,6 +17,11 @@ public final class DeviceBuffer extends BufferBase implements Buffer {
   }
 
   @Override
+  public DeviceBuffer parent() {
+    return (DeviceBuffer) whole();
+  }
+
+  @Override
   public DeviceBuffer slice(long offset) {
     return slice(offset, byteSize() - offset);
   }

@@ -156,6 +156,11 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
   }
 
   @Override
+  public ManagedBuffer parent() {
+    return (ManagedBuffer) whole();
+  }
+
+  @Override
   public ManagedBuffer slice(long offset) {
     return slice(offset, byteSize() - offset);
   }

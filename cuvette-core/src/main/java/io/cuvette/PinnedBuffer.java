@@ -61,6 +61,11 @@ public final class PinnedBuffer extends BufferBase implements Buffer {
   }
 
   @Override
+  public PinnedBuffer parent() {
+    return (PinnedBuffer) whole();
+  }
+
+  @Override
   public PinnedBuffer slice(long offset) {
     return slice(offset, byteSize() - offset);
   }

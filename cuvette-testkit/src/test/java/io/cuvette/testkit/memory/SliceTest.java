@@ -106,6 +106,20 @@ class SliceTest {
   }
 
   @CudaTest
+  void parent_isTheBufferThatOwnsTheMemory(Cuda cuda) {
+    for (Kind kind : Kind.values()) {
+      Buffer buffer = kind.allocate(cuda, 1000);
+      Buffer slice = buffer.slice(10, 20);
+      assertThat(buffer.parent()).isSameAs(buffer);
+      assertThat(slice.parent()).isSameAs(buffer);
+      assertThat(slice.slice(1, 2).parent()).isSameAs(buffer);
+      slice.parent().close();
+      assertThat(slice.isClosed()).isTrue();
+      assertThat(slice.parent()).as("also of a closed one").isSameAs(buffer);
+    }
+  }
+
+  @CudaTest
   void textOfASlice_saysThatItIsOne(Cuda cuda) {
     try (Buffer buffer = cuda.allocate(1000)) {
       assertThat(buffer.slice(1, 2).toString()).contains("slice", "2 bytes", "device 0");

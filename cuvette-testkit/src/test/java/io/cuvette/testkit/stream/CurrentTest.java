@@ -181,7 +181,13 @@ class CurrentTest {
       assertThat(cuda.currentDevice()).isEqualTo(cuda.device(0));
     }
     assertThat(cuda.currentDevice()).isEqualTo(cuda.device(1));
-    cuda.setCurrentDevice(cuda.device(0));
+    cuda.device(0).makeCurrent();
+    assertThat(cuda.currentDevice()).isEqualTo(cuda.device(0));
+    try (Scope _ = cuda.device(1).use()) {
+      assertThatThrownBy(() -> cuda.device(0).makeCurrent())
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("setCurrentDevice inside the");
+    }
   }
 
   @CudaTest
