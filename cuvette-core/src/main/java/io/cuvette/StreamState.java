@@ -310,12 +310,7 @@ final class StreamState {
     }
   }
 
-  /**
-   * Checks before the driver is asked for something that would invalidate a capture.
-   *
-   * @param instead what to do
-   * @throws IllegalStateException if the stream is capturing, or closed
-   */
+  /** Refuses what would invalidate a capture, saying what to do instead; also if it is closed. */
   void checkNotCapturing(String call, String instead) {
     if (!lifetime.tryHoldAgain()) {
       lifetime.checkOpen();
