@@ -91,10 +91,10 @@ class ReplayCommandTest {
     assertThat((Double) memory.get("ratio")).isEqualTo(8704 / 7310.0);
     assertThat((Double) memory.get("nsPerOperation")).isPositive();
     assertThat((Long) memory.get("driverCalls")).isGreaterThanOrEqualTo(4);
-    assertThat(run.json().get(1))
-        .containsEntry("peakHeldBytes", 7310L)
-        .containsEntry("ratio", 1.0)
-        .containsEntry("driverCalls", 6L);
+    Map<String, Object> direct = run.json().get(1);
+    assertThat(direct).containsEntry("peakHeldBytes", 7310L).containsEntry("ratio", 1.0);
+    // Six operations, and questions about the streams that the pool before left behind.
+    assertThat((Long) direct.get("driverCalls")).isBetween(6L, 10L);
   }
 
   /** What it waits for is an event, which is one more call of the driver at least. */
