@@ -169,6 +169,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
     awaited.accumulateAndGet(wait, Math::max);
     cuda.driverPools().poll();
     cuda.streams().ended().pollAll();
+    cuda.owned().entrance().run(cuda.imports()::settle);
   }
 
   /** How many waits for the device have begun. */

@@ -391,7 +391,12 @@ final class StreamState {
   void await() {
     Guard guard = memoryOf == null ? guard() : null;
     if (guard != null) {
-      guard.await();
+      try {
+        guard.await();
+      } catch (RuntimeException e) {
+        cuda.streams().ended().add(guard); // nobody else has it
+        throw e;
+      }
     }
   }
 

@@ -20,7 +20,8 @@ import org.junit.jupiter.api.extension.ExtendWith;
  * run has its own, opened with the leak level FULL. After the test, and before the Cuda is closed,
  * everything must be back to zero: {@link io.cuvette.Cuda#openObjects()} once the caches of the
  * default pools are empty, and what the driver has: memory, mappings, pools, streams, events and
- * graphs. Whatever is left is named with the place where it was made.
+ * graphs. Whatever is left is named with the place where it was made. After the Cuda is closed, no
+ * thread of the library and no file of a simulated device may be left.
  *
  * <p>A failure says the seed of the simulator, and how to run it again.
  */

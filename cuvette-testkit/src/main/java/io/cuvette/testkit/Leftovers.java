@@ -17,7 +17,6 @@ import java.util.Set;
  * @param wrong the statistics of default pools that are not back to zero
  */
 record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String> wrong) {
-  private static final String GUARD = "io.cuvette.Guard";
   private static final Set<String> LIBRARY =
       Set.of(
           "io.cuvette",
@@ -40,17 +39,7 @@ record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String
     used.forEach(cuda.defaultMemoryPool()::freeAllBlocks);
     cuda.defaultPinnedMemoryPool().freeAllBlocks();
     List<OpenObject> open = cuda.openObjects();
-    return new Leftovers(open, open.isEmpty() ? lost(handles) : List.of(), wrong(cuda, used));
-  }
-
-  /** Not the marks of work of streams that were closed before it was done: those go later. */
-  private static List<LiveHandles.Made> lost(LiveHandles handles) {
-    return handles.live().stream().filter(made -> !isMadeBy(made, GUARD)).toList();
-  }
-
-  private static boolean isMadeBy(Throwable site, String className) {
-    return Arrays.stream(site.getStackTrace())
-        .anyMatch(frame -> frame.getClassName().equals(className));
+    return new Leftovers(open, open.isEmpty() ? handles.live() : List.of(), wrong(cuda, used));
   }
 
   private static List<String> wrong(Cuda cuda, List<CudaDevice> devices) {

@@ -163,6 +163,11 @@ public final class Subject {
     return specification;
   }
 
+  /** Whether the test closes all it opens. */
+  boolean isTidy() {
+    return test.tidy();
+  }
+
   /** Why this run cannot be, if it cannot. */
   @Nullable String missing() {
     if (!DriverProviders.isAvailable(specification)) {

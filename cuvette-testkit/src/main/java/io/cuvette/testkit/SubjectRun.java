@@ -5,6 +5,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.sim.SimulatedDriver;
 import java.util.List;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ConditionEvaluationResult;
@@ -30,6 +31,7 @@ final class SubjectRun
 
   private final Subject subject;
   private final DeviceMemoryWatch watch = new DeviceMemoryWatch();
+  private @Nullable ProcessWatch process;
 
   SubjectRun(Subject subject) {
     this.subject = subject;
@@ -73,9 +75,18 @@ final class SubjectRun
 
   @Override
   public void beforeEach(ExtensionContext context) {
+    process = isAlone(context) ? new ProcessWatch() : null;
     if (!subject.isSimulated()) {
       watch.start(context, subject);
     }
+  }
+
+  /** What other tests leave at this moment cannot be told from what this one leaves. */
+  private static boolean isAlone(ExtensionContext context) {
+    return !context
+        .getConfigurationParameter("junit.jupiter.execution.parallel.enabled")
+        .map(Boolean::parseBoolean)
+        .orElse(false);
   }
 
   @Override
@@ -92,6 +103,9 @@ final class SubjectRun
     boolean passed = context.getExecutionException().isEmpty();
     try {
       subject.end(passed);
+      if (passed && subject.isTidy() && process != null) {
+        process.check();
+      }
     } catch (RuntimeException | Error e) {
       throw passed
           ? new AssertionError(e.getMessage() + "; " + subject.rerun(), e)

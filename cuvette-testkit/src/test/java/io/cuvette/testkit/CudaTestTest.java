@@ -1,6 +1,8 @@
 package io.cuvette.testkit;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
 
@@ -15,12 +17,18 @@ import io.cuvette.MemoryResource;
 import io.cuvette.PinnedMemoryPool;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -134,6 +142,13 @@ class CudaTestTest {
     }
 
     @CudaTest(simulatedOnly = true)
+    void driverAndItsHostMemory(Cuda cuda) {
+      SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+      driver.memHostAlloc(0, 1000, 0);
+      LEFT.add(driver);
+    }
+
+    @CudaTest(simulatedOnly = true)
     void importedBuffer(Subject subject) {
       try (Buffer exported =
           MemoryResource.direct().allocate(1000, subject.cuda().currentStream())) {
@@ -200,6 +215,11 @@ class CudaTestTest {
   void whateverIsLeftOpen_failsTheTest_andIsNamedWithItsPlace() {
     assumeSimulator();
     List<TestExecutionSummary.Failure> failures = run(LeavesThings.class).getFailures();
+    for (Object left : LeavesThings.LEFT) {
+      if (left instanceof SimulatedDriver driver) {
+        driver.close();
+      }
+    }
     LeavesThings.LEFT.clear();
     Map<String, String> texts = new TreeMap<>();
     for (TestExecutionSummary.Failure failure : failures) {
@@ -208,6 +228,9 @@ class CudaTestTest {
       texts.put(method, String.valueOf(failure.getException().getMessage()));
     }
     assertThat(texts).hasSize((int) methods(LeavesThings.class));
+    if (Files.isDirectory(Path.of("/proc/self/fd"))) {
+      assertThat(texts.remove("driverAndItsHostMemory")).contains("files open after the test");
+    }
     texts.forEach((method, text) ->
         assertThat(text)
             .as(method)
@@ -215,6 +238,24 @@ class CudaTestTest {
     assertThat(texts.get("hook")).contains("open: hook ");
     assertThat(texts.get("pooledBuffer")).contains("open: buffer of 1000 bytes");
     assertThat(texts.get("memoryOfTheDriverAlone")).contains("live in the driver: MEMORY");
+  }
+
+  @Test
+  void threadOfTheLibraryThatStays_isFound() throws InterruptedException {
+    ProcessWatch watch = new ProcessWatch(Duration.ofMillis(1));
+    watch.check();
+    CountDownLatch end = new CountDownLatch(1);
+    Thread thread =
+        Thread.ofPlatform()
+            .daemon()
+            .name("cuvette-left")
+            .start(() -> assertThatCode(end::await).doesNotThrowAnyException());
+    assertThatExceptionOfType(AssertionError.class)
+        .isThrownBy(watch::check)
+        .withMessageContaining("thread 'cuvette-left'");
+    end.countDown();
+    thread.join();
+    watch.check();
   }
 
   private static long methods(Class<?> suite) {
