@@ -9,6 +9,8 @@ import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryPool;
+import io.cuvette.StreamOptions;
+import io.cuvette.driver.CudaDriver;
 import io.cuvette.ffm.RaceMain.Race;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -186,6 +188,42 @@ enum RaceProgram {
       }
     }
   },
+  CUDA_CLOSED_BESIDE_CAPTURES {
+    @Override
+    void round(Race race) throws Exception {
+      try (Cuda others = RaceMain.open()) {
+        Cuda cuda = RaceMain.open();
+        CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        MemorySegment heap = heap();
+        CountDownLatch over = new CountDownLatch(1);
+        race.run(
+            () -> captureUntil(others.driver(), over),
+            RaceMain.untilClosed(() -> use(cuda.allocate(BYTES, stream))),
+            RaceMain.untilClosed(() -> useOnce(cuda, stream)),
+            RaceMain.untilClosed(() -> copyOutOfForgotten(cuda, heap)),
+            RaceMain.untilClosed(() -> release(cuda)),
+            () -> {
+              cuda.close();
+              over.countDown();
+            });
+      }
+    }
+  },
+  EXIT_WITH_A_GRAPH {
+    @Override
+    void round(Race race) {
+      Cuda cuda = RaceMain.open();
+      CudaDriver driver = cuda.driver();
+      CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+      driver.streamBeginCapture(0, stream.handle(), 0);
+      use(cuda.allocate(BYTES, stream), stream);
+      long graph = driver.streamEndCapture(0, stream.handle());
+      driver.graphLaunch(0, driver.graphInstantiate(0, graph), stream.handle());
+      Runtime.getRuntime().addShutdownHook(new Thread(() -> driver.graphDestroy(graph)));
+      System.out.println("survived");
+      System.exit(0);
+    }
+  },
   EXIT_BESIDE_WORK {
     @Override
     void round(Race race) throws Exception {
@@ -214,6 +252,40 @@ enum RaceProgram {
     try (buffer) {
       buffer.fill((byte) 2);
     }
+  }
+
+  private static void use(Buffer buffer, CudaStream stream) {
+    try (buffer) {
+      buffer.fill((byte) 1, stream);
+    }
+  }
+
+  /** Memory of the driver, which captures in global mode forbid. */
+  private static void useOnce(Cuda cuda, CudaStream stream) {
+    use(MemoryResource.direct().allocate(BYTES, stream), stream);
+    use(MemoryResource.async().allocate(BYTES, stream), stream);
+    cuda.directPinned().allocate(BYTES).close();
+    stream.isDone();
+  }
+
+  private static void release(Cuda cuda) {
+    cuda.defaultMemoryPool().freeAllBlocks();
+    cuda.device(0).memoryInfo(); // which ends with the Cuda
+  }
+
+  /** Captures as another library does, in global mode, in a stream that nobody knows. */
+  private static void captureUntil(CudaDriver driver, CountDownLatch over) {
+    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    long memory = driver.memAlloc(0, BYTES);
+    while (over.getCount() > 0) {
+      driver.streamBeginCapture(0, stream, 0);
+      for (int i = 0; i < 100; i++) {
+        driver.memsetD8Async(0, memory, (byte) i, BYTES, stream);
+      }
+      driver.graphDestroy(driver.streamEndCapture(0, stream));
+    }
+    driver.memFree(0, memory);
+    driver.streamDestroy(0, stream);
   }
 
   private static void copyOutOfForgotten(Cuda cuda, MemorySegment heap) {
