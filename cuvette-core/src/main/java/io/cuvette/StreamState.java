@@ -253,9 +253,7 @@ final class StreamState {
     return exposed;
   }
 
-  /**
-   * The capture that the stream takes part in; null if in none, or if that cannot be asked here.
-   */
+  /** The capture that the stream takes part in; null if in none, or if it cannot be asked here. */
   @Nullable Capture capture() {
     if (!exposed || isConfinedElsewhere() || !lifetime.tryHoldAgain()) {
       return null;
@@ -420,9 +418,7 @@ final class StreamState {
     }
   }
 
-  /**
-   * Hands the cached memory on to other streams and destroys the stream if it is this library's.
-   */
+  /** Hands the cached memory on, and destroys the stream if it is this library's. */
   void endNow() {
     Failures failures = new Failures();
     if (!closed) {
