@@ -57,7 +57,9 @@ final class HostViews {
    * @throws IllegalStateException naming a buffer whose segment is in use still
    */
   void closeAll() {
-    Await.until(this::tryCloseAll, Lifetime.PATIENCE_NANOS);
+    if (Await.until(this::tryCloseAll, Lifetime.PATIENCE_NANOS)) {
+      return; // what is opened from now on ends with its buffer
+    }
     for (View view : open.values()) {
       throw new IllegalStateException(
           "Cuda cannot be closed: the segment of %s is in use".formatted(view.of.describe()));
