@@ -1,0 +1,175 @@
+package io.cuvette.testkit.races;
+
+import io.cuvette.Buffer;
+import io.cuvette.CudaStream;
+import io.cuvette.EventOptions;
+import io.cuvette.PinnedBuffer;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+
+/**
+ * Operations of {@code Buffer} with each kind of memory, and of {@code PinnedBuffer}. Stateless.
+ */
+final class BufferOperations {
+  private BufferOperations() {}
+
+  static List<Operation> all() {
+    List<Operation> all = new ArrayList<>();
+    for (Memory memory : Memory.values()) {
+      addCopies(all, memory);
+      addSegmentCopies(all, memory);
+      addFills(all, memory);
+      addViews(all, memory);
+    }
+    addPinned(all);
+    all.add(
+        Operation.simulated(
+            "Buffer.descriptor()",
+            stage -> {
+              Buffer buffer = stage.buffer();
+              return buffer::descriptor;
+            }));
+    return all;
+  }
+
+  private static void addCopies(List<Operation> all, Memory memory) {
+    all.add(two("Buffer.copyFrom(Buffer)", memory, (buffer, other, _) -> buffer.copyFrom(other)));
+    all.add(two("Buffer.copyFrom(Buffer, CudaStream)", memory, Buffer::copyFrom));
+    all.add(two("Buffer.copyTo(Buffer)", memory, (buffer, other, _) -> buffer.copyTo(other)));
+    all.add(two("Buffer.copyTo(Buffer, CudaStream)", memory, Buffer::copyTo));
+  }
+
+  private static void addSegmentCopies(List<Operation> all, Memory memory) {
+    for (boolean heap : new boolean[] {true, false}) {
+      String variant = memory + (heap ? ", heap" : ", native");
+      all.add(
+          Operation.of(
+              "Buffer.copyFrom(MemorySegment)",
+              variant,
+              stage -> {
+                Buffer buffer = stage.buffer(memory);
+                MemorySegment host = heap ? stage.heap() : stage.nativeMemory();
+                return () -> buffer.copyFrom(host);
+              }));
+      all.add(
+          Operation.of(
+              "Buffer.copyTo(MemorySegment)",
+              variant,
+              stage -> {
+                Buffer buffer = stage.buffer(memory);
+                MemorySegment host = heap ? stage.heap() : stage.nativeMemory();
+                return () -> buffer.copyTo(host);
+              }));
+    }
+    all.add(
+        queued(
+            "Buffer.copyFrom(MemorySegment, CudaStream)",
+            memory,
+            (buffer, host, stream) -> buffer.copyFrom(host, stream)));
+    all.add(
+        queued(
+            "Buffer.copyTo(MemorySegment, CudaStream)",
+            memory,
+            (buffer, host, stream) -> buffer.copyTo(host, stream)));
+  }
+
+  private static void addFills(List<Operation> all, Memory memory) {
+    all.add(one("Buffer.fill(byte)", memory, buffer -> buffer.fill((byte) 1)));
+    all.add(one("Buffer.fill(int)", memory, buffer -> buffer.fill(1)));
+    all.add(one("Buffer.fillShorts(short)", memory, buffer -> buffer.fillShorts((short) 1)));
+    all.add(one("Buffer.fillInts(int)", memory, buffer -> buffer.fillInts(1)));
+    all.add(
+        queued(
+            "Buffer.fill(byte, CudaStream)",
+            memory,
+            (buffer, _, stream) -> buffer.fill((byte) 1, stream)));
+    all.add(
+        queued(
+            "Buffer.fill(int, CudaStream)", memory, (buffer, _, stream) -> buffer.fill(1, stream)));
+    all.add(
+        queued(
+            "Buffer.fillShorts(short, CudaStream)",
+            memory,
+            (buffer, _, stream) -> buffer.fillShorts((short) 1, stream)));
+    all.add(
+        queued(
+            "Buffer.fillInts(int, CudaStream)",
+            memory,
+            (buffer, _, stream) -> buffer.fillInts(1, stream)));
+  }
+
+  private static void addViews(List<Operation> all, Memory memory) {
+    all.add(one("Buffer.slice(long)", memory, buffer -> buffer.slice(8)));
+    all.add(one("Buffer.slice(long, long)", memory, buffer -> buffer.slice(0, 512).fill((byte) 1)));
+    all.add(
+        queued(
+            "Buffer.recordUse(CudaStream)",
+            memory,
+            (buffer, _, stream) -> buffer.recordUse(stream)));
+    all.add(one("Buffer.close()", memory, Buffer::close));
+  }
+
+  private static void addPinned(List<Operation> all) {
+    all.add(pinned("PinnedBuffer.segment()", buffer -> buffer.segment().fill((byte) 1)));
+    all.add(pinned("PinnedBuffer.byteBuffer()", buffer -> buffer.byteBuffer().put(0, (byte) 1)));
+    all.add(pinned("PinnedBuffer.devicePointer()", PinnedBuffer::devicePointer));
+    all.add(pinned("PinnedBuffer.slice(long)", buffer -> buffer.slice(8)));
+    all.add(pinned("PinnedBuffer.slice(long, long)", buffer -> buffer.slice(0, 8)));
+  }
+
+  private static Operation pinned(String method, Consumer<PinnedBuffer> body) {
+    return Operation.of(
+        method,
+        stage -> {
+          PinnedBuffer buffer = stage.pinned();
+          return () -> body.accept(buffer);
+        });
+  }
+
+  static Operation one(String method, Memory memory, Consumer<Buffer> body) {
+    return Operation.of(
+        method,
+        memory,
+        stage -> {
+          Buffer buffer = stage.buffer(memory);
+          return () -> body.accept(buffer);
+        });
+  }
+
+  /** What is done with two things on a stream. */
+  interface OnStream<T> {
+    void run(Buffer buffer, T other, CudaStream stream);
+  }
+
+  private static Operation two(String method, Memory memory, OnStream<Buffer> body) {
+    boolean queues = method.contains("CudaStream");
+    return Operation.of(
+        method,
+        memory,
+        stage -> {
+          Buffer buffer = stage.buffer(memory);
+          Buffer other = stage.other();
+          CudaStream stream = queues ? stage.stream() : stage.device.nullStream();
+          return () -> body.run(buffer, other, stream);
+        });
+  }
+
+  private static Operation queued(String method, Memory memory, OnStream<MemorySegment> body) {
+    return Operation.of(
+        method,
+        memory,
+        stage -> {
+          Buffer buffer = stage.buffer(memory);
+          CudaStream stream = stage.stream();
+          MemorySegment host = stage.nativeMemory();
+          return () -> body.run(buffer, host, stream);
+        });
+  }
+
+  /** Options of an event that other processes can import. */
+  static EventOptions interprocess() {
+    return EventOptions.ORDER_ONLY.withInterprocess(true);
+  }
+}

@@ -1,0 +1,133 @@
+package io.cuvette.testkit.races;
+
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.MemoryLimit;
+import io.cuvette.driver.CudaDriver;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+
+/** One operation beside one closer, many times. Confined to the thread that runs it. */
+final class Cell {
+  /** Rounds that are prepared together, and then run one by one. */
+  private static final int BATCH = 50;
+
+  /** So many batches there are at least: what grows is seen after the first. */
+  private static final int BATCHES = 5;
+
+  /** What the last rounds may have left to be given back a little later. */
+  private static final int ON_ITS_WAY = 4;
+
+  /** Steps of some 40 ns that one thread starts later: the length of most operations, and more. */
+  private static final int NEAR = 400;
+
+  private static final int FAR = 4_000;
+
+  final Operation operation;
+  final Closer closer;
+  final Outcomes outcomes = new Outcomes();
+  private final SplittableRandom random = new SplittableRandom(1);
+
+  Cell(Operation operation, Closer closer) {
+    this.operation = operation;
+    this.closer = closer;
+  }
+
+  /** Runs all rounds on a driver that nobody else uses meanwhile. */
+  void run(CudaDriver base, int rounds) throws Exception {
+    CountedDriver driver = new CountedDriver(base);
+    if (closer == Closer.CUDA) {
+      endCuda(driver, rounds);
+    } else {
+      endOther(driver, rounds);
+    }
+    if (!driver.live().isEmpty()) {
+      outcomes.left(driver.live().toString());
+    }
+  }
+
+  private void endCuda(CountedDriver driver, int rounds) throws Exception {
+    int batch = batch(rounds);
+    for (int done = 0; done < rounds && outcomes.passed(); done += batch) {
+      List<Stage> stages = new ArrayList<>();
+      for (int i = 0; i < Math.min(batch, rounds - done); i++) {
+        stages.add(new Stage(open(driver), driver.theirs(), false));
+      }
+      race(stages);
+      for (Stage stage : stages) {
+        stage.cuda.close();
+      }
+    }
+  }
+
+  private void endOther(CountedDriver driver, int rounds) throws Exception {
+    try (Cuda cuda = open(driver)) {
+      Map<String, Integer> before = Map.of();
+      int batch = batch(rounds);
+      for (int done = 0; done < rounds && outcomes.passed(); done += batch) {
+        List<Stage> stages = new ArrayList<>();
+        for (int i = 0; i < Math.min(batch, rounds - done); i++) {
+          stages.add(new Stage(cuda, driver.theirs(), false));
+        }
+        race(stages);
+        if (done == 0) {
+          before = settled(cuda, driver);
+        }
+      }
+      Map<String, Integer> after = settled(cuda, driver);
+      if (outcomes.passed() && grew(before, after)) {
+        outcomes.left("%s (before: %s)".formatted(after, before));
+      }
+    }
+  }
+
+  /** Whether more is live than what may be on its way. */
+  static boolean grew(Map<String, Integer> before, Map<String, Integer> after) {
+    return after.entrySet().stream()
+        .anyMatch(one -> one.getValue() > before.getOrDefault(one.getKey(), 0) + ON_ITS_WAY);
+  }
+
+  private static int batch(int rounds) {
+    return Math.clamp(rounds / BATCHES, 1, BATCH);
+  }
+
+  private void race(List<Stage> stages) throws Exception {
+    List<Duel.Pair> pairs = new ArrayList<>();
+    for (Stage stage : stages) {
+      Runnable body = operation.prepare().apply(stage);
+      AutoCloseable end = stage.end(closer);
+      int most = random.nextInt(8) == 0 ? FAR : NEAR;
+      pairs.add(
+          new Duel.Pair(
+              () -> outcomes.run(body), () -> outcomes.runEnd(end), random.nextInt(-most, most)));
+    }
+    Duel.run(pairs);
+    for (Stage stage : stages) {
+      stage.close();
+    }
+  }
+
+  static Cuda open(CountedDriver driver) {
+    return Cuda.open(
+        CudaOptions.DEFAULTS
+            .withDriver(driver.open())
+            .withMemoryLimit(MemoryLimit.none())
+            .withLeakListener(_ -> {}));
+  }
+
+  /** What is live once nothing is on its way. */
+  static Map<String, Integer> settled(Cuda cuda, CountedDriver driver) {
+    cuda.device(0).synchronize();
+    cuda.leaksFound();
+    cuda.defaultMemoryPool().freeAllBlocks();
+    cuda.defaultPinnedMemoryPool().freeAllBlocks();
+    return driver.live();
+  }
+
+  @Override
+  public String toString() {
+    return operation + " beside the end of: " + closer.title();
+  }
+}

@@ -1,0 +1,125 @@
+package io.cuvette.testkit.races;
+
+import io.cuvette.Cuda;
+import io.cuvette.driver.CudaDriver;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+
+/**
+ * Operations that are the last use of what they use, while the collector runs: all rounds of all
+ * cells are held inside the driver together, so that one collection meets each. Confined to one
+ * thread.
+ */
+final class Collected {
+  /**
+   * The code that runs must be compiled: before, the collector takes what lies in a frame as used.
+   */
+  private static final int WARM_UP = 250;
+
+  private static final int THREADS = 4_000;
+  private static final int COLLECTIONS = 20;
+  private static final int PATIENCE_SECONDS = 15;
+
+  private final List<Cell> cells;
+  private final CountedDriver driver;
+
+  Collected(List<Cell> cells, CudaDriver base) {
+    this.cells = cells;
+    this.driver = new CountedDriver(base);
+  }
+
+  /** Imports of one allocation take turns in the driver, so that not all can be held there. */
+  static boolean waitsForOthers(Operation operation) {
+    return operation.method().contains("import") || operation.method().contains("fromAllocation");
+  }
+
+  void run(int rounds) throws Exception {
+    int together = Math.clamp(THREADS / Math.max(1, cells.size()), 1, rounds);
+    try (Cuda cuda = Cell.open(driver)) {
+      for (Cell cell : cells) {
+        warmUp(cell, cuda);
+      }
+      Map<String, Integer> before = collected(cuda, Map.of());
+      for (int done = 0; done < rounds; done += together) {
+        hold(cuda, Math.min(together, rounds - done));
+      }
+      Map<String, Integer> after = collected(cuda, before);
+      if (Cell.grew(before, after)) {
+        fail("left: %s (before: %s)".formatted(after, before));
+      }
+    }
+    if (!driver.live().isEmpty()) {
+      fail("left: " + driver.live());
+    }
+  }
+
+  /** Starts everything, collects while it is in the driver, and lets it go on. */
+  private void hold(Cuda cuda, int rounds) throws InterruptedException {
+    Held group = new Held(cells.size() * rounds);
+    List<Thread> threads = new ArrayList<>();
+    for (Cell cell : cells) {
+      for (int i = 0; i < rounds; i++) {
+        threads.add(thread(cell, prepared(cell, cuda), group));
+      }
+    }
+    driver.hold(group);
+    threads.forEach(Thread::start);
+    if (!group.awaitAll(PATIENCE_SECONDS, TimeUnit.SECONDS)) {
+      fail("threads neither call the driver nor end: " + group.missing());
+    }
+    System.gc();
+    cuda.leaksFound();
+    group.release();
+    for (Thread thread : threads) {
+      thread.join(TimeUnit.SECONDS.toMillis(PATIENCE_SECONDS));
+      if (thread.isAlive()) {
+        fail("hangs: %s at %s".formatted(thread.getName(), List.of(thread.getStackTrace())));
+        return;
+      }
+    }
+  }
+
+  private void warmUp(Cell cell, Cuda cuda) throws Exception {
+    Outcomes unasked = new Outcomes();
+    for (int i = 0; i < WARM_UP; i++) {
+      Stage stage = new Stage(cuda, driver.theirs(), false);
+      unasked.run(cell.operation.prepare().apply(stage));
+      stage.close();
+    }
+  }
+
+  private Runnable prepared(Cell cell, Cuda cuda) {
+    return cell.operation.prepare().apply(new Stage(cuda, driver.theirs(), true));
+  }
+
+  private static Thread thread(Cell cell, Runnable body, Held group) {
+    AtomicReference<Runnable> once = new AtomicReference<>(body);
+    return Thread.ofVirtual()
+        .name(cell.toString())
+        .unstarted(() -> {
+          group.join();
+          cell.outcomes.run(once.getAndSet(null)); // nothing else knows what it uses
+          group.leave();
+        });
+  }
+
+  private void fail(String text) {
+    cells.getFirst().outcomes.fail(new AssertionError(text));
+  }
+
+  /** Collects until what is live is what is wanted, or for long enough. */
+  private Map<String, Integer> collected(Cuda cuda, Map<String, Integer> wanted) {
+    Map<String, Integer> now = Map.of();
+    for (int i = 0; i < COLLECTIONS; i++) {
+      System.gc();
+      now = Cell.settled(cuda, driver);
+      if (now.equals(wanted)) {
+        return now;
+      }
+    }
+    return now;
+  }
+}

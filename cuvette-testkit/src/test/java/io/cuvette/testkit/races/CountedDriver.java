@@ -1,0 +1,112 @@
+package io.cuvette.testkit.races;
+
+import io.cuvette.driver.CudaDriver;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Counts what a driver has given and not got back, and keeps threads of a group inside their next
+ * call. A Cuda over it ends its part alone: the driver goes on for the next. Thread-safe.
+ */
+final class CountedDriver {
+  private static final Map<String, String> GIVES =
+      Map.ofEntries(
+          Map.entry("memAlloc", "memory"),
+          Map.entry("memAllocManaged", "memory"),
+          Map.entry("memAllocAsync", "memory"),
+          Map.entry("memAllocFromPoolAsync", "memory"),
+          Map.entry("memHostAlloc", "host memory"),
+          Map.entry("streamCreateWithPriority", "streams"),
+          Map.entry("eventCreate", "events"),
+          Map.entry("memPoolCreate", "pools"),
+          Map.entry("memPoolImportFromShareableHandle", "pools"),
+          Map.entry("memPoolImportPointer", "memory"),
+          Map.entry("ipcOpenMemHandle", "mappings"),
+          Map.entry("ipcOpenEventHandle", "events"));
+
+  private static final Map<String, String> TAKES =
+      Map.of(
+          "memFree", "memory",
+          "memFreeAsync", "memory",
+          "memFreeHost", "host memory",
+          "streamDestroy", "streams",
+          "eventDestroy", "events",
+          "memPoolDestroy", "pools",
+          "ipcCloseMemHandle", "mappings");
+
+  private final CudaDriver delegate;
+  private final Map<String, AtomicInteger> live = new ConcurrentHashMap<>();
+  private volatile @Nullable Held held;
+
+  CountedDriver(CudaDriver delegate) {
+    this.delegate = delegate;
+  }
+
+  /** A driver for one Cuda, which ends when that does. */
+  CudaDriver open() {
+    AtomicBoolean closed = new AtomicBoolean();
+    return (CudaDriver)
+        Proxy.newProxyInstance(
+            CudaDriver.class.getClassLoader(),
+            new Class<?>[] {CudaDriver.class},
+            (_, method, arguments) -> {
+              if (method.getName().equals("close")) {
+                closed.set(true);
+                return null;
+              }
+              if (closed.get() && method.getDeclaringClass() != Object.class) {
+                throw new AssertionError("after the end of the Cuda: " + method.getName());
+              }
+              return call(method, arguments);
+            });
+  }
+
+  /** The driver as another library of the process would call it: nothing is counted. */
+  CudaDriver theirs() {
+    return delegate;
+  }
+
+  /** What is live now, without what is not. */
+  Map<String, Integer> live() {
+    Map<String, Integer> now = new TreeMap<>();
+    live.forEach((what, count) -> {
+      if (count.get() != 0) {
+        now.put(what, count.get());
+      }
+    });
+    return now;
+  }
+
+  /** From now on threads of a group stop at their next call. */
+  void hold(Held group) {
+    held = group;
+  }
+
+  private @Nullable Object call(Method method, Object[] arguments) throws Throwable {
+    Held group = held;
+    if (group != null) {
+      group.stop();
+    }
+    try {
+      Object result = method.invoke(delegate, arguments);
+      count(GIVES.get(method.getName()), 1);
+      count(TAKES.get(method.getName()), -1);
+      return result;
+    } catch (InvocationTargetException e) {
+      throw e.getCause() == null ? e : e.getCause();
+    }
+  }
+
+  private void count(@Nullable String what, int change) {
+    if (what != null) {
+      live.computeIfAbsent(what, _ -> new AtomicInteger()).addAndGet(change);
+    }
+  }
+}

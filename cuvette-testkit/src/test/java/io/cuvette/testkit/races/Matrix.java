@@ -1,0 +1,122 @@
+package io.cuvette.testkit.races;
+
+import io.cuvette.Cuda;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaDriverProvider;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Queue;
+import java.util.ServiceLoader;
+import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
+
+/** All operations beside all closers that can end something they use. */
+final class Matrix {
+  /** Which cells run; all as a rule. */
+  private static final Pattern ONLY = Pattern.compile(System.getProperty("cuvette.races", ""));
+
+  private static final long PATIENCE_MINUTES = 8;
+
+  final List<Cell> cells;
+  private final String device;
+
+  private Matrix(String device, List<Cell> cells) {
+    this.device = device;
+    this.cells = cells;
+  }
+
+  /** The cells of a device; what an operation asks for when it is prepared decides which. */
+  static Matrix of(String device) throws Exception {
+    List<Cell> cells = new ArrayList<>();
+    try (CudaDriver base = openDriver(device);
+        Cuda cuda = Cell.open(new CountedDriver(base))) {
+      for (Operation operation : Operations.all()) {
+        if (!operation.needsSimulator() || base.isSimulated()) {
+          for (Closer closer : closers(operation, cuda, base)) {
+            Cell cell = new Cell(operation, closer);
+            if (ONLY.matcher(cell.toString()).find() && !Awaited.is(cell)) {
+              cells.add(cell);
+            }
+          }
+        }
+      }
+    }
+    return new Matrix(device, cells);
+  }
+
+  private static Set<Closer> closers(Operation operation, Cuda cuda, CudaDriver base)
+      throws Exception {
+    Set<Closer> closers = EnumSet.copyOf(uses(operation, new Stage(cuda, base, false)));
+    if (!Collected.waitsForOthers(operation)
+        && uses(operation, new Stage(cuda, base, true)).size() > 1) {
+      closers.add(Closer.COLLECTOR);
+    }
+    return closers;
+  }
+
+  private static Set<Closer> uses(Operation operation, Stage stage) throws Exception {
+    try {
+      var _ = operation.prepare().apply(stage);
+      return stage.closers();
+    } finally {
+      stage.close();
+    }
+  }
+
+  /** Runs all cells, as many at a time as there are pairs of processors. */
+  void run(int rounds) throws Exception {
+    Queue<Cell> left = new ConcurrentLinkedQueue<>(cells);
+    left.removeIf(cell -> cell.closer == Closer.COLLECTOR);
+    List<Thread> workers = new ArrayList<>();
+    for (int i = 0; i < Math.max(1, Runtime.getRuntime().availableProcessors() / 2); i++) {
+      workers.add(Thread.ofPlatform().daemon().start(() -> work(left, rounds)));
+    }
+    long until = System.nanoTime() + TimeUnit.MINUTES.toNanos(PATIENCE_MINUTES);
+    for (Thread worker : workers) {
+      long millis = TimeUnit.NANOSECONDS.toMillis(until - System.nanoTime());
+      worker.join(Math.max(1, millis));
+      if (worker.isAlive()) {
+        throw new AssertionError(
+            "hangs: %s at %s".formatted(worker.getName(), List.of(worker.getStackTrace())));
+      }
+    }
+    collect(rounds);
+  }
+
+  List<Cell> failed() {
+    return cells.stream().filter(cell -> !cell.outcomes.passed()).toList();
+  }
+
+  private void work(Queue<Cell> left, int rounds) {
+    for (Cell cell = left.poll(); cell != null; cell = left.poll()) {
+      Thread.currentThread().setName(cell.toString());
+      try (CudaDriver driver = openDriver(device)) {
+        cell.run(driver, rounds);
+      } catch (Throwable e) { // what a cell throws outside its rounds fails it
+        cell.outcomes.fail(e);
+      }
+    }
+  }
+
+  private void collect(int rounds) throws Exception {
+    List<Cell> collected = cells.stream().filter(cell -> cell.closer == Closer.COLLECTOR).toList();
+    if (!collected.isEmpty()) {
+      try (CudaDriver driver = openDriver(device)) {
+        new Collected(collected, driver).run(rounds);
+      }
+    }
+  }
+
+  private static CudaDriver openDriver(String device) {
+    String name = device.split(":", 2)[0];
+    for (CudaDriverProvider provider : ServiceLoader.load(CudaDriverProvider.class)) {
+      if (provider.name().equals(name)) {
+        return provider.open(device.contains(":") ? device.substring(name.length() + 1) : "");
+      }
+    }
+    throw new IllegalArgumentException("device: " + device);
+  }
+}
