@@ -142,21 +142,27 @@ final class StreamStates {
    * left alone.
    */
   void await(CudaDevice device) {
-    List<Fence> work = new ArrayList<>();
-    for (StreamState state : byId.values()) {
-      if (state.device == device) {
-        add(state, work);
+    List<Guard> made = new ArrayList<>();
+    try {
+      for (StreamState state : byId.values()) {
+        if (state.device == device) {
+          add(state, made);
+        }
       }
+      add(device.nullStream().state, made);
+      List<Fence> work = new ArrayList<>(made);
+      ended.addTo(work, device);
+      work.forEach(Fence::await);
+    } catch (RuntimeException | Error e) {
+      made.forEach(ended::add); // nobody else has them
+      throw e;
     }
-    add(device.nullStream().state, work);
-    ended.addTo(work, device);
-    work.forEach(Fence::await);
   }
 
-  private static void add(StreamState state, List<Fence> work) {
-    Fence fence = state.guard();
-    if (fence != null) {
-      work.add(fence);
+  private static void add(StreamState state, List<Guard> made) {
+    Guard guard = state.guard();
+    if (guard != null) {
+      made.add(guard);
     }
   }
 

@@ -42,7 +42,7 @@ interface FileCall<T extends @Nullable Object> {
         .start(() -> {
           try {
             result.complete(call.call());
-          } catch (Throwable e) {
+          } catch (Throwable e) { // the caller throws it
             result.completeExceptionally(e);
           }
         });
