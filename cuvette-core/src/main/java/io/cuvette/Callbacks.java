@@ -2,7 +2,10 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -10,85 +13,229 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs user callbacks after the work of streams. The driver's thread only hands over. The driver
- * does not call back after an error of the device, so a watcher asks the devices with callbacks
- * pending, once a second, and fails their callbacks. Thread-safe.
+ * Runs user callbacks among the work of streams. The driver's thread only hands over: the stream
+ * waits at a flag until the callback has returned on a thread of this library. The driver does not
+ * call back after an error of the device, so a watcher asks the devices with callbacks pending,
+ * twice a second, and fails their callbacks. Thread-safe.
  */
 final class Callbacks {
-  private final CudaDriver driver;
-  private final Entrance entrance;
-  private final Set<Pending> pending = ConcurrentHashMap.newKeySet();
-  private final ReentrantLock lock = new ReentrantLock();
-  private @Nullable ScheduledExecutorService watcher;
-  private boolean closed;
+  private static final long WATCH_MILLIS = 500;
 
-  Callbacks(CudaDriver driver, Entrance entrance) {
-    this.entrance = entrance;
-    this.driver = driver;
+  private static final Set<CudaStatus> CANNOT_WAIT =
+      EnumSet.of(CudaStatus.NOT_SUPPORTED, CudaStatus.CALL_REQUIRES_NEWER_DRIVER);
+
+  private final Cuda cuda;
+  private final CallbackFlags flags;
+  private final CallbackThreads threads;
+  private final CallbackStreams streams;
+
+  /** Those that the stream has not come to. */
+  private final Set<Callback> pending = ConcurrentHashMap.newKeySet();
+
+  /** Those that were started. */
+  private final Set<Callback> running = ConcurrentHashMap.newKeySet();
+
+  /** The devices by number, true if they can wait at a flag; absent if that is not known. */
+  private final ConcurrentHashMap<Integer, Boolean> canWait = new ConcurrentHashMap<>();
+
+  private final ReentrantLock lock = new ReentrantLock();
+  private volatile @Nullable ScheduledExecutorService watcher;
+
+  /** Where threads are while they queue a callback; shut when the Cuda begins to close. */
+  private volatile Gate queueing = new Gate();
+
+  /** When that was. */
+  private volatile long shutNanos;
+
+  private volatile long patienceNanos = TimeUnit.SECONDS.toNanos(10);
+
+  Callbacks(Cuda cuda, ThreadStates states) {
+    this.cuda = cuda;
+    this.streams = new CallbackStreams(cuda);
+    this.flags = new CallbackFlags(cuda);
+    this.threads = new CallbackThreads(cuda, states);
   }
 
-  CompletableFuture<Void> submit(StreamState stream, Runnable callback) {
-    Pending one = new Pending(stream, callback);
-    CudaDriver held = stream.hold();
+  /** How long a callback waits for work of a device, and others for a callback. */
+  long patienceNanos() {
+    return patienceNanos;
+  }
+
+  void setPatienceNanos(long nanos) {
+    patienceNanos = nanos;
+  }
+
+  /** The stream that is current inside callbacks. */
+  CudaStream streamOf(CudaDevice device) {
+    return streams.of(device);
+  }
+
+  /**
+   * Queues a callback, and what the stream waits at until it has returned.
+   *
+   * @throws IllegalStateException if the Cuda or the stream is closed
+   * @throws CudaException if it could not be queued: it will not run
+   */
+  CompletableFuture<Void> submit(Callback callback) {
+    Gate gate = queueing;
+    if (!gate.enter()) {
+      throw new IllegalStateException("Cuda is closed");
+    }
     try {
-      pending.add(one);
-      held.launchHostFunc(stream.device.id(), stream.handle, () -> reached(one));
-    } catch (RuntimeException e) {
-      pending.remove(one);
+      watch();
+      queue(callback);
+    } finally {
+      gate.leave();
+    }
+    startIfReady(callback);
+    return callback.done;
+  }
+
+  private void queue(Callback callback) {
+    StreamState stream = callback.stream;
+    CudaDriver driver = stream.hold();
+    try {
+      if (callback.holds()) {
+        boolean blocking = stream.isBlocking();
+        callback.holdBy(flag(driver, stream), blocking);
+      }
+      pending.add(callback);
+      driver.launchHostFunc(stream.device.id(), stream.handle, () -> reached(callback));
+      callback.queue(driver);
+    } catch (RuntimeException | Error e) {
+      pending.remove(callback);
+      callback.release();
       throw e;
     } finally {
       stream.unhold();
     }
-    watch();
-    return one.done;
   }
 
-  void close() {
-    lock.lock();
+  /** What a stream can wait at; null if its device cannot. */
+  private CallbackFlags.@Nullable Flag flag(CudaDriver driver, StreamState stream) {
+    CallbackFlags.Flag flag = flags.take(stream.device);
+    Boolean can = canWait.get(stream.device.id());
     try {
-      closed = true;
-      if (watcher != null) {
-        watcher.shutdownNow();
+      if (can == null) {
+        can = canWait(flag, driver, stream);
+        canWait.put(stream.device.id(), can);
       }
     } finally {
-      lock.unlock();
+      if (can == null || !can) {
+        flag.release();
+      }
     }
-    failAll();
+    return can ? flag : null;
   }
 
-  private void failAll() {
-    fail(null, new IllegalStateException("Cuda was closed before the stream reached the callback"));
+  /** Tries it with a wait that is over. */
+  private static boolean canWait(CallbackFlags.Flag flag, CudaDriver driver, StreamState stream) {
+    try {
+      flag.queueNothing(driver, stream);
+      return true;
+    } catch (CudaException e) {
+      if (CANNOT_WAIT.contains(e.status())) {
+        return false;
+      }
+      throw e;
+    }
   }
 
-  private void reached(Pending one) {
-    if (pending.remove(one)) {
-      one.stream.callbacks.execute(one::run);
+  /** On a thread of the driver, which may not call it. */
+  private void reached(Callback callback) {
+    startIfReady(callback);
+    callback.awaitOnDriversThread();
+  }
+
+  private void startIfReady(Callback callback) {
+    if (callback.isReady() && pending.remove(callback)) {
+      start(callback, null);
+    }
+  }
+
+  private void start(Callback callback, @Nullable RuntimeException failure) {
+    callback.startedNanos = System.nanoTime();
+    running.add(callback);
+    Runnable run =
+        () -> {
+          try {
+            threads.run(callback, failure);
+          } finally {
+            running.remove(callback);
+          }
+        };
+    try {
+      threads.execute(run);
+    } catch (RuntimeException | Error e) { // out of threads
+      Objects.requireNonNull(watcher).execute(run);
+    }
+  }
+
+  /**
+   * Takes care of a step that waits for the device, as freeing plain memory does: a callback would
+   * wait for itself. Inside one it is put off, else this waits for those that hold streams, so that
+   * the driver, whose other calls the step may hold up, is not what waits for them.
+   *
+   * @param again what comes instead, after the callback
+   * @return true if the step is put off
+   */
+  boolean putOff(Runnable again) {
+    Callback inside = cuda.callback();
+    if (inside != null) {
+      inside.after(again);
+      return true;
+    }
+    if (!pending.isEmpty() || !running.isEmpty()) {
+      awaitReleased();
+    }
+    return false;
+  }
+
+  private void awaitReleased() {
+    List<Callback> holding =
+        Stream.concat(pending.stream(), running.stream()).filter(Callback::holds).toList();
+    boolean _ = Await.until(() -> holding.stream().allMatch(Callback::isReleased), patienceNanos);
+  }
+
+  /** Waits for what callbacks that have returned put off. */
+  void awaitPutOff() {
+    if (!running.isEmpty()) {
+      boolean _ =
+          Await.until(
+              () -> running.stream().noneMatch(Callback::isReleased), Lifetime.PATIENCE_NANOS);
     }
   }
 
   private void watch() {
+    if (watcher != null) {
+      return;
+    }
     lock.lock();
     try {
-      if (watcher == null && !closed) {
-        watcher =
+      if (watcher == null) {
+        ScheduledExecutorService made =
             Executors.newSingleThreadScheduledExecutor(
                 Thread.ofPlatform().daemon().name("cuvette-callback-watcher").factory());
-        var _ = watcher.scheduleWithFixedDelay(this::ask, 1, 1, TimeUnit.SECONDS);
-      }
-      if (!closed) {
-        return;
+        var _ =
+            made.scheduleWithFixedDelay(
+                this::look, WATCH_MILLIS, WATCH_MILLIS, TimeUnit.MILLISECONDS);
+        watcher = made;
       }
     } finally {
       lock.unlock();
     }
-    failAll(); // Cuda was closed by another thread meanwhile
   }
 
-  private void ask() {
-    pending.stream().map(one -> one.stream.device).distinct().forEach(this::ask);
+  private void look() {
+    if (isOverdue()) {
+      cancel();
+    } else {
+      pending.stream().map(callback -> callback.stream.device).distinct().forEach(this::ask);
+    }
   }
 
   /**
@@ -97,38 +244,62 @@ final class Callbacks {
    */
   private void ask(CudaDevice device) {
     try {
-      entrance.run(() -> driver.memGetInfo(device.id()));
+      cuda.owned().entrance().run(() -> cuda.driver().memGetInfo(device.id()));
     } catch (CudaException e) {
-      fail(device, e);
-    }
-  }
-
-  private void fail(@Nullable CudaDevice device, RuntimeException reason) {
-    for (Pending one : List.copyOf(pending)) {
-      if ((device == null || one.stream.device == device) && pending.remove(one)) {
-        one.stream.callbacks.execute(() -> one.done.completeExceptionally(reason));
+      for (Callback callback : List.copyOf(pending)) {
+        if (callback.stream.device == device) {
+          fail(callback, e);
+        }
       }
     }
   }
 
-  private static final class Pending {
-    private final StreamState stream;
-    private final Runnable callback;
-    private final CompletableFuture<Void> done = new CompletableFuture<>();
-
-    Pending(StreamState stream, Runnable callback) {
-      this.stream = stream;
-      this.callback = callback;
+  private void fail(Callback callback, RuntimeException reason) {
+    if (pending.remove(callback)) {
+      callback.release();
+      start(callback, reason);
     }
+  }
 
-    @SuppressWarnings("CatchingUnchecked")
-    private void run() {
-      try {
-        stream.cuda.callUser("a callback of " + stream, callback);
-        done.complete(null);
-      } catch (Throwable e) { // the user's code: whatever it throws goes to the future
-        done.completeExceptionally(e);
-      }
+  /**
+   * Refuses more callbacks. Those that are queued still come, as part of the work that the Cuda
+   * waits for, but none is waited for longer than {@link #patienceNanos}.
+   */
+  void shut() {
+    shutNanos = System.nanoTime();
+    queueing.shut();
+  }
+
+  /** The Cuda is not closed after all. */
+  void reopen() {
+    queueing = new Gate();
+  }
+
+  private boolean isOverdue() {
+    long now = System.nanoTime();
+    return queueing.isShut()
+        && now - shutNanos > patienceNanos
+        && running.stream().anyMatch(callback -> now - callback.startedNanos > patienceNanos);
+  }
+
+  /** Lets all streams go on, and fails what has not started. */
+  private void cancel() {
+    running.forEach(Callback::release);
+    for (Callback callback : List.copyOf(pending)) {
+      fail(
+          callback,
+          new IllegalStateException("Cuda was closed before the stream reached the callback"));
+    }
+  }
+
+  /** Ends those that are left, once the devices have been waited for. */
+  void close() {
+    ScheduledExecutorService watching = watcher;
+    if (watching != null) {
+      cancel();
+      boolean _ = Await.until(() -> running.isEmpty() || isOverdue(), patienceNanos);
+      watching.shutdown();
+      threads.shutdown();
     }
   }
 }

@@ -23,13 +23,12 @@ import org.jspecify.annotations.Nullable;
 public final class Cuda implements AutoCloseable {
   private final CudaDriver driver;
   private final List<CudaDevice> devices;
-  private final int firstDevice;
   private final LeakTracker leaks;
   private final Callbacks callbacks;
   private final Captures captures;
   private final PeerAccess peers;
   private final StreamStates streams;
-  private final ThreadLocal<ThreadState> states = ThreadLocal.withInitial(this::newState);
+  private final ThreadStates states;
   private final ResourceRegistry registry = new ResourceRegistry();
   private final HostViews views = new HostViews();
   private final ImportTable imports;
@@ -57,11 +56,12 @@ public final class Cuda implements AutoCloseable {
         IntStream.range(0, driver.deviceGetCount())
             .mapToObj(id -> new CudaDevice(this, id))
             .toList();
-    this.firstDevice = options.firstDevice(devices.size());
+    this.states =
+        new ThreadStates(devices.get(options.firstDevice(devices.size())), devices.size());
     this.peers = new PeerAccess(driver, devices.size());
     this.imports = ImportTable.of(driver.isSimulated());
     this.owned = new Owned(this);
-    this.callbacks = new Callbacks(driver, owned.entrance());
+    this.callbacks = new Callbacks(this, states);
     this.defaultPool = new MemoryPool(this);
     this.defaultPinnedPool = new PinnedMemoryPool(this);
     leaks.closed(defaultPool);
@@ -400,6 +400,11 @@ public final class Cuda implements AutoCloseable {
     }
   }
 
+  /** The callback that this thread is inside of, if it is. */
+  @Nullable Callback callback() {
+    return state().callback;
+  }
+
   LeakTracker leaks() {
     return leaks;
   }
@@ -489,9 +494,5 @@ public final class Cuda implements AutoCloseable {
               .formatted(what, state.innermost));
     }
     return state;
-  }
-
-  private ThreadState newState() {
-    return new ThreadState(devices.get(firstDevice), devices.size());
   }
 }

@@ -35,8 +35,8 @@ public final class CudaDevice implements Comparable<CudaDevice> {
   CudaDevice(Cuda cuda, int id) {
     this.cuda = cuda;
     this.id = id;
-    this.nullStream = CudaStream.builtIn(cuda, this, StreamState.NULL);
-    this.legacyStream = CudaStream.builtIn(cuda, this, StreamState.LEGACY);
+    this.nullStream = CudaStream.builtIn(cuda, this, StreamHandle.NULL);
+    this.legacyStream = CudaStream.builtIn(cuda, this, StreamHandle.LEGACY);
   }
 
   /** The number of the device. */
@@ -156,9 +156,14 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    * capture: each stream that is known here is waited for, and the device by freeing memory.
    *
    * @throws CudaException also for errors of earlier asynchronous work
+   * @throws IllegalStateException inside a callback, which it might wait for
    */
   public void synchronize() {
     cuda.checkOpen();
+    Callback callback = cuda.callback();
+    if (callback != null) {
+      throw callback.itself("synchronize() of " + this);
+    }
     cuda.driverPools().giveBackIdle(stream -> stream.device == this);
     long wait = waits.incrementAndGet();
     run(driver -> {
@@ -167,6 +172,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
       }
     });
     awaited.accumulateAndGet(wait, Math::max);
+    cuda.callbacks().awaitPutOff();
     cuda.driverPools().poll();
     cuda.streams().ended().pollAll();
     cuda.owned().entrance().run(cuda.imports()::settle);

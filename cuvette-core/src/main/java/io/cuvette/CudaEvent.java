@@ -18,6 +18,9 @@ public final class CudaEvent implements AutoCloseable {
   private final EventLifetime lifetime;
   private volatile boolean recorded;
 
+  /** Where it was recorded last, if that is known; a thread's own stream is not kept. */
+  private volatile @Nullable StreamState recordedOn;
+
   /** Whether its last record may be part of a capture: who waits for it then joins that. */
   private volatile boolean mayBeCaptured;
 
@@ -188,6 +191,7 @@ public final class CudaEvent implements AutoCloseable {
     } finally {
       stream.unhold();
     }
+    recordedOn = stream.state.confinedTo == null ? stream.state : null;
     recorded = true;
   }
 
@@ -210,6 +214,15 @@ public final class CudaEvent implements AutoCloseable {
    * (cuEventSynchronize).
    */
   public void synchronize() {
+    Callback inside = device.cuda().callback();
+    if (inside == null) {
+      synchronizeHere();
+    } else {
+      inside.await(recordedOn, "synchronize() of " + this, this::isDone);
+    }
+  }
+
+  private void synchronizeHere() {
     CudaDriver driver = hold();
     try {
       lifetime.await(() -> driver.eventSynchronize(device.id(), handle));

@@ -115,9 +115,13 @@ public final class CudaStream implements AutoCloseable {
    * @throws IllegalStateException if the stream is capturing, which the question would invalidate
    */
   public boolean isDone() {
+    return isDone("isDone");
+  }
+
+  private boolean isDone(String call) {
     CudaDriver driver = hold();
     try {
-      checkNotCapturing("isDone");
+      checkNotCapturing(call);
       return driver.streamQuery(device().id(), state.handle);
     } finally {
       unhold();
@@ -131,6 +135,15 @@ public final class CudaStream implements AutoCloseable {
    * @throws IllegalStateException if the stream is capturing, which waiting would invalidate
    */
   public void synchronize() {
+    Callback inside = state.cuda.callback();
+    if (inside == null) {
+      synchronizeHere();
+    } else {
+      inside.await(state, "synchronize() of " + this, () -> isDone("synchronize"));
+    }
+  }
+
+  private void synchronizeHere() {
     CudaDriver driver = hold();
     try {
       checkNotCapturing("synchronize");
@@ -195,35 +208,63 @@ public final class CudaStream implements AutoCloseable {
   }
 
   /**
-   * Runs a callback once the work queued so far is done (cuLaunchHostFunc). It runs on a virtual
-   * thread of this library, never on the driver's: it may block and may call CUDA. The callbacks of
-   * a stream run in order.
+   * Runs a callback in order of the stream: after the work queued so far, and before the work
+   * queued later, which {@link #synchronize}, {@link #isDone}, events and other streams that wait
+   * for this one see as part of its work. It runs on a daemon thread of this library, never on the
+   * driver's: it may block and may call CUDA (cuLaunchHostFunc, cuStreamWaitValue32).
    *
-   * @return completes after the callback; with the callback's exception if it threw, or the
-   *     device's error
+   * <p>Inside the callback the current stream of every device is one of the library's own, for the
+   * null stream may have to wait for this one. A call that would wait for the callback itself is
+   * refused ({@code synchronize} of this stream or of the device, an operation that waits on this
+   * stream), other waits take 10 seconds at most, and memory without a pool that is closed there is
+   * freed afterwards. Keep it short: the stream waits, and so does every free of plain memory.
+   *
+   * @return completes after the callback, before the stream goes on; with the callback's exception
+   *     if it threw, or with the device's error, and then the callback did not run
    * @throws IllegalStateException if the stream is capturing
    */
   public CompletableFuture<Void> addCallback(Runnable callback) {
     Objects.requireNonNull(callback, "callback");
-    checkNotCapturing("addCallback");
-    checkUsable();
-    try {
-      return state.cuda.callbacks().submit(state, callback);
-    } finally {
-      Reference.reachabilityFence(this);
-    }
+    return submit(new Callback(state, _ -> callback.run(), false));
   }
 
   /** {@link #addCallback(Runnable)} with an argument. */
   public <T> CompletableFuture<Void> addCallback(StreamCallback<T> callback, T argument) {
     Objects.requireNonNull(callback, "callback");
     Objects.requireNonNull(argument, "argument");
-    return addCallback(() -> callback.call(this, argument));
+    return submit(new Callback(state, _ -> callback.call(this, argument), false));
   }
 
-  /** Completes when the work queued so far is done, exceptionally if the device failed. */
+  /**
+   * {@link #addCallback(Runnable)} with an argument and the status of the stream: it also runs if
+   * the device failed, up to a second later, or the Cuda was closed first. The future then has that
+   * error.
+   */
+  public <T> CompletableFuture<Void> addCallback(
+      StreamCallback.WithStatus<T> callback, T argument) {
+    Objects.requireNonNull(callback, "callback");
+    Objects.requireNonNull(argument, "argument");
+    return submit(new Callback(state, status -> callback.call(this, status, argument), true));
+  }
+
+  /**
+   * Completes soon after the work queued so far is done, exceptionally if the device failed. The
+   * stream does not wait for what depends on the future.
+   *
+   * @throws IllegalStateException if the stream is capturing
+   */
   public CompletableFuture<Void> onComplete() {
-    return addCallback(() -> {});
+    return submit(new Callback(state, null, false));
+  }
+
+  private CompletableFuture<Void> submit(Callback callback) {
+    checkNotCapturing("addCallback");
+    checkUsable();
+    try {
+      return state.cuda.callbacks().submit(callback);
+    } finally {
+      Reference.reachabilityFence(this);
+    }
   }
 
   /**
@@ -328,6 +369,19 @@ public final class CudaStream implements AutoCloseable {
   void checkNotCapturing(String call) {
     if (state.isExposed() || state.isBuiltIn()) {
       state.checkNotCapturing(call, "");
+    }
+  }
+
+  /** Refuses work that waits for a callback which this thread is inside of. */
+  void checkCanWait(String call) {
+    Callback callback = state.cuda.callback();
+    if (callback != null) {
+      hold();
+      try {
+        callback.checkCanWaitFor(state, call);
+      } finally {
+        unhold();
+      }
     }
   }
 

@@ -187,6 +187,11 @@ final class DevicePool {
   /** Gives a chunk that left its arena for good back to upstream; it counts as held until then. */
   private long free(int chunk) {
     long bytes = chunks.bytes(chunk);
+    Callback callback = pool.cuda().callback();
+    if (callback != null) {
+      callback.after(() -> free(chunk));
+      return bytes;
+    }
     try {
       closeChunk(chunk);
     } finally {
@@ -266,7 +271,9 @@ final class DevicePool {
         arena.stream.await();
       }
     }
-    held.awaitRoom(wantedBytes);
+    if (pool.cuda().callback() == null) { // else they may wait for the callback
+      held.awaitRoom(wantedBytes);
+    }
     if (wantedBytes <= held.room()) {
       device.cuda().driverPools().awaitFrees(device);
     }

@@ -94,6 +94,10 @@ final class DirectLifetime extends BlockLifetime {
       cuda.captures().releaseLater(this);
       return;
     }
+    boolean waits = !byUser || uses() != null;
+    if (waits && cuda.callbacks().putOff(this::releaseAgain)) {
+      return;
+    }
     for (StreamUse use = uses(); use != null; use = use.next()) {
       use.stream().await();
     }

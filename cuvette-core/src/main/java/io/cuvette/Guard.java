@@ -114,11 +114,12 @@ final class Guard implements Fence {
 
   /**
    * Waits until the work is done; returns at once if that cannot be waited for, on a capturing
-   * stream, or if the Cuda has ended, which frees what waits.
+   * stream, inside a callback, which it may wait for, or if the Cuda has ended, which frees what
+   * waits.
    */
   @Override
   public void await() {
-    if (entrance.tryEnterAgain()) {
+    if (stream.cuda.callback() == null && entrance.tryEnterAgain()) {
       try {
         awaitNow();
       } finally {

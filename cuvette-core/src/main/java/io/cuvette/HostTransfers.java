@@ -25,7 +25,7 @@ final class HostTransfers {
     if (host != null) {
       stream.synchronize();
       copyHere(target, source, host, source.byteSize());
-    } else if (source.isNative()) {
+    } else if (source.isNative() && canWait(stream)) {
       copyInAsync(target, source, stream);
       stream.synchronize();
     } else {
@@ -44,12 +44,17 @@ final class HostTransfers {
     if (host != null) {
       stream.synchronize();
       copyHere(source, host, target, target.byteSize());
-    } else if (target.isNative()) {
+    } else if (target.isNative() && canWait(stream)) {
       copyOutAsync(source, target, stream);
       stream.synchronize();
     } else {
       stage(source, target, stream, false);
     }
+  }
+
+  /** Inside a callback a wait can end before the work; the driver is not left with user memory. */
+  private static boolean canWait(CudaStream stream) {
+    return stream.device().cuda().callback() == null;
   }
 
   static void copyInAsync(BufferBase target, MemorySegment source, CudaStream stream) {

@@ -92,7 +92,7 @@ final class ImportedLifetime extends BlockLifetime {
   void giveBack() {
     if (isCaptured()) {
       stream.cuda.captures().releaseLater(this);
-    } else {
+    } else if (!stream.cuda.callbacks().putOff(this::releaseAgain)) {
       stream.cuda.owned().entrance().run(this::give);
     }
   }

@@ -97,6 +97,7 @@ final class Owned {
       return;
     }
     Failures failures = new Failures();
+    cuda.callbacks().shut();
     cuda.streams().endCaptures(failures);
     failures.run(() -> driverPools.giveBackIdle(_ -> true));
     synchronizeAll(failures);
@@ -105,11 +106,12 @@ final class Owned {
       cuda.views().closeAll();
     } catch (IllegalStateException e) {
       closed.accept(false);
+      cuda.callbacks().reopen();
       ending.set(false);
       throw e;
     }
-    failures.run(cuda.leaks()::drain);
     failures.run(cuda.callbacks()::close);
+    failures.run(cuda.leaks()::drain);
     entrance.shut();
     driverPools.awaitUsers();
     failures.run(children::close);

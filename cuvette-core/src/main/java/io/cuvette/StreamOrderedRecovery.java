@@ -44,7 +44,7 @@ final class StreamOrderedRecovery {
     Cuda cuda = device.cuda();
     cuda.leaks().drain();
     cuda.driverPools().giveBackAll();
-    cuda.owned().entrance().run(stream::synchronize);
+    await(stream);
     memory.settle();
     T found = again.get();
     if (found == null) {
@@ -67,9 +67,17 @@ final class StreamOrderedRecovery {
     CudaDevice device = stream.device();
     Cuda cuda = device.cuda();
     cuda.driverPools().awaitFrees(device);
-    cuda.owned().entrance().run(stream::synchronize);
+    await(stream);
     trim.run();
     cuda.owned().releaseCached(device);
     return again.get();
+  }
+
+  /** Not inside a callback, for which the stream may have to wait. */
+  private static void await(CudaStream stream) {
+    Cuda cuda = stream.device().cuda();
+    if (cuda.callback() == null) {
+      cuda.owned().entrance().run(stream::synchronize);
+    }
   }
 }

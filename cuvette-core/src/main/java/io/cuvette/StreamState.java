@@ -16,10 +16,6 @@ import org.jspecify.annotations.Nullable;
  * its predecessor. Thread-safe.
  */
 final class StreamState {
-  static final long NULL = 0;
-  static final long LEGACY = 1;
-  static final long PER_THREAD = 2;
-
   /** Instead of a number of wrappers: the last one was closed. */
   private static final int GONE = Integer.MIN_VALUE;
 
@@ -29,8 +25,6 @@ final class StreamState {
 
   /** The identity, which the driver never uses twice; 0 for those that exist from the start. */
   long id;
-
-  final SerialExecutor callbacks = new SerialExecutor();
 
   /** The thread that alone may use the stream: a per-thread default stream's. */
   final @Nullable Thread confinedTo;
@@ -94,7 +88,7 @@ final class StreamState {
   /** The default stream of this thread. */
   static StreamState perThread(Cuda cuda, CudaDevice device, ReferenceQueue<Object> forgotten) {
     StreamState state =
-        new StreamState(cuda, device, PER_THREAD, false, Thread.currentThread(), null);
+        new StreamState(cuda, device, StreamHandle.PER_THREAD, false, Thread.currentThread(), null);
     state.lifetime = StreamLifetime.perThread(state, forgotten);
     state.expose();
     return state;
@@ -128,7 +122,7 @@ final class StreamState {
 
   /** Whether the handle is one of the three that exist from the start. */
   boolean isBuiltIn() {
-    return handle == NULL || handle == LEGACY || handle == PER_THREAD;
+    return StreamHandle.isBuiltIn(handle);
   }
 
   PoolArena arena(MemoryPool pool) {
@@ -240,9 +234,14 @@ final class StreamState {
     }
   }
 
-  /** The null stream cannot be captured. */
-  private boolean isLegacy() {
-    return handle == NULL || handle == LEGACY;
+  /** Whether it is the null stream, which cannot be captured. */
+  boolean isLegacy() {
+    return StreamHandle.isLegacy(handle);
+  }
+
+  /** Whether it takes turns with the null stream; for who holds it. */
+  boolean isBlocking() {
+    return isBuiltIn() || (cuda.driver().streamGetFlags(device.id(), handle) & 1) == 0;
   }
 
   boolean isOwned() {
@@ -487,14 +486,6 @@ final class StreamState {
 
   @Override
   public String toString() {
-    String name =
-        handle == NULL
-            ? "null stream"
-            : handle == LEGACY
-                ? "legacy default stream"
-                : handle == PER_THREAD
-                    ? "per-thread default stream"
-                    : "stream 0x" + Long.toHexString(handle);
-    return name + " of " + device;
+    return StreamHandle.name(handle) + " of " + device;
   }
 }

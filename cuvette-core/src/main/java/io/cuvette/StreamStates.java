@@ -51,13 +51,13 @@ final class StreamStates {
   }
 
   CudaStream wrap(CudaDevice device, long handle, @Nullable Object owner) {
-    if (handle == StreamState.NULL) {
+    if (handle == StreamHandle.NULL) {
       return device.nullStream();
     }
-    if (handle == StreamState.LEGACY) {
+    if (handle == StreamHandle.LEGACY) {
       return device.legacyStream();
     }
-    if (handle == StreamState.PER_THREAD) {
+    if (handle == StreamHandle.PER_THREAD) {
       return perThread(device);
     }
     int of = device.ask(driver -> driver.streamGetDevice(device.id(), handle));

@@ -17,14 +17,22 @@ final class ThreadState {
   private final @Nullable CudaStream[] streams;
   private @Nullable Running running;
 
-  ThreadState(CudaDevice device, int devices) {
+  /** The callback that this thread is inside of. */
+  final @Nullable Callback callback;
+
+  ThreadState(CudaDevice device, int devices, @Nullable Callback callback) {
     this.device = device;
     this.streams = new CudaStream[devices];
+    this.callback = callback;
   }
 
   CudaStream stream(CudaDevice of) {
     CudaStream stream = streams[of.id()];
-    return stream != null ? stream : of.defaultStream();
+    return stream != null ? stream : firstStream(of);
+  }
+
+  private CudaStream firstStream(CudaDevice of) {
+    return callback == null ? of.defaultStream() : of.cuda().callbacks().streamOf(of);
   }
 
   @Nullable CudaStream chosenStream(CudaDevice of) {

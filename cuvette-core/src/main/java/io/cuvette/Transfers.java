@@ -135,6 +135,7 @@ final class Transfers {
     buffer.checkOpen();
     CudaStream stream = buffer.device().cuda().currentStream(buffer.device());
     stream.checkNotCapturing(call);
+    stream.checkCanWait(call);
     return stream;
   }
 

@@ -50,4 +50,14 @@ public interface StreamCalls {
    * throw. After an error of the device it may never run.
    */
   void launchHostFunc(int device, long stream, Runnable function);
+
+  /**
+   * Makes later work of the stream wait until a word of memory, which the host or a device may
+   * write, compares with a value (cuStreamWaitValue32).
+   *
+   * @param address of 4 aligned bytes of device memory or page-locked host memory, not managed
+   * @param flags 0 until {@code word - value >= 0}, 1 until they are equal, 2 until they have a bit
+   *     in common, 3 until a bit is 0 in both
+   */
+  void streamWaitValue32(int device, long stream, long address, int value, int flags);
 }

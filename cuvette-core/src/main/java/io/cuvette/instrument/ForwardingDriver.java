@@ -362,6 +362,11 @@ public abstract class ForwardingDriver extends ForwardingCaptures {
   }
 
   @Override
+  public void streamWaitValue32(int device, long stream, long address, int value, int flags) {
+    delegate.streamWaitValue32(device, stream, address, value, flags);
+  }
+
+  @Override
   public long eventCreate(int device, int flags) {
     return delegate.eventCreate(device, flags);
   }

@@ -107,6 +107,12 @@ abstract class SanitizerStreams extends ForwardingDriver {
   }
 
   @Override
+  public void streamWaitValue32(int device, long stream, long address, int value, int flags) {
+    core.lane("streamWaitValue32", device, stream);
+    super.streamWaitValue32(device, stream, address, value, flags);
+  }
+
+  @Override
   public long eventCreate(int device, int flags) {
     Site site = Site.of("eventCreate", "device", device, "flags", flags);
     long event = super.eventCreate(device, flags);

@@ -60,7 +60,13 @@ final class SimOp {
 
   /** No work, but the stream stops here until something outside of the driver is done. */
   static SimOp waitingOutside(SimStream stream, BooleanSupplier outside, long queuedNanos) {
-    SimOp op = point(stream, queuedNanos);
+    return waitingOutside(stream, outside, SimOp::nothing, queuedNanos);
+  }
+
+  /** The same, and then some work. */
+  static SimOp waitingOutside(
+      SimStream stream, BooleanSupplier outside, Runnable work, long queuedNanos) {
+    SimOp op = work(stream, work, 0, queuedNanos);
     op.outside = outside;
     return op;
   }
@@ -74,7 +80,9 @@ final class SimOp {
 
   /** The same work once more, in another stream; for what was captured and never runs itself. */
   SimOp again(SimStream in, long queued) {
-    return new SimOp(in, work, hostFunction, null, costNanos, queued);
+    SimOp op = new SimOp(in, work, hostFunction, null, costNanos, queued);
+    op.outside = outside;
+    return op;
   }
 
   /** Says which operation of its stream this is. */

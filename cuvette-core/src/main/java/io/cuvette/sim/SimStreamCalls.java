@@ -175,6 +175,26 @@ abstract class SimStreamCalls extends SimTransferCalls implements StreamCalls {
         () -> call("cuLaunchHostFunc", stream));
   }
 
+  @Override
+  public void streamWaitValue32(int device, long stream, long address, int value, int flags) {
+    machine.run(
+        () -> {
+          SimStream queue = stream(device, stream);
+          SimWord word = SimWord.at(machine.place("address", address, Integer.BYTES), address);
+          SimWord.checkFlags(flags);
+          machine.spend(SimCosts.SUBMIT);
+          machine.queue(
+              SimOp.waitingOutside(
+                  queue,
+                  () -> !word.isLive() || word.satisfies(value, flags),
+                  word::check,
+                  machine.hostNanos()));
+        },
+        () ->
+            "cuStreamWaitValue32(stream=0x%x, address=0x%x, value=%d, flags=%d)"
+                .formatted(stream, address, value, flags));
+  }
+
   private static String call(String name, long stream) {
     return "%s(stream=0x%x)".formatted(name, stream);
   }

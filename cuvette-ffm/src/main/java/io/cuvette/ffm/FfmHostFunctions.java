@@ -2,7 +2,7 @@ package io.cuvette.ffm;
 
 import io.cuvette.driver.StreamCalls;
 
-/** The call that makes a stream run a Java function. Thread-safe. */
+/** The calls by which a stream and Java code wait for each other. Thread-safe. */
 interface FfmHostFunctions extends FfmCalls, StreamCalls {
 
   /** The driver itself, whose end is also the end of its functions. */
@@ -24,6 +24,28 @@ interface FfmHostFunctions extends FfmCalls, StreamCalls {
     if (status != SUCCESS) {
       HostFunctions.remove(number);
       throw Failure.of(status, "cuLaunchHostFunc(stream=%#x, device=%d)", stream, device);
+    }
+  }
+
+  @Override
+  default void streamWaitValue32(int device, long stream, long address, int value, int flags) {
+    CallFrame frame = enterAsIs(device);
+    int status;
+    try {
+      status = (int) StreamFunctions.WAIT_VALUE_32.invokeExact(stream, address, value, flags);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    frame.leave();
+    if (status != SUCCESS) {
+      throw Failure.of(
+          status,
+          "cuStreamWaitValue32(stream=%#x, address=%#x, value=%d, flags=%d, device=%d)",
+          stream,
+          address,
+          value,
+          flags,
+          device);
     }
   }
 }

@@ -24,6 +24,10 @@ final class StreamFunctions {
   static final MethodHandle LAUNCH_HOST_FUNC =
       Libcuda.function("cuLaunchHostFunc", 10000, POINTER, POINTER, POINTER);
 
+  /** The second form, which every device supports. */
+  static final MethodHandle WAIT_VALUE_32 =
+      Libcuda.function("cuStreamWaitValue32", 11070, POINTER, POINTER, INT, INT);
+
   /** Since CUDA 12.8 the driver tells the device; before, only the context. */
   static final boolean KNOWS_DEVICE = Libcuda.has("cuStreamGetDevice", 12080);
 

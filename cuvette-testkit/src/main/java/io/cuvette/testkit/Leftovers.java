@@ -17,6 +17,10 @@ import java.util.Set;
  * @param wrong the statistics of default pools that are not back to zero
  */
 record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String> wrong) {
+  /** Makers of what lasts as long as the Cuda: what callbacks need. */
+  private static final Set<String> LASTING =
+      Set.of("io.cuvette.CallbackFlags", "io.cuvette.CallbackStreams");
+
   private static final Set<String> LIBRARY =
       Set.of(
           "io.cuvette",
@@ -39,7 +43,17 @@ record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String
     used.forEach(cuda.defaultMemoryPool()::freeAllBlocks);
     cuda.defaultPinnedMemoryPool().freeAllBlocks();
     List<OpenObject> open = cuda.openObjects();
-    return new Leftovers(open, open.isEmpty() ? handles.live() : List.of(), wrong(cuda, used));
+    return new Leftovers(open, open.isEmpty() ? lost(handles) : List.of(), wrong(cuda, used));
+  }
+
+  /** Not what the library keeps for itself. */
+  private static List<LiveHandles.Made> lost(LiveHandles handles) {
+    return handles.live().stream().filter(made -> !isLasting(made)).toList();
+  }
+
+  private static boolean isLasting(Throwable site) {
+    return Arrays.stream(site.getStackTrace())
+        .anyMatch(frame -> LASTING.contains(frame.getClassName()));
   }
 
   private static List<String> wrong(Cuda cuda, List<CudaDevice> devices) {

@@ -9,9 +9,12 @@ import io.cuvette.CudaDevice;
 import io.cuvette.CudaEvent;
 import io.cuvette.CudaStream;
 import io.cuvette.EventOptions;
+import io.cuvette.PinnedBuffer;
 import io.cuvette.Scope;
 import io.cuvette.StreamOptions;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
+import java.lang.foreign.ValueLayout;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 
@@ -89,6 +92,28 @@ class StreamsGuideTest {
           .hasRootCauseMessage("from a callback");
       stream.onComplete().thenRun(() -> seen.append(" done")).join();
       assertThat(seen).hasToString("hello done");
+    }
+  }
+
+  @CudaTest
+  void callback_holdsItsStream(Cuda cuda) {
+    try (CudaStream stream = cuda.currentDevice().createStream();
+        Buffer result = cuda.allocate(64, stream);
+        PinnedBuffer host = cuda.allocatePinned(64)) {
+      StringBuilder seen = new StringBuilder();
+      for (byte step = 0; step < 3; step++) {
+        result.fill(step, stream);
+        host.copyFrom(result, stream);
+        stream.addCallback( // the next copy waits for it
+            (on, status, number) -> {
+              if (status == CudaStatus.SUCCESS) {
+                seen.append(host.segment().get(ValueLayout.JAVA_BYTE, 0) == number);
+              }
+            },
+            step);
+      }
+      stream.synchronize(); // the callbacks have returned
+      assertThat(seen).hasToString("truetruetrue");
     }
   }
 

@@ -96,7 +96,8 @@ final class Operations {
           "MemoryLimit",
           "MemoryLocation",
           "PressureListener",
-          "StreamCallback");
+          "StreamCallback",
+          "StreamCallback.WithStatus");
 
   private Operations() {}
 

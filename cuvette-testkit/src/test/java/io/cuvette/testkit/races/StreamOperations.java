@@ -61,6 +61,10 @@ final class StreamOperations {
         stream(
             "addCallback(StreamCallback, Object)",
             stream -> finish(stream.addCallback((_, _) -> {}, ""))));
+    all.add(
+        stream(
+            "addCallback(StreamCallback.WithStatus, Object)",
+            stream -> finish(stream.addCallback((_, _, _) -> {}, ""))));
     all.add(stream("onComplete()", stream -> finish(stream.onComplete())));
   }
 

@@ -72,8 +72,9 @@ class CallbackTest {
               more.fill((byte) 1);
             }
           });
-      stream.synchronize();
       latch.countDown();
+      stream.synchronize();
+      assertThat(done).isDone();
       await(done);
     }
     assertThat(content.get()).containsOnly(6);
@@ -97,7 +98,7 @@ class CallbackTest {
     AtomicReference<Thread> thread = new AtomicReference<>();
     await(cuda.currentStream().addCallback(() -> thread.set(Thread.currentThread())));
     assertThat(thread.get()).isNotEqualTo(Thread.currentThread());
-    assertThat(thread.get().isVirtual()).isTrue();
+    assertThat(thread.get().isDaemon()).isTrue();
   }
 
   @CudaTest

@@ -119,6 +119,7 @@ class UnderFaultsTest {
           } catch (ExecutionException e) {
             throw e.getCause() instanceof RuntimeException failure ? failure : e;
           }
+          stream.synchronize(); // the future is done a moment before the stream goes on
         }
       }
     },

@@ -1,0 +1,176 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaStatus;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One callback among the work of its stream, which goes on when the callback has returned. Inside
+ * the callback nothing waits for that: calls that would are refused, memory whose release waits for
+ * the device is released afterwards, and other waits have a bound. Thread-safe.
+ */
+final class Callback {
+  private static final int BOTH = 2;
+
+  final StreamState stream;
+  final CompletableFuture<Void> done = new CompletableFuture<>();
+
+  /** The user's code; null if the future is all there is. */
+  private final @Nullable Consumer<CudaStatus> body;
+
+  /** Whether the code is also run if the stream failed. */
+  final boolean always;
+
+  /** Whether the stream takes turns with the null stream. */
+  private boolean blocking;
+
+  /** What the stream waits at; null if it does not wait, or the driver's thread does for it. */
+  private CallbackFlags.@Nullable Flag flag;
+
+  private final AtomicInteger conditions = new AtomicInteger();
+  private final AtomicBoolean released = new AtomicBoolean();
+
+  /** What waits for the end of the callback; its thread's. */
+  private final List<Runnable> after = new ArrayList<>();
+
+  /** When it started, 0 before. */
+  volatile long startedNanos;
+
+  Callback(StreamState stream, @Nullable Consumer<CudaStatus> body, boolean always) {
+    this.stream = stream;
+    this.body = body;
+    this.always = always;
+  }
+
+  /** Whether later work of the stream waits. */
+  boolean holds() {
+    return body != null;
+  }
+
+  /**
+   * Says how the stream is held.
+   *
+   * @param at null to have the driver's thread wait
+   */
+  void holdBy(CallbackFlags.@Nullable Flag at, boolean isOnBlocking) {
+    flag = at;
+    blocking = isOnBlocking;
+  }
+
+  /** Queues the wait at the flag. */
+  void queue(CudaDriver driver) {
+    if (flag != null) {
+      flag.queueWait(driver, stream);
+    }
+  }
+
+  /**
+   * Takes note that the stream has come to it, or that all of it is queued.
+   *
+   * @return true if the other was the case before, so that it can start
+   */
+  boolean isReady() {
+    return conditions.incrementAndGet() == BOTH;
+  }
+
+  /** Keeps the driver's thread where it is that which waits. */
+  void awaitOnDriversThread() {
+    if (holds() && flag == null) {
+      Await.until(this::isReleased);
+    }
+  }
+
+  /** Lets the stream go on. */
+  void release() {
+    if (released.compareAndSet(false, true) && flag != null) {
+      flag.release();
+    }
+  }
+
+  /** Whether the stream goes on. */
+  boolean isReleased() {
+    return released.get();
+  }
+
+  void run(CudaStatus status) {
+    if (body != null) {
+      body.accept(status);
+    }
+  }
+
+  /** Runs something after the callback that would wait for its stream. For its own thread. */
+  void after(Runnable step) {
+    after.add(step);
+  }
+
+  /** Runs what was put off. What fails is tried again later, and told when the Cuda is closed. */
+  void runAfter() {
+    Failures failures = new Failures();
+    after.forEach(failures::run);
+  }
+
+  /**
+   * Checks before work is queued in a stream and waited for.
+   *
+   * @throws IllegalStateException if that work would come after the callback
+   */
+  void checkCanWaitFor(StreamState other, String call) {
+    if (isBefore(other)) {
+      throw itself(call + " on " + other);
+    }
+  }
+
+  /**
+   * Waits inside the callback for work that is queued.
+   *
+   * @param of the stream of the work; null if that is not known
+   * @throws IllegalStateException if it waits for the callback, or takes too long
+   */
+  void await(@Nullable StreamState of, String call, BooleanSupplier isDone) {
+    if (isDone.getAsBoolean()) {
+      return;
+    }
+    if (of != null && isBefore(of)) {
+      throw itself(call);
+    }
+    long nanos = stream.cuda.callbacks().patienceNanos();
+    if (!Await.until(isDone, nanos)) {
+      throw new IllegalStateException(
+          ("%s in %s: not done after %d ms (expected: work that does not wait for %s, which goes on"
+                  + " when its callback has returned)")
+              .formatted(call, this, TimeUnit.NANOSECONDS.toMillis(nanos), stream));
+    }
+  }
+
+  /** Builds the exception for what waits for the callback itself. */
+  IllegalStateException itself(String call) {
+    return new IllegalStateException(
+        ("%s in %s would wait for the callback itself (expected: after it, or another stream;"
+                + " currentStream() is one)")
+            .formatted(call, this));
+  }
+
+  /** Whether what another stream does now comes after the callback. */
+  private boolean isBefore(StreamState other) {
+    if (other == stream) {
+      return true;
+    }
+    return other.device == stream.device
+        && (other.isLegacy() || stream.isLegacy())
+        && blocking
+        && other.isBlocking();
+  }
+
+  @Override
+  public String toString() {
+    return "a callback of " + stream;
+  }
+}

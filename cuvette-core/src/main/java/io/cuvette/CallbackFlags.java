@@ -1,0 +1,148 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Words of page-locked memory that streams wait at until a callback has returned. A word is used
+ * again at once: it only grows, so that a stream which has not looked since passes all the same.
+ * The memory is kept until the Cuda ends. Thread-safe.
+ */
+final class CallbackFlags {
+  /** Enough for what fits into the queues of sixteen streams. */
+  private static final long BYTES = 64L << 10;
+
+  private static final int PORTABLE_AND_MAPPED = 3;
+  private static final int UNTIL_GREATER_OR_EQUAL = 0;
+  private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();
+
+  private final Cuda cuda;
+  private final ReentrantLock lock = new ReentrantLock();
+  private @Nullable Flag free;
+
+  /** Memory with words that nobody had so far, from an offset on. */
+  private @Nullable MemorySegment fresh;
+
+  private long freshOffset;
+  private boolean closed;
+
+  /** One word, in the hands of one callback at a time. */
+  final class Flag {
+    private final MemorySegment memory;
+    private final long offset;
+    private @Nullable Flag next;
+    private int value;
+
+    private Flag(MemorySegment memory, long offset) {
+      this.memory = memory;
+      this.offset = offset;
+    }
+
+    /** Makes later work of a stream wait for {@link #release}. */
+    void queueWait(CudaDriver driver, StreamState stream) {
+      queueWait(driver, stream, value + 1);
+    }
+
+    /** Makes it wait for nothing: fails where a stream cannot wait at a flag at all. */
+    void queueNothing(CudaDriver driver, StreamState stream) {
+      queueWait(driver, stream, value);
+    }
+
+    private void queueWait(CudaDriver driver, StreamState stream, int until) {
+      driver.streamWaitValue32(
+          stream.device.id(),
+          stream.handle,
+          memory.address() + offset,
+          until,
+          UNTIL_GREATER_OR_EQUAL);
+    }
+
+    /** Lets the stream go on, also one that will come to wait later; once. */
+    void release() {
+      lock.lock();
+      try {
+        if (!closed) {
+          value++;
+          WORD.setVolatile(memory, offset, value);
+          next = free;
+          free = this;
+        }
+      } finally {
+        lock.unlock();
+      }
+    }
+  }
+
+  CallbackFlags(Cuda cuda) {
+    this.cuda = cuda;
+  }
+
+  /** A word that nobody has; the caller releases it. */
+  Flag take(CudaDevice device) {
+    Flag taken = poll();
+    while (taken == null) {
+      grow(device);
+      taken = poll();
+    }
+    return taken;
+  }
+
+  private @Nullable Flag poll() {
+    lock.lock();
+    try {
+      Flag first = free;
+      MemorySegment in = fresh;
+      if (first != null) {
+        free = first.next;
+      } else if (in != null) {
+        first = new Flag(in, freshOffset);
+        freshOffset += Integer.BYTES;
+        fresh = freshOffset < BYTES ? in : null;
+      }
+      return first;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void grow(CudaDevice device) {
+    CudaDriver driver = device.context();
+    cuda.owned()
+        .entrance()
+        .ask(() -> {
+          MemorySegment memory = driver.memHostAlloc(device.id(), BYTES, PORTABLE_AND_MAPPED);
+          cuda.owned().children().add(() -> end(device, memory));
+          memory.fill((byte) 0);
+          add(memory);
+          return memory;
+        });
+  }
+
+  /** If two threads come at once, what is left of the first memory is not used. */
+  private void add(MemorySegment memory) {
+    lock.lock();
+    try {
+      fresh = memory;
+      freshOffset = 0;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Once all work has been waited for: a callback that still runs leaves its word alone. */
+  private void end(CudaDevice device, MemorySegment memory) {
+    lock.lock();
+    try {
+      closed = true;
+      free = null;
+      fresh = null;
+    } finally {
+      lock.unlock();
+    }
+    cuda.driver().memFreeHost(device.id(), memory.address());
+  }
+}

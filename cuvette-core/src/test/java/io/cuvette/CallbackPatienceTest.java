@@ -1,0 +1,99 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Waits that never end, inside a callback and for one, have a bound. */
+@Timeout(30)
+class CallbackPatienceTest {
+  private static final long PATIENCE_MILLIS = 200;
+
+  private final Cuda cuda = Cuda.open(CudaOptions.simulated());
+  private final CudaDevice device = cuda.device(0);
+  private final CountDownLatch never = new CountDownLatch(1);
+
+  CallbackPatienceTest() {
+    cuda.callbacks().setPatienceNanos(TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS));
+  }
+
+  private CudaStream stream() {
+    return device.createStream(StreamOptions.NON_BLOCKING);
+  }
+
+  @Test
+  void streamThatWaitsForTheCallback_isNotWaitedForInside() {
+    CudaStream stream = stream();
+    CudaStream other = stream();
+    CompletableFuture<Void> waits =
+        stream.addCallback(() -> {
+          other.waitFor(stream); // which goes on when this has returned
+          other.synchronize();
+        });
+    assertThatThrownBy(() -> await(waits))
+        .hasCauseInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("not done after 200 ms")
+        .hasMessageContaining("a callback of " + stream);
+    other.synchronize();
+    cuda.close();
+  }
+
+  @Test
+  void callbackThatNeverReturns_doesNotKeepTheCudaFromClosing() throws Exception {
+    CudaStream stuck = stream();
+    CountDownLatch started = new CountDownLatch(1);
+    CompletableFuture<Void> stays =
+        stuck.addCallback(() -> {
+          started.countDown();
+          await(never);
+          assertThatThrownBy(() -> cuda.allocate(64)).isInstanceOf(IllegalStateException.class);
+        });
+    CompletableFuture<Void> behind = stuck.addCallback(() -> {});
+    await(started);
+    cuda.close();
+    assertThatThrownBy(() -> await(behind))
+        .hasCauseInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("closed before the stream reached");
+    assertThat(stays).isNotDone();
+    never.countDown();
+    await(stays);
+  }
+
+  /** A pool at its limit cannot be helped there by what the callback itself put off. */
+  @Test
+  void allocationThatOnlyLaterFreesWouldHelp_isOutOfMemory() throws Exception {
+    cuda.callbacks().setPatienceNanos(TimeUnit.SECONDS.toNanos(20));
+    CudaStream stream = stream();
+    MemoryPool pool = new MemoryPool(cuda);
+    pool.setLimit(new MemoryLimit.Bytes(1 << 20));
+    pool.allocate(1 << 19, stream).close();
+    CompletableFuture<Void> done =
+        stream.addCallback(() ->
+            assertThatThrownBy(() -> pool.allocate(1 << 20, stream))
+                .isInstanceOf(OutOfDeviceMemoryException.class));
+    await(done);
+    stream.synchronize();
+    pool.allocate(1 << 20, stream).close();
+    cuda.close();
+  }
+
+  private static void await(CompletableFuture<Void> future) throws Exception {
+    future.get(20, TimeUnit.SECONDS);
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      if (!latch.await(20, TimeUnit.SECONDS)) {
+        throw new IllegalStateException(new TimeoutException());
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

@@ -1,0 +1,257 @@
+package io.cuvette.testkit.stream;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
+import io.cuvette.CudaEvent;
+import io.cuvette.CudaStream;
+import io.cuvette.EventOptions;
+import io.cuvette.MemoryPool;
+import io.cuvette.MemoryResource;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.Scope;
+import io.cuvette.StreamOptions;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.support.Bytes;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+
+/** What a callback does with CUDA never waits for the stream that the callback holds. */
+class CallbackCallsTest {
+  private static final long PATIENCE_SECONDS = 30;
+
+  /** The null stream takes turns with such a stream, and would wait for it. */
+  @CudaTest
+  void operationsWithoutAStream_work(Cuda cuda) throws Exception {
+    try (CudaStream stream = cuda.device(0).createStream();
+        Buffer buffer = cuda.allocate(64, stream)) {
+      buffer.fill((byte) 6, stream);
+      inCallback(
+          stream,
+          () -> {
+            assertThat(Bytes.of(buffer)).containsOnly(6);
+            try (Buffer more = cuda.allocate(64);
+                PinnedBuffer pinned = cuda.allocatePinned(64);
+                Arena arena = Arena.ofConfined()) {
+              more.fill((byte) 7);
+              more.copyTo(pinned.segment());
+              assertThat(pinned.segment().get(ValueLayout.JAVA_BYTE, 63)).isEqualTo((byte) 7);
+              MemorySegment pageable = arena.allocate(64);
+              more.copyTo(pageable);
+              assertThat(pageable.get(ValueLayout.JAVA_BYTE, 63)).isEqualTo((byte) 7);
+              buffer.copyFrom(pageable);
+            }
+          });
+      inCallback(cuda.device(0).nullStream(), () -> assertThat(Bytes.of(buffer)).containsOnly(7));
+    }
+  }
+
+  @CudaTest
+  void workOnOtherStreams_canBeWaitedFor(Cuda cuda) throws Exception {
+    CudaDevice device = cuda.device(0);
+    try (CudaStream stream = device.createStream();
+        CudaStream other = device.createStream();
+        Buffer buffer = cuda.allocate(64, other);
+        CudaEvent event = device.createEvent(EventOptions.ORDER_ONLY)) {
+      inCallback(
+          stream,
+          () -> {
+            buffer.fill((byte) 3, other);
+            event.record(other);
+            event.synchronize();
+            other.synchronize();
+            try (Scope _ = other.use()) {
+              assertThat(Bytes.of(buffer)).containsOnly(3);
+            }
+            try (CudaStream another = device.createStream()) {
+              another.waitFor(other);
+              another.synchronize();
+            }
+          });
+    }
+  }
+
+  @CudaTest
+  void memoryWithoutAPool_isFreedAfterwards(Cuda cuda) throws Exception {
+    CudaDevice device = cuda.device(0);
+    try (CudaStream stream = device.createStream()) {
+      Buffer direct = MemoryResource.direct().allocate(64, stream);
+      PinnedBuffer pinned = cuda.directPinned().allocate(64);
+      MemoryPool pool = new MemoryPool(cuda);
+      pool.allocate(64, stream).close();
+      direct.fill((byte) 1, stream);
+      inCallback(
+          stream,
+          () -> {
+            direct.close();
+            pinned.close();
+            MemoryResource.direct().allocate(64, device.nullStream()).close();
+            cuda.allocateManaged(64).close();
+            pool.freeAllBlocks();
+            pool.close();
+            cuda.defaultMemoryPool().freeAllBlocks();
+            cuda.defaultPinnedMemoryPool().freeAllBlocks();
+          });
+      assertThat(direct.isClosed()).isTrue();
+      assertThat(pinned.isClosed()).isTrue();
+    }
+  }
+
+  @CudaTest
+  void moreWorkAndCallbacksOnItsOwnStream_comeAfterIt(Cuda cuda) throws Exception {
+    List<Integer> seen = new ArrayList<>();
+    try (CudaStream stream = cuda.device(0).createStream();
+        Buffer buffer = cuda.allocate(64, stream);
+        CudaEvent event = cuda.device(0).createEvent(EventOptions.ORDER_ONLY)) {
+      List<CompletableFuture<Void>> inner = new ArrayList<>();
+      inCallback(
+          stream,
+          () -> {
+            buffer.fill((byte) 5, stream);
+            inner.add(stream.addCallback(() -> seen.add(2)));
+            event.record(stream);
+            assertThat(event.isDone()).isFalse();
+            assertThat(stream.isDone()).isFalse();
+            seen.add(1);
+          });
+      inner.getFirst().get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+      event.synchronize();
+      assertThat(seen).containsExactly(1, 2);
+      assertThat(Bytes.of(buffer)).containsOnly(5);
+    }
+  }
+
+  @CudaTest
+  void waitsForTheCallbackItself_areRefused(Cuda cuda) throws Exception {
+    CudaDevice device = cuda.device(0);
+    try (CudaStream stream = device.createStream();
+        Buffer buffer = cuda.allocate(64, stream);
+        CudaEvent event = device.createEvent(EventOptions.ORDER_ONLY)) {
+      inCallback(
+          stream,
+          () -> {
+            event.record(stream);
+            refused(stream::synchronize);
+            refused(event::synchronize);
+            refused(device::synchronize);
+            refused(device.nullStream()::synchronize);
+            refused(device.legacyStream()::synchronize);
+            refused(cuda::close);
+            try (Scope _ = stream.use()) {
+              refused(() -> buffer.fill((byte) 1));
+              refused(() -> Bytes.of(buffer));
+              refused(() -> buffer.copyFrom(MemorySegment.ofArray(new byte[64])));
+            }
+            try (Scope _ = device.nullStream().use()) {
+              refused(() -> buffer.fill((byte) 1));
+            }
+          });
+    }
+  }
+
+  @CudaTest
+  void nonBlockingStream_doesNotKeepTheNullStreamUp(Cuda cuda) throws Exception {
+    CudaDevice device = cuda.device(0);
+    try (CudaStream stream = device.createStream(StreamOptions.NON_BLOCKING);
+        Buffer buffer = cuda.allocate(64)) {
+      inCallback(
+          stream,
+          () -> {
+            device.nullStream().synchronize();
+            try (Scope _ = device.nullStream().use()) {
+              buffer.fill((byte) 1);
+            }
+            refused(stream::synchronize);
+          });
+    }
+  }
+
+  @CudaTest
+  void callbackOfTheNullStream_doesNotWaitForBlockingStreamsBehindIt(Cuda cuda) throws Exception {
+    CudaDevice device = cuda.device(0);
+    try (CudaStream blocking = device.createStream();
+        Buffer buffer = cuda.allocate(64, blocking)) {
+      inCallback(
+          device.nullStream(),
+          () -> {
+            buffer.fill((byte) 1, blocking);
+            refused(blocking::synchronize);
+            refused(device.legacyStream()::synchronize);
+          });
+    }
+  }
+
+  /** What is current belongs to one callback, whichever thread it ran on. */
+  @CudaTest(devices = 2)
+  void current_isTheStreamsDevice_andNothingIsLeftForTheNextCallback(Cuda cuda) throws Exception {
+    CudaDevice second = cuda.device(1);
+    try (CudaStream stream = second.createStream()) {
+      for (int i = 0; i < 3; i++) {
+        inCallback(
+            stream,
+            () -> {
+              assertThat(cuda.currentDevice()).isEqualTo(second);
+              assertThat(cuda.currentStream()).isNotEqualTo(second.nullStream());
+              assertThat(cuda.currentStream().isNonBlocking()).isTrue();
+              cuda.setCurrentStream(second.nullStream());
+              cuda.setCurrentDevice(cuda.device(0));
+            });
+      }
+    }
+  }
+
+  @CudaTest
+  void itsOwnStream_canBeClosed_alsoWhileAnotherThreadWaitsForIt(Cuda cuda) throws Exception {
+    CudaStream stream = cuda.device(0).createStream();
+    CompletableFuture<Void> done = stream.addCallback(stream::close);
+    try {
+      stream.synchronize();
+    } catch (IllegalStateException e) {
+      assertThat(e).hasMessageContaining("closed"); // the callback was faster
+    }
+    done.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+    assertThat(stream.isClosed()).isTrue();
+  }
+
+  @CudaTest(memory = "64MiB")
+  void allocationWithoutMemory_isOutOfMemory_notADeadlock(Cuda cuda) throws Exception {
+    try (CudaStream stream = cuda.device(0).createStream();
+        Buffer most = cuda.allocate(60 << 20, stream)) {
+      most.fill((byte) 1, stream);
+      cuda.allocate(2 << 20, stream).close();
+      inCallback(
+          stream,
+          () ->
+              assertThatThrownBy(() -> cuda.allocate(32 << 20))
+                  .isInstanceOf(io.cuvette.OutOfDeviceMemoryException.class));
+    }
+  }
+
+  private static void refused(Runnable call) {
+    assertThatThrownBy(call::run)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("callback");
+  }
+
+  /** Runs in a callback, whose failures are this thread's. */
+  private static void inCallback(CudaStream stream, Runnable body) throws Exception {
+    CompletableFuture<Void> done = stream.addCallback(body);
+    try {
+      done.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+    } catch (java.util.concurrent.ExecutionException e) {
+      if (e.getCause() instanceof Error error) {
+        throw error;
+      }
+      throw e;
+    }
+    stream.synchronize();
+  }
+}

@@ -1,0 +1,267 @@
+package io.cuvette.testkit.stream;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.StreamOptions;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.Subject;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+
+/** However a callback ends, or does not: its stream goes on and its future completes. */
+class CallbackEndTest {
+  private static final long PATIENCE_SECONDS = 30;
+
+  @CudaTest
+  void callbackWithStatus_runsOnce_withTheStreamsStatus(Cuda cuda) throws Exception {
+    List<Object> seen = new ArrayList<>();
+    try (CudaStream stream = cuda.device(0).createStream()) {
+      await(
+          stream.addCallback(
+              (on, status, word) -> {
+                seen.add(on);
+                seen.add(status);
+                seen.add(word);
+              },
+              "word"));
+      assertThat(seen).containsExactly(stream, CudaStatus.SUCCESS, "word");
+    }
+  }
+
+  @CudaTest(simulatedOnly = true, tidy = false)
+  void callbackWithStatus_runsAfterAnErrorOfTheDevice_theOthersDoNot(Subject subject) {
+    Cuda cuda = subject.open(options -> options);
+    CudaStream breaking = cuda.device(0).createStream();
+    CudaStream stream = cuda.device(0).createStream();
+    AtomicReference<CudaStatus> status = new AtomicReference<>();
+    AtomicInteger others = new AtomicInteger();
+    CompletableFuture<Void> failed;
+    CompletableFuture<Void> other;
+    try (Gate _ = Gate.on(breaking)) {
+      int device = stream.device().id();
+      cuda.driver()
+          .launchHostFunc(
+              device,
+              breaking.handle(),
+              () -> {
+                throw new IllegalStateException("breaks the device");
+              });
+      stream.waitFor(breaking);
+      failed = stream.addCallback((_, at, _) -> status.set(at), "");
+      other = stream.addCallback(others::incrementAndGet);
+    }
+    for (CompletableFuture<Void> each : List.of(failed, other)) {
+      assertThatThrownBy(() -> await(each))
+          .isInstanceOf(ExecutionException.class)
+          .hasCauseInstanceOf(CudaException.class);
+    }
+    assertThat(status.get()).isEqualTo(CudaStatus.LAUNCH_FAILED);
+    assertThat(others.get()).isZero();
+    assertThatThrownBy(cuda::close).isInstanceOf(CudaException.class);
+  }
+
+  @CudaTest
+  void callbackThatThrows_whateverItThrows_holdsNothingUp(Cuda cuda) {
+    try (CudaStream stream = cuda.device(0).createStream()) {
+      List<Throwable> thrown =
+          List.of(new IllegalStateException("mine"), new AssertionError(), new Rude());
+      for (Throwable each : thrown) {
+        CompletableFuture<Void> failed = stream.addCallback(() -> sneak(each));
+        CompletableFuture<Void> next = stream.addCallback(() -> {});
+        stream.synchronize();
+        assertThat(failed).isCompletedExceptionally();
+        assertThat(failed.exceptionNow()).isSameAs(each);
+        assertThat(next).isCompleted();
+      }
+    }
+  }
+
+  private static final class Rude extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    @Override
+    public String toString() {
+      throw new IllegalStateException("no text");
+    }
+  }
+
+  @SuppressWarnings("unchecked")
+  private static <T extends Throwable> void sneak(Throwable thrown) throws T {
+    throw (T) thrown;
+  }
+
+  /** A future is the user's as well. */
+  @CudaTest
+  void futureThatTheUserCompletes_holdsNothingUp(Cuda cuda) {
+    try (CudaStream stream = cuda.device(0).createStream();
+        Gate gate = Gate.on(stream)) {
+      AtomicInteger ran = new AtomicInteger();
+      CompletableFuture<Void> done = stream.addCallback(ran::incrementAndGet);
+      assertThat(done.cancel(true)).isTrue();
+      gate.open();
+      stream.synchronize();
+      assertThat(ran.get()).isEqualTo(1);
+    }
+  }
+
+  /** Older devices cannot: then the driver's thread waits. */
+  @CudaTest
+  void deviceThatCannotWaitAtAFlag_keepsTheOrderAllTheSame(Subject subject) {
+    Cuda cuda = subject.open(options -> options.withDecorator(to -> new NoWait(to, 0, 801)));
+    try (CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        Buffer buffer = cuda.allocate(64, stream);
+        PinnedBuffer host = cuda.allocatePinned(64)) {
+      AtomicInteger right = new AtomicInteger();
+      for (int i = 0; i < 20; i++) {
+        byte value = (byte) i;
+        buffer.fill(value, stream);
+        host.copyFrom(buffer, stream);
+        CompletableFuture<Void> _ =
+            stream.addCallback(() -> {
+              boolean own = host.segment().get(ValueLayout.JAVA_BYTE, 63) == value;
+              cuda.allocate(100).close();
+              right.addAndGet(own ? 1 : 0);
+            });
+      }
+      stream.synchronize();
+      assertThat(right.get()).isEqualTo(20);
+    }
+  }
+
+  @CudaTest
+  void waitThatCannotBeQueued_isTheCallsError_andTheCallbackDoesNotRun(Subject subject)
+      throws Exception {
+    Cuda cuda = subject.open(options -> options.withDecorator(to -> new NoWait(to, 1, 2)));
+    AtomicInteger ran = new AtomicInteger();
+    try (CudaStream stream = cuda.device(0).createStream()) {
+      assertThatThrownBy(() -> stream.addCallback(ran::incrementAndGet))
+          .isInstanceOf(CudaException.class);
+      stream.synchronize();
+      await(stream.onComplete());
+      assertThat(ran.get()).isZero();
+    }
+  }
+
+  /** Fails waits at a flag with a status, but for a first few. */
+  private static final class NoWait extends ForwardingDriver {
+    private final AtomicInteger good;
+    private final int status;
+
+    NoWait(CudaDriver target, int good, int status) {
+      super(target);
+      this.good = new AtomicInteger(good);
+      this.status = status;
+    }
+
+    @Override
+    public void streamWaitValue32(int device, long stream, long address, int value, int flags) {
+      if (good.getAndDecrement() <= 0) {
+        throw new CudaException(status, "cuStreamWaitValue32");
+      }
+      super.streamWaitValue32(device, stream, address, value, flags);
+    }
+  }
+
+  @CudaTest(tidy = false)
+  void closingTheCuda_runsWhatIsQueued_andTakesNoMore(Subject subject) throws Exception {
+    Cuda cuda = subject.open(options -> options);
+    CudaStream stream = cuda.device(0).createStream();
+    AtomicInteger ran = new AtomicInteger();
+    List<CompletableFuture<Void>> all = new ArrayList<>();
+    AtomicReference<Throwable> refused = new AtomicReference<>();
+    CountDownLatch closing = new CountDownLatch(1);
+    all.add(
+        stream.addCallback(() -> {
+          awaitLatch(closing);
+          ran.incrementAndGet();
+          refused.set(refusal(stream));
+        }));
+    for (int i = 0; i < 10; i++) {
+      all.add(stream.addCallback(ran::incrementAndGet));
+    }
+    Thread closer = Thread.ofPlatform().start(cuda::close);
+    while (refusal(stream) == null) {
+      Thread.onSpinWait(); // until the closing thread has begun
+    }
+    closing.countDown();
+    closer.join(TimeUnit.SECONDS.toMillis(PATIENCE_SECONDS));
+    assertThat(cuda.isClosed()).isTrue();
+    for (CompletableFuture<Void> each : all) {
+      await(each);
+    }
+    assertThat(ran.get()).isEqualTo(11);
+    assertThat(refused.get()).isInstanceOf(IllegalStateException.class);
+  }
+
+  private static @org.jspecify.annotations.Nullable Throwable refusal(CudaStream stream) {
+    try {
+      CompletableFuture<Void> _ = stream.onComplete();
+      return null;
+    } catch (IllegalStateException e) {
+      return e;
+    }
+  }
+
+  @CudaTest(tidy = false, sanitized = false)
+  void closingBesideThreadsThatAddCallbacks_losesNone(Subject subject) throws Exception {
+    for (int round = 0; round < 30; round++) {
+      Cuda cuda = subject.open(options -> options);
+      List<CompletableFuture<Void>> all = new ArrayList<>();
+      AtomicInteger ran = new AtomicInteger();
+      CountDownLatch started = new CountDownLatch(1);
+      Thread adding =
+          Thread.ofPlatform()
+              .start(() -> {
+                CudaStream stream = cuda.device(0).createStream();
+                try {
+                  while (true) {
+                    all.add(
+                        stream.addCallback(() -> {
+                          ran.incrementAndGet();
+                          cuda.allocate(64).close();
+                        }));
+                    started.countDown();
+                  }
+                } catch (IllegalStateException e) {
+                  // closed
+                }
+              });
+      awaitLatch(started);
+      cuda.close();
+      adding.join(TimeUnit.SECONDS.toMillis(PATIENCE_SECONDS));
+      for (CompletableFuture<Void> each : all) {
+        await(each);
+      }
+      assertThat(ran.get()).isEqualTo(all.size());
+    }
+  }
+
+  private static void await(CompletableFuture<Void> future) throws Exception {
+    future.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+  }
+
+  private static void awaitLatch(CountDownLatch latch) {
+    try {
+      assertThat(latch.await(2 * PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}

@@ -1,0 +1,180 @@
+package io.cuvette.testkit.stream;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaEvent;
+import io.cuvette.CudaStream;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.StreamOptions;
+import io.cuvette.testkit.CudaTest;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/** A callback holds its stream: the work before it is done, and the work after it waits. */
+class CallbackOrderTest {
+  private static final int ROUNDS = 100;
+  private static final long BYTES = 1 << 16;
+  private static final long PATIENCE_SECONDS = 30;
+
+  @CudaTest(seeds = 3)
+  void callback_seesTheDataOfItsOwnStep_notTheNextOnes(Cuda cuda) {
+    AtomicInteger wrong = new AtomicInteger();
+    AtomicInteger seen = new AtomicInteger();
+    try (CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        Buffer buffer = cuda.allocate(BYTES, stream);
+        PinnedBuffer host = cuda.allocatePinned(BYTES)) {
+      for (int i = 0; i < ROUNDS; i++) {
+        byte value = (byte) i;
+        buffer.fill(value, stream);
+        host.copyFrom(buffer, stream);
+        CompletableFuture<Void> _ =
+            stream.addCallback(() -> {
+              Thread.yield();
+              for (long at = 0; at < BYTES; at += BYTES / 16) {
+                if (host.segment().get(ValueLayout.JAVA_BYTE, at) != value) {
+                  wrong.incrementAndGet();
+                }
+              }
+              seen.incrementAndGet();
+            });
+      }
+      stream.synchronize();
+      assertThat(seen.get()).as("callbacks that returned before synchronize").isEqualTo(ROUNDS);
+      assertThat(wrong.get()).as("bytes of another step").isZero();
+    }
+  }
+
+  @CudaTest
+  void whatTheCallbackWrites_isWhatTheNextCopyTakes(Cuda cuda) {
+    try (CudaStream stream = cuda.device(0).createStream();
+        Buffer buffer = cuda.allocate(BYTES, stream);
+        PinnedBuffer host = cuda.allocatePinned(BYTES)) {
+      for (int i = 0; i < ROUNDS; i++) {
+        byte value = (byte) i;
+        CompletableFuture<Void> _ = stream.addCallback(() -> host.segment().fill(value));
+        buffer.copyFrom(host, stream);
+        host.copyFrom(buffer, stream);
+      }
+      stream.synchronize();
+      assertThat(host.segment().get(ValueLayout.JAVA_BYTE, BYTES - 1))
+          .isEqualTo((byte) (ROUNDS - 1));
+    }
+  }
+
+  @CudaTest
+  void streamEventsAndOtherStreams_seeARunningCallbackAsWork(Cuda cuda) throws Exception {
+    CountDownLatch started = new CountDownLatch(1);
+    CountDownLatch go = new CountDownLatch(1);
+    AtomicBoolean over = new AtomicBoolean();
+    try (CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        CudaStream other = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
+      CompletableFuture<Void> done =
+          stream.addCallback(() -> {
+            started.countDown();
+            await(go);
+            over.set(true);
+          });
+      try (CudaEvent event = stream.record()) {
+        other.waitFor(event);
+        await(started);
+        assertThat(stream.isDone()).isFalse();
+        assertThat(event.isDone()).isFalse();
+        assertThat(other.isDone()).isFalse();
+        assertThat(done).isNotDone();
+        go.countDown();
+        other.synchronize();
+        assertThat(over).isTrue();
+        assertThat(done).isDone();
+        stream.synchronize();
+        assertThat(event.isDone()).isTrue();
+      }
+    }
+  }
+
+  /** Whoever waits for the stream finds the future done, and what depends on it may wait too. */
+  @CudaTest
+  void futures_areDoneBeforeTheStreamGoesOn_andWhatDependsOnThemMayWaitForIt(Cuda cuda)
+      throws Exception {
+    try (CudaStream stream = cuda.device(0).createStream()) {
+      List<CompletableFuture<Void>> dependent = new ArrayList<>();
+      for (int i = 0; i < ROUNDS; i++) {
+        CompletableFuture<Void> done = stream.addCallback(() -> {});
+        dependent.add(done.thenRun(stream::synchronize));
+        CompletableFuture<Void> next = stream.addCallback(() -> {});
+        stream.synchronize();
+        assertThat(done).isDone();
+        assertThat(next).isDone();
+      }
+      for (CompletableFuture<Void> each : dependent) {
+        each.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+      }
+    }
+  }
+
+  @CudaTest
+  void thousandsOfCallbacksBehindOne_runInOrder(Cuda cuda) throws Exception {
+    int count = 3_000;
+    CountDownLatch go = new CountDownLatch(1);
+    List<Integer> seen = new ArrayList<>(); // by one callback at a time
+    try (CudaStream stream = cuda.device(0).createStream()) {
+      CompletableFuture<Void> _ = stream.addCallback(() -> await(go));
+      Thread opening = Thread.ofPlatform().start(go::countDown);
+      for (int i = 0; i < count; i++) {
+        int number = i;
+        CompletableFuture<Void> _ = stream.addCallback(() -> seen.add(number));
+      }
+      opening.join();
+      stream.synchronize();
+    }
+    assertThat(seen).hasSize(count).isSorted();
+  }
+
+  @CudaTest(sanitized = false)
+  void manyStreamsAndVirtualThreads_eachSeeTheirOwnSteps(Cuda cuda) throws Exception {
+    int threads = 64;
+    AtomicInteger wrong = new AtomicInteger();
+    List<Thread> all = new ArrayList<>();
+    for (int i = 0; i < threads; i++) {
+      all.add(Thread.ofVirtual().start(() -> steps(cuda, wrong)));
+    }
+    for (Thread thread : all) {
+      assertThat(thread.join(java.time.Duration.ofSeconds(PATIENCE_SECONDS))).isTrue();
+    }
+    assertThat(wrong.get()).isZero();
+  }
+
+  private static void steps(Cuda cuda, AtomicInteger wrong) {
+    try (CudaStream stream = cuda.device(0).createStream();
+        Buffer buffer = cuda.allocate(64, stream);
+        PinnedBuffer host = cuda.allocatePinned(64)) {
+      AtomicInteger last = new AtomicInteger();
+      for (int i = 0; i < 10; i++) {
+        byte value = (byte) (i + 1);
+        buffer.fill(value, stream);
+        host.copyFrom(buffer, stream);
+        CompletableFuture<Void> _ =
+            stream.addCallback(() -> last.set(host.segment().get(ValueLayout.JAVA_BYTE, 63)));
+        stream.synchronize();
+        if (last.get() != value) {
+          wrong.incrementAndGet();
+        }
+      }
+    }
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      assertThat(latch.await(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+}
