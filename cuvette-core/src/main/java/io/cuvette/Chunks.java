@@ -1,7 +1,7 @@
 package io.cuvette;
 
+import io.cuvette.Spans.Span;
 import java.util.Arrays;
-import java.util.TreeSet;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -18,21 +18,13 @@ final class Chunks {
   /** The addresses of each, and all of these in order. */
   private @Nullable Span[] spans = new Span[16];
 
-  private final TreeSet<Span> ordered = new TreeSet<>();
+  private final Spans all = new Spans();
   private int[] free = new int[16];
   private int freeCount;
   private int count;
 
   /** Whether all were removed, and none comes any more. */
   private boolean over;
-
-  /** The addresses from a start to before an end. */
-  private record Span(long start, long end) implements Comparable<Span> {
-    @Override
-    public int compareTo(Span other) {
-      return Long.compareUnsigned(start, other.start);
-    }
-  }
 
   /**
    * Remembers a chunk; false, by a number below 0, if all were removed.
@@ -46,11 +38,9 @@ final class Chunks {
       if (over) {
         return NONE;
       }
-      Span span = new Span(buffer.address(), buffer.address() + bytes);
-      checkNew(span, buffer);
       int chunk = freeCount > 0 ? free[freeCount - 1] : count;
       reserve(chunk);
-      ordered.add(span);
+      Span span = all.add(buffer, bytes);
       if (chunk == count) {
         count++;
       } else {
@@ -63,16 +53,6 @@ final class Chunks {
       return chunk;
     } finally {
       lock.unlock();
-    }
-  }
-
-  private void checkNew(Span span, BufferBase buffer) {
-    Span below = ordered.lower(new Span(span.end, span.end));
-    if (below != null && Long.compareUnsigned(below.end, span.start) > 0) {
-      throw new IllegalStateException(
-          ("the upstream resource returned %s again, or a part of it: the pool holds 0x%x to 0x%x"
-                  + " (expected: memory that the pool does not hold)")
-              .formatted(buffer.asBuffer(), below.start, below.end));
     }
   }
 
@@ -111,7 +91,9 @@ final class Chunks {
       Span span = spans[chunk];
       buffers[chunk] = null;
       spans[chunk] = null;
-      ordered.remove(span);
+      if (span != null) {
+        all.remove(span);
+      }
       free[freeCount++] = chunk;
       return buffer;
     } finally {
@@ -124,7 +106,7 @@ final class Chunks {
     lock.lock();
     try {
       Span span = over ? null : spans[chunk];
-      return span == null ? 0 : span.end - span.start;
+      return span == null ? 0 : span.bytes();
     } finally {
       lock.unlock();
     }
@@ -132,12 +114,7 @@ final class Chunks {
 
   /** The bytes of all chunks, as the pool uses them. */
   long bytes() {
-    lock.lock();
-    try {
-      return ordered.stream().mapToLong(span -> span.end - span.start).sum();
-    } finally {
-      lock.unlock();
-    }
+    return all.bytes();
   }
 
   /** Removes all, for a pool that is torn down. */
@@ -145,10 +122,10 @@ final class Chunks {
     lock.lock();
     try {
       over = true;
-      BufferBase[] all = Arrays.stream(buffers).filter(b -> b != null).toArray(BufferBase[]::new);
+      BufferBase[] gone = Arrays.stream(buffers).filter(b -> b != null).toArray(BufferBase[]::new);
       buffers = new BufferBase[0];
-      ordered.clear();
-      return all;
+      all.clear();
+      return gone;
     } finally {
       lock.unlock();
     }

@@ -93,7 +93,7 @@ final class DevicePool {
     if (found == null) {
       found = grow(request);
     }
-    return found != null ? found : new Recovery(this, request).run();
+    return found != null ? found : new DeviceRecovery(this, request).run();
   }
 
   /** Takes back what is done or forgotten. */

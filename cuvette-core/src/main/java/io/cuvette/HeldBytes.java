@@ -2,11 +2,12 @@ package io.cuvette;
 
 import io.cuvette.pool.SpinLock;
 import java.util.function.BooleanSupplier;
+import java.util.function.LongSupplier;
 
 /**
- * The bytes that a pool holds from upstream on one device, which its limit counts. They are in an
- * arena or in transit: asked of upstream, on their way from one arena to another, or being freed.
- * Always: held = in arenas + in transit. Thread-safe.
+ * The bytes that a pool holds from upstream, which its limit counts. They are in an arena or in
+ * transit: asked of upstream, on their way from one arena to another, or being freed. Always: held
+ * = in arenas + in transit. Thread-safe.
  */
 final class HeldBytes {
   /** A free can wait for the device, and upstream's for the thread that waits here. */
@@ -45,6 +46,11 @@ final class HeldBytes {
   /** What the limit leaves; below 0 if more is held than a limit that was lowered. */
   long room() {
     return limit - held;
+  }
+
+  /** The bytes that threads are giving back to upstream. */
+  long beingFreed() {
+    return beingFreed;
   }
 
   /** Whether threads are giving memory back to upstream: there will be room. */
@@ -157,13 +163,14 @@ final class HeldBytes {
   }
 
   /**
-   * Compares the books with the bytes in arenas, and with the chunks if none is in transit.
+   * Compares the books with the bytes in arenas, and with upstream's if none is in transit.
    *
+   * @param upstream asks for the bytes of all that upstream gave
    * @param all whether these are all arenas; asked while nothing can enter or leave one
    * @return false if they are not
    * @throws AssertionError if a byte is lost, or counted twice
    */
-  boolean assertConsistent(long arenaBytes, Chunks chunks, BooleanSupplier all) {
+  boolean assertConsistent(long arenaBytes, LongSupplier upstream, BooleanSupplier all) {
     lock.lock();
     try {
       if (over) {
@@ -173,7 +180,8 @@ final class HeldBytes {
         return false;
       }
       require(held == arenaBytes + inTransit && inTransit >= 0, "in arenas", arenaBytes);
-      require(inTransit != 0 || held == chunks.bytes(), "in chunks of upstream", chunks.bytes());
+      long given = upstream.getAsLong();
+      require(inTransit != 0 || held == given, "in chunks of upstream", given);
       return true;
     } finally {
       lock.unlock();

@@ -16,6 +16,7 @@ final class Owned {
   private final StreamOrderedMemory asyncMemory = new StreamOrderedMemory(entrance, null);
   private final DriverPools driverPools;
   private final List<MemoryPool> pools = new CopyOnWriteArrayList<>();
+  private final List<PinnedMemoryPool> pinnedPools = new CopyOnWriteArrayList<>();
   private final AtomicBoolean ending = new AtomicBoolean();
 
   Owned(Cuda cuda) {
@@ -55,6 +56,26 @@ final class Owned {
   void remove(MemoryPool pool, Runnable end) {
     pools.remove(pool);
     children.remove(end);
+  }
+
+  /** Remembers a pool of page-locked memory by the step that ends it. */
+  void add(PinnedMemoryPool pool, Runnable end) {
+    pinnedPools.add(pool);
+    children.addPool(end);
+  }
+
+  void remove(PinnedMemoryPool pool, Runnable end) {
+    pinnedPools.remove(pool);
+    children.remove(end);
+  }
+
+  /** Releases what the pools of page-locked memory hold free; the bytes. */
+  long releaseCachedPinned() {
+    long released = 0;
+    for (PinnedMemoryPool pool : pinnedPools) {
+      released += pool.freeAllBlocks();
+    }
+    return released;
   }
 
   /**

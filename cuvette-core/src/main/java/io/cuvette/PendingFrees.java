@@ -8,6 +8,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -97,6 +98,22 @@ final class PendingFrees<B extends BlockLifetime> {
       pending.fences.forEach(Fence::await);
     }
     poll();
+  }
+
+  /** Waits for one after the other, searching after each; null if that finds nothing. */
+  <T> @Nullable T await(Supplier<@Nullable T> again) {
+    for (Pending<B> pending : queue) {
+      int before = blocks();
+      if (!pending.given.get()) {
+        pending.fences.forEach(Fence::await);
+        poll();
+      }
+      T found = blocks() == before ? null : again.get();
+      if (found != null) {
+        return found;
+      }
+    }
+    return null;
   }
 
   boolean isEmpty() {

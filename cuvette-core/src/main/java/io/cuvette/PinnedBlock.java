@@ -3,21 +3,19 @@ package io.cuvette;
 /** The end of a block of a {@link PinnedMemoryPool}. */
 final class PinnedBlock extends BlockLifetime {
   private final PinnedMemoryPool pool;
-  final PinnedBuffer chunk;
-  final int sizeClass;
+  final PinnedChunk chunk;
   final long requestedBytes;
 
-  PinnedBlock(PinnedBuffer buffer, PinnedMemoryPool pool, PinnedBuffer chunk, int sizeClass) {
+  PinnedBlock(PinnedBuffer buffer, PinnedMemoryPool pool, PinnedChunk chunk) {
     super(buffer, pool.cuda().leaks().queue, pool.cuda().leaks().site(), null);
     this.pool = pool;
     this.chunk = chunk;
-    this.sizeClass = sizeClass;
     this.requestedBytes = buffer.byteSize();
   }
 
   @Override
   long blockBytes() {
-    return PinnedStore.blockBytes(sizeClass);
+    return chunk.bytes();
   }
 
   @Override
@@ -27,17 +25,17 @@ final class PinnedBlock extends BlockLifetime {
 
   @Override
   boolean isMapped() {
-    return chunk.lifetime().isMapped();
+    return chunk.memory.lifetime().isMapped();
   }
 
   @Override
   BufferDescriptor descriptor(BufferBase part) {
-    return chunk.lifetime().descriptor(part);
+    return chunk.memory.lifetime().descriptor(part);
   }
 
   @Override
   String describe() {
-    return "pinned buffer of %d bytes at 0x%x".formatted(requestedBytes, chunk.address());
+    return "pinned buffer of %d bytes at 0x%x".formatted(requestedBytes, chunk.memory.address());
   }
 
   @Override

@@ -5,6 +5,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.Checks;
 import io.cuvette.pool.SizeClasses;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -17,7 +18,8 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
   private final Cuda cuda;
   private final PinnedAllocator upstream;
   private final PinnedStore store;
-  private final PendingFrees<PinnedBlock> pending;
+  private final PendingFrees<PinnedBlock> pending = new PendingFrees<>(this::give);
+  private final Turns turns = new Turns();
   private final Runnable end = this::destroy;
   private volatile MemoryLimit limit;
   private volatile boolean closed;
@@ -37,8 +39,7 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
     this.upstream = given != null ? given : cuda.directPinned();
     this.limit = options.limit();
     this.store = new PinnedStore(limit.bytesOf(0));
-    this.pending = new PendingFrees<>(this::give);
-    cuda.owned().children().addPool(end);
+    cuda.owned().add(this, end);
     cuda.leaks().opened(this, this::toString);
   }
 
@@ -53,16 +54,14 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
   public PinnedBuffer allocate(long bytes) {
     Checks.notNegative("bytes", bytes);
     cuda.checkOpen();
-    if (closed) {
-      throw isClosedNow();
-    }
+    checkOpen();
     if (bytes == 0) {
       return DirectMemory.empty(
           new PinnedBuffer(MemorySegment.NULL, cuda.currentDevice().nullStream()));
     }
     int sizeClass = SizeClasses.classOf(bytes);
-    PinnedBuffer chunk = store.takeCached(sizeClass);
-    return lend(chunk != null ? chunk : find(bytes, sizeClass), bytes, sizeClass);
+    PinnedChunk chunk = store.take(sizeClass);
+    return lend(chunk != null ? chunk : find(bytes, sizeClass), bytes);
   }
 
   /** Gives all cached memory back to upstream; the bytes given back. */
@@ -70,12 +69,25 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
     settle();
     long released = 0;
     Failures failures = new Failures();
-    for (PinnedStore.Cached block : store.removeCached()) {
-      released += block.blockBytes();
-      store.unreserve(block.blockBytes());
-      failures.run(block.chunk()::close);
+    for (int sizeClass = 0; sizeClass < SizeClasses.COUNT; sizeClass++) {
+      released += release(sizeClass, failures);
     }
     failures.throwFirst();
+    return released;
+  }
+
+  private long release(int sizeClass, Failures failures) {
+    long released = 0;
+    PinnedChunk chunk = store.remove(sizeClass);
+    while (chunk != null) {
+      try {
+        store.giveUp(chunk);
+        released += chunk.bytes();
+      } catch (RuntimeException | Error e) {
+        failures.add(e);
+      }
+      chunk = store.remove(sizeClass);
+    }
     return released;
   }
 
@@ -117,8 +129,19 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
   public void setLimit(MemoryLimit next) {
     Objects.requireNonNull(next, "next");
     PinnedPoolOptions.checkLimit(next);
-    store.setLimit(next.bytesOf(0));
+    store.held().setLimit(next.bytesOf(0));
     limit = next;
+  }
+
+  /**
+   * Checks the pool's books, for diagnosis: the bytes that its limit counts are those of the blocks
+   * in use, of the cached ones, and of those that threads are bringing in or out at this moment.
+   * Other threads wait meanwhile, so this is not for use in production.
+   *
+   * @throws AssertionError if memory was lost or counted twice, with the numbers
+   */
+  public void assertConsistent() {
+    store.assertConsistent();
   }
 
   /** Whether the pool was closed. */
@@ -132,13 +155,22 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
    */
   @Override
   public void close() {
-    if (!closed) {
-      closed = true;
-      cuda.leaks().closed(this);
+    if (closed) {
+      return;
+    }
+    closed = true;
+    cuda.leaks().closed(this);
+    try {
       freeAllBlocks();
-      if (totalBytes() == 0) {
-        cuda.owned().children().remove(end);
-      }
+    } finally {
+      forgetIfEmpty();
+    }
+  }
+
+  /** A closed pool that holds nothing has nothing left to end. */
+  private void forgetIfEmpty() {
+    if (store.held().held() == 0) {
+      cuda.owned().remove(this, end);
     }
   }
 
@@ -159,10 +191,26 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
     }
   }
 
+  PendingFrees<PinnedBlock> pending() {
+    return pending;
+  }
+
+  Turns turns() {
+    return turns;
+  }
+
   private void give(PinnedBlock block) {
     store.give(block);
+    releaseIfClosed(block.chunk);
+  }
+
+  /** What comes back to a closed pool goes on to upstream. */
+  private void releaseIfClosed(PinnedChunk chunk) {
     if (closed) {
-      freeAllBlocks();
+      Failures failures = new Failures();
+      release(chunk.sizeClass, failures);
+      forgetIfEmpty();
+      failures.throwFirst();
     }
   }
 
@@ -171,73 +219,89 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
     pending.poll();
   }
 
-  private PinnedBuffer lend(PinnedBuffer chunk, long bytes, int sizeClass) {
-    PinnedBuffer buffer = chunk.block(0, bytes, cuda.currentDevice().nullStream());
-    PinnedBlock block = new PinnedBlock(buffer, this, chunk, sizeClass);
-    buffer.own(block);
-    if (!store.lend(block)) {
-      chunk.close();
-      throw isClosedNow();
+  /** Lends a chunk in hand; it is cached again if it cannot be. */
+  private PinnedBuffer lend(PinnedChunk chunk, long bytes) {
+    PinnedBlock block = null;
+    boolean lent = false;
+    try {
+      PinnedBuffer buffer = chunk.memory.block(0, bytes, cuda.currentDevice().nullStream());
+      block = new PinnedBlock(buffer, this, chunk);
+      buffer.own(block);
+      lent = store.lend(block);
+      if (!lent) {
+        throw isClosedNow();
+      }
+      return buffer;
+    } finally {
+      if (!lent) {
+        if (block != null) {
+          block.clear();
+        }
+        store.putBack(chunk);
+        releaseIfClosed(chunk);
+      }
     }
-    return buffer;
   }
 
   /** One step after the other, searching again after each. */
-  private PinnedBuffer find(long bytes, int sizeClass) {
+  private PinnedChunk find(long bytes, int sizeClass) {
+    Refusals refusals = new Refusals();
+    PinnedChunk found = search(sizeClass, refusals);
+    return found != null
+        ? found
+        : new PinnedRecovery(this, store, bytes, sizeClass, refusals).run();
+  }
+
+  /** What can be had without releasing anything or waiting, in hand. */
+  @Nullable PinnedChunk search(int sizeClass, Refusals refusals) {
     settle();
-    PinnedBuffer found = search(sizeClass);
-    if (found == null) {
-      freeAllBlocks();
-      found = search(sizeClass);
-    }
-    if (found == null) {
-      pending.await();
-      freeAllBlocks();
-      found = search(sizeClass);
-    }
-    if (found == null) {
-      found =
-          Reclaim.search(
-              cuda.leaks(),
-              () -> false,
-              () -> {
-                pending.await();
-                freeAllBlocks();
-                return search(sizeClass);
-              });
-    }
-    if (found == null) {
-      throw outOfMemory(bytes);
-    }
-    return found;
+    PinnedChunk cached = store.take(sizeClass);
+    return cached != null ? cached : grow(sizeClass, refusals);
   }
 
-  private @Nullable PinnedBuffer search(int sizeClass) {
-    PinnedBuffer cached = store.takeCached(sizeClass);
-    return cached != null ? cached : grow(PinnedStore.blockBytes(sizeClass));
-  }
-
-  private @Nullable PinnedBuffer grow(long blockBytes) {
-    if (!store.reserve(blockBytes)) {
+  /** More memory from upstream; null if the limit or upstream says no. */
+  private @Nullable PinnedChunk grow(int sizeClass, Refusals refusals) {
+    long blockBytes = PinnedStore.blockBytes(sizeClass);
+    if (!refusals.isWorthAsking() || !store.held().reserve(blockBytes)) {
       return null;
     }
-    PinnedBuffer chunk = null;
+    PinnedChunk chunk = null;
     try {
-      if (closed) {
-        throw isClosedNow(); // whoever closed it may not have seen the bytes just reserved
-      }
-      chunk = ask(blockBytes);
-      store.grown();
+      checkOpen(); // again: whoever closed it may not have seen the bytes just reserved
+      chunk = adopt(ask(blockBytes), sizeClass);
       return chunk;
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
         throw e;
       }
+      refusals.add(e);
       return null;
     } finally {
       if (chunk == null) {
-        store.unreserve(blockBytes);
+        store.held().unreserve(blockBytes);
       }
+    }
+  }
+
+  /** What cannot be adopted goes back, but for memory that the pool has already. */
+  private PinnedChunk adopt(PinnedBuffer memory, int sizeClass) {
+    PinnedChunk chunk;
+    try {
+      chunk = store.add(memory, sizeClass);
+    } catch (OutOfMemoryError e) {
+      Failures.closeAfter(e, memory);
+      throw e;
+    }
+    if (chunk == null) {
+      memory.close();
+      throw isClosedNow();
+    }
+    return chunk;
+  }
+
+  private void checkOpen() {
+    if (closed) {
+      throw isClosedNow();
     }
   }
 
@@ -258,34 +322,34 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
     return given;
   }
 
-  private OutOfPinnedMemoryException outOfMemory(long bytes) {
+  OutOfPinnedMemoryException outOfMemory(long bytes, Refusals refusals) {
     store.failed();
     PinnedPoolStats now = store.stats(pending);
-    return new OutOfPinnedMemoryException(
-        bytes,
-        "allocatePinned(bytes=%d)".formatted(bytes),
-        "requested=%d of page-locked memory (held=%d, used=%d, free=%d in %d blocks, limit=%s)"
-            .formatted(
-                bytes,
-                now.heldBytes(),
-                now.usedBytes(),
-                now.freeBytes(),
-                now.freeBlocks(),
-                now.limitBytes() == Long.MAX_VALUE ? "none" : now.limitBytes()));
+    return refusals.explain(
+        new OutOfPinnedMemoryException(
+            bytes,
+            "allocatePinned(bytes=%d)".formatted(bytes),
+            "requested=%d of page-locked memory (held=%d, used=%d, free=%d in %d blocks, limit=%s)"
+                .formatted(
+                    bytes,
+                    now.heldBytes(),
+                    now.usedBytes(),
+                    now.freeBytes(),
+                    now.freeBlocks(),
+                    now.limitBytes() == Long.MAX_VALUE ? "none" : now.limitBytes())));
   }
 
   private void destroy() {
     closed = true;
-    pending.clear();
     Failures failures = new Failures();
-    for (PinnedBlock block : store.removeLive()) {
-      store.unreserve(block.blockBytes());
-      failures.run(block::abandon);
-      failures.run(block.chunk::close);
-    }
-    for (PinnedStore.Cached block : store.removeCached()) {
-      store.unreserve(block.blockBytes());
-      failures.run(block.chunk()::close);
+    List<PinnedChunk> chunks = store.end();
+    pending.clear();
+    for (PinnedChunk chunk : chunks) {
+      PinnedBlock block = chunk.lentTo;
+      if (block != null) {
+        failures.run(block::abandon);
+      }
+      failures.run(chunk.memory::close);
     }
     failures.throwFirst();
   }

@@ -2,60 +2,107 @@ package io.cuvette;
 
 import io.cuvette.pool.SizeClasses;
 import io.cuvette.pool.SpinLock;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The blocks of a {@link PinnedMemoryPool} and their counts, under one short lock: cached blocks by
- * size class, last in first out. Makes no driver call. Thread-safe.
+ * The chunks of a {@link PinnedMemoryPool} and their counts, under one short lock: cached ones by
+ * size class, last in first out. Makes no driver call, and needs no Java heap under the lock.
+ * Thread-safe.
  */
 final class PinnedStore {
   private final SpinLock lock = new SpinLock();
-  private final Map<Integer, ArrayDeque<PinnedBuffer>> cached = new HashMap<>();
+  private final HeldBytes held;
+  private final Spans spans = new Spans();
 
-  /** What keeps the blocks in use reachable for the leak tracker. */
-  private final Set<PinnedBlock> live = new HashSet<>();
+  /** From when upstream gave a chunk until it has it back. */
+  private final Set<PinnedChunk> all = ConcurrentHashMap.newKeySet();
+
+  /** The last one cached of each size class. */
+  private final @Nullable PinnedChunk[] cached = new PinnedChunk[SizeClasses.COUNT];
 
   /** Whether the pool was torn down. */
   private boolean over;
 
-  private long limitBytes;
-  private long heldBytes;
   private long usedBytes;
-  private long requestedBytes;
+  private int usedBlocks;
+  private long freeBytes;
   private int freeBlocks;
+  private long requestedBytes;
   private long peakUsedBytes;
-  private long peakHeldBytes;
   private long allocations;
   private long growths;
   private long outOfMemories;
 
   PinnedStore(long limitBytes) {
-    this.limitBytes = limitBytes;
+    this.held = new HeldBytes(limitBytes);
   }
 
-  void setLimit(long bytes) {
+  /** What the limit counts. */
+  HeldBytes held() {
+    return held;
+  }
+
+  static long blockBytes(int sizeClass) {
+    return SizeClasses.classBytes(sizeClass);
+  }
+
+  /**
+   * Takes memory in that upstream gave and whose bytes are reserved; it is in the caller's hands
+   * then. Null if the pool was torn down.
+   *
+   * @throws IllegalStateException if the pool has some of it already
+   */
+  @Nullable PinnedChunk add(PinnedBuffer memory, int sizeClass) {
+    Spans.Span span = spans.add(memory, blockBytes(sizeClass));
+    PinnedChunk chunk = null;
+    boolean added = false;
+    try {
+      chunk = new PinnedChunk(memory, sizeClass, span);
+      all.add(chunk);
+      added = enter(chunk);
+      return added ? chunk : null;
+    } finally {
+      if (!added) {
+        forget(span, chunk);
+      }
+    }
+  }
+
+  private boolean enter(PinnedChunk chunk) {
     lock.lock();
     try {
-      limitBytes = bytes;
+      if (over) {
+        return false;
+      }
+      held.enterArena(chunk.bytes());
+      held.grown();
+      chunk.isInStore = true;
+      countUsed(chunk, 1);
+      growths++;
+      return true;
     } finally {
       lock.unlock();
     }
   }
 
-  @Nullable PinnedBuffer takeCached(int sizeClass) {
+  private void forget(Spans.Span span, @Nullable PinnedChunk chunk) {
+    spans.remove(span);
+    if (chunk != null) {
+      all.remove(chunk);
+    }
+  }
+
+  /** Takes a cached chunk in hand; null if there is none. */
+  @Nullable PinnedChunk take(int sizeClass) {
     lock.lock();
     try {
-      ArrayDeque<PinnedBuffer> blocks = cached.get(sizeClass);
-      PinnedBuffer chunk = blocks == null ? null : blocks.poll();
+      PinnedChunk chunk = pop(sizeClass);
       if (chunk != null) {
-        freeBlocks--;
+        countUsed(chunk, 1);
       }
       return chunk;
     } finally {
@@ -63,34 +110,96 @@ final class PinnedStore {
     }
   }
 
-  /** Counts bytes as held if the limit allows them. */
-  boolean reserve(long bytes) {
+  /** Takes a cached chunk out, to be given back to upstream; null if there is none. */
+  @Nullable PinnedChunk remove(int sizeClass) {
     lock.lock();
     try {
-      if (bytes > limitBytes - heldBytes) {
+      PinnedChunk chunk = pop(sizeClass);
+      if (chunk != null) {
+        chunk.isInStore = false;
+        held.leaveForGood(chunk.bytes());
+      }
+      return chunk;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Upstream gets a chunk that was taken out; it counts as held until that has ended. */
+  void giveUp(PinnedChunk chunk) {
+    spans.remove(chunk.span); // first: upstream may give the same memory again at once
+    try {
+      chunk.memory.close();
+    } finally {
+      held.freed(chunk.bytes());
+      all.remove(chunk);
+    }
+  }
+
+  private @Nullable PinnedChunk pop(int sizeClass) {
+    PinnedChunk chunk = cached[sizeClass];
+    if (chunk != null) {
+      cached[sizeClass] = chunk.next;
+      chunk.next = null;
+      freeBytes -= chunk.bytes();
+      freeBlocks--;
+    }
+    return chunk;
+  }
+
+  private void push(PinnedChunk chunk) {
+    chunk.next = cached[chunk.sizeClass];
+    cached[chunk.sizeClass] = chunk;
+    freeBytes += chunk.bytes();
+    freeBlocks++;
+  }
+
+  private void countUsed(PinnedChunk chunk, int sign) {
+    usedBytes += sign * chunk.bytes();
+    usedBlocks += sign;
+  }
+
+  /** Lends the chunk in hand to a buffer; false if the pool was torn down. */
+  boolean lend(PinnedBlock block) {
+    lock.lock();
+    try {
+      if (over) {
         return false;
       }
-      heldBytes += bytes;
+      block.chunk.lentTo = block;
+      allocations++;
+      requestedBytes += block.requestedBytes;
+      peakUsedBytes = Math.max(peakUsedBytes, usedBytes);
       return true;
     } finally {
       lock.unlock();
     }
   }
 
-  void unreserve(long bytes) {
+  /** Puts back what is in hand. */
+  void putBack(PinnedChunk chunk) {
     lock.lock();
     try {
-      heldBytes -= bytes;
+      if (!over) {
+        countUsed(chunk, -1);
+        push(chunk);
+      }
     } finally {
       lock.unlock();
     }
   }
 
-  void grown() {
+  /** Takes a block back whose buffer was closed. */
+  void give(PinnedBlock block) {
+    PinnedChunk chunk = block.chunk;
     lock.lock();
     try {
-      growths++;
-      peakHeldBytes = Math.max(peakHeldBytes, heldBytes);
+      if (!over && chunk.lentTo == block) {
+        chunk.lentTo = null;
+        requestedBytes -= block.requestedBytes;
+        countUsed(chunk, -1);
+        push(chunk);
+      }
     } finally {
       lock.unlock();
     }
@@ -105,96 +214,99 @@ final class PinnedStore {
     }
   }
 
-  /** Counts a block as in use; false if all were taken out and the pool is over. */
-  boolean lend(PinnedBlock block) {
+  long allocations() {
     lock.lock();
     try {
-      if (over) {
-        return false;
+      return allocations;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Whether the collector has found a buffer that was not taken back yet. */
+  boolean hasForgotten() {
+    for (PinnedChunk chunk : all) {
+      PinnedBlock block = chunk.lentTo;
+      if (block != null && block.isForgotten()) {
+        return true;
       }
-      live.add(block);
-      allocations++;
-      usedBytes += block.blockBytes();
-      requestedBytes += block.requestedBytes;
-      peakUsedBytes = Math.max(peakUsedBytes, usedBytes);
-      return true;
-    } finally {
-      lock.unlock();
     }
+    return false;
   }
 
-  void give(PinnedBlock block) {
-    lock.lock();
-    try {
-      if (live.remove(block)) {
-        usedBytes -= block.blockBytes();
-        requestedBytes -= block.requestedBytes;
-        cached.computeIfAbsent(block.sizeClass, c -> new ArrayDeque<>()).push(block.chunk);
-        freeBlocks++;
-      }
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  /** A cached block: what upstream gave may be larger. */
-  record Cached(PinnedBuffer chunk, long blockBytes) {}
-
-  /** Takes all cached blocks out; they count as held until {@link #unreserve}. */
-  List<Cached> removeCached() {
-    lock.lock();
-    try {
-      List<Cached> all = new ArrayList<>();
-      cached.forEach((sizeClass, chunks) ->
-          chunks.forEach(chunk -> all.add(new Cached(chunk, blockBytes(sizeClass)))));
-      cached.clear();
-      freeBlocks = 0;
-      return all;
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  /** Takes all blocks in use out, for a pool that is torn down. */
-  List<PinnedBlock> removeLive() {
+  /** Lets nothing in any more, and gives all chunks, for a pool that is torn down. */
+  List<PinnedChunk> end() {
     lock.lock();
     try {
       over = true;
-      List<PinnedBlock> all = List.copyOf(live);
-      live.clear();
       usedBytes = 0;
+      usedBlocks = 0;
+      freeBytes = 0;
+      freeBlocks = 0;
       requestedBytes = 0;
-      return all;
     } finally {
       lock.unlock();
     }
+    held.end();
+    return new ArrayList<>(all);
   }
 
   PinnedPoolStats stats(PendingFrees<PinnedBlock> waiting) {
     lock.lock();
     try {
       long pending = Math.min(waiting.bytes(), usedBytes);
-      int pendingBlocks = Math.min(waiting.blocks(), live.size());
+      int pendingBlocks = Math.min(waiting.blocks(), usedBlocks);
+      long used = usedBytes - pending;
+      long free = freeBytes + pending + held.beingFreed();
       return new PinnedPoolStats(
-          usedBytes - pending,
-          heldBytes - usedBytes + pending,
-          heldBytes,
+          used,
+          free,
+          used + free,
           Math.max(0, requestedBytes - waiting.requestedBytes()),
           pending,
-          live.size() - pendingBlocks,
+          usedBlocks - pendingBlocks,
           freeBlocks + pendingBlocks,
           peakUsedBytes,
-          peakHeldBytes,
+          held.peak(),
           allocations,
           growths,
           outOfMemories,
-          limitBytes);
+          held.limit());
     } finally {
       lock.unlock();
     }
   }
 
-  static long blockBytes(int sizeClass) {
-    return SizeClasses.classBytes(sizeClass);
+  void assertConsistent() {
+    lock.lock();
+    try {
+      if (!over) {
+        long bytes = 0;
+        for (PinnedChunk chunk : all) {
+          bytes += chunk.isInStore ? chunk.bytes() : 0;
+        }
+        require("used and cached", usedBytes + cachedBytes(), bytes);
+        require("cached", freeBytes, cachedBytes());
+        boolean _ = held.assertConsistent(bytes, spans::bytes, () -> true);
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private long cachedBytes() {
+    long bytes = 0;
+    for (PinnedChunk first : cached) {
+      for (PinnedChunk chunk = first; chunk != null; chunk = chunk.next) {
+        bytes += chunk.bytes();
+      }
+    }
+    return bytes;
+  }
+
+  private static void require(String what, long counted, long found) {
+    if (counted != found) {
+      throw new AssertionError("%s: %d bytes (expected: %d)".formatted(what, counted, found));
+    }
   }
 }

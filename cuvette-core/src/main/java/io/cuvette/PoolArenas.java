@@ -77,7 +77,7 @@ final class PoolArenas {
         bytes += arena.pause();
       }
       try {
-        checked = held.assertConsistent(bytes, chunks, () -> paused.containsAll(all));
+        checked = held.assertConsistent(bytes, chunks::bytes, () -> paused.containsAll(all));
       } finally {
         paused.forEach(PoolArena::resume);
       }

@@ -3,40 +3,65 @@ package io.cuvette;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a pool does before it says that memory is out: one step after the other, searching again
- * after each, and one thread after the other. Every step is bounded; no lock is held. Confined to
- * the allocating thread.
+ * What a caching pool does before it says that memory is out: one step after the other, searching
+ * again after each, and one thread after the other. Every step is bounded; no lock is held.
+ * Confined to the allocating thread.
+ *
+ * @param <B> what is searched for
  */
-final class Recovery {
+abstract class Recovery<B> {
   /** How long other threads may be faster, again and again. */
   private static final long PATIENCE_NANOS = 2_000_000_000;
 
-  private final DevicePool devicePool;
-  private final Request request;
+  private final LeakTracker leaks;
+  private final Turns turns;
+  private final Refusals refusals;
 
-  /** What the driver had free when upstream refused. */
-  private long driverFree;
-
-  Recovery(DevicePool devicePool, Request request) {
-    this.devicePool = devicePool;
-    this.request = request;
+  Recovery(LeakTracker leaks, Turns turns, Refusals refusals) {
+    this.leaks = leaks;
+    this.turns = turns;
+    this.refusals = refusals;
   }
 
-  BufferBase run() {
-    if (request.rounded() > devicePool.limitBytes()) {
-      throw devicePool.outOfMemory(request, RecoveryStep.LIMIT);
-    }
-    return devicePool.turns().take(this::tryAll);
+  /** Whether the limit alone forbids the size. */
+  abstract boolean isBeyondLimit();
+
+  /** Searches, and asks upstream if that may help; null if memory is missing. */
+  abstract @Nullable B search();
+
+  /** Gives what is cached back to upstream; the bytes. */
+  abstract long releaseCached();
+
+  /** Asks the pressure listeners; whether anyone gave something back. */
+  boolean pressure() {
+    return false;
   }
 
-  private BufferBase tryAll() {
-    noteRefusal();
-    BufferBase found = search();
-    if (found == null) {
-      found = release();
+  /** Waits for streams and other threads, and searches. */
+  abstract @Nullable B awaitOnce();
+
+  /** Whether memory that is not in use could do, if no other thread takes it. */
+  abstract boolean mayHave();
+
+  /** How many blocks were given out so far: whether others got what this thread waited for. */
+  abstract long allocations();
+
+  /** Whether the collector has found a buffer of the pool that was not taken back yet. */
+  abstract boolean hasForgotten();
+
+  abstract RuntimeException outOfMemory(RecoveryStep step);
+
+  final B run() {
+    if (isBeyondLimit()) {
+      throw outOfMemory(RecoveryStep.LIMIT);
     }
-    if (found == null && devicePool.pool.pressure(devicePool.device, request.rounded())) {
-      request.refusals().retry();
+    return turns.take(this::tryAll);
+  }
+
+  private B tryAll() {
+    B found = searchAndRelease();
+    if (found == null && pressure()) {
+      refusals.retry();
       found = searchAndRelease();
     }
     if (found == null) {
@@ -46,79 +71,45 @@ final class Recovery {
       found = reclaim();
     }
     if (found == null) {
-      throw devicePool.outOfMemory(request, RecoveryStep.RECLAIM);
+      throw outOfMemory(RecoveryStep.RECLAIM);
     }
     return found;
   }
 
-  /** Upstream is asked again once the driver has more than it had at the refusal. */
-  private @Nullable BufferBase search() {
-    Refusals refusals = request.refusals();
-    boolean asks = refusals.isWorthAsking();
-    if (!asks && DirectMemory.driverFree(devicePool.device) > driverFree) {
-      refusals.retry();
-    }
-    BufferBase found = devicePool.search(request);
+  final @Nullable B searchAndRelease() {
+    B found = search();
     if (found == null) {
-      noteRefusal();
+      if (releaseCached() > 0) {
+        refusals.retry();
+      }
+      found = search();
     }
     return found;
-  }
-
-  private void noteRefusal() {
-    if (!request.refusals().isWorthAsking()) {
-      driverFree = DirectMemory.driverFree(devicePool.device);
-    }
-  }
-
-  private @Nullable BufferBase release() {
-    boolean limited = request.rounded() > devicePool.held().room();
-    if (devicePool.pool.cuda().owned().releaseCached(devicePool, !limited) > 0) {
-      request.refusals().retry();
-    }
-    return search();
-  }
-
-  private @Nullable BufferBase searchAndRelease() {
-    BufferBase found = search();
-    return found != null ? found : release();
   }
 
   /** Waits for others, again if other threads took what there was, and there is more. */
-  private @Nullable BufferBase await() {
+  private @Nullable B await() {
     long start = System.nanoTime();
-    BufferBase found;
+    B found;
     boolean others;
     do {
-      long before = devicePool.allocations();
+      long before = allocations();
       found = awaitOnce();
       others =
           found == null
-              && devicePool.mayHave(request.rounded())
-              && devicePool.allocations() != before
+              && mayHave()
+              && allocations() != before
               && System.nanoTime() - start < PATIENCE_NANOS;
     } while (others);
     return found;
   }
 
-  private @Nullable BufferBase awaitOnce() {
-    for (StreamState stream : devicePool.busyStreams(request.rounded())) {
-      stream.await();
-      BufferBase found = search();
-      if (found != null) {
-        return found;
-      }
-    }
-    devicePool.awaitOthers(request.rounded());
-    return searchAndRelease();
-  }
-
-  private @Nullable BufferBase reclaim() {
+  private @Nullable B reclaim() {
     return Reclaim.search(
-        devicePool.pool.cuda().leaks(),
-        devicePool::hasForgotten,
+        leaks,
+        this::hasForgotten,
         () -> {
-          request.refusals().retry();
+          refusals.retry();
           return await();
         });
   }

@@ -43,6 +43,7 @@ record OpenedCuda(Cuda cuda, CudaDriver driver, LiveHandles live) {
     if (tidy && !cuda.isClosed()) {
       cleanup.run(() -> checkNothingLeft(devices));
       cleanup.run(cuda.defaultMemoryPool()::assertConsistent);
+      cleanup.run(cuda.defaultPinnedMemoryPool()::assertConsistent);
     }
     cleanup.run(cuda::close);
     cleanup.run(() -> endDriver(driver));

@@ -15,12 +15,11 @@ import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.support.AtOnce;
 import io.cuvette.testkit.support.CountingUpstream;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Queue;
 import java.util.SplittableRandom;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
@@ -38,7 +37,7 @@ class PoolBooksTest {
   /** One buffer for each thread, each from a chunk of its own. */
   private static final long LIMIT = (long) THREADS * LARGEST;
 
-  private final Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
+  private final AtOnce threads = new AtOnce();
   private final CountingUpstream upstream = new CountingUpstream();
 
   @CudaTest(sanitized = false)
@@ -47,16 +46,16 @@ class PoolBooksTest {
     try (MemoryPool pool = pool(cuda)) {
       AtomicBoolean over = new AtomicBoolean();
       Thread watching =
-          start(() -> {
+          threads.start(() -> {
             while (!over.get()) {
               pool.assertConsistent();
               assertThat(upstream.liveBytes()).isLessThanOrEqualTo(LIMIT);
             }
           });
-      runAll(seed -> useStreams(cuda, pool, new SplittableRandom(seed)));
+      threads.run(THREADS, seed -> useStreams(cuda, pool, new SplittableRandom(seed)));
       over.set(true);
       watching.join();
-      assertThat(failures).isEmpty();
+      threads.assertNoFailures();
       checkBooks(cuda, pool);
     }
   }
@@ -83,8 +82,7 @@ class PoolBooksTest {
     for (int round = 0; round < 20; round++) {
       MemoryPool pool = pool(cuda);
       int first = round * THREADS;
-      runAll(seed -> useUntilClosed(cuda, pool, new SplittableRandom(first + seed)));
-      assertThat(failures).isEmpty();
+      threads.run(THREADS, seed -> useUntilClosed(cuda, pool, new SplittableRandom(first + seed)));
       cuda.device(0).synchronize();
       pool.freeAllBlocks();
       pool.assertConsistent();
@@ -120,10 +118,10 @@ class PoolBooksTest {
         MemoryPool pool = pool(cuda)) {
       pool.allocate(LIMIT).close();
       driver.holding = true;
-      Thread releasing = start(pool::freeAllBlocks);
+      Thread releasing = threads.start(pool::freeAllBlocks);
       driver.freeing.await();
-      Thread allocating = start(() -> pool.allocate(LIMIT).close());
-      while (allocating.getState() == Thread.State.RUNNABLE && failures.isEmpty()) {
+      Thread allocating = threads.start(() -> pool.allocate(LIMIT).close());
+      while (allocating.getState() == Thread.State.RUNNABLE) {
         pool.assertConsistent();
         assertThat(upstream.liveBytes()).isLessThanOrEqualTo(LIMIT);
       }
@@ -179,32 +177,6 @@ class PoolBooksTest {
     assertThat(pool.freeAllBlocks()).isEqualTo(held);
     assertThat(upstream.liveBytes()).isZero();
     assertThat(upstream.mostBytes()).isLessThanOrEqualTo(LIMIT);
-  }
-
-  private interface Body {
-    void run(int seed);
-  }
-
-  private void runAll(Body body) throws InterruptedException {
-    List<Thread> threads = new ArrayList<>();
-    for (int i = 0; i < THREADS; i++) {
-      int seed = i;
-      threads.add(start(() -> body.run(seed)));
-    }
-    for (Thread thread : threads) {
-      thread.join();
-    }
-  }
-
-  private Thread start(Runnable body) {
-    return Thread.ofPlatform()
-        .start(() -> {
-          try {
-            body.run();
-          } catch (Throwable e) {
-            failures.add(e);
-          }
-        });
   }
 
   /** Holds the next free of memory. */

@@ -15,11 +15,10 @@ import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.support.AtOnce;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Queue;
 import java.util.SplittableRandom;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.LongFunction;
 
 /** Out of memory is the truth: no error while memory is there for whoever waits or collects. */
@@ -28,7 +27,7 @@ class ShortageTest {
   private static final int STEPS = 300;
   private static final int BLOCK = 64 << 10;
 
-  private final Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
+  private final AtOnce threads = new AtOnce();
 
   /** There is a block for each thread, in one chunk that cannot be released. */
   @CudaTest(sanitized = false)
@@ -38,9 +37,8 @@ class ShortageTest {
         CudaStream shared = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
       pool.allocate(limit, shared).close();
       try (Buffer _ = pool.allocate(512, shared)) {
-        runAll(seed -> useBusily(cuda, pool, shared, new SplittableRandom(seed)));
+        threads.run(THREADS, seed -> useBusily(cuda, pool, shared, new SplittableRandom(seed)));
       }
-      assertThat(failures).isEmpty();
       cuda.device(0).synchronize();
       pool.assertConsistent();
       assertThat(pool.usedBytes()).isZero();
@@ -97,16 +95,15 @@ class ShortageTest {
     }
   }
 
-  private void assertDropped(int threads, int buffers, LongFunction<Buffer> allocate)
+  private void assertDropped(int count, int buffers, LongFunction<Buffer> allocate)
       throws InterruptedException {
-    runAll(
-        threads,
+    threads.run(
+        count,
         seed -> {
           for (int i = 0; i < buffers; i++) {
             assertThat(allocate.apply(seed).byteSize()).isEqualTo(BLOCK);
           }
         });
-    assertThat(failures).isEmpty();
   }
 
   @CudaTest
@@ -161,32 +158,5 @@ class ShortageTest {
 
   private static MemoryPool limited(Cuda cuda, long bytes) {
     return new MemoryPool(cuda, PoolOptions.DEFAULTS.withLimit(MemoryLimit.ofBytes(bytes)));
-  }
-
-  private interface Body {
-    void run(int seed);
-  }
-
-  private void runAll(Body body) throws InterruptedException {
-    runAll(THREADS, body);
-  }
-
-  private void runAll(int count, Body body) throws InterruptedException {
-    List<Thread> threads = new ArrayList<>();
-    for (int i = 0; i < count; i++) {
-      int seed = i;
-      threads.add(
-          Thread.ofPlatform()
-              .start(() -> {
-                try {
-                  body.run(seed);
-                } catch (Throwable e) {
-                  failures.add(e);
-                }
-              }));
-    }
-    for (Thread thread : threads) {
-      thread.join();
-    }
   }
 }

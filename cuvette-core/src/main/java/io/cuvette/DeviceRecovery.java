@@ -1,0 +1,88 @@
+package io.cuvette;
+
+import org.jspecify.annotations.Nullable;
+
+/** What is done about an allocation that one pool on one device has no memory for. */
+final class DeviceRecovery extends Recovery<BufferBase> {
+  private final DevicePool devicePool;
+  private final Request request;
+
+  /** What the driver had free when upstream refused. */
+  private long driverFree;
+
+  DeviceRecovery(DevicePool devicePool, Request request) {
+    super(devicePool.pool.cuda().leaks(), devicePool.turns(), request.refusals());
+    this.devicePool = devicePool;
+    this.request = request;
+    noteRefusal();
+  }
+
+  @Override
+  boolean isBeyondLimit() {
+    return request.rounded() > devicePool.limitBytes();
+  }
+
+  /** Upstream is asked again once the driver has more than it had at the refusal. */
+  @Override
+  @Nullable BufferBase search() {
+    Refusals refusals = request.refusals();
+    if (!refusals.isWorthAsking() && DirectMemory.driverFree(devicePool.device) > driverFree) {
+      refusals.retry();
+    }
+    BufferBase found = devicePool.search(request);
+    if (found == null) {
+      noteRefusal();
+    }
+    return found;
+  }
+
+  private void noteRefusal() {
+    if (!request.refusals().isWorthAsking()) {
+      driverFree = DirectMemory.driverFree(devicePool.device);
+    }
+  }
+
+  @Override
+  long releaseCached() {
+    boolean limited = request.rounded() > devicePool.held().room();
+    return devicePool.pool.cuda().owned().releaseCached(devicePool, !limited);
+  }
+
+  @Override
+  boolean pressure() {
+    return devicePool.pool.pressure(devicePool.device, request.rounded());
+  }
+
+  @Override
+  @Nullable BufferBase awaitOnce() {
+    for (StreamState stream : devicePool.busyStreams(request.rounded())) {
+      stream.await();
+      BufferBase found = search();
+      if (found != null) {
+        return found;
+      }
+    }
+    devicePool.awaitOthers(request.rounded());
+    return searchAndRelease();
+  }
+
+  @Override
+  boolean mayHave() {
+    return devicePool.mayHave(request.rounded());
+  }
+
+  @Override
+  long allocations() {
+    return devicePool.allocations();
+  }
+
+  @Override
+  boolean hasForgotten() {
+    return devicePool.hasForgotten();
+  }
+
+  @Override
+  OutOfDeviceMemoryException outOfMemory(RecoveryStep step) {
+    return devicePool.outOfMemory(request, step);
+  }
+}

@@ -1,0 +1,32 @@
+package io.cuvette;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Page-locked memory that a pool holds from upstream, as a block of a size class. It is cached,
+ * lent to a buffer, or in the hands of one thread. Guarded by the lock of its store.
+ */
+final class PinnedChunk {
+  final PinnedBuffer memory;
+  final int sizeClass;
+  final Spans.Span span;
+
+  /** The one that was cached before it. */
+  @Nullable PinnedChunk next;
+
+  /** What it is lent to, which is reachable for the leak tracker by this. */
+  volatile @Nullable PinnedBlock lentTo;
+
+  /** Whether the store has it; else it comes from upstream, or goes there. */
+  boolean isInStore;
+
+  PinnedChunk(PinnedBuffer memory, int sizeClass, Spans.Span span) {
+    this.memory = memory;
+    this.sizeClass = sizeClass;
+    this.span = span;
+  }
+
+  long bytes() {
+    return span.bytes();
+  }
+}

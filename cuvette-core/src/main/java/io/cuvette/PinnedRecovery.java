@@ -1,0 +1,71 @@
+package io.cuvette;
+
+import org.jspecify.annotations.Nullable;
+
+/** What is done about an allocation that a pool of page-locked memory has no memory for. */
+final class PinnedRecovery extends Recovery<PinnedChunk> {
+  private final PinnedMemoryPool pool;
+  private final PinnedStore store;
+  private final long bytes;
+  private final int sizeClass;
+  private final long blockBytes;
+  private final Refusals refusals;
+
+  PinnedRecovery(
+      PinnedMemoryPool pool, PinnedStore store, long bytes, int sizeClass, Refusals refusals) {
+    super(pool.cuda().leaks(), pool.turns(), refusals);
+    this.pool = pool;
+    this.store = store;
+    this.bytes = bytes;
+    this.sizeClass = sizeClass;
+    this.blockBytes = PinnedStore.blockBytes(sizeClass);
+    this.refusals = refusals;
+  }
+
+  @Override
+  boolean isBeyondLimit() {
+    return blockBytes > store.held().limit();
+  }
+
+  @Override
+  @Nullable PinnedChunk search() {
+    return pool.search(sizeClass, refusals);
+  }
+
+  @Override
+  long releaseCached() {
+    boolean limited = blockBytes > store.held().room();
+    long released = pool.freeAllBlocks();
+    return limited ? released : released + pool.cuda().owned().releaseCachedPinned();
+  }
+
+  @Override
+  @Nullable PinnedChunk awaitOnce() {
+    PinnedChunk found = pool.pending().await(this::search);
+    if (found == null) {
+      store.held().awaitRoom(blockBytes);
+      found = searchAndRelease();
+    }
+    return found;
+  }
+
+  @Override
+  boolean mayHave() {
+    return store.held().isBeingFreed() || pool.stats().freeBytes() >= blockBytes;
+  }
+
+  @Override
+  long allocations() {
+    return store.allocations();
+  }
+
+  @Override
+  boolean hasForgotten() {
+    return store.hasForgotten();
+  }
+
+  @Override
+  OutOfPinnedMemoryException outOfMemory(RecoveryStep step) {
+    return pool.outOfMemory(bytes, refusals);
+  }
+}

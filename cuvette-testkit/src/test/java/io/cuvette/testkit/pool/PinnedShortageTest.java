@@ -1,0 +1,127 @@
+package io.cuvette.testkit.pool;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
+import io.cuvette.MemoryLimit;
+import io.cuvette.OutOfPinnedMemoryException;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.PinnedMemoryPool;
+import io.cuvette.PinnedPoolOptions;
+import io.cuvette.StreamOptions;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.support.AtOnce;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import org.junit.jupiter.api.Timeout;
+
+/** Page-locked memory is out only when it is: not while it is there for who waits or collects. */
+@Timeout(60)
+class PinnedShortageTest {
+  private static final int THREADS = 8;
+  private static final int STEPS = 300;
+  private static final int BLOCK = 64 << 10;
+
+  private final AtOnce threads = new AtOnce();
+
+  /** There is a block for each thread. */
+  @CudaTest(sanitized = false)
+  void threadsWithBusyStreams_allGetWhatIsThere(Cuda cuda) throws InterruptedException {
+    try (PinnedMemoryPool pool = limited(cuda, THREADS * BLOCK);
+        CudaStream shared = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
+      threads.run(THREADS, seed -> useBusily(cuda, pool, shared, new SplittableRandom(seed)));
+      cuda.device(0).synchronize();
+      pool.assertConsistent();
+      assertThat(pool.usedBytes()).isZero();
+      assertThat(pool.stats().outOfMemories()).isZero();
+    }
+  }
+
+  private static void useBusily(
+      Cuda cuda, PinnedMemoryPool pool, CudaStream shared, SplittableRandom random) {
+    try (CudaStream own = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
+      for (int i = 0; i < STEPS; i++) {
+        CudaStream stream = random.nextBoolean() ? own : shared;
+        try (PinnedBuffer buffer = pool.allocate(1 + random.nextInt(BLOCK))) {
+          buffer.fill((byte) i, stream);
+        }
+      }
+    }
+  }
+
+  @CudaTest(tidy = false)
+  void threadsThatDropAllBuffers_getNoErrors(Cuda cuda) throws InterruptedException {
+    try (PinnedMemoryPool pool = limited(cuda, 64 * BLOCK)) {
+      threads.run(
+          THREADS,
+          _ -> {
+            for (int i = 0; i < 200; i++) {
+              assertThat(pool.allocate(BLOCK).byteSize()).isEqualTo(BLOCK);
+            }
+          });
+      assertThat(pool.stats().outOfMemories()).isZero();
+    }
+  }
+
+  /** They come back when the stream that used them has done its work. */
+  @CudaTest(tidy = false, sanitized = false)
+  void threadsThatDropBuffersInUse_getNoErrors(Cuda cuda) throws InterruptedException {
+    try (PinnedMemoryPool pool = limited(cuda, 64 * BLOCK);
+        CudaStream other = cuda.device(0).createStream()) {
+      threads.run(
+          THREADS,
+          seed -> {
+            for (int i = 0; i < 100; i++) {
+              pool.allocate(BLOCK).fill((byte) seed, other);
+            }
+          });
+      assertThat(pool.stats().outOfMemories()).isZero();
+    }
+  }
+
+  @CudaTest
+  void upstreamsLastRefusal_isTheCause_andItIsNotAskedForNothing(Cuda cuda) {
+    List<CudaException> refusals = new ArrayList<>();
+    PinnedPoolOptions options =
+        PinnedPoolOptions.DEFAULTS.withUpstream(bytes -> {
+          String text = "quota of team 7, refusal " + refusals.size();
+          refusals.add(new CudaException(CudaStatus.OUT_OF_MEMORY, "team(" + bytes + ")", text));
+          throw refusals.getLast();
+        });
+    try (PinnedMemoryPool pool = new PinnedMemoryPool(cuda, options)) {
+      var e = catchThrowableOfType(OutOfPinnedMemoryException.class, () -> pool.allocate(512));
+      assertThat(e).hasCause(refusals.getLast());
+      assertThat(e.getSuppressed())
+          .containsExactlyElementsOf(refusals.subList(0, refusals.size() - 1));
+      assertThat(refusals).hasSizeLessThanOrEqualTo(2);
+    }
+  }
+
+  @CudaTest
+  void upstreamThatHasMemoryAfterARelease_isAskedAgain(Cuda cuda) {
+    List<PinnedBuffer> given = new ArrayList<>();
+    PinnedPoolOptions options =
+        PinnedPoolOptions.DEFAULTS.withUpstream(bytes -> {
+          if (given.stream().anyMatch(chunk -> !chunk.isClosed())) {
+            throw new CudaException(CudaStatus.OUT_OF_MEMORY, "one()", "one at a time");
+          }
+          given.add(cuda.directPinned().allocate(bytes));
+          return given.getLast();
+        });
+    try (PinnedMemoryPool pool = new PinnedMemoryPool(cuda, options)) {
+      pool.allocate(512).close();
+      pool.allocate(1024).close();
+      assertThat(given).hasSize(2);
+    }
+  }
+
+  private static PinnedMemoryPool limited(Cuda cuda, long bytes) {
+    return new PinnedMemoryPool(
+        cuda, PinnedPoolOptions.DEFAULTS.withLimit(MemoryLimit.ofBytes(bytes)));
+  }
+}
