@@ -52,9 +52,12 @@ class PoolBooksTest {
               assertThat(upstream.liveBytes()).isLessThanOrEqualTo(LIMIT);
             }
           });
-      threads.run(THREADS, seed -> useStreams(cuda, pool, new SplittableRandom(seed)));
-      over.set(true);
-      watching.join();
+      try {
+        threads.run(THREADS, seed -> useStreams(cuda, pool, new SplittableRandom(seed)));
+      } finally {
+        over.set(true);
+        watching.join();
+      }
       threads.assertNoFailures();
       checkBooks(cuda, pool);
     }
