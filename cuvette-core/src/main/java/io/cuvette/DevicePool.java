@@ -293,9 +293,9 @@ final class DevicePool {
     return now.freeBytes() >= rounded || held.isBeingFreed();
   }
 
-  /** How many blocks were given out so far: whether others got what this thread waited for. */
-  long allocations() {
-    return arenas.count().allocations;
+  /** How often memory was taken so far: whether others got what this thread waited for. */
+  long takes() {
+    return arenas.count().allocations + held.reservations();
   }
 
   /** Whether the collector has found a buffer of this pool that was not taken back yet. */

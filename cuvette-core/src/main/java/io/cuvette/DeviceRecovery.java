@@ -72,8 +72,8 @@ final class DeviceRecovery extends Recovery<BufferBase> {
   }
 
   @Override
-  long allocations() {
-    return devicePool.allocations();
+  long takes() {
+    return devicePool.takes();
   }
 
   @Override

@@ -23,6 +23,7 @@ final class HeldBytes {
   private volatile long beingFreed;
 
   private long peak;
+  private long reservations;
 
   /** Whether the pool was torn down. */
   private boolean over;
@@ -71,7 +72,18 @@ final class HeldBytes {
         return false;
       }
       add(bytes, bytes, 0);
+      reservations++;
       return true;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** How often bytes were reserved so far. */
+  long reservations() {
+    lock.lock();
+    try {
+      return reservations;
     } finally {
       lock.unlock();
     }

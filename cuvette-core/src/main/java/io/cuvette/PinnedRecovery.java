@@ -55,8 +55,8 @@ final class PinnedRecovery extends Recovery<PinnedChunk> {
   }
 
   @Override
-  long allocations() {
-    return store.allocations();
+  long takes() {
+    return store.takes();
   }
 
   @Override

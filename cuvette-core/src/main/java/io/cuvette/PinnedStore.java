@@ -33,6 +33,7 @@ final class PinnedStore {
   private int freeBlocks;
   private long requestedBytes;
   private long peakUsedBytes;
+  private long takes;
   private long allocations;
   private long growths;
   private long outOfMemories;
@@ -103,6 +104,7 @@ final class PinnedStore {
       PinnedChunk chunk = pop(sizeClass);
       if (chunk != null) {
         countUsed(chunk, 1);
+        takes++;
       }
       return chunk;
     } finally {
@@ -214,10 +216,11 @@ final class PinnedStore {
     }
   }
 
-  long allocations() {
+  /** How often memory was taken so far, from here or from upstream. */
+  long takes() {
     lock.lock();
     try {
-      return allocations;
+      return takes + held.reservations();
     } finally {
       lock.unlock();
     }

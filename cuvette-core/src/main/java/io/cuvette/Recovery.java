@@ -43,8 +43,8 @@ abstract class Recovery<B> {
   /** Whether memory that is not in use could do, if no other thread takes it. */
   abstract boolean mayHave();
 
-  /** How many blocks were given out so far: whether others got what this thread waited for. */
-  abstract long allocations();
+  /** How often memory was taken so far: whether others got what this thread waited for. */
+  abstract long takes();
 
   /** Whether the collector has found a buffer of the pool that was not taken back yet. */
   abstract boolean hasForgotten();
@@ -93,12 +93,12 @@ abstract class Recovery<B> {
     B found;
     boolean others;
     do {
-      long before = allocations();
+      long before = takes();
       found = awaitOnce();
       others =
           found == null
               && mayHave()
-              && allocations() != before
+              && takes() != before
               && System.nanoTime() - start < PATIENCE_NANOS;
     } while (others);
     return found;
