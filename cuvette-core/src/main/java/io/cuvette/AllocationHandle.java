@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import io.cuvette.driver.DescriptorCalls;
+import io.cuvette.driver.DescriptorCalls.Sameness;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.UUID;
@@ -141,6 +142,22 @@ public final class AllocationHandle implements AutoCloseable {
     } finally {
       gate.leave();
     }
+  }
+
+  /**
+   * Whether another handle is of the same pool. A UUID is what some process claims, so it counts
+   * only where the system cannot tell whether two descriptors are of one file.
+   */
+  boolean isSamePool(AllocationHandle other) {
+    Sameness files;
+    try {
+      files = use(own -> other.use(theirs -> calls.compare(own, theirs)));
+    } catch (IllegalStateException e) {
+      return false; // closed
+    }
+    UUID known = uuid.get();
+    return files == Sameness.SAME
+        || (files == Sameness.UNKNOWN && known != null && known.equals(other.uuid.get()));
   }
 
   /** Gives the pool an identity if it has none. */

@@ -67,12 +67,17 @@ final class DriverPool {
     BORROWED
   }
 
-  private DriverPool(Cuda cuda, long handle, Origin origin, IntPredicate isGuest) {
-    this(cuda, handle, origin, isGuest, null);
-  }
+  /** What the pool was imported from, kept as long as the pool; null if it was not. */
+  private final @Nullable PoolOrigin importedFrom;
 
   private DriverPool(
-      Cuda cuda, long handle, Origin origin, IntPredicate isGuest, @Nullable LongSupplier current) {
+      Cuda cuda,
+      long handle,
+      Origin origin,
+      IntPredicate isGuest,
+      @Nullable LongSupplier current,
+      @Nullable PoolOrigin importedFrom) {
+    this.importedFrom = importedFrom;
     this.cuda = cuda;
     this.handle = handle;
     this.origin = origin;
@@ -90,7 +95,8 @@ final class DriverPool {
         .make(() -> {
           cuda.driverPools().poll();
           long handle = cuda.driver().memPoolCreate(properties);
-          return new DriverPool(cuda, handle, Origin.HERE, device -> isGuest(properties, device));
+          IntPredicate isGuest = device -> isGuest(properties, device);
+          return new DriverPool(cuda, handle, Origin.HERE, isGuest, null, null);
         });
   }
 
@@ -132,7 +138,7 @@ final class DriverPool {
     return cuda.owned()
         .entrance()
         .make(() -> {
-          DriverPool pool = new DriverPool(cuda, handle, Origin.BORROWED, _ -> false, current);
+          DriverPool pool = new DriverPool(cuda, handle, Origin.BORROWED, _ -> false, current, null);
           if (keeping) {
             pool.keepAll();
           }
@@ -154,19 +160,19 @@ final class DriverPool {
   }
 
   /**
-   * A pool of another process; the descriptor stays the caller's.
+   * A pool of another process, whose origin it has from here on unless this fails.
    *
    * @param home the device the memory is of, null if it is of none
    */
-  static DriverPool imported(Cuda cuda, int descriptor, @Nullable CudaDevice home) {
+  static DriverPool imported(Cuda cuda, @Nullable CudaDevice home, PoolOrigin from) {
     cuda.checkOpen();
     return cuda.owned()
         .entrance()
         .make(() -> {
           cuda.driverPools().poll();
-          long handle = cuda.driver().memPoolImportFromShareableHandle(descriptor);
-          return new DriverPool(
-              cuda, handle, Origin.OTHER_PROCESS, device -> home == null || home.id() != device);
+          long handle = from.open(cuda.driver());
+          IntPredicate isGuest = device -> home == null || home.id() != device;
+          return new DriverPool(cuda, handle, Origin.OTHER_PROCESS, isGuest, null, from);
         });
   }
 
@@ -311,15 +317,6 @@ final class DriverPool {
     });
   }
 
-  /**
-   * Whether a device has no access to a pool; memory of it that is in use keeps the pool from being
-   * destroyed meanwhile.
-   */
-  static boolean keepsOut(CudaDevice device, long pool) {
-    return device.cuda().driver().memPoolGetAccess(pool, LOCATION_DEVICE, device.id())
-        != READ_AND_WRITE;
-  }
-
   /** Lets nobody allocate any more. Memory in use stays valid. */
   void close() {
     entrance.run(this::closeNow);
@@ -448,12 +445,18 @@ final class DriverPool {
         revokeWhatCanBe(guests);
       }
     }
-    driver.memPoolDestroy(handle);
+    destroyWithItsAccess();
   }
 
   /** For a Cuda that ends, and a driver that does not let access be taken. */
   void destroyWithItsAccess() {
     cuda.driver().memPoolDestroy(handle);
+    PoolOrigin.close(importedFrom);
+  }
+
+  /** What tells an imported pool from others, whatever it claims to be; null if it was not. */
+  @Nullable PoolOrigin importedFrom() {
+    return importedFrom;
   }
 
   /** A pool that was imported as another device's has an owner that cannot lose its access. */

@@ -263,10 +263,10 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     pool.checkOpen();
     shared.handle().checkIdentity(uuid);
     ResourceRegistry registry = pool.cuda().registry();
-    DriverPoolResource found = registry.find(uuid);
+    DriverPoolResource found = registry.find(uuid, shared.handle());
     if (found == null) {
       shared.handle().identify(uuid);
-      found = registry.register(uuid, this);
+      found = registry.register(uuid, this, shared.handle());
     }
     return ResourceRegistry.as(found, uuid, type);
   }

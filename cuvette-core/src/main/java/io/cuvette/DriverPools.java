@@ -8,6 +8,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The driver's pools that one {@link Cuda} takes memory from. One that was made here and is closed
@@ -75,6 +76,22 @@ final class DriverPools {
   boolean isMadeHere(DriverPool borrowed) {
     return Stream.concat(open.stream(), retired.stream())
         .anyMatch(other -> other.isMadeHere() && isSame(other, borrowed));
+  }
+
+  /** What the pool of a handle was imported from, which must be the same file; null if it was not. */
+  @Nullable PoolOrigin importedFrom(AllocationHandle handle) {
+    return Stream.concat(open.stream(), retired.stream())
+        .map(DriverPool::importedFrom)
+        .filter(origin -> origin != null && origin.isOf(handle))
+        .findFirst()
+        .orElse(null);
+  }
+
+  /** Whether a handle is of a pool that was not imported: one of this process. */
+  boolean isOwn(long handle) {
+    return handle != 0
+        && Stream.concat(open.stream(), retired.stream())
+            .anyMatch(pool -> !pool.isImported() && pool.handle() == handle);
   }
 
   private static boolean isSame(DriverPool other, DriverPool pool) {

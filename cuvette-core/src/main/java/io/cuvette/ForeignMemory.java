@@ -62,7 +62,16 @@ final class ForeignMemory {
    */
   static boolean keepsOut(CudaDevice owner, long address, CudaDevice other) {
     long pool = poolOf(owner, address);
-    return pool != 0 && DriverPool.keepsOut(other, pool);
+    return pool != 0 && keepsOut(other, pool);
+  }
+
+  /**
+   * Whether a device has no access to a pool; memory of it that is in use keeps the pool from being
+   * destroyed meanwhile.
+   */
+  static boolean keepsOut(CudaDevice other, long pool) {
+    return other.cuda().driver().memPoolGetAccess(pool, DriverPool.LOCATION_DEVICE, other.id())
+        != DriverPool.READ_AND_WRITE;
   }
 
   /** The handle of the pool that memory of a device is from; 0 if it is from none. */

@@ -1,7 +1,6 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaException;
-import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /** Where imported memory comes from, and how it goes back. Immutable. */
@@ -25,25 +24,34 @@ sealed interface ImportSource {
   /** Maps memory of another process. */
   long map(byte[] handle);
 
+  /**
+   * Takes back one of several mappings that the driver counts as one: it gave the same address
+   * again.
+   */
+  void mappedTwice(long address);
+
+  /**
+   * Checks that an address which the driver gave is not of memory that this process has itself.
+   *
+   * @throws IllegalArgumentException if it is; it must not be freed
+   */
+  void checkForeign(long address);
+
   /** Whether it is given back in order of a stream, or when its work is done. */
   boolean isStreamOrdered();
 
   /** Memory of a pool that was imported (cuMemPoolImportPointer). */
   record OfPool(DriverPool pool, CudaDevice device) implements ImportSource {
-    /** One pool of a Cuda, however often the driver imported it. */
-    private record Known(Cuda cuda, UUID uuid) {}
-
-    /** Another Cuda's pool of the same UUID is destroyed when that ends, so it is kept apart. */
+    /** Another Cuda's import is destroyed when that ends, so it is kept apart. */
     @Override
     public Object identity() {
-      PoolSharing sharing = pool.memory().sharing();
-      UUID uuid = sharing == null ? null : sharing.handle().uuid().orElse(null);
-      return uuid == null ? pool : new Known(pool.cuda(), uuid);
+      PoolOrigin origin = pool.importedFrom();
+      return origin == null ? pool : origin.identity();
     }
 
     @Override
     public boolean keepsOut(CudaDevice other) {
-      return DriverPool.keepsOut(other, pool.handle());
+      return ForeignMemory.keepsOut(other, pool.handle());
     }
 
     @Override
@@ -63,6 +71,22 @@ sealed interface ImportSource {
     public long map(byte[] handle) {
       byte[] checked = pool.cuda().imports().handles.checkedPointer(device, handle);
       return pool.cuda().driver().memPoolImportPointer(pool.handle(), checked);
+    }
+
+    @Override
+    public void mappedTwice(long address) {
+      // No driver counts these.
+    }
+
+    @Override
+    public void checkForeign(long address) {
+      long owner = ForeignMemory.poolOf(device, address);
+      if (owner != pool.handle() && pool.cuda().driverPools().isOwn(owner)) {
+        throw new IllegalArgumentException(
+            "descriptor: 0x%x is of pool 0x%x of this process (expected: another's; use the buffer"
+                    .formatted(address, owner)
+                + " itself)");
+      }
     }
 
     @Override
@@ -94,6 +118,20 @@ sealed interface ImportSource {
     @Override
     public long map(byte[] handle) {
       return device.context().ipcOpenMemHandle(device.id(), handle);
+    }
+
+    @Override
+    public void mappedTwice(long address) {
+      try {
+        device.context().ipcCloseMemHandle(device.id(), address);
+      } catch (CudaException e) {
+        // The driver counts it once too often, and keeps it until the process ends.
+      }
+    }
+
+    @Override
+    public void checkForeign(long address) {
+      // A driver opens no handle of its own process.
     }
 
     @Override

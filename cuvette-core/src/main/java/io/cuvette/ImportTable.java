@@ -3,6 +3,7 @@ package io.cuvette;
 import io.cuvette.BlockLifetime.StreamUse;
 import io.cuvette.ImportedMemory.State;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -15,9 +16,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The memory of other processes that is mapped in this one, each allocation once however often it
- * is imported: drivers do not count. The first user maps it, the last one frees it, and whoever
- * comes while the driver is asked about it waits; the lock itself is never held across a call of
- * the driver. Thread-safe.
+ * is imported, and whatever handle it is imported by: drivers do not count. The first user maps it,
+ * the last one frees it, and whoever comes while the driver is asked about it waits; the lock itself
+ * is never held across a call of the driver. Thread-safe.
  */
 final class ImportTable {
   /** That of the driver of this machine, which knows processes and not {@link Cuda}s. */
@@ -25,6 +26,9 @@ final class ImportTable {
 
   /** So many streams are remembered before the idle ones among them are forgotten. */
   private static final int LOOK_AGAIN = 32;
+
+  /** So often a mapping is lost to a free at the same time before that is an error. */
+  private static final int MOST_TRIES = 8;
 
   /** The identity of the process in what it exports: numbers of processes are used again. */
   final UUID process = UUID.randomUUID();
@@ -35,6 +39,7 @@ final class ImportTable {
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
   private final Map<Key, ImportedMemory> known = new HashMap<>();
+  private final MappedPlaces places = new MappedPlaces();
 
   /**
    * What tells allocations apart.
@@ -75,16 +80,166 @@ final class ImportTable {
     settle();
     Claim claim = claim(key, source);
     ImportedMemory memory = claim.memory();
-    if (claim.toBeMapped()) {
-      int users = 0;
-      try {
-        memory.map(source);
-        users = 1;
-      } finally {
-        leave(memory, users);
+    if (!claim.toBeMapped()) {
+      return memory;
+    }
+    int users = 0;
+    try {
+      ImportedMemory owner = memory.map(source, this);
+      users = owner == memory ? 1 : 0;
+      return owner;
+    } finally {
+      leave(memory, users);
+    }
+  }
+
+  /** What came of asking the driver to map memory. */
+  enum Outcome {
+    /** It is the asker's. */
+    OWN,
+
+    /** It is another's, of the same allocation; the user is counted there. */
+    JOINED,
+
+    /** It may be what was freed meanwhile. */
+    UNSURE
+  }
+
+  /**
+   * Where the driver mapped memory.
+   *
+   * @param owner whose the place is; null if it is nobody's yet
+   */
+  record Mapped(Outcome outcome, @Nullable ImportedMemory owner, long address, long bytes) {}
+
+  /**
+   * Has the driver map memory, for who made it busy. A driver that is asked for an allocation which
+   * it has mapped gives the address of that, whatever the handle: then the mapping has one more
+   * user, and is freed once. If it is being freed, the driver is asked again behind that.
+   *
+   * @throws CudaException if the driver refuses
+   * @throws IllegalArgumentException if the memory is a part of another import, or the other way
+   *     round; it is not given back, since that could free the other
+   */
+  Mapped mapped(ImportedMemory memory, ImportSource source) {
+    Long address = memory.isMapped() ? memory.address() : null;
+    for (int i = 0; i < MOST_TRIES; i++) {
+      Mapped mapped = ask(memory, source, address);
+      if (mapped.outcome != Outcome.UNSURE) {
+        return mapped;
+      }
+      address = mapped.address;
+      if (mapped.owner != null) {
+        end(mapped.owner);
       }
     }
-    return memory;
+    throw new IllegalStateException(
+        "0x%x is given for memory of another process as often as it is freed".formatted(address));
+  }
+
+  private Mapped ask(ImportedMemory memory, ImportSource source, @Nullable Long before) {
+    beginAsking();
+    try {
+      long address = source.map(memory.key.handle());
+      source.checkForeign(address);
+      return placed(memory, source, new Mapped(Outcome.OWN, memory, address, size(source, address)));
+    } catch (CudaException e) {
+      if (before == null || e.status() != CudaStatus.ALREADY_MAPPED) {
+        throw source.explained(e);
+      }
+      return new Mapped(Outcome.OWN, memory, before, size(source, before)); // as it was found
+    } finally {
+      endAsking();
+    }
+  }
+
+  private void beginAsking() {
+    lock.lock();
+    try {
+      places.beginAsking();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void endAsking() {
+    lock.lock();
+    try {
+      places.endAsking();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** At least 1, also where the driver does not tell; who imports asks again. */
+  private static long size(ImportSource source, long address) {
+    try {
+      return Math.max(1, source.bytesAt(address));
+    } catch (CudaException e) {
+      return 1;
+    }
+  }
+
+  private Mapped placed(ImportedMemory memory, ImportSource source, Mapped mapped) {
+    // Drivers count the mappings of plain memory, which may have more than the one allocation.
+    boolean counted = !source.isStreamOrdered();
+    long extent = counted ? 1 : mapped.bytes;
+    lock.lock();
+    try {
+      ImportedMemory owner = ownerOf(mapped.address, extent, memory);
+      if (owner == null) {
+        if (!counted && places.mayBeFreed(mapped.address)) {
+          return new Mapped(Outcome.UNSURE, null, mapped.address, mapped.bytes);
+        }
+        places.put(memory, mapped.address, extent);
+        return mapped;
+      }
+      if (owner.state == State.DRAINING) {
+        owner.state = State.BUSY; // for this thread to end
+        return new Mapped(Outcome.UNSURE, owner, mapped.address, mapped.bytes);
+      }
+      if (memory.isMapped() || !owner.isAt(mapped.address)) {
+        throw new IllegalArgumentException(
+            "descriptor: %d bytes at 0x%x overlap memory that is imported as another allocation"
+                .formatted(mapped.bytes, mapped.address));
+      }
+      owner.join(source);
+      return new Mapped(Outcome.JOINED, owner, mapped.address, mapped.bytes);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Whose memory it overlaps, once no thread is busy with that. Who has a mapping does not wait, so
+   * that no two wait for each other.
+   */
+  private @Nullable ImportedMemory ownerOf(long address, long bytes, ImportedMemory asker) {
+    ImportedMemory owner = places.owner(address, bytes, asker);
+    while (owner != null && owner.state == State.BUSY && !asker.isMapped()) {
+      changed.awaitUninterruptibly();
+      owner = places.owner(address, bytes, asker);
+    }
+    return owner;
+  }
+
+  /** Waits for the free of memory that this thread is busy with. */
+  private void end(ImportedMemory memory) {
+    try {
+      memory.awaitDrain();
+    } finally {
+      leave(memory, 0);
+    }
+  }
+
+  /** A new mapping of the memory need not be where the one was that is freed now. */
+  void forgetPlacesOf(ImportedMemory memory) {
+    lock.lock();
+    try {
+      places.remove(memory);
+    } finally {
+      lock.unlock();
+    }
   }
 
   private Claim claim(Key key, ImportSource source) {
@@ -121,6 +276,7 @@ final class ImportTable {
           memory.isMapped() ? State.LIVE : memory.isDraining() ? State.DRAINING : State.GONE;
       if (memory.state == State.GONE) {
         known.remove(memory.key, memory);
+        places.remove(memory);
       }
       changed.signalAll();
     } finally {

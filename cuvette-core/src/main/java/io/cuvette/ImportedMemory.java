@@ -40,6 +40,7 @@ final class ImportedMemory {
 
   private boolean mapped;
   private long address;
+  private long bytes;
   private @Nullable ImportSource source;
 
   /** The pools that the memory is known to be of. */
@@ -87,52 +88,68 @@ final class ImportedMemory {
     return last != null && last.cuda == cuda;
   }
 
-  /** Maps the memory, or finds out whether it is of this pool too. For who made it busy. */
-  void map(ImportSource user) {
+  /** Whether the driver gives this address for the memory. */
+  boolean isAt(long place) {
+    return place == address || twins.contains(place);
+  }
+
+  /** The size of the allocation, as it was when it was mapped. */
+  long bytes() {
+    return bytes;
+  }
+
+  /**
+   * Maps the memory, or finds out whether it is of this pool too. For who made it busy.
+   *
+   * @return whose user the caller is: this, or memory that another handle has been mapped as
+   */
+  ImportedMemory map(ImportSource user, ImportTable table) {
     awaitDrain();
-    boolean known = isKnownTo(user);
-    if (!known) {
+    if (!mapped) {
+      table.forgetPlacesOf(this);
+    }
+    boolean held = isKnownTo(user);
+    if (!held) {
       user.hold();
     }
+    ImportTable.Mapped found;
     try {
-      if (mapped) {
-        mapAgain(user);
-      } else {
-        mapFirst(user);
-      }
-    } catch (RuntimeException e) {
-      if (!known) {
+      found = table.mapped(this, user);
+    } catch (RuntimeException | Error e) {
+      if (!held) {
         user.release(null);
       }
       throw e;
     }
-    sources.put(user.identity(), user);
-  }
-
-  private void mapFirst(ImportSource user) {
-    try {
-      address = user.map(key.handle());
-    } catch (CudaException e) {
-      throw user.explained(e);
-    }
-    mapped = true;
-    source = user;
-  }
-
-  /** Drivers do not count such mappings: the first free ends all, so there is only one. */
-  private void mapAgain(ImportSource user) {
-    long again;
-    try {
-      again = user.map(key.handle());
-    } catch (CudaException e) {
-      if (e.status() == CudaStatus.ALREADY_MAPPED) {
-        return; // which says that it is the same pool
+    ImportedMemory owner = Objects.requireNonNull(found.owner());
+    if (owner == this) {
+      mappedAt(found, user);
+    } else {
+      user.mappedTwice(found.address());
+      if (owner.heldFor(user) != user) {
+        user.release(null); // it is held already
       }
-      throw user.explained(e);
     }
-    if (again != address && !twins.contains(again)) {
-      twins.add(again);
+    return owner;
+  }
+
+  /** Counts a user that another handle of the memory gave; for the table. */
+  void join(ImportSource user) {
+    users++;
+    sources.putIfAbsent(user.identity(), user);
+  }
+
+  /** Drivers do not count the mappings of a pool: the first free ends all, so there is only one. */
+  private void mappedAt(ImportTable.Mapped found, ImportSource user) {
+    if (!mapped) {
+      mapped = true;
+      address = found.address();
+      bytes = found.bytes();
+      source = user;
+    } else if (!isAt(found.address())) {
+      twins.add(found.address());
     }
+    sources.put(user.identity(), user);
   }
 
   /**
@@ -145,7 +162,7 @@ final class ImportedMemory {
     if (source != null && !source.isStreamOrdered()) {
       awaitUses(home);
       CudaDriver driver = home.cuda.driver();
-      each(one -> driver.ipcCloseMemHandle(home.device.id(), one));
+      each(one -> driver.ipcCloseMemHandle(key.device(), one)); // where it was opened
       over(null);
     } else if (home.cuda.isClosed()) {
       awaitUses(home);
@@ -233,7 +250,8 @@ final class ImportedMemory {
     }
   }
 
-  private void awaitDrain() {
+  /** Waits for a free that is queued. For who made it busy. */
+  void awaitDrain() {
     Guard drained = drain;
     if (drained != null) {
       drained.await();

@@ -64,6 +64,7 @@ final class Imports {
       Maker maker,
       @Nullable DriverPool pool) {
     Cuda cuda = stream.device().cuda();
+    checkClaim(descriptor, cuda);
     return cuda.owned()
         .entrance()
         .make(() -> openNow(cuda.imports(), key, source, descriptor, stream, maker, pool));
@@ -78,15 +79,26 @@ final class Imports {
       Maker maker,
       @Nullable DriverPool pool) {
     ImportedMemory memory = table.open(key, source);
-    long address = memory.address() + descriptor.offset();
-    BufferBase buffer = maker.make(address, descriptor.byteSize(), stream);
-    ImportedLifetime.own(buffer, table, memory, descriptor, pool, memory.heldFor(source));
     try {
-      checkFits(descriptor, source, memory.address());
+      checkFits(descriptor, source, memory);
+      long address = memory.address() + descriptor.offset();
+      BufferBase buffer = maker.make(address, descriptor.byteSize(), stream);
+      ImportedLifetime.own(buffer, table, memory, descriptor, pool, memory.heldFor(source));
       return buffer;
-    } catch (RuntimeException e) {
-      Failures.closeAfter(e, buffer::close);
+    } catch (RuntimeException | Error e) {
+      Failures.closeAfter(e, () -> table.close(memory, stream.state, null));
       throw e;
+    }
+  }
+
+  /** The claim of a descriptor against what any device has, before anything is mapped. */
+  private static void checkClaim(BufferDescriptor descriptor, Cuda cuda) {
+    long most = cuda.devices().stream().mapToLong(CudaDevice::totalBytes).max().orElseThrow();
+    if (descriptor.kind() != BufferDescriptor.Kind.HOST_POOL
+        && descriptor.byteSize() > most - descriptor.offset()) {
+      throw new IllegalArgumentException(
+          "descriptor: %d bytes at offset %d (expected: inside the memory of a device, which has %d)"
+              .formatted(descriptor.byteSize(), descriptor.offset(), most));
     }
   }
 
@@ -103,8 +115,13 @@ final class Imports {
     }
   }
 
-  /** The claim of a descriptor against what the driver mapped. */
-  private static void checkFits(BufferDescriptor descriptor, ImportSource source, long address) {
+  /**
+   * The claim of a descriptor against what the driver mapped. What a driver tells of that is what
+   * the last handle claimed, so it counts no more than when it was mapped.
+   */
+  private static void checkFits(
+      BufferDescriptor descriptor, ImportSource source, ImportedMemory memory) {
+    long address = memory.address();
     boolean host = source.isHostMemory(address);
     boolean hostExpected = descriptor.kind() == BufferDescriptor.Kind.HOST_POOL;
     if (host != hostExpected) {
@@ -112,7 +129,7 @@ final class Imports {
           "descriptor: claims to be of kind %s, and is %s memory"
               .formatted(descriptor.kind(), host ? "host" : "device"));
     }
-    long mapped = source.bytesAt(address);
+    long mapped = Math.min(memory.bytes(), source.bytesAt(address));
     if (descriptor.byteSize() > mapped - descriptor.offset()) {
       throw new IllegalArgumentException(
           "descriptor: %d bytes at offset %d (expected: inside the allocation, which has %d)"

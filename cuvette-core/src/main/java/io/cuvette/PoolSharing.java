@@ -70,12 +70,12 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
     UUID uuid = handle.uuid().orElse(null);
     return uuid == null
         ? importer.get()
-        : cuda.registry().alone(uuid, () -> registered(cuda, uuid, type, importer));
+        : cuda.registry().alone(uuid, () -> registered(cuda, uuid, handle, type, importer));
   }
 
   private static <R extends DriverPoolResource> R registered(
-      Cuda cuda, UUID uuid, Class<R> type, Supplier<R> importer) {
-    DriverPoolResource known = cuda.registry().find(uuid);
+      Cuda cuda, UUID uuid, AllocationHandle handle, Class<R> type, Supplier<R> importer) {
+    DriverPoolResource known = cuda.registry().find(uuid, handle);
     if (known != null) {
       return ResourceRegistry.as(known, uuid, type);
     }
@@ -136,8 +136,19 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
 
   private static DriverPool importPool(
       Cuda cuda, AllocationHandle handle, @Nullable CudaDevice home) {
+    PoolOrigin origin = PoolOrigin.of(handle, cuda.driverPools());
     try {
-      return handle.use(descriptor -> DriverPool.imported(cuda, descriptor, home));
+      return importPool(cuda, handle, home, origin);
+    } catch (RuntimeException | Error e) {
+      Failures.closeAfter(e, () -> PoolOrigin.close(origin));
+      throw e;
+    }
+  }
+
+  private static DriverPool importPool(
+      Cuda cuda, AllocationHandle handle, @Nullable CudaDevice home, PoolOrigin origin) {
+    try {
+      return DriverPool.imported(cuda, home, origin);
     } catch (CudaException e) {
       if (e.status() == CudaStatus.OPERATING_SYSTEM || e.status() == CudaStatus.OUT_OF_MEMORY) {
         throw e; // which says nothing about the descriptor

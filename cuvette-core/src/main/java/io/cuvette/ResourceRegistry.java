@@ -1,7 +1,9 @@
 package io.cuvette;
 
 import java.lang.ref.WeakReference;
+import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.Set;
 import java.util.UUID;
@@ -16,14 +18,21 @@ import org.jspecify.annotations.Nullable;
  * process is imported once. It keeps none of them reachable. Thread-safe.
  */
 final class ResourceRegistry {
-  private final ConcurrentHashMap<UUID, WeakReference<DriverPoolResource>> known =
-      new ConcurrentHashMap<>();
+  private final ConcurrentHashMap<UUID, List<Entry>> known = new ConcurrentHashMap<>();
 
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
 
   /** What some thread asks the driver for; the others wait, for a host pool cannot come twice. */
   private final Set<UUID> importing = new HashSet<>();
+
+  /** A resource, and its own handle, by which it is told from others of the same UUID. */
+  private record Entry(WeakReference<DriverPoolResource> resource, AllocationHandle handle) {
+    @Nullable DriverPoolResource open() {
+      DriverPoolResource found = resource.get();
+      return found == null || found.isClosed() ? null : found;
+    }
+  }
 
   /** Does something while no other thread does it with the same UUID. */
   <R> R alone(UUID uuid, Supplier<R> work) {
@@ -56,39 +65,65 @@ final class ResourceRegistry {
     }
   }
 
-  /** The open resource with a UUID; null if there is none. */
-  @Nullable DriverPoolResource find(UUID uuid) {
-    return open(known.get(uuid));
+  /** The open resource of the pool of a handle that is known by a UUID; null if there is none. */
+  @Nullable DriverPoolResource find(UUID uuid, AllocationHandle handle) {
+    for (Entry entry : known.getOrDefault(uuid, List.of())) {
+      DriverPoolResource resource = entry.open();
+      if (resource != null && entry.handle.isSamePool(handle)) {
+        return resource;
+      }
+    }
+    return null;
   }
 
   /**
-   * The resource with a UUID, which is the given one if there was none.
+   * The resource of a pool that is known by a UUID, which is the given one if there was none. Other
+   * pools may be known by the same UUID, which is no more than a claim.
    *
+   * @param handle the resource's own
    * @throws IllegalStateException if the given one was closed meanwhile
    */
-  DriverPoolResource register(UUID uuid, DriverPoolResource resource) {
-    known.values().removeIf(entry -> open(entry) == null);
+  DriverPoolResource register(UUID uuid, DriverPoolResource resource, AllocationHandle handle) {
     while (!resource.isClosed()) {
-      var registered =
-          known.compute(
-              uuid, (key, old) -> open(old) == null ? new WeakReference<>(resource) : old);
-      DriverPoolResource found = open(registered);
+      List<Entry> before = known.getOrDefault(uuid, List.of());
+      DriverPoolResource found = find(uuid, handle);
       if (found != null) {
         return found;
-      } // else that one was closed or collected just now
+      }
+      List<Entry> after = new ArrayList<>(before);
+      after.removeIf(entry -> entry.open() == null);
+      after.add(new Entry(new WeakReference<>(resource), handle));
+      boolean done =
+          before.isEmpty()
+              ? known.putIfAbsent(uuid, after) == null
+              : known.replace(uuid, before, after);
+      if (done) {
+        known.values().removeIf(entries -> entries.stream().allMatch(entry -> entry.open() == null));
+      }
     }
     throw new IllegalStateException(resource + " is closed");
   }
 
   /** The resource of one kind with a UUID. */
   <R extends DriverPoolResource> R get(UUID uuid, Class<R> type) {
-    DriverPoolResource found = find(uuid);
-    if (found == null) {
+    List<DriverPoolResource> found = new ArrayList<>();
+    for (Entry entry : known.getOrDefault(uuid, List.of())) {
+      DriverPoolResource resource = entry.open();
+      if (resource != null) {
+        found.add(resource);
+      }
+    }
+    if (found.isEmpty()) {
       throw new NoSuchElementException(
           "uuid: no %s is registered under %s; import it with fromAllocationHandle"
               .formatted(type.getSimpleName(), uuid));
     }
-    return as(found, uuid, type);
+    if (found.size() > 1) {
+      throw new IllegalStateException(
+          "uuid: %d pools are registered under %s (expected: one; keep what fromAllocationHandle gave)"
+              .formatted(found.size(), uuid));
+    }
+    return as(found.getFirst(), uuid, type);
   }
 
   static <R extends DriverPoolResource> R as(DriverPoolResource found, UUID uuid, Class<R> type) {
@@ -98,11 +133,5 @@ final class ResourceRegistry {
               .formatted(uuid, found, type.getSimpleName()));
     }
     return type.cast(found);
-  }
-
-  private static @Nullable DriverPoolResource open(
-      @Nullable WeakReference<DriverPoolResource> entry) {
-    DriverPoolResource resource = entry == null ? null : entry.get();
-    return resource == null || resource.isClosed() ? null : resource;
   }
 }

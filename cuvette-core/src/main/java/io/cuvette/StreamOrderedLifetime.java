@@ -60,7 +60,7 @@ final class StreamOrderedLifetime extends BlockLifetime {
   @Override
   boolean keepsOut(CudaDevice other) {
     long pool = memory.poolOf(this);
-    return pool == 0 || DriverPool.keepsOut(other, pool);
+    return pool == 0 || ForeignMemory.keepsOut(other, pool);
   }
 
   boolean isOf(StreamOrderedMemory other) {

@@ -25,6 +25,9 @@ final class FakeDescriptors implements DescriptorCalls {
   /** What connecting and receiving do; they fail. */
   volatile Supplier<RuntimeException> failure = () -> new UnsupportedOperationException("fake");
 
+  /** Whether the system knows what is the same file. */
+  volatile boolean tellsFilesApart = true;
+
   final Set<Integer> open = ConcurrentHashMap.newKeySet();
 
   /** The file of a duplicate, by the first descriptor of it. */
@@ -50,10 +53,11 @@ final class FakeDescriptors implements DescriptorCalls {
   }
 
   @Override
-  public boolean isSameFile(int descriptor, int other) {
+  public Sameness compare(int descriptor, int other) {
     checkOpen(descriptor);
     checkOpen(other);
-    return original(descriptor) == original(other);
+    Sameness told = original(descriptor) == original(other) ? Sameness.SAME : Sameness.OTHER;
+    return tellsFilesApart ? told : Sameness.UNKNOWN;
   }
 
   private int original(int descriptor) {

@@ -8,6 +8,7 @@ import io.cuvette.driver.PoolProperties;
 import io.cuvette.instrument.ForwardingDriver;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -31,6 +32,7 @@ final class FakeSharing extends ForwardingDriver {
   final Set<Long> pools = ConcurrentHashMap.newKeySet();
   private final Map<ByteBuffer, Long> mapped = new ConcurrentHashMap<>();
   private final Map<Long, ByteBuffer> handles = new ConcurrentHashMap<>();
+  private final Map<Long, Integer> openings = new ConcurrentHashMap<>();
   private final Map<ByteBuffer, AtomicInteger> inside = new ConcurrentHashMap<>();
 
   /** The next calls of a name that fail. */
@@ -38,6 +40,12 @@ final class FakeSharing extends ForwardingDriver {
 
   /** Whether a pool can be imported only while no other is, as a process can with a host pool. */
   volatile boolean importsOnce;
+
+  /** How much of a handle the driver reads. */
+  volatile int bytesRead = IpcCalls.HANDLE_BYTES;
+
+  /** Where in an allocation the driver says that it is; a peer's handle decides. */
+  volatile long shift;
 
   /** The device that pools and their memory are of. */
   volatile int poolDevice;
@@ -81,7 +89,7 @@ final class FakeSharing extends ForwardingDriver {
 
   @Override
   public long memPoolImportPointer(long pool, byte[] handle) {
-    ByteBuffer key = ByteBuffer.wrap(handle.clone());
+    ByteBuffer key = ByteBuffer.wrap(Arrays.copyOf(handle, bytesRead));
     enter(key, "import");
     try {
       during.apply("import");
@@ -93,13 +101,16 @@ final class FakeSharing extends ForwardingDriver {
       if (mapsAgain) {
         mapped.remove(key);
       }
-      return mapped.computeIfAbsent(
-          key,
-          made -> {
-            long address = memAllocAsync(poolDevice, ALLOCATION_BYTES, 0);
-            handles.put(address, made);
-            return address;
-          });
+      long address =
+          mapped.computeIfAbsent(
+              key,
+              made -> {
+                long place = memAllocAsync(poolDevice, ALLOCATION_BYTES, 0);
+                handles.put(place, made);
+                return place;
+              });
+      during.apply("imported");
+      return address + shift;
     } finally {
       leave(key);
     }
@@ -111,9 +122,10 @@ final class FakeSharing extends ForwardingDriver {
       wrong.add("open of " + handle.length + " bytes");
     }
     imports.incrementAndGet();
-    ByteBuffer key = ByteBuffer.allocate(1 + handle.length).put((byte) device).put(handle).flip();
-    long address = memAlloc(device, ALLOCATION_BYTES);
-    if (mapped.put(key, address) != null) {
+    ByteBuffer key =
+        ByteBuffer.allocate(1 + bytesRead).put((byte) device).put(handle, 0, bytesRead).flip();
+    long address = mapped.computeIfAbsent(key, _ -> memAlloc(device, ALLOCATION_BYTES));
+    if (openings.merge(address, 1, Integer::sum) > 1 && bytesRead == IpcCalls.HANDLE_BYTES) {
       wrong.add("opened twice");
     }
     handles.put(address, key);
@@ -123,12 +135,16 @@ final class FakeSharing extends ForwardingDriver {
   @Override
   public void ipcCloseMemHandle(int device, long address) {
     fail("ipcCloseMemHandle");
-    frees.incrementAndGet();
-    ByteBuffer key = handles.remove(address);
+    ByteBuffer key = handles.get(address);
     if (key == null) {
       wrong.add("close of an unknown address");
       return;
     }
+    if (openings.merge(address, -1, Integer::sum) > 0) {
+      return;
+    }
+    frees.incrementAndGet();
+    handles.remove(address);
     mapped.remove(key);
     super.memFree(device, address);
   }
@@ -174,7 +190,7 @@ final class FakeSharing extends ForwardingDriver {
 
   private void enter(ByteBuffer key, String call) {
     int before = inside.computeIfAbsent(key, k -> new AtomicInteger()).getAndIncrement();
-    if (before != 0) {
+    if (before != 0 && bytesRead == IpcCalls.HANDLE_BYTES) {
       wrong.add(call + " while another call is about the same memory");
     }
   }

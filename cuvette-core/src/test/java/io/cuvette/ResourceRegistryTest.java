@@ -58,23 +58,25 @@ class ResourceRegistryTest extends OverFakeSharing {
     DeviceMemoryResource resource = mapped();
     resource.close();
     ResourceRegistry registry = cuda.registry();
-    assertThatThrownBy(() -> registry.register(uuid, resource))
-        .isInstanceOf(IllegalStateException.class)
-        .hasMessageContaining("closed");
-    assertThat(registry.find(uuid)).isNull();
     try (DeviceMemoryResource open = mapped()) {
-      assertThat(registry.register(uuid, open)).isSameAs(open);
-      assertThatThrownBy(() -> registry.register(uuid, resource))
+      AllocationHandle handle = open.allocationHandle();
+      assertThatThrownBy(() -> registry.register(uuid, resource, handle))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("closed");
+      assertThat(registry.find(uuid, handle)).isNull();
+      assertThat(registry.register(uuid, open, handle)).isSameAs(open);
+      assertThatThrownBy(() -> registry.register(uuid, resource, handle))
           .isInstanceOf(IllegalStateException.class);
-      assertThat(registry.find(uuid)).isSameAs(open);
+      assertThat(registry.find(uuid, handle)).isSameAs(open);
     }
   }
 
   @Test
-  void register_givesTheEarlierResource() {
+  void register_givesTheEarlierResourceOfThePool() {
     UUID uuid = UUID.randomUUID();
-    try (DeviceMemoryResource one = mapped();
-        DeviceMemoryResource two = mapped()) {
+    try (AllocationHandle handle = handle(null);
+        DeviceMemoryResource one = DeviceMemoryResource.fromAllocationHandle(device, handle);
+        DeviceMemoryResource two = DeviceMemoryResource.fromAllocationHandle(device, handle)) {
       assertThat(one.register(uuid)).isSameAs(one);
       assertThat(one.uuid()).contains(uuid);
       assertThat(one.allocationHandle().uuid()).contains(uuid);
@@ -91,6 +93,74 @@ class ResourceRegistryTest extends OverFakeSharing {
       assertThat(current.isIpcEnabled()).isFalse();
       assertThat(current.isMapped()).isFalse();
       assertThat(current.uuid()).isEmpty();
+    }
+  }
+
+  /** A UUID is a claim: of a process that makes one up, or has heard of that of a third. */
+  @Test
+  void anotherPoolOfTheSameUuid_isAnother_whoeverComesFirst() {
+    UUID uuid = UUID.randomUUID();
+    try (AllocationHandle honest = handle(uuid);
+        AllocationHandle liar = handle(uuid)) {
+      for (List<AllocationHandle> order : List.of(List.of(honest, liar), List.of(liar, honest))) {
+        var second = DeviceMemoryResource.fromAllocationHandle(device, order.getLast());
+        try (var first = DeviceMemoryResource.fromAllocationHandle(device, order.getFirst())) {
+          assertThat(second).isNotSameAs(first);
+          assertThat(DeviceMemoryResource.fromAllocationHandle(device, order.getFirst()))
+              .isSameAs(first);
+          assertThat(DeviceMemoryResource.fromAllocationHandle(device, order.getLast()))
+              .isSameAs(second);
+          assertThatThrownBy(() -> DeviceMemoryResource.fromRegistry(cuda, uuid))
+              .isInstanceOf(IllegalStateException.class)
+              .hasMessageContaining("2 pools are registered under " + uuid);
+          second.close();
+          assertThat(DeviceMemoryResource.fromRegistry(cuda, uuid)).isSameAs(first);
+        }
+      }
+    }
+  }
+
+  @Test
+  void anotherPoolThatIsRegisteredLater_isAnother() {
+    UUID uuid = UUID.randomUUID();
+    try (DeviceMemoryResource one = mapped();
+        DeviceMemoryResource two = mapped()) {
+      assertThat(one.register(uuid)).isSameAs(one);
+      assertThat(two.register(uuid)).isSameAs(two);
+      assertThat(two.uuid()).contains(uuid);
+    }
+  }
+
+  /** Else a descriptor of the one's memory would be taken for that of the other's. */
+  @Test
+  void memoryOfAPoolThatClaimsAUuid_isAskedForThroughThatPool() {
+    UUID uuid = UUID.randomUUID();
+    try (AllocationHandle honest = handle(uuid);
+        AllocationHandle liar = handle(uuid);
+        var one = DeviceMemoryResource.fromAllocationHandle(device, honest);
+        var two = DeviceMemoryResource.fromAllocationHandle(device, liar);
+        DeviceBuffer buffer = one.importBuffer(descriptor(1, 0, 64))) {
+      buffer.fill((byte) 1);
+      driver.failing.put("memPoolImportPointer", CudaStatus.INVALID_VALUE); // as a driver does
+      assertThatThrownBy(() -> two.importBuffer(descriptor(1, 0, 64)))
+          .isInstanceOf(CudaException.class)
+          .hasMessageContaining("another pool");
+    }
+  }
+
+  /** Where the system cannot compare files, there is nothing but the UUID. */
+  @Test
+  void systemThatComparesNoFiles_believesTheUuid() {
+    descriptors.tellsFilesApart = false;
+    UUID uuid = UUID.randomUUID();
+    try (AllocationHandle one = handle(uuid);
+        AllocationHandle two = handle(uuid);
+        AllocationHandle raw = handle(null);
+        var resource = DeviceMemoryResource.fromAllocationHandle(device, one)) {
+      assertThat(DeviceMemoryResource.fromAllocationHandle(device, two)).isSameAs(resource);
+      try (var other = DeviceMemoryResource.fromAllocationHandle(device, raw)) {
+        assertThat(other).isNotSameAs(resource);
+      }
     }
   }
 
@@ -155,16 +225,19 @@ class ResourceRegistryTest extends OverFakeSharing {
   @Test
   void resourceRegisteredDuringAnImport_isTheOne_andTheImportIsGivenBack() {
     UUID uuid = UUID.randomUUID();
-    try (AllocationHandle handle = handle(uuid);
-        DeviceMemoryResource raw = mapped()) {
+    try (AllocationHandle raw = handle(null);
+        AllocationHandle handle =
+            new AllocationHandle(descriptors, raw.duplicateDescriptor(), uuid);
+        DeviceMemoryResource resource = DeviceMemoryResource.fromAllocationHandle(device, raw)) {
       driver.during =
           call -> {
-            raw.register(uuid);
+            resource.register(uuid);
             return call;
           };
-      assertThat(DeviceMemoryResource.fromAllocationHandle(device, handle)).isSameAs(raw);
+      int before = descriptors.open.size();
+      assertThat(DeviceMemoryResource.fromAllocationHandle(device, handle)).isSameAs(resource);
       assertThat(driver.poolsOpen).hasValue(1);
-      assertThat(descriptors.open).hasSize(2);
+      assertThat(descriptors.open).hasSize(before);
     }
   }
 

@@ -53,11 +53,18 @@ public interface DescriptorCalls {
    */
   int openMemoryFile(String path);
 
+  /** Whether two descriptors are of one file, and the answer if the system does not tell. */
+  enum Sameness {
+    SAME,
+    OTHER,
+    UNKNOWN
+  }
+
   /**
-   * Whether two descriptors are of one file: the same memory, or the same opened object of a driver
-   * (fstat, kcmp). Objects that the system does not tell apart are taken for one.
+   * Compares two descriptors: whether they are of the same memory, or of the same opened object of
+   * a driver (fstat, kcmp).
    */
-  boolean isSameFile(int descriptor, int other);
+  Sameness compare(int descriptor, int other);
 
   /** Another descriptor of the same file (fcntl F_DUPFD_CLOEXEC). */
   int duplicate(int descriptor);

@@ -52,9 +52,9 @@ public final class FfmDescriptors implements DescriptorCalls {
   }
 
   @Override
-  public boolean isSameFile(int descriptor, int other) {
+  public Sameness compare(int descriptor, int other) {
     requireAvailable();
-    return MemoryFiles.isSame(descriptor, other);
+    return MemoryFiles.compare(descriptor, other);
   }
 
   @Override

@@ -1,5 +1,6 @@
 package io.cuvette.ffm;
 
+import io.cuvette.driver.DescriptorCalls.Sameness;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -24,7 +25,6 @@ final class MemoryFiles {
   static final int O_PATH = 0x20_0000;
   static final int FILE_TYPE = 0170000;
   static final int REGULAR = 0100000;
-  static final int CHARACTER_DEVICE = 0020000;
   static final int STATFS_BYTES = 120;
 
   /** Not hugetlbfs, whose pages may not be there when they are touched. */
@@ -115,16 +115,17 @@ final class MemoryFiles {
     return new IllegalArgumentException(path + " (expected: sealed memory without a name)");
   }
 
-  static boolean isSame(int descriptor, int other) {
+  static Sameness compare(int descriptor, int other) {
     if (!attribute(descriptor, "fileKey").equals(attribute(other, "fileKey"))) {
-      return false;
+      return Sameness.OTHER;
     }
-    if (type(descriptor) != CHARACTER_DEVICE) {
-      return true;
+    if (type(descriptor) == REGULAR) {
+      return Sameness.SAME;
     }
     // One device has many objects; not every system tells whether two descriptors are of one.
     int self = (int) ProcessHandle.current().pid();
-    return Libc.kcmp(self, self, KCMP_FILE, descriptor, other) <= 0;
+    int result = Libc.kcmp(self, self, KCMP_FILE, descriptor, other);
+    return result == 0 ? Sameness.SAME : result > 0 ? Sameness.OTHER : Sameness.UNKNOWN;
   }
 
   private static int type(int descriptor) {

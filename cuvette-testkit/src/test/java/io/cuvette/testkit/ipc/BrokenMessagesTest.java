@@ -15,6 +15,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.SplittableRandom;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.function.Consumer;
@@ -181,6 +182,42 @@ class BrokenMessagesTest {
     assertThatThrownBy(() -> IpcChannel.connect(folder.resolve("socket"), PATIENCE))
         .hasCauseInstanceOf(InterruptedIOException.class);
     assertThat(Thread.interrupted()).isTrue();
+  }
+
+  /** Mutations of messages that are right, with any number of descriptors. */
+  @Test
+  void mutatedMessages() throws IOException {
+    long seed = Long.getLong("cuvette.seed", new SplittableRandom().nextLong() & 0xFFFFFF);
+    SplittableRandom random = new SplittableRandom(seed);
+    for (int i = 0; i < 100; i++) {
+      int kind = 1 + random.nextInt(4);
+      int handles = random.nextInt(5);
+      byte[] mutated = message(kind, handles, random.nextInt(200));
+      for (int change = random.nextInt(4); change > 0; change--) {
+        mutated[random.nextInt(mutated.length)] ^= (byte) (1 << random.nextInt(8));
+      }
+      byte[] sent = Arrays.copyOf(mutated, 1 + random.nextInt(mutated.length + 20));
+      int descriptors = random.nextInt(3) == 0 ? random.nextInt(17) : handles;
+      exchange(socket -> send(socket, sent, descriptors), channel -> receiveAll(channel, seed));
+    }
+  }
+
+  /** Until the channel ends. */
+  private static void receiveAll(IpcChannel channel, long seed) {
+    for (int i = 0; !channel.isClosed() && i < 8; i++) {
+      try {
+        switch (i % 4) {
+          case 0 -> channel.receiveMessage(PATIENCE).close();
+          case 1 -> channel.receiveAllocationHandle(PATIENCE).close();
+          case 2 -> channel.receiveBufferDescriptor(PATIENCE);
+          default -> channel.receiveEventDescriptor(PATIENCE);
+        }
+      } catch (UncheckedIOException | IllegalStateException | IllegalArgumentException e) {
+        assertThat(e).as("seed=%d; rerun with -Dcuvette.seed=%d", seed, seed).isNotNull();
+      } catch (RuntimeException e) {
+        throw new AssertionError("seed=%d; rerun with -Dcuvette.seed=%1$d".formatted(seed), e);
+      }
+    }
   }
 
   @Test

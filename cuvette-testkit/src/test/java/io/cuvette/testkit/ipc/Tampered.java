@@ -3,6 +3,7 @@ package io.cuvette.testkit.ipc;
 import io.cuvette.BufferDescriptor;
 import io.cuvette.EventDescriptor;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.SplittableRandom;
 import java.util.zip.CRC32C;
 
@@ -45,6 +46,19 @@ final class Tampered {
   static BufferDescriptor withBit(BufferDescriptor descriptor, int bit) {
     byte[] bytes = descriptor.toBytes();
     bytes[handleAt(bytes) + bit / Byte.SIZE] ^= (byte) (1 << bit % Byte.SIZE);
+    return BufferDescriptor.fromBytes(signed(bytes));
+  }
+
+  /** The same, of a handle that a simulated driver takes for its own. */
+  static BufferDescriptor withSimulatedBit(BufferDescriptor descriptor, int bit) {
+    byte[] bytes = descriptor.toBytes();
+    int at = handleAt(bytes);
+    bytes[at + bit / Byte.SIZE] ^= (byte) (1 << bit % Byte.SIZE);
+    CRC32C checksum = new CRC32C();
+    checksum.update(bytes, at, HANDLE_BYTES - CHECKSUM_BYTES);
+    ByteBuffer.wrap(bytes)
+        .order(ByteOrder.LITTLE_ENDIAN)
+        .putInt(at + HANDLE_BYTES - CHECKSUM_BYTES, (int) checksum.getValue());
     return BufferDescriptor.fromBytes(signed(bytes));
   }
 

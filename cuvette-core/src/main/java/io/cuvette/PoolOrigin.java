@@ -1,0 +1,51 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a pool of another process was imported from: a descriptor that stays open as long as the
+ * pool. Two imports of one file have the same identity, whatever UUID their handles claim.
+ * Immutable.
+ */
+final class PoolOrigin {
+  private final AllocationHandle handle;
+  private final Object identity;
+
+  private PoolOrigin(AllocationHandle handle, Object identity) {
+    this.handle = handle;
+    this.identity = identity;
+  }
+
+  /** What a handle is of, with a descriptor of its own. */
+  static PoolOrigin of(AllocationHandle handle, DriverPools known) {
+    AllocationHandle own = handle.duplicate();
+    try {
+      PoolOrigin same = known.importedFrom(own);
+      return new PoolOrigin(own, same == null ? new Object() : same.identity);
+    } catch (RuntimeException | Error e) {
+      Failures.closeAfter(e, own);
+      throw e;
+    }
+  }
+
+  Object identity() {
+    return identity;
+  }
+
+  boolean isOf(AllocationHandle other) {
+    return handle.isSamePool(other);
+  }
+
+  /** Has a driver import the pool. */
+  long open(CudaDriver driver) {
+    return handle.use(driver::memPoolImportFromShareableHandle);
+  }
+
+  /** Closes the descriptor of a pool that is gone, if it was imported. */
+  static void close(@Nullable PoolOrigin origin) {
+    if (origin != null) {
+      origin.handle.close();
+    }
+  }
+}
