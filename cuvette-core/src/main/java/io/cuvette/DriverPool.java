@@ -138,7 +138,8 @@ final class DriverPool {
     return cuda.owned()
         .entrance()
         .make(() -> {
-          DriverPool pool = new DriverPool(cuda, handle, Origin.BORROWED, _ -> false, current, null);
+          DriverPool pool =
+              new DriverPool(cuda, handle, Origin.BORROWED, _ -> false, current, null);
           if (keeping) {
             pool.keepAll();
           }
@@ -450,7 +451,7 @@ final class DriverPool {
 
   /** For a Cuda that ends, and a driver that does not let access be taken. */
   void destroyWithItsAccess() {
-    cuda.driver().memPoolDestroy(handle);
+    cuda.imports().freeing(() -> cuda.driver().memPoolDestroy(handle));
     PoolOrigin.close(importedFrom);
   }
 

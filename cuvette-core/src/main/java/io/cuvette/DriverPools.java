@@ -78,7 +78,9 @@ final class DriverPools {
         .anyMatch(other -> other.isMadeHere() && isSame(other, borrowed));
   }
 
-  /** What the pool of a handle was imported from, which must be the same file; null if it was not. */
+  /**
+   * What the pool of a handle was imported from, which must be the same file; null if it was not.
+   */
   @Nullable PoolOrigin importedFrom(AllocationHandle handle) {
     return Stream.concat(open.stream(), retired.stream())
         .map(DriverPool::importedFrom)

@@ -24,11 +24,8 @@ sealed interface ImportSource {
   /** Maps memory of another process. */
   long map(byte[] handle);
 
-  /**
-   * Takes back one of several mappings that the driver counts as one: it gave the same address
-   * again.
-   */
-  void mappedTwice(long address);
+  /** Gives back what was just mapped and nobody has used. */
+  void discard(long address);
 
   /**
    * Checks that an address which the driver gave is not of memory that this process has itself.
@@ -74,8 +71,8 @@ sealed interface ImportSource {
     }
 
     @Override
-    public void mappedTwice(long address) {
-      // No driver counts these.
+    public void discard(long address) {
+      device.context().memFree(device.id(), address);
     }
 
     @Override
@@ -117,16 +114,13 @@ sealed interface ImportSource {
 
     @Override
     public long map(byte[] handle) {
-      return device.context().ipcOpenMemHandle(device.id(), handle);
+      byte[] checked = device.cuda().imports().handles.checkedPlain(device, handle);
+      return device.context().ipcOpenMemHandle(device.id(), checked);
     }
 
     @Override
-    public void mappedTwice(long address) {
-      try {
-        device.context().ipcCloseMemHandle(device.id(), address);
-      } catch (CudaException e) {
-        // The driver counts it once too often, and keeps it until the process ends.
-      }
+    public void discard(long address) {
+      device.context().ipcCloseMemHandle(device.id(), address);
     }
 
     @Override

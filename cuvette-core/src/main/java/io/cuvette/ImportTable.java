@@ -12,13 +12,14 @@ import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The memory of other processes that is mapped in this one, each allocation once however often it
  * is imported, and whatever handle it is imported by: drivers do not count. The first user maps it,
- * the last one frees it, and whoever comes while the driver is asked about it waits; the lock itself
- * is never held across a call of the driver. Thread-safe.
+ * the last one frees it, and whoever comes while the driver is asked about it waits; the lock
+ * itself is never held across a call of the driver. Thread-safe.
  */
 final class ImportTable {
   /** That of the driver of this machine, which knows processes and not {@link Cuda}s. */
@@ -26,9 +27,6 @@ final class ImportTable {
 
   /** So many streams are remembered before the idle ones among them are forgotten. */
   private static final int LOOK_AGAIN = 32;
-
-  /** So often a mapping is lost to a free at the same time before that is an error. */
-  private static final int MOST_TRIES = 8;
 
   /** The identity of the process in what it exports: numbers of processes are used again. */
   final UUID process = UUID.randomUUID();
@@ -42,24 +40,46 @@ final class ImportTable {
   private final MappedPlaces places = new MappedPlaces();
 
   /**
-   * What tells allocations apart.
+   * What a driver gave is mapped until its place is known: no thread frees memory of a pool, or
+   * forgets a place, while another asks the driver to map some.
+   */
+  private final OneByOne<ImportTable> driverCalls = new OneByOne<>();
+
+  /**
+   * What tells allocations apart: what the driver reads of a handle, or all of it where that is not
+   * known.
    *
    * @param device that it is mapped for; −1 for memory of pools
    * @param bytes the driver's handle
+   * @param range of a pool
    */
-  record Key(int device, ByteBuffer bytes) {
-    static Key ofPool(BufferDescriptor descriptor) {
-      return new Key(-1, ByteBuffer.wrap(descriptor.handle()));
+  record Key(int device, ByteBuffer bytes, PeerHandles.@Nullable Range range) {
+    static Key ofPool(BufferDescriptor descriptor, PeerHandles.@Nullable Range range) {
+      return new Key(-1, ByteBuffer.wrap(descriptor.handle()), range);
     }
 
     static Key ofPlain(BufferDescriptor descriptor, CudaDevice device) {
-      return new Key(device.id(), ByteBuffer.wrap(descriptor.handle()));
+      return new Key(device.id(), ByteBuffer.wrap(descriptor.handle()), null);
     }
 
     byte[] handle() {
       byte[] handle = new byte[bytes.limit()];
       bytes.get(0, handle);
       return handle;
+    }
+
+    private Object read() {
+      return range == null ? bytes : List.of(range.block(), range.offset());
+    }
+
+    @Override
+    public boolean equals(@Nullable Object other) {
+      return other instanceof Key key && key.device == device && key.read().equals(read());
+    }
+
+    @Override
+    public int hashCode() {
+      return 31 * device + read().hashCode();
     }
   }
 
@@ -85,7 +105,7 @@ final class ImportTable {
     }
     int users = 0;
     try {
-      ImportedMemory owner = memory.map(source, this);
+      ImportedMemory owner = memory.map(source);
       users = owner == memory ? 1 : 0;
       return owner;
     } finally {
@@ -93,138 +113,163 @@ final class ImportTable {
     }
   }
 
-  /** What came of asking the driver to map memory. */
-  enum Outcome {
-    /** It is the asker's. */
-    OWN,
-
-    /** It is another's, of the same allocation; the user is counted there. */
-    JOINED,
-
-    /** It may be what was freed meanwhile. */
-    UNSURE
-  }
-
   /**
    * Where the driver mapped memory.
    *
-   * @param owner whose the place is; null if it is nobody's yet
+   * @param owner whose the place is, who asked or another; the user is counted there then
+   * @param bytes 0 where the driver does not tell
+   * @param ends whether the owner has to end first, and the driver to be asked again
    */
-  record Mapped(Outcome outcome, @Nullable ImportedMemory owner, long address, long bytes) {}
+  record Mapped(ImportedMemory owner, long address, long bytes, boolean ends) {}
 
   /**
    * Has the driver map memory, for who made it busy. A driver that is asked for an allocation which
    * it has mapped gives the address of that, whatever the handle: then the mapping has one more
    * user, and is freed once. If it is being freed, the driver is asked again behind that.
    *
-   * @throws CudaException if the driver refuses
+   * @throws CudaException if the driver refuses; nothing is mapped then that was not before
    * @throws IllegalArgumentException if the memory is a part of another import, or the other way
-   *     round; it is not given back, since that could free the other
+   *     round; what was mapped is not given back, since that could free the other
    */
   Mapped mapped(ImportedMemory memory, ImportSource source) {
-    Long address = memory.isMapped() ? memory.address() : null;
-    for (int i = 0; i < MOST_TRIES; i++) {
-      Mapped mapped = ask(memory, source, address);
-      if (mapped.outcome != Outcome.UNSURE) {
+    while (true) {
+      Mapped mapped =
+          source.isStreamOrdered()
+              ? driverCalls.alone(this, () -> ask(memory, source))
+              : ask(memory, source); // drivers count this memory: a free leaves it mapped
+      if (!mapped.ends) {
         return mapped;
       }
-      address = mapped.address;
-      if (mapped.owner != null) {
-        end(mapped.owner);
-      }
+      awaitEnd(mapped.owner);
     }
-    throw new IllegalStateException(
-        "0x%x is given for memory of another process as often as it is freed".formatted(address));
   }
 
-  private Mapped ask(ImportedMemory memory, ImportSource source, @Nullable Long before) {
-    beginAsking();
+  private Mapped ask(ImportedMemory memory, ImportSource source) {
+    PeerHandles.Range range = memory.isMapped() ? null : memory.range();
+    if (range != null) {
+      Mapped before = locked(() -> beforeMapping(memory, range));
+      if (before != null) {
+        return before;
+      }
+    }
+    long address = addressOf(memory, source);
     try {
-      long address = source.map(memory.key.handle());
-      source.checkForeign(address);
-      return placed(memory, source, new Mapped(Outcome.OWN, memory, address, size(source, address)));
+      Mapped known = locked(() -> known(memory, source, address));
+      return known == null ? measured(memory, source, address) : known;
+    } catch (Error e) {
+      if (locked(() -> isNew(memory, address))) { // no heap for its place
+        Failures.closeAfter(e, () -> source.discard(address));
+      }
+      throw e;
+    }
+  }
+
+  /** Whether the driver has just mapped this, and no memory is known to have it. */
+  private boolean isNew(ImportedMemory memory, long address) {
+    return !memory.isMapped() && places.owner(address, 1, memory) == null;
+  }
+
+  private <R extends @Nullable Object> R locked(Supplier<R> work) {
+    lock.lock();
+    try {
+      return work.get();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Whom the driver would be made to overlap. */
+  private @Nullable Mapped beforeMapping(ImportedMemory memory, PeerHandles.Range range) {
+    ImportedMemory owner = places.ownerOfUnmapped(range, memory);
+    return owner == null ? null : ending(owner, memory, range.offset(), range.bytes());
+  }
+
+  /** A driver that maps nothing twice leaves it where it was. */
+  private static long addressOf(ImportedMemory memory, ImportSource source) {
+    try {
+      return source.map(memory.key.handle());
     } catch (CudaException e) {
-      if (before == null || e.status() != CudaStatus.ALREADY_MAPPED) {
+      if (!memory.isMapped() || e.status() != CudaStatus.ALREADY_MAPPED) {
         throw source.explained(e);
       }
-      return new Mapped(Outcome.OWN, memory, before, size(source, before)); // as it was found
-    } finally {
-      endAsking();
-    }
-  }
-
-  private void beginAsking() {
-    lock.lock();
-    try {
-      places.beginAsking();
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  private void endAsking() {
-    lock.lock();
-    try {
-      places.endAsking();
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  /** At least 1, also where the driver does not tell; who imports asks again. */
-  private static long size(ImportSource source, long address) {
-    try {
-      return Math.max(1, source.bytesAt(address));
-    } catch (CudaException e) {
-      return 1;
-    }
-  }
-
-  private Mapped placed(ImportedMemory memory, ImportSource source, Mapped mapped) {
-    // Drivers count the mappings of plain memory, which may have more than the one allocation.
-    boolean counted = !source.isStreamOrdered();
-    long extent = counted ? 1 : mapped.bytes;
-    lock.lock();
-    try {
-      ImportedMemory owner = ownerOf(mapped.address, extent, memory);
-      if (owner == null) {
-        if (!counted && places.mayBeFreed(mapped.address)) {
-          return new Mapped(Outcome.UNSURE, null, mapped.address, mapped.bytes);
-        }
-        places.put(memory, mapped.address, extent);
-        return mapped;
-      }
-      if (owner.state == State.DRAINING) {
-        owner.state = State.BUSY; // for this thread to end
-        return new Mapped(Outcome.UNSURE, owner, mapped.address, mapped.bytes);
-      }
-      if (memory.isMapped() || !owner.isAt(mapped.address)) {
-        throw new IllegalArgumentException(
-            "descriptor: %d bytes at 0x%x overlap memory that is imported as another allocation"
-                .formatted(mapped.bytes, mapped.address));
-      }
-      owner.join(source);
-      return new Mapped(Outcome.JOINED, owner, mapped.address, mapped.bytes);
-    } finally {
-      lock.unlock();
+      return memory.address();
     }
   }
 
   /**
-   * Whose memory it overlaps, once no thread is busy with that. Who has a mapping does not wait, so
-   * that no two wait for each other.
+   * What the driver has mapped before; null if it mapped something new. That has its place from
+   * here on where drivers count, since other threads ask the driver too.
    */
-  private @Nullable ImportedMemory ownerOf(long address, long bytes, ImportedMemory asker) {
-    ImportedMemory owner = places.owner(address, bytes, asker);
-    while (owner != null && owner.state == State.BUSY && !asker.isMapped()) {
-      changed.awaitUninterruptibly();
-      owner = places.owner(address, bytes, asker);
+  private @Nullable Mapped known(ImportedMemory memory, ImportSource source, long address) {
+    if (memory.isMapped() && memory.isAt(address)) {
+      return new Mapped(memory, address, memory.bytes(), false);
     }
-    return owner;
+    ImportedMemory owner = places.owner(address, 1, memory);
+    while (owner != null && owner.state == State.BUSY && !source.isStreamOrdered()) {
+      changed.awaitUninterruptibly();
+      owner = places.owner(address, 1, memory);
+    }
+    if (owner == null) {
+      if (!source.isStreamOrdered()) {
+        places.put(memory, address, 1); // a mapping may have more than the one allocation
+      }
+      return null;
+    }
+    if (owner.state == State.LIVE && !memory.isMapped() && owner.isAt(address)) {
+      Mapped joined = new Mapped(owner, address, owner.bytes(), false);
+      owner.join(source);
+      return joined;
+    }
+    return ending(owner, memory, address, 1);
   }
 
-  /** Waits for the free of memory that this thread is busy with. */
-  private void end(ImportedMemory memory) {
+  private Mapped ending(ImportedMemory owner, ImportedMemory asker, long address, long bytes) {
+    // Who has a mapping does not wait, so that no two wait for each other.
+    if (owner.state == State.LIVE || asker.isMapped()) {
+      throw new IllegalArgumentException(
+          "descriptor: %d bytes at 0x%x overlap memory that is imported as another allocation"
+              .formatted(bytes, address));
+    }
+    return new Mapped(owner, address, 0, true);
+  }
+
+  private Mapped measured(ImportedMemory memory, ImportSource source, long address) {
+    source.checkForeign(address);
+    Mapped made = new Mapped(memory, address, bytesAt(source, address), false);
+    return source.isStreamOrdered() ? locked(() -> placed(made)) : made;
+  }
+
+  /** What is mapped has a user who can give it back, so a failure is told to that. */
+  private static long bytesAt(ImportSource source, long address) {
+    try {
+      return source.bytesAt(address);
+    } catch (CudaException e) {
+      return 0;
+    }
+  }
+
+  private Mapped placed(Mapped made) {
+    long extent = Math.max(1, made.bytes);
+    ImportedMemory overlapped = places.owner(made.address, extent, made.owner);
+    if (overlapped != null) {
+      return ending(overlapped, made.owner, made.address, made.bytes);
+    }
+    places.put(made.owner, made.address, extent);
+    return made;
+  }
+
+  /** Waits until memory is gone that is being freed, or another thread is done with it. */
+  private void awaitEnd(ImportedMemory memory) {
+    lock.lock();
+    try {
+      awaitIdle(memory);
+      if (memory.state != State.DRAINING) {
+        return;
+      }
+      memory.state = State.BUSY;
+    } finally {
+      lock.unlock();
+    }
     try {
       memory.awaitDrain();
     } finally {
@@ -232,14 +277,37 @@ final class ImportTable {
     }
   }
 
+  /** Takes back one of two mappings that the driver counts, at the owner's end if not now. */
+  void takeBackOne(ImportedMemory owner, ImportSource source, long address) {
+    try {
+      source.discard(address);
+    } catch (CudaException e) {
+      lock.lock();
+      try {
+        owner.isCountedAgain(address);
+      } finally {
+        lock.unlock();
+      }
+    }
+  }
+
+  /** Does what frees memory of a pool; no other thread asks the driver to map some meanwhile. */
+  void freeing(Runnable work) {
+    driverCalls.alone(this, work);
+  }
+
   /** A new mapping of the memory need not be where the one was that is freed now. */
   void forgetPlacesOf(ImportedMemory memory) {
-    lock.lock();
-    try {
-      places.remove(memory);
-    } finally {
-      lock.unlock();
-    }
+    driverCalls.alone(
+        this,
+        () -> {
+          lock.lock();
+          try {
+            places.remove(memory);
+          } finally {
+            lock.unlock();
+          }
+        });
   }
 
   private Claim claim(Key key, ImportSource source) {
@@ -248,7 +316,7 @@ final class ImportTable {
       while (true) {
         ImportedMemory memory = known.get(key);
         if (memory == null) {
-          memory = new ImportedMemory(key);
+          memory = new ImportedMemory(key, this);
           known.put(key, memory);
           return new Claim(memory, true);
         }
@@ -269,6 +337,9 @@ final class ImportTable {
 
   /** Ends what being busy began, and counts users. */
   private void leave(ImportedMemory memory, int users) {
+    if (!memory.isMapped() && !memory.isDraining()) {
+      forgetPlacesOf(memory);
+    }
     lock.lock();
     try {
       memory.users += users;
@@ -276,7 +347,6 @@ final class ImportTable {
           memory.isMapped() ? State.LIVE : memory.isDraining() ? State.DRAINING : State.GONE;
       if (memory.state == State.GONE) {
         known.remove(memory.key, memory);
-        places.remove(memory);
       }
       changed.signalAll();
     } finally {

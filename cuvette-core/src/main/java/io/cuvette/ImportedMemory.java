@@ -2,7 +2,6 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
-import io.cuvette.driver.CudaStatus;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -46,7 +45,7 @@ final class ImportedMemory {
   /** The pools that the memory is known to be of. */
   private final Map<Object, ImportSource> sources = new ConcurrentHashMap<>();
 
-  /** Mappings of the same bytes that the driver made at other addresses. */
+  /** Mappings of the same bytes that the driver made at other addresses, or counts at this. */
   private final List<Long> twins = new ArrayList<>();
 
   /** The stream of the user that went last. */
@@ -58,8 +57,16 @@ final class ImportedMemory {
   /** What must be done before memory without users can be freed. */
   private volatile List<Guard> waiting = List.of();
 
-  ImportedMemory(ImportTable.Key key) {
+  private final ImportTable table;
+
+  ImportedMemory(ImportTable.Key key, ImportTable table) {
     this.key = key;
+    this.table = table;
+  }
+
+  /** Which part of a pool it claims to be; null where that is not known. */
+  PeerHandles.@Nullable Range range() {
+    return key.range();
   }
 
   /** Where it is mapped; for users. */
@@ -93,7 +100,7 @@ final class ImportedMemory {
     return place == address || twins.contains(place);
   }
 
-  /** The size of the allocation, as it was when it was mapped. */
+  /** The size of the allocation, as it was when it was mapped; 0 if the driver did not tell. */
   long bytes() {
     return bytes;
   }
@@ -103,7 +110,7 @@ final class ImportedMemory {
    *
    * @return whose user the caller is: this, or memory that another handle has been mapped as
    */
-  ImportedMemory map(ImportSource user, ImportTable table) {
+  ImportedMemory map(ImportSource user) {
     awaitDrain();
     if (!mapped) {
       table.forgetPlacesOf(this);
@@ -121,11 +128,13 @@ final class ImportedMemory {
       }
       throw e;
     }
-    ImportedMemory owner = Objects.requireNonNull(found.owner());
+    ImportedMemory owner = found.owner();
     if (owner == this) {
       mappedAt(found, user);
     } else {
-      user.mappedTwice(found.address());
+      if (!user.isStreamOrdered()) {
+        table.takeBackOne(owner, user, found.address());
+      }
       if (owner.heldFor(user) != user) {
         user.release(null); // it is held already
       }
@@ -135,8 +144,13 @@ final class ImportedMemory {
 
   /** Counts a user that another handle of the memory gave; for the table. */
   void join(ImportSource user) {
-    users++;
     sources.putIfAbsent(user.identity(), user);
+    users++;
+  }
+
+  /** The driver counts one more mapping; for the table. */
+  void isCountedAgain(long place) {
+    twins.add(place);
   }
 
   /** Drivers do not count the mappings of a pool: the first free ends all, so there is only one. */
@@ -271,23 +285,27 @@ final class ImportedMemory {
 
   private void freePlainly() {
     StreamState home = Objects.requireNonNull(last);
-    each(one -> home.cuda.driver().memFree(home.device.id(), one));
+    table.freeing(() -> each(one -> home.cuda.driver().memFree(home.device.id(), one)));
     over(null);
   }
 
   private boolean freeOn(StreamState stream) {
-    each(one -> stream.cuda.driver().memFreeAsync(stream.device.id(), one, stream.handle));
+    CudaDriver driver = stream.cuda.driver();
+    table.freeing(() -> each(one -> driver.memFreeAsync(stream.device.id(), one, stream.handle)));
     return true;
   }
 
+  /** What went is not freed again if the next one fails. */
   private void each(LongConsumer free) {
+    while (!twins.isEmpty()) {
+      free.accept(twins.getLast());
+      twins.removeLast();
+    }
     free.accept(address);
-    twins.forEach(free::accept);
   }
 
   private void over(@Nullable StreamState freedOn) {
     mapped = false;
-    twins.clear();
     behind.clear();
     waiting = List.of();
     drain = freedOn == null ? null : guardOf(freedOn);

@@ -29,7 +29,8 @@ final class Imports {
     pool.enter();
     try {
       ImportSource source = new ImportSource.OfPool(pool, stream.device());
-      ImportTable.Key key = ImportTable.Key.ofPool(descriptor);
+      PeerHandles.Range range = cuda.imports().handles.range(stream.device(), descriptor.handle());
+      ImportTable.Key key = ImportTable.Key.ofPool(descriptor, range);
       return open(key, source, descriptor, stream, maker, pool);
     } finally {
       pool.leave();
@@ -79,14 +80,20 @@ final class Imports {
       Maker maker,
       @Nullable DriverPool pool) {
     ImportedMemory memory = table.open(key, source);
+    BufferBase buffer;
     try {
-      checkFits(descriptor, source, memory);
       long address = memory.address() + descriptor.offset();
-      BufferBase buffer = maker.make(address, descriptor.byteSize(), stream);
+      buffer = maker.make(address, descriptor.byteSize(), stream);
       ImportedLifetime.own(buffer, table, memory, descriptor, pool, memory.heldFor(source));
-      return buffer;
     } catch (RuntimeException | Error e) {
       Failures.closeAfter(e, () -> table.close(memory, stream.state, null));
+      throw e;
+    }
+    try {
+      checkFits(descriptor, source, memory);
+      return buffer;
+    } catch (RuntimeException | Error e) {
+      Failures.closeAfter(e, buffer::close); // which is tried again if it fails
       throw e;
     }
   }
@@ -129,7 +136,8 @@ final class Imports {
           "descriptor: claims to be of kind %s, and is %s memory"
               .formatted(descriptor.kind(), host ? "host" : "device"));
     }
-    long mapped = Math.min(memory.bytes(), source.bytesAt(address));
+    long now = source.bytesAt(address);
+    long mapped = memory.bytes() == 0 ? now : Math.min(memory.bytes(), now);
     if (descriptor.byteSize() > mapped - descriptor.offset()) {
       throw new IllegalArgumentException(
           "descriptor: %d bytes at offset %d (expected: inside the allocation, which has %d)"

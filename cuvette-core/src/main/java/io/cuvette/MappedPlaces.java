@@ -1,8 +1,6 @@
 package io.cuvette;
 
-import java.util.HashSet;
 import java.util.Map;
-import java.util.Set;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
@@ -14,23 +12,7 @@ import org.jspecify.annotations.Nullable;
 final class MappedPlaces {
   private final TreeMap<Long, Place> places = new TreeMap<>();
 
-  /** What was freed since a thread that asks the driver began to. */
-  private final Set<Long> freed = new HashSet<>();
-
-  private int asking;
-
   private record Place(ImportedMemory memory, long bytes) {}
-
-  /** A thread begins to ask the driver to map something. */
-  void beginAsking() {
-    if (asking++ == 0) {
-      freed.clear();
-    }
-  }
-
-  void endAsking() {
-    asking--;
-  }
 
   /** Whose memory a range overlaps; null if nobody else's than the asker's. */
   @Nullable ImportedMemory owner(long address, long bytes, ImportedMemory asker) {
@@ -51,9 +33,19 @@ final class MappedPlaces {
     return null;
   }
 
-  /** Whether an address that the driver gave may be one that was freed before it was given. */
-  boolean mayBeFreed(long address) {
-    return freed.contains(address);
+  /**
+   * Whose memory a driver would map a range over that is not mapped yet, as far as that can be told
+   * from where its neighbours are; null if nobody's, or if nothing is known.
+   */
+  @Nullable ImportedMemory ownerOfUnmapped(PeerHandles.Range range, ImportedMemory asker) {
+    for (Map.Entry<Long, Place> place : places.entrySet()) {
+      PeerHandles.Range near = place.getValue().memory.range();
+      if (near != null && near.block().equals(range.block())) {
+        long address = place.getKey() - near.offset() + range.offset();
+        return owner(address, range.bytes(), asker);
+      }
+    }
+    return null;
   }
 
   void put(ImportedMemory memory, long address, long bytes) {
@@ -62,14 +54,6 @@ final class MappedPlaces {
 
   /** The memory is mapped no longer. */
   void remove(ImportedMemory memory) {
-    places
-        .entrySet()
-        .removeIf(place -> {
-          boolean gone = place.getValue().memory == memory;
-          if (gone && asking > 0) {
-            freed.add(place.getKey());
-          }
-          return gone;
-        });
+    places.values().removeIf(place -> place.memory == memory);
   }
 }

@@ -6,20 +6,33 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.Arrays;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Refuses handles that would end this process. A driver (580) follows what the handle of another
- * process says: an offset or a size of 2<sup>40</sup> in that of a pool's memory, or a slot beyond
- * its table in that of an event, is a read of memory that is not there. Where a handle has these is
- * not documented, so a handle of this process's own is looked at first; the handles of a driver
- * that has them elsewhere are not checked. Thread-safe.
+ * Refuses handles that would end this process, or give it memory that is not what was shared. A
+ * driver (580) follows what the handle of another process says: an offset or a size of
+ * 2<sup>40</sup> in that of a pool's memory, or a slot beyond its table in that of an event, is a
+ * read of memory that is not there, and an offset in that of memory without a pool is added to the
+ * address. Where a handle has these is not documented, so handles of this process's own are looked
+ * at first; those of a driver that has them elsewhere are not checked. Thread-safe.
  */
 final class PeerHandles {
   private static final int OFFSET_AT = 24;
   private static final int SIZE_AT = 32;
   private static final int SLOT_AT = 16;
+  private static final int PLAIN_SIZE_AT = 16;
+  private static final int PLAIN_OFFSET_AT = 28;
+
+  /** All that is before it tells pools and their blocks apart; behind the range nothing is read. */
+  private static final int BLOCK_BYTES = OFFSET_AT;
+
+  /** Each allocation of a pool begins at a multiple. */
+  private static final int ALIGNMENT = 256;
+
+  /** Small allocations without a pool are parts of blocks of this size. */
+  private static final long PLAIN_BLOCK = 1L << 21;
 
   /** No device has as much memory; the driver looks everything below up. */
   private static final long MOST_BYTES = 1L << 39;
@@ -31,17 +44,55 @@ final class PeerHandles {
 
   private volatile @Nullable Boolean knowsPointers;
   private volatile @Nullable Boolean knowsEvents;
+  private volatile @Nullable Boolean knowsPlain;
+
+  /**
+   * The part of a pool that a handle claims.
+   *
+   * @param block of the pool, which has one address wherever it is mapped
+   * @param offset in the block
+   */
+  record Range(ByteBuffer block, long offset, long bytes) {}
+
+  /** The part of a pool that a handle claims; null where that is not known. */
+  @Nullable Range range(CudaDevice device, byte[] handle) {
+    if (device.cuda().isSimulated() || !knowsPointers(device)) {
+      return null;
+    }
+    ByteBuffer words = words(handle);
+    ByteBuffer block = ByteBuffer.wrap(Arrays.copyOf(handle, BLOCK_BYTES));
+    return new Range(block, words.getLong(OFFSET_AT), words.getLong(SIZE_AT));
+  }
 
   /**
    * The handle of a pool's memory, if the driver can be asked to import it.
    *
-   * @throws CudaException INVALID_VALUE if its range is no device's
+   * @throws CudaException INVALID_VALUE if its range is no device's, or no allocation's
    */
   byte[] checkedPointer(CudaDevice device, byte[] handle) {
-    if (!device.cuda().isSimulated() && knowsPointers(device)) {
+    Range range = range(device, handle);
+    if (range != null) {
+      String call = "cuMemPoolImportPointer";
+      check(call, "offset", range.offset, MOST_BYTES);
+      check(call, "offset modulo %d".formatted(ALIGNMENT), range.offset % ALIGNMENT, 1);
+      check(call, "size", range.bytes, MOST_BYTES);
+      check(call, "size - 1", range.bytes - 1, MOST_BYTES);
+    }
+    return handle;
+  }
+
+  /**
+   * The handle of memory without a pool, if the driver can be asked to open it.
+   *
+   * @throws CudaException INVALID_VALUE if it is of no device's size, or not of the memory's block
+   */
+  byte[] checkedPlain(CudaDevice device, byte[] handle) {
+    if (!device.cuda().isSimulated() && knowsPlain(device)) {
       ByteBuffer words = words(handle);
-      check("cuMemPoolImportPointer", "offset", words.getLong(OFFSET_AT), MOST_BYTES);
-      check("cuMemPoolImportPointer", "size", words.getLong(SIZE_AT), MOST_BYTES);
+      long offset = Integer.toUnsignedLong(words.getInt(PLAIN_OFFSET_AT));
+      check("cuIpcOpenMemHandle", "offset", offset, PLAIN_BLOCK);
+      check("cuIpcOpenMemHandle", "size", words.getLong(PLAIN_SIZE_AT), MOST_BYTES);
+      check("cuIpcOpenMemHandle", "size - 1", words.getLong(PLAIN_SIZE_AT) - 1, MOST_BYTES);
     }
     return handle;
   }
@@ -91,6 +142,15 @@ final class PeerHandles {
     return known;
   }
 
+  private boolean knowsPlain(CudaDevice device) {
+    Boolean known = knowsPlain;
+    if (known == null) {
+      known = tried(() -> lookAtPlain(device.context(), device.id()));
+      knowsPlain = known;
+    }
+    return known;
+  }
+
   /** What cannot be made here cannot be looked at. */
   private static boolean tried(BooleanSupplier look) {
     try {
@@ -133,6 +193,29 @@ final class PeerHandles {
     } finally {
       driver.memFreeAsync(device, one, stream);
     }
+  }
+
+  /** Of two small allocations both are in one block, as a rule. */
+  private static boolean lookAtPlain(CudaDriver driver, int device) {
+    long one = driver.memAlloc(device, ALIGNMENT);
+    try {
+      long two = driver.memAlloc(device, ALIGNMENT);
+      try {
+        ByteBuffer first = words(driver.ipcGetMemHandle(device, one));
+        ByteBuffer second = words(driver.ipcGetMemHandle(device, two));
+        int apart = second.getInt(PLAIN_OFFSET_AT) - first.getInt(PLAIN_OFFSET_AT);
+        return apart != 0 && apart == two - one && isPlainSize(first) && isPlainSize(second);
+      } finally {
+        driver.memFree(device, two);
+      }
+    } finally {
+      driver.memFree(device, one);
+    }
+  }
+
+  private static boolean isPlainSize(ByteBuffer handle) {
+    long size = handle.getLong(PLAIN_SIZE_AT);
+    return size >= ALIGNMENT && size <= PLAIN_BLOCK;
   }
 
   private static boolean lookAtEvent(CudaDevice device) {

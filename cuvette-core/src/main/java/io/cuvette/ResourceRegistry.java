@@ -2,14 +2,10 @@ package io.cuvette;
 
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
 import java.util.NoSuchElementException;
-import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -20,11 +16,8 @@ import org.jspecify.annotations.Nullable;
 final class ResourceRegistry {
   private final ConcurrentHashMap<UUID, List<Entry>> known = new ConcurrentHashMap<>();
 
-  private final ReentrantLock lock = new ReentrantLock();
-  private final Condition changed = lock.newCondition();
-
   /** What some thread asks the driver for; the others wait, for a host pool cannot come twice. */
-  private final Set<UUID> importing = new HashSet<>();
+  private final OneByOne<UUID> importing = new OneByOne<>();
 
   /** A resource, and its own handle, by which it is told from others of the same UUID. */
   private record Entry(WeakReference<DriverPoolResource> resource, AllocationHandle handle) {
@@ -36,33 +29,7 @@ final class ResourceRegistry {
 
   /** Does something while no other thread does it with the same UUID. */
   <R> R alone(UUID uuid, Supplier<R> work) {
-    begin(uuid);
-    try {
-      return work.get();
-    } finally {
-      end(uuid);
-    }
-  }
-
-  private void begin(UUID uuid) {
-    lock.lock();
-    try {
-      while (!importing.add(uuid)) {
-        changed.awaitUninterruptibly();
-      }
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  private void end(UUID uuid) {
-    lock.lock();
-    try {
-      importing.remove(uuid);
-      changed.signalAll();
-    } finally {
-      lock.unlock();
-    }
+    return importing.alone(uuid, work);
   }
 
   /** The open resource of the pool of a handle that is known by a UUID; null if there is none. */
@@ -98,7 +65,9 @@ final class ResourceRegistry {
               ? known.putIfAbsent(uuid, after) == null
               : known.replace(uuid, before, after);
       if (done) {
-        known.values().removeIf(entries -> entries.stream().allMatch(entry -> entry.open() == null));
+        known
+            .values()
+            .removeIf(entries -> entries.stream().allMatch(entry -> entry.open() == null));
       }
     }
     throw new IllegalStateException(resource + " is closed");

@@ -3,6 +3,8 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.IpcCalls;
 import java.util.Arrays;
 import java.util.List;
@@ -11,7 +13,9 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
 
 /** Descriptors that differ in bytes which the driver does not read: they are one allocation. */
@@ -85,68 +89,121 @@ class AlteredHandleTest extends OverFakeSharing {
     assertThat(driver.poolsOpen).hasValue(0);
   }
 
-  /** The driver gives the address of a mapping, and then takes that mapping away. */
+  /** Whoever imports waits for the free, and no driver is asked during it. */
   @Test
   void descriptorImportedWhileTheMappingIsFreed_isMappedAnew() throws Exception {
     driver.bytesRead = READ;
     CountDownLatch freeing = new CountDownLatch(1);
-    CountDownLatch imported = new CountDownLatch(1);
-    AtomicBoolean first = new AtomicBoolean(true);
+    AtomicReference<Thread> importer = new AtomicReference<>();
     try (DeviceMemoryResource resource = mapped();
-        var threads = Executors.newVirtualThreadPerTaskExecutor()) {
+        var threads = Executors.newFixedThreadPool(2)) {
       DeviceBuffer one = resource.importBuffer(altered(1));
+      AtomicInteger importsDuringTheFree = new AtomicInteger();
       driver.during =
           call -> {
-            if (call.equals("free") && first.getAndSet(false)) {
+            if (call.equals("free")) {
+              driver.during = UnaryOperator.identity();
+              int before = driver.imports.get();
               freeing.countDown();
-              await(imported); // the other thread has the address by then
-            } else if (call.equals("imported")) {
-              imported.countDown();
+              awaitWaiting(importer);
+              importsDuringTheFree.set(driver.imports.get() - before);
             }
             return call;
           };
       Future<?> closing = threads.submit(one::close);
       await(freeing);
-      Future<DeviceBuffer> importing = threads.submit(() -> resource.importBuffer(altered(2)));
+      Future<DeviceBuffer> importing =
+          threads.submit(() -> {
+            importer.set(Thread.currentThread());
+            return resource.importBuffer(altered(2));
+          });
       closing.get(20, TimeUnit.SECONDS);
-      DeviceBuffer two = importing.get(20, TimeUnit.SECONDS);
-      assertThat(driver.mappings()).isEqualTo(1);
-      two.fill((byte) 1);
-      device.synchronize();
-      two.close();
-      assertThat(driver.frees).hasValue(2);
+      assertMappedAnew(importing.get(20, TimeUnit.SECONDS));
+      assertThat(importsDuringTheFree).hasValue(0);
     }
   }
 
-  /** The same with the free over before the importer knows its address. */
+  /** The user that closes the mapping has begun to when the driver gives its address. */
   @Test
-  void descriptorWhoseMappingWasFreedMeanwhile_isMappedAnew() throws Exception {
+  void descriptorWhoseMappingIsFreedMeanwhile_isMappedAnew() throws Exception {
     driver.bytesRead = READ;
-    CountDownLatch got = new CountDownLatch(1);
-    CountDownLatch freed = new CountDownLatch(1);
-    AtomicBoolean first = new AtomicBoolean(true);
+    AtomicReference<Thread> closer = new AtomicReference<>();
     try (DeviceMemoryResource resource = mapped();
-        var threads = Executors.newVirtualThreadPerTaskExecutor()) {
+        var threads = Executors.newFixedThreadPool(2)) {
       DeviceBuffer one = resource.importBuffer(altered(1));
       driver.during =
           call -> {
-            if (call.equals("imported") && first.getAndSet(false)) {
-              got.countDown();
-              await(freed);
+            if (call.equals("imported")) {
+              driver.during = UnaryOperator.identity();
+              threads.submit(() -> {
+                closer.set(Thread.currentThread());
+                one.close();
+              });
+              awaitWaiting(closer);
+              assertThat(driver.frees).hasValue(0);
             }
             return call;
           };
-      Future<DeviceBuffer> importing = threads.submit(() -> resource.importBuffer(altered(2)));
-      await(got);
-      one.close();
-      freed.countDown();
-      DeviceBuffer two = importing.get(20, TimeUnit.SECONDS);
-      assertThat(driver.mappings()).isEqualTo(1);
-      two.fill((byte) 1);
-      device.synchronize();
-      two.close();
-      assertThat(driver.frees).hasValue(2);
+      assertMappedAnew(resource.importBuffer(altered(2)));
     }
+  }
+
+  private void assertMappedAnew(DeviceBuffer two) {
+    assertThat(driver.mappings()).isEqualTo(1);
+    two.fill((byte) 1);
+    device.synchronize();
+    two.close();
+    assertThat(driver.frees).hasValue(2);
+  }
+
+  private static void awaitWaiting(AtomicReference<Thread> thread) {
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+    while (thread.get() == null || thread.get().getState() != Thread.State.WAITING) {
+      assertThat(System.nanoTime()).as("the thread waits").isLessThan(end);
+      Thread.yield();
+    }
+  }
+
+  @Test
+  void questionThatFailsAfterAnImport_losesNoMapping() {
+    driver.bytesRead = READ;
+    try (DeviceMemoryResource resource = mapped()) {
+      for (BufferDescriptor.Kind kind :
+          List.of(BufferDescriptor.Kind.DEVICE_POOL, BufferDescriptor.Kind.PLAIN)) {
+        for (String question : List.of("2", "12", "17")) {
+          driver.failing.put("pointerGetAttribute " + question, CudaStatus.UNKNOWN);
+          try {
+            imported(resource, kind).close(); // a question may be asked again
+          } catch (CudaException e) {
+            assertThat(e.status()).isEqualTo(CudaStatus.UNKNOWN);
+          }
+          device.synchronize();
+          assertThat(driver.mappings()).as("%s, attribute %s", kind, question).isZero();
+          driver.failing.clear();
+          imported(resource, kind).close();
+        }
+      }
+    }
+  }
+
+  private DeviceBuffer imported(DeviceMemoryResource resource, BufferDescriptor.Kind kind) {
+    BufferDescriptor descriptor = altered(kind, 1, 1);
+    return kind == BufferDescriptor.Kind.PLAIN
+        ? device.importBuffer(descriptor)
+        : resource.importBuffer(descriptor);
+  }
+
+  /** What the driver counts once too often is taken back when the last user goes. */
+  @Test
+  void secondOpeningThatCannotBeTakenBack_isTakenBackInTheEnd() {
+    driver.bytesRead = READ;
+    DeviceBuffer one = device.importBuffer(altered(BufferDescriptor.Kind.PLAIN, 9, 1));
+    driver.failing.put("ipcCloseMemHandle", CudaStatus.UNKNOWN);
+    DeviceBuffer two = device.importBuffer(altered(BufferDescriptor.Kind.PLAIN, 9, 2));
+    two.close();
+    one.fill((byte) 1);
+    one.close();
+    assertThat(driver.mappings()).isZero();
   }
 
   /** Freeing the part could free the whole, so nobody does. */
@@ -176,15 +233,14 @@ class AlteredHandleTest extends OverFakeSharing {
         var threads = Executors.newFixedThreadPool(6)) {
       List<Future<?>> all =
           java.util.stream.IntStream.range(0, 6)
-              .<Future<?>>mapToObj(
-                  thread ->
-                      threads.submit(() -> {
-                        for (int round = 0; round < 300; round++) {
-                          try (DeviceBuffer buffer = resource.importBuffer(altered(thread))) {
-                            buffer.fill((byte) round);
-                          }
-                        }
-                      }))
+              .<Future<?>>mapToObj(thread ->
+                  threads.submit(() -> {
+                    for (int round = 0; round < 300; round++) {
+                      try (DeviceBuffer buffer = resource.importBuffer(altered(thread))) {
+                        buffer.fill((byte) round);
+                      }
+                    }
+                  }))
               .toList();
       for (Future<?> each : all) {
         each.get(40, TimeUnit.SECONDS);

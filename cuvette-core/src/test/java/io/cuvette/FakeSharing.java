@@ -151,22 +151,37 @@ final class FakeSharing extends ForwardingDriver {
 
   @Override
   public void memFreeAsync(int device, long address, long stream) {
+    free(address, "memFreeAsync", () -> super.memFreeAsync(device, address, stream));
+  }
+
+  @Override
+  public void memFree(int device, long address) {
+    free(address, "memFree", () -> super.memFree(device, address));
+  }
+
+  private void free(long address, String call, Runnable free) {
     ByteBuffer key = handles.get(address);
     if (key == null) {
-      super.memFreeAsync(device, address, stream);
+      free.run();
       return;
     }
     enter(key, "free");
     try {
       during.apply("free");
-      fail("memFreeAsync");
+      fail(call);
       frees.incrementAndGet();
       mapped.remove(key);
       handles.remove(address);
-      super.memFreeAsync(device, address, stream);
+      free.run();
     } finally {
       leave(key);
     }
+  }
+
+  @Override
+  public long pointerGetAttribute(int device, int attribute, long address) {
+    fail("pointerGetAttribute " + attribute);
+    return super.pointerGetAttribute(device, attribute, address);
   }
 
   @Override
@@ -190,7 +205,7 @@ final class FakeSharing extends ForwardingDriver {
 
   private void enter(ByteBuffer key, String call) {
     int before = inside.computeIfAbsent(key, k -> new AtomicInteger()).getAndIncrement();
-    if (before != 0 && bytesRead == IpcCalls.HANDLE_BYTES) {
+    if (before != 0) {
       wrong.add(call + " while another call is about the same memory");
     }
   }

@@ -264,7 +264,7 @@ class ImportedOrderTest extends OverFakeSharing {
     ImportTable table = cuda.imports();
     ImportedMemory memory =
         table.open(
-            ImportTable.Key.ofPool(descriptor(1, 0, 64)),
+            ImportTable.Key.ofPool(descriptor(1, 0, 64), null),
             new ImportSource.OfPool(resource.pool(), device));
     List<StreamState> behind = List.copyOf(memory.behind);
     table.close(memory, two.state, null);

@@ -9,9 +9,12 @@ import io.cuvette.driver.PoolProperties;
 import io.cuvette.instrument.ForwardingDriver;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.Arrays;
 import java.util.Map;
+import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -61,6 +64,11 @@ class PeerHandlesTest {
     }
 
     @Override
+    public byte[] ipcGetMemHandle(int device, long address) {
+      return plain((int) address & 0x1fffff, 256);
+    }
+
+    @Override
     public long eventCreate(int device, int flags) {
       return super.eventCreate(device, flags & ~4);
     }
@@ -74,6 +82,10 @@ class PeerHandlesTest {
   private static byte[] pointer(long offset, long size) {
     int at = usual ? 24 : 48;
     return buffer().putLong(0, 462).putLong(at, offset).putLong(at + 8, size).array();
+  }
+
+  private static byte[] plain(int offset, long size) {
+    return buffer().putLong(16, size).putInt(usual ? 28 : 40, offset).array();
   }
 
   private static byte[] event(int slot) {
@@ -110,12 +122,61 @@ class PeerHandlesTest {
   }
 
   @ParameterizedTest
-  @ValueSource(longs = {0, 1, 4096, 1L << 30, (1L << 39) - 1})
+  @ValueSource(longs = {1, 128, 255, 257, 0x302000001L})
+  void offsetThatNoAllocationHas_isRefused(long offset) {
+    assertThatThrownBy(() -> handles.checkedPointer(device, pointer(offset, 4096)))
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("offset modulo 256 in the handle: " + offset % 256);
+  }
+
+  /** The driver adds it to the address, and does not look whether that is still the memory. */
+  @ParameterizedTest
+  @ValueSource(ints = {1 << 21, 1 << 24, Integer.MIN_VALUE, -1})
+  void offsetBeyondTheBlockOfPlainMemory_isRefused(int offset) {
+    assertThatThrownBy(() -> handles.checkedPlain(device, plain(offset, 4096)))
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("offset in the handle: " + Integer.toUnsignedString(offset));
+  }
+
+  @ParameterizedTest
+  @ValueSource(longs = {0, 1L << 39, 1L << 46, -1})
+  void plainSizeThatNoDeviceHas_isRefused(long size) {
+    assertThatThrownBy(() -> handles.checkedPlain(device, plain(0, size)))
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("size");
+  }
+
+  @ParameterizedTest
+  @ValueSource(longs = {256, 4096, 1L << 30, (1L << 39) - 256})
   void whatTheDriverChecksItself_isPassedOn(long value) {
     byte[] pointer = pointer(value, value);
     assertThat(handles.checkedPointer(device, pointer)).isSameAs(pointer);
     byte[] event = event((int) value & 0xfff);
     assertThat(handles.checkedEvent(device, event)).isSameAs(event);
+    byte[] plain = plain((int) value & 0x1fffff, value);
+    assertThat(handles.checkedPlain(device, plain)).isSameAs(plain);
+  }
+
+  @Test
+  void whatTheDriverDoesNotRead_doesNotTellAllocationsApart() {
+    byte[] one = pointer(512, 4096);
+    byte[] two = one.clone();
+    Arrays.fill(two, 40, 64, (byte) 7);
+    two[32] = 1;
+    assertThat(key(two)).isEqualTo(key(one)).hasSameHashCodeAs(key(one));
+    assertThat(key(pointer(1024, 4096))).isNotEqualTo(key(one));
+    two[8] = 1;
+    assertThat(key(two)).isNotEqualTo(key(one));
+    usual = false;
+    assertThat(new PeerHandles().range(device, one)).isNull();
+  }
+
+  private ImportTable.Key key(byte[] handle) {
+    UUID process = new UUID(7, 7);
+    return ImportTable.Key.ofPool(
+        new BufferDescriptor(
+            BufferDescriptor.Kind.DEVICE_POOL, 0, 1, process, new UUID(0, 0), handle),
+        handles.range(device, handle));
   }
 
   @ParameterizedTest
@@ -126,6 +187,8 @@ class PeerHandlesTest {
     assertThat(handles.checkedPointer(device, pointer)).isSameAs(pointer);
     byte[] event = event((int) value);
     assertThat(handles.checkedEvent(device, event)).isSameAs(event);
+    byte[] plain = plain((int) value, value);
+    assertThat(handles.checkedPlain(device, plain)).isSameAs(plain);
   }
 
   @ParameterizedTest
@@ -134,6 +197,7 @@ class PeerHandlesTest {
     long before = device.memoryInfo().freeBytes();
     for (int i = 0; i < times; i++) {
       handles.checkedPointer(device, pointer(0, 1));
+      handles.checkedPlain(device, plain(0, 1));
       handles.checkedEvent(device, event(1));
     }
     assertThat(device.memoryInfo().freeBytes()).isEqualTo(before);

@@ -83,8 +83,7 @@ class WireFuzzTest {
       return "the end";
     }
     int end = IpcFrame.HEADER_BYTES + header.bytes();
-    IpcFrame frame =
-        IpcFrame.of(header, Arrays.copyOfRange(bytes, IpcFrame.HEADER_BYTES, end));
+    IpcFrame frame = IpcFrame.of(header, Arrays.copyOfRange(bytes, IpcFrame.HEADER_BYTES, end));
     assertThat(frame.uuids()).hasSize(header.descriptors());
     return frame;
   }

@@ -322,7 +322,8 @@ class BadDescriptorTest {
    * may end.
    */
   @CudaTest
-  void alteredHandle_isRefused_orTheSameAllocation_thatStaysToTheLast(Subject subject, Peers peers) {
+  void alteredHandle_isRefused_orTheSameAllocation_thatStaysToTheLast(
+      Subject subject, Peers peers) {
     Cuda cuda = subject.cuda();
     try (RemoteSharer child = RemoteSharer.start(peers, subject);
         DriverPoolResource pool = SharedPool.DEVICE.create(cuda);

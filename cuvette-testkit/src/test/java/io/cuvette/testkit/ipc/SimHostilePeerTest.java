@@ -29,7 +29,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * A process that shares memory and events, and then writes anything into the files behind them and
- * into its handles: what comes of that is a refusal of the driver, or other bytes of what it shared.
+ * into its handles: what comes of that is a refusal of the driver, or other bytes of what it
+ * shared.
  */
 @Timeout(60)
 class SimHostilePeerTest extends SimSharingBase {
@@ -281,15 +282,17 @@ class SimHostilePeerTest extends SimSharingBase {
   }
 
   private byte[] altered(byte[] handle) {
-    return forged(handle, fields -> {
-      int at = random.nextInt(60);
-      switch (random.nextInt(4)) {
-        case 0 -> fields.put(at, (byte) random.nextInt());
-        case 1 -> fields.put(at, (byte) (fields.get(at) ^ 1 << random.nextInt(8)));
-        case 2 -> fields.putInt(4 * (at / 4), random.nextInt());
-        default -> fields.putLong(Math.min(52, 8 * (at / 8)), random.nextLong());
-      }
-    });
+    return forged(
+        handle,
+        fields -> {
+          int at = random.nextInt(60);
+          switch (random.nextInt(4)) {
+            case 0 -> fields.put(at, (byte) random.nextInt());
+            case 1 -> fields.put(at, (byte) (fields.get(at) ^ 1 << random.nextInt(8)));
+            case 2 -> fields.putInt(4 * (at / 4), random.nextInt());
+            default -> fields.putLong(Math.min(52, 8 * (at / 8)), random.nextLong());
+          }
+        });
   }
 
   /** What is written into shared files while both use them. */
@@ -331,8 +334,7 @@ class SimHostilePeerTest extends SimSharingBase {
         exporter.memFreeAsync(0, ours, out);
         onlyRefusals(() -> exporter.eventRecord(0, event, out));
         onlyRefusals(() -> importer.eventQuery(0, opened));
-        onlyRefusals(
-            () -> importer.ipcCloseMemHandle(0, importer.ipcOpenMemHandle(0, memory)));
+        onlyRefusals(() -> importer.ipcCloseMemHandle(0, importer.ipcOpenMemHandle(0, memory)));
       }
       over.set(true);
       writer.join();

@@ -1,0 +1,60 @@
+package io.cuvette;
+
+import java.util.HashSet;
+import java.util.Set;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
+
+/**
+ * Lets threads do what is about the same thing one by one. The lock itself is never held across a
+ * call of the driver. Thread-safe, not reentrant.
+ *
+ * @param <K> what tells the things apart
+ */
+final class OneByOne<K> {
+  private final ReentrantLock lock = new ReentrantLock();
+  private final Condition changed = lock.newCondition();
+  private final Set<K> taken = new HashSet<>();
+
+  /** Does something while no other thread does anything about the same thing. */
+  <R> R alone(K thing, Supplier<R> work) {
+    begin(thing);
+    try {
+      return work.get();
+    } finally {
+      end(thing);
+    }
+  }
+
+  /** As {@link #alone(Object, Supplier)}. */
+  void alone(K thing, Runnable work) {
+    begin(thing);
+    try {
+      work.run();
+    } finally {
+      end(thing);
+    }
+  }
+
+  private void begin(K thing) {
+    lock.lock();
+    try {
+      while (!taken.add(thing)) {
+        changed.awaitUninterruptibly();
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void end(K thing) {
+    lock.lock();
+    try {
+      taken.remove(thing);
+      changed.signalAll();
+    } finally {
+      lock.unlock();
+    }
+  }
+}
