@@ -4,10 +4,14 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.function.BooleanSupplier;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -42,6 +46,12 @@ final class PeerHandles {
 
   private static final long PROBE_BYTES = 1L << 20;
 
+  /** What the system calls descriptors that no driver makes. */
+  private static final Pattern SYSTEMS =
+      Pattern.compile(
+          "(pipe|socket):|anon_inode:\\[?(event|timer|signal|inotify|io_uring|pidfd|bpf|userfault)"
+              + "|/dev/(null|zero|full|u?random|tty|pts|shm|fuse)");
+
   private volatile @Nullable Boolean knowsPointers;
   private volatile @Nullable Boolean knowsEvents;
   private volatile @Nullable Boolean knowsPlain;
@@ -62,6 +72,32 @@ final class PeerHandles {
     ByteBuffer words = words(handle);
     ByteBuffer block = ByteBuffer.wrap(Arrays.copyOf(handle, BLOCK_BYTES));
     return new Range(block, words.getLong(OFFSET_AT), words.getLong(SIZE_AT));
+  }
+
+  /**
+   * The descriptor of a pool, if the driver can be asked to import it.
+   *
+   * @throws CudaException INVALID_VALUE if it is of something that the system itself has
+   */
+  static int checkedPool(CudaDriver driver, int descriptor) {
+    Path link = Path.of("/proc/self/fd", Integer.toString(descriptor));
+    if (!driver.isSimulated()
+        && (Files.isRegularFile(link) || Files.isDirectory(link) || isSystems(link))) {
+      throw new CudaException(
+          CudaStatus.INVALID_VALUE,
+          "cuMemPoolImportFromShareableHandle",
+          "descriptor: %d is of a file, a pipe, a socket or the like (expected: a driver's)"
+              .formatted(descriptor));
+    }
+    return descriptor;
+  }
+
+  private static boolean isSystems(Path link) {
+    try {
+      return SYSTEMS.matcher(Files.readSymbolicLink(link).toString()).lookingAt();
+    } catch (IOException e) {
+      return false; // this system does not tell
+    }
   }
 
   /**

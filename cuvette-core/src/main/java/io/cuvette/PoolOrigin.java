@@ -39,7 +39,8 @@ final class PoolOrigin {
 
   /** Has a driver import the pool. */
   long open(CudaDriver driver) {
-    return handle.use(driver::memPoolImportFromShareableHandle);
+    return handle.use(descriptor ->
+        driver.memPoolImportFromShareableHandle(PeerHandles.checkedPool(driver, descriptor)));
   }
 
   /** Closes the descriptor of a pool that is gone, if it was imported. */

@@ -7,14 +7,26 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.instrument.ForwardingDriver;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.channels.Channel;
+import java.nio.channels.Pipe;
+import java.nio.channels.Selector;
+import java.nio.channels.SocketChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -155,6 +167,33 @@ class PeerHandlesTest {
     assertThat(handles.checkedEvent(device, event)).isSameAs(event);
     byte[] plain = plain((int) value & 0x1fffff, value);
     assertThat(handles.checkedPlain(device, plain)).isSameAs(plain);
+  }
+
+  @Test
+  @EnabledOnOs(OS.LINUX)
+  void descriptorOfTheSystemsOwn_isNoPool(@TempDir Path folder) throws IOException {
+    Path file = Files.writeString(folder.resolve("file"), "no pool");
+    Pipe pipe = Pipe.open();
+    int refused = 0;
+    try (var opened = Files.newByteChannel(file);
+        var source = pipe.source();
+        var sink = pipe.sink();
+        var socket = SocketChannel.open();
+        var selector = Selector.open();
+        Stream<Path> all = Files.list(Path.of("/proc/self/fd"))) {
+      assertThat(List.of(opened, source, sink, socket)).allMatch(Channel::isOpen);
+      assertThat(selector.isOpen()).isTrue();
+      for (Path each : all.toList()) {
+        try {
+          PeerHandles.checkedPool(cuda.driver(), Integer.parseInt(each.getFileName().toString()));
+        } catch (CudaException e) {
+          assertThat(e).hasMessageContaining("expected: a driver's");
+          refused++;
+        }
+      }
+    }
+    assertThat(refused).isGreaterThanOrEqualTo(6); // a selector has two
+    assertThat(PeerHandles.checkedPool(cuda.driver(), Integer.MAX_VALUE)).isPositive();
   }
 
   @Test

@@ -11,7 +11,6 @@ import io.cuvette.CudaEvent;
 import io.cuvette.DriverPoolResource;
 import io.cuvette.EventDescriptor;
 import io.cuvette.EventOptions;
-import io.cuvette.MemoryResource;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.testkit.CudaTest;
@@ -34,7 +33,6 @@ import org.junit.jupiter.api.io.TempDir;
 @ExtendWith(Peers.Extension.class)
 class BadDescriptorTest {
   private static final int SIZE = 12_345;
-  private static final int HANDLE_BITS = 512;
   private static final DescriptorCalls CALLS = DescriptorCalls.find().orElseThrow();
 
   private static void assertRefused(ThrowingCallable call) {
@@ -314,69 +312,6 @@ class BadDescriptorTest {
       }
       child.closeAll("buffer", "pool");
     }
-  }
-
-  /**
-   * Bits that a driver does not read make other handles of the same allocation: closing one leaves
-   * the other, and what the importer has itself. The importer is the other process, which a driver
-   * may end.
-   */
-  @CudaTest
-  void alteredHandle_isRefused_orTheSameAllocation_thatStaysToTheLast(
-      Subject subject, Peers peers) {
-    Cuda cuda = subject.cuda();
-    try (RemoteSharer child = RemoteSharer.start(peers, subject);
-        DriverPoolResource pool = SharedPool.DEVICE.create(cuda);
-        Buffer buffer = pool.allocate(SIZE);
-        Buffer plain = MemoryResource.direct().allocate(SIZE, cuda.currentStream())) {
-      Bytes.put(buffer, Bytes.random(1, SIZE));
-      Bytes.put(plain, Bytes.random(2, SIZE));
-      child.importPool("pool", SharedPool.DEVICE, pool.allocationHandle());
-      child.ask("import", "pooled", "pool", buffer.descriptor());
-      child.ask("importPlain", "plain", plain.descriptor());
-      child.ask("allocatePlain", "own", SIZE);
-      child.ask("put", "own", 3);
-      int accepted = 0;
-      for (int at = 0; at < HANDLE_BITS; at += Byte.SIZE) {
-        int bit = at + subject.random().nextInt(Byte.SIZE);
-        BufferDescriptor one = altered(subject, buffer.descriptor(), bit);
-        BufferDescriptor two = altered(subject, plain.descriptor(), bit);
-        accepted += isTaken(child, bit, "import", "altered", "pool", one) ? 1 : 0;
-        accepted += isTaken(child, bit, "importPlain", "altered", two) ? 1 : 0;
-      }
-      assertThat(accepted).as("altered handles that a driver takes").isPositive();
-      child.closeAll("pooled", "plain", "own", "pool");
-    }
-    cuda.device(0).synchronize();
-  }
-
-  private static BufferDescriptor altered(Subject subject, BufferDescriptor right, int bit) {
-    return subject.cuda().isSimulated()
-        ? Tampered.withSimulatedBit(right, bit)
-        : Tampered.withBit(right, bit);
-  }
-
-  /** Whether the other process imports something, which it closes then. */
-  private static boolean isTaken(RemoteSharer child, int bit, Object... words) {
-    child.tell(words);
-    boolean taken;
-    try {
-      child.answer();
-      taken = true;
-    } catch (AssertionError refused) {
-      assertThat(refused)
-          .as("bit %d", bit)
-          .hasMessageMatching(
-              "(?s)refused .*(IllegalArgumentException|CudaException|IllegalState).*");
-      taken = false;
-    }
-    if (taken) {
-      child.closeAll("altered");
-    }
-    assertThat(child.holds("pooled", 1)).as("the other import, bit %d", bit).isTrue();
-    assertThat(child.holds("plain", 2)).as("the other plain import, bit %d", bit).isTrue();
-    assertThat(child.holds("own", 3)).as("what is its own, bit %d", bit).isTrue();
-    return taken;
   }
 
   /** Drivers leave it open what a handle of freed memory gives. */

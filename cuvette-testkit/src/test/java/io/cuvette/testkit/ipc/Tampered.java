@@ -62,6 +62,12 @@ final class Tampered {
     return BufferDescriptor.fromBytes(signed(bytes));
   }
 
+  static EventDescriptor withBit(EventDescriptor descriptor, int bit) {
+    byte[] bytes = descriptor.toBytes();
+    bytes[handleAt(bytes) + bit / Byte.SIZE] ^= (byte) (1 << bit % Byte.SIZE);
+    return EventDescriptor.fromBytes(signed(bytes));
+  }
+
   private static byte[] withRandomHandle(byte[] bytes, SplittableRandom random) {
     byte[] handle = new byte[HANDLE_BYTES];
     random.nextBytes(handle);

@@ -41,7 +41,15 @@ public final class HeldBySystem {
     }
   }
 
-  private static String kindOf(Path descriptor) {
+  /** The numbers of the descriptors that are open. */
+  public static int[] numbers() throws IOException {
+    try (Stream<Path> open = Files.list(DESCRIPTORS)) {
+      return open.mapToInt(each -> Integer.parseInt(each.getFileName().toString())).toArray();
+    }
+  }
+
+  /** What a descriptor is of, as the system calls it. */
+  public static String kindOf(Path descriptor) {
     try {
       return Files.readSymbolicLink(descriptor).toString().replaceAll("[0-9]+", "N");
     } catch (IOException e) {
