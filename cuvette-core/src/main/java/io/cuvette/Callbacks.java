@@ -176,29 +176,27 @@ final class Callbacks {
   }
 
   /**
-   * Takes care of a step that waits for the device, as freeing plain memory does: a callback would
-   * wait for itself. Inside one it is put off, else this waits for those that hold streams, so that
-   * the driver, whose other calls the step may hold up, is not what waits for them.
-   *
-   * @param again what comes instead, after the callback
-   * @return true if the step is put off
+   * Puts a step off that waits for the device, until the callback has returned that this thread is
+   * inside of; false if it is in none.
    */
-  boolean putOff(Runnable again) {
+  boolean putOff(Runnable step) {
     Callback inside = cuda.callback();
     if (inside != null) {
-      inside.after(again);
-      return true;
+      inside.after(step);
     }
-    if (!pending.isEmpty() || !running.isEmpty()) {
-      awaitReleased();
-    }
-    return false;
+    return inside != null;
   }
 
-  private void awaitReleased() {
-    List<Callback> holding =
-        Stream.concat(pending.stream(), running.stream()).filter(Callback::holds).toList();
-    boolean _ = Await.until(() -> holding.stream().allMatch(Callback::isReleased), patienceNanos);
+  /**
+   * Waits for the callbacks that hold streams now, before a call of the driver that would: what the
+   * driver locks meanwhile could be what they wait for.
+   */
+  void awaitHolding() {
+    if (!pending.isEmpty() || !running.isEmpty()) {
+      List<Callback> holding =
+          Stream.concat(pending.stream(), running.stream()).filter(Callback::holds).toList();
+      boolean _ = Await.until(() -> holding.stream().allMatch(Callback::isReleased), patienceNanos);
+    }
   }
 
   /** Waits for what callbacks that have returned put off. */

@@ -338,7 +338,10 @@ public final class CudaDevice implements Comparable<CudaDevice> {
 
   /**
    * Foreign memory that the buffer gives back: {@code free} is called once, when the buffer is
-   * closed or found forgotten, after the streams that used it were waited for.
+   * closed or found forgotten, after the streams that used it were waited for; when it is closed
+   * inside a stream's callback, after that. What it throws is thrown by {@code close}, by the call
+   * that found the buffer or by {@code Cuda.close()}; where there is no such call, the thread's
+   * uncaught-exception handler gets it.
    *
    * @see #wrap(long, long, Object)
    */

@@ -187,9 +187,7 @@ final class DevicePool {
   /** Gives a chunk that left its arena for good back to upstream; it counts as held until then. */
   private long free(int chunk) {
     long bytes = chunks.bytes(chunk);
-    Callback callback = pool.cuda().callback();
-    if (callback != null) {
-      callback.after(() -> free(chunk));
+    if (pool.cuda().callbacks().putOff(() -> free(chunk))) {
       return bytes;
     }
     try {

@@ -1,5 +1,8 @@
 package io.cuvette;
 
+import io.cuvette.driver.CudaException;
+import io.cuvette.internal.UserFailures;
+
 /**
  * The end of memory that no pool caches. The driver's plain free does not know streams other than
  * by waiting for the device, so streams that used host memory are waited for first.
@@ -7,7 +10,6 @@ package io.cuvette;
 final class DirectLifetime extends BlockLifetime {
   private final Cuda cuda;
   private final Runnable free;
-  private final boolean byUser;
   private final Runnable end = this::endByOwner;
   private final String text;
   private final long bytes;
@@ -17,6 +19,9 @@ final class DirectLifetime extends BlockLifetime {
   /** Whether somebody else allocated the memory, who may have it from a pool of the driver. */
   private final boolean foreign;
 
+  /** Whether code of the user gives it back. */
+  private final boolean byUser;
+
   private final Once given = new Once();
 
   private DirectLifetime(
@@ -25,8 +30,8 @@ final class DirectLifetime extends BlockLifetime {
     this.cuda = cuda;
     this.device = buffer.device();
     this.address = buffer.address();
-    this.foreign = foreign;
     this.free = free;
+    this.foreign = foreign;
     this.byUser = byUser;
     this.bytes = buffer.byteSize();
     this.text = "buffer of %d bytes at 0x%x".formatted(bytes, buffer.address());
@@ -94,8 +99,7 @@ final class DirectLifetime extends BlockLifetime {
       cuda.captures().releaseLater(this);
       return;
     }
-    boolean waits = !byUser || uses() != null;
-    if (waits && cuda.callbacks().putOff(this::releaseAgain)) {
+    if (cuda.callbacks().putOff(this::releaseAgain)) {
       return;
     }
     for (StreamUse use = uses(); use != null; use = use.next()) {
@@ -104,6 +108,7 @@ final class DirectLifetime extends BlockLifetime {
     if (byUser) {
       give();
     } else {
+      cuda.callbacks().awaitHolding();
       cuda.owned().entrance().run(this::give);
     }
   }
@@ -111,6 +116,15 @@ final class DirectLifetime extends BlockLifetime {
   @Override
   void failed() {
     cuda.leaks().failed(this);
+  }
+
+  @Override
+  void failedUntold(Throwable e) {
+    if (byUser && !(e instanceof CudaException)) {
+      UserFailures.uncaught(e);
+    } else {
+      super.failedUntold(e);
+    }
   }
 
   private void endByOwner() {

@@ -4,6 +4,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.Checks;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /** Memory that somebody else allocated, as buffers that keep its owner reachable. Stateless. */
@@ -50,11 +51,19 @@ final class ForeignMemory {
         .entrance()
         .make(() -> {
           Buffer wrapped = wrap(device, address, bytes, null);
-          DirectLifetime.ownAdopted(
-              BufferBase.base(wrapped),
-              () -> device.cuda().callUser("the end of adopted memory", free));
+          DirectLifetime.ownAdopted(BufferBase.base(wrapped), calledOnce(device.cuda(), free));
           return wrapped;
         });
+  }
+
+  /** Not again if it throws: nobody here knows how far it came. */
+  private static Runnable calledOnce(Cuda cuda, Runnable free) {
+    AtomicBoolean called = new AtomicBoolean();
+    return () -> {
+      if (called.compareAndSet(false, true)) {
+        cuda.callUser("the end of adopted memory", free);
+      }
+    };
   }
 
   /**

@@ -93,6 +93,7 @@ final class ImportedLifetime extends BlockLifetime {
     if (isCaptured()) {
       stream.cuda.captures().releaseLater(this);
     } else if (!stream.cuda.callbacks().putOff(this::releaseAgain)) {
+      stream.cuda.callbacks().awaitHolding();
       stream.cuda.owned().entrance().run(this::give);
     }
   }

@@ -127,18 +127,19 @@ final class LeakTracker {
     if (!(reference instanceof Lifetime lifetime) || lifetime.ended()) {
       return false;
     }
+    Failures failures = new Failures();
+    boolean[] taken = {true};
     takingBack.incrementAndGet();
-    try {
-      if (!lifetime.reclaim()) {
-        inUse.add(lifetime);
-        return false;
-      }
-    } finally {
-      takingBack.decrementAndGet();
+    failures.run(() -> taken[0] = lifetime.reclaim());
+    takingBack.decrementAndGet();
+    if (!taken[0]) {
+      inUse.add(lifetime);
+      return false;
     }
     found.incrementAndGet();
     reports.add(lifetime.report());
-    report();
+    failures.run(this::report);
+    failures.throwFirst();
     return true;
   }
 

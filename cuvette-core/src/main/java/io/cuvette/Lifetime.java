@@ -175,12 +175,13 @@ abstract class Lifetime extends PhantomReference<Object> {
   /** A release failed, of which the caller is told: it may have to be tried again. */
   void failed() {}
 
-  /** Tries again what failed; whoever closed it was told then. */
+  /** Tries again what failed; whoever closed it was told then, or is beyond reach. */
   final void releaseAgain() {
     try {
       release();
     } catch (RuntimeException e) {
       failed();
+      failedUntold(e);
     }
   }
 
@@ -188,9 +189,16 @@ abstract class Lifetime extends PhantomReference<Object> {
   private void finishLeft() {
     try {
       finish();
-    } catch (RuntimeException e) {
-      // The operation did what it should. The owner tries again at its end, and will be told.
-      assert ended() : this;
+    } catch (RuntimeException | Error e) {
+      failedUntold(e);
+    }
+  }
+
+  /** A release failed, and no caller is there to be told: the operation did what it should. */
+  void failedUntold(Throwable e) {
+    assert ended() : this; // the owner tries again at its end, and will be told
+    if (e instanceof Error error) {
+      throw error;
     }
   }
 

@@ -1,0 +1,140 @@
+package io.cuvette.testkit.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
+import io.cuvette.MemoryResource;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Subject;
+import io.cuvette.testkit.support.Forgetting;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.Timeout;
+
+/** The function that gives adopted memory back is called once, also if it throws. */
+@Timeout(60)
+class AdoptedFreeTest {
+  private final AtomicInteger frees = new AtomicInteger();
+  private final RuntimeException mine = new UnsupportedOperationException("mine");
+
+  private Buffer adopted(Cuda cuda, Buffer memory) {
+    return cuda.device(0)
+        .adopt(
+            memory.address(),
+            64,
+            () -> {
+              frees.incrementAndGet();
+              throw mine;
+            });
+  }
+
+  private static Buffer memory(Cuda cuda) {
+    return MemoryResource.direct().allocate(64, cuda.currentStream());
+  }
+
+  @CudaTest
+  void close_throwsWhatItThrew_andDoesNotCallItAgain(Cuda cuda) {
+    try (Buffer memory = memory(cuda)) {
+      Buffer adopted = adopted(cuda, memory);
+      assertThatThrownBy(adopted::close).isSameAs(mine);
+      adopted.close();
+      assertThat(adopted.isClosed()).isTrue();
+      assertThat(cuda.leaksFound()).isZero(); // and looks for what could not be released
+      assertThat(frees).hasValue(1);
+    }
+    cuda.device(0).synchronize();
+    assertThat(frees).hasValue(1);
+  }
+
+  @CudaTest(tidy = false)
+  void error_isNoOtherReasonToCallItAgain(Subject subject) {
+    Cuda cuda = subject.open(options -> options);
+    Buffer adopted =
+        cuda.device(0)
+            .adopt(
+                memory(cuda).address(),
+                64,
+                () -> {
+                  frees.incrementAndGet();
+                  throw new AssertionError("mine");
+                });
+    assertThatThrownBy(adopted::close).isInstanceOf(AssertionError.class);
+    cuda.close();
+    assertThat(frees).hasValue(1);
+  }
+
+  @CudaTest
+  void tryWithResources_suppressesIt(Cuda cuda) {
+    try (Buffer memory = memory(cuda)) {
+      assertThatThrownBy(
+              () -> {
+                try (Buffer _ = adopted(cuda, memory)) {
+                  throw new IllegalStateException("body");
+                }
+              })
+          .hasMessage("body")
+          .hasSuppressedException(mine);
+    }
+    assertThat(frees).hasValue(1);
+  }
+
+  @CudaTest(tidy = false)
+  void forgottenMemory_isFoundAndReported_andWhoeverFindsItIsTold(Subject subject)
+      throws InterruptedException {
+    AtomicInteger reported = new AtomicInteger();
+    Cuda cuda = subject.open(options -> options.withLeakListener(_ -> reported.incrementAndGet()));
+    AtomicReference<Throwable> told = new AtomicReference<>();
+    Buffer memory = memory(cuda);
+    Forgetting.of(() -> adopted(cuda, memory));
+    boolean found =
+        Forgetting.collectUntil(() -> {
+          try {
+            return cuda.leaksFound() == 1;
+          } catch (UnsupportedOperationException e) {
+            told.set(e);
+            return false;
+          }
+        });
+    assertThat(found).isTrue();
+    assertThat(told.get()).isSameAs(mine);
+    assertThat(reported).hasValue(1);
+    cuda.close();
+    assertThat(frees).hasValue(1);
+  }
+
+  @CudaTest(tidy = false)
+  void closeOfTheCuda_throwsIt_andClosesAll(Subject subject) {
+    Cuda cuda = subject.open(options -> options);
+    Buffer memory = memory(cuda);
+    Buffer adopted = adopted(cuda, memory);
+    assertThatThrownBy(cuda::close).isSameAs(mine);
+    assertThat(cuda.isClosed()).isTrue();
+    assertThat(memory.isClosed()).isTrue();
+    assertThat(adopted.isClosed()).isTrue();
+    adopted.close();
+    assertThat(frees).hasValue(1);
+  }
+
+  /** There it is called after the callback, when nobody is left to be told but the thread. */
+  @CudaTest
+  void closeInsideACallback_tellsTheThread(Cuda cuda) throws Exception {
+    CompletableFuture<Throwable> uncaught = new CompletableFuture<>();
+    try (CudaStream stream = cuda.device(0).createStream();
+        Buffer memory = memory(cuda)) {
+      Buffer adopted = adopted(cuda, memory);
+      CompletableFuture<Void> _ =
+          stream.addCallback(() -> {
+            Thread.currentThread().setUncaughtExceptionHandler((_, e) -> uncaught.complete(e));
+            adopted.close();
+          });
+      assertThat(uncaught.get(30, TimeUnit.SECONDS)).isSameAs(mine);
+      cuda.device(0).synchronize();
+    }
+    assertThat(frees).hasValue(1);
+  }
+}
