@@ -6,6 +6,9 @@ import java.util.Objects;
  * Told of what a {@link MemoryPool} does: around a block given out, a block taken back, and memory
  * asked from upstream. Hooks are called in the order they were added, before and after alike, on
  * the thread that does it. An exception of a method before stops the operation.
+ *
+ * <p>A hook may allocate from other resources, not from the pool that calls it: that is an {@link
+ * IllegalStateException}. It may close buffers of the pool, of which no hook is told then.
  */
 public interface MemoryHook {
 

@@ -36,9 +36,9 @@ final class MemoryHooks {
     return hooks.isEmpty() ? null : new MemoryHooks(List.copyOf(hooks));
   }
 
-  BufferBase grow(CudaStream stream, long bytes, Supplier<BufferBase> body) {
+  BufferBase grow(MemoryPool pool, CudaStream stream, long bytes, Supplier<BufferBase> body) {
     var before = new MemoryHook.Growth(stream.device(), bytes, 0);
-    each(stream.state.cuda, hook -> hook.allocPreprocess(before));
+    each(pool, hook -> hook.allocPreprocess(before));
     BufferBase chunk = null;
     try {
       chunk = body.get();
@@ -46,20 +46,22 @@ final class MemoryHooks {
     } finally {
       var after =
           chunk == null ? before : new MemoryHook.Growth(stream.device(), bytes, chunk.address());
-      keptOnlyIf(chunk, () -> each(stream.state.cuda, hook -> hook.allocPostprocess(after)));
+      keptOnlyIf(chunk, () -> each(pool, hook -> hook.allocPostprocess(after)));
     }
   }
 
-  BufferBase malloc(CudaStream stream, long bytes, long rounded, Supplier<BufferBase> body) {
+  BufferBase malloc(
+      MemoryPool pool, CudaStream stream, long bytes, long rounded, Supplier<BufferBase> body) {
+    pool.cuda().state().checkOutsideHooks(pool);
     var before = new MemoryHook.Block(stream.device(), bytes, rounded, 0, 0);
-    each(stream.state.cuda, hook -> hook.mallocPreprocess(before));
+    each(pool, hook -> hook.mallocPreprocess(before));
     BufferBase given = null;
     try {
       given = body.get();
       return given;
     } finally {
       var after = given == null ? before : block(stream.device(), given, bytes, rounded);
-      keptOnlyIf(given, () -> each(stream.state.cuda, hook -> hook.mallocPostprocess(after)));
+      keptOnlyIf(given, () -> each(pool, hook -> hook.mallocPostprocess(after)));
     }
   }
 
@@ -76,7 +78,13 @@ final class MemoryHooks {
     }
   }
 
+  /** A block that a hook gives back is not told: its hooks could give back without end. */
   void free(PooledBlock block, Runnable body) {
+    MemoryPool pool = block.arena.pool;
+    if (pool.cuda().state().isInsideHook(pool)) {
+      body.run();
+      return;
+    }
     var call =
         new MemoryHook.Block(
             block.arena.devicePool.device,
@@ -85,12 +93,12 @@ final class MemoryHooks {
             block.address,
             id(block));
     try {
-      each(block.arena.stream.cuda, hook -> hook.freePreprocess(call));
+      each(pool, hook -> hook.freePreprocess(call));
     } finally {
       try {
         body.run(); // the memory comes back whatever a hook throws
       } finally {
-        each(block.arena.stream.cuda, hook -> hook.freePostprocess(call));
+        each(pool, hook -> hook.freePostprocess(call));
       }
     }
   }
@@ -105,11 +113,16 @@ final class MemoryHooks {
     return System.identityHashCode(lifetime);
   }
 
-  private void each(Cuda cuda, Consumer<MemoryHook> call) {
-    Thread current = Thread.currentThread();
+  private void each(MemoryPool pool, Consumer<MemoryHook> call) {
+    ThreadState state = pool.cuda().state();
     for (Registered registered : hooks) {
-      if (registered.thread == null || registered.thread == current) {
-        cuda.callUser(registered.hook, () -> call.accept(registered.hook));
+      if (registered.thread == null || registered.thread == state.thread) {
+        state.enterCode(pool, registered.hook);
+        try {
+          call.accept(registered.hook);
+        } finally {
+          state.leave();
+        }
       }
     }
   }

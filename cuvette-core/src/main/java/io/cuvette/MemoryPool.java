@@ -4,6 +4,7 @@ import io.cuvette.internal.Checks;
 import io.cuvette.pool.BlockArena;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -26,6 +27,10 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   private final ConcurrentHashMap<CudaDevice, DevicePool> devicePools = new ConcurrentHashMap<>();
   private final List<PressureListener> listeners = new CopyOnWriteArrayList<>();
   private final ReentrantLock hookLock = new ReentrantLock();
+
+  /** The hooks and listeners that are listed as open. */
+  private final Set<AtomicBoolean> registrations = ConcurrentHashMap.newKeySet();
+
   private final Runnable end = this::destroy;
   private volatile @Nullable MemoryHooks hooks;
   private volatile boolean closed;
@@ -60,8 +65,8 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
    *
    * @param bytes at least 0; 0 gives a buffer without memory, which no statistics count
    * @throws OutOfDeviceMemoryException after everything was tried, with the numbers that tell why
-   * @throws IllegalStateException if the pool or the stream is closed, or upstream allocated from
-   *     this pool
+   * @throws IllegalStateException if the pool or the stream is closed, or if this is called inside
+   *     a hook of this pool; to grow it, also inside its upstream or a pressure listener of it
    */
   @Override
   public Buffer allocate(long bytes, CudaStream stream) {
@@ -71,7 +76,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
       return take(bytes, stream).asBuffer();
     }
     long rounded = BlockArena.roundUp(bytes);
-    return watching.malloc(stream, bytes, rounded, () -> take(bytes, stream)).asBuffer();
+    return watching.malloc(this, stream, bytes, rounded, () -> take(bytes, stream)).asBuffer();
   }
 
   private BufferBase take(long bytes, CudaStream stream) {
@@ -189,7 +194,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   }
 
   /**
-   * Adds a hook that sees all threads, until the result is closed.
+   * Adds a hook that sees all threads, until the result is closed, or the pool.
    *
    * @throws IllegalStateException if the hook is there already
    */
@@ -236,6 +241,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
     }
     closed = true;
     cuda.leaks().closed(this);
+    endRegistrations();
     Failures failures = new Failures();
     for (DevicePool pool : devicePools.values()) {
       failures.run(pool::shut);
@@ -283,7 +289,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
     long given = 0;
     ThreadState state = cuda.state();
     for (PressureListener listener : listeners) {
-      state.enter(this);
+      state.enter(this, listener);
       try {
         given += Checks.notNegative("bytes given back", listener.onPressure(device, neededBytes));
       } finally {
@@ -323,13 +329,24 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   /** So that closing again does not remove what was added again meanwhile. */
   private Registration registration(String what, Runnable remove) {
     AtomicBoolean removed = new AtomicBoolean();
+    registrations.add(removed);
     cuda.leaks().opened(removed, () -> what + " of " + this);
+    if (closed) {
+      endRegistrations();
+    }
     return () -> {
       if (removed.compareAndSet(false, true)) {
+        registrations.remove(removed);
         cuda.leaks().closed(removed);
         remove.run();
       }
     };
+  }
+
+  /** Hooks and listeners end with the pool, but for the hooks of blocks that come back later. */
+  private void endRegistrations() {
+    registrations.forEach(cuda.leaks()::closed);
+    registrations.clear();
   }
 
   private void changeHooks(Runnable change) {

@@ -59,7 +59,7 @@ public final class NativeFunctionResource implements MemoryResource {
     CudaDriver driver = device.context();
     ThreadState state = device.cuda().state();
     long address;
-    state.enterCode(this);
+    state.enter(this);
     try {
       address = driver.callMalloc(malloc.address(), parameter.address(), bytes, device.id());
     } finally {

@@ -311,7 +311,7 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
 
   private PinnedBuffer ask(long blockBytes) {
     ThreadState state = cuda.state();
-    state.enter(this);
+    state.enter(this, upstream);
     PinnedBuffer given;
     try {
       given = upstream.allocate(blockBytes);

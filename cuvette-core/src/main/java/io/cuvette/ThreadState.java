@@ -7,6 +7,9 @@ import org.jspecify.annotations.Nullable;
  * thread: a virtual thread may change its carrier between two driver calls.
  */
 final class ThreadState {
+  /** Allocators that make new allocators without end are found here. */
+  private static final int MOST_NESTED = 100;
+
   final Thread thread = Thread.currentThread();
   CudaDevice device;
   @Nullable Scope innermost;
@@ -44,26 +47,71 @@ final class ThreadState {
   }
 
   /**
-   * Notes that this thread is inside user code of a resource, to find an allocator that calls
-   * itself.
+   * Notes that this thread is inside an allocator, to find one that calls itself.
    *
    * @throws IllegalStateException if it is inside it already
    */
-  void enter(Object resource) {
+  void enter(Object allocator) {
+    enter(allocator, allocator);
+  }
+
+  /**
+   * Notes that this thread is inside code of the user that a resource has called to allocate.
+   *
+   * @throws IllegalStateException if it is inside other such code of the resource already
+   */
+  void enter(Object resource, Object code) {
     for (Running r = running; r != null; r = r.outer) {
       if (r.resource == resource) {
-        throw new IllegalStateException(
-            "re-entrant allocation: %s allocated from the current allocator, which is itself; "
-                    .formatted(resource)
-                + "let it call its upstream, such as MemoryResource.direct()");
+        throw reentrant(r);
       }
     }
-    enterCode(resource);
+    if (running != null && running.depth >= MOST_NESTED) {
+      throw reentrant(running);
+    }
+    running = new Running(resource, code, running);
   }
 
   /** Notes that this thread is inside code of the user; {@link #leave} follows. */
   void enterCode(Object what) {
-    running = new Running(what, running);
+    enterCode(what, what);
+  }
+
+  /** The same for code that a resource has called. */
+  void enterCode(Object resource, Object code) {
+    running = new Running(resource, code, running);
+  }
+
+  /**
+   * Checks before an allocation that calls hooks.
+   *
+   * @throws IllegalStateException if this thread is inside a hook of the pool
+   */
+  void checkOutsideHooks(MemoryPool pool) {
+    Running hook = hookOf(pool);
+    if (hook != null) {
+      throw reentrant(hook);
+    }
+  }
+
+  /** Whether this thread is inside a hook of a pool. */
+  boolean isInsideHook(MemoryPool pool) {
+    return hookOf(pool) != null;
+  }
+
+  private @Nullable Running hookOf(MemoryPool pool) {
+    Running found = running;
+    while (found != null && !(found.resource == pool && found.code instanceof MemoryHook)) {
+      found = found.outer;
+    }
+    return found;
+  }
+
+  private static IllegalStateException reentrant(Running inside) {
+    return new IllegalStateException(
+        ("re-entrant allocation: %s allocated from %s, which had called it (expected: memory of"
+                + " its upstream or of another resource, such as MemoryResource.direct())")
+            .formatted(inside.code, inside.code == inside.resource ? "itself" : inside.resource));
   }
 
   /**
@@ -77,7 +125,7 @@ final class ThreadState {
       throw new IllegalStateException(
           ("%s inside what the library called for %s (expected: outside of allocators, hooks,"
                   + " listeners, native functions and callbacks)")
-              .formatted(call, inside.resource));
+              .formatted(call, inside.code));
     }
   }
 
@@ -87,5 +135,15 @@ final class ThreadState {
     }
   }
 
-  private record Running(Object resource, @Nullable Running outer) {}
+  /**
+   * Code of the user that this thread is inside of.
+   *
+   * @param resource what called it
+   * @param depth how many there are
+   */
+  private record Running(Object resource, Object code, @Nullable Running outer, int depth) {
+    Running(Object resource, Object code, @Nullable Running outer) {
+      this(resource, code, outer, outer == null ? 1 : outer.depth + 1);
+    }
+  }
 }

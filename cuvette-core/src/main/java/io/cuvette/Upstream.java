@@ -10,12 +10,12 @@ final class Upstream {
     MemoryHooks hooks = pool.hooks();
     return hooks == null
         ? ask(pool, bytes, stream)
-        : hooks.grow(stream, bytes, () -> ask(pool, bytes, stream));
+        : hooks.grow(pool, stream, bytes, () -> ask(pool, bytes, stream));
   }
 
   private static BufferBase ask(MemoryPool pool, long bytes, CudaStream stream) {
     ThreadState state = pool.cuda().state();
-    state.enter(pool);
+    state.enter(pool, pool.options().upstream());
     Buffer given;
     try {
       given = pool.options().upstream().allocate(bytes, stream.state.forUpstream(stream));

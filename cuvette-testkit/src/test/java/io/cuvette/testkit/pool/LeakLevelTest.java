@@ -6,7 +6,9 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.LeakLevel;
 import io.cuvette.LeakReport;
+import io.cuvette.MemoryHook;
 import io.cuvette.MemoryPool;
+import io.cuvette.Registration;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Forgetting;
@@ -137,6 +139,22 @@ class LeakLevelTest {
         });
     assertThat(found).isTrue();
     assertThat(cuda.defaultMemoryPool().usedBytes()).isZero();
+  }
+
+  @CudaTest
+  void hooksAndListeners_endWithTheirPool(Subject subject) {
+    Cuda cuda = subject.open(options -> options.withLeakLevel(LeakLevel.FULL));
+    try (MemoryPool pool = new MemoryPool(cuda)) {
+      Registration hook = pool.addHook(new MemoryHook() {});
+      Registration listener = pool.addPressureListener((_, _) -> 0);
+      assertThat(cuda.openObjects()).hasSize(3);
+      hook.close();
+      listener.close();
+      assertThat(cuda.openObjects()).hasSize(1);
+      pool.addHook(new MemoryHook() {});
+      pool.addPressureListener((_, _) -> 0);
+    }
+    assertThat(cuda.openObjects()).isEmpty();
   }
 
   private static boolean madeHere(LeakReport leak) {
