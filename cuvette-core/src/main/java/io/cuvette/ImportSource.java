@@ -72,12 +72,12 @@ sealed interface ImportSource {
 
     @Override
     public void discard(long address) {
-      device.context().memFree(device.id(), address);
+      device.cuda().driver().memFree(device.id(), address);
     }
 
     @Override
     public void checkForeign(long address) {
-      long owner = ForeignMemory.poolOf(device, address);
+      long owner = poolAt(address);
       if (owner != pool.handle() && pool.cuda().driverPools().isOwn(owner)) {
         throw new IllegalArgumentException(
             "descriptor: 0x%x is of pool 0x%x of this process (expected: another's; use the buffer"
@@ -120,7 +120,7 @@ sealed interface ImportSource {
 
     @Override
     public void discard(long address) {
-      device.context().ipcCloseMemHandle(device.id(), address);
+      device.cuda().driver().ipcCloseMemHandle(device.id(), address);
     }
 
     @Override
@@ -139,17 +139,26 @@ sealed interface ImportSource {
    * gives RANGE_START of memory of another process as that process has it.
    */
   default long bytesAt(long address) {
-    return device()
-        .context()
-        .pointerGetAttribute(device().id(), PointerAttribute.RANGE_SIZE, address);
+    return attribute(PointerAttribute.RANGE_SIZE, address);
   }
 
   /** Whether the host owns the memory at an address. */
   default boolean isHostMemory(long address) {
-    return device()
-            .context()
-            .pointerGetAttribute(device().id(), PointerAttribute.MEMORY_TYPE, address)
-        == PointerAttribute.TYPE_HOST;
+    return attribute(PointerAttribute.MEMORY_TYPE, address) == PointerAttribute.TYPE_HOST;
+  }
+
+  /** The pool of the memory at an address; 0 if the driver does not tell. */
+  default long poolAt(long address) {
+    try {
+      return attribute(PointerAttribute.POOL, address);
+    } catch (CudaException e) {
+      return 0;
+    }
+  }
+
+  /** Who has mapped something goes on to its end, also while the Cuda is being closed. */
+  private long attribute(int attribute, long address) {
+    return device().cuda().driver().pointerGetAttribute(device().id(), attribute, address);
   }
 
   /** A failure of {@link #map} with what it may come from. */
