@@ -161,11 +161,11 @@ final class AsyncDevicePool {
     stream.checkNotCapturing("freeAllBlocks");
     device.cuda().leaks().drain();
     long before = reservedBytes();
-    stream.synchronize();
+    stream.awaitWork();
     long live = memory.liveBytes();
     memory.settle();
     if (memory.liveBytes() < live) {
-      device.nullStream().synchronize(); // these were freed in its order
+      device.nullStream().awaitWork(); // these were freed in its order
     }
     pool.trimTo(0);
     return before < 0 ? before : Math.max(0, before - reservedBytes());

@@ -176,6 +176,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
     cuda.driverPools().poll();
     cuda.streams().ended().pollAll();
     cuda.owned().entrance().run(cuda.imports()::settle);
+    cuda.owned().settleClosed();
   }
 
   /** How many waits for the device have begun. */

@@ -135,6 +135,12 @@ public final class CudaStream implements AutoCloseable {
    * @throws IllegalStateException if the stream is capturing, which waiting would invalidate
    */
   public void synchronize() {
+    awaitWork();
+    state.cuda.owned().settleClosed();
+  }
+
+  /** The wait itself, for a thread in the middle of something: it calls no upstream resource. */
+  void awaitWork() {
     Callback inside = state.cuda.callback();
     if (inside == null) {
       synchronizeHere();

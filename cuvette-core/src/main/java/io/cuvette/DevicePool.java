@@ -273,7 +273,7 @@ final class DevicePool {
       held.awaitRoom(wantedBytes);
     }
     if (wantedBytes <= held.room()) {
-      device.cuda().driverPools().awaitFrees(device);
+      device.cuda().owned().awaitFrees(device);
     }
   }
 

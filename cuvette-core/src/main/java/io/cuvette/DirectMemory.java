@@ -109,6 +109,7 @@ final class DirectMemory {
     Cuda cuda = Objects.requireNonNull(stream, "stream").device().cuda();
     cuda.checkOwn(stream);
     cuda.leaks().drain();
+    cuda.owned().settleClosed();
   }
 
   private static <B> B make(CudaStream stream, Supplier<B> maker) {

@@ -23,11 +23,11 @@ final class HostTransfers {
     }
     MemorySegment host = target.hostMemory();
     if (host != null) {
-      stream.synchronize();
+      stream.awaitWork();
       copyHere(target, source, host, source.byteSize());
     } else if (source.isNative() && canWait(stream)) {
       copyInAsync(target, source, stream);
-      stream.synchronize();
+      stream.awaitWork();
     } else {
       stage(target, source, stream, true);
     }
@@ -42,11 +42,11 @@ final class HostTransfers {
     }
     MemorySegment host = source.hostMemory();
     if (host != null) {
-      stream.synchronize();
+      stream.awaitWork();
       copyHere(source, host, target, target.byteSize());
     } else if (target.isNative() && canWait(stream)) {
       copyOutAsync(source, target, stream);
-      stream.synchronize();
+      stream.awaitWork();
     } else {
       stage(source, target, stream, false);
     }

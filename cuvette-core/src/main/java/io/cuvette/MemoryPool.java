@@ -117,7 +117,13 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
 
   /** {@link #freeAllBlocks()} on a device. */
   public long freeAllBlocks(CudaDevice device) {
-    DevicePool pool = devicePools.get(Objects.requireNonNull(device, "device"));
+    Objects.requireNonNull(device, "device");
+    cuda.owned().settleClosed();
+    return release(device);
+  }
+
+  long release(CudaDevice device) {
+    DevicePool pool = devicePools.get(device);
     return pool == null ? 0 : pool.freeAllBlocks(null);
   }
 
@@ -232,7 +238,9 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
 
   /**
    * Gives the cached memory back and lets nobody allocate any more. Buffers in use stay valid;
-   * their memory goes back to upstream when they are closed. Does nothing the second time.
+   * their memory goes back to upstream when they are closed. What streams use at that time goes
+   * back when one of them, or the device, was waited for, or when memory is needed. Does nothing
+   * the second time.
    */
   @Override
   public void close() {
@@ -248,6 +256,21 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
     }
     forgetIfEmpty();
     failures.throwFirst();
+  }
+
+  /** Takes back what streams no longer use, if nobody else does. */
+  void settleIfClosed() {
+    if (closed) {
+      devicePools.values().forEach(pool -> pool.pending().poll());
+    }
+  }
+
+  /** The same once the streams are done with it. */
+  void awaitIfClosed(CudaDevice device) {
+    DevicePool pool = closed ? devicePools.get(device) : null;
+    if (pool != null) {
+      pool.pending().await();
+    }
   }
 
   /** A closed pool that holds nothing has nothing left to end. */

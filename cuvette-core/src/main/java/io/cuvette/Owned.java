@@ -69,11 +69,36 @@ final class Owned {
     children.remove(end);
   }
 
+  /** Takes back what waited for streams in closed pools, which nobody asks any more. */
+  void settleClosed() {
+    for (MemoryPool pool : pools) {
+      pool.settleIfClosed();
+    }
+    for (PinnedMemoryPool pool : pinnedPools) {
+      pool.settleIfClosed();
+    }
+  }
+
+  /** Waits for what was freed on a device, in pools of all kinds, closed ones too. */
+  void awaitFrees(CudaDevice device) {
+    driverPools.awaitFrees(device);
+    for (MemoryPool pool : pools) {
+      pool.awaitIfClosed(device);
+    }
+  }
+
+  /** Waits for what was freed in pools of page-locked memory that are closed. */
+  void awaitPinnedFrees() {
+    for (PinnedMemoryPool pool : pinnedPools) {
+      pool.awaitIfClosed();
+    }
+  }
+
   /** Releases what the pools of page-locked memory hold free; the bytes. */
   long releaseCachedPinned() {
     long released = 0;
     for (PinnedMemoryPool pool : pinnedPools) {
-      released += pool.freeAllBlocks();
+      released += pool.release();
     }
     return released;
   }
@@ -86,7 +111,7 @@ final class Owned {
   long releaseCached(CudaDevice device) {
     long released = 0;
     for (MemoryPool pool : pools) {
-      released += pool.freeAllBlocks(device);
+      released += pool.release(device);
     }
     driverPools.giveBackIdle(stream -> stream.device == device);
     driverPools.trim();

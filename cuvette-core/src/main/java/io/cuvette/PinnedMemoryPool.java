@@ -66,6 +66,11 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
 
   /** Gives all cached memory back to upstream; the bytes given back. */
   public long freeAllBlocks() {
+    cuda.owned().settleClosed();
+    return release();
+  }
+
+  long release() {
     settle();
     long released = 0;
     Failures failures = new Failures();
@@ -151,7 +156,9 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
 
   /**
    * Gives the cached memory back and lets nobody allocate any more. Buffers in use stay valid;
-   * their memory goes back to upstream when they are closed. Does nothing the second time.
+   * their memory goes back to upstream when they are closed. What streams use at that time goes
+   * back when one of them, or the device, was waited for, or when memory is needed. Does nothing
+   * the second time.
    */
   @Override
   public void close() {
@@ -161,9 +168,23 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
     closed = true;
     cuda.leaks().closed(this);
     try {
-      freeAllBlocks();
+      release();
     } finally {
       forgetIfEmpty();
+    }
+  }
+
+  /** Takes back what streams no longer use, if nobody else does. */
+  void settleIfClosed() {
+    if (closed) {
+      pending.poll();
+    }
+  }
+
+  /** The same once the streams are done with it. */
+  void awaitIfClosed() {
+    if (closed) {
+      pending.await();
     }
   }
 

@@ -35,7 +35,7 @@ final class PinnedRecovery extends Recovery<PinnedChunk> {
   @Override
   long releaseCached() {
     boolean limited = blockBytes > store.held().room();
-    long released = pool.freeAllBlocks();
+    long released = pool.release();
     return limited ? released : released + pool.cuda().owned().releaseCachedPinned();
   }
 
@@ -44,6 +44,9 @@ final class PinnedRecovery extends Recovery<PinnedChunk> {
     PinnedChunk found = pool.pending().await(this::search);
     if (found == null) {
       store.held().awaitRoom(blockBytes);
+      if (blockBytes <= store.held().room()) {
+        pool.cuda().owned().awaitPinnedFrees();
+      }
       found = searchAndRelease();
     }
     return found;

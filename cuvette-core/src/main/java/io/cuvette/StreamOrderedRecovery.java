@@ -66,7 +66,7 @@ final class StreamOrderedRecovery {
       CudaStream stream, Runnable trim, Supplier<@Nullable T> again) {
     CudaDevice device = stream.device();
     Cuda cuda = device.cuda();
-    cuda.driverPools().awaitFrees(device);
+    cuda.owned().awaitFrees(device);
     await(stream);
     trim.run();
     cuda.owned().releaseCached(device);
@@ -77,7 +77,7 @@ final class StreamOrderedRecovery {
   private static void await(CudaStream stream) {
     Cuda cuda = stream.device().cuda();
     if (cuda.callback() == null) {
-      cuda.owned().entrance().run(stream::synchronize);
+      cuda.owned().entrance().run(stream::awaitWork);
     }
   }
 }

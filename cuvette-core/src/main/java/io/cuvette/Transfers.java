@@ -14,7 +14,7 @@ final class Transfers {
     CudaStream stream = streamToWaitFor(target, "copyFrom");
     copyAsync(target, source, stream);
     if (source.byteSize() > 0) {
-      stream.synchronize();
+      stream.awaitWork();
     }
   }
 
@@ -100,7 +100,7 @@ final class Transfers {
     CudaStream stream = streamToWaitFor(target, "fill");
     fillAsync(target, value, stream);
     if (target.byteSize() > 0) {
-      stream.synchronize();
+      stream.awaitWork();
     }
   }
 

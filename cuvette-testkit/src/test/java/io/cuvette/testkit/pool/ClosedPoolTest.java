@@ -1,0 +1,162 @@
+package io.cuvette.testkit.pool;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.AsyncMemoryPool;
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.CudaStream;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.MemoryPool;
+import io.cuvette.MemoryResource;
+import io.cuvette.PinnedMemoryPool;
+import io.cuvette.StreamOptions;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.testkit.Gate;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * Pools that are closed while streams still use their blocks: nobody asks these pools again, and
+ * their memory comes back all the same.
+ */
+@Timeout(60)
+class ClosedPoolTest {
+  private static final long MIB = 1 << 20;
+  private static final int POOLS = 32;
+
+  private final SimulatedDriver driver =
+      SimulatedDriver.open(SimulatedOptions.parse("memory=%dMiB".formatted(2 * POOLS)));
+  private final Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(driver));
+  private final CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+  private final CudaStream other = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+  private final long before = free();
+
+  @AfterEach
+  void close() {
+    cuda.close();
+  }
+
+  private long free() {
+    return cuda.device(0).memoryInfo().freeBytes();
+  }
+
+  /** Half of the device's memory, in pools that are closed before the work on it is done. */
+  private void leavePools() {
+    for (int i = 0; i < POOLS; i++) {
+      try (MemoryPool pool = new MemoryPool(cuda);
+          Buffer block = pool.allocate(MIB, stream)) {
+        block.fill((byte) 1, other);
+      }
+    }
+    assertThat(before - free()).isEqualTo(POOLS * MIB);
+  }
+
+  @Test
+  void synchronizingTheStream_bringsItBack() {
+    try (Gate _ = Gate.on(other)) {
+      leavePools();
+    }
+    other.synchronize();
+    assertThat(free()).isEqualTo(before);
+  }
+
+  @Test
+  void synchronizingTheDevice_bringsItBack() {
+    try (Gate _ = Gate.on(other)) {
+      leavePools();
+    }
+    cuda.device(0).synchronize();
+    assertThat(free()).isEqualTo(before);
+  }
+
+  @Test
+  void poolAfterPool_neverHoldsMoreThanWhatIsInUse() {
+    for (int i = 0; i < 100 * POOLS; i++) {
+      try (MemoryPool pool = new MemoryPool(cuda);
+          Buffer block = pool.allocate(MIB, stream)) {
+        block.fill((byte) 1, other);
+      }
+      while (!other.isDone()) {
+        Thread.onSpinWait();
+      }
+      assertThat(before - free()).isLessThanOrEqualTo(2 * MIB);
+    }
+  }
+
+  private void bringsBack(MemoryResource resource, long bytes) {
+    try (Gate _ = Gate.on(other)) {
+      leavePools();
+    }
+    while (!other.isDone()) {
+      Thread.onSpinWait();
+    }
+    resource.allocate(bytes, stream).close();
+  }
+
+  /** The work is not done when the memory is needed. */
+  private void waitsFor(MemoryResource resource, long bytes) throws InterruptedException {
+    Gate gate = Gate.on(other);
+    leavePools();
+    Thread opener = Thread.ofVirtual().start(gate::open);
+    resource.allocate(bytes, stream).close();
+    opener.join();
+  }
+
+  @Test
+  void poolThatNeedsMemory_bringsItBack() throws InterruptedException {
+    bringsBack(cuda.defaultMemoryPool(), (POOLS + 10) * MIB);
+    cuda.defaultMemoryPool().freeAllBlocks();
+    waitsFor(cuda.defaultMemoryPool(), (POOLS + 10) * MIB);
+  }
+
+  @Test
+  void poolOfTheDriverThatNeedsMemory_bringsItBack() throws InterruptedException {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda)) {
+      bringsBack(pool, (POOLS + 10) * MIB);
+    }
+    try (DeviceMemoryResource pool =
+        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS)) {
+      cuda.device(0).synchronize();
+      waitsFor(pool, (POOLS + 10) * MIB);
+    }
+  }
+
+  @Test
+  void resourceOfTheDriverThatNeedsMemory_bringsItBack() {
+    bringsBack(MemoryResource.direct(), (POOLS + 10) * MIB);
+    bringsBack(MemoryResource.async(), (POOLS + 10) * MIB);
+  }
+
+  @Test
+  void releasingAllOfTheDevice_bringsItBack() {
+    try (Gate _ = Gate.on(other)) {
+      leavePools();
+    }
+    while (!other.isDone()) {
+      Thread.onSpinWait();
+    }
+    cuda.defaultMemoryPool().freeAllBlocks(cuda.device(0));
+    assertThat(free()).isEqualTo(before);
+  }
+
+  @Test
+  void pinnedPools_areNoOther() {
+    int live = driver.liveAllocations();
+    try (Gate _ = Gate.on(other)) {
+      for (int i = 0; i < POOLS; i++) {
+        try (PinnedMemoryPool pool = new PinnedMemoryPool(cuda);
+            Buffer block = pool.allocate(MIB)) {
+          block.fill((byte) 1, other);
+        }
+      }
+      assertThat(driver.liveAllocations()).isEqualTo(live + POOLS);
+    }
+    other.synchronize();
+    assertThat(driver.liveAllocations()).isEqualTo(live);
+  }
+}
