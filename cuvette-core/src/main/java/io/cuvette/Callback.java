@@ -41,8 +41,8 @@ final class Callback {
   /** What waits for the end of the callback; its thread's. */
   private final List<Runnable> after = new ArrayList<>();
 
-  /** When it started, 0 before. */
-  volatile long startedNanos;
+  private final AtomicBoolean begun = new AtomicBoolean();
+  private volatile long begunNanos = Long.MAX_VALUE;
 
   Callback(StreamState stream, @Nullable Consumer<CudaStatus> body, boolean always) {
     this.stream = stream;
@@ -79,6 +79,25 @@ final class Callback {
    */
   boolean isReady() {
     return conditions.incrementAndGet() == BOTH;
+  }
+
+  /** True for the one caller that may start it, or give it up. */
+  boolean begin() {
+    boolean first = begun.compareAndSet(false, true);
+    if (first) {
+      begunNanos = System.nanoTime();
+    }
+    return first;
+  }
+
+  boolean isBegun() {
+    return begun.get();
+  }
+
+  /** Whether it began before a moment. */
+  boolean isOlder(long nanos) {
+    long began = begunNanos;
+    return began != Long.MAX_VALUE && began - nanos < 0;
   }
 
   /** Keeps the driver's thread where it is that which waits. */

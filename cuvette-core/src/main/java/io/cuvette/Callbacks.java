@@ -13,7 +13,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,6 +22,9 @@ import org.jspecify.annotations.Nullable;
  * twice a second, and fails their callbacks. Thread-safe.
  */
 final class Callbacks {
+  private static final String CLOSED_FIRST =
+      "Cuda was closed before the stream reached the callback";
+
   private static final long WATCH_MILLIS = 500;
 
   private static final Set<CudaStatus> CANNOT_WAIT =
@@ -33,11 +35,8 @@ final class Callbacks {
   private final CallbackThreads threads;
   private final CallbackStreams streams;
 
-  /** Those that the stream has not come to. */
-  private final Set<Callback> pending = ConcurrentHashMap.newKeySet();
-
-  /** Those that were started. */
-  private final Set<Callback> running = ConcurrentHashMap.newKeySet();
+  /** Those that are queued, or running, or doing what they put off. */
+  private final Set<Callback> open = ConcurrentHashMap.newKeySet();
 
   /** The devices by number, true if they can wait at a flag; absent if that is not known. */
   private final ConcurrentHashMap<Integer, Boolean> canWait = new ConcurrentHashMap<>();
@@ -103,11 +102,13 @@ final class Callbacks {
         boolean blocking = stream.isBlocking();
         callback.holdBy(flag(driver, stream), blocking);
       }
-      pending.add(callback);
+      open.add(callback);
       driver.launchHostFunc(stream.device.id(), stream.handle, () -> reached(callback));
       callback.queue(driver);
     } catch (RuntimeException | Error e) {
-      pending.remove(callback);
+      if (callback.begin()) {
+        open.remove(callback);
+      }
       callback.release();
       throw e;
     } finally {
@@ -152,20 +153,18 @@ final class Callbacks {
   }
 
   private void startIfReady(Callback callback) {
-    if (callback.isReady() && pending.remove(callback)) {
+    if (callback.isReady() && callback.begin()) {
       start(callback, null);
     }
   }
 
   private void start(Callback callback, @Nullable RuntimeException failure) {
-    callback.startedNanos = System.nanoTime();
-    running.add(callback);
     Runnable run =
         () -> {
           try {
             threads.run(callback, failure);
           } finally {
-            running.remove(callback);
+            open.remove(callback);
           }
         };
     try {
@@ -192,19 +191,18 @@ final class Callbacks {
    * driver locks meanwhile could be what they wait for.
    */
   void awaitHolding() {
-    if (!pending.isEmpty() || !running.isEmpty()) {
-      List<Callback> holding =
-          Stream.concat(pending.stream(), running.stream()).filter(Callback::holds).toList();
+    if (!open.isEmpty()) {
+      List<Callback> holding = open.stream().filter(Callback::holds).toList();
       boolean _ = Await.until(() -> holding.stream().allMatch(Callback::isReleased), patienceNanos);
     }
   }
 
   /** Waits for what callbacks that have returned put off. */
   void awaitPutOff() {
-    if (!running.isEmpty()) {
+    if (!open.isEmpty()) {
+      List<Callback> returned = open.stream().filter(Callback::isReleased).toList();
       boolean _ =
-          Await.until(
-              () -> running.stream().noneMatch(Callback::isReleased), Lifetime.PATIENCE_NANOS);
+          Await.until(() -> returned.stream().noneMatch(open::contains), Lifetime.PATIENCE_NANOS);
     }
   }
 
@@ -232,7 +230,11 @@ final class Callbacks {
     if (isOverdue()) {
       cancel();
     } else {
-      pending.stream().map(callback -> callback.stream.device).distinct().forEach(this::ask);
+      open.stream()
+          .filter(callback -> !callback.isBegun())
+          .map(callback -> callback.stream.device)
+          .distinct()
+          .forEach(this::ask);
     }
   }
 
@@ -244,16 +246,14 @@ final class Callbacks {
     try {
       cuda.owned().entrance().run(() -> cuda.driver().memGetInfo(device.id()));
     } catch (CudaException e) {
-      for (Callback callback : List.copyOf(pending)) {
-        if (callback.stream.device == device) {
-          fail(callback, e);
-        }
-      }
+      open.stream()
+          .filter(callback -> callback.stream.device == device)
+          .forEach(callback -> fail(callback, e));
     }
   }
 
   private void fail(Callback callback, RuntimeException reason) {
-    if (pending.remove(callback)) {
+    if (callback.begin()) {
       callback.release();
       start(callback, reason);
     }
@@ -277,17 +277,15 @@ final class Callbacks {
     long now = System.nanoTime();
     return queueing.isShut()
         && now - shutNanos > patienceNanos
-        && running.stream().anyMatch(callback -> now - callback.startedNanos > patienceNanos);
+        && open.stream().anyMatch(callback -> callback.isOlder(now - patienceNanos));
   }
 
   /** Lets all streams go on, and fails what has not started. */
   private void cancel() {
-    running.forEach(Callback::release);
-    for (Callback callback : List.copyOf(pending)) {
-      fail(
-          callback,
-          new IllegalStateException("Cuda was closed before the stream reached the callback"));
-    }
+    open.forEach(callback -> {
+      fail(callback, new IllegalStateException(CLOSED_FIRST));
+      callback.release();
+    });
   }
 
   /** Ends those that are left, once the devices have been waited for. */
@@ -295,7 +293,7 @@ final class Callbacks {
     ScheduledExecutorService watching = watcher;
     if (watching != null) {
       cancel();
-      boolean _ = Await.until(() -> running.isEmpty() || isOverdue(), patienceNanos);
+      boolean _ = Await.until(() -> open.isEmpty() || isOverdue(), patienceNanos);
       watching.shutdown();
       threads.shutdown();
     }

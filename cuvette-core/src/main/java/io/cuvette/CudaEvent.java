@@ -18,8 +18,11 @@ public final class CudaEvent implements AutoCloseable {
   private final EventLifetime lifetime;
   private volatile boolean recorded;
 
-  /** Where it was recorded last, if that is known; a thread's own stream is not kept. */
-  private volatile @Nullable StreamState recordedOn;
+  /**
+   * Where it was recorded last, if that is known; a thread's own stream is not kept. Published by
+   * {@link #recorded}.
+   */
+  private @Nullable StreamState recordedOn;
 
   /** Whether its last record may be part of a capture: who waits for it then joins that. */
   private volatile boolean mayBeCaptured;
@@ -218,7 +221,8 @@ public final class CudaEvent implements AutoCloseable {
     if (inside == null) {
       synchronizeHere();
     } else {
-      inside.await(recordedOn, "synchronize() of " + this, this::isDone);
+      StreamState on = recorded ? recordedOn : null;
+      inside.await(on, "synchronize() of " + this, this::isDone);
     }
   }
 

@@ -147,6 +147,36 @@ enum RaceProgram {
           cuda::close);
     }
   },
+  CALLBACKS_THAT_CALL_CUDA_BESIDE_FREES {
+    @Override
+    void round(Race race) throws Exception {
+      Cuda cuda = RaceMain.open();
+      CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+      Buffer result = cuda.allocate(BYTES, stream);
+      PinnedBuffer host = cuda.allocatePinned(BYTES);
+      Runnable inside =
+          () -> {
+            use(MemoryResource.direct().allocate(BYTES, cuda.currentStream()));
+            cuda.directPinned().allocate(BYTES).close();
+            cuda.currentStream().synchronize();
+          };
+      race.run(
+          RaceMain.untilClosed(() -> {
+            result.fill((byte) 1, stream);
+            host.copyFrom(result, stream);
+            finish(stream.addCallback(inside));
+          }),
+          RaceMain.untilClosed(() -> use(MemoryResource.direct().allocate(BYTES, stream))),
+          RaceMain.untilClosed(() -> cuda.directPinned().allocate(BYTES).close()),
+          RaceMain.untilClosed(() -> cuda.device(0).synchronize()),
+          () -> {
+            for (int i = 0; i < 20; i++) {
+              finish(stream.addCallback(inside));
+            }
+            cuda.close();
+          });
+    }
+  },
   COLLECTOR_BESIDE_THE_LAST_USE {
     @Override
     void round(Race race) throws Exception {
@@ -220,6 +250,23 @@ enum RaceProgram {
       long graph = driver.streamEndCapture(0, stream.handle());
       driver.graphLaunch(0, driver.graphInstantiate(0, graph), stream.handle());
       Runtime.getRuntime().addShutdownHook(new Thread(() -> driver.graphDestroy(graph)));
+      System.out.println("survived");
+      System.exit(0);
+    }
+  },
+  EXIT_BESIDE_A_CALLBACK {
+    @Override
+    void round(Race race) {
+      Cuda cuda = RaceMain.open();
+      CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+      CountDownLatch started = new CountDownLatch(1);
+      CompletableFuture<Void> _ =
+          stream.addCallback(() -> {
+            started.countDown();
+            await(new CountDownLatch(1)); // for ever
+          });
+      use(cuda.allocate(BYTES, stream), stream); // which waits for it
+      await(started);
       System.out.println("survived");
       System.exit(0);
     }

@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PriorityRange;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
@@ -106,6 +109,37 @@ public abstract class DriverStreamContract {
     assertThat(driver.streamQuery(0, first)).isTrue();
     driver.streamDestroy(0, first);
     driver.streamDestroy(0, second);
+  }
+
+  /** Flag, value, a word that holds the stream, and one that does not. */
+  private static final int[][] WAITS = {{0, 5, 4, 5}, {1, 7, 8, 7}, {2, 6, 1, 2}, {3, 0, -1, -2}};
+
+  @CudaTest
+  public void waitForAWord_holdsTheStreamUntilItIsWritten(CudaDriver driver) {
+    VarHandle word = ValueLayout.JAVA_INT.varHandle();
+    MemorySegment memory = driver.memHostAlloc(0, Integer.BYTES, 3);
+    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    for (int[] wait : WAITS) {
+      word.setVolatile(memory, 0L, wait[2]);
+      driver.streamWaitValue32(0, stream, memory.address(), wait[1], wait[0]);
+      assertThat(driver.streamQuery(0, stream)).as("flag %d", wait[0]).isFalse();
+      word.setVolatile(memory, 0L, wait[3]);
+      driver.streamSynchronize(0, stream);
+    }
+    word.setVolatile(memory, 0L, Integer.MIN_VALUE); // the difference counts, not the order
+    driver.streamWaitValue32(0, stream, memory.address(), Integer.MAX_VALUE, 0);
+    driver.streamSynchronize(0, stream);
+    driver.streamDestroy(0, stream);
+    driver.memFreeHost(0, memory.address());
+  }
+
+  @CudaTest(simulatedOnly = true)
+  public void waitForAWord_thatCannotBe_isRefused(CudaDriver driver) {
+    long address = driver.memHostAlloc(0, 8, 3).address();
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.streamWaitValue32(0, 0, address + 2, 1, 0));
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.streamWaitValue32(0, 0, address, 1, 4));
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.streamWaitValue32(0, 0, 0, 1, 0));
+    driver.memFreeHost(0, address);
   }
 
   @CudaTest
