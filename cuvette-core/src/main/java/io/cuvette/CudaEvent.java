@@ -59,7 +59,7 @@ public final class CudaEvent implements AutoCloseable {
   private static CudaEvent open(CudaDevice device, EventDescriptor descriptor) {
     long handle;
     try {
-      byte[] checked = device.cuda().imports().handles.checkedEvent(device, descriptor.handle());
+      byte[] checked = device.cuda().owned().handles().checkedEvent(device, descriptor.handle());
       handle = device.context().ipcOpenEventHandle(device.id(), checked);
     } catch (CudaException e) {
       throw explained(e, descriptor.process().equals(device.cuda().imports().process));

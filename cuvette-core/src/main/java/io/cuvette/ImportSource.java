@@ -66,7 +66,7 @@ sealed interface ImportSource {
 
     @Override
     public long map(byte[] handle) {
-      byte[] checked = pool.cuda().imports().handles.checkedPointer(device, handle);
+      byte[] checked = pool.cuda().owned().handles().checkedPointer(device, handle);
       return pool.cuda().driver().memPoolImportPointer(pool.handle(), checked);
     }
 
@@ -114,7 +114,7 @@ sealed interface ImportSource {
 
     @Override
     public long map(byte[] handle) {
-      byte[] checked = device.cuda().imports().handles.checkedPlain(device, handle);
+      byte[] checked = device.cuda().owned().handles().checkedPlain(device, handle);
       return device.context().ipcOpenMemHandle(device.id(), checked);
     }
 

@@ -31,9 +31,6 @@ final class ImportTable {
   /** The identity of the process in what it exports: numbers of processes are used again. */
   final UUID process = UUID.randomUUID();
 
-  /** What of other processes the driver can be asked about. */
-  final PeerHandles handles = new PeerHandles();
-
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
   private final Map<Key, ImportedMemory> known = new HashMap<>();

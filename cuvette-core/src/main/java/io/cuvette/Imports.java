@@ -29,7 +29,7 @@ final class Imports {
     pool.enter();
     try {
       ImportSource source = new ImportSource.OfPool(pool, stream.device());
-      PeerHandles.Range range = cuda.imports().handles.range(stream.device(), descriptor.handle());
+      PeerHandles.Range range = cuda.owned().handles().range(stream.device(), descriptor.handle());
       ImportTable.Key key = ImportTable.Key.ofPool(descriptor, range);
       return open(key, source, descriptor, stream, maker, pool);
     } finally {
@@ -100,13 +100,18 @@ final class Imports {
 
   /** The claim of a descriptor against what any device has, before anything is mapped. */
   private static void checkClaim(BufferDescriptor descriptor, Cuda cuda) {
-    long most = cuda.devices().stream().mapToLong(CudaDevice::totalBytes).max().orElseThrow();
+    long most = largest(cuda);
     if (descriptor.kind() != BufferDescriptor.Kind.HOST_POOL
         && descriptor.byteSize() > most - descriptor.offset()) {
       throw new IllegalArgumentException(
           "descriptor: %d bytes at offset %d (expected: inside the memory of a device, which has %d)"
               .formatted(descriptor.byteSize(), descriptor.offset(), most));
     }
+  }
+
+  /** The memory of the device that has most. */
+  static long largest(Cuda cuda) {
+    return cuda.devices().stream().mapToLong(CudaDevice::totalBytes).max().orElseThrow();
   }
 
   private static void checkKind(BufferDescriptor descriptor, BufferDescriptor.Kind expected) {

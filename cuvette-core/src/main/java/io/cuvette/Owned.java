@@ -15,6 +15,7 @@ final class Owned {
   private final Children children = new Children();
   private final StreamOrderedMemory asyncMemory = new StreamOrderedMemory(entrance, null);
   private final DriverPools driverPools;
+  private final PeerHandles handles = new PeerHandles();
   private final List<MemoryPool> pools = new CopyOnWriteArrayList<>();
   private final List<PinnedMemoryPool> pinnedPools = new CopyOnWriteArrayList<>();
   private final AtomicBoolean ending = new AtomicBoolean();
@@ -40,6 +41,11 @@ final class Owned {
   /** The driver's pools. */
   DriverPools driverPools() {
     return driverPools;
+  }
+
+  /** What of other processes the driver can be asked about. */
+  PeerHandles handles() {
+    return handles;
   }
 
   /** What {@link MemoryResource#async()} gave out. */

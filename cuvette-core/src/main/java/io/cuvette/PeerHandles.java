@@ -127,7 +127,8 @@ final class PeerHandles {
       ByteBuffer words = words(handle);
       long offset = Integer.toUnsignedLong(words.getInt(PLAIN_OFFSET_AT));
       check("cuIpcOpenMemHandle", "offset", offset, PLAIN_BLOCK);
-      check("cuIpcOpenMemHandle", "size", words.getLong(PLAIN_SIZE_AT), MOST_BYTES);
+      long most = Imports.largest(device.cuda());
+      check("cuIpcOpenMemHandle", "size", words.getLong(PLAIN_SIZE_AT), most + 1);
       check("cuIpcOpenMemHandle", "size - 1", words.getLong(PLAIN_SIZE_AT) - 1, MOST_BYTES);
     }
     return handle;
@@ -166,7 +167,7 @@ final class PeerHandles {
       known = tried(() -> lookAtPointers(device));
       knowsPointers = known;
     }
-    return known;
+    return known != null && known;
   }
 
   private boolean knowsEvents(CudaDevice device) {
@@ -175,7 +176,7 @@ final class PeerHandles {
       known = tried(() -> lookAtEvent(device));
       knowsEvents = known;
     }
-    return known;
+    return known != null && known;
   }
 
   private boolean knowsPlain(CudaDevice device) {
@@ -184,15 +185,15 @@ final class PeerHandles {
       known = tried(() -> lookAtPlain(device.context(), device.id()));
       knowsPlain = known;
     }
-    return known;
+    return known != null && known;
   }
 
-  /** What cannot be made here cannot be looked at. */
-  private static boolean tried(BooleanSupplier look) {
+  /** What cannot be made here cannot be looked at; null, to be tried again. */
+  private static @Nullable Boolean tried(BooleanSupplier look) {
     try {
       return look.getAsBoolean();
     } catch (CudaException e) {
-      return false;
+      return null;
     }
   }
 

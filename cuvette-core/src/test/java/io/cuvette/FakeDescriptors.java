@@ -33,7 +33,8 @@ final class FakeDescriptors implements DescriptorCalls {
   /** The file of a duplicate, by the first descriptor of it. */
   private final Map<Integer, Integer> originals = new ConcurrentHashMap<>();
 
-  private final AtomicInteger next = new AtomicInteger(100);
+  /** No process has so many. */
+  private final AtomicInteger next = new AtomicInteger(1 << 24);
 
   @Override
   public int memoryFile(String name, long bytes) {

@@ -33,14 +33,16 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Handles that a driver would follow out of its tables do not reach it. */
 class PeerHandlesTest {
   private final PeerHandles handles = new PeerHandles();
-  private final Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(Exporting::new));
+  private final Cuda cuda =
+      Cuda.open(
+          CudaOptions.simulated().withDevice("sim:memory=80GiB").withDecorator(Exporting::new));
   private final CudaDevice device = cuda.device(0);
 
   /** Whether the driver has offsets, sizes and slots where one was seen to have them. */
   private static boolean usual = true;
 
   /** A driver whose handles are as those of a real one. */
-  private static final class Exporting extends ForwardingDriver {
+  static final class Exporting extends ForwardingDriver {
     private final Map<Long, Long> bytes = new ConcurrentHashMap<>();
 
     Exporting(CudaDriver sim) {
@@ -91,7 +93,7 @@ class PeerHandlesTest {
     }
   }
 
-  private static byte[] pointer(long offset, long size) {
+  static byte[] pointer(long offset, long size) {
     int at = usual ? 24 : 48;
     return buffer().putLong(0, 462).putLong(at, offset).putLong(at + 8, size).array();
   }
@@ -151,7 +153,7 @@ class PeerHandlesTest {
   }
 
   @ParameterizedTest
-  @ValueSource(longs = {0, 1L << 39, 1L << 46, -1})
+  @ValueSource(longs = {0, (80L << 30) + 1, 1L << 39, 1L << 46, -1})
   void plainSizeThatNoDeviceHas_isRefused(long size) {
     assertThatThrownBy(() -> handles.checkedPlain(device, plain(0, size)))
         .isInstanceOf(CudaException.class)
@@ -165,7 +167,7 @@ class PeerHandlesTest {
     assertThat(handles.checkedPointer(device, pointer)).isSameAs(pointer);
     byte[] event = event((int) value & 0xfff);
     assertThat(handles.checkedEvent(device, event)).isSameAs(event);
-    byte[] plain = plain((int) value & 0x1fffff, value);
+    byte[] plain = plain((int) value & 0x1fffff, Math.min(value, device.totalBytes()));
     assertThat(handles.checkedPlain(device, plain)).isSameAs(plain);
   }
 

@@ -1,0 +1,88 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CudaException;
+import java.util.UUID;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Where it is known what a driver reads of a handle, it is not asked to map anything twice. */
+class KnownLayoutTest {
+  private static final int BLOCK = 24;
+  private static final long MIB = 1 << 20;
+
+  private FakeSharing driver;
+  private final Cuda cuda =
+      Cuda.open(
+          CudaOptions.simulated()
+              .withDecorator(sim -> {
+                driver = new FakeSharing(new PeerHandlesTest.Exporting(sim));
+                return driver;
+              }));
+  private DeviceMemoryResource resource;
+
+  @BeforeEach
+  void importPool() {
+    driver.bytesRead = BLOCK;
+    FakeDescriptors descriptors = new FakeDescriptors();
+    try (AllocationHandle handle =
+        new AllocationHandle(descriptors, descriptors.memoryFile("pool", 0), null)) {
+      resource = DeviceMemoryResource.fromAllocationHandle(cuda.device(0), handle);
+    }
+  }
+
+  @AfterEach
+  void closeAll() {
+    resource.close();
+    cuda.close();
+    assertThat(driver.wrong).isEmpty();
+    assertThat(driver.mappings()).isZero();
+    assertThat(driver.poolsOpen).hasValue(0);
+  }
+
+  /** The driver maps it so far behind the start of the pool. */
+  private DeviceBuffer imported(long offset, long size, int unread) {
+    byte[] handle = PeerHandlesTest.pointer(offset, size);
+    handle[BLOCK - 1] = 1;
+    handle[63] = (byte) unread;
+    driver.shift = offset - MIB;
+    return resource.importBuffer(
+        new BufferDescriptor(
+            BufferDescriptor.Kind.DEVICE_POOL, 0, 64, new UUID(7, 7), new UUID(0, 0), handle));
+  }
+
+  @Test
+  void whatTheDriverDoesNotRead_doesNotReachIt() {
+    try (DeviceBuffer one = imported(MIB, 4096, 0);
+        DeviceBuffer two = imported(MIB, 4096, 1);
+        DeviceBuffer three = imported(MIB, 1L << 60, 2)) {
+      assertThat(two.address()).isEqualTo(one.address()).isEqualTo(three.address());
+      assertThat(driver.imports).hasValue(1);
+    }
+    assertThat(driver.frees).hasValue(1);
+  }
+
+  @Test
+  void whatWouldOverlapAnotherImport_doesNotReachTheDriver() {
+    try (DeviceBuffer one = imported(MIB, 4096, 0)) {
+      for (long offset : new long[] {256, 512, 4096 - 256, -256, -4096}) {
+        long size = offset < 0 ? 1 - offset : 1;
+        assertThatThrownBy(() -> imported(MIB + offset, size, 0))
+            .as("%d bytes, %d behind", size, offset)
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessageContaining("overlap");
+      }
+      assertThat(driver.imports).hasValue(1);
+      one.fill((byte) 1);
+    }
+  }
+
+  @Test
+  void whatLeadsBetweenAllocations_doesNotReachTheDriver() {
+    assertThatThrownBy(() -> imported(MIB + 1, 64, 0)).isInstanceOf(CudaException.class);
+    assertThat(driver.imports).hasValue(0);
+  }
+}
