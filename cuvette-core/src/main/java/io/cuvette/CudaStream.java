@@ -378,6 +378,15 @@ public final class CudaStream implements AutoCloseable {
     }
   }
 
+  /** Before work that the driver waits for: inside a callback, waits itself, with its bounds. */
+  void awaitInCallback(String call) {
+    checkCanWait(call);
+    Callback inside = state.cuda.callback();
+    if (inside != null) {
+      inside.await(state, call + " on " + this, () -> isDone(call));
+    }
+  }
+
   /** Refuses work that waits for a callback which this thread is inside of. */
   void checkCanWait(String call) {
     Callback callback = state.cuda.callback();

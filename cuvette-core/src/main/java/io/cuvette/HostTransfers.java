@@ -113,6 +113,7 @@ final class HostTransfers {
       CudaStream stream, BufferBase buffer, MemorySegment host, Consumer<CudaDriver> work) {
     BlockLifetime viewed = stream.device().cuda().views().find(host);
     if (viewed == null) {
+      stream.awaitInCallback("a copy of native memory"); // pageable, for which the driver waits
       Transfers.queue(stream, buffer, work);
     } else {
       Transfers.queue(stream, buffer, viewed, work);
