@@ -37,9 +37,9 @@ final class AsyncMemory {
   private static @Nullable DeviceBuffer tryOnce(
       long bytes, CudaStream stream, StreamOrderedMemory memory, Refusals refusals) {
     CudaDriver driver = stream.hold();
-    long address;
     try {
-      address = driver.memAllocAsync(stream.device().id(), bytes, stream.state.handle);
+      long address = driver.memAllocAsync(stream.device().id(), bytes, stream.state.handle);
+      return (DeviceBuffer) memory.own(DeviceBuffer::new, address, bytes, bytes, stream);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
         throw e;
@@ -49,7 +49,6 @@ final class AsyncMemory {
     } finally {
       stream.unhold();
     }
-    return memory.own(new DeviceBuffer(address, bytes, stream), bytes);
   }
 
   private static void trim(CudaDevice device) {

@@ -210,8 +210,7 @@ abstract class BlockLifetime extends Lifetime {
    */
   @Override
   final void finish() {
-    if (!closeView()) {
-      resume();
+    if (!closeViewOrResume()) {
       throw new IllegalStateException(describe() + " cannot be closed: its segment is in use");
     }
     super.finish();
@@ -227,17 +226,28 @@ abstract class BlockLifetime extends Lifetime {
     }
   }
 
-  /** What its own stream captures at this moment may use the memory. */
+  /**
+   * What its own stream captures at this moment may use the memory. Where there is no Java heap to
+   * note that, the memory stays out until the end of its owner: a graph may have it.
+   */
   private void release(StreamState own) {
-    Failures failures = new Failures();
-    failures.run(() -> {
+    RuntimeException failure = null;
+    try {
       Capture capture = own.captureAtEnd();
       if (capture != null) {
         use(capture);
       }
-    });
-    failures.run(this::giveBack);
-    failures.throwFirst();
+    } catch (RuntimeException e) {
+      failure = e;
+    }
+    try {
+      giveBack();
+    } catch (RuntimeException e) {
+      failure = Failures.joined(failure, e);
+    }
+    if (failure != null) {
+      throw failure;
+    }
   }
 
   /** Gives the memory back once all that used it is done. */
@@ -249,12 +259,24 @@ abstract class BlockLifetime extends Lifetime {
     if (!end()) {
       return false;
     }
-    if (!closeView()) {
-      resume();
+    if (!closeViewOrResume()) {
       return false;
     }
     super.finish();
     return true;
+  }
+
+  /** False, and nothing has changed, if a view is in use at the moment. */
+  private boolean closeViewOrResume() {
+    boolean closed = false;
+    try {
+      closed = closeView();
+      return closed;
+    } finally {
+      if (!closed) {
+        resume();
+      }
+    }
   }
 
   /** False if a view is in use at the moment. */

@@ -13,7 +13,7 @@ final class Captures {
   private final ConcurrentHashMap<Long, Capture> known = new ConcurrentHashMap<>();
 
   /** Memory that no pool keeps, closed while a graph could use it. */
-  private final PendingFrees<BlockLifetime> waiting = new PendingFrees<>(BlockLifetime::giveBack);
+  private final PendingFrees<BlockLifetime> waiting = new PendingFrees<>(Lifetime::releaseAgain);
 
   /** Whether a stream is known that somebody else could capture. */
   private volatile boolean anyPossible;

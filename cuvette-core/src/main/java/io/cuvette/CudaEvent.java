@@ -43,12 +43,25 @@ public final class CudaEvent implements AutoCloseable {
         .cuda()
         .owned()
         .entrance()
-        .make(() -> {
-          long handle = device.context().eventCreate(device.id(), options.flags());
-          CudaEvent event = new CudaEvent(device, handle, options);
-          event.lifetime.register();
-          return event;
-        });
+        .make(() ->
+            registered(
+                device, device.context().eventCreate(device.id(), options.flags()), options));
+  }
+
+  /** The driver gets the event back if there is no Java heap for it. */
+  private static CudaEvent registered(CudaDevice device, long handle, EventOptions options) {
+    CudaEvent event = null;
+    try {
+      event = new CudaEvent(device, handle, options);
+      event.lifetime.register();
+      return event;
+    } catch (OutOfMemoryError e) {
+      if (event != null) {
+        event.lifetime.discard();
+      }
+      device.cuda().driver().eventDestroy(device.id(), handle);
+      throw e;
+    }
   }
 
   static CudaEvent imported(CudaDevice device, EventDescriptor descriptor) {
@@ -57,6 +70,7 @@ public final class CudaEvent implements AutoCloseable {
   }
 
   private static CudaEvent open(CudaDevice device, EventDescriptor descriptor) {
+    EventOptions options = new EventOptions(descriptor.blockingSync(), false, true);
     long handle;
     try {
       byte[] checked = device.cuda().owned().handles().checkedEvent(device, descriptor.handle());
@@ -64,12 +78,10 @@ public final class CudaEvent implements AutoCloseable {
     } catch (CudaException e) {
       throw explained(e, descriptor.process().equals(device.cuda().imports().process));
     }
-    CudaEvent event =
-        new CudaEvent(device, handle, new EventOptions(descriptor.blockingSync(), false, true));
+    CudaEvent event = registered(device, handle, options);
     event.recorded = true;
     event.mayBeCaptured = true;
     event.descriptor = descriptor;
-    event.lifetime.register();
     return event;
   }
 

@@ -50,12 +50,20 @@ public final class CudaStream implements AutoCloseable {
     long handle =
         driver.streamCreateWithPriority(
             device.id(), options.nonBlocking() ? 1 : 0, options.priority());
+    StreamLifetime lifetime = null;
     try {
       StreamState state = cuda.streams().created(device, handle);
       CudaStream stream = new CudaStream(state, null);
-      stream.lifetime = state.endsWith(stream);
+      lifetime = state.endsWith(stream);
+      stream.lifetime = lifetime;
       cuda.streams().list(state);
       return stream;
+    } catch (OutOfMemoryError e) {
+      if (lifetime != null) {
+        lifetime.discard();
+      }
+      driver.streamDestroy(device.id(), handle);
+      throw e;
     } catch (RuntimeException e) {
       Failures.closeAfter(e, () -> driver.streamDestroy(device.id(), handle));
       throw e;

@@ -187,7 +187,7 @@ final class DevicePool {
   /** Gives a chunk that left its arena for good back to upstream; it counts as held until then. */
   private long free(int chunk) {
     long bytes = chunks.bytes(chunk);
-    if (pool.cuda().callbacks().putOff(() -> free(chunk))) {
+    if (pool.cuda().callback() != null && putOffFree(chunk)) {
       return bytes;
     }
     try {
@@ -196,6 +196,11 @@ final class DevicePool {
       held.freed(bytes);
     }
     return bytes;
+  }
+
+  /** Needs Java heap in callbacks alone. */
+  private boolean putOffFree(int chunk) {
+    return pool.cuda().callbacks().putOff(() -> free(chunk));
   }
 
   /** Gives a chunk that could not come into another arena back to upstream. */

@@ -2,6 +2,8 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.internal.UserFailures;
+import java.util.function.LongConsumer;
+import java.util.function.LongFunction;
 
 /**
  * The end of memory that no pool caches. The driver's plain free does not know streams other than
@@ -9,8 +11,10 @@ import io.cuvette.internal.UserFailures;
  */
 final class DirectLifetime extends BlockLifetime {
   private final Cuda cuda;
-  private final Runnable free;
+  private final LongConsumer free;
+  private final Runnable freeNow = this::free;
   private final Runnable end = this::endByOwner;
+  private final Runnable giveOnce = this::give;
   private final String text;
   private final long bytes;
   private final CudaDevice device;
@@ -25,7 +29,7 @@ final class DirectLifetime extends BlockLifetime {
   private final Once given = new Once();
 
   private DirectLifetime(
-      BufferBase buffer, Cuda cuda, Runnable free, boolean foreign, boolean byUser) {
+      BufferBase buffer, Cuda cuda, LongConsumer free, boolean foreign, boolean byUser) {
     super(buffer, cuda.leaks().queue, cuda.leaks().site(), null);
     this.cuda = cuda;
     this.device = buffer.device();
@@ -37,27 +41,57 @@ final class DirectLifetime extends BlockLifetime {
     this.text = "buffer of %d bytes at 0x%x".formatted(bytes, buffer.address());
   }
 
-  /** Makes a buffer own plain memory of the driver that {@code free} gives back. */
-  static void own(BufferBase buffer, Runnable free) {
-    own(buffer, free, false, false);
+  /**
+   * Makes a buffer that owns plain memory which the driver has just given; it gets it back if there
+   * is no Java heap for that.
+   *
+   * @param kind makes the buffer
+   * @param free gives the memory back
+   */
+  static <B extends BufferBase> B own(long address, LongFunction<B> kind, LongConsumer free) {
+    return own(address, kind, free, false);
   }
 
-  /** Makes a buffer own memory that somebody else allocated and {@code free} gives back. */
-  static void ownForeign(BufferBase buffer, Runnable free) {
-    own(buffer, free, true, false);
+  /** The same for memory that somebody else has just allocated. */
+  static <B extends BufferBase> B ownForeign(
+      long address, LongFunction<B> kind, LongConsumer free) {
+    return own(address, kind, free, true);
   }
 
-  /** The same for memory that code of the user gives back, which nobody waits for. */
+  private static <B extends BufferBase> B own(
+      long address, LongFunction<B> kind, LongConsumer free, boolean foreign) {
+    B buffer;
+    DirectLifetime lifetime;
+    try {
+      buffer = kind.apply(address);
+      lifetime = list(buffer, free, foreign, false);
+    } catch (OutOfMemoryError e) {
+      free.accept(address);
+      throw e;
+    }
+    lifetime.joinCapture(buffer.stream().state);
+    return buffer;
+  }
+
+  /** Makes a buffer own memory that code of the user gives back, which nobody waits for. */
   static void ownAdopted(BufferBase buffer, Runnable free) {
-    own(buffer, free, true, true);
+    list(buffer, _ -> free.run(), true, true).joinCapture(buffer.stream().state);
   }
 
-  private static void own(BufferBase buffer, Runnable free, boolean foreign, boolean byUser) {
+  /** All or nothing, should there be no Java heap. */
+  private static DirectLifetime list(
+      BufferBase buffer, LongConsumer free, boolean foreign, boolean byUser) {
     Cuda cuda = buffer.device().cuda();
     DirectLifetime lifetime = new DirectLifetime(buffer, cuda, free, foreign, byUser);
-    buffer.own(lifetime);
-    cuda.owned().children().add(lifetime.end);
-    lifetime.joinCapture(buffer.stream().state);
+    try {
+      cuda.owned().children().add(lifetime.end);
+      buffer.own(lifetime);
+      return lifetime;
+    } catch (OutOfMemoryError e) {
+      lifetime.clear();
+      cuda.owned().children().remove(lifetime.end);
+      throw e;
+    }
   }
 
   /** Memory taken in order of a capturing stream is for what is captured. */
@@ -109,7 +143,7 @@ final class DirectLifetime extends BlockLifetime {
       give();
     } else {
       cuda.callbacks().awaitHolding();
-      cuda.owned().entrance().run(this::give);
+      cuda.owned().entrance().run(giveOnce);
     }
   }
 
@@ -132,8 +166,12 @@ final class DirectLifetime extends BlockLifetime {
     give();
   }
 
+  private void free() {
+    free.accept(address);
+  }
+
   private void give() {
-    given.run(free);
+    given.run(freeNow);
     cuda.owned().children().remove(end);
   }
 }

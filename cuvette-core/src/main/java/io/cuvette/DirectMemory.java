@@ -6,9 +6,14 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.Checks;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
+import java.util.function.LongConsumer;
+import java.util.function.LongFunction;
 import java.util.function.Supplier;
 
-/** Memory straight from the driver, and buffers without memory. Stateless. */
+/**
+ * Memory straight from the driver, and buffers without memory. What follows a call that gives
+ * memory is made before it: there may be no Java heap for it later. Stateless.
+ */
 final class DirectMemory {
   private static final int ATTACH_GLOBAL = 1;
   private static final int PORTABLE_AND_MAPPED = 3;
@@ -26,15 +31,15 @@ final class DirectMemory {
   private static DeviceBuffer deviceNow(long bytes, CudaStream stream) {
     CudaDevice device = stream.device();
     CudaDriver driver = device.context();
-    long address;
+    LongFunction<DeviceBuffer> kind = address -> new DeviceBuffer(address, bytes, stream);
+    LongConsumer free = address -> driver.memFree(device.id(), address);
+    long given;
     try {
-      address = driver.memAlloc(device.id(), bytes);
+      given = driver.memAlloc(device.id(), bytes);
     } catch (CudaException e) {
       throw explained(e, bytes, device);
     }
-    DeviceBuffer buffer = new DeviceBuffer(address, bytes, stream);
-    DirectLifetime.own(buffer, () -> driver.memFree(device.id(), address));
-    return buffer;
+    return DirectLifetime.own(given, kind, free);
   }
 
   static ManagedBuffer managed(long bytes, CudaStream stream) {
@@ -48,15 +53,15 @@ final class DirectMemory {
   private static ManagedBuffer managedNow(long bytes, CudaStream stream) {
     CudaDevice device = stream.device();
     CudaDriver driver = device.context();
-    MemorySegment memory;
+    LongFunction<ManagedBuffer> kind = address -> new ManagedBuffer(address, bytes, stream);
+    LongConsumer free = address -> driver.memFree(device.id(), address);
+    MemorySegment given;
     try {
-      memory = driver.memAllocManaged(device.id(), bytes, ATTACH_GLOBAL);
+      given = driver.memAllocManaged(device.id(), bytes, ATTACH_GLOBAL);
     } catch (CudaException e) {
       throw explained(e, bytes, device);
     }
-    ManagedBuffer buffer = new ManagedBuffer(memory.address(), bytes, stream);
-    DirectLifetime.own(buffer, () -> driver.memFree(device.id(), memory.address()));
-    return buffer;
+    return DirectLifetime.own(given.address(), kind, free);
   }
 
   static DeviceBuffer async(long bytes, CudaStream stream) {
@@ -79,9 +84,11 @@ final class DirectMemory {
   private static PinnedBuffer pinnedNow(long bytes, CudaStream stream) {
     CudaDevice device = stream.device();
     CudaDriver driver = device.context();
-    MemorySegment memory;
+    MemorySegment[] given = new MemorySegment[1];
+    LongFunction<PinnedBuffer> kind = _ -> new PinnedBuffer(given[0], stream);
+    LongConsumer free = address -> driver.memFreeHost(device.id(), address);
     try {
-      memory = driver.memHostAlloc(device.id(), bytes, PORTABLE_AND_MAPPED);
+      given[0] = driver.memHostAlloc(device.id(), bytes, PORTABLE_AND_MAPPED);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
         throw e;
@@ -89,9 +96,7 @@ final class DirectMemory {
       throw new OutOfPinnedMemoryException(
           bytes, e.call(), "requested=%d of page-locked host memory".formatted(bytes));
     }
-    PinnedBuffer buffer = new PinnedBuffer(memory, stream);
-    DirectLifetime.own(buffer, () -> driver.memFreeHost(device.id(), memory.address()));
-    return buffer;
+    return DirectLifetime.own(given[0].address(), kind, free);
   }
 
   static DeviceBuffer emptyDevice(CudaStream stream) {

@@ -47,8 +47,13 @@ final class DriverPools {
 
   /** Remembers a pool and the step that ends it together with the Cuda. */
   void add(DriverPool pool, Runnable end) {
-    open.add(pool);
     children.add(end);
+    try {
+      open.add(pool);
+    } catch (OutOfMemoryError e) {
+      children.remove(end);
+      throw e;
+    }
   }
 
   /** Forgets a closed pool that has no memory in use; who made it waits for its frees. */

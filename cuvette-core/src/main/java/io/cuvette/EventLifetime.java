@@ -20,6 +20,12 @@ final class EventLifetime extends HandleLifetime {
     opened();
   }
 
+  /** Its event was not made, for want of Java heap, and is destroyed by the caller. */
+  void discard() {
+    clear();
+    cuda.owned().children().remove(end);
+  }
+
   @Override
   String describe() {
     return "event 0x" + Long.toHexString(handle);

@@ -16,10 +16,23 @@ final class Failures {
     }
   }
 
+  /** The first of two failures with the second added to it. */
+  static <E extends Throwable> E joined(@Nullable E first, E later) {
+    if (first == null) {
+      return later;
+    }
+    suppress(first, later);
+    return first;
+  }
+
   /** Adds a later failure to the first one, which may be the same object if user code threw it. */
   private static void suppress(Throwable first, Throwable later) {
     if (later != first) {
-      first.addSuppressed(later);
+      try {
+        first.addSuppressed(later);
+      } catch (OutOfMemoryError e) {
+        // The first is what matters.
+      }
     }
   }
 
@@ -33,11 +46,7 @@ final class Failures {
 
   /** Takes note of a failure. */
   void add(Throwable e) {
-    if (first == null) {
-      first = e;
-    } else {
-      suppress(first, e);
-    }
+    first = joined(first, e);
   }
 
   void throwFirst() {

@@ -188,9 +188,7 @@ final class Guard implements Fence {
   private boolean recordEvent(long handle) {
     int device = stream.device.id();
     if (!created.get()) {
-      event = driver().eventCreate(device, EventOptions.ORDER_ONLY.flags());
-      created.set(true);
-      stream.cuda.owned().children().add(end);
+      create(device);
     }
     try {
       driver().eventRecord(device, event, handle);
@@ -199,6 +197,30 @@ final class Guard implements Fence {
       throw e;
     }
     return true;
+  }
+
+  private void create(int device) {
+    stream.cuda.owned().children().add(end); // first: there may be no heap for it later
+    try {
+      event = driver().eventCreate(device, EventOptions.ORDER_ONLY.flags());
+      created.set(true);
+    } finally {
+      if (!created.get()) {
+        stream.cuda.owned().children().remove(end);
+      }
+    }
+  }
+
+  /** Unless it marks the last work of its stream. */
+  @Override
+  public void abandon() {
+    if (!stream.isLastWork(this) && entrance.tryEnterAgain()) {
+      try {
+        finish();
+      } finally {
+        entrance.leave();
+      }
+    }
   }
 
   private void finish() {

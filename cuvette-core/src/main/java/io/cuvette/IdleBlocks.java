@@ -1,7 +1,5 @@
 package io.cuvette;
 
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Objects;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -23,18 +21,30 @@ final class IdleBlocks {
   private int count;
   private long bytes;
 
-  /** Keeps a block; returns those for which there is no room any more. */
-  List<StreamOrderedLifetime> put(StreamOrderedLifetime block) {
-    List<StreamOrderedLifetime> over = List.of();
-    while (count == MAX_BLOCKS || bytes + block.blockBytes() > MAX_BLOCK_BYTES) {
-      if (over.isEmpty()) {
-        over = new ArrayList<>();
-      }
-      over.add(remove(0));
+  /**
+   * Keeps a block; returns those for which there is no room any more, the oldest first and linked.
+   * Needs no Java heap.
+   */
+  @Nullable StreamOrderedLifetime put(StreamOrderedLifetime block) {
+    int over = 0;
+    long left = bytes;
+    while (count - over == MAX_BLOCKS || left + block.blockBytes() > MAX_BLOCK_BYTES) {
+      left -= at(over++).blockBytes();
     }
+    StreamOrderedLifetime first = removeFirst(over);
     blocks[count++] = block;
     bytes += block.blockBytes();
-    return over;
+    return first;
+  }
+
+  private @Nullable StreamOrderedLifetime removeFirst(int over) {
+    StreamOrderedLifetime first = null;
+    for (int i = over - 1; i >= 0; i--) {
+      StreamOrderedLifetime removed = remove(i);
+      removed.next = first;
+      first = removed;
+    }
+    return first;
   }
 
   /** The newest block of this size that was freed on this stream. */
@@ -48,18 +58,18 @@ final class IdleBlocks {
     return null;
   }
 
-  /** Takes out the blocks of some streams, the oldest first. */
-  List<StreamOrderedLifetime> takeAll(Predicate<StreamState> of) {
-    List<StreamOrderedLifetime> taken = new ArrayList<>(count);
-    for (int i = 0; i < count; ) {
+  /** Takes out the blocks of some streams, the oldest first and linked. Needs no Java heap. */
+  @Nullable StreamOrderedLifetime takeAll(Predicate<StreamState> of) {
+    StreamOrderedLifetime first = null;
+    for (int i = count - 1; i >= 0; i--) {
       StreamState home = at(i).home;
       if (home != null && of.test(home)) {
-        taken.add(remove(i));
-      } else {
-        i++;
+        StreamOrderedLifetime removed = remove(i);
+        removed.next = first;
+        first = removed;
       }
     }
-    return taken;
+    return first;
   }
 
   boolean isEmpty() {

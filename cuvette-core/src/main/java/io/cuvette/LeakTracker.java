@@ -27,10 +27,10 @@ final class LeakTracker {
   private final Consumer<LeakReport> listener;
 
   /** Forgotten memory whose view is in use at the moment: it comes back with a later drain. */
-  private final ConcurrentLinkedQueue<Lifetime> inUse = new ConcurrentLinkedQueue<>();
+  private final LeftForLater inUse = new LeftForLater();
 
   /** What was closed and could not be released: it is tried again with each drain. */
-  private final ConcurrentLinkedQueue<Lifetime> unreleased = new ConcurrentLinkedQueue<>();
+  private final LeftForLater unreleased = new LeftForLater();
 
   private final AtomicLong found = new AtomicLong();
   private final AtomicInteger takingBack = new AtomicInteger();
@@ -84,16 +84,7 @@ final class LeakTracker {
 
   /** Has something released that was closed and could not be: later, since it just failed. */
   void failed(Lifetime lifetime) {
-    unreleased.add(lifetime);
-  }
-
-  private void releaseAgain() {
-    for (int i = unreleased.size(); i > 0; i--) {
-      Lifetime again = unreleased.poll();
-      if (again != null) {
-        again.releaseAgain();
-      }
-    }
+    unreleased.leave(lifetime);
   }
 
   /**
@@ -102,18 +93,15 @@ final class LeakTracker {
    */
   int drain() {
     others.run();
-    releaseAgain();
+    unreleased.drain(lifetime -> {
+      lifetime.releaseAgain();
+      return true;
+    });
     ReferenceQueue<Object> from = queue;
     if (from == null) {
       return 0;
     }
-    int taken = 0;
-    for (int i = inUse.size(); i > 0; i--) {
-      Lifetime again = inUse.poll();
-      if (again != null && found(again)) {
-        taken++;
-      }
-    }
+    int taken = inUse.drain(this::found);
     for (var reference = from.poll(); reference != null; reference = from.poll()) {
       if (found(reference)) {
         taken++;
@@ -127,20 +115,33 @@ final class LeakTracker {
     if (!(reference instanceof Lifetime lifetime) || lifetime.ended()) {
       return false;
     }
-    Failures failures = new Failures();
-    boolean[] taken = {true};
-    takingBack.incrementAndGet();
-    failures.run(() -> taken[0] = lifetime.reclaim());
-    takingBack.decrementAndGet();
-    if (!taken[0]) {
-      inUse.add(lifetime);
-      return false;
+    Throwable failure = takeBack(lifetime);
+    if (!lifetime.ended()) {
+      inUse.leave(lifetime);
     }
-    found.incrementAndGet();
-    reports.add(lifetime.report());
-    failures.run(this::report);
+    Failures failures = new Failures();
+    if (failure != null) {
+      failures.add(failure);
+    }
+    if (lifetime.ended()) {
+      found.incrementAndGet();
+      reports.add(lifetime.report());
+      failures.run(this::report);
+    }
     failures.throwFirst();
-    return true;
+    return lifetime.ended();
+  }
+
+  private @Nullable Throwable takeBack(Lifetime lifetime) {
+    takingBack.incrementAndGet();
+    try {
+      boolean _ = lifetime.reclaim();
+      return null;
+    } catch (RuntimeException | Error e) {
+      return e;
+    } finally {
+      takingBack.decrementAndGet();
+    }
   }
 
   /** Whether threads are taking back what was found: it is not there to be allocated yet. */

@@ -31,6 +31,9 @@ abstract class Lifetime extends PhantomReference<Object> {
 
   private final @Nullable Throwable site;
 
+  /** The next one in a list that this is in: of what is left for later, or of what comes back. */
+  @Nullable Lifetime next;
+
   @SuppressWarnings("NullAway") // PhantomReference takes a null queue: it is then never enqueued
   Lifetime(Object of, @Nullable ReferenceQueue<Object> queue, @Nullable Throwable site) {
     super(of, queue);
@@ -166,20 +169,23 @@ abstract class Lifetime extends PhantomReference<Object> {
     clear();
     try {
       release();
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       failed();
       throw e;
     }
   }
 
-  /** A release failed, of which the caller is told: it may have to be tried again. */
+  /**
+   * A release failed, of which the caller is told: it may have to be tried again. There may be no
+   * Java heap.
+   */
   void failed() {}
 
   /** Tries again what failed; whoever closed it was told then, or is beyond reach. */
   final void releaseAgain() {
     try {
       release();
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | OutOfMemoryError e) {
       failed();
       failedUntold(e);
     }

@@ -78,29 +78,41 @@ final class MemoryHooks {
     }
   }
 
-  /** A block that a hook gives back is not told: its hooks could give back without end. */
-  void free(PooledBlock block, Runnable body) {
+  /**
+   * The memory comes back whatever a hook throws, and without Java heap for hooks. A block that a
+   * hook gives back is not told: its hooks could give back without end.
+   */
+  void free(PooledBlock block) {
     MemoryPool pool = block.arena.pool;
-    if (pool.cuda().state().isInsideHook(pool)) {
-      body.run();
-      return;
-    }
-    var call =
-        new MemoryHook.Block(
-            block.arena.devicePool.device,
-            block.requestedBytes,
-            block.blockBytes(),
-            block.address,
-            id(block));
+    MemoryHook.Block call = null;
     try {
-      each(pool, hook -> hook.freePreprocess(call));
+      if (!pool.cuda().state().isInsideHook(pool)) {
+        call =
+            new MemoryHook.Block(
+                block.arena.devicePool.device,
+                block.requestedBytes,
+                block.blockBytes(),
+                block.address,
+                id(block));
+        begins(pool, call);
+      }
     } finally {
       try {
-        body.run(); // the memory comes back whatever a hook throws
+        block.arena.freeOrdered(block);
       } finally {
-        each(pool, hook -> hook.freePostprocess(call));
+        if (call != null) {
+          ends(pool, call);
+        }
       }
     }
+  }
+
+  private void begins(MemoryPool pool, MemoryHook.Block freed) {
+    each(pool, hook -> hook.freePreprocess(freed));
+  }
+
+  private void ends(MemoryPool pool, MemoryHook.Block freed) {
+    each(pool, hook -> hook.freePostprocess(freed));
   }
 
   private static MemoryHook.Block block(

@@ -6,6 +6,8 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.Checks;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
+import java.util.function.LongConsumer;
+import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -58,6 +60,8 @@ public final class NativeFunctionResource implements MemoryResource {
   private Buffer allocate(long bytes, CudaStream stream, CudaDevice device) {
     CudaDriver driver = device.context();
     ThreadState state = device.cuda().state();
+    LongFunction<DeviceBuffer> kind = given -> new DeviceBuffer(given, bytes, stream);
+    LongConsumer back = given -> give(driver, given, device);
     long address;
     state.enter(this);
     try {
@@ -74,9 +78,7 @@ public final class NativeFunctionResource implements MemoryResource {
           bytes,
           device);
     }
-    DeviceBuffer buffer = new DeviceBuffer(address, bytes, stream);
-    DirectLifetime.ownForeign(buffer, () -> give(driver, address, device));
-    return buffer;
+    return DirectLifetime.ownForeign(address, kind, back);
   }
 
   /** What keeps the functions valid. */

@@ -20,6 +20,10 @@ import org.jspecify.annotations.Nullable;
 final class PendingFrees<B extends BlockLifetime> {
   private final Consumer<B> give;
   private final ConcurrentLinkedQueue<Pending<B>> queue = new ConcurrentLinkedQueue<>();
+
+  /** What came when there was no Java heap; it is counted too. */
+  private final LeftForLater left = new LeftForLater();
+
   private final AtomicLong bytes = new AtomicLong();
   private final AtomicLong requestedBytes = new AtomicLong();
   private final AtomicInteger blocks = new AtomicInteger();
@@ -39,23 +43,40 @@ final class PendingFrees<B extends BlockLifetime> {
     }
   }
 
-  /** Gives the block back at once if the streams that used it are idle and it is in no graph. */
+  /**
+   * Gives the block back at once if the streams that used it are idle and it is in no graph. What
+   * there is no Java heap to wait for now is looked at again with a later call.
+   */
   void free(B block, @Nullable StreamState of) {
-    List<Fence> fences = new ArrayList<>(block.openCaptures());
-    Failures failures = new Failures();
-    for (var use = block.uses(); use != null; use = use.next()) {
-      guard(use.stream(), fences, failures);
-    }
-    StreamState home = block.home;
-    if (home != null && home != of) {
-      guard(home, fences, failures);
+    List<Fence> fences = null;
+    RuntimeException failure;
+    try {
+      fences = new ArrayList<>(block.openCaptures());
+      failure = guardAll(block, of, fences);
+    } catch (OutOfMemoryError e) {
+      abandon(fences);
+      count(block, 1);
+      left.leave(block);
+      return;
     }
     if (fences.isEmpty()) {
       give.accept(block);
     } else {
       add(block, fences);
     }
-    failures.throwFirst();
+    if (failure != null) {
+      throw failure;
+    }
+  }
+
+  private static @Nullable RuntimeException guardAll(
+      BlockLifetime block, @Nullable StreamState of, List<Fence> fences) {
+    RuntimeException failure = null;
+    for (var use = block.uses(); use != null; use = use.next()) {
+      failure = guard(use.stream(), fences, failure);
+    }
+    StreamState home = block.home;
+    return home == null || home == of ? failure : guard(home, fences, failure);
   }
 
   /** Gives back later what no stream uses. */
@@ -65,27 +86,72 @@ final class PendingFrees<B extends BlockLifetime> {
 
   private void add(B block, List<Fence> fences) {
     count(block, 1);
-    queue.add(new Pending<>(block, fences, new AtomicBoolean()));
+    Pending<B> pending = null;
+    try {
+      pending = new Pending<>(block, fences, new AtomicBoolean());
+      queue.add(pending);
+    } catch (OutOfMemoryError e) {
+      // It is there all the same if there was no heap for what the queue does last.
+      if (pending == null || pending.given.compareAndSet(false, true)) {
+        abandon(fences);
+        left.leave(block);
+      }
+    }
+  }
+
+  private static void abandon(@Nullable List<Fence> fences) {
+    if (fences != null) {
+      for (int i = 0; i < fences.size(); i++) {
+        fences.get(i).abandon();
+      }
+    }
+  }
+
+  @SuppressWarnings("unchecked") // nothing else was left
+  private boolean freeLeft(Lifetime one) {
+    B block = (B) one;
+    count(block, -1);
+    free(block, null);
+    return true;
   }
 
   /**
    * A failing driver call is thrown at the end; the block is safe by then, with a guard that asks
    * again.
    */
-  private static void guard(StreamState stream, List<Fence> fences, Failures failures) {
-    @Nullable Guard[] guard = {Guard.of(stream)};
-    failures.run(() -> guard[0] = stream.guard());
-    Guard needed = guard[0];
-    if (needed != null) {
-      fences.add(needed);
+  private static @Nullable RuntimeException guard(
+      StreamState stream, List<Fence> fences, @Nullable RuntimeException before) {
+    @Nullable Guard guard;
+    RuntimeException failure = before;
+    try {
+      guard = stream.guard();
+    } catch (RuntimeException e) {
+      guard = Guard.of(stream);
+      failure = Failures.joined(before, e);
+    }
+    if (guard != null) {
+      add(guard, fences);
+    }
+    return failure;
+  }
+
+  private static void add(Guard guard, List<Fence> fences) {
+    try {
+      fences.add(guard);
+    } catch (OutOfMemoryError e) {
+      guard.abandon();
+      throw e;
     }
   }
 
   /** Gives back what is done by now. */
   void poll() {
+    left.drain(this::freeLeft);
     for (Iterator<Pending<B>> each = queue.iterator(); each.hasNext(); ) {
       Pending<B> pending = each.next();
-      if (pending.isDone() && pending.given.compareAndSet(false, true)) {
+      if (pending.given.get()) {
+        each.remove();
+      } else if (pending.isDone() && pending.given.compareAndSet(false, true)) {
         each.remove();
         give(pending);
       }
@@ -94,6 +160,7 @@ final class PendingFrees<B extends BlockLifetime> {
 
   /** Waits for all that is pending now, and gives it back. */
   void await() {
+    left.drain(this::freeLeft);
     for (Pending<B> pending : queue) {
       pending.fences.forEach(Fence::await);
     }
@@ -102,6 +169,7 @@ final class PendingFrees<B extends BlockLifetime> {
 
   /** Waits for one after the other, searching after each; null if that finds nothing. */
   <T> @Nullable T await(Supplier<@Nullable T> again) {
+    left.drain(this::freeLeft);
     for (Pending<B> pending : queue) {
       int before = blocks();
       if (!pending.given.get()) {
@@ -117,7 +185,7 @@ final class PendingFrees<B extends BlockLifetime> {
   }
 
   boolean isEmpty() {
-    return queue.isEmpty();
+    return queue.isEmpty() && left.isEmpty();
   }
 
   /** The bytes of the pending blocks. */
@@ -137,11 +205,18 @@ final class PendingFrees<B extends BlockLifetime> {
 
   /** Forgets all, for a pool that is torn down. */
   void clear() {
+    left.drain(this::forget);
     for (Pending<B> one = queue.poll(); one != null; one = queue.poll()) {
       if (one.given.compareAndSet(false, true)) {
         count(one.block, -1);
       }
     }
+  }
+
+  @SuppressWarnings("unchecked") // nothing else was left
+  private boolean forget(Lifetime one) {
+    count((B) one, -1);
+    return true;
   }
 
   private void count(B block, int sign) {

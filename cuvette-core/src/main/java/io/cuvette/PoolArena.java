@@ -260,13 +260,13 @@ final class PoolArena {
   void free(PooledBlock block) {
     MemoryHooks hooks = pool.hooks();
     if (hooks != null) {
-      hooks.free(block, () -> freeOrdered(block));
+      hooks.free(block);
     } else {
       freeOrdered(block);
     }
   }
 
-  private void freeOrdered(PooledBlock block) {
+  void freeOrdered(PooledBlock block) {
     if (block.isUsedAtHomeAlone() && block.home == stream) {
       giveOrLeave(block);
     } else {
@@ -315,7 +315,7 @@ final class PoolArena {
   private void giveAll(@Nullable PooledBlock list) {
     PooledBlock block = list;
     while (block != null) {
-      PooledBlock next = block.next;
+      PooledBlock next = (PooledBlock) block.next;
       block.next = null;
       give(block);
       block = next;

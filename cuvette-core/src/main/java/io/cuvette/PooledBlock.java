@@ -12,9 +12,6 @@ final class PooledBlock extends BlockLifetime {
   final long requestedBytes;
   private final long blockBytes;
 
-  /** The next one freed by other threads, see {@link PoolArena}. */
-  @Nullable PooledBlock next;
-
   /** What gave it out, if not the arena itself, and its neighbours in that one's list. */
   FrontCache.@Nullable Stripe stripe;
 

@@ -29,9 +29,20 @@ final class StreamLifetime extends HandleLifetime {
     LeakTracker leaks = state.cuda.leaks();
     StreamLifetime lifetime =
         new StreamLifetime(stream, state, state.toString(), leaks.queue, leaks.site());
-    state.cuda.owned().children().add(lifetime.end);
-    lifetime.opened();
-    return lifetime;
+    try {
+      state.cuda.owned().children().add(lifetime.end);
+      lifetime.opened();
+      return lifetime;
+    } catch (OutOfMemoryError e) {
+      lifetime.discard();
+      throw e;
+    }
+  }
+
+  /** Its stream was not made, for want of Java heap, and is destroyed by the caller. */
+  void discard() {
+    clear();
+    forget();
   }
 
   /** The end of a stream that somebody else has. */

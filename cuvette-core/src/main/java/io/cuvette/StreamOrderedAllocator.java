@@ -44,8 +44,7 @@ final class StreamOrderedAllocator {
         return DirectMemory.empty(kind.buffer(0, 0, stream));
       }
       stream.checkAllocatesInOrder();
-      StreamOrderedLifetime idle = memory.reuse(stream.state, rounded);
-      return idle == null ? null : memory.own(kind.buffer(idle.address, bytes, stream), rounded);
+      return memory.reuse(kind, bytes, rounded, stream);
     } finally {
       pool.leave();
     }
@@ -80,9 +79,10 @@ final class StreamOrderedAllocator {
   private @Nullable BufferBase ask(long bytes, long rounded, CudaStream stream, Refusals refusals) {
     CudaDriver driver = stream.hold();
     int device = stream.device().id();
-    long address;
     try {
-      address = driver.memAllocFromPoolAsync(device, rounded, pool.handle(), stream.state.handle);
+      long address =
+          driver.memAllocFromPoolAsync(device, rounded, pool.handle(), stream.state.handle);
+      return memory.own(kind, address, bytes, rounded, stream);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
         throw e;
@@ -92,7 +92,6 @@ final class StreamOrderedAllocator {
     } finally {
       stream.unhold();
     }
-    return memory.own(kind.buffer(address, bytes, stream), rounded);
   }
 
   OutOfDeviceMemoryException outOfMemory(

@@ -2,12 +2,9 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
-import io.cuvette.pool.SpinLock;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongConsumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -24,16 +21,7 @@ final class StreamOrderedMemory {
   private static final int LOOK_AGAIN = 32;
 
   private final PendingFrees<StreamOrderedLifetime> pending = new PendingFrees<>(this::freeOrKeep);
-  private final SpinLock lock = new SpinLock();
-
-  /** The newest of those alive: a list, so that each is reachable for the leak tracker. */
-  private @Nullable StreamOrderedLifetime newest;
-
-  private long liveBytes;
-  private final IdleBlocks idle = new IdleBlocks();
-
-  /** The threads that give back what was idle: the driver does not have it yet. */
-  private final AtomicInteger givingBack = new AtomicInteger();
+  private final StreamOrderedBlocks blocks = new StreamOrderedBlocks();
 
   /** What the blocks are shared by; null if they are for this process. */
   private volatile @Nullable PoolSharing sharing;
@@ -49,6 +37,7 @@ final class StreamOrderedMemory {
   /** Told the bytes of each block that the driver got back. */
   private volatile LongConsumer whenFreed = _ -> {};
 
+  private final Predicate<StreamOrderedLifetime> canKeep = this::canKeepNow;
   private final Entrance entrance;
 
   StreamOrderedMemory(Entrance entrance, @Nullable DriverPool pool) {
@@ -78,7 +67,7 @@ final class StreamOrderedMemory {
 
   /** The block that begins at an address; null if none does. */
   @Nullable StreamOrderedLifetime find(long address) {
-    for (StreamOrderedLifetime block : alive()) {
+    for (StreamOrderedLifetime block : blocks.all()) {
       if (block.address == address && !block.ended()) {
         return block;
       }
@@ -86,46 +75,51 @@ final class StreamOrderedMemory {
     return null;
   }
 
-  /** Makes a buffer own memory that was just allocated. */
-  <B extends BufferBase> B own(B buffer, long blockBytes) {
+  /**
+   * Makes a buffer of memory that was just allocated in order of a stream, which the caller holds.
+   * The driver gets it back if there is no Java heap for that.
+   */
+  BufferBase own(
+      StreamOrderedAllocator.Kind kind,
+      long address,
+      long bytes,
+      long blockBytes,
+      CudaStream stream) {
+    try {
+      return own(kind.buffer(address, bytes, stream), blockBytes);
+    } catch (OutOfMemoryError e) {
+      CudaDriver driver = stream.state.cuda.driver();
+      driver.memFreeAsync(stream.device().id(), address, stream.state.handle);
+      throw e;
+    }
+  }
+
+  private BufferBase own(BufferBase buffer, long blockBytes) {
     StreamOrderedLifetime lifetime = new StreamOrderedLifetime(buffer, this, blockBytes);
     buffer.own(lifetime);
-    lock.lock();
-    try {
-      lifetime.older = newest;
-      if (newest != null) {
-        newest.newer = lifetime;
-      }
-      newest = lifetime;
-      liveBytes += blockBytes;
-    } finally {
-      lock.unlock();
-    }
+    blocks.add(lifetime);
     return buffer;
   }
 
-  /** Memory of this size that the stream can use again at once. */
-  @Nullable StreamOrderedLifetime reuse(StreamState stream, long blockBytes) {
-    lock.lock();
+  /** A buffer of idle memory of this size that the stream can use again at once; null if none. */
+  @Nullable BufferBase reuse(
+      StreamOrderedAllocator.Kind kind, long bytes, long blockBytes, CudaStream stream) {
+    StreamOrderedLifetime idle = blocks.take(stream.state, blockBytes);
+    if (idle == null) {
+      return null;
+    }
     try {
-      StreamOrderedLifetime block = idle.take(stream, blockBytes);
-      if (block != null) {
-        unlink(block);
-      }
-      return block;
-    } finally {
-      lock.unlock();
+      return own(kind.buffer(idle.address, bytes, stream), blockBytes);
+    } catch (OutOfMemoryError e) {
+      blocks.add(idle);
+      giveBack(idle);
+      throw e;
     }
   }
 
   /** Whether nothing is left that the driver has to get back. */
   boolean isEmpty() {
-    lock.lock();
-    try {
-      return newest == null;
-    } finally {
-      lock.unlock();
-    }
+    return blocks.isEmpty();
   }
 
   /** Whether all frees that were queued are done. */
@@ -159,58 +153,48 @@ final class StreamOrderedMemory {
 
   /** Frees what is idle of some streams, in order of its stream. */
   void giveBackIdle(Predicate<StreamState> of) {
-    List<StreamOrderedLifetime> taken;
-    lock.lock();
-    try {
-      if (idle.isEmpty()) {
-        return;
-      }
-      taken = idle.takeAll(of);
-      givingBack.incrementAndGet();
-    } finally {
-      lock.unlock();
+    StreamOrderedLifetime taken = blocks.takeIdle(of);
+    if (taken != null) {
+      giveBackAll(taken);
     }
-    giveBack(taken);
   }
 
-  /** Gives back what was idle. */
-  private void giveBack(List<StreamOrderedLifetime> taken) {
-    Failures failures = new Failures();
+  /** Gives back what was idle, linked. */
+  private void giveBackAll(StreamOrderedLifetime taken) {
+    RuntimeException failure = null;
     try {
-      taken.forEach(block -> failures.run(() -> giveBack(block)));
+      StreamOrderedLifetime rest = taken;
+      while (rest != null) {
+        StreamOrderedLifetime block = rest;
+        rest = (StreamOrderedLifetime) block.next;
+        block.next = null;
+        try {
+          giveBack(block);
+        } catch (RuntimeException e) {
+          failure = Failures.joined(failure, e);
+        }
+      }
     } finally {
-      givingBack.decrementAndGet(); // also after an error: others wait for it
+      blocks.gaveBack(); // also after an error: others wait for it
     }
-    failures.throwFirst();
+    if (failure != null) {
+      throw failure;
+    }
   }
 
   /** Waits until the driver has all that was idle and that threads are giving back now. */
   void awaitGivenBack() {
-    Await.until(() -> givingBack.get() == 0);
+    Await.until(() -> !blocks.isGivingBack());
   }
 
   /** Whether the collector has found a buffer that was not taken back yet. */
   boolean hasForgotten() {
-    lock.lock();
-    try {
-      StreamOrderedLifetime block = newest;
-      while (block != null && !block.isForgotten()) {
-        block = block.older;
-      }
-      return block != null;
-    } finally {
-      lock.unlock();
-    }
+    return blocks.hasForgotten();
   }
 
   /** Bytes not freed yet. */
   long liveBytes() {
-    lock.lock();
-    try {
-      return liveBytes;
-    } finally {
-      lock.unlock();
-    }
+    return blocks.liveBytes();
   }
 
   /** Frees what is waiting for other streams and can go now. */
@@ -239,8 +223,11 @@ final class StreamOrderedMemory {
   }
 
   void free(StreamOrderedLifetime block) {
-    if (!isWorthKeeping(block) || !keep(block)) {
+    StreamOrderedLifetime out = isWorthKeeping(block) ? blocks.keep(block, canKeep) : block;
+    if (out == block) {
       giveBack(block);
+    } else if (out != null) {
+      giveBackAll(out);
     }
   }
 
@@ -260,7 +247,7 @@ final class StreamOrderedMemory {
    * Under the lock, so that nothing is kept after what it is of was emptied, to close or for want
    * of memory.
    */
-  private boolean canKeep(StreamOrderedLifetime block) {
+  private boolean canKeepNow(StreamOrderedLifetime block) {
     StreamState home = block.home;
     return pool != null
         && !pool.isClosed()
@@ -270,48 +257,33 @@ final class StreamOrderedMemory {
         && !home.isClosing();
   }
 
-  private boolean keep(StreamOrderedLifetime block) {
-    List<StreamOrderedLifetime> over;
-    lock.lock();
-    try {
-      if (!canKeep(block)) {
-        return false;
-      }
-      block.isIdle = true;
-      liveBytes -= block.blockBytes();
-      over = idle.put(block);
-      if (over.isEmpty()) {
-        return true;
-      }
-      givingBack.incrementAndGet();
-    } finally {
-      lock.unlock();
-    }
-    giveBack(over);
-    return true;
-  }
-
-  /** What comes too late is alive as far as {@link #destroy} knows, which frees it. */
+  /**
+   * What comes too late is alive as far as {@link #destroy} knows, which frees it. What could not
+   * be given back is tried again; who closed it is told of a failure, but for want of Java heap.
+   */
   private void giveBack(StreamOrderedLifetime block) {
-    entrance.run(() -> {
+    if (!entrance.tryEnter()) {
+      return;
+    }
+    try {
+      giveBackNow(block);
+    } catch (OutOfMemoryError e) {
+      freeLater(block);
+    } catch (RuntimeException e) {
       try {
-        giveBackNow(block);
-      } catch (RuntimeException e) {
-        if (isAlive(block)) {
-          Failures.closeAfter(e, () -> pending.free(block, null));
-        }
-        throw e;
+        freeLater(block);
+      } catch (RuntimeException second) {
+        throw Failures.joined(e, second);
       }
-    });
+      throw e;
+    } finally {
+      entrance.leave();
+    }
   }
 
-  /** Whether the driver has not got it back yet. */
-  private boolean isAlive(StreamOrderedLifetime block) {
-    lock.lock();
-    try {
-      return block == newest || block.newer != null;
-    } finally {
-      lock.unlock();
+  private void freeLater(StreamOrderedLifetime block) {
+    if (blocks.has(block)) {
+      pending.free(block, null);
     }
   }
 
@@ -351,26 +323,10 @@ final class StreamOrderedMemory {
   /** What is idle or waits for streams is among them and must not be given back once more. */
   private List<StreamOrderedLifetime> allForDestroy() {
     pending.clear();
-    lock.lock();
-    try {
-      idle.takeAll(_ -> true);
-    } finally {
-      lock.unlock();
+    if (blocks.takeIdle(_ -> true) != null) {
+      blocks.gaveBack();
     }
-    return alive();
-  }
-
-  private List<StreamOrderedLifetime> alive() {
-    lock.lock();
-    try {
-      List<StreamOrderedLifetime> all = new ArrayList<>();
-      for (StreamOrderedLifetime block = newest; block != null; block = block.older) {
-        all.add(block);
-      }
-      return all;
-    } finally {
-      lock.unlock();
-    }
+    return blocks.all();
   }
 
   /**
@@ -403,13 +359,13 @@ final class StreamOrderedMemory {
   }
 
   private boolean freeOn(StreamState stream, StreamOrderedLifetime block) {
+    rememberFreedOn(stream); // first: there may be no heap for it later
     boolean freed =
         stream.ask(() -> {
           stream.cuda.driver().memFreeAsync(stream.device.id(), block.address, stream.handle);
           return true;
         });
     if (freed) {
-      rememberFreedOn(stream);
       remove(block);
     }
     return freed;
@@ -436,8 +392,8 @@ final class StreamOrderedMemory {
   private void freeOrKeep(StreamOrderedLifetime block) {
     try {
       freeUnordered(block);
-    } catch (RuntimeException e) {
-      if (isAlive(block)) {
+    } catch (RuntimeException | OutOfMemoryError e) {
+      if (blocks.has(block)) {
         pending.add(block);
       }
       throw e;
@@ -458,42 +414,11 @@ final class StreamOrderedMemory {
   }
 
   private void remove(StreamOrderedLifetime block) {
-    boolean removed;
-    boolean last;
-    lock.lock();
-    try {
-      removed = unlink(block);
-      last = newest == null;
-    } finally {
-      lock.unlock();
-    }
-    if (removed) {
+    if (blocks.remove(block)) {
       whenFreed.accept(block.blockBytes());
+      if (pool != null && pool.isClosed() && blocks.isEmpty()) {
+        pool.emptied();
+      }
     }
-    if (removed && last && pool != null && pool.isClosed()) {
-      pool.emptied();
-    }
-  }
-
-  /** False if it was removed before. Under the lock. */
-  private boolean unlink(StreamOrderedLifetime block) {
-    StreamOrderedLifetime older = block.older;
-    StreamOrderedLifetime newer = block.newer;
-    if (older != null) {
-      older.newer = newer;
-    }
-    if (newer != null) {
-      newer.older = older;
-    } else if (newest == block) {
-      newest = older;
-    } else {
-      return false;
-    }
-    block.older = null;
-    block.newer = null;
-    if (!block.isIdle) {
-      liveBytes -= block.blockBytes();
-    }
-    return true;
   }
 }

@@ -380,8 +380,17 @@ final class StreamState {
       return lastWork;
     }
     Guard guard = Guard.of(this);
-    guard.record();
+    try {
+      guard.record();
+    } catch (OutOfMemoryError e) {
+      guard.abandon();
+      throw e;
+    }
     return guard;
+  }
+
+  boolean isLastWork(Guard guard) {
+    return guard == lastWork;
   }
 
   /** Waits for the work queued so far. */

@@ -26,7 +26,12 @@ interface FfmManagedMemory extends FfmCalls, MemoryCalls {
       throw Failure.of(
           status, "cuMemAllocManaged(bytes=%d, flags=%d, device=%d)", bytes, flags, device);
     }
-    return NativeAccess.memory(result, bytes);
+    try {
+      return NativeAccess.memory(result, bytes);
+    } catch (OutOfMemoryError e) {
+      memFree(device, result);
+      throw e;
+    }
   }
 
   @Override

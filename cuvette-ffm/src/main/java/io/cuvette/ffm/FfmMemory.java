@@ -55,7 +55,12 @@ interface FfmMemory extends FfmCalls, MemoryCalls {
       throw Failure.of(
           status, "cuMemHostAlloc(bytes=%d, flags=%d, device=%d)", bytes, flags, device);
     }
-    return NativeAccess.memory(result, bytes);
+    try {
+      return NativeAccess.memory(result, bytes);
+    } catch (OutOfMemoryError e) {
+      memFreeHost(device, result);
+      throw e;
+    }
   }
 
   @Override

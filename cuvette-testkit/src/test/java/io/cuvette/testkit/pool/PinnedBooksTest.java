@@ -19,12 +19,18 @@ import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.support.AtOnce;
 import io.cuvette.testkit.support.HeldDriver;
 import io.cuvette.testkit.support.HostBooks;
+import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
+import javax.management.AttributeNotFoundException;
+import javax.management.JMException;
+import javax.management.ObjectName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.opentest4j.TestAbortedException;
 
 /** What the limit of a pinned pool counts is what upstream gave and what the pool can reach. */
 @Timeout(60)
@@ -35,6 +41,8 @@ class PinnedBooksTest {
 
   /** One buffer for each thread, each in a class of its own. */
   private static final long LIMIT = (long) THREADS * LARGEST;
+
+  private static final int MANY = 1 << 16;
 
   private final AtOnce threads = new AtOnce();
 
@@ -213,6 +221,44 @@ class PinnedBooksTest {
           Buffer buffer = other.allocate(512)) {
         assertThat(buffer.byteSize()).isEqualTo(512);
       }
+    }
+  }
+
+  /** Neither a list that grows under the lock, however many blocks there are. */
+  @Test
+  void closingManyBuffers_needsNoJavaHeap() throws JMException {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated());
+        PinnedBuffer all = cuda.directPinned().allocate(MANY * 512)) {
+      AtomicLong given = new AtomicLong();
+      PinnedMemoryPool pool =
+          new PinnedMemoryPool(
+              cuda,
+              PinnedPoolOptions.DEFAULTS.withUpstream(
+                  bytes -> all.slice(given.getAndAdd(bytes), bytes)));
+      PinnedBuffer[] buffers = new PinnedBuffer[MANY];
+      for (int i = 0; i < MANY; i++) {
+        buffers[i] = pool.allocate(512);
+      }
+      long before = allocatedBytes();
+      for (PinnedBuffer buffer : buffers) {
+        buffer.close();
+      }
+      assertThat(allocatedBytes() - before).isLessThan(MANY);
+      assertThat(pool.freeBlocks()).isEqualTo(MANY);
+      pool.assertConsistent();
+    }
+  }
+
+  /** Of this thread so far; the test is skipped where that is not told. */
+  private static long allocatedBytes() throws JMException {
+    try {
+      return (Long)
+          ManagementFactory.getPlatformMBeanServer()
+              .getAttribute(
+                  new ObjectName(ManagementFactory.THREAD_MXBEAN_NAME),
+                  "CurrentThreadAllocatedBytes");
+    } catch (AttributeNotFoundException e) {
+      throw new TestAbortedException("the runtime does not count what threads allocate", e);
     }
   }
 

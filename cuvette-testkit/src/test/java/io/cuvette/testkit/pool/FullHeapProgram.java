@@ -1,0 +1,205 @@
+package io.cuvette.testkit.pool;
+
+import io.cuvette.AsyncMemoryPool;
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
+import io.cuvette.CudaEvent;
+import io.cuvette.CudaOptions;
+import io.cuvette.CudaStream;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.LeakLevel;
+import io.cuvette.MemoryPool;
+import io.cuvette.MemoryResource;
+import io.cuvette.PinnedMemoryPool;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.testkit.support.HeaplessDriver;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
+
+/**
+ * Allocates and closes with a heap that is full but for a number of small pieces, from none to
+ * some, so that OutOfMemoryError strikes everywhere; afterwards all is there. Run in a process of
+ * its own, with a small heap.
+ */
+final class FullHeapProgram {
+  private static final int MOST_LEFT = Integer.getInteger("cuvette.pieces", 6);
+  private static final int STEP = 3;
+
+  /** Rounds with a heap before, in which classes are loaded. */
+  private static final int WARM = 1;
+
+  private static final int BLOCK = 4096;
+  private static final int LARGE = 8192;
+
+  private final HeaplessDriver driver =
+      new HeaplessDriver(SimulatedDriver.open(SimulatedOptions.DEFAULTS));
+  private final Cuda cuda =
+      Cuda.open(
+          CudaOptions.DEFAULTS
+              .withDriver(driver)
+              .withLeakLevel(LeakLevel.COUNT)
+              .withLeakListener(_ -> {}));
+  private final CudaDevice device = cuda.device(0);
+  private final CudaStream stream = device.createStream();
+  private final CudaStream other = device.createStream();
+  private final MemoryPool pool = new MemoryPool(cuda);
+  private final PinnedMemoryPool pinned = new PinnedMemoryPool(cuda);
+  private final DeviceMemoryResource resource =
+      new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS);
+  private final AsyncMemoryPool async = new AsyncMemoryPool(cuda);
+  private final int events = driver.liveEvents();
+  private final List<byte[]> heap = new ArrayList<>(1 << 16);
+  private int failures;
+
+  private FullHeapProgram() {}
+
+  public static void main(String[] args) {
+    FullHeapProgram program = new FullHeapProgram();
+    program.runAll();
+    System.out.printf("%d of the steps had no heap%n", program.failures);
+  }
+
+  private void runAll() {
+    Map<String, Supplier<Buffer>> ways = new LinkedHashMap<>();
+    ways.put("pool", () -> pool.allocate(BLOCK, stream));
+    ways.put("pinned", () -> pinned.allocate(BLOCK));
+    ways.put("resource", () -> resource.allocate(BLOCK, stream));
+    ways.put("async pool", () -> async.allocate(BLOCK, stream));
+    ways.put("direct", () -> MemoryResource.direct().allocate(LARGE, stream));
+    ways.put("managed", () -> MemoryResource.managed().allocate(LARGE, stream));
+    ways.put("async", () -> MemoryResource.async().allocate(LARGE, stream));
+    ways.put("direct pinned", () -> cuda.directPinned().allocate(LARGE));
+    for (var way : ways.entrySet()) {
+      check(way.getKey(), way.getValue());
+    }
+    checkStep(
+        "event",
+        () -> {},
+        () -> {
+          CudaEvent event = device.createEvent();
+          event.close();
+        });
+  }
+
+  private void check(String name, Supplier<Buffer> way) {
+    List<Buffer> out = new ArrayList<>(64);
+    Runnable allocate = () -> out.add(way.get());
+    Runnable closeAll =
+        () -> {
+          while (!out.isEmpty()) {
+            out.removeLast().close();
+          }
+        };
+    checkStep(name + ": first", () -> {}, allocate, closeAll);
+    checkStep(name + ": again", () -> way.get().close(), allocate, closeAll);
+    checkStep(name + ": close", allocate, closeAll);
+    checkStep(
+        name + ": close many",
+        () -> {
+          for (int i = 0; i < 20; i++) {
+            allocate.run();
+          }
+        },
+        closeAll);
+    checkStep(
+        name + ": close after a use",
+        () -> {
+          allocate.run();
+          out.getLast().recordUse(other);
+          driver.setBusy(true);
+        },
+        closeAll);
+    checkStep(
+        name + ": forgotten",
+        () -> way.get(),
+        () -> {
+          System.gc();
+          cuda.leaksFound();
+        });
+  }
+
+  private void checkStep(String name, Runnable prepare, Runnable... steps) {
+    for (int left = -WARM * STEP; left <= MOST_LEFT; left += STEP) {
+      prepare.run();
+      boolean failed = false;
+      if (left >= 0) {
+        fill(left);
+      }
+      for (Runnable step : steps) {
+        try {
+          step.run();
+        } catch (OutOfMemoryError e) {
+          failed = true;
+        }
+        heap.clear(); // only the first step has none
+      }
+      failures += failed ? 1 : 0;
+      steps[steps.length - 1].run();
+      driver.setBusy(false);
+      check("%s with %d pieces left%s".formatted(name, left, failed ? " (failed)" : ""));
+    }
+  }
+
+  private void check(String what) {
+    device.synchronize();
+    pool.assertConsistent();
+    pinned.assertConsistent();
+    until(what, () -> pool.usedBytes() == 0 && pinned.usedBytes() == 0);
+    until(
+        what,
+        () -> {
+          pool.freeAllBlocks();
+          pinned.freeAllBlocks();
+          resource.attributes().usedMemCurrent();
+          async.freeAllBlocks();
+          return driver.liveMemory() == 0;
+        });
+    until(what, () -> driver.liveEvents() == events);
+    pool.assertConsistent();
+    pinned.assertConsistent();
+  }
+
+  /** What was complete when the heap ended, and never came to anyone, is found by the collector. */
+  private void until(String what, BooleanSupplier condition) {
+    for (int i = 0; i < 20; i++) {
+      if (condition.getAsBoolean()) {
+        return;
+      }
+      if (i > 1) {
+        System.gc();
+      }
+      cuda.leaksFound();
+    }
+    throw new AssertionError(
+        "%s: %d pieces of memory and %d events are lost; %s; %s"
+            .formatted(
+                what,
+                driver.liveMemory(),
+                driver.liveEvents() - events,
+                pool.stats(),
+                pinned.stats()));
+  }
+
+  /** Takes all heap but a number of small pieces. */
+  private void fill(int left) {
+    for (int size : new int[] {1 << 16, 1 << 10, 1 << 6}) {
+      try {
+        while (true) {
+          heap.add(new byte[size]);
+        }
+      } catch (OutOfMemoryError e) {
+        // smaller ones
+      }
+    }
+    for (int i = 0; i < left; i++) {
+      heap.removeLast();
+    }
+  }
+}

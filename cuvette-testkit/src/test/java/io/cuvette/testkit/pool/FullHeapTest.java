@@ -1,0 +1,31 @@
+package io.cuvette.testkit.pool;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.testkit.support.PeerCommand;
+import java.io.BufferedReader;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * A process whose heap is full when memory is allocated or closed loses none of it. The full run is
+ * {@code -Dcuvette.pieces=100}.
+ */
+@Timeout(120)
+class FullHeapTest {
+
+  @Test
+  void memoryAllocatedOrClosedWithAFullHeap_isNotLost() throws Exception {
+    List<String> command = PeerCommand.of(FullHeapProgram.class);
+    command.replaceAll(each -> each.startsWith("-Xmx") ? "-Xmx6m" : each);
+    Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+    try (BufferedReader printed = process.inputReader()) {
+      String all = printed.readAllAsString();
+      assertThat(process.waitFor()).as(all).isZero();
+      assertThat(all).matches("[1-9]\\d* of the steps had no heap\\n");
+    } finally {
+      process.destroyForcibly();
+    }
+  }
+}

@@ -1,0 +1,161 @@
+package io.cuvette.testkit.support;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.instrument.ForwardingDriver;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Gives addresses for memory and handles for events, and counts them, without need of the Java
+ * heap. Streams are done or busy as it is told. Thread-safe.
+ */
+public final class HeaplessDriver extends ForwardingDriver {
+  private static final int MOST = 1 << 8;
+  private static final int SEGMENT = 8192;
+  private static final int SPACING = 1 << 24;
+
+  private final long[] memory = new long[MOST];
+  private final long[] events = new long[MOST];
+  private final MemorySegment[] segments = new MemorySegment[MOST];
+  private int nextSegment;
+  private long nextHandle = 1L << 40;
+  private volatile boolean busy;
+
+  /** Over another driver, which has all else. */
+  public HeaplessDriver(CudaDriver delegate) {
+    super(delegate);
+    MemorySegment all = Arena.ofAuto().allocate((long) MOST * SEGMENT);
+    for (int i = 0; i < MOST; i++) {
+      segments[i] = all.asSlice((long) i * SEGMENT, SEGMENT);
+    }
+  }
+
+  /** Lets the work of all streams go on for ever, or be done. */
+  public void setBusy(boolean now) {
+    busy = now;
+  }
+
+  /** How many pieces of memory are out. */
+  public int liveMemory() {
+    return count(memory);
+  }
+
+  /** How many events there are. */
+  public int liveEvents() {
+    return count(events);
+  }
+
+  private synchronized int count(long[] all) {
+    int count = 0;
+    for (long each : all) {
+      count += each != 0 ? 1 : 0;
+    }
+    return count;
+  }
+
+  private synchronized long put(long[] all, long given) {
+    int i = 0;
+    while (all[i] != 0) {
+      i++;
+    }
+    all[i] = given;
+    return given;
+  }
+
+  private long put(long[] all) {
+    return put(all, next());
+  }
+
+  private synchronized long next() {
+    nextHandle += SPACING;
+    return nextHandle;
+  }
+
+  private synchronized void remove(long[] all, long given) {
+    for (int i = 0; i < MOST; i++) {
+      if (all[i] == given) {
+        all[i] = 0;
+        return;
+      }
+    }
+    throw new AssertionError("given back twice");
+  }
+
+  private synchronized MemorySegment segment() {
+    MemorySegment segment = segments[nextSegment++ % MOST];
+    put(memory, segment.address());
+    return segment;
+  }
+
+  @Override
+  public long memAlloc(int device, long bytes) {
+    return put(memory);
+  }
+
+  @Override
+  public void memFree(int device, long address) {
+    remove(memory, address);
+  }
+
+  @Override
+  public MemorySegment memAllocManaged(int device, long bytes, int flags) {
+    return segment();
+  }
+
+  @Override
+  public MemorySegment memHostAlloc(int device, long bytes, int flags) {
+    return segment();
+  }
+
+  @Override
+  public void memFreeHost(int device, long address) {
+    remove(memory, address);
+  }
+
+  @Override
+  public long memAllocAsync(int device, long bytes, long stream) {
+    return put(memory);
+  }
+
+  @Override
+  public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
+    return put(memory);
+  }
+
+  @Override
+  public void memFreeAsync(int device, long address, long stream) {
+    remove(memory, address);
+  }
+
+  @Override
+  public long eventCreate(int device, int flags) {
+    return put(events);
+  }
+
+  @Override
+  public void eventDestroy(int device, long event) {
+    remove(events, event);
+  }
+
+  @Override
+  public void eventRecord(int device, long event, long stream) {}
+
+  @Override
+  public boolean eventQuery(int device, long event) {
+    return !busy;
+  }
+
+  @Override
+  public void eventSynchronize(int device, long event) {}
+
+  @Override
+  public boolean streamQuery(int device, long stream) {
+    return !busy;
+  }
+
+  @Override
+  public void streamSynchronize(int device, long stream) {}
+
+  @Override
+  public void streamWaitEvent(int device, long stream, long event) {}
+}
