@@ -93,8 +93,11 @@ final class DirectMemory {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
         throw e;
       }
-      throw new OutOfPinnedMemoryException(
-          bytes, e.call(), "requested=%d of page-locked host memory".formatted(bytes));
+      var out =
+          new OutOfPinnedMemoryException(
+              bytes, e.call(), "requested=%d of page-locked host memory".formatted(bytes));
+      out.initCause(e);
+      throw out;
     }
     return DirectLifetime.own(given[0].address(), kind, free);
   }

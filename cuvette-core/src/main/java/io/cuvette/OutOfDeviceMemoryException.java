@@ -67,6 +67,18 @@ public final class OutOfDeviceMemoryException extends CudaException {
               step.text());
     }
 
+    /** What is known of a pool that is of no device. */
+    String textOfPool() {
+      return "requested=%d of page-locked memory (block=%d, held=%s, used=%s, free=%s), tried up to: %s"
+          .formatted(
+              requestedBytes,
+              blockBytes,
+              known(heldBytes),
+              known(usedBytes),
+              known(freeBytes),
+              step.text());
+    }
+
     private static String known(long number) {
       return number < 0 ? "unknown" : Long.toString(number);
     }

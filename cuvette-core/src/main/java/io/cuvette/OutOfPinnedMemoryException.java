@@ -14,6 +14,19 @@ public final class OutOfPinnedMemoryException extends CudaException {
     this.requestedBytes = requestedBytes;
   }
 
+  /** The same for a pool of the driver that is of page-locked memory. */
+  static OutOfPinnedMemoryException of(OutOfDeviceMemoryException e) {
+    var pinned =
+        new OutOfPinnedMemoryException(e.requestedBytes(), e.call(), e.details().textOfPool());
+    if (e.getCause() != null) {
+      pinned.initCause(e.getCause());
+    }
+    for (Throwable each : e.getSuppressed()) {
+      pinned.addSuppressed(each);
+    }
+    return pinned;
+  }
+
   /** The bytes that were asked for. */
   public long requestedBytes() {
     return requestedBytes;

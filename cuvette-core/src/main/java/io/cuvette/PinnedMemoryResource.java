@@ -255,9 +255,18 @@ public final class PinnedMemoryResource extends DriverPoolResource {
     };
   }
 
+  /**
+   * Allocates in order of a stream.
+   *
+   * @throws OutOfPinnedMemoryException if the pool has no room, after everything was tried
+   */
   @Override
   public PinnedBuffer allocate(long bytes, CudaStream stream) {
-    return (PinnedBuffer) take(bytes, stream);
+    try {
+      return (PinnedBuffer) take(bytes, stream);
+    } catch (OutOfDeviceMemoryException e) {
+      throw OutOfPinnedMemoryException.of(e);
+    }
   }
 
   @Override

@@ -9,6 +9,8 @@ import io.cuvette.MemoryLimit;
 import io.cuvette.OutOfPinnedMemoryException;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryPool;
+import io.cuvette.PinnedMemoryResource;
+import io.cuvette.PinnedMemoryResourceOptions;
 import io.cuvette.PinnedPoolOptions;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaException;
@@ -117,6 +119,18 @@ class PinnedShortageTest {
       pool.allocate(512).close();
       pool.allocate(1024).close();
       assertThat(given).hasSize(2);
+    }
+  }
+
+  @CudaTest
+  void poolOfTheDriverWithoutRoom_isOutOfPinnedMemory(Cuda cuda) {
+    var options = PinnedMemoryResourceOptions.DEFAULTS.withMaxBytes(1 << 20);
+    try (PinnedMemoryResource resource = new PinnedMemoryResource(cuda, options)) {
+      var e =
+          catchThrowableOfType(
+              OutOfPinnedMemoryException.class, () -> resource.allocate(1L << 40).close());
+      assertThat(e.requestedBytes()).isEqualTo(1L << 40);
+      assertThat(e).hasCauseInstanceOf(CudaException.class).hasMessageContaining("requested=");
     }
   }
 
