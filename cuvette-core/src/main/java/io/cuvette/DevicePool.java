@@ -179,7 +179,7 @@ final class DevicePool {
   }
 
   private IllegalStateException isOver(PoolArena arena) {
-    arena.stream.forget(arena);
+    arena.stream.arenas.remove(arena);
     pool.checkOpen();
     return new IllegalStateException(arena.stream + " is closed");
   }
@@ -253,7 +253,7 @@ final class DevicePool {
   }
 
   private List<PoolArena> arenasOf(StreamState stream) {
-    PoolArena arena = stream.knownArena(pool);
+    PoolArena arena = stream.arenas.known(pool);
     return arena == null ? List.of() : List.of(arena);
   }
 

@@ -24,6 +24,7 @@ final class LeakTracker {
   final @Nullable ReferenceQueue<Object> queue;
 
   private final LeakLevel level;
+  private final boolean remembersSites;
   private final Consumer<LeakReport> listener;
 
   /** Forgotten memory whose view is in use at the moment: it comes back with a later drain. */
@@ -44,6 +45,7 @@ final class LeakTracker {
   LeakTracker(LeakLevel level, Consumer<LeakReport> listener, Runnable others) {
     this.others = others;
     this.level = level;
+    this.remembersSites = level.compareTo(LeakLevel.SAMPLED) >= 0;
     this.listener = listener;
     this.queue = level == LeakLevel.OFF ? null : new ReferenceQueue<>();
   }
@@ -58,7 +60,7 @@ final class LeakTracker {
 
   /** Whether {@link #site} could give anything; keeps the common levels free of the question. */
   boolean remembersSites() {
-    return level.compareTo(LeakLevel.SAMPLED) >= 0;
+    return remembersSites;
   }
 
   /** The open objects that remember where they were made. */

@@ -37,11 +37,19 @@ final class LiveBlocks {
 
   /** Sets what a number stands for. Changes nothing if the Java heap is full. */
   void put(int block, @Nullable PooledBlock lifetime) {
+    @Nullable PooledBlock[] most = first;
+    if (block < most.length) {
+      most[block] = lifetime;
+    } else {
+      putBeyond(block, lifetime);
+    }
+  }
+
+  private void putBeyond(int block, @Nullable PooledBlock lifetime) {
     while (block >= room) {
       grow();
     }
-    @Nullable PooledBlock[] segment = block < SEGMENT ? first : segments[block >>> SHIFT];
-    segment[block & (SEGMENT - 1)] = lifetime;
+    segment(block >>> SHIFT)[block & (SEGMENT - 1)] = lifetime;
   }
 
   void forEach(Consumer<PooledBlock> action) {

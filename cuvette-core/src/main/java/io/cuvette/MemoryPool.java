@@ -92,7 +92,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
     if (capture != null) {
       return takeFor(capture, bytes, rounded, stream);
     }
-    PoolArena arena = state.arena(this);
+    PoolArena arena = state.arenas.of(this);
     BufferBase cached = arena.take(bytes, rounded, stream);
     return cached != null ? cached : arena.devicePool.allocateSlow(arena, bytes, rounded, stream);
   }
@@ -100,7 +100,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   /** A block for captured work, which nothing queued before may still use. */
   private BufferBase takeFor(Capture capture, long bytes, long rounded, CudaStream stream) {
     StreamState like = capture.checked("allocate", stream.state).stateLike(stream.state);
-    PoolArena arena = like.arena(this);
+    PoolArena arena = like.arenas.of(this);
     BufferBase taken = arena.devicePool.allocateSlow(arena, bytes, rounded, stream);
     taken.lifetime().use(capture);
     return taken;

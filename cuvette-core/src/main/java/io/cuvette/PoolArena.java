@@ -36,6 +36,8 @@ final class PoolArena {
   /** In the order in which the arenas of the pool were made. */
   final long number;
 
+  final LeakTracker leaks;
+  private final Chunks chunks;
   private final SpinLock lock = new SpinLock();
   private final BlockArena blocks = new BlockArena();
   private final LiveBlocks live = new LiveBlocks();
@@ -65,6 +67,8 @@ final class PoolArena {
     this.devicePool = devicePool;
     this.stream = stream;
     this.number = number;
+    this.leaks = stream.cuda.leaks();
+    this.chunks = devicePool.chunks();
   }
 
   /** A cached block; null if none fits. */
@@ -105,7 +109,7 @@ final class PoolArena {
    */
   private BufferBase lend(
       int block, long bytes, long rounded, CudaStream of, FrontCache.@Nullable Stripe stripe) {
-    BufferBase chunk = devicePool.chunks().get(blocks.chunk(block));
+    BufferBase chunk = chunks.get(blocks.chunk(block));
     BufferBase buffer =
         PooledBlock.lend(this, block, chunk, blocks.offset(block), rounded, bytes, of);
     PooledBlock lifetime = (PooledBlock) buffer.lifetime();
@@ -117,7 +121,9 @@ final class PoolArena {
       stripe.lend(lifetime);
     }
     blocks.take(block, rounded);
-    peakUsedBytes = Math.max(peakUsedBytes, blocks.usedBytes());
+    if (blocks.usedBytes() > peakUsedBytes) {
+      peakUsedBytes = blocks.usedBytes();
+    }
     return buffer;
   }
 
@@ -352,7 +358,7 @@ final class PoolArena {
   void endIfEmpty() {
     if (retired && tryEnd()) {
       devicePool.arenas().remove(this);
-      stream.forget(this);
+      stream.arenas.remove(this);
     }
   }
 

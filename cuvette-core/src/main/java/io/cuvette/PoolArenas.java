@@ -62,7 +62,7 @@ final class PoolArenas {
   }
 
   void clear() {
-    all.forEach(arena -> arena.stream.forget(arena));
+    all.forEach(arena -> arena.stream.arenas.remove(arena));
     all.clear();
   }
 

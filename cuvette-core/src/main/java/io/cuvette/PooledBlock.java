@@ -45,7 +45,7 @@ final class PooledBlock extends BlockLifetime {
       long bytes,
       CudaStream of) {
     BufferBase buffer = chunk.block(offset, bytes, of);
-    LeakTracker leaks = arena.stream.cuda.leaks();
+    LeakTracker leaks = arena.leaks;
     Throwable site = leaks.remembersSites() ? leaks.site() : null;
     buffer.own(new PooledBlock(buffer, leaks.queue, site, arena, block, chunk, blockBytes));
     return buffer;

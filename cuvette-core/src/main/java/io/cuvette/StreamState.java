@@ -5,7 +5,6 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import java.lang.ref.ReferenceQueue;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
@@ -46,10 +45,7 @@ final class StreamState {
   /** The wrappers of a foreign stream that are open; the last one to close ends the state. */
   private final AtomicInteger wrappers = new AtomicInteger();
 
-  private final ConcurrentHashMap<MemoryPool, PoolArena> arenas = new ConcurrentHashMap<>();
-
-  /** The arena found last, to spare the map. */
-  private @Nullable PoolArena lastArena;
+  final StreamArenas arenas = new StreamArenas(this);
 
   /** Operations hold it as long as the driver is about the stream. */
   private StreamLifetime lifetime;
@@ -125,28 +121,6 @@ final class StreamState {
     return StreamHandle.isBuiltIn(handle);
   }
 
-  PoolArena arena(MemoryPool pool) {
-    PoolArena last = lastArena;
-    if (last != null && last.pool == pool) {
-      return last;
-    }
-    PoolArena arena = arenas.get(pool);
-    if (arena == null) {
-      DevicePool devicePool = pool.poolOf(this);
-      arena = arenas.computeIfAbsent(pool, _ -> devicePool.newArena(this));
-      if (closed || pool.isClosed()) {
-        arena.retire(); // who closes it may not have seen it
-      }
-    }
-    lastArena = arena;
-    return arena;
-  }
-
-  /** The arena of a pool, if it has one. */
-  @Nullable PoolArena knownArena(MemoryPool pool) {
-    return arenas.get(pool);
-  }
-
   /**
    * The stream for the asking of upstream, whose memory may stay cached for long: one that does not
    * keep a forgotten stream reachable.
@@ -161,14 +135,6 @@ final class StreamState {
       unowned = known;
     }
     return known;
-  }
-
-  /** The arena is over. */
-  void forget(PoolArena arena) {
-    arenas.remove(arena.pool, arena);
-    if (lastArena == arena) {
-      lastArena = null;
-    }
   }
 
   void checkUsable() {
@@ -453,9 +419,7 @@ final class StreamState {
   /** Makes the cached memory everybody's. */
   void retireArenas() {
     closed = true;
-    arenas.values().forEach(PoolArena::retire);
-    arenas.clear();
-    lastArena = null;
+    arenas.retire();
   }
 
   private void destroy() {

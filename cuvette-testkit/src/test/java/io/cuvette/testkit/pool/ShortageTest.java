@@ -25,7 +25,8 @@ import java.util.function.LongFunction;
 class ShortageTest {
   private static final int THREADS = 6;
   private static final int STEPS = 300;
-  private static final int BLOCK = 64 << 10;
+  private static final int BLOCK = 4 << 10;
+  private static final long DROPPED_LIMIT = 256 * BLOCK;
 
   private final AtOnce threads = new AtOnce();
 
@@ -59,14 +60,14 @@ class ShortageTest {
 
   @CudaTest(tidy = false)
   void threadThatDropsAllBuffers_getsNoErrors(Cuda cuda) throws InterruptedException {
-    try (MemoryPool pool = limited(cuda, 64 * BLOCK)) {
+    try (MemoryPool pool = limited(cuda, DROPPED_LIMIT)) {
       assertDropped(1, 1000, _ -> pool.allocate(BLOCK));
     }
   }
 
   @CudaTest(tidy = false)
   void threadsThatDropAllBuffers_getNoErrors(Cuda cuda) throws InterruptedException {
-    try (MemoryPool pool = limited(cuda, 64 * BLOCK)) {
+    try (MemoryPool pool = limited(cuda, DROPPED_LIMIT)) {
       assertDropped(THREADS, 200, _ -> pool.allocate(BLOCK));
     }
   }
@@ -74,7 +75,7 @@ class ShortageTest {
   /** They come back when the stream that used them has done its work. */
   @CudaTest(tidy = false, sanitized = false)
   void threadsThatDropBuffersInUse_getNoErrors(Cuda cuda) throws InterruptedException {
-    try (MemoryPool pool = limited(cuda, 64 * BLOCK);
+    try (MemoryPool pool = limited(cuda, DROPPED_LIMIT);
         CudaStream other = cuda.device(0).createStream()) {
       assertDropped(
           THREADS,
@@ -90,7 +91,7 @@ class ShortageTest {
   @CudaTest(tidy = false)
   void threadsThatDropBuffersOfTheDriversPool_getNoErrors(Cuda cuda) throws InterruptedException {
     try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda)) {
-      pool.setLimit(MemoryLimit.ofBytes(64 * BLOCK));
+      pool.setLimit(MemoryLimit.ofBytes(DROPPED_LIMIT));
       assertDropped(THREADS, 200, _ -> pool.allocate(BLOCK));
     }
   }

@@ -1,0 +1,56 @@
+package io.cuvette;
+
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/** The arenas that pools keep for one stream. Thread-safe. */
+final class StreamArenas {
+  private final StreamState stream;
+  private final ConcurrentHashMap<MemoryPool, PoolArena> arenas = new ConcurrentHashMap<>();
+
+  /** The one found last, to spare the map. */
+  private @Nullable PoolArena last;
+
+  StreamArenas(StreamState stream) {
+    this.stream = stream;
+  }
+
+  /** The arena of a pool, made if there is none. */
+  PoolArena of(MemoryPool pool) {
+    PoolArena found = last;
+    return found != null && found.pool == pool ? found : find(pool);
+  }
+
+  private PoolArena find(MemoryPool pool) {
+    PoolArena arena = arenas.get(pool);
+    if (arena == null) {
+      DevicePool devicePool = pool.poolOf(stream);
+      arena = arenas.computeIfAbsent(pool, _ -> devicePool.newArena(stream));
+      if (stream.isClosed() || pool.isClosed()) {
+        arena.retire(); // who closes it may not have seen it
+      }
+    }
+    last = arena;
+    return arena;
+  }
+
+  /** The arena of a pool, if it has one. */
+  @Nullable PoolArena known(MemoryPool pool) {
+    return arenas.get(pool);
+  }
+
+  /** The arena is over. */
+  void remove(PoolArena arena) {
+    arenas.remove(arena.pool, arena);
+    if (last == arena) {
+      last = null;
+    }
+  }
+
+  /** The stream is closed: what is cached for it becomes everybody's. */
+  void retire() {
+    arenas.values().forEach(PoolArena::retire);
+    arenas.clear();
+    last = null;
+  }
+}
