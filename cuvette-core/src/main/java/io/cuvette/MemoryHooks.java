@@ -17,6 +17,10 @@ final class MemoryHooks {
     this.hooks = hooks;
   }
 
+  static @Nullable MemoryHooks none() {
+    return null;
+  }
+
   static MemoryHooks with(@Nullable MemoryHooks before, MemoryHook hook, @Nullable Thread thread) {
     List<Registered> hooks = before == null ? new ArrayList<>() : new ArrayList<>(before.hooks);
     if (hooks.stream().anyMatch(known -> known.hook == hook && known.thread == thread)) {

@@ -32,7 +32,8 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   private final Set<AtomicBoolean> registrations = ConcurrentHashMap.newKeySet();
 
   private final Runnable end = this::destroy;
-  private volatile @Nullable MemoryHooks hooks;
+  /** Asked for from there so that the class is there: no call is inlined that gives an unknown one. */
+  private volatile @Nullable MemoryHooks hooks = MemoryHooks.none();
   private volatile boolean closed;
 
   /** A pool with {@link PoolOptions#DEFAULTS}. */
