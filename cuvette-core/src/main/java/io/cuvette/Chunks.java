@@ -101,6 +101,16 @@ final class Chunks {
     }
   }
 
+  /** Whether all were removed, at the end of the Cuda. */
+  boolean isOver() {
+    lock.lock();
+    try {
+      return over;
+    } finally {
+      lock.unlock();
+    }
+  }
+
   /** The bytes of a chunk, as the pool uses them; 0 if all were removed. */
   long bytes(int chunk) {
     lock.lock();

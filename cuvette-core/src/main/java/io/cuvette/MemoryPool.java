@@ -32,8 +32,12 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   private final Set<AtomicBoolean> registrations = ConcurrentHashMap.newKeySet();
 
   private final Runnable end = this::destroy;
-  /** Asked for from there so that the class is there: no call is inlined that gives an unknown one. */
+
+  /**
+   * Asked for from there so that the class is there: no call is inlined that gives an unknown one.
+   */
   private volatile @Nullable MemoryHooks hooks = MemoryHooks.none();
+
   private volatile boolean closed;
 
   /** A pool with {@link PoolOptions#DEFAULTS}. */

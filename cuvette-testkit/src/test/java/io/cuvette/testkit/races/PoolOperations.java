@@ -104,6 +104,7 @@ final class PoolOperations {
             s -> () -> new PinnedMemoryPool(s.cuda, PinnedPoolOptions.DEFAULTS).close()));
     all.add(pinned("allocate(long)", pool -> pool.allocate(Stage.BYTES).close()));
     all.add(pinned("freeAllBlocks()", PinnedMemoryPool::freeAllBlocks));
+    all.add(pinned("assertConsistent()", PinnedMemoryPool::assertConsistent));
     all.add(pinned("usedBytes()", PinnedMemoryPool::usedBytes));
     all.add(pinned("freeBytes()", PinnedMemoryPool::freeBytes));
     all.add(pinned("totalBytes()", PinnedMemoryPool::totalBytes));

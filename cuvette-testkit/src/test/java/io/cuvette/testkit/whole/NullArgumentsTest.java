@@ -39,6 +39,7 @@ class NullArgumentsTest {
           "MemoryHook",
           "PressureListener",
           "StreamCallback",
+          "WithStatus",
           "MallocFunction",
           "FreeFunction",
           "UseCase",

@@ -151,6 +151,8 @@ final class NullSamples implements AutoCloseable {
   private void makeValues() {
     values.put(CudaDriver.class, driver);
     values.put(StreamCallback.class, (StreamCallback<Object>) (_, _) -> {});
+    values.put(
+        StreamCallback.WithStatus.class, (StreamCallback.WithStatus<Object>) (_, _, _) -> {});
     values.put(PressureListener.class, (PressureListener) (_, _) -> 0);
     values.put(FaultSweep.UseCase.class, (FaultSweep.UseCase) _ -> {});
     values.put(FaultSweep.Leftovers.class, (FaultSweep.Leftovers) _ -> List.of());
