@@ -2,6 +2,7 @@ package io.cuvette;
 
 import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.driver.DescriptorCalls.Sameness;
+import java.lang.ref.Reference;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.UUID;
@@ -15,11 +16,13 @@ import org.jspecify.annotations.Nullable;
  * has one, the pool's UUID. It owns its descriptor and closes it. Whoever has the descriptor can
  * use all memory that the pool exports: send it to nobody else. Thread-safe.
  *
- * <p>A handle that is forgotten keeps its descriptor open until the process ends.
+ * <p>The collector closes the descriptor of a handle that is forgotten, unless the program knows
+ * the number, from {@link #of(int)} or {@link #descriptor()}: then it stays open until the process
+ * ends.
  */
 public final class AllocationHandle implements AutoCloseable {
   private final DescriptorCalls calls;
-  private final int descriptor;
+  private final OwnedDescriptor descriptor;
   private final AtomicReference<@Nullable UUID> uuid;
 
   /** Nobody passes the number on while it is being closed: the system gives it to the next file. */
@@ -29,8 +32,8 @@ public final class AllocationHandle implements AutoCloseable {
 
   AllocationHandle(DescriptorCalls calls, int descriptor, @Nullable UUID uuid) {
     this.calls = calls;
-    this.descriptor = Descriptors.checkNumber(descriptor);
     this.uuid = new AtomicReference<>(uuid);
+    this.descriptor = new OwnedDescriptor(this, calls, Descriptors.checkNumber(descriptor));
   }
 
   /**
@@ -57,7 +60,10 @@ public final class AllocationHandle implements AutoCloseable {
   private static AllocationHandle of(int descriptor, Optional<UUID> uuid) {
     Descriptors.checkNumber(descriptor);
     DescriptorCalls calls = Descriptors.require("AllocationHandle");
-    return new AllocationHandle(calls, Descriptors.checkOpen(calls, descriptor), uuid.orElse(null));
+    int open = Descriptors.checkOpen(calls, descriptor);
+    AllocationHandle handle = new AllocationHandle(calls, open, uuid.orElse(null));
+    handle.descriptor.expose(); // whoever made it knows the number
+    return handle;
   }
 
   /**
@@ -68,7 +74,8 @@ public final class AllocationHandle implements AutoCloseable {
    */
   public int descriptor() {
     checkOpen();
-    return descriptor;
+    descriptor.expose();
+    return descriptor.number();
   }
 
   /** The identity of the pool, the same in all processes; empty for a raw descriptor. */
@@ -110,14 +117,14 @@ public final class AllocationHandle implements AutoCloseable {
         closed.set(false); // no heap; it can be closed again
         throw e;
       }
-      Closing.close(calls, descriptor);
+      descriptor.close();
     }
   }
 
   @Override
   public String toString() {
     return "AllocationHandle[descriptor=%d, uuid=%s]%s"
-        .formatted(descriptor, uuid.get(), isClosed() ? " (closed)" : "");
+        .formatted(descriptor.number(), uuid.get(), isClosed() ? " (closed)" : "");
   }
 
   /** A descriptor of the same pool that is the caller's. */
@@ -126,9 +133,10 @@ public final class AllocationHandle implements AutoCloseable {
       throw isClosedNow();
     }
     try {
-      return calls.duplicate(descriptor);
+      return calls.duplicate(descriptor.number());
     } finally {
       gate.leave();
+      Reference.reachabilityFence(this);
     }
   }
 
@@ -138,9 +146,10 @@ public final class AllocationHandle implements AutoCloseable {
       throw isClosedNow();
     }
     try {
-      return work.apply(descriptor);
+      return work.apply(descriptor.number());
     } finally {
       gate.leave();
+      Reference.reachabilityFence(this);
     }
   }
 
@@ -180,7 +189,7 @@ public final class AllocationHandle implements AutoCloseable {
     }
   }
 
-  private void checkOpen() {
+  void checkOpen() {
     if (closed.get()) {
       throw isClosedNow();
     }

@@ -31,8 +31,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Messages are framed; each {@code receive…} takes one. A failure between two messages leaves
  * the channel usable; one in the middle of a message closes it, for its rest can no longer be told
- * from the next. Thread-safe: messages of several threads do not mix. A channel that is forgotten
- * keeps its descriptor open until the process ends.
+ * from the next. Thread-safe: messages of several threads do not mix. The collector closes a
+ * channel that is forgotten.
  */
 public final class IpcChannel implements AutoCloseable {
   /** The most bytes of a message. */

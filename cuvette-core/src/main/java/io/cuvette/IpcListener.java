@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Waits for other processes of this user at a Unix socket. Only this user can connect to the file,
  * and each connection's user is asked of the system besides. Linux only. Thread-safe; several
- * threads can accept, and closing ends their waits. A listener that is forgotten goes on listening
- * until the process ends.
+ * threads can accept, and closing ends their waits. The collector closes the socket of a listener
+ * that is forgotten, and leaves the file.
  */
 public final class IpcListener implements AutoCloseable {
   private static final int ROOT = 0;

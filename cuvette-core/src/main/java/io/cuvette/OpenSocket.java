@@ -3,6 +3,7 @@ package io.cuvette;
 import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.internal.Checks;
 import java.io.UncheckedIOException;
+import java.lang.ref.Reference;
 import java.net.SocketTimeoutException;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -10,15 +11,14 @@ import java.util.function.Function;
 
 /**
  * A socket that is closed only when nobody is waiting in a call for it: the system gives its number
- * to the next file that is opened. Waits are cut into slices, so that closing is soon noticed.
- * Thread-safe.
+ * to the next file that is opened. A socket that is forgotten is closed by the collector. Waits are
+ * cut into slices, so that closing is soon noticed. Thread-safe.
  */
 final class OpenSocket {
   private static final long SLICE_NANOS = 50_000_000;
   private static final long GRACE_NANOS = 300_000_000;
 
-  private final DescriptorCalls calls;
-  private final int descriptor;
+  private final OwnedDescriptor descriptor;
   private final String name;
   private final Gate gate = new Gate();
   private final AtomicBoolean closed = new AtomicBoolean();
@@ -26,20 +26,19 @@ final class OpenSocket {
   /** Tried again by the next who closes if there was no heap for it. */
   private final Once ending = new Once();
 
-  private final AtomicBoolean released = new AtomicBoolean();
+  private volatile boolean released;
 
   /** Once the socket is closed: what is under way then may go on until this moment. */
   private volatile long lastChanceNanos;
 
   OpenSocket(DescriptorCalls calls, int descriptor, String name) {
-    this.calls = calls;
-    this.descriptor = descriptor;
     this.name = name;
+    this.descriptor = new OwnedDescriptor(this, calls, descriptor);
   }
 
   /** Only inside {@link #use}. */
   int descriptor() {
-    return descriptor;
+    return descriptor.number();
   }
 
   boolean isClosed() {
@@ -55,6 +54,7 @@ final class OpenSocket {
       return work.apply(this);
     } finally {
       gate.leave();
+      Reference.reachabilityFence(this);
     }
   }
 
@@ -105,16 +105,15 @@ final class OpenSocket {
   }
 
   private void end(Runnable before) {
-    if (released.get()) {
+    if (released) {
       return;
     }
     try {
       before.run();
     } finally {
       gate.shut();
-      if (released.compareAndSet(false, true)) { // the number is another's next
-        Closing.close(calls, descriptor);
-      }
+      released = true;
+      descriptor.close();
     }
   }
 

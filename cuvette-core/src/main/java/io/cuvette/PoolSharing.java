@@ -64,7 +64,7 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
       BufferDescriptor.Kind kind,
       Function<Source, R> maker) {
     cuda.checkOpen();
-    handle.descriptor();
+    handle.checkOpen();
     cuda.leaks().drain();
     Supplier<R> importer = () -> imported(cuda, home, handle.duplicate(), kind, maker);
     UUID uuid = handle.uuid().orElse(null);

@@ -1,0 +1,93 @@
+package io.cuvette.testkit.ipc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.AllocationHandle;
+import io.cuvette.IpcChannel;
+import io.cuvette.IpcListener;
+import io.cuvette.driver.DescriptorCalls;
+import java.nio.file.Path;
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Endpoints and handles that a program forgets give their descriptors back. */
+@EnabledOnOs(OS.LINUX)
+@Timeout(60)
+class ForgottenDescriptorsTest {
+  private static final Duration LONG = Duration.ofSeconds(20);
+  private static final int ROUNDS = 50;
+  private static final int COLLECTIONS = 100;
+
+  @TempDir Path directory;
+
+  private final DescriptorCalls calls = DescriptorCalls.find().orElseThrow();
+
+  @Test
+  void channelsAndListeners_areClosedByTheCollector() throws InterruptedException {
+    long before = OpenFiles.count();
+    for (int round = 0; round < ROUNDS; round++) {
+      IpcListener listener = IpcListener.open(directory.resolve("at" + round));
+      IpcChannel.connect(listener.path(), LONG);
+      listener.accept(LONG);
+    }
+    assertThat(OpenFiles.count()).isGreaterThan(before);
+    assertThat(collected(before)).isLessThanOrEqualTo(before);
+  }
+
+  @Test
+  void handlesThatCame_areClosedByTheCollector() throws InterruptedException {
+    long before = OpenFiles.count();
+    try (IpcListener listener = IpcListener.open(directory.resolve("at"));
+        IpcChannel sender = IpcChannel.connect(listener.path(), LONG);
+        IpcChannel receiver = listener.accept(LONG);
+        AllocationHandle handle = AllocationHandle.of(calls.memoryFile("memory", 4096))) {
+      long open = OpenFiles.count();
+      for (int round = 0; round < ROUNDS; round++) {
+        sender.send(handle);
+        receiver.receiveAllocationHandle(LONG).duplicate();
+      }
+      assertThat(collected(open)).isLessThanOrEqualTo(open);
+    }
+    assertThat(OpenFiles.count()).isEqualTo(before);
+  }
+
+  /** The number may be in use by then. */
+  @Test
+  void handleWhoseNumberIsKnown_staysOpen() throws InterruptedException {
+    long before = OpenFiles.count();
+    int brought = calls.memoryFile("memory", 4096);
+    int asked = AllocationHandle.of(brought).duplicate().descriptor();
+    assertThat(collected(before)).isEqualTo(before + 2);
+    calls.close(brought);
+    calls.close(asked);
+  }
+
+  @Test
+  void endpointInUse_isNotForgotten() {
+    try (IpcListener listener = IpcListener.open(directory.resolve("at"));
+        IpcChannel sender = IpcChannel.connect(listener.path(), LONG);
+        IpcChannel receiver = listener.accept(LONG)) {
+      long open = OpenFiles.count();
+      System.gc();
+      System.gc();
+      assertThat(OpenFiles.count()).isEqualTo(open);
+      sender.send(new byte[] {7});
+      assertThat(receiver.receiveMessage(LONG).bytes()).containsExactly(7);
+    }
+  }
+
+  /** Collects until no more is open than wanted, or for long enough. */
+  private static long collected(long wanted) throws InterruptedException {
+    long open = OpenFiles.count();
+    for (int i = 0; i < COLLECTIONS && open > wanted; i++) {
+      System.gc();
+      Thread.sleep(5);
+      open = OpenFiles.count();
+    }
+    return open;
+  }
+}
