@@ -61,9 +61,7 @@ public final class AllocationHandle implements AutoCloseable {
     Descriptors.checkNumber(descriptor);
     DescriptorCalls calls = Descriptors.require("AllocationHandle");
     int open = Descriptors.checkOpen(calls, descriptor);
-    AllocationHandle handle = new AllocationHandle(calls, open, uuid.orElse(null));
-    handle.descriptor.expose(); // whoever made it knows the number
-    return handle;
+    return new AllocationHandle(calls, open, uuid.orElse(null)); // who made it knows the number
   }
 
   /**
@@ -95,11 +93,18 @@ public final class AllocationHandle implements AutoCloseable {
   /** A handle of a descriptor, which is closed if there is no heap for it. */
   static AllocationHandle own(DescriptorCalls calls, int descriptor, @Nullable UUID uuid) {
     try {
-      return new AllocationHandle(calls, descriptor, uuid);
+      AllocationHandle handle = new AllocationHandle(calls, descriptor, uuid);
+      handle.own();
+      return handle;
     } catch (RuntimeException | Error e) {
       Closing.closeAfter(e, calls, descriptor);
       throw e;
     }
+  }
+
+  /** Nobody else has the number from now on. */
+  void own() {
+    descriptor.own();
   }
 
   /** Whether the handle was closed. */

@@ -1,8 +1,11 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 
 /**
  * Knows when the work is done that a stream had queued at one moment. It is an event, recorded at
@@ -150,7 +153,23 @@ final class Guard implements Fence {
   }
 
   private boolean isReached() {
-    return driver().eventQuery(stream.device.id(), event);
+    return unlessCaptured(() -> driver().eventQuery(stream.device.id(), event));
+  }
+
+  /**
+   * Asks for the event. Nobody can be kept from capturing the stream at the moment between a look
+   * and the record: an event that a graph has, which is over by now, is recorded again.
+   */
+  private boolean unlessCaptured(BooleanSupplier question) {
+    try {
+      return question.getAsBoolean();
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.CAPTURED_EVENT) {
+        throw e;
+      }
+      recorded = false;
+      return false;
+    }
   }
 
   /**
@@ -164,9 +183,10 @@ final class Guard implements Fence {
 
   private boolean waitForWork() {
     int device = stream.device.id();
-    if (recordIfPossible()) {
-      driver().eventSynchronize(device, event);
-      return true;
+    while (recordIfPossible()) {
+      if (unlessCaptured(() -> awaitEvent(device))) {
+        return true;
+      }
     }
     if (deviceWide) {
       return stream.device.awaitWork();
@@ -177,10 +197,16 @@ final class Guard implements Fence {
     return isStreamOver();
   }
 
+  private boolean awaitEvent(int device) {
+    driver().eventSynchronize(device, event);
+    return true;
+  }
+
   private boolean recordIfPossible() {
     if (!recorded && !deviceWide) {
       StreamState on = stream.isConfinedElsewhere() ? stream.device.nullStream().state : stream;
-      recorded = on.ask(() -> recordEvent(on.handle));
+      // Asked again: a capture that began meanwhile may have the event, which is no one's then.
+      recorded = on.ask(() -> recordEvent(on.handle)) && (!on.isExposed() || on.ask(() -> true));
     }
     return recorded;
   }

@@ -37,8 +37,8 @@ public final class IpcListener implements AutoCloseable {
   private IpcListener(DescriptorCalls calls, Path path, int socket) {
     this.calls = calls;
     this.path = path;
-    this.socket = new OpenSocket(calls, socket, "listener at " + path);
     this.fileKey = attributes(path).get("fileKey");
+    this.socket = new OpenSocket(calls, socket, "listener at " + path);
   }
 
   /**

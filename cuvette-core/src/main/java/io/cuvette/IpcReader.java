@@ -59,6 +59,7 @@ final class IpcReader implements AutoCloseable {
   <T> T handOver(Received message, Function<Received, T> maker) {
     T made = maker.apply(message);
     count = 0;
+    message.handles().forEach(AllocationHandle::own);
     return made;
   }
 

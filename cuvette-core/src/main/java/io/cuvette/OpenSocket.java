@@ -34,6 +34,7 @@ final class OpenSocket {
   OpenSocket(DescriptorCalls calls, int descriptor, String name) {
     this.name = name;
     this.descriptor = new OwnedDescriptor(this, calls, descriptor);
+    this.descriptor.own();
   }
 
   /** Only inside {@link #use}. */

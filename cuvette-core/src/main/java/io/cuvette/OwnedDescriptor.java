@@ -4,8 +4,8 @@ import io.cuvette.driver.DescriptorCalls;
 import java.lang.ref.Cleaner;
 
 /**
- * A descriptor of the operating system that an object closes, or the collector once that object was
- * forgotten. It is closed once, as the system gives its number to the next file. Thread-safe.
+ * A descriptor of the operating system that an object closes, or the collector once an object that
+ * {@link #own owns} it was forgotten. It is closed once, as the system gives its number to the next file. Thread-safe.
  */
 final class OwnedDescriptor implements Runnable {
   private static final Cleaner CLEANER = Cleaner.create();
@@ -13,7 +13,7 @@ final class OwnedDescriptor implements Runnable {
   private final DescriptorCalls calls;
   private final int number;
   private final Cleaner.Cleanable end;
-  private volatile boolean exposed;
+  private volatile boolean closable;
 
   OwnedDescriptor(Object owner, DescriptorCalls calls, int number) {
     this.calls = calls;
@@ -25,20 +25,25 @@ final class OwnedDescriptor implements Runnable {
     return number;
   }
 
+  /** The owner alone has the number from now on: if it is forgotten, the collector closes it. */
+  void own() {
+    closable = true;
+  }
+
   /** Somebody may use the number without the owner, so that the collector has to leave it open. */
   void expose() {
-    exposed = true;
+    closable = false;
   }
 
   void close() {
-    exposed = false;
+    closable = true;
     end.clean();
   }
 
   /** Part of {@link #close} and of the collector's work. */
   @Override
   public void run() {
-    if (!exposed) {
+    if (closable) {
       Closing.close(calls, number);
     }
   }

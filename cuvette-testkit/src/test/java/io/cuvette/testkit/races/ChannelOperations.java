@@ -5,6 +5,7 @@ import io.cuvette.IpcChannel;
 import io.cuvette.IpcListener;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.ref.Reference;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -102,7 +103,10 @@ final class ChannelOperations {
                 stage.ended(Closer.SHARED, IpcChannel.connect(listener.path(), PATIENCE));
             IpcChannel theirs = stage.made(listener.accept(PATIENCE));
             before.accept(theirs);
-            return () -> body.accept(ours);
+            return () -> {
+              body.accept(ours);
+              Reference.reachabilityFence(theirs); // the collector would close it
+            };
           }
         });
   }
