@@ -168,6 +168,7 @@ final class Guard implements Fence {
         throw e;
       }
       recorded = false;
+      destroy();
       return false;
     }
   }
@@ -205,8 +206,11 @@ final class Guard implements Fence {
   private boolean recordIfPossible() {
     if (!recorded && !deviceWide) {
       StreamState on = stream.isConfinedElsewhere() ? stream.device.nullStream().state : stream;
-      // Asked again: a capture that began meanwhile may have the event, which is no one's then.
-      recorded = on.ask(() -> recordEvent(on.handle)) && (!on.isExposed() || on.ask(() -> true));
+      recorded = on.ask(() -> recordEvent(on.handle));
+      if (recorded && on.isExposed() && !on.ask(() -> true)) {
+        recorded = false; // a capture that began meanwhile may have the event
+        destroy();
+      }
     }
     return recorded;
   }
