@@ -339,15 +339,19 @@ final class StreamState {
       return false;
     }
     Guard now = Guard.of(this);
-    now.record();
-    boolean done = now.isDone();
-    if (!mark.compareAndSet(before, done ? null : now)) {
-      cuda.streams().ended().add(now); // nobody else has it
+    boolean done = false;
+    try {
+      now.record();
+      done = now.isDone();
+      return done;
+    } finally {
+      if (!mark.compareAndSet(before, done ? null : now)) {
+        cuda.streams().ended().add(now); // nobody else has it
+      }
+      if (closed) {
+        forgetMark();
+      }
     }
-    if (closed) {
-      forgetMark();
-    }
-    return done;
   }
 
   private void forgetMark() {

@@ -61,7 +61,7 @@ class ImportedOrderTest extends OverFakeSharing {
       DeviceBuffer first = imported(resource, one);
       DeviceBuffer second = imported(resource, two);
       CountDownLatch gate = gate(one);
-      driver.failing.put("streamQuery", CudaStatus.UNKNOWN);
+      driver.failing.put("eventQuery", CudaStatus.UNKNOWN);
       first.close();
       assertThat(driver.failing).as("was asked").isEmpty();
       second.close();
