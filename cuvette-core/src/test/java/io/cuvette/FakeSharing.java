@@ -191,9 +191,9 @@ final class FakeSharing extends ForwardingDriver {
   }
 
   @Override
-  public boolean streamQuery(int device, long stream) {
-    fail("streamQuery");
-    return super.streamQuery(device, stream);
+  public boolean eventQuery(int device, long event) {
+    fail("eventQuery");
+    return super.eventQuery(device, event);
   }
 
   private void fail(String call) {
