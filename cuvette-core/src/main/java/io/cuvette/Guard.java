@@ -206,13 +206,22 @@ final class Guard implements Fence {
   private boolean recordIfPossible() {
     if (!recorded && !deviceWide) {
       StreamState on = stream.isConfinedElsewhere() ? stream.device.nullStream().state : stream;
-      recorded = on.ask(() -> recordEvent(on.handle));
-      if (recorded && on.isExposed() && !on.ask(() -> true)) {
-        recorded = false; // a capture that began meanwhile may have the event
+      recorded = on.ask(() -> recordEvent(on.handle)) && !isCapturedNow(on);
+    }
+    return recorded;
+  }
+
+  /** Whether a capture that began meanwhile may have the event, which is given up then. */
+  private boolean isCapturedNow(StreamState on) {
+    boolean certainlyNot = false;
+    try {
+      certainlyNot = !on.isExposed() || on.ask(() -> true);
+    } finally {
+      if (!certainlyNot) {
         destroy();
       }
     }
-    return recorded;
+    return !certainlyNot;
   }
 
   private boolean recordEvent(long handle) {
