@@ -5,7 +5,8 @@ import java.lang.ref.Cleaner;
 
 /**
  * A descriptor of the operating system that an object closes, or the collector once an object that
- * {@link #own owns} it was forgotten. It is closed once, as the system gives its number to the next file. Thread-safe.
+ * {@link #own owns} it was forgotten. It is closed once, as the system gives its number to the next
+ * file. Thread-safe.
  */
 final class OwnedDescriptor implements Runnable {
   private static final Cleaner CLEANER = Cleaner.create();

@@ -31,6 +31,7 @@ class SharingUnderFaultsTest extends TwoProcesses {
             .recoveringFrom("memAllocFromPoolAsync", "memAllocAsync")
             .recoveringFrom("memPoolGetAttribute", "memPoolSetAccess")
             .recoveringFrom("streamIsCapturing", "streamQuery") // then a stream counts as working
+            .recoveringFrom("eventCreate", "eventRecord", "eventQuery", "eventDestroy") // likewise
             .recoveringFrom("pointerGetAttribute") // asked again; not every driver tells the pool
             .run(FaultSweeps.using(use));
     report.orThrow();
