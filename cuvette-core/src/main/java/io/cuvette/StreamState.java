@@ -6,7 +6,6 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import java.lang.ref.ReferenceQueue;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -61,8 +60,8 @@ final class StreamState {
   /** Once closed: when its last work is done; null if it was done then. */
   private volatile @Nullable Guard lastWork;
 
-  /** What was not done when it was last asked for, of a stream that can be captured. */
-  private final AtomicReference<@Nullable Guard> mark = new AtomicReference<>();
+  /** For a stream that can be captured. */
+  private final IdleMark mark = new IdleMark(this);
 
   /** A stream that somebody else has, or that exists from the start. */
   static StreamState foreign(Cuda cuda, CudaDevice device, long handle) {
@@ -326,39 +325,7 @@ final class StreamState {
     if (closed) {
       return isLastWorkDone();
     }
-    return exposed ? isMarkReached() : ask(() -> cuda.driver().streamQuery(device.id(), handle));
-  }
-
-  /**
-   * The same where somebody may begin a capture at any moment, which a query of the stream would
-   * then invalidate. A guard does no harm.
-   */
-  private boolean isMarkReached() {
-    Guard before = mark.get();
-    if (before != null && !before.isDone()) {
-      return false;
-    }
-    Guard now = Guard.of(this);
-    boolean done = false;
-    try {
-      now.record();
-      done = now.isDone();
-      return done;
-    } finally {
-      if (!mark.compareAndSet(before, done ? null : now)) {
-        cuda.streams().ended().add(now); // nobody else has it
-      }
-      if (closed) {
-        forgetMark();
-      }
-    }
-  }
-
-  private void forgetMark() {
-    Guard left = mark.getAndSet(null);
-    if (left != null) {
-      cuda.streams().ended().add(left);
-    }
+    return exposed ? mark.isReached() : ask(() -> cuda.driver().streamQuery(device.id(), handle));
   }
 
   /** Whether it is closed and its work known to be done. */
@@ -449,7 +416,7 @@ final class StreamState {
     lastWork = Guard.ofDevice(this); // the safe answer, should asking fail
     failures.run(this::guardLastWork);
     closed = true;
-    forgetMark();
+    mark.forget();
     lifetime.endAlone();
     retireArenas();
     cuda.streams().forget(this);
