@@ -35,6 +35,7 @@ final class Callback {
   /** What the stream waits at; null if it does not wait, or the driver's thread does for it. */
   private CallbackFlags.@Nullable Flag flag;
 
+  private @Nullable Runnable atRelease;
   private final AtomicInteger conditions = new AtomicInteger();
   private final AtomicBoolean released = new AtomicBoolean();
 
@@ -107,10 +108,20 @@ final class Callback {
     }
   }
 
+  /** Has a step run when the stream goes on. */
+  void whenReleased(Runnable step) {
+    atRelease = step;
+  }
+
   /** Lets the stream go on. */
   void release() {
-    if (released.compareAndSet(false, true) && flag != null) {
-      flag.release();
+    if (released.compareAndSet(false, true)) {
+      if (flag != null) {
+        flag.release();
+      }
+      if (atRelease != null) {
+        atRelease.run();
+      }
     }
   }
 

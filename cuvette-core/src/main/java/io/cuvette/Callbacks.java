@@ -13,6 +13,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -34,6 +35,8 @@ final class Callbacks {
   private final CallbackFlags flags;
   private final CallbackThreads threads;
   private final CallbackStreams streams;
+
+  private final HoldsAndFrees holds = new HoldsAndFrees();
 
   /** Those that are queued, or running, or doing what they put off. */
   private final Set<Callback> open = ConcurrentHashMap.newKeySet();
@@ -86,7 +89,14 @@ final class Callbacks {
     }
     try {
       watch();
+      if (callback.holds()) {
+        holds.beginHold(cuda.callback() != null, patienceNanos);
+        callback.whenReleased(holds::endHold);
+      }
       queue(callback);
+    } catch (RuntimeException | Error e) {
+      callback.release();
+      throw e;
     } finally {
       gate.leave();
     }
@@ -109,7 +119,6 @@ final class Callbacks {
       if (callback.begin()) {
         open.remove(callback);
       }
-      callback.release();
       throw e;
     } finally {
       stream.unhold();
@@ -187,14 +196,20 @@ final class Callbacks {
   }
 
   /**
-   * Waits for the callbacks that hold streams now, before a call of the driver that would: what the
-   * driver locks meanwhile could be what they wait for.
+   * Makes a call of the driver that waits for all streams, while no callback holds one: what the
+   * driver locks meanwhile could be what that callback waits for.
    */
-  void awaitHolding() {
-    if (!open.isEmpty()) {
-      List<Callback> holding = open.stream().filter(Callback::holds).toList();
-      boolean _ = Await.until(() -> holding.stream().allMatch(Callback::isReleased), patienceNanos);
-    }
+  <T> T free(Supplier<T> call) {
+    return holds.free(call, patienceNanos);
+  }
+
+  /** The same without a result. */
+  void free(Runnable call) {
+    boolean _ =
+        free(() -> {
+          call.run();
+          return true;
+        });
   }
 
   /** Waits for what callbacks that have returned put off. */

@@ -168,7 +168,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
     long wait = waits.incrementAndGet();
     run(driver -> {
       if (!awaitAll()) {
-        driver.ctxSynchronize(id);
+        cuda.callbacks().free(() -> driver.ctxSynchronize(id));
       }
     });
     awaited.accumulateAndGet(wait, Math::max);
@@ -200,6 +200,10 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    * and lets captures go on. False if there is no memory to free.
    */
   boolean awaitWork() {
+    return cuda.callbacks().free(this::allocateAndFree);
+  }
+
+  private boolean allocateAndFree() {
     CudaDriver driver = cuda.driver();
     long address;
     try {

@@ -142,8 +142,7 @@ final class DirectLifetime extends BlockLifetime {
     if (byUser) {
       give();
     } else {
-      cuda.callbacks().awaitHolding();
-      cuda.owned().entrance().run(giveOnce);
+      cuda.callbacks().free(() -> cuda.owned().entrance().run(giveOnce));
     }
   }
 

@@ -93,8 +93,8 @@ final class ImportedLifetime extends BlockLifetime {
     if (isCaptured()) {
       stream.cuda.captures().releaseLater(this);
     } else if (!stream.cuda.callbacks().putOff(this::releaseAgain)) {
-      stream.cuda.callbacks().awaitHolding();
-      stream.cuda.owned().entrance().run(this::give);
+      Cuda cuda = stream.cuda;
+      cuda.callbacks().free(() -> cuda.owned().entrance().run(this::give));
     }
   }
 

@@ -1,0 +1,109 @@
+package io.cuvette.testkit.stream;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
+import io.cuvette.MemoryResource;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Subject;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * Callbacks that allocate beside threads that free, on a driver that lets nobody in while it waits
+ * for all streams, as that of a GPU.
+ */
+class CallbackBesideFreesTest {
+  private static final int ROUNDS = 150;
+  private static final int FREEING = 2;
+  private static final long PATIENCE_SECONDS = 30;
+
+  /** Waits in frees for all work, and has every other call about memory wait for that. */
+  private static final class LockingDriver extends ForwardingDriver {
+    private final ReentrantLock lock = new ReentrantLock();
+
+    LockingDriver(CudaDriver driver) {
+      super(driver);
+    }
+
+    private <T> T alone(Supplier<T> call) {
+      lock.lock();
+      try {
+        return call.get();
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    private void alone(Runnable call) {
+      boolean _ =
+          alone(() -> {
+            call.run();
+            return true;
+          });
+    }
+
+    @Override
+    public long memAlloc(int device, long bytes) {
+      return alone(() -> super.memAlloc(device, bytes));
+    }
+
+    @Override
+    public void memFree(int device, long address) {
+      alone(() -> super.memFree(device, address));
+    }
+
+    @Override
+    public MemorySegment memHostAlloc(int device, long bytes, int flags) {
+      return alone(() -> super.memHostAlloc(device, bytes, flags));
+    }
+
+    @Override
+    public void memFreeHost(int device, long address) {
+      alone(() -> super.memFreeHost(device, address));
+    }
+  }
+
+  @CudaTest
+  @Timeout(60)
+  void callbacksThatAllocate_areNotHeldUpByFreesThatWaitForThem(Subject subject) throws Exception {
+    Cuda cuda = subject.open(options -> options.withDecorator(LockingDriver::new));
+    try (CudaStream stream = cuda.device(0).createStream()) {
+      List<CompletableFuture<Void>> all = new ArrayList<>();
+      for (int i = 0; i < FREEING; i++) {
+        all.add(CompletableFuture.runAsync(() -> free(cuda), Thread.ofPlatform()::start));
+      }
+      for (int i = 0; i < ROUNDS; i++) {
+        all.add(stream.addCallback(() -> use(cuda)));
+        if (i % 10 == 0) {
+          cuda.device(0).synchronize();
+        }
+      }
+      CompletableFuture.allOf(all.toArray(CompletableFuture[]::new))
+          .get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+      assertThat(all).allMatch(CompletableFuture::isDone);
+    }
+  }
+
+  private static void free(Cuda cuda) {
+    for (int i = 0; i < ROUNDS; i++) {
+      use(cuda);
+    }
+  }
+
+  private static void use(Cuda cuda) {
+    Buffer direct = MemoryResource.direct().allocate(1000, cuda.currentStream());
+    direct.close();
+    cuda.directPinned().allocate(1000).close();
+  }
+}
