@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Timeout;
@@ -26,7 +27,8 @@ import org.junit.jupiter.api.Timeout;
 class CallbackBesideFreesTest {
   private static final int ROUNDS = 150;
   private static final int FREEING = 2;
-  private static final long PATIENCE_SECONDS = 30;
+  private static final long PATIENCE_SECONDS = 20;
+  private static final long ENTRY_NANOS = 100_000;
 
   /** Waits in frees for all work, and has every other call about memory wait for that. */
   private static final class LockingDriver extends ForwardingDriver {
@@ -60,6 +62,7 @@ class CallbackBesideFreesTest {
 
     @Override
     public void memFree(int device, long address) {
+      LockSupport.parkNanos(ENTRY_NANOS); // so that callbacks come between the look and the call
       alone(() -> super.memFree(device, address));
     }
 
@@ -84,7 +87,7 @@ class CallbackBesideFreesTest {
         all.add(CompletableFuture.runAsync(() -> free(cuda), Thread.ofPlatform()::start));
       }
       for (int i = 0; i < ROUNDS; i++) {
-        all.add(stream.addCallback(() -> use(cuda)));
+        stream.addCallback(() -> use(cuda)).get(PATIENCE_SECONDS, TimeUnit.SECONDS);
         if (i % 10 == 0) {
           cuda.device(0).synchronize();
         }
