@@ -250,13 +250,18 @@ abstract class BlockLifetime extends Lifetime {
     }
   }
 
+  /** Whether giving it back would wait for a callback, which is nothing for who only passes by. */
+  boolean wouldWait() {
+    return false;
+  }
+
   /** Gives the memory back once all that used it is done. */
   abstract void giveBack();
 
   /** A user without the buffer may be at its segment. */
   @Override
   final boolean reclaim() {
-    if (!end()) {
+    if (wouldWait() || !end()) {
       return false;
     }
     if (!closeViewOrResume()) {

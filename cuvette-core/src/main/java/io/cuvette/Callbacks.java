@@ -195,6 +195,11 @@ final class Callbacks {
     return inside != null;
   }
 
+  /** Whether {@link #free} would wait. */
+  boolean areHolding() {
+    return holds.areHolding();
+  }
+
   /**
    * Makes a call of the driver that waits for all streams, while no callback holds one: what the
    * driver locks meanwhile could be what that callback waits for.

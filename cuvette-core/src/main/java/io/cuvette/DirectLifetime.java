@@ -128,6 +128,11 @@ final class DirectLifetime extends BlockLifetime {
   }
 
   @Override
+  boolean wouldWait() {
+    return !byUser && cuda.callbacks().areHolding();
+  }
+
+  @Override
   void giveBack() {
     if (isCaptured()) {
       cuda.captures().releaseLater(this);

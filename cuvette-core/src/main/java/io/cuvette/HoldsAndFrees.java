@@ -47,6 +47,16 @@ final class HoldsAndFrees {
     }
   }
 
+  /** Whether some callback holds a stream. */
+  boolean areHolding() {
+    lock.lock();
+    try {
+      return holding > 0;
+    } finally {
+      lock.unlock();
+    }
+  }
+
   /**
    * Makes a call that waits for all streams.
    *

@@ -89,6 +89,11 @@ final class ImportedLifetime extends BlockLifetime {
   }
 
   @Override
+  boolean wouldWait() {
+    return stream.cuda.callbacks().areHolding();
+  }
+
+  @Override
   void giveBack() {
     if (isCaptured()) {
       stream.cuda.captures().releaseLater(this);
