@@ -14,8 +14,23 @@ final class Errors {
   /** Bad usage: the message and where to read on. */
   static int usage(CommandLine.ParameterException e, PrintStream err, boolean verbose) {
     String command = e.getCommandLine().getCommandSpec().qualifiedName();
-    print(text(e) + " (see " + command + " --help)", e, err, verbose);
+    print(usageText(e) + " (see " + command + " --help)", e, err, verbose);
     return BAD_USAGE;
+  }
+
+  /** What stands where a command is expected is named as one. */
+  private static String usageText(CommandLine.ParameterException e) {
+    CommandLine line = e.getCommandLine();
+    boolean noCommand =
+        line.getParent() == null
+            && e instanceof CommandLine.UnmatchedArgumentException unmatched
+            && !unmatched.isUnknownOption();
+    return noCommand
+        ? "unknown command '%s' (expected: %s)"
+            .formatted(
+                ((CommandLine.UnmatchedArgumentException) e).getUnmatched().getFirst(),
+                String.join(", ", line.getSubcommands().keySet()))
+        : text(e);
   }
 
   /** Any other failure; that nobody reads on is none. */

@@ -21,7 +21,8 @@ class UsageTest {
       textBlock =
           """
           ""                                  | no command given (expected: info, demo
-          nonsense                            | nonsense
+          nonsense                            | unknown command 'nonsense' (expected: info, demo
+          nonsense info --device sim          | unknown command 'nonsense' (expected: info, demo
           --nonsense                          | --nonsense
           info --nonsense                     | --nonsense
           info extra                          | extra

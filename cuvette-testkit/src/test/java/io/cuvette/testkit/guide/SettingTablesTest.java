@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.MemoryLimit;
 import io.cuvette.sim.SimulatedOptions;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.regex.MatchResult;
@@ -87,6 +88,24 @@ class SettingTablesTest {
               .contains("devices", "numaNodes")
               .allMatch(key -> simulatorPage.contains("\n| `" + key + "` | "));
         });
+  }
+
+  /** A blank line ends a table: what follows it is no row any more. */
+  @Test
+  void everyTableOfThePages_beginsWithItsHeader() throws IOException {
+    for (Path page : DocumentFiles.pages(DocumentFiles.root().orElseThrow())) {
+      List<String> lines = DocumentFiles.read(page).lines().toList();
+      for (int i = 1; i < lines.size(); i++) {
+        if (lines.get(i).startsWith("|") && !lines.get(i - 1).startsWith("|")) {
+          assertThat(lines.subList(i, lines.size()))
+              .as("%s, line %d", page, i + 1)
+              .hasSizeGreaterThan(1)
+              .element(1)
+              .asString()
+              .startsWith("|--");
+        }
+      }
+    }
   }
 
   private static long bytes(MatchResult row) {
