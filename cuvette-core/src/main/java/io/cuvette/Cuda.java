@@ -249,7 +249,7 @@ public final class Cuda implements AutoCloseable {
     } finally {
       state.leave();
     }
-    return Upstream.checked("the allocator", given, bytes, stream.device()).asBuffer();
+    return Upstream.checked("the allocator", given, bytes, this, stream.device()).asBuffer();
   }
 
   /** Managed memory without a pool, on the current stream's device (cuMemAllocManaged). */
@@ -277,7 +277,7 @@ public final class Cuda implements AutoCloseable {
     } finally {
       state.leave();
     }
-    Upstream.checked("the pinned allocator", given, bytes, null);
+    Upstream.checked("the pinned allocator", given, bytes, this, null);
     return given;
   }
 

@@ -23,13 +23,15 @@ final class HoldsAndFrees {
    * A callback holds a stream from now on, until {@link #endHold}.
    *
    * @param isNested whether this is asked inside of a callback, which all calls wait for already
-   * @param nanos how long to wait; if that was in vain, it holds all the same
+   * @param nanos how long to wait for a call, but for one that is still waiting a second at most;
+   *     if that was in vain, it holds all the same
    */
   void beginHold(boolean isNested, long nanos) {
     lock.lock();
     try {
       if (!isNested) {
-        await(() -> freeing == 0 && wanting == 0, nanos);
+        await(() -> freeing == 0 && wanting == 0, Math.min(nanos, Lifetime.PATIENCE_NANOS));
+        await(() -> freeing == 0, nanos);
       }
       holding++;
     } finally {

@@ -339,7 +339,7 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
     } finally {
       state.leave();
     }
-    Upstream.checked("the upstream allocator", given, blockBytes, null);
+    Upstream.checked("the upstream allocator", given, blockBytes, cuda, null);
     return given;
   }
 

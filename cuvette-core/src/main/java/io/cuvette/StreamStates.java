@@ -137,9 +137,9 @@ final class StreamStates {
   }
 
   /**
-   * Waits for the work that streams of a device have now, also of those that were closed. The null
-   * stream's end is that of all blocking streams, whoever made them. A stream that is capturing is
-   * left alone.
+   * Waits for the work that streams of a device have now, also of those that were closed; of the
+   * null stream, whose end is that of all blocking streams, unless it may not be asked. A stream
+   * that is capturing is left alone.
    */
   void await(CudaDevice device) {
     List<Guard> made = new ArrayList<>();
@@ -149,7 +149,9 @@ final class StreamStates {
           add(state, made);
         }
       }
-      add(device.nullStream().state, made);
+      if (!cuda.captures().isAnyPossible()) { // else a question could end one that begins now
+        add(device.nullStream().state, made);
+      }
       List<Fence> work = new ArrayList<>(made);
       ended.addTo(work, device);
       work.forEach(Fence::await);

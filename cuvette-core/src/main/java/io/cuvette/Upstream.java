@@ -22,7 +22,7 @@ final class Upstream {
     } finally {
       state.leave();
     }
-    BufferBase chunk = checked("the upstream resource", given, bytes, stream.device());
+    BufferBase chunk = checked("the upstream resource", given, bytes, pool.cuda(), stream.device());
     if (chunk.lifetime().home != null) {
       chunk.lifetime().use(stream.state); // upstream may have answered with another stream's memory
     }
@@ -31,7 +31,8 @@ final class Upstream {
 
   /** What a resource of the user gave, which is closed if it does not fit. */
   @SuppressWarnings("NullAway") // a lambda of the user can return null
-  static BufferBase checked(String who, Buffer given, long bytes, @Nullable CudaDevice device) {
+  static BufferBase checked(
+      String who, Buffer given, long bytes, Cuda cuda, @Nullable CudaDevice device) {
     if (given == null) {
       throw new IllegalStateException("%s returned null for %d bytes".formatted(who, bytes));
     }
@@ -40,6 +41,8 @@ final class Upstream {
       expected = ">= %d bytes".formatted(bytes);
     } else if (given.isClosed() || (device != null && !given.device().equals(device))) {
       expected = "an open buffer" + (device == null ? "" : " of " + device);
+    } else if (given.device().cuda() != cuda) {
+      expected = "memory of the same Cuda";
     }
     if (expected != null) {
       var wrong =

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.MemoryLimit;
 import io.cuvette.OutOfPinnedMemoryException;
@@ -40,6 +41,25 @@ class PinnedPoolTest {
         }
         pool.freeAllBlocks();
       }
+    }
+  }
+
+  @CudaTest
+  void memoryOfAnotherCuda_isRefused_byPoolsAndAllocators(Subject subject) {
+    Cuda cuda = subject.cuda();
+    try (Cuda other = Cuda.open(CudaOptions.simulated());
+        PinnedMemoryPool pool =
+            new PinnedMemoryPool(
+                cuda, PinnedPoolOptions.DEFAULTS.withUpstream(other.directPinned()))) {
+      assertThatThrownBy(() -> pool.allocate(100))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("memory of the same Cuda");
+      assertThat(pool.totalBytes()).isZero();
+      cuda.setPinnedAllocator(other.directPinned());
+      assertThatThrownBy(() -> cuda.allocatePinned(100))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("memory of the same Cuda");
+      cuda.setPinnedAllocator(cuda.defaultPinnedMemoryPool());
     }
   }
 
