@@ -19,8 +19,8 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(60)
 class ForgottenDescriptorsTest {
   private static final Duration LONG = Duration.ofSeconds(20);
-  private static final int ROUNDS = 50;
-  private static final int COLLECTIONS = 100;
+  private static final int ROUNDS = 10;
+  private static final int COLLECTIONS = 40;
 
   @TempDir Path directory;
 

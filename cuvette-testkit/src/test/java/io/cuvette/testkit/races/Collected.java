@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.Stream;
 
 /**
  * Operations that are the last use of what they use, while the collector runs: all rounds of all
@@ -31,9 +32,13 @@ final class Collected {
     this.driver = new CountedDriver(base);
   }
 
-  /** Imports of one allocation take turns in the driver, so that not all can be held there. */
+  /**
+   * Imports of one allocation take turns in the driver, and so do callbacks with frees of plain
+   * memory: not all can be held there.
+   */
   static boolean waitsForOthers(Operation operation) {
-    return operation.method().contains("import") || operation.method().contains("fromAllocation");
+    return Stream.of("import", "fromAllocation", "addCallback")
+        .anyMatch(operation.method()::contains);
   }
 
   void run(int rounds) throws Exception {

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Timeout;
  */
 @Timeout(value = 10, unit = TimeUnit.MINUTES)
 class RaceMatrixTest {
-  private static final int ROUNDS = Integer.getInteger("cuvette.races.rounds", 30);
+  private static final int ROUNDS = Integer.getInteger("cuvette.races.rounds", 15);
 
   @Test
   void onTheSimulator() throws Exception {
