@@ -6,6 +6,7 @@ import io.cuvette.AllocationHandle;
 import io.cuvette.IpcChannel;
 import io.cuvette.IpcListener;
 import io.cuvette.driver.DescriptorCalls;
+import io.cuvette.testkit.support.Forgetting;
 import java.nio.file.Path;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
@@ -20,7 +21,6 @@ import org.junit.jupiter.api.io.TempDir;
 class ForgottenDescriptorsTest {
   private static final Duration LONG = Duration.ofSeconds(20);
   private static final int ROUNDS = 10;
-  private static final int COLLECTIONS = 40;
 
   @TempDir Path directory;
 
@@ -61,7 +61,8 @@ class ForgottenDescriptorsTest {
     long before = OpenFiles.count();
     int brought = calls.memoryFile("memory", 4096);
     int asked = AllocationHandle.of(brought).duplicate().descriptor();
-    assertThat(collected(before)).isEqualTo(before + 2);
+    Forgetting.collect();
+    assertThat(OpenFiles.count()).isEqualTo(before + 2);
     calls.close(brought);
     calls.close(asked);
   }
@@ -80,14 +81,9 @@ class ForgottenDescriptorsTest {
     }
   }
 
-  /** Collects until no more is open than wanted, or for long enough. */
+  /** What is open once no more is than wanted, or after many collections. */
   private static long collected(long wanted) throws InterruptedException {
-    long open = OpenFiles.count();
-    for (int i = 0; i < COLLECTIONS && open > wanted; i++) {
-      System.gc();
-      Thread.sleep(5);
-      open = OpenFiles.count();
-    }
-    return open;
+    boolean _ = Forgetting.collectUntil(() -> OpenFiles.count() <= wanted);
+    return OpenFiles.count();
   }
 }
