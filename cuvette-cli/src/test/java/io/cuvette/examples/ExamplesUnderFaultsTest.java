@@ -10,10 +10,16 @@ import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.FieldSource;
 
-/** Each example with driver call 1, 2, 3 … failing: no leak, no hang, a typed error. */
+/**
+ * Each example with driver call 1, 2, 3 … failing: no leak, no hang, a typed error. They run at the
+ * same time, each on drivers of its own.
+ */
+@Execution(ExecutionMode.CONCURRENT)
 class ExamplesUnderFaultsTest {
   /** Not the one that starts a JVM each time: its calls are swept where sharing is tested. */
   static final List<Example> EXAMPLES =

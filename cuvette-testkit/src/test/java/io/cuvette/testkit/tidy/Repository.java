@@ -12,11 +12,16 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 
-/** The text files of the repository that this test was built from. Stateless. */
+/**
+ * The text files of the repository that this test was built from, and not those that a user has put
+ * beside them. Stateless.
+ */
 final class Repository {
   private static final Set<String> TEXT =
       Set.of("java", "md", "xml", "sh", "py", "c", "h", "cpp", "cu", "txt", "properties");
   private static final Set<String> NAMES = Set.of("cuvette", "run");
+  private static final Set<String> FOLDERS = Set.of(".ci", "build", "docs", "traces");
+  private static final Set<String> PAGES = Set.of("README.md", "CONTRIBUTING.md", "CHANGELOG.md");
 
   private Repository() {}
 
@@ -49,6 +54,11 @@ final class Repository {
         || TEXT.contains(name.substring(name.lastIndexOf('.') + 1));
   }
 
+  /** Of the files of the root itself. */
+  private static boolean isOurPage(String name) {
+    return name.equals("pom.xml") || NAMES.contains(name) || PAGES.contains(name);
+  }
+
   private static final class Reader extends SimpleFileVisitor<Path> {
     private final Path root;
     private final List<SourceFile> files;
@@ -60,19 +70,21 @@ final class Repository {
 
     @Override
     public FileVisitResult preVisitDirectory(Path folder, BasicFileAttributes attributes) {
-      String name = folder.getFileName().toString();
-      boolean skip = !folder.equals(root) && (name.equals("target") || hidden(name));
-      return skip ? FileVisitResult.SKIP_SUBTREE : FileVisitResult.CONTINUE;
+      boolean read = folder.equals(root) || isOurs(folder);
+      return read ? FileVisitResult.CONTINUE : FileVisitResult.SKIP_SUBTREE;
     }
 
-    private static boolean hidden(String name) {
-      return name.startsWith(".") && !name.equals(".ci");
+    private boolean isOurs(Path folder) {
+      String name = folder.getFileName().toString();
+      return folder.getParent().equals(root)
+          ? FOLDERS.contains(name) || name.startsWith("cuvette-")
+          : !name.equals("target") && !name.startsWith(".");
     }
 
     @Override
     public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) throws IOException {
       String path = root.relativize(file).toString().replace('\\', '/');
-      if (attributes.isRegularFile() && isText(path)) {
+      if (attributes.isRegularFile() && isText(path) && (path.contains("/") || isOurPage(path))) {
         files.add(SourceFile.of(path, Files.readString(file)));
       }
       return FileVisitResult.CONTINUE;
