@@ -11,21 +11,23 @@ final class AsyncPoolLifetime extends Lifetime {
   private final Cuda cuda;
   private final AtomicReferenceArray<@Nullable AsyncDevicePool> pools;
   private final String text;
+  private final boolean owns;
   private final Runnable end = this::close;
 
   /**
    * The end of an object with these pools.
    *
-   * @param owns whether pools are made for it, which would be lost with a forgotten object
+   * @param owns whether pools are made for it: replacing an allocator that has none is no leak
    */
   AsyncPoolLifetime(
       AsyncMemoryPool of,
       Cuda cuda,
       AtomicReferenceArray<@Nullable AsyncDevicePool> pools,
       boolean owns) {
-    super(of, owns ? cuda.leaks().queue : null, cuda.leaks().site());
+    super(of, cuda.leaks().queue, cuda.leaks().site());
     this.cuda = cuda;
     this.pools = pools;
+    this.owns = owns;
     this.text = of.toString();
     cuda.owned().children().add(end);
     opened();
@@ -34,6 +36,11 @@ final class AsyncPoolLifetime extends Lifetime {
   @Override
   String describe() {
     return text;
+  }
+
+  @Override
+  boolean isLeak() {
+    return owns;
   }
 
   @Override

@@ -5,12 +5,14 @@ import java.lang.invoke.VarHandle;
 import java.lang.ref.ReferenceQueue;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** The end of a buffer's memory, and which streams used it besides its own. Thread-safe. */
 abstract class BlockLifetime extends Lifetime {
   private static final VarHandle USES;
   private static final VarHandle CAPTURES;
+  private static final VarHandle LOANS;
 
   /** So many streams are remembered before the finished ones among them are forgotten. */
   private static final int LOOK_AGAIN = 32;
@@ -20,6 +22,7 @@ abstract class BlockLifetime extends Lifetime {
       MethodHandles.Lookup lookup = MethodHandles.lookup();
       USES = lookup.findVarHandle(BlockLifetime.class, "uses", StreamUse.class);
       CAPTURES = lookup.findVarHandle(BlockLifetime.class, "captures", CaptureUse.class);
+      LOANS = lookup.findVarHandle(BlockLifetime.class, "loans", Loans.class);
     } catch (ReflectiveOperationException e) {
       throw new ExceptionInInitializerError(e);
     }
@@ -32,6 +35,9 @@ abstract class BlockLifetime extends Lifetime {
 
   /** The captures that used the memory, or took it. */
   private volatile @Nullable CaptureUse captures;
+
+  /** What pools lend from the memory, made for the first of them. */
+  private volatile @Nullable Loans loans;
 
   /** What users see the memory through, if that was asked for. */
   private volatile HostViews.@Nullable View view;
@@ -94,11 +100,6 @@ abstract class BlockLifetime extends Lifetime {
   @Override
   long bytes() {
     return blockBytes();
-  }
-
-  /** Whether the collector has found the buffer, and nobody has taken the memory back yet. */
-  final boolean isForgotten() {
-    return refersTo(null) && !ended();
   }
 
   final @Nullable StreamUse uses() {
@@ -192,6 +193,25 @@ abstract class BlockLifetime extends Lifetime {
       }
     }
     return rest;
+  }
+
+  /**
+   * Begins to hold memory that upstream gave to a pool.
+   *
+   * @throws IllegalStateException if a pool lends from it already, or it is closed
+   */
+  static Loans.Loan lend(BufferBase memory, long bytes) {
+    BlockLifetime of = memory.lifetime();
+    if (of.loans == null) {
+      boolean _ = LOANS.compareAndSet(of, null, new Loans());
+    }
+    return Objects.requireNonNull(of.loans).add(memory, bytes);
+  }
+
+  @Override
+  final int lenders() {
+    Loans all = loans;
+    return all == null ? 0 : all.open();
   }
 
   /** The view of this memory; the caller holds it, and is the only one that makes a view. */

@@ -9,17 +9,26 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * What a {@link Cuda} has made and not yet taken back, closed last made first, but pools before all
- * others. Thread-safe.
+ * others: first what each has lent, then their memory, which can be what another lent them.
+ * Thread-safe.
  */
 final class Children {
-  private static final long POOLS = 1L << 62;
+  private static final long POOLS = 1L << 61;
+  private static final long LENT = 1L << 62;
 
   private final Map<Runnable, Long> open = new ConcurrentHashMap<>();
   private final AtomicLong made = new AtomicLong();
 
-  /** Pools end first: their buffers and the views of these end before the memory under them. */
-  void addPool(Runnable end) {
-    open.put(end, POOLS + made.getAndIncrement());
+  /**
+   * Pools end first: their buffers and the views of these end before the memory under them.
+   *
+   * @param endLent ends the buffers of the pool
+   * @param end frees its memory
+   */
+  void addPool(Runnable endLent, Runnable end) {
+    long number = made.getAndIncrement();
+    open.put(endLent, LENT + number);
+    open.put(end, POOLS + number);
   }
 
   /** Remembers a child by the step that ends it. */
@@ -28,6 +37,11 @@ final class Children {
   }
 
   void remove(Runnable end) {
+    open.remove(end);
+  }
+
+  void removePool(Runnable endLent, Runnable end) {
+    open.remove(endLent);
     open.remove(end);
   }
 

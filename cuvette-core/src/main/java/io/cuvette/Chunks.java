@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.Loans.Loan;
 import io.cuvette.Spans.Span;
 import java.util.Arrays;
 import java.util.concurrent.locks.ReentrantLock;
@@ -15,8 +16,8 @@ final class Chunks {
   private final ReentrantLock lock = new ReentrantLock();
   private volatile @Nullable BufferBase[] buffers = new BufferBase[16];
 
-  /** The addresses of each, and all of these in order. */
-  private @Nullable Span[] spans = new Span[16];
+  /** The same allocations with what they are used for, and all their addresses in order. */
+  private @Nullable Loan[] loans = new Loan[16];
 
   private final Spans all = new Spans();
   private int[] free = new int[16];
@@ -27,10 +28,10 @@ final class Chunks {
   private boolean over;
 
   /**
-   * Remembers a chunk; false, by a number below 0, if all were removed.
+   * Holds a chunk and remembers it; false, by a number below 0, if all were removed.
    *
    * @param bytes what the pool uses of it
-   * @throws IllegalStateException if some of it is there already: it would be handed out twice
+   * @throws IllegalStateException if a pool has some of it already: it would be handed out twice
    */
   int add(BufferBase buffer, long bytes) {
     lock.lock();
@@ -40,13 +41,12 @@ final class Chunks {
       }
       int chunk = freeCount > 0 ? free[freeCount - 1] : count;
       reserve(chunk);
-      Span span = all.add(buffer, bytes);
+      loans[chunk] = add(all.add(buffer, bytes), buffer);
       if (chunk == count) {
         count++;
       } else {
         freeCount--;
       }
-      spans[chunk] = span;
       @Nullable BufferBase[] current = buffers;
       current[chunk] = buffer;
       buffers = current;
@@ -56,13 +56,25 @@ final class Chunks {
     }
   }
 
+  private Loan add(Span span, BufferBase buffer) {
+    Loan loan = null;
+    try {
+      loan = BlockLifetime.lend(buffer, span.bytes());
+      return loan;
+    } finally {
+      if (loan == null) {
+        all.remove(span);
+      }
+    }
+  }
+
   /** Makes room for a chunk, and for its number once it is removed. */
   private void reserve(int chunk) {
-    int room = spans.length;
+    int room = loans.length;
     if (chunk == room) {
       free = Arrays.copyOf(free, room * 2);
       buffers = Arrays.copyOf(buffers, room * 2);
-      spans = Arrays.copyOf(spans, room * 2);
+      loans = Arrays.copyOf(loans, room * 2);
     }
   }
 
@@ -75,30 +87,39 @@ final class Chunks {
     @Nullable BufferBase[] all = buffers;
     BufferBase buffer = chunk < all.length ? all[chunk] : null;
     if (buffer == null) {
-      throw new IllegalStateException("the pool is closed: its chunk " + chunk + " is gone");
+      throw isGone(chunk);
     }
     return buffer;
   }
 
   /** Takes a chunk out; null if all were removed. Allocates nothing in the Java heap. */
-  @Nullable BufferBase remove(int chunk) {
+  @Nullable Loan remove(int chunk) {
     lock.lock();
     try {
       if (over || chunk == NONE) {
         return null;
       }
-      BufferBase buffer = get(chunk);
-      Span span = spans[chunk];
+      Loan loan = loan(chunk);
       buffers[chunk] = null;
-      spans[chunk] = null;
-      if (span != null) {
-        all.remove(span);
-      }
+      loans[chunk] = null;
+      all.remove(loan.span);
       free[freeCount++] = chunk;
-      return buffer;
+      return loan;
     } finally {
       lock.unlock();
     }
+  }
+
+  private Loan loan(int chunk) {
+    Loan loan = loans[chunk];
+    if (loan == null) {
+      throw isGone(chunk);
+    }
+    return loan;
+  }
+
+  private static IllegalStateException isGone(int chunk) {
+    return new IllegalStateException("the pool is closed: its chunk " + chunk + " is gone");
   }
 
   /** Whether all were removed, at the end of the Cuda. */
@@ -115,8 +136,8 @@ final class Chunks {
   long bytes(int chunk) {
     lock.lock();
     try {
-      Span span = over ? null : spans[chunk];
-      return span == null ? 0 : span.bytes();
+      Loan loan = over ? null : loans[chunk];
+      return loan == null ? 0 : loan.bytes();
     } finally {
       lock.unlock();
     }
@@ -127,17 +148,32 @@ final class Chunks {
     return all.bytes();
   }
 
-  /** Removes all, for a pool that is torn down. */
-  BufferBase[] removeAll() {
+  /** Removes all, for a pool that is torn down: nothing can be lent from them any more. */
+  void end() {
     lock.lock();
     try {
       over = true;
-      BufferBase[] gone = Arrays.stream(buffers).filter(b -> b != null).toArray(BufferBase[]::new);
       buffers = new BufferBase[0];
       all.clear();
-      return gone;
     } finally {
       lock.unlock();
+    }
+  }
+
+  /** Gives back what {@link #end} removed. */
+  void giveBackAll(Failures failures) {
+    @Nullable Loan[] gone;
+    lock.lock();
+    try {
+      gone = loans;
+      loans = new Loan[0];
+    } finally {
+      lock.unlock();
+    }
+    for (Loan loan : gone) {
+      if (loan != null) {
+        failures.run(loan::giveBack);
+      }
     }
   }
 }

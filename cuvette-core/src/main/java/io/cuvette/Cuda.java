@@ -64,8 +64,8 @@ public final class Cuda implements AutoCloseable {
     this.callbacks = new Callbacks(this, states);
     this.defaultPool = new MemoryPool(this);
     this.defaultPinnedPool = new PinnedMemoryPool(this);
-    leaks.closed(defaultPool);
-    leaks.closed(defaultPinnedPool);
+    defaultPool.keep();
+    defaultPinnedPool.keep();
     this.globalAllocator = defaultPool;
     this.pinnedAllocator = defaultPinnedPool;
   }

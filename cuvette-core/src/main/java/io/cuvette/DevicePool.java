@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.Loans.Loan;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import java.util.List;
@@ -17,7 +18,7 @@ final class DevicePool {
    */
   private static final long MOST_TIMES_THE_REQUEST = 8;
 
-  final MemoryPool pool;
+  final MemoryPoolCore pool;
   final CudaDevice device;
 
   private final Chunks chunks = new Chunks();
@@ -30,7 +31,7 @@ final class DevicePool {
   private final AtomicLong outOfMemories = new AtomicLong();
   private volatile MemoryLimit limit;
 
-  DevicePool(MemoryPool pool, CudaDevice device, MemoryLimit limit) {
+  DevicePool(MemoryPoolCore pool, CudaDevice device, MemoryLimit limit) {
     this.pool = pool;
     this.device = device;
     this.limit = limit;
@@ -148,16 +149,16 @@ final class DevicePool {
       chunk.close();
       throw e;
     }
+    if (number == Chunks.NONE) {
+      chunk.close();
+      throw isOver(request.arena());
+    }
     BufferBase block = null;
     try {
-      if (number == Chunks.NONE) {
-        throw isOver(request.arena());
-      }
       block = adopt(number, request);
     } finally {
       if (block == null) {
-        chunks.remove(number);
-        chunk.close();
+        closeChunk(number);
       }
     }
     return block;
@@ -214,15 +215,19 @@ final class DevicePool {
   }
 
   private void closeChunk(int chunk) {
-    BufferBase memory = chunks.remove(chunk);
-    if (memory != null) {
-      memory.close();
+    Loan loan = chunks.remove(chunk);
+    if (loan != null) {
+      loan.giveBack();
     }
   }
 
   /** Releases every cached whole chunk of one stream, or of all if null; gives the bytes. */
   long freeAllBlocks(@Nullable StreamState stream) {
     settle();
+    return release(stream);
+  }
+
+  private long release(@Nullable StreamState stream) {
     long released = 0;
     Failures failures = new Failures();
     for (PoolArena arena : stream == null ? arenas.all() : arenasOf(stream)) {
@@ -260,7 +265,10 @@ final class DevicePool {
   /** Gives the cached memory back; each arena ends with its last chunk. */
   void shut() {
     arenas.all().forEach(PoolArena::retire);
-    freeAllBlocks(null);
+    Failures failures = new Failures();
+    failures.run(pending::poll);
+    failures.run(() -> release((StreamState) null));
+    failures.throwFirst();
   }
 
   /**
@@ -310,16 +318,20 @@ final class DevicePool {
     return turns;
   }
 
-  /** Frees everything, also what is in use: the buffers are closed by this. */
-  void destroy() {
+  /** Closes the buffers in use: what they were lent is free, but for {@link #destroy}. */
+  void endLent() {
     Failures failures = new Failures();
-    BufferBase[] gone = chunks.removeAll(); // first: what is lent from now on finds no chunk
+    chunks.end(); // first: what is lent from now on finds no chunk
     arenas.all().forEach(arena -> arena.endAll(failures));
     arenas.clear();
     pending.clear();
-    for (BufferBase chunk : gone) {
-      failures.run(chunk::close);
-    }
+    failures.throwFirst();
+  }
+
+  /** Frees all memory, after {@link #endLent}. */
+  void destroy() {
+    Failures failures = new Failures();
+    chunks.giveBackAll(failures);
     held.end();
     failures.throwFirst();
   }

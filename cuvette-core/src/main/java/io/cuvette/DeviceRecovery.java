@@ -78,7 +78,7 @@ final class DeviceRecovery extends Recovery<BufferBase> {
 
   @Override
   boolean hasForgotten() {
-    return devicePool.hasForgotten();
+    return devicePool.hasForgotten() || devicePool.pool.cuda().owned().hasForgottenPools();
   }
 
   @Override

@@ -125,7 +125,7 @@ final class LeakTracker {
     if (failure != null) {
       failures.add(failure);
     }
-    if (lifetime.ended()) {
+    if (lifetime.ended() && lifetime.isLeak()) {
       found.incrementAndGet();
       reports.add(lifetime.report());
       failures.run(this::report);

@@ -51,9 +51,19 @@ abstract class Lifetime extends PhantomReference<Object> {
   @Override
   public final void clear() {
     super.clear();
+    unlist();
+  }
+
+  /** Takes it off the open objects. */
+  final void unlist() {
     if (site instanceof OpenObjects.Site made) {
       made.closed(this);
     }
+  }
+
+  /** Whether the collector has found the object, and nobody has ended this yet. */
+  final boolean isForgotten() {
+    return refersTo(null) && !ended();
   }
 
   /** What it is, for messages: {@code buffer of 512 bytes at 0x7f…}. */
@@ -61,6 +71,11 @@ abstract class Lifetime extends PhantomReference<Object> {
 
   /** Gives the thing back; called once. */
   abstract void release();
+
+  /** Whether forgetting it is worth a report. */
+  boolean isLeak() {
+    return true;
+  }
 
   /** The bytes {@link #release} gives back. */
   long bytes() {
@@ -110,6 +125,11 @@ abstract class Lifetime extends PhantomReference<Object> {
     return 0;
   }
 
+  /** How many of those that hold it are pools, which let go of it at the latest when they end. */
+  int lenders() {
+    return 0;
+  }
+
   final boolean ended() {
     return Holds.isClaimed(state);
   }
@@ -126,7 +146,7 @@ abstract class Lifetime extends PhantomReference<Object> {
 
   /**
    * Ends it if nobody did; true if it was this call. Waits at most {@link #PATIENCE_NANOS} for
-   * operations that use it.
+   * operations that use it, and for no pool that lends from it: that gives it back later.
    */
   final boolean close() {
     if (end()) {
@@ -136,11 +156,25 @@ abstract class Lifetime extends PhantomReference<Object> {
     if (!Holds.claim(STATE, this)) {
       return false;
     }
-    Await.until(() -> Holds.count(state) <= waiting(), PATIENCE_NANOS);
+    awaitAndFinish();
+    return true;
+  }
+
+  /** {@link #close} for one who holds it, and does not any more. */
+  final void closeHeld() {
+    if (!Holds.claim(STATE, this)) {
+      unhold();
+      return;
+    }
+    boolean _ = Holds.unhold(STATE, this);
+    awaitAndFinish();
+  }
+
+  private void awaitAndFinish() {
+    Await.until(() -> Holds.count(state) <= waiting() + lenders(), PATIENCE_NANOS);
     if (!Holds.leave(STATE, this)) {
       finish();
     }
-    return true;
   }
 
   /** Ends it for an owner that gives it back itself, once no operation uses it. */
@@ -152,7 +186,7 @@ abstract class Lifetime extends PhantomReference<Object> {
   }
 
   private void awaitUnheld() {
-    Await.until(() -> Holds.count(state) == 0);
+    Await.until(() -> Holds.count(state) <= lenders());
   }
 
   /** {@link #close} for an object the collector has found; false if it cannot end now. */
@@ -196,7 +230,9 @@ abstract class Lifetime extends PhantomReference<Object> {
     try {
       finish();
     } catch (RuntimeException | Error e) {
-      failedUntold(e);
+      if (ended()) { // else it is open again: somebody uses it in another way
+        failedUntold(e);
+      }
     }
   }
 

@@ -40,7 +40,7 @@ final class MemoryHooks {
     return hooks.isEmpty() ? null : new MemoryHooks(List.copyOf(hooks));
   }
 
-  BufferBase grow(MemoryPool pool, CudaStream stream, long bytes, Supplier<BufferBase> body) {
+  BufferBase grow(MemoryPoolCore pool, CudaStream stream, long bytes, Supplier<BufferBase> body) {
     var before = new MemoryHook.Growth(stream.device(), bytes, 0);
     each(pool, hook -> hook.allocPreprocess(before));
     BufferBase chunk = null;
@@ -55,7 +55,7 @@ final class MemoryHooks {
   }
 
   BufferBase malloc(
-      MemoryPool pool, CudaStream stream, long bytes, long rounded, Supplier<BufferBase> body) {
+      MemoryPoolCore pool, CudaStream stream, long bytes, long rounded, Supplier<BufferBase> body) {
     pool.cuda().state().checkOutsideHooks(pool);
     var before = new MemoryHook.Block(stream.device(), bytes, rounded, 0, 0);
     each(pool, hook -> hook.mallocPreprocess(before));
@@ -87,7 +87,7 @@ final class MemoryHooks {
    * hook gives back is not told: its hooks could give back without end.
    */
   void free(PooledBlock block) {
-    MemoryPool pool = block.arena.pool;
+    MemoryPoolCore pool = block.arena.pool;
     MemoryHook.Block call = null;
     try {
       if (!pool.cuda().state().isInsideHook(pool)) {
@@ -111,11 +111,11 @@ final class MemoryHooks {
     }
   }
 
-  private void begins(MemoryPool pool, MemoryHook.Block freed) {
+  private void begins(MemoryPoolCore pool, MemoryHook.Block freed) {
     each(pool, hook -> hook.freePreprocess(freed));
   }
 
-  private void ends(MemoryPool pool, MemoryHook.Block freed) {
+  private void ends(MemoryPoolCore pool, MemoryHook.Block freed) {
     each(pool, hook -> hook.freePostprocess(freed));
   }
 
@@ -129,7 +129,7 @@ final class MemoryHooks {
     return System.identityHashCode(lifetime);
   }
 
-  private void each(MemoryPool pool, Consumer<MemoryHook> call) {
+  private void each(MemoryPoolCore pool, Consumer<MemoryHook> call) {
     ThreadState state = pool.cuda().state();
     for (Registered registered : hooks) {
       if (registered.thread == null || registered.thread == state.thread) {

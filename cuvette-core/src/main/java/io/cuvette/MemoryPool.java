@@ -1,15 +1,7 @@
 package io.cuvette;
 
-import io.cuvette.internal.Checks;
-import io.cuvette.pool.BlockArena;
-import java.util.List;
+import java.lang.ref.Reference;
 import java.util.Objects;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.locks.ReentrantLock;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Keeps freed device memory for reuse, one arena for each device and stream, with CuPy's rules:
@@ -23,22 +15,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class MemoryPool implements MemoryResource, AutoCloseable {
   private final Cuda cuda;
-  private final PoolOptions options;
-  private final ConcurrentHashMap<CudaDevice, DevicePool> devicePools = new ConcurrentHashMap<>();
-  private final List<PressureListener> listeners = new CopyOnWriteArrayList<>();
-  private final ReentrantLock hookLock = new ReentrantLock();
-
-  /** The hooks and listeners that are listed as open. */
-  private final Set<AtomicBoolean> registrations = ConcurrentHashMap.newKeySet();
-
-  private final Runnable end = this::destroy;
-
-  /**
-   * Asked for from there so that the class is there: no call is inlined that gives an unknown one.
-   */
-  private volatile @Nullable MemoryHooks hooks = MemoryHooks.none();
-
-  private volatile boolean closed;
+  private final MemoryPoolCore core;
 
   /** A pool with {@link PoolOptions#DEFAULTS}. */
   public MemoryPool(Cuda cuda) {
@@ -48,16 +25,16 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   /** A pool. It asks for no memory before the first allocation. */
   public MemoryPool(Cuda cuda, PoolOptions options) {
     Objects.requireNonNull(cuda, "cuda");
+    Objects.requireNonNull(options, "options");
     this.cuda = cuda;
-    this.options = Objects.requireNonNull(options, "options");
     cuda.checkOpen();
-    cuda.owned().add(this, end);
-    cuda.leaks().opened(this, this::toString);
+    cuda.leaks().drain();
+    this.core = new MemoryPoolCore(this, cuda, options);
   }
 
   /** How the pool was made. */
   public PoolOptions options() {
-    return options;
+    return core.options();
   }
 
   /** Allocates on the current stream. */
@@ -76,39 +53,11 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   @Override
   public Buffer allocate(long bytes, CudaStream stream) {
     Objects.requireNonNull(stream, "stream");
-    MemoryHooks watching = hooks;
-    if (watching == null) {
-      return take(bytes, stream).asBuffer();
+    try {
+      return core.allocate(bytes, stream);
+    } finally {
+      Reference.reachabilityFence(this);
     }
-    long rounded = BlockArena.roundUp(bytes);
-    return watching.malloc(this, stream, bytes, rounded, () -> take(bytes, stream)).asBuffer();
-  }
-
-  private BufferBase take(long bytes, CudaStream stream) {
-    long rounded = BlockArena.roundUp(bytes);
-    stream.checkUsable();
-    checkOpen();
-    if (bytes == 0) {
-      checkOwn(stream.state);
-      return DirectMemory.emptyDevice(stream);
-    }
-    StreamState state = stream.state;
-    Capture capture = state.isExposed() ? state.capture() : null;
-    if (capture != null) {
-      return takeFor(capture, bytes, rounded, stream);
-    }
-    PoolArena arena = state.arenas.of(this);
-    BufferBase cached = arena.take(bytes, rounded, stream);
-    return cached != null ? cached : arena.devicePool.allocateSlow(arena, bytes, rounded, stream);
-  }
-
-  /** A block for captured work, which nothing queued before may still use. */
-  private BufferBase takeFor(Capture capture, long bytes, long rounded, CudaStream stream) {
-    StreamState like = capture.checked("allocate", stream.state).stateLike(stream.state);
-    PoolArena arena = like.arenas.of(this);
-    BufferBase taken = arena.devicePool.allocateSlow(arena, bytes, rounded, stream);
-    taken.lifetime().use(capture);
-    return taken;
   }
 
   /**
@@ -123,20 +72,13 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   /** {@link #freeAllBlocks()} on a device. */
   public long freeAllBlocks(CudaDevice device) {
     Objects.requireNonNull(device, "device");
-    cuda.owned().settleClosed();
-    return release(device);
-  }
-
-  long release(CudaDevice device) {
-    DevicePool pool = devicePools.get(device);
-    return pool == null ? 0 : pool.freeAllBlocks(null);
+    return core.freeAllBlocks(device);
   }
 
   /** Gives cached memory of one stream back to upstream; 0 for a stream that has none. */
   public long freeAllBlocks(CudaStream stream) {
     Objects.requireNonNull(stream, "stream");
-    DevicePool pool = devicePools.get(stream.device());
-    return pool == null ? 0 : pool.freeAllBlocks(stream.state);
+    return core.freeAllBlocks(stream);
   }
 
   /** Bytes of the blocks in use. */
@@ -166,12 +108,12 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
 
   /** All numbers of a device. Takes back what is done or forgotten first. */
   public PoolStats stats(CudaDevice device) {
-    return devicePool(device).stats();
+    return core.stats(device);
   }
 
   /** Starts the peaks of a device anew from what is used and held now. */
   public void resetPeaks(CudaDevice device) {
-    devicePool(device).resetPeaks();
+    core.resetPeaks(device);
   }
 
   /** The limit on the current device. */
@@ -181,12 +123,12 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
 
   /** The limit on a device. */
   public MemoryLimit limit(CudaDevice device) {
-    return devicePool(device).limit();
+    return core.limit(device);
   }
 
   /** The limit on the current device in bytes, {@link Long#MAX_VALUE} for none. */
   public long limitBytes() {
-    return devicePool(cuda.currentDevice()).limitBytes();
+    return core.limitBytes(cuda.currentDevice());
   }
 
   /** Sets the limit on the current device; {@link MemoryLimit#none()}, or one of 0, is no limit. */
@@ -201,7 +143,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
    */
   public void setLimit(CudaDevice device, MemoryLimit limit) {
     Objects.requireNonNull(limit, "limit");
-    devicePool(device).setLimit(limit);
+    core.setLimit(device, limit);
   }
 
   /**
@@ -210,19 +152,19 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
    * @throws IllegalStateException if the hook is there already
    */
   public Registration addHook(MemoryHook hook) {
-    return register(hook, null);
+    return core.addHook(Objects.requireNonNull(hook, "hook"), null);
   }
 
   /** Adds a hook that sees only this thread, until the scope closes. */
   public Scope useHook(MemoryHook hook) {
-    Registration registration = register(hook, Thread.currentThread());
+    Objects.requireNonNull(hook, "hook");
+    Registration registration = core.addHook(hook, Thread.currentThread());
     return new Scope(cuda.state(), "hook " + hook, registration::close);
   }
 
   /** Adds a listener that is asked when memory runs out, until the result is closed. */
   public Registration addPressureListener(PressureListener listener) {
-    listeners.add(Objects.requireNonNull(listener, "listener"));
-    return registration("pressure listener " + listener, () -> listeners.remove(listener));
+    return core.addPressureListener(Objects.requireNonNull(listener, "listener"));
   }
 
   /**
@@ -233,12 +175,12 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
    * @throws AssertionError if memory was lost or counted twice, with the numbers
    */
   public void assertConsistent() {
-    devicePools.values().forEach(DevicePool::assertConsistent);
+    core.assertConsistent();
   }
 
   /** Whether the pool was closed. */
   public boolean isClosed() {
-    return closed;
+    return core.isClosed();
   }
 
   /**
@@ -249,153 +191,16 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
    */
   @Override
   public void close() {
-    if (closed) {
-      return;
-    }
-    closed = true;
-    cuda.leaks().closed(this);
-    endRegistrations();
-    Failures failures = new Failures();
-    for (DevicePool pool : devicePools.values()) {
-      failures.run(pool::shut);
-    }
-    forgetIfEmpty();
-    failures.throwFirst();
+    core.close();
   }
 
-  /** Takes back what streams no longer use, if nobody else does. */
-  void settleIfClosed() {
-    if (closed) {
-      devicePools.values().forEach(pool -> pool.pending().poll());
-    }
-  }
-
-  /** The same once the streams are done with it. */
-  void awaitIfClosed(CudaDevice device) {
-    DevicePool pool = closed ? devicePools.get(device) : null;
-    if (pool != null) {
-      pool.pending().await();
-    }
-  }
-
-  /** A closed pool that holds nothing has nothing left to end. */
-  void forgetIfEmpty() {
-    if (devicePools.values().stream().allMatch(pool -> pool.heldBytes() == 0)) {
-      cuda.owned().remove(this, end);
-    }
+  /** It ends with its Cuda: nobody has to close it. */
+  void keep() {
+    core.keep();
   }
 
   @Override
   public String toString() {
-    return "MemoryPool[upstream=" + options.upstream() + "]";
-  }
-
-  Cuda cuda() {
-    return cuda;
-  }
-
-  @Nullable MemoryHooks hooks() {
-    return hooks;
-  }
-
-  DevicePool poolOf(StreamState stream) {
-    checkOwn(stream);
-    DevicePool devicePool = devicePool(stream.device);
-    checkOpen(); // again: whoever tears the pool down may not have seen the device's
-    return devicePool;
-  }
-
-  private void checkOwn(StreamState stream) {
-    if (stream.cuda != cuda) {
-      throw new IllegalArgumentException(
-          "%s belongs to another Cuda than the pool".formatted(stream));
-    }
-  }
-
-  /** Asks the listeners; whether anyone gave something back. */
-  boolean pressure(CudaDevice device, long neededBytes) {
-    long given = 0;
-    ThreadState state = cuda.state();
-    for (PressureListener listener : listeners) {
-      state.enter(this, listener);
-      try {
-        given += Checks.notNegative("bytes given back", listener.onPressure(device, neededBytes));
-      } finally {
-        state.leave();
-      }
-    }
-    return given > 0;
-  }
-
-  private DevicePool devicePool(CudaDevice device) {
-    Objects.requireNonNull(device, "device");
-    if (device.cuda() != cuda) {
-      throw new IllegalArgumentException(
-          "%s belongs to another Cuda than the pool".formatted(device));
-    }
-    DevicePool pool = devicePools.get(device);
-    if (pool != null) {
-      return pool;
-    }
-    DevicePool made = newDevicePool(device); // asks the driver, so not inside computeIfAbsent
-    DevicePool other = devicePools.putIfAbsent(device, made);
-    return other != null ? other : made;
-  }
-
-  private DevicePool newDevicePool(CudaDevice device) {
-    MemoryLimit first = options.limit();
-    return new DevicePool(this, device, first != null ? first : cuda.firstLimit());
-  }
-
-  private Registration register(MemoryHook hook, @Nullable Thread thread) {
-    Objects.requireNonNull(hook, "hook");
-    changeHooks(() -> hooks = MemoryHooks.with(hooks, hook, thread));
-    return registration(
-        "hook " + hook, () -> changeHooks(() -> hooks = MemoryHooks.without(hooks, hook, thread)));
-  }
-
-  /** So that closing again does not remove what was added again meanwhile. */
-  private Registration registration(String what, Runnable remove) {
-    AtomicBoolean removed = new AtomicBoolean();
-    registrations.add(removed);
-    cuda.leaks().opened(removed, () -> what + " of " + this);
-    if (closed) {
-      endRegistrations();
-    }
-    return () -> {
-      if (removed.compareAndSet(false, true)) {
-        registrations.remove(removed);
-        cuda.leaks().closed(removed);
-        remove.run();
-      }
-    };
-  }
-
-  /** Hooks and listeners end with the pool, but for the hooks of blocks that come back later. */
-  private void endRegistrations() {
-    registrations.forEach(cuda.leaks()::closed);
-    registrations.clear();
-  }
-
-  private void changeHooks(Runnable change) {
-    hookLock.lock();
-    try {
-      change.run();
-    } finally {
-      hookLock.unlock();
-    }
-  }
-
-  void checkOpen() {
-    if (closed) {
-      throw new IllegalStateException(this + " is closed");
-    }
-  }
-
-  private void destroy() {
-    closed = true;
-    Failures failures = new Failures();
-    devicePools.values().forEach(pool -> failures.run(pool::destroy));
-    failures.throwFirst();
+    return core.toString();
   }
 }

@@ -1,7 +1,7 @@
 package io.cuvette;
 
-import java.util.List;
-import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 
@@ -16,8 +16,8 @@ final class Owned {
   private final StreamOrderedMemory asyncMemory = new StreamOrderedMemory(entrance, null);
   private final DriverPools driverPools;
   private final PeerHandles handles = new PeerHandles();
-  private final List<MemoryPool> pools = new CopyOnWriteArrayList<>();
-  private final List<PinnedMemoryPool> pinnedPools = new CopyOnWriteArrayList<>();
+  private final Set<MemoryPoolCore> pools = ConcurrentHashMap.newKeySet();
+  private final Set<PinnedPoolCore> pinnedPools = ConcurrentHashMap.newKeySet();
   private final AtomicBoolean ending = new AtomicBoolean();
 
   Owned(Cuda cuda) {
@@ -53,34 +53,40 @@ final class Owned {
     return asyncMemory;
   }
 
-  /** Remembers a caching pool by the step that ends it. */
-  void add(MemoryPool pool, Runnable end) {
+  /** Remembers a caching pool by the steps that end it. */
+  void add(MemoryPoolCore pool, PoolLifetime lifetime) {
     pools.add(pool);
-    children.addPool(end);
+    children.addPool(lifetime.endLent, lifetime.destroy);
   }
 
-  void remove(MemoryPool pool, Runnable end) {
+  void remove(MemoryPoolCore pool, PoolLifetime lifetime) {
     pools.remove(pool);
-    children.remove(end);
+    children.removePool(lifetime.endLent, lifetime.destroy);
   }
 
-  /** Remembers a pool of page-locked memory by the step that ends it. */
-  void add(PinnedMemoryPool pool, Runnable end) {
+  /** Remembers a pool of page-locked memory by the steps that end it. */
+  void add(PinnedPoolCore pool, PoolLifetime lifetime) {
     pinnedPools.add(pool);
-    children.addPool(end);
+    children.addPool(lifetime.endLent, lifetime.destroy);
   }
 
-  void remove(PinnedMemoryPool pool, Runnable end) {
+  void remove(PinnedPoolCore pool, PoolLifetime lifetime) {
     pinnedPools.remove(pool);
-    children.remove(end);
+    children.removePool(lifetime.endLent, lifetime.destroy);
+  }
+
+  /** Whether the collector has found a pool that was not closed yet. */
+  boolean hasForgottenPools() {
+    return pools.stream().anyMatch(MemoryPoolCore::isForgotten)
+        || pinnedPools.stream().anyMatch(PinnedPoolCore::isForgotten);
   }
 
   /** Takes back what waited for streams in closed pools, which nobody asks any more. */
   void settleClosed() {
-    for (MemoryPool pool : pools) {
+    for (MemoryPoolCore pool : pools) {
       pool.settleIfClosed();
     }
-    for (PinnedMemoryPool pool : pinnedPools) {
+    for (PinnedPoolCore pool : pinnedPools) {
       pool.settleIfClosed();
     }
   }
@@ -88,14 +94,14 @@ final class Owned {
   /** Waits for what was freed on a device, in pools of all kinds, closed ones too. */
   void awaitFrees(CudaDevice device) {
     driverPools.awaitFrees(device);
-    for (MemoryPool pool : pools) {
+    for (MemoryPoolCore pool : pools) {
       pool.awaitIfClosed(device);
     }
   }
 
   /** Waits for what was freed in pools of page-locked memory that are closed. */
   void awaitPinnedFrees() {
-    for (PinnedMemoryPool pool : pinnedPools) {
+    for (PinnedPoolCore pool : pinnedPools) {
       pool.awaitIfClosed();
     }
   }
@@ -103,7 +109,7 @@ final class Owned {
   /** Releases what the pools of page-locked memory hold free; the bytes. */
   long releaseCachedPinned() {
     long released = 0;
-    for (PinnedMemoryPool pool : pinnedPools) {
+    for (PinnedPoolCore pool : pinnedPools) {
       released += pool.release();
     }
     return released;
@@ -116,7 +122,7 @@ final class Owned {
    */
   long releaseCached(CudaDevice device) {
     long released = 0;
-    for (MemoryPool pool : pools) {
+    for (MemoryPoolCore pool : pools) {
       released += pool.release(device);
     }
     driverPools.giveBackIdle(stream -> stream.device == device);

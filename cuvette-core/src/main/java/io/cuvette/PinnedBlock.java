@@ -2,11 +2,11 @@ package io.cuvette;
 
 /** The end of a block of a {@link PinnedMemoryPool}. */
 final class PinnedBlock extends BlockLifetime {
-  private final PinnedMemoryPool pool;
+  private final PinnedPoolCore pool;
   final PinnedChunk chunk;
   final long requestedBytes;
 
-  PinnedBlock(PinnedBuffer buffer, PinnedMemoryPool pool, PinnedChunk chunk) {
+  PinnedBlock(PinnedBuffer buffer, PinnedPoolCore pool, PinnedChunk chunk) {
     super(buffer, pool.cuda().leaks().queue, pool.cuda().leaks().site(), null);
     this.pool = pool;
     this.chunk = chunk;

@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.Loans.Loan;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -9,7 +10,9 @@ import org.jspecify.annotations.Nullable;
 final class PinnedChunk {
   final PinnedBuffer memory;
   final int sizeClass;
-  final Spans.Span span;
+
+  /** By which the pool holds it. */
+  final Loan loan;
 
   /** The one that was cached before it. */
   @Nullable PinnedChunk next;
@@ -20,13 +23,13 @@ final class PinnedChunk {
   /** Whether the store has it; else it comes from upstream, or goes there. */
   boolean isInStore;
 
-  PinnedChunk(PinnedBuffer memory, int sizeClass, Spans.Span span) {
+  PinnedChunk(PinnedBuffer memory, int sizeClass, Loan loan) {
     this.memory = memory;
     this.sizeClass = sizeClass;
-    this.span = span;
+    this.loan = loan;
   }
 
   long bytes() {
-    return span.bytes();
+    return loan.bytes();
   }
 }

@@ -4,7 +4,7 @@ import org.jspecify.annotations.Nullable;
 
 /** What is done about an allocation that a pool of page-locked memory has no memory for. */
 final class PinnedRecovery extends Recovery<PinnedChunk> {
-  private final PinnedMemoryPool pool;
+  private final PinnedPoolCore pool;
   private final PinnedStore store;
   private final long bytes;
   private final int sizeClass;
@@ -12,7 +12,7 @@ final class PinnedRecovery extends Recovery<PinnedChunk> {
   private final Refusals refusals;
 
   PinnedRecovery(
-      PinnedMemoryPool pool, PinnedStore store, long bytes, int sizeClass, Refusals refusals) {
+      PinnedPoolCore pool, PinnedStore store, long bytes, int sizeClass, Refusals refusals) {
     super(pool.cuda().leaks(), pool.turns(), refusals);
     this.pool = pool;
     this.store = store;
@@ -64,7 +64,7 @@ final class PinnedRecovery extends Recovery<PinnedChunk> {
 
   @Override
   boolean hasForgotten() {
-    return store.hasForgotten();
+    return store.hasForgotten() || pool.cuda().owned().hasForgottenPools();
   }
 
   @Override

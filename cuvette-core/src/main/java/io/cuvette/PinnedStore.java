@@ -1,9 +1,9 @@
 package io.cuvette;
 
+import io.cuvette.Loans.Loan;
 import io.cuvette.pool.SizeClasses;
 import io.cuvette.pool.SpinLock;
 import java.util.ArrayList;
-import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
@@ -55,20 +55,22 @@ final class PinnedStore {
    * Takes memory in that upstream gave and whose bytes are reserved; it is in the caller's hands
    * then. Null if the pool was torn down.
    *
-   * @throws IllegalStateException if the pool has some of it already
+   * @throws IllegalStateException if a pool has some of it already
    */
   @Nullable PinnedChunk add(PinnedBuffer memory, int sizeClass) {
     Spans.Span span = spans.add(memory, blockBytes(sizeClass));
+    Loan loan = null;
     PinnedChunk chunk = null;
     boolean added = false;
     try {
-      chunk = new PinnedChunk(memory, sizeClass, span);
+      loan = BlockLifetime.lend(memory, span.bytes());
+      chunk = new PinnedChunk(memory, sizeClass, loan);
       all.add(chunk);
       added = enter(chunk);
       return added ? chunk : null;
     } finally {
       if (!added) {
-        forget(span, chunk);
+        forget(span, loan, chunk);
       }
     }
   }
@@ -90,10 +92,13 @@ final class PinnedStore {
     }
   }
 
-  private void forget(Spans.Span span, @Nullable PinnedChunk chunk) {
+  private void forget(Spans.Span span, @Nullable Loan loan, @Nullable PinnedChunk chunk) {
     spans.remove(span);
     if (chunk != null) {
       all.remove(chunk);
+    }
+    if (loan != null) {
+      loan.giveBack();
     }
   }
 
@@ -129,9 +134,9 @@ final class PinnedStore {
 
   /** Upstream gets a chunk that was taken out; it counts as held until that has ended. */
   void giveUp(PinnedChunk chunk) {
-    spans.remove(chunk.span); // first: upstream may give the same memory again at once
+    spans.remove(chunk.loan.span); // first: upstream may give the same memory again at once
     try {
-      chunk.memory.close();
+      chunk.loan.giveBack();
     } finally {
       held.freed(chunk.bytes());
       all.remove(chunk);
@@ -237,8 +242,8 @@ final class PinnedStore {
     return false;
   }
 
-  /** Lets nothing in any more, and gives all chunks, for a pool that is torn down. */
-  List<PinnedChunk> end() {
+  /** Lets nothing in any more and closes the buffers in use, for a pool that is torn down. */
+  void end(Failures failures) {
     lock.lock();
     try {
       over = true;
@@ -250,8 +255,20 @@ final class PinnedStore {
     } finally {
       lock.unlock();
     }
+    for (PinnedChunk chunk : all) {
+      PinnedBlock block = chunk.lentTo;
+      if (block != null) {
+        failures.run(block::abandon);
+      }
+    }
+  }
+
+  /** Gives all memory back, after {@link #end}. */
+  void giveBackAll(Failures failures) {
+    for (PinnedChunk chunk : new ArrayList<>(all)) {
+      failures.run(chunk.loan::giveBack);
+    }
     held.end();
-    return new ArrayList<>(all);
   }
 
   PinnedPoolStats stats(PendingFrees<PinnedBlock> waiting) {

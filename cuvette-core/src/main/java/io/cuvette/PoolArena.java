@@ -29,7 +29,7 @@ final class PoolArena {
     }
   }
 
-  final MemoryPool pool;
+  final MemoryPoolCore pool;
   final DevicePool devicePool;
   final StreamState stream;
 
@@ -62,7 +62,7 @@ final class PoolArena {
   private long peakUsedBytes;
   private long allocations;
 
-  PoolArena(MemoryPool pool, DevicePool devicePool, StreamState stream, long number) {
+  PoolArena(MemoryPoolCore pool, DevicePool devicePool, StreamState stream, long number) {
     this.pool = pool;
     this.devicePool = devicePool;
     this.stream = stream;

@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 /** The arenas that pools keep for one stream. Thread-safe. */
 final class StreamArenas {
   private final StreamState stream;
-  private final ConcurrentHashMap<MemoryPool, PoolArena> arenas = new ConcurrentHashMap<>();
+  private final ConcurrentHashMap<MemoryPoolCore, PoolArena> arenas = new ConcurrentHashMap<>();
 
   /** The one found last, to spare the map. */
   private @Nullable PoolArena last;
@@ -16,12 +16,12 @@ final class StreamArenas {
   }
 
   /** The arena of a pool, made if there is none. */
-  PoolArena of(MemoryPool pool) {
+  PoolArena of(MemoryPoolCore pool) {
     PoolArena found = last;
     return found != null && found.pool == pool ? found : find(pool);
   }
 
-  private PoolArena find(MemoryPool pool) {
+  private PoolArena find(MemoryPoolCore pool) {
     PoolArena arena = arenas.get(pool);
     if (arena == null) {
       DevicePool devicePool = pool.poolOf(stream);
@@ -35,7 +35,7 @@ final class StreamArenas {
   }
 
   /** The arena of a pool, if it has one. */
-  @Nullable PoolArena known(MemoryPool pool) {
+  @Nullable PoolArena known(MemoryPoolCore pool) {
     return arenas.get(pool);
   }
 

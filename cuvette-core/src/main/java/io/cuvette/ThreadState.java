@@ -87,7 +87,7 @@ final class ThreadState {
    *
    * @throws IllegalStateException if this thread is inside a hook of the pool
    */
-  void checkOutsideHooks(MemoryPool pool) {
+  void checkOutsideHooks(MemoryPoolCore pool) {
     Running hook = hookOf(pool);
     if (hook != null) {
       throw reentrant(hook);
@@ -95,11 +95,11 @@ final class ThreadState {
   }
 
   /** Whether this thread is inside a hook of a pool. */
-  boolean isInsideHook(MemoryPool pool) {
+  boolean isInsideHook(MemoryPoolCore pool) {
     return hookOf(pool) != null;
   }
 
-  private @Nullable Running hookOf(MemoryPool pool) {
+  private @Nullable Running hookOf(MemoryPoolCore pool) {
     Running found = running;
     while (found != null && !(found.resource == pool && found.code instanceof MemoryHook)) {
       found = found.outer;

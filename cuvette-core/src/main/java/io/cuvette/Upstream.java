@@ -6,14 +6,14 @@ import org.jspecify.annotations.Nullable;
 final class Upstream {
   private Upstream() {}
 
-  static BufferBase allocate(MemoryPool pool, long bytes, CudaStream stream) {
+  static BufferBase allocate(MemoryPoolCore pool, long bytes, CudaStream stream) {
     MemoryHooks hooks = pool.hooks();
     return hooks == null
         ? ask(pool, bytes, stream)
         : hooks.grow(pool, stream, bytes, () -> ask(pool, bytes, stream));
   }
 
-  private static BufferBase ask(MemoryPool pool, long bytes, CudaStream stream) {
+  private static BufferBase ask(MemoryPoolCore pool, long bytes, CudaStream stream) {
     ThreadState state = pool.cuda().state();
     state.enter(pool, pool.options().upstream());
     Buffer given;

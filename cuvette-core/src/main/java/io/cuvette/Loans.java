@@ -1,0 +1,70 @@
+package io.cuvette;
+
+import io.cuvette.Spans.Span;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * The parts of some memory that pools lend from; no two of them overlap. Each holds the memory, so
+ * that nobody else frees it: who closes it meanwhile leaves that to the last of them. Thread-safe.
+ */
+final class Loans {
+  private final Spans parts = new Spans();
+  private final AtomicInteger open = new AtomicInteger();
+
+  /** How many of those that hold the memory are pools. */
+  int open() {
+    return open.get();
+  }
+
+  /** Memory from upstream that a pool lends from until it gives it back. */
+  static final class Loan {
+    final BufferBase memory;
+    final Span span;
+    private final Loans all;
+
+    private Loan(BufferBase memory, Span span, Loans all) {
+      this.memory = memory;
+      this.span = span;
+      this.all = all;
+    }
+
+    /** The bytes that the pool uses. */
+    long bytes() {
+      return span.bytes();
+    }
+
+    /** Frees the memory, or if it is a part of some, lets go of that. */
+    void giveBack() {
+      all.parts.remove(span); // first: upstream may give the same memory again at once
+      all.open.decrementAndGet();
+      BlockLifetime lifetime = memory.lifetime();
+      if (memory.whole() == memory) {
+        lifetime.closeHeld();
+      } else {
+        lifetime.unhold();
+      }
+    }
+  }
+
+  /**
+   * Begins to hold memory that upstream gave.
+   *
+   * @param bytes what the pool uses of it
+   * @throws IllegalStateException if a pool lends from it already, or it is closed
+   */
+  Loan add(BufferBase memory, long bytes) {
+    Span span = parts.add(memory, bytes);
+    boolean added = false;
+    try {
+      Loan loan = new Loan(memory, span, this);
+      memory.lifetime().hold();
+      open.incrementAndGet();
+      added = true;
+      return loan;
+    } finally {
+      if (!added) {
+        parts.remove(span);
+      }
+    }
+  }
+}

@@ -1,0 +1,315 @@
+package io.cuvette;
+
+import io.cuvette.internal.Checks;
+import io.cuvette.pool.BlockArena;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a {@link MemoryPool} does. Its buffers, the arenas of streams and its {@link Cuda} know this
+ * alone, so that the pool can be forgotten. Thread-safe.
+ */
+final class MemoryPoolCore implements CachingPool {
+  private final Cuda cuda;
+  private final PoolOptions options;
+  private final ConcurrentHashMap<CudaDevice, DevicePool> devicePools = new ConcurrentHashMap<>();
+  private final List<PressureListener> listeners = new CopyOnWriteArrayList<>();
+  private final ReentrantLock hookLock = new ReentrantLock();
+
+  /** The hooks and listeners that are listed as open. */
+  private final Set<AtomicBoolean> registrations = ConcurrentHashMap.newKeySet();
+
+  /**
+   * Asked for from there so that the class is there: no call is inlined that gives an unknown one.
+   */
+  private volatile @Nullable MemoryHooks hooks = MemoryHooks.none();
+
+  private volatile boolean closed;
+
+  private final PoolLifetime lifetime;
+
+  /** A pool for one object of its user. */
+  MemoryPoolCore(MemoryPool of, Cuda cuda, PoolOptions options) {
+    this.cuda = cuda;
+    this.options = options;
+    this.lifetime = new PoolLifetime(of, this, cuda.leaks());
+    cuda.owned().add(this, lifetime);
+    lifetime.opened();
+  }
+
+  PoolOptions options() {
+    return options;
+  }
+
+  /** Allocates a block in order of a stream, on its device. */
+  Buffer allocate(long bytes, CudaStream stream) {
+    MemoryHooks watching = hooks;
+    if (watching == null) {
+      return take(bytes, stream).asBuffer();
+    }
+    long rounded = BlockArena.roundUp(bytes);
+    return watching.malloc(this, stream, bytes, rounded, () -> take(bytes, stream)).asBuffer();
+  }
+
+  private BufferBase take(long bytes, CudaStream stream) {
+    long rounded = BlockArena.roundUp(bytes);
+    stream.checkUsable();
+    checkOpen();
+    if (bytes == 0) {
+      checkOwn(stream.state);
+      return DirectMemory.emptyDevice(stream);
+    }
+    StreamState state = stream.state;
+    Capture capture = state.isExposed() ? state.capture() : null;
+    if (capture != null) {
+      return takeFor(capture, bytes, rounded, stream);
+    }
+    PoolArena arena = state.arenas.of(this);
+    BufferBase cached = arena.take(bytes, rounded, stream);
+    return cached != null ? cached : arena.devicePool.allocateSlow(arena, bytes, rounded, stream);
+  }
+
+  /** A block for captured work, which nothing queued before may still use. */
+  private BufferBase takeFor(Capture capture, long bytes, long rounded, CudaStream stream) {
+    StreamState like = capture.checked("allocate", stream.state).stateLike(stream.state);
+    PoolArena arena = like.arenas.of(this);
+    BufferBase taken = arena.devicePool.allocateSlow(arena, bytes, rounded, stream);
+    taken.lifetime().use(capture);
+    return taken;
+  }
+
+  long freeAllBlocks(CudaDevice device) {
+    cuda.owned().settleClosed();
+    return release(device);
+  }
+
+  long release(CudaDevice device) {
+    DevicePool pool = devicePools.get(device);
+    return pool == null ? 0 : pool.freeAllBlocks(null);
+  }
+
+  long freeAllBlocks(CudaStream stream) {
+    DevicePool pool = devicePools.get(stream.device());
+    return pool == null ? 0 : pool.freeAllBlocks(stream.state);
+  }
+
+  PoolStats stats(CudaDevice device) {
+    return devicePool(device).stats();
+  }
+
+  void resetPeaks(CudaDevice device) {
+    devicePool(device).resetPeaks();
+  }
+
+  MemoryLimit limit(CudaDevice device) {
+    return devicePool(device).limit();
+  }
+
+  long limitBytes(CudaDevice device) {
+    return devicePool(device).limitBytes();
+  }
+
+  void setLimit(CudaDevice device, MemoryLimit limit) {
+    devicePool(device).setLimit(limit);
+  }
+
+  /** Adds a hook that sees one thread, or all if null. */
+  Registration addHook(MemoryHook hook, @Nullable Thread thread) {
+    changeHooks(() -> hooks = MemoryHooks.with(hooks, hook, thread));
+    return registration(
+        "hook " + hook, () -> changeHooks(() -> hooks = MemoryHooks.without(hooks, hook, thread)));
+  }
+
+  Registration addPressureListener(PressureListener listener) {
+    listeners.add(listener);
+    return registration("pressure listener " + listener, () -> listeners.remove(listener));
+  }
+
+  void assertConsistent() {
+    devicePools.values().forEach(DevicePool::assertConsistent);
+  }
+
+  boolean isClosed() {
+    return closed;
+  }
+
+  /** It ends with its Cuda: it is not forgotten, nor listed as open. */
+  void keep() {
+    lifetime.unlist();
+  }
+
+  boolean isForgotten() {
+    return lifetime.isForgotten();
+  }
+
+  /** Does nothing the second time. */
+  void close() {
+    if (lifetime.close()) {
+      cuda.leaks().drain();
+    }
+  }
+
+  @Override
+  public long heldBytes() {
+    return devicePools.values().stream().mapToLong(DevicePool::heldBytes).sum();
+  }
+
+  @Override
+  public void shut() {
+    if (closed) {
+      return;
+    }
+    closed = true;
+    endRegistrations();
+    Failures failures = new Failures();
+    for (DevicePool pool : devicePools.values()) {
+      failures.run(pool::shut);
+    }
+    forgetIfEmpty();
+    failures.throwFirst();
+  }
+
+  /** Takes back what streams no longer use, if nobody else does. */
+  void settleIfClosed() {
+    if (closed) {
+      devicePools.values().forEach(pool -> pool.pending().poll());
+    }
+  }
+
+  /** The same once the streams are done with it. */
+  void awaitIfClosed(CudaDevice device) {
+    DevicePool pool = closed ? devicePools.get(device) : null;
+    if (pool != null) {
+      pool.pending().await();
+    }
+  }
+
+  /** A closed pool that holds nothing has nothing left to end. */
+  void forgetIfEmpty() {
+    if (devicePools.values().stream().allMatch(pool -> pool.heldBytes() == 0)) {
+      cuda.owned().remove(this, lifetime);
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "MemoryPool[upstream=" + options.upstream() + "]";
+  }
+
+  Cuda cuda() {
+    return cuda;
+  }
+
+  @Nullable MemoryHooks hooks() {
+    return hooks;
+  }
+
+  DevicePool poolOf(StreamState stream) {
+    checkOwn(stream);
+    DevicePool devicePool = devicePool(stream.device);
+    checkOpen(); // again: whoever tears the pool down may not have seen the device's
+    return devicePool;
+  }
+
+  private void checkOwn(StreamState stream) {
+    if (stream.cuda != cuda) {
+      throw new IllegalArgumentException(
+          "%s belongs to another Cuda than the pool".formatted(stream));
+    }
+  }
+
+  /** Asks the listeners; whether anyone gave something back. */
+  boolean pressure(CudaDevice device, long neededBytes) {
+    long given = 0;
+    ThreadState state = cuda.state();
+    for (PressureListener listener : listeners) {
+      state.enter(this, listener);
+      try {
+        given += Checks.notNegative("bytes given back", listener.onPressure(device, neededBytes));
+      } finally {
+        state.leave();
+      }
+    }
+    return given > 0;
+  }
+
+  private DevicePool devicePool(CudaDevice device) {
+    Objects.requireNonNull(device, "device");
+    if (device.cuda() != cuda) {
+      throw new IllegalArgumentException(
+          "%s belongs to another Cuda than the pool".formatted(device));
+    }
+    DevicePool pool = devicePools.get(device);
+    if (pool != null) {
+      return pool;
+    }
+    DevicePool made = newDevicePool(device); // asks the driver, so not inside computeIfAbsent
+    DevicePool other = devicePools.putIfAbsent(device, made);
+    return other != null ? other : made;
+  }
+
+  private DevicePool newDevicePool(CudaDevice device) {
+    MemoryLimit first = options.limit();
+    return new DevicePool(this, device, first != null ? first : cuda.firstLimit());
+  }
+
+  /** So that closing again does not remove what was added again meanwhile. */
+  private Registration registration(String what, Runnable remove) {
+    AtomicBoolean removed = new AtomicBoolean();
+    registrations.add(removed);
+    cuda.leaks().opened(removed, () -> what + " of " + this);
+    if (closed) {
+      endRegistrations();
+    }
+    return () -> {
+      if (removed.compareAndSet(false, true)) {
+        registrations.remove(removed);
+        cuda.leaks().closed(removed);
+        remove.run();
+      }
+    };
+  }
+
+  /** Hooks and listeners end with the pool, but for the hooks of blocks that come back later. */
+  private void endRegistrations() {
+    registrations.forEach(cuda.leaks()::closed);
+    registrations.clear();
+  }
+
+  private void changeHooks(Runnable change) {
+    hookLock.lock();
+    try {
+      change.run();
+    } finally {
+      hookLock.unlock();
+    }
+  }
+
+  void checkOpen() {
+    if (closed) {
+      throw new IllegalStateException(this + " is closed");
+    }
+  }
+
+  @Override
+  public void endLent() {
+    closed = true;
+    lifetime.takeOver();
+    Failures failures = new Failures();
+    devicePools.values().forEach(pool -> failures.run(pool::endLent));
+    failures.throwFirst();
+  }
+
+  @Override
+  public void destroy() {
+    Failures failures = new Failures();
+    devicePools.values().forEach(pool -> failures.run(pool::destroy));
+    failures.throwFirst();
+  }
+}

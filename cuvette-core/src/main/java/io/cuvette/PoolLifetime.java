@@ -1,0 +1,37 @@
+package io.cuvette;
+
+/**
+ * The end of the object that users have of a {@link CachingPool}: by {@code close()}, or by the
+ * collector when it is forgotten. It does not keep the object reachable; nor do buffers of the
+ * pool, whose memory goes back to upstream when they are closed. Thread-safe.
+ */
+final class PoolLifetime extends Lifetime {
+  private final CachingPool pool;
+  final Runnable endLent;
+  final Runnable destroy;
+  private volatile long heldAtEnd;
+
+  PoolLifetime(Object of, CachingPool pool, LeakTracker leaks) {
+    super(of, leaks.queue, leaks.site());
+    this.pool = pool;
+    this.endLent = pool::endLent;
+    this.destroy = pool::destroy;
+  }
+
+  @Override
+  String describe() {
+    return pool.toString();
+  }
+
+  /** What it held when it was closed. */
+  @Override
+  long bytes() {
+    return heldAtEnd;
+  }
+
+  @Override
+  void release() {
+    heldAtEnd = pool.heldBytes();
+    pool.shut();
+  }
+}
