@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 /** Pools that nobody closed and nobody reaches any more give their memory back. */
 class ForgottenPoolTest {
   private static final int BYTES = 1 << 20;
-  private static final int POOLS = 10_000;
+  private static final int POOLS = 4_000;
 
   @CudaTest(tidy = false)
   void forgottenPools_giveTheirCachedMemoryBack_andAreReported(Subject subject)
