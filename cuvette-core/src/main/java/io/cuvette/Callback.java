@@ -18,7 +18,8 @@ import org.jspecify.annotations.Nullable;
  * the device is released afterwards, and other waits have a bound. Thread-safe.
  */
 final class Callback {
-  private static final int BOTH = 2;
+  private static final int REACHED = 1;
+  private static final int QUEUED = 2;
 
   final StreamState stream;
   final CompletableFuture<Void> done = new CompletableFuture<>();
@@ -66,20 +67,35 @@ final class Callback {
     blocking = isOnBlocking;
   }
 
-  /** Queues the wait at the flag. */
-  void queue(CudaDriver driver) {
+  /** Queues the wait at the flag, if there is one. */
+  void queueWait(CudaDriver driver) {
     if (flag != null) {
       flag.queueWait(driver, stream);
     }
   }
 
-  /**
-   * Takes note that the stream has come to it, or that all of it is queued.
-   *
-   * @return true if the other was the case before, so that it can start
-   */
+  /** Whether a thread of the driver waits for the callback, in place of the stream. */
+  boolean waitsOnDriversThread() {
+    return holds() && flag == null;
+  }
+
+  /** Takes note that the stream has come to it. */
+  void reached() {
+    note(REACHED);
+  }
+
+  /** Takes note that all of it is queued. */
+  void queued() {
+    note(QUEUED);
+  }
+
+  private void note(int condition) {
+    int _ = conditions.accumulateAndGet(condition, (before, more) -> before | more);
+  }
+
+  /** Whether it can start. */
   boolean isReady() {
-    return conditions.incrementAndGet() == BOTH;
+    return conditions.get() == (REACHED | QUEUED);
   }
 
   /** True for the one caller that may start it, or give it up. */
@@ -103,7 +119,7 @@ final class Callback {
 
   /** Keeps the driver's thread where it is that which waits. */
   void awaitOnDriversThread() {
-    if (holds() && flag == null) {
+    if (waitsOnDriversThread()) {
       Await.until(this::isReleased);
     }
   }

@@ -1,9 +1,6 @@
 package io.cuvette;
 
-import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
-import io.cuvette.driver.CudaStatus;
-import java.util.EnumSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
@@ -28,11 +25,8 @@ final class Callbacks {
 
   private static final long WATCH_MILLIS = 500;
 
-  private static final Set<CudaStatus> CANNOT_WAIT =
-      EnumSet.of(CudaStatus.NOT_SUPPORTED, CudaStatus.CALL_REQUIRES_NEWER_DRIVER);
-
   private final Cuda cuda;
-  private final CallbackFlags flags;
+  private final CallbackQueue queue;
   private final CallbackThreads threads;
   private final CallbackStreams streams;
 
@@ -40,9 +34,6 @@ final class Callbacks {
 
   /** Those that are queued, or running, or doing what they put off. */
   private final Set<Callback> open = ConcurrentHashMap.newKeySet();
-
-  /** The devices by number, true if they can wait at a flag; absent if that is not known. */
-  private final ConcurrentHashMap<Integer, Boolean> canWait = new ConcurrentHashMap<>();
 
   private final ReentrantLock lock = new ReentrantLock();
   private volatile @Nullable ScheduledExecutorService watcher;
@@ -58,7 +49,7 @@ final class Callbacks {
   Callbacks(Cuda cuda, ThreadStates states) {
     this.cuda = cuda;
     this.streams = new CallbackStreams(cuda);
-    this.flags = new CallbackFlags(cuda);
+    this.queue = new CallbackQueue(cuda);
     this.threads = new CallbackThreads(cuda, states);
   }
 
@@ -105,51 +96,13 @@ final class Callbacks {
   }
 
   private void queue(Callback callback) {
-    StreamState stream = callback.stream;
-    CudaDriver driver = stream.hold();
+    open.add(callback);
     try {
-      if (callback.holds()) {
-        boolean blocking = stream.isBlocking();
-        callback.holdBy(flag(driver, stream), blocking);
-      }
-      open.add(callback);
-      driver.launchHostFunc(stream.device.id(), stream.handle, () -> reached(callback));
-      callback.queue(driver);
+      queue.add(callback, () -> reached(callback));
+      callback.queued();
     } catch (RuntimeException | Error e) {
       if (callback.begin()) {
         open.remove(callback);
-      }
-      throw e;
-    } finally {
-      stream.unhold();
-    }
-  }
-
-  /** What a stream can wait at; null if its device cannot. */
-  private CallbackFlags.@Nullable Flag flag(CudaDriver driver, StreamState stream) {
-    CallbackFlags.Flag flag = flags.take(stream.device);
-    Boolean can = canWait.get(stream.device.id());
-    try {
-      if (can == null) {
-        can = canWait(flag, driver, stream);
-        canWait.put(stream.device.id(), can);
-      }
-    } finally {
-      if (can == null || !can) {
-        flag.release();
-      }
-    }
-    return can ? flag : null;
-  }
-
-  /** Tries it with a wait that is over. */
-  private static boolean canWait(CallbackFlags.Flag flag, CudaDriver driver, StreamState stream) {
-    try {
-      flag.queueNothing(driver, stream);
-      return true;
-    } catch (CudaException e) {
-      if (CANNOT_WAIT.contains(e.status())) {
-        return false;
       }
       throw e;
     }
@@ -157,6 +110,7 @@ final class Callbacks {
 
   /** On a thread of the driver, which may not call it. */
   private void reached(Callback callback) {
+    callback.reached();
     startIfReady(callback);
     callback.awaitOnDriversThread();
   }

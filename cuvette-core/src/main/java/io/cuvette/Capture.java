@@ -20,6 +20,15 @@ final class Capture implements Fence {
   /** What stands for the capture where pools expect a stream. */
   private final ConcurrentHashMap<CudaDevice, StreamState> states = new ConcurrentHashMap<>();
 
+  /** What was to be for a capture cannot be any more: its graph is gone. */
+  static final class EndedException extends IllegalStateException {
+    private static final long serialVersionUID = 1;
+
+    EndedException(StreamState stream) {
+      super("the capture of %s has ended, and its graph is gone".formatted(stream));
+    }
+  }
+
   Capture(long id, @Nullable UserObject object, @Nullable CudaException refusal) {
     this.id = id;
     this.object = object;

@@ -43,15 +43,17 @@ final class Captures {
       return null; // what was captured never runs
     }
     Capture capture = known.get(info.id());
-    return capture != null ? capture : retained(info);
+    return capture != null ? capture : retained(stream, info);
   }
 
-  private Capture retained(CaptureInfo info) {
+  private @Nullable Capture retained(StreamState stream, CaptureInfo info) {
     Capture made;
     try {
       made = new Capture(info.id(), retainedBy(info.graph()), null);
     } catch (CudaException e) {
-      return new Capture(info.id(), null, e);
+      CaptureInfo now = driver.streamGetCaptureInfo(stream.device.id(), stream.handle);
+      boolean isOver = !now.isCapturing() || now.id() != info.id();
+      return isOver ? of(stream) : new Capture(info.id(), null, e);
     }
     Capture other = known.putIfAbsent(info.id(), made);
     return other != null ? other : made;

@@ -27,6 +27,9 @@ public final class CudaEvent implements AutoCloseable {
   /** Whether its last record may be part of a capture: who waits for it then joins that. */
   private volatile boolean mayBeCaptured;
 
+  /** Whether its stream was capturing after the last record, which may be part of that. */
+  private volatile boolean captured;
+
   /** What others import it by, once asked for; for an imported event its origin's. */
   private volatile @Nullable EventDescriptor descriptor;
 
@@ -203,6 +206,7 @@ public final class CudaEvent implements AutoCloseable {
     CudaDriver driver = stream.holdToQueue();
     try {
       use(own -> driver.eventRecord(device.id(), own, stream.state.handle));
+      captured = stream.state.isExposed() && stream.state.capturing.goesOn();
     } finally {
       stream.unhold();
     }
@@ -214,10 +218,12 @@ public final class CudaEvent implements AutoCloseable {
    * Whether the work before the last record is done; true if it was never recorded (cuEventQuery).
    *
    * @throws CudaException if the work failed: an error is not "not yet"
+   * @throws IllegalStateException if it was recorded in a stream that is capturing still
    */
   public boolean isDone() {
     CudaDriver driver = hold();
     try {
+      checkNotCaptured("isDone");
       return driver.eventQuery(device.id(), handle);
     } finally {
       unhold();
@@ -227,6 +233,8 @@ public final class CudaEvent implements AutoCloseable {
   /**
    * Waits for the work before the last record; returns at once if there was none
    * (cuEventSynchronize).
+   *
+   * @throws IllegalStateException if it was recorded in a stream that is capturing still
    */
   public void synchronize() {
     Callback inside = device.cuda().callback();
@@ -241,9 +249,20 @@ public final class CudaEvent implements AutoCloseable {
   private void synchronizeHere() {
     CudaDriver driver = hold();
     try {
+      checkNotCaptured("synchronize");
       lifetime.await(() -> driver.eventSynchronize(device.id(), handle));
     } finally {
       unhold();
+    }
+  }
+
+  /** Refuses what would invalidate a capture that the event was recorded in. */
+  private void checkNotCaptured(String call) {
+    StreamState on = recordedOn;
+    if (captured && (on == null || on.isCapturing())) {
+      throw new IllegalStateException(
+          "%s: %s was recorded in %s, which is capturing a graph"
+              .formatted(call, this, on == null ? "a thread's stream" : on));
     }
   }
 

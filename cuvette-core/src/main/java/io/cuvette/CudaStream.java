@@ -38,6 +38,16 @@ public final class CudaStream implements AutoCloseable {
     return cuda.owned().entrance().make(() -> open(device, options));
   }
 
+  /** A stream of the library's own, apart from the hardware queues that most streams share. */
+  static CudaStream ofLibrary(CudaDevice device) {
+    StreamOptions options =
+        StreamOptions.NON_BLOCKING.withPriority(device.priorityRange().greatest());
+    Cuda cuda = device.cuda();
+    CudaStream stream = cuda.owned().entrance().make(() -> open(device, options));
+    cuda.leaks().closed(stream.state.lifetime());
+    return stream;
+  }
+
   private static CudaStream open(CudaDevice device, StreamOptions options) {
     Cuda cuda = device.cuda();
     PriorityRange range = device.priorityRange();
@@ -127,10 +137,10 @@ public final class CudaStream implements AutoCloseable {
   }
 
   private boolean isDone(String call) {
-    CudaDriver driver = hold();
+    CudaDriver _ = hold();
     try {
       checkNotCapturing(call);
-      return driver.streamQuery(device().id(), state.handle);
+      return state.isWorkDone();
     } finally {
       unhold();
     }
@@ -158,16 +168,23 @@ public final class CudaStream implements AutoCloseable {
   }
 
   private void synchronizeHere() {
-    CudaDriver driver = hold();
+    CudaDriver _ = hold();
     try {
       checkNotCapturing("synchronize");
       state.cuda.driverPools().giveBackIdle(stream -> stream == state);
-      state.lifetime().await(() -> driver.streamSynchronize(device().id(), state.handle));
+      state.lifetime().await(this::awaitHeld);
     } finally {
       unhold();
     }
     state.cuda.driverPools().poll();
     state.cuda.streams().ended().pollAll();
+  }
+
+  private void awaitHeld() {
+    while (!state.awaitWork()) {
+      state.cuda.checkOpen();
+      checkNotCapturing("synchronize");
+    }
   }
 
   /** Records a new event with {@link EventOptions#DEFAULTS}; the caller closes it. */
@@ -199,7 +216,7 @@ public final class CudaStream implements AutoCloseable {
       Runnable wait =
           () -> event.use(own -> driver.streamWaitEvent(device().id(), state.handle, own));
       if (event.mayBeCaptured()) {
-        state.join(wait);
+        state.capturing.join(wait);
       } else {
         wait.run();
       }
@@ -371,7 +388,7 @@ public final class CudaStream implements AutoCloseable {
   CudaDriver holdToQueue() {
     CudaDriver driver = hold();
     try {
-      state.checkNotInterrupted();
+      state.capturing.checkNotInterrupted();
       return driver;
     } catch (RuntimeException e) {
       unhold();

@@ -182,7 +182,9 @@ final class DevicePool {
   private IllegalStateException isOver(PoolArena arena) {
     arena.stream.arenas.remove(arena);
     pool.checkOpen();
-    return new IllegalStateException(arena.stream + " is closed");
+    return arena.stream.isOfCapture()
+        ? new Capture.EndedException(arena.stream)
+        : new IllegalStateException(arena.stream + " is closed");
   }
 
   /** Gives a chunk that left its arena for good back to upstream; it counts as held until then. */

@@ -3,6 +3,8 @@ package io.cuvette;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import java.util.EnumSet;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
@@ -15,6 +17,9 @@ import java.util.function.BooleanSupplier;
  */
 final class Guard implements Fence {
   private static final long ASK_AGAIN_NANOS = 20_000;
+
+  private static final Set<CudaStatus> OF_CAPTURE =
+      EnumSet.range(CudaStatus.STREAM_CAPTURE_UNSUPPORTED, CudaStatus.STREAM_CAPTURE_WRONG_THREAD);
 
   private final StreamState stream;
   private final boolean deviceWide;
@@ -108,6 +113,21 @@ final class Guard implements Fence {
       asking.set(false);
     }
     return done;
+  }
+
+  /**
+   * Makes another stream, which cannot be captured, wait for the work. For who alone has the guard.
+   *
+   * @return false, and nothing was queued, if the work could not be marked because of a capture
+   */
+  boolean precede(StreamState follower) {
+    return recorded
+        && unlessCaptured(() -> {
+          if (!driver().eventQuery(stream.device.id(), event)) {
+            driver().streamWaitEvent(follower.device.id(), follower.handle, event);
+          }
+          return true;
+        });
   }
 
   /** Whether the work is marked; not so while the stream captures a graph. */
@@ -233,9 +253,17 @@ final class Guard implements Fence {
       driver().eventRecord(device, event, handle);
     } catch (RuntimeException e) {
       Failures.closeAfter(e, this::destroy); // nobody may ask this guard again
-      throw e;
+      if (!isOfCapture(e)) {
+        throw e;
+      }
+      return false; // the capture is invalid, or ends that of a stream that takes turns
     }
     return true;
+  }
+
+  /** Whether a call was refused for a capture: nothing was queued. */
+  static boolean isOfCapture(RuntimeException e) {
+    return e instanceof CudaException refused && OF_CAPTURE.contains(refused.status());
   }
 
   private void create(int device) {

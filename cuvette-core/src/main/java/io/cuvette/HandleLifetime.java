@@ -9,6 +9,9 @@ import org.jspecify.annotations.Nullable;
  * these, for that may be what they wait for: the last of them to return ends it. Thread-safe.
  */
 abstract class HandleLifetime extends Lifetime {
+  /** How long a thread takes to come into the driver that is about to wait there. */
+  private static final long ENTRY_NANOS = 10_000_000;
+
   private final AtomicInteger waiting = new AtomicInteger();
 
   HandleLifetime(Object of, @Nullable ReferenceQueue<Object> queue, @Nullable Throwable site) {
@@ -22,6 +25,18 @@ abstract class HandleLifetime extends Lifetime {
       wait.run();
     } finally {
       waiting.decrementAndGet();
+    }
+  }
+
+  /**
+   * Waits for the operations of others that hold it, a second at most; not for those that wait for
+   * work of the device, which may take long, but for them to be inside the driver.
+   *
+   * @param mine how often the caller holds it
+   */
+  final void awaitOperations(int mine) {
+    if (!Await.until(() -> holds() <= mine, ENTRY_NANOS)) {
+      boolean _ = Await.until(() -> holds() - waiting() <= mine, PATIENCE_NANOS);
     }
   }
 

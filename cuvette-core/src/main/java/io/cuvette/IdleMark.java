@@ -8,6 +8,9 @@ import org.jspecify.annotations.Nullable;
  * the stream would then invalidate. A guard does no harm. Thread-safe.
  */
 final class IdleMark {
+  /** What a device takes at most to come to an event in an idle stream, but for its other work. */
+  private static final long IDLE_NANOS = 50_000;
+
   private final StreamState stream;
 
   /** What was not done when it was last asked for. */
@@ -17,8 +20,17 @@ final class IdleMark {
     this.stream = stream;
   }
 
-  /** Whether all work queued so far is certainly done. */
+  /** Whether all work queued so far is certainly done; an idle stream may take a moment for it. */
   boolean isReached() {
+    return isReached(0);
+  }
+
+  /** The same for who wants to know it of an idle stream: waits for that moment. */
+  boolean isReachedSoon() {
+    return isReached(IDLE_NANOS);
+  }
+
+  private boolean isReached(long nanos) {
     Guard before = last.get();
     if (before != null && !before.isDone()) {
       return false;
@@ -27,7 +39,7 @@ final class IdleMark {
     boolean done = false;
     try {
       now.record();
-      done = now.isDone();
+      done = isDone(now, nanos);
       return done;
     } finally {
       if (!last.compareAndSet(before, done ? null : now)) {
@@ -35,6 +47,36 @@ final class IdleMark {
       }
       if (stream.isClosed()) {
         forget();
+      }
+    }
+  }
+
+  private static boolean isDone(Guard now, long nanos) {
+    boolean done = now.isDone();
+    long start = System.nanoTime();
+    while (!done && System.nanoTime() - start < nanos) {
+      Thread.onSpinWait();
+      done = now.isDone();
+    }
+    return done;
+  }
+
+  /**
+   * Waits for the work queued so far.
+   *
+   * @return false if a capture was in the way: it may not have been waited for
+   */
+  boolean await() {
+    Guard now = Guard.of(stream);
+    boolean done = false;
+    try {
+      now.record();
+      now.await();
+      done = now.isDone();
+      return done;
+    } finally {
+      if (!done) {
+        stream.cuda.streams().ended().add(now); // it may have an event
       }
     }
   }

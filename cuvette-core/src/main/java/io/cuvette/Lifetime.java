@@ -130,6 +130,11 @@ abstract class Lifetime extends PhantomReference<Object> {
     return 0;
   }
 
+  /** How often it is held now. */
+  final int holds() {
+    return Holds.count(state);
+  }
+
   final boolean ended() {
     return Holds.isClaimed(state);
   }

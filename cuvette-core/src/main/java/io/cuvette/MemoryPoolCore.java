@@ -79,7 +79,12 @@ final class MemoryPoolCore implements CachingPool {
   private BufferBase takeFor(Capture capture, long bytes, long rounded, CudaStream stream) {
     StreamState like = capture.checked("allocate", stream.state).stateLike(stream.state);
     PoolArena arena = like.arenas.of(this);
-    BufferBase taken = arena.devicePool.allocateSlow(arena, bytes, rounded, stream);
+    BufferBase taken;
+    try {
+      taken = arena.devicePool.allocateSlow(arena, bytes, rounded, stream);
+    } catch (Capture.EndedException e) {
+      return take(bytes, stream); // in order of the stream, or for the capture there is now
+    }
     taken.lifetime().use(capture);
     return taken;
   }

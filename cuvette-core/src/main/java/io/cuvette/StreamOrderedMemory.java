@@ -143,12 +143,7 @@ final class StreamOrderedMemory {
    * then, for good. Waiting for a stream that is idle takes no time.
    */
   private static boolean isSettled(StreamState stream) {
-    return stream.isIdle()
-        && (stream.isClosed()
-            || stream.ask(() -> {
-              stream.cuda.driver().streamSynchronize(stream.device.id(), stream.handle);
-              return true;
-            }));
+    return stream.isIdle() && (stream.isClosed() || stream.ask(stream::awaitWork));
   }
 
   /** Frees what is idle of some streams, in order of its stream. */
@@ -344,17 +339,12 @@ final class StreamOrderedMemory {
   }
 
   static boolean follow(StreamState user, StreamState home) {
-    CudaDriver driver = user.cuda.driver();
-    int device = user.device.id();
-    long event = driver.eventCreate(device, EventOptions.ORDER_ONLY.flags());
+    Guard work = Guard.of(user);
     try {
-      driver.eventRecord(device, event, user.handle);
-      return home.ask(() -> {
-        driver.streamWaitEvent(home.device.id(), home.handle, event);
-        return true;
-      });
+      work.record();
+      return home.ask(() -> work.precede(home));
     } finally {
-      driver.eventDestroy(device, event);
+      work.abandon();
     }
   }
 

@@ -1,9 +1,7 @@
 package io.cuvette;
 
-import io.cuvette.driver.CaptureInfo;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
-import io.cuvette.driver.CudaStatus;
 import java.lang.ref.ReferenceQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
@@ -39,8 +37,8 @@ final class StreamState {
    */
   private volatile boolean exposed;
 
-  /** The capture that the stream joined last, which began in another; 0 for none. */
-  private volatile long joined;
+  /** Whether every operation knows that. */
+  private volatile boolean exposedToAll;
 
   /** The wrappers of a foreign stream that are open; the last one to close ends the state. */
   private final AtomicInteger wrappers = new AtomicInteger();
@@ -60,8 +58,12 @@ final class StreamState {
   /** Once closed: when its last work is done; null if it was done then. */
   private volatile @Nullable Guard lastWork;
 
+  final StreamCapture capturing = new StreamCapture(this);
+
   /** For a stream that can be captured. */
   private final IdleMark mark = new IdleMark(this);
+
+  private final SideStream side = new SideStream(this);
 
   /** A stream that somebody else has, or that exists from the start. */
   static StreamState foreign(Cuda cuda, CudaDevice device, long handle) {
@@ -180,7 +182,7 @@ final class StreamState {
       return false;
     }
     try {
-      return !isCapturing() && question.getAsBoolean();
+      return !capturing.goesOn() && question.getAsBoolean();
     } finally {
       lifetime.unhold();
     }
@@ -197,10 +199,32 @@ final class StreamState {
 
   /** From now on somebody else may begin to capture the stream, or to have it join a capture. */
   void expose() {
-    if (!exposed && !isLegacy()) {
-      exposed = true;
+    expose(0);
+  }
+
+  /** The same for who holds the stream, once. */
+  void exposeHeld() {
+    expose(1);
+  }
+
+  /** Operations of others that took it for a stream that nobody captures have ended then. */
+  private void expose(int holds) {
+    if (!exposedToAll && !isLegacy()) {
       cuda.captures().arePossible();
+      exposed = true;
+      lifetime.awaitOperations(holds);
+      exposedToAll = true;
     }
+  }
+
+  /** Whether another thread can begin to capture it at any moment; for who holds it. */
+  boolean canBeCaptured() {
+    return exposed && confinedTo == null;
+  }
+
+  /** Where to queue what must be in no graph. */
+  SideStream side() {
+    return side;
   }
 
   /** Whether it is the null stream, which cannot be captured. */
@@ -211,6 +235,11 @@ final class StreamState {
   /** Whether it takes turns with the null stream; for who holds it. */
   boolean isBlocking() {
     return isBuiltIn() || (cuda.driver().streamGetFlags(device.id(), handle) & 1) == 0;
+  }
+
+  /** Whether it stands for a capture, which is over once this is closed. */
+  boolean isOfCapture() {
+    return memoryOf != null;
   }
 
   boolean isOwned() {
@@ -233,82 +262,28 @@ final class StreamState {
     }
   }
 
-  /** Makes the stream wait for what may be part of a capture, which it joins by that. */
-  void join(Runnable wait) {
-    expose();
-    boolean captured = capture() != null;
-    wait.run();
-    Capture capture = captured ? null : capture();
-    if (capture != null) {
-      joined = capture.id;
-    }
-  }
-
-  /**
-   * Ends the capture that began here, and gives its graph up. For who holds the stream, or ends it.
-   *
-   * @return false if the stream still takes part in a capture
-   */
-  boolean endCapture() {
-    if (!exposed) {
-      return true;
-    }
-    CudaDriver driver = cuda.driver();
-    CaptureInfo info = driver.streamGetCaptureInfo(device.id(), handle);
-    if (!info.isCapturing()) {
-      return true;
-    }
-    if (info.isActive() && info.id() == joined) {
-      return false;
-    }
-    try {
-      driver.graphDestroy(driver.streamEndCapture(device.id(), handle));
-      return true;
-    } catch (CudaException e) {
-      return !isCapturing(); // an invalid capture has ended, another thread's has not
-    }
-  }
-
-  /** Checks that no capture of a blocking stream makes the null stream unusable. */
-  void checkNotInterrupted() {
-    if (isLegacy() && cuda.captures().isAnyPossible()) {
-      checkNotCapturing("work", "");
-    }
-  }
-
   /** Refuses what would invalidate a capture, saying what to do instead; also if it is closed. */
   void checkNotCapturing(String call, String instead) {
     if (!lifetime.tryHoldAgain()) {
       lifetime.checkOpen();
     } else {
       try {
-        refuseCapturing(call, instead);
+        capturing.check(call, instead);
       } finally {
         lifetime.unhold();
       }
     }
   }
 
-  private void refuseCapturing(String call, String instead) {
-    if (isCapturing()) {
-      throw new IllegalStateException(
-          "%s: %s is capturing a graph%s"
-              .formatted(
-                  call,
-                  isLegacy() ? "a stream that takes turns with the " + this : toString(),
-                  instead));
+  /** Whether it takes part in a capture; false if that cannot be asked here, or if it is closed. */
+  boolean isCapturing() {
+    if (isConfinedElsewhere() || !lifetime.tryHoldAgain()) {
+      return false;
     }
-  }
-
-  /** The null stream takes part, so to speak, in the capture of any stream that blocks with it. */
-  private boolean isCapturing() {
     try {
-      return cuda.driver().streamIsCapturing(device.id(), handle) != 0;
-    } catch (CudaException e) {
-      if (e.status() == CudaStatus.STREAM_CAPTURE_IMPLICIT) {
-        return true;
-      }
-      throw e;
+      return capturing.goesOn();
+    } finally {
+      lifetime.unhold();
     }
   }
 
@@ -325,7 +300,27 @@ final class StreamState {
     if (closed) {
       return isLastWorkDone();
     }
-    return exposed ? mark.isReached() : ask(() -> cuda.driver().streamQuery(device.id(), handle));
+    return exposed
+        ? mark.isReached()
+        : ask(() -> !exposed && cuda.driver().streamQuery(device.id(), handle));
+  }
+
+  /** Whether all work queued so far is done, for who holds the stream; no capture is harmed. */
+  boolean isWorkDone() {
+    return canBeCaptured() ? mark.isReachedSoon() : cuda.driver().streamQuery(device.id(), handle);
+  }
+
+  /**
+   * Waits for all work queued so far, for who holds the stream; no capture is harmed.
+   *
+   * @return false if one was in the way: the work may not be done
+   */
+  boolean awaitWork() {
+    if (canBeCaptured()) {
+      return mark.await();
+    }
+    cuda.driver().streamSynchronize(device.id(), handle);
+    return true;
   }
 
   /** Whether it is closed and its work known to be done. */
@@ -385,17 +380,9 @@ final class StreamState {
   void end() {
     Failures failures = new Failures();
     boolean[] goesOn = new boolean[1];
-    failures.run(() -> goesOn[0] = owned && !closed && isHeldByACapture());
+    failures.run(() -> goesOn[0] = owned && !closed && !capturing.endIfPossible());
     failures.run(goesOn[0] ? () -> cuda.streams().endLater(this) : this::endNow);
     failures.throwFirst();
-  }
-
-  private boolean isHeldByACapture() {
-    try {
-      return !endCapture();
-    } catch (IllegalStateException e) {
-      return false; // the driver answers no more
-    }
   }
 
   /** Hands the cached memory on, and destroys the stream if it is this library's. */
@@ -417,6 +404,7 @@ final class StreamState {
     failures.run(this::guardLastWork);
     closed = true;
     mark.forget();
+    failures.run(side::close);
     lifetime.endAlone();
     retireArenas();
     cuda.streams().forget(this);

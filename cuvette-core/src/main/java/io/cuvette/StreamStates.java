@@ -130,7 +130,7 @@ final class StreamStates {
   void endCaptures(Failures failures) {
     for (StreamState state : byId.values()) {
       if (state.isOwned() && state.lifetime().tryHoldAgain()) {
-        failures.run(state::endCapture);
+        failures.run(state.capturing::end);
         state.lifetime().unhold();
       }
     }

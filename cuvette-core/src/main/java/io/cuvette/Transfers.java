@@ -71,6 +71,9 @@ final class Transfers {
       try {
         buffer.lifetime().useIn(stream.state);
         work.accept(driver);
+        if (stream.state.isExposed()) {
+          buffer.lifetime().useIn(stream.state); // again: a capture may have begun before the work
+        }
       } finally {
         stream.unhold();
       }
@@ -90,6 +93,9 @@ final class Transfers {
           driver -> {
             other.useIn(stream.state);
             work.accept(driver);
+            if (stream.state.isExposed()) {
+              other.useIn(stream.state); // as above
+            }
           });
     } finally {
       other.unhold();

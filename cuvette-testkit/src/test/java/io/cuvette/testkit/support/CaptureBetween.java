@@ -1,0 +1,99 @@
+package io.cuvette.testkit.support;
+
+import io.cuvette.CudaStream;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Captures a stream between two calls that one thread makes to the driver, as another thread could
+ * that begins and ends a capture at exactly these moments. For one thread.
+ */
+public final class CaptureBetween {
+  private static final int RELAXED = 2;
+
+  private @Nullable CudaDriver delegate;
+  private @Nullable Thread thread;
+  private long stream;
+  private int begin;
+  private int end;
+  private int calls;
+  private boolean isOpen;
+  private @Nullable CudaException failure;
+
+  /** The driver to open a Cuda with. */
+  public CudaDriver over(CudaDriver driver) {
+    delegate = driver;
+    return (CudaDriver)
+        Proxy.newProxyInstance(
+            CudaDriver.class.getClassLoader(),
+            new Class<?>[] {CudaDriver.class},
+            (_, method, arguments) -> intercept(method, arguments));
+  }
+
+  /**
+   * Captures a stream while this thread does something.
+   *
+   * @param first before which of its calls, from 0, the capture begins
+   * @param last before which it ends; else when all is done
+   * @return how many calls there were
+   * @throws CudaException if the capture was invalidated
+   */
+  public int around(CudaStream of, int first, int last, Runnable body) {
+    stream = of.handle();
+    begin = first;
+    end = last;
+    calls = 0;
+    failure = null;
+    thread = Thread.currentThread();
+    try {
+      body.run();
+    } finally {
+      thread = null;
+      endIfOpen();
+    }
+    CudaException failed = failure;
+    if (failed != null) {
+      throw failed;
+    }
+    return calls;
+  }
+
+  private @Nullable Object intercept(Method method, Object[] arguments) throws Throwable {
+    if (Thread.currentThread() == thread) {
+      between();
+    }
+    try {
+      return method.invoke(delegate, arguments);
+    } catch (InvocationTargetException e) {
+      throw Objects.requireNonNull(e.getCause());
+    }
+  }
+
+  private void between() {
+    if (calls == end) {
+      endIfOpen();
+    }
+    if (calls == begin) {
+      Objects.requireNonNull(delegate).streamBeginCapture(0, stream, RELAXED);
+      isOpen = true;
+    }
+    calls++;
+  }
+
+  private void endIfOpen() {
+    if (isOpen) {
+      isOpen = false;
+      CudaDriver driver = Objects.requireNonNull(delegate);
+      try {
+        driver.graphDestroy(driver.streamEndCapture(0, stream));
+      } catch (CudaException e) {
+        failure = e;
+      }
+    }
+  }
+}
