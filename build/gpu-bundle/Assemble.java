@@ -20,7 +20,8 @@ final class Assemble {
   /** What the product, JUnit, AssertJ and JMH need; jcmd is there to look at a test that hangs. */
   private static final String JDK_MODULES =
       "java.base,java.instrument,java.logging,java.management,java.xml,"
-          + "jdk.httpserver,jdk.jcmd,jdk.jfr,jdk.management,jdk.management.jfr,jdk.unsupported";
+          + "jdk.httpserver,jdk.jcmd,jdk.jfr,jdk.management,jdk.management.jfr,jdk.unsupported,"
+          + "jdk.zipfs";
 
   private static final List<String> TESTED =
       List.of("cuvette-core", "cuvette-ffm", "cuvette-testkit", "cuvette-cli");

@@ -66,7 +66,7 @@ sealed interface ImportSource {
 
     @Override
     public long map(byte[] handle) {
-      byte[] checked = pool.cuda().owned().handles().checkedPointer(device, handle);
+      byte[] checked = pool.cuda().owned().handles().checkedPointer(device, pool.handle(), handle);
       return pool.cuda().driver().memPoolImportPointer(pool.handle(), checked);
     }
 

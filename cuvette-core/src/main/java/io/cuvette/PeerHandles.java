@@ -3,6 +3,7 @@ package io.cuvette;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.driver.PoolProperties;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -11,16 +12,18 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.function.BooleanSupplier;
+import java.util.function.LongPredicate;
+import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Refuses handles that would end this process, or give it memory that is not what was shared. A
- * driver (580) follows what the handle of another process says: an offset or a size of
- * 2<sup>40</sup> in that of a pool's memory, or a slot beyond its table in that of an event, is a
- * read of memory that is not there, and an offset in that of memory without a pool is added to the
- * address. Where a handle has these is not documented, so handles of this process's own are looked
- * at first; those of a driver that has them elsewhere are not checked. Thread-safe.
+ * driver (580) follows what the handle of another process says: a size far beyond the pool or an
+ * offset of 2<sup>40</sup> in that of a pool's memory, or a slot beyond its table in that of an
+ * event, is a read of memory that is not there, and an offset in that of memory without a pool is
+ * added to the address. Where a handle has these is not documented, so handles of this process's
+ * own are looked at first; those of a driver that has them elsewhere are not checked. Thread-safe.
  */
 final class PeerHandles {
   private static final int OFFSET_AT = 24;
@@ -38,8 +41,8 @@ final class PeerHandles {
   /** Small allocations without a pool are parts of blocks of this size. */
   private static final long PLAIN_BLOCK = 1L << 21;
 
-  /** No device has as much memory; the driver looks everything below up. */
-  private static final long MOST_BYTES = 1L << 39;
+  /** The driver looks up, block by block, whether so much is of the pool; more may end it. */
+  private static final long LOOKED_UP_BYTES = 1L << 30;
 
   /** An event's slots are counted down from the last. */
   private static final long SLOTS = 1L << 12;
@@ -52,9 +55,14 @@ final class PeerHandles {
           "(pipe|socket):|anon_inode:\\[?(event|timer|signal|inotify|io_uring|pidfd|bpf|userfault)"
               + "|/dev/(null|zero|full|u?random|tty|pts|shm|fuse)");
 
+  private final Supplier<DescriptorCalls> calls;
   private volatile @Nullable Boolean knowsPointers;
   private volatile @Nullable Boolean knowsEvents;
   private volatile @Nullable Boolean knowsPlain;
+
+  PeerHandles(Supplier<DescriptorCalls> calls) {
+    this.calls = calls;
+  }
 
   /**
    * The part of a pool that a handle claims.
@@ -105,16 +113,34 @@ final class PeerHandles {
    *
    * @throws CudaException INVALID_VALUE if its range is no device's, or no allocation's
    */
-  byte[] checkedPointer(CudaDevice device, byte[] handle) {
+  byte[] checkedPointer(CudaDevice device, long pool, byte[] handle) {
     Range range = range(device, handle);
     if (range != null) {
       String call = "cuMemPoolImportPointer";
-      check(call, "offset", range.offset, MOST_BYTES);
+      long most = Imports.largest(device.cuda());
+      check(call, "offset", range.offset, 2 * Long.highestOneBit(most));
       check(call, "offset modulo %d".formatted(ALIGNMENT), range.offset % ALIGNMENT, 1);
-      check(call, "size", range.bytes, MOST_BYTES);
-      check(call, "size - 1", range.bytes - 1, MOST_BYTES);
+      checkSize(call, range.bytes, most);
+      if (range.bytes > LOOKED_UP_BYTES) {
+        checkEnd(device, pool, handle, range);
+      }
     }
     return handle;
+  }
+
+  /** Imports the last bytes alone, which fails where a size that is too large ends the process. */
+  private static void checkEnd(CudaDevice device, long pool, byte[] handle, Range range) {
+    long last = range.offset + range.bytes - 1;
+    byte[] end = handle.clone();
+    words(end).putLong(OFFSET_AT, last - last % ALIGNMENT).putLong(SIZE_AT, 1);
+    CudaDriver driver = device.context();
+    withStream(
+        device,
+        stream -> {
+          long address = driver.memPoolImportPointer(pool, end);
+          driver.memFreeAsync(device.id(), address, stream);
+          return true;
+        });
   }
 
   /**
@@ -128,8 +154,7 @@ final class PeerHandles {
       long offset = Integer.toUnsignedLong(words.getInt(PLAIN_OFFSET_AT));
       check("cuIpcOpenMemHandle", "offset", offset, PLAIN_BLOCK);
       long most = Imports.largest(device.cuda());
-      check("cuIpcOpenMemHandle", "size", words.getLong(PLAIN_SIZE_AT), most + 1);
-      check("cuIpcOpenMemHandle", "size - 1", words.getLong(PLAIN_SIZE_AT) - 1, MOST_BYTES);
+      checkSize("cuIpcOpenMemHandle", words.getLong(PLAIN_SIZE_AT), most);
     }
     return handle;
   }
@@ -145,6 +170,16 @@ final class PeerHandles {
       check("cuIpcOpenEventHandle", "slot", slot, SLOTS);
     }
     return handle;
+  }
+
+  private static void checkSize(String call, long bytes, long most) {
+    if (bytes < 1 || bytes > most) {
+      throw new CudaException(
+          CudaStatus.INVALID_VALUE,
+          call,
+          "size in the handle: %s (expected: 1 to %d)"
+              .formatted(Long.toUnsignedString(bytes), most));
+    }
   }
 
   private static void check(String call, String what, long value, long end) {
@@ -197,20 +232,27 @@ final class PeerHandles {
     }
   }
 
-  private static boolean lookAtPointers(CudaDevice device) {
+  private boolean lookAtPointers(CudaDevice device) {
     CudaDriver driver = device.context();
     int id = device.id();
     long pool = driver.memPoolCreate(new PoolProperties(1, 1, 1, id, 0));
     try {
-      long stream = driver.streamCreateWithPriority(id, 1, 0);
-      try {
-        return lookAtPointers(driver, id, pool, stream);
-      } finally {
-        driver.streamSynchronize(id, stream);
-        driver.streamDestroy(id, stream);
-      }
+      calls.get().close(driver.memPoolExportToShareableHandle(pool)); // else no memory of it is
+      return withStream(device, stream -> lookAtPointers(driver, id, pool, stream));
     } finally {
       driver.memPoolDestroy(pool);
+    }
+  }
+
+  /** Does something on a stream of its own, and waits for it. */
+  private static boolean withStream(CudaDevice device, LongPredicate work) {
+    CudaDriver driver = device.context();
+    long stream = driver.streamCreateWithPriority(device.id(), 1, 0);
+    try {
+      return work.test(stream);
+    } finally {
+      driver.streamSynchronize(device.id(), stream);
+      driver.streamDestroy(device.id(), stream);
     }
   }
 

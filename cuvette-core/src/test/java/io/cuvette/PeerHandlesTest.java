@@ -5,9 +5,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.instrument.ForwardingDriver;
 import java.io.IOException;
+import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.Channel;
@@ -19,8 +22,10 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -32,11 +37,18 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Handles that a driver would follow out of its tables do not reach it. */
 class PeerHandlesTest {
-  private final PeerHandles handles = new PeerHandles();
+  private static final int DESCRIPTOR = 42;
+
+  private final AtomicInteger descriptors = new AtomicInteger();
+  private final PeerHandles handles = new PeerHandles(this::calls);
   private final Cuda cuda =
       Cuda.open(
           CudaOptions.simulated().withDevice("sim:memory=80GiB").withDecorator(Exporting::new));
   private final CudaDevice device = cuda.device(0);
+
+  private static final long POOL_BYTES = 2L << 30;
+  private static final long POOL = 4711;
+  private static final Set<Long> IMPORTED = ConcurrentHashMap.newKeySet();
 
   /** Whether the driver has offsets, sizes and slots where one was seen to have them. */
   private static boolean usual = true;
@@ -44,6 +56,8 @@ class PeerHandlesTest {
   /** A driver whose handles are as those of a real one. */
   static final class Exporting extends ForwardingDriver {
     private final Map<Long, Long> bytes = new ConcurrentHashMap<>();
+    private final Map<Long, Long> pools = new ConcurrentHashMap<>();
+    private final Set<Long> exported = ConcurrentHashMap.newKeySet();
 
     Exporting(CudaDriver sim) {
       super(sim);
@@ -69,12 +83,43 @@ class PeerHandlesTest {
     public long memAllocFromPoolAsync(int device, long size, long pool, long stream) {
       long address = super.memAllocFromPoolAsync(device, size, pool, stream);
       bytes.put(address, size);
+      pools.put(address, pool);
       return address;
     }
 
     @Override
+    public int memPoolExportToShareableHandle(long pool) {
+      exported.add(pool);
+      return DESCRIPTOR;
+    }
+
+    @Override
     public byte[] memPoolExportPointer(long address) {
+      check(exported.contains(pools.get(address)));
       return pointer(address, bytes.get(address));
+    }
+
+    /** Of a pool of 2 GiB; what is longer than it is the end of a real driver's process. */
+    @Override
+    public long memPoolImportPointer(long pool, byte[] handle) {
+      ByteBuffer words = ByteBuffer.wrap(handle).order(ByteOrder.nativeOrder());
+      assertThat(words.getLong(32)).isLessThanOrEqualTo(POOL_BYTES);
+      check(words.getLong(24) + words.getLong(32) <= POOL_BYTES);
+      IMPORTED.add(words.getLong(24));
+      return words.getLong(24);
+    }
+
+    @Override
+    public void memFreeAsync(int device, long address, long stream) {
+      if (!IMPORTED.remove(address)) {
+        super.memFreeAsync(device, address, stream);
+      }
+    }
+
+    private static void check(boolean isRight) {
+      if (!isRight) {
+        throw new CudaException(CudaStatus.INVALID_VALUE, "test", "");
+      }
     }
 
     @Override
@@ -91,6 +136,20 @@ class PeerHandlesTest {
     public byte[] ipcGetEventHandle(int device, long event) {
       return event(0xfff);
     }
+  }
+
+  /** Counts how often the descriptor of a pool is closed. */
+  private DescriptorCalls calls() {
+    return (DescriptorCalls)
+        Proxy.newProxyInstance(
+            DescriptorCalls.class.getClassLoader(),
+            new Class<?>[] {DescriptorCalls.class},
+            (_, method, arguments) -> {
+              assertThat(method.getName()).isEqualTo("close");
+              assertThat(arguments).containsExactly(DESCRIPTOR);
+              descriptors.incrementAndGet();
+              return null;
+            });
   }
 
   static byte[] pointer(long offset, long size) {
@@ -117,14 +176,31 @@ class PeerHandlesTest {
   }
 
   @ParameterizedTest
-  @ValueSource(longs = {1L << 39, 1L << 40, 1L << 62, Long.MIN_VALUE, -1})
+  @ValueSource(longs = {1L << 37, 1L << 40, 1L << 62, Long.MIN_VALUE, -1})
   void rangeThatNoDeviceHas_isRefused(long value) {
-    assertThatThrownBy(() -> handles.checkedPointer(device, pointer(value, 4096)))
+    assertThatThrownBy(() -> handles.checkedPointer(device, POOL, pointer(value, 4096)))
         .isInstanceOf(CudaException.class)
         .hasMessageContaining("offset in the handle: " + Long.toUnsignedString(value));
-    assertThatThrownBy(() -> handles.checkedPointer(device, pointer(0, value)))
+    assertThatThrownBy(() -> handles.checkedPointer(device, POOL, pointer(0, value)))
         .isInstanceOf(CudaException.class)
         .hasMessageContaining("size in the handle: " + Long.toUnsignedString(value));
+  }
+
+  /** The driver reads beyond its table if a size is far beyond the pool, so the end goes first. */
+  @Test
+  void sizeBeyondThePool_isRefusedBeforeTheDriverHasIt() {
+    for (long size : new long[] {POOL_BYTES + 1, 4L << 30, 80L << 30}) {
+      assertThatThrownBy(() -> handles.checkedPointer(device, POOL, pointer(0, size)))
+          .isInstanceOf(CudaException.class);
+      assertThatThrownBy(
+              () -> handles.checkedPointer(device, POOL, pointer(1L << 30, size - (1L << 30))))
+          .isInstanceOf(CudaException.class);
+    }
+    assertThatThrownBy(() -> handles.checkedPointer(device, POOL, pointer(0, (80L << 30) + 1)))
+        .hasMessageContaining("size in the handle: 85899345921 (expected: 1 to 85899345920)");
+    byte[] whole = pointer(0, POOL_BYTES);
+    assertThat(handles.checkedPointer(device, POOL, whole)).isSameAs(whole);
+    assertThat(IMPORTED).isEmpty();
   }
 
   @ParameterizedTest
@@ -138,7 +214,7 @@ class PeerHandlesTest {
   @ParameterizedTest
   @ValueSource(longs = {1, 128, 255, 257, 0x302000001L})
   void offsetThatNoAllocationHas_isRefused(long offset) {
-    assertThatThrownBy(() -> handles.checkedPointer(device, pointer(offset, 4096)))
+    assertThatThrownBy(() -> handles.checkedPointer(device, POOL, pointer(offset, 4096)))
         .isInstanceOf(CudaException.class)
         .hasMessageContaining("offset modulo 256 in the handle: " + offset % 256);
   }
@@ -161,10 +237,10 @@ class PeerHandlesTest {
   }
 
   @ParameterizedTest
-  @ValueSource(longs = {256, 4096, 1L << 30, (1L << 39) - 256})
+  @ValueSource(longs = {256, 4096, 1L << 30, (1L << 37) - 256})
   void whatTheDriverChecksItself_isPassedOn(long value) {
-    byte[] pointer = pointer(value, value);
-    assertThat(handles.checkedPointer(device, pointer)).isSameAs(pointer);
+    byte[] pointer = pointer(value, Math.min(value, 1L << 30));
+    assertThat(handles.checkedPointer(device, POOL, pointer)).isSameAs(pointer);
     byte[] event = event((int) value & 0xfff);
     assertThat(handles.checkedEvent(device, event)).isSameAs(event);
     byte[] plain = plain((int) value & 0x1fffff, Math.min(value, device.totalBytes()));
@@ -209,7 +285,7 @@ class PeerHandlesTest {
     two[8] = 1;
     assertThat(key(two)).isNotEqualTo(key(one));
     usual = false;
-    assertThat(new PeerHandles().range(device, one)).isNull();
+    assertThat(new PeerHandles(this::calls).range(device, one)).isNull();
   }
 
   private ImportTable.Key key(byte[] handle) {
@@ -225,7 +301,7 @@ class PeerHandlesTest {
   void driverWithOtherHandles_isNotSecondGuessed(long value) {
     usual = false;
     byte[] pointer = pointer(value, value);
-    assertThat(handles.checkedPointer(device, pointer)).isSameAs(pointer);
+    assertThat(handles.checkedPointer(device, POOL, pointer)).isSameAs(pointer);
     byte[] event = event((int) value);
     assertThat(handles.checkedEvent(device, event)).isSameAs(event);
     byte[] plain = plain((int) value, value);
@@ -237,10 +313,11 @@ class PeerHandlesTest {
   void lookingAtItsOwnHandles_leavesNothing(int times) {
     long before = device.memoryInfo().freeBytes();
     for (int i = 0; i < times; i++) {
-      handles.checkedPointer(device, pointer(0, 1));
+      handles.checkedPointer(device, POOL, pointer(0, 1));
       handles.checkedPlain(device, plain(0, 1));
       handles.checkedEvent(device, event(1));
     }
     assertThat(device.memoryInfo().freeBytes()).isEqualTo(before);
+    assertThat(descriptors).hasValue(1);
   }
 }

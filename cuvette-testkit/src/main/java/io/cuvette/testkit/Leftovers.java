@@ -33,17 +33,22 @@ record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String
   /**
    * Waits for the devices, empties the caches, and looks at what is left.
    *
-   * @param devices how many devices the program used
+   * @param devices how many devices the program uses whether it allocates there or not
    * @throws io.cuvette.driver.CudaException after an error of a device, when nothing can be freed
    */
   static Leftovers of(Cuda cuda, LiveHandles handles, int devices) {
-    List<CudaDevice> used = cuda.devices().subList(0, Math.min(devices, cuda.deviceCount()));
+    List<CudaDevice> used =
+        cuda.devices().stream().filter(each -> each.id() < devices || isUsed(cuda, each)).toList();
     used.forEach(CudaDevice::synchronize);
     used.forEach(CudaDevice::synchronize); // before it waits, it gives back what waited
     used.forEach(cuda.defaultMemoryPool()::freeAllBlocks);
     cuda.defaultPinnedMemoryPool().freeAllBlocks();
     List<OpenObject> open = cuda.openObjects();
     return new Leftovers(open, open.isEmpty() ? lost(handles) : List.of(), wrong(cuda, used));
+  }
+
+  private static boolean isUsed(Cuda cuda, CudaDevice device) {
+    return cuda.defaultMemoryPool().stats(device).heldBytes() != 0;
   }
 
   /** Not what the library keeps for itself. */

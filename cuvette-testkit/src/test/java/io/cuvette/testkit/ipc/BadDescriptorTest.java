@@ -23,6 +23,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.function.Function;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
@@ -46,9 +47,12 @@ class BadDescriptorTest {
   private static void assertNothingLeaks(Runnable work) throws IOException {
     work.run();
     int before = HeldBySystem.descriptors();
+    Map<String, Integer> kinds = HeldBySystem.kinds();
     work.run();
     work.run();
-    assertThat(HeldBySystem.descriptors()).isLessThanOrEqualTo(before);
+    assertThat(HeldBySystem.descriptors())
+        .as(() -> "of %s, before %s".formatted(HeldBySystem.kinds(), kinds))
+        .isLessThanOrEqualTo(before);
   }
 
   @CudaTest

@@ -45,7 +45,9 @@ final class Collected {
     int together = Math.clamp(THREADS / Math.max(1, cells.size()), 1, rounds);
     try (Cuda cuda = Cell.open(driver)) {
       for (Cell cell : cells) {
+        long start = System.nanoTime();
         warmUp(cell, cuda);
+        Matrix.tell(cell, start);
       }
       Map<String, Integer> before = collected(cuda, Map.of());
       for (int done = 0; done < rounds; done += together) {

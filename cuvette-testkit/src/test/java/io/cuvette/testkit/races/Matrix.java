@@ -18,6 +18,9 @@ final class Matrix {
   /** Which cells run; all as a rule. */
   private static final Pattern ONLY = Pattern.compile(System.getProperty("cuvette.races", ""));
 
+  /** Whether each cell is told of when it ends: on a GPU some take long. */
+  private static final boolean PRINTS = Boolean.getBoolean("cuvette.races.print");
+
   private static final long PATIENCE_MINUTES = 8;
 
   final List<Cell> cells;
@@ -93,11 +96,13 @@ final class Matrix {
   private void work(Queue<Cell> left, int rounds) {
     for (Cell cell = left.poll(); cell != null; cell = left.poll()) {
       Thread.currentThread().setName(cell.toString());
+      long start = System.nanoTime();
       try (CudaDriver driver = openDriver(device)) {
         cell.run(driver, rounds);
       } catch (Throwable e) { // what a cell throws outside its rounds fails it
         cell.outcomes.fail(e);
       }
+      tell(cell, start);
     }
   }
 
@@ -107,6 +112,16 @@ final class Matrix {
       try (CudaDriver driver = openDriver(device)) {
         new Collected(collected, driver).run(rounds);
       }
+    }
+  }
+
+  /**
+   * Says on standard error that a cell has done what it does since a start of System.nanoTime().
+   */
+  static void tell(Cell cell, long start) {
+    if (PRINTS) {
+      long millis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
+      System.err.printf("%6d ms %s: %s%n", millis, cell, cell.outcomes);
     }
   }
 
