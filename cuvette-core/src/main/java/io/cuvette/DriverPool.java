@@ -284,6 +284,7 @@ final class DriverPool {
 
   void trimTo(long bytesToKeep) {
     ask(driver -> {
+      boolean _ = memory.freesAreDone(); // so that the driver notices
       driver.memPoolTrimTo(handle, bytesToKeep);
       return 0;
     });
@@ -297,8 +298,7 @@ final class DriverPool {
     users.incrementAndGet();
     try {
       if (!closed.get() && !cuda.isClosed()) {
-        long others = raised.get() ? thresholds().before(handle) : 0;
-        cuda.driver().memPoolTrimTo(handle, others);
+        cuda.driver().memPoolTrimTo(handle, raised.get() ? thresholds().before(handle) : 0);
       }
     } finally {
       leave();

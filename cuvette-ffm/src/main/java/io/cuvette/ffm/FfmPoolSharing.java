@@ -32,6 +32,7 @@ interface FfmPoolSharing extends FfmCalls, IpcCalls {
   default long memPoolImportFromShareableHandle(int descriptor) {
     CallFrame frame = enter();
     int status;
+    FfmPools.ONE_BY_ONE.lock();
     try {
       status =
           (int)
@@ -39,6 +40,8 @@ interface FfmPoolSharing extends FfmCalls, IpcCalls {
                   frame.out, (long) descriptor, FILE_DESCRIPTOR, 0L);
     } catch (Throwable e) {
       throw frame.broken(e);
+    } finally {
+      FfmPools.ONE_BY_ONE.unlock();
     }
     long pool = frame.leave();
     if (status != SUCCESS) {

@@ -21,6 +21,10 @@ final class Collected {
   private static final int WARM_UP = 250;
 
   private static final int THREADS = 4_000;
+
+  /** A GPU has addresses for some 250 pools. */
+  private static final int THREADS_ON_A_GPU = 400;
+
   private static final int COLLECTIONS = 20;
   private static final int PATIENCE_SECONDS = 15;
 
@@ -42,7 +46,8 @@ final class Collected {
   }
 
   void run(int rounds) throws Exception {
-    int together = Math.clamp(THREADS / Math.max(1, cells.size()), 1, rounds);
+    int threads = driver.theirs().isSimulated() ? THREADS : THREADS_ON_A_GPU;
+    int together = Math.clamp(threads / Math.max(1, cells.size()), 1, rounds);
     try (Cuda cuda = Cell.open(driver)) {
       for (Cell cell : cells) {
         long start = System.nanoTime();
