@@ -11,6 +11,7 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
+import java.util.function.BiPredicate;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -35,7 +36,7 @@ public final class FaultSweep {
   private final Supplier<? extends CudaDriver> drivers;
   private final List<Class<? extends Throwable>> allowed = new ArrayList<>();
   private final Set<Misuse> ignored = EnumSet.noneOf(Misuse.class);
-  private Predicate<String> recoverable = _ -> false;
+  private BiPredicate<String, List<String>> recoverable = (_, _) -> false;
   private Leftovers leftovers = _ -> List.of();
   private Duration timeLimit = Duration.ofSeconds(30);
   private long maximumCalls = 10_000;
@@ -83,7 +84,23 @@ public final class FaultSweep {
   /** Allows the use case to succeed although a method with such a name failed. */
   public FaultSweep recoveringFrom(Predicate<String> methodName) {
     Objects.requireNonNull(methodName, "methodName");
-    recoverable = recoverable.or(methodName);
+    recoverable = recoverable.or((failed, _) -> methodName.test(failed));
+    return this;
+  }
+
+  /**
+   * Allows the use case to succeed although one of these methods failed, if a certain method of the
+   * library called it, directly or through others: what the library asks for itself may recover
+   * where the same call for the program must fail.
+   *
+   * @param caller the method of the library, as in {@code StreamState.isIdle}
+   */
+  public FaultSweep recoveringWithin(String caller, String... methodNames) {
+    Objects.requireNonNull(caller, "caller");
+    Objects.requireNonNull(methodNames, "methodNames");
+    Set<String> methods = Set.of(methodNames);
+    recoverable =
+        recoverable.or((failed, callers) -> methods.contains(failed) && callers.contains(caller));
     return this;
   }
 

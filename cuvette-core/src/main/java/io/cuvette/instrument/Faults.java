@@ -39,7 +39,7 @@ public final class Faults {
   private final CudaDriver driver;
   private final AtomicLong calls = new AtomicLong();
   private final AtomicInteger paused = new AtomicInteger();
-  private final AtomicReference<@Nullable String> fault = new AtomicReference<>();
+  private final AtomicReference<@Nullable Fault> fault = new AtomicReference<>();
   private final RefusedFrees refusedFrees = new RefusedFrees();
 
   private Faults(
@@ -55,6 +55,9 @@ public final class Faults {
     this.counted = Objects.requireNonNull(counted, "counted");
     this.driver = DriverProxy.of(target, "faults", this::intercept);
   }
+
+  /** The first call that failed, and the methods on the stack then, as {@code Class.method}. */
+  private record Fault(String call, List<String> callers) {}
 
   /** Counts calls and lets all of them work. */
   public static Faults none(CudaDriver target) {
@@ -130,7 +133,15 @@ public final class Faults {
 
   /** The first call that was made to fail, with its arguments, if the fault was reached. */
   public Optional<String> failedCall() {
-    return Optional.ofNullable(fault.get());
+    return Optional.ofNullable(fault.get()).map(Fault::call);
+  }
+
+  /**
+   * The methods that made the first call that failed, as {@code Class.method}, the innermost first;
+   * empty if none failed.
+   */
+  List<String> failedCallers() {
+    return Optional.ofNullable(fault.get()).map(Fault::callers).orElse(List.of());
   }
 
   /**
@@ -172,12 +183,31 @@ public final class Faults {
 
   private Object fail(long number, Method method, Object[] arguments) {
     String call = DriverProxy.text(method, arguments);
-    fault.compareAndSet(null, call);
+    if (fault.get() == null) {
+      fault.compareAndSet(null, new Fault(call, callers()));
+    }
     refusedFrees.refused(method, arguments);
     if (status == null && method.getName().equals("callMalloc")) {
       return 0L;
     }
     CudaStatus result = status == null ? DefaultStatus.of(method.getName()) : status;
     throw new CudaException(result.code(), call + " [injected fault, call " + number + "]");
+  }
+
+  private static List<String> callers() {
+    return StackWalker.getInstance()
+        .walk(frames -> frames.filter(Faults::isCaller).map(Faults::methodOf).toList());
+  }
+
+  private static boolean isCaller(StackWalker.StackFrame frame) {
+    String name = frame.getClassName();
+    return !name.startsWith(Faults.class.getName())
+        && !name.startsWith(DriverProxy.class.getName())
+        && !name.contains("$Proxy")
+        && !frame.getMethodName().startsWith("lambda$");
+  }
+
+  private static String methodOf(StackWalker.StackFrame frame) {
+    return frame.getClassName().replaceFirst(".*[.$]", "") + "." + frame.getMethodName();
   }
 }

@@ -13,11 +13,14 @@ import java.util.List;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.function.Predicate;
+import java.util.function.BiPredicate;
 import org.jspecify.annotations.Nullable;
 
 /** One run of a swept use case: a driver, a fault, and what came of it. Not thread-safe. */
 final class SweepRun {
+  /** How many callers a finding names. */
+  private static final int CALLERS = 6;
+
   private final CudaDriver base;
   private final SanitizerDriver sanitizer;
   private final Faults faults;
@@ -67,7 +70,7 @@ final class SweepRun {
   /** Finds what is wrong with the run, and closes the driver unless the run still has it. */
   void judge(
       List<Class<? extends Throwable>> allowed,
-      Predicate<String> recoverable,
+      BiPredicate<String, List<String>> recoverable,
       Leftovers leftovers) {
     if (outcome.hung() != null) {
       add(Problem.HUNG, outcome.hung());
@@ -87,14 +90,19 @@ final class SweepRun {
     }
   }
 
-  private void judgeError(List<Class<? extends Throwable>> allowed, Predicate<String> recoverable) {
+  private void judgeError(
+      List<Class<? extends Throwable>> allowed, BiPredicate<String, List<String>> recoverable) {
     Throwable thrown = outcome.thrown();
     if (!fired() && thrown != null) {
       add(Problem.FAILS_WITHOUT_FAULT, stack(thrown));
     } else if (thrown != null && allowed.stream().noneMatch(type -> type.isInstance(thrown))) {
       add(Problem.WRONG_ERROR, stack(thrown));
-    } else if (fired() && thrown == null && !recoverable.test(failedMethod())) {
-      add(Problem.SWALLOWED, "the use case ended as if the call had worked");
+    } else if (fired()
+        && thrown == null
+        && !recoverable.test(failedMethod(), faults.failedCallers())) {
+      List<String> callers = faults.failedCallers();
+      String shown = String.join(", ", callers.subList(0, Math.min(CALLERS, callers.size())));
+      add(Problem.SWALLOWED, "the use case ended as if the call had worked; called by " + shown);
     }
   }
 

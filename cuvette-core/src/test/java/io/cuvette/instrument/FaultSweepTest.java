@@ -123,6 +123,36 @@ class FaultSweepTest {
     assertThat(lenient.isClean()).isTrue();
   }
 
+  private static void swallow(Runnable call) {
+    try {
+      call.run();
+    } catch (CudaException e) {
+      // the mistake under test
+    }
+  }
+
+  private static void asForItself(CudaDriver driver) {
+    swallow(() -> driver.memGetInfo(0));
+  }
+
+  @Test
+  void swallowedError_isFound_whereItIsNotTheCallerThatMayRecover() throws Exception {
+    SweepReport report =
+        sweep
+            .recoveringWithin("FaultSweepTest.asForItself", "memGetInfo")
+            .run(driver -> {
+              asForItself(driver);
+              swallow(() -> driver.memGetInfo(0));
+            });
+
+    assertThat(report.findings())
+        .hasSize(FaultMode.values().length)
+        .allSatisfy(finding -> {
+          assertThat(finding.callNumber()).isEqualTo(2);
+          assertThat(finding.detail()).contains("called by").contains("FaultSweepTest.swallow");
+        });
+  }
+
   @Test
   void hangingUseCase_isInterruptedAndReportedWithItsStack() throws Exception {
     CountDownLatch never = new CountDownLatch(1);

@@ -29,10 +29,14 @@ class SharingUnderFaultsTest extends TwoProcesses {
     SweepReport report =
         FaultSweeps.onSimulator("devices=2")
             .recoveringFrom("memAllocFromPoolAsync", "memAllocAsync")
-            .recoveringFrom("memPoolGetAttribute", "memPoolSetAccess")
-            .recoveringFrom("streamIsCapturing", "streamQuery") // then a stream counts as working
-            .recoveringFrom("eventCreate", "eventRecord", "eventQuery", "eventDestroy") // likewise
-            .recoveringFrom("pointerGetAttribute") // asked again; not every driver tells the pool
+            // Asked for once more where it counts, or only to explain.
+            .recoveringWithin("ImportTable.measured", "pointerGetAttribute")
+            .recoveringWithin("DriverPool.rememberNumbers", "memPoolGetAttribute")
+            .recoveringWithin("DriverPool.destroy", "memPoolSetAccess") // one by one then
+            // A stream that cannot be asked counts as working; a user's own events must fail.
+            .recoveringWithin("StreamState.isIdle", "streamIsCapturing", "streamQuery")
+            .recoveringWithin(
+                "StreamState.isIdle", "eventCreate", "eventRecord", "eventQuery", "eventDestroy")
             .run(FaultSweeps.using(use));
     report.orThrow();
     assertThat(OpenFiles.count()).as("descriptors after all runs").isEqualTo(before);
@@ -54,6 +58,9 @@ class SharingUnderFaultsTest extends TwoProcesses {
         host.descriptor();
         plain.descriptor();
         event.descriptor();
+        event.record();
+        event.isDone();
+        event.synchronize();
       }
     });
   }
@@ -83,6 +90,9 @@ class SharingUnderFaultsTest extends TwoProcesses {
             DeviceBuffer again = mapped.importBuffer(ofBuffer, two);
             PinnedBuffer hosts = mappedHost.importBuffer(ofHost, one);
             DeviceBuffer opened = cuda.device(0).importBuffer(ofPlain, two)) {
+          imported.record(one);
+          imported.isDone();
+          imported.synchronize();
           two.waitFor(imported);
           first.fill((byte) 1, one);
           two.waitFor(one);
