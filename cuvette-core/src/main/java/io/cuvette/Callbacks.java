@@ -222,8 +222,28 @@ final class Callbacks {
     } catch (CudaException e) {
       open.stream()
           .filter(callback -> callback.stream.device == device)
-          .forEach(callback -> fail(callback, e));
+          .forEach(callback -> fail(callback, notReached(callback, e)));
     }
+  }
+
+  /** Names what the program asked for, not the question that found the failure. */
+  private static CudaException notReached(Callback callback, CudaException found) {
+    CudaException failure =
+        new CudaException(
+            found.status(),
+            "cuLaunchHostFunc(stream=%s)".formatted(callback.stream),
+            "the device failed before the stream reached the callback, as a call found: "
+                + found.getMessage());
+    failure.initCause(found);
+    return failure;
+  }
+
+  /** Has a callback fail that cannot be queued any more, for the device has failed. */
+  CompletableFuture<Void> failed(Callback callback, CudaException reason) {
+    watch();
+    open.add(callback);
+    start(callback, notReached(callback, reason));
+    return callback.done;
   }
 
   private void fail(Callback callback, RuntimeException reason) {

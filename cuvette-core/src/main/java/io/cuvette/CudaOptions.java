@@ -94,12 +94,20 @@ public record CudaOptions(
 
   /** The driver: the one given, or else a new one. */
   CudaDriver openDriver() {
-    return driver != null ? driver : Drivers.open(device);
+    try {
+      return driver != null ? driver : Drivers.open(device);
+    } catch (IllegalArgumentException e) {
+      throw Environment.withOrigin(device, e);
+    }
   }
 
   /** The number of the device that is current at first. */
   int firstDevice(int devices) {
-    return driver != null ? 0 : Drivers.firstDevice(device, devices);
+    try {
+      return driver != null ? 0 : Drivers.firstDevice(device, devices);
+    } catch (IllegalArgumentException e) {
+      throw Environment.withOrigin(device, e);
+    }
   }
 
   /** The first limit of memory pools: the one given, or else that of the environment. */

@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
 import io.cuvette.driver.PriorityRange;
 import java.lang.ref.Reference;
 import java.util.Objects;
@@ -289,10 +290,15 @@ public final class CudaStream implements AutoCloseable {
   }
 
   private CompletableFuture<Void> submit(Callback callback) {
-    checkNotCapturing("addCallback");
     checkUsable();
     try {
+      checkNotCapturing("addCallback");
       return state.cuda.callbacks().submit(callback);
+    } catch (CudaException e) {
+      if (!e.status().losesContext()) {
+        throw e;
+      }
+      return state.cuda.callbacks().failed(callback, e);
     } finally {
       Reference.reachabilityFence(this);
     }

@@ -20,6 +20,23 @@ final class Environment {
         "cuvette.device", variable == null || variable.isBlank() ? "gpu" : variable);
   }
 
+  /** The failure of a device specification with the setting of the process that gave it, if any. */
+  static IllegalArgumentException withOrigin(String device, IllegalArgumentException failure) {
+    return withOrigin(device, failure, System::getenv);
+  }
+
+  static IllegalArgumentException withOrigin(
+      String device, IllegalArgumentException failure, UnaryOperator<@Nullable String> variables) {
+    String message = String.valueOf(failure.getMessage());
+    String origin =
+        device.equals(System.getProperty("cuvette.device"))
+            ? "-Dcuvette.device"
+            : device.equals(variables.apply("CUVETTE_DEVICE")) ? "CUVETTE_DEVICE" : null;
+    return origin == null || message.startsWith("-D")
+        ? failure
+        : new IllegalArgumentException(origin + ": " + message, failure);
+  }
+
   static LeakLevel leakLevel() {
     String text = System.getProperty("cuvette.leaks", LeakLevel.COUNT.name());
     try {

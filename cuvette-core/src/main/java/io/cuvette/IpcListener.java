@@ -55,7 +55,7 @@ public final class IpcListener implements AutoCloseable {
    *     is no empty file of this user in the place of the lock, the directory is another user's or
    *     everybody's, or the path is too long
    * @throws SecurityException if this process's user has no number in its user namespace
-   * @throws IllegalStateException if another process listens there
+   * @throws IllegalStateException if somebody listens there, this process or another
    * @throws UncheckedIOException if there is no such directory, or the system refuses
    * @throws UnsupportedOperationException where descriptors cannot be passed
    */
@@ -97,9 +97,16 @@ public final class IpcListener implements AutoCloseable {
                     .formatted(path, Integer.toOctalString(mode(found) & PERMISSIONS))
                 + " (expected: one that others cannot write, or a sticky one)");
       }
+    } catch (NoSuchFileException e) {
+      throw new UncheckedIOException(
+          "path: %s is in a directory that does not exist".formatted(path), e);
     } catch (IOException e) {
-      throw new UncheckedIOException(e);
+      throw unreadable(path, e);
     }
+  }
+
+  private static UncheckedIOException unreadable(Path path, IOException e) {
+    return new UncheckedIOException("path: %s cannot be looked at: %s".formatted(path, e), e);
   }
 
   /**
@@ -171,7 +178,8 @@ public final class IpcListener implements AutoCloseable {
   }
 
   private static IllegalStateException taken(Path path, @Nullable Throwable cause) {
-    return new IllegalStateException("path: another process listens at " + path, cause);
+    return new IllegalStateException(
+        "path: %s has a listener (expected: a path where nobody listens)".formatted(path), cause);
   }
 
   /** Of the file itself, not of what it points to; empty if there is none. */
@@ -188,7 +196,9 @@ public final class IpcListener implements AutoCloseable {
     try {
       Files.deleteIfExists(path);
     } catch (IOException e) {
-      throw new UncheckedIOException(e);
+      throw new UncheckedIOException(
+          "path: %s is left by a process that ended and cannot be deleted: %s".formatted(path, e),
+          e);
     }
   }
 

@@ -56,7 +56,7 @@ public sealed interface MemoryLimit {
     Objects.requireNonNull(name, "name");
     Objects.requireNonNull(text, "text");
     if (!text.strip().endsWith("%")) {
-      return ofBytes(ByteSize.parse(name, text));
+      return ofBytes(ByteSize.parse(name, text, ", or a part of the device such as 50%"));
     }
     BigDecimal fraction = ByteSize.parsePercent(name, text);
     return fraction.signum() == 0 ? none() : new Fraction(fraction.doubleValue());

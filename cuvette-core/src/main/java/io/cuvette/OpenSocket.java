@@ -1,7 +1,6 @@
 package io.cuvette;
 
 import io.cuvette.driver.DescriptorCalls;
-import io.cuvette.internal.Checks;
 import java.io.UncheckedIOException;
 import java.lang.ref.Reference;
 import java.net.SocketTimeoutException;
@@ -129,7 +128,9 @@ final class OpenSocket {
   }
 
   static void checkTimeout(Duration timeout) {
-    Checks.notNegative("timeout in seconds", timeout.isNegative() ? -1 : 0);
+    if (timeout.isNegative()) {
+      throw new IllegalArgumentException("timeout: %s (expected: >= 0)".formatted(timeout));
+    }
   }
 
   UncheckedIOException timedOut(Duration timeout) {

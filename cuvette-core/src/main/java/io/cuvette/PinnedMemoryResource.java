@@ -172,7 +172,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
           DriverPool.borrow(
               cuda, () -> cuda.driver().memGetMemPool(host.type(), host.id(), DriverPool.PINNED));
     } catch (CudaException e) {
-      throw explained(e);
+      throw explained(e, NO_NODE);
     }
     try {
       letDevicesIn(pool);
@@ -221,7 +221,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
           DriverPool.createKeeping(
               cuda, DriverPool.at(location, DriverPool.PINNED, options.maxBytes())));
     } catch (CudaException e) {
-      throw explained(e);
+      throw explained(e, node);
     }
   }
 
@@ -240,17 +240,19 @@ public final class PinnedMemoryResource extends DriverPoolResource {
           e,
           cuda.currentDevice(),
           DeviceAttribute.HOST_NUMA_MEMORY_POOLS_SUPPORTED,
-          "a DeviceMemoryResource with ipcEnabled shares device memory, and the NUMA node may be"
-              + " one that the machine has not: %d".formatted(node));
+          "a DeviceMemoryResource with ipcEnabled shares device memory; numaId: %d may be a node that"
+                  .formatted(node)
+              + " the machine does not have (./cuvette info lists them)");
     }
   }
 
-  private static CudaException explained(CudaException e) {
+  private static CudaException explained(CudaException e, int node) {
     return switch (e.status()) {
       case NOT_SUPPORTED, CALL_REQUIRES_NEWER_DRIVER, INVALID_VALUE ->
           e.explained(
-              "this driver or machine has no such pool of host memory; Cuda.allocatePinned works"
-                  + " everywhere");
+              (node == NO_NODE ? "" : "numaId: " + node + " is no node of this machine, or ")
+                  + "this driver or machine has no such pool of host memory; Cuda.allocatePinned"
+                  + " works everywhere");
       default -> e;
     };
   }

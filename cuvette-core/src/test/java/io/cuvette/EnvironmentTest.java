@@ -22,6 +22,32 @@ class EnvironmentTest {
   }
 
   @Test
+  void wrongDevice_namesTheVariable_unlessTheProgramGaveIt() {
+    assumeTrue(System.getProperty("cuvette.device") == null);
+    var failure = new IllegalArgumentException("device: 'x' (expected: gpu)");
+    assertThat(Environment.withOrigin("x", failure, Map.of("CUVETTE_DEVICE", "x")::get))
+        .hasMessage("CUVETTE_DEVICE: device: 'x' (expected: gpu)")
+        .hasCause(failure);
+    assertThat(Environment.withOrigin("x", failure, Map.of("CUVETTE_DEVICE", "sim")::get))
+        .isSameAs(failure);
+    System.setProperty("cuvette.device", "nonsense");
+    try {
+      assertThatThrownBy(() -> Cuda.open(CudaOptions.DEFAULTS.withDevice("nonsense")))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageStartingWith("-Dcuvette.device: device: 'nonsense' (expected: gpu, sim");
+    } finally {
+      System.clearProperty("cuvette.device");
+    }
+  }
+
+  @Test
+  void wrongLimit_tellsOfPercent_asWellAsOfSizes() {
+    for (String text : List.of("0.5", "lots", "-1")) {
+      assertThatThrownBy(() -> MemoryLimit.parse("limit", text)).hasMessageContaining("50%");
+    }
+  }
+
+  @Test
   void bothLimitVariables_areReadAsLimitsAre() {
     for (String name : List.of(OWN, CUPY)) {
       for (String text : List.of("0", "0%", "1", "1.5GiB", "8 GB", "50%", " 4K ")) {

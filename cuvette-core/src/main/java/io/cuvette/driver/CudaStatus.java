@@ -238,6 +238,26 @@ public enum CudaStatus {
         : "CUresult %d: a status newer than this library".formatted(code);
   }
 
+  /**
+   * Whether the device's context is lost with it: every later call for the device fails, until the
+   * process ends.
+   */
+  public boolean losesContext() {
+    return switch (this) {
+      case ILLEGAL_ADDRESS,
+          LAUNCH_TIMEOUT,
+          ASSERT,
+          HARDWARE_STACK_ERROR,
+          ILLEGAL_INSTRUCTION,
+          MISALIGNED_ADDRESS,
+          INVALID_ADDRESS_SPACE,
+          INVALID_PC,
+          LAUNCH_FAILED ->
+          true;
+      default -> false;
+    };
+  }
+
   /** The number of the status. */
   public int code() {
     return code;

@@ -43,18 +43,27 @@ public final class ByteSize {
    * @throws IllegalArgumentException naming the text and the rule
    */
   public static long parse(String name, String text) {
+    return parse(name, text, "");
+  }
+
+  /**
+   * The same where something else may be given too.
+   *
+   * @param or what the message says of that, such as {@code , or 50%}
+   */
+  public static long parse(String name, String text, String or) {
     Matcher form = FORM.matcher(text);
     Long unit = form.matches() ? UNITS.get(form.group(2).toLowerCase(Locale.ROOT)) : null;
     if (unit == null) {
-      throw refused(name, text, RULE);
+      throw refused(name, text, RULE + or);
     }
     BigDecimal bytes = new BigDecimal(form.group(1)).multiply(BigDecimal.valueOf(unit));
     if (bytes.compareTo(BigDecimal.valueOf(Long.MAX_VALUE)) > 0) {
-      throw refused(name, text, "less than 8 EiB");
+      throw refused(name, text, "less than 8 EiB" + or);
     }
     boolean whole = bytes.stripTrailingZeros().scale() <= 0;
     if (!whole && (unit == 1 || bytes.compareTo(BigDecimal.ONE) < 0)) {
-      throw refused(name, text, "whole bytes");
+      throw refused(name, text, "whole bytes" + or);
     }
     return bytes.longValue();
   }

@@ -35,6 +35,9 @@ record HostDirectory(Path path, FileStore store) {
   static HostDirectory choose() throws IOException {
     String wanted = System.getProperty("cuvette.sim.dir");
     Path temporary = Path.of(System.getProperty("java.io.tmpdir"));
+    if (wanted != null && !Files.isDirectory(Path.of(wanted))) {
+      throw new IOException("-Dcuvette.sim.dir: '%s' (expected: a directory)".formatted(wanted));
+    }
     HostDirectory chosen =
         wanted == null ? roomiest(Path.of("/dev/shm"), temporary) : of(Path.of(wanted));
     if (!chosen.keepsItsRoom()) {

@@ -2,6 +2,7 @@ package io.cuvette.sim;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.FirstFailure;
 
 /** A call the simulated driver refuses, before its name and arguments are known. Immutable. */
 final class SimRefusal extends RuntimeException {
@@ -9,6 +10,9 @@ final class SimRefusal extends RuntimeException {
 
   private final CudaStatus status;
   private final String text;
+
+  /** One failure of a device is thrown by every call from then on. */
+  private final transient FirstFailure first = new FirstFailure();
 
   SimRefusal(CudaStatus status, String text) {
     // No stack trace of its own: the exception made of it has one.
@@ -30,6 +34,7 @@ final class SimRefusal extends RuntimeException {
   }
 
   CudaException in(String call) {
-    return new CudaException(status, call, text);
+    String lost = first.explain(status, call);
+    return new CudaException(status, call, lost.isEmpty() ? text : text + "; " + lost);
   }
 }

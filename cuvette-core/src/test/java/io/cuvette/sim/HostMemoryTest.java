@@ -289,7 +289,10 @@ class HostMemoryTest extends SimTestBase {
   void directoryThatIsNotThere_isOneClearError(@TempDir Path directory) {
     System.setProperty("cuvette.sim.dir", directory.resolve("missing").toString());
     try (SimulatedDriver other = SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
-      assertFails(CudaStatus.OPERATING_SYSTEM, "missing", () -> other.memHostAlloc(0, 100, 0));
+      assertFails(
+          CudaStatus.OPERATING_SYSTEM,
+          "missing' (expected: a directory)",
+          () -> other.memHostAlloc(0, 100, 0));
       assertThat(other.liveAllocations()).isZero();
     } finally {
       System.clearProperty("cuvette.sim.dir");

@@ -43,8 +43,9 @@ final class DriverLibrary {
     return new CudaException(
         absent ? CudaStatus.FILE_NOT_FOUND : CudaStatus.SHARED_OBJECT_INIT_FAILED,
         "dlopen(" + name + ")",
-        "%s; install the NVIDIA driver, which brings %s; %s"
-            .formatted(reason.isEmpty() ? name + " was not found" : reason, name, SIMULATE));
+        (System.getProperty("cuvette.libcuda") == null ? "" : "-Dcuvette.libcuda: ")
+            + "%s; install the NVIDIA driver, which brings %s; %s"
+                .formatted(reason.isEmpty() ? name + " was not found" : reason, name, SIMULATE));
   }
 
   /** What is wrong with a library that has no cuGetProcAddress_v2. */

@@ -66,7 +66,9 @@ class IpcListenerRaceTest {
     try {
       return IpcListener.open(path);
     } catch (IllegalStateException e) {
-      assertThat(e).hasMessage("path: another process listens at " + path);
+      assertThat(e)
+          .hasMessage(
+              "path: %s has a listener (expected: a path where nobody listens)".formatted(path));
       return null;
     }
   }

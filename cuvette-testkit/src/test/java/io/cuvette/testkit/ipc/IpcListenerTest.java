@@ -1,6 +1,7 @@
 package io.cuvette.testkit.ipc;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -105,7 +106,7 @@ class IpcListenerTest {
           .hasCauseInstanceOf(SocketTimeoutException.class);
       assertThatThrownBy(() -> IpcListener.open(path))
           .isInstanceOf(IllegalStateException.class)
-          .hasMessageContaining("another process listens at " + path);
+          .hasMessageContaining(path + " has a listener");
     } finally {
       waiting.forEach(IpcChannel::close);
     }
@@ -204,7 +205,15 @@ class IpcListenerTest {
   void directoryThatIsNotThere_isAnError() {
     assertThatThrownBy(() -> IpcListener.open(directory.resolve("no").resolve("socket")))
         .isInstanceOf(UncheckedIOException.class)
+        .hasMessageEndingWith("is in a directory that does not exist")
         .hasCauseInstanceOf(NoSuchFileException.class);
+  }
+
+  @Test
+  void negativeTimeout_isRefusedWithItsValue() {
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> IpcChannel.connect(path, Duration.ofMillis(-1500)))
+        .withMessage("timeout: PT-1.5S (expected: >= 0)");
   }
 
   @Test

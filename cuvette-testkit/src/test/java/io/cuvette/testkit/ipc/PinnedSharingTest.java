@@ -7,10 +7,12 @@ import io.cuvette.DeviceAttribute;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PinnedMemoryResourceOptions;
+import io.cuvette.driver.CudaException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** Host pools and their buffers from one process to another. */
@@ -85,5 +87,10 @@ class PinnedSharingTest extends TwoProcesses {
       assertThat(derived.numaId()).isEqualTo(node);
     }
     assertThatThrownBy(() -> PINNED.withNumaId(-1)).isInstanceOf(IllegalArgumentException.class);
+    for (var options : List.of(PINNED, PinnedMemoryResourceOptions.DEFAULTS)) {
+      assertThatThrownBy(() -> new PinnedMemoryResource(exporter, options.withNumaId(77)))
+          .isInstanceOf(CudaException.class)
+          .hasMessageContaining("numaId: 77 ");
+    }
   }
 }

@@ -7,6 +7,7 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.Subject;
@@ -152,6 +153,42 @@ class CallbackTest {
         .isInstanceOf(ExecutionException.class)
         .hasCauseInstanceOf(CudaException.class)
         .hasMessageContaining("LAUNCH_FAILED");
+    assertThatThrownBy(cuda::close).isInstanceOf(CudaException.class);
+  }
+
+  /** What was asked for fails, in words about that, and about what failed first. */
+  @CudaTest(simulatedOnly = true, tidy = false)
+  void afterADeviceError_messagesNameTheOperationAndTheFirstFailure(Subject subject) {
+    Cuda cuda = subject.open(options -> options);
+    CudaStream stream = cuda.device(0).createStream();
+    Buffer buffer = cuda.allocate(1000, stream);
+    breakDevice(stream);
+    assertThatThrownBy(stream::synchronize)
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("LAUNCH_FAILED")
+        .hasMessageEndingWith("in CudaStream.synchronize");
+    String first = "the first call that failed was cu"; // whichever came to it first
+    assertThatThrownBy(() -> buffer.fill((byte) 1, stream))
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("in fill; " + first);
+    assertThatThrownBy(() -> cuda.device(0).memoryInfo())
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("in CudaDevice.memoryInfo; " + first);
+
+    AtomicReference<CudaStatus> status = new AtomicReference<>();
+    for (CompletableFuture<Void> each :
+        List.of(
+            stream.onComplete(),
+            stream.addCallback(() -> status.set(CudaStatus.UNKNOWN)),
+            stream.addCallback((_, at, _) -> status.set(at), ""))) {
+      assertThatThrownBy(() -> await(each))
+          .isInstanceOf(ExecutionException.class)
+          .cause()
+          .isInstanceOf(CudaException.class)
+          .hasMessageStartingWith("cuLaunchHostFunc(stream=")
+          .hasMessageContaining(first);
+    }
+    assertThat(status.get()).isEqualTo(CudaStatus.LAUNCH_FAILED);
     assertThatThrownBy(cuda::close).isInstanceOf(CudaException.class);
   }
 

@@ -1,0 +1,71 @@
+package io.cuvette.driver;
+
+import java.lang.StackWalker.StackFrame;
+import java.lang.reflect.Modifier;
+import java.util.Iterator;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Stream;
+
+/**
+ * Remembers which call first reported that a context is lost. Every later call fails with the same
+ * status, also those that the library makes for itself, so their messages name that first call, and
+ * the operation of the program that led to the call. For drivers. Thread-safe.
+ */
+public final class FirstFailure {
+  private static final String API = "io.cuvette";
+  private static final Set<String> LIBRARY =
+      Set.of(
+          API,
+          API + ".driver",
+          API + ".ffm",
+          API + ".instrument",
+          API + ".internal",
+          API + ".pool",
+          API + ".sim");
+
+  private final Map<CudaStatus, String> calls = new ConcurrentHashMap<>();
+
+  /** Of a device, or of all devices that share a process's contexts. */
+  public FirstFailure() {}
+
+  /**
+   * Returns what the message of a failed call says besides the status; empty unless the context is
+   * lost. Is called by the thread that made the call.
+   *
+   * @param call the call with its arguments
+   */
+  public String explain(CudaStatus status, String call) {
+    if (!status.losesContext()) {
+      return "";
+    }
+    String operation =
+        StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE)
+            .walk(FirstFailure::operation);
+    String where = operation.isEmpty() ? "" : "in " + operation;
+    String first = calls.putIfAbsent(status, where.isEmpty() ? call : call + " " + where);
+    if (first == null) {
+      return where;
+    }
+    return (where.isEmpty() ? "" : where + "; ") + "the first call that failed was " + first;
+  }
+
+  /** The method of the library that the program called; empty on the library's own threads. */
+  private static String operation(Stream<StackFrame> frames) {
+    String operation = "";
+    for (Iterator<StackFrame> all = frames.iterator(); all.hasNext(); ) {
+      StackFrame frame = all.next();
+      Class<?> type = frame.getDeclaringClass();
+      String holder = type.getPackageName();
+      if (!LIBRARY.contains(holder) && !holder.startsWith("java.") && !holder.startsWith("jdk.")) {
+        return operation;
+      }
+      if (holder.equals(API) && !frame.getMethodName().startsWith("lambda$")) {
+        String of = Modifier.isPublic(type.getModifiers()) ? type.getSimpleName() + "." : "";
+        operation = of + frame.getMethodName();
+      }
+    }
+    return "";
+  }
+}
