@@ -67,6 +67,7 @@ final class AsyncMemory {
         bytes,
         () -> driver.memPoolGetAttribute(pool, PoolAttributes.RESERVED_MEM_CURRENT),
         () -> driver.memPoolGetAttribute(pool, PoolAttributes.USED_MEM_CURRENT),
-        Long.MAX_VALUE);
+        Long.MAX_VALUE,
+        0);
   }
 }

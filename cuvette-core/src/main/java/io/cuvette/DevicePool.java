@@ -350,16 +350,18 @@ final class DevicePool {
 
   PoolStats stats() {
     settle();
+    long beingFreed = held.beingFreed(); // first: what leaves an arena is not counted twice
     PoolCensus census = arenas.count();
     long pendingBytes = Math.min(pending.bytes(), census.usedBytes);
     int pendingBlocks = Math.min(pending.blocks(), census.usedBlocks);
-    long holds = census.usedBytes + census.freeBytes;
+    long free = census.freeBytes + pendingBytes + beingFreed;
+    long used = census.usedBytes - pendingBytes;
     return new PoolStats(
-        census.usedBytes - pendingBytes,
-        census.freeBytes + pendingBytes,
-        holds,
+        used,
+        free,
+        used + free,
         Math.max(0, census.requestedBytes - pending.requestedBytes()),
-        pendingBytes,
+        pendingBytes + beingFreed,
         census.releasableBytes,
         census.largestFreeBytes,
         census.usedBlocks - pendingBlocks,
@@ -398,10 +400,12 @@ final class DevicePool {
                     all.usedBytes(),
                     all.freeBytes(),
                     all.freeBlocks(),
+                    all.pendingBytes(),
                     all.largestFreeBytes(),
-                    all.freeBytes() - own.freeBytes,
+                    Math.max(0, all.freeBytes() - all.pendingBytes() - own.freeBytes),
                     limitBytes(),
                     DirectMemory.driverFree(device),
-                    step)));
+                    step),
+                all.limitBytes() - all.usedBytes() - all.pendingBytes()));
   }
 }

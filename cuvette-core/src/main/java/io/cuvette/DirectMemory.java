@@ -95,7 +95,7 @@ final class DirectMemory {
       }
       var out =
           new OutOfPinnedMemoryException(
-              bytes, e.call(), "requested=%d of page-locked host memory".formatted(bytes));
+              bytes, e.call(), OutOfMemoryText.ofPinned(bytes, e.call()));
       out.initCause(e);
       throw out;
     }
@@ -140,10 +140,11 @@ final class DirectMemory {
             0,
             0,
             0,
+            0,
             Long.MAX_VALUE,
             driverFree(device),
             RecoveryStep.DRIVER);
-    var explained = new OutOfDeviceMemoryException(e.call(), details);
+    var explained = new OutOfDeviceMemoryException(e.call(), details, Long.MAX_VALUE);
     explained.initCause(e);
     return explained;
   }

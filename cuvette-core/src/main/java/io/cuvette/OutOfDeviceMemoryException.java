@@ -11,6 +11,7 @@ public final class OutOfDeviceMemoryException extends CudaException {
   private static final long serialVersionUID = 1L;
 
   private final Details details;
+  private final String text;
 
   /**
    * The numbers at the moment the allocation gave up, in bytes unless said otherwise; −1 where
@@ -23,6 +24,7 @@ public final class OutOfDeviceMemoryException extends CudaException {
    * @param usedBytes what of it was in use
    * @param freeBytes what of it was cached
    * @param freeBlocks the number of cached blocks
+   * @param pendingBytes what of the free bytes waits for streams, or for a callback to return
    * @param largestFreeBytes the largest cached block
    * @param otherStreamsFreeBytes what of the cached memory belonged to other streams
    * @param limitBytes the pool's limit, {@link Long#MAX_VALUE} for none
@@ -37,6 +39,7 @@ public final class OutOfDeviceMemoryException extends CudaException {
       long usedBytes,
       long freeBytes,
       int freeBlocks,
+      long pendingBytes,
       long largestFreeBytes,
       long otherStreamsFreeBytes,
       long limitBytes,
@@ -46,47 +49,23 @@ public final class OutOfDeviceMemoryException extends CudaException {
     public Details {
       Objects.requireNonNull(step, "step");
     }
-
-    private String text() {
-      String limit = limitBytes == Long.MAX_VALUE ? "none" : Long.toString(limitBytes);
-      return ("requested=%d (block=%d) on device %d (held=%s, used=%s, free=%s in %s blocks,"
-              + " largest free=%s, free on other streams=%s, limit=%s, free in the driver=%s),"
-              + " tried up to: %s")
-          .formatted(
-              requestedBytes,
-              blockBytes,
-              device,
-              known(heldBytes),
-              known(usedBytes),
-              known(freeBytes),
-              known(freeBlocks),
-              known(largestFreeBytes),
-              known(otherStreamsFreeBytes),
-              limit,
-              known(driverFreeBytes),
-              step.text());
-    }
-
-    /** What is known of a pool that is of no device. */
-    String textOfPool() {
-      return "requested=%d of page-locked memory (block=%d, held=%s, used=%s, free=%s), tried up to: %s"
-          .formatted(
-              requestedBytes,
-              blockBytes,
-              known(heldBytes),
-              known(usedBytes),
-              known(freeBytes),
-              step.text());
-    }
-
-    private static String known(long number) {
-      return number < 0 ? "unknown" : Long.toString(number);
-    }
   }
 
-  OutOfDeviceMemoryException(String call, Details details) {
-    super(CudaStatus.OUT_OF_MEMORY, call, details.text());
+  /**
+   * The failure of a call.
+   *
+   * @param roomBytes what the limit leaves; −1 where unknown
+   */
+  OutOfDeviceMemoryException(String call, Details details, long roomBytes) {
+    super(CudaStatus.OUT_OF_MEMORY.code(), call);
     this.details = details;
+    this.text = OutOfMemoryText.of(details, roomBytes, call);
+  }
+
+  /** A short line, and the numbers in lines below it. */
+  @Override
+  public String getMessage() {
+    return text;
   }
 
   /** The numbers. */

@@ -8,16 +8,19 @@ public final class OutOfPinnedMemoryException extends CudaException {
   private static final long serialVersionUID = 1L;
 
   private final long requestedBytes;
+  private final String text;
 
   OutOfPinnedMemoryException(long requestedBytes, String call, String text) {
-    super(CudaStatus.OUT_OF_MEMORY, call, text);
+    super(CudaStatus.OUT_OF_MEMORY.code(), call);
     this.requestedBytes = requestedBytes;
+    this.text = text;
   }
 
   /** The same for a pool of the driver that is of page-locked memory. */
   static OutOfPinnedMemoryException of(OutOfDeviceMemoryException e) {
     var pinned =
-        new OutOfPinnedMemoryException(e.requestedBytes(), e.call(), e.details().textOfPool());
+        new OutOfPinnedMemoryException(
+            e.requestedBytes(), e.call(), OutOfMemoryText.ofPinned(e.details(), e.call()));
     if (e.getCause() != null) {
       pinned.initCause(e.getCause());
     }
@@ -25,6 +28,12 @@ public final class OutOfPinnedMemoryException extends CudaException {
       pinned.addSuppressed(each);
     }
     return pinned;
+  }
+
+  /** A short line, and the numbers in lines below it. */
+  @Override
+  public String getMessage() {
+    return text;
   }
 
   /** The bytes that were asked for. */

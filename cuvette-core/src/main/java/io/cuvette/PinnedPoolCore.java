@@ -69,7 +69,7 @@ final class PinnedPoolCore implements CachingPool {
     PinnedChunk chunk = store.remove(sizeClass);
     while (chunk != null) {
       try {
-        store.giveUp(chunk);
+        giveUp(chunk);
         released += chunk.bytes();
       } catch (RuntimeException | Error e) {
         failures.add(e);
@@ -77,6 +77,13 @@ final class PinnedPoolCore implements CachingPool {
       chunk = store.remove(sizeClass);
     }
     return released;
+  }
+
+  /** Inside a callback its memory would be freed later, and counts until then. */
+  private void giveUp(PinnedChunk chunk) {
+    if (cuda.callback() == null || !cuda.callbacks().putOff(() -> store.giveUp(chunk))) {
+      store.giveUp(chunk);
+    }
   }
 
   PinnedPoolStats stats() {
@@ -306,21 +313,15 @@ final class PinnedPoolCore implements CachingPool {
     return given;
   }
 
-  OutOfPinnedMemoryException outOfMemory(long bytes, Refusals refusals) {
+  OutOfPinnedMemoryException outOfMemory(
+      long bytes, long blockBytes, RecoveryStep step, Refusals refusals) {
     store.failed();
-    PinnedPoolStats now = store.stats(pending);
+    String call = "allocatePinned(bytes=%d)".formatted(bytes);
     return refusals.explain(
         new OutOfPinnedMemoryException(
             bytes,
-            "allocatePinned(bytes=%d)".formatted(bytes),
-            "requested=%d of page-locked memory (held=%d, used=%d, free=%d in %d blocks, limit=%s)"
-                .formatted(
-                    bytes,
-                    now.heldBytes(),
-                    now.usedBytes(),
-                    now.freeBytes(),
-                    now.freeBlocks(),
-                    now.limitBytes() == Long.MAX_VALUE ? "none" : now.limitBytes())));
+            call,
+            OutOfMemoryText.ofPinned(store.stats(pending), bytes, blockBytes, step, call)));
   }
 
   @Override

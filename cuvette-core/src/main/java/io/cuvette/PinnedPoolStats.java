@@ -8,7 +8,8 @@ package io.cuvette;
  * @param freeBytes cached memory, with what is pending
  * @param heldBytes memory held from upstream
  * @param requestedBytes what the users of the blocks in use asked for
- * @param pendingBytes closed blocks that copies may still use
+ * @param pendingBytes closed blocks that copies may still use, and memory that upstream is getting
+ *     back, at the latest when the callback returns in which it was freed
  * @param usedBlocks the number of blocks in use
  * @param freeBlocks the number of cached blocks, with those that are pending
  * @param peakUsedBytes the most that was ever in use, with what was pending then

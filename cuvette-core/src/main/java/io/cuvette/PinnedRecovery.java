@@ -43,7 +43,9 @@ final class PinnedRecovery extends Recovery<PinnedChunk> {
   @Nullable PinnedChunk awaitOnce() {
     PinnedChunk found = pool.pending().await(this::search);
     if (found == null) {
-      store.held().awaitRoom(blockBytes);
+      if (pool.cuda().callback() == null) { // else it may wait for the callback
+        store.held().awaitRoom(blockBytes);
+      }
       if (blockBytes <= store.held().room()) {
         pool.cuda().owned().awaitPinnedFrees();
       }
@@ -69,6 +71,6 @@ final class PinnedRecovery extends Recovery<PinnedChunk> {
 
   @Override
   OutOfPinnedMemoryException outOfMemory(RecoveryStep step) {
-    return pool.outOfMemory(bytes, refusals);
+    return pool.outOfMemory(bytes, blockBytes, step, refusals);
   }
 }

@@ -277,13 +277,14 @@ final class PinnedStore {
       long pending = Math.min(waiting.bytes(), usedBytes);
       int pendingBlocks = Math.min(waiting.blocks(), usedBlocks);
       long used = usedBytes - pending;
-      long free = freeBytes + pending + held.beingFreed();
+      long beingFreed = held.beingFreed();
+      long free = freeBytes + pending + beingFreed;
       return new PinnedPoolStats(
           used,
           free,
           used + free,
           Math.max(0, requestedBytes - waiting.requestedBytes()),
-          pending,
+          pending + beingFreed,
           usedBlocks - pendingBlocks,
           freeBlocks + pendingBlocks,
           peakUsedBytes,

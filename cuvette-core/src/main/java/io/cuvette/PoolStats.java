@@ -10,7 +10,8 @@ import io.cuvette.internal.ByteSize;
  * @param freeBytes cached memory, with what is pending
  * @param heldBytes memory held from upstream
  * @param requestedBytes what the users of the blocks in use asked for, before rounding
- * @param pendingBytes closed blocks that other streams may still use
+ * @param pendingBytes closed blocks that other streams may still use, and memory that upstream is
+ *     getting back, at the latest when the callback returns in which it was freed
  * @param releasableBytes cached memory that {@link MemoryPool#freeAllBlocks()} could release now
  * @param largestFreeBytes the largest cached block
  * @param usedBlocks the number of blocks in use

@@ -97,14 +97,16 @@ final class StreamOrderedAllocator {
   OutOfDeviceMemoryException outOfMemory(
       long bytes, long rounded, CudaStream stream, long limitBytes) {
     PoolAttributes now = new PoolAttributes(pool);
+    long live = memory.liveBytes();
     return StreamOrderedSupport.outOfMemory(
         "allocate(bytes=%d, stream=%s) from %s with %d bytes live"
-            .formatted(bytes, stream, pool, memory.liveBytes()),
+            .formatted(bytes, stream, pool, live),
         stream.device(),
         bytes,
         rounded,
         now::reservedMemCurrent,
         now::usedMemCurrent,
-        limitBytes);
+        limitBytes,
+        live);
   }
 }

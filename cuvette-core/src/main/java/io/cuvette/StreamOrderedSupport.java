@@ -16,6 +16,7 @@ final class StreamOrderedSupport {
    * @param held asks what the pool has reserved
    * @param used asks how much of that is in use
    * @param limitBytes {@link Long#MAX_VALUE} if no limit is the reason
+   * @param liveBytes what such a limit counts
    */
   static OutOfDeviceMemoryException outOfMemory(
       String call,
@@ -24,7 +25,8 @@ final class StreamOrderedSupport {
       long rounded,
       LongSupplier held,
       LongSupplier used,
-      long limitBytes) {
+      long limitBytes,
+      long liveBytes) {
     long heldBytes = orUnknown(held);
     long usedBytes = orUnknown(used);
     return new OutOfDeviceMemoryException(
@@ -39,9 +41,11 @@ final class StreamOrderedSupport {
             (int) UNKNOWN,
             UNKNOWN,
             UNKNOWN,
+            UNKNOWN,
             limitBytes,
             DirectMemory.driverFree(device),
-            limitBytes == Long.MAX_VALUE ? RecoveryStep.RECLAIM : RecoveryStep.LIMIT));
+            limitBytes == Long.MAX_VALUE ? RecoveryStep.RECLAIM : RecoveryStep.LIMIT),
+        limitBytes - liveBytes);
   }
 
   /** A driver that cannot tell must not hide that memory is out. */
