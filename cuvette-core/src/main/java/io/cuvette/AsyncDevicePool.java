@@ -32,8 +32,13 @@ final class AsyncDevicePool {
     // Last, for nobody would destroy it.
     this.pool = open(device, choice, options.thresholdRaised());
     this.memory = pool.memory();
-    this.memory.whenFreed(bytes -> countedBytes.addAndGet(-bytes));
-    this.allocator = new StreamOrderedAllocator(pool, DeviceBuffer::new);
+    try {
+      this.memory.whenFreed(bytes -> countedBytes.addAndGet(-bytes));
+      this.allocator = new StreamOrderedAllocator(pool, DeviceBuffer::new);
+    } catch (OutOfMemoryError e) {
+      Failures.closeAfter(e, pool::close);
+      throw e;
+    }
   }
 
   private static DriverPool open(CudaDevice device, AsyncPoolChoice choice, boolean keeping) {
@@ -46,7 +51,11 @@ final class AsyncDevicePool {
         case AsyncPoolChoice.New made ->
             DriverPool.createKeeping(
                 cuda,
-                DriverPool.at(MemoryLocation.device(device), DriverPool.PINNED, made.maxBytes()));
+                StreamOrderedSupport.poolAt(
+                    MemoryLocation.device(device),
+                    DriverPool.PINNED,
+                    DriverPool.NOT_EXPORTED,
+                    made.maxBytes()));
       };
     } catch (CudaException e) {
       throw StreamOrderedSupport.explained(e, device);

@@ -78,7 +78,7 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
     this.lifetime = new AsyncPoolLifetime(this, cuda, devicePools, owns(choices));
     try {
       lookUp();
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | OutOfMemoryError e) {
       Failures.closeAfter(e, this);
       throw e;
     }

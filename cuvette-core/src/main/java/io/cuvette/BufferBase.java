@@ -38,8 +38,13 @@ abstract class BufferBase {
   }
 
   final void own(BlockLifetime owned) {
-    this.lifetime = owned;
+    attach(owned);
     owned.opened();
+  }
+
+  /** The same for what is not complete: {@link Lifetime#opened} follows. */
+  final void attach(BlockLifetime owned) {
+    this.lifetime = owned;
   }
 
   final BlockLifetime lifetime() {

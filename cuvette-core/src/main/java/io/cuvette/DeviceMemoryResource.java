@@ -59,13 +59,16 @@ public final class DeviceMemoryResource extends DriverPoolResource {
     Objects.requireNonNull(options, "options");
     MemoryLocation here = MemoryLocation.device(device);
     if (!options.ipcEnabled()) {
-      var properties = DriverPool.at(here, DriverPool.PINNED, options.maxBytes());
+      var properties =
+          StreamOrderedSupport.poolAt(
+              here, DriverPool.PINNED, DriverPool.NOT_EXPORTED, options.maxBytes());
       return Source.unshared(
           explaining(device, () -> DriverPool.createKeeping(device.cuda(), properties)));
     }
     Descriptors.require("DeviceMemoryResource with ipcEnabled");
     var properties =
-        DriverPool.at(here, DriverPool.PINNED, DriverPool.FILE_DESCRIPTOR, options.maxBytes());
+        StreamOrderedSupport.poolAt(
+            here, DriverPool.PINNED, DriverPool.FILE_DESCRIPTOR, options.maxBytes());
     try {
       return PoolSharing.create(device.cuda(), properties, BufferDescriptor.Kind.DEVICE_POOL);
     } catch (CudaException e) {

@@ -94,9 +94,14 @@ final class DriverPool {
         .entrance()
         .make(() -> {
           cuda.driverPools().poll();
-          long handle = cuda.driver().memPoolCreate(properties);
           IntPredicate isGuest = device -> isGuest(properties, device);
-          return new DriverPool(cuda, handle, Origin.HERE, isGuest, null, null);
+          long handle = cuda.driver().memPoolCreate(properties);
+          try {
+            return new DriverPool(cuda, handle, Origin.HERE, isGuest, null, null);
+          } catch (OutOfMemoryError e) {
+            cuda.driver().memPoolDestroy(handle);
+            throw e;
+          }
         });
   }
 
@@ -115,7 +120,7 @@ final class DriverPool {
     try {
       new PoolAttributes(made).setReleaseThreshold(Long.MAX_VALUE);
       return made;
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | OutOfMemoryError e) {
       Failures.closeAfter(e, made::close);
       throw e;
     }
@@ -154,7 +159,7 @@ final class DriverPool {
     try {
       thresholds().raise(cuda.driver(), handle);
       raised.set(true);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | OutOfMemoryError e) {
       Failures.closeAfter(e, this::close);
       throw e;
     }
@@ -171,22 +176,15 @@ final class DriverPool {
         .entrance()
         .make(() -> {
           cuda.driverPools().poll();
-          long handle = from.open(cuda.driver());
           IntPredicate isGuest = device -> home == null || home.id() != device;
-          return new DriverPool(cuda, handle, Origin.OTHER_PROCESS, isGuest, null, from);
+          long handle = from.open(cuda.driver());
+          try {
+            return new DriverPool(cuda, handle, Origin.OTHER_PROCESS, isGuest, null, from);
+          } catch (OutOfMemoryError e) {
+            cuda.driver().memPoolDestroy(handle);
+            throw e;
+          }
         });
-  }
-
-  /** The location as the driver's pool calls take it. */
-  static PoolProperties at(MemoryLocation location, int allocationType, long maxBytes) {
-    return at(location, allocationType, NOT_EXPORTED, maxBytes);
-  }
-
-  /** The location as the driver's pool calls take it, of a pool that may be exported. */
-  static PoolProperties at(
-      MemoryLocation location, int allocationType, int handleTypes, long maxBytes) {
-    return new PoolProperties(
-        allocationType, handleTypes, location.type(), location.id(), maxBytes);
   }
 
   Cuda cuda() {

@@ -31,12 +31,17 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
   DriverPoolResource(Source source, StreamOrderedAllocator.Kind kind) {
     this.pool = source.pool;
     this.sharing = source.sharing;
-    this.allocator = new StreamOrderedAllocator(pool, kind);
-    this.attributes = new PoolAttributes(pool, this);
-    if (sharing != null) {
-      pool.memory().shareBy(sharing);
+    try {
+      this.allocator = new StreamOrderedAllocator(pool, kind);
+      this.attributes = new PoolAttributes(pool, this);
+      if (sharing != null) {
+        pool.memory().shareBy(sharing);
+      }
+      this.lifetime = new ResourceLifetime(this, source);
+    } catch (OutOfMemoryError e) {
+      Failures.closeAfter(e, pool::close);
+      throw e;
     }
-    this.lifetime = new ResourceLifetime(this, source);
   }
 
   /**

@@ -47,10 +47,11 @@ final class DriverPools {
 
   /** Remembers a pool and the step that ends it together with the Cuda. */
   void add(DriverPool pool, Runnable end) {
-    children.add(end);
     try {
+      children.add(end);
       open.add(pool);
     } catch (OutOfMemoryError e) {
+      open.remove(pool);
       children.remove(end);
       throw e;
     }

@@ -115,9 +115,11 @@ final class FrontCache {
           PooledBlock ready = cached[i];
           if (ready != null && ready.blockBytes() == blockBytes) {
             BufferBase buffer = ready.again(bytes, of);
-            link((PooledBlock) buffer.lifetime());
+            PooledBlock lifetime = (PooledBlock) buffer.lifetime();
+            link(lifetime);
             cached[i] = cached[--count];
             cached[count] = null;
+            lifetime.opened();
             return buffer;
           }
         }

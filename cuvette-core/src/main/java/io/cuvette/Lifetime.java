@@ -40,10 +40,17 @@ abstract class Lifetime extends PhantomReference<Object> {
     this.site = site;
   }
 
-  /** Lists it among the open objects, if it remembers where it was made: it is complete. */
+  /**
+   * Lists it among the open objects, if it remembers where it was made: it is complete. Without
+   * Java heap it is not listed.
+   */
   final void opened() {
     if (site instanceof OpenObjects.Site made) {
-      made.opened(this, at -> new OpenObject(describe(), bytes(), at));
+      try {
+        made.opened(this, at -> new OpenObject(describe(), bytes(), at));
+      } catch (OutOfMemoryError e) {
+        made.closed(this);
+      }
     }
   }
 

@@ -107,7 +107,8 @@ public final class ManagedMemoryResource extends DriverPoolResource {
         cuda,
         preferred == null
             ? new PoolProperties(DriverPool.MANAGED, 0, DriverPool.LOCATION_NONE, 0, 0)
-            : DriverPool.at(preferred, DriverPool.MANAGED, 0));
+            : StreamOrderedSupport.poolAt(
+                preferred, DriverPool.MANAGED, DriverPool.NOT_EXPORTED, 0));
   }
 
   private static void checkVersion(Cuda cuda) {

@@ -177,7 +177,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
     try {
       letDevicesIn(pool);
       return pool;
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | OutOfMemoryError e) {
       Failures.closeAfter(e, pool::close);
       throw e;
     }
@@ -203,7 +203,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
     try {
       letDevicesIn(made.pool());
       return made;
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | OutOfMemoryError e) {
       PoolSharing sharing = made.sharing();
       if (sharing != null) {
         Failures.closeAfter(e, sharing.handle());
@@ -219,7 +219,9 @@ public final class PinnedMemoryResource extends DriverPoolResource {
     try {
       return Source.unshared(
           DriverPool.createKeeping(
-              cuda, DriverPool.at(location, DriverPool.PINNED, options.maxBytes())));
+              cuda,
+              StreamOrderedSupport.poolAt(
+                  location, DriverPool.PINNED, DriverPool.NOT_EXPORTED, options.maxBytes())));
     } catch (CudaException e) {
       throw explained(e, node);
     }
@@ -228,7 +230,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
   private static Source shared(Cuda cuda, PinnedMemoryResourceOptions options, int node) {
     Descriptors.require("PinnedMemoryResource with ipcEnabled");
     var properties =
-        DriverPool.at(
+        StreamOrderedSupport.poolAt(
             MemoryLocation.hostNuma(node),
             DriverPool.PINNED,
             DriverPool.FILE_DESCRIPTOR,

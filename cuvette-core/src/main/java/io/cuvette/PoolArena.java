@@ -124,6 +124,7 @@ final class PoolArena {
     if (blocks.usedBytes() > peakUsedBytes) {
       peakUsedBytes = blocks.usedBytes();
     }
+    lifetime.opened(); // last: what is listed is found when it is forgotten
     return buffer;
   }
 

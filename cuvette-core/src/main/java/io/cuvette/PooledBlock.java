@@ -35,7 +35,10 @@ final class PooledBlock extends BlockLifetime {
     this.blockBytes = blockBytes;
   }
 
-  /** A buffer of a block of an arena. Changes nothing in the arena. */
+  /**
+   * A buffer of a block of an arena. Changes nothing in the arena; once that has the block in use,
+   * {@link #opened} follows.
+   */
   static BufferBase lend(
       PoolArena arena,
       int block,
@@ -47,7 +50,7 @@ final class PooledBlock extends BlockLifetime {
     BufferBase buffer = chunk.block(offset, bytes, of);
     LeakTracker leaks = arena.leaks;
     Throwable site = leaks.remembersSites() ? leaks.site() : null;
-    buffer.own(new PooledBlock(buffer, leaks.queue, site, arena, block, chunk, blockBytes));
+    buffer.attach(new PooledBlock(buffer, leaks.queue, site, arena, block, chunk, blockBytes));
     return buffer;
   }
 

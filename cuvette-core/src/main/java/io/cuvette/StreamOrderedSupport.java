@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.PoolProperties;
 import java.util.function.LongSupplier;
 
 /** What is said where there is no stream-ordered memory, or none is left. Stateless. */
@@ -46,6 +47,13 @@ final class StreamOrderedSupport {
             DirectMemory.driverFree(device),
             limitBytes == Long.MAX_VALUE ? RecoveryStep.RECLAIM : RecoveryStep.LIMIT),
         limitBytes - liveBytes);
+  }
+
+  /** A pool of the driver at a place, as its calls take it. */
+  static PoolProperties poolAt(
+      MemoryLocation location, int allocationType, int handleTypes, long maxBytes) {
+    return new PoolProperties(
+        allocationType, handleTypes, location.type(), location.id(), maxBytes);
   }
 
   /** A driver that cannot tell must not hide that memory is out. */

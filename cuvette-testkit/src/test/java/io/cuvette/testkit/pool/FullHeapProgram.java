@@ -1,6 +1,7 @@
 package io.cuvette.testkit.pool;
 
 import io.cuvette.AsyncMemoryPool;
+import io.cuvette.AsyncPoolChoice;
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
@@ -26,7 +27,7 @@ import java.util.function.Supplier;
 /**
  * Allocates and closes with a heap that is full but for a number of small pieces, from none to
  * some, so that OutOfMemoryError strikes everywhere; afterwards all is there. Run in a process of
- * its own, with a small heap.
+ * its own, with a small heap; with an argument for a caching pool alone.
  */
 final class FullHeapProgram {
   private static final int MOST_LEFT = Integer.getInteger("cuvette.pieces", 6);
@@ -44,7 +45,7 @@ final class FullHeapProgram {
       Cuda.open(
           CudaOptions.DEFAULTS
               .withDriver(driver)
-              .withLeakLevel(LeakLevel.COUNT)
+              .withLeakLevel(LeakLevel.valueOf(System.getProperty("cuvette.leaks", "COUNT")))
               .withLeakListener(_ -> {}));
   private final CudaDevice device = cuda.device(0);
   private final CudaStream stream = device.createStream();
@@ -55,6 +56,7 @@ final class FullHeapProgram {
       new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS);
   private final AsyncMemoryPool async = new AsyncMemoryPool(cuda);
   private final int events = driver.liveEvents();
+  private final int pools = driver.livePools();
   private final List<byte[]> heap = new ArrayList<>(1 << 16);
   private int failures;
 
@@ -62,7 +64,11 @@ final class FullHeapProgram {
 
   public static void main(String[] args) {
     FullHeapProgram program = new FullHeapProgram();
-    program.runAll();
+    if (args.length == 0) {
+      program.runAll();
+    } else {
+      program.check("pool", () -> program.pool.allocate(BLOCK, program.stream));
+    }
     System.out.printf("%d of the steps had no heap%n", program.failures);
   }
 
@@ -86,6 +92,25 @@ final class FullHeapProgram {
           CudaEvent event = device.createEvent();
           event.close();
         });
+    checkStep(
+        "pool of the driver",
+        () -> {},
+        () -> new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS).close());
+    checkStep(
+        "async pool of its own",
+        () -> {},
+        () -> {
+          try (AsyncMemoryPool own = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
+            own.allocate(BLOCK, stream).close();
+          }
+        });
+    checkStep("pool", () -> {}, () -> closeAfterUse(new MemoryPool(cuda)));
+  }
+
+  private void closeAfterUse(MemoryPool fresh) {
+    try (fresh) {
+      fresh.allocate(BLOCK, stream).close();
+    }
   }
 
   private void check(String name, Supplier<Buffer> way) {
@@ -162,6 +187,7 @@ final class FullHeapProgram {
           return driver.liveMemory() == 0;
         });
     until(what, () -> driver.liveEvents() == events);
+    until(what, () -> driver.livePools() == pools);
     pool.assertConsistent();
     pinned.assertConsistent();
   }
@@ -178,11 +204,12 @@ final class FullHeapProgram {
       cuda.leaksFound();
     }
     throw new AssertionError(
-        "%s: %d pieces of memory and %d events are lost; %s; %s"
+        "%s: %d pieces of memory, %d events and %d pools are lost; %s; %s"
             .formatted(
                 what,
                 driver.liveMemory(),
                 driver.liveEvents() - events,
+                driver.livePools() - pools,
                 pool.stats(),
                 pinned.stats()));
   }

@@ -2,6 +2,7 @@ package io.cuvette.testkit.pool;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.LeakLevel;
 import io.cuvette.testkit.support.PeerCommand;
 import java.io.BufferedReader;
 import java.util.List;
@@ -17,8 +18,20 @@ class FullHeapTest {
 
   @Test
   void memoryAllocatedOrClosedWithAFullHeap_isNotLost() throws Exception {
+    run(LeakLevel.COUNT);
+  }
+
+  @Test
+  void blocksThatRememberTheirSite_areNotLost() throws Exception {
+    run(LeakLevel.FULL, "pool");
+  }
+
+  private static void run(LeakLevel level, String... arguments) throws Exception {
     List<String> command = PeerCommand.of(FullHeapProgram.class);
+    command.add(1, "-Dcuvette.leaks=" + level);
+    command.addAll(List.of(arguments));
     command.replaceAll(each -> each.startsWith("-Xmx") ? "-Xmx6m" : each);
+    command.add(1, "-Dcuvette.leaks=" + level);
     Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
     try (BufferedReader printed = process.inputReader()) {
       String all = printed.readAllAsString();

@@ -1,6 +1,7 @@
 package io.cuvette.testkit.support;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.PoolProperties;
 import io.cuvette.instrument.ForwardingDriver;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -16,6 +17,7 @@ public final class HeaplessDriver extends ForwardingDriver {
 
   private final long[] memory = new long[MOST];
   private final long[] events = new long[MOST];
+  private final long[] pools = new long[MOST];
   private final MemorySegment[] segments = new MemorySegment[MOST];
   private int nextSegment;
   private long nextHandle = 1L << 40;
@@ -38,6 +40,11 @@ public final class HeaplessDriver extends ForwardingDriver {
   /** How many pieces of memory are out. */
   public int liveMemory() {
     return count(memory);
+  }
+
+  /** How many pools were made and not destroyed. */
+  public int livePools() {
+    return count(pools);
   }
 
   /** How many events there are. */
@@ -126,6 +133,32 @@ public final class HeaplessDriver extends ForwardingDriver {
   public void memFreeAsync(int device, long address, long stream) {
     remove(memory, address);
   }
+
+  @Override
+  public long memPoolCreate(PoolProperties properties) {
+    return put(pools);
+  }
+
+  @Override
+  public void memPoolDestroy(long pool) {
+    remove(pools, pool);
+  }
+
+  @Override
+  public void memPoolSetAttribute(long pool, int attribute, long value) {}
+
+  @Override
+  public long memPoolGetAttribute(long pool, int attribute) {
+    return 0;
+  }
+
+  @Override
+  public int memPoolGetAccess(long pool, int locationType, int locationId) {
+    return 0;
+  }
+
+  @Override
+  public void memPoolTrimTo(long pool, long bytesToKeep) {}
 
   @Override
   public long eventCreate(int device, int flags) {
