@@ -6,11 +6,11 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,6 +25,9 @@ final class Callbacks {
 
   private static final long WATCH_MILLIS = 500;
 
+  /** How often the watcher looks before new callbacks have to leave a gap for what was put off. */
+  private static final int LOOKS_A_GAP = 6;
+
   private final Cuda cuda;
   private final CallbackQueue queue;
   private final CallbackThreads threads;
@@ -32,11 +35,17 @@ final class Callbacks {
 
   private final HoldsAndFrees holds = new HoldsAndFrees();
 
+  /** Memory that could not be freed, for callbacks left no gap. */
+  private final ConcurrentLinkedQueue<Runnable> left = new ConcurrentLinkedQueue<>();
+
   /** Those that are queued, or running, or doing what they put off. */
   private final Set<Callback> open = ConcurrentHashMap.newKeySet();
 
   private final ReentrantLock lock = new ReentrantLock();
   private volatile @Nullable ScheduledExecutorService watcher;
+
+  /** The watcher's. */
+  private int looks;
 
   /** Where threads are while they queue a callback; shut when the Cuda begins to close. */
   private volatile Gate queueing = new Gate();
@@ -126,6 +135,9 @@ final class Callbacks {
         () -> {
           try {
             threads.run(callback, failure);
+            if (!areHolding()) {
+              boolean _ = freeLeftNow();
+            }
           } finally {
             open.remove(callback);
           }
@@ -137,16 +149,48 @@ final class Callbacks {
     }
   }
 
+  /** Whether {@link #putOff} may put anything off now. */
+  boolean mayPutOff() {
+    return cuda.callback() != null || areHolding();
+  }
+
   /**
-   * Puts a step off that waits for the device, until the callback has returned that this thread is
-   * inside of; false if it is in none.
+   * Puts the release of memory off that waits for all streams: inside a callback until that has
+   * returned, and as long as others leave no gap for it.
+   *
+   * @return false if it can be released now
    */
-  boolean putOff(Runnable step) {
+  boolean putOff(BlockLifetime memory, Runnable release) {
     Callback inside = cuda.callback();
     if (inside != null) {
-      inside.after(step);
+      inside.after(memory.wouldWait() ? () -> freeSoon(release) : release);
+      return true;
     }
-    return inside != null;
+    boolean isBusy = memory.wouldWait() && !holds.hasGapWithin(Lifetime.PATIENCE_NANOS);
+    if (isBusy) {
+      left.add(release);
+    }
+    return isBusy;
+  }
+
+  /** On a thread of a callback that has returned, which waits for no other. */
+  private void freeSoon(Runnable release) {
+    if (areHolding()) {
+      left.add(release);
+    } else {
+      release.run();
+    }
+  }
+
+  /**
+   * Frees memory by a call of the driver that waits for all streams, when no callback holds one.
+   *
+   * @param release what to do later instead if they leave no gap
+   */
+  void free(Runnable call, Runnable release) {
+    if (!free(call)) {
+      left.add(release);
+    }
   }
 
   /** Whether {@link #free} would wait. */
@@ -157,18 +201,33 @@ final class Callbacks {
   /**
    * Makes a call of the driver that waits for all streams, while no callback holds one: what the
    * driver locks meanwhile could be what that callback waits for.
+   *
+   * @return false if the callbacks left no gap, so that it was not made
    */
-  <T> T free(Supplier<T> call) {
-    return holds.free(call, patienceNanos);
+  boolean free(Runnable call) {
+    return holds.free(call, 2 * Lifetime.PATIENCE_NANOS);
   }
 
-  /** The same without a result. */
-  void free(Runnable call) {
-    boolean _ =
-        free(() -> {
-          call.run();
-          return true;
-        });
+  /** Frees what found no gap before, if there is one now or soon. */
+  boolean freeLeft() {
+    return cuda.callback() == null
+        && !left.isEmpty()
+        && holds.free(() -> {}, Lifetime.PATIENCE_NANOS)
+        && freeLeftNow();
+  }
+
+  /** What fails is tried again later, and told when the Cuda is closed. */
+  private boolean freeLeftNow() {
+    Failures failures = new Failures();
+    boolean found = false;
+    for (int i = left.size(); i > 0; i--) {
+      Runnable release = left.poll();
+      if (release != null) {
+        failures.run(release);
+        found = true;
+      }
+    }
+    return found;
   }
 
   /** Waits for what callbacks that have returned put off. */
@@ -178,6 +237,7 @@ final class Callbacks {
       boolean _ =
           Await.until(() -> returned.stream().noneMatch(open::contains), Lifetime.PATIENCE_NANOS);
     }
+    boolean _ = freeLeft();
   }
 
   private void watch() {
@@ -200,7 +260,20 @@ final class Callbacks {
     }
   }
 
+  /** On a thread of its own, for the watcher is to be in time. */
+  private void makeGap() {
+    looks++;
+    if (looks % LOOKS_A_GAP == 0 && !left.isEmpty()) {
+      try {
+        threads.execute(this::freeLeft);
+      } catch (RuntimeException | OutOfMemoryError e) { // out of threads
+        looks--;
+      }
+    }
+  }
+
   private void look() {
+    makeGap();
     if (isOverdue()) {
       cancel();
     } else {
@@ -288,6 +361,7 @@ final class Callbacks {
     if (watching != null) {
       cancel();
       boolean _ = Await.until(() -> open.isEmpty() || isOverdue(), patienceNanos);
+      left.clear(); // who ends the Cuda frees it
       watching.shutdown();
       threads.shutdown();
     }

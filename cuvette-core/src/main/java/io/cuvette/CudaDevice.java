@@ -153,7 +153,9 @@ public final class CudaDevice implements Comparable<CudaDevice> {
   /**
    * Waits for all work that the device has now, but for streams that are capturing: these, and the
    * captures of other libraries, go on. So it is not cuCtxSynchronize, which would invalidate every
-   * capture: each stream that is known here is waited for, and the device by freeing memory.
+   * capture: each stream that is known here is waited for, and the device by freeing memory. As
+   * long as callbacks leave no gap for that, since each adds the next, streams that are not known
+   * here are not waited for.
    *
    * @throws CudaException also for errors of earlier asynchronous work
    * @throws IllegalStateException inside a callback, which it might wait for
@@ -166,12 +168,9 @@ public final class CudaDevice implements Comparable<CudaDevice> {
     }
     cuda.driverPools().giveBackIdle(stream -> stream.device == this);
     long wait = waits.incrementAndGet();
-    run(driver -> {
-      if (!awaitAll()) {
-        cuda.callbacks().free(() -> driver.ctxSynchronize(id));
-      }
-    });
-    awaited.accumulateAndGet(wait, Math::max);
+    if (ask(driver -> awaitAll() || cuda.callbacks().free(() -> driver.ctxSynchronize(id)))) {
+      awaited.accumulateAndGet(wait, Math::max);
+    }
     cuda.callbacks().awaitPutOff();
     cuda.driverPools().poll();
     cuda.streams().ended().pollAll();
@@ -197,10 +196,11 @@ public final class CudaDevice implements Comparable<CudaDevice> {
 
   /**
    * Waits for the work of all streams, whoever made them: freeing plain memory does (cuMemFree),
-   * and lets captures go on. False if there is no memory to free.
+   * and lets captures go on. False if there is no memory to free, or no gap between callbacks.
    */
   boolean awaitWork() {
-    return cuda.callbacks().free(this::allocateAndFree);
+    boolean[] waited = new boolean[1];
+    return cuda.callbacks().free(() -> waited[0] = allocateAndFree()) && waited[0];
   }
 
   private boolean allocateAndFree() {

@@ -190,7 +190,7 @@ final class DevicePool {
   /** Gives a chunk that left its arena for good back to upstream; it counts as held until then. */
   private long free(int chunk) {
     long bytes = chunks.bytes(chunk);
-    if (pool.cuda().callback() != null && putOffFree(chunk)) {
+    if (pool.cuda().callbacks().mayPutOff() && putOffFree(chunk)) {
       return bytes;
     }
     try {
@@ -201,9 +201,10 @@ final class DevicePool {
     return bytes;
   }
 
-  /** Needs Java heap in callbacks alone. */
+  /** Needs Java heap, but only while callbacks hold streams. */
   private boolean putOffFree(int chunk) {
-    return pool.cuda().callbacks().putOff(() -> free(chunk));
+    BufferBase memory = chunks.get(chunk);
+    return pool.cuda().callbacks().putOff(memory.lifetime(), () -> free(chunk));
   }
 
   /** Gives a chunk that could not come into another arena back to upstream. */

@@ -138,7 +138,7 @@ final class DirectLifetime extends BlockLifetime {
       cuda.captures().releaseLater(this);
       return;
     }
-    if (cuda.callbacks().putOff(this::releaseAgain)) {
+    if (cuda.callbacks().putOff(this, this::releaseAgain)) {
       return;
     }
     for (StreamUse use = uses(); use != null; use = use.next()) {
@@ -147,7 +147,7 @@ final class DirectLifetime extends BlockLifetime {
     if (byUser) {
       give();
     } else {
-      cuda.callbacks().free(() -> cuda.owned().entrance().run(giveOnce));
+      cuda.callbacks().free(() -> cuda.owned().entrance().run(giveOnce), this::releaseAgain);
     }
   }
 

@@ -121,7 +121,15 @@ final class DirectMemory {
   }
 
   private static <B> B make(CudaStream stream, Supplier<B> maker) {
-    return stream.device().cuda().owned().entrance().make(maker);
+    Cuda cuda = stream.device().cuda();
+    try {
+      return cuda.owned().entrance().make(maker);
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.OUT_OF_MEMORY || !cuda.callbacks().freeLeft()) {
+        throw e;
+      }
+      return cuda.owned().entrance().make(maker);
+    }
   }
 
   /** Out of memory with the numbers of the device; another failure as it is. */

@@ -4,13 +4,12 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
-import java.util.function.Supplier;
 
 /**
  * Keeps two things apart: callbacks that hold streams, and calls of the driver that wait for all
  * streams, as cuMemFree does. Meanwhile the driver lets no other thread in, and what a callback
  * asks of it is what the call waits for. A call waits for the callbacks there are, and new ones
- * wait for it. Thread-safe.
+ * wait for it; it is not made as long as callbacks that add others leave no gap. Thread-safe.
  */
 final class HoldsAndFrees {
   private final ReentrantLock lock = new ReentrantLock();
@@ -18,6 +17,9 @@ final class HoldsAndFrees {
   private int holding;
   private int freeing;
   private int wanting;
+
+  /** Since when callbacks have been holding without a gap. */
+  private long busySince;
 
   /**
    * A callback holds a stream from now on, until {@link #endHold}.
@@ -33,7 +35,9 @@ final class HoldsAndFrees {
         await(() -> freeing == 0 && wanting == 0, Math.min(nanos, Lifetime.PATIENCE_NANOS));
         await(() -> freeing == 0, nanos);
       }
-      holding++;
+      if (holding++ == 0) {
+        busySince = System.nanoTime();
+      }
     } finally {
       lock.unlock();
     }
@@ -62,29 +66,47 @@ final class HoldsAndFrees {
   /**
    * Makes a call that waits for all streams.
    *
-   * @param nanos how long to wait for callbacks; if that was in vain, the call waits for them
+   * @param nanos how long to wait for callbacks since they began, and a second in any case
+   * @return false if they left no gap: the call was not made
    */
-  <T> T free(Supplier<T> call, long nanos) {
-    begin(nanos);
+  boolean free(Runnable call, long nanos) {
+    lock.lock();
     try {
-      return call.get();
+      long least = Math.min(nanos, Lifetime.PATIENCE_NANOS);
+      if (!awaitGap(Math.max(least, busySince + nanos - System.nanoTime()))) {
+        return false;
+      }
+      freeing++;
+    } finally {
+      lock.unlock();
+    }
+    try {
+      call.run();
     } finally {
       end();
     }
+    return true;
   }
 
-  private void begin(long nanos) {
+  /** Whether there is a gap within some time after the callbacks began, or now. */
+  boolean hasGapWithin(long nanos) {
     lock.lock();
     try {
-      wanting++;
-      try {
-        await(() -> holding == 0, nanos);
-      } finally {
-        wanting--;
-        freeing++;
-      }
+      return awaitGap(busySince + nanos - System.nanoTime());
     } finally {
       lock.unlock();
+    }
+  }
+
+  /** Has new callbacks wait until there is a gap. Under the lock. */
+  private boolean awaitGap(long nanos) {
+    wanting++;
+    try {
+      await(() -> holding == 0, nanos);
+      return holding == 0;
+    } finally {
+      wanting--;
+      changed.signalAll();
     }
   }
 

@@ -97,9 +97,9 @@ final class ImportedLifetime extends BlockLifetime {
   void giveBack() {
     if (isCaptured()) {
       stream.cuda.captures().releaseLater(this);
-    } else if (!stream.cuda.callbacks().putOff(this::releaseAgain)) {
+    } else if (!stream.cuda.callbacks().putOff(this, this::releaseAgain)) {
       Cuda cuda = stream.cuda;
-      cuda.callbacks().free(() -> cuda.owned().entrance().run(this::give));
+      cuda.callbacks().free(() -> cuda.owned().entrance().run(this::give), this::releaseAgain);
     }
   }
 

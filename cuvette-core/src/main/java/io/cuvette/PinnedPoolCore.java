@@ -79,9 +79,11 @@ final class PinnedPoolCore implements CachingPool {
     return released;
   }
 
-  /** Inside a callback its memory would be freed later, and counts until then. */
+  /** What would wait for callbacks is freed later, and counts until then. */
   private void giveUp(PinnedChunk chunk) {
-    if (cuda.callback() == null || !cuda.callbacks().putOff(() -> store.giveUp(chunk))) {
+    Callbacks callbacks = cuda.callbacks();
+    if (!callbacks.mayPutOff()
+        || !callbacks.putOff(chunk.loan.memory.lifetime(), () -> giveUp(chunk))) {
       store.giveUp(chunk);
     }
   }

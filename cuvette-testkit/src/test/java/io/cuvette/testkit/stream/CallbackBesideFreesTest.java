@@ -4,7 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
 import io.cuvette.CudaStream;
+import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.instrument.ForwardingDriver;
@@ -15,6 +17,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
@@ -29,6 +32,8 @@ class CallbackBesideFreesTest {
   private static final int FREEING = 2;
   private static final long PATIENCE_SECONDS = 20;
   private static final long ENTRY_NANOS = 100_000;
+  private static final long SOON_SECONDS = 7;
+  private static final int FREED = 3;
 
   /** Waits in frees for all work, and has every other call about memory wait for that. */
   private static final class LockingDriver extends ForwardingDriver {
@@ -96,6 +101,55 @@ class CallbackBesideFreesTest {
           .get(PATIENCE_SECONDS, TimeUnit.SECONDS);
       assertThat(all).allMatch(CompletableFuture::isDone);
     }
+  }
+
+  /** Without a gap between them nothing is freed, and nobody waits long for one. */
+  @CudaTest
+  @Timeout(60)
+  void callbacksOfWhichEachAddsTheNext_doNotHoldUpThoseWhoFree(Subject subject) throws Exception {
+    Cuda cuda = subject.open(options -> options.withDecorator(LockingDriver::new));
+    CudaDevice device = cuda.device(0);
+    AtomicBoolean stop = new AtomicBoolean();
+    try (CudaStream stream = device.createStream();
+        MemoryPool pool = new MemoryPool(cuda)) {
+      stream.addCallback(() -> use(cuda)).get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+      device.synchronize();
+      long free = device.memoryInfo().freeBytes();
+      try {
+        chain(cuda, stream, stop);
+        for (int i = 0; i < FREED; i++) {
+          Buffer plain = MemoryResource.direct().allocate(1 << 20, device.nullStream());
+          soon(plain::close);
+          pool.allocate(1 << 20, device.nullStream()).close();
+          soon(pool::freeAllBlocks);
+        }
+        pool.assertConsistent();
+        assertThat(device.memoryInfo().freeBytes()).isLessThan(free - (FREED << 20));
+        soon(device::synchronize);
+      } finally {
+        stop.set(true);
+      }
+      stream.synchronize();
+      device.synchronize();
+      assertThat(device.memoryInfo().freeBytes()).isEqualTo(free);
+      assertThat(pool.stats().heldBytes()).isZero();
+      pool.assertConsistent();
+    }
+  }
+
+  private static void chain(Cuda cuda, CudaStream stream, AtomicBoolean stop) {
+    stream.addCallback(() -> {
+      use(cuda);
+      if (!stop.get()) {
+        chain(cuda, stream, stop);
+      }
+    });
+  }
+
+  /** Well before those who wait for each other would be let go. */
+  private static void soon(Runnable step) throws Exception {
+    CompletableFuture.runAsync(step, Thread.ofPlatform()::start)
+        .get(SOON_SECONDS, TimeUnit.SECONDS);
   }
 
   private static void free(Cuda cuda) {
