@@ -2,12 +2,17 @@ package io.cuvette.testkit.whole;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.AsyncMemoryPool;
+import io.cuvette.AsyncPoolChoice;
 import io.cuvette.Cuda;
 import io.cuvette.CudaEvent;
 import io.cuvette.CudaOptions;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.MemoryLocation;
+import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
+import io.cuvette.PinnedMemoryPool;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.testkit.support.HeldDriver;
@@ -54,7 +59,32 @@ class CollectorBesideCallTest {
                 .slice(8, 8)
                 .copyFrom(cuda.allocateManaged(8).segment(), cuda.currentStream())),
     ADVICE("memRangeGetAttribute", cuda -> cuda.allocateManaged(BYTES).isReadMostly()),
-    ATTRIBUTE("memPoolGetAttribute", cuda -> resource(cuda).attributes().usedMemCurrent());
+    ATTRIBUTE("memPoolGetAttribute", cuda -> resource(cuda).attributes().usedMemCurrent()),
+    COPY_BACK(
+        "memcpyAsync",
+        cuda ->
+            MemoryResource.direct()
+                .allocate(BYTES, cuda.currentStream())
+                .copyTo(MemorySegment.ofArray(new byte[BYTES]))),
+    PREFETCH(
+        "memPrefetchAsync",
+        cuda -> cuda.allocateManaged(BYTES).prefetch(MemoryLocation.device(cuda.device(0)))),
+    STREAM_WAITS_FOR_AN_EVENT(
+        "streamWaitEvent",
+        cuda -> cuda.device(0).createStream().waitFor(cuda.device(0).nullStream().record())),
+    STREAM_WAITS_FOR_A_STREAM(
+        "streamWaitEvent",
+        cuda -> cuda.device(0).createStream().waitFor(cuda.device(0).createStream())),
+    CALLBACK("launchHostFunc", cuda -> cuda.device(0).createStream().onComplete()),
+    POOL("memAlloc", cuda -> new MemoryPool(cuda).allocate(BYTES).close()),
+    POOL_RELEASES("memFree", Operation::release),
+    PINNED_POOL("memHostAlloc", cuda -> new PinnedMemoryPool(cuda).allocate(BYTES).close()),
+    ASYNC_POOL(
+        "memAllocFromPoolAsync",
+        cuda -> new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0)).allocate(BYTES).close()),
+    RESOURCE("memAllocFromPoolAsync", cuda -> resource(cuda).allocate(BYTES).close()),
+    TRIM("memPoolTrimTo", cuda -> resource(cuda).trimTo(0)),
+    LIMIT("memPoolSetAttribute", cuda -> resource(cuda).attributes().setReleaseThreshold(1));
 
     private final String call;
     private final Consumer<Cuda> work;
@@ -62,6 +92,12 @@ class CollectorBesideCallTest {
     Operation(String call, Consumer<Cuda> work) {
       this.call = call;
       this.work = work;
+    }
+
+    private static void release(Cuda cuda) {
+      MemoryPool pool = new MemoryPool(cuda);
+      pool.allocate(BYTES).close();
+      pool.freeAllBlocks();
     }
 
     private static void elapsed(Cuda cuda) {
