@@ -41,10 +41,15 @@ interface FfmContexts extends FfmCalls, DeviceCalls {
 
   @Override
   default void ctxSynchronize(int device) {
-    if (ContextFunctions.SYNCHRONIZES_ANY) {
-      synchronizeAny(device);
-    } else {
-      synchronizeCurrent(device);
+    long wait = PoolEnds.HERE.beginWait();
+    try {
+      if (ContextFunctions.SYNCHRONIZES_ANY) {
+        synchronizeAny(device);
+      } else {
+        synchronizeCurrent(device);
+      }
+    } finally {
+      PoolEnds.HERE.endWait(wait);
     }
   }
 

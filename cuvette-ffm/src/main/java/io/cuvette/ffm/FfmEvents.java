@@ -77,13 +77,16 @@ interface FfmEvents extends FfmCalls, EventCalls {
   default void eventSynchronize(int device, long event) {
     CallFrame frame = enterFor(device, event);
     int status;
-    do {
-      try {
+    long wait = PoolEnds.HERE.beginWait();
+    try {
+      do {
         status = (int) EventFunctions.SYNCHRONIZE.invokeExact(event);
-      } catch (Throwable e) {
-        throw frame.broken(e);
-      }
-    } while (frame.lacksContext(status));
+      } while (frame.lacksContext(status));
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    } finally {
+      PoolEnds.HERE.endWait(wait);
+    }
     frame.leave();
     if (status != SUCCESS) {
       throw Failure.of(status, "cuEventSynchronize(event=%#x, device=%d)", event, device);

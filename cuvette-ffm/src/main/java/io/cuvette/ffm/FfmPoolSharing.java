@@ -32,7 +32,7 @@ interface FfmPoolSharing extends FfmCalls, IpcCalls {
   default long memPoolImportFromShareableHandle(int descriptor) {
     CallFrame frame = enter();
     int status;
-    FfmPools.ONE_BY_ONE.lock();
+    PoolEnds.HERE.beginMaking();
     try {
       status =
           (int)
@@ -41,7 +41,7 @@ interface FfmPoolSharing extends FfmCalls, IpcCalls {
     } catch (Throwable e) {
       throw frame.broken(e);
     } finally {
-      FfmPools.ONE_BY_ONE.unlock();
+      PoolEnds.HERE.endMaking();
     }
     long pool = frame.leave();
     if (status != SUCCESS) {

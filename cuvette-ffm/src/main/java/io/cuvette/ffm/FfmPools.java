@@ -5,8 +5,6 @@ import io.cuvette.driver.PoolCalls;
 import io.cuvette.driver.PoolProperties;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
-import java.util.concurrent.locks.Lock;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.IntStream;
 
 /** Calls about one pool; none of them needs a context. Thread-safe. */
@@ -15,25 +13,19 @@ interface FfmPools extends FfmCalls, PoolCalls {
   /** The CUmemPool_attribute up to which the value is an int; the others are 64-bit. */
   int LAST_INT_ATTRIBUTE = 3;
 
-  /**
-   * Held while a pool is made or destroyed, by whatever driver of the process: threads that do both
-   * at once beside a wait for the null stream lock each other out in the driver (580), for ever.
-   */
-  Lock ONE_BY_ONE = new ReentrantLock();
-
   @Override
   default long memPoolCreate(PoolProperties properties) {
     int place = contexts().location(properties.locationType(), properties.locationId());
     MemorySegment structure = PoolStructures.properties(properties, place);
     CallFrame frame = enter();
     int status;
-    ONE_BY_ONE.lock();
+    PoolEnds.HERE.beginMaking();
     try {
       status = (int) PoolFunctions.CREATE.invokeExact(frame.out, structure);
     } catch (Throwable e) {
       throw frame.broken(e);
     } finally {
-      ONE_BY_ONE.unlock();
+      PoolEnds.HERE.endMaking();
     }
     long result = frame.leave();
     if (status != SUCCESS) {
@@ -57,13 +49,13 @@ interface FfmPools extends FfmCalls, PoolCalls {
       return;
     }
     int status;
-    ONE_BY_ONE.lock();
+    long alone = PoolEnds.HERE.beginDestroying();
     try {
       status = (int) PoolFunctions.DESTROY.invokeExact(pool);
     } catch (Throwable e) {
       throw frame.broken(e);
     } finally {
-      ONE_BY_ONE.unlock();
+      PoolEnds.HERE.endDestroying(alone);
     }
     frame.leave();
     if (status != SUCCESS) {

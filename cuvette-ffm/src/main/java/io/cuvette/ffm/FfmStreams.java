@@ -175,13 +175,16 @@ interface FfmStreams extends FfmCalls, StreamCalls {
   default void streamSynchronize(int device, long stream) {
     CallFrame frame = enterFor(device, stream);
     int status;
-    do {
-      try {
+    long wait = PoolEnds.HERE.beginWait();
+    try {
+      do {
         status = (int) StreamFunctions.SYNCHRONIZE.invokeExact(stream);
-      } catch (Throwable e) {
-        throw frame.broken(e);
-      }
-    } while (frame.lacksContext(status));
+      } while (frame.lacksContext(status));
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    } finally {
+      PoolEnds.HERE.endWait(wait);
+    }
     frame.leave();
     if (status != SUCCESS) {
       throw Failure.of(status, "cuStreamSynchronize(stream=%#x, device=%d)", stream, device);
