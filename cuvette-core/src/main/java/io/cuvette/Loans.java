@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import io.cuvette.Spans.Span;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -21,6 +22,7 @@ final class Loans {
     final BufferBase memory;
     final Span span;
     private final Loans all;
+    private final AtomicBoolean over = new AtomicBoolean();
 
     private Loan(BufferBase memory, Span span, Loans all) {
       this.memory = memory;
@@ -33,8 +35,14 @@ final class Loans {
       return span.bytes();
     }
 
-    /** Frees the memory, or if it is a part of some, lets go of that. */
+    /**
+     * Frees the memory, or if it is a part of some, lets go of that. Once: a thread may be about it
+     * when the pool is torn down.
+     */
     void giveBack() {
+      if (!over.compareAndSet(false, true)) {
+        return;
+      }
       all.parts.remove(span); // first: upstream may give the same memory again at once
       all.open.decrementAndGet();
       BlockLifetime lifetime = memory.lifetime();

@@ -1,0 +1,33 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.Loans.Loan;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What pools hold of memory that upstream gave. */
+class LoansTest {
+  private static final int BYTES = 4096;
+
+  /** A thread gives memory back while another tears the pool down, and the Cuda waits for both. */
+  @Test
+  @Timeout(60)
+  void loanGivenBackTwice_isGivenBackOnce() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
+      Buffer slab = MemoryResource.direct().allocate(2 * BYTES, cuda.currentStream());
+      BufferBase part = (BufferBase) slab.slice(0, BYTES);
+      Loan first = BlockLifetime.lend(part, BYTES);
+      Loan second = BlockLifetime.lend((BufferBase) slab.slice(BYTES, BYTES), BYTES);
+      assertThat(part.lifetime().lenders()).isEqualTo(2);
+      first.giveBack();
+      first.giveBack();
+      assertThat(part.lifetime().lenders()).isEqualTo(1);
+      slab.close();
+      assertThat(cuda.openObjects()).as("what the second holds").isEmpty();
+      second.giveBack();
+      assertThat(part.lifetime().lenders()).isZero();
+      assertThat(part.lifetime().holds()).isZero();
+    }
+  }
+}
