@@ -8,6 +8,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -20,6 +21,8 @@ import org.jspecify.annotations.Nullable;
 final class Callback {
   private static final int REACHED = 1;
   private static final int QUEUED = 2;
+  private static final int STARTING = 4;
+  private static final Runnable RETURNED = Callback::nothing;
 
   final StreamState stream;
   final CompletableFuture<Void> done = new CompletableFuture<>();
@@ -39,6 +42,9 @@ final class Callback {
   private @Nullable Runnable atRelease;
   private final AtomicInteger conditions = new AtomicInteger();
   private final AtomicBoolean released = new AtomicBoolean();
+
+  /** What waits for its turn; {@link #RETURNED} once nothing has to. */
+  private final AtomicReference<@Nullable Runnable> next = new AtomicReference<>();
 
   /** What waits for the end of the callback; its thread's. */
   private final List<Runnable> after = new ArrayList<>();
@@ -93,9 +99,31 @@ final class Callback {
     int _ = conditions.accumulateAndGet(condition, (before, more) -> before | more);
   }
 
-  /** Whether it can start. */
+  /** True once, when it can start. */
   boolean isReady() {
-    return conditions.get() == (REACHED | QUEUED);
+    return conditions.compareAndSet(REACHED | QUEUED, REACHED | QUEUED | STARTING);
+  }
+
+  /**
+   * Runs a step when the callback that its stream came to before has returned: two threads that add
+   * callbacks at once can have the stream come to both before it waits.
+   */
+  void inTurn(Runnable step) {
+    Callback before = holds() ? stream.lastCallback.getAndSet(this) : null;
+    if (before == null || !before.next.compareAndSet(null, step)) {
+      step.run();
+    }
+  }
+
+  private static void nothing() {}
+
+  /** Gives the next callback of the stream its turn. */
+  void returned() {
+    Runnable following = next.getAndSet(RETURNED);
+    stream.lastCallback.compareAndSet(this, null);
+    if (following != null) {
+      following.run();
+    }
   }
 
   /** True for the one caller that may start it, or give it up. */

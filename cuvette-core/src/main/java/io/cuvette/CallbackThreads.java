@@ -60,6 +60,7 @@ final class CallbackThreads {
     } finally {
       states.end();
       callback.release();
+      callback.returned();
       callback.runAfter();
     }
   }

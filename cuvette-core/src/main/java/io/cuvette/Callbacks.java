@@ -125,8 +125,16 @@ final class Callbacks {
   }
 
   private void startIfReady(Callback callback) {
-    if (callback.isReady() && callback.begin()) {
+    if (callback.isReady()) {
+      callback.inTurn(() -> startInTurn(callback));
+    }
+  }
+
+  private void startInTurn(Callback callback) {
+    if (callback.begin()) {
       start(callback, null);
+    } else {
+      callback.returned(); // it was given up
     }
   }
 

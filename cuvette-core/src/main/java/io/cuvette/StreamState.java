@@ -4,6 +4,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import java.lang.ref.ReferenceQueue;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -64,6 +65,9 @@ final class StreamState {
   private final IdleMark mark = new IdleMark(this);
 
   private final SideStream side = new SideStream(this);
+
+  /** The callback that it came to last, unless that has returned. */
+  final AtomicReference<@Nullable Callback> lastCallback = new AtomicReference<>();
 
   /** A stream that somebody else has, or that exists from the start. */
   static StreamState foreign(Cuda cuda, CudaDevice device, long handle) {

@@ -9,6 +9,7 @@ import io.cuvette.CudaStream;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.StreamOptions;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.support.AtOnce;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
@@ -17,10 +18,12 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Timeout;
 
 /** A callback holds its stream: the work before it is done, and the work after it waits. */
 class CallbackOrderTest {
   private static final int ROUNDS = 100;
+  private static final int THREADS = 4;
   private static final long BYTES = 1 << 16;
   private static final long PATIENCE_SECONDS = 30;
 
@@ -50,6 +53,39 @@ class CallbackOrderTest {
       assertThat(seen.get()).as("callbacks that returned before synchronize").isEqualTo(ROUNDS);
       assertThat(wrong.get()).as("bytes of another step").isZero();
     }
+  }
+
+  @CudaTest
+  @Timeout(60)
+  void callbacksThatThreadsAddAtOnce_runOneAfterTheOther(Cuda cuda) throws Exception {
+    AtomicInteger running = new AtomicInteger();
+    AtomicInteger ran = new AtomicInteger();
+    AtomicInteger together = new AtomicInteger();
+    Runnable callback =
+        () -> {
+          together.addAndGet(running.getAndIncrement());
+          for (int i = 0; i < ROUNDS; i++) {
+            Thread.onSpinWait();
+          }
+          running.getAndDecrement();
+          ran.getAndIncrement();
+        };
+    for (boolean exposed : new boolean[] {false, true}) {
+      try (CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
+        assertThat(exposed && stream.handle() == 0).isFalse();
+        new AtOnce()
+            .run(
+                THREADS,
+                _ -> {
+                  for (int i = 0; i < 4 * ROUNDS; i++) {
+                    stream.addCallback(callback);
+                  }
+                });
+        stream.synchronize();
+      }
+    }
+    assertThat(ran).hasValue(2 * THREADS * 4 * ROUNDS);
+    assertThat(together).hasValue(0);
   }
 
   @CudaTest
