@@ -12,8 +12,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -26,6 +28,11 @@ class ArchitectureTableTest {
   private static final Pattern ROW =
       Pattern.compile("\\| `(\\w+)` \\| ([^|]*) \\| ([^|]*) \\|(?: [^|]*\\|)?");
   private static final Pattern FUNCTION = Pattern.compile("\"(cu[A-Z]\\w+)\",\\s*(\\d{4,5})");
+
+  private static final Pattern NAME = Pattern.compile("`([A-Z][a-z]\\w+)[`.(]");
+  private static final Pattern TYPE =
+      Pattern.compile("(?:class|interface|record|enum) ([A-Z]\\w+)");
+  private static final Set<String> JDK = Set.of("ServiceLoader", "Cleaner");
 
   private static String text = "";
   private static final Map<String, Integer> NEWEST = new HashMap<>();
@@ -48,6 +55,29 @@ class ArchitectureTableTest {
     Matcher function = FUNCTION.matcher(source);
     while (function.find()) {
       NEWEST.merge(function.group(1), Integer.parseInt(function.group(2)), Math::max);
+    }
+  }
+
+  @Test
+  void everyTypeOfTheText_isInTheSources() throws IOException {
+    Path root = DocumentFiles.root().orElseThrow();
+    Set<String> types = new HashSet<>(JDK);
+    for (Path module : modules(root)) {
+      try (Stream<Path> files = Files.walk(module.resolve("src"))) {
+        files
+            .filter(file -> file.toString().endsWith(".java"))
+            .flatMap(file -> TYPE.matcher(DocumentFiles.read(file)).results())
+            .forEach(found -> types.add(found.group(1)));
+      }
+    }
+    assertThat(NAME.matcher(text).results().map(name -> name.group(1)))
+        .hasSizeGreaterThan(60)
+        .allMatch(types::contains);
+  }
+
+  private static List<Path> modules(Path root) throws IOException {
+    try (Stream<Path> folders = Files.list(root)) {
+      return folders.filter(folder -> Files.isDirectory(folder.resolve("src"))).toList();
     }
   }
 
