@@ -75,7 +75,10 @@ public final class IpcExample {
     try {
       return Files.createTempDirectory("cuvette-ipc");
     } catch (IOException e) {
-      throw new UncheckedIOException(e);
+      throw new UncheckedIOException(
+          "-Djava.io.tmpdir: no folder for the socket can be made in '%s': %s"
+              .formatted(System.getProperty("java.io.tmpdir"), e),
+          e);
     }
   }
 
@@ -84,7 +87,7 @@ public final class IpcExample {
       Files.deleteIfExists(folder.resolve("channel"));
       Files.deleteIfExists(folder);
     } catch (IOException e) {
-      throw new UncheckedIOException(e);
+      throw new UncheckedIOException("the folder of the socket cannot be deleted: " + e, e);
     }
   }
 }

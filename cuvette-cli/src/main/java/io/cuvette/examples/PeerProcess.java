@@ -38,7 +38,7 @@ final class PeerProcess implements AutoCloseable {
               .start();
       return new PeerProcess(process, listener);
     } catch (IOException e) {
-      throw new UncheckedIOException(e);
+      throw new UncheckedIOException("the second JVM cannot be started: " + e, e);
     }
   }
 

@@ -124,6 +124,20 @@ class UsageTest {
   }
 
   @Test
+  void temporaryFolderThatIsNotThere_isNamed() throws Exception {
+    Run run =
+        JvmRun.of(
+            Map.of("JDK_JAVA_OPTIONS", "-Djava.io.tmpdir=/nowhere"),
+            null,
+            "example",
+            "ipc",
+            "--device",
+            "sim");
+    assertThat(run.code()).as(run.err()).isEqualTo(1);
+    assertThat(run.err()).contains("-Djava.io.tmpdir:").contains("'/nowhere'");
+  }
+
+  @Test
   void wrongDeviceOfTheProperty_isNamed() {
     String before = System.getProperty("cuvette.device");
     try {
