@@ -17,6 +17,9 @@ final class AsyncDevicePool {
    */
   private final AtomicLong countedBytes = new AtomicLong();
 
+  /** How often bytes were counted so far. */
+  private final AtomicLong reservations = new AtomicLong();
+
   private final StreamOrderedMemory memory;
   private final StreamOrderedAllocator allocator;
   private final Turns turns = new Turns();
@@ -126,19 +129,38 @@ final class AsyncDevicePool {
         return false;
       }
     } while (!countedBytes.compareAndSet(before, before + bytes));
+    reservations.incrementAndGet();
     return true;
   }
 
   private boolean reserveAfterAll(long bytes) {
-    if (reserveWithoutIdle(bytes)) {
-      return true;
-    }
     LeakTracker leaks = device.cuda().leaks();
-    leaks.drain();
-    memory.await();
-    return Reclaim.search(
-            leaks, memory::hasForgotten, () -> reserveWithoutIdle(bytes) ? Boolean.TRUE : null)
-        != null;
+    if (bytes > limit.bytes) {
+      return false;
+    }
+    return reserveAfterWaiting(bytes)
+        || Reclaim.search(
+                leaks, memory::hasForgotten, () -> reserveAfterWaiting(bytes) ? Boolean.TRUE : null)
+            != null;
+  }
+
+  /** Again if other threads took what there was, and gave up other memory for it. */
+  private boolean reserveAfterWaiting(long bytes) {
+    long start = System.nanoTime();
+    boolean reserved;
+    long before;
+    do {
+      before = reservations.get();
+      reserved = reserveWithoutIdle(bytes);
+      if (!reserved) {
+        device.cuda().leaks().drain();
+        memory.await();
+        reserved = reserveWithoutIdle(bytes);
+      }
+    } while (!reserved
+        && reservations.get() != before
+        && System.nanoTime() - start < Recovery.PATIENCE_NANOS);
+    return reserved;
   }
 
   /** What is idle counts, also what other threads are about to give back. */

@@ -28,6 +28,9 @@ final class PendingFrees<B extends BlockLifetime> {
   private final AtomicLong requestedBytes = new AtomicLong();
   private final AtomicInteger blocks = new AtomicInteger();
 
+  /** What threads are giving back at this moment, and nobody finds meanwhile. */
+  private final AtomicInteger giving = new AtomicInteger();
+
   PendingFrees(Consumer<B> give) {
     this.give = give;
   }
@@ -151,9 +154,8 @@ final class PendingFrees<B extends BlockLifetime> {
       Pending<B> pending = each.next();
       if (pending.given.get()) {
         each.remove();
-      } else if (pending.isDone() && pending.given.compareAndSet(false, true)) {
-        each.remove();
-        give(pending);
+      } else if (pending.isDone()) {
+        give(pending, each);
       }
     }
   }
@@ -165,6 +167,12 @@ final class PendingFrees<B extends BlockLifetime> {
       pending.fences.forEach(Fence::await);
     }
     poll();
+    boolean _ = awaitGiving();
+  }
+
+  /** Waits for what other threads are giving back; false if that was nothing. */
+  private boolean awaitGiving() {
+    return giving.get() > 0 && Await.until(() -> giving.get() == 0, Lifetime.PATIENCE_NANOS);
   }
 
   /** Waits for one after the other, searching after each; null if that finds nothing. */
@@ -181,7 +189,7 @@ final class PendingFrees<B extends BlockLifetime> {
         return found;
       }
     }
-    return null;
+    return awaitGiving() ? again.get() : null;
   }
 
   boolean isEmpty() {
@@ -225,8 +233,16 @@ final class PendingFrees<B extends BlockLifetime> {
     blocks.addAndGet(sign);
   }
 
-  private void give(Pending<B> pending) {
-    count(pending.block, -1);
-    give.accept(pending.block);
+  private void give(Pending<B> pending, Iterator<Pending<B>> at) {
+    giving.incrementAndGet(); // first: either it is found pending, or as being given
+    try {
+      if (pending.given.compareAndSet(false, true)) {
+        at.remove();
+        count(pending.block, -1);
+        give.accept(pending.block);
+      }
+    } finally {
+      giving.decrementAndGet();
+    }
   }
 }

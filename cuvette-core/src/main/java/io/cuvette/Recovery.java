@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  */
 abstract class Recovery<B> {
   /** How long other threads may be faster, again and again. */
-  private static final long PATIENCE_NANOS = 2_000_000_000;
+  static final long PATIENCE_NANOS = 2_000_000_000;
 
   private final LeakTracker leaks;
   private final Turns turns;

@@ -2,9 +2,15 @@ package io.cuvette.testkit.pool;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.AsyncMemoryPool;
+import io.cuvette.AsyncPoolChoice;
+import io.cuvette.Buffer;
 import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
+import io.cuvette.MemoryLimit;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Subject;
+import io.cuvette.testkit.support.AtOnce;
 import java.util.List;
 import org.junit.jupiter.api.Timeout;
 
@@ -19,6 +25,7 @@ class ShortStreamsLimitTest {
   /** What a thread has at a time, and what closed streams have that nobody looked at yet. */
   private static final int EVENTS_PER_THREAD = 40;
 
+  private static final int BYTES = 1 << 20;
   private static final long HEAP_SLACK = 16 << 20;
 
   @CudaTest(sanitized = false)
@@ -37,5 +44,33 @@ class ShortStreamsLimitTest {
         .allMatch(mark -> mark.events() <= THREADS * EVENTS_PER_THREAD)
         .allMatch(mark -> mark.openStreams() <= THREADS)
         .allMatch(mark -> mark.heapBytes() <= heap + HEAP_SLACK);
+  }
+
+  /** Half of the buffers are closed after their stream: they wait for its work. */
+  @CudaTest(sanitized = false)
+  @Timeout(3600)
+  void shortStreamsUnderTheLimitOfADriversPool_failNever(Cuda cuda) throws InterruptedException {
+    AtOnce threads = new AtOnce();
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
+      pool.setLimit(MemoryLimit.ofBytes((long) THREADS * BYTES));
+      threads.run(
+          THREADS,
+          _ -> {
+            for (int i = 0; i < STREAMS; i++) {
+              Buffer buffer;
+              try (CudaStream stream = cuda.device(0).createStream()) {
+                buffer = pool.allocate(BYTES, stream);
+                buffer.fill((byte) 1, stream);
+                if (i % 2 == 0) {
+                  buffer.close();
+                }
+              }
+              buffer.close();
+            }
+          });
+      threads.assertNoFailures();
+      cuda.device(0).synchronize();
+      assertThat(pool.liveBytes()).isZero();
+    }
   }
 }

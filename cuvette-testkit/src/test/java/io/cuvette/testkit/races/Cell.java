@@ -123,6 +123,8 @@ final class Cell {
     cuda.leaksFound();
     cuda.defaultMemoryPool().freeAllBlocks();
     cuda.defaultPinnedMemoryPool().freeAllBlocks();
+    cuda.defaultMemoryPool().assertConsistent();
+    cuda.defaultPinnedMemoryPool().assertConsistent();
     return driver.live();
   }
 
