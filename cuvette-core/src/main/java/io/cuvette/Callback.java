@@ -63,6 +63,11 @@ final class Callback {
     return body != null;
   }
 
+  /** What adds it, for messages. */
+  String call() {
+    return holds() ? "addCallback" : "onComplete";
+  }
+
   /**
    * Says how the stream is held.
    *

@@ -61,7 +61,7 @@ final class CallbackQueue {
     try {
       before.record();
       if (!before.precede(start)) {
-        throw stream.capturing.refusal("addCallback");
+        throw stream.capturing.refusal(callback.call());
       }
       launch(driver, start, reached); // first: the next start there may be behind this wait
       hold(callback, driver, reached);
@@ -80,10 +80,10 @@ final class CallbackQueue {
         callback.queueWait(driver);
       }
     } catch (CudaException e) {
-      throw Guard.isOfCapture(e) ? stream.capturing.refusal("addCallback") : e;
+      throw Guard.isOfCapture(e) ? stream.capturing.refusal(callback.call()) : e;
     }
     if (callback.holds()) {
-      stream.checkNotCapturing("addCallback", "");
+      stream.checkNotCapturing(callback.call(), "");
     }
   }
 

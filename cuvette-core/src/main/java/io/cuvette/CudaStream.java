@@ -292,7 +292,7 @@ public final class CudaStream implements AutoCloseable {
   private CompletableFuture<Void> submit(Callback callback) {
     checkUsable();
     try {
-      checkNotCapturing("addCallback");
+      checkNotCapturing(callback.call());
       return state.cuda.callbacks().submit(callback);
     } catch (CudaException e) {
       if (!e.status().losesContext()) {
