@@ -220,6 +220,8 @@ class ImportsTest extends OverFakeSharing {
     one.close();
     assertThat(driver.poolsOpen).hasValue(1);
     two.close();
+    device.synchronize();
+    cuda.leaksFound();
     assertThat(driver.poolsOpen).hasValue(0);
     assertThat(descriptors.open).isEmpty();
   }

@@ -1,6 +1,10 @@
 package io.cuvette.sim;
 
-/** Reads the numbers of settings; a failure names the key, the value and the rule. Stateless. */
+import java.util.List;
+import java.util.Locale;
+import java.util.stream.Stream;
+
+/** Reads the values of settings; a failure names the key, the value and the rule. Stateless. */
 final class SettingText {
   private SettingText() {}
 
@@ -16,6 +20,20 @@ final class SettingText {
     String rule =
         min == Long.MIN_VALUE ? "a 64-bit number" : "a number from %d to %d".formatted(min, max);
     throw refused(key, text, rule);
+  }
+
+  static <E extends Enum<E>> E constant(String key, String text, E[] constants) {
+    for (E constant : constants) {
+      if (name(constant).equals(text)) {
+        return constant;
+      }
+    }
+    List<String> names = Stream.of(constants).map(SettingText::name).toList();
+    throw refused(key, text, String.join(", ", names));
+  }
+
+  private static String name(Enum<?> constant) {
+    return constant.name().toLowerCase(Locale.ROOT);
   }
 
   static IllegalArgumentException refused(String key, String text, String rule) {

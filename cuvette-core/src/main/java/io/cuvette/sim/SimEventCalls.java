@@ -113,11 +113,10 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls {
           queried.device.checkWorks();
           SimOp record = queried.lastRecord();
           BooleanSupplier foreign = queried.foreignRecord();
-          if (foreign != null) {
-            return foreign.getAsBoolean() || (machine.scheduler.step() && foreign.getAsBoolean());
-          }
-          boolean done = isDone(record, queried.device);
-          if (done && record != null) {
+          boolean done = foreign == null ? isDone(record, queried.device) : foreign.getAsBoolean();
+          if (!done) {
+            machine.scheduler.toldBusy();
+          } else if (foreign == null && record != null) {
             machine.pools.observed(record.stream, record.number());
           }
           return done;
@@ -125,12 +124,9 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls {
         () -> call("cuEventQuery", event));
   }
 
-  /** Whether a record is done; asking makes progress, so that a program that only asks ends. */
-  private boolean isDone(@Nullable SimOp record, SimDevice device) {
-    boolean done =
-        record == null || record.isDone() || (machine.scheduler.step() && record.isDone());
+  private static boolean isDone(@Nullable SimOp record, SimDevice device) {
     device.checkWorks();
-    return done;
+    return record == null || record.isDone();
   }
 
   @Override
@@ -178,6 +174,7 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls {
     SimOp to = end.timedRecord("end");
     start.device.checkWorks();
     if (!isDone(from, start.device) || !isDone(to, end.device)) {
+      machine.scheduler.toldBusy();
       throw new SimRefusal(CudaStatus.NOT_READY, "an event is not done");
     }
     return (float) ((to.endNanos() - from.endNanos()) / NANOS_PER_MILLI);

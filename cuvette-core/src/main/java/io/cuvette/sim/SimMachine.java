@@ -39,7 +39,7 @@ final class SimMachine {
     this.options = options;
     this.sharing = new SimSharing(options.memoryBytes());
     this.pools = new SimPools(options, devices, sharing);
-    this.scheduler = new SimScheduler(options.seed(), pools::ordered);
+    this.scheduler = new SimScheduler(SimSchedule.of(options), pools::ordered);
     for (int i = 0; i < options.devices(); i++) {
       devices.add(new SimDevice(i, options.memoryBytes(), nextId()));
     }
@@ -53,12 +53,11 @@ final class SimMachine {
   <T> T call(Supplier<T> body, Supplier<String> name) {
     enter(name);
     try {
-      T result = body.get();
-      scheduler.awaitRoom();
-      return result;
+      return body.get();
     } catch (SimRefusal e) {
       throw e.in(name.get());
     } finally {
+      scheduler.endCall();
       scheduler.lock.unlock();
     }
   }
@@ -67,12 +66,11 @@ final class SimMachine {
   long callLong(LongSupplier body, Supplier<String> name) {
     enter(name);
     try {
-      long result = body.getAsLong();
-      scheduler.awaitRoom();
-      return result;
+      return body.getAsLong();
     } catch (SimRefusal e) {
       throw e.in(name.get());
     } finally {
+      scheduler.endCall();
       scheduler.lock.unlock();
     }
   }
@@ -82,10 +80,10 @@ final class SimMachine {
     enter(name);
     try {
       body.run();
-      scheduler.awaitRoom();
     } catch (SimRefusal e) {
       throw e.in(name.get());
     } finally {
+      scheduler.endCall();
       scheduler.lock.unlock();
     }
   }

@@ -3,19 +3,19 @@ package io.cuvette.sim;
 import io.cuvette.driver.CudaStatus;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import java.util.function.IntToLongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs queued operations, only while somebody waits: each time the first operation of a stream
- * chosen by a seeded random from those that are ready. So each seed gives one of the orders that a
- * device could have chosen. The lock is that of the whole driver; all but the lock is guarded by
- * it.
+ * Runs queued operations: while somebody waits, and between the calls as its schedule says. Each
+ * time it is the first operation of a stream that the schedule chooses from those that are ready.
+ * So each seed gives one of the orders and times that a device could have chosen. The lock is that
+ * of the whole driver; all but the lock is guarded by it.
  */
 final class SimScheduler {
   // How long a waiting thread lets a host function run before it goes on with other streams: long
@@ -53,13 +53,24 @@ final class SimScheduler {
   /** The stream that the call of this moment has filled. */
   private @Nullable SimStream full;
 
-  private final SplittableRandom random;
+  private final SimSchedule schedule;
+  private final IntToLongFunction readyIds = this::readyId;
+  private final UnattendedWork unattended = new UnattendedWork(this);
   private final Consumer<SimOp> waits;
+
+  /** The number of calls that ended, and of operations. */
+  private long calls;
+
+  private long finished;
+
+  /** Whether the call of this moment was told that work is not done. */
+  private boolean busy;
+
   private boolean closed;
 
   /** A scheduler that tells of each queued operation that waits for another. */
-  SimScheduler(long seed, Consumer<SimOp> waits) {
-    this.random = new SplittableRandom(seed);
+  SimScheduler(SimSchedule schedule, Consumer<SimOp> waits) {
+    this.schedule = schedule;
     this.waits = waits;
   }
 
@@ -104,11 +115,44 @@ final class SimScheduler {
     }
   }
 
-  /**
-   * Ends a call that has queued something: waits until its stream has room again, but not for an
-   * operation that does not end.
-   */
-  void awaitRoom() {
+  /** Ends a call: waits for room if it queued too much, and lets some time pass. */
+  void endCall() {
+    calls++;
+    if (full != null) {
+      awaitRoom();
+    }
+    boolean wasBusy = busy;
+    busy = false;
+    if (hasWork()) {
+      runReady(wasBusy ? schedule.pace().afterBusyQuery() : schedule.pace().afterCall());
+      if (hasWork()) {
+        unattended.left();
+      }
+    }
+  }
+
+  /** The call of this moment gives the answer that work is not done. */
+  void toldBusy() {
+    busy = true;
+  }
+
+  /** Whether there are operations that wait for no other. */
+  boolean hasWork() {
+    return !closed && !(ready.isEmpty() && outside.isEmpty());
+  }
+
+  /** The number of calls that ended. */
+  long calls() {
+    return calls;
+  }
+
+  /** The number of operations that ended. */
+  long finished() {
+    return finished;
+  }
+
+  /** Waits until the stream has room again, but not for an operation that does not end. */
+  private void awaitRoom() {
     SimStream filled = full;
     full = null;
     long since = System.nanoTime();
@@ -254,7 +298,7 @@ final class SimScheduler {
     if (ready.isEmpty()) {
       return false;
     }
-    SimStream stream = ready.get(random.nextInt(ready.size()));
+    SimStream stream = next();
     SimOp head = stream.queue.element();
     if (head.hostFunction() == null) {
       run(stream, head);
@@ -262,6 +306,39 @@ final class SimScheduler {
       removeReady(stream);
     }
     return true;
+  }
+
+  private long readyId(int index) {
+    return ready.get(index).id;
+  }
+
+  private SimStream next() {
+    return ready.get(schedule.order().next(ready.size(), readyIds));
+  }
+
+  /**
+   * Runs up to a number of operations, and waits for nothing: host functions are left to their
+   * thread.
+   *
+   * @return how many ran
+   */
+  int runReady(int most) {
+    int ran = 0;
+    if (most > 0) {
+      look();
+    }
+    while (ran < most && !ready.isEmpty()) {
+      SimStream stream = next();
+      SimOp head = stream.queue.element();
+      if (head.hostFunction() == null) {
+        run(stream, head);
+        ran++;
+      } else {
+        hostFunctions.hurry();
+        removeReady(stream);
+      }
+    }
+    return ran;
   }
 
   private boolean awaitHostFunction(SimOp op) {
@@ -337,6 +414,7 @@ final class SimScheduler {
 
   void finish(SimStream stream, SimOp op) {
     removeReady(stream);
+    finished++;
     stream.queue.remove();
     if (stream.queue.size() == ROOM) {
       room.signalAll();
@@ -347,11 +425,11 @@ final class SimScheduler {
     arrange(stream);
   }
 
-  /** Ends an operation at the head of its stream that waits for something outside. */
+  /** What the first operation of a stream waited for outside of the driver holds now. */
   void pass(SimOp op) {
     if (!op.isDone()) {
       outside.remove(op.stream);
-      finish(op.stream, op);
+      addReady(op.stream);
       signalAll();
     }
   }
@@ -387,6 +465,7 @@ final class SimScheduler {
     closed = true;
     hostFunctions.close();
     sharedRecords.close();
+    unattended.close();
     signalAll();
     room.signalAll();
   }

@@ -73,11 +73,12 @@ abstract class SimStreamCalls extends SimTransferCalls implements StreamCalls {
           SimStream queried = stream(device, stream);
           machine.captures.checkQuery(queried);
           machine.spend(SimCosts.STREAM_QUERY);
-          // A program that only asks must see an end too.
-          boolean done = isDone(queried) || (machine.scheduler.step() && isDone(queried));
+          boolean done = isDone(queried);
           queried.device.checkWorks();
           if (done) {
             machine.pools.observed(queried, queried.lastNumber());
+          } else {
+            machine.scheduler.toldBusy();
           }
           return done;
         },

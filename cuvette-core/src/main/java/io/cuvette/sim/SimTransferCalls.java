@@ -137,33 +137,40 @@ abstract class SimTransferCalls extends SimOrderedCalls {
   }
 
   /**
-   * As the driver does: small sources are staged, everything else is done when the call returns.
+   * As the driver does: small sources are staged, for everything else the call waits for its turn.
    */
   private void copyPageable(SimStream stream, SimPlace to, SimPlace from, long bytes) {
     if (stream.capture != null) {
       submit(stream, to, from, bytes);
-    } else if (from.block() instanceof HostBlock source && bytes <= STAGED_BYTES) {
-      MemorySegment staged = MemorySegment.ofArray(new byte[(int) bytes]);
-      staged.copyFrom(source.segment);
-      submit(stream, to, pageable(stream, staged), bytes);
+    } else if (PageableCopy.isPageable(from.block()) && bytes <= STAGED_BYTES) {
+      submit(stream, to, PageableCopy.staged(from, 0, bytes), bytes);
     } else {
       copyOnThisThread(stream, to, from, bytes);
     }
   }
 
-  /** Since only this thread may use the segment. The stream stops for it at its turn. */
+  /**
+   * Since only this thread may use the segment. The stream stops for it at its turn. What goes to
+   * the device is in flight when the call returns; what comes from there is here.
+   */
   private void copyOnThisThread(SimStream stream, SimPlace to, SimPlace from, long bytes) {
     machine.spend(SimCosts.SUBMIT);
-    SimOp turn = machine.queue(SimOp.waitingOutside(stream, () -> false, machine.hostNanos()));
+    PageableCopy copy = new PageableCopy(to, from, bytes);
+    SimOp turn =
+        machine.queue(
+            SimOp.waitingOutside(stream, copy::isStaged, copy::land, machine.hostNanos()));
     machine.scheduler.awaitUntil(() -> turn.isDone() || stream.queue.peek() == turn);
     try {
       stream.device.checkWorks();
-      to.copyFrom(from, bytes);
+      copy.stage();
       stream.nanos += SimCosts.copy(to.block(), from.block(), bytes);
     } finally {
+      copy.end();
       machine.scheduler.pass(turn);
     }
-    machine.await(turn);
+    if (!copy.isInFlight()) {
+      machine.await(turn);
+    }
   }
 
   @Override

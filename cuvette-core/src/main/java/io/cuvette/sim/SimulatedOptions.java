@@ -10,17 +10,30 @@ import java.util.Set;
  *
  * @param devices number of devices, 1 to 32
  * @param memoryBytes memory of each device, 1 MiB to 8 TiB
- * @param seed chooses the interleaving of streams; the same seed and program give the same run
+ * @param seed chooses when queued work runs and how streams interleave; the same seed and program
+ *     give the same run
  * @param peers which devices can address each other's memory: {@code all}, {@code none}, or pairs
  *     such as {@code 0-1+2-3}, both ways each
  * @param driverVersion the CUDA version, 1000 × major + 10 × minor, 1000 to 99990
  * @param numaNodes NUMA nodes of the host, 1 to 64; a device is next to the node of its number,
  *     counted around
+ * @param pace when queued work runs
+ * @param order which stream runs next
  */
 public record SimulatedOptions(
-    int devices, long memoryBytes, long seed, String peers, int driverVersion, int numaNodes) {
+    int devices,
+    long memoryBytes,
+    long seed,
+    String peers,
+    int driverVersion,
+    int numaNodes,
+    SimulatedPace pace,
+    SimulatedOrder order) {
 
-  /** One device of 143771 MiB (an H200), seed 0, all devices peers, CUDA 13.0, one NUMA node. */
+  /**
+   * One device of 143771 MiB (an H200), seed 0, all devices peers, CUDA 13.0, one NUMA node, pace
+   * and order by the seed.
+   */
   public static final SimulatedOptions DEFAULTS =
       new SimulatedOptions(1, 143_771L << 20, 0, "all", 13_000, 1);
 
@@ -38,6 +51,8 @@ public record SimulatedOptions(
    */
   public SimulatedOptions {
     Objects.requireNonNull(peers, "peers");
+    Objects.requireNonNull(pace, "pace");
+    Objects.requireNonNull(order, "order");
     check(1 <= devices && devices <= MAX_DEVICES, "devices", devices, "1 to " + MAX_DEVICES);
     check(
         MIN_MEMORY <= memoryBytes && memoryBytes <= MAX_MEMORY,
@@ -51,6 +66,20 @@ public record SimulatedOptions(
         "1000 × major + 10 × minor, such as 13000");
     check(1 <= numaNodes && numaNodes <= MAX_NODES, "numaNodes", numaNodes, "1 to " + MAX_NODES);
     PeerRule.parse(peers, devices);
+  }
+
+  /** Leaves pace and order to the seed. */
+  public SimulatedOptions(
+      int devices, long memoryBytes, long seed, String peers, int driverVersion, int numaNodes) {
+    this(
+        devices,
+        memoryBytes,
+        seed,
+        peers,
+        driverVersion,
+        numaNodes,
+        SimulatedPace.SEED,
+        SimulatedOrder.SEED);
   }
 
   /**
@@ -68,6 +97,10 @@ public record SimulatedOptions(
    *     <td>{@code all}</td></tr>
    * <tr><td>{@code driver}</td><td>1000 × major + 10 × minor</td><td>13000</td></tr>
    * <tr><td>{@code numaNodes}</td><td>1 to 64</td><td>1</td></tr>
+   * <tr><td>{@code pace}</td><td>{@code seed}, {@code eager}, {@code lazy} or {@code mixed}</td>
+   *     <td>{@code seed}</td></tr>
+   * <tr><td>{@code order}</td><td>{@code seed}, {@code priority}, {@code fair} or {@code random}
+   *     </td><td>{@code seed}</td></tr>
    * </table>
    *
    * @throws IllegalArgumentException naming the key, the value and the rule
@@ -118,26 +151,31 @@ public record SimulatedOptions(
       case "seed" -> withSeed(SettingText.number(key, value, Long.MIN_VALUE, Long.MAX_VALUE));
       case "driver" -> withDriverVersion((int) SettingText.number(key, value, 1000, 99_990));
       case "numaNodes" -> withNumaNodes((int) SettingText.number(key, value, 1, MAX_NODES));
+      case "pace" -> withPace(SettingText.constant(key, value, SimulatedPace.values()));
+      case "order" -> withOrder(SettingText.constant(key, value, SimulatedOrder.values()));
       default ->
           throw new IllegalArgumentException(
-              "unknown setting: '%s' (expected: devices, memory, seed, peers, driver, numaNodes)"
-                  .formatted(key));
+              "unknown setting: '%s' (expected: devices, memory, seed, peers, driver, %s)"
+                  .formatted(key, "numaNodes, pace, order"));
     };
   }
 
   /** These options with another number of devices. */
   public SimulatedOptions withDevices(int devices) {
-    return new SimulatedOptions(devices, memoryBytes, seed, peers, driverVersion, numaNodes);
+    return new SimulatedOptions(
+        devices, memoryBytes, seed, peers, driverVersion, numaNodes, pace, order);
   }
 
   /** These options with another memory for each device, in bytes. */
   public SimulatedOptions withMemoryBytes(long memoryBytes) {
-    return new SimulatedOptions(devices, memoryBytes, seed, peers, driverVersion, numaNodes);
+    return new SimulatedOptions(
+        devices, memoryBytes, seed, peers, driverVersion, numaNodes, pace, order);
   }
 
   /** These options with another seed. */
   public SimulatedOptions withSeed(long seed) {
-    return new SimulatedOptions(devices, memoryBytes, seed, peers, driverVersion, numaNodes);
+    return new SimulatedOptions(
+        devices, memoryBytes, seed, peers, driverVersion, numaNodes, pace, order);
   }
 
   /**
@@ -145,17 +183,32 @@ public record SimulatedOptions(
    */
   public SimulatedOptions withPeers(String peers) {
     Objects.requireNonNull(peers, "peers");
-    return new SimulatedOptions(devices, memoryBytes, seed, peers, driverVersion, numaNodes);
+    return new SimulatedOptions(
+        devices, memoryBytes, seed, peers, driverVersion, numaNodes, pace, order);
   }
 
   /** These options with another CUDA version, 1000 × major + 10 × minor. */
   public SimulatedOptions withDriverVersion(int driverVersion) {
-    return new SimulatedOptions(devices, memoryBytes, seed, peers, driverVersion, numaNodes);
+    return new SimulatedOptions(
+        devices, memoryBytes, seed, peers, driverVersion, numaNodes, pace, order);
   }
 
   /** These options with another number of NUMA nodes of the host. */
   public SimulatedOptions withNumaNodes(int numaNodes) {
-    return new SimulatedOptions(devices, memoryBytes, seed, peers, driverVersion, numaNodes);
+    return new SimulatedOptions(
+        devices, memoryBytes, seed, peers, driverVersion, numaNodes, pace, order);
+  }
+
+  /** These options with another time at which queued work runs. */
+  public SimulatedOptions withPace(SimulatedPace pace) {
+    return new SimulatedOptions(
+        devices, memoryBytes, seed, peers, driverVersion, numaNodes, pace, order);
+  }
+
+  /** These options with another order of streams. */
+  public SimulatedOptions withOrder(SimulatedOrder order) {
+    return new SimulatedOptions(
+        devices, memoryBytes, seed, peers, driverVersion, numaNodes, pace, order);
   }
 
   private static void check(boolean valid, String key, Object value, String rule) {

@@ -35,7 +35,10 @@ class OrderedMemoryTest extends SimTestBase {
             driver.ctxSynchronize(0);
             return false;
           } catch (CudaException e) {
-            assertThat(e.status()).as("seed=%d", seed).isEqualTo(CudaStatus.ILLEGAL_ADDRESS);
+            // The device finds it, or the call itself where the free is done already.
+            assertThat(e.status())
+                .as("seed=%d", seed)
+                .isIn(CudaStatus.ILLEGAL_ADDRESS, CudaStatus.INVALID_VALUE);
             return true;
           }
         })
@@ -71,7 +74,7 @@ class OrderedMemoryTest extends SimTestBase {
   }
 
   @Test
-  void useAfterTheFree_inStreamOrder_isFatalForEverySeed() {
+  void useAfterTheFree_inStreamOrder_failsForEverySeed() {
     long count =
         failingSeeds((driver, one, other) -> {
           long address = driver.memAllocAsync(0, KIB, one);
@@ -82,7 +85,7 @@ class OrderedMemoryTest extends SimTestBase {
   }
 
   @Test
-  void useOnAStreamThatIsNotOrdered_isFatalForSomeSeeds_beforeOrAfter() {
+  void useOnAStreamThatIsNotOrdered_failsForSomeSeeds_beforeOrAfter() {
     long late =
         failingSeeds((driver, one, other) -> {
           long address = driver.memAllocAsync(0, KIB, one);

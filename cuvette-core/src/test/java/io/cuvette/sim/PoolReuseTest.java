@@ -21,8 +21,11 @@ class PoolReuseTest {
   private record Scene(SimulatedDriver driver, long one, long other, long pool)
       implements AutoCloseable {
 
+    /** What is freed stays pending until somebody waits. */
     static Scene of(long seed, int flags, long maxBytes) {
-      SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS.withSeed(seed));
+      SimulatedDriver driver =
+          SimulatedDriver.open(
+              SimulatedOptions.DEFAULTS.withSeed(seed).withPace(SimulatedPace.LAZY));
       return new Scene(
           driver,
           driver.streamCreateWithPriority(0, flags, 0),

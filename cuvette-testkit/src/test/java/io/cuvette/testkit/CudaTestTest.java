@@ -43,6 +43,9 @@ import org.junit.platform.launcher.listeners.TestExecutionSummary;
 class CudaTestTest {
   private static final AtomicBoolean ASKED = new AtomicBoolean();
 
+  /** One of the seeds that the suite runs with. */
+  private static final long FAILING = Long.getLong("cuvette.seed", 2);
+
   /** The suites below are for these tests alone, whoever else finds them. */
   static boolean asked() {
     return ASKED.get();
@@ -188,7 +191,7 @@ class CudaTestTest {
   static class FailsWithOneSeed {
     @CudaTest(simulatedOnly = true, seeds = 3)
     void test(Subject subject) {
-      assertThat(subject.seed()).isNotEqualTo(2);
+      assertThat(subject.seed()).isNotEqualTo(FAILING);
     }
   }
 
@@ -276,7 +279,8 @@ class CudaTestTest {
 
   @Test
   void failure_saysTheSeedAndHowToRunItAgain() {
-    assertThat(failure(FailsWithOneSeed.class)).contains("seed=2; rerun with -Dcuvette.seed=2");
+    assertThat(failure(FailsWithOneSeed.class))
+        .contains("seed=%d; rerun with -Dcuvette.seed=%1$d".formatted(FAILING));
   }
 
   @Test

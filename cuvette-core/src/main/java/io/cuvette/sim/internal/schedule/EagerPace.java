@@ -1,0 +1,15 @@
+package io.cuvette.sim.internal.schedule;
+
+/** Runs work as soon as it is queued, as an idle device does. Immutable. */
+public final class EagerPace implements Pace {
+
+  @Override
+  public int afterCall() {
+    return ALL;
+  }
+
+  @Override
+  public int afterBusyQuery() {
+    return ALL;
+  }
+}

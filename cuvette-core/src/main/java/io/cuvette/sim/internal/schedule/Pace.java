@@ -1,0 +1,17 @@
+package io.cuvette.sim.internal.schedule;
+
+/**
+ * Decides how much queued work runs while the host goes on. Time passes between the calls of the
+ * driver, never inside one that only asks. Confined to who guards it.
+ */
+public interface Pace {
+
+  /** As much as there is. */
+  int ALL = Integer.MAX_VALUE;
+
+  /** Returns how many operations run after a call. */
+  int afterCall();
+
+  /** Returns how many operations run after a query that was told of pending work. */
+  int afterBusyQuery();
+}
