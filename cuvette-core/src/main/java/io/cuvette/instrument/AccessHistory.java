@@ -1,5 +1,6 @@
 package io.cuvette.instrument;
 
+import io.cuvette.instrument.Access.Kind;
 import io.cuvette.instrument.Access.Range;
 import java.util.ArrayList;
 import java.util.List;
@@ -28,6 +29,17 @@ final class AccessHistory {
   @Nullable Access unfinished(Range range, StreamOrder order) {
     for (Access access : accesses) {
       if (access.range().overlaps(range) && !order.isFinished(access)) {
+        return access;
+      }
+    }
+    return null;
+  }
+
+  /** A write of bytes of a range that is not known to be finished. */
+  @Nullable Access unfinishedWrite(Range range, StreamOrder order) {
+    for (Access access : accesses) {
+      boolean writes = access.range().kind() == Kind.WRITE;
+      if (writes && access.range().overlaps(range) && !order.isFinished(access)) {
         return access;
       }
     }

@@ -2,6 +2,7 @@ package io.cuvette.instrument;
 
 import io.cuvette.instrument.Access.Kind;
 import io.cuvette.instrument.Access.Range;
+import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /** A block of memory, live or freed. Not thread-safe. */
@@ -14,14 +15,29 @@ final class Block {
 
   final Site allocated;
   final AccessHistory uses = new AccessHistory();
+
+  /** The page-locked memory that the driver gave; null if it is of another kind. */
+  final @Nullable MemorySegment host;
+
   private @Nullable BlockLedger parts;
   private @Nullable Site freed;
 
   Block(long address, long bytes, String freedBy, Site allocated) {
+    this(address, bytes, freedBy, allocated, null);
+  }
+
+  private Block(
+      long address, long bytes, String freedBy, Site allocated, @Nullable MemorySegment host) {
     this.address = address;
     this.bytes = bytes;
     this.freedBy = freedBy;
     this.allocated = allocated;
+    this.host = host;
+  }
+
+  /** A block of page-locked memory. */
+  static Block pinned(MemorySegment host, Site allocated) {
+    return new Block(host.address(), host.byteSize(), "memFreeHost", allocated, host);
   }
 
   boolean contains(long point) {

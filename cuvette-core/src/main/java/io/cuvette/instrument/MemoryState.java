@@ -2,6 +2,7 @@ package io.cuvette.instrument;
 
 import io.cuvette.instrument.Access.Kind;
 import io.cuvette.instrument.Access.Range;
+import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,8 +16,17 @@ final class MemoryState {
   private final BlockLedger blocks = new BlockLedger();
   private final StreamOrder order;
 
+  /** What the host must not change yet. */
+  final HostReads hostReads;
+
   MemoryState(StreamOrder order) {
     this.order = order;
+    this.hostReads = new HostReads(order);
+  }
+
+  /** Notes page-locked memory that the driver gave. */
+  void pinned(MemorySegment memory, Site here) {
+    blocks.add(Block.pinned(memory, here));
   }
 
   /** Notes memory that the driver gave; {@code freedBy} is the method that takes it back. */
@@ -100,7 +110,11 @@ final class MemoryState {
 
   /** Takes a block away, before the driver may give its address to somebody else. */
   @Nullable Block free(long address, Site here) {
-    return blocks.free(address, here);
+    Block block = blocks.free(address, here);
+    if (block != null) {
+      hostReads.freed(block);
+    }
+    return block;
   }
 
   void restore(Block block) {
@@ -143,6 +157,7 @@ final class MemoryState {
   void use(Access access) {
     Block block = blocks.liveAround(access.range().address());
     if (block != null && access.range().bytes() > 0) {
+      hostReads.add(block, access);
       block.uses.add(access, order);
     }
   }

@@ -19,6 +19,11 @@ public enum Misuse {
    * in stream order counts as a write.
    */
   RACE,
+  /**
+   * The host changes page-locked memory after work that reads it was queued and before the program
+   * knows that the work is done.
+   */
+  HOST_RACE,
   /** A stream, event, graph or pool is used after it was destroyed. */
   DESTROYED_HANDLE,
   /** A stream, event, graph or pool is used that this driver did not make. */

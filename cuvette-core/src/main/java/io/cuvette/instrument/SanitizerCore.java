@@ -144,8 +144,18 @@ final class SanitizerCore {
     return locked(findings -> streams.workBefore(streams.events.use(event, site, findings)));
   }
 
+  /** Notes queued work that may have anybody change memory. */
+  void unseen(@Nullable Lane lane, Site site) {
+    if (lane != null && lane.capture() == null) {
+      check(_ -> memory.hostReads.unseen(lane, site));
+    }
+  }
+
   void finish(Clock work) {
-    check(_ -> streams.order.finish(work));
+    check(findings -> {
+      streams.order.finish(work);
+      memory.hostReads.finished(findings);
+    });
   }
 
   boolean finishIf(boolean done, Clock work) {

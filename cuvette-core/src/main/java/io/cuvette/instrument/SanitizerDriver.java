@@ -18,7 +18,11 @@ import java.util.function.Consumer;
  * a synchronisation. The work of a capture is checked for live memory and handles but not for
  * order, since it does not run.
  *
- * <p>Not seen: what kernels and graphs use, and what the host does with memory it can see.
+ * <p>Page-locked memory that a copy reads must be the same when the copy is known to be done as
+ * when it was queued; a program that knows it without the driver, from what later work wrote, asks
+ * first.
+ *
+ * <p>Not seen: what kernels and graphs use, and what else the host does with memory it can see.
  *
  * <p>Memory that a pool gives out of a larger block looks live to the driver at all times; a pool
  * that calls {@link #blockAllocated} and {@link #blockFreed} has its blocks checked too.
@@ -118,7 +122,7 @@ public final class SanitizerDriver extends SanitizerIpc {
   public MemorySegment memHostAlloc(int device, long bytes, int flags) {
     Site site = Site.of("memHostAlloc", "device", device, "bytes", bytes);
     MemorySegment segment = super.memHostAlloc(device, bytes, flags);
-    core.check(_ -> core.memory.allocated(segment.address(), bytes, "memFreeHost", site));
+    core.check(_ -> core.memory.pinned(segment, site));
     return segment;
   }
 

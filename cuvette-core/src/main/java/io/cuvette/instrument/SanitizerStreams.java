@@ -103,12 +103,14 @@ abstract class SanitizerStreams extends ForwardingDriver {
           core.finish(before);
           function.run();
         };
+    core.unseen(core.lane("launchHostFunc", device, stream), site("launchHostFunc", stream));
     super.launchHostFunc(device, stream, announced);
   }
 
   @Override
   public void streamWaitValue32(int device, long stream, long address, int value, int flags) {
-    core.lane("streamWaitValue32", device, stream);
+    Lane lane = core.lane("streamWaitValue32", device, stream);
+    core.unseen(lane, site("streamWaitValue32", stream));
     super.streamWaitValue32(device, stream, address, value, flags);
   }
 
@@ -193,6 +195,17 @@ abstract class SanitizerStreams extends ForwardingDriver {
       core.check(_ -> core.streams.endCapture(lane));
     }
     return status;
+  }
+
+  @Override
+  public void graphLaunch(int device, long executable, long stream) {
+    core.check(_ -> core.memory.hostReads.clear());
+    core.unseen(core.lane("graphLaunch", device, stream), site("graphLaunch", stream));
+    super.graphLaunch(device, executable, stream);
+  }
+
+  private static Site site(String method, long stream) {
+    return Site.of(method, "stream", stream);
   }
 
   @Override
