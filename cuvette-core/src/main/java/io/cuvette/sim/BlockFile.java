@@ -9,8 +9,14 @@ import java.nio.channels.FileChannel;
 /** A file of which ranges hold the bytes of blocks. Guarded by the driver's lock. */
 interface BlockFile {
 
-  /** All that is ever written with it is zero. */
-  ByteBuffer ZEROS = ByteBuffer.allocateDirect(1 << 18).asReadOnlyBuffer();
+  /** What memory holds that nobody wrote yet: not zeros, for a driver gives old contents too. */
+  ByteBuffer UNTOUCHED = untouched();
+
+  private static ByteBuffer untouched() {
+    ByteBuffer bytes = ByteBuffer.allocateDirect(1 << 18);
+    MemorySegment.ofBuffer(bytes).fill(PagedBytes.UNTOUCHED);
+    return bytes.asReadOnlyBuffer();
+  }
 
   /** A range once more, for as long as the arena lives. */
   MemorySegment map(long offset, long bytes, Arena arena);
@@ -19,16 +25,16 @@ interface BlockFile {
   void release(FileExtents.Extent extent);
 
   /**
-   * Writes zeros into a range, so that the system has to provide the memory now. A page that it
-   * promised and cannot provide when it is touched ends the process.
+   * Writes into a range, so that the system has to provide the memory now. A page that it promised
+   * and cannot provide when it is touched ends the process.
    *
    * @throws IOException if there is no room
    */
   static void provide(FileChannel file, long offset, long bytes) throws IOException {
-    ByteBuffer zeros = ZEROS.duplicate();
+    ByteBuffer untouched = UNTOUCHED.duplicate();
     for (long done = 0; done < bytes; ) {
-      zeros.clear().limit((int) Math.min(zeros.capacity(), bytes - done));
-      done += file.write(zeros, offset + done);
+      untouched.clear().limit((int) Math.min(untouched.capacity(), bytes - done));
+      done += file.write(untouched, offset + done);
     }
   }
 }

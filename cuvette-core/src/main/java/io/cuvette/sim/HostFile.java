@@ -18,7 +18,7 @@ final class HostFile implements BlockFile {
   private @Nullable HostDirectory directory;
   private @Nullable UnnamedFile file;
 
-  /** A range of the file that holds zeros. */
+  /** A range of the file that holds what nobody wrote. */
   FileExtents.Extent reserve(long bytes) {
     try {
       long room =

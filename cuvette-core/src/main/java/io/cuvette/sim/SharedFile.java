@@ -269,7 +269,7 @@ final class SharedFile implements BlockFile {
     }
   }
 
-  /** Writes zeros into a range, for which there is memory then. */
+  /** Writes into a range, for which there is memory then. */
   void provide(FileExtents.Extent extent) {
     try {
       open(

@@ -91,7 +91,7 @@ final class SharedPool implements BlockFile {
   /** Room for a block. Immutable. */
   record Room(FileExtents.Extent extent, boolean clean) {}
 
-  /** Room for a block of zeros, for which there is memory. */
+  /** Room for a block, for which there is memory. */
   FileExtents.Extent provide(long bytes) {
     FileExtents.Extent extent = reserve(bytes).extent();
     try {

@@ -7,14 +7,16 @@ import java.util.Objects;
  * A CUDA driver with simulated devices, for programs and tests without a GPU.
  *
  * <ul>
- *   <li>Memory that was never written costs nothing and reads as bytes of 0xA5 on a device, 0 on
- *       the host. Device memory is counted in units of 512 bytes; its addresses are no host
- *       addresses. What is written is kept in the heap of the JVM; memory of the host is there when
- *       it is allocated, in a temporary file in /dev/shm or the directory for temporary files, or
- *       in {@code -Dcuvette.sim.dir}.
- *   <li>Queued work runs only when somebody waits or asks, in one of the orders that the streams
- *       allow, chosen by the seed; host functions, and the records of events that were exported to
- *       or opened from another process, also without that, on threads of the driver.
+ *   <li>Memory that was never written reads as bytes of 0xA5, and costs nothing on a device. Device
+ *       memory is counted in units of 512 bytes; its addresses are no host addresses. What is
+ *       written is kept in the heap of the JVM; memory of the host is there when it is allocated,
+ *       in a temporary file in /dev/shm or the directory for temporary files, or in {@code
+ *       -Dcuvette.sim.dir}.
+ *   <li>Queued work runs at one of the times and in one of the orders that the streams allow,
+ *       chosen by the seed: at once, when somebody waits, or anything between. A query runs
+ *       nothing. Work that nobody waits for goes on after 0.1 s on a thread of the driver; host
+ *       functions, and the records of events that were exported to or opened from another process,
+ *       earlier.
  *   <li>Work that touches freed memory fails the device for good with ILLEGAL_ADDRESS, as on a GPU;
  *       what a call can see itself is INVALID_VALUE.
  *   <li>Pools hold bytes, not ranges: each allocation has an address of its own, which is not given
