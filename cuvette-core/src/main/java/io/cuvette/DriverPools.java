@@ -215,6 +215,7 @@ final class DriverPools {
       pool.destroy();
     } catch (CudaException e) {
       Failures.closeAfter(e, pool::destroyWithItsAccess);
+      Failures.closeAfter(e, pool::closeOrigin);
       throw e;
     }
   }

@@ -21,6 +21,8 @@ record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String
   private static final Set<String> LASTING =
       Set.of("io.cuvette.CallbackFlags", "io.cuvette.CallbackStreams");
 
+  private static final int ROUNDS = 4;
+
   private static final Set<String> LIBRARY =
       Set.of(
           "io.cuvette",
@@ -39,8 +41,11 @@ record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String
   static Leftovers of(Cuda cuda, LiveHandles handles, int devices) {
     List<CudaDevice> used =
         cuda.devices().stream().filter(each -> each.id() < devices || isUsed(cuda, each)).toList();
-    used.forEach(CudaDevice::synchronize);
-    used.forEach(CudaDevice::synchronize); // before it waits, it gives back what waited
+    // What one wait gives back is freed in stream order, and what waits for that behind the next.
+    for (int round = 0; round < ROUNDS; round++) {
+      long _ = cuda.leaksFound(); // releases what could not be released when it was closed
+      used.forEach(CudaDevice::synchronize);
+    }
     used.forEach(cuda.defaultMemoryPool()::freeAllBlocks);
     cuda.defaultPinnedMemoryPool().freeAllBlocks();
     List<OpenObject> open = cuda.openObjects();

@@ -57,6 +57,7 @@ class PoolEndTest {
                   public void memFreeAsync(int device, long address, long stream) {
                     calls.add("free");
                     super.memFreeAsync(device, address, stream);
+                    super.ctxSynchronize(device); // a quick device
                   }
 
                   @Override

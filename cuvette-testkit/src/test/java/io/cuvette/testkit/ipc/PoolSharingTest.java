@@ -212,10 +212,19 @@ class PoolSharingTest extends TwoProcesses {
         assertThat(bytes(ours)).containsOnly(round);
       }
       if (round == 0) {
-        descriptors = OpenFiles.count();
+        descriptors = openFiles();
       }
     }
-    assertThat(OpenFiles.count()).isLessThanOrEqualTo(descriptors);
+    assertThat(openFiles()).isLessThanOrEqualTo(descriptors);
+  }
+
+  /** Once all work is done, and what waited for it is given back. */
+  private long openFiles() {
+    for (int i = 0; i < 2; i++) {
+      there().synchronize();
+      here().synchronize();
+    }
+    return OpenFiles.count();
   }
 
   @Test

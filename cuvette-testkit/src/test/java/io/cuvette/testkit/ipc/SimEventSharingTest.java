@@ -183,9 +183,12 @@ class SimEventSharingTest extends SimSharingBase {
   void failedRecorder_isNotWaitedFor() {
     long lost = exporter.memAlloc(0, 4);
     exporter.memsetD8Async(0, lost, (byte) 1, 4, out);
-    long freed = exporter.memAllocAsync(0, 4, out);
-    exporter.memFreeAsync(0, freed, out);
-    exporter.memsetD8Async(0, freed, (byte) 1, 4, out);
+    exporter.launchHostFunc(
+        0,
+        out,
+        () -> {
+          throw new IllegalStateException("the device fails");
+        });
     exporter.eventRecord(0, event, out);
     importer.eventSynchronize(0, opened);
     org.assertj.core.api.Assertions.assertThatExceptionOfType(CudaException.class)

@@ -43,7 +43,7 @@ class ForeignStreamTest {
     stream.close();
     assertThat(stream.isClosed()).isTrue();
     assertThatThrownBy(stream::synchronize).isInstanceOf(IllegalStateException.class);
-    assertThat(driver.streamQuery(0, handle)).isTrue();
+    driver.streamSynchronize(0, handle);
     driver.streamDestroy(0, handle);
   }
 
