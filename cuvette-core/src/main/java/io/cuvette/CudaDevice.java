@@ -172,9 +172,9 @@ public final class CudaDevice implements Comparable<CudaDevice> {
       awaited.accumulateAndGet(wait, Math::max);
     }
     cuda.callbacks().awaitPutOff();
+    cuda.owned().entrance().run(cuda.imports()::settle); // these hold their pools
     cuda.driverPools().poll();
     cuda.streams().ended().pollAll();
-    cuda.owned().entrance().run(cuda.imports()::settle);
     cuda.owned().settleClosed();
   }
 

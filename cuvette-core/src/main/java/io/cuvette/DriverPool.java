@@ -450,11 +450,6 @@ final class DriverPool {
   /** For a Cuda that ends, and a driver that does not let access be taken. */
   void destroyWithItsAccess() {
     cuda.imports().freeing(() -> cuda.driver().memPoolDestroy(handle));
-    closeOrigin();
-  }
-
-  /** Gives up the descriptor that the pool was imported from, if it was. */
-  void closeOrigin() {
     PoolOrigin.close(importedFrom);
   }
 

@@ -215,7 +215,7 @@ final class DriverPools {
       pool.destroy();
     } catch (CudaException e) {
       Failures.closeAfter(e, pool::destroyWithItsAccess);
-      Failures.closeAfter(e, pool::closeOrigin);
+      Failures.closeAfter(e, () -> PoolOrigin.close(pool.importedFrom()));
       throw e;
     }
   }

@@ -11,6 +11,9 @@ final class IdleMark {
   /** What a device takes at most to come to an event in an idle stream, but for its other work. */
   private static final long IDLE_NANOS = 50_000;
 
+  /** How often it is asked at least: the thread may be the one that is late. */
+  private static final int QUERIES = 32;
+
   private final StreamState stream;
 
   /** What was not done when it was last asked for. */
@@ -54,7 +57,10 @@ final class IdleMark {
   private static boolean isDone(Guard now, long nanos) {
     boolean done = now.isDone();
     long start = System.nanoTime();
-    while (!done && System.nanoTime() - start < nanos) {
+    for (int i = 1; !done && nanos > 0; i++) {
+      if (i >= QUERIES && System.nanoTime() - start >= nanos) {
+        break;
+      }
       Thread.onSpinWait();
       done = now.isDone();
     }

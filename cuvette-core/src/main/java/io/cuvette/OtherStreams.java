@@ -56,7 +56,7 @@ final class OtherStreams {
     PoolArena from = first.arena();
     Fit fit = first;
     for (int i = 0; i < TRIES && fit != null && fit.bytes() <= most; i++) {
-      if (!from.stream.isIdle()) {
+      if (!from.stream.isIdleSoon()) {
         return null;
       }
       BufferBase found = take(fit, request);

@@ -143,7 +143,7 @@ final class StreamOrderedMemory {
    * then, for good. Waiting for a stream that is idle takes no time.
    */
   private static boolean isSettled(StreamState stream) {
-    return stream.isIdle() && (stream.isClosed() || stream.ask(stream::awaitWork));
+    return stream.isIdleSoon() && (stream.isClosed() || stream.ask(stream::awaitWork));
   }
 
   /** Frees what is idle of some streams, in order of its stream. */

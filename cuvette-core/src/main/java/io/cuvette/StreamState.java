@@ -309,6 +309,12 @@ final class StreamState {
         : ask(() -> !exposed && cuda.driver().streamQuery(device.id(), handle));
   }
 
+  /** The same, but an idle stream has a moment to say so: for who is not asked again and again. */
+  boolean isIdleSoon() {
+    boolean marked = exposed && !closed && memoryOf == null;
+    return marked ? mark.isReachedSoon() : isIdle();
+  }
+
   /** Whether all work queued so far is done, for who holds the stream; no capture is harmed. */
   boolean isWorkDone() {
     return canBeCaptured() ? mark.isReachedSoon() : cuda.driver().streamQuery(device.id(), handle);

@@ -253,12 +253,10 @@ class ImportedOrderTest extends OverFakeSharing {
       }
       assertThat(behind(resource)).hasSize(41);
       gate.countDown();
-      device.synchronize();
-      for (int i = 0; i < 100 && !behind(resource).isEmpty(); i++) {
-        imported(resource, one).close();
-      }
-      assertThat(behind(resource)).isEmpty();
       many.forEach(CudaStream::close);
+      device.synchronize();
+      imported(resource, one).close();
+      assertThat(behind(resource)).hasSizeLessThan(2);
     }
   }
 
