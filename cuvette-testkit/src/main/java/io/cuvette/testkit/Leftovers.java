@@ -17,9 +17,9 @@ import java.util.Set;
  * @param wrong the statistics of default pools that are not back to zero
  */
 record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String> wrong) {
-  /** Makers of what lasts as long as the Cuda: what callbacks need. */
+  /** Makers of what lasts as long as the Cuda: what callbacks need, and one mark for a stream. */
   private static final Set<String> LASTING =
-      Set.of("io.cuvette.CallbackFlags", "io.cuvette.CallbackStreams");
+      Set.of("io.cuvette.CallbackFlags", "io.cuvette.CallbackStreams", "io.cuvette.IdleMark");
 
   private static final int ROUNDS = 4;
 
