@@ -66,16 +66,20 @@ final class DriverPools {
     children.remove(end);
   }
 
-  /** Whether a pool that was made here is in use as somebody else's too: of its handle, that is. */
+  /**
+   * Whether a pool is in use as somebody else's too: of its handle, that is. One that was imported
+   * twice is not: the driver counts these.
+   */
   boolean isBorrowed(DriverPool pool) {
-    return open.stream().anyMatch(other -> isSame(other, pool));
+    return open.stream()
+        .anyMatch(other -> !(other.isImported() && pool.isImported()) && isSame(other, pool));
   }
 
   /**
-   * Whether a pool that was borrowed is one of another process, of which the driver tells nothing.
+   * Whether a pool is one of another process too, of which the driver tells nothing, or once more.
    */
-  boolean isImportedHere(DriverPool borrowed) {
-    return open.stream().anyMatch(other -> other.isImported() && isSame(other, borrowed));
+  boolean isImportedHere(DriverPool pool) {
+    return open.stream().anyMatch(other -> other.isImported() && isSame(other, pool));
   }
 
   /** Whether a pool that was borrowed is one that was made here: it is not destroyed before. */
@@ -223,7 +227,11 @@ final class DriverPools {
   private void destroyIfUnused(DriverPool pool) {
     if (pool.isUnused() && retired.remove(pool)) {
       try {
-        pool.destroy();
+        if (pool.isImported() && isImportedHere(pool)) {
+          pool.destroyWithItsAccess(); // which is the other's
+        } else {
+          pool.destroy();
+        }
       } catch (RuntimeException e) {
         retired.add(pool);
         throw e;

@@ -139,7 +139,7 @@ class IpcPeerTest {
         };
     assertThatThrownBy(() -> IpcListener.open(descriptors, path))
         .isInstanceOf(IllegalStateException.class)
-        .hasMessageContaining("another process");
+        .hasMessageContaining("has a listener");
     assertThat(path).hasContent("another's");
     assertThat(directory.toFile().list()).containsExactly("socket");
     assertThat(descriptors.open).isEmpty();

@@ -1,5 +1,6 @@
 package io.cuvette.instrument;
 
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -16,6 +17,9 @@ final class Handles<T> {
   private final Map<Long, Entry<T>> live = new LinkedHashMap<>();
   private final Map<Long, Dead> dead = new LinkedHashMap<>();
 
+  /** How often more than once a live one has to be destroyed. */
+  private final Map<Long, Integer> again = new HashMap<>();
+
   /** No handles; {@code kind} is their name in messages, such as {@code stream}. */
   Handles(String kind) {
     this.kind = kind;
@@ -29,6 +33,15 @@ final class Handles<T> {
   void add(long handle, T value, @Nullable Site created) {
     dead.remove(handle);
     live.put(handle, new Entry<>(handle, value, created));
+  }
+
+  /** Adds a handle that may be live already, and has to be destroyed once more then. */
+  void addOnceMore(long handle, T value, @Nullable Site created) {
+    if (isLive(handle)) {
+      again.merge(handle, 1, Integer::sum);
+    } else {
+      add(handle, value, created);
+    }
   }
 
   /** What a handle stands for; null, and a finding, if it is destroyed or unknown. */
@@ -59,6 +72,10 @@ final class Handles<T> {
    * Takes a handle away, before the driver may give it to another object; null if it is not live.
    */
   @Nullable Entry<T> destroy(long handle, Site here) {
+    if (again.containsKey(handle)) {
+      again.computeIfPresent(handle, (_, times) -> times == 1 ? null : times - 1);
+      return live.get(handle);
+    }
     Entry<T> entry = live.remove(handle);
     if (entry != null) {
       dead.put(handle, new Dead(entry.created, here));
@@ -71,6 +88,9 @@ final class Handles<T> {
 
   /** Puts back what the driver refused to destroy. */
   void restore(Entry<T> entry) {
+    if (isLive(entry.handle)) {
+      again.merge(entry.handle, 1, Integer::sum);
+    }
     dead.remove(entry.handle);
     live.put(entry.handle, entry);
   }

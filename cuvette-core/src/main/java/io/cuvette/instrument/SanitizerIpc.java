@@ -28,7 +28,7 @@ abstract class SanitizerIpc extends SanitizerPools {
   public long memPoolImportFromShareableHandle(int descriptor) {
     Site site = Site.of("memPoolImportFromShareableHandle", "descriptor", descriptor);
     long pool = super.memPoolImportFromShareableHandle(descriptor);
-    core.check(_ -> core.streams.pools.add(pool, true, site));
+    core.check(_ -> core.streams.pools.addOnceMore(pool, true, site));
     return pool;
   }
 

@@ -60,6 +60,10 @@ final class SharedPool implements BlockFile {
     return imported;
   }
 
+  boolean isSameFile(SharedPool other) {
+    return file.key().equals(other.file.key());
+  }
+
   /** A descriptor to import the pool from. */
   int export() {
     int descriptor = file.export();

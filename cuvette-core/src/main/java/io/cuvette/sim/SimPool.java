@@ -2,6 +2,7 @@ package io.cuvette.sim;
 
 import io.cuvette.driver.CudaStatus;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -32,6 +33,9 @@ final class SimPool {
   private long handle;
   private boolean destroyed;
 
+  /** How often it was imported and not destroyed. */
+  private int imports = 1;
+
   SimPool(
       PoolKind kind,
       int handleTypes,
@@ -50,6 +54,20 @@ final class SimPool {
   /** Whether the pool is that of another process: nothing can be allocated from it here. */
   boolean isImported() {
     return shared != null && shared.isImported();
+  }
+
+  boolean isImportOf(SharedPool other) {
+    return isImported() && !destroyed && Objects.requireNonNull(shared).isSameFile(other);
+  }
+
+  void importedAgain() {
+    imports++;
+  }
+
+  /** Takes one import back; true if there are others. */
+  boolean isStillImported() {
+    imports--;
+    return imports > 0;
   }
 
   /** What only the driver that made the pool answers. */

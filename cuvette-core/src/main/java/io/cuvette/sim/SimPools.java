@@ -56,10 +56,20 @@ final class SimPools {
         : SharedPlace.ofHost(kind);
   }
 
-  /** The pool of another process behind a descriptor, which stays the caller's. */
+  /**
+   * The pool of another process behind a descriptor, which stays the caller's. A pool that was
+   * imported already is the same one, to be destroyed once more.
+   */
   SimPool open(int descriptor) {
     SharedPool shared = SharedPool.open(sharing, descriptor);
     try {
+      for (SimPool known : holding) {
+        if (known.isImportOf(shared)) {
+          known.importedAgain();
+          shared.close();
+          return known;
+        }
+      }
       return add(importedKind(shared.place()), FILE_DESCRIPTOR, 0, false, shared);
     } catch (RuntimeException | Error e) {
       shared.close();
@@ -161,6 +171,9 @@ final class SimPools {
     SimPool pool = get(handle);
     if (pool.isDefault) {
       throw SimRefusal.invalidValue("pool: 0x%x is the default of %s".formatted(handle, pool.kind));
+    }
+    if (pool.isStillImported()) {
+      return;
     }
     handles.remove(handle);
     current.remove(pool.kind, pool);
