@@ -9,7 +9,7 @@ import java.lang.foreign.ValueLayout;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 
-/** Two small simulated devices, and words for what tests say about them. */
+/** Two small simulated devices whose work waits to be waited for, and words for tests of them. */
 abstract class SimTestBase {
   static final long KIB = 1L << 10;
   static final long MIB = 1L << 20;
@@ -18,7 +18,7 @@ abstract class SimTestBase {
 
   final SimulatedDriver driver =
       SimulatedDriver.open(
-          SimulatedOptions.parse("devices=2").withMemoryBytes(64 * MIB).withPeers("all"));
+          SimulatedOptions.parse("devices=2,pace=lazy").withMemoryBytes(64 * MIB).withPeers("all"));
 
   @AfterEach
   void close() {
