@@ -4,7 +4,6 @@ import io.cuvette.driver.CudaDriver;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -21,7 +20,7 @@ final class CallbackFlags {
   private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();
 
   private final Cuda cuda;
-  private final ReentrantLock lock = new ReentrantLock();
+  private final BargingLock lock = new BargingLock();
   private @Nullable Flag free;
 
   /** Memory with words that nobody had so far, from an offset on. */

@@ -10,7 +10,6 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -41,7 +40,7 @@ final class Callbacks {
   /** Those that are queued, or running, or doing what they put off. */
   private final Set<Callback> open = ConcurrentHashMap.newKeySet();
 
-  private final ReentrantLock lock = new ReentrantLock();
+  private final BargingLock lock = new BargingLock();
   private volatile @Nullable ScheduledExecutorService watcher;
 
   /** The watcher's. */

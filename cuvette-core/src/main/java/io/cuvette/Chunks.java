@@ -3,7 +3,6 @@ package io.cuvette;
 import io.cuvette.Loans.Loan;
 import io.cuvette.Spans.Span;
 import java.util.Arrays;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 final class Chunks {
   static final int NONE = -1;
 
-  private final ReentrantLock lock = new ReentrantLock();
+  private final BargingLock lock = new BargingLock();
   private volatile @Nullable BufferBase[] buffers = new BufferBase[16];
 
   /** The same allocations with what they are used for, and all their addresses in order. */

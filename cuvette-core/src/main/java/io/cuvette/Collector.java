@@ -3,7 +3,6 @@ package io.cuvette;
 import java.lang.ref.PhantomReference;
 import java.lang.ref.ReferenceQueue;
 import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * Runs the garbage collector for all threads that are short of memory: one collects, the others
@@ -17,7 +16,7 @@ final class Collector {
   private static final long LONGEST_WAIT_NANOS = 512_000_000;
   private static final long PATIENCE_MILLIS = 200;
 
-  private final ReentrantLock lock = new ReentrantLock();
+  private final BargingLock lock = new BargingLock();
   private final Condition changed = lock.newCondition();
   private final ReferenceQueue<Object> handedOver = new ReferenceQueue<>();
   private long begun;

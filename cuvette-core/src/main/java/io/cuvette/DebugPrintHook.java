@@ -3,7 +3,6 @@ package io.cuvette;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.Objects;
-import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * Writes one line of JSON after each event of a {@link MemoryPool}, with CuPy's field names:
@@ -18,7 +17,7 @@ import java.util.concurrent.locks.ReentrantLock;
  */
 public final class DebugPrintHook implements MemoryHook {
   private final Appendable out;
-  private final ReentrantLock lock = new ReentrantLock();
+  private final BargingLock lock = new BargingLock();
 
   /** A hook that writes to {@code out}; it neither flushes nor closes it. */
   public DebugPrintHook(Appendable out) {

@@ -29,6 +29,11 @@ final class Descriptors {
             what + " needs the module io.cuvette.ffm (artifact cuvette-ffm) on the path"));
   }
 
+  /** Closes a descriptor that a driver gave; without the functions for that there is none. */
+  static void close(int descriptor) {
+    Found.CALLS.ifPresent(calls -> Closing.close(calls, descriptor));
+  }
+
   /** A number that can be a descriptor at all. */
   static int checkNumber(int descriptor) {
     if (descriptor < 0) {

@@ -79,7 +79,8 @@ final class DriverPools {
    * Whether a pool is one of another process too, of which the driver tells nothing, or once more.
    */
   boolean isImportedHere(DriverPool pool) {
-    return open.stream().anyMatch(other -> other.isImported() && isSame(other, pool));
+    return Stream.concat(open.stream(), retired.stream())
+        .anyMatch(other -> other.isImported() && isSame(other, pool));
   }
 
   /** Whether a pool that was borrowed is one that was made here: it is not destroyed before. */
@@ -228,7 +229,7 @@ final class DriverPools {
     if (pool.isUnused() && retired.remove(pool)) {
       try {
         if (pool.isImported() && isImportedHere(pool)) {
-          pool.destroyWithItsAccess(); // which is the other's
+          giveBackImport(pool);
         } else {
           pool.destroy();
         }
@@ -236,6 +237,19 @@ final class DriverPools {
         retired.add(pool);
         throw e;
       }
+    }
+  }
+
+  /**
+   * Gives one of two imports back, with nothing that the other needs. The driver refuses that for
+   * host memory while some of it is mapped; then it goes with the other.
+   */
+  private void giveBackImport(DriverPool pool) {
+    PoolOrigin.close(pool.importedFrom());
+    try {
+      pool.destroyWithItsAccess();
+    } catch (CudaException e) {
+      retired.add(pool);
     }
   }
 }

@@ -2,7 +2,6 @@ package io.cuvette;
 
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -12,7 +11,7 @@ import java.util.function.BooleanSupplier;
  * wait for it; it is not made as long as callbacks that add others leave no gap. Thread-safe.
  */
 final class HoldsAndFrees {
-  private final ReentrantLock lock = new ReentrantLock();
+  private final BargingLock lock = new BargingLock();
   private final Condition changed = lock.newCondition();
   private int holding;
   private int freeing;

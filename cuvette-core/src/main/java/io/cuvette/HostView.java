@@ -4,7 +4,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 final class HostView {
   private static final int LARGEST_BYTE_BUFFER = Integer.MAX_VALUE;
 
-  private final ReentrantLock lock = new ReentrantLock();
+  private final BargingLock lock = new BargingLock();
   private @Nullable MemorySegment segment;
 
   /** The segment of a buffer, or of a slice of it. */

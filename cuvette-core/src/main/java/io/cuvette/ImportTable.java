@@ -11,7 +11,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -31,7 +30,7 @@ final class ImportTable {
   /** The identity of the process in what it exports: numbers of processes are used again. */
   final UUID process = UUID.randomUUID();
 
-  private final ReentrantLock lock = new ReentrantLock();
+  private final BargingLock lock = new BargingLock();
   private final Condition changed = lock.newCondition();
   private final Map<Key, ImportedMemory> known = new HashMap<>();
   private final MappedPlaces places = new MappedPlaces();

@@ -9,7 +9,6 @@ import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
-import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * Adds up, for each frame of the callers' stacks, the bytes taken from a {@link MemoryPool} (used)
@@ -22,7 +21,7 @@ public final class LineProfileHook implements MemoryHook {
 
   private final int maxDepth;
   private final Frame root = new Frame();
-  private final ReentrantLock lock = new ReentrantLock();
+  private final BargingLock lock = new BargingLock();
 
   /** A hook that reports all frames. */
   public LineProfileHook() {

@@ -8,7 +8,6 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -20,7 +19,7 @@ final class MemoryPoolCore implements CachingPool {
   private final PoolOptions options;
   private final ConcurrentHashMap<CudaDevice, DevicePool> devicePools = new ConcurrentHashMap<>();
   private final List<PressureListener> listeners = new CopyOnWriteArrayList<>();
-  private final ReentrantLock hookLock = new ReentrantLock();
+  private final BargingLock hookLock = new BargingLock();
 
   /** The hooks and listeners that are listed as open. */
   private final Set<AtomicBoolean> registrations = ConcurrentHashMap.newKeySet();

@@ -3,7 +3,6 @@ package io.cuvette;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
 
 /**
@@ -13,7 +12,7 @@ import java.util.function.Supplier;
  * @param <K> what tells the things apart
  */
 final class OneByOne<K> {
-  private final ReentrantLock lock = new ReentrantLock();
+  private final BargingLock lock = new BargingLock();
   private final Condition changed = lock.newCondition();
   private final Set<K> taken = new HashSet<>();
 

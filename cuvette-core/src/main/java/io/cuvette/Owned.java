@@ -15,7 +15,7 @@ final class Owned {
   private final Children children = new Children();
   private final StreamOrderedMemory asyncMemory = new StreamOrderedMemory(entrance, null);
   private final DriverPools driverPools;
-  private final PeerHandles handles = new PeerHandles(() -> Descriptors.require("importBuffer"));
+  private final PeerHandles handles = new PeerHandles(Descriptors::close);
   private final Set<MemoryPoolCore> pools = ConcurrentHashMap.newKeySet();
   private final Set<PinnedPoolCore> pinnedPools = ConcurrentHashMap.newKeySet();
   private final AtomicBoolean ending = new AtomicBoolean();

@@ -3,7 +3,6 @@ package io.cuvette;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.driver.PoolProperties;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -12,8 +11,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.function.BooleanSupplier;
+import java.util.function.IntConsumer;
 import java.util.function.LongPredicate;
-import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -55,13 +54,18 @@ final class PeerHandles {
           "(pipe|socket):|anon_inode:\\[?(event|timer|signal|inotify|io_uring|pidfd|bpf|userfault)"
               + "|/dev/(null|zero|full|u?random|tty|pts|shm|fuse)");
 
-  private final Supplier<DescriptorCalls> calls;
+  private final IntConsumer closing;
   private volatile @Nullable Boolean knowsPointers;
   private volatile @Nullable Boolean knowsEvents;
   private volatile @Nullable Boolean knowsPlain;
 
-  PeerHandles(Supplier<DescriptorCalls> calls) {
-    this.calls = calls;
+  /**
+   * Knows nothing yet.
+   *
+   * @param closing closes a descriptor
+   */
+  PeerHandles(IntConsumer closing) {
+    this.closing = closing;
   }
 
   /**
@@ -237,7 +241,7 @@ final class PeerHandles {
     int id = device.id();
     long pool = driver.memPoolCreate(new PoolProperties(1, 1, 1, id, 0));
     try {
-      calls.get().close(driver.memPoolExportToShareableHandle(pool)); // else no memory of it is
+      closing.accept(driver.memPoolExportToShareableHandle(pool)); // else no memory of it is
       return withStream(device, stream -> lookAtPointers(driver, id, pool, stream));
     } finally {
       driver.memPoolDestroy(pool);

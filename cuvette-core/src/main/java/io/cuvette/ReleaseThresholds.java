@@ -5,7 +5,6 @@ import io.cuvette.driver.CudaException;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * The release thresholds of somebody else's pools, raised as long as they are in use here, so that
@@ -18,7 +17,7 @@ final class ReleaseThresholds {
   /** Those of the driver of this machine, whose default pools all {@link Cuda}s share. */
   private static final ReleaseThresholds PROCESS = new ReleaseThresholds();
 
-  private final ReentrantLock lock = new ReentrantLock();
+  private final BargingLock lock = new BargingLock();
   private final Condition changed = lock.newCondition();
   private final Map<Long, Raised> known = new HashMap<>();
 

@@ -1,11 +1,10 @@
 package io.cuvette;
 
 import java.util.TreeSet;
-import java.util.concurrent.locks.ReentrantLock;
 
 /** The addresses of what a pool holds from upstream; no two ranges overlap. Thread-safe. */
 final class Spans {
-  private final ReentrantLock lock = new ReentrantLock();
+  private final BargingLock lock = new BargingLock();
   private final TreeSet<Span> ordered = new TreeSet<>();
 
   /** The addresses from a start to before an end. */

@@ -1,10 +1,10 @@
 package io.cuvette.ffm;
 
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.Lock;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.concurrent.locks.StampedLock;
+import java.util.function.LongSupplier;
 
 /**
  * Keeps what ends pools of the driver apart from each other and from waits: threads that destroy
@@ -20,14 +20,18 @@ final class PoolEnds {
   /** Of one process; tests have others. */
   static final PoolEnds HERE = new PoolEnds();
 
-  private final Lock oneByOne = new ReentrantLock();
+  /**
+   * Taken by whoever finds them free: in a queue a virtual thread may wait for a carrier, first.
+   */
+  private final AtomicBoolean alone = new AtomicBoolean();
+
   private final StampedLock waits = new StampedLock();
 
   PoolEnds() {}
 
   /** Before a wait for work; the result is for {@link #endWait}. */
   long beginWait() {
-    return waits.readLock();
+    return stampWithin(waits::tryReadLock, Long.MAX_VALUE);
   }
 
   void endWait(long stamp) {
@@ -36,11 +40,11 @@ final class PoolEnds {
 
   /** Before a pool is made. */
   void beginMaking() {
-    oneByOne.lock();
+    long _ = stampWithin(() -> alone.compareAndSet(false, true) ? 1 : 0, Long.MAX_VALUE);
   }
 
   void endMaking() {
-    oneByOne.unlock();
+    alone.set(false);
   }
 
   /**
@@ -50,20 +54,27 @@ final class PoolEnds {
    * @return for {@link #endDestroying}
    */
   long beginDestroying() {
-    oneByOne.lock();
-    long until = System.nanoTime() + PATIENCE_NANOS;
-    long stamp = waits.tryWriteLock();
-    while (stamp == 0 && System.nanoTime() < until) {
-      LockSupport.parkNanos(this, ASK_AGAIN_NANOS);
-      stamp = waits.tryWriteLock();
-    }
-    return stamp;
+    beginMaking();
+    return stampWithin(waits::tryWriteLock, PATIENCE_NANOS);
   }
 
   void endDestroying(long stamp) {
     if (stamp != 0) {
       waits.unlockWrite(stamp);
     }
-    oneByOne.unlock();
+    endMaking();
+  }
+
+  /** What comes of trying until it is not 0, or it is at last. */
+  @SuppressWarnings("ThreadPriorityCheck") // the yield frees a carrier, nothing more
+  private static long stampWithin(LongSupplier trying, long nanos) {
+    long start = System.nanoTime();
+    long stamp = trying.getAsLong();
+    while (stamp == 0 && System.nanoTime() - start < nanos) {
+      Thread.yield(); // parking an interrupted thread returns at once
+      LockSupport.parkNanos(trying, ASK_AGAIN_NANOS);
+      stamp = trying.getAsLong();
+    }
+    return stamp;
   }
 }
