@@ -4,6 +4,7 @@ import java.lang.StackWalker.StackFrame;
 import java.lang.reflect.Modifier;
 import java.util.Iterator;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
@@ -37,6 +38,8 @@ public final class FirstFailure {
    * @param call the call with its arguments
    */
   public String explain(CudaStatus status, String call) {
+    Objects.requireNonNull(status, "status");
+    Objects.requireNonNull(call, "call");
     if (!status.losesContext()) {
       return "";
     }

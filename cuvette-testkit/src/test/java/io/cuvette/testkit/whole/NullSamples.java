@@ -31,6 +31,7 @@ import io.cuvette.StreamCallback;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.FirstFailure;
 import io.cuvette.instrument.FaultSweep;
 import io.cuvette.instrument.Faults;
 import io.cuvette.instrument.Misuse;
@@ -136,6 +137,7 @@ final class NullSamples implements AutoCloseable {
   }
 
   private void makeInstruments() {
+    objects.add(new FirstFailure());
     FaultSweep sweep = FaultSweep.over(() -> SimulatedDriver.open(SimulatedOptions.DEFAULTS));
     objects.add(sweep);
     try {
