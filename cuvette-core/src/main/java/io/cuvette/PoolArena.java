@@ -110,8 +110,7 @@ final class PoolArena {
   private BufferBase lend(
       int block, long bytes, long rounded, CudaStream of, FrontCache.@Nullable Stripe stripe) {
     BufferBase chunk = chunks.get(blocks.chunk(block));
-    BufferBase buffer =
-        PooledBlock.lend(this, block, chunk, blocks.offset(block), rounded, bytes, of);
+    BufferBase buffer = PooledBlock.lend(this, block, chunk, blocks.offset(block), bytes, of);
     PooledBlock lifetime = (PooledBlock) buffer.lifetime();
     if (stripe == null) {
       live.put(block, lifetime);

@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.pool.BlockArena;
 import java.lang.ref.ReferenceQueue;
 import org.jspecify.annotations.Nullable;
 
@@ -10,7 +11,6 @@ final class PooledBlock extends BlockLifetime {
   final BufferBase chunk;
   final long address;
   final long requestedBytes;
-  private final long blockBytes;
 
   /** What gave it out, if not the arena itself, and its neighbours in that one's list. */
   FrontCache.@Nullable Stripe stripe;
@@ -24,15 +24,13 @@ final class PooledBlock extends BlockLifetime {
       @Nullable Throwable site,
       PoolArena arena,
       int block,
-      BufferBase chunk,
-      long blockBytes) {
+      BufferBase chunk) {
     super(buffer, queue, site, buffer.stream().state);
     this.arena = arena;
     this.block = block;
     this.chunk = chunk;
     this.address = buffer.address();
     this.requestedBytes = buffer.byteSize();
-    this.blockBytes = blockBytes;
   }
 
   /**
@@ -40,28 +38,22 @@ final class PooledBlock extends BlockLifetime {
    * {@link #opened} follows.
    */
   static BufferBase lend(
-      PoolArena arena,
-      int block,
-      BufferBase chunk,
-      long offset,
-      long blockBytes,
-      long bytes,
-      CudaStream of) {
+      PoolArena arena, int block, BufferBase chunk, long offset, long bytes, CudaStream of) {
     BufferBase buffer = chunk.block(offset, bytes, of);
     LeakTracker leaks = arena.leaks;
     Throwable site = leaks.remembersSites() ? leaks.site() : null;
-    buffer.attach(new PooledBlock(buffer, leaks.queue, site, arena, block, chunk, blockBytes));
+    buffer.attach(new PooledBlock(buffer, leaks.queue, site, arena, block, chunk));
     return buffer;
   }
 
   /** One more buffer of this block, which has ended. */
   BufferBase again(long bytes, CudaStream of) {
-    return lend(arena, block, chunk, address - chunk.address(), blockBytes, bytes, of);
+    return lend(arena, block, chunk, address - chunk.address(), bytes, of);
   }
 
   @Override
   long blockBytes() {
-    return blockBytes;
+    return BlockArena.roundUp(requestedBytes);
   }
 
   @Override
