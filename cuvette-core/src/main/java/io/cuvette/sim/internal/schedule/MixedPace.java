@@ -10,6 +10,9 @@ public final class MixedPace implements Pace {
   private final RandomGenerator random;
   private final int calls;
 
+  /** Queries in a row after which nothing ran. */
+  private int inVain;
+
   /** Chooses after how many calls something runs on average. */
   public MixedPace(RandomGenerator random) {
     this.random = random;
@@ -23,6 +26,12 @@ public final class MixedPace implements Pace {
 
   @Override
   public int afterBusyQuery() {
-    return afterCall();
+    int some = afterCall();
+    inVain = some > 0 ? 0 : inVain + 1;
+    if (inVain < MOST_CALLS) {
+      return some;
+    }
+    inVain = 0;
+    return 1; // a stream that does nothing else comes to its end in a moment
   }
 }
