@@ -76,6 +76,28 @@ class PoolEndsTest {
     }
   }
 
+  /** Where nobody waits, nobody begins to before the pool is gone. */
+  @Test
+  void poolThatEnds_isAlone() throws Exception {
+    long stamp = ends.beginDestroying();
+    assertThat(stamp).isNotZero();
+    CountDownLatch begun = new CountDownLatch(1);
+    Thread waits =
+        Thread.ofPlatform()
+            .start(() -> {
+              long wait = ends.beginWait();
+              begun.countDown();
+              ends.endWait(wait);
+            });
+    while (waits.getState() == Thread.State.RUNNABLE) {
+      assertThat(begun.getCount()).isOne();
+    }
+    assertThat(begun.getCount()).isOne();
+    ends.endDestroying(stamp);
+    waits.join();
+    assertThat(begun.getCount()).isZero();
+  }
+
   @Test
   void waitThatLasts_keepsNoPool_andNoOtherWait() throws Exception {
     long wait = ends.beginWait();
