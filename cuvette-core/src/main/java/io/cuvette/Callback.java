@@ -202,7 +202,7 @@ final class Callback {
    * @throws IllegalStateException if that work would come after the callback
    */
   void checkCanWaitFor(StreamState other, String call) {
-    if (isBefore(other)) {
+    if (isBefore(other, call)) {
       throw itself(call + " on " + other);
     }
   }
@@ -217,7 +217,7 @@ final class Callback {
     if (isDone.getAsBoolean()) {
       return;
     }
-    if (of != null && isBefore(of)) {
+    if (of != null && isBefore(of, call)) {
       throw itself(call);
     }
     long nanos = stream.cuda.callbacks().patienceNanos();
@@ -238,14 +238,14 @@ final class Callback {
   }
 
   /** Whether what another stream does now comes after the callback. */
-  private boolean isBefore(StreamState other) {
+  private boolean isBefore(StreamState other, String call) {
     if (other == stream) {
       return true;
     }
     return other.device == stream.device
         && (other.isLegacy() || stream.isLegacy())
         && blocking
-        && other.isBlocking();
+        && other.isBlocking(call);
   }
 
   @Override

@@ -40,7 +40,7 @@ final class CallbackQueue {
       boolean alone = !stream.canBeCaptured();
       StreamState start = alone ? stream : stream.side().get();
       if (callback.holds()) {
-        boolean blocking = stream.isBlocking();
+        boolean blocking = stream.isBlocking(callback.call());
         callback.holdBy(flag(driver, start), blocking);
       }
       if (alone) {

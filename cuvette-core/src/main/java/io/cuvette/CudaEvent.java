@@ -225,6 +225,8 @@ public final class CudaEvent implements AutoCloseable {
     try {
       checkNotCaptured("isDone");
       return driver.eventQuery(device.id(), handle);
+    } catch (CudaException e) {
+      throw explainedIfCaptured(e);
     } finally {
       unhold();
     }
@@ -251,6 +253,8 @@ public final class CudaEvent implements AutoCloseable {
     try {
       checkNotCaptured("synchronize");
       lifetime.await(() -> driver.eventSynchronize(device.id(), handle));
+    } catch (CudaException e) {
+      throw explainedIfCaptured(e);
     } finally {
       unhold();
     }
@@ -264,6 +268,21 @@ public final class CudaEvent implements AutoCloseable {
           "%s: %s was recorded in %s, which is capturing a graph"
               .formatted(call, this, on == null ? "a thread's stream" : on));
     }
+  }
+
+  /** Whether a question about an event, or a wait for it, failed because a graph has the record. */
+  static boolean isOfCapture(CudaException e) {
+    return e.status() == CudaStatus.CAPTURED_EVENT // of a capture that goes on, else
+        || e.status() == CudaStatus.INVALID_VALUE;
+  }
+
+  /** Tells what a status of an event means that is in order but for its record. */
+  static CudaException explainedIfCaptured(CudaException e) {
+    return isOfCapture(e)
+        ? e.explained(
+            "the event was last recorded in a capture: its place is in the graph, and it tells"
+                + " nothing before it is recorded again")
+        : e;
   }
 
   /** Whether the event was closed. */

@@ -63,7 +63,7 @@ public final class CudaStream implements AutoCloseable {
             device.id(), options.nonBlocking() ? 1 : 0, options.priority());
     StreamLifetime lifetime = null;
     try {
-      StreamState state = cuda.streams().created(device, handle);
+      StreamState state = cuda.streams().created(device, handle, !options.nonBlocking());
       CudaStream stream = new CudaStream(state, null);
       lifetime = state.endsWith(stream);
       stream.lifetime = lifetime;
@@ -107,11 +107,15 @@ public final class CudaStream implements AutoCloseable {
     }
   }
 
-  /** Whether the stream runs beside the null stream (cuStreamGetFlags). */
+  /**
+   * Whether the stream runs beside the null stream (cuStreamGetFlags, once for a wrapped stream).
+   *
+   * @throws IllegalStateException if that is not known yet of a wrapped stream that is capturing
+   */
   public boolean isNonBlocking() {
-    CudaDriver driver = hold();
+    CudaDriver _ = hold();
     try {
-      return (driver.streamGetFlags(device().id(), state.handle) & 1) != 0;
+      return !state.isBlocking("isNonBlocking");
     } finally {
       unhold();
     }
@@ -221,6 +225,8 @@ public final class CudaStream implements AutoCloseable {
       } else {
         wait.run();
       }
+    } catch (CudaException e) {
+      throw CudaEvent.explainedIfCaptured(e);
     } finally {
       unhold();
     }

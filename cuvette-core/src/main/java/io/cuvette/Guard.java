@@ -184,7 +184,7 @@ final class Guard implements Fence {
     try {
       return question.getAsBoolean();
     } catch (CudaException e) {
-      if (e.status() != CudaStatus.CAPTURED_EVENT) {
+      if (!CudaEvent.isOfCapture(e)) {
         throw e;
       }
       recorded = false;

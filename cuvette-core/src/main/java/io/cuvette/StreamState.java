@@ -41,6 +41,9 @@ final class StreamState {
   /** Whether every operation knows that. */
   private volatile boolean exposedToAll;
 
+  /** Whether it takes turns with the null stream; null as long as that is not known. */
+  private volatile @Nullable Boolean blocking;
+
   /** The wrappers of a foreign stream that are open; the last one to close ends the state. */
   private final AtomicInteger wrappers = new AtomicInteger();
 
@@ -86,8 +89,10 @@ final class StreamState {
   }
 
   /** A stream that was made here; {@link #endsWith} follows. */
-  static StreamState owned(Cuda cuda, CudaDevice device, long handle) {
-    return new StreamState(cuda, device, handle, true, null, null);
+  static StreamState owned(Cuda cuda, CudaDevice device, long handle, boolean blocking) {
+    StreamState state = new StreamState(cuda, device, handle, true, null, null);
+    state.blocking = blocking;
+    return state;
   }
 
   /** The default stream of this thread. */
@@ -236,9 +241,20 @@ final class StreamState {
     return StreamHandle.isLegacy(handle);
   }
 
-  /** Whether it takes turns with the null stream; for who holds it. */
-  boolean isBlocking() {
-    return isBuiltIn() || (cuda.driver().streamGetFlags(device.id(), handle) & 1) == 0;
+  /**
+   * Whether it takes turns with the null stream; for who holds it.
+   *
+   * @throws IllegalStateException if only the driver knows, and the question would invalidate a
+   *     capture
+   */
+  boolean isBlocking(String call) {
+    Boolean known = isBuiltIn() ? Boolean.TRUE : blocking;
+    if (known == null) {
+      capturing.check(call, "");
+      known = (cuda.driver().streamGetFlags(device.id(), handle) & 1) == 0;
+      blocking = known;
+    }
+    return known;
   }
 
   /** Whether it stands for a capture, which is over once this is closed. */

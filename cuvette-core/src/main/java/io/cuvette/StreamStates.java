@@ -3,6 +3,7 @@ package io.cuvette;
 import java.lang.ref.ReferenceQueue;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -33,9 +34,9 @@ final class StreamStates {
     this.perThread = ThreadLocal.withInitial(() -> new CudaStream[cuda.deviceCount()]);
   }
 
-  StreamState created(CudaDevice device, long handle) {
+  StreamState created(CudaDevice device, long handle, boolean blocking) {
     long id = cuda.driver().streamGetId(device.id(), handle);
-    StreamState state = StreamState.owned(cuda, device, handle);
+    StreamState state = StreamState.owned(cuda, device, handle, blocking);
     state.id = id;
     return state;
   }
@@ -65,16 +66,42 @@ final class StreamStates {
       throw new IllegalArgumentException(
           "stream 0x%x belongs to device %d (expected: %s)".formatted(handle, of, device));
     }
-    long id = device.ask(driver -> driver.streamGetId(device.id(), handle));
-    Key key = new Key(device.id(), id);
+    OptionalLong id = id(device, handle);
     while (true) {
-      StreamState state = byId.computeIfAbsent(key, k -> foreign(device, handle, id));
+      StreamState state = state(device, handle, id);
       state.expose();
       if (state.wrapped()) {
         return new CudaStream(state, owner);
       }
-      byId.remove(key, state); // another thread is closing the last wrapper of it
+      forget(state); // another thread is closing the last wrapper of it
     }
+  }
+
+  /** The identity of a stream; none while it is capturing, which the question would spoil. */
+  private static OptionalLong id(CudaDevice device, long handle) {
+    return device.ask(driver ->
+        driver.streamIsCapturing(device.id(), handle) == 0
+            ? OptionalLong.of(driver.streamGetId(device.id(), handle))
+            : OptionalLong.empty());
+  }
+
+  /**
+   * What is known of a stream, which lives as long as a wrapper of it is open: as long its handle
+   * is as good as its identity.
+   */
+  private StreamState state(CudaDevice device, long handle, OptionalLong id) {
+    Key unnamed = new Key(device.id(), ~handle); // no identity is that large
+    StreamState known = byId.get(unnamed);
+    if (known == null && id.isEmpty()) {
+      for (StreamState each : byId.values()) {
+        known = each.handle == handle && each.device == device ? each : known;
+      }
+    }
+    if (known != null) {
+      return known;
+    }
+    Key key = id.isEmpty() ? unnamed : new Key(device.id(), id.getAsLong());
+    return byId.computeIfAbsent(key, k -> foreign(device, handle, k.id));
   }
 
   private StreamState foreign(CudaDevice device, long handle, long id) {

@@ -19,14 +19,20 @@ public interface StreamCalls {
   /** The priority of a stream (cuStreamGetPriority). */
   int streamGetPriority(int device, long stream);
 
-  /** The flags of a stream, 1 = non-blocking (cuStreamGetFlags). */
+  /**
+   * The flags of a stream, 1 = non-blocking (cuStreamGetFlags). The question invalidates a capture
+   * that the stream takes part in.
+   */
   int streamGetFlags(int device, long stream);
 
-  /** An identity that is never used twice in a process, unlike the handle (cuStreamGetId). */
+  /**
+   * An identity that is never used twice in a process, unlike the handle (cuStreamGetId). The
+   * question invalidates a capture that the stream takes part in.
+   */
   long streamGetId(int device, long stream);
 
   /**
-   * The device of a stream (cuStreamGetCtx with cuCtxGetDevice, or cuStreamGetDevice).
+   * The device of a stream (cuStreamGetCtx with cuCtxGetDevice).
    *
    * @param device answers for the handles 0, 1 and 2
    */

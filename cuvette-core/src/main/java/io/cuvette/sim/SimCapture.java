@@ -62,7 +62,7 @@ final class SimCapture {
   }
 
   /** There is no graph from now on. */
-  private void invalidate() {
+  void invalidate() {
     if (!invalidated) {
       invalidated = true;
       graphs.remove(handle).destroy();

@@ -55,12 +55,17 @@ final class SimCaptures {
 
   /** For calls that wait for or ask about a stream. */
   void checkQuery(SimStream stream) {
+    checkCaptured(stream);
+    checkLegacy(stream);
+  }
+
+  /** For calls that ask about a stream, whatever others do. */
+  void checkCaptured(SimStream stream) {
     CaptureBranch branch = stream.capture;
     if (branch != null) {
       throw branch.capture.invalidate(
           CudaStatus.STREAM_CAPTURE_UNSUPPORTED, "the stream is captured");
     }
-    checkLegacy(stream);
   }
 
   /** For calls on a stream: the legacy stream would wait for blocking streams that are captured. */
@@ -79,12 +84,19 @@ final class SimCaptures {
   /** For calls that wait for or ask about an event. */
   void checkQuery(SimEvent event) {
     CaptureBranch.Point point = event.capturedPoint();
+    if (point != null && point.capture().isOpen()) {
+      point.capture().invalidate();
+    }
+    checkTimed(event);
+  }
+
+  /** For calls that need the time of a record. */
+  void checkTimed(SimEvent event) {
+    CaptureBranch.Point point = event.capturedPoint();
     if (point != null) {
-      String text = "the event was last recorded into a capture, which has no time";
-      SimCapture capture = point.capture();
-      throw capture.isOpen()
-          ? capture.invalidate(CudaStatus.CAPTURED_EVENT, text)
-          : new SimRefusal(CudaStatus.CAPTURED_EVENT, text);
+      throw new SimRefusal(
+          point.capture().isOpen() ? CudaStatus.CAPTURED_EVENT : CudaStatus.INVALID_VALUE,
+          "the event was last recorded into a capture, which has no time");
     }
   }
 

@@ -156,8 +156,8 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls {
           machine.working(device);
           SimEvent first = machine.events.get(start);
           SimEvent last = machine.events.get(end);
-          machine.captures.checkQuery(first);
-          machine.captures.checkQuery(last);
+          machine.captures.checkTimed(first);
+          machine.captures.checkTimed(last);
           return elapsed(first, last);
         },
         () -> "cuEventElapsedTime(start=0x%x, end=0x%x)".formatted(start, end));

@@ -48,12 +48,21 @@ abstract class SimStreamCalls extends SimTransferCalls implements StreamCalls {
 
   @Override
   public int streamGetFlags(int device, long stream) {
-    return machine.call(() -> stream(device, stream).flags, () -> call("cuStreamGetFlags", stream));
+    return machine.call(
+        () -> described(device, stream).flags, () -> call("cuStreamGetFlags", stream));
   }
 
   @Override
   public long streamGetId(int device, long stream) {
-    return machine.callLong(() -> stream(device, stream).id, () -> call("cuStreamGetId", stream));
+    return machine.callLong(
+        () -> described(device, stream).id, () -> call("cuStreamGetId", stream));
+  }
+
+  /** A stream that is asked for what a driver does not tell of one that is captured. */
+  private SimStream described(int device, long handle) {
+    SimStream stream = stream(device, handle);
+    machine.captures.checkCaptured(stream);
+    return stream;
   }
 
   @Override
@@ -128,12 +137,13 @@ abstract class SimStreamCalls extends SimTransferCalls implements StreamCalls {
     if (point != null) {
       machine.captures.checkLegacy(stream);
       joinCapture(stream, branch, point);
-    } else if (branch != null) {
-      throw branch.capture.invalidate(
-          CudaStatus.STREAM_CAPTURE_ISOLATION, "the event was recorded outside of the capture");
     } else {
       SimOp record = event.lastRecord();
       BooleanSupplier foreign = event.foreignRecord();
+      if (branch != null && (record != null || foreign != null)) {
+        throw branch.capture.invalidate(
+            CudaStatus.STREAM_CAPTURE_ISOLATION, "the event was recorded outside of the capture");
+      }
       if (event.shared() != null && foreign != null) {
         waitForForeign(stream, event.shared(), foreign);
       } else if (record != null) {
@@ -151,7 +161,10 @@ abstract class SimStreamCalls extends SimTransferCalls implements StreamCalls {
 
   private static void joinCapture(
       SimStream stream, @Nullable CaptureBranch branch, CaptureBranch.Point point) {
-    if (stream.isLegacy() || !point.capture().isOpen()) {
+    if (!point.capture().isOpen()) {
+      throw SimRefusal.invalidValue("the event belongs to a capture that has ended");
+    }
+    if (stream.isLegacy()) {
       throw new SimRefusal(
           CudaStatus.CAPTURED_EVENT, "the event belongs to a capture that the stream cannot join");
     }

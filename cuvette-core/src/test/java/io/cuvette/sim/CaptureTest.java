@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cuvette.driver.CaptureInfo;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** Capture: what runs, what is recorded, what is forbidden, and how a capture ends. */
@@ -59,9 +60,9 @@ class CaptureTest extends SimTestBase {
     long graph = driver.streamEndCapture(0, one);
     assertThat(graph(graph).size()).isEqualTo(3);
     assertThat(driver.streamIsCapturing(0, other)).isZero();
-    assertFails(CudaStatus.CAPTURED_EVENT, "capture", () -> driver.eventSynchronize(0, event));
-    assertFails(CudaStatus.CAPTURED_EVENT, "capture", () -> driver.eventQuery(0, event));
-    assertFails(CudaStatus.CAPTURED_EVENT, "join", () -> driver.streamWaitEvent(0, other, event));
+    assertFails(CudaStatus.INVALID_VALUE, "capture", () -> driver.eventSynchronize(0, event));
+    assertFails(CudaStatus.INVALID_VALUE, "capture", () -> driver.eventQuery(0, event));
+    assertFails(CudaStatus.INVALID_VALUE, "ended", () -> driver.streamWaitEvent(0, other, event));
     driver.eventRecord(0, event, one);
     driver.eventSynchronize(0, event);
   }
@@ -146,6 +147,30 @@ class CaptureTest extends SimTestBase {
   private void allocateAndAsk() {
     driver.memFree(0, driver.memAlloc(0, 64));
     driver.streamSynchronize(0, other);
+  }
+
+  /** As driver 580 does, in every mode; priority and device are told. */
+  @Test
+  void flagsAndIdentityOfACapturingStream_invalidateTheCapture() {
+    for (Runnable question :
+        List.<Runnable>of(() -> driver.streamGetFlags(0, one), () -> driver.streamGetId(0, one))) {
+      driver.streamBeginCapture(0, one, RELAXED);
+      assertThat(driver.streamGetPriority(0, one)).isZero();
+      assertThat(driver.streamGetDevice(0, one)).isZero();
+      driver.streamGetFlags(0, other);
+      assertThat(driver.streamIsCapturing(0, one)).isEqualTo(1);
+      assertFails(CudaStatus.STREAM_CAPTURE_UNSUPPORTED, "captured", question::run);
+      assertThat(driver.streamIsCapturing(0, one)).isEqualTo(2);
+      assertFails(
+          CudaStatus.STREAM_CAPTURE_INVALIDATED, "during", () -> driver.streamEndCapture(0, one));
+    }
+  }
+
+  @Test
+  void eventThatWasNeverRecorded_isNoneToWaitFor_inACaptureEither() {
+    driver.streamBeginCapture(0, one, GLOBAL);
+    driver.streamWaitEvent(0, one, driver.eventCreate(0, 2));
+    driver.graphDestroy(driver.streamEndCapture(0, one));
   }
 
   @Test

@@ -75,22 +75,30 @@ interface FfmEvents extends FfmCalls, EventCalls {
 
   @Override
   default void eventSynchronize(int device, long event) {
-    CallFrame frame = enterFor(device, event);
-    int status;
     long wait = PoolEnds.HERE.beginWait();
+    int status;
     try {
-      do {
-        status = (int) EventFunctions.SYNCHRONIZE.invokeExact(event);
-      } while (frame.lacksContext(status));
-    } catch (Throwable e) {
-      throw frame.broken(e);
+      status = awaitEvent(device, event);
     } finally {
       PoolEnds.HERE.endWait(wait);
     }
-    frame.leave();
     if (status != SUCCESS) {
       throw Failure.of(status, "cuEventSynchronize(event=%#x, device=%d)", event, device);
     }
+  }
+
+  private int awaitEvent(int device, long event) {
+    CallFrame frame = enterFor(device, event);
+    int status;
+    do {
+      try {
+        status = (int) EventFunctions.SYNCHRONIZE.invokeExact(event);
+      } catch (Throwable e) {
+        throw frame.broken(e);
+      }
+    } while (frame.lacksContext(status));
+    frame.leave();
+    return status;
   }
 
   @Override

@@ -99,28 +99,10 @@ interface FfmStreams extends FfmCalls, StreamCalls {
       contexts().handle(device); // checks it
       return device;
     }
-    return contexts()
-        .ordinal(
-            StreamFunctions.KNOWS_DEVICE
-                ? deviceOf(device, stream)
-                : contextDevice(device, stream));
+    return contexts().ordinal(contextDevice(device, stream));
   }
 
-  private int deviceOf(int device, long stream) {
-    CallFrame frame = enter(device);
-    int status;
-    try {
-      status = (int) StreamFunctions.GET_DEVICE.invokeExact(stream, frame.out);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    long result = frame.leave();
-    if (status != SUCCESS) {
-      throw Failure.of(status, "cuStreamGetDevice(stream=%#x, device=%d)", stream, device);
-    }
-    return (int) result;
-  }
-
+  /** Not by cuStreamGetDevice, which makes a capture of the stream invalid. */
   private long contextOf(int device, long stream) {
     CallFrame frame = enter(device);
     int status;
@@ -173,22 +155,30 @@ interface FfmStreams extends FfmCalls, StreamCalls {
 
   @Override
   default void streamSynchronize(int device, long stream) {
-    CallFrame frame = enterFor(device, stream);
-    int status;
     long wait = PoolEnds.HERE.beginWait();
+    int status;
     try {
-      do {
-        status = (int) StreamFunctions.SYNCHRONIZE.invokeExact(stream);
-      } while (frame.lacksContext(status));
-    } catch (Throwable e) {
-      throw frame.broken(e);
+      status = awaitStream(device, stream);
     } finally {
       PoolEnds.HERE.endWait(wait);
     }
-    frame.leave();
     if (status != SUCCESS) {
       throw Failure.of(status, "cuStreamSynchronize(stream=%#x, device=%d)", stream, device);
     }
+  }
+
+  private int awaitStream(int device, long stream) {
+    CallFrame frame = enterFor(device, stream);
+    int status;
+    do {
+      try {
+        status = (int) StreamFunctions.SYNCHRONIZE.invokeExact(stream);
+      } catch (Throwable e) {
+        throw frame.broken(e);
+      }
+    } while (frame.lacksContext(status));
+    frame.leave();
+    return status;
   }
 
   @Override

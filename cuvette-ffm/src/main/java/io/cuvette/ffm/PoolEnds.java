@@ -9,7 +9,9 @@ import java.util.function.LongSupplier;
 /**
  * Keeps what ends pools of the driver apart from each other and from waits: threads that destroy
  * pools beside waits for a stream that they share lock each other out in the driver (580) for ever,
- * or crash it. For all drivers of a process. Thread-safe.
+ * or crash it. For all drivers of a process. Nothing here may be asked for inside a call of the
+ * driver: a virtual thread that waits goes on in another thread, which has neither the context nor
+ * the capture mode of the call ({@link CallFrame#enter}). Thread-safe.
  */
 final class PoolEnds {
   /** So long a pool waits for a moment at which nobody waits; after that it is destroyed anyhow. */

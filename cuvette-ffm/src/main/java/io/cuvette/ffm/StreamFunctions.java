@@ -28,12 +28,6 @@ final class StreamFunctions {
   static final MethodHandle WAIT_VALUE_32 =
       Libcuda.function("cuStreamWaitValue32", 11070, POINTER, POINTER, INT, INT);
 
-  /** Since CUDA 12.8 the driver tells the device; before, only the context. */
-  static final boolean KNOWS_DEVICE = Libcuda.has("cuStreamGetDevice", 12080);
-
-  static final MethodHandle GET_DEVICE =
-      Libcuda.function("cuStreamGetDevice", 12080, POINTER, POINTER);
-
   /** The form with two parameters: the one of CUDA 12.5 also gives a green context. */
   static final MethodHandle GET_CTX = Libcuda.function("cuStreamGetCtx", 9020, POINTER, POINTER);
 

@@ -110,7 +110,7 @@ final class ContextProbe {
         new Call("cuStreamGetId", StreamFunctions.GET_ID, stream, out),
         new Call("cuStreamGetFlags", StreamFunctions.GET_FLAGS, stream, out),
         new Call("cuStreamGetPriority", StreamFunctions.GET_PRIORITY, stream, out),
-        new Call("cuStreamGetDevice", StreamFunctions.GET_DEVICE, stream, out),
+        new Call("cuStreamGetCtx", StreamFunctions.GET_CTX, stream, out),
         new Call("cuStreamIsCapturing", CaptureFunctions.IS_CAPTURING, stream, out),
         new Call("cuStreamBeginCapture", CaptureFunctions.BEGIN, stream, 2),
         new Call("cuStreamEndCapture", CaptureFunctions.END, stream, out),

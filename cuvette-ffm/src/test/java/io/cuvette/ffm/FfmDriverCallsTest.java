@@ -285,9 +285,10 @@ class FfmDriverCallsTest {
 
   @Test
   void streamGetDevice_isTheOrdinal() {
-    library.answer(41, 0);
+    library.answer(0xeee, 41);
     assertThat(driver.streamGetDevice(0, 0x5)).isEqualTo(1);
-    assertThat(library.calls()).contains("cuStreamGetDevice@12080(5) in c000");
+    assertThat(library.calls())
+        .contains("cuStreamGetCtx@9020(5) in c000", "cuCtxGetDevice@2000() in eee");
     library.reset();
     assertThat(driver.streamGetDevice(0, 2)).isEqualTo(0);
     assertThat(driver.streamGetDevice(1, 0)).isEqualTo(1);

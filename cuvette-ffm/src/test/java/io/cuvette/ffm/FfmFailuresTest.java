@@ -247,7 +247,6 @@ class FfmFailuresTest {
       fails("cuStreamGetPriority(stream=0x5, device=1)", () -> driver.streamGetPriority(1, 5));
       fails("cuStreamGetFlags(stream=0x5, device=1)", () -> driver.streamGetFlags(1, 5));
       fails("cuStreamGetId(stream=0x5, device=1)", () -> driver.streamGetId(1, 5));
-      fails("cuStreamGetDevice(stream=0x5, device=1)", () -> driver.streamGetDevice(1, 5));
       fails("cuStreamQuery(stream=0x5, device=1)", () -> driver.streamQuery(1, 5));
       fails("cuStreamSynchronize(stream=0x5, device=1)", () -> driver.streamSynchronize(1, 5));
       fails(

@@ -5,170 +5,156 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
 import io.cuvette.CudaEvent;
 import io.cuvette.CudaStream;
 import io.cuvette.MemoryPool;
 import io.cuvette.StreamOptions;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
 import io.cuvette.testkit.CudaTest;
-import io.cuvette.testkit.Gate;
-import io.cuvette.testkit.support.Bytes;
-import io.cuvette.testkit.support.Graph;
-import java.util.List;
-import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.function.Consumer;
+import org.assertj.core.api.SoftAssertions;
 
-/** What a capturing stream refuses, before the driver is asked and the capture lost. */
+/** Whatever is asked about a stream that is capturing, its capture goes on. */
 class CapturingStreamTest {
+  private static final int RELAXED = 2;
   private static final int BYTES = 4096;
 
-  private static CudaStream stream(Cuda cuda) {
-    return cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+  /** What can be asked of a stream, or be done with it; it may be refused. */
+  private static Map<String, Consumer<CudaStream>> everything() {
+    Map<String, Consumer<CudaStream>> things = new LinkedHashMap<>();
+    things.put("wrapStream", s -> s.device().wrapStream(s.handle(), null).close());
+    things.put("isNonBlocking", s -> assertThat(s.isNonBlocking()).isNotNull());
+    things.put("priority", s -> assertThat(s.priority()).isNotPositive());
+    things.put("isCapturing", s -> assertThat(s.isCapturing()).isTrue());
+    things.put("isDone", CudaStream::isDone);
+    things.put("synchronize", CudaStream::synchronize);
+    things.put("device().synchronize()", s -> s.device().synchronize());
+    things.put("addCallback", s -> s.addCallback(() -> {}));
+    things.put("onComplete", CudaStream::onComplete);
+    things.put("record", CapturingStreamTest::recordAndAsk);
+    things.put("toString", CudaStream::toString);
+    things.put("hashCode", CudaStream::hashCode);
+    return things;
   }
 
-  @CudaTest
-  void questionsAndWaits_areRefused_andTheCaptureGoesOn(Cuda cuda) {
-    try (CudaStream stream = stream(cuda)) {
-      List<ThrowingCallable> calls =
-          List.of(stream::isDone, stream::synchronize, () -> stream.addCallback(() -> {}));
-      for (ThrowingCallable call : calls) {
-        Graph.of(
-                stream,
-                () ->
-                    assertThatThrownBy(call)
-                        .isInstanceOf(IllegalStateException.class)
-                        .hasMessageContaining("is capturing a graph"))
-            .close();
+  private static void recordAndAsk(CudaStream stream) {
+    try (CudaEvent event = stream.record()) {
+      assertThatThrownBy(event::isDone).isInstanceOf(IllegalStateException.class);
+      assertThatThrownBy(event::synchronize).isInstanceOf(IllegalStateException.class);
+    }
+  }
+
+  /** Both that which is known already and that which is asked for the first time. */
+  private static void checkAll(CudaDriver driver, CudaDevice device, long handle) {
+    SoftAssertions all = new SoftAssertions();
+    for (Map.Entry<String, Consumer<CudaStream>> each : everything().entrySet()) {
+      try (CudaStream before = device.wrapStream(handle, null)) {
+        check(all, driver, each, before);
+      }
+      driver.streamBeginCapture(device.id(), handle, RELAXED);
+      CudaStream during = device.wrapStream(handle, null);
+      driver.graphDestroy(driver.streamEndCapture(device.id(), handle));
+      try (during;
+          CudaStream after = device.wrapStream(handle, null)) {
+        check(all, driver, each, during);
+        assertThat(after).isEqualTo(during);
       }
     }
+    all.assertAll();
   }
 
-  @CudaTest
-  void waitForTheDevice_waitsForTheOtherStreams(Cuda cuda) {
-    long foreign = cuda.driver().streamCreateWithPriority(0, 1, 0);
-    long memory = cuda.driver().memAlloc(0, BYTES);
-    try (CudaStream captured = stream(cuda);
-        CudaStream other = stream(cuda);
-        Buffer buffer = cuda.allocate(BYTES, other)) {
-      Graph.of(
-              captured,
-              0,
-              () -> {
-                for (int i = 0; i < 100; i++) {
-                  buffer.fill((byte) i, other);
-                  cuda.driver().memsetD8Async(0, memory, (byte) i, BYTES, foreign);
-                }
-                cuda.device(0).synchronize();
-                assertThat(other.isDone()).isTrue();
-                assertThat(cuda.driver().streamQuery(0, foreign)).isTrue();
-              })
-          .close();
-    }
-    cuda.driver().memFree(0, memory);
-    cuda.driver().streamDestroy(0, foreign);
-  }
-
-  @CudaTest
-  void waitForTheDevice_waitsForStreamsThatWereClosed(Cuda cuda) {
-    try (Buffer buffer = cuda.allocate(BYTES)) {
-      buffer.fill((byte) 0);
-      CudaStream stream = stream(cuda);
-      Gate gate = Gate.on(stream);
-      buffer.fill((byte) 3, stream);
-      stream.close();
-      Thread opener = Thread.ofPlatform().start(gate::open);
-      cuda.device(0).synchronize();
-      assertThat(Bytes.of(buffer)).containsOnly(3);
-      join(opener);
-    }
-  }
-
-  /** A stream that somebody began to capture and closes takes its capture along. */
-  @CudaTest
-  void closeOfACapturingStream_endsTheCapture_andLosesNothing(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      CudaStream stream = stream(cuda);
-      cuda.driver().streamBeginCapture(0, stream.handle(), 2);
-      pool.allocate(BYTES, stream).close();
-      stream.close();
-      assertThat(stream.isClosed()).isTrue();
-      Graph.awaitGone(pool, cuda.device(0).nullStream());
-    }
-  }
-
-  @CudaTest
-  void closeOfAStreamThatJoinedACapture_leavesThatValid(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream origin = stream(cuda)) {
-      Graph graph =
-          Graph.of(
-              origin,
-              () -> {
-                CudaStream fork = stream(cuda);
-                fork.waitFor(origin);
-                Buffer used = pool.allocate(BYTES, fork);
-                used.fill((byte) 1, fork);
-                used.close();
-                origin.waitFor(fork);
-                fork.close();
-                assertThat(fork.isClosed()).isTrue();
-              });
-      graph.launch(origin);
-      origin.synchronize();
-      graph.close();
-      Graph.awaitGone(pool, origin);
-    }
-  }
-
-  @CudaTest
-  void eventsOfOthers_areWaitedFor_withoutHarm(Cuda cuda) {
-    try (CudaStream captured = stream(cuda);
-        CudaStream other = stream(cuda);
-        CudaStream third = stream(cuda);
-        CudaEvent before = other.record()) {
-      Graph.of(
-              captured,
-              1,
-              () -> {
-                assertThat(captured.handle()).isNotZero();
-                third.waitFor(before);
-                third.waitFor(other);
-                third.synchronize();
-                before.synchronize();
-              })
-          .close();
-    }
-  }
-
-  /** The null stream takes turns with a blocking stream, and is unusable while that captures. */
-  @CudaTest
-  void workInTheNullStream_besideABlockingCapture_isRefused(Cuda cuda) {
-    CudaStream nullStream = cuda.device(0).nullStream();
-    try (CudaStream blocking = cuda.device(0).createStream();
-        Buffer buffer = cuda.allocate(BYTES)) {
-      List<ThrowingCallable> calls =
-          List.of(
-              () -> buffer.fill((byte) 1),
-              () -> buffer.fill((byte) 1, nullStream),
-              nullStream::synchronize,
-              nullStream::isDone,
-              nullStream::record,
-              () -> nullStream.waitFor(nullStream));
-      for (ThrowingCallable call : calls) {
-        Graph.of(
-                blocking,
-                () ->
-                    assertThatThrownBy(call)
-                        .isInstanceOf(IllegalStateException.class)
-                        .hasMessageContaining("takes turns with the null stream"))
-            .close();
-      }
-    }
-  }
-
-  private static void join(Thread thread) {
+  private static void check(
+      SoftAssertions all,
+      CudaDriver driver,
+      Map.Entry<String, Consumer<CudaStream>> each,
+      CudaStream stream) {
+    int device = stream.device().id();
+    driver.streamBeginCapture(device, stream.handle(), RELAXED);
     try {
-      thread.join();
-    } catch (InterruptedException e) {
-      throw new AssertionError(e);
+      each.getValue().accept(stream);
+    } catch (IllegalStateException e) {
+      all.assertThat(e).as(each.getKey()).hasMessageContaining("is capturing a graph");
+    }
+    all.assertThat(driver.streamIsCapturing(device, stream.handle())).as(each.getKey()).isOne();
+    try {
+      driver.graphDestroy(driver.streamEndCapture(device, stream.handle()));
+    } catch (CudaException e) {
+      all.fail(each.getKey(), e);
+    }
+  }
+
+  @CudaTest
+  void streamsOfOthers(Cuda cuda) {
+    CudaDriver driver = cuda.driver();
+    for (int flags = 0; flags <= 1; flags++) {
+      long handle = driver.streamCreateWithPriority(0, flags, 0);
+      checkAll(driver, cuda.device(0), handle);
+      driver.streamDestroy(0, handle);
+    }
+  }
+
+  @CudaTest
+  void streamsOfTheLibrary(Cuda cuda) {
+    for (StreamOptions options :
+        new StreamOptions[] {StreamOptions.DEFAULTS, StreamOptions.NON_BLOCKING}) {
+      try (CudaStream stream = cuda.device(0).createStream(options)) {
+        checkAll(cuda.driver(), cuda.device(0), stream.handle());
+        stream.synchronize();
+      }
+    }
+  }
+
+  /** It stands for the same stream as those that were made before and after the capture. */
+  @CudaTest
+  void wrapperMadeInTheCapture_isOfTheSameStream(Cuda cuda) {
+    CudaDriver driver = cuda.driver();
+    long handle = driver.streamCreateWithPriority(0, 1, 0);
+    CudaDevice device = cuda.device(0);
+    try (MemoryPool pool = new MemoryPool(cuda)) {
+      driver.streamBeginCapture(0, handle, RELAXED);
+      CudaStream during = device.wrapStream(handle, null);
+      assertThatThrownBy(() -> during.isNonBlocking()).hasMessageContaining("is capturing");
+      driver.graphDestroy(driver.streamEndCapture(0, handle));
+      assertThat(during.isNonBlocking()).isTrue();
+      try (CudaStream after = device.wrapStream(handle, null)) {
+        assertThat(after).isEqualTo(during);
+        Buffer buffer = pool.allocate(BYTES, during);
+        long address = buffer.address();
+        buffer.close();
+        try (Buffer again = pool.allocate(BYTES, after)) {
+          assertThat(again.address()).isEqualTo(address);
+        }
+      }
+      during.close();
+      CudaStream other = device.wrapStream(handle, null);
+      other.synchronize();
+      other.close();
+      assertThat(other.isClosed()).isTrue();
+    }
+    driver.streamDestroy(0, handle);
+  }
+
+  @CudaTest
+  void eventOfACaptureThatIsOver_saysSo(Cuda cuda) {
+    CudaDriver driver = cuda.driver();
+    try (CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        CudaStream other = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+        CudaEvent event = cuda.device(0).createEvent()) {
+      driver.streamBeginCapture(0, stream.handle(), RELAXED);
+      stream.record(event);
+      driver.graphDestroy(driver.streamEndCapture(0, stream.handle()));
+      String text = "the event was last recorded in a capture";
+      assertThatThrownBy(event::isDone).hasMessageContaining(text);
+      assertThatThrownBy(event::synchronize).hasMessageContaining(text);
+      assertThatThrownBy(() -> other.waitFor(event)).hasMessageContaining(text);
+      stream.record(event);
+      event.synchronize();
+      assertThat(event.isDone()).isTrue();
+      other.waitFor(event);
     }
   }
 }
