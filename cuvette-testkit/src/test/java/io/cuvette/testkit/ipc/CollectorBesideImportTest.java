@@ -130,6 +130,7 @@ class CollectorBesideImportTest extends TwoProcesses {
               theirs);
       use(operation, shared);
     }
+    here().synchronize(); // then the memory that was shared is freed
     assertThat(Forgetting.collectUntil(() -> OpenFiles.count() <= before)).isTrue();
   }
 
