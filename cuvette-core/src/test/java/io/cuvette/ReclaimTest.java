@@ -3,8 +3,17 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** What a collection for want of memory finds. */
 class ReclaimTest {
@@ -41,5 +50,132 @@ class ReclaimTest {
     assertThat(found).isTrue();
     assertThat(leaks.found()).isEqualTo(OBJECTS);
     assertThat(lifetimes).allMatch(Lifetime::ended);
+  }
+
+  /** Memory that is known to come is waited for, in pauses that anybody may cut short. */
+  @Test
+  @Timeout(30)
+  void memoryThatIsKnownToCome_isWaitedFor() throws InterruptedException {
+    AtomicBoolean there = new AtomicBoolean();
+    AtomicReference<Object> found = new AtomicReference<>();
+    Thread searching =
+        Thread.ofPlatform()
+            .start(() ->
+                found.set(Reclaim.search(tracker(), () -> true, () -> there.get() ? there : null)));
+    Await.until(() -> !searching.isAlive() || isPausing(searching));
+    there.set(true);
+    searching.join();
+    assertThat(found).hasValue(there);
+  }
+
+  private static boolean isPausing(Thread thread) {
+    StackTraceElement[] stack = thread.getStackTrace();
+    return Arrays.stream(stack)
+            .anyMatch(one ->
+                one.getMethodName().equals("pause")
+                    && one.getClassName().equals(Reclaim.class.getName()))
+        && stack[0].getMethodName().equals("park");
+  }
+
+  /** The pauses double from one to 512 milliseconds; here somebody cuts each of them short. */
+  @Test
+  @Timeout(30)
+  void memoryThatDoesNotCome_isGivenUp_afterTenPauses() throws InterruptedException {
+    AtomicInteger looks = new AtomicInteger();
+    AtomicReference<Object> found = new AtomicReference<>(looks);
+    AtomicBoolean isOver = new AtomicBoolean();
+    Thread searching =
+        Thread.ofPlatform()
+            .unstarted(() -> {
+              found.set(Reclaim.search(tracker(), () -> true, () -> look(looks)));
+              isOver.set(true);
+            });
+    searching.start();
+    while (searching.isAlive()) {
+      LockSupport.unpark(searching);
+      Thread.onSpinWait();
+    }
+    assertThat(isOver).isTrue();
+    assertThat(found).hasValue(null);
+    // Once for each collection, and once after each of ten pauses.
+    assertThat(looks.get() % 11).as("%d looks", looks.get()).isZero();
+  }
+
+  @Test
+  void whereNothingIsKnownToCome_nobodyPauses() {
+    AtomicInteger looks = new AtomicInteger();
+    Object found = Reclaim.search(tracker(), () -> false, () -> look(looks));
+    assertThat(found).isNull();
+    assertThat(looks.get()).as("once for each collection that was joined").isBetween(1, 9);
+  }
+
+  private static @Nullable Object look(AtomicInteger looks) {
+    assertThat(looks.incrementAndGet()).isLessThan(1000);
+    return null;
+  }
+
+  @Test
+  void interruptOfAWaitingThread_staysWithIt() {
+    AtomicInteger looks = new AtomicInteger();
+    Thread.currentThread().interrupt();
+    Object found =
+        Reclaim.search(tracker(), () -> true, () -> looks.incrementAndGet() == 4 ? looks : null);
+    assertThat(Thread.interrupted()).isTrue();
+    assertThat(found).isSameAs(looks);
+  }
+
+  @Test
+  void withoutLeakTracking_nothingIsCollected() {
+    long before = Collector.PROCESS.begun();
+    LeakTracker off = new LeakTracker(LeakLevel.OFF, _ -> {}, () -> {});
+    assertThat(Reclaim.search(off, () -> true, () -> off)).isSameAs(off);
+    assertThat(this.<Object>searchForNothing(off)).isNull();
+    assertThat(Collector.PROCESS.begun()).isEqualTo(before);
+  }
+
+  private <T> @Nullable T searchForNothing(LeakTracker leaks) {
+    return Reclaim.search(leaks, () -> false, () -> null);
+  }
+
+  /** Else the next thread that is short of memory would wait as long as this collection took. */
+  @Test
+  void collectionThatHelped_isFollowedByNoRest() {
+    Object there = new Object();
+    Collector collector = Collector.PROCESS;
+    for (int i = 0; i < 5; i++) {
+      Object found = Reclaim.search(tracker(), () -> false, () -> there);
+      long before = collector.begun();
+      collector.collectOrJoin();
+      assertThat(collector.begun()).isEqualTo(before + 1);
+      assertThat(found).isSameAs(there);
+      collector.helped();
+    }
+  }
+
+  /** Others take what is found, again and again: there is an end to that. */
+  @Test
+  @Timeout(60)
+  void searchThatFindsForOthersAlone_endsAfter64Collections() {
+    LeakTracker leaks = tracker();
+    Queue<Forgotten> lifetimes = new ConcurrentLinkedQueue<>();
+    lifetimes.add(new Forgotten(new Object(), leaks));
+    long before = Collector.PROCESS.begun();
+    Object found =
+        Reclaim.search(
+            leaks,
+            () -> lifetimes.stream().anyMatch(one -> one.refersTo(null) && !one.ended()),
+            () -> {
+              assertThat(Collector.PROCESS.begun()).isLessThan(before + 100);
+              lifetimes.removeIf(Lifetime::ended);
+              lifetimes.add(new Forgotten(new Object(), leaks));
+              Collector.PROCESS.helped(); // no rest
+              return null;
+            });
+    assertThat(found).isNull();
+    assertThat(Collector.PROCESS.begun()).isEqualTo(before + 64);
+  }
+
+  private static LeakTracker tracker() {
+    return new LeakTracker(LeakLevel.COUNT, _ -> {}, () -> {});
   }
 }

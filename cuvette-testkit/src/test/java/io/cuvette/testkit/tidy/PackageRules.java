@@ -50,7 +50,7 @@ final class PackageRules {
             modules.add(file.module() + ": " + provides.group(1) + " by " + provider.strip());
           }
         }
-      } else if (file.path().contains(SERVICES)) {
+      } else if (file.path().contains(SERVICES) && !file.module().equals("build")) {
         file.lines().stream()
             .filter(line -> !line.isBlank() && !line.startsWith("#"))
             .forEach(line ->

@@ -1,0 +1,48 @@
+package io.cuvette.mutations;
+
+import java.util.Collection;
+import java.util.SplittableRandom;
+import org.pitest.bytecode.analysis.ClassTree;
+import org.pitest.mutationtest.build.InterceptorType;
+import org.pitest.mutationtest.build.MutationInterceptor;
+import org.pitest.mutationtest.engine.Mutater;
+import org.pitest.mutationtest.engine.MutationDetails;
+
+/**
+ * Keeps one of n mutations. Whether a mutation is kept depends on the seed and on itself alone: the
+ * same ones are tried whatever else has changed. Immutable.
+ */
+final class Sample implements MutationInterceptor {
+  private final int of;
+  private final int seed;
+
+  Sample(int of, int seed) {
+    if (of < 1) {
+      throw new IllegalArgumentException("of: " + of + " (expected: >= 1)");
+    }
+    this.of = of;
+    this.seed = seed;
+  }
+
+  @Override
+  public InterceptorType type() {
+    return InterceptorType.FILTER;
+  }
+
+  @Override
+  public void begin(ClassTree type) {}
+
+  @Override
+  public Collection<MutationDetails> intercept(
+      Collection<MutationDetails> mutations, Mutater mutater) {
+    return mutations.stream().filter(this::isKept).toList();
+  }
+
+  private boolean isKept(MutationDetails mutation) {
+    long of = ((long) seed << Integer.SIZE) ^ mutation.getId().toString().hashCode();
+    return new SplittableRandom(of).nextInt(this.of) == 0;
+  }
+
+  @Override
+  public void end() {}
+}

@@ -1,0 +1,103 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.instrument.ForwardingDriver;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Says that streams are busy as long as it is told so, and that events are reached once their
+ * stream is not. Who waits for an event finds it reached. Thread-safe.
+ */
+final class BusyDriver extends ForwardingDriver {
+  private final Set<Long> busy = new HashSet<>();
+  private final Map<Long, Long> events = new HashMap<>();
+  private final Set<Long> reached = new HashSet<>();
+  private @Nullable Error error;
+  private int recordsBefore;
+  private int refusals;
+  private int waits;
+
+  BusyDriver(CudaDriver delegate) {
+    super(delegate);
+  }
+
+  /** Has the work of a stream go on until {@link #finish}. */
+  synchronized void begin(CudaStream stream) {
+    busy.add(stream.state.handle);
+  }
+
+  synchronized void finish(CudaStream stream) {
+    busy.remove(stream.state.handle);
+  }
+
+  /** The next records of an event after some are refused. */
+  synchronized void refuse(int count) {
+    refusals = count;
+  }
+
+  /** There is no heap for a record of an event after some more. */
+  synchronized void failAfter(int records, Error failure) {
+    recordsBefore = records;
+    error = failure;
+  }
+
+  /** How many events there are. */
+  synchronized int events() {
+    return events.size();
+  }
+
+  /** How often somebody waited for an event. */
+  synchronized int waits() {
+    return waits;
+  }
+
+  @Override
+  public synchronized boolean streamQuery(int device, long stream) {
+    return !busy.contains(stream);
+  }
+
+  @Override
+  public synchronized long eventCreate(int device, int flags) {
+    long event = super.eventCreate(device, flags);
+    events.put(event, 0L);
+    return event;
+  }
+
+  @Override
+  public synchronized void eventDestroy(int device, long event) {
+    events.remove(event);
+    super.eventDestroy(device, event);
+  }
+
+  @Override
+  public synchronized void eventRecord(int device, long event, long stream) {
+    Error failure = error;
+    if (failure != null && recordsBefore-- == 0) {
+      error = null;
+      throw failure;
+    }
+    if (refusals > 0) {
+      refusals--;
+      throw new CudaException(CudaStatus.INVALID_VALUE.code(), "cuEventRecord");
+    }
+    events.put(event, stream);
+    super.eventRecord(device, event, stream);
+  }
+
+  @Override
+  public synchronized boolean eventQuery(int device, long event) {
+    return reached.contains(event) || !busy.contains(events.get(event));
+  }
+
+  @Override
+  public synchronized void eventSynchronize(int device, long event) {
+    waits++;
+    reached.add(event);
+  }
+}

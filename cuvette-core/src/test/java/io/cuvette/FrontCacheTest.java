@@ -1,0 +1,197 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What the blocks ready for threads that meet are, one by one and in the numbers. */
+@Timeout(30)
+class FrontCacheTest {
+  private static final int SLOTS = 16;
+  private static final int THREADS = 64;
+
+  private final Cuda cuda = Cuda.open(CudaOptions.simulated().withLeakLevel(LeakLevel.FULL));
+  private final CudaStream stream = cuda.device(0).nullStream();
+  private final MemoryPool pool = new MemoryPool(cuda);
+  private final FrontCache front = new FrontCache();
+  private final FrontCache.Stripe stripe = front.mine();
+
+  @AfterEach
+  void close() {
+    cuda.close();
+  }
+
+  /** Reachable: the collector takes back what is not. */
+  private final List<Buffer> buffers = new ArrayList<>();
+
+  private PooledBlock block(long bytes) {
+    buffers.add(pool.allocate(bytes, stream));
+    return (PooledBlock) ((BufferBase) buffers.getLast()).lifetime();
+  }
+
+  private PooledBlock cached(long bytes) {
+    PooledBlock block = block(bytes);
+    stripe.lend(block);
+    assertThat(block.end()).isTrue();
+    assertThat(stripe.give(block)).isTrue();
+    return block;
+  }
+
+  private static List<PooledBlock> all(@Nullable PooledBlock first) {
+    List<PooledBlock> all = new ArrayList<>();
+    for (PooledBlock block = first; block != null; block = (PooledBlock) block.next) {
+      all.add(block);
+    }
+    return all;
+  }
+
+  private static PooledBlock lifetime(@Nullable BufferBase buffer) {
+    assertThat(buffer).isNotNull();
+    return (PooledBlock) buffer.lifetime();
+  }
+
+  @Test
+  void blocksOfUpTo4Mebibytes_areKept() {
+    assertThat(FrontCache.keeps(4 << 20)).isTrue();
+    assertThat(FrontCache.keeps((4 << 20) + 512)).isFalse();
+  }
+
+  @Test
+  void thread_hasOneStripe_andThreadsAreSpread() throws InterruptedException {
+    assertThat(front.mine()).isSameAs(stripe);
+    Set<FrontCache.Stripe> stripes = new HashSet<>();
+    for (int i = 0; i < THREADS; i++) {
+      Thread.ofVirtual().start(() -> stripes.add(front.mine())).join();
+    }
+    assertThat(stripes).hasSizeGreaterThan(3);
+  }
+
+  @Test
+  void cachedBlock_isTakenForItsSizeAlone_theNewestFirst() {
+    PooledBlock first = cached(512);
+    PooledBlock other = cached(1024);
+    PooledBlock last = cached(512);
+    assertThat(stripe.take(2048, 2048, stream)).isNull();
+    BufferBase taken = stripe.take(512, 500, stream);
+    assertThat(lifetime(taken).address).isEqualTo(last.address);
+    assertThat(taken.byteSize()).isEqualTo(500);
+    assertThat(lifetime(stripe.take(512, 512, stream)).address).isEqualTo(first.address);
+    assertThat(stripe.take(512, 512, stream)).isNull();
+    assertThat(all(front.removeCached())).containsExactly(other);
+    assertThat(front.removeCached()).isNull();
+  }
+
+  @Test
+  void placeOfATakenBlock_isForTheNext() {
+    for (int i = 0; i < 2 * SLOTS; i++) {
+      PooledBlock _ = cached(512);
+      buffers.add(stripe.take(512, 512, stream).asBuffer());
+    }
+    assertThat(front.removeCached()).isNull();
+  }
+
+  @Test
+  void takenBlock_isInUse_andAmongTheOpenObjects() {
+    PooledBlock before = cached(512);
+    int open = cuda.openObjects().size();
+    BufferBase taken = stripe.take(512, 512, stream);
+    assertThat(cuda.openObjects()).hasSize(open + 1);
+    assertThat(lifetime(taken).stripe).isSameAs(stripe);
+    assertThat(front.endAll()).containsExactly(lifetime(taken)).doesNotContain(before);
+  }
+
+  @Test
+  void numbers_areThoseOfTheBlocksInUse_overAllStripes() {
+    PooledBlock one = block(1000);
+    PooledBlock two = block(300);
+    stripe.lend(one);
+    stripe.lend(two);
+    otherStripe().lend(block(20));
+    assertThat(front.requestedBytes()).isEqualTo(1320);
+    assertThat(front.allocations()).isEqualTo(3);
+    assertThat(one.end()).isTrue();
+    assertThat(stripe.give(one)).isTrue();
+    assertThat(front.requestedBytes()).isEqualTo(320);
+    assertThat(lifetime(stripe.take(1024, 1024, stream)).requestedBytes).isEqualTo(1024);
+    assertThat(front.requestedBytes()).isEqualTo(1344);
+    assertThat(front.allocations()).isEqualTo(4);
+  }
+
+  private FrontCache.Stripe otherStripe() {
+    List<FrontCache.Stripe> found = new ArrayList<>();
+    while (found.isEmpty()) {
+      Thread thread =
+          Thread.ofPlatform()
+              .start(() -> {
+                if (front.mine() != stripe) {
+                  found.add(front.mine());
+                }
+              });
+      Await.until(() -> !thread.isAlive());
+    }
+    return found.getFirst();
+  }
+
+  @Test
+  void fullStripe_refusesABlock_whichIsNotInUseAnyMore() {
+    for (int i = 0; i < SLOTS; i++) {
+      PooledBlock _ = cached(512);
+    }
+    PooledBlock one = block(512);
+    stripe.lend(one);
+    assertThat(one.end()).isTrue();
+    assertThat(stripe.give(one)).isFalse();
+    assertThat(front.requestedBytes()).isZero();
+    BufferBase taken = stripe.take(512, 512, stream);
+    assertThat(front.endAll()).containsExactly(lifetime(taken));
+    assertThat(all(front.removeCached())).hasSize(SLOTS - 1).doesNotContain(one);
+  }
+
+  @Test
+  void blocksInUse_areListed_whicheverWasGivenBack() {
+    List<PooledBlock> blocks = new ArrayList<>();
+    for (int i = 0; i < 5; i++) {
+      blocks.add(block(512));
+      stripe.lend(blocks.get(i));
+    }
+    for (int i : new int[] {4, 0, 2}) {
+      assertThat(stripe.give(blocks.get(i))).isTrue();
+      assertThat(blocks.get(i).older).isNull();
+      assertThat(blocks.get(i).newer).isNull();
+    }
+    assertThat(front.endAll()).containsExactly(blocks.get(3), blocks.get(1));
+  }
+
+  @Test
+  void afterTheEnd_nothingIsGivenOut() {
+    PooledBlock _ = cached(512);
+    assertThat(front.endAll()).isEmpty();
+    PooledBlock late = block(512);
+    assertThatThrownBy(() -> stripe.lend(late)).hasMessage("the pool is closed");
+    assertThatThrownBy(() -> stripe.take(512, 512, stream)).hasMessage("the pool is closed");
+    assertThat(front.allocations()).isEqualTo(1);
+    assertThatThrownBy(() -> otherStripe().lend(late)).hasMessage("the pool is closed");
+  }
+
+  @Test
+  void forgottenBlock_isFoundInAnyStripe_andOthersAreNot() {
+    PooledBlock first = block(512);
+    PooledBlock second = block(512);
+    FrontCache.Stripe other = otherStripe();
+    other.lend(first);
+    other.lend(second);
+    assertThat(front.hasForgotten()).isFalse();
+    first.clear(); // as the collector does
+    assertThat(front.hasForgotten()).isTrue();
+    assertThat(first.end()).isTrue();
+    assertThat(front.hasForgotten()).isFalse();
+  }
+}

@@ -1,0 +1,275 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CudaException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** When closed blocks that streams still use come back, and what is counted meanwhile. */
+@Timeout(30)
+class PendingFreesTest {
+  private @Nullable BusyDriver made;
+  private final Cuda cuda =
+      Cuda.open(CudaOptions.simulated().withDecorator(driver -> made = new BusyDriver(driver)));
+  private final BusyDriver driver = Objects.requireNonNull(made);
+  private final CudaStream home = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+  private final CudaStream one = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+  private final CudaStream two = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+  private final MemoryPool pool = new MemoryPool(cuda);
+  private final List<PooledBlock> given = new CopyOnWriteArrayList<>();
+  private final PendingFrees<PooledBlock> pending = new PendingFrees<>(given::add);
+
+  /** Reachable: the collector takes back what is not. */
+  private final List<Buffer> buffers = new ArrayList<>();
+
+  @AfterEach
+  void close() {
+    for (CudaStream stream : List.of(home, one, two)) {
+      driver.finish(stream);
+    }
+    pending.poll();
+    cuda.close();
+  }
+
+  /** A block that streams use which are busy. */
+  private PooledBlock used(CudaStream... by) {
+    buffers.add(pool.allocate(1000, home));
+    PooledBlock block = (PooledBlock) ((BufferBase) buffers.getLast()).lifetime();
+    for (CudaStream stream : by) {
+      driver.begin(stream);
+      block.use(stream.state);
+    }
+    return block;
+  }
+
+  private void checkPending(int blocks) {
+    assertThat(pending.blocks()).isEqualTo(blocks);
+    assertThat(pending.bytes()).isEqualTo(blocks * 1024L);
+    assertThat(pending.requestedBytes()).isEqualTo(blocks * 1000L);
+    assertThat(pending.isEmpty()).isEqualTo(blocks == 0);
+  }
+
+  @Test
+  void blockOfIdleStreams_isGivenAtOnce() {
+    PooledBlock block = used(one);
+    driver.finish(one);
+    pending.free(block, home.state);
+    assertThat(given).containsExactly(block);
+    checkPending(0);
+  }
+
+  @Test
+  void blockOfTwoStreams_waitsForBoth_inWhicheverOrderTheyEnd() {
+    for (List<CudaStream> order : List.of(List.of(one, two), List.of(two, one))) {
+      given.clear();
+      PooledBlock block = used(one, two);
+      pending.free(block, home.state);
+      checkPending(1);
+      driver.finish(order.getFirst());
+      pending.poll();
+      assertThat(given).isEmpty();
+      checkPending(1);
+      driver.finish(order.getLast());
+      pending.poll();
+      assertThat(given).containsExactly(block);
+      checkPending(0);
+      assertThat(driver.events()).isZero();
+    }
+  }
+
+  @Test
+  void blockUsedByAClosedStreamThatIsBusy_waitsForItsLastWork() {
+    PooledBlock block = used(one);
+    one.close();
+    pending.free(block, home.state);
+    pending.poll();
+    assertThat(given).isEmpty();
+    driver.finish(one);
+    pending.poll();
+    assertThat(given).containsExactly(block);
+  }
+
+  /** Its own stream orders what comes after only where the block goes back in order of it. */
+  @Test
+  void blockOfABusyStreamOfItsOwn_waitsForThatUnlessItIsFreedInOrderOfIt() {
+    PooledBlock block = used();
+    driver.begin(home);
+    pending.free(block, home.state);
+    assertThat(given).containsExactly(block);
+    PooledBlock other = used();
+    pending.free(other, null);
+    pending.free(used(), one.state);
+    assertThat(given).containsExactly(block);
+    checkPending(2);
+    driver.finish(home);
+    pending.poll();
+    checkPending(0);
+  }
+
+  @Test
+  void await_waitsForEachStream_andGivesAllBack() {
+    PooledBlock first = used(one, two);
+    PooledBlock second = used(two);
+    pending.free(first, home.state);
+    pending.free(second, home.state);
+    pending.await();
+    assertThat(given).containsExactlyInAnyOrder(first, second);
+    assertThat(driver.waits()).isEqualTo(3);
+    checkPending(0);
+  }
+
+  @Test
+  void awaitOneByOne_endsWithTheFirstThatHelps() {
+    PooledBlock first = used(one);
+    PooledBlock second = used(two);
+    pending.free(first, home.state);
+    pending.free(second, home.state);
+    assertThat(pending.await(() -> given.contains(first) ? first : null)).isSameAs(first);
+    checkPending(1);
+    assertThat(driver.waits()).isEqualTo(1);
+    assertThat(this.<PooledBlock>nothingFound()).isNull();
+    assertThat(given).containsExactly(first, second);
+  }
+
+  @Test
+  void whereNothingIsPending_nothingIsSearchedFor() {
+    assertThat(
+            pending.<PooledBlock>await(() -> {
+              throw new AssertionError("nothing came back");
+            }))
+        .isNull();
+  }
+
+  private <T> @Nullable T nothingFound() {
+    return pending.await(() -> null);
+  }
+
+  @Test
+  void whatAnotherThreadGivesBack_isWaitedFor() throws InterruptedException {
+    CountDownLatch inside = new CountDownLatch(1);
+    CountDownLatch goOn = new CountDownLatch(1);
+    AtomicBoolean back = new AtomicBoolean();
+    PendingFrees<PooledBlock> slow =
+        new PendingFrees<>(_ -> {
+          inside.countDown();
+          awaitQuietly(goOn);
+          back.set(true);
+        });
+    slow.free(used(one), home.state);
+    driver.finish(one);
+    Thread giver = Thread.ofPlatform().start(slow::poll);
+    inside.await();
+    assertThat(slow.isEmpty()).as("nobody finds it now").isTrue();
+    AtomicBoolean all = new AtomicBoolean();
+    AtomicBoolean found = new AtomicBoolean();
+    Thread waiter =
+        Thread.ofPlatform()
+            .start(() -> {
+              slow.await();
+              all.set(back.get());
+            });
+    Thread searcher =
+        Thread.ofPlatform()
+            .start(() -> found.set(slow.await(() -> back.get() ? Boolean.TRUE : null) != null));
+    for (Thread thread : List.of(waiter, searcher)) {
+      Await.until(() -> thread.getState() == Thread.State.TIMED_WAITING || !thread.isAlive());
+    }
+    goOn.countDown();
+    for (Thread thread : List.of(giver, waiter, searcher)) {
+      thread.join();
+    }
+    assertThat(all).as("await has waited").isTrue();
+    assertThat(found).as("searched again after it").isTrue();
+  }
+
+  private static void awaitQuietly(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  @Test
+  void eventThatCannotBeRecorded_isReported_andTheBlockWaitsAllTheSame() {
+    PooledBlock block = used(one, two);
+    driver.refuse(2);
+    assertThatThrownBy(() -> pending.free(block, home.state))
+        .isInstanceOf(CudaException.class)
+        .satisfies(e -> assertThat(e.getSuppressed()).hasSize(1));
+    checkPending(1);
+    pending.poll();
+    assertThat(given).isEmpty();
+    driver.finish(one);
+    driver.finish(two);
+    pending.poll();
+    assertThat(given).containsExactly(block);
+    assertThat(driver.events()).isZero();
+  }
+
+  @Test
+  void withoutHeapForTheSecondEvent_theFirstIsGivenUp_andTheBlockIsLookedAtLater() {
+    PooledBlock block = used(one, two);
+    driver.failAfter(1, new OutOfMemoryError("none left"));
+    pending.free(block, home.state);
+    assertThat(driver.events()).isZero();
+    assertThat(given).isEmpty();
+    checkPending(1);
+    pending.poll();
+    checkPending(1);
+    assertThat(driver.events()).as("it waits for both now").isEqualTo(2);
+    driver.finish(one);
+    driver.finish(two);
+    pending.poll();
+    assertThat(given).containsExactly(block);
+    checkPending(0);
+  }
+
+  /** Each question begins with what there was no heap for. */
+  @Test
+  void blockThatThereWasNoHeapFor_comesBackWithEveryWait() {
+    for (Runnable wait : List.<Runnable>of(pending::await, this::nothingFound)) {
+      given.clear();
+      PooledBlock block = used(one);
+      driver.failAfter(0, new OutOfMemoryError("none left"));
+      pending.free(block, home.state);
+      driver.finish(one);
+      wait.run();
+      assertThat(given).containsExactly(block);
+      checkPending(0);
+    }
+  }
+
+  @Test
+  void clear_forgetsAll_andCountsNothing() {
+    pending.free(used(one), home.state);
+    driver.failAfter(0, new OutOfMemoryError("none left"));
+    pending.free(used(one), home.state);
+    checkPending(2);
+    pending.clear();
+    checkPending(0);
+    driver.finish(one);
+    pending.poll();
+    assertThat(given).isEmpty();
+  }
+
+  @Test
+  void blockAddedWithoutAStream_comesBackWithTheNextLook() {
+    PooledBlock block = used();
+    pending.add(block);
+    checkPending(1);
+    assertThat(given).isEmpty();
+    pending.poll();
+    assertThat(given).containsExactly(block);
+  }
+}
