@@ -92,6 +92,13 @@ abstract class BlockLifetime extends Lifetime {
   /** The driver is about to be told something about the memory that lasts until it is freed. */
   void advised() {}
 
+  /**
+   * How many pools the memory came through; {@link BlockReports#FOREIGN} if it is somebody else's.
+   */
+  int depth() {
+    return 0;
+  }
+
   /** The part of the block that its user asked for, in bytes. */
   long requestedBytes() {
     return blockBytes();

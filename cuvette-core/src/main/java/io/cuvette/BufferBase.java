@@ -173,6 +173,7 @@ abstract class BufferBase {
     lifetime.hold();
     try {
       lifetime.useIn(stream.state);
+      BlockReports.usedElsewhere(this, stream.state);
     } finally {
       unhold();
     }

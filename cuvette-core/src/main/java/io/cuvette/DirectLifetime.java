@@ -118,6 +118,11 @@ final class DirectLifetime extends BlockLifetime {
   }
 
   @Override
+  int depth() {
+    return foreign ? BlockReports.FOREIGN : super.depth();
+  }
+
+  @Override
   BufferDescriptor descriptor(BufferBase part) {
     return Sharing.plain(part, part.address());
   }

@@ -84,7 +84,7 @@ final class DriverPool {
     this.isGuest = isGuest;
     this.current = current;
     this.entrance = cuda.owned().entrance();
-    this.memory = new StreamOrderedMemory(entrance, this);
+    this.memory = new StreamOrderedMemory(entrance, cuda.driver().blockListener(), this);
     cuda.driverPools().add(this, end);
   }
 

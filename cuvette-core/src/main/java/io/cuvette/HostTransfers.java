@@ -24,7 +24,7 @@ final class HostTransfers {
     MemorySegment host = target.hostMemory();
     if (host != null) {
       stream.awaitWork();
-      copyHere(target, source, host, source.byteSize());
+      copyHere(target, source, host, source.byteSize(), true);
     } else if (source.isNative() && canWait(stream)) {
       copyInAsync(target, source, stream);
       stream.awaitWork();
@@ -43,7 +43,7 @@ final class HostTransfers {
     MemorySegment host = source.hostMemory();
     if (host != null) {
       stream.awaitWork();
-      copyHere(source, host, target, target.byteSize());
+      copyHere(source, host, target, target.byteSize(), false);
     } else if (target.isNative() && canWait(stream)) {
       copyOutAsync(source, target, stream);
       stream.awaitWork();
@@ -94,7 +94,8 @@ final class HostTransfers {
 
   /** Copies bytes of a buffer on this thread; in pieces, so that closing it waits for one alone. */
   private static void copyHere(
-      BufferBase buffer, MemorySegment from, MemorySegment to, long bytes) {
+      BufferBase buffer, MemorySegment from, MemorySegment to, long bytes, boolean in) {
+    BlockReports.hostCopy(buffer, in ? from : to, bytes, in);
     for (long done = 0; done < bytes; done += CHUNK_BYTES) {
       buffer.hold();
       try {

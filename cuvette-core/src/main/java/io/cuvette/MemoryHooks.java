@@ -1,24 +1,31 @@
 package io.cuvette;
 
+import io.cuvette.driver.BlockListener;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** The hooks of a pool at one moment, those of all threads and those of one. Immutable. */
+/**
+ * Who is told what a pool does at one moment: whoever watches the driver's memory, and hooks, those
+ * of all threads and those of one. Immutable.
+ */
 final class MemoryHooks {
+  private final @Nullable BlockListener watching;
   private final List<Registered> hooks;
 
   /** A hook and the only thread it sees; null for all. */
   private record Registered(MemoryHook hook, @Nullable Thread thread) {}
 
-  private MemoryHooks(List<Registered> hooks) {
+  private MemoryHooks(@Nullable BlockListener watching, List<Registered> hooks) {
+    this.watching = watching;
     this.hooks = hooks;
   }
 
-  static @Nullable MemoryHooks none() {
-    return null;
+  /** Without hooks; null if nobody watches either. */
+  static @Nullable MemoryHooks none(@Nullable BlockListener watching) {
+    return watching == null ? null : new MemoryHooks(watching, List.of());
   }
 
   static MemoryHooks with(@Nullable MemoryHooks before, MemoryHook hook, @Nullable Thread thread) {
@@ -27,7 +34,7 @@ final class MemoryHooks {
       throw new IllegalStateException("hook: %s is registered already".formatted(hook));
     }
     hooks.add(new Registered(hook, thread));
-    return new MemoryHooks(List.copyOf(hooks));
+    return new MemoryHooks(before == null ? null : before.watching, List.copyOf(hooks));
   }
 
   static @Nullable MemoryHooks without(
@@ -37,7 +44,9 @@ final class MemoryHooks {
     }
     List<Registered> hooks = new ArrayList<>(before.hooks);
     hooks.remove(new Registered(hook, thread));
-    return hooks.isEmpty() ? null : new MemoryHooks(List.copyOf(hooks));
+    return hooks.isEmpty()
+        ? none(before.watching)
+        : new MemoryHooks(before.watching, List.copyOf(hooks));
   }
 
   BufferBase grow(MemoryPoolCore pool, CudaStream stream, long bytes, Supplier<BufferBase> body) {
@@ -61,12 +70,17 @@ final class MemoryHooks {
     each(pool, hook -> hook.mallocPreprocess(before));
     BufferBase given = null;
     try {
-      given = body.get();
+      given = watched(body.get());
       return given;
     } finally {
       var after = given == null ? before : block(stream.device(), given, bytes, rounded);
       keptOnlyIf(given, () -> each(pool, hook -> hook.mallocPostprocess(after)));
     }
+  }
+
+  private BufferBase watched(BufferBase given) {
+    keptOnlyIf(given, () -> BlockReports.allocated(watching, given));
+    return given;
   }
 
   /** Memory that nobody will get, since a hook throws, is given back. */
@@ -102,12 +116,20 @@ final class MemoryHooks {
       }
     } finally {
       try {
-        block.arena.freeOrdered(block);
+        freeWatched(block);
       } finally {
         if (call != null) {
           ends(pool, call);
         }
       }
+    }
+  }
+
+  private void freeWatched(PooledBlock block) {
+    try {
+      BlockReports.freed(watching, block, block.address);
+    } finally {
+      block.arena.freeOrdered(block);
     }
   }
 

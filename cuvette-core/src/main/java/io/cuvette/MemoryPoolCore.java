@@ -27,7 +27,7 @@ final class MemoryPoolCore implements CachingPool {
   /**
    * Asked for from there so that the class is there: no call is inlined that gives an unknown one.
    */
-  private volatile @Nullable MemoryHooks hooks = MemoryHooks.none();
+  private volatile @Nullable MemoryHooks hooks;
 
   private volatile boolean closed;
 
@@ -37,6 +37,7 @@ final class MemoryPoolCore implements CachingPool {
   MemoryPoolCore(MemoryPool of, Cuda cuda, PoolOptions options) {
     this.cuda = cuda;
     this.options = options;
+    this.hooks = MemoryHooks.none(cuda.driver().blockListener());
     this.lifetime = new PoolLifetime(of, this, cuda.leaks());
     cuda.owned().add(this, lifetime);
     lifetime.opened();

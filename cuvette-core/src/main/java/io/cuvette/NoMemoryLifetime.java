@@ -35,6 +35,11 @@ final class NoMemoryLifetime extends BlockLifetime {
   }
 
   @Override
+  int depth() {
+    return BlockReports.FOREIGN;
+  }
+
+  @Override
   BufferDescriptor descriptor(BufferBase part) {
     return Sharing.plain(part, part.address());
   }

@@ -13,7 +13,7 @@ final class Owned {
   private final Cuda cuda;
   private final Entrance entrance = new Entrance();
   private final Children children = new Children();
-  private final StreamOrderedMemory asyncMemory = new StreamOrderedMemory(entrance, null);
+  private final StreamOrderedMemory asyncMemory;
   private final DriverPools driverPools;
   private final PeerHandles handles = new PeerHandles(Descriptors::close);
   private final Set<MemoryPoolCore> pools = ConcurrentHashMap.newKeySet();
@@ -22,6 +22,7 @@ final class Owned {
 
   Owned(Cuda cuda) {
     this.cuda = cuda;
+    this.asyncMemory = new StreamOrderedMemory(entrance, cuda.driver().blockListener(), null);
     ReleaseThresholds thresholds = ReleaseThresholds.of(cuda.isSimulated());
     this.driverPools = new DriverPools(entrance, children, asyncMemory, thresholds);
     children.add(() -> cuda.imports().endOf(cuda));

@@ -29,6 +29,11 @@ final class PinnedBlock extends BlockLifetime {
   }
 
   @Override
+  int depth() {
+    return BlockReports.depthAbove(chunk.memory);
+  }
+
+  @Override
   BufferDescriptor descriptor(BufferBase part) {
     return chunk.memory.lifetime().descriptor(part);
   }

@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.driver.BlockListener;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.Checks;
@@ -14,6 +15,7 @@ final class PinnedPoolCore implements CachingPool {
   private final PinnedStore store;
   private final PendingFrees<PinnedBlock> pending = new PendingFrees<>(this::give);
   private final Turns turns = new Turns();
+  private final @Nullable BlockListener watching;
   private volatile MemoryLimit limit;
   private volatile boolean closed;
 
@@ -25,6 +27,7 @@ final class PinnedPoolCore implements CachingPool {
     PinnedAllocator given = options.upstream();
     this.upstream = given != null ? given : cuda.directPinned();
     this.limit = options.limit();
+    this.watching = cuda.driver().blockListener();
     this.store = new PinnedStore(limit.bytesOf(0));
     this.lifetime = new PoolLifetime(of, this, cuda.leaks());
     cuda.owned().add(this, lifetime);
@@ -41,7 +44,17 @@ final class PinnedPoolCore implements CachingPool {
     }
     int sizeClass = SizeClasses.classOf(bytes);
     PinnedChunk chunk = store.take(sizeClass);
-    return lend(chunk != null ? chunk : find(bytes, sizeClass), bytes);
+    return watched(lend(chunk != null ? chunk : find(bytes, sizeClass), bytes));
+  }
+
+  private PinnedBuffer watched(PinnedBuffer given) {
+    try {
+      BlockReports.allocatedForHost(watching, given);
+      return given;
+    } catch (RuntimeException e) {
+      Failures.closeAfter(e, given);
+      throw e;
+    }
   }
 
   long freeAllBlocks() {
@@ -177,6 +190,14 @@ final class PinnedPoolCore implements CachingPool {
   }
 
   void free(PinnedBlock block) {
+    try {
+      BlockReports.freed(watching, block, block.chunk.memory.address());
+    } finally {
+      freeOrdered(block);
+    }
+  }
+
+  private void freeOrdered(PinnedBlock block) {
     if (block.isUsedAtHomeAlone()) {
       give(block);
     } else {

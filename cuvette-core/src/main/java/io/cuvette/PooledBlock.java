@@ -72,6 +72,11 @@ final class PooledBlock extends BlockLifetime {
   }
 
   @Override
+  int depth() {
+    return BlockReports.depthAbove(chunk);
+  }
+
+  @Override
   BufferDescriptor descriptor(BufferBase part) {
     return chunk.lifetime().descriptor(part);
   }

@@ -33,6 +33,7 @@ final class StagingChunk implements AutoCloseable {
   void sendIn(long offset) {
     sent.synchronize();
     long bytes = bytesAt(offset);
+    BlockReports.hostCopy(pinned, heap, bytes, true);
     copy(heap, offset, memory, 0, bytes);
     transfer(device.address() + offset, pinned.address(), bytes);
   }
@@ -47,6 +48,7 @@ final class StagingChunk implements AutoCloseable {
   void finish() {
     sent.synchronize();
     if (arriving >= 0) {
+      BlockReports.hostCopy(pinned, heap, bytesAt(arriving), false);
       copy(memory, 0, heap, arriving, bytesAt(arriving));
       arriving = -1;
     }

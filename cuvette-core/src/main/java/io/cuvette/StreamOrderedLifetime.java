@@ -8,6 +8,7 @@ final class StreamOrderedLifetime extends BlockLifetime {
   final CudaDevice device;
   final long address;
   private final long blockBytes;
+  private final long requestedBytes;
 
   /** What others import it by, once asked for; the same each time. */
   private volatile byte @Nullable [] exported;
@@ -35,6 +36,12 @@ final class StreamOrderedLifetime extends BlockLifetime {
     this.device = buffer.device();
     this.address = buffer.address();
     this.blockBytes = blockBytes;
+    this.requestedBytes = buffer.byteSize();
+  }
+
+  @Override
+  int depth() {
+    return 1;
   }
 
   @Override
@@ -85,6 +92,11 @@ final class StreamOrderedLifetime extends BlockLifetime {
   @Override
   long blockBytes() {
     return blockBytes;
+  }
+
+  @Override
+  long requestedBytes() {
+    return requestedBytes;
   }
 
   @Override

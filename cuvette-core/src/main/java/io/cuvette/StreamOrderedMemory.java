@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.driver.BlockListener;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import java.util.List;
@@ -39,9 +40,12 @@ final class StreamOrderedMemory {
 
   private final Predicate<StreamOrderedLifetime> canKeep = this::canKeepNow;
   private final Entrance entrance;
+  private final @Nullable BlockListener watching;
 
-  StreamOrderedMemory(Entrance entrance, @Nullable DriverPool pool) {
+  StreamOrderedMemory(
+      Entrance entrance, @Nullable BlockListener watching, @Nullable DriverPool pool) {
     this.entrance = entrance;
+    this.watching = watching;
     this.pool = pool;
   }
 
@@ -98,6 +102,12 @@ final class StreamOrderedMemory {
     StreamOrderedLifetime lifetime = new StreamOrderedLifetime(buffer, this, blockBytes);
     buffer.own(lifetime);
     blocks.add(lifetime);
+    try {
+      BlockReports.allocated(watching, buffer);
+    } catch (RuntimeException e) {
+      Failures.closeAfter(e, buffer.asBuffer());
+      throw e;
+    }
     return buffer;
   }
 
@@ -218,6 +228,14 @@ final class StreamOrderedMemory {
   }
 
   void free(StreamOrderedLifetime block) {
+    try {
+      BlockReports.freed(watching, block, block.address);
+    } finally {
+      freeOrKeepIdle(block);
+    }
+  }
+
+  private void freeOrKeepIdle(StreamOrderedLifetime block) {
     StreamOrderedLifetime out = isWorthKeeping(block) ? blocks.keep(block, canKeep) : block;
     if (out == block) {
       giveBack(block);

@@ -7,7 +7,8 @@ import java.util.List;
 
 /**
  * The main class of the benchmarks' jar: {@code side-by-side}, {@code facts} and {@code lwjgl} run
- * one part of the comparisons with other libraries; anything else goes to JMH. Stateless.
+ * one part of the comparisons with other libraries, {@code sanitizer} measures what the sanitizer
+ * costs; anything else goes to JMH. Stateless.
  */
 public final class Main {
   private static final int CANNOT_RUN_HERE = 3;
@@ -20,7 +21,7 @@ public final class Main {
    * Runs what the first argument names; exit status 3 if it cannot run on this machine.
    *
    * @param arguments {@code side-by-side pools|ordered|driver|replay FILE…}, {@code facts SECTION},
-   *     {@code lwjgl}, or JMH's own arguments
+   *     {@code sanitizer}, {@code lwjgl}, or JMH's own arguments
    * @throws Exception if JMH fails
    */
   public static void main(String[] arguments) throws Exception {
@@ -28,6 +29,7 @@ public final class Main {
     switch (list.isEmpty() ? "" : list.getFirst()) {
       case "side-by-side" -> exit(SideBySide.run(list.subList(1, list.size())));
       case "facts" -> exit(Facts.run(list.subList(1, list.size())));
+      case "sanitizer" -> new SanitizerWork(new Lines("cuvette-simulated"), 10_000, 7).run();
       case "lwjgl" -> exit(LwjglDriverCalls.run());
       default -> org.openjdk.jmh.Main.main(withDevice(list).toArray(String[]::new));
     }

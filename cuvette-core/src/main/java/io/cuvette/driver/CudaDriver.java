@@ -1,5 +1,7 @@
 package io.cuvette.driver;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * A CUDA driver: the real one, the simulated one, or a decorator of either.
  *
@@ -29,6 +31,11 @@ public interface CudaDriver
 
   /** Whether the devices are simulated: times are then simulated too. */
   boolean isSimulated();
+
+  /** Who wants to know what becomes of the memory above the driver; null if nobody does. */
+  default @Nullable BlockListener blockListener() {
+    return null;
+  }
 
   /**
    * Gives back what the driver itself holds (primary contexts; a simulator's memory). Memory,

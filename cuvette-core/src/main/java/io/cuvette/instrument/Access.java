@@ -1,22 +1,35 @@
 package io.cuvette.instrument;
 
 import java.util.Locale;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A use of bytes by work on a stream. Immutable.
  *
- * @param number the number of the work on its stream
+ * @param number the number of the work on its stream, the same for all between two moments at which
+ *     somebody learns how far the stream is
  */
 record Access(Lane lane, long number, Range range, Site site) {
 
-  /** Whether the order of the two matters: they share bytes and one writes. */
-  boolean conflictsWith(Range other) {
-    return range.kind().conflictsWith(other.kind()) && range.overlaps(other);
+  /** Whether its order to another use of the same bytes matters: one of them writes. */
+  boolean conflictsWith(Kind other) {
+    return range.kind().conflictsWith(other);
   }
 
-  /** Whether whatever would conflict with this use conflicts with a later one just as well. */
-  boolean isSupersededBy(Range later) {
-    return later.covers(range) && later.kind().standsInFor(range.kind());
+  /** Whether it is before and behind the same work as another one, and does the same. */
+  boolean isLike(Access other) {
+    return lane == other.lane && number == other.number && range.kind() == other.range.kind();
+  }
+
+  /** Each is one of its own. */
+  @Override
+  public boolean equals(@Nullable Object other) {
+    return this == other;
+  }
+
+  @Override
+  public int hashCode() {
+    return System.identityHashCode(this);
   }
 
   /** What work does with bytes. */

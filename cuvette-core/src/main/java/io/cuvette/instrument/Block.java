@@ -19,6 +19,10 @@ final class Block {
   /** The page-locked memory that the driver gave; null if it is of another kind. */
   final @Nullable MemorySegment host;
 
+  /** When work was last queued that writes page-locked memory, by the count of its reads. */
+  final RangeMap<Long> deviceWrites = new RangeMap<>();
+
+  private @Nullable Contents contents;
   private @Nullable BlockLedger parts;
   private @Nullable Site freed;
 
@@ -38,6 +42,36 @@ final class Block {
   /** A block of page-locked memory. */
   static Block pinned(MemorySegment host, Site allocated) {
     return new Block(host.address(), host.byteSize(), "memFreeHost", allocated, host);
+  }
+
+  /** The same block as memory that is written by work alone, and was never yet. */
+  Block ofDevice() {
+    contents = new Contents();
+    return this;
+  }
+
+  /** What was written of it; null if others can write it than the work that is seen. */
+  @Nullable Contents contents() {
+    return contents;
+  }
+
+  /** Notes that bytes of it are written. */
+  void written(long from, long count) {
+    if (contents != null) {
+      contents.write(from, count);
+    }
+  }
+
+  /** Notes that bytes of it get another owner, to whom their content is undefined. */
+  void handedOver(Block part) {
+    if (contents != null) {
+      contents.forget(part.address, part.bytes);
+    }
+  }
+
+  /** Others may write it from now on. */
+  void share() {
+    contents = null;
   }
 
   boolean contains(long point) {

@@ -36,6 +36,12 @@ final class BlockLedger {
     return around(live, address);
   }
 
+  /** A live block that shares bytes with another one; null if there is none. */
+  @Nullable Block liveOverlapping(Block other) {
+    Map.Entry<Long, Block> last = live.lowerEntry(other.address + other.bytes);
+    return last != null && last.getValue().overlaps(other) ? last.getValue() : null;
+  }
+
   /** The nearest live block that starts before an address. */
   @Nullable Block liveBefore(long address) {
     Map.Entry<Long, Block> entry = live.lowerEntry(address);

@@ -32,6 +32,7 @@ final class DriverProxy {
                 switch (method.getName()) {
                   case "name", "toString" -> name;
                   case "isSimulated" -> delegate.isSimulated();
+                  case "blockListener" -> delegate.blockListener();
                   case "hashCode" -> System.identityHashCode(proxy);
                   case "equals" -> isSame(proxy, arguments[0]);
                   default ->

@@ -9,10 +9,17 @@ import java.util.function.Consumer;
 final class Findings {
   private final List<SanitizerReport> reports = new ArrayList<>();
 
-  /** Notes a mistake: the message is the wrong call and what is wrong with it. */
+  /** Notes that this call is a mistake: the message is the call and what is wrong with it. */
   void add(Misuse misuse, Site here, String rule, Site... related) {
+    here.isMistakeHere();
+    addLate(misuse, here, rule, related);
+  }
+
+  /** Notes that an earlier call was one. */
+  void addLate(Misuse misuse, Site here, String rule, Site... related) {
     List<Site> sites = new ArrayList<>(List.of(related));
     sites.addFirst(here);
+    sites.forEach(Site::isOfInterest);
     reports.add(new SanitizerReport(misuse, here.call() + ": " + rule, sites));
   }
 
@@ -21,6 +28,10 @@ final class Findings {
     reports.add(
         new SanitizerReport(
             Misuse.LEAK, what + " is never freed; made by " + made.call(), List.of(made)));
+  }
+
+  boolean isEmpty() {
+    return reports.isEmpty();
   }
 
   List<SanitizerReport> reports() {

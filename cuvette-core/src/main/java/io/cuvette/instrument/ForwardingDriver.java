@@ -1,5 +1,6 @@
 package io.cuvette.instrument;
 
+import io.cuvette.driver.BlockListener;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.MemoryInfo;
 import io.cuvette.driver.PoolProperties;
@@ -8,6 +9,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.OptionalInt;
 import java.util.UUID;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A driver that forwards every call to another one; a decorator overrides what it changes.
@@ -33,6 +35,11 @@ public abstract class ForwardingDriver extends ForwardingCaptures {
   @Override
   public boolean isSimulated() {
     return delegate.isSimulated();
+  }
+
+  @Override
+  public @Nullable BlockListener blockListener() {
+    return delegate.blockListener();
   }
 
   @Override

@@ -4,10 +4,9 @@ import io.cuvette.instrument.Access.Kind;
 import io.cuvette.instrument.Access.Range;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
-import java.util.Deque;
+import java.util.HashMap;
 import java.util.Iterator;
-import java.util.List;
+import java.util.Map;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
@@ -16,18 +15,24 @@ import org.jspecify.annotations.Nullable;
  * before the work is known to be done is noticed. Not thread-safe.
  */
 final class HostReads {
-  private static final int MOST_PENDING = 1024;
-
   /** Of a longer range the beginning and the end are compared, this much of each. */
   private static final long EDGE_BYTES = 1L << 20;
 
   private final StreamOrder order;
-  private final Deque<Read> pending = new ArrayDeque<>();
 
-  /** Queued work of which it is not known what it writes: host functions, waits, graphs. */
-  private final List<Access> unseen = new ArrayList<>();
+  /** In the order of each stream, in which they are found to be done. */
+  private final Map<Lane, ArrayDeque<Read>> pending = new HashMap<>();
 
-  private record Read(Block block, MemorySegment bytes, Access access, long checksum) {}
+  /** Queued work of which it is not known what it writes: the last host function, wait or graph. */
+  private final Map<Lane, Access> unseen = new HashMap<>();
+
+  /** How many reads and writes were noted so far. */
+  private long time;
+
+  /** Reads noted before are not compared: something may write anywhere meanwhile. */
+  private long cleared;
+
+  private record Read(Block block, MemorySegment bytes, Access access, long checksum, long time) {}
 
   HostReads(StreamOrder order) {
     this.order = order;
@@ -36,62 +41,77 @@ final class HostReads {
   /** Notes work that reads or writes memory of a block, unless other work may still change it. */
   void add(Block block, Access access) {
     Range range = access.range();
+    if (block.host == null) {
+      return;
+    }
     if (range.kind() == Kind.WRITE) {
-      pending.removeIf(read -> read.access.range().overlaps(range));
-    } else if (range.kind() == Kind.READ && block.host != null && isSettled(block, range)) {
+      block.deviceWrites.set(range.address(), range.bytes(), ++time);
+      block.deviceWrites.tidy(at -> at > oldest() ? at : null, Long::equals);
+    } else if (range.kind() == Kind.READ && isSettled(block, range)) {
       MemorySegment bytes = block.host.asSlice(range.address() - block.address, range.bytes());
       Long checksum = checksum(bytes);
       if (checksum != null) {
-        pending.add(new Read(block, bytes, access, checksum));
-        if (pending.size() > MOST_PENDING) {
-          pending.remove();
-        }
+        Read read = new Read(block, bytes, access, checksum, ++time);
+        pending.computeIfAbsent(access.lane(), _ -> new ArrayDeque<>()).add(read);
       }
     }
   }
 
   private boolean isSettled(Block block, Range range) {
-    unseen.removeIf(order::isFinished);
+    unseen.values().removeIf(order::isFinished);
     return unseen.isEmpty() && block.uses.unfinishedWrite(range, order) == null;
   }
 
   /** Notes work that may have the host, or the device, change any memory when it runs. */
   void unseen(Lane lane, Site here) {
-    unseen.removeIf(order::isFinished);
-    unseen.add(new Access(lane, lane.next(), new Range(0, 0, Kind.HOLD, false), here));
+    unseen.put(lane, new Access(lane, lane.next(), new Range(0, 0, Kind.HOLD, false), here));
   }
 
   /** Forgets what is read: work was queued that may write it. */
   void clear() {
-    pending.clear();
+    cleared = ++time;
+  }
+
+  /** When the first of the pending reads was noted. */
+  private long oldest() {
+    return pending.values().stream().mapToLong(all -> all.getFirst().time).min().orElse(time);
   }
 
   /** Compares what the work that is finished has read. */
   void finished(Findings findings) {
-    for (Iterator<Read> i = pending.iterator(); i.hasNext(); ) {
-      Read read = i.next();
-      if (order.isFinished(read.access)) {
-        i.remove();
-        check(read, findings);
+    for (Iterator<ArrayDeque<Read>> all = pending.values().iterator(); all.hasNext(); ) {
+      ArrayDeque<Read> reads = all.next();
+      while (!reads.isEmpty() && order.isFinished(reads.getFirst().access)) {
+        check(reads.removeFirst(), findings);
+      }
+      if (reads.isEmpty()) {
+        all.remove();
       }
     }
   }
 
-  /** Forgets what is read of a block that goes. */
-  void freed(Block block) {
-    pending.removeIf(read -> read.block == block);
-  }
-
-  private static void check(Read read, Findings findings) {
+  private void check(Read read, Findings findings) {
+    if (mayHaveChanged(read)) {
+      return;
+    }
     Long checksum = checksum(read.bytes);
     if (checksum != null && checksum != read.checksum) {
-      findings.add(
+      findings.addLate(
           Misuse.HOST_RACE,
           read.access.site(),
           "the host changed bytes that the %s on %s uses (%s), before it was known to be done"
               .formatted(read.access.range(), read.access.lane().name, read.block),
           read.block.allocated);
     }
+  }
+
+  /** Whether the memory is gone, or it need not be the host that changed it. */
+  private boolean mayHaveChanged(Read read) {
+    Range range = read.access.range();
+    return read.time < cleared
+        || read.block.freed() != null
+        || read.block.deviceWrites.find(range.address(), range.bytes(), at -> at > read.time)
+            != null;
   }
 
   /** The checksum of the bytes; null if they cannot be read here. */
@@ -103,7 +123,9 @@ final class HostReads {
     long edge = Math.min(bytes.byteSize(), EDGE_BYTES);
     try {
       sum.update(bytes.asSlice(0, edge).asByteBuffer());
-      sum.update(bytes.asSlice(bytes.byteSize() - edge).asByteBuffer());
+      if (edge < bytes.byteSize()) {
+        sum.update(bytes.asSlice(bytes.byteSize() - edge).asByteBuffer());
+      }
       return sum.getValue();
     } catch (IllegalStateException e) {
       return null; // freed at this moment

@@ -15,6 +15,10 @@ final class Lane {
   final Clock seen = new Clock();
 
   private long count;
+
+  /** Whether somebody knows how far the stream is: what comes next is behind that. */
+  private boolean isKnown = true;
+
   private @Nullable Capture capture;
   private boolean destroyed;
   private boolean retired;
@@ -28,8 +32,17 @@ final class Lane {
 
   /** Queues a piece of work and gives its number. */
   long next() {
-    seen.raise(this, ++count);
+    if (isKnown) {
+      seen.raise(this, ++count);
+      isKnown = false;
+    }
     return count;
+  }
+
+  /** What is queued so far and before it, for somebody else. */
+  Clock known() {
+    isKnown = true;
+    return seen;
   }
 
   boolean isFinished(Clock finished) {

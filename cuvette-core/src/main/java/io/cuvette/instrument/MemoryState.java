@@ -16,11 +16,15 @@ final class MemoryState {
   private final BlockLedger blocks = new BlockLedger();
   private final StreamOrder order;
 
+  /** What pools lend of the blocks. */
+  final PoolParts parts;
+
   /** What the host must not change yet. */
   final HostReads hostReads;
 
   MemoryState(StreamOrder order) {
     this.order = order;
+    this.parts = new PoolParts(blocks, order);
     this.hostReads = new HostReads(order);
   }
 
@@ -31,8 +35,17 @@ final class MemoryState {
 
   /** Notes memory that the driver gave; {@code freedBy} is the method that takes it back. */
   void allocated(long address, long bytes, String freedBy, Site here) {
-    if (bytes > 0 && address != 0) {
-      blocks.add(new Block(address, bytes, freedBy, here));
+    add(new Block(address, bytes, freedBy, here));
+  }
+
+  /** Notes device memory that the driver gave, in order of no stream. */
+  void allocatedOnDevice(long address, long bytes, Site here) {
+    add(new Block(address, bytes, "memFree", here).ofDevice());
+  }
+
+  private void add(Block block) {
+    if (block.bytes > 0 && block.address != 0) {
+      blocks.add(block);
     }
   }
 
@@ -44,10 +57,18 @@ final class MemoryState {
     }
   }
 
-  /** Notes memory that the driver gave in order of a stream: other streams' use must come after. */
-  void allocatedInOrder(long address, long bytes, Lane lane, Site here) {
-    allocated(address, bytes, FREE_IN_ORDER, here);
-    use(new Access(lane, lane.next(), new Range(address, bytes, Kind.WRITE, false), here));
+  /**
+   * Notes memory that the driver gave in order of a stream: other streams' use must come after.
+   *
+   * @param onDevice whether the host cannot touch it
+   */
+  void allocatedInOrder(
+      long address, long bytes, @Nullable Lane lane, boolean onDevice, Site here) {
+    Block block = new Block(address, bytes, FREE_IN_ORDER, here);
+    add(onDevice ? block.ofDevice() : block);
+    if (lane != null) {
+      use(new Access(lane, lane.next(), new Range(address, bytes, Kind.WRITE, false), here));
+    }
   }
 
   /** Whether a block may be freed in order of a stream: all its uses come before. */
@@ -110,31 +131,47 @@ final class MemoryState {
 
   /** Takes a block away, before the driver may give its address to somebody else. */
   @Nullable Block free(long address, Site here) {
-    Block block = blocks.free(address, here);
-    if (block != null) {
-      hostReads.freed(block);
-    }
-    return block;
+    return blocks.free(address, here);
   }
 
   void restore(Block block) {
     blocks.restore(block);
   }
 
-  /** Whether a range lies in one live block. */
+  /** Whether an address is in a live block of the driver, whoever it is lent to. */
+  void checkAllocation(long address, Site here, Findings findings) {
+    if (blocks.liveAround(address) == null) {
+      explainUse(blocks, new Range(address, 1, Kind.HOLD, false), here, findings);
+    }
+  }
+
+  /** Notes that other processes may write a block from now on. */
+  void shared(long address) {
+    Block block = blocks.liveAround(address);
+    if (block != null) {
+      block.share();
+    }
+  }
+
+  /** Whether a range lies in one live block, and in one that is lent if a pool lends from it. */
   void checkLive(Range range, Site here, Findings findings) {
     if (range.bytes() == 0) {
       return;
     }
-    Block block = blocks.liveAround(range.address());
-    if (block == null) {
-      if (!range.host()) {
-        explainUse(blocks, range, here, findings);
+    BlockLedger ledger = blocks;
+    while (ledger != null) {
+      Block block = ledger.liveAround(range.address());
+      if (block == null) {
+        if (!range.host() || ledger != blocks) {
+          explainUse(ledger, range, here, findings);
+        }
+        return;
       }
-    } else if (!block.holds(range)) {
-      outOfBounds(block, range, here, findings);
-    } else if (block.parts() != null) {
-      checkPart(block.parts(), range, here, findings);
+      if (!block.holds(range)) {
+        outOfBounds(block, range, here, findings);
+        return;
+      }
+      ledger = block.parts();
     }
   }
 
@@ -162,34 +199,78 @@ final class MemoryState {
     }
   }
 
-  /** Notes a smaller block that a pool gave out of one of its own. */
-  void partAllocated(long address, long bytes, Site here, Findings findings) {
-    Block whole = blocks.liveAround(address);
-    if (whole == null) {
-      findings.add(Misuse.UNKNOWN_ADDRESS, here, "the pool holds no block there");
-      return;
+  /** Whether the host may read or write a range now: no work that matters is pending. */
+  void checkHost(Range range, Site here, Findings findings) {
+    Block block = blocks.liveAround(range.address());
+    Access use = block == null ? null : block.uses.besideHost(range, order);
+    if (block != null && use != null) {
+      findings.add(
+          Misuse.HOST_RACE,
+          here,
+          "%s (%s) by the host may come before the %s on %s is done"
+              .formatted(range, block, use.range().kind(), use.lane().name),
+          use.site(),
+          block.allocated);
     }
-    Block part = new Block(address, bytes, "blockFreed", here);
-    if (!whole.holds(part.range())) {
-      outOfBounds(whole, part.range(), here, findings);
-    }
-    whole.divide().add(part);
   }
 
-  /** Takes a smaller block back that later work of a stream may get. */
-  void partFreed(long address, Lane lane, Site here, Findings findings) {
-    Block whole = blocks.liveAround(address);
-    BlockLedger parts = whole == null ? null : whole.parts();
-    Block part = parts == null ? null : parts.liveAt(address);
-    if (whole == null || parts == null || part == null) {
-      explainFree(parts == null ? blocks : parts, address, here, findings);
+  /** Whether what work copies to the host was written, and is not what the work writes. */
+  void checkContent(Work work, Findings findings) {
+    Range from = work.copied();
+    if (from == null || from.bytes() == 0) {
       return;
     }
-    Access use = whole.uses.unordered(part.range(), lane, order);
-    if (use != null) {
-      inUse(part, use, here, findings);
+    Range to = work.ranges().getLast();
+    if (from.overlaps(to)) {
+      findings.add(Misuse.OVERLAPPING_COPY, work.site, "%s overlaps the %s".formatted(from, to));
     }
-    parts.free(address, here);
+    Block block = blocks.liveAround(from.address());
+    Contents contents = block == null ? null : block.contents();
+    long missing =
+        contents == null || contentsAt(to) != null
+            ? 0
+            : contents.missing(from.address(), from.bytes());
+    if (block != null && missing > 0 && findings.isEmpty()) { // else it is for that reason
+      findings.add(
+          Misuse.UNINITIALIZED_READ,
+          work.site,
+          "%s: %d bytes of it were never written (%s)".formatted(from, missing, block),
+          lentAround(block, from.address()).allocated);
+    }
+  }
+
+  private @Nullable Contents contentsAt(Range range) {
+    Block block = blocks.liveAround(range.address());
+    return block == null ? null : block.contents();
+  }
+
+  /** The innermost block with an address. */
+  private static Block lentAround(Block block, long address) {
+    BlockLedger parts = block.parts();
+    Block part = parts == null ? null : parts.liveAround(address);
+    return part == null ? block : lentAround(part, address);
+  }
+
+  /** Notes what queued work writes. */
+  void written(Work work) {
+    Range from = work.copied();
+    for (Range range : work.ranges()) {
+      Contents contents = range.kind() == Kind.WRITE ? contentsAt(range) : null;
+      Contents source = from == null ? null : contentsAt(from);
+      if (contents != null && source != null && from != null) {
+        contents.copy(range.address(), source, from.address(), range.bytes());
+      } else if (contents != null) {
+        contents.write(range.address(), range.bytes());
+      }
+    }
+  }
+
+  /** Notes that memory may be written by what is not seen. */
+  void written(long address, long bytes) {
+    Block block = blocks.liveAround(address);
+    if (block != null) {
+      block.written(address, bytes);
+    }
   }
 
   void leaks(Findings findings) {
@@ -203,7 +284,7 @@ final class MemoryState {
     }
   }
 
-  private static void inUse(Block block, Access use, Site here, Findings findings) {
+  static void inUse(Block block, Access use, Site here, Findings findings) {
     findings.add(
         Misuse.FREE_WHILE_IN_USE,
         here,
@@ -212,16 +293,7 @@ final class MemoryState {
         block.allocated);
   }
 
-  private static void checkPart(BlockLedger parts, Range range, Site here, Findings findings) {
-    Block part = parts.liveAround(range.address());
-    if (part == null) {
-      explainUse(parts, range, here, findings);
-    } else if (!part.holds(range)) {
-      outOfBounds(part, range, here, findings);
-    }
-  }
-
-  private static void outOfBounds(Block block, Range range, Site here, Findings findings) {
+  static void outOfBounds(Block block, Range range, Site here, Findings findings) {
     String rule =
         "%s begins %d bytes into %s".formatted(range, range.address() - block.address, block);
     findings.add(Misuse.OUT_OF_BOUNDS, here, rule, block.allocated);
@@ -239,7 +311,7 @@ final class MemoryState {
     findings.add(Misuse.UNKNOWN_ADDRESS, here, range + " is in no block" + nearest);
   }
 
-  private static void explainFree(BlockLedger blocks, long address, Site here, Findings findings) {
+  static void explainFree(BlockLedger blocks, long address, Site here, Findings findings) {
     Block freed = blocks.freedAt(address);
     Block around = blocks.liveAround(address);
     if (freed != null && freed.freed() != null) {

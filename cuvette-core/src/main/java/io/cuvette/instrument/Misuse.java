@@ -16,14 +16,21 @@ public enum Misuse {
   FREE_WHILE_IN_USE,
   /**
    * Two streams use the same bytes, one of them writes, and nothing orders the two; an allocation
-   * in stream order counts as a write.
+   * in stream order counts as a write, and so does one of a pool where memory is used again.
    */
   RACE,
   /**
    * The host changes page-locked memory after work that reads it was queued and before the program
-   * knows that the work is done.
+   * knows that the work is done; or a copy of the library, on the host, reads what such work
+   * writes.
    */
   HOST_RACE,
+  /** Bytes of device memory are copied to the host, of which no work queued before wrote some. */
+  UNINITIALIZED_READ,
+  /** A copy reads bytes that it writes. */
+  OVERLAPPING_COPY,
+  /** A pool lends memory that it has lent already. */
+  LENT_TWICE,
   /** A stream, event, graph or pool is used after it was destroyed. */
   DESTROYED_HANDLE,
   /** A stream, event, graph or pool is used that this driver did not make. */

@@ -98,6 +98,14 @@ final class SanitizerCore {
     check(findings -> memory.checkLive(range, site, findings));
   }
 
+  /** Checks memory that other processes are about to know, which may write it. */
+  void share(Site site, long address) {
+    check(findings -> {
+      memory.checkAllocation(address, site, findings);
+      memory.shared(address);
+    });
+  }
+
   /** Frees memory: out of the ledger first, since its address may be given out at once. */
   void free(Taking taking, long address, Site site, Runnable call) {
     Block block = locked(_ -> taking.take(address, site));
@@ -128,19 +136,19 @@ final class SanitizerCore {
 
   /** The stream of a call that needs it to be live. */
   @Nullable Lane lane(String method, int device, long stream) {
-    Site site = Site.of(method, "device", device, "stream", stream);
+    Site site = Site.passing(method, "device", device, "stream", stream);
     return locked(findings -> streams.lane(device, stream, site, findings));
   }
 
   /** The work that is done when a stream is. */
   Clock workOf(String method, int device, long stream) {
-    Site site = Site.of(method, "device", device, "stream", stream);
+    Site site = Site.passing(method, "device", device, "stream", stream);
     return locked(findings -> streams.workOf(streams.lane(device, stream, site, findings)));
   }
 
   /** The work that is done when an event is. */
   Clock workBefore(String method, long event) {
-    Site site = Site.of(method, "event", event);
+    Site site = Site.passing(method, "event", event);
     return locked(findings -> streams.workBefore(streams.events.use(event, site, findings)));
   }
 
@@ -173,6 +181,7 @@ final class SanitizerCore {
     if (lane != null && lane.capture() == null) {
       streams.order.join(lane);
       work.ranges().forEach(range -> memory.checkRace(range, lane, work.site, findings));
+      memory.checkContent(work, findings);
     }
     return lane;
   }
@@ -184,6 +193,7 @@ final class SanitizerCore {
         memory.use(new Access(lane, number, range, work.site));
       }
     }
+    memory.written(work);
   }
 
   private void findLeaks(Findings findings) {

@@ -1,5 +1,6 @@
 package io.cuvette.instrument;
 
+import io.cuvette.driver.BlockListener;
 import io.cuvette.driver.CudaDriver;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -20,16 +21,24 @@ import java.util.function.Consumer;
  *
  * <p>Page-locked memory that a copy reads must be the same when the copy is known to be done as
  * when it was queued; a program that knows it without the driver, from what later work wrote, asks
- * first.
+ * first. Copies of this library on the host must not meet work that uses the same bytes.
+ *
+ * <p>The pools of this library report their blocks: a block is freed when its buffer is closed, and
+ * its content is undefined when it is lent again. Bytes of device memory must be written before
+ * they are copied to the host; {@link io.cuvette.Buffer#recordUse} says that work which is not seen
+ * may write them.
  *
  * <p>Not seen: what kernels and graphs use, and what else the host does with memory it can see.
  *
- * <p>Memory that a pool gives out of a larger block looks live to the driver at all times; a pool
- * that calls {@link #blockAllocated} and {@link #blockFreed} has its blocks checked too.
+ * <p>Memory that another pool gives out of a larger block looks live to the driver at all times; a
+ * pool that calls {@link #blockAllocated} and {@link #blockFreed} has its blocks checked too.
  */
 public final class SanitizerDriver extends SanitizerIpc {
+  private final LentBlocks lent;
+
   private SanitizerDriver(CudaDriver target, SanitizerCore core) {
     super(target, core);
+    this.lent = new LentBlocks(core);
   }
 
   /**
@@ -62,6 +71,11 @@ public final class SanitizerDriver extends SanitizerIpc {
     return core.leaks();
   }
 
+  @Override
+  public BlockListener blockListener() {
+    return lent;
+  }
+
   /** {@code sanitizer(NAME)}. */
   @Override
   public String name() {
@@ -84,7 +98,7 @@ public final class SanitizerDriver extends SanitizerIpc {
    */
   public void blockAllocated(long address, long bytes) {
     Site site = Site.of("blockAllocated", "address", address, "bytes", bytes);
-    core.check(findings -> core.memory.partAllocated(address, bytes, site, findings));
+    core.check(findings -> core.memory.parts.partAllocated(address, bytes, site, findings));
   }
 
   /**
@@ -97,7 +111,7 @@ public final class SanitizerDriver extends SanitizerIpc {
       Lane lane = core.streams.lane(device, stream, site, findings);
       if (lane != null) {
         core.streams.order.join(lane);
-        core.memory.partFreed(address, lane, site, findings);
+        core.memory.parts.partFreed(address, lane, site, findings);
       }
     });
   }
@@ -106,7 +120,7 @@ public final class SanitizerDriver extends SanitizerIpc {
   public long memAlloc(int device, long bytes) {
     Site site = Site.of("memAlloc", "device", device, "bytes", bytes);
     long address = super.memAlloc(device, bytes);
-    core.check(_ -> core.memory.allocated(address, bytes, "memFree", site));
+    core.check(_ -> core.memory.allocatedOnDevice(address, bytes, site));
     return address;
   }
 
@@ -161,28 +175,28 @@ public final class SanitizerDriver extends SanitizerIpc {
 
   @Override
   public MemorySegment hostView(int device, long address, long bytes, Arena arena) {
-    core.checkLive(Site.of("hostView", "address", address, "bytes", bytes), address, bytes);
+    core.checkLive(Site.passing("hostView", "address", address, "bytes", bytes), address, bytes);
     return super.hostView(device, address, bytes, arena);
   }
 
   @Override
   public void memAdvise(
       int device, long address, long bytes, int advice, int locationType, int locationId) {
-    core.checkLive(Site.of("memAdvise", "address", address, "bytes", bytes), address, bytes);
+    core.checkLive(Site.passing("memAdvise", "address", address, "bytes", bytes), address, bytes);
     super.memAdvise(device, address, bytes, advice, locationType, locationId);
   }
 
   @Override
   public int memRangeGetAttribute(int device, int attribute, long address, long bytes) {
     core.checkLive(
-        Site.of("memRangeGetAttribute", "address", address, "bytes", bytes), address, bytes);
+        Site.passing("memRangeGetAttribute", "address", address, "bytes", bytes), address, bytes);
     return super.memRangeGetAttribute(device, attribute, address, bytes);
   }
 
   @Override
   public void memcpyAsync(int device, long target, long source, long bytes, long stream) {
     Site site =
-        Site.of(
+        Site.often(
             "memcpyAsync", "target", target, "source", source, "bytes", bytes, "stream", stream);
     core.queue(
         new Work(site, device, stream).reads(source, bytes).writes(target, bytes),
@@ -191,7 +205,7 @@ public final class SanitizerDriver extends SanitizerIpc {
 
   @Override
   public void memcpyHtoDAsync(int device, long target, MemorySegment source, long stream) {
-    Site site = Site.of("memcpyHtoDAsync", "target", target, "source", source, "stream", stream);
+    Site site = Site.often("memcpyHtoDAsync", "target", target, "source", source, "stream", stream);
     core.queue(
         new Work(site, device, stream).reads(source).writes(target, source.byteSize()),
         () -> super.memcpyHtoDAsync(device, target, source, stream));
@@ -199,7 +213,7 @@ public final class SanitizerDriver extends SanitizerIpc {
 
   @Override
   public void memcpyDtoHAsync(int device, MemorySegment target, long source, long stream) {
-    Site site = Site.of("memcpyDtoHAsync", "target", target, "source", source, "stream", stream);
+    Site site = Site.often("memcpyDtoHAsync", "target", target, "source", source, "stream", stream);
     core.queue(
         new Work(site, device, stream).reads(source, target.byteSize()).writes(target),
         () -> super.memcpyDtoHAsync(device, target, source, stream));
@@ -215,7 +229,7 @@ public final class SanitizerDriver extends SanitizerIpc {
       long bytes,
       long stream) {
     Site site =
-        Site.of(
+        Site.often(
             "memcpyPeerAsync",
             "target",
             target,
@@ -256,14 +270,15 @@ public final class SanitizerDriver extends SanitizerIpc {
   @Override
   public void memPrefetchAsync(
       int device, long address, long bytes, int locationType, int locationId, long stream) {
-    Site site = Site.of("memPrefetchAsync", "address", address, "bytes", bytes, "stream", stream);
+    Site site =
+        Site.often("memPrefetchAsync", "address", address, "bytes", bytes, "stream", stream);
     core.queue(
         new Work(site, device, stream).holds(address, bytes),
         () -> super.memPrefetchAsync(device, address, bytes, locationType, locationId, stream));
   }
 
   private static Work fill(String method, int device, long target, long bytes, long stream) {
-    Site site = Site.of(method, "target", target, "bytes", bytes, "stream", stream);
+    Site site = Site.often(method, "target", target, "bytes", bytes, "stream", stream);
     return new Work(site, device, stream).writes(target, bytes);
   }
 }

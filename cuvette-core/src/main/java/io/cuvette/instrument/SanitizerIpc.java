@@ -28,13 +28,13 @@ abstract class SanitizerIpc extends SanitizerPools {
   public long memPoolImportFromShareableHandle(int descriptor) {
     Site site = Site.of("memPoolImportFromShareableHandle", "descriptor", descriptor);
     long pool = super.memPoolImportFromShareableHandle(descriptor);
-    core.check(_ -> core.streams.pools.addOnceMore(pool, true, site));
+    core.check(_ -> core.streams.pools.addOnceMore(pool, false, site));
     return pool;
   }
 
   @Override
   public byte[] memPoolExportPointer(long address) {
-    core.checkLive(Site.of("memPoolExportPointer", "address", address), address, 1);
+    core.share(Site.of("memPoolExportPointer", "address", address), address);
     return super.memPoolExportPointer(address);
   }
 
@@ -65,7 +65,7 @@ abstract class SanitizerIpc extends SanitizerPools {
   @Override
   public byte[] ipcGetMemHandle(int device, long address) {
     Site site = Site.of("ipcGetMemHandle", "device", device, "address", address);
-    core.checkLive(site, address, 1);
+    core.share(site, address);
     return super.ipcGetMemHandle(device, address);
   }
 

@@ -12,28 +12,36 @@ abstract class SanitizerPools extends SanitizerStreams {
   /** CUpointer_attribute: the pool that memory is from, 0 for none. */
   private static final int POOL_OF_MEMORY = 17;
 
+  private static final int DEVICE = 1;
+  private static final int PINNED = 1;
+
   SanitizerPools(CudaDriver target, SanitizerCore core) {
     super(target, core);
   }
 
-  private long named(long pool) {
-    core.check(_ -> core.streams.named(pool));
+  private long named(long pool, boolean onDevice) {
+    core.check(_ -> core.streams.named(pool, onDevice));
     return pool;
   }
 
+  /** Whether a pool's memory is of a device, and not managed. */
+  private static boolean isOnDevice(int locationType, int allocationType) {
+    return locationType == DEVICE && allocationType == PINNED;
+  }
+
   final void use(String method, long pool) {
-    Site site = Site.of(method, "pool", pool);
+    Site site = Site.passing(method, "pool", pool);
     core.check(findings -> core.streams.pool(pool, site, findings));
   }
 
   @Override
   public long deviceGetDefaultMemPool(int device) {
-    return named(super.deviceGetDefaultMemPool(device));
+    return named(super.deviceGetDefaultMemPool(device), true);
   }
 
   @Override
   public long deviceGetMemPool(int device) {
-    return named(super.deviceGetMemPool(device));
+    return named(super.deviceGetMemPool(device), true);
   }
 
   @Override
@@ -44,12 +52,16 @@ abstract class SanitizerPools extends SanitizerStreams {
 
   @Override
   public long memGetDefaultMemPool(int locationType, int locationId, int allocationType) {
-    return named(super.memGetDefaultMemPool(locationType, locationId, allocationType));
+    return named(
+        super.memGetDefaultMemPool(locationType, locationId, allocationType),
+        isOnDevice(locationType, allocationType));
   }
 
   @Override
   public long memGetMemPool(int locationType, int locationId, int allocationType) {
-    return named(super.memGetMemPool(locationType, locationId, allocationType));
+    return named(
+        super.memGetMemPool(locationType, locationId, allocationType),
+        isOnDevice(locationType, allocationType));
   }
 
   @Override
@@ -61,14 +73,15 @@ abstract class SanitizerPools extends SanitizerStreams {
   @Override
   public long pointerGetAttribute(int device, int attribute, long address) {
     long answer = super.pointerGetAttribute(device, attribute, address);
-    return attribute == POOL_OF_MEMORY && answer != 0 ? named(answer) : answer;
+    return attribute == POOL_OF_MEMORY && answer != 0 ? named(answer, false) : answer;
   }
 
   @Override
   public long memPoolCreate(PoolProperties properties) {
     Site site = Site.of("memPoolCreate", "properties", properties);
     long pool = super.memPoolCreate(properties);
-    core.check(_ -> core.streams.pools.add(pool, true, site));
+    boolean onDevice = isOnDevice(properties.locationType(), properties.allocationType());
+    core.check(_ -> core.streams.pools.add(pool, onDevice, site));
     return pool;
   }
 
@@ -112,7 +125,7 @@ abstract class SanitizerPools extends SanitizerStreams {
   public long memAllocAsync(int device, long bytes, long stream) {
     Site site = Site.of("memAllocAsync", "device", device, "bytes", bytes, "stream", stream);
     Lane lane = lane(device, stream, site);
-    return allocated(super.memAllocAsync(device, bytes, stream), bytes, lane, site);
+    return allocated(super.memAllocAsync(device, bytes, stream), bytes, lane, true, site);
   }
 
   @Override
@@ -128,9 +141,10 @@ abstract class SanitizerPools extends SanitizerStreams {
             pool,
             "stream",
             stream);
-    core.check(findings -> core.streams.pool(pool, site, findings));
+    boolean onDevice = core.locked(findings -> core.streams.pool(pool, site, findings));
     Lane lane = lane(device, stream, site);
-    return allocated(super.memAllocFromPoolAsync(device, bytes, pool, stream), bytes, lane, site);
+    long address = super.memAllocFromPoolAsync(device, bytes, pool, stream);
+    return allocated(address, bytes, lane, onDevice, site);
   }
 
   /** The stream of a call, with all that comes before its next work. */
@@ -144,14 +158,9 @@ abstract class SanitizerPools extends SanitizerStreams {
     });
   }
 
-  private long allocated(long address, long bytes, @Nullable Lane lane, Site site) {
-    core.check(_ -> {
-      if (lane == null) {
-        core.memory.allocated(address, bytes, "memFreeAsync", site);
-      } else {
-        core.memory.allocatedInOrder(address, bytes, lane, site);
-      }
-    });
+  private long allocated(
+      long address, long bytes, @Nullable Lane lane, boolean onDevice, Site site) {
+    core.check(_ -> core.memory.allocatedInOrder(address, bytes, lane, onDevice, site));
     return address;
   }
 

@@ -79,7 +79,7 @@ abstract class SanitizerStreams extends ForwardingDriver {
 
   @Override
   public void streamWaitEvent(int device, long stream, long event) {
-    Site site = Site.of("streamWaitEvent", "device", device, "stream", stream, "event", event);
+    Site site = Site.passing("streamWaitEvent", "device", device, "stream", stream, "event", event);
     Lane lane = core.locked(findings -> core.streams.lane(device, stream, site, findings));
     EventMark mark = core.locked(findings -> core.streams.events.use(event, site, findings));
     super.streamWaitEvent(device, stream, event);
@@ -131,7 +131,7 @@ abstract class SanitizerStreams extends ForwardingDriver {
 
   @Override
   public void eventRecord(int device, long event, long stream) {
-    Site site = Site.of("eventRecord", "device", device, "event", event, "stream", stream);
+    Site site = Site.passing("eventRecord", "device", device, "event", event, "stream", stream);
     Lane lane = core.locked(findings -> core.streams.lane(device, stream, site, findings));
     EventMark mark = core.locked(findings -> core.streams.events.use(event, site, findings));
     super.eventRecord(device, event, stream);
@@ -205,7 +205,7 @@ abstract class SanitizerStreams extends ForwardingDriver {
   }
 
   private static Site site(String method, long stream) {
-    return Site.of(method, "stream", stream);
+    return Site.passing(method, "stream", stream);
   }
 
   @Override

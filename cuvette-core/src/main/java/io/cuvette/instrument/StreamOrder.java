@@ -55,9 +55,11 @@ final class StreamOrder {
       return;
     }
     if (lane == standard) {
-      onDevice(lane.device).stream().filter(l -> l.blocking).forEach(l -> lane.seen.merge(l.seen));
+      onDevice(lane.device).stream()
+          .filter(l -> l.blocking)
+          .forEach(l -> lane.seen.merge(l.known()));
     } else {
-      lane.seen.merge(standard.seen);
+      lane.seen.merge(standard.known());
     }
   }
 
@@ -73,14 +75,14 @@ final class StreamOrder {
   /** All work queued so far on all streams, for a wait whose reach is not known. */
   Clock everything() {
     Clock clock = new Clock();
-    lanes.forEach(lane -> clock.merge(lane.seen));
+    lanes.forEach(lane -> clock.merge(lane.known()));
     return clock;
   }
 
   /** All work queued so far on a device. */
   Clock everythingOn(int device) {
     Clock clock = new Clock();
-    onDevice(device).forEach(lane -> clock.merge(lane.seen));
+    onDevice(device).forEach(lane -> clock.merge(lane.known()));
     return clock;
   }
 

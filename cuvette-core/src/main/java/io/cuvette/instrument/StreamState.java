@@ -11,6 +11,8 @@ final class StreamState {
   final Handles<Lane> streams = new Handles<>("stream");
   final Handles<EventMark> events = new Handles<>("event");
   final Handles<Boolean> graphs = new Handles<>("graph");
+
+  /** With whether their memory is a device's alone, as far as is known. */
   final Handles<Boolean> pools = new Handles<>("pool");
 
   /**
@@ -42,17 +44,22 @@ final class StreamState {
     return lane;
   }
 
-  /** Checks the handle of a pool; one made elsewhere is a finding the first time. */
-  void pool(long handle, Site here, Findings findings) {
-    if (pools.use(handle, here, findings) == null && !pools.isDead(handle)) {
-      pools.add(handle, true, null);
+  /**
+   * Checks the handle of a pool; one made elsewhere is a finding the first time. Whether its memory
+   * is a device's alone.
+   */
+  boolean pool(long handle, Site here, Findings findings) {
+    Boolean onDevice = pools.use(handle, here, findings);
+    if (onDevice == null && !pools.isDead(handle)) {
+      pools.add(handle, false, null);
     }
+    return onDevice != null && onDevice;
   }
 
   /** Learns of a pool that the driver named; it need not be one of the program. */
-  void named(long handle) {
+  void named(long handle, boolean onDevice) {
     if (!pools.isLive(handle)) {
-      pools.add(handle, true, null);
+      pools.add(handle, onDevice, null);
     }
   }
 
@@ -64,7 +71,7 @@ final class StreamState {
     if (lane == order.standard(lane.device, 0)) {
       order.join(lane);
     }
-    return lane.seen.copy();
+    return lane.known().copy();
   }
 
   /** The work that is done once the event is. */
@@ -78,7 +85,7 @@ final class StreamState {
 
   void record(EventMark event, Lane lane) {
     order.join(lane);
-    event.record(lane.capture() == null ? lane.seen.copy() : new Clock(), lane.capture());
+    event.record(lane.capture() == null ? lane.known().copy() : new Clock(), lane.capture());
     if (event.shared) {
       shown.merge(event.clock());
     }

@@ -5,6 +5,7 @@ import io.cuvette.instrument.Access.Range;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** A piece of work for a stream: the call that queues it and the bytes it uses. Not thread-safe. */
 final class Work {
@@ -41,6 +42,12 @@ final class Work {
 
   List<Range> ranges() {
     return ranges;
+  }
+
+  /** What is copied to the last of the ranges; null if this is no copy. */
+  @Nullable Range copied() {
+    Range first = ranges.getFirst();
+    return first.kind() == Kind.READ ? first : null;
   }
 
   private Work uses(long address, long bytes, Kind kind) {

@@ -3,6 +3,7 @@ package io.cuvette.instrument;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 
+import io.cuvette.driver.BlockListener;
 import io.cuvette.driver.CaptureInfo;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.MemoryInfo;
@@ -31,6 +32,23 @@ class ForwardingDriverTest {
     Plain(CudaDriver delegate) {
       super(delegate);
     }
+  }
+
+  private static final class NoListener implements BlockListener {
+    @Override
+    public void blockAllocated(Block block, int device, long stream) {}
+
+    @Override
+    public void blockAllocated(Block block) {}
+
+    @Override
+    public void blockFreed(Block block) {}
+
+    @Override
+    public void usedElsewhere(long address, long bytes, int device, long stream) {}
+
+    @Override
+    public void hostAccess(long address, long bytes, boolean writes) {}
   }
 
   private final AtomicInteger next = new AtomicInteger();
@@ -109,6 +127,7 @@ class ForwardingDriverTest {
       case "MemoryInfo" -> new MemoryInfo(number, number);
       case "CaptureInfo" -> new CaptureInfo(number, number, number);
       case "UserObject" -> new UserObject(number, () -> true);
+      case "BlockListener" -> new NoListener();
       default -> throw new IllegalArgumentException("no sample of " + type);
     };
   }

@@ -32,6 +32,8 @@ class SanitizerOrderTest extends SanitizerTestBase {
     assertOnly(Misuse.RACE);
     reports.clear();
 
+    write(other, first);
+    driver.streamSynchronize(0, first);
     read(other, first);
     read(other, second);
     assertSilent();
@@ -201,6 +203,8 @@ class SanitizerOrderTest extends SanitizerTestBase {
 
   @Test
   void freeWhileWorkMayRun_isReported_alsoOfReads() {
+    write(block, second);
+    driver.streamSynchronize(0, second);
     read(block, first);
 
     driver.memFree(0, block);

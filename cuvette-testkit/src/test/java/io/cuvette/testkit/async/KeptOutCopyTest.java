@@ -100,6 +100,7 @@ class KeptOutCopyTest {
   private static void throughHost(Buffer memory, Buffer host, CudaStream stream) {
     byte[] sent = Bytes.random(5, BYTES);
     Bytes.put(host, sent);
+    memory.slice(0, 100).fill((byte) 0);
     memory.slice(100, BYTES - 100).copyFrom(host.slice(0, BYTES - 100), stream);
     host.fill((byte) 0, stream);
     memory.slice(100, 1000).copyTo(host, stream);

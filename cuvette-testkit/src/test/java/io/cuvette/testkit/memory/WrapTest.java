@@ -148,6 +148,7 @@ class WrapTest {
     long address = driver.memHostAlloc(0, 4096, 0).address();
     try (CudaStream stream = cuda.device(0).createStream();
         Buffer source = cuda.allocate(4096)) {
+      source.fill((byte) 1);
       Buffer buffer =
           cuda.device(0)
               .adopt(

@@ -75,6 +75,7 @@ class CallbackStormTest {
       List<CompletableFuture<Boolean>> closers = new ArrayList<>();
       try (CudaStream stream = cuda.device(0).createStream();
           Buffer buffer = cuda.allocate(1 << 16, stream)) {
+        buffer.fill((byte) 1, stream);
         CompletableFuture<Void> done =
             stream.addCallback(() -> {
               started.countDown();

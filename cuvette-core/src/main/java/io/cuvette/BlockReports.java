@@ -1,0 +1,67 @@
+package io.cuvette;
+
+import io.cuvette.driver.BlockListener;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/** Reports the blocks of pools to whoever watches memory; null if nobody does. Stateless. */
+final class BlockReports {
+  /** The depth of memory that somebody else allocated, in which nobody knows what is lent. */
+  static final int FOREIGN = -1;
+
+  private BlockReports() {}
+
+  /** The depth of a block that is cut from memory of upstream. */
+  static int depthAbove(BufferBase upstream) {
+    int depth = upstream.lifetime().depth();
+    return depth == FOREIGN ? FOREIGN : depth + 1;
+  }
+
+  /** A pool lends a block in order of the buffer's stream. */
+  static void allocated(@Nullable BlockListener listener, BufferBase given) {
+    if (listener != null && given.lifetime().depth() > 0) {
+      listener.blockAllocated(
+          block(given.lifetime(), given.address()),
+          given.device().id(),
+          given.stream().state.handle);
+    }
+  }
+
+  /** A pool lends a block that the host may use at once. */
+  static void allocatedForHost(@Nullable BlockListener listener, BufferBase given) {
+    if (listener != null && given.lifetime().depth() > 0) {
+      listener.blockAllocated(block(given.lifetime(), given.address()));
+    }
+  }
+
+  /** The buffer of a block is closed; before the pool has the block back. */
+  static void freed(@Nullable BlockListener listener, BlockLifetime block, long address) {
+    if (listener != null && block.depth() > 0) {
+      listener.blockFreed(block(block, address));
+    }
+  }
+
+  private static BlockListener.Block block(BlockLifetime lifetime, long address) {
+    return new BlockListener.Block(lifetime.depth(), address, lifetime.requestedBytes());
+  }
+
+  /** The host is about to copy bytes between a buffer and a segment. */
+  static void hostCopy(BufferBase buffer, MemorySegment other, long bytes, boolean in) {
+    BlockListener listener = buffer.device().cuda().driver().blockListener();
+    if (listener != null) {
+      listener.hostAccess(buffer.address(), bytes, in);
+      if (other.isNative()) {
+        listener.hostAccess(other.address(), bytes, !in);
+      }
+    }
+  }
+
+  /** Work queued by other means uses a buffer. */
+  static void usedElsewhere(BufferBase buffer, StreamState stream) {
+    BlockListener listener = buffer.device().cuda().driver().blockListener();
+    if (listener != null && buffer.byteSize() > 0) {
+      listener.usedElsewhere(
+          buffer.address(), buffer.byteSize(), stream.device.id(), stream.handle);
+    }
+  }
+}
