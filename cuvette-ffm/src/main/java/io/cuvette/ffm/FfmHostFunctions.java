@@ -10,19 +10,29 @@ interface FfmHostFunctions extends FfmCalls, StreamCalls {
 
   @Override
   default void launchHostFunc(int device, long stream, Runnable function) {
-    CallFrame frame = enterAsIs(device);
     long number = HostFunctions.add(self(), function);
+    boolean launched = false;
+    try {
+      launch(device, stream, number);
+      launched = true;
+    } finally {
+      if (!launched) {
+        HostFunctions.remove(number);
+      }
+    }
+  }
+
+  private void launch(int device, long stream, long number) {
+    CallFrame frame = enterAsIs(device);
     int status;
     try {
       status =
           (int) StreamFunctions.LAUNCH_HOST_FUNC.invokeExact(stream, HostFunctions.ENTRY, number);
     } catch (Throwable e) {
-      HostFunctions.remove(number);
       throw frame.broken(e);
     }
     frame.leave();
     if (status != SUCCESS) {
-      HostFunctions.remove(number);
       throw Failure.of(status, "cuLaunchHostFunc(stream=%#x, device=%d)", stream, device);
     }
   }

@@ -30,9 +30,17 @@ interface FfmPoolSharing extends FfmCalls, IpcCalls {
 
   @Override
   default long memPoolImportFromShareableHandle(int descriptor) {
+    PoolEnds.HERE.beginMaking();
+    try {
+      return importPool(descriptor);
+    } finally {
+      PoolEnds.HERE.endMaking();
+    }
+  }
+
+  private long importPool(int descriptor) {
     CallFrame frame = enter();
     int status;
-    PoolEnds.HERE.beginMaking();
     try {
       status =
           (int)
@@ -40,8 +48,6 @@ interface FfmPoolSharing extends FfmCalls, IpcCalls {
                   frame.out, (long) descriptor, FILE_DESCRIPTOR, 0L);
     } catch (Throwable e) {
       throw frame.broken(e);
-    } finally {
-      PoolEnds.HERE.endMaking();
     }
     long pool = frame.leave();
     if (status != SUCCESS) {

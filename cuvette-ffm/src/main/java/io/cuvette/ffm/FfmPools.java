@@ -17,15 +17,21 @@ interface FfmPools extends FfmCalls, PoolCalls {
   default long memPoolCreate(PoolProperties properties) {
     int place = contexts().location(properties.locationType(), properties.locationId());
     MemorySegment structure = PoolStructures.properties(properties, place);
+    PoolEnds.HERE.beginMaking();
+    try {
+      return create(structure, properties);
+    } finally {
+      PoolEnds.HERE.endMaking();
+    }
+  }
+
+  private long create(MemorySegment structure, PoolProperties properties) {
     CallFrame frame = enter();
     int status;
-    PoolEnds.HERE.beginMaking();
     try {
       status = (int) PoolFunctions.CREATE.invokeExact(frame.out, structure);
     } catch (Throwable e) {
       throw frame.broken(e);
-    } finally {
-      PoolEnds.HERE.endMaking();
     }
     long result = frame.leave();
     if (status != SUCCESS) {
@@ -44,18 +50,24 @@ interface FfmPools extends FfmCalls, PoolCalls {
 
   @Override
   default void memPoolDestroy(long pool) {
+    long alone = PoolEnds.HERE.beginDestroying();
+    try {
+      destroy(pool);
+    } finally {
+      PoolEnds.HERE.endDestroying(alone);
+    }
+  }
+
+  private void destroy(long pool) {
     CallFrame frame = enterToFree();
     if (frame == null) {
       return;
     }
     int status;
-    long alone = PoolEnds.HERE.beginDestroying();
     try {
       status = (int) PoolFunctions.DESTROY.invokeExact(pool);
     } catch (Throwable e) {
       throw frame.broken(e);
-    } finally {
-      PoolEnds.HERE.endDestroying(alone);
     }
     frame.leave();
     if (status != SUCCESS) {

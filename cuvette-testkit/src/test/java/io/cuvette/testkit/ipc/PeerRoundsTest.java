@@ -20,7 +20,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 /** Sharing leaves nothing behind, however often: no descriptor, no mapping, no memory. */
 @ExtendWith(Peers.Extension.class)
 class PeerRoundsTest {
-  private static final int ROUNDS = 500;
+  private static final int ROUNDS = 250;
 
   /** The rounds before the first count, in which classes are loaded and caches filled. */
   private static final int FIRST = 50;

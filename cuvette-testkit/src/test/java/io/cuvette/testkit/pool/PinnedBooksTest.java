@@ -36,7 +36,7 @@ import org.opentest4j.TestAbortedException;
 @Timeout(60)
 class PinnedBooksTest {
   private static final int THREADS = 4;
-  private static final int STEPS = 400;
+  private static final int STEPS = 150;
   private static final int LARGEST = 64 << 10;
 
   /** One buffer for each thread, each in a class of its own. */

@@ -15,6 +15,7 @@ interface Rule {
         new DirectionRule(),
         new BannedCallRule(),
         new CatchThrowableRule(),
+        new CallFrameRule(),
         new LeftoverRule(),
         new DocumentedRule());
   }

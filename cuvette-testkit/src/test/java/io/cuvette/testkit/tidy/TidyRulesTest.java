@@ -210,6 +210,22 @@ class TidyRulesTest {
     assertThat(findings(new DocumentedRule(), CORE + "A.java", text)).isEmpty();
   }
 
+  @ParameterizedTest
+  @CsvSource({
+    "'status = (int) A.B.invokeExact(frame.out, list.address());', 0",
+    "'frame.enter(context);', 0",
+    "'PoolEnds.HERE.beginMaking();', 1",
+    "'long number = HostFunctions.add(self(), function);', 2"
+  })
+  void callFrame_holdsTheCallAlone(String inside, int expected) {
+    String text =
+        "class A {\nvoid m() {\nCallFrame frame = enter(device);\n%s\nframe.leave();\n}\n}";
+
+    assertThat(findings(new CallFrameRule(), FFM + "A.java", text.formatted(inside)))
+        .hasSize(expected);
+    assertThat(findings(new CallFrameRule(), CORE + "A.java", text.formatted(inside))).isEmpty();
+  }
+
   @Test
   void packageInfo_isWanted() {
     SourceFile type = SourceFile.of(CORE + "A.java", "class A {}");

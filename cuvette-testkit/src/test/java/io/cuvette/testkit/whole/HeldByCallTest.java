@@ -131,7 +131,6 @@ class HeldByCallTest {
         new Operation("isDone", "streamQuery", t -> t.stream.isDone(), queued),
         new Operation("isCapturing", "streamIsCapturing", t -> t.stream.isCapturing(), queued),
         new Operation("priority", "streamGetPriority", t -> t.stream.priority(), queued),
-        new Operation("flags", "streamGetFlags", t -> t.stream.isNonBlocking(), queued),
         new Operation("synchronize", "streamSynchronize", t -> t.stream.synchronize(), queued),
         new Operation("callback", "launchHostFunc", t -> t.stream.onComplete(), queued),
         new Operation(
