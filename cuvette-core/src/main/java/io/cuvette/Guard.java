@@ -18,6 +18,11 @@ import java.util.function.BooleanSupplier;
 final class Guard implements Fence {
   private static final long ASK_AGAIN_NANOS = 20_000;
 
+  /**
+   * More captures than can begin and end about one guard by chance: the driver refuses for good.
+   */
+  private static final int MOST_REFUSALS = 1_000;
+
   private static final Set<CudaStatus> OF_CAPTURE =
       EnumSet.range(CudaStatus.STREAM_CAPTURE_UNSUPPORTED, CudaStatus.STREAM_CAPTURE_WRONG_THREAD);
 
@@ -39,6 +44,7 @@ final class Guard implements Fence {
   private final AtomicBoolean asking = new AtomicBoolean();
 
   private boolean recorded;
+  private int refusals;
   private final AtomicBoolean created = new AtomicBoolean();
   private long event;
   private volatile boolean done;
@@ -184,7 +190,7 @@ final class Guard implements Fence {
     try {
       return question.getAsBoolean();
     } catch (CudaException e) {
-      if (!CudaEvent.isOfCapture(e)) {
+      if (!stream.isExposed() || !CudaEvent.isOfCapture(e) || ++refusals > MOST_REFUSALS) {
         throw e;
       }
       recorded = false;
