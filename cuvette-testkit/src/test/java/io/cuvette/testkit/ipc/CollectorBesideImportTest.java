@@ -18,8 +18,6 @@ import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.testkit.support.Forgetting;
 import io.cuvette.testkit.support.HeldDriver;
 import java.lang.foreign.MemorySegment;
-import java.lang.ref.PhantomReference;
-import java.lang.ref.ReferenceQueue;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.concurrent.FutureTask;
@@ -35,8 +33,6 @@ class CollectorBesideImportTest extends TwoProcesses {
   /** Enough for the operation to be compiled, which is when its objects are seen as unused. */
   private static final int WARM_UP = 300;
 
-  private static final int COLLECTIONS = 2;
-  private static final long PATIENCE_MILLIS = 20_000;
   private static final Duration PATIENCE = Duration.ofSeconds(20);
 
   @TempDir private Path folder;
@@ -98,15 +94,6 @@ class CollectorBesideImportTest extends TwoProcesses {
     }
   }
 
-  private static void collect() throws InterruptedException {
-    ReferenceQueue<Object> queue = new ReferenceQueue<>();
-    for (int i = 0; i < COLLECTIONS; i++) {
-      var canary = new PhantomReference<>(new Object(), queue);
-      System.gc();
-      assertThat(queue.remove(PATIENCE_MILLIS)).isSameAs(canary);
-    }
-  }
-
   @ParameterizedTest
   @EnumSource
   void whatAnImporterUses_isNotFoundForgottenBeforeTheCallEnds(Operation operation)
@@ -143,13 +130,13 @@ class CollectorBesideImportTest extends TwoProcesses {
       for (int i = 0; i < WARM_UP; i++) {
         operation.use.of(shared, cuda);
       }
-      collect(); // what is imported still would be given again, without a call
+      Forgetting.collectAll(); // what is imported still would be given again, without a call
       cuda.leaksFound();
       driver.hold(operation.call);
       FutureTask<?> working = new FutureTask<>(() -> operation.use.of(shared, cuda), null);
       Thread worker = Thread.ofPlatform().start(working);
       driver.awaitBegun();
-      collect();
+      Forgetting.collectAll();
       cuda.leaksFound();
       driver.release();
       worker.join();

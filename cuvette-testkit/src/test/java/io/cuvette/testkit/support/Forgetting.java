@@ -3,6 +3,8 @@ package io.cuvette.testkit.support;
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.OutOfPinnedMemoryException;
 import io.cuvette.driver.CudaException;
+import java.lang.ref.PhantomReference;
+import java.lang.ref.ReferenceQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
@@ -12,7 +14,9 @@ import java.util.function.Supplier;
 public final class Forgetting {
   private static final int ATTEMPTS = 40;
   private static final int FEW = 4;
+  private static final int TURNS = 2;
   private static final long APART_MILLIS = 150;
+  private static final long PATIENCE_MILLIS = 20_000;
   private static final CountDownLatch NEVER = new CountDownLatch(1);
 
   private Forgetting() {}
@@ -59,6 +63,18 @@ public final class Forgetting {
     for (int i = 0; i < FEW; i++) {
       System.gc();
       pause();
+    }
+  }
+
+  /** Collects until the collector has handed over what was forgotten before. */
+  public static void collectAll() throws InterruptedException {
+    ReferenceQueue<Object> queue = new ReferenceQueue<>();
+    for (int i = 0; i < TURNS; i++) {
+      var canary = new PhantomReference<>(new Object(), queue);
+      System.gc();
+      if (queue.remove(PATIENCE_MILLIS) != canary) {
+        throw new AssertionError("nothing was collected in " + PATIENCE_MILLIS + " ms");
+      }
     }
   }
 

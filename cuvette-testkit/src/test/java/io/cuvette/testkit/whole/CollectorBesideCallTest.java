@@ -15,10 +15,9 @@ import io.cuvette.MemoryResource;
 import io.cuvette.PinnedMemoryPool;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.testkit.support.Forgetting;
 import io.cuvette.testkit.support.HeldDriver;
 import java.lang.foreign.MemorySegment;
-import java.lang.ref.PhantomReference;
-import java.lang.ref.ReferenceQueue;
 import java.util.concurrent.FutureTask;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Timeout;
@@ -32,8 +31,6 @@ class CollectorBesideCallTest {
   private static final int WARM_UP = 1_000;
 
   private static final int BYTES = 4096;
-  private static final int COLLECTIONS = 2;
-  private static final long PATIENCE_MILLIS = 20_000;
 
   private enum Operation {
     STREAM_QUERY("streamQuery", cuda -> cuda.device(0).createStream().isDone()),
@@ -118,16 +115,6 @@ class CollectorBesideCallTest {
     return CudaOptions.DEFAULTS.withDriver(driver.asDriver()).withLeakListener(_ -> {});
   }
 
-  /** Until the collector has handed over what was forgotten before. */
-  private static void collect() throws InterruptedException {
-    ReferenceQueue<Object> queue = new ReferenceQueue<>();
-    for (int i = 0; i < COLLECTIONS; i++) {
-      var canary = new PhantomReference<>(new Object(), queue);
-      System.gc();
-      assertThat(queue.remove(PATIENCE_MILLIS)).isSameAs(canary);
-    }
-  }
-
   @ParameterizedTest
   @EnumSource
   void whatACallUses_isNotFoundForgottenBeforeItEnds(Operation operation) throws Exception {
@@ -141,7 +128,7 @@ class CollectorBesideCallTest {
       FutureTask<?> working = new FutureTask<>(() -> operation.work.accept(cuda), null);
       Thread worker = Thread.ofPlatform().start(working);
       driver.awaitBegun();
-      collect();
+      Forgetting.collectAll();
       cuda.leaksFound();
       driver.release();
       worker.join();
