@@ -1,0 +1,99 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+import java.util.List;
+import java.util.function.LongFunction;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/**
+ * Copies that the host makes itself come after what the current stream has queued. Nothing that is
+ * queued runs here before somebody waits.
+ */
+class HostCopyWaitsTest {
+  private static final int BYTES = 4096;
+
+  private final Cuda cuda = Cuda.open(CudaOptions.simulated().withDevice("sim:pace=lazy"));
+  private final List<LongFunction<Buffer>> hostKinds =
+      List.of(
+          cuda::allocatePinned,
+          bytes -> MemoryResource.managed().allocate(bytes, cuda.currentStream()));
+
+  @AfterEach
+  void close() {
+    cuda.close();
+  }
+
+  private static byte[] bytes(int value) {
+    byte[] all = new byte[BYTES];
+    Arrays.fill(all, (byte) value);
+    return all;
+  }
+
+  @Test
+  void copyOutOfHostMemory_waitsForWhatWritesIt() {
+    for (LongFunction<Buffer> kind : hostKinds) {
+      try (CudaStream stream = cuda.device(0).createStream();
+          Scope _ = stream.use();
+          Buffer buffer = kind.apply(BYTES)) {
+        buffer.copyFrom(MemorySegment.ofArray(bytes(1)));
+        buffer.fill((byte) 2, stream);
+        byte[] read = new byte[BYTES];
+        buffer.copyTo(MemorySegment.ofArray(read));
+        assertThat(read).isEqualTo(bytes(2));
+      }
+    }
+  }
+
+  @Test
+  void copyIntoHostMemory_waitsForWhatReadsIt() {
+    for (LongFunction<Buffer> kind : hostKinds) {
+      try (CudaStream stream = cuda.device(0).createStream();
+          Scope _ = stream.use();
+          Buffer device = cuda.allocate(BYTES);
+          Buffer buffer = kind.apply(BYTES)) {
+        buffer.copyFrom(MemorySegment.ofArray(bytes(1)));
+        device.copyFrom(buffer, stream);
+        buffer.copyFrom(MemorySegment.ofArray(bytes(2)));
+        byte[] read = new byte[BYTES];
+        device.copyTo(MemorySegment.ofArray(read));
+        assertThat(read).isEqualTo(bytes(1));
+      }
+    }
+  }
+
+  /** A copy of native memory returns when the memory may be used again. */
+  @Test
+  void waitingCopyOfNativeMemory_isOverWhenItReturns() {
+    try (PinnedBuffer host = cuda.allocatePinned(BYTES);
+        CudaStream stream = cuda.device(0).createStream();
+        Scope _ = stream.use();
+        Buffer device = cuda.allocate(BYTES)) {
+      MemorySegment segment = host.segment();
+      segment.fill((byte) 1);
+      device.copyFrom(segment);
+      segment.fill((byte) 2);
+      device.copyTo(segment);
+      assertThat(segment.toArray(ValueLayout.JAVA_BYTE)).isEqualTo(bytes(1));
+    }
+  }
+
+  @Test
+  void waitingCopiesAndFills_areOverWhenTheyReturn() {
+    try (PinnedBuffer host = cuda.allocatePinned(BYTES);
+        CudaStream stream = cuda.device(0).createStream();
+        Scope _ = stream.use();
+        Buffer device = cuda.allocate(BYTES)) {
+      device.fill((byte) 3);
+      assertThat(stream.isDone()).isTrue();
+      host.copyFrom(device);
+      assertThat(host.segment().toArray(ValueLayout.JAVA_BYTE)).isEqualTo(bytes(3));
+      host.fill((byte) 4);
+      assertThat(host.segment().toArray(ValueLayout.JAVA_BYTE)).isEqualTo(bytes(4));
+    }
+  }
+}

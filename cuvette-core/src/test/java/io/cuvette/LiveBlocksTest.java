@@ -1,0 +1,73 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Blocks by number, however many there are. */
+class LiveBlocksTest {
+  private static final int SEGMENT = 1 << 12;
+  private static final int[] NUMBERS = {
+    0, 1, 63, 64, 65, 127, 128, SEGMENT - 1, SEGMENT, SEGMENT + 1, 3 * SEGMENT - 1, 3 * SEGMENT + 5
+  };
+
+  private final Cuda cuda = Cuda.open(CudaOptions.simulated());
+  private final MemoryPool pool = new MemoryPool(cuda);
+  private final LiveBlocks live = new LiveBlocks();
+  private final List<Buffer> buffers = new ArrayList<>();
+  private final List<PooledBlock> blocks = new ArrayList<>();
+
+  @AfterEach
+  void close() {
+    cuda.close();
+  }
+
+  private void putAll() {
+    for (int number : NUMBERS) {
+      buffers.add(pool.allocate(512));
+      blocks.add((PooledBlock) ((BufferBase) buffers.getLast()).lifetime());
+      live.put(number, blocks.getLast());
+    }
+  }
+
+  private List<PooledBlock> all() {
+    List<PooledBlock> all = new ArrayList<>();
+    live.forEach(all::add);
+    return all;
+  }
+
+  @Test
+  void allBlocks_areFoundInOrder_untilTheyAreTakenOut() {
+    putAll();
+    assertThat(all()).containsExactlyElementsOf(blocks);
+    assertThat(live.segments()).isEqualTo(4);
+    for (int i = 0; i < NUMBERS.length; i += 2) {
+      live.put(NUMBERS[i], null);
+    }
+    assertThat(all())
+        .containsExactly(
+            blocks.get(1),
+            blocks.get(3),
+            blocks.get(5),
+            blocks.get(7),
+            blocks.get(9),
+            blocks.get(11));
+    live.clear();
+    assertThat(all()).isEmpty();
+  }
+
+  @Test
+  void forgottenBlock_isFoundInItsSegmentAlone() {
+    putAll();
+    for (int i = 0; i < live.segments(); i++) {
+      assertThat(live.hasForgotten(i)).isFalse();
+    }
+    blocks.get(9).clear(); // as the collector does
+    assertThat(live.hasForgotten(0)).isFalse();
+    assertThat(live.hasForgotten(1)).isTrue();
+    assertThat(live.hasForgotten(2)).isFalse();
+  }
+}

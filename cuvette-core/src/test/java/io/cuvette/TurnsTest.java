@@ -1,0 +1,80 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** One thread after the other, and no thread waits for itself. */
+@Timeout(30)
+class TurnsTest {
+  private final Turns turns = new Turns();
+
+  @Test
+  void turnInsideAThreadsTurn_isItsOwn_andIsOverWithTheOuterOne() throws InterruptedException {
+    AtomicBoolean entered = new AtomicBoolean();
+    Thread[] other = new Thread[1];
+    turns.take(() -> {
+      assertThat(turns.<Integer>take(() -> 1)).isEqualTo(1);
+      other[0] = Thread.ofPlatform().start(() -> turns.take(() -> entered.getAndSet(true)));
+      Await.until(() -> other[0].getState() == Thread.State.TIMED_WAITING || entered.get());
+      assertThat(entered).as("while it is this thread's turn").isFalse();
+      return null;
+    });
+    other[0].join();
+    assertThat(entered).isTrue();
+  }
+
+  @Test
+  void turnThatThrows_isOver() {
+    for (int i = 0; i < 2; i++) {
+      assertThatThrownBy(() ->
+              turns.take(() -> {
+                throw new IllegalStateException("no");
+              }))
+          .hasMessage("no");
+    }
+  }
+
+  @Test
+  void interruptedThread_goesOn_andKeepsTheInterrupt() throws InterruptedException {
+    CountDownLatch inside = new CountDownLatch(1);
+    CountDownLatch goOn = new CountDownLatch(1);
+    Thread holder =
+        Thread.ofPlatform()
+            .start(() ->
+                turns.take(() -> {
+                  inside.countDown();
+                  awaitQuietly(goOn);
+                  return null;
+                }));
+    inside.await();
+    AtomicBoolean kept = new AtomicBoolean();
+    Thread waiting =
+        Thread.ofPlatform()
+            .start(() -> {
+              turns.take(() -> null);
+              kept.set(Thread.interrupted());
+            });
+    Await.until(() -> waiting.getState() == Thread.State.TIMED_WAITING || !waiting.isAlive());
+    waiting.interrupt();
+    waiting.join();
+    assertThat(kept).isTrue();
+    goOn.countDown();
+    holder.join();
+    Thread.currentThread().interrupt();
+    assertThat(turns.<Integer>take(() -> 2)).isEqualTo(2);
+    assertThat(Thread.interrupted()).isTrue();
+  }
+
+  private static void awaitQuietly(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+}
