@@ -62,6 +62,10 @@ final class BusyDriver extends ForwardingDriver {
     return !busy.contains(stream);
   }
 
+  /** No handle is used again: a busy stream stays busy. */
+  @Override
+  public void streamDestroy(int device, long stream) {}
+
   @Override
   public synchronized long eventCreate(int device, int flags) {
     long event = super.eventCreate(device, flags);

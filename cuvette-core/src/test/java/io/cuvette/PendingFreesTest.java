@@ -99,6 +99,29 @@ class PendingFreesTest {
     assertThat(given).containsExactly(block);
   }
 
+  /** Memory that lives long forgets streams that are done, not those that are closed alone. */
+  @Test
+  void closedStreamThatIsBusy_isNotForgottenAmongManyThatAreDone() {
+    PooledBlock block = used(one);
+    one.close();
+    for (int i = 0; i < 100; i++) {
+      CudaStream brief = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+      block.use(brief.state);
+      brief.close();
+    }
+    int kept = 0;
+    for (var use = block.uses(); use != null; use = use.next()) {
+      kept++;
+    }
+    assertThat(kept).as("what is done is forgotten").isLessThan(40);
+    pending.free(block, home.state);
+    pending.poll();
+    assertThat(given).isEmpty();
+    driver.finish(one);
+    pending.poll();
+    assertThat(given).containsExactly(block);
+  }
+
   /** Its own stream orders what comes after only where the block goes back in order of it. */
   @Test
   void blockOfABusyStreamOfItsOwn_waitsForThatUnlessItIsFreedInOrderOfIt() {

@@ -1,0 +1,58 @@
+package io.cuvette;
+
+import java.util.concurrent.atomic.AtomicInteger;
+import org.openjdk.jcstress.annotations.Actor;
+import org.openjdk.jcstress.annotations.Arbiter;
+import org.openjdk.jcstress.annotations.Expect;
+import org.openjdk.jcstress.annotations.JCStressTest;
+import org.openjdk.jcstress.annotations.Outcome;
+import org.openjdk.jcstress.annotations.State;
+import org.openjdk.jcstress.infra.results.II_Result;
+
+/** Whatever uses it and however often it is closed, it is released once, and after every use. */
+@JCStressTest
+@Outcome(id = "1, 0", expect = Expect.ACCEPTABLE, desc = "released once, and not while in use")
+@Outcome(expect = Expect.FORBIDDEN, desc = "released twice, never, or while in use")
+@State
+public class LifetimeStress {
+  private final AtomicInteger releases = new AtomicInteger();
+  private final AtomicInteger usedAfter = new AtomicInteger();
+  private final Object thing = new Object();
+
+  private final Lifetime lifetime =
+      new Lifetime(thing, null, null) {
+        @Override
+        String describe() {
+          return "thing";
+        }
+
+        @Override
+        void release() {
+          releases.incrementAndGet();
+        }
+      };
+
+  @Actor
+  public void use() {
+    if (lifetime.tryHold()) {
+      usedAfter.addAndGet(releases.get());
+      lifetime.unhold();
+    }
+  }
+
+  @Actor
+  public void close() {
+    lifetime.close();
+  }
+
+  @Actor
+  public void closeAgain() {
+    lifetime.close();
+  }
+
+  @Arbiter
+  public void count(II_Result result) {
+    result.r1 = releases.get();
+    result.r2 = usedAfter.get();
+  }
+}

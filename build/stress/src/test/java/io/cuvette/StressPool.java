@@ -1,0 +1,42 @@
+package io.cuvette;
+
+/** One pool for all rounds of a process; each round has a stream of its own, so its own arena. */
+final class StressPool {
+  static final int BYTES = 512;
+
+  private static final Cuda CUDA = Cuda.open(CudaOptions.simulated().withLeakLevel(LeakLevel.OFF));
+  private static final MemoryPool OWNER = new MemoryPool(CUDA);
+  private static final MemoryPoolCore POOL = new MemoryPoolCore(OWNER, CUDA, PoolOptions.DEFAULTS);
+
+  private StressPool() {}
+
+  static CudaStream stream() {
+    return CUDA.device(0).createStream(StreamOptions.NON_BLOCKING);
+  }
+
+  static Buffer allocate(CudaStream stream) {
+    return POOL.allocate(BYTES, stream);
+  }
+
+  static PooledBlock block(CudaStream stream) {
+    return (PooledBlock) ((BufferBase) allocate(stream)).lifetime();
+  }
+
+  /** Two blocks in use that are one chunk. */
+  static Buffer[] twoBlocks(CudaStream stream) {
+    POOL.allocate(2 * BYTES, stream).close();
+    return new Buffer[] {allocate(stream), allocate(stream)};
+  }
+
+  /** What a stream has in the pool; it is closed then, and its memory goes back. */
+  static PoolCensus end(CudaStream stream) {
+    PoolCensus census = new PoolCensus();
+    PoolArena arena = stream.state.arenas.known(POOL);
+    if (arena != null) {
+      arena.count(census);
+    }
+    POOL.freeAllBlocks(stream);
+    stream.close();
+    return census;
+  }
+}

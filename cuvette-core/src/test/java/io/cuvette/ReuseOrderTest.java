@@ -1,0 +1,175 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.Queue;
+import java.util.SplittableRandom;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * Memory is handed out again only when all work that used it happens before the next work of the
+ * stream it is for: a million random operations of threads that share streams, which come and go
+ * with work in them, near the limit of the pool.
+ */
+@Timeout(60)
+class ReuseOrderTest {
+  private static final int OPERATIONS = 1_000_000;
+  private static final int THREADS = 4;
+  private static final int STREAMS = 6;
+  private static final int MOST_LIVE = 12;
+  private static final long LIMIT = 96L << 10;
+  private static final long SEED = Long.getLong("cuvette.seed", 1);
+
+  private @Nullable ClockDriver made;
+  private final Cuda cuda =
+      Cuda.open(
+          CudaOptions.simulated()
+              .withLeakLevel(LeakLevel.OFF)
+              .withDecorator(driver -> made = new ClockDriver(driver)));
+  private final ClockDriver driver = Objects.requireNonNull(made);
+  private final AtomicReferenceArray<CudaStream> streams = new AtomicReferenceArray<>(STREAMS);
+  private final Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
+
+  @AfterEach
+  void close() {
+    cuda.close();
+  }
+
+  @Test
+  void reuse_happensAfterAllUses_oneThread() {
+    run(1, OPERATIONS / 10 * 9, PoolOptions.DEFAULTS.withCrossStreamBytes(0));
+  }
+
+  @Test
+  void reuse_happensAfterAllUses_severalThreads() {
+    run(THREADS, OPERATIONS / 10, PoolOptions.DEFAULTS);
+  }
+
+  private void run(int threads, int operations, PoolOptions options) {
+    for (int i = 0; i < STREAMS; i++) {
+      streams.set(i, stream());
+    }
+    try (MemoryPool pool = new MemoryPool(cuda, options.withLimit(MemoryLimit.ofBytes(LIMIT)))) {
+      List<Thread> all = new ArrayList<>();
+      for (int i = 0; i < threads; i++) {
+        Program program = new Program(pool, new SplittableRandom(SEED * THREADS + i));
+        all.add(Thread.ofPlatform().start(() -> program.run(operations / threads)));
+      }
+      all.forEach(thread -> Await.until(() -> !thread.isAlive()));
+      assertThat(failures).as("seed=%d", SEED).isEmpty();
+      driver.ctxSynchronize(0);
+      assertThat(pool.stats().usedBytes()).isZero();
+      assertThat(pool.stats().pendingBytes()).isZero();
+      pool.assertConsistent();
+    }
+    for (int i = 0; i < STREAMS; i++) {
+      streams.get(i).close();
+    }
+    assertThat(driver.events()).as("events of streams and blocks that are gone").isZero();
+  }
+
+  private CudaStream stream() {
+    return cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+  }
+
+  /** What one thread does. */
+  private final class Program {
+    private final MemoryPool pool;
+    private final SplittableRandom random;
+    private final List<Buffer> live = new ArrayList<>();
+
+    Program(MemoryPool pool, SplittableRandom random) {
+      this.pool = pool;
+      this.random = random;
+    }
+
+    void run(int steps) {
+      try {
+        for (int i = 0; i < steps && failures.isEmpty(); i++) {
+          step();
+        }
+        live.forEach(Buffer::close);
+      } catch (Throwable e) { // of a thread of the test
+        failures.add(e);
+      }
+    }
+
+    private void step() {
+      int choice = random.nextInt(1000);
+      if (choice < 350) {
+        allocate();
+      } else if (choice < 650) {
+        closeOne();
+      } else if (choice < 850) {
+        use();
+      } else if (choice < 995) {
+        driver.progress(random);
+      } else if (choice < 998) {
+        replaceStream();
+      } else {
+        pool.freeAllBlocks();
+      }
+    }
+
+    private CudaStream any() {
+      return streams.get(random.nextInt(STREAMS));
+    }
+
+    private void allocate() {
+      CudaStream stream = any();
+      try {
+        Buffer buffer = pool.allocate(1 + random.nextLong(3000), stream);
+        live.add(buffer);
+        String beside =
+            driver.useBeside(buffer.address(), buffer.blockBytes(), stream.state.handle);
+        if (beside != null && !stream.isClosed()) {
+          throw new AssertionError(beside);
+        }
+      } catch (OutOfDeviceMemoryException e) {
+        closeOne();
+      } catch (IllegalStateException e) {
+        checkClosed(stream, e);
+      }
+      if (live.size() > MOST_LIVE) {
+        closeOne();
+      }
+    }
+
+    private void closeOne() {
+      if (!live.isEmpty()) {
+        live.remove(random.nextInt(live.size())).close();
+      }
+    }
+
+    private void use() {
+      CudaStream stream = any();
+      if (!live.isEmpty()) {
+        try {
+          live.get(random.nextInt(live.size())).fill((byte) 1, stream);
+        } catch (IllegalStateException e) {
+          checkClosed(stream, e);
+        }
+      }
+    }
+
+    private void checkClosed(CudaStream stream, IllegalStateException e) {
+      if (!stream.isClosed()) {
+        throw e;
+      }
+    }
+
+    /** Its work goes on. */
+    private void replaceStream() {
+      CudaStream next = stream();
+      streams.getAndSet(random.nextInt(STREAMS), next).close();
+    }
+  }
+}
