@@ -214,10 +214,12 @@ public final class CudaDevice implements Comparable<CudaDevice> {
       }
       return false;
     }
+    Once freed = new Once();
+    Runnable free = () -> freed.free(() -> driver.memFree(id, address));
     try {
-      driver.memFree(id, address);
+      free.run();
     } catch (RuntimeException e) {
-      Failures.closeAfter(e, () -> driver.memFree(id, address));
+      Failures.closeAfter(e, free::run);
       throw e;
     }
     return true;

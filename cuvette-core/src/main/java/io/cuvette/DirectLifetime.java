@@ -180,7 +180,7 @@ final class DirectLifetime extends BlockLifetime {
   }
 
   private void give() {
-    given.run(freeNow);
+    given.free(freeNow);
     cuda.owned().children().remove(end);
   }
 }

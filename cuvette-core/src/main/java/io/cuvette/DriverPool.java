@@ -57,6 +57,8 @@ final class DriverPool {
   /** Whether the release threshold was raised here, and not restored yet. */
   private final AtomicBoolean raised = new AtomicBoolean();
 
+  private final Once destroyed = new Once();
+
   /** The mappings of imported memory that need the pool. */
   private final AtomicInteger holders = new AtomicInteger();
 
@@ -435,11 +437,10 @@ final class DriverPool {
 
   /** The driver gives a recycled handle the access its predecessor had, so that is taken first. */
   void destroy() {
-    int[] guests = accessors(isGuest).toArray();
-    CudaDriver driver = cuda.driver();
+    int[] guests = destroyed.isDone() ? new int[0] : accessors(isGuest).toArray();
     if (guests.length > 0) {
       try {
-        driver.memPoolSetAccess(handle, LOCATION_DEVICE, guests, NO_ACCESS);
+        cuda.driver().memPoolSetAccess(handle, LOCATION_DEVICE, guests, NO_ACCESS);
       } catch (CudaException e) {
         revokeWhatCanBe(guests);
       }
@@ -449,7 +450,7 @@ final class DriverPool {
 
   /** For a Cuda that ends, and a driver that does not let access be taken. */
   void destroyWithItsAccess() {
-    cuda.imports().freeing(() -> cuda.driver().memPoolDestroy(handle));
+    destroyed.free(() -> cuda.imports().freeing(() -> cuda.driver().memPoolDestroy(handle)));
     PoolOrigin.close(importedFrom);
   }
 

@@ -47,7 +47,7 @@ final class EventLifetime extends HandleLifetime {
   }
 
   private void destroy() {
-    destroyed.run(() -> cuda.driver().eventDestroy(device, handle));
+    destroyed.free(() -> cuda.driver().eventDestroy(device, handle));
     cuda.owned().children().remove(end);
   }
 }

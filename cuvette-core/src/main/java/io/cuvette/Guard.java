@@ -203,7 +203,7 @@ final class Guard implements Fence {
    * A stream that was closed before the event could be recorded knows itself when its work is done.
    */
   private boolean isStreamOver() {
-    return deviceWide
+    return isOfDevice()
         ? stream.device.isAwaitedSince(made)
         : stream.isClosed() && stream.isLastWorkDone();
   }
@@ -215,13 +215,18 @@ final class Guard implements Fence {
         return true;
       }
     }
-    if (deviceWide) {
+    if (isOfDevice()) {
       return stream.device.awaitWork();
     }
     if (stream.isClosed()) {
       stream.await(); // its last work has an event, or is the device's
     }
     return isStreamOver();
+  }
+
+  /** Also if it marks the last work of its stream and lost its event: nobody else knows then. */
+  private boolean isOfDevice() {
+    return deviceWide || stream.isLastWork(this);
   }
 
   private boolean awaitEvent(int device) {
@@ -306,7 +311,7 @@ final class Guard implements Fence {
       try {
         driver().eventDestroy(stream.device.id(), event);
       } catch (RuntimeException e) {
-        created.set(true);
+        created.set(!Once.mayBeDone(e));
         throw e;
       }
     }

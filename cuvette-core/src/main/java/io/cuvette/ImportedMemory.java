@@ -38,6 +38,10 @@ final class ImportedMemory {
   List<StreamState> behind = new ArrayList<>();
 
   private boolean mapped;
+
+  /** Whether the driver has the mapping at {@link #address} back, or may have. */
+  private boolean freed;
+
   private long address;
   private long bytes;
   private @Nullable ImportSource source;
@@ -157,6 +161,7 @@ final class ImportedMemory {
   private void mappedAt(ImportTable.Mapped found, ImportSource user) {
     if (!mapped) {
       mapped = true;
+      freed = false;
       address = found.address();
       bytes = found.bytes();
       source = user;
@@ -298,10 +303,11 @@ final class ImportedMemory {
   /** What went is not freed again if the next one fails. */
   private void each(LongConsumer free) {
     while (!twins.isEmpty()) {
-      free.accept(twins.getLast());
-      twins.removeLast();
+      Once.free(() -> free.accept(twins.getLast()), twins::removeLast);
     }
-    free.accept(address);
+    if (!freed) {
+      Once.free(() -> free.accept(address), () -> freed = true);
+    }
   }
 
   private void over(@Nullable StreamState freedOn) {

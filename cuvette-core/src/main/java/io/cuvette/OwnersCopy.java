@@ -26,16 +26,22 @@ final class OwnersCopy {
     long between = driver.streamCreateWithPriority(device, NON_BLOCKING, 0);
     try {
       follow(driver, stream.device().id(), stream.state.handle, device, between);
-      driver.memcpyAsync(device, target.address(), source.address(), source.byteSize(), between);
-      joinBack(driver, device, between, stream);
+      copyAndJoinBack(owner, target, source, between, stream);
     } finally {
       driver.streamDestroy(device, between); // its work still completes
     }
   }
 
-  /** The buffers know the given stream alone, so a copy that it does not wait for ends here. */
-  private static void joinBack(CudaDriver driver, int device, long between, CudaStream stream) {
+  /**
+   * The buffers know the given stream alone, so a copy that it does not wait for ends here, also
+   * one that was queued although the call failed.
+   */
+  private static void copyAndJoinBack(
+      CudaDevice owner, BufferBase target, BufferBase source, long between, CudaStream stream) {
+    CudaDriver driver = owner.cuda().driver();
+    int device = owner.id();
     try {
+      driver.memcpyAsync(device, target.address(), source.address(), source.byteSize(), between);
       follow(driver, device, between, stream.device().id(), stream.state.handle);
     } catch (RuntimeException e) {
       Failures.closeAfter(e, () -> driver.streamSynchronize(device, between));

@@ -21,6 +21,9 @@ final class Sharing {
       throw cannot(part, "the driver says that it cannot be exported");
     }
     long start = ask(device, PointerAttribute.RANGE_START, address);
+    if (start == 0) {
+      throw cannot(part, "the driver does not say where its allocation begins");
+    }
     byte[] handle = device.ask(driver -> driver.ipcGetMemHandle(device.id(), start));
     return new BufferDescriptor(
         BufferDescriptor.Kind.PLAIN,

@@ -23,6 +23,9 @@ final class StreamOrderedLifetime extends BlockLifetime {
 
   @Nullable StreamOrderedLifetime newer;
 
+  /** Whether the driver has got it back, or may have. For who gives it back. */
+  private boolean isFreed;
+
   /** Whether its buffer is closed and it is kept for another; guarded by the memory's lock. */
   boolean isIdle;
 
@@ -102,6 +105,13 @@ final class StreamOrderedLifetime extends BlockLifetime {
   @Override
   String describe() {
     return "stream-ordered buffer of %d bytes at 0x%x".formatted(blockBytes, address);
+  }
+
+  /** Frees the memory, but for a second time. */
+  void free(Runnable call) {
+    if (!isFreed) {
+      Once.free(call, () -> isFreed = true);
+    }
   }
 
   @Override

@@ -370,7 +370,8 @@ final class StreamOrderedMemory {
     rememberFreedOn(stream); // first: there may be no heap for it later
     boolean freed =
         stream.ask(() -> {
-          stream.cuda.driver().memFreeAsync(stream.device.id(), block.address, stream.handle);
+          CudaDriver driver = stream.cuda.driver();
+          block.free(() -> driver.memFreeAsync(stream.device.id(), block.address, stream.handle));
           return true;
         });
     if (freed) {
@@ -417,7 +418,8 @@ final class StreamOrderedMemory {
   }
 
   private void freePlainly(StreamOrderedLifetime block) {
-    block.device.cuda().driver().memFree(block.device.id(), block.address);
+    CudaDriver driver = block.device.cuda().driver();
+    block.free(() -> driver.memFree(block.device.id(), block.address));
     remove(block);
   }
 

@@ -418,7 +418,7 @@ final class StreamState {
       handOn(failures);
     }
     if (owned) {
-      failures.run(() -> destroyed.run(this::destroy));
+      failures.run(this::destroy);
     }
     failures.throwFirst();
   }
@@ -444,7 +444,7 @@ final class StreamState {
   }
 
   private void destroy() {
-    cuda.driver().streamDestroy(device.id(), handle);
+    destroyed.free(() -> cuda.driver().streamDestroy(device.id(), handle));
     lifetime.forget();
   }
 

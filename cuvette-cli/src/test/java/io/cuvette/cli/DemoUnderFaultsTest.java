@@ -1,5 +1,8 @@
 package io.cuvette.cli;
 
+import static io.cuvette.driver.CudaStatus.OUT_OF_MEMORY;
+import static io.cuvette.driver.CudaStatus.STREAM_CAPTURE_IMPLICIT;
+
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.examples.WrongResultException;
@@ -19,9 +22,14 @@ class DemoUnderFaultsTest {
         new PrintStream(OutputStream.nullOutputStream(), false, StandardCharsets.UTF_8);
     CommonOptions options = new CommonOptions(new Terminal(nowhere, nowhere, false));
     FaultSweep.over(() -> SimulatedDriver.open(SimulatedOptions.DEFAULTS))
+        .failingAsUsual()
         // When memory is short the pool takes another stream's block, which the tour notices.
         .allowing(WrongResultException.class)
-        .recoveringFrom("memAlloc", "memAllocManaged", "memHostAlloc", "memGetInfo")
+        .recoveringFrom(OUT_OF_MEMORY, "memAlloc", "memAllocManaged", "memHostAlloc")
+        .recoveringFrom("memGetInfo")
+        // Somebody's capture: an operation is refused, or memory stays where it is meanwhile.
+        .recoveringFrom(STREAM_CAPTURE_IMPLICIT, "streamIsCapturing")
+        .allowing(STREAM_CAPTURE_IMPLICIT, IllegalStateException.class)
         .run(driver -> {
           try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDriver(driver))) {
             new DemoTour(cuda, new Narrator(options, "demo", "tour")).run();

@@ -1,5 +1,11 @@
 package io.cuvette.examples;
 
+import static io.cuvette.driver.CudaStatus.LAUNCH_FAILED;
+import static io.cuvette.driver.CudaStatus.OUT_OF_MEMORY;
+import static io.cuvette.driver.CudaStatus.PEER_ACCESS_ALREADY_ENABLED;
+import static io.cuvette.driver.CudaStatus.PEER_ACCESS_NOT_ENABLED;
+import static io.cuvette.driver.CudaStatus.STREAM_CAPTURE_IMPLICIT;
+import static io.cuvette.driver.CudaStatus.TOO_MANY_PEERS;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
@@ -9,6 +15,7 @@ import io.cuvette.instrument.FaultSweep;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.util.List;
+import java.util.concurrent.CompletionException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
@@ -25,6 +32,8 @@ class ExamplesUnderFaultsTest {
   static final List<Example> EXAMPLES =
       Example.ALL.stream().filter(example -> !example.name().equals("ipc")).toList();
 
+  private static final boolean EVERY_ERROR = "every".equals(System.getProperty("cuvette.faults"));
+
   private static final Output SILENT =
       new Output() {
         @Override
@@ -40,9 +49,24 @@ class ExamplesUnderFaultsTest {
   @ParameterizedTest
   @FieldSource("EXAMPLES")
   void example_leavesNothingBehindWhateverFails(Example example) throws Exception {
-    FaultSweep.over(() -> SimulatedDriver.open(SimulatedOptions.DEFAULTS.withDevices(2)))
-        .recoveringFrom("memAlloc", "memAllocManaged", "memHostAlloc", "memGetInfo")
-        .recoveringFrom("memAllocFromPoolAsync")
+    FaultSweep sweep =
+        FaultSweep.over(() -> SimulatedDriver.open(SimulatedOptions.DEFAULTS.withDevices(2)));
+    // UnderFaultsTest has every error for every use; here it takes minutes: -Dcuvette.faults=every.
+    (EVERY_ERROR ? sweep : sweep.failingAsUsual())
+        .recoveringFrom(OUT_OF_MEMORY, "memAlloc", "memAllocManaged", "memHostAlloc")
+        .recoveringFrom(OUT_OF_MEMORY, "memAllocFromPoolAsync", "callMalloc")
+        .recoveringFrom("memGetInfo")
+        // Peer access is as it should be, or copies go through the host.
+        .recoveringFrom(PEER_ACCESS_ALREADY_ENABLED, "ctxEnablePeerAccess")
+        .recoveringFrom(PEER_ACCESS_NOT_ENABLED, "ctxDisablePeerAccess")
+        .recoveringFrom(TOO_MANY_PEERS, "ctxEnablePeerAccess")
+        // Somebody's capture: an operation is refused, or memory stays where it is meanwhile.
+        .recoveringFrom(STREAM_CAPTURE_IMPLICIT, "streamIsCapturing")
+        .allowing(STREAM_CAPTURE_IMPLICIT, IllegalStateException.class)
+        .allowing(STREAM_CAPTURE_IMPLICIT, WrongResultException.class)
+        // What a callback's future fails with, which one example looks at.
+        .allowing(LAUNCH_FAILED, CompletionException.class)
+        .allowing(LAUNCH_FAILED, WrongResultException.class)
         // The numbers of an out-of-memory error, which are then unknown.
         .recoveringFrom("driverGetVersion", "memPoolGetAttribute")
         // Access is taken again from one device after the other.

@@ -2,6 +2,7 @@ package io.cuvette.instrument;
 
 import static io.cuvette.driver.CudaStatus.LAUNCH_FAILED;
 import static io.cuvette.driver.CudaStatus.OUT_OF_MEMORY;
+import static io.cuvette.driver.CudaStatus.STREAM_CAPTURE_INVALIDATED;
 import static io.cuvette.driver.CudaStatus.UNKNOWN;
 
 import io.cuvette.driver.CudaStatus;
@@ -12,9 +13,13 @@ final class DefaultStatus {
 
   /**
    * What makes memory or handles fails for want of memory; what waits or asks reports that a kernel
-   * failed; everything else fails for an unknown reason.
+   * failed; everything else fails for an unknown reason. What did its work and fails all the same
+   * reports that a kernel failed before, or that the capture it ends was invalid.
    */
-  static CudaStatus of(String method) {
+  static CudaStatus of(String method, FaultMode mode) {
+    if (mode == FaultMode.AFTER_EFFECT) {
+      return method.equals("streamEndCapture") ? STREAM_CAPTURE_INVALIDATED : LAUNCH_FAILED;
+    }
     return switch (method) {
       case "memAlloc",
           "memAllocManaged",

@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumSet;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
@@ -18,7 +19,10 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Runs a use case again and again and makes driver call 1, 2, 3 … fail, until the use case ends
- * before the fault is reached; once for a fault of a single call, once for a fault from then on.
+ * before the fault is reached; once for each {@link FaultMode}.
+ *
+ * <p>A call fails with what it most often fails with, and, once for each place of the library from
+ * which it is called, with every other error that the driver documents for it.
  *
  * <p>Each run has a new driver, watched by a {@link SanitizerDriver}. A run with a fault must end
  * in time, throw a {@link CudaException} or another allowed type, and leave no memory and no
@@ -33,18 +37,22 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  */
 public final class FaultSweep {
+  /** How often a call is waited for that was made without a fault. */
+  private static final int TRIES = 3;
+
   private final Supplier<? extends CudaDriver> drivers;
-  private final List<Class<? extends Throwable>> allowed = new ArrayList<>();
+  private BiPredicate<Throwable, Faults.Fault> allowed =
+      (error, _) -> error instanceof CudaException;
   private final Set<Misuse> ignored = EnumSet.noneOf(Misuse.class);
-  private BiPredicate<String, List<String>> recoverable = (_, _) -> false;
+  private Predicate<Faults.Fault> recoverable = _ -> false;
   private Leftovers leftovers = _ -> List.of();
   private Duration timeLimit = Duration.ofSeconds(30);
   private long maximumCalls = 10_000;
   private @Nullable CudaStatus status;
+  private boolean everyError = true;
 
   private FaultSweep(Supplier<? extends CudaDriver> drivers) {
     this.drivers = Objects.requireNonNull(drivers, "drivers");
-    allowed.add(CudaException.class);
   }
 
   /** What is swept: it uses the driver, and closes what it opened, also when it fails. */
@@ -68,7 +76,16 @@ public final class FaultSweep {
 
   /** Allows errors of another type than {@link CudaException} too. */
   public FaultSweep allowing(Class<? extends Throwable> type) {
-    allowed.add(Objects.requireNonNull(type, "type"));
+    Objects.requireNonNull(type, "type");
+    allowed = allowed.or((error, _) -> type.isInstance(error));
+    return this;
+  }
+
+  /** Allows errors of another type too where a call failed with this status. */
+  public FaultSweep allowing(CudaStatus status, Class<? extends Throwable> type) {
+    Objects.requireNonNull(status, "status");
+    Objects.requireNonNull(type, "type");
+    allowed = allowed.or((error, fault) -> fault.status() == status && type.isInstance(error));
     return this;
   }
 
@@ -84,7 +101,17 @@ public final class FaultSweep {
   /** Allows the use case to succeed although a method with such a name failed. */
   public FaultSweep recoveringFrom(Predicate<String> methodName) {
     Objects.requireNonNull(methodName, "methodName");
-    recoverable = recoverable.or((failed, _) -> methodName.test(failed));
+    recoverable = recoverable.or(fault -> methodName.test(fault.method()));
+    return this;
+  }
+
+  /** Allows the use case to succeed although one of these methods failed with this status. */
+  public FaultSweep recoveringFrom(CudaStatus status, String... methodNames) {
+    Objects.requireNonNull(status, "status");
+    Objects.requireNonNull(methodNames, "methodNames");
+    Set<String> methods = Set.of(methodNames);
+    recoverable =
+        recoverable.or(fault -> fault.status() == status && methods.contains(fault.method()));
     return this;
   }
 
@@ -100,7 +127,8 @@ public final class FaultSweep {
     Objects.requireNonNull(methodNames, "methodNames");
     Set<String> methods = Set.of(methodNames);
     recoverable =
-        recoverable.or((failed, callers) -> methods.contains(failed) && callers.contains(caller));
+        recoverable.or(
+            fault -> methods.contains(fault.method()) && fault.callers().contains(caller));
     return this;
   }
 
@@ -117,9 +145,15 @@ public final class FaultSweep {
     return this;
   }
 
-  /** Makes every call fail with this status, not with what it most often fails with. */
+  /** Makes every call fail with this status alone, in all modes. */
   public FaultSweep failingWith(CudaStatus status) {
     this.status = Objects.requireNonNull(status, "status");
+    return this;
+  }
+
+  /** Makes each call fail with what it most often fails with alone: a third of the runs. */
+  public FaultSweep failingAsUsual() {
+    everyError = false;
     return this;
   }
 
@@ -143,29 +177,40 @@ public final class FaultSweep {
   }
 
   /**
-   * Sweeps a use case: first without a fault, then, if that worked, through its calls in both
-   * modes. After a run that hung, the rest of its mode is not tried.
+   * Sweeps a use case: first without a fault, then, if that worked, through its calls in all modes.
+   * After a run that hung, the rest of its mode is not tried.
    *
    * @throws InterruptedException if this thread is interrupted; the run in progress goes on
    */
   public SweepReport run(UseCase useCase) throws InterruptedException {
     Objects.requireNonNull(useCase, "useCase");
     SweepTally tally = new SweepTally();
-    SweepRun plain = runOnce(useCase, FaultMode.ONCE, 0, tally);
+    SweepRun plain = plain(useCase, tally);
     if (tally.findings.isEmpty()) {
       for (FaultMode mode : FaultMode.values()) {
-        sweep(useCase, mode, tally);
+        sweep(useCase, mode, plain.calls(), tally);
       }
     }
     return tally.report(plain.calls());
   }
 
-  private void sweep(UseCase useCase, FaultMode mode, SweepTally tally)
+  private SweepRun plain(UseCase useCase, SweepTally tally) throws InterruptedException {
+    return runOnce(useCase, FaultMode.ONCE, 0, null, tally);
+  }
+
+  private void sweep(UseCase useCase, FaultMode mode, long calls, SweepTally tally)
       throws InterruptedException {
+    Set<List<String>> places = new HashSet<>();
+    // Those that have an effect are a part of the calls: nobody knows how many.
+    long known = mode == FaultMode.AFTER_EFFECT ? 0 : calls;
     for (long number = 1; number <= maximumCalls; number++) {
-      SweepRun run = runOnce(useCase, mode, number, tally);
+      SweepRun run = reach(useCase, mode, number, number <= known ? TRIES : 1, tally);
       if (!run.fired() || run.hung()) {
         return;
+      }
+      Faults.Fault fault = run.fault().orElseThrow();
+      if (everyError && mode == FaultMode.ONCE && status == null && places.add(place(fault))) {
+        failWithTheRest(useCase, number, fault, tally);
       }
     }
     tally.findings.add(
@@ -173,12 +218,54 @@ public final class FaultSweep {
             Problem.NEVER_ENDS, mode, maximumCalls, "none", "more calls than maximumCalls"));
   }
 
-  private SweepRun runOnce(UseCase useCase, FaultMode mode, long number, SweepTally tally)
+  private static List<String> place(Faults.Fault fault) {
+    List<String> place = new ArrayList<>(fault.place().isEmpty() ? fault.callers() : fault.place());
+    place.add(fault.method());
+    return place;
+  }
+
+  /** Threads of the library call when they come to it: a call may be the last, or not be made. */
+  private SweepRun reach(UseCase useCase, FaultMode mode, long number, int tries, SweepTally tally)
+      throws InterruptedException {
+    for (int i = 1; ; i++) {
+      SweepRun run = runOnce(useCase, mode, number, status, tally);
+      if (run.fired() || run.hung() || i == tries) {
+        if (!run.fired() && tries > 1 && plain(useCase, tally).calls() >= number) {
+          String detail = "not reached, although the use case makes that call without a fault";
+          tally.findings.add(new SweepFinding(Problem.NOT_REACHED, mode, number, "none", detail));
+        }
+        return run;
+      }
+    }
+  }
+
+  /** Makes a call fail with everything else that is documented for it. */
+  private void failWithTheRest(UseCase useCase, long number, Faults.Fault fault, SweepTally tally)
+      throws InterruptedException {
+    for (CudaStatus other : DocumentedErrors.of(fault.method())) {
+      if (other != fault.status()) {
+        SweepRun run = attempt(useCase, FaultMode.ONCE, number, other);
+        if (run.fault().filter(one -> one.method().equals(fault.method())).isPresent()) {
+          tally.add(run); // else threads came in another order, and it is not that call's status
+        }
+      }
+    }
+  }
+
+  private SweepRun runOnce(
+      UseCase useCase, FaultMode mode, long number, @Nullable CudaStatus status, SweepTally tally)
+      throws InterruptedException {
+    SweepRun run = attempt(useCase, mode, number, status);
+    tally.add(run);
+    return run;
+  }
+
+  private SweepRun attempt(
+      UseCase useCase, FaultMode mode, long number, @Nullable CudaStatus status)
       throws InterruptedException {
     SweepRun run = new SweepRun(drivers.get(), mode, number, status, ignored);
     run.run(useCase, timeLimit);
     run.judge(allowed, recoverable, leftovers);
-    tally.add(run);
     return run;
   }
 

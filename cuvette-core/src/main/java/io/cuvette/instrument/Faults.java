@@ -19,9 +19,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Counted is what can fail: every call but {@code name}, {@code isSimulated}, {@code close} and
  * {@code hostView}, which calls no driver. A failing call throws a {@link CudaException} whose text
- * says that it was injected, and the driver below does not see it. So a failing call that frees has
- * <em>not</em> freed, as with a real driver: who frees again later, succeeds, and {@link
- * #freeRefused()} frees what nobody freed since.
+ * says that it was injected, and the driver below does not see it, unless the mode is {@link
+ * FaultMode#AFTER_EFFECT}. So a failing call that frees has <em>not</em> freed: who frees again
+ * later, succeeds, and {@link #freeRefused()} frees what nobody freed since.
  *
  * <p>With no status given, each call fails as it most often does: allocations, streams and events
  * for want of memory, waits and queries because a kernel failed, {@code callMalloc} with the 0 that
@@ -30,6 +30,9 @@ import org.jspecify.annotations.Nullable;
 public final class Faults {
   private static final Set<String> NEVER_FAIL =
       Set.of("name", "isSimulated", "close", "hostView", "toString", "hashCode", "equals");
+
+  private static final String LIBRARY = "io.cuvette";
+  private static final String END_CAPTURE = "streamEndCapture";
 
   private final CudaDriver target;
   private final long callNumber;
@@ -56,8 +59,17 @@ public final class Faults {
     this.driver = DriverProxy.of(target, "faults", this::intercept);
   }
 
-  /** The first call that failed, and the methods on the stack then, as {@code Class.method}. */
-  private record Fault(String call, List<String> callers) {}
+  /**
+   * The first call that failed.
+   *
+   * @param method its name
+   * @param call it with its arguments
+   * @param status what it failed with
+   * @param callers the methods on the stack as {@code Class.method}, the innermost first
+   * @param place those of the library itself, with their lines; empty if the program called
+   */
+  record Fault(
+      String method, String call, CudaStatus status, List<String> callers, List<String> place) {}
 
   /** Counts calls and lets all of them work. */
   public static Faults none(CudaDriver target) {
@@ -136,12 +148,9 @@ public final class Faults {
     return Optional.ofNullable(fault.get()).map(Fault::call);
   }
 
-  /**
-   * The methods that made the first call that failed, as {@code Class.method}, the innermost first;
-   * empty if none failed.
-   */
-  List<String> failedCallers() {
-    return Optional.ofNullable(fault.get()).map(Fault::callers).orElse(List.of());
+  /** The first call that was made to fail, if the fault was reached. */
+  Optional<Fault> fault() {
+    return Optional.ofNullable(fault.get());
   }
 
   /**
@@ -166,13 +175,27 @@ public final class Faults {
   }
 
   private @Nullable Object intercept(Method method, Object[] arguments) throws Throwable {
-    boolean spared = paused.get() > 0 || NEVER_FAIL.contains(method.getName());
-    if (spared || !counted.test(method.getName())) {
+    if (paused.get() > 0 || !isCounted(method)) {
       return forward(method, arguments);
     }
     long number = calls.incrementAndGet();
-    boolean fails = mode == FaultMode.ONCE ? number == callNumber : number >= callNumber;
-    return fails ? fail(number, method, arguments) : forward(method, arguments);
+    if (mode == FaultMode.FROM_THEN_ON ? number < callNumber : number != callNumber) {
+      return forward(method, arguments);
+    }
+    return fail(number, method, arguments);
+  }
+
+  private boolean isCounted(Method method) {
+    return !NEVER_FAIL.contains(method.getName())
+        && counted.test(method.getName())
+        && (mode != FaultMode.AFTER_EFFECT || hasEffect(method));
+  }
+
+  /** Whether a call that fails may have done something all the same. C functions do not fail. */
+  private static boolean hasEffect(Method method) {
+    boolean givesNothing = method.getReturnType() == void.class;
+    return (givesNothing && !method.getName().equals("callFree"))
+        || method.getName().equals(END_CAPTURE);
   }
 
   private @Nullable Object forward(Method method, Object[] arguments) throws Throwable {
@@ -181,22 +204,53 @@ public final class Faults {
     return result;
   }
 
-  private Object fail(long number, Method method, Object[] arguments) {
+  private Object fail(long number, Method method, Object[] arguments) throws Throwable {
     String call = DriverProxy.text(method, arguments);
+    CudaStatus result = status == null ? DefaultStatus.of(method.getName(), mode) : status;
     if (fault.get() == null) {
-      fault.compareAndSet(null, new Fault(call, callers()));
+      fault.compareAndSet(null, new Fault(method.getName(), call, result, callers(), place()));
+    }
+    String injected = " [injected fault, call " + number;
+    if (mode == FaultMode.AFTER_EFFECT) {
+      takeEffect(method, arguments);
+      throw new CudaException(result.code(), call + injected + ", after it took effect]");
     }
     refusedFrees.refused(method, arguments);
     if (status == null && method.getName().equals("callMalloc")) {
       return 0L;
     }
-    CudaStatus result = status == null ? DefaultStatus.of(method.getName()) : status;
-    throw new CudaException(result.code(), call + " [injected fault, call " + number + "]");
+    throw new CudaException(result.code(), call + injected + "]");
+  }
+
+  /** A capture that ends with an error has no graph. A call that fails by itself had no effect. */
+  private void takeEffect(Method method, Object[] arguments) throws Throwable {
+    try {
+      Object made = forward(method, arguments);
+      if (made instanceof Long graph) {
+        target.graphDestroy(graph);
+      }
+    } catch (CudaException e) {
+      refusedFrees.refused(method, arguments);
+    }
   }
 
   private static List<String> callers() {
     return StackWalker.getInstance()
         .walk(frames -> frames.filter(Faults::isCaller).map(Faults::methodOf).toList());
+  }
+
+  private static List<String> place() {
+    return StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE)
+        .walk(frames ->
+            frames
+                .dropWhile(frame -> !isOfLibrary(frame))
+                .takeWhile(Faults::isOfLibrary)
+                .map(StackWalker.StackFrame::toString)
+                .toList());
+  }
+
+  private static boolean isOfLibrary(StackWalker.StackFrame frame) {
+    return frame.getDeclaringClass().getPackageName().equals(LIBRARY);
   }
 
   private static boolean isCaller(StackWalker.StackFrame frame) {

@@ -34,6 +34,8 @@ public record SweepFinding(
     LEFT_BEHIND,
     /** The sanitizer saw a mistake in the way memory, streams or events were used. */
     MISUSED,
+    /** A call was not made again that the use case makes when nothing fails: it was not tried. */
+    NOT_REACHED,
     /** The use case makes more calls than the sweep would follow. */
     NEVER_ENDS
   }

@@ -10,16 +10,22 @@ import java.io.StringWriter;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.BiPredicate;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** One run of a swept use case: a driver, a fault, and what came of it. Not thread-safe. */
 final class SweepRun {
   /** How many callers a finding names. */
   private static final int CALLERS = 6;
+
+  /** The calls that come back when all streams are done with what they free. */
+  private static final Set<String> WAITING_FREES =
+      Set.of("memFree", "memFreeHost", "ipcCloseMemHandle");
 
   private final CudaDriver base;
   private final SanitizerDriver sanitizer;
@@ -50,6 +56,11 @@ final class SweepRun {
     return faults.fired();
   }
 
+  /** The call that failed, if one did. */
+  Optional<Faults.Fault> fault() {
+    return faults.fault();
+  }
+
   boolean hung() {
     return outcome.hung() != null;
   }
@@ -69,8 +80,8 @@ final class SweepRun {
 
   /** Finds what is wrong with the run, and closes the driver unless the run still has it. */
   void judge(
-      List<Class<? extends Throwable>> allowed,
-      BiPredicate<String, List<String>> recoverable,
+      BiPredicate<Throwable, Faults.Fault> allowed,
+      Predicate<Faults.Fault> recoverable,
       Leftovers leftovers) {
     if (outcome.hung() != null) {
       add(Problem.HUNG, outcome.hung());
@@ -91,19 +102,21 @@ final class SweepRun {
   }
 
   private void judgeError(
-      List<Class<? extends Throwable>> allowed, BiPredicate<String, List<String>> recoverable) {
+      BiPredicate<Throwable, Faults.Fault> allowed, Predicate<Faults.Fault> recoverable) {
     Throwable thrown = outcome.thrown();
     if (!fired() && thrown != null) {
       add(Problem.FAILS_WITHOUT_FAULT, stack(thrown));
-    } else if (thrown != null && allowed.stream().noneMatch(type -> type.isInstance(thrown))) {
+    } else if (thrown != null && fault().filter(one -> allowed.test(thrown, one)).isEmpty()) {
       add(Problem.WRONG_ERROR, stack(thrown));
-    } else if (fired()
-        && thrown == null
-        && !recoverable.test(failedMethod(), faults.failedCallers())) {
-      List<String> callers = faults.failedCallers();
-      String shown = String.join(", ", callers.subList(0, Math.min(CALLERS, callers.size())));
-      add(Problem.SWALLOWED, "the use case ended as if the call had worked; called by " + shown);
+    } else if (thrown == null) {
+      fault().filter(recoverable.negate()).ifPresent(this::addSwallowed);
     }
+  }
+
+  private void addSwallowed(Faults.Fault fault) {
+    List<String> callers = fault.callers();
+    String shown = String.join(", ", callers.subList(0, Math.min(CALLERS, callers.size())));
+    add(Problem.SWALLOWED, "the use case ended as if the call had worked; called by " + shown);
   }
 
   private void judgeLeftovers(Leftovers leftovers) {
@@ -126,18 +139,20 @@ final class SweepRun {
     }
   }
 
-  /** Who cannot wait any more may free all the same: the driver waits by itself when it frees. */
+  /**
+   * Who could not wait because of the fault may free all the same where the driver waits then, and
+   * on a driver that fails from then on, where nothing can be waited for.
+   */
   private boolean isConsequence(SanitizerReport misuse) {
-    return fired() && misuse.misuse() == Misuse.FREE_WHILE_IN_USE;
-  }
-
-  private String failedMethod() {
-    String call = faults.failedCall().orElse("");
-    return call.substring(0, Math.max(0, call.indexOf('(')));
+    String call = misuse.sites().getFirst().call();
+    return fired()
+        && misuse.misuse() == Misuse.FREE_WHILE_IN_USE
+        && (mode == FaultMode.FROM_THEN_ON
+            || WAITING_FREES.contains(call.substring(0, call.indexOf('('))));
   }
 
   private void add(Problem problem, String detail) {
-    String call = faults.failedCall().orElse("none");
+    String call = fault().map(one -> one.call() + " with " + one.status()).orElse("none");
     findings.add(new SweepFinding(problem, mode, fired() ? number : 0, call, detail));
   }
 

@@ -1,5 +1,11 @@
 package io.cuvette.testkit;
 
+import static io.cuvette.driver.CudaStatus.INVALID_VALUE;
+import static io.cuvette.driver.CudaStatus.OUT_OF_MEMORY;
+import static io.cuvette.driver.CudaStatus.PEER_ACCESS_ALREADY_ENABLED;
+import static io.cuvette.driver.CudaStatus.PEER_ACCESS_NOT_ENABLED;
+import static io.cuvette.driver.CudaStatus.STREAM_CAPTURE_IMPLICIT;
+
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.LeakLevel;
@@ -38,15 +44,23 @@ public final class FaultSweeps {
 
   /**
    * A sweep on simulated devices. It lets the program succeed where the library recovers: an
-   * allocation that fails is tried again after memory was released, and numbers that only explain a
-   * failure may be missing.
+   * allocation that finds no memory is tried again after some was released, numbers that only
+   * explain a failure may be missing, and peer access may be as it is asked for already.
    *
    * @param settings those of a device specification, such as {@code devices=2}
    */
   public static FaultSweep onSimulator(String settings) {
     Objects.requireNonNull(settings, "settings");
     return FaultSweep.over(() -> SimulatedDriver.open(SimulatedOptions.parse(settings)))
-        .recoveringFrom("memAlloc", "memAllocManaged", "memHostAlloc", "callMalloc", "memGetInfo");
+        .recoveringFrom(OUT_OF_MEMORY, "memAlloc", "memAllocManaged", "memHostAlloc", "callMalloc")
+        .recoveringFrom("memGetInfo")
+        .recoveringFrom(PEER_ACCESS_ALREADY_ENABLED, "ctxEnablePeerAccess")
+        .recoveringFrom(PEER_ACCESS_NOT_ENABLED, "ctxDisablePeerAccess")
+        // An event of a capture that is over: the library's own is made anew.
+        .recoveringFrom(INVALID_VALUE, "eventQuery")
+        // Another stream's capture: an operation is refused or does without the call.
+        .recoveringFrom(STREAM_CAPTURE_IMPLICIT, "streamIsCapturing")
+        .allowing(STREAM_CAPTURE_IMPLICIT, IllegalStateException.class);
   }
 
   /**

@@ -1,5 +1,9 @@
 package io.cuvette.testkit.whole;
 
+import static io.cuvette.driver.CudaStatus.INVALID_VALUE;
+import static io.cuvette.driver.CudaStatus.NOT_SUPPORTED;
+import static io.cuvette.driver.CudaStatus.OUT_OF_MEMORY;
+import static io.cuvette.driver.CudaStatus.TOO_MANY_PEERS;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.AsyncMemoryPool;
@@ -170,7 +174,7 @@ class UnderFaultsTest {
         }
       }
     },
-    OUT_OF_MEMORY {
+    SHORT_OF_MEMORY {
       @Override
       public void run(Cuda cuda) {
         MemoryLimit limit = MemoryLimit.ofBytes(8192);
@@ -237,14 +241,17 @@ class UnderFaultsTest {
   @EnumSource
   @Timeout(150)
   void use_leavesNothingBehind_endsInTime_andFailsWithATypedError(Use use) throws Exception {
-    SweepReport report =
-        FaultSweeps.onSimulator("devices=2,seed=1")
-            .recoveringFrom("memAllocAsync", "memAllocFromPoolAsync", "memPoolGetAttribute")
-            .timeLimit(Duration.ofSeconds(25))
-            .run(FaultSweeps.using(use));
-    report.orThrow();
-    // Threads of the library call when they come to it: the number of calls is not always the same.
-    assertThat(report.faults()).isGreaterThanOrEqualTo(2 * report.calls() * 9 / 10);
+    FaultSweeps.onSimulator("devices=2,seed=" + Long.getLong("cuvette.seed", 1))
+        .recoveringFrom(OUT_OF_MEMORY, "memAllocAsync", "memAllocFromPoolAsync")
+        .recoveringFrom("memPoolGetAttribute")
+        .recoveringFrom(NOT_SUPPORTED, "streamWaitValue32")
+        .recoveringFrom(TOO_MANY_PEERS, "ctxEnablePeerAccess")
+        // Wrapped memory may belong to nobody: asked for its pool, and whether CUDA knows it.
+        .recoveringFrom(INVALID_VALUE, "pointerGetAttribute")
+        .allowing(INVALID_VALUE, IllegalArgumentException.class)
+        .timeLimit(Duration.ofSeconds(25))
+        .run(FaultSweeps.using(use))
+        .orThrow();
   }
 
   /** A sweep that finds nothing wrong with a leak would prove nothing. */
