@@ -1,0 +1,77 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Where a whole chunk is after another stream wanted it, and what a pool lists as open. */
+class ChunkMoveTest {
+  private static final long BYTES = 1 << 20;
+
+  private final Cuda cuda = Cuda.open(CudaOptions.simulated().withLeakLevel(LeakLevel.FULL));
+  private final CudaStream one = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+  private final CudaStream two = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+  private final MemoryPool owner = new MemoryPool(cuda);
+  private final MemoryPoolCore pool =
+      new MemoryPoolCore(owner, cuda, PoolOptions.DEFAULTS.withCrossStreamBytes(0));
+
+  @AfterEach
+  void close() {
+    pool.close();
+    cuda.close();
+  }
+
+  @Test
+  void wholeChunk_staysWithTheStreamThatTookIt() {
+    pool.allocate(BYTES, one).close();
+    for (int i = 0; i < 3; i++) {
+      pool.allocate(BYTES, two).close();
+      assertThat(pool.stats(cuda.device(0)).crossStreamReuses()).isEqualTo(1);
+    }
+    assertThat(pool.heldBytes()).isEqualTo(BYTES);
+  }
+
+  @Test
+  void chunkThatCouldComeIntoNoArena_goesBackToUpstream() {
+    long free = DirectMemory.driverFree(cuda.device(0));
+    pool.allocate(BYTES, one).close();
+    PoolArena arena = one.state.arenas.of(pool);
+    int inHand = arena.takeInHand(BYTES, arena.fit(BYTES));
+    int chunk = arena.chunk(inHand);
+    assertThat(arena.devicePool.chunks().bytes(chunk)).isEqualTo(BYTES);
+    arena.forget(inHand);
+    arena.devicePool.freeMoved(chunk);
+    assertThat(pool.heldBytes()).isZero();
+    assertThat(arena.devicePool.chunks().bytes()).isZero();
+    assertThat(DirectMemory.driverFree(cuda.device(0))).isEqualTo(free);
+    pool.assertConsistent();
+  }
+
+  @Test
+  void closedPinnedBuffer_saysWhatItWas() {
+    PinnedBuffer buffer = cuda.allocatePinned(1000);
+    buffer.close();
+    assertThatThrownBy(buffer::segment)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageMatching("pinned buffer of 1000 bytes at 0x[0-9a-f]+ is closed");
+  }
+
+  @Test
+  void hook_isAmongTheOpenObjects_untilItEndsOrItsPool() {
+    MemoryHook hook = new MemoryHook() {};
+    int open = cuda.openObjects().size();
+    Registration first = pool.addHook(hook, null);
+    assertThat(cuda.openObjects()).hasSize(open + 1);
+    first.close();
+    assertThat(cuda.openObjects()).hasSize(open);
+    Registration second = pool.addHook(hook, null);
+    pool.close();
+    assertThat(cuda.openObjects()).as("neither the hook nor the pool").hasSize(open - 1);
+    Registration late = pool.addHook(new MemoryHook() {}, null);
+    assertThat(cuda.openObjects()).hasSize(open - 1);
+    second.close();
+    late.close();
+  }
+}
