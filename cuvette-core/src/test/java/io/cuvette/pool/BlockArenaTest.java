@@ -208,4 +208,23 @@ class BlockArenaTest {
     }
     assertThat(arena.records()).isLessThanOrEqualTo(64);
   }
+
+  /** Records of blocks are in segments of 4096. */
+  @Test
+  void tenThousandBlocksOfOneChunk_areAllApart_andOneAgainInTheEnd() {
+    int count = 10_000;
+    arena.give(arena.adopt(1 << 20, count * U, 3));
+    int[] blocks = new int[count];
+    for (int i = 0; i < count; i++) {
+      blocks[i] = arena.take(U);
+    }
+    for (int i = 0; i < count; i++) {
+      assertThat(arena.offset(blocks[i])).isEqualTo(i * U);
+    }
+    arena.assertValid();
+    for (int i = 0; i < count; i++) {
+      arena.give(blocks[i * 7 % count]);
+    }
+    assertThat(arena.isWhole(arena.take(count * U))).isTrue();
+  }
 }
