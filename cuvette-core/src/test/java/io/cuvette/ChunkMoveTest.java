@@ -3,6 +3,7 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -73,5 +74,23 @@ class ChunkMoveTest {
     assertThat(cuda.openObjects()).hasSize(open - 1);
     second.close();
     late.close();
+  }
+
+  @Test
+  void perThreadStreamOfAnotherThread_isRefused_alsoWhereMemoryIsCached() throws Exception {
+    CudaStream mine = cuda.device(0).perThreadStream();
+    pool.allocate(512, mine).close();
+    AtomicReference<Throwable> thrown = new AtomicReference<>();
+    Thread other =
+        Thread.ofPlatform()
+            .start(() -> {
+              try {
+                pool.allocate(512, mine).close();
+              } catch (RuntimeException e) {
+                thrown.set(e);
+              }
+            });
+    other.join();
+    assertThat(thrown.get()).isInstanceOf(WrongThreadException.class);
   }
 }
