@@ -2,31 +2,97 @@ package io.cuvette.instrument;
 
 import java.util.HashMap;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A vector clock: of each stream, the number of its last piece of work that is known to come
- * before. Not thread-safe.
+ * before. What many streams learned from one they share. Not thread-safe.
  */
 final class Clock {
   private final Map<Lane, Long> numbers = new HashMap<>();
 
+  /** What is known besides {@link #numbers}; it never changes, and is on no other base. */
+  private @Nullable Clock base;
+
+  /** The last base of others that was merged. */
+  private @Nullable Clock merged;
+
+  /** What this is a copy of; null if it is none that others can be based on. */
+  private final @Nullable Clock original;
+
+  private @Nullable Clock frozen;
+  private long changes;
+  private long frozenAt;
+
+  Clock() {
+    this(null);
+  }
+
+  private Clock(@Nullable Clock original) {
+    this.original = original;
+  }
+
   /** Whether a piece of work comes before. */
   boolean covers(Lane lane, long number) {
-    return numbers.getOrDefault(lane, 0L) >= number;
+    return numbers.getOrDefault(lane, 0L) >= number || (base != null && base.covers(lane, number));
   }
 
   void raise(Lane lane, long number) {
-    numbers.merge(lane, number, Math::max);
+    if (!covers(lane, number)) {
+      numbers.put(lane, number);
+      changes++;
+    }
   }
 
   void merge(Clock other) {
-    if (other != this) {
-      other.numbers.forEach((lane, number) -> {
-        if (!lane.isRetired()) {
-          raise(lane, number);
-        }
-      });
+    if (other == this) {
+      return;
     }
+    Clock under = other.base;
+    if (under != null && under != base && under != merged && under.original != this) {
+      mergeNumbers(under);
+      merged = under;
+    }
+    mergeNumbers(other);
+  }
+
+  private void mergeNumbers(Clock other) {
+    other.numbers.forEach((lane, number) -> {
+      if (!lane.isRetired()) {
+        raise(lane, number);
+      }
+    });
+  }
+
+  /** Learns all that another clock knows, which knows more each time. */
+  void follow(Clock other) {
+    Clock next = other.frozen();
+    Clock before = base;
+    if (before == next) {
+      return;
+    }
+    base = next;
+    if (before != null && before.original != other) {
+      mergeNumbers(before);
+    }
+    numbers.entrySet().removeIf(known -> next.covers(known.getKey(), known.getValue()));
+    changes++;
+  }
+
+  private Clock frozen() {
+    Clock known = frozen;
+    if (known == null || frozenAt != changes) {
+      known = new Clock(this);
+      known.merge(this);
+      frozen = known;
+      frozenAt = changes;
+    }
+    return known;
+  }
+
+  /** How often this learned something. */
+  long changes() {
+    return changes;
   }
 
   void forget(Lane lane) {
@@ -35,7 +101,8 @@ final class Clock {
 
   Clock copy() {
     Clock copy = new Clock();
-    copy.merge(this);
+    copy.base = base;
+    copy.mergeNumbers(this);
     return copy;
   }
 }

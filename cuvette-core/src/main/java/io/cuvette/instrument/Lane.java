@@ -19,6 +19,9 @@ final class Lane {
   /** Whether somebody knows how far the stream is: what comes next is behind that. */
   private boolean isKnown = true;
 
+  /** How much of what is seen the legacy default stream came behind last. */
+  private long seenByLegacy;
+
   private @Nullable Capture capture;
   private boolean destroyed;
   private boolean retired;
@@ -43,6 +46,14 @@ final class Lane {
   Clock known() {
     isKnown = true;
     return seen;
+  }
+
+  /** Has the legacy default stream come behind all that is queued here, if that is not so yet. */
+  void comeBefore(Lane legacy) {
+    if (blocking && seenByLegacy != seen.changes()) {
+      legacy.seen.merge(known());
+      seenByLegacy = seen.changes();
+    }
   }
 
   boolean isFinished(Clock finished) {

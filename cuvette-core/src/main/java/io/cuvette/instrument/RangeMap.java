@@ -45,7 +45,7 @@ final class RangeMap<V> {
   /** The first value in a range that fulfils a condition; null if there is none. */
   @Nullable V find(long from, long bytes, Predicate<V> condition) {
     for (Piece<V> piece : pieces.tailMap(firstOf(from), true).values()) {
-      if (piece.from >= from + bytes) {
+      if (piece.from >= from + bytes || bytes <= 0) {
         break;
       }
       if (condition.test(piece.value)) {

@@ -2,7 +2,7 @@ package io.cuvette.instrument;
 
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -24,13 +24,16 @@ final class StreamOrder {
   private static final long PER_THREAD = 2;
 
   private final Clock finished = new Clock();
-  private final Set<Lane> lanes = new HashSet<>();
+
+  /** Those that are not retired, by device. */
+  private final Map<Integer, Set<Lane>> lanes = new HashMap<>();
+
   private final Map<Integer, Lane> legacy = new HashMap<>();
   private final Map<Integer, Lane> perThread = new HashMap<>();
 
   Lane create(int device, String name, boolean blocking) {
     Lane lane = new Lane(device, name, blocking);
-    lanes.add(lane);
+    onDevice(device).add(lane);
     return lane;
   }
 
@@ -55,11 +58,9 @@ final class StreamOrder {
       return;
     }
     if (lane == standard) {
-      onDevice(lane.device).stream()
-          .filter(l -> l.blocking)
-          .forEach(l -> lane.seen.merge(l.known()));
+      onDevice(lane.device).forEach(other -> other.comeBefore(lane));
     } else {
-      lane.seen.merge(standard.known());
+      lane.seen.follow(standard.known());
     }
   }
 
@@ -75,7 +76,7 @@ final class StreamOrder {
   /** All work queued so far on all streams, for a wait whose reach is not known. */
   Clock everything() {
     Clock clock = new Clock();
-    lanes.forEach(lane -> clock.merge(lane.known()));
+    lanes.values().forEach(some -> some.forEach(lane -> clock.merge(lane.known())));
     return clock;
   }
 
@@ -99,20 +100,23 @@ final class StreamOrder {
 
   private void reap() {
     List<Lane> gone = new ArrayList<>();
-    for (Lane lane : lanes) {
-      if (lane.isDestroyed() && lane.isFinished(finished)) {
-        lane.retire();
-        gone.add(lane);
-      }
+    for (Set<Lane> some : lanes.values()) {
+      some.removeIf(lane -> {
+        boolean over = lane.isDestroyed() && lane.isFinished(finished);
+        if (over) {
+          lane.retire();
+          gone.add(lane);
+        }
+        return over;
+      });
     }
-    gone.forEach(lanes::remove);
     for (Lane lane : gone) {
       finished.forget(lane);
-      lanes.forEach(other -> other.seen.forget(lane));
+      lanes.values().forEach(some -> some.forEach(other -> other.seen.forget(lane)));
     }
   }
 
-  private List<Lane> onDevice(int device) {
-    return lanes.stream().filter(lane -> lane.device == device).toList();
+  private Set<Lane> onDevice(int device) {
+    return lanes.computeIfAbsent(device, _ -> new LinkedHashSet<>());
   }
 }
