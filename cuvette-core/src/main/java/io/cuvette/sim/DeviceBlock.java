@@ -10,9 +10,20 @@ import org.jspecify.annotations.Nullable;
 final class DeviceBlock extends SimBlock {
   private @Nullable PagedBytes pages;
   private @Nullable SharedBytes shared;
+  private SmallPieces.@Nullable Piece piece;
 
   DeviceBlock(SimDevice device, long address, long byteSize, long id) {
     super(device, address, byteSize, id);
+  }
+
+  /** Says in which part of a page the block is. */
+  void piece(SmallPieces.Piece taken) {
+    piece = taken;
+  }
+
+  /** The part of a page that the block is in; null if it has pages of its own. */
+  SmallPieces.@Nullable Piece piece() {
+    return piece;
   }
 
   /** Gives the block bytes of a file, which get what was written so far. */

@@ -25,17 +25,22 @@ final class DeviceMemory {
 
   private final SimDevice device;
   private final long totalBytes;
+
+  /** Which of the device's pages are taken. */
+  final DevicePages pages;
+
+  private final SmallPieces small = new SmallPieces(DevicePages.PAGE);
   private final SlotClass[] classes = new SlotClass[CLASSES];
   private long usedBytes;
 
   // Of blocks in pools, which are part of what the pools reserved.
   private long pooledBytes;
-  private long reservedBytes;
   private int liveBlocks;
 
-  DeviceMemory(SimDevice device, long totalBytes) {
+  DeviceMemory(SimDevice device, SimulatedOptions options) {
     this.device = device;
-    this.totalBytes = totalBytes;
+    this.totalBytes = options.memoryBytes();
+    this.pages = new DevicePages(options);
     for (int i = 0; i < CLASSES; i++) {
       classes[i] = new SlotClass(1L << (CLASS_SHIFT - i));
     }
@@ -51,12 +56,26 @@ final class DeviceMemory {
     if (bytes <= 0) {
       throw SimRefusal.invalidValue("bytes: %d (expected: > 0)".formatted(bytes));
     }
-    if (bytes > totalBytes || rounded(bytes) > freeBytes()) {
+    if (bytes > totalBytes || pagesFor(bytes) > pages.roomBytes()) {
       throw outOfMemory(bytes);
     }
     DeviceBlock block = place(bytes, id);
+    pages.take(pagesFor(bytes));
+    if (isSmall(bytes)) {
+      block.piece(small.take(rounded(bytes)));
+    }
     usedBytes += rounded(bytes);
     return block;
+  }
+
+  /** Bytes of the pages that a plain allocation takes now. */
+  private long pagesFor(long bytes) {
+    return isSmall(bytes) && small.hasRoom(rounded(bytes)) ? 0 : DevicePages.up(bytes);
+  }
+
+  /** Whether a plain allocation shares its page with others. */
+  private static boolean isSmall(long bytes) {
+    return bytes < DevicePages.PAGE;
   }
 
   /** A block of a pool; the pool reserves its bytes. */
@@ -115,10 +134,19 @@ final class DeviceMemory {
       }
       if (block.use() == null) {
         usedBytes -= rounded(block.byteSize);
+        pages.take(-pagesOf(block));
       } else {
         pooledBytes -= rounded(block.byteSize);
       }
     }
+  }
+
+  /** Bytes of the pages that nothing else is in. */
+  private long pagesOf(DeviceBlock block) {
+    SmallPieces.Piece piece = block.piece();
+    return piece == null
+        ? DevicePages.up(block.byteSize)
+        : small.give(piece) ? DevicePages.PAGE : 0;
   }
 
   void free(DeviceBlock block) {
@@ -155,12 +183,7 @@ final class DeviceMemory {
   }
 
   long freeBytes() {
-    return totalBytes - usedBytes - reservedBytes;
-  }
-
-  /** Gives bytes to a pool, or takes them back if negative. */
-  void reserve(long bytes) {
-    reservedBytes += bytes;
+    return pages.freeBytes();
   }
 
   int liveBlocks() {

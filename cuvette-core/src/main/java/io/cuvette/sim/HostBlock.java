@@ -2,6 +2,7 @@ package io.cuvette.sim;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -28,6 +29,15 @@ final class HostBlock extends SimBlock {
   private final FileExtents.@Nullable Extent extent;
   private final @Nullable Arena arena;
   private final List<MemorySegment> views = new ArrayList<>();
+
+  /** Of managed memory: what of it is on a device. */
+  final ManagedPages pages = new ManagedPages();
+
+  /** What the memory holds while the host may not touch it. */
+  private @Nullable MemorySegment hidden;
+
+  /** The number of queued operations that use the memory, where that hides it. */
+  private int uses;
 
   private HostBlock(
       Kind kind,
@@ -73,6 +83,54 @@ final class HostBlock extends SimBlock {
     }
   }
 
+  /** What the memory holds, which is where the host sees it unless that is hidden. */
+  MemorySegment content() {
+    return hidden == null ? segment : hidden;
+  }
+
+  boolean isHidden() {
+    return hidden != null;
+  }
+
+  /** Takes what the memory holds out of the host's sight. */
+  void hide() {
+    hidden = Arena.ofAuto().allocate(Math.max(1, byteSize)).asSlice(0, byteSize);
+    hidden.copyFrom(segment);
+    segment.fill(PagedBytes.UNTOUCHED);
+  }
+
+  /**
+   * Shows what the memory holds again.
+   *
+   * @return whether nobody wrote meanwhile
+   */
+  boolean show() {
+    MemorySegment held = content();
+    hidden = null;
+    boolean untouched = true;
+    for (long i = 0; i < byteSize && untouched && isLive(); i++) {
+      untouched = segment.get(ValueLayout.JAVA_BYTE, i) == PagedBytes.UNTOUCHED;
+    }
+    if (isLive()) {
+      segment.copyFrom(held);
+    }
+    return untouched;
+  }
+
+  /** An operation that uses the memory is queued. */
+  void queued() {
+    uses++;
+  }
+
+  /** Such an operation is done. */
+  void done() {
+    uses = Math.max(0, uses - 1);
+  }
+
+  boolean isUsed() {
+    return uses > 0;
+  }
+
   /** Where in its file the block is; null for pageable memory. */
   FileExtents.@Nullable Extent extent() {
     return extent;
@@ -116,16 +174,16 @@ final class HostBlock extends SimBlock {
 
   @Override
   void read(long offset, MemorySegment target) {
-    target.copyFrom(segment.asSlice(offset, target.byteSize()));
+    target.copyFrom(content().asSlice(offset, target.byteSize()));
   }
 
   @Override
   void write(long offset, MemorySegment source) {
-    segment.asSlice(offset, source.byteSize()).copyFrom(source);
+    content().asSlice(offset, source.byteSize()).copyFrom(source);
   }
 
   @Override
   void fill(long offset, long bytes, int pattern) {
-    PagedBytes.fill(segment, offset, bytes, pattern);
+    PagedBytes.fill(content(), offset, bytes, pattern);
   }
 }

@@ -68,6 +68,7 @@ final class HostMemory {
 
   void free(HostBlock block) {
     retire(block);
+    block.pages.leave();
     mappings.remove(block.address);
     if (!block.unmap()) {
       stillMapped.add(block);

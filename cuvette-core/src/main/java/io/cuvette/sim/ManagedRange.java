@@ -58,6 +58,14 @@ record ManagedRange(SimMachine machine, SimPlace place, long bytes) {
     change(old -> old.withPrefetched(location));
   }
 
+  /** Pages come to a device; what goes to the host still counts where it was. */
+  void moveTo(Location location) {
+    if (location.type() == Location.DEVICE_TYPE) {
+      DevicePages device = machine.device(location.id()).memory.pages;
+      ((HostBlock) place.block()).pages.bring(device, place.offset(), bytes);
+    }
+  }
+
   private void change(java.util.function.UnaryOperator<Advice> change) {
     advice().change(place.offset(), bytes, change);
   }
@@ -69,7 +77,7 @@ record ManagedRange(SimMachine machine, SimPlace place, long bytes) {
   /** A location that exists; the thread that calls is always near NUMA node 0. */
   Location location(int type, int id) {
     return switch (type) {
-      case Location.DEVICE_TYPE -> new Location(type, machine.device(id).index);
+      case Location.DEVICE_TYPE -> new Location(type, concurrent(machine.device(id)).index);
       case HOST -> new Location(HOST, 0);
       case HOST_NUMA -> {
         checkNodesAreKnown();
@@ -87,6 +95,16 @@ record ManagedRange(SimMachine machine, SimPlace place, long bytes) {
       default ->
           throw SimRefusal.invalidValue("location type: %d (expected: 1 to 4)".formatted(type));
     };
+  }
+
+  /** A device that can fetch pages: the others see managed memory where it is. */
+  private SimDevice concurrent(SimDevice device) {
+    if (!machine.options.concurrentManaged()) {
+      throw new SimRefusal(
+          CudaStatus.INVALID_DEVICE,
+          "device %d has no concurrent managed access".formatted(device.index));
+    }
+    return device;
   }
 
   private void checkNodesAreKnown() {

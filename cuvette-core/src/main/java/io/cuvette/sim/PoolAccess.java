@@ -45,9 +45,18 @@ final class PoolAccess {
     }
   }
 
-  /** Checks that a device may fill a place. */
+  /**
+   * Checks that a device may fill a place: the copies of plain memory of another device go another
+   * way where there is no peer access, and the fills have none.
+   */
   static void check(SimDevice device, SimPlace target) {
     check(device, target, READ_WRITE);
+    SimBlock block = target.block();
+    boolean plain = block instanceof DeviceBlock && block.use() == null && !block.isImported();
+    if (plain && block.device != device && !device.hasPeer(block.device)) {
+      throw SimRefusal.invalidValue(
+          "%s: device %d has no peer access to it".formatted(block, device.index));
+    }
   }
 
   private static void check(SimDevice device, SimPlace place, int needed) {

@@ -4,13 +4,14 @@ import java.util.function.LongConsumer;
 import java.util.function.LongSupplier;
 
 /**
- * How many bytes a pool holds and how many are used. It grows in steps of 32 MiB; where that is too
- * much for its limit or for what is left, by the least number of 2 MiB. Memory is mapped, not cut:
- * any bytes of the pool can serve any allocation. Guarded by the driver's lock.
+ * How many bytes a pool holds and how many are used. It grows in whole steps, to the next one above
+ * its limit at most: of 32 MiB as on an H200, or of 2 MiB on a device of less than 1 GiB. Memory is
+ * mapped, not cut: any bytes of the pool can serve any allocation. Guarded by the driver's lock.
  */
 final class PoolBytes {
   static final long STEP = 32L << 20;
-  static final long GRAIN = 2L << 20;
+  private static final long SMALL_STEP = 2L << 20;
+  private static final long SMALL_DEVICE = 1L << 30;
 
   private final long limitBytes;
   private final long step;
@@ -24,28 +25,33 @@ final class PoolBytes {
   /**
    * An empty pool.
    *
-   * @param maxBytes the limit, which counts as the next multiple of 2 MiB; 0 for none
+   * @param step what it grows by
+   * @param maxBytes the limit, which counts as the next multiple of that; 0 for none
    * @param available how many bytes there are for it to grow
    * @param reserve told of bytes that the pool takes, or gives back if negative
    */
-  PoolBytes(long maxBytes, LongSupplier available, LongConsumer reserve) {
+  PoolBytes(long step, long maxBytes, LongSupplier available, LongConsumer reserve) {
     // The driver's sizes are unsigned: a negative one is larger than any memory.
-    boolean limited = 0 < maxBytes && maxBytes <= Long.MAX_VALUE - GRAIN;
-    this.limitBytes = limited ? up(maxBytes, GRAIN) : Long.MAX_VALUE;
-    this.step = limitBytes < STEP ? GRAIN : STEP;
+    boolean limited = 0 < maxBytes && maxBytes <= Long.MAX_VALUE - step;
+    this.limitBytes = limited ? up(maxBytes, step) : Long.MAX_VALUE;
+    this.step = step;
     this.available = available;
     this.reserve = reserve;
+  }
+
+  /** What pools of a device with so much memory grow by. */
+  static long stepOf(long memoryBytes) {
+    return memoryBytes < SMALL_DEVICE ? SMALL_STEP : STEP;
   }
 
   /** Takes memory for some more bytes; false, and nothing changed, if there is not enough. */
   boolean grow(long bytes) {
     long most = Math.min(limitBytes - reserved, available.getAsLong());
-    if (bytes > most || up(bytes, GRAIN) > most) {
-      return false;
+    boolean fits = up(bytes, step) <= most;
+    if (fits) {
+      change(up(bytes, step));
     }
-    // A step that does not fit becomes smaller, as late as possible.
-    change(Math.min(up(bytes, step), most / GRAIN * GRAIN));
-    return true;
+    return fits;
   }
 
   /** Gives whole steps back until at most so much is held, as far as it is not in use. */

@@ -12,6 +12,9 @@ final class PoolUse {
   private @Nullable SimOp allocation;
   private SharedTable.@Nullable Entry exported;
 
+  /** What cannot be imported any more, but is still there. */
+  private SharedTable.@Nullable Entry withdrawn;
+
   PoolUse(SimPool pool, long byteSize) {
     this.pool = pool;
     this.byteSize = byteSize;
@@ -45,8 +48,17 @@ final class PoolUse {
         pool.shared.forget(exported, block);
       } else {
         pool.shared.remove(exported);
+        withdrawn = exported;
       }
       exported = null;
+    }
+  }
+
+  /** The memory is gone, for those too who imported it. */
+  void end() {
+    if (withdrawn != null && pool.shared != null) {
+      pool.shared.end(withdrawn);
+      withdrawn = null;
     }
   }
 }

@@ -32,6 +32,14 @@ final class SettingText {
     throw refused(key, text, String.join(", ", names));
   }
 
+  static boolean flag(String key, String text) {
+    return switch (text) {
+      case "true" -> true;
+      case "false" -> false;
+      default -> throw refused(key, text, "true or false");
+    };
+  }
+
   private static String name(Enum<?> constant) {
     return constant.name().toLowerCase(Locale.ROOT);
   }

@@ -135,6 +135,16 @@ final class SharedPool implements BlockFile {
     table.remove(entry);
   }
 
+  /** Its memory is gone, in stream order. */
+  void end(SharedTable.Entry entry) {
+    table.end(entry);
+  }
+
+  /** Whether the process that made the pool has freed an allocation. */
+  boolean isGone(SharedTable.Entry entry) {
+    return table.isGone(entry);
+  }
+
   byte[] handle(SharedTable.Entry entry) {
     ShareHandle handle = file.handle(ShareHandle.Kind.POINTER);
     return new ShareHandle(

@@ -73,10 +73,25 @@ final class SharedTable {
     return new Entry(place, generation, offset, byteSize);
   }
 
+  /** From now on nobody finds an allocation. */
   void remove(Entry entry) {
-    long at = (long) entry.place * PLACE_BYTES;
-    GENERATION.setRelease(table, at, ++generations[entry.place]);
+    GENERATION.setRelease(table, at(entry), ++generations[entry.place]);
+  }
+
+  /** An allocation that was removed is gone, for those too who found it before. */
+  void end(Entry entry) {
+    generations[entry.place] += 2;
+    GENERATION.setRelease(table, at(entry), generations[entry.place]);
     free.add(entry.place);
+  }
+
+  /** Whether an allocation is gone, as the process says that made it. */
+  boolean isGone(Entry entry) {
+    return (long) GENERATION.getAcquire(table, at(entry)) - entry.generation > 1;
+  }
+
+  private static long at(Entry entry) {
+    return (long) entry.place * PLACE_BYTES;
   }
 
   /** The allocation of a handle; null if it was freed, or is none that fits into the file. */

@@ -15,6 +15,7 @@ final class SimAttributes {
           "(?<domain>\\p{XDigit}{1,8}:)?(?<bus>\\p{XDigit}{1,2}):"
               + "(?<slot>\\p{XDigit}{1,2})(?<function>\\.[0-7])?");
   private static final int MULTI_GPU_BOARD_GROUP = 85;
+  private static final int CONCURRENT_MANAGED_ACCESS = 89;
   private static final int POOL_HANDLE_TYPES = 119;
   private static final int HOST_NUMA_ID = 134;
   private static final int FILE_DESCRIPTOR = 1;
@@ -55,6 +56,7 @@ final class SimAttributes {
       case PCI_BUS_ID -> busOf(device.index);
       case MULTI_GPU_BOARD_GROUP -> device.index;
       case HOST_NUMA_ID -> device.index % machine.options.numaNodes();
+      case CONCURRENT_MANAGED_ACCESS -> machine.options.concurrentManaged() ? 1 : 0;
       case POOL_HANDLE_TYPES -> machine.sharing.isPossible() ? FILE_DESCRIPTOR : 0;
       default -> VALUES[attribute - 1];
     };

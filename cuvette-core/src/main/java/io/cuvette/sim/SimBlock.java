@@ -2,6 +2,7 @@ package io.cuvette.sim;
 
 import io.cuvette.driver.CudaStatus;
 import java.lang.foreign.MemorySegment;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** One allocation: where it is, and its bytes. Guarded by the driver's lock. */
@@ -13,6 +14,7 @@ abstract sealed class SimBlock permits DeviceBlock, HostBlock {
   private boolean live = true;
   private boolean retired;
   private boolean imported;
+  private BooleanSupplier freedElsewhere = () -> false;
   private @Nullable PoolUse use;
 
   SimBlock(SimDevice device, long address, long byteSize, long id) {
@@ -42,6 +44,19 @@ abstract sealed class SimBlock permits DeviceBlock, HostBlock {
   /** Says that the memory is that of another process; before it is counted. */
   final void markImported() {
     imported = true;
+  }
+
+  /** Says how to tell that the process of the memory has freed it. */
+  final void freedElsewhere(BooleanSupplier freed) {
+    freedElsewhere = freed;
+  }
+
+  /**
+   * Whether the process of the memory has freed it: what was written is not read any more, as if
+   * others had that memory now. No error, for a process that is not trusted says so.
+   */
+  final boolean isLost() {
+    return freedElsewhere.getAsBoolean();
   }
 
   /** Whether the memory is that of another process: it is not counted here. */

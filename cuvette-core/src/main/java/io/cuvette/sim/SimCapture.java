@@ -22,7 +22,7 @@ final class SimCapture {
   final SimStream origin;
   private final HandleTable<SimGraph> graphs;
   private final int mode;
-  private final Thread thread = Thread.currentThread();
+  private final Object thread = OsThread.current();
   private final List<SimStream> streams = new ArrayList<>();
   private boolean invalidated;
 
@@ -45,7 +45,7 @@ final class SimCapture {
   }
 
   private boolean isMine() {
-    return thread.equals(Thread.currentThread());
+    return thread.equals(OsThread.current());
   }
 
   CaptureBranch join(SimStream stream) {

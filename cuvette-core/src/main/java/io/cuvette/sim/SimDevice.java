@@ -27,10 +27,11 @@ final class SimDevice {
 
   private @Nullable SimRefusal failure;
   private long lastEndNanos;
+  private int streams;
 
-  SimDevice(int index, long memoryBytes, long legacyStreamId) {
+  SimDevice(int index, SimulatedOptions options, long legacyStreamId) {
     this.index = index;
-    this.memory = new DeviceMemory(this, memoryBytes);
+    this.memory = new DeviceMemory(this, options);
     this.legacy = new SimStream(this, legacyStreamId, 0, 0);
   }
 
@@ -38,6 +39,12 @@ final class SimDevice {
   UUID uuid() {
     String name = "cuvette simulated device " + index;
     return UUID.nameUUIDFromBytes(name.getBytes(StandardCharsets.US_ASCII));
+  }
+
+  /** There are so many streams more. */
+  void streams(int more) {
+    memory.pages.streams(streams + more);
+    streams += more;
   }
 
   SimStream legacy() {

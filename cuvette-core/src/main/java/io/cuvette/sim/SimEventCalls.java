@@ -117,7 +117,7 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls {
           if (!done) {
             machine.scheduler.toldBusy();
           } else if (foreign == null && record != null) {
-            machine.pools.observed(record.stream, record.number());
+            machine.observed(record.stream, record.number());
           }
           return done;
         },

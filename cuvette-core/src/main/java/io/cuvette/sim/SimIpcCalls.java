@@ -118,6 +118,7 @@ abstract class SimIpcCalls extends SimCaptureCalls implements IpcCalls {
     PoolUse use = new PoolUse(pool, DeviceMemory.rounded(entry.byteSize()));
     use.exported(entry);
     block.use(use);
+    block.freedElsewhere(() -> shared.isGone(entry));
     shared.mapped(entry, block);
     return block;
   }

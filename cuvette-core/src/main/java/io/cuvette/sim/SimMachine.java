@@ -25,6 +25,7 @@ final class SimMachine {
   final HandleTable<SimExecutable> executables = new HandleTable<>(HandleKind.EXECUTABLE, false);
   final HandleTable<SimUserObject> userObjects = new HandleTable<>(HandleKind.USER_OBJECT, true);
   final SimCaptures captures = new SimCaptures(graphs);
+  private final HiddenManaged hidden;
   final HandleTable<MallocFunction> mallocs = new HandleTable<>(HandleKind.MALLOC_FUNCTION, false);
   final HandleTable<FreeFunction> frees = new HandleTable<>(HandleKind.FREE_FUNCTION, false);
 
@@ -37,11 +38,12 @@ final class SimMachine {
 
   SimMachine(SimulatedOptions options) {
     this.options = options;
+    this.hidden = new HiddenManaged(options);
     this.sharing = new SimSharing(options.memoryBytes());
     this.pools = new SimPools(options, devices, sharing);
     this.scheduler = new SimScheduler(SimSchedule.of(options), pools::ordered);
     for (int i = 0; i < options.devices(); i++) {
-      devices.add(new SimDevice(i, options.memoryBytes(), nextId()));
+      devices.add(new SimDevice(i, options, nextId()));
     }
     pools.createDefaults();
     this.threadStreams = ThreadLocal.withInitial(() -> new @Nullable SimStream[devices.size()]);
@@ -207,9 +209,9 @@ final class SimMachine {
   }
 
   /** Queues work in stream order, or records it if the stream is captured. */
-  SimOp submit(SimStream stream, Runnable work, long costNanos) {
+  SimOp submit(SimStream stream, Runnable work, long costNanos, SimBlock... used) {
     hostNanos += SimCosts.SUBMIT;
-    return queue(SimOp.work(stream, work, costNanos, hostNanos));
+    return queue(SimOp.work(stream, work, costNanos, hostNanos).using(used));
   }
 
   SimOp queue(SimOp op) {
@@ -219,6 +221,7 @@ final class SimMachine {
       branch.capture.checkValid();
       branch.add(op);
     } else {
+      hidden.queued(op);
       scheduler.submit(op);
     }
     return op;
@@ -229,8 +232,14 @@ final class SimMachine {
     if (op != null) {
       scheduler.await(op);
       spendUntil(op.endNanos());
-      pools.observed(op.stream, op.number());
+      observed(op.stream, op.number());
     }
+  }
+
+  /** The host knows that a stream is done up to an operation. */
+  void observed(SimStream stream, long number) {
+    pools.observed(stream, number);
+    hidden.observed();
   }
 
   /**
@@ -245,6 +254,7 @@ final class SimMachine {
       spendUntil(end.endNanos());
     }
     pools.observed(device);
+    hidden.observed();
   }
 
   /** Waits for something outside of the driver, and lets queued work run meanwhile. */

@@ -58,6 +58,7 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
     machine.drainAll();
     checkNotRetired(block);
     use.unshare(block);
+    use.end();
     machine.discard(block);
     if (!use.pool.isImported()) {
       use.pool.free(use.byteSize);
@@ -206,7 +207,13 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
             throw queue.capture.capture.invalidate(
                 CudaStatus.STREAM_CAPTURE_UNSUPPORTED, "a prefetch cannot be captured");
           }
-          machine.submit(queue, range.place().block()::checkLive, SimCosts.prefetch(bytes));
+          SimBlock block = range.place().block();
+          Runnable move =
+              () -> {
+                block.checkLive();
+                range.moveTo(location);
+              };
+          machine.submit(queue, move, SimCosts.prefetch(bytes), block);
           range.prefetch(location);
         },
         () ->

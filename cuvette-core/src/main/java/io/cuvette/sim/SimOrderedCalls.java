@@ -136,6 +136,7 @@ abstract class SimOrderedCalls extends SimPoolCalls {
       Runnable work =
           () -> {
             end(block);
+            use.end();
             use.pool.freed(free);
           };
       free.queued(queue(SimOp.work(stream, work, 0, now())));

@@ -9,6 +9,7 @@ import java.lang.foreign.MemorySegment;
  * @param offset bytes from its start
  */
 record SimPlace(SimBlock block, long offset) {
+  private static final int UNTOUCHED = 0xA5A5_A5A5;
 
   void checkRoom(String name, long bytes) {
     if (bytes < 0 || bytes > block.byteSize - offset) {
@@ -32,21 +33,34 @@ record SimPlace(SimBlock block, long offset) {
   void copyFrom(SimPlace source, long bytes) {
     block.checkLive();
     source.block.checkLive();
+    if (source.block.isLost()) {
+      block.fill(offset, bytes, UNTOUCHED);
+    } else if (!block.isLost()) {
+      copy(source, bytes);
+    }
+  }
+
+  private void copy(SimPlace source, long bytes) {
     if (block instanceof DeviceBlock to && source.block instanceof DeviceBlock from) {
       to.copyFrom(offset, from, source.offset, bytes);
     } else if (source.block instanceof HostBlock from) {
-      block.write(offset, from.segment.asSlice(source.offset, bytes));
+      block.write(offset, from.content().asSlice(source.offset, bytes));
     } else {
       source.block.read(source.offset, hostSegment().asSlice(offset, bytes));
     }
   }
 
   private MemorySegment hostSegment() {
-    return ((HostBlock) block).segment;
+    return ((HostBlock) block).content();
   }
 
-  void fill(long bytes, int pattern) {
+  void fill(long bytes, int pattern, SimDevice by) {
     block.checkLive();
-    block.fill(offset, bytes, pattern);
+    if (block instanceof HostBlock host && host.kind == HostBlock.Kind.MANAGED) {
+      host.pages.bring(by.memory.pages, offset, bytes);
+    }
+    if (!block.isLost()) {
+      block.fill(offset, bytes, pattern);
+    }
   }
 }

@@ -103,6 +103,11 @@ abstract class SimPoolCalls extends SimMemoryCalls implements PoolCalls {
             throw new SimRefusal(
                 CudaStatus.NOT_SUPPORTED, "pools of managed memory need CUDA 13.0");
           }
+          if (properties.allocationType() == PoolKind.MANAGED
+              && !machine.options.concurrentManaged()) {
+            throw new SimRefusal(
+                CudaStatus.NOT_SUPPORTED, "pools of managed memory need concurrent access");
+          }
           machine.spend(SimCosts.POOL_CREATE);
           return machine.pools.create(properties).handle();
         },

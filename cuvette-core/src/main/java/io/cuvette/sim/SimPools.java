@@ -114,11 +114,12 @@ final class SimPools {
 
   /** The file behind host memory says itself when it is full. */
   private PoolBytes bytes(PoolKind kind, long maxBytes) {
+    long step = PoolBytes.stepOf(options.memoryBytes());
     if (!kind.isDevice()) {
-      return new PoolBytes(maxBytes, () -> Long.MAX_VALUE, _ -> {});
+      return new PoolBytes(step, maxBytes, () -> Long.MAX_VALUE, _ -> {});
     }
     DeviceMemory memory = devices.get(kind.locationId()).memory;
-    return new PoolBytes(maxBytes, memory::freeBytes, memory::reserve);
+    return new PoolBytes(step, maxBytes, memory.pages::roomBytes, memory.pages::take);
   }
 
   /** Makes the default pools of all locations, which are there from the start. */

@@ -23,6 +23,7 @@ abstract class SimStreamCalls extends SimTransferCalls implements StreamCalls {
           // The driver takes a priority out of range as the nearest there is.
           int clamped = Math.clamp(priority, PRIORITIES.greatest(), PRIORITIES.least());
           machine.spend(SimCosts.STREAM_CREATE);
+          owner.streams(1);
           return machine.streams.add(new SimStream(owner, machine.nextId(), flags, clamped));
         },
         () ->
@@ -35,7 +36,9 @@ abstract class SimStreamCalls extends SimTransferCalls implements StreamCalls {
     machine.run(
         () -> {
           machine.working(device);
-          machine.captures.destroyed(machine.streams.remove(stream));
+          SimStream gone = machine.streams.remove(stream);
+          gone.device.streams(-1);
+          machine.captures.destroyed(gone);
         },
         () -> call("cuStreamDestroy", stream));
   }
@@ -85,7 +88,7 @@ abstract class SimStreamCalls extends SimTransferCalls implements StreamCalls {
           boolean done = isDone(queried);
           queried.device.checkWorks();
           if (done) {
-            machine.pools.observed(queried, queried.lastNumber());
+            machine.observed(queried, queried.lastNumber());
           } else {
             machine.scheduler.toldBusy();
           }
@@ -106,7 +109,7 @@ abstract class SimStreamCalls extends SimTransferCalls implements StreamCalls {
           machine.captures.checkQuery(waited);
           long last = waited.lastNumber();
           machine.await(end(waited));
-          machine.pools.observed(waited, last);
+          machine.observed(waited, last);
           machine.pools.releaseExcess();
           waited.device.checkWorks();
         },

@@ -38,7 +38,7 @@ abstract class SimTransferCalls extends SimOrderedCalls {
   private void submit(SimStream stream, SimPlace to, SimPlace from, long bytes) {
     to.checkApart(from, bytes);
     long cost = SimCosts.copy(to.block(), from.block(), bytes);
-    machine.submit(stream, () -> to.copyFrom(from, bytes), cost);
+    machine.submit(stream, () -> to.copyFrom(from, bytes), cost, to.block(), from.block());
   }
 
   @Override
@@ -158,7 +158,8 @@ abstract class SimTransferCalls extends SimOrderedCalls {
     PageableCopy copy = new PageableCopy(to, from, bytes);
     SimOp turn =
         machine.queue(
-            SimOp.waitingOutside(stream, copy::isStaged, copy::land, machine.hostNanos()));
+            SimOp.waitingOutside(stream, copy::isStaged, copy::land, machine.hostNanos())
+                .using(to.block(), from.block()));
     machine.scheduler.awaitUntil(() -> turn.isDone() || stream.queue.peek() == turn);
     try {
       stream.device.checkWorks();
@@ -239,7 +240,11 @@ abstract class SimTransferCalls extends SimOrderedCalls {
             long bytes = count * unit;
             SimPlace place = machine.place("target", target, bytes);
             PoolAccess.check(queue.device, place);
-            machine.submit(queue, () -> place.fill(bytes, pattern), SimCosts.fill(bytes));
+            machine.submit(
+                queue,
+                () -> place.fill(bytes, pattern, queue.device),
+                SimCosts.fill(bytes),
+                place.block());
           }
         },
         name);

@@ -1,9 +1,9 @@
 package io.cuvette.sim;
 
-import io.cuvette.internal.ByteSize;
 import java.util.HashSet;
 import java.util.Objects;
 import java.util.Set;
+import java.util.function.Consumer;
 
 /**
  * What a simulated driver simulates. Immutable.
@@ -19,6 +19,10 @@ import java.util.Set;
  *     counted around
  * @param pace when queued work runs
  * @param order which stream runs next
+ * @param contextBytes what a context takes of its device's memory, at least 0; −1 for as much as on
+ *     an H200, in proportion
+ * @param othersBytes what other processes have of each device's memory, at least 0
+ * @param concurrentManaged whether the host may touch managed memory while devices work on it
  */
 public record SimulatedOptions(
     int devices,
@@ -28,19 +32,26 @@ public record SimulatedOptions(
     int driverVersion,
     int numaNodes,
     SimulatedPace pace,
-    SimulatedOrder order) {
+    SimulatedOrder order,
+    long contextBytes,
+    long othersBytes,
+    boolean concurrentManaged) {
 
   /**
-   * One device of 143771 MiB (an H200), seed 0, all devices peers, CUDA 13.0, one NUMA node, pace
-   * and order by the seed.
+   * One device of 143156 MiB (an H200) with its context and no other process, seed 0, all devices
+   * peers, CUDA 13.0, one NUMA node, pace and order by the seed, concurrent managed access.
    */
   public static final SimulatedOptions DEFAULTS =
-      new SimulatedOptions(1, 143_771L << 20, 0, "all", 13_000, 1);
+      new SimulatedOptions(1, 143_156L << 20, 0, "all", 13_000, 1);
 
   /** The most devices there can be: what the simulated addresses have room for. */
   static final int MAX_DEVICES = 32;
 
-  private static final int MAX_NODES = 64;
+  static final int MAX_NODES = 64;
+
+  /** The context takes what it does on an H200, in proportion. */
+  private static final long AS_MEASURED = -1;
+
   private static final long MIN_MEMORY = 1L << 20;
   private static final long MAX_MEMORY = 1L << 43;
 
@@ -65,10 +76,18 @@ public record SimulatedOptions(
         driverVersion,
         "1000 × major + 10 × minor, such as 13000");
     check(1 <= numaNodes && numaNodes <= MAX_NODES, "numaNodes", numaNodes, "1 to " + MAX_NODES);
+    check(contextBytes >= AS_MEASURED, "context", contextBytes, ">= 0, in bytes; -1 as measured");
+    check(othersBytes >= 0, "others", othersBytes, ">= 0, in bytes");
+    long taken = Math.max(contextBytes, 0) + othersBytes;
+    check(
+        0 <= taken && taken <= memoryBytes,
+        "context and others",
+        taken,
+        "at most the memory, " + memoryBytes);
     PeerRule.parse(peers, devices);
   }
 
-  /** Leaves pace and order to the seed. */
+  /** Leaves pace, order and what the context takes as they are by default. */
   public SimulatedOptions(
       int devices, long memoryBytes, long seed, String peers, int driverVersion, int numaNodes) {
     this(
@@ -79,7 +98,10 @@ public record SimulatedOptions(
         driverVersion,
         numaNodes,
         SimulatedPace.SEED,
-        SimulatedOrder.SEED);
+        SimulatedOrder.SEED,
+        AS_MEASURED,
+        0,
+        true);
   }
 
   /**
@@ -91,12 +113,18 @@ public record SimulatedOptions(
    * <tr><th>key</th><th>value</th><th>default</th></tr>
    * <tr><td>{@code devices}</td><td>1 to 32</td><td>1</td></tr>
    * <tr><td>{@code memory}</td><td>a number of bytes, or one with a unit: B, KiB, MiB, GiB, TiB,
-   *     KB, MB, GB, TB, K, M, G or T</td><td>143771MiB</td></tr>
+   *     KB, MB, GB, TB, K, M, G or T</td><td>143156MiB</td></tr>
+   * <tr><td>{@code context}</td><td>bytes of each device that its context takes, as {@code
+   *     memory}</td><td>1/270 of the memory</td></tr>
+   * <tr><td>{@code others}</td><td>bytes of each device that other processes have</td>
+   *     <td>0</td></tr>
    * <tr><td>{@code seed}</td><td>any 64-bit number</td><td>{@code cuvette.seed}, or 0</td></tr>
    * <tr><td>{@code peers}</td><td>{@code all}, {@code none}, or pairs such as {@code 0-1+2-3}</td>
    *     <td>{@code all}</td></tr>
    * <tr><td>{@code driver}</td><td>1000 × major + 10 × minor</td><td>13000</td></tr>
    * <tr><td>{@code numaNodes}</td><td>1 to 64</td><td>1</td></tr>
+   * <tr><td>{@code concurrentManaged}</td><td>{@code true} or {@code false}: whether the host may
+   *     touch managed memory while devices work on it</td><td>{@code true}</td></tr>
    * <tr><td>{@code pace}</td><td>{@code seed}, {@code eager}, {@code lazy} or {@code mixed}</td>
    *     <td>{@code seed}</td></tr>
    * <tr><td>{@code order}</td><td>{@code seed}, {@code priority}, {@code fair} or {@code random}
@@ -107,7 +135,8 @@ public record SimulatedOptions(
    */
   public static SimulatedOptions parse(String settings) {
     Objects.requireNonNull(settings, "settings");
-    SimulatedOptions options = DEFAULTS;
+    OptionsDraft draft = new OptionsDraft(DEFAULTS);
+    draft.seed = seedOfProperty();
     Set<String> seen = new HashSet<>();
     if (!settings.isBlank()) {
       for (String part : settings.split(",", -1)) {
@@ -115,26 +144,14 @@ public record SimulatedOptions(
         check(pair.length == 2, "setting", "'" + part + "'", "key=value");
         String key = pair[0].strip();
         check(seen.add(key), key, "'" + pair[1] + "'", "to be given once");
-        // The peers are checked against the number of devices, which may come after them.
-        options = key.equals("peers") ? options : options.with(key, pair[1].strip());
+        draft.set(key, pair[1].strip());
       }
     }
-    options = seen.contains("seed") ? options : options.withSeed(seedOfProperty());
-    return seen.contains("peers") ? options.withPeers(valueOf(settings, "peers")) : options;
+    return draft.options();
   }
 
   PeerRule peerRule() {
     return PeerRule.parse(peers, devices);
-  }
-
-  private static String valueOf(String settings, String key) {
-    for (String part : settings.split(",", -1)) {
-      String[] pair = part.split("=", 2);
-      if (pair[0].strip().equals(key)) {
-        return pair[1].strip();
-      }
-    }
-    throw new AssertionError(key);
   }
 
   private static long seedOfProperty() {
@@ -144,38 +161,19 @@ public record SimulatedOptions(
         : SettingText.number("-Dcuvette.seed", seed.strip(), Long.MIN_VALUE, Long.MAX_VALUE);
   }
 
-  private SimulatedOptions with(String key, String value) {
-    return switch (key) {
-      case "devices" -> withDevices((int) SettingText.number(key, value, 1, MAX_DEVICES));
-      case "memory" -> withMemoryBytes(ByteSize.parse(key, value));
-      case "seed" -> withSeed(SettingText.number(key, value, Long.MIN_VALUE, Long.MAX_VALUE));
-      case "driver" -> withDriverVersion((int) SettingText.number(key, value, 1000, 99_990));
-      case "numaNodes" -> withNumaNodes((int) SettingText.number(key, value, 1, MAX_NODES));
-      case "pace" -> withPace(SettingText.constant(key, value, SimulatedPace.values()));
-      case "order" -> withOrder(SettingText.constant(key, value, SimulatedOrder.values()));
-      default ->
-          throw new IllegalArgumentException(
-              "unknown setting: '%s' (expected: devices, memory, seed, peers, driver, %s)"
-                  .formatted(key, "numaNodes, pace, order"));
-    };
-  }
-
   /** These options with another number of devices. */
   public SimulatedOptions withDevices(int devices) {
-    return new SimulatedOptions(
-        devices, memoryBytes, seed, peers, driverVersion, numaNodes, pace, order);
+    return with(draft -> draft.devices = devices);
   }
 
   /** These options with another memory for each device, in bytes. */
   public SimulatedOptions withMemoryBytes(long memoryBytes) {
-    return new SimulatedOptions(
-        devices, memoryBytes, seed, peers, driverVersion, numaNodes, pace, order);
+    return with(draft -> draft.memoryBytes = memoryBytes);
   }
 
   /** These options with another seed. */
   public SimulatedOptions withSeed(long seed) {
-    return new SimulatedOptions(
-        devices, memoryBytes, seed, peers, driverVersion, numaNodes, pace, order);
+    return with(draft -> draft.seed = seed);
   }
 
   /**
@@ -183,32 +181,54 @@ public record SimulatedOptions(
    */
   public SimulatedOptions withPeers(String peers) {
     Objects.requireNonNull(peers, "peers");
-    return new SimulatedOptions(
-        devices, memoryBytes, seed, peers, driverVersion, numaNodes, pace, order);
+    return with(draft -> draft.peers = peers);
   }
 
   /** These options with another CUDA version, 1000 × major + 10 × minor. */
   public SimulatedOptions withDriverVersion(int driverVersion) {
-    return new SimulatedOptions(
-        devices, memoryBytes, seed, peers, driverVersion, numaNodes, pace, order);
+    return with(draft -> draft.driverVersion = driverVersion);
   }
 
   /** These options with another number of NUMA nodes of the host. */
   public SimulatedOptions withNumaNodes(int numaNodes) {
-    return new SimulatedOptions(
-        devices, memoryBytes, seed, peers, driverVersion, numaNodes, pace, order);
+    return with(draft -> draft.numaNodes = numaNodes);
   }
 
   /** These options with another time at which queued work runs. */
   public SimulatedOptions withPace(SimulatedPace pace) {
-    return new SimulatedOptions(
-        devices, memoryBytes, seed, peers, driverVersion, numaNodes, pace, order);
+    Objects.requireNonNull(pace, "pace");
+    return with(draft -> draft.pace = pace);
   }
 
   /** These options with another order of streams. */
   public SimulatedOptions withOrder(SimulatedOrder order) {
-    return new SimulatedOptions(
-        devices, memoryBytes, seed, peers, driverVersion, numaNodes, pace, order);
+    Objects.requireNonNull(order, "order");
+    return with(draft -> draft.order = order);
+  }
+
+  /** These options with another number of bytes that a context takes of its device's memory. */
+  public SimulatedOptions withContextBytes(long contextBytes) {
+    return with(draft -> draft.contextBytes = contextBytes);
+  }
+
+  /**
+   * These options with another number of bytes that other processes have of each device's memory.
+   */
+  public SimulatedOptions withOthersBytes(long othersBytes) {
+    return with(draft -> draft.othersBytes = othersBytes);
+  }
+
+  /**
+   * These options with or without managed memory that the host may touch while devices work on it.
+   */
+  public SimulatedOptions withConcurrentManaged(boolean concurrentManaged) {
+    return with(draft -> draft.concurrentManaged = concurrentManaged);
+  }
+
+  private SimulatedOptions with(Consumer<OptionsDraft> change) {
+    OptionsDraft draft = new OptionsDraft(this);
+    change.accept(draft);
+    return draft.options();
   }
 
   private static void check(boolean valid, String key, Object value, String rule) {

@@ -118,6 +118,8 @@ class ConcurrencyTest {
       long[] address = new long[blocks];
       long[] lastUse = new long[blocks];
       byte[] model = new byte[blocks];
+      sim.ctxEnablePeerAccess(0, 1); // the fills need it
+      sim.ctxEnablePeerAccess(1, 0);
       for (int i = 0; i < blocks; i++) {
         address[i] = sim.memAlloc(i % 2, 100_000);
         sim.memsetD8Async(i % 2, address[i], (byte) 0, 100_000, 0);

@@ -152,7 +152,7 @@ class OrderedMemoryTest extends SimTestBase {
     fill(driver, address, stream);
     driver.memFree(0, address);
     assertThat(driver.memPoolGetAttribute(pool, 7)).isZero();
-    assertThat(driver.memPoolGetAttribute(pool, 5)).isEqualTo(32 * MIB);
+    assertThat(driver.memPoolGetAttribute(pool, 5)).isEqualTo(2 * MIB);
     assertThat(driver.liveAllocations()).isZero();
     driver.streamSynchronize(0, stream);
     assertThat(driver.memPoolGetAttribute(pool, 5)).isZero();

@@ -193,4 +193,22 @@ class PoolAccessTest extends SimTestBase {
     driver.memcpyHtoDAsync(1, memory, pageable, 0);
     driver.memcpyDtoHAsync(1, pageable, memory, 0);
   }
+
+  /** Copies of plain memory find another way; as seen on two H200. */
+  @Test
+  void plainMemoryOfAnotherDevice_isCopied_butFilledWithPeerAccessAlone() {
+    long there = driver.memAlloc(1, KIB);
+    long here = driver.memAlloc(0, KIB);
+    CudaStatus status = CudaStatus.INVALID_VALUE;
+    assertFails(status, "no peer access", () -> driver.memsetD8Async(0, there, (byte) 1, KIB, 0));
+    driver.memsetD8Async(1, there, (byte) 2, KIB, 0);
+    driver.streamSynchronize(1, 0);
+    driver.memcpyAsync(0, here, there, KIB, 0);
+    assertThat(read(here, 1)).containsExactly(2);
+    driver.ctxEnablePeerAccess(0, 1);
+    driver.memsetD8Async(0, there, (byte) 3, KIB, 0);
+    assertThat(read(there, 1)).containsExactly(3);
+    driver.ctxDisablePeerAccess(0, 1);
+    assertFails(status, "no peer access", () -> driver.memsetD8Async(0, there, (byte) 1, KIB, 0));
+  }
 }

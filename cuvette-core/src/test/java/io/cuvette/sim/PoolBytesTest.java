@@ -18,6 +18,7 @@ class PoolBytesTest extends SimTestBase {
   private static final int USED_HIGH = 8;
 
   private final SimulatedDriver large = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+  private final long free = large.memGetInfo(0).freeBytes();
   private final long stream = large.streamCreateWithPriority(0, 1, 0);
   private final long pool = create(0);
 
@@ -91,27 +92,26 @@ class PoolBytesTest extends SimTestBase {
     allocate(513);
     assertThat(get(USED)).isEqualTo(32 * MIB + KIB);
     assertThat(get(RESERVED)).isEqualTo(64 * MIB);
-    long total = large.deviceTotalMem(0);
-    assertThat(large.memGetInfo(0).freeBytes()).isEqualTo(total - 64 * MIB);
+    assertThat(large.memGetInfo(0).freeBytes()).isEqualTo(free - 64 * MIB);
   }
 
   @Test
-  void smallPool_growsInStepsOf2MiB() {
-    long small = create(5 * MIB);
-    large.memAllocFromPoolAsync(0, KIB, small, stream);
-    assertThat(large.memPoolGetAttribute(small, RESERVED)).isEqualTo(2 * MIB);
-    large.memAllocFromPoolAsync(0, 3 * MIB, small, stream);
-    assertThat(large.memPoolGetAttribute(small, RESERVED)).isEqualTo(4 * MIB);
+  void poolOfASmallDevice_growsInStepsOf2MiB() {
+    long small = driver.memPoolCreate(new PoolProperties(1, 0, 1, 0, 5 * MIB));
+    driver.memAllocFromPoolAsync(0, KIB, small, 0);
+    assertThat(driver.memPoolGetAttribute(small, RESERVED)).isEqualTo(2 * MIB);
+    driver.memAllocFromPoolAsync(0, 3 * MIB, small, 0);
+    assertThat(driver.memPoolGetAttribute(small, RESERVED)).isEqualTo(4 * MIB);
   }
 
   @Test
-  void limit_countsAsTheNextMultipleOf2MiB_andIsKept() {
-    long small = create(5 * MIB);
-    long all = large.memAllocFromPoolAsync(0, 6 * MIB, small, stream);
+  void limit_countsAsTheNextMultipleOf32MiB_andIsKept() {
+    long small = create(33 * MIB);
+    long all = large.memAllocFromPoolAsync(0, 64 * MIB, small, stream);
     assertFails(
         CudaStatus.OUT_OF_MEMORY,
-        "requested=512, reserved=6291456, used=6291456 bytes in a pool of device 0, at most"
-            + " 6291456",
+        "requested=512, reserved=67108864, used=67108864 bytes in a pool of device 0, at"
+            + " most 67108864",
         () -> large.memAllocFromPoolAsync(0, 1, small, stream));
     large.memFreeAsync(0, all, stream);
     large.memAllocFromPoolAsync(0, 1, small, stream);
@@ -124,32 +124,32 @@ class PoolBytesTest extends SimTestBase {
     long host = large.memPoolCreate(new PoolProperties(1, 0, location, id, 4 * MIB));
     assertFails(
         CudaStatus.OUT_OF_MEMORY,
-        "at most 4194304",
-        () -> large.memAllocFromPoolAsync(0, 5 * MIB, host, stream));
+        "at most 33554432",
+        () -> large.memAllocFromPoolAsync(0, 33 * MIB, host, stream));
     assertThat(large.liveHostBytes()).isZero();
     large.memAllocFromPoolAsync(0, 4 * MIB, host, stream);
   }
 
   @Test
-  void lastStep_isWhatTheDeviceHasLeft() {
+  void pool_growsByWhatTheDeviceHasLeft_andNotOneStepMore() {
     long small = driver.deviceGetMemPool(0);
     long own = stream(0);
     driver.memAlloc(0, 20 * MIB);
     driver.memAllocAsync(0, 30 * MIB, own);
-    assertThat(driver.memPoolGetAttribute(small, RESERVED)).isEqualTo(32 * MIB);
+    assertThat(driver.memPoolGetAttribute(small, RESERVED)).isEqualTo(30 * MIB);
     driver.memAllocAsync(0, 3 * MIB, own);
-    assertThat(driver.memPoolGetAttribute(small, RESERVED)).isEqualTo(44 * MIB);
-    assertThat(driver.memGetInfo(0).freeBytes()).isZero();
-    assertFails(CudaStatus.OUT_OF_MEMORY, "free=0", () -> driver.memAlloc(0, 1));
+    assertThat(driver.memPoolGetAttribute(small, RESERVED)).isEqualTo(34 * MIB);
     assertFails(
         CudaStatus.OUT_OF_MEMORY,
-        "requested=12582912, reserved=46137344, used=34603008",
+        "requested=12582912, reserved=35651584, used=34603008",
         () -> driver.memAllocAsync(0, 12 * MIB, own));
     assertFails(
         CudaStatus.OUT_OF_MEMORY,
         "requested=" + (1L << 62),
         () -> driver.memAllocAsync(0, 1L << 62, own));
     driver.memAllocAsync(0, 11 * MIB, own);
+    assertThat(driver.memGetInfo(0).freeBytes()).isZero();
+    assertFails(CudaStatus.OUT_OF_MEMORY, "free=0", () -> driver.memAlloc(0, 1));
   }
 
   @Test
@@ -162,7 +162,7 @@ class PoolBytesTest extends SimTestBase {
     assertThat(get(USED)).isZero();
     assertThat(get(RESERVED_HIGH)).isEqualTo(128 * MIB);
     assertThat(get(USED_HIGH)).isEqualTo(100 * MIB);
-    assertThat(large.memGetInfo(0).freeBytes()).isEqualTo(large.deviceTotalMem(0));
+    assertThat(large.memGetInfo(0).freeBytes()).isEqualTo(free);
   }
 
   @Test

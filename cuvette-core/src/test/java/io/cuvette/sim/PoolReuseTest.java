@@ -25,7 +25,10 @@ class PoolReuseTest {
     static Scene of(long seed, int flags, long maxBytes) {
       SimulatedDriver driver =
           SimulatedDriver.open(
-              SimulatedOptions.DEFAULTS.withSeed(seed).withPace(SimulatedPace.LAZY));
+              SimulatedOptions.DEFAULTS
+                  .withSeed(seed)
+                  .withPace(SimulatedPace.LAZY)
+                  .withContextBytes(0));
       return new Scene(
           driver,
           driver.streamCreateWithPriority(0, flags, 0),

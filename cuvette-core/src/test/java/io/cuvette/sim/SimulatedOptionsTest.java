@@ -50,7 +50,7 @@ class SimulatedOptionsTest {
   @CsvSource(
       delimiter = '|',
       value = {
-        "colour=red | unknown setting: 'colour' (expected: devices, memory, seed, peers, driver,",
+        "colour=red | unknown setting: 'colour' (expected: devices, memory, context, others,",
         "devices | setting: 'devices' (expected: key=value)",
         "devices=1, | setting: '' (expected: key=value)",
         "devices=0 | devices: '0' (expected: a number from 1 to 32)",
@@ -66,6 +66,9 @@ class SimulatedOptionsTest {
         "memory=0 | memory: 0 (expected: 1 MiB to 8 TiB, in bytes)",
         "seed=1.5 | seed: '1.5' (expected: a 64-bit number)",
         "seed= | seed: '' (expected: a 64-bit number)",
+        "context=-1 | context: '-1' (expected: a size with a unit of B, KiB, MiB,",
+        "others=200GiB | context and others: 214748364800 (expected: at most the memory, 150",
+        "concurrentManaged=yes | concurrentManaged: 'yes' (expected: true or false)",
         "peers=some | peers: 'some' (expected: all, none, or pairs such as 0-1+2-3)",
         "peers=0-1 | peers: '0-1' (expected: pairs of two different devices from 0 to 0)",
         "numaNodes=0 | numaNodes: '0' (expected: a number from 1 to 64)",

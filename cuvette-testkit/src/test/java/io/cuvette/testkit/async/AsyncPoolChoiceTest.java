@@ -165,8 +165,8 @@ class AsyncPoolChoiceTest {
 
   @CudaTest(simulatedOnly = true)
   void newPool_hasTheMostBytesThatWereSaid(Cuda cuda) {
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(4 * MIB));
-        Buffer _ = pool.allocate(4 * MIB)) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(32 * MIB));
+        Buffer _ = pool.allocate(32 * MIB)) {
       assertThatThrownBy(() -> pool.allocate(1)).isInstanceOf(OutOfDeviceMemoryException.class);
       cuda.currentStream().synchronize();
     }

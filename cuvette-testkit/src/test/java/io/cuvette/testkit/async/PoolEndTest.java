@@ -175,7 +175,7 @@ class PoolEndTest {
         AsyncMemoryPool pool = new AsyncMemoryPool(cuda)) {
       keeping.allocate(20 << 20).close();
       cuda.device(0).synchronize();
-      assertThat(keeping.attributes().reservedMemCurrent()).isEqualTo(32 << 20);
+      assertThat(keeping.attributes().reservedMemCurrent()).isEqualTo(20 << 20);
       try (Buffer large = pool.allocate(60 << 20)) {
         assertThat(large.byteSize()).isEqualTo(60 << 20);
       }

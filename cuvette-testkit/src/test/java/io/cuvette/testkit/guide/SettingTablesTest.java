@@ -18,6 +18,11 @@ import org.junit.jupiter.api.Test;
 class SettingTablesTest {
   private static final Pattern ROW =
       Pattern.compile("(?m)^\\| `([^`]*)` \\| (\\d+|no limit|refused) \\|.*\\|$");
+
+  /** A row of the table of the simulator's settings. */
+  private static final Pattern SETTING =
+      Pattern.compile("(?m)^\\| `([a-zA-Z]+)` \\| .+ \\| (`[^|]+|[^|]+) \\|$");
+
   private static final long DEVICE_BYTES = 80L << 30;
 
   /** What the simulator takes as memory of a device. */
@@ -27,14 +32,16 @@ class SettingTablesTest {
 
   private static List<MatchResult> rows = List.of();
 
-  private static String simulatorPage = "";
+  private static String simulatorSettings = "";
 
   @BeforeAll
   static void readTable() {
     Path root = DocumentFiles.root().orElse(null);
     assumeTrue(root != null, "the sources are not here");
     String page = DocumentFiles.read(root.resolve("docs/guide/limits.md"));
-    simulatorPage = DocumentFiles.read(root.resolve("docs/guide/simulated-device.md"));
+    String simulatorPage = DocumentFiles.read(root.resolve("docs/guide/simulated-device.md"));
+    int table = simulatorPage.indexOf("| setting | value | default |");
+    simulatorSettings = simulatorPage.substring(table, simulatorPage.indexOf("\n\n", table));
     rows = ROW.matcher(page).results().toList();
   }
 
@@ -84,10 +91,34 @@ class SettingTablesTest {
         .satisfies(refused -> {
           String message = String.valueOf(refused.getMessage());
           String keys = message.substring(message.indexOf("expected: ") + 10);
-          assertThat(keys.replace(")", "").split(", "))
-              .contains("devices", "numaNodes")
-              .allMatch(key -> simulatorPage.contains("\n| `" + key + "` | "));
+          assertThat(SETTING.matcher(simulatorSettings).results().map(row -> row.group(1)))
+              .containsExactly(keys.replace(")", "").split(", "));
         });
+  }
+
+  /** Defaults that depend on something are told in words. */
+  @Test
+  void everyDefaultInTheTableOfTheSimulatedDevice_isOne() {
+    List<String> defaults =
+        SETTING
+            .matcher(simulatorSettings)
+            .results()
+            .filter(row -> row.group(2).startsWith("`") && !row.group(1).equals("seed"))
+            .map(row -> row.group(1) + "=" + row.group(2).replace("`", ""))
+            .toList();
+    assertThat(defaults).hasSizeGreaterThan(8);
+    assertThat(SimulatedOptions.parse(String.join(",", defaults) + ",seed=0"))
+        .isEqualTo(SimulatedOptions.DEFAULTS);
+  }
+
+  /** Each component of the options can be set by text, and has a method that changes it. */
+  @Test
+  void everyOptionOfTheSimulatedDevice_isASetting() {
+    long settings = SETTING.matcher(simulatorSettings).results().count();
+    assertThat(SimulatedOptions.class.getRecordComponents()).hasSize((int) settings);
+    assertThat(SimulatedOptions.class.getMethods())
+        .filteredOn(method -> method.getName().startsWith("with"))
+        .hasSize((int) settings);
   }
 
   /** A blank line ends a table: what follows it is no row any more. */

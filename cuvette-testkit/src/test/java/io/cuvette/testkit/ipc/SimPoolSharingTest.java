@@ -267,6 +267,24 @@ class SimPoolSharingTest extends SimSharingBase {
     }
   }
 
+  /** The free counts when the stream gets there, not when it is queued. */
+  @Test
+  void freedAllocation_isTheImporters_untilTheFreeIsDone() {
+    long pool = pool(DEVICE);
+    long ours = allocate(pool, KIB);
+    long theirs =
+        importer.memPoolImportPointer(imported(pool), exporter.memPoolExportPointer(ours));
+    MemorySegment flag = exporter.memHostAlloc(0, 4, 0);
+    flag.set(ValueLayout.JAVA_INT, 0, 0);
+    exporter.streamWaitValue32(0, out, flag.address(), 1, 0);
+    exporter.memFreeAsync(0, ours, out);
+    fill(importer, theirs, 3, KIB, in);
+    assertThat(read(importer, theirs)).isEqualTo((byte) 3);
+    flag.set(ValueLayout.JAVA_INT, 0, 1);
+    exporter.streamSynchronize(0, out);
+    assertThat(read(importer, theirs)).isEqualTo((byte) 0xA5);
+  }
+
   @Test
   void freedAllocation_isNotImported_alsoWhenItsPlaceIsUsedAgain() {
     long pool = pool(DEVICE);

@@ -136,6 +136,7 @@ class TraceVectorsTest {
   /** Split chunks hold 2 GiB back, the device has 3 more: CuPy's users know this as httomo 667. */
   @CudaTest(memory = "8GiB")
   void t8_memoryInSplitChunks_isExplainedWhenItIsMissing(Cuda cuda) {
+    long free = cuda.device(0).memoryInfo().freeBytes();
     try (MemoryPool pool = new MemoryPool(cuda);
         Buffer _ = pool.allocate(GIB)) {
       pool.allocate(4 * GIB).close();
@@ -149,7 +150,7 @@ class TraceVectorsTest {
                   assertThat(e.details().usedBytes()).isEqualTo(3 * GIB);
                   assertThat(e.details().freeBytes()).isEqualTo(2 * GIB);
                   assertThat(e.details().largestFreeBytes()).isEqualTo(2 * GIB);
-                  assertThat(e.details().driverFreeBytes()).isEqualTo(3 * GIB);
+                  assertThat(e.details().driverFreeBytes()).isEqualTo(free - 5 * GIB);
                 });
         check(pool, 3 * GIB, 2 * GIB, 5 * GIB, 1);
         assertThat(pool.stats().releasableBytes()).isZero();

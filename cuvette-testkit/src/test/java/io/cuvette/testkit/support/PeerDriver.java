@@ -4,11 +4,9 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.MemoryLimit;
 import io.cuvette.driver.CudaDriver;
-import io.cuvette.driver.CudaDriverProvider;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.SanitizerDriver;
 import io.cuvette.sim.SimulatedDriver;
-import java.util.ServiceLoader;
 
 /** The Cuda of a second JVM, which must leave nothing behind. Confined to the program's thread. */
 final class PeerDriver implements AutoCloseable {
@@ -16,15 +14,7 @@ final class PeerDriver implements AutoCloseable {
   private final Cuda cuda;
 
   PeerDriver(String specification) {
-    int colon = specification.indexOf(':');
-    String name = colon < 0 ? specification : specification.substring(0, colon);
-    driver =
-        ServiceLoader.load(CudaDriverProvider.class).stream()
-            .map(ServiceLoader.Provider::get)
-            .filter(provider -> provider.name().equals(name))
-            .findFirst()
-            .orElseThrow()
-            .open(colon < 0 ? "" : specification.substring(colon + 1));
+    driver = Drivers.open(specification);
     cuda =
         Cuda.open(
             CudaOptions.DEFAULTS

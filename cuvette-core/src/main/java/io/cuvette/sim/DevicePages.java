@@ -1,0 +1,105 @@
+package io.cuvette.sim;
+
+import io.cuvette.driver.CudaStatus;
+import java.util.Iterator;
+import java.util.LinkedHashSet;
+import java.util.Set;
+
+/**
+ * Who has the memory of a device, as cuMemGetInfo counts it: pages of 2 MiB. Managed memory that
+ * came to the device makes room when others need it, as it does on a GPU. Guarded by the driver's
+ * lock.
+ */
+final class DevicePages {
+  static final long PAGE = 2L << 20;
+
+  // On an H200 (143,156 MiB, driver 580) a context takes 527 MiB, and 3 more cannot be had.
+  private static final long CONTEXT_PART = 270;
+
+  // There each stream but the first two takes 0.547 MiB, which the context keeps for the next.
+  private static final long STREAM_PART = 969;
+  private static final int FIRST_STREAMS = 2;
+
+  private final SimulatedOptions options;
+  private final long contextBytes;
+
+  /** What the context has taken for streams. */
+  private long streamBytes;
+
+  /** Of plain allocations and of pools. */
+  private long takenBytes;
+
+  /** Managed memory that came here, the longest ago first. */
+  private final Set<ManagedPages> managed = new LinkedHashSet<>();
+
+  private long managedBytes;
+
+  DevicePages(SimulatedOptions options) {
+    this.options = options;
+    long context = options.contextBytes();
+    this.contextBytes = context >= 0 ? context : options.memoryBytes() / CONTEXT_PART / PAGE * PAGE;
+  }
+
+  /** The bytes of whole pages that hold some bytes. */
+  static long up(long bytes) {
+    return (bytes + PAGE - 1) / PAGE * PAGE;
+  }
+
+  /** What cuMemGetInfo says is free. */
+  long freeBytes() {
+    return Math.max(0, roomBytes() - managedBytes);
+  }
+
+  /** What can be had, if managed memory makes room. */
+  long roomBytes() {
+    return Math.max(
+        0, options.memoryBytes() - options.othersBytes() - contextBytes - streamBytes - takenBytes);
+  }
+
+  /** Takes some bytes, of which there is room for as many; gives them back if negative. */
+  void take(long bytes) {
+    takenBytes += bytes;
+    makeRoom();
+  }
+
+  /** The context shall have so many streams; OUT_OF_MEMORY if there is no room for them. */
+  void streams(int count) {
+    long part = contextBytes * Math.max(0, count - FIRST_STREAMS) / STREAM_PART;
+    long more = (part + PAGE / 2) / PAGE * PAGE - streamBytes;
+    if (more > roomBytes()) {
+      throw new SimRefusal(
+          CudaStatus.OUT_OF_MEMORY,
+          "%d streams need %d bytes more (expected: at most %d, the free memory)"
+              .formatted(count, more, roomBytes()));
+    }
+    if (more > 0) {
+      streamBytes += more;
+      makeRoom();
+    }
+  }
+
+  /** Managed memory comes to the device, as much of it as there is room for. */
+  void bring(ManagedPages pages, long bytes) {
+    managed.remove(pages);
+    managed.add(pages);
+    managedBytes += bytes;
+    makeRoom();
+  }
+
+  /** Managed memory is here no longer. */
+  void leave(ManagedPages pages, long bytes) {
+    managed.remove(pages);
+    managedBytes -= bytes;
+  }
+
+  private void makeRoom() {
+    Iterator<ManagedPages> oldest = managed.iterator();
+    while (managedBytes > roomBytes() && oldest.hasNext()) {
+      ManagedPages pages = oldest.next();
+      managedBytes -= pages.evict(managedBytes - roomBytes());
+      if (pages.isGone()) {
+        oldest.remove();
+      }
+    }
+  }
+}

@@ -1,0 +1,219 @@
+package io.cuvette.sim;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** What is free and what fits: as it was seen on an H200. */
+class ShortageTest {
+  private static final long KIB = 1L << 10;
+  private static final long MIB = 1L << 20;
+  private static final long GIB = 1L << 30;
+
+  private SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+
+  @AfterEach
+  void close() {
+    driver.close();
+  }
+
+  private void reopen(String settings) {
+    driver.close();
+    driver = SimulatedDriver.open(SimulatedOptions.parse(settings));
+  }
+
+  private long free() {
+    return driver.memGetInfo(0).freeBytes();
+  }
+
+  private List<Long> fillUp(long bytes) {
+    List<Long> blocks = new ArrayList<>();
+    try {
+      while (blocks.size() < 100_000) {
+        blocks.add(driver.memAlloc(0, bytes));
+      }
+    } catch (CudaException e) {
+      assertThat(e.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY);
+    }
+    return blocks;
+  }
+
+  @Test
+  void contextAndOthers_areNotFree() {
+    assertThat(free()).isEqualTo((143_156 - 530) * MIB);
+    reopen("memory=10GiB,context=300MiB,others=2GiB");
+    assertThat(free()).isEqualTo(10 * GIB - 300 * MIB - 2 * GIB);
+    assertThat(driver.deviceTotalMem(0)).isEqualTo(10 * GIB);
+    assertThat(fillUp(GIB)).hasSize(7);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "1, 200, 2",
+    "4096, 200, 2",
+    "65536, 200, 14",
+    "65537, 200, 14",
+    "102400, 200, 20",
+    "524288, 128, 64",
+    "524289, 127, 86",
+    "716800, 93, 94",
+    "1048576, 64, 64",
+    "1048577, 63, 126",
+    "2097151, 32, 64",
+    "2097152, 32, 64",
+    "2097153, 31, 124",
+    "3145728, 21, 84",
+    "34603008, 3, 102",
+  })
+  void allocationsOfOneSize_takeAsManyPagesAsOnAGpu(long bytes, int count, long mebibytes) {
+    long before = free();
+    List<Long> blocks = new ArrayList<>();
+    for (int i = 0; i < count; i++) {
+      blocks.add(driver.memAlloc(0, bytes));
+    }
+    assertThat(before - free()).isEqualTo(mebibytes * MIB);
+    blocks.forEach(block -> driver.memFree(0, block));
+    assertThat(free()).isEqualTo(before);
+  }
+
+  @Test
+  void smallAllocations_takeTheSmallestGapThatIsLargeEnough() {
+    long[] sizes = {
+      1,
+      3 * MIB / 2,
+      400 * KIB,
+      MIB,
+      700 * KIB,
+      2 * MIB,
+      512,
+      3 * MIB,
+      900 * KIB,
+      900 * KIB,
+      64 * KIB,
+      MIB + 512,
+      128 * KIB
+    };
+    long[] taken = {2, 0, 0, 2, 0, 2, 0, 4, 2, 0, 0, 2, 0};
+    for (int i = 0; i < sizes.length; i++) {
+      long before = free();
+      driver.memAlloc(0, sizes[i]);
+      assertThat(before - free()).as("allocation %d", i).isEqualTo(taken[i] * MIB);
+    }
+  }
+
+  @Test
+  void gapsBetweenSmallAllocations_serveThoseOfTheirSize_andPagesGoBackWhenEmpty() {
+    long before = free();
+    List<Long> blocks = new ArrayList<>();
+    for (int i = 0; i < 4096; i++) {
+      blocks.add(driver.memAlloc(0, 4 * KIB));
+    }
+    for (int i = 0; i < 4096; i += 2) {
+      driver.memFree(0, blocks.get(i));
+    }
+    assertThat(free()).isEqualTo(before - 16 * MIB);
+    for (int i = 0; i < 4096; i += 2) {
+      blocks.set(i, driver.memAlloc(0, 4 * KIB));
+    }
+    assertThat(free()).isEqualTo(before - 16 * MIB);
+    for (int i = 0; i < 4096; i++) {
+      if (i % 512 != 1) {
+        driver.memFree(0, blocks.get(i));
+      }
+    }
+    assertThat(free()).as("one block in each page").isEqualTo(before - 16 * MIB);
+    for (int i = 1; i < 4096; i += 512) {
+      driver.memFree(0, blocks.get(i));
+    }
+    assertThat(free()).isEqualTo(before);
+  }
+
+  @Test
+  void holesOfAPage_areOneForALargeAllocation() {
+    reopen("memory=4GiB,context=0");
+    List<Long> blocks = fillUp(2 * MIB);
+    assertThat(blocks).hasSize(2048);
+    assertThat(fillUp(1)).isEmpty();
+    for (int i = 0; i < 2048; i += 2) {
+      driver.memFree(0, blocks.get(i));
+    }
+    driver.memAlloc(0, 2 * GIB);
+    assertThat(free()).isZero();
+  }
+
+  @Test
+  void poolAtTheBrim_growsByWholeSteps() {
+    reopen("memory=1GiB,context=0");
+    driver.memAlloc(0, GIB - 62 * MIB);
+    driver.memAllocAsync(0, 32 * MIB, 0);
+    assertThat(free()).isEqualTo(30 * MIB);
+    assertThatExceptionOfType(CudaException.class)
+        .isThrownBy(() -> driver.memAllocAsync(0, 1, 0))
+        .satisfies(e -> assertThat(e.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY));
+    driver.memAlloc(0, 30 * MIB);
+  }
+
+  @Test
+  void streams_areTheContextsForEver_asManyAsThereWereAtATime() {
+    long before = free();
+    int made = 0;
+    long[] streams = new long[1024];
+    long[] taken = {8, 34, 140, 560};
+    int[] counts = {16, 64, 256, 1024};
+    for (int i = 0; i < counts.length; i++) {
+      while (made < counts[i]) {
+        streams[made++] = driver.streamCreateWithPriority(0, 1, 0);
+      }
+      assertThat(before - free()).isBetween((taken[i] - 2) * MIB, taken[i] * MIB);
+    }
+    for (long stream : streams) {
+      driver.streamDestroy(0, stream);
+    }
+    assertThat(before - free()).isBetween(558 * MIB, 560 * MIB);
+    driver.streamCreateWithPriority(0, 1, 0);
+    assertThat(before - free()).isBetween(558 * MIB, 560 * MIB);
+  }
+
+  @Test
+  void managedMemory_countsFromItsPrefetchOrFill_untilItIsFreed() {
+    long before = free();
+    long managed = driver.memAllocManaged(0, 8 * MIB, 1).address();
+    assertThat(free()).isEqualTo(before);
+    driver.memPrefetchAsync(0, managed, 3 * MIB, 1, 0, 0);
+    driver.streamSynchronize(0, 0);
+    assertThat(before - free()).isEqualTo(4 * MIB);
+    driver.memsetD8Async(0, managed + 7 * MIB, (byte) 1, 1, 0);
+    driver.streamSynchronize(0, 0);
+    assertThat(before - free()).isEqualTo(6 * MIB);
+    driver.memPrefetchAsync(0, managed, 8 * MIB, 2, 0, 0);
+    driver.streamSynchronize(0, 0);
+    assertThat(before - free()).as("the host's copy does not free the device's").isEqualTo(6 * MIB);
+    driver.memFree(0, managed);
+    assertThat(free()).isEqualTo(before);
+  }
+
+  @Test
+  void managedMemory_makesRoom_forOthersAndForItself() {
+    reopen("memory=1GiB,context=0");
+    driver.memAlloc(0, GIB - 32 * MIB);
+    long managed = driver.memAllocManaged(0, 64 * MIB, 1).address();
+    driver.memPrefetchAsync(0, managed, 64 * MIB, 1, 0, 0);
+    driver.streamSynchronize(0, 0);
+    assertThat(free()).as("more than there is room for").isZero();
+    long plain = driver.memAlloc(0, 24 * MIB);
+    assertThat(free()).isZero();
+    driver.memFree(0, plain);
+    assertThat(free()).as("what left stays away").isEqualTo(24 * MIB);
+    driver.memFree(0, managed);
+    assertThat(free()).isEqualTo(32 * MIB);
+    assertThat(fillUp(2 * MIB)).hasSize(16);
+  }
+}
