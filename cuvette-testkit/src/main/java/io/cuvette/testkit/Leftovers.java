@@ -5,7 +5,9 @@ import io.cuvette.CudaDevice;
 import io.cuvette.OpenObject;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.Set;
 
 /**
@@ -17,9 +19,12 @@ import java.util.Set;
  * @param wrong the statistics of default pools that are not back to zero
  */
 record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String> wrong) {
-  /** Makers of what lasts as long as the Cuda: what callbacks need, and one mark for a stream. */
+  /** Makers of what lasts as long as the Cuda: what callbacks need. */
   private static final Set<String> LASTING =
-      Set.of("io.cuvette.CallbackFlags", "io.cuvette.CallbackStreams", "io.cuvette.IdleMark");
+      Set.of("io.cuvette.CallbackFlags", "io.cuvette.CallbackStreams");
+
+  /** Makes one event for a stream, which lasts as long as the stream. */
+  private static final String MARK = "io.cuvette.IdleMark";
 
   private static final int ROUNDS = 4;
 
@@ -58,12 +63,22 @@ record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String
 
   /** Not what the library keeps for itself. */
   private static List<LiveHandles.Made> lost(LiveHandles handles) {
-    return handles.live().stream().filter(made -> !isLasting(made)).toList();
+    Set<Long> marked = new HashSet<>();
+    return handles.live().stream()
+        .filter(made -> !isMadeBy(made, LASTING))
+        .filter(made -> !isMadeBy(made, Set.of(MARK)) || !isFirstMark(handles, made, marked))
+        .toList();
   }
 
-  private static boolean isLasting(Throwable site) {
+  /** A second mark of a stream is lost, and one of a stream that is gone. */
+  private static boolean isFirstMark(LiveHandles handles, LiveHandles.Made mark, Set<Long> marked) {
+    OptionalLong stream = handles.liveStreamOf(mark);
+    return stream.isPresent() && marked.add(stream.getAsLong());
+  }
+
+  private static boolean isMadeBy(Throwable site, Set<String> makers) {
     return Arrays.stream(site.getStackTrace())
-        .anyMatch(frame -> LASTING.contains(frame.getClassName()));
+        .anyMatch(frame -> makers.contains(frame.getClassName()));
   }
 
   private static List<String> wrong(Cuda cuda, List<CudaDevice> devices) {

@@ -7,6 +7,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -32,16 +33,24 @@ final class LiveHandles extends ForwardingDriver {
   static final class Made extends Throwable {
     private static final long serialVersionUID = 1L;
 
+    private final transient Key key;
     private final long number;
 
-    private Made(String call, long number) {
+    private Made(Key key, String call, long number) {
       super(call);
+      this.key = key;
       this.number = number;
     }
   }
 
+  /** The null stream, and the two that CUDA names. */
+  private static final long BUILT_IN_STREAMS = 2;
+
   private final Map<Key, Made> live = new ConcurrentHashMap<>();
   private final AtomicLong count = new AtomicLong();
+
+  /** By event, the stream it was last recorded on. */
+  private final Map<Long, Long> recordedOn = new ConcurrentHashMap<>();
 
   LiveHandles(CudaDriver delegate) {
     super(delegate);
@@ -52,6 +61,16 @@ final class LiveHandles extends ForwardingDriver {
     return live.values().stream().sorted(Comparator.comparingLong(made -> made.number)).toList();
   }
 
+  /** The stream that an event marks, if it is a live one or one that every device has. */
+  OptionalLong liveStreamOf(Made event) {
+    Long stream = recordedOn.get(event.key.handle);
+    if (stream == null) {
+      return OptionalLong.empty();
+    }
+    boolean isThere = stream <= BUILT_IN_STREAMS || live.containsKey(new Key(Kind.STREAM, stream));
+    return isThere ? OptionalLong.of(stream) : OptionalLong.empty();
+  }
+
   /** Whoever opened the driver closes it. */
   @Override
   public void close() {}
@@ -59,7 +78,8 @@ final class LiveHandles extends ForwardingDriver {
   private long made(Kind kind, long handle, String call) {
     if (handle != 0) {
       String text = "%s 0x%x of %s".formatted(kind, handle, call);
-      live.put(new Key(kind, handle), new Made(text, count.getAndIncrement()));
+      Key key = new Key(kind, handle);
+      live.put(key, new Made(key, text, count.getAndIncrement()));
     }
     return handle;
   }
@@ -204,6 +224,12 @@ final class LiveHandles extends ForwardingDriver {
   }
 
   @Override
+  public void eventRecord(int device, long event, long stream) {
+    super.eventRecord(device, event, stream);
+    recordedOn.put(event, stream);
+  }
+
+  @Override
   public long ipcOpenEventHandle(int device, byte[] handle) {
     return made(Kind.EVENT, super.ipcOpenEventHandle(device, handle), "ipcOpenEventHandle");
   }
@@ -211,6 +237,7 @@ final class LiveHandles extends ForwardingDriver {
   @Override
   public void eventDestroy(int device, long event) {
     given(Kind.EVENT, event);
+    recordedOn.remove(event);
     super.eventDestroy(device, event);
   }
 }
