@@ -48,12 +48,15 @@ class RangeMapTest {
 
   private void assertSame(long seed, int step, int from, int bytes) {
     Integer[] found = new Integer[SIZE];
-    map.visit(BASE, SIZE, (at, count, value) -> {
-      for (long i = at; i < at + count; i++) {
-        int index = (int) i - BASE;
-        found[index] = found[index] == null ? value : Integer.valueOf(-1); // never twice
-      }
-    });
+    map.visit(
+        BASE,
+        SIZE,
+        (at, count, value) -> {
+          for (long i = at; i < at + count; i++) {
+            int index = (int) i - BASE;
+            found[index] = found[index] == null ? value : Integer.valueOf(-1); // never twice
+          }
+        });
     assertThat(Arrays.equals(found, model)).as("seed=%d step=%d", seed, step).isTrue();
     Integer first = null;
     for (int i = from; i < from + bytes && first == null; i++) {

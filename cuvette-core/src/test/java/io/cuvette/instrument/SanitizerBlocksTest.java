@@ -70,6 +70,33 @@ class SanitizerBlocksTest extends SanitizedCudaTestBase {
     beside.close();
   }
 
+  /** The driver waits before it frees what the blocks were cut from. */
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "caching",
+        "caching twice",
+        "caching managed",
+        "stream-ordered",
+        "caching stream-ordered"
+      })
+  void poolThatGivesBackWhatItsStreamStillUses_isRight(String kind) {
+    MemoryResource pool = pool(kind);
+    try (Buffer block = pool.allocate(BYTES, stream)) {
+      block.fill((byte) 1, stream);
+    }
+    if (pool instanceof MemoryPool caching) {
+      assertThat(caching.freeAllBlocks()).isPositive();
+    }
+    cuda.defaultMemoryPool().freeAllBlocks();
+    var pinned = cuda.allocatePinned(BYTES);
+    pinned.fill((byte) 1, stream);
+    pinned.close();
+    cuda.defaultPinnedMemoryPool().freeAllBlocks();
+
+    assertSilent();
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"caching", "caching twice", "stream-ordered", "caching stream-ordered"})
   void blockThatIsUsedAgain_wasNeverWritten(String kind) {
