@@ -22,6 +22,7 @@ public final class StreamsExample {
       ordered(cuda, one, two, out);
       callbacks(one, out);
     }
+    cuda.currentDevice().synchronize(); // what several streams used is free once all are done
     cuda.defaultMemoryPool().freeAllBlocks();
     out.check("held", cuda.defaultMemoryPool().totalBytes(), 0L);
   }
