@@ -328,8 +328,8 @@ final class Callbacks {
 
   private void fail(Callback callback, RuntimeException reason) {
     if (callback.begin()) {
+      start(callback, reason); // first: who waits for the stream may end the threads next
       callback.release();
-      start(callback, reason);
     }
   }
 

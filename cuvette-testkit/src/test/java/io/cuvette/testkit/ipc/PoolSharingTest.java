@@ -228,14 +228,16 @@ class PoolSharingTest extends TwoProcesses {
   }
 
   @Test
-  void exporterThatEndsFirst_leavesTheImportersMemory() {
+  void exporterThatEndsFirst_leavesTheImportersMapping() {
     DeviceMemoryResource resource = shared();
     DeviceBuffer ours = resource.allocate(1000);
     ours.fill((byte) 3);
     DeviceMemoryResource mapped = mapped(resource);
     DeviceBuffer theirs = mapped.importBuffer(ours.descriptor());
-    exporter.close();
     assertThat(bytes(theirs)).containsOnly(3);
+    exporter.close(); // which frees the memory: what is there is nobody's now
+    theirs.fill((byte) 4);
+    assertThat(bytes(theirs)).hasSize(1000);
     theirs.close();
     mapped.close();
   }
