@@ -40,6 +40,9 @@ public final class FaultSweep {
   /** How often a call is waited for that was made without a fault. */
   private static final int TRIES = 3;
 
+  /** One in so many calls may be made in one run and not in the next. */
+  private static final int DIFFERENT_PART = 20;
+
   private final Supplier<? extends CudaDriver> drivers;
   private BiPredicate<Throwable, Faults.Fault> allowed =
       (error, _) -> error instanceof CudaException;
@@ -224,19 +227,26 @@ public final class FaultSweep {
     return place;
   }
 
-  /** Threads of the library call when they come to it: a call may be the last, or not be made. */
+  /**
+   * Threads of the library call when they come to it, so that runs differ by some calls: one of the
+   * last may be made in none of a few runs, one before them is.
+   */
   private SweepRun reach(UseCase useCase, FaultMode mode, long number, int tries, SweepTally tally)
       throws InterruptedException {
     for (int i = 1; ; i++) {
       SweepRun run = runOnce(useCase, mode, number, status, tally);
       if (run.fired() || run.hung() || i == tries) {
-        if (!run.fired() && tries > 1 && plain(useCase, tally).calls() >= number) {
+        if (!run.fired() && tries > 1 && number <= mostlyMade(plain(useCase, tally).calls())) {
           String detail = "not reached, although the use case makes that call without a fault";
           tally.findings.add(new SweepFinding(Problem.NOT_REACHED, mode, number, "none", detail));
         }
         return run;
       }
     }
+  }
+
+  private static long mostlyMade(long calls) {
+    return calls - calls / DIFFERENT_PART;
   }
 
   /** Makes a call fail with everything else that is documented for it. */

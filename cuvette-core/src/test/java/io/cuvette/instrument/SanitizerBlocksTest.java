@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import io.cuvette.AsyncMemoryPool;
 import io.cuvette.Buffer;
 import io.cuvette.CudaStream;
+import io.cuvette.MemoryHook;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.PinnedBuffer;
@@ -117,6 +118,21 @@ class SanitizerBlocksTest extends SanitizedCudaTestBase {
 
     assertThat(assertOnly(Misuse.UNINITIALIZED_READ).message())
         .contains("1 bytes of it were never written");
+  }
+
+  /** Hooks come and go, whoever watches stays. */
+  @Test
+  void poolWhoseLastHookIsGone_isWatchedStill() {
+    MemoryPool pool = cuda.defaultMemoryPool();
+    MemoryHook hook = new MemoryHook() {};
+    try (var _ = pool.addHook(hook)) {
+      pool.allocate(BYTES, stream).close();
+    }
+    Buffer block = pool.allocate(BYTES, stream);
+    block.close();
+    fill(block.address(), BYTES, stream);
+
+    assertOnly(Misuse.USE_AFTER_FREE);
   }
 
   @Test
