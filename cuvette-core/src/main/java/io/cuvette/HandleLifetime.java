@@ -14,6 +14,9 @@ abstract class HandleLifetime extends Lifetime {
 
   private final AtomicInteger waiting = new AtomicInteger();
 
+  /** How often those hold it that wait for the others, and not for each other. */
+  private final AtomicInteger expecting = new AtomicInteger();
+
   HandleLifetime(Object of, @Nullable ReferenceQueue<Object> queue, @Nullable Throwable site) {
     super(of, queue, site);
   }
@@ -35,8 +38,13 @@ abstract class HandleLifetime extends Lifetime {
    * @param mine how often the caller holds it
    */
   final void awaitOperations(int mine) {
-    if (!Await.until(() -> holds() <= mine, ENTRY_NANOS)) {
-      boolean _ = Await.until(() -> holds() - waiting() <= mine, PATIENCE_NANOS);
+    expecting.addAndGet(mine);
+    try {
+      if (!Await.until(() -> holds() <= expecting.get(), ENTRY_NANOS)) {
+        boolean _ = Await.until(() -> holds() - waiting() <= expecting.get(), PATIENCE_NANOS);
+      }
+    } finally {
+      expecting.addAndGet(-mine);
     }
   }
 
