@@ -6,8 +6,6 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -18,47 +16,41 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** A driver knows the threads of the system: a capture is its carrier's, not a virtual thread's. */
 class CarrierTest {
-  private static final int ROUNDS = 100_000;
+  private static final int ROUNDS = 200;
+  private static final int STEPS = 100_000;
 
   private final SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
   private final long stream = driver.streamCreateWithPriority(0, 1, 0);
-  private final AtomicBoolean ended = new AtomicBoolean();
-  private final List<Thread> others = new ArrayList<>();
 
   @AfterEach
-  void close() throws InterruptedException {
-    ended.set(true);
-    for (Thread other : others) {
-      other.join();
-    }
+  void close() {
     driver.close();
   }
 
-  /** Gives way to other virtual threads until another carrier goes on with this one. */
+  /**
+   * Gives way until another carrier goes on with this virtual thread. A second one that does not
+   * give way keeps its carrier meanwhile, for a bounded number of steps: where there is one carrier
+   * alone, nothing moves.
+   */
   private static boolean moves(Object before) {
-    boolean moved = false;
-    for (int i = 0; i < ROUNDS && !moved; i++) {
+    for (int i = 0; i < ROUNDS && OsThread.current().equals(before); i++) {
+      AtomicBoolean over = new AtomicBoolean();
+      Thread.startVirtualThread(() -> keepCarrier(over));
       Thread.yield();
-      moved = !OsThread.current().equals(before);
+      over.set(true);
     }
-    return moved;
+    return !OsThread.current().equals(before);
   }
 
-  private void keepCarriersBusy() {
-    for (int i = 0; i < 2 * Runtime.getRuntime().availableProcessors(); i++) {
-      others.add(
-          Thread.startVirtualThread(() -> {
-            while (!ended.get()) {
-              Thread.yield();
-            }
-          }));
+  private static void keepCarrier(AtomicBoolean over) {
+    for (int i = 0; i < STEPS && !over.get(); i++) {
+      Thread.onSpinWait();
     }
   }
 
   @ParameterizedTest
   @ValueSource(ints = {0, 1})
   void captureThatIsNotRelaxed_isNotEndedOnAnotherCarrier(int mode) throws Exception {
-    keepCarriersBusy();
     boolean moved =
         onVirtualThread(() -> {
           Object carrier = OsThread.current();
@@ -83,7 +75,6 @@ class CarrierTest {
   @ParameterizedTest
   @ValueSource(ints = {0, 1, 2})
   void relaxedCapture_orOneThatStaysOnItsCarrier_isEnded(int mode) throws Exception {
-    keepCarriersBusy();
     long graph =
         onVirtualThread(() -> {
           Object carrier = OsThread.current();
