@@ -24,9 +24,8 @@ import org.junit.jupiter.params.provider.FieldSource;
 
 /**
  * Each example with driver call 1, 2, 3 … failing: no leak, no hang, a typed error. They run at the
- * same time, each on drivers of its own.
+ * same time, each on drivers of its own; no other class does meanwhile, for some set properties.
  */
-@Execution(ExecutionMode.CONCURRENT)
 class ExamplesUnderFaultsTest {
   /** Not the one that starts a JVM each time: its calls are swept where sharing is tested. */
   static final List<Example> EXAMPLES =
@@ -46,6 +45,7 @@ class ExamplesUnderFaultsTest {
         public void shown(String name, Object value) {}
       };
 
+  @Execution(ExecutionMode.CONCURRENT)
   @ParameterizedTest
   @FieldSource("EXAMPLES")
   void example_leavesNothingBehindWhateverFails(Example example) throws Exception {
