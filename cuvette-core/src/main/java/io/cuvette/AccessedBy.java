@@ -1,5 +1,7 @@
 package io.cuvette;
 
+import io.cuvette.driver.MemLocationType;
+import io.cuvette.driver.MemRangeAttribute;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
@@ -10,8 +12,6 @@ import java.util.stream.Stream;
  * driver; if one is refused, those before it stay. Thread-safe.
  */
 final class AccessedBy extends LiveSet<MemoryLocation> {
-  private static final int ATTRIBUTE = 3;
-  private static final int HOST = -1;
 
   private final ManagedRange range;
 
@@ -21,14 +21,16 @@ final class AccessedBy extends LiveSet<MemoryLocation> {
 
   @Override
   List<MemoryLocation> now() {
-    int[] places = range.attributeList(ATTRIBUTE, range.cuda().deviceCount() + 1);
+    int[] places =
+        range.attributeList(MemRangeAttribute.ACCESSED_BY, range.cuda().deviceCount() + 1);
     Stream<MemoryLocation> devices =
         Arrays.stream(places)
             .filter(place -> place >= 0)
             .sorted()
             .distinct()
             .mapToObj(MemoryLocation.Device::new);
-    boolean byHost = Arrays.stream(places).anyMatch(place -> place == HOST);
+    boolean byHost =
+        Arrays.stream(places).anyMatch(place -> place == MemLocationType.HOST_AS_DEVICE);
     Stream<MemoryLocation> host = byHost ? Stream.of(MemoryLocation.host()) : Stream.empty();
     return Stream.concat(devices, host).toList();
   }

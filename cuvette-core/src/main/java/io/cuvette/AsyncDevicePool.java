@@ -3,6 +3,9 @@ package io.cuvette;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemAllocationType;
+import io.cuvette.driver.MemHandleType;
+import io.cuvette.driver.MemLocationType;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 
@@ -56,8 +59,8 @@ final class AsyncDevicePool {
                 cuda,
                 StreamOrderedSupport.poolAt(
                     MemoryLocation.device(device),
-                    DriverPool.PINNED,
-                    DriverPool.NOT_EXPORTED,
+                    MemAllocationType.PINNED,
+                    MemHandleType.NONE,
                     made.maxBytes()));
       };
     } catch (CudaException e) {
@@ -84,7 +87,7 @@ final class AsyncDevicePool {
     try {
       access =
           device.ask(
-              driver -> driver.memPoolGetAccess(handle, DriverPool.LOCATION_DEVICE, device.id()));
+              driver -> driver.memPoolGetAccess(handle, MemLocationType.DEVICE, device.id()));
     } catch (CudaException e) {
       if (e.status() != CudaStatus.INVALID_VALUE && e.status() != CudaStatus.INVALID_HANDLE) {
         throw e;

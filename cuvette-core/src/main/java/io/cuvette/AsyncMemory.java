@@ -3,6 +3,7 @@ package io.cuvette;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemPoolAttribute;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -65,8 +66,8 @@ final class AsyncMemory {
         device,
         bytes,
         bytes,
-        () -> driver.memPoolGetAttribute(pool, PoolAttributes.RESERVED_MEM_CURRENT),
-        () -> driver.memPoolGetAttribute(pool, PoolAttributes.USED_MEM_CURRENT),
+        () -> driver.memPoolGetAttribute(pool, MemPoolAttribute.RESERVED_MEM_CURRENT),
+        () -> driver.memPoolGetAttribute(pool, MemPoolAttribute.USED_MEM_CURRENT),
         Long.MAX_VALUE,
         0);
   }

@@ -2,6 +2,7 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.PointerAttribute;
 import io.cuvette.internal.Checks;
 import java.util.List;
 import java.util.Objects;

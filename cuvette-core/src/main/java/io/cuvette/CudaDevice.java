@@ -5,6 +5,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemoryInfo;
 import io.cuvette.driver.PriorityRange;
+import io.cuvette.driver.StreamHandle;
 import io.cuvette.internal.Checks;
 import java.util.Collections;
 import java.util.EnumMap;

@@ -2,6 +2,8 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.MemAllocationType;
+import io.cuvette.driver.MemHandleType;
 import java.util.Collection;
 import java.util.List;
 import java.util.NoSuchElementException;
@@ -61,14 +63,14 @@ public final class DeviceMemoryResource extends DriverPoolResource {
     if (!options.ipcEnabled()) {
       var properties =
           StreamOrderedSupport.poolAt(
-              here, DriverPool.PINNED, DriverPool.NOT_EXPORTED, options.maxBytes());
+              here, MemAllocationType.PINNED, MemHandleType.NONE, options.maxBytes());
       return Source.unshared(
           explaining(device, () -> DriverPool.createKeeping(device.cuda(), properties)));
     }
     Descriptors.require("DeviceMemoryResource with ipcEnabled");
     var properties =
         StreamOrderedSupport.poolAt(
-            here, DriverPool.PINNED, DriverPool.FILE_DESCRIPTOR, options.maxBytes());
+            here, MemAllocationType.PINNED, MemHandleType.FILE_DESCRIPTOR, options.maxBytes());
     try {
       return PoolSharing.create(device.cuda(), properties, BufferDescriptor.Kind.DEVICE_POOL);
     } catch (CudaException e) {

@@ -3,6 +3,9 @@ package io.cuvette;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemAccessFlags;
+import io.cuvette.driver.MemAllocationType;
+import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.PoolProperties;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -19,19 +22,6 @@ import org.jspecify.annotations.Nullable;
  * freed. Thread-safe.
  */
 final class DriverPool {
-  /** CUmemAllocationType. */
-  static final int PINNED = 1;
-
-  static final int MANAGED = 2;
-  static final int LOCATION_NONE = 0;
-  static final int LOCATION_DEVICE = 1;
-  static final int NO_ACCESS = 0;
-  static final int READ_AND_WRITE = 3;
-
-  /** CUmemAllocationHandleType. */
-  static final int NOT_EXPORTED = 0;
-
-  static final int FILE_DESCRIPTOR = 1;
 
   private final Cuda cuda;
   private final long handle;
@@ -109,8 +99,8 @@ final class DriverPool {
 
   private static boolean isGuest(PoolProperties properties, int device) {
     boolean atHome =
-        properties.locationType() == LOCATION_DEVICE && properties.locationId() == device;
-    return properties.allocationType() != MANAGED && !atHome;
+        properties.locationType() == MemLocationType.DEVICE && properties.locationId() == device;
+    return properties.allocationType() != MemAllocationType.MANAGED && !atHome;
   }
 
   /**
@@ -313,7 +303,7 @@ final class DriverPool {
   void setAccess(List<CudaDevice> devices, int... access) {
     int[] ids = devices.stream().mapToInt(CudaDevice::id).toArray();
     ask(driver -> {
-      driver.memPoolSetAccess(handle, LOCATION_DEVICE, ids, access);
+      driver.memPoolSetAccess(handle, MemLocationType.DEVICE, ids, access);
       return 0;
     });
   }
@@ -440,7 +430,7 @@ final class DriverPool {
     int[] guests = destroyed.isDone() ? new int[0] : accessors(isGuest).toArray();
     if (guests.length > 0) {
       try {
-        cuda.driver().memPoolSetAccess(handle, LOCATION_DEVICE, guests, NO_ACCESS);
+        cuda.driver().memPoolSetAccess(handle, MemLocationType.DEVICE, guests, MemAccessFlags.NONE);
       } catch (CudaException e) {
         revokeWhatCanBe(guests);
       }
@@ -463,7 +453,9 @@ final class DriverPool {
   private void revokeWhatCanBe(int[] guests) {
     for (int guest : guests) {
       try {
-        cuda.driver().memPoolSetAccess(handle, LOCATION_DEVICE, new int[] {guest}, NO_ACCESS);
+        cuda.driver()
+            .memPoolSetAccess(
+                handle, MemLocationType.DEVICE, new int[] {guest}, MemAccessFlags.NONE);
       } catch (CudaException e) {
         if (e.status() != CudaStatus.INVALID_VALUE && e.status() != CudaStatus.INVALID_DEVICE) {
           throw e;
@@ -481,7 +473,9 @@ final class DriverPool {
     return cuda.devices().stream()
         .mapToInt(CudaDevice::id)
         .filter(among)
-        .filter(id -> cuda.driver().memPoolGetAccess(handle, LOCATION_DEVICE, id) != NO_ACCESS);
+        .filter(id ->
+            cuda.driver().memPoolGetAccess(handle, MemLocationType.DEVICE, id)
+                != MemAccessFlags.NONE);
   }
 
   /** Cuda is closed: all memory is freed, whoever has it. */

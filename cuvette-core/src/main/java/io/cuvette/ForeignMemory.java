@@ -2,6 +2,10 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemAccessFlags;
+import io.cuvette.driver.MemLocationType;
+import io.cuvette.driver.MemoryType;
+import io.cuvette.driver.PointerAttribute;
 import io.cuvette.internal.Checks;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -34,7 +38,7 @@ final class ForeignMemory {
     }
     int type = (int) ask(device, PointerAttribute.MEMORY_TYPE, address);
     boolean managed = ask(device, PointerAttribute.IS_MANAGED, address) != 0;
-    checkDevice(device, address, managed || type == PointerAttribute.TYPE_HOST);
+    checkDevice(device, address, managed || type == MemoryType.HOST);
     checkRange(device, address, bytes);
     BufferBase buffer = make(device, address, bytes, managed, type);
     buffer.own(new NoMemoryLifetime(buffer, owner));
@@ -79,14 +83,14 @@ final class ForeignMemory {
    * destroyed meanwhile.
    */
   static boolean keepsOut(CudaDevice other, long pool) {
-    return other.cuda().driver().memPoolGetAccess(pool, DriverPool.LOCATION_DEVICE, other.id())
-        != DriverPool.READ_AND_WRITE;
+    return other.cuda().driver().memPoolGetAccess(pool, MemLocationType.DEVICE, other.id())
+        != MemAccessFlags.READ_WRITE;
   }
 
   /** The handle of the pool that memory of a device is from; 0 if it is from none. */
   static long poolOf(CudaDevice owner, long address) {
     try {
-      return attribute(owner, PointerAttribute.POOL, address);
+      return attribute(owner, PointerAttribute.MEMPOOL_HANDLE, address);
     } catch (CudaException e) {
       return 0; // what is wrong with the memory, the copy will tell
     }
@@ -95,7 +99,7 @@ final class ForeignMemory {
   private static BufferBase make(
       CudaDevice device, long address, long bytes, boolean managed, int type) {
     CudaStream stream = device.nullStream();
-    if (!managed && type == PointerAttribute.TYPE_DEVICE) {
+    if (!managed && type == MemoryType.DEVICE) {
       return new DeviceBuffer(address, bytes, stream);
     }
     return managed

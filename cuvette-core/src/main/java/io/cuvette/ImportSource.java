@@ -1,6 +1,8 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.MemoryType;
+import io.cuvette.driver.PointerAttribute;
 import org.jspecify.annotations.Nullable;
 
 /** Where imported memory comes from, and how it goes back. Immutable. */
@@ -144,13 +146,13 @@ sealed interface ImportSource {
 
   /** Whether the host owns the memory at an address. */
   default boolean isHostMemory(long address) {
-    return attribute(PointerAttribute.MEMORY_TYPE, address) == PointerAttribute.TYPE_HOST;
+    return attribute(PointerAttribute.MEMORY_TYPE, address) == MemoryType.HOST;
   }
 
   /** The pool of the memory at an address; 0 if the driver does not tell. */
   default long poolAt(long address) {
     try {
-      return attribute(PointerAttribute.POOL, address);
+      return attribute(PointerAttribute.MEMPOOL_HANDLE, address);
     } catch (CudaException e) {
       return 0;
     }

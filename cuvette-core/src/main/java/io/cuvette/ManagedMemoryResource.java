@@ -3,6 +3,9 @@ package io.cuvette;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemAllocationType;
+import io.cuvette.driver.MemHandleType;
+import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.PoolProperties;
 import java.util.List;
 import java.util.Objects;
@@ -96,19 +99,19 @@ public final class ManagedMemoryResource extends DriverPoolResource {
   }
 
   private static DriverPool current(Cuda cuda, @Nullable MemoryLocation preferred) {
-    int type = preferred == null ? DriverPool.LOCATION_NONE : preferred.type();
+    int type = preferred == null ? MemLocationType.NONE : preferred.type();
     int id = preferred == null ? 0 : preferred.id();
     CudaDriver driver = cuda.driver();
-    return DriverPool.borrow(cuda, () -> driver.memGetMemPool(type, id, DriverPool.MANAGED));
+    return DriverPool.borrow(cuda, () -> driver.memGetMemPool(type, id, MemAllocationType.MANAGED));
   }
 
   private static DriverPool create(Cuda cuda, @Nullable MemoryLocation preferred) {
     return DriverPool.createKeeping(
         cuda,
         preferred == null
-            ? new PoolProperties(DriverPool.MANAGED, 0, DriverPool.LOCATION_NONE, 0, 0)
+            ? new PoolProperties(MemAllocationType.MANAGED, 0, MemLocationType.NONE, 0, 0)
             : StreamOrderedSupport.poolAt(
-                preferred, DriverPool.MANAGED, DriverPool.NOT_EXPORTED, 0));
+                preferred, MemAllocationType.MANAGED, MemHandleType.NONE, 0));
   }
 
   private static void checkVersion(Cuda cuda) {

@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.driver.MemLocationType;
 import java.util.Objects;
 import java.util.OptionalInt;
 import org.jspecify.annotations.Nullable;
@@ -36,8 +37,6 @@ public record ManagedMemoryResourceOptions(
     HOST_NUMA
   }
 
-  private static final int HOST = -1;
-
   /** No preference. */
   public static final ManagedMemoryResourceOptions DEFAULTS =
       new ManagedMemoryResourceOptions(null, OptionalInt.empty());
@@ -58,7 +57,8 @@ public record ManagedMemoryResourceOptions(
   private static @Nullable String brokenRule(@Nullable LocationType type, OptionalInt location) {
     int id = location.orElse(0);
     return switch (type) {
-      case null -> id < HOST ? "a device, -1 for the host, or none" : null;
+      case null ->
+          id < MemLocationType.HOST_AS_DEVICE ? "a device, -1 for the host, or none" : null;
       case DEVICE -> location.isEmpty() || id < 0 ? "a device, >= 0" : null;
       case HOST -> location.isPresent() ? "none" : null;
       case HOST_NUMA -> id < 0 ? "a NUMA node, >= 0, or none" : null;
@@ -114,7 +114,9 @@ public record ManagedMemoryResourceOptions(
   }
 
   private static MemoryLocation untyped(int location) {
-    return location == HOST ? MemoryLocation.host() : new MemoryLocation.Device(location);
+    return location == MemLocationType.HOST_AS_DEVICE
+        ? MemoryLocation.host()
+        : new MemoryLocation.Device(location);
   }
 
   private static int nearestNode(CudaDevice device) {

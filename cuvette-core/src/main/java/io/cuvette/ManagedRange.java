@@ -3,6 +3,8 @@ package io.cuvette;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemLocationType;
+import io.cuvette.driver.MemRangeAttribute;
 import java.util.Optional;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -13,31 +15,26 @@ import org.jspecify.annotations.Nullable;
  * @param buffer has at least one byte, or there is nothing to say and to ask
  */
 record ManagedRange(ManagedBuffer buffer) {
-  private static final int READ_MOSTLY = 1;
-  private static final int PREFERRED_LOCATION = 2;
-  private static final int LAST_PREFETCH_LOCATION = 4;
-  private static final int PREFERRED_LOCATION_TYPE = 5;
-  private static final int LAST_PREFETCH_LOCATION_TYPE = 7;
 
   /** Since then the driver tells NUMA nodes, with a type and, one attribute on, a number. */
   private static final int TYPES_SINCE = 13000;
-
-  private static final int HOST = -1;
 
   Cuda cuda() {
     return buffer.device().cuda();
   }
 
   boolean isReadMostly() {
-    return buffer.byteSize() > 0 && attribute(READ_MOSTLY) == 1;
+    return buffer.byteSize() > 0 && attribute(MemRangeAttribute.READ_MOSTLY) == 1;
   }
 
   Optional<MemoryLocation> preferred() {
-    return location(PREFERRED_LOCATION, PREFERRED_LOCATION_TYPE);
+    return location(
+        MemRangeAttribute.PREFERRED_LOCATION, MemRangeAttribute.PREFERRED_LOCATION_TYPE);
   }
 
   Optional<MemoryLocation> lastPrefetch() {
-    return location(LAST_PREFETCH_LOCATION, LAST_PREFETCH_LOCATION_TYPE);
+    return location(
+        MemRangeAttribute.LAST_PREFETCH_LOCATION, MemRangeAttribute.LAST_PREFETCH_LOCATION_TYPE);
   }
 
   private Optional<MemoryLocation> location(int attribute, int typeAttribute) {
@@ -53,16 +50,16 @@ record ManagedRange(ManagedBuffer buffer) {
 
   private @Nullable MemoryLocation typed(int type, int idAttribute) {
     return switch (type) {
-      case 1 -> new MemoryLocation.Device(attribute(idAttribute));
-      case 2 -> MemoryLocation.host();
-      case 3 -> MemoryLocation.hostNuma(attribute(idAttribute));
-      case 4 -> MemoryLocation.hostNumaCurrent();
+      case MemLocationType.DEVICE -> new MemoryLocation.Device(attribute(idAttribute));
+      case MemLocationType.HOST -> MemoryLocation.host();
+      case MemLocationType.HOST_NUMA -> MemoryLocation.hostNuma(attribute(idAttribute));
+      case MemLocationType.HOST_NUMA_CURRENT -> MemoryLocation.hostNumaCurrent();
       default -> null;
     };
   }
 
   private static @Nullable MemoryLocation untyped(int place) {
-    if (place == HOST) {
+    if (place == MemLocationType.HOST_AS_DEVICE) {
       return MemoryLocation.host();
     }
     return place < 0 ? null : new MemoryLocation.Device(place);

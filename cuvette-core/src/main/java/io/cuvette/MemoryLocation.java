@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.driver.MemLocationType;
 import io.cuvette.internal.Checks;
 import java.util.Objects;
 
@@ -48,7 +49,7 @@ public sealed interface MemoryLocation {
 
     @Override
     public int type() {
-      return 1;
+      return MemLocationType.DEVICE;
     }
   }
 
@@ -64,7 +65,7 @@ public sealed interface MemoryLocation {
 
     @Override
     public int type() {
-      return 3;
+      return MemLocationType.HOST_NUMA;
     }
   }
 
@@ -75,7 +76,7 @@ public sealed interface MemoryLocation {
 
     @Override
     public int type() {
-      return 2;
+      return MemLocationType.HOST;
     }
 
     @Override
@@ -91,7 +92,7 @@ public sealed interface MemoryLocation {
 
     @Override
     public int type() {
-      return 4;
+      return MemLocationType.HOST_NUMA_CURRENT;
     }
 
     @Override

@@ -1,6 +1,10 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.MemAccessFlags;
+import io.cuvette.driver.MemAllocationType;
+import io.cuvette.driver.MemHandleType;
+import io.cuvette.driver.MemLocationType;
 import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.Objects;
@@ -13,7 +17,6 @@ import java.util.UUID;
  */
 public final class PinnedMemoryResource extends DriverPoolResource {
   private static final int NO_NODE = -1;
-  private static final int READ_AND_WRITE = 3;
 
   private final int numaId;
 
@@ -170,7 +173,8 @@ public final class PinnedMemoryResource extends DriverPoolResource {
       cuda.checkOpen();
       pool =
           DriverPool.borrow(
-              cuda, () -> cuda.driver().memGetMemPool(host.type(), host.id(), DriverPool.PINNED));
+              cuda,
+              () -> cuda.driver().memGetMemPool(host.type(), host.id(), MemAllocationType.PINNED));
     } catch (CudaException e) {
       throw explained(e, NO_NODE);
     }
@@ -188,14 +192,14 @@ public final class PinnedMemoryResource extends DriverPoolResource {
     List<CudaDevice> outside =
         pool.cuda().devices().stream().filter(device -> !hasAccess(pool, device)).toList();
     if (!outside.isEmpty()) {
-      pool.setAccess(outside, READ_AND_WRITE);
+      pool.setAccess(outside, MemAccessFlags.READ_WRITE);
     }
   }
 
   private static boolean hasAccess(DriverPool pool, CudaDevice device) {
-    return pool.ask(driver ->
-        driver.memPoolGetAccess(pool.handle(), DriverPool.LOCATION_DEVICE, device.id()))
-        == READ_AND_WRITE;
+    return pool.ask(
+            driver -> driver.memPoolGetAccess(pool.handle(), MemLocationType.DEVICE, device.id()))
+        == MemAccessFlags.READ_WRITE;
   }
 
   private static Source create(Cuda cuda, PinnedMemoryResourceOptions options, int node) {
@@ -221,7 +225,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
           DriverPool.createKeeping(
               cuda,
               StreamOrderedSupport.poolAt(
-                  location, DriverPool.PINNED, DriverPool.NOT_EXPORTED, options.maxBytes())));
+                  location, MemAllocationType.PINNED, MemHandleType.NONE, options.maxBytes())));
     } catch (CudaException e) {
       throw explained(e, node);
     }
@@ -232,8 +236,8 @@ public final class PinnedMemoryResource extends DriverPoolResource {
     var properties =
         StreamOrderedSupport.poolAt(
             MemoryLocation.hostNuma(node),
-            DriverPool.PINNED,
-            DriverPool.FILE_DESCRIPTOR,
+            MemAllocationType.PINNED,
+            MemHandleType.FILE_DESCRIPTOR,
             options.maxBytes());
     try {
       return PoolSharing.create(cuda, properties, BufferDescriptor.Kind.HOST_POOL);

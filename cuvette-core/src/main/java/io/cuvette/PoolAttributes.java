@@ -3,6 +3,7 @@ package io.cuvette;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemPoolAttribute;
 import io.cuvette.internal.Checks;
 import java.lang.ref.Reference;
 import java.util.function.ToLongFunction;
@@ -19,16 +20,7 @@ import org.jspecify.annotations.Nullable;
  * its owner may have destroyed it before. Thread-safe.
  */
 public final class PoolAttributes {
-  private static final int REUSE_FOLLOW_EVENT_DEPENDENCIES = 1;
-  private static final int REUSE_ALLOW_OPPORTUNISTIC = 2;
-  private static final int REUSE_ALLOW_INTERNAL_DEPENDENCIES = 3;
-  static final int RELEASE_THRESHOLD = 4;
-  static final int RESERVED_MEM_CURRENT = 5;
-  private static final int RESERVED_MEM_HIGH = 6;
-  static final int USED_MEM_CURRENT = 7;
-  private static final int USED_MEM_HIGH = 8;
   private static final int BYTES_SINCE = 11030;
-  static final long KEEP_ALL = -1; // the largest unsigned number
 
   private final DriverPool pool;
 
@@ -54,32 +46,32 @@ public final class PoolAttributes {
    * Whether memory freed on one stream is reused on another that waits for that free by an event.
    */
   public boolean reuseFollowEventDependencies() {
-    return get(REUSE_FOLLOW_EVENT_DEPENDENCIES) != 0;
+    return get(MemPoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES) != 0;
   }
 
   /** Sets {@link #reuseFollowEventDependencies()}. */
   public void setReuseFollowEventDependencies(boolean allow) {
-    set(REUSE_FOLLOW_EVENT_DEPENDENCIES, allow ? 1 : 0);
+    set(MemPoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES, allow ? 1 : 0);
   }
 
   /** Whether memory whose free is done by chance is reused on another stream. */
   public boolean reuseAllowOpportunistic() {
-    return get(REUSE_ALLOW_OPPORTUNISTIC) != 0;
+    return get(MemPoolAttribute.REUSE_ALLOW_OPPORTUNISTIC) != 0;
   }
 
   /** Sets {@link #reuseAllowOpportunistic()}. */
   public void setReuseAllowOpportunistic(boolean allow) {
-    set(REUSE_ALLOW_OPPORTUNISTIC, allow ? 1 : 0);
+    set(MemPoolAttribute.REUSE_ALLOW_OPPORTUNISTIC, allow ? 1 : 0);
   }
 
   /** Whether the driver may make one stream wait for another to reuse its memory. */
   public boolean reuseAllowInternalDependencies() {
-    return get(REUSE_ALLOW_INTERNAL_DEPENDENCIES) != 0;
+    return get(MemPoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES) != 0;
   }
 
   /** Sets {@link #reuseAllowInternalDependencies()}. */
   public void setReuseAllowInternalDependencies(boolean allow) {
-    set(REUSE_ALLOW_INTERNAL_DEPENDENCIES, allow ? 1 : 0);
+    set(MemPoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES, allow ? 1 : 0);
   }
 
   /**
@@ -87,34 +79,36 @@ public final class PoolAttributes {
    * It is no limit.
    */
   public long releaseThreshold() {
-    long bytes = get(RELEASE_THRESHOLD);
+    long bytes = get(MemPoolAttribute.RELEASE_THRESHOLD);
     return bytes < 0 ? Long.MAX_VALUE : bytes;
   }
 
   /** Sets {@link #releaseThreshold()}; {@link Long#MAX_VALUE} keeps all. */
   public void setReleaseThreshold(long bytes) {
     Checks.notNegative("release threshold", bytes);
-    set(RELEASE_THRESHOLD, bytes == Long.MAX_VALUE ? KEEP_ALL : bytes);
+    set(
+        MemPoolAttribute.RELEASE_THRESHOLD,
+        bytes == Long.MAX_VALUE ? MemPoolAttribute.KEEP_ALL : bytes);
   }
 
   /** The bytes the pool holds now. */
   public long reservedMemCurrent() {
-    return get(RESERVED_MEM_CURRENT);
+    return get(MemPoolAttribute.RESERVED_MEM_CURRENT);
   }
 
   /** The most bytes the pool held since the start or the last reset. */
   public long reservedMemHigh() {
-    return get(RESERVED_MEM_HIGH);
+    return get(MemPoolAttribute.RESERVED_MEM_HIGH);
   }
 
   /** Starts {@link #reservedMemHigh()} anew from what is held now. */
   public void resetReservedMemHigh() {
-    set(RESERVED_MEM_HIGH, 0);
+    set(MemPoolAttribute.RESERVED_MEM_HIGH, 0);
   }
 
   /** The bytes of the pool in use now, by anyone. */
   public long usedMemCurrent() {
-    return get(USED_MEM_CURRENT);
+    return get(MemPoolAttribute.USED_MEM_CURRENT);
   }
 
   /**
@@ -122,12 +116,12 @@ public final class PoolAttributes {
    * for the next allocation of its size, 64 MiB at most, counts.
    */
   public long usedMemHigh() {
-    return get(USED_MEM_HIGH);
+    return get(MemPoolAttribute.USED_MEM_HIGH);
   }
 
   /** Starts {@link #usedMemHigh()} anew from what is used now. */
   public void resetUsedMemHigh() {
-    set(USED_MEM_HIGH, 0);
+    set(MemPoolAttribute.USED_MEM_HIGH, 0);
   }
 
   @Override
@@ -190,7 +184,8 @@ public final class PoolAttributes {
 
   /** An older driver would only say INVALID_VALUE. */
   private void checkVersion(CudaDriver driver, String call, int attribute) {
-    if (attribute >= RESERVED_MEM_CURRENT && driver.driverGetVersion() < BYTES_SINCE) {
+    if (attribute >= MemPoolAttribute.RESERVED_MEM_CURRENT
+        && driver.driverGetVersion() < BYTES_SINCE) {
       throw new CudaException(
           CudaStatus.CALL_REQUIRES_NEWER_DRIVER,
           "%s(%s, attribute=%d)".formatted(call, pool, attribute),

@@ -1,5 +1,7 @@
 package io.cuvette;
 
+import io.cuvette.driver.MemAccessFlags;
+import io.cuvette.driver.MemLocationType;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
@@ -44,7 +46,7 @@ final class PoolPeers extends LiveSet<CudaDevice> {
   /** Others may have given access only for reading. */
   @Override
   List<CudaDevice> traces() {
-    return others().filter(device -> access(device) != DriverPool.NO_ACCESS).toList();
+    return others().filter(device -> access(device) != MemAccessFlags.NONE).toList();
   }
 
   /** Not the owner; a device that cannot reach the memory is refused. */
@@ -69,8 +71,8 @@ final class PoolPeers extends LiveSet<CudaDevice> {
   void change(List<CudaDevice> out, List<CudaDevice> in) {
     List<CudaDevice> all = Stream.concat(out.stream(), in.stream()).toList();
     int[] access = new int[all.size()];
-    Arrays.fill(access, 0, out.size(), DriverPool.NO_ACCESS);
-    Arrays.fill(access, out.size(), access.length, DriverPool.READ_AND_WRITE);
+    Arrays.fill(access, 0, out.size(), MemAccessFlags.NONE);
+    Arrays.fill(access, out.size(), access.length, MemAccessFlags.READ_WRITE);
     pool.setAccess(all, access);
   }
 
@@ -80,12 +82,12 @@ final class PoolPeers extends LiveSet<CudaDevice> {
   }
 
   private boolean hasAccess(CudaDevice device) {
-    return access(device) == DriverPool.READ_AND_WRITE;
+    return access(device) == MemAccessFlags.READ_WRITE;
   }
 
   private int access(CudaDevice device) {
     return (int)
-        pool.ask(driver ->
-            driver.memPoolGetAccess(pool.handle(), DriverPool.LOCATION_DEVICE, device.id()));
+        pool.ask(
+            driver -> driver.memPoolGetAccess(pool.handle(), MemLocationType.DEVICE, device.id()));
   }
 }

@@ -2,6 +2,7 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.MemPoolAttribute;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.locks.Condition;
@@ -27,7 +28,7 @@ final class ReleaseThresholds {
     boolean busy;
 
     /** What to restore; the raised value itself if there is nothing to. */
-    long before = PoolAttributes.KEEP_ALL;
+    long before = MemPoolAttribute.KEEP_ALL;
   }
 
   private ReleaseThresholds() {}
@@ -46,9 +47,10 @@ final class ReleaseThresholds {
     Raised raised = enter(pool);
     int users = 0;
     try {
-      long now = driver.memPoolGetAttribute(pool, PoolAttributes.RELEASE_THRESHOLD);
-      if (now != PoolAttributes.KEEP_ALL) {
-        driver.memPoolSetAttribute(pool, PoolAttributes.RELEASE_THRESHOLD, PoolAttributes.KEEP_ALL);
+      long now = driver.memPoolGetAttribute(pool, MemPoolAttribute.RELEASE_THRESHOLD);
+      if (now != MemPoolAttribute.KEEP_ALL) {
+        driver.memPoolSetAttribute(
+            pool, MemPoolAttribute.RELEASE_THRESHOLD, MemPoolAttribute.KEEP_ALL);
         raised.before = now;
       }
       users = 1;
@@ -77,10 +79,10 @@ final class ReleaseThresholds {
   }
 
   private static void restore(CudaDriver driver, long pool, long before) {
-    if (before != PoolAttributes.KEEP_ALL
-        && driver.memPoolGetAttribute(pool, PoolAttributes.RELEASE_THRESHOLD)
-            == PoolAttributes.KEEP_ALL) {
-      driver.memPoolSetAttribute(pool, PoolAttributes.RELEASE_THRESHOLD, before);
+    if (before != MemPoolAttribute.KEEP_ALL
+        && driver.memPoolGetAttribute(pool, MemPoolAttribute.RELEASE_THRESHOLD)
+            == MemPoolAttribute.KEEP_ALL) {
+      driver.memPoolSetAttribute(pool, MemPoolAttribute.RELEASE_THRESHOLD, before);
       driver.memPoolTrimTo(pool, before);
     }
   }
@@ -95,7 +97,7 @@ final class ReleaseThresholds {
     lock.lock();
     try {
       Raised raised = known.get(pool);
-      return raised == null ? PoolAttributes.KEEP_ALL : raised.before;
+      return raised == null ? MemPoolAttribute.KEEP_ALL : raised.before;
     } finally {
       lock.unlock();
     }

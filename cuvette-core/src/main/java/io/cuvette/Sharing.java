@@ -2,6 +2,7 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.PointerAttribute;
 
 /** Exports memory that no pool of the driver knows. Stateless. */
 final class Sharing {

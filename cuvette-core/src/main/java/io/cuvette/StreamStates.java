@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.driver.StreamHandle;
 import java.lang.ref.ReferenceQueue;
 import java.util.ArrayList;
 import java.util.List;

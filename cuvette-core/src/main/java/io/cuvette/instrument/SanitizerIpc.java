@@ -2,13 +2,13 @@ package io.cuvette.instrument;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.PointerAttribute;
 import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** The part of the sanitizer that watches what other processes share. Thread-safe. */
 abstract class SanitizerIpc extends SanitizerPools {
-  private static final int RANGE_SIZE = 12;
   private static final String CLOSE = "ipcCloseMemHandle";
 
   /** How often each address was opened; used inside the functions given to the core alone. */
@@ -51,7 +51,7 @@ abstract class SanitizerIpc extends SanitizerPools {
   /** The size of memory that was just imported, which ends if it cannot be told. */
   private long size(int device, long address, Runnable end) {
     try {
-      return super.pointerGetAttribute(device, RANGE_SIZE, address);
+      return super.pointerGetAttribute(device, PointerAttribute.RANGE_SIZE, address);
     } catch (CudaException e) {
       try {
         end.run();

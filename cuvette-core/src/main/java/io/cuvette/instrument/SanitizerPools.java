@@ -1,6 +1,9 @@
 package io.cuvette.instrument;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.MemAllocationType;
+import io.cuvette.driver.MemLocationType;
+import io.cuvette.driver.PointerAttribute;
 import io.cuvette.driver.PoolProperties;
 import org.jspecify.annotations.Nullable;
 
@@ -9,11 +12,6 @@ import org.jspecify.annotations.Nullable;
  * Thread-safe.
  */
 abstract class SanitizerPools extends SanitizerStreams {
-  /** CUpointer_attribute: the pool that memory is from, 0 for none. */
-  private static final int POOL_OF_MEMORY = 17;
-
-  private static final int DEVICE = 1;
-  private static final int PINNED = 1;
 
   SanitizerPools(CudaDriver target, SanitizerCore core) {
     super(target, core);
@@ -26,7 +24,7 @@ abstract class SanitizerPools extends SanitizerStreams {
 
   /** Whether a pool's memory is of a device, and not managed. */
   private static boolean isOnDevice(int locationType, int allocationType) {
-    return locationType == DEVICE && allocationType == PINNED;
+    return locationType == MemLocationType.DEVICE && allocationType == MemAllocationType.PINNED;
   }
 
   final void use(String method, long pool) {
@@ -73,7 +71,9 @@ abstract class SanitizerPools extends SanitizerStreams {
   @Override
   public long pointerGetAttribute(int device, int attribute, long address) {
     long answer = super.pointerGetAttribute(device, attribute, address);
-    return attribute == POOL_OF_MEMORY && answer != 0 ? named(answer, false) : answer;
+    return attribute == PointerAttribute.MEMPOOL_HANDLE && answer != 0
+        ? named(answer, false)
+        : answer;
   }
 
   @Override

@@ -1,5 +1,6 @@
 package io.cuvette.instrument;
 
+import io.cuvette.driver.StreamHandle;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
@@ -21,7 +22,6 @@ import java.util.Set;
  * <p>What is finished is known of all threads at once, because finished work stays finished.
  */
 final class StreamOrder {
-  private static final long PER_THREAD = 2;
 
   private final Clock finished = new Clock();
 
@@ -42,13 +42,13 @@ final class StreamOrder {
    * thread beneath a virtual thread is not known, and so fewer mistakes are found, never too many.
    */
   Lane standard(int device, long handle) {
-    return handle == PER_THREAD
+    return handle == StreamHandle.PER_THREAD
         ? perThread.computeIfAbsent(device, d -> create(d, "the per-thread stream", true))
         : legacy.computeIfAbsent(device, d -> create(d, "the default stream", true));
   }
 
   static boolean isStandard(long handle) {
-    return 0 <= handle && handle <= PER_THREAD;
+    return 0 <= handle && handle <= StreamHandle.PER_THREAD;
   }
 
   /** Applies what the legacy default stream waits for, or waiting for it, before new work. */

@@ -1,6 +1,8 @@
 package io.cuvette.sim;
 
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemLocationType;
+import io.cuvette.driver.MemRangeAttribute;
 import io.cuvette.sim.RangeAdvice.Advice;
 import io.cuvette.sim.RangeAdvice.Location;
 import java.util.function.Function;
@@ -13,10 +15,6 @@ import java.util.function.Function;
  * @param bytes its length
  */
 record ManagedRange(SimMachine machine, SimPlace place, long bytes) {
-  private static final int ACCESSED_BY = 3;
-  private static final int HOST = 2;
-  private static final int HOST_NUMA = 3;
-  private static final int HOST_NUMA_CURRENT = 4;
   private static final int MIXED_DEVICE = -2;
 
   /** Before, the place was a device or the host as a whole. */
@@ -44,7 +42,7 @@ record ManagedRange(SimMachine machine, SimPlace place, long bytes) {
       case 4 -> change(old -> old.withPreferred(Location.NONE));
       case 5, 6 -> {
         Location location = location(locationType, locationId);
-        if (location.type() != Location.DEVICE_TYPE && location.type() != HOST) {
+        if (location.type() != MemLocationType.DEVICE && location.type() != MemLocationType.HOST) {
           throw SimRefusal.invalidValue(
               "location type: %d (expected: 1 device or 2 host)".formatted(locationType));
         }
@@ -60,7 +58,7 @@ record ManagedRange(SimMachine machine, SimPlace place, long bytes) {
 
   /** Pages come to a device; what goes to the host still counts where it was. */
   void moveTo(Location location) {
-    if (location.type() == Location.DEVICE_TYPE) {
+    if (location.type() == MemLocationType.DEVICE) {
       DevicePages device = machine.device(location.id()).memory.pages;
       ((HostBlock) place.block()).pages.bring(device, place.offset(), bytes);
     }
@@ -77,20 +75,20 @@ record ManagedRange(SimMachine machine, SimPlace place, long bytes) {
   /** A location that exists; the thread that calls is always near NUMA node 0. */
   Location location(int type, int id) {
     return switch (type) {
-      case Location.DEVICE_TYPE -> new Location(type, concurrent(machine.device(id)).index);
-      case HOST -> new Location(HOST, 0);
-      case HOST_NUMA -> {
+      case MemLocationType.DEVICE -> new Location(type, concurrent(machine.device(id)).index);
+      case MemLocationType.HOST -> new Location(MemLocationType.HOST, 0);
+      case MemLocationType.HOST_NUMA -> {
         checkNodesAreKnown();
         int nodes = machine.options.numaNodes();
         if (id < 0 || id >= nodes) {
           throw SimRefusal.invalidValue(
               "NUMA node: %d (expected: 0 to %d)".formatted(id, nodes - 1));
         }
-        yield new Location(HOST_NUMA, id);
+        yield new Location(MemLocationType.HOST_NUMA, id);
       }
-      case HOST_NUMA_CURRENT -> {
+      case MemLocationType.HOST_NUMA_CURRENT -> {
         checkNodesAreKnown();
-        yield new Location(HOST_NUMA, 0);
+        yield new Location(MemLocationType.HOST_NUMA, 0);
       }
       default ->
           throw SimRefusal.invalidValue("location type: %d (expected: 1 to 4)".formatted(type));
@@ -120,7 +118,7 @@ record ManagedRange(SimMachine machine, SimPlace place, long bytes) {
     return switch (attribute) {
       case 1 -> common(advice -> advice.readMostly() ? 1 : 0, 0);
       case 2 -> common(advice -> advice.preferred().device(), MIXED_DEVICE);
-      case ACCESSED_BY -> advice().accessedBy(place.offset(), bytes, 1)[0];
+      case MemRangeAttribute.ACCESSED_BY -> advice().accessedBy(place.offset(), bytes, 1)[0];
       case 4 -> common(advice -> advice.prefetched().device(), MIXED_DEVICE);
       case 5 -> common(Advice::preferred).type();
       case 6 -> common(Advice::preferred).id();
@@ -133,11 +131,12 @@ record ManagedRange(SimMachine machine, SimPlace place, long bytes) {
 
   /** An attribute as a list; all but accessed-by have one value. */
   int[] attributes(int attribute, int count) {
-    if (count <= 0 || (attribute != ACCESSED_BY && count != 1)) {
+    if (count <= 0 || (attribute != MemRangeAttribute.ACCESSED_BY && count != 1)) {
       throw SimRefusal.invalidValue(
-          "count: %d (expected: %s)".formatted(count, attribute == ACCESSED_BY ? "> 0" : "1"));
+          "count: %d (expected: %s)"
+              .formatted(count, attribute == MemRangeAttribute.ACCESSED_BY ? "> 0" : "1"));
     }
-    return attribute == ACCESSED_BY
+    return attribute == MemRangeAttribute.ACCESSED_BY
         ? advice().accessedBy(place.offset(), bytes, count)
         : new int[] {attribute(attribute)};
   }

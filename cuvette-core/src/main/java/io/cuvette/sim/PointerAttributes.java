@@ -1,11 +1,12 @@
 package io.cuvette.sim;
 
+import io.cuvette.driver.MemAccessFlags;
+import io.cuvette.driver.MemoryType;
+import io.cuvette.driver.PointerAttribute;
+
 /** What the driver knows about an address, by CUpointer_attribute. Stateless. */
 final class PointerAttributes {
-  private static final int HOST = 1;
-  private static final int DEVICE = 2;
   private static final long CONTEXT_BASE = 0x60L << 56;
-  private static final int READ_WRITE = 3;
 
   private PointerAttributes() {}
 
@@ -17,21 +18,23 @@ final class PointerAttributes {
     boolean managed = block instanceof HostBlock host && host.kind == HostBlock.Kind.MANAGED;
     return switch (attribute) {
       case 1 -> CONTEXT_BASE + 16 * (block.device.index + 1L);
-      case 2 -> onDevice || managed ? DEVICE : HOST;
+      case PointerAttribute.MEMORY_TYPE ->
+          onDevice || managed ? MemoryType.DEVICE : MemoryType.HOST;
       case 3 -> block.address + place.offset();
       case 4 -> hostPointer(place, onDevice);
       case 7, 20 -> block.id;
       // The driver does not say so of managed memory that is in a pool.
-      case 8 -> managed && use == null ? 1 : 0;
-      case 9 -> block.device.index;
-      case 10 -> onDevice && use == null && !block.isImported() ? 1 : 0;
+      case PointerAttribute.IS_MANAGED -> managed && use == null ? 1 : 0;
+      case PointerAttribute.DEVICE_ORDINAL -> block.device.index;
+      case PointerAttribute.IS_LEGACY_IPC_CAPABLE ->
+          onDevice && use == null && !block.isImported() ? 1 : 0;
       case 15 -> onDevice ? 1 : 0;
-      case 11, 19 -> block.address;
-      case 12, 18 -> block.byteSize;
+      case PointerAttribute.RANGE_START, 19 -> block.address;
+      case PointerAttribute.RANGE_SIZE, 18 -> block.byteSize;
       case 13 -> 1;
       case 14 -> use == null ? 0 : use.pool.handleTypes;
-      case 16 -> use == null ? READ_WRITE : use.pool.access.of(asking);
-      case 17 -> use == null ? 0 : use.pool.handle();
+      case 16 -> use == null ? MemAccessFlags.READ_WRITE : use.pool.access.of(asking);
+      case PointerAttribute.MEMPOOL_HANDLE -> use == null ? 0 : use.pool.handle();
       case 6, 21 -> 0;
       default ->
           throw SimRefusal.invalidValue(

@@ -1,14 +1,13 @@
 package io.cuvette.sim;
 
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemAccessFlags;
+import io.cuvette.driver.MemLocationType;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /** Which devices may touch the memory of a pool. Guarded by the driver's lock. */
 final class PoolAccess {
-  static final int NOTHING = 0;
-  static final int READ = 1;
-  static final int READ_WRITE = 3;
 
   private final SimulatedOptions options;
   private final PoolKind kind;
@@ -22,9 +21,9 @@ final class PoolAccess {
     this.options = options;
     this.kind = kind;
     this.flags = new int[options.devices()];
-    Arrays.fill(flags, kind.isManaged() ? READ_WRITE : NOTHING);
+    Arrays.fill(flags, kind.isManaged() ? MemAccessFlags.READ_WRITE : MemAccessFlags.NONE);
     if (kind.isDevice()) {
-      flags[kind.locationId()] = READ_WRITE;
+      flags[kind.locationId()] = MemAccessFlags.READ_WRITE;
     }
   }
 
@@ -38,10 +37,10 @@ final class PoolAccess {
    */
   static void check(SimDevice device, @Nullable SimPlace target, @Nullable SimPlace source) {
     if (target != null && target.block() instanceof DeviceBlock) {
-      check(device, target, READ_WRITE);
+      check(device, target, MemAccessFlags.READ_WRITE);
     }
     if (source != null && source.block() instanceof DeviceBlock) {
-      check(device, source, READ);
+      check(device, source, MemAccessFlags.READ);
     }
   }
 
@@ -50,7 +49,7 @@ final class PoolAccess {
    * way where there is no peer access, and the fills have none.
    */
   static void check(SimDevice device, SimPlace target) {
-    check(device, target, READ_WRITE);
+    check(device, target, MemAccessFlags.READ_WRITE);
     SimBlock block = target.block();
     boolean plain = block instanceof DeviceBlock && block.use() == null && !block.isImported();
     if (plain && block.device != device && !device.hasPeer(block.device)) {
@@ -77,8 +76,9 @@ final class PoolAccess {
 
   int get(int locationType, int id) {
     return switch (locationType) {
-      case PoolKind.DEVICE -> flags[known(id)];
-      case PoolKind.HOST, PoolKind.HOST_NUMA -> kind.isDevice() ? NOTHING : READ_WRITE;
+      case MemLocationType.DEVICE -> flags[known(id)];
+      case MemLocationType.HOST, MemLocationType.HOST_NUMA ->
+          kind.isDevice() ? MemAccessFlags.NONE : MemAccessFlags.READ_WRITE;
       default -> throw badType(locationType);
     };
   }
@@ -101,7 +101,7 @@ final class PoolAccess {
     for (int i = 0; i < ids.length; i++) {
       check(locationType, ids[i], each[i]);
     }
-    if (locationType == PoolKind.DEVICE) {
+    if (locationType == MemLocationType.DEVICE) {
       for (int i = 0; i < ids.length; i++) {
         flags[ids[i]] = each[i];
       }
@@ -109,12 +109,14 @@ final class PoolAccess {
   }
 
   private void check(int locationType, int id, int access) {
-    if (access != NOTHING && access != READ && access != READ_WRITE) {
+    if (access != MemAccessFlags.NONE
+        && access != MemAccessFlags.READ
+        && access != MemAccessFlags.READ_WRITE) {
       throw SimRefusal.invalidValue("access: %d (expected: 0, 1 or 3)".formatted(access));
     }
     switch (locationType) {
-      case PoolKind.DEVICE -> check(known(id), access);
-      case PoolKind.HOST, PoolKind.HOST_NUMA -> checkHost(access);
+      case MemLocationType.DEVICE -> check(known(id), access);
+      case MemLocationType.HOST, MemLocationType.HOST_NUMA -> checkHost(access);
       default -> throw badType(locationType);
     }
   }
@@ -130,11 +132,11 @@ final class PoolAccess {
 
   private void check(int id, int access) {
     if (kind.isManaged()) {
-      checkFixed("managed memory", access, READ_WRITE);
+      checkFixed("managed memory", access, MemAccessFlags.READ_WRITE);
     } else if (kind.isDevice() && id == kind.locationId()) {
       checkOwner(access);
     } else if (kind.isDevice()
-        && access != NOTHING
+        && access != MemAccessFlags.NONE
         && !options.peerRule().allows(id, kind.locationId())) {
       throw new SimRefusal(
           CudaStatus.INVALID_DEVICE,
@@ -144,18 +146,18 @@ final class PoolAccess {
 
   private void checkHost(int access) {
     if (kind.isDevice()) {
-      checkFixed("the host, for device memory", access, NOTHING);
+      checkFixed("the host, for device memory", access, MemAccessFlags.NONE);
     } else {
-      checkFixed("the host", access, READ_WRITE);
+      checkFixed("the host", access, MemAccessFlags.READ_WRITE);
     }
   }
 
   private static void checkOwner(int access) {
-    if (access != READ_WRITE) {
+    if (access != MemAccessFlags.READ_WRITE) {
       throw new SimRefusal(
           CudaStatus.INVALID_DEVICE,
           "access of the owner: %d (expected: %d, which cannot be changed)"
-              .formatted(access, READ_WRITE));
+              .formatted(access, MemAccessFlags.READ_WRITE));
     }
   }
 

@@ -1,5 +1,8 @@
 package io.cuvette.sim;
 
+import io.cuvette.driver.MemAllocationType;
+import io.cuvette.driver.MemLocationType;
+
 /**
  * Where a pool has its memory and of which type it is; a default and a current pool exist for each.
  * Immutable.
@@ -9,30 +12,24 @@ package io.cuvette.sim;
  * @param allocationType CUmemAllocationType
  */
 record PoolKind(int locationType, int locationId, int allocationType) {
-  static final int NONE = 0;
-  static final int DEVICE = 1;
-  static final int HOST = 2;
-  static final int HOST_NUMA = 3;
-  static final int PINNED = 1;
-  static final int MANAGED = 2;
 
   /** A kind that exists, or INVALID_VALUE with the rule. */
   static PoolKind of(SimulatedOptions options, int locationType, int id, int allocationType) {
-    if (allocationType != PINNED && allocationType != MANAGED) {
+    if (allocationType != MemAllocationType.PINNED && allocationType != MemAllocationType.MANAGED) {
       throw SimRefusal.invalidValue(
           "allocation type: %d (expected: 1 pinned or 2 managed)".formatted(allocationType));
     }
     int known =
         switch (locationType) {
-          case NONE -> {
-            if (allocationType != MANAGED) {
+          case MemLocationType.NONE -> {
+            if (allocationType != MemAllocationType.MANAGED) {
               throw SimRefusal.invalidValue("location type: 0 (expected: only managed memory)");
             }
             yield 0;
           }
-          case DEVICE -> inside("device", id, options.devices());
-          case HOST -> 0;
-          case HOST_NUMA -> inside("NUMA node", id, options.numaNodes());
+          case MemLocationType.DEVICE -> inside("device", id, options.devices());
+          case MemLocationType.HOST -> 0;
+          case MemLocationType.HOST_NUMA -> inside("NUMA node", id, options.numaNodes());
           default ->
               throw SimRefusal.invalidValue(
                   "location type: %d (expected: 0 to 3)".formatted(locationType));
@@ -49,20 +46,20 @@ record PoolKind(int locationType, int locationId, int allocationType) {
 
   /** Whether the memory is that of a device, which the host cannot see. */
   boolean isDevice() {
-    return locationType == DEVICE && allocationType == PINNED;
+    return locationType == MemLocationType.DEVICE && allocationType == MemAllocationType.PINNED;
   }
 
   boolean isManaged() {
-    return allocationType == MANAGED;
+    return allocationType == MemAllocationType.MANAGED;
   }
 
   @Override
   public String toString() {
     String place =
         switch (locationType) {
-          case DEVICE -> "device " + locationId;
-          case HOST -> "the host";
-          case HOST_NUMA -> "NUMA node " + locationId;
+          case MemLocationType.DEVICE -> "device " + locationId;
+          case MemLocationType.HOST -> "the host";
+          case MemLocationType.HOST_NUMA -> "NUMA node " + locationId;
           default -> "no location";
         };
     return isManaged() ? "managed memory of " + place : place;

@@ -1,5 +1,6 @@
 package io.cuvette.sim;
 
+import io.cuvette.driver.MemLocationType;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -28,16 +29,15 @@ final class RangeAdvice {
 
   /** A location: CUmemLocationType and the device or node. Immutable. */
   record Location(int type, int id) {
-    static final int INVALID_TYPE = 0;
-    static final int DEVICE_TYPE = 1;
-    static final Location NONE = new Location(INVALID_TYPE, 0);
+    static final Location NONE = new Location(MemLocationType.NONE, 0);
 
-    private static final int CPU = -1;
     private static final int NO_DEVICE = -2;
 
     /** The location as the older attributes give it: a device, -1 for the host, -2 for none. */
     int device() {
-      return type == DEVICE_TYPE ? id : type == INVALID_TYPE ? NO_DEVICE : CPU;
+      return type == MemLocationType.DEVICE
+          ? id
+          : type == MemLocationType.NONE ? NO_DEVICE : MemLocationType.HOST_AS_DEVICE;
     }
   }
 
@@ -57,7 +57,7 @@ final class RangeAdvice {
     }
 
     Advice withAccessedBy(Location location, boolean value) {
-      long bit = location.type == Location.DEVICE_TYPE ? 1L << location.id : Long.MIN_VALUE;
+      long bit = location.type == MemLocationType.DEVICE ? 1L << location.id : Long.MIN_VALUE;
       long changed = value ? accessedBy | bit : accessedBy & ~bit;
       return new Advice(readMostly, preferred, changed, prefetched);
     }
@@ -100,7 +100,7 @@ final class RangeAdvice {
     Arrays.fill(devices, Location.NO_DEVICE);
     for (int i = 0; i < count && all != 0; i++, all &= all - 1) {
       int bit = Long.numberOfTrailingZeros(all);
-      devices[i] = bit == Long.SIZE - 1 ? Location.CPU : bit;
+      devices[i] = bit == Long.SIZE - 1 ? MemLocationType.HOST_AS_DEVICE : bit;
     }
     return devices;
   }

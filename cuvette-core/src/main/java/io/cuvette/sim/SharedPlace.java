@@ -1,6 +1,7 @@
 package io.cuvette.sim;
 
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemLocationType;
 import java.util.List;
 import java.util.UUID;
 
@@ -15,7 +16,7 @@ record SharedPlace(UUID uuid, int locationType, int locationId) {
   private static final UUID NO_DEVICE = new UUID(0, 0);
 
   static SharedPlace of(SimDevice device) {
-    return new SharedPlace(device.uuid(), PoolKind.DEVICE, device.index);
+    return new SharedPlace(device.uuid(), MemLocationType.DEVICE, device.index);
   }
 
   static SharedPlace ofHost(PoolKind kind) {

@@ -1,6 +1,7 @@
 package io.cuvette.sim;
 
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemHandleType;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -18,7 +19,6 @@ final class SimAttributes {
   private static final int CONCURRENT_MANAGED_ACCESS = 89;
   private static final int POOL_HANDLE_TYPES = 119;
   private static final int HOST_NUMA_ID = 134;
-  private static final int FILE_DESCRIPTOR = 1;
 
   // The order of cuda.h, from attribute 1 on, ten a line; those named above depend on the
   // device or on what can be shared.
@@ -57,7 +57,7 @@ final class SimAttributes {
       case MULTI_GPU_BOARD_GROUP -> device.index;
       case HOST_NUMA_ID -> device.index % machine.options.numaNodes();
       case CONCURRENT_MANAGED_ACCESS -> machine.options.concurrentManaged() ? 1 : 0;
-      case POOL_HANDLE_TYPES -> machine.sharing.isPossible() ? FILE_DESCRIPTOR : 0;
+      case POOL_HANDLE_TYPES -> machine.sharing.isPossible() ? MemHandleType.FILE_DESCRIPTOR : 0;
       default -> VALUES[attribute - 1];
     };
   }

@@ -1,5 +1,7 @@
 package io.cuvette.sim;
 
+import io.cuvette.driver.MemLocationType;
+
 /**
  * What operations cost in simulated nanoseconds, as measured on an NVIDIA H200 with driver 580.
  * Where only one size was measured, the split into a fixed part and a part by size is an estimate.
@@ -40,8 +42,8 @@ final class SimCosts {
   /** A stream-ordered allocation or free: half of a measured pair, without that of the JVM. */
   static long pooled(PoolKind kind) {
     return switch (kind.locationType()) {
-      case PoolKind.HOST -> 620;
-      case PoolKind.HOST_NUMA -> 450;
+      case MemLocationType.HOST -> 620;
+      case MemLocationType.HOST_NUMA -> 450;
       default -> 272;
     };
   }

@@ -1,6 +1,8 @@
 package io.cuvette.sim;
 
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemAllocationType;
+import io.cuvette.driver.MemLocationType;
 
 /** The calls that allocate and free in stream order. Thread-safe. */
 abstract class SimOrderedCalls extends SimPoolCalls {
@@ -15,7 +17,8 @@ abstract class SimOrderedCalls extends SimPoolCalls {
         () -> {
           requirePools();
           SimStream queue = machine.stream(machine.working(device), stream);
-          PoolKind kind = new PoolKind(PoolKind.DEVICE, queue.device.index, PoolKind.PINNED);
+          PoolKind kind =
+              new PoolKind(MemLocationType.DEVICE, queue.device.index, MemAllocationType.PINNED);
           return allocate(machine.pools.currentOf(kind), bytes, queue).address;
         },
         () -> "cuMemAllocAsync(bytes=%d, stream=0x%x, device=%d)".formatted(bytes, stream, device));
@@ -81,7 +84,7 @@ abstract class SimOrderedCalls extends SimPoolCalls {
     }
     HostBlock.Kind kind = pool.kind.isManaged() ? HostBlock.Kind.MANAGED : HostBlock.Kind.PINNED;
     HostBlock block = machine.hostMemory.allocate(kind, device, bytes, machine.nextId(), 0);
-    if (pool.kind.isManaged() && pool.kind.locationType() != PoolKind.NONE) {
+    if (pool.kind.isManaged() && pool.kind.locationType() != MemLocationType.NONE) {
       RangeAdvice.Location preferred =
           new RangeAdvice.Location(pool.kind.locationType(), pool.kind.locationId());
       block.advice.change(0, bytes, advice -> advice.withPreferred(preferred));

@@ -1,6 +1,7 @@
 package io.cuvette.sim;
 
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemPoolAttribute;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.Consumer;
@@ -8,10 +9,6 @@ import org.jspecify.annotations.Nullable;
 
 /** A memory pool. Guarded by the driver's lock. */
 final class SimPool {
-  private static final int FOLLOW_EVENTS = 1;
-  private static final int OPPORTUNISTIC = 2;
-  private static final int INTERNAL_DEPENDENCIES = 3;
-  private static final int RELEASE_THRESHOLD = 4;
 
   final PoolKind kind;
   final int handleTypes;
@@ -90,7 +87,10 @@ final class SimPool {
 
   long attribute(int attribute) {
     return switch (attribute) {
-      case FOLLOW_EVENTS, OPPORTUNISTIC, INTERNAL_DEPENDENCIES, RELEASE_THRESHOLD ->
+      case MemPoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES,
+          MemPoolAttribute.REUSE_ALLOW_OPPORTUNISTIC,
+          MemPoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES,
+          MemPoolAttribute.RELEASE_THRESHOLD ->
           settings[attribute];
       case 5 -> bytes.reserved();
       case 6 -> bytes.reservedHigh();
@@ -103,11 +103,13 @@ final class SimPool {
 
   void attribute(int attribute, long value) {
     switch (attribute) {
-      case FOLLOW_EVENTS, OPPORTUNISTIC, INTERNAL_DEPENDENCIES -> {
+      case MemPoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES,
+          MemPoolAttribute.REUSE_ALLOW_OPPORTUNISTIC,
+          MemPoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES -> {
         check(value == 0 || value == 1, value, "0 or 1");
         settings[attribute] = value;
       }
-      case RELEASE_THRESHOLD -> settings[attribute] = value;
+      case MemPoolAttribute.RELEASE_THRESHOLD -> settings[attribute] = value;
       case 6 -> {
         check(value == 0, value, "0, which resets the mark");
         bytes.resetReservedHigh();
@@ -147,14 +149,15 @@ final class SimPool {
 
   private boolean isUsable(PoolFree free, SimStream stream) {
     return free.isOn(stream)
-        || (settings[FOLLOW_EVENTS] == 1 && free.isOrdered(stream))
-        || (settings[OPPORTUNISTIC] == 1 && free.isDone());
+        || (settings[MemPoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES] == 1
+            && free.isOrdered(stream))
+        || (settings[MemPoolAttribute.REUSE_ALLOW_OPPORTUNISTIC] == 1 && free.isDone());
   }
 
   private List<PoolFree> waitFor(
       long missing, List<PoolFree> given, Consumer<SimOp> wait, long size) {
     List<PoolFree> awaited =
-        settings[INTERNAL_DEPENDENCIES] == 1
+        settings[MemPoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES] == 1
             ? frees.first(missing, free -> !given.contains(free))
             : List.of();
     if (sum(awaited) < missing) {
@@ -224,7 +227,7 @@ final class SimPool {
 
   /** Gives back what is above the threshold. */
   void releaseExcess() {
-    bytes.shrinkTo(settings[RELEASE_THRESHOLD], outstandingBytes());
+    bytes.shrinkTo(settings[MemPoolAttribute.RELEASE_THRESHOLD], outstandingBytes());
   }
 
   void trimTo(long bytesToKeep) {
@@ -233,7 +236,7 @@ final class SimPool {
 
   void destroy() {
     destroyed = true;
-    settings[RELEASE_THRESHOLD] = 0;
+    settings[MemPoolAttribute.RELEASE_THRESHOLD] = 0;
     frees.settle(PoolFree::isDone);
     trimTo(0);
     if (shared != null) {

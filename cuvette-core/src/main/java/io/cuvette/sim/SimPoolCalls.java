@@ -1,6 +1,8 @@
 package io.cuvette.sim;
 
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemAllocationType;
+import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.PoolCalls;
 import io.cuvette.driver.PoolProperties;
 import java.util.Arrays;
@@ -28,7 +30,8 @@ abstract class SimPoolCalls extends SimMemoryCalls implements PoolCalls {
 
   private PoolKind kindOf(int device) {
     requirePools();
-    return new PoolKind(PoolKind.DEVICE, machine.device(device).index, PoolKind.PINNED);
+    return new PoolKind(
+        MemLocationType.DEVICE, machine.device(device).index, MemAllocationType.PINNED);
   }
 
   private PoolKind kindOf(int locationType, int locationId, int allocationType) {
@@ -98,12 +101,12 @@ abstract class SimPoolCalls extends SimMemoryCalls implements PoolCalls {
     return machine.callLong(
         () -> {
           requirePools();
-          if (properties.allocationType() == PoolKind.MANAGED
+          if (properties.allocationType() == MemAllocationType.MANAGED
               && machine.options.driverVersion() < POOLS_BY_LOCATION) {
             throw new SimRefusal(
                 CudaStatus.NOT_SUPPORTED, "pools of managed memory need CUDA 13.0");
           }
-          if (properties.allocationType() == PoolKind.MANAGED
+          if (properties.allocationType() == MemAllocationType.MANAGED
               && !machine.options.concurrentManaged()) {
             throw new SimRefusal(
                 CudaStatus.NOT_SUPPORTED, "pools of managed memory need concurrent access");

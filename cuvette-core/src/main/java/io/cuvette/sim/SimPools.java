@@ -1,5 +1,8 @@
 package io.cuvette.sim;
 
+import io.cuvette.driver.MemAllocationType;
+import io.cuvette.driver.MemHandleType;
+import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.PoolProperties;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -11,7 +14,6 @@ import org.jspecify.annotations.Nullable;
 
 /** The memory pools of a driver. Guarded by the driver's lock. */
 final class SimPools {
-  private static final int FILE_DESCRIPTOR = 1;
 
   private final SimulatedOptions options;
   private final List<SimDevice> devices;
@@ -70,7 +72,7 @@ final class SimPools {
           return known;
         }
       }
-      return add(importedKind(shared.place()), FILE_DESCRIPTOR, 0, false, shared);
+      return add(importedKind(shared.place()), MemHandleType.FILE_DESCRIPTOR, 0, false, shared);
     } catch (RuntimeException | Error e) {
       shared.close();
       throw e;
@@ -78,21 +80,22 @@ final class SimPools {
   }
 
   private PoolKind importedKind(SharedPlace place) {
-    int expected = place.isHost() ? PoolKind.HOST_NUMA : PoolKind.DEVICE;
+    int expected = place.isHost() ? MemLocationType.HOST_NUMA : MemLocationType.DEVICE;
     if (place.locationType() != expected) {
       throw SimRefusal.invalidValue(
           "location type: %d of a shared pool (expected: %d)"
               .formatted(place.locationType(), expected));
     }
     if (place.isHost()) {
-      return kind(PoolKind.HOST_NUMA, place.locationId(), PoolKind.PINNED);
+      return kind(MemLocationType.HOST_NUMA, place.locationId(), MemAllocationType.PINNED);
     }
-    return new PoolKind(PoolKind.DEVICE, place.device(devices).index, PoolKind.PINNED);
+    return new PoolKind(
+        MemLocationType.DEVICE, place.device(devices).index, MemAllocationType.PINNED);
   }
 
   private static void checkHandles(PoolKind kind, int handleTypes) {
-    boolean sharable = !kind.isManaged() && kind.locationType() != PoolKind.HOST;
-    if (handleTypes != 0 && (handleTypes != FILE_DESCRIPTOR || !sharable)) {
+    boolean sharable = !kind.isManaged() && kind.locationType() != MemLocationType.HOST;
+    if (handleTypes != 0 && (handleTypes != MemHandleType.FILE_DESCRIPTOR || !sharable)) {
       throw SimRefusal.invalidValue(
           "handle types: %d for %s (expected: %s)"
               .formatted(handleTypes, kind, sharable ? "0 or 1" : "0"));
@@ -124,16 +127,16 @@ final class SimPools {
 
   /** Makes the default pools of all locations, which are there from the start. */
   void createDefaults() {
-    for (int type = PoolKind.PINNED; type <= PoolKind.MANAGED; type++) {
+    for (int type = MemAllocationType.PINNED; type <= MemAllocationType.MANAGED; type++) {
       for (int device = 0; device < options.devices(); device++) {
-        createDefault(new PoolKind(PoolKind.DEVICE, device, type));
+        createDefault(new PoolKind(MemLocationType.DEVICE, device, type));
       }
       for (int node = 0; node < options.numaNodes(); node++) {
-        createDefault(new PoolKind(PoolKind.HOST_NUMA, node, type));
+        createDefault(new PoolKind(MemLocationType.HOST_NUMA, node, type));
       }
-      createDefault(new PoolKind(PoolKind.HOST, 0, type));
+      createDefault(new PoolKind(MemLocationType.HOST, 0, type));
     }
-    createDefault(new PoolKind(PoolKind.NONE, 0, PoolKind.MANAGED));
+    createDefault(new PoolKind(MemLocationType.NONE, 0, MemAllocationType.MANAGED));
   }
 
   private void createDefault(PoolKind kind) {

@@ -2,6 +2,7 @@ package io.cuvette.ffm;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemLocationType;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.stream.IntStream;
 
@@ -72,7 +73,7 @@ final class Contexts {
 
   /** The id of a CUmemLocation, where a device is given by its place in the list. */
   int location(int type, int id) {
-    return type == Layouts.LOCATION_DEVICE ? handle(id) : id;
+    return type == MemLocationType.DEVICE ? handle(id) : id;
   }
 
   /** The place of a CUdevice in the list. */

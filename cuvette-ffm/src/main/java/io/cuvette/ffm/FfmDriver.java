@@ -2,6 +2,7 @@ package io.cuvette.ffm;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.StreamHandle;
 import java.lang.invoke.MethodHandles;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -158,7 +159,7 @@ final class FfmDriver
   }
 
   private CallFrame relaxed(int device, long handle) {
-    if (Long.compareUnsigned(handle, Layouts.LAST_SPECIAL_STREAM) <= 0) {
+    if (Long.compareUnsigned(handle, StreamHandle.PER_THREAD) <= 0) {
       return relaxed(device);
     }
     long context = contexts.of(device);

@@ -1,6 +1,7 @@
 package io.cuvette.ffm;
 
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.MemoryCalls;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -222,8 +223,8 @@ interface FfmManagedMemory extends FfmCalls, MemoryCalls {
   /** What a driver without locations takes for one: a device, or the host as a whole. */
   private int deviceOf(int type, int id, String function) {
     return switch (type) {
-      case Layouts.LOCATION_DEVICE -> contexts().handle(id);
-      case Layouts.LOCATION_HOST -> Layouts.DEVICE_CPU;
+      case MemLocationType.DEVICE -> contexts().handle(id);
+      case MemLocationType.HOST -> MemLocationType.HOST_AS_DEVICE;
       default -> throw Missing.exception(function, LOCATIONS_SINCE);
     };
   }

@@ -1,6 +1,7 @@
 package io.cuvette.ffm;
 
 import io.cuvette.driver.StreamCalls;
+import io.cuvette.driver.StreamHandle;
 
 /** Calls about streams. Thread-safe. */
 interface FfmStreams extends FfmCalls, StreamCalls {
@@ -94,7 +95,7 @@ interface FfmStreams extends FfmCalls, StreamCalls {
 
   @Override
   default int streamGetDevice(int device, long stream) {
-    if (Long.compareUnsigned(stream, Layouts.LAST_SPECIAL_STREAM) <= 0) {
+    if (Long.compareUnsigned(stream, StreamHandle.PER_THREAD) <= 0) {
       checkOpen();
       contexts().handle(device); // checks it
       return device;

@@ -46,12 +46,6 @@ final class Layouts {
           MemoryLayout.sequenceLayout(IpcCalls.HANDLE_BYTES, ValueLayout.JAVA_BYTE)
               .withName("reserved"));
 
-  /** CUmemLocationType. */
-  static final int LOCATION_DEVICE = 1;
-
-  /** CUmemLocationType. */
-  static final int LOCATION_HOST = 2;
-
   /** CU_STREAM_CAPTURE_MODE_RELAXED. */
   static final int CAPTURE_RELAXED = 2;
 
@@ -60,15 +54,6 @@ final class Layouts {
 
   /** CU_GRAPH_USER_OBJECT_MOVE. */
   static final int MOVE_USER_OBJECT = 1;
-
-  /** CU_DEVICE_CPU, the host where a device is expected. */
-  static final int DEVICE_CPU = -1;
-
-  /**
-   * CU_STREAM_PER_THREAD, the last of the handles 0, 1 and 2 that mean another stream in each
-   * context.
-   */
-  static final long LAST_SPECIAL_STREAM = 2;
 
   private Layouts() {}
 }

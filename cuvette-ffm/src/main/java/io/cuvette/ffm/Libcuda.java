@@ -30,7 +30,9 @@ import org.jspecify.annotations.Nullable;
  * threads, which is wrong for virtual ones, and who wants one passes its handle.
  */
 final class Libcuda {
-  private static final int LEGACY_STREAM = 1;
+  /** CU_GET_PROC_ADDRESS_LEGACY_STREAM. */
+  private static final int LEGACY_SYMBOLS = 1;
+
   private static final AtomicReference<@Nullable Libcuda> LOADED = new AtomicReference<>();
 
   private final MethodHandle getProcAddress;
@@ -145,7 +147,7 @@ final class Libcuda {
     long reason = frame.out + Long.BYTES;
     try {
       return (int)
-          getProcAddress.invokeExact(text, frame.out, version, (long) LEGACY_STREAM, reason);
+          getProcAddress.invokeExact(text, frame.out, version, (long) LEGACY_SYMBOLS, reason);
     } catch (Throwable e) {
       throw frame.broken(e);
     }

@@ -4,6 +4,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemAccessFlags;
+import io.cuvette.driver.MemAllocationType;
+import io.cuvette.driver.MemHandleType;
+import io.cuvette.driver.MemLocationType;
+import io.cuvette.driver.MemPoolAttribute;
+import io.cuvette.driver.MemRangeAttribute;
+import io.cuvette.driver.MemoryType;
+import io.cuvette.driver.PointerAttribute;
+import io.cuvette.driver.StreamHandle;
 import java.io.IOException;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemoryLayout.PathElement;
@@ -11,6 +20,7 @@ import java.lang.foreign.StructLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -20,6 +30,86 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** What is written down of cuda.h is what it says; skipped without a C compiler or the header. */
 class CudaHeadersTest {
+  /** What the seam has a name for, and the name in the header. */
+  private static final Object[] SEAM = {
+    "CU_MEM_ALLOCATION_TYPE_PINNED",
+    MemAllocationType.PINNED,
+    "CU_MEM_ALLOCATION_TYPE_MANAGED",
+    MemAllocationType.MANAGED,
+    "CU_MEM_LOCATION_TYPE_INVALID",
+    MemLocationType.NONE,
+    "CU_MEM_LOCATION_TYPE_DEVICE",
+    MemLocationType.DEVICE,
+    "CU_MEM_LOCATION_TYPE_HOST",
+    MemLocationType.HOST,
+    "CU_MEM_LOCATION_TYPE_HOST_NUMA",
+    MemLocationType.HOST_NUMA,
+    "CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT",
+    MemLocationType.HOST_NUMA_CURRENT,
+    "CU_DEVICE_CPU",
+    MemLocationType.HOST_AS_DEVICE,
+    "CU_MEM_ACCESS_FLAGS_PROT_NONE",
+    MemAccessFlags.NONE,
+    "CU_MEM_ACCESS_FLAGS_PROT_READ",
+    MemAccessFlags.READ,
+    "CU_MEM_ACCESS_FLAGS_PROT_READWRITE",
+    MemAccessFlags.READ_WRITE,
+    "CU_MEM_HANDLE_TYPE_NONE",
+    MemHandleType.NONE,
+    "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR",
+    MemHandleType.FILE_DESCRIPTOR,
+    "CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES",
+    MemPoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES,
+    "CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC",
+    MemPoolAttribute.REUSE_ALLOW_OPPORTUNISTIC,
+    "CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES",
+    MemPoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES,
+    "CU_MEMPOOL_ATTR_RELEASE_THRESHOLD",
+    MemPoolAttribute.RELEASE_THRESHOLD,
+    "CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT",
+    MemPoolAttribute.RESERVED_MEM_CURRENT,
+    "CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH",
+    MemPoolAttribute.RESERVED_MEM_HIGH,
+    "CU_MEMPOOL_ATTR_USED_MEM_CURRENT",
+    MemPoolAttribute.USED_MEM_CURRENT,
+    "CU_MEMPOOL_ATTR_USED_MEM_HIGH",
+    MemPoolAttribute.USED_MEM_HIGH,
+    "CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY",
+    MemRangeAttribute.READ_MOSTLY,
+    "CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION",
+    MemRangeAttribute.PREFERRED_LOCATION,
+    "CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY",
+    MemRangeAttribute.ACCESSED_BY,
+    "CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION",
+    MemRangeAttribute.LAST_PREFETCH_LOCATION,
+    "CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE",
+    MemRangeAttribute.PREFERRED_LOCATION_TYPE,
+    "CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE",
+    MemRangeAttribute.LAST_PREFETCH_LOCATION_TYPE,
+    "CU_MEMORYTYPE_HOST",
+    MemoryType.HOST,
+    "CU_MEMORYTYPE_DEVICE",
+    MemoryType.DEVICE,
+    "CU_POINTER_ATTRIBUTE_MEMORY_TYPE",
+    PointerAttribute.MEMORY_TYPE,
+    "CU_POINTER_ATTRIBUTE_IS_MANAGED",
+    PointerAttribute.IS_MANAGED,
+    "CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL",
+    PointerAttribute.DEVICE_ORDINAL,
+    "CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE",
+    PointerAttribute.IS_LEGACY_IPC_CAPABLE,
+    "CU_POINTER_ATTRIBUTE_RANGE_START_ADDR",
+    PointerAttribute.RANGE_START,
+    "CU_POINTER_ATTRIBUTE_RANGE_SIZE",
+    PointerAttribute.RANGE_SIZE,
+    "CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE",
+    PointerAttribute.MEMPOOL_HANDLE,
+    "(size_t)CU_STREAM_LEGACY",
+    StreamHandle.LEGACY,
+    "(size_t)CU_STREAM_PER_THREAD",
+    StreamHandle.PER_THREAD,
+  };
+
   /** The header that has everything compared here. */
   private static final int COMPLETE = 13_000;
 
@@ -101,13 +191,20 @@ class CudaHeadersTest {
   void constants_areThoseOfTheHeader() throws Exception {
     Map<String, Long> expected =
         Map.of(
-            "CU_MEM_LOCATION_TYPE_DEVICE", (long) Layouts.LOCATION_DEVICE,
-            "CU_MEM_LOCATION_TYPE_HOST", (long) Layouts.LOCATION_HOST,
-            "CU_DEVICE_CPU", (long) Layouts.DEVICE_CPU,
             "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR", (long) FfmPoolSharing.FILE_DESCRIPTOR,
             "CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS", (long) FfmIpc.LAZY_PEER_ACCESS,
-            "CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES", (long) FfmPools.LAST_INT_ATTRIBUTE,
-            "(size_t)CU_STREAM_PER_THREAD", Layouts.LAST_SPECIAL_STREAM);
+            "CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES",
+                (long) FfmPools.LAST_INT_ATTRIBUTE);
+    assertThat(values(expected)).isEqualTo(expected);
+  }
+
+  @Test
+  void numbersOfTheSeam_areThoseOfTheHeader() throws Exception {
+    assumeCompleteHeader();
+    Map<String, Long> expected = new HashMap<>();
+    for (int i = 0; i < SEAM.length; i += 2) {
+      expected.put((String) SEAM[i], ((Number) SEAM[i + 1]).longValue());
+    }
     assertThat(values(expected)).isEqualTo(expected);
   }
 
