@@ -6,7 +6,6 @@ import io.cuvette.driver.CudaStatus;
 import java.util.EnumSet;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -16,8 +15,6 @@ import java.util.function.BooleanSupplier;
  * it. Thread-safe.
  */
 final class Guard implements Fence {
-  private static final long ASK_AGAIN_NANOS = 20_000;
-
   /**
    * More captures than can begin and end about one guard by chance: the driver refuses for good.
    */
@@ -157,24 +154,14 @@ final class Guard implements Fence {
     }
   }
 
-  @SuppressWarnings("ThreadPriorityCheck") // the yield frees a carrier, nothing more
   private void awaitNow() {
-    boolean asked = done;
-    while (!asked) {
-      if (asking.compareAndSet(false, true)) {
-        asked = true;
-        try {
-          if (!done && waitForWork()) {
-            finish();
-          }
-        } finally {
-          asking.set(false);
-        }
-      } else {
-        Thread.yield(); // parking an interrupted thread returns at once
-        LockSupport.parkNanos(this, ASK_AGAIN_NANOS);
-        asked = done;
+    Await.until(() -> asking.compareAndSet(false, true));
+    try {
+      if (!done && waitForWork()) {
+        finish();
       }
+    } finally {
+      asking.set(false);
     }
   }
 

@@ -117,8 +117,8 @@ class AlteredHandleTest extends OverFakeSharing {
             importer.set(Thread.currentThread());
             return resource.importBuffer(altered(2));
           });
-      closing.get(20, TimeUnit.SECONDS);
-      assertMappedAnew(importing.get(20, TimeUnit.SECONDS));
+      closing.get(40, TimeUnit.SECONDS);
+      assertMappedAnew(importing.get(40, TimeUnit.SECONDS));
       assertThat(importsDuringTheFree).hasValue(0);
     }
   }
@@ -157,7 +157,7 @@ class AlteredHandleTest extends OverFakeSharing {
   }
 
   private static void awaitWaiting(AtomicReference<Thread> thread) {
-    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+    long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(40);
     while (thread.get() == null || thread.get().getState() != Thread.State.WAITING) {
       assertThat(System.nanoTime()).as("the thread waits").isLessThan(end);
       Thread.yield();

@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Waits that never end, inside a callback and for one, have a bound. */
-@Timeout(30)
+@Timeout(60)
 class CallbackPatienceTest {
   private static final long PATIENCE_MILLIS = 200;
 
@@ -68,7 +68,7 @@ class CallbackPatienceTest {
   /** A pool at its limit cannot be helped there by what the callback itself put off. */
   @Test
   void allocationThatOnlyLaterFreesWouldHelp_isOutOfMemory() throws Exception {
-    cuda.callbacks().setPatienceNanos(TimeUnit.SECONDS.toNanos(20));
+    cuda.callbacks().setPatienceNanos(TimeUnit.SECONDS.toNanos(60));
     CudaStream stream = stream();
     MemoryPool pool = new MemoryPool(cuda);
     pool.setLimit(new MemoryLimit.Bytes(1 << 20));
@@ -84,12 +84,12 @@ class CallbackPatienceTest {
   }
 
   private static void await(CompletableFuture<Void> future) throws Exception {
-    future.get(20, TimeUnit.SECONDS);
+    future.get(40, TimeUnit.SECONDS);
   }
 
   private static void await(CountDownLatch latch) {
     try {
-      if (!latch.await(20, TimeUnit.SECONDS)) {
+      if (!latch.await(40, TimeUnit.SECONDS)) {
         throw new IllegalStateException(new TimeoutException());
       }
     } catch (InterruptedException e) {

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Who shuts an entrance waits for those inside, and is alone from then on. */
-@Timeout(30)
+@Timeout(60)
 class EntranceTest {
   private final Entrance entrance = new Entrance();
 

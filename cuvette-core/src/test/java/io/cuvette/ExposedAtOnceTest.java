@@ -20,7 +20,7 @@ class ExposedAtOnceTest {
   private static final int ROUNDS = 60;
 
   @Test
-  @Timeout(30)
+  @Timeout(60)
   void threadsThatExposeANewStream_goOnAtOnce() throws Exception {
     SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
     try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(driver));

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** What the blocks ready for threads that meet are, one by one and in the numbers. */
-@Timeout(30)
+@Timeout(60)
 class FrontCacheTest {
   private static final int SLOTS = 16;
   private static final int THREADS = 64;

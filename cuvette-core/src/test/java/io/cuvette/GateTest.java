@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** Who shuts a gate lets those inside out. */
-@Timeout(30)
+@Timeout(60)
 class GateTest {
   @Test
   void interruptedVirtualThreadsThatShut_leaveTheirCarriersToThoseInside() throws Exception {

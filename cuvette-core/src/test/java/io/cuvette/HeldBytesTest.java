@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** The books of what a pool holds: every byte is in an arena or on its way. */
-@Timeout(30)
+@Timeout(60)
 class HeldBytesTest {
   private final HeldBytes held = new HeldBytes(1000);
 

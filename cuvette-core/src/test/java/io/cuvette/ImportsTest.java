@@ -134,8 +134,8 @@ class ImportsTest extends OverFakeSharing {
           threads.submit(() -> resource.importBuffer(descriptor(1, 0, 64)));
       assertThat(importing.isDone()).isFalse();
       goOn.countDown();
-      closing.get(20, TimeUnit.SECONDS);
-      DeviceBuffer second = importing.get(20, TimeUnit.SECONDS);
+      closing.get(40, TimeUnit.SECONDS);
+      DeviceBuffer second = importing.get(40, TimeUnit.SECONDS);
       second.fill((byte) 1);
       driver.during = call -> call;
       second.close();

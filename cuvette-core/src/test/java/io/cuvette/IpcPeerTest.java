@@ -96,7 +96,7 @@ class IpcPeerTest {
         () -> {
           inside.countDown();
           try {
-            assertThat(end.await(20, TimeUnit.SECONDS)).as("the second did not wait").isTrue();
+            assertThat(end.await(40, TimeUnit.SECONDS)).as("the second did not wait").isTrue();
           } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
           }

@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** What is left comes out once, each time it is left, and nothing is lost when a step throws. */
-@Timeout(30)
+@Timeout(60)
 class LeftForLaterTest {
   private final LeftForLater left = new LeftForLater();
   private final List<Lifetime> seen = new ArrayList<>();

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** When closed blocks that streams still use come back, and what is counted meanwhile. */
-@Timeout(30)
+@Timeout(60)
 class PendingFreesTest {
   private @Nullable BusyDriver made;
   private final Cuda cuda =

@@ -54,7 +54,7 @@ class ReclaimTest {
 
   /** Memory that is known to come is waited for, in pauses that anybody may cut short. */
   @Test
-  @Timeout(30)
+  @Timeout(60)
   void memoryThatIsKnownToCome_isWaitedFor() throws InterruptedException {
     AtomicBoolean there = new AtomicBoolean();
     AtomicReference<Object> found = new AtomicReference<>();
@@ -79,7 +79,7 @@ class ReclaimTest {
 
   /** The pauses double from one to 512 milliseconds; here somebody cuts each of them short. */
   @Test
-  @Timeout(30)
+  @Timeout(60)
   void memoryThatDoesNotCome_isGivenUp_afterTenPauses() throws InterruptedException {
     AtomicInteger looks = new AtomicInteger();
     AtomicReference<Object> found = new AtomicReference<>(looks);

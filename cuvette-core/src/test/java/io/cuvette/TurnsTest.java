@@ -9,7 +9,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** One thread after the other, and no thread waits for itself. */
-@Timeout(30)
+@Timeout(60)
 class TurnsTest {
   private final Turns turns = new Turns();
 

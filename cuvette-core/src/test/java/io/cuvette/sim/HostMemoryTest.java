@@ -41,7 +41,7 @@ class HostMemoryTest extends SimTestBase {
 
   /** An interrupt closes the channel it meets: that must not be the end of all host memory. */
   @Test
-  @Timeout(value = 30, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
   void threadThatIsInterruptedAllTheTime_losesNothing() throws InterruptedException {
     AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
     Thread user =

@@ -108,7 +108,7 @@ class StreamsTest extends SimTestBase {
   }
 
   @Test
-  @Timeout(20)
+  @Timeout(60)
   void hostFunctions_runInStreamOrder_evenIfNobodyWaits() throws InterruptedException {
     long stream = stream(0);
     List<Integer> ran = new CopyOnWriteArrayList<>();
@@ -118,12 +118,12 @@ class StreamsTest extends SimTestBase {
       driver.launchHostFunc(0, stream, () -> ran.add(number));
     }
     driver.launchHostFunc(0, stream, last::countDown);
-    assertThat(last.await(10, TimeUnit.SECONDS)).isTrue();
+    assertThat(last.await(40, TimeUnit.SECONDS)).isTrue();
     assertThat(ran).hasSize(20).isSorted();
   }
 
   @Test
-  @Timeout(20)
+  @Timeout(60)
   void synchronize_waitsForHostFunctions_andTheirStreamOnly() throws InterruptedException {
     long stream = stream(0);
     long other = stream(0);
@@ -140,7 +140,7 @@ class StreamsTest extends SimTestBase {
         });
     driver.memsetD8Async(0, driver.memAlloc(0, 64), (byte) 0, 64, other);
     driver.streamSynchronize(0, other);
-    assertThat(started.await(10, TimeUnit.SECONDS)).isTrue();
+    assertThat(started.await(40, TimeUnit.SECONDS)).isTrue();
     assertThat(driver.streamQuery(0, stream)).isFalse();
     go.countDown();
     driver.streamSynchronize(0, stream);
@@ -156,7 +156,7 @@ class StreamsTest extends SimTestBase {
   }
 
   @Test
-  @Timeout(20)
+  @Timeout(60)
   void interruptedThread_stillWaitsForHostFunctions_andStaysInterrupted() {
     long stream = stream(0);
     boolean[] ran = new boolean[1];
@@ -168,7 +168,7 @@ class StreamsTest extends SimTestBase {
   }
 
   @Test
-  @Timeout(20)
+  @Timeout(60)
   void hostFunction_mustNotCallTheDriver() {
     AtomicReference<Throwable> thrown = new AtomicReference<>();
     long stream = stream(0);
@@ -187,7 +187,7 @@ class StreamsTest extends SimTestBase {
   }
 
   @Test
-  @Timeout(20)
+  @Timeout(60)
   void hostFunctionThatThrows_failsItsDevice() {
     long stream = stream(0);
     driver.launchHostFunc(
@@ -201,7 +201,7 @@ class StreamsTest extends SimTestBase {
   }
 
   @Test
-  @Timeout(20)
+  @Timeout(60)
   void hostFunctionThatThrowsWhatHasNoText_failsItsDevice() {
     long stream = stream(0);
     driver.launchHostFunc(
@@ -221,7 +221,7 @@ class StreamsTest extends SimTestBase {
   }
 
   @Test
-  @Timeout(20)
+  @Timeout(60)
   void closing_endsWaits_andLaterCallsAreRefused() throws InterruptedException {
     CountDownLatch never = new CountDownLatch(1);
     CountDownLatch started = new CountDownLatch(1);
@@ -243,7 +243,7 @@ class StreamsTest extends SimTestBase {
                 thrown.set(e);
               }
             });
-    assertThat(started.await(10, TimeUnit.SECONDS)).isTrue();
+    assertThat(started.await(40, TimeUnit.SECONDS)).isTrue();
     driver.close();
     waiter.join();
     never.countDown();

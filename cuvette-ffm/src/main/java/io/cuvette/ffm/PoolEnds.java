@@ -67,15 +67,19 @@ final class PoolEnds {
     endMaking();
   }
 
-  /** What comes of trying until it is not 0, or it is at last. */
-  @SuppressWarnings("ThreadPriorityCheck") // the yield frees a carrier, nothing more
+  /** What comes of trying until it is not 0, or it is at last; keeps an interrupt. */
   private static long stampWithin(LongSupplier trying, long nanos) {
     long start = System.nanoTime();
+    boolean interrupted = false;
     long stamp = trying.getAsLong();
     while (stamp == 0 && System.nanoTime() - start < nanos) {
-      Thread.yield(); // parking an interrupted thread returns at once
+      // Else parking returns at once, and virtual threads keep all carriers from whoever is inside.
+      interrupted |= Thread.interrupted();
       LockSupport.parkNanos(trying, ASK_AGAIN_NANOS);
       stamp = trying.getAsLong();
+    }
+    if (interrupted) {
+      Thread.currentThread().interrupt();
     }
     return stamp;
   }

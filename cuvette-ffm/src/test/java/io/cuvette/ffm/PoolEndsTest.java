@@ -125,4 +125,25 @@ class PoolEndsTest {
       assertThat(Thread.interrupted()).isTrue();
     }
   }
+
+  /** Virtual threads that only yield would keep the carriers from the thread they wait for. */
+  @Test
+  void interruptedVirtualThreads_leaveTheirCarriersToTheOneInside() throws Exception {
+    int many = 4 * Runtime.getRuntime().availableProcessors();
+    CountDownLatch waiting = new CountDownLatch(many);
+    CountDownLatch made = new CountDownLatch(many);
+    ends.beginMaking();
+    for (int i = 0; i < many; i++) {
+      Thread.startVirtualThread(() -> {
+        Thread.currentThread().interrupt();
+        waiting.countDown();
+        ends.beginMaking();
+        ends.endMaking();
+        made.countDown();
+      });
+    }
+    assertThat(waiting.await(30, TimeUnit.SECONDS)).as("all wait").isTrue();
+    Thread.startVirtualThread(ends::endMaking);
+    assertThat(made.await(30, TimeUnit.SECONDS)).as("all were let in").isTrue();
+  }
 }

@@ -58,7 +58,7 @@ typedef void (*CUhostFn)(void *);
 #define CAPTURE_UNSUPPORTED ((CUresult)900)
 #define CAPTURE_IMPLICIT ((CUresult)906)
 #define CAPTURE_INVALIDATED ((CUresult)901)
-enum { MAX_DEVICES = 8, LEGACY = 1, PER_THREAD = 2 };
+enum { MAX_DEVICES = 8, LEGACY = 1, PER_THREAD = 2, MOST_QUEUED = 1024 };
 
 /* One lock for everything; it is not held while work runs or a host function is called. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -285,6 +285,10 @@ static uint64_t queue(struct stream *stream, struct op work_item) {
 
 static void await(struct stream *stream, uint64_t seq) {
   while (stream->done < seq) pthread_cond_wait(&changed, &lock);
+}
+/* Who queues faster than a stream works waits, as on a GPU, whose queues have an end. */
+static void await_room(struct stream *stream) {
+  while (!stream->capture && stream->queued - stream->done >= MOST_QUEUED) pthread_cond_wait(&changed, &lock);
 }
 static void await_device(int device) {
   for (struct stream *stream = streams; stream; stream = stream->next)

@@ -4,6 +4,7 @@
 
 static CUresult copy(CUstream handle, void *to, const void *from, size_t bytes) {
   STREAM_OF(stream, handle);
+  await_room(stream);
   queue(stream, (struct op){.kind = COPY, .to = to, .from = from, .bytes = bytes});
   RETURN(0);
 }
@@ -24,12 +25,14 @@ static CUresult cuMemcpyHtoDAsync_v3020(CUdeviceptr to, const void *from, size_t
   void *staged = malloc(bytes ? bytes : 1);
   memcpy(staged, from, bytes);
   STREAM_OF(stream, handle);
+  await_room(stream);
   queue(stream, (struct op){.kind = COPY, .to = AT(to), .from = staged, .bytes = bytes, .staged = staged});
   RETURN(0);
 }
 /* To such memory they are brought before it returns. */
 static CUresult cuMemcpyDtoHAsync_v3020(void *to, CUdeviceptr from, size_t bytes, CUstream handle) {
   STREAM_OF(stream, handle);
+  await_room(stream);
   int ours = is_ours(to);
   if (!ours && stream->capture) RETURN(CAPTURE_UNSUPPORTED);
   uint64_t seq = queue(stream, (struct op){.kind = COPY, .to = to, .from = AT(from), .bytes = bytes});
@@ -38,6 +41,7 @@ static CUresult cuMemcpyDtoHAsync_v3020(void *to, CUdeviceptr from, size_t bytes
 }
 static CUresult fill(CUstream handle, CUdeviceptr to, unsigned value, size_t count, int width) {
   STREAM_OF(stream, handle);
+  await_room(stream);
   queue(stream, (struct op){.kind = FILL, .to = AT(to), .value = value, .bytes = count, .width = width});
   RETURN(0);
 }

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 
 /** An error, of a decorator for example, in the middle of giving memory back. */
 class ErrorWhileFreeingTest {
-  private static final Duration PATIENCE = Duration.ofSeconds(20);
+  private static final Duration PATIENCE = Duration.ofSeconds(40);
 
   private static final class Failing extends ForwardingDriver {
     private boolean fails;

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Timeout;
 class CaptureAtAnyMomentTest {
   private static final int MOST_CALLS = 300;
   private static final int BYTES = 4096;
-  private static final long PATIENCE_SECONDS = 20;
+  private static final long PATIENCE_SECONDS = 40;
 
   private final CaptureBetween between = new CaptureBetween();
 

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
  */
 class BrokenMessagesTest {
   private static final DescriptorCalls CALLS = DescriptorCalls.find().orElseThrow();
-  private static final Duration PATIENCE = Duration.ofSeconds(10);
+  private static final Duration PATIENCE = Duration.ofSeconds(40);
   private static final int MAGIC = 0x43564950;
   private static final int MESSAGE = 1;
   private static final int ALLOCATION_HANDLE = 2;

@@ -33,7 +33,7 @@ class CollectorBesideImportTest extends TwoProcesses {
   /** Enough for the operation to be compiled, which is when its objects are seen as unused. */
   private static final int WARM_UP = 300;
 
-  private static final Duration PATIENCE = Duration.ofSeconds(20);
+  private static final Duration PATIENCE = Duration.ofSeconds(40);
 
   @TempDir private Path folder;
 

@@ -39,7 +39,7 @@ import org.junit.jupiter.api.io.TempDir;
 @EnabledOnOs(OS.LINUX)
 @Timeout(60)
 class IpcChannelTest {
-  private static final Duration LONG = Duration.ofSeconds(20);
+  private static final Duration LONG = Duration.ofSeconds(40);
   private static final Duration SHORT = Duration.ofMillis(100);
   private static final int MAGIC = 0x43564950;
   private static final int HEADER_BYTES = 12;
@@ -138,7 +138,7 @@ class IpcChannelTest {
           assertThat(got.handles()).isEmpty();
         }
       }
-      sending.get(20, TimeUnit.SECONDS);
+      sending.get(40, TimeUnit.SECONDS);
     }
   }
 
@@ -399,7 +399,7 @@ class IpcChannelTest {
     try (var threads = Executors.newVirtualThreadPerTaskExecutor()) {
       Future<IpcChannel.Message> waiting = threads.submit(() -> ours.receiveMessage(LONG));
       ours.close();
-      assertThatThrownBy(() -> waiting.get(20, TimeUnit.SECONDS))
+      assertThatThrownBy(() -> waiting.get(40, TimeUnit.SECONDS))
           .cause()
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("closed");
@@ -430,7 +430,7 @@ class IpcChannelTest {
         assertThat(got).isEqualTo(one);
       }
       for (Future<Void> each : sending) {
-        each.get(20, TimeUnit.SECONDS);
+        each.get(40, TimeUnit.SECONDS);
       }
     }
   }

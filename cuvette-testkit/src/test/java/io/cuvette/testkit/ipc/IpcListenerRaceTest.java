@@ -47,7 +47,7 @@ import org.junit.jupiter.api.io.TempDir;
 @ExtendWith(Peers.Extension.class)
 class IpcListenerRaceTest {
   private static final DescriptorCalls CALLS = DescriptorCalls.find().orElseThrow();
-  private static final Duration LONG = Duration.ofSeconds(20);
+  private static final Duration LONG = Duration.ofSeconds(40);
   private static final int ROUNDS = 400;
   private static final int RACERS = 5;
 

@@ -35,7 +35,7 @@ import org.junit.jupiter.api.io.TempDir;
 @EnabledOnOs(OS.LINUX)
 @Timeout(60)
 class IpcListenerTest {
-  private static final Duration LONG = Duration.ofSeconds(20);
+  private static final Duration LONG = Duration.ofSeconds(40);
 
   @TempDir Path directory;
 
@@ -235,7 +235,7 @@ class IpcListenerTest {
           .hasCauseInstanceOf(SocketTimeoutException.class);
       Future<IpcChannel> waiting = threads.submit(() -> listener.accept(LONG));
       listener.close();
-      assertThatThrownBy(() -> waiting.get(20, TimeUnit.SECONDS))
+      assertThatThrownBy(() -> waiting.get(40, TimeUnit.SECONDS))
           .cause()
           .isInstanceOf(IllegalStateException.class);
     }
@@ -279,7 +279,7 @@ class IpcListenerTest {
       Future<IpcChannel> connecting = threads.submit(() -> IpcChannel.connect(path, LONG));
       try (IpcListener listener = IpcListener.open(path);
           IpcChannel server = listener.accept(LONG);
-          IpcChannel client = connecting.get(20, TimeUnit.SECONDS)) {
+          IpcChannel client = connecting.get(40, TimeUnit.SECONDS)) {
         assertThat(client.isClosed()).isFalse();
         assertThat(server.isClosed()).isFalse();
       }

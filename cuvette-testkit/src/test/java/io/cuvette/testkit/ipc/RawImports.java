@@ -42,7 +42,7 @@ public final class RawImports implements PeerProgram {
     Suspect suspect = Suspect.valueOf(peer.hear());
     pooled = HexFormat.of().parseHex(peer.hear());
     plain = HexFormat.of().parseHex(peer.hear());
-    try (AllocationHandle handle = peer.channel().receiveAllocationHandle(Duration.ofSeconds(20))) {
+    try (AllocationHandle handle = peer.channel().receiveAllocationHandle(Duration.ofSeconds(40))) {
       pool = driver.memPoolImportFromShareableHandle(handle.descriptor());
       suspect.steps.run(this);
     }

@@ -163,12 +163,12 @@ class KeptByUpstreamTest {
                 });
         Future<?> closed =
             other.submit(() -> {
-              assertThat(ready.await(10, TimeUnit.SECONDS)).isTrue();
+              assertThat(ready.await(40, TimeUnit.SECONDS)).isTrue();
               given.get().close();
               return null;
             });
         Buffer lent = allocateIfOpen(pool);
-        closed.get(10, TimeUnit.SECONDS);
+        closed.get(40, TimeUnit.SECONDS);
         pool.assertConsistent();
         if (lent != null) {
           try (Buffer same = MemoryResource.direct().allocate(512, lent.stream())) {

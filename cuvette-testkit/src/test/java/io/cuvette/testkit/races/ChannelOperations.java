@@ -16,7 +16,7 @@ import java.util.function.Consumer;
 
 /** Operations of {@code IpcChannel} and {@code IpcListener}, with both ends here. Stateless. */
 final class ChannelOperations {
-  private static final Duration PATIENCE = Duration.ofSeconds(20);
+  private static final Duration PATIENCE = Duration.ofSeconds(40);
   private static final AtomicInteger NAMES = new AtomicInteger();
 
   private ChannelOperations() {}

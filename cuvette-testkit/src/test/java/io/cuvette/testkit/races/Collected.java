@@ -26,7 +26,7 @@ final class Collected {
   private static final int THREADS_ON_A_GPU = 400;
 
   private static final int COLLECTIONS = 20;
-  private static final int PATIENCE_SECONDS = 15;
+  private static final int PATIENCE_SECONDS = 40;
 
   private final List<Cell> cells;
   private final CountedDriver driver;

@@ -24,7 +24,8 @@ import org.junit.jupiter.api.Timeout;
  */
 @Timeout(240)
 class InsideCallbackTest {
-  private static final long PATIENCE_SECONDS = 5;
+  private static final long PATIENCE_SECONDS =
+      9; // who waits for the callback itself is let go after 10
 
   /** Operations of the matrix that wait for the future of another callback. */
   private static final Pattern WAITS = Pattern.compile("addCallback|onComplete");

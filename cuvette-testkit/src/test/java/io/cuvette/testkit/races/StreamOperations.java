@@ -14,7 +14,7 @@ import java.util.function.Consumer;
 
 /** Operations of {@code CudaStream} and {@code CudaEvent}. Stateless. */
 final class StreamOperations {
-  private static final int PATIENCE_SECONDS = 20;
+  private static final int PATIENCE_SECONDS = 40;
 
   private StreamOperations() {}
 

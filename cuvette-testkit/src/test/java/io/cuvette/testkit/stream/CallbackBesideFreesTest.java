@@ -30,9 +30,9 @@ import org.junit.jupiter.api.Timeout;
 class CallbackBesideFreesTest {
   private static final int ROUNDS = 150;
   private static final int FREEING = 2;
-  private static final long PATIENCE_SECONDS = 20;
+  private static final long PATIENCE_SECONDS = 40;
   private static final long ENTRY_NANOS = 100_000;
-  private static final long SOON_SECONDS = 7;
+  private static final long SOON_SECONDS = 9;
   private static final int FREED = 3;
 
   /** Waits in frees for all work, and has every other call about memory wait for that. */

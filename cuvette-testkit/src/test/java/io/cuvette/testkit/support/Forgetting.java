@@ -16,7 +16,7 @@ public final class Forgetting {
   private static final int FEW = 4;
   private static final int TURNS = 2;
   private static final long APART_MILLIS = 150;
-  private static final long PATIENCE_MILLIS = 20_000;
+  private static final long PATIENCE_MILLIS = 40_000;
   private static final CountDownLatch NEVER = new CountDownLatch(1);
 
   private Forgetting() {}

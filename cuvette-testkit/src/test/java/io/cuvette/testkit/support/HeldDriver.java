@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * in order. Thread-safe.
  */
 public final class HeldDriver {
-  private static final int PATIENCE_SECONDS = 20;
+  private static final int PATIENCE_SECONDS = 40;
 
   private final CudaDriver delegate;
   private final List<String> ended = new CopyOnWriteArrayList<>();

@@ -43,13 +43,18 @@ public final class PeerJvm implements AutoCloseable {
     try (IpcListener listener = IpcListener.open(folder.resolve("peer"))) {
       process = start(listener.path());
       commands = new PrintWriter(process.outputWriter(StandardCharsets.UTF_8), true);
-      Thread.ofVirtual().start(() -> log.drain(process.errorReader(StandardCharsets.UTF_8)));
-      Thread.ofVirtual().start(this::readAnswers);
+      // Reading a pipe keeps a carrier, of which there may be one.
+      reader(() -> log.drain(process.errorReader(StandardCharsets.UTF_8)));
+      reader(this::readAnswers);
       channel = greet(listener);
       idle = true;
     } finally {
       delete(folder);
     }
+  }
+
+  private static void reader(Runnable read) {
+    Thread.ofPlatform().daemon().start(read);
   }
 
   private static Path temporaryFolder() {

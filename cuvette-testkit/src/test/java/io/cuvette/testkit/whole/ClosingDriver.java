@@ -8,22 +8,33 @@ import java.util.Queue;
 import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Looks for calls of a driver that is closed or is being closed, and lets other threads run before
- * and after some calls. Thread-safe.
+ * Looks for calls of a driver that is closed or is being closed, and holds some calls before or
+ * after their work until another thread calls. Thread-safe.
  */
 final class ClosingDriver {
   private static final Set<String> NO_CALLS =
       Set.of("name", "toString", "isSimulated", "hashCode", "equals");
+
+  private static final int HELD_OF = 4;
+  private static final long MOMENT_MICROS = 500;
 
   private final CudaDriver delegate;
   private final long seed;
   private final AtomicInteger inside = new AtomicInteger();
   private final AtomicInteger calls = new AtomicInteger();
   private final Queue<String> late = new ConcurrentLinkedQueue<>();
+
+  private final AtomicReference<@Nullable CountDownLatch> held = new AtomicReference<>();
+
+  /** Who called last and was held in vain. */
+  private volatile @Nullable Thread alone;
 
   private volatile boolean closed;
 
@@ -67,19 +78,41 @@ final class ClosingDriver {
       if (closed) {
         late.add(method.getName());
       }
-      letOthersRun(random);
+      meet(random.nextInt(HELD_OF) == 0);
       Object result = forward(method, arguments);
-      letOthersRun(random);
+      meet(random.nextInt(HELD_OF) == 0);
       return result;
     } finally {
       inside.decrementAndGet();
     }
   }
 
-  @SuppressWarnings("ThreadPriorityCheck") // to change the order of the threads is its purpose
-  private static void letOthersRun(SplittableRandom random) {
-    for (int i = random.nextInt(4); i > 0; i--) {
-      Thread.yield();
+  /**
+   * Lets the thread go on that is held, and holds this one in its place or not. Threads that wait
+   * for this one do not call: after a moment it goes on, and is not held again before another
+   * calls.
+   */
+  private void meet(boolean hold) {
+    Thread caller = Thread.currentThread();
+    CountDownLatch mine = hold && !caller.equals(alone) ? new CountDownLatch(1) : null;
+    if (!caller.equals(alone)) {
+      alone = null;
+    }
+    CountDownLatch before = held.getAndSet(mine);
+    if (before != null) {
+      before.countDown();
+    }
+    if (mine != null && !isLetGo(mine)) {
+      alone = caller;
+    }
+  }
+
+  private static boolean isLetGo(CountDownLatch latch) {
+    try {
+      return latch.await(MOMENT_MICROS, TimeUnit.MICROSECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return true;
     }
   }
 

@@ -14,7 +14,7 @@ import java.util.Queue;
 import java.util.SplittableRandom;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** Threads that make, hand over and close things, until what these are from is closed. */
@@ -31,14 +31,15 @@ final class ClosingRound {
   private final List<CudaStream> streams;
   private final Contended.Source source;
   private final Queue<AutoCloseable> handedOver = new ConcurrentLinkedQueue<>();
-  private final AtomicInteger steps = new AtomicInteger();
   private final CountDownLatch started = new CountDownLatch(THREADS);
+  private final CountDownLatch enough;
+  private volatile boolean ending;
   private final List<String> wrong = new ArrayList<>();
   private final Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
-  private volatile boolean ended;
 
   ClosingRound(Contended what, long seed) {
     this.seed = seed;
+    this.enough = new CountDownLatch(new SplittableRandom(seed).nextInt(MOST_STEPS / 2));
     this.driver = new ClosingDriver(simulator, seed);
     this.cuda =
         Cuda.open(CudaOptions.DEFAULTS.withDriver(simulator).withDecorator(_ -> driver.asDriver()));
@@ -82,17 +83,16 @@ final class ClosingRound {
       Runnable body = () -> work(own);
       threads.add(i % 2 == 0 ? Thread.ofPlatform().start(body) : Thread.ofVirtual().start(body));
     }
-    int enough = random.nextInt(MOST_STEPS / 2);
     try {
       started.await();
-      while (steps.get() < enough && threads.stream().anyMatch(Thread::isAlive)) {
-        Thread.onSpinWait();
+      if (!enough.await(PATIENCE.toSeconds(), TimeUnit.SECONDS)) {
+        wrong.add("steps that are missing: " + enough.getCount());
       }
+      ending = true;
       end.run();
     } catch (RuntimeException | InterruptedException e) {
       failures.add(e);
     }
-    ended = true;
     threads.forEach(this::join);
     handedOver.forEach(this::close);
   }
@@ -111,11 +111,11 @@ final class ClosingRound {
     started.countDown();
     try {
       for (int i = 0; i < MOST_STEPS; i++) {
-        steps.incrementAndGet();
+        enough.countDown();
         step(random);
       }
     } catch (IllegalStateException e) {
-      if (!String.valueOf(e.getMessage()).contains("closed")) {
+      if (!ending || !String.valueOf(e.getMessage()).contains("closed")) {
         failures.add(e);
       }
     } catch (Throwable e) {
@@ -127,7 +127,7 @@ final class ClosingRound {
     if (random.nextInt(100) < 45) {
       CudaStream stream = streams.get(random.nextInt(streams.size()));
       AutoCloseable made = source.maker().make(512L * (1 + random.nextInt(4)), stream);
-      if (made instanceof Buffer buffer && random.nextInt(3) == 0) {
+      if (made instanceof Buffer buffer && random.nextInt(3) == 0 && !buffer.stream().isClosed()) {
         CudaStream user = streams.get(random.nextInt(streams.size()));
         use(buffer, user, random);
       }

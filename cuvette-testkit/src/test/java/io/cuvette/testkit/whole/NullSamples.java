@@ -133,7 +133,7 @@ final class NullSamples implements AutoCloseable {
             cuda, PinnedMemoryResourceOptions.DEFAULTS.withIpcEnabled(true).withNumaId(0)));
     IpcListener listener = IpcListener.open(folder.resolve("socket"));
     objects.add(listener);
-    objects.add(IpcChannel.connect(folder.resolve("socket"), Duration.ofSeconds(10)));
+    objects.add(IpcChannel.connect(folder.resolve("socket"), Duration.ofSeconds(40)));
   }
 
   private void makeInstruments() {

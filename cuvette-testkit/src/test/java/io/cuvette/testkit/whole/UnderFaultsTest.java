@@ -119,7 +119,7 @@ class UnderFaultsTest {
             Buffer buffer = cuda.allocate(64, stream)) {
           buffer.fill((byte) 1, stream);
           try {
-            stream.addCallback(() -> Bytes.of(buffer)).get(20, TimeUnit.SECONDS);
+            stream.addCallback(() -> Bytes.of(buffer)).get(40, TimeUnit.SECONDS);
           } catch (ExecutionException e) {
             throw e.getCause() instanceof RuntimeException failure ? failure : e;
           }
