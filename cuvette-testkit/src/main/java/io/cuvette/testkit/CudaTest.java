@@ -17,11 +17,22 @@ import org.junit.jupiter.api.extension.ExtendWith;
  *
  * <p>The method can take a {@link Subject}, and with it the {@link io.cuvette.Cuda}, the {@link
  * io.cuvette.driver.CudaDriver} or the {@link io.cuvette.sim.SimulatedDriver} of the subject. Each
- * run has its own, opened with the leak level FULL. After the test, and before the Cuda is closed,
- * everything must be back to zero: {@link io.cuvette.Cuda#openObjects()} once the caches of the
- * default pools are empty, and what the driver has: memory, mappings, pools, streams, events and
- * graphs. Whatever is left is named with the place where it was made. After the Cuda is closed, no
- * thread of the library and no file of a simulated device may be left.
+ * run has its own, opened with the leak level FULL. With a {@link ScriptedDriver} among the
+ * parameters, that is below the Cuda.
+ *
+ * <p>What a test works with, but is not about, it takes as parameters as well: {@link
+ * io.cuvette.CudaStream}, {@link io.cuvette.MemoryPool}, {@link io.cuvette.PinnedMemoryPool},
+ * {@link io.cuvette.AsyncMemoryPool} of a new pool of the driver, {@link
+ * io.cuvette.DeviceMemoryResource}. Each parameter is one of its own with default options, of
+ * device 0 unless it is {@link OnDevice} another; a stream can be {@link NonBlocking}. They are
+ * closed after the test, the last one first, and the caching pools of a test that passed are
+ * checked for consistency before.
+ *
+ * <p>After the test, and before the Cuda is closed, everything must be back to zero: {@link
+ * io.cuvette.Cuda#openObjects()} once the caches of the default pools are empty, and what the
+ * driver has: memory, mappings, pools, streams, events and graphs. Whatever is left is named with
+ * the place where it was made. After the Cuda is closed, no thread of the library and no file of a
+ * simulated device may be left.
  *
  * <p>A failure says the seed of the simulator, and how to run it again.
  */

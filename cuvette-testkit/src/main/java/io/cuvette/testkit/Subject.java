@@ -7,6 +7,7 @@ import io.cuvette.LeakReport;
 import io.cuvette.MemoryLimit;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.sim.SimulatedDriver;
+import java.lang.reflect.Parameter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -25,11 +26,13 @@ public final class Subject {
   private final CudaTest test;
   private final long seed;
   private final List<OpenedCuda> opened = new ArrayList<>();
+  private final Fixtures fixtures = new Fixtures();
   private final List<LeakReport> leaks = new CopyOnWriteArrayList<>();
   // Opening calls the driver: this keeps two threads of a test from opening twice.
   private final ReentrantLock lock = new ReentrantLock();
   private @Nullable CudaDriver bare;
   private @Nullable Cuda first;
+  private @Nullable ScriptedDriver script;
 
   private Subject(String specification, CudaTest test, long seed) {
     this.specification = specification;
@@ -71,7 +74,8 @@ public final class Subject {
     try {
       Cuda made = first;
       if (made == null) {
-        made = open(options -> options);
+        ScriptedDriver scripted = script;
+        made = open(options -> scripted == null ? options : options.withDecorator(scripted::over));
         first = made;
       }
       return made;
@@ -153,6 +157,31 @@ public final class Subject {
     }
   }
 
+  /** The script of the driver below {@link #cuda()}; asked for before that is opened. */
+  ScriptedDriver script() {
+    lock.lock();
+    try {
+      ScriptedDriver made = script;
+      if (made == null) {
+        made = new ScriptedDriver();
+        script = made;
+      }
+      return made;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** A stream or a pool of {@link #cuda()}, closed after the test. */
+  Object fixture(Parameter parameter) {
+    lock.lock();
+    try {
+      return fixtures.make(cuda(), parameter);
+    } finally {
+      lock.unlock();
+    }
+  }
+
   /** The forgotten objects found so far in all Cudas of the run. */
   public List<LeakReport> leaks() {
     return List.copyOf(leaks);
@@ -189,6 +218,10 @@ public final class Subject {
     lock.lock();
     try {
       Cleanup cleanup = new Cleanup();
+      if (script != null) {
+        script.close();
+      }
+      fixtures.close(cleanup, passed);
       for (OpenedCuda one : opened.reversed()) {
         cleanup.run(() -> one.end(passed && test.tidy(), test.devices()));
       }

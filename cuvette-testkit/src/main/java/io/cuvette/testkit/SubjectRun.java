@@ -27,7 +27,8 @@ final class SubjectRun
         TestExecutionExceptionHandler,
         AfterEachCallback {
   private static final Set<Class<?>> PARAMETERS =
-      Set.of(Subject.class, Cuda.class, CudaDriver.class, SimulatedDriver.class);
+      Set.of(
+          Subject.class, Cuda.class, CudaDriver.class, SimulatedDriver.class, ScriptedDriver.class);
 
   private final Subject subject;
   private final DeviceMemoryWatch watch = new DeviceMemoryWatch();
@@ -57,20 +58,35 @@ final class SubjectRun
 
   @Override
   public boolean supportsParameter(ParameterContext parameter, ExtensionContext context) {
-    return PARAMETERS.contains(parameter.getParameter().getType());
+    Class<?> type = parameter.getParameter().getType();
+    return PARAMETERS.contains(type) || Fixtures.has(type);
   }
 
   /** A driver alone is one without a Cuda. */
   @Override
   public Object resolveParameter(ParameterContext parameter, ExtensionContext context) {
     Class<?> type = parameter.getParameter().getType();
+    if (isScripted(parameter)) {
+      ScriptedDriver script = subject.script(); // before the Cuda is opened
+      if (type == ScriptedDriver.class) {
+        return script;
+      }
+    }
     if (type == Cuda.class) {
       return subject.cuda();
+    }
+    if (Fixtures.has(type)) {
+      return subject.fixture(parameter.getParameter());
     }
     if (type == CudaDriver.class) {
       return subject.driver();
     }
     return type == SimulatedDriver.class ? subject.simulator() : subject;
+  }
+
+  private static boolean isScripted(ParameterContext parameter) {
+    return List.of(parameter.getDeclaringExecutable().getParameterTypes())
+        .contains(ScriptedDriver.class);
   }
 
   @Override

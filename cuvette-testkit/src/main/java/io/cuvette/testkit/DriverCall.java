@@ -1,0 +1,74 @@
+package io.cuvette.testkit;
+
+import io.cuvette.driver.CudaDriver;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Parameter;
+import org.jspecify.annotations.Nullable;
+
+/** A call on its way to a driver, as a {@link ScriptedDriver} sees it. Immutable. */
+public final class DriverCall {
+  private final CudaDriver below;
+  private final Method method;
+  private final Object[] arguments;
+
+  DriverCall(CudaDriver below, Method method, Object[] arguments) {
+    this.below = below;
+    this.method = method;
+    this.arguments = arguments;
+  }
+
+  /** The name of the method. */
+  public String name() {
+    return method.getName();
+  }
+
+  /** The driver below, for calls of other names. */
+  public CudaDriver below() {
+    return below;
+  }
+
+  /**
+   * A number by the name of its parameter, such as {@code device}.
+   *
+   * @throws IllegalArgumentException if the method has no such number
+   */
+  public long number(String parameter) {
+    return argument(parameter, Number.class).longValue();
+  }
+
+  /**
+   * An argument by the name of its parameter.
+   *
+   * @throws IllegalArgumentException if the method has no such parameter of this type
+   */
+  public <T> T argument(String parameter, Class<T> type) {
+    Parameter[] parameters = method.getParameters();
+    for (int i = 0; i < parameters.length; i++) {
+      if (parameters[i].getName().equals(parameter) && type.isInstance(arguments[i])) {
+        return type.cast(arguments[i]);
+      }
+    }
+    throw new IllegalArgumentException(
+        "parameter: %s '%s' (expected: one of %s)"
+            .formatted(type.getSimpleName(), parameter, method));
+  }
+
+  Object argument(int index) {
+    return arguments[index];
+  }
+
+  /**
+   * Makes the call.
+   *
+   * @return its result; null if it has none
+   * @throws Throwable what it fails with
+   */
+  public @Nullable Object proceed() throws Throwable {
+    try {
+      return method.invoke(below, arguments);
+    } catch (InvocationTargetException e) {
+      throw e.getCause() == null ? e : e.getCause();
+    }
+  }
+}

@@ -1,0 +1,199 @@
+package io.cuvette.testkit;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Scripts the calls of a driver by name: answers them, lets them fail or holds them, counts all of
+ * them and notes the ones it is asked to. A call without a script does what the driver below does.
+ * Names are those of the methods of {@link CudaDriver}; a name that it does not have is refused at
+ * once.
+ *
+ * <p>A {@link CudaTest} takes it as a parameter, and has its {@link io.cuvette.Cuda} above it.
+ * Thread-safe; closing it lets go all that it holds.
+ */
+public final class ScriptedDriver implements AutoCloseable {
+  private static final Set<String> NAMES =
+      Arrays.stream(CudaDriver.class.getMethods())
+          .map(Method::getName)
+          .collect(Collectors.toUnmodifiableSet());
+
+  private static final Object[] NO_ARGUMENTS = {};
+
+  private final Map<String, Answer> answers = new ConcurrentHashMap<>();
+  private final Map<String, Hold> holds = new ConcurrentHashMap<>();
+  private final Map<String, AtomicLong> counts = new ConcurrentHashMap<>();
+  private final Map<String, Function<DriverCall, String>> noting = new ConcurrentHashMap<>();
+  private final Queue<String> notes = new ConcurrentLinkedQueue<>();
+
+  /** A script that changes nothing so far. */
+  public ScriptedDriver() {}
+
+  /** What happens instead of a call of the driver. */
+  @FunctionalInterface
+  public interface Answer {
+
+    /**
+     * Answers a call, by {@link DriverCall#proceed} if it is to be made.
+     *
+     * @return the result; null for a call that has none
+     * @throws Throwable what the caller gets
+     */
+    @Nullable Object to(DriverCall call) throws Throwable;
+  }
+
+  /** A driver that follows the script above another one, for {@code withDecorator}. */
+  public CudaDriver over(CudaDriver below) {
+    Objects.requireNonNull(below, "below");
+    return (CudaDriver)
+        Proxy.newProxyInstance(
+            CudaDriver.class.getClassLoader(),
+            new Class<?>[] {CudaDriver.class},
+            (proxy, method, arguments) -> invoke(below, proxy, method, arguments));
+  }
+
+  /** The driver itself, which whoever is above does not close. */
+  public static CudaDriver keptOpen(CudaDriver driver) {
+    return new ScriptedDriver().answer("close", _ -> null).over(driver);
+  }
+
+  /** Answers the calls of a name from now on, in place of what was scripted for it before. */
+  public ScriptedDriver answer(String name, Answer answer) {
+    answers.put(known(name), Objects.requireNonNull(answer, "answer"));
+    return this;
+  }
+
+  /** Fails the calls of a name from now on; the driver below does not get them. */
+  public ScriptedDriver fail(String name, CudaStatus status) {
+    return fail(name, status, Integer.MAX_VALUE);
+  }
+
+  /** Fails the next calls of a name; the driver below does not get them. */
+  public ScriptedDriver fail(String name, CudaStatus status, int times) {
+    Objects.requireNonNull(status, "status");
+    AtomicInteger left = new AtomicInteger(times);
+    return answer(
+        name,
+        call -> {
+          if (left.getAndUpdate(now -> Math.max(0, now - 1)) > 0) {
+            throw new CudaException(status, name, "scripted by the test");
+          }
+          return call.proceed();
+        });
+  }
+
+  /** Does what the driver below does in calls of a name from now on. */
+  public void unscript(String name) {
+    answers.remove(known(name));
+  }
+
+  /**
+   * Keeps the next thread that calls a name before the call until it is let go, or for a minute at
+   * most.
+   */
+  public Hold hold(String name) {
+    Hold hold = new Hold(known(name));
+    holds.put(name, hold);
+    return hold;
+  }
+
+  /** How many calls of a name ended without a failure. */
+  public long count(String name) {
+    AtomicLong count = counts.get(known(name));
+    return count == null ? 0 : count.get();
+  }
+
+  /** Notes the names of calls when they end, whether they fail or not. */
+  public ScriptedDriver note(String... names) {
+    for (String name : names) {
+      note(name, DriverCall::name);
+    }
+    return this;
+  }
+
+  /** Notes the calls of a name when they end, whether they fail or not; not those that are null. */
+  public ScriptedDriver note(String name, Function<DriverCall, @Nullable String> text) {
+    noting.put(known(name), Objects.requireNonNull(text, "text"));
+    return this;
+  }
+
+  /** What was noted, the call that ended first comes first. */
+  public List<String> notes() {
+    return List.copyOf(notes);
+  }
+
+  /** Takes what was noted so far. */
+  public List<String> takeNotes() {
+    List<String> taken = notes();
+    for (int i = 0; i < taken.size(); i++) {
+      notes.remove();
+    }
+    return taken;
+  }
+
+  /** Lets go all that is held. */
+  @Override
+  public void close() {
+    holds.values().forEach(Hold::release);
+  }
+
+  private static String known(String name) {
+    if (!NAMES.contains(Objects.requireNonNull(name, "name"))) {
+      throw new IllegalArgumentException(
+          "name: '%s' (expected: a call of CudaDriver)".formatted(name));
+    }
+    return name;
+  }
+
+  private @Nullable Object invoke(
+      CudaDriver below, Object proxy, Method method, Object @Nullable [] arguments)
+      throws Throwable {
+    DriverCall call = new DriverCall(below, method, arguments == null ? NO_ARGUMENTS : arguments);
+    return switch (method.getName()) {
+      case "hashCode" -> System.identityHashCode(proxy);
+      case "equals" -> proxy == call.argument(0);
+      case "toString" -> "scripted(" + below.name() + ")";
+      default -> follow(call);
+    };
+  }
+
+  private @Nullable Object follow(DriverCall call) throws Throwable {
+    String name = call.name();
+    Hold hold = holds.get(name);
+    if (hold != null) {
+      hold.enter();
+    }
+    try {
+      Answer answer = answers.get(name);
+      Object result = answer == null ? call.proceed() : answer.to(call);
+      counts.computeIfAbsent(name, _ -> new AtomicLong()).incrementAndGet();
+      return result;
+    } finally {
+      note(call);
+    }
+  }
+
+  private void note(DriverCall call) {
+    Function<DriverCall, String> text = noting.get(call.name());
+    String note = text == null ? null : text.apply(call);
+    if (note != null) {
+      notes.add(note);
+    }
+  }
+}
