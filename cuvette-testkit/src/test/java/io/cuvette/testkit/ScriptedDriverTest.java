@@ -67,8 +67,7 @@ class ScriptedDriverTest {
     for (int i = 0; i < 2; i++) {
       assertThatThrownBy(() -> driver.memAlloc(0, 512))
           .isInstanceOfSatisfying(
-              CudaException.class,
-              e -> assertThat(e.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY));
+              CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY));
     }
     assertThat(simulated.liveAllocations()).isZero();
     driver.memFree(0, driver.memAlloc(0, 512));

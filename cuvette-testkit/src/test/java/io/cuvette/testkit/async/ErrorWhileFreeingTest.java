@@ -9,8 +9,7 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.MemoryLimit;
 import io.cuvette.OutOfDeviceMemoryException;
-import io.cuvette.driver.CudaDriver;
-import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.testkit.ScriptedDriver;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -20,33 +19,20 @@ import org.junit.jupiter.api.Test;
 class ErrorWhileFreeingTest {
   private static final Duration PATIENCE = Duration.ofSeconds(40);
 
-  private static final class Failing extends ForwardingDriver {
-    private boolean fails;
-
-    Failing(CudaDriver driver) {
-      super(driver);
-    }
-
-    @Override
-    public void memFreeAsync(int device, long address, long stream) {
-      if (fails) {
-        throw new AssertionError("a decorator's");
-      }
-      super.memFreeAsync(device, address, stream);
-    }
-  }
-
   @Test
   void allocationThatIsShort_doesNotWaitForAFreeThatEndedWithAnError() throws Exception {
-    @Nullable Failing[] driver = new Failing[1];
-    try (Cuda cuda =
-            Cuda.open(CudaOptions.simulated().withDecorator(d -> driver[0] = new Failing(d)));
+    ScriptedDriver driver = new ScriptedDriver();
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(driver::over));
         AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
       pool.setLimit(MemoryLimit.ofBytes(1024));
       pool.allocate(512).close();
-      driver[0].fails = true;
+      driver.answer(
+          "memFreeAsync",
+          _ -> {
+            throw new AssertionError("a decorator's");
+          });
       assertThatThrownBy(pool::freeAllBlocks).isInstanceOf(AssertionError.class);
-      driver[0].fails = false;
+      driver.unscript("memFreeAsync");
       assertThat(failureOf(() -> pool.allocate(1024)))
           .isInstanceOf(OutOfDeviceMemoryException.class);
       pool.allocate(512).close();

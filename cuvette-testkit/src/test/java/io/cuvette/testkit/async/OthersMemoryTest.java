@@ -19,11 +19,8 @@ import io.cuvette.PoolOptions;
 import io.cuvette.RecoveryStep;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.PoolProperties;
-import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.testkit.CudaTest;
-import io.cuvette.testkit.Subject;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
+import io.cuvette.testkit.ScriptedDriver;
 import java.util.function.Function;
 
 /**
@@ -118,30 +115,12 @@ class OthersMemoryTest {
     cuda.device(0).synchronize();
   }
 
-  /** Knows the streams that were waited for. */
-  private static final class Waits extends ForwardingDriver {
-    private final Set<Long> streams = ConcurrentHashMap.newKeySet();
-
-    Waits(CudaDriver driver) {
-      super(driver);
-    }
-
-    @Override
-    public void streamSynchronize(int device, long stream) {
-      streams.add(stream);
-      super.streamSynchronize(device, stream);
-    }
-  }
-
   @CudaTest(simulatedOnly = true)
-  void cachingPoolAtItsLimit_waitsForNoPoolOfTheDriver(Subject subject) {
-    Waits[] waits = new Waits[1];
-    Cuda cuda = subject.open(options -> options.withDecorator(d -> waits[0] = new Waits(d)));
+  void cachingPoolAtItsLimit_waitsForNoPoolOfTheDriver(
+      Cuda cuda, ScriptedDriver driver, AsyncMemoryPool other, CudaStream busy, CudaStream stream) {
+    driver.note("streamSynchronize", call -> Long.toHexString(call.number("stream")));
     PoolOptions limited = PoolOptions.DEFAULTS.withLimit(MemoryLimit.ofBytes(MIB));
     try (MemoryPool small = new MemoryPool(cuda, limited);
-        AsyncMemoryPool other = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
-        CudaStream busy = cuda.device(0).createStream();
-        CudaStream stream = cuda.device(0).createStream();
         Buffer _ = small.allocate(MIB, stream)) {
       DeviceBuffer buffer = other.allocate(MIB, busy);
       stream.waitFor(busy);
@@ -149,7 +128,7 @@ class OthersMemoryTest {
       buffer.close(); // not kept idle, because another stream used it
       assertThatThrownBy(() -> small.allocate(MIB, stream))
           .isInstanceOf(OutOfDeviceMemoryException.class);
-      assertThat(waits[0].streams).doesNotContain(busy.handle());
+      assertThat(driver.notes()).doesNotContain(Long.toHexString(busy.handle()));
       cuda.device(0).synchronize();
     }
   }

@@ -16,11 +16,10 @@ import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.driver.UserObject;
-import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Graph;
 import java.util.ArrayList;
@@ -169,21 +168,12 @@ class CapturedKindsTest {
   }
 
   /** A driver without user objects, that is. */
-  private static final class TellsNothing extends ForwardingDriver {
-    TellsNothing(CudaDriver driver) {
-      super(driver);
-    }
-
-    @Override
-    public UserObject userObjectCreate() {
-      throw new CudaException(CudaStatus.NOT_SUPPORTED, "cuUserObjectCreate()", "not here");
-    }
-  }
-
   @Test
   void wheneverTheEndOfAGraphIsNotKnown_itsMemoryIsRefused_andNeverHandedOut() {
     SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
-    try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(new TellsNothing(driver)));
+    CudaDriver silent =
+        new ScriptedDriver().fail("userObjectCreate", CudaStatus.NOT_SUPPORTED).over(driver);
+    try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(silent));
         MemoryPool pool = new MemoryPool(cuda);
         CudaStream stream = stream(cuda)) {
       Buffer other = pool.allocate(BYTES, stream);

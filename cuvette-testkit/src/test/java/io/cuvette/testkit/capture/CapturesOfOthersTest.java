@@ -14,9 +14,8 @@ import io.cuvette.MemoryResource;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.Scope;
 import io.cuvette.StreamOptions;
-import io.cuvette.driver.CudaDriver;
-import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Forgetting;
 import io.cuvette.testkit.support.Graph;
 import java.lang.foreign.MemorySegment;
@@ -248,7 +247,8 @@ class CapturesOfOthersTest {
 
   /** A Cuda on the same driver that leaves everything to its close. */
   private static void closeAnother(Cuda cuda, int mode) {
-    Cuda second = Cuda.open(CudaOptions.DEFAULTS.withDriver(new StaysOpen(cuda.driver())));
+    Cuda second =
+        Cuda.open(CudaOptions.DEFAULTS.withDriver(ScriptedDriver.keptOpen(cuda.driver())));
     CudaStream captured = stream(second);
     CudaStream other = stream(second);
     Buffer buffer = second.allocate(BYTES, other);
@@ -263,14 +263,5 @@ class CapturesOfOthersTest {
     second.allocate(BYTES, captured).fill((byte) 2, captured);
     buffer.copyFrom(pinned, captured);
     second.close();
-  }
-
-  private static final class StaysOpen extends ForwardingDriver {
-    StaysOpen(CudaDriver driver) {
-      super(driver);
-    }
-
-    @Override
-    public void close() {}
   }
 }

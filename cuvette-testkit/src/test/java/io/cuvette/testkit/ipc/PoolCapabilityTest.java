@@ -12,13 +12,14 @@ import io.cuvette.IpcChannel;
 import io.cuvette.IpcListener;
 import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PinnedMemoryResourceOptions;
-import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
-import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.testkit.DriverCall;
+import io.cuvette.testkit.ScriptedDriver;
 import java.nio.file.Path;
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledOnOs;
@@ -33,61 +34,9 @@ class PoolCapabilityTest {
   private static final DeviceMemoryResourceOptions DEVICE =
       DeviceMemoryResourceOptions.DEFAULTS.withIpcEnabled(true);
 
-  private final Limits limits = new Limits();
-  private final Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(limits::over));
+  private final ScriptedDriver driver = new ScriptedDriver();
+  private final Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(driver::over));
   private final long before = OpenFiles.count();
-
-  /** What the machine cannot do. */
-  private static final class Limits {
-    private boolean exportsPools = true;
-    private boolean exportsDescriptors = true;
-    private boolean knowsNode = true;
-    private int node = 0;
-    private int poolsAsked;
-    private int poolsOpen;
-    private long mostBytes;
-
-    CudaDriver over(CudaDriver driver) {
-      return new ForwardingDriver(driver) {
-        @Override
-        public long memPoolCreate(PoolProperties properties) {
-          poolsAsked++;
-          if (properties.handleTypes() != 0 && !exportsPools) {
-            throw new CudaException(CudaStatus.NOT_SUPPORTED, "cuMemPoolCreate", "no");
-          }
-          mostBytes = properties.maxBytes();
-          long pool = super.memPoolCreate(properties);
-          poolsOpen++;
-          return pool;
-        }
-
-        @Override
-        public void memPoolDestroy(long pool) {
-          super.memPoolDestroy(pool);
-          poolsOpen--;
-        }
-
-        @Override
-        public int memPoolExportToShareableHandle(long pool) {
-          if (!exportsDescriptors) {
-            throw new CudaException(CudaStatus.NOT_PERMITTED, "cuMemPoolExport…", "no");
-          }
-          return super.memPoolExportToShareableHandle(pool);
-        }
-
-        @Override
-        public int deviceGetAttribute(int attribute, int device) {
-          if (attribute != HOST_NUMA_ID) {
-            return super.deviceGetAttribute(attribute, device);
-          }
-          if (!knowsNode) {
-            throw new CudaException(CudaStatus.INVALID_VALUE, "cuDeviceGetAttribute", "no");
-          }
-          return node;
-        }
-      };
-    }
-  }
 
   @AfterEach
   void nothingIsLeft() {
@@ -97,7 +46,14 @@ class PoolCapabilityTest {
 
   @Test
   void driverThatRefusesSharedPools_isExplainedWithTheDevicesAttribute() {
-    limits.exportsPools = false;
+    driver.answer(
+        "memPoolCreate",
+        call -> {
+          if (properties(call).handleTypes() != 0) {
+            throw new CudaException(CudaStatus.NOT_SUPPORTED, "cuMemPoolCreate", "no");
+          }
+          return call.proceed();
+        });
     assertThatThrownBy(() -> new DeviceMemoryResource(cuda.device(0), DEVICE))
         .isInstanceOfSatisfying(
             CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.NOT_SUPPORTED))
@@ -110,39 +66,40 @@ class PoolCapabilityTest {
 
   @Test
   void driverThatRefusesTheExport_leavesNoPool() {
-    limits.exportsDescriptors = false;
+    driver.fail("memPoolExportToShareableHandle", CudaStatus.NOT_PERMITTED);
     assertThatThrownBy(() -> new DeviceMemoryResource(cuda.device(0), DEVICE))
         .isInstanceOf(CudaException.class)
         .hasMessageContaining("cannot share");
     assertThatThrownBy(() -> new PinnedMemoryResource(cuda, PINNED))
         .isInstanceOf(CudaException.class)
         .hasMessageContaining("cannot share");
-    assertThat(limits.poolsAsked).isEqualTo(2);
-    assertThat(limits.poolsOpen).isZero();
+    assertThat(driver.count("memPoolCreate")).isEqualTo(2);
+    assertThat(driver.count("memPoolDestroy")).isEqualTo(2);
   }
 
   @Test
   void mostBytes_reachTheDriver_whetherThePoolIsSharedOrNot() {
+    driver.note("memPoolCreate", call -> Long.toString(properties(call).maxBytes()));
     for (boolean shared : new boolean[] {true, false}) {
       new DeviceMemoryResource(cuda.device(0), DEVICE.withIpcEnabled(shared).withMaxBytes(3 << 20))
           .close();
-      assertThat(limits.mostBytes).isEqualTo(3 << 20);
       new PinnedMemoryResource(cuda, PINNED.withIpcEnabled(shared).withMaxBytes(5 << 20)).close();
-      assertThat(limits.mostBytes).isEqualTo(5 << 20);
+      assertThat(driver.takeNotes()).containsExactly("" + (3 << 20), "" + (5 << 20));
     }
   }
 
   @Test
   void machineWithoutANearestNode_needsOneByName() {
+    driver.note("memPoolCreate");
     for (boolean known : new boolean[] {true, false}) {
-      limits.knowsNode = known;
-      limits.node = -1;
+      driver.answer("deviceGetAttribute", call -> hostNode(call, known));
       assertThatThrownBy(() -> new PinnedMemoryResource(cuda, PINNED))
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("withNumaId")
           .hasMessageContaining("CudaDevice.use");
     }
-    assertThat(limits.poolsAsked).as("before the driver").isZero();
+    assertThat(driver.notes()).as("before the driver").isEmpty();
+    driver.unscript("deviceGetAttribute");
     try (var named = new PinnedMemoryResource(cuda, PINNED.withNumaId(0))) {
       assertThat(named.numaId()).isZero();
       assertThat(named.isIpcEnabled()).isTrue();
@@ -151,6 +108,7 @@ class PoolCapabilityTest {
 
   @Test
   void otherSystemsThanLinux_sayItBeforeTheDriver() {
+    driver.note("memPoolCreate");
     String system = System.getProperty("os.name");
     System.setProperty("os.name", "Windows 11");
     try {
@@ -164,7 +122,21 @@ class PoolCapabilityTest {
     } finally {
       System.setProperty("os.name", system);
     }
-    assertThat(limits.poolsAsked).isZero();
+    assertThat(driver.notes()).isEmpty();
+  }
+
+  private static PoolProperties properties(DriverCall call) {
+    return call.argument("properties", PoolProperties.class);
+  }
+
+  private static @Nullable Object hostNode(DriverCall call, boolean known) throws Throwable {
+    if (call.number("attribute") != HOST_NUMA_ID) {
+      return call.proceed();
+    }
+    if (!known) {
+      throw new CudaException(CudaStatus.INVALID_VALUE, "cuDeviceGetAttribute", "no");
+    }
+    return -1;
   }
 
   private static void assertUnsupported(Runnable work) {

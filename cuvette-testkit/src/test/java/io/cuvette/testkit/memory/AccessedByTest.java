@@ -6,11 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.Cuda;
 import io.cuvette.ManagedBuffer;
 import io.cuvette.MemoryLocation;
-import io.cuvette.driver.CudaDriver;
-import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.testkit.CudaTest;
-import io.cuvette.testkit.Subject;
-import java.util.ArrayList;
+import io.cuvette.testkit.ScriptedDriver;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -18,37 +15,16 @@ import java.util.Set;
 /** The live set of the places for which managed memory is mapped. */
 class AccessedByTest {
   private static final long PAGE = 2 << 20;
+  private static final int CONCURRENT_MANAGED_ACCESS = 89;
   private static final MemoryLocation HOST = MemoryLocation.host();
 
-  /** Counts the advice, and can pretend that a device cannot share memory. */
-  private static final class Watched extends ForwardingDriver {
-    private static final int CONCURRENT_MANAGED_ACCESS = 89;
-    private final List<String> advice = new ArrayList<>();
-    private int unable = -1;
-
-    Watched(CudaDriver driver) {
-      super(driver);
-    }
-
-    @Override
-    public int deviceGetAttribute(int attribute, int device) {
-      return attribute == CONCURRENT_MANAGED_ACCESS && device == unable
-          ? 0
-          : super.deviceGetAttribute(attribute, device);
-    }
-
-    @Override
-    public void memAdvise(
-        int device, long address, long bytes, int code, int locationType, int locationId) {
-      advice.add(code + " " + locationType + ":" + locationId);
-      super.memAdvise(device, address, bytes, code, locationType, locationId);
-    }
-
-    private List<String> take() {
-      List<String> taken = List.copyOf(advice);
-      advice.clear();
-      return taken;
-    }
+  private static void noteAdvice(ScriptedDriver driver) {
+    driver.note(
+        "memAdvise",
+        call ->
+            "%d %d:%d"
+                .formatted(
+                    call.number("advice"), call.number("locationType"), call.number("locationId")));
   }
 
   private static MemoryLocation device(int id) {
@@ -56,17 +32,8 @@ class AccessedByTest {
   }
 
   @CudaTest(devices = 2, simulatedOnly = true)
-  void placesAreInOrder_andEachOnce_whateverTheDriverSays(Subject subject) {
-    Cuda cuda =
-        subject.open(options ->
-            options.withDecorator(driver ->
-                new ForwardingDriver(driver) {
-                  @Override
-                  public int[] memRangeGetAttributeList(
-                      int device, int attribute, long address, long bytes, int count) {
-                    return new int[] {1, -1, 0, 1, -2};
-                  }
-                }));
+  void placesAreInOrder_andEachOnce_whateverTheDriverSays(Cuda cuda, ScriptedDriver driver) {
+    driver.answer("memRangeGetAttributeList", _ -> new int[] {1, -1, 0, 1, -2});
     try (ManagedBuffer buffer = cuda.allocateManaged(PAGE)) {
       assertThat(buffer.accessedBy()).containsExactly(device(0), device(1), HOST);
       assertThat(buffer.accessedBy()).hasSize(3);
@@ -128,30 +95,28 @@ class AccessedByTest {
   }
 
   @CudaTest(devices = 4)
-  void assignment_changesOnlyWhatDiffers(Subject subject) {
-    Watched[] watched = new Watched[1];
-    Cuda cuda = subject.open(options -> options.withDecorator(d -> watched[0] = new Watched(d)));
+  void assignment_changesOnlyWhatDiffers(Cuda cuda, ScriptedDriver driver) {
+    noteAdvice(driver);
     try (ManagedBuffer buffer = cuda.allocateManaged(PAGE)) {
       buffer.setAccessedBy(List.of(HOST, device(2), device(0)));
       assertThat(buffer.accessedBy()).containsExactly(device(0), device(2), HOST);
-      watched[0].take();
+      driver.takeNotes();
       buffer.setAccessedBy(Set.of(device(3), device(2)));
-      assertThat(watched[0].take()).containsExactly("6 1:0", "6 2:0", "5 1:3");
+      assertThat(driver.takeNotes()).containsExactly("6 1:0", "6 2:0", "5 1:3");
       assertThat(buffer.accessedBy()).containsExactly(device(2), device(3));
       buffer.setAccessedBy(buffer.accessedBy());
-      assertThat(watched[0].take()).isEmpty();
+      assertThat(driver.takeNotes()).isEmpty();
       buffer.setAccessedBy(List.of());
       assertThat(buffer.accessedBy()).isEmpty();
     }
   }
 
   @CudaTest
-  void everything_isCheckedBeforeTheFirstChange(Subject subject) {
-    Watched[] watched = new Watched[1];
-    Cuda cuda = subject.open(options -> options.withDecorator(d -> watched[0] = new Watched(d)));
+  void everything_isCheckedBeforeTheFirstChange(Cuda cuda, ScriptedDriver driver) {
+    noteAdvice(driver);
     try (ManagedBuffer buffer = cuda.allocateManaged(PAGE)) {
       buffer.accessedBy().add(HOST);
-      watched[0].take();
+      driver.takeNotes();
       for (MemoryLocation wrong :
           List.of(
               MemoryLocation.hostNuma(0),
@@ -167,22 +132,26 @@ class AccessedByTest {
             .isInstanceOf(IllegalArgumentException.class);
         assertThat(buffer.accessedBy().remove(wrong)).isFalse();
       }
-      assertThat(watched[0].take()).isEmpty();
+      assertThat(driver.takeNotes()).isEmpty();
       assertThat(buffer.accessedBy()).containsExactly(HOST);
     }
   }
 
   @CudaTest(devices = 2)
-  void deviceWithoutConcurrentAccess_isRefusedByName(Subject subject) {
-    Watched[] watched = new Watched[1];
-    Cuda cuda = subject.open(options -> options.withDecorator(d -> watched[0] = new Watched(d)));
-    watched[0].unable = 1;
+  void deviceWithoutConcurrentAccess_isRefusedByName(Cuda cuda, ScriptedDriver driver) {
+    noteAdvice(driver);
+    driver.answer(
+        "deviceGetAttribute",
+        call ->
+            call.number("attribute") == CONCURRENT_MANAGED_ACCESS && call.number("device") == 1
+                ? 0
+                : call.proceed());
     try (ManagedBuffer buffer = cuda.allocateManaged(PAGE)) {
       assertThatThrownBy(() -> buffer.setAccessedBy(List.of(device(0), device(1))))
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessageContaining("device 1")
           .hasMessageContaining("concurrent managed access");
-      assertThat(watched[0].take()).isEmpty();
+      assertThat(driver.takeNotes()).isEmpty();
     }
   }
 

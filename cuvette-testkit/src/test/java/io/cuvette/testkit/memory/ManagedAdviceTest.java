@@ -13,11 +13,10 @@ import io.cuvette.ManagedMemoryResource;
 import io.cuvette.ManagedMemoryResourceOptions;
 import io.cuvette.MemoryAdvice;
 import io.cuvette.MemoryLocation;
-import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Capture;
@@ -265,8 +264,8 @@ class ManagedAdviceTest {
   }
 
   @CudaTest
-  void driverThatRefuses_isExplained_forPoolsAndWithout(Subject subject) {
-    Cuda cuda = subject.open(options -> options.withDecorator(Refusing::new));
+  void driverThatRefuses_isExplained_forPoolsAndWithout(Cuda cuda, ScriptedDriver driver) {
+    driver.fail("memAdvise", CudaStatus.NOT_SUPPORTED);
     try (ManagedMemoryResource resource =
             new ManagedMemoryResource(cuda, ManagedMemoryResourceOptions.DEFAULTS);
         ManagedBuffer pooled = resource.allocate(PAGE);
@@ -284,38 +283,16 @@ class ManagedAdviceTest {
     cuda.currentStream().synchronize();
   }
 
-  /** A driver that takes no advice. */
-  private static final class Refusing extends ForwardingDriver {
-    Refusing(CudaDriver driver) {
-      super(driver);
-    }
-
-    @Override
-    public void memAdvise(
-        int device, long address, long bytes, int advice, int locationType, int locationId) {
-      throw new CudaException(
-          CudaStatus.NOT_SUPPORTED.code(), "cuMemAdvise(advice=" + advice + ")");
-    }
-  }
-
   @CudaTest
-  void driverBefore13_isAskedWithoutTypes(Subject subject) {
-    Cuda cuda =
-        subject.open(options ->
-            options.withDecorator(driver ->
-                new ForwardingDriver(driver) {
-                  @Override
-                  public int driverGetVersion() {
-                    return 12000;
-                  }
-
-                  @Override
-                  public int memRangeGetAttribute(
-                      int device, int attribute, long address, long bytes) {
-                    assertThat(attribute).isBetween(1, 4);
-                    return super.memRangeGetAttribute(device, attribute, address, bytes);
-                  }
-                }));
+  void driverBefore13_isAskedWithoutTypes(Subject subject, ScriptedDriver driver) {
+    driver.answer("driverGetVersion", _ -> 12000);
+    driver.answer(
+        "memRangeGetAttribute",
+        call -> {
+          assertThat(call.number("attribute")).isBetween(1L, 4L);
+          return call.proceed();
+        });
+    Cuda cuda = subject.cuda();
     try (ManagedBuffer buffer = cuda.allocateManaged(PAGE)) {
       assertThat(buffer.preferredLocation()).isEmpty();
       for (MemoryLocation location : List.of(device(cuda), MemoryLocation.host())) {

@@ -10,17 +10,14 @@ import io.cuvette.CudaStream;
 import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryPool;
 import io.cuvette.PoolOptions;
-import io.cuvette.driver.CudaDriver;
-import io.cuvette.instrument.ForwardingDriver;
-import io.cuvette.sim.SimulatedDriver;
-import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Hold;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.AtOnce;
 import io.cuvette.testkit.support.CountingUpstream;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -116,19 +113,19 @@ class PoolBooksTest {
   @Test
   @Timeout(60)
   void memoryThatTheDriverIsFreeing_countsAsHeld() throws Exception {
-    HoldsFrees driver = new HoldsFrees(SimulatedDriver.open(SimulatedOptions.DEFAULTS));
-    try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(driver));
+    ScriptedDriver script = new ScriptedDriver();
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(script::over));
         MemoryPool pool = pool(cuda)) {
       pool.allocate(LIMIT).close();
-      driver.holding = true;
+      Hold hold = script.hold("memFree");
       Thread releasing = threads.start(pool::freeAllBlocks);
-      driver.freeing.await();
+      hold.awaitBegun();
       Thread allocating = threads.start(() -> pool.allocate(LIMIT).close());
       while (allocating.getState() == Thread.State.RUNNABLE) {
         pool.assertConsistent();
         assertThat(upstream.liveBytes()).isLessThanOrEqualTo(LIMIT);
       }
-      driver.goOn.countDown();
+      hold.release();
       releasing.join();
       allocating.join();
       assertThat(upstream.mostBytes()).isEqualTo(LIMIT);
@@ -180,29 +177,5 @@ class PoolBooksTest {
     assertThat(pool.freeAllBlocks()).isEqualTo(held);
     assertThat(upstream.liveBytes()).isZero();
     assertThat(upstream.mostBytes()).isLessThanOrEqualTo(LIMIT);
-  }
-
-  /** Holds the next free of memory. */
-  private static final class HoldsFrees extends ForwardingDriver {
-    private final CountDownLatch freeing = new CountDownLatch(1);
-    private final CountDownLatch goOn = new CountDownLatch(1);
-    private volatile boolean holding;
-
-    HoldsFrees(CudaDriver delegate) {
-      super(delegate);
-    }
-
-    @Override
-    public void memFree(int device, long address) {
-      if (holding) {
-        freeing.countDown();
-        try {
-          goOn.await();
-        } catch (InterruptedException e) {
-          Thread.currentThread().interrupt();
-        }
-      }
-      super.memFree(device, address);
-    }
   }
 }

@@ -7,13 +7,12 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.PinnedBuffer;
-import io.cuvette.StreamOptions;
-import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
@@ -123,10 +122,10 @@ class CallbackEndTest {
 
   /** Older devices cannot: then the driver's thread waits. */
   @CudaTest
-  void deviceThatCannotWaitAtAFlag_keepsTheOrderAllTheSame(Subject subject) {
-    Cuda cuda = subject.open(options -> options.withDecorator(to -> new NoWait(to, 0, 801)));
-    try (CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
-        Buffer buffer = cuda.allocate(64, stream);
+  void deviceThatCannotWaitAtAFlag_keepsTheOrderAllTheSame(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    driver.fail("streamWaitValue32", CudaStatus.NOT_SUPPORTED);
+    try (Buffer buffer = cuda.allocate(64, stream);
         PinnedBuffer host = cuda.allocatePinned(64)) {
       AtomicInteger right = new AtomicInteger();
       for (int i = 0; i < 20; i++) {
@@ -146,37 +145,23 @@ class CallbackEndTest {
   }
 
   @CudaTest
-  void waitThatCannotBeQueued_isTheCallsError_andTheCallbackDoesNotRun(Subject subject)
-      throws Exception {
-    Cuda cuda = subject.open(options -> options.withDecorator(to -> new NoWait(to, 1, 2)));
+  void waitThatCannotBeQueued_isTheCallsError_andTheCallbackDoesNotRun(
+      ScriptedDriver driver, CudaStream stream) throws Exception {
+    AtomicInteger waits = new AtomicInteger();
+    driver.answer(
+        "streamWaitValue32",
+        call -> {
+          if (waits.getAndIncrement() > 0) {
+            throw new CudaException(CudaStatus.OUT_OF_MEMORY, call.name(), "all but the first");
+          }
+          return call.proceed();
+        });
     AtomicInteger ran = new AtomicInteger();
-    try (CudaStream stream = cuda.device(0).createStream()) {
-      assertThatThrownBy(() -> stream.addCallback(ran::incrementAndGet))
-          .isInstanceOf(CudaException.class);
-      stream.synchronize();
-      await(stream.onComplete());
-      assertThat(ran.get()).isZero();
-    }
-  }
-
-  /** Fails waits at a flag with a status, but for a first few. */
-  private static final class NoWait extends ForwardingDriver {
-    private final AtomicInteger good;
-    private final int status;
-
-    NoWait(CudaDriver target, int good, int status) {
-      super(target);
-      this.good = new AtomicInteger(good);
-      this.status = status;
-    }
-
-    @Override
-    public void streamWaitValue32(int device, long stream, long address, int value, int flags) {
-      if (good.getAndDecrement() <= 0) {
-        throw new CudaException(status, "cuStreamWaitValue32");
-      }
-      super.streamWaitValue32(device, stream, address, value, flags);
-    }
+    assertThatThrownBy(() -> stream.addCallback(ran::incrementAndGet))
+        .isInstanceOf(CudaException.class);
+    stream.synchronize();
+    await(stream.onComplete());
+    assertThat(ran.get()).isZero();
   }
 
   @CudaTest(tidy = false)

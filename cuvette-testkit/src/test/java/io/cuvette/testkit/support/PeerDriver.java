@@ -4,9 +4,9 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.MemoryLimit;
 import io.cuvette.driver.CudaDriver;
-import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.SanitizerDriver;
 import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.testkit.ScriptedDriver;
 
 /** The Cuda of a second JVM, which must leave nothing behind. Confined to the program's thread. */
 final class PeerDriver implements AutoCloseable {
@@ -19,7 +19,7 @@ final class PeerDriver implements AutoCloseable {
         Cuda.open(
             CudaOptions.DEFAULTS
                 .withMemoryLimit(MemoryLimit.none())
-                .withDriver(new StaysOpen(watched(driver))));
+                .withDriver(ScriptedDriver.keptOpen(watched(driver))));
   }
 
   /** A race or a use of freed memory is an exception where it happens, as in the test's own JVM. */
@@ -41,15 +41,5 @@ final class PeerDriver implements AutoCloseable {
         throw new AssertionError("left in the second JVM: " + report);
       }
     }
-  }
-
-  /** Closed after the report. */
-  private static final class StaysOpen extends ForwardingDriver {
-    StaysOpen(CudaDriver delegate) {
-      super(delegate);
-    }
-
-    @Override
-    public void close() {}
   }
 }

@@ -7,12 +7,11 @@ import io.cuvette.CudaOptions;
 import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
-import io.cuvette.driver.CudaDriver;
-import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.testkit.Hold;
+import io.cuvette.testkit.ScriptedDriver;
 import java.time.Duration;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import org.junit.jupiter.api.Test;
@@ -27,40 +26,21 @@ class CloseWaitsTest {
   @Test
   void allocationThatTheDriverIsAbout_isWaitedFor_andFreed() throws Exception {
     SimulatedDriver simulated = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
-    SlowDriver driver = new SlowDriver(simulated);
-    Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(driver));
+    ScriptedDriver script = new ScriptedDriver();
+    Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(script.over(simulated)));
     var resource = new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
-    try (var threads = Executors.newThreadPerTaskExecutor(Thread.ofPlatform().factory())) {
+    try (var threads = Executors.newThreadPerTaskExecutor(Thread.ofPlatform().factory());
+        Hold hold = script.hold("memAllocFromPoolAsync")) {
       Future<DeviceBuffer> allocating = threads.submit(() -> resource.allocate(512));
-      driver.begun.await();
+      hold.awaitBegun();
       Thread closing = Thread.ofPlatform().start(cuda::close);
       boolean waitedForNobody = closing.join(MOMENT);
-      driver.goOn.countDown();
+      hold.release();
       closing.join();
       assertThat(waitedForNobody).isFalse();
       assertThat(cuda.isClosed()).isTrue();
       assertThat(allocating.get().isClosed()).isTrue();
     }
     assertThat(simulated.report().isEmpty()).as("%s", simulated.report()).isTrue();
-  }
-
-  private static final class SlowDriver extends ForwardingDriver {
-    private final CountDownLatch begun = new CountDownLatch(1);
-    private final CountDownLatch goOn = new CountDownLatch(1);
-
-    SlowDriver(CudaDriver delegate) {
-      super(delegate);
-    }
-
-    @Override
-    public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
-      begun.countDown();
-      try {
-        goOn.await();
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-      }
-      return super.memAllocFromPoolAsync(device, bytes, pool, stream);
-    }
   }
 }
