@@ -16,15 +16,14 @@ import io.cuvette.MemoryResource;
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.RecoveryStep;
 import io.cuvette.Scope;
-import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Hold;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -36,90 +35,29 @@ class AsyncLimitTest {
   private static final long BLOCK = 512;
   private static final int THREADS = 8;
 
-  /** Holds the first allocation up inside the driver until it is let go. */
-  private static final class Gated extends ForwardingDriver {
-    private final CountDownLatch inside = new CountDownLatch(1);
-    private final CountDownLatch letGo = new CountDownLatch(1);
-
-    Gated(CudaDriver driver) {
-      super(driver);
-    }
-
-    @Override
-    public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
-      boolean first = inside.getCount() > 0;
-      inside.countDown();
-      if (first) {
-        await(letGo);
-      }
-      return super.memAllocFromPoolAsync(device, bytes, pool, stream);
-    }
-
-    private static void await(CountDownLatch latch) {
-      try {
-        latch.await();
-      } catch (InterruptedException e) {
-        throw new IllegalStateException(e);
-      }
-    }
-  }
-
-  /** Knows the most bytes that the driver had given out at once. */
-  private static final class Peak extends ForwardingDriver {
-    private final AtomicLong live = new AtomicLong();
-    private final AtomicLong most = new AtomicLong();
-
-    Peak(CudaDriver driver) {
-      super(driver);
-    }
-
-    @Override
-    public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
-      most.accumulateAndGet(live.addAndGet(bytes), Math::max);
-      try {
-        return super.memAllocFromPoolAsync(device, bytes, pool, stream);
-      } catch (CudaException e) {
-        live.addAndGet(-bytes);
-        throw e;
-      }
-    }
-
-    @Override
-    public void memFreeAsync(int device, long address, long stream) {
-      live.addAndGet(-BLOCK);
-      super.memFreeAsync(device, address, stream);
-    }
-  }
-
   @CudaTest
-  void allocationInTheDriver_countsAlready(Subject subject) throws Exception {
-    Gated[] gate = new Gated[1];
-    Cuda cuda = subject.open(options -> options.withDecorator(d -> gate[0] = new Gated(d)));
+  void allocationInTheDriver_countsAlready(
+      ScriptedDriver driver, AsyncMemoryPool pool, CudaStream one, CudaStream two)
+      throws Exception {
+    pool.setLimit(MemoryLimit.ofBytes(BLOCK));
     try (ExecutorService thread = Executors.newSingleThreadExecutor();
-        AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
-        CudaStream one = cuda.device(0).createStream();
-        CudaStream two = cuda.device(0).createStream()) {
-      pool.setLimit(MemoryLimit.ofBytes(BLOCK));
+        Hold hold = driver.hold("memAllocFromPoolAsync")) {
       Future<DeviceBuffer> first = thread.submit(() -> pool.allocate(1, one));
-      gate[0].inside.await();
-      try {
-        assertThatThrownBy(() -> pool.allocate(1, two))
-            .isInstanceOf(OutOfDeviceMemoryException.class);
-      } finally {
-        gate[0].letGo.countDown();
-      }
+      hold.awaitBegun();
+      assertThatThrownBy(() -> pool.allocate(1, two))
+          .isInstanceOf(OutOfDeviceMemoryException.class);
+      hold.release();
       first.get().close();
       one.synchronize();
     }
   }
 
   @CudaTest
-  void manyThreads_neverHaveMoreThanTheLimit(Subject subject) throws Exception {
-    Peak[] peak = new Peak[1];
-    Cuda cuda = subject.open(options -> options.withDecorator(d -> peak[0] = new Peak(d)));
+  void manyThreads_neverHaveMoreThanTheLimit(Cuda cuda, ScriptedDriver driver, AsyncMemoryPool pool)
+      throws Exception {
+    AtomicLong most = peak(driver);
     int threads = 6;
-    try (ExecutorService all = Executors.newFixedThreadPool(threads);
-        AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
+    try (ExecutorService all = Executors.newFixedThreadPool(threads)) {
       pool.setLimit(MemoryLimit.ofBytes(4 * BLOCK));
       List<Future<Integer>> done = new ArrayList<>();
       for (int i = 0; i < threads; i++) {
@@ -130,10 +68,34 @@ class AsyncLimitTest {
         given += one.get();
       }
       assertThat(given).isPositive();
-      assertThat(peak[0].most.get()).isBetween(BLOCK, 4 * BLOCK);
+      assertThat(most.get()).isBetween(BLOCK, 4 * BLOCK);
       cuda.device(0).synchronize();
       assertThat(pool.liveBytes()).isZero();
     }
+  }
+
+  /** The most bytes that the driver had given out at once, in blocks of one size. */
+  private static AtomicLong peak(ScriptedDriver driver) {
+    AtomicLong live = new AtomicLong();
+    AtomicLong most = new AtomicLong();
+    driver.answer(
+        "memAllocFromPoolAsync",
+        call -> {
+          most.accumulateAndGet(live.addAndGet(BLOCK), Math::max);
+          try {
+            return call.proceed();
+          } catch (CudaException e) {
+            live.addAndGet(-BLOCK);
+            throw e;
+          }
+        });
+    driver.answer(
+        "memFreeAsync",
+        call -> {
+          live.addAndGet(-BLOCK);
+          return call.proceed();
+        });
+    return most;
   }
 
   private static int allocateAndFree(Cuda cuda, AsyncMemoryPool pool) {
@@ -240,27 +202,12 @@ class AsyncLimitTest {
   }
 
   @CudaTest
-  void allocationThatFails_doesNotCount(Subject subject) {
-    AtomicLong failures = new AtomicLong();
-    Cuda cuda =
-        subject.open(options ->
-            options.withDecorator(driver ->
-                new ForwardingDriver(driver) {
-                  @Override
-                  public long memAllocFromPoolAsync(int device, long bytes, long from, long on) {
-                    if (failures.getAndDecrement() > 0) {
-                      throw new CudaException(CudaStatus.INVALID_VALUE.code(), "made to fail");
-                    }
-                    return super.memAllocFromPoolAsync(device, bytes, from, on);
-                  }
-                }));
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
-      pool.setLimit(MemoryLimit.ofBytes(MIB));
-      failures.set(1);
-      assertThatThrownBy(() -> pool.allocate(MIB)).hasMessageContaining("made to fail");
-      pool.allocate(MIB).close();
-      cuda.currentStream().synchronize();
-    }
+  void allocationThatFails_doesNotCount(Cuda cuda, ScriptedDriver driver, AsyncMemoryPool pool) {
+    pool.setLimit(MemoryLimit.ofBytes(MIB));
+    driver.fail("memAllocFromPoolAsync", CudaStatus.INVALID_VALUE, 1);
+    assertThatThrownBy(() -> pool.allocate(MIB)).hasMessageContaining("scripted by the test");
+    pool.allocate(MIB).close();
+    cuda.currentStream().synchronize();
   }
 
   @CudaTest
@@ -292,16 +239,9 @@ class AsyncLimitTest {
   }
 
   @CudaTest
-  void driverBefore113_cannotTellBytes_andSaysSo(Subject subject) {
-    Cuda cuda =
-        subject.open(options ->
-            options.withDecorator(driver ->
-                new ForwardingDriver(driver) {
-                  @Override
-                  public int driverGetVersion() {
-                    return 11020;
-                  }
-                }));
+  void driverBefore113_cannotTellBytes_andSaysSo(Subject subject, ScriptedDriver driver) {
+    driver.answer("driverGetVersion", _ -> 11020);
+    Cuda cuda = subject.cuda();
     try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
       pool.setLimit(MemoryLimit.ofBytes(MIB));
       try (Buffer _ = pool.allocate(MIB)) {

@@ -14,8 +14,8 @@ import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Capture;
@@ -198,7 +198,8 @@ class AsyncPoolChoiceTest {
   void driverWithoutStreamOrderedMemory_saysWhatIsNeeded(Subject subject) {
     for (CudaStatus status :
         List.of(CudaStatus.NOT_SUPPORTED, CudaStatus.CALL_REQUIRES_NEWER_DRIVER)) {
-      Cuda cuda = subject.open(options -> options.withDecorator(driver -> without(status, driver)));
+      ScriptedDriver without = new ScriptedDriver().fail("deviceGetMemPool", status);
+      Cuda cuda = subject.open(options -> options.withDecorator(without::over));
       assertThatThrownBy(() -> new AsyncMemoryPool(cuda))
           .isInstanceOfSatisfying(
               CudaException.class, e -> assertThat(e.status()).isEqualTo(status))
@@ -206,15 +207,6 @@ class AsyncPoolChoiceTest {
           .hasMessageContaining("11.2")
           .hasMessageContaining("MemoryPool");
     }
-  }
-
-  private static CudaDriver without(CudaStatus status, CudaDriver driver) {
-    return new ForwardingDriver(driver) {
-      @Override
-      public long deviceGetMemPool(int device) {
-        throw new CudaException(status.code(), "cuDeviceGetMemPool(device=0)");
-      }
-    };
   }
 
   @CudaTest

@@ -15,65 +15,35 @@ import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.PoolAttributes;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.PoolProperties;
-import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Forgetting;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /** No pool of the driver is lost when its object ends early, or unseen. */
 class AsyncPoolEndTest {
 
-  /** Counts pools, and does something while one is being made. */
-  private static final class Making extends ForwardingDriver {
-    private final AtomicInteger live = new AtomicInteger();
-    private Runnable meanwhile = () -> {};
-    private boolean busy;
-    private final Set<Long> asked = ConcurrentHashMap.newKeySet();
-
-    Making(CudaDriver driver) {
-      super(driver);
-    }
-
-    @Override
-    public long memPoolCreate(PoolProperties properties) {
-      long pool = super.memPoolCreate(properties);
-      live.incrementAndGet();
-      meanwhile.run();
-      return pool;
-    }
-
-    @Override
-    public long memPoolGetAttribute(long pool, int attribute) {
-      asked.add(pool);
-      return super.memPoolGetAttribute(pool, attribute);
-    }
-
-    @Override
-    public boolean streamQuery(int device, long stream) {
-      return !busy && super.streamQuery(device, stream);
-    }
-
-    @Override
-    public void memPoolDestroy(long pool) {
-      super.memPoolDestroy(pool);
-      live.decrementAndGet();
-    }
+  @CudaTest
+  void poolClosedWhileItsFirstMemoryIsTaken_losesNothing(Cuda cuda, ScriptedDriver driver) {
+    AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+    driver.answer(
+        "memPoolCreate",
+        call -> {
+          Object handle = call.proceed();
+          pool.close();
+          return handle;
+        });
+    assertThatThrownBy(() -> pool.allocate(1)).isInstanceOf(IllegalStateException.class);
+    assertThat(pools(driver)).isZero();
   }
 
-  @CudaTest
-  void poolClosedWhileItsFirstMemoryIsTaken_losesNothing(Subject subject) {
-    @Nullable Making[] driver = new Making[1];
-    Cuda cuda = subject.open(options -> options.withDecorator(d -> driver[0] = new Making(d)));
-    AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
-    driver[0].meanwhile = pool::close;
-    assertThatThrownBy(() -> pool.allocate(1)).isInstanceOf(IllegalStateException.class);
-    assertThat(driver[0].live).hasValue(0);
+  /** How many there are. */
+  private static long pools(ScriptedDriver driver) {
+    return driver.count("memPoolCreate") - driver.count("memPoolDestroy");
   }
 
   private static DeviceMemoryResource newResource(Cuda cuda) {
@@ -87,42 +57,37 @@ class AsyncPoolEndTest {
 
   /** A driver that destroys it before may crash at a later synchronisation. */
   @CudaTest
-  void poolOfAResource_isNotDestroyedBeforeAFreeOfWhoBorrowedIt(Subject subject) {
-    @Nullable Making[] driver = new Making[1];
-    Cuda cuda = subject.open(options -> options.withDecorator(d -> driver[0] = new Making(d)));
-    driver[0].busy = true;
+  void poolOfAResource_isNotDestroyedBeforeAFreeOfWhoBorrowedIt(Cuda cuda, ScriptedDriver driver) {
+    driver.answer("streamQuery", _ -> false);
     try (DeviceMemoryResource resource = newResource(cuda);
         AsyncMemoryPool pool = borrowing(cuda, resource);
         DeviceBuffer buffer = pool.allocate(512)) {
       buffer.fill((byte) 1, cuda.currentStream());
     }
-    assertThat(driver[0].live).hasValue(1);
-    driver[0].busy = false;
+    assertThat(pools(driver)).isEqualTo(1);
+    driver.unscript("streamQuery");
     cuda.currentStream().synchronize();
-    assertThat(driver[0].live).hasValue(0);
+    assertThat(pools(driver)).isZero();
   }
 
   @CudaTest
-  void poolOfAClosedResource_livesAsLongAsWhoBorrowedIt(Subject subject) {
-    @Nullable Making[] driver = new Making[1];
-    Cuda cuda = subject.open(options -> options.withDecorator(d -> driver[0] = new Making(d)));
+  void poolOfAClosedResource_livesAsLongAsWhoBorrowedIt(Cuda cuda, ScriptedDriver driver) {
     DeviceMemoryResource resource = newResource(cuda);
     try (AsyncMemoryPool pool = borrowing(cuda, resource);
         DeviceBuffer buffer = pool.allocate(512)) {
       resource.close();
       buffer.fill((byte) 1);
       pool.allocate(1024).close();
-      assertThat(driver[0].live).hasValue(1);
+      assertThat(pools(driver)).isEqualTo(1);
     }
     cuda.currentStream().synchronize();
-    assertThat(driver[0].live).hasValue(0);
+    assertThat(pools(driver)).isZero();
   }
 
   /** What a driver does that is asked about a pool that is gone is written nowhere. */
   @CudaTest
-  void poolThatItsOwnerDestroyed_isNotAskedAbout(Subject subject) {
-    @Nullable Making[] made = new Making[1];
-    Cuda cuda = subject.open(options -> options.withDecorator(d -> made[0] = new Making(d)));
+  void poolThatItsOwnerDestroyed_isNotAskedAbout(Cuda cuda, ScriptedDriver script) {
+    script.note("memPoolGetAttribute", call -> Long.toHexString(call.number("pool")));
     CudaDriver driver = cuda.driver();
     long before = driver.deviceGetMemPool(0);
     long handle = driver.memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
@@ -141,7 +106,7 @@ class AsyncPoolEndTest {
     PoolAttributes attributes = current.attributes();
     given.close();
     current.close();
-    assertThat(made[0].asked).doesNotContain(handle);
+    assertThat(script.notes()).doesNotContain(Long.toHexString(handle));
     assertThatThrownBy(attributes::usedMemCurrent).isInstanceOf(IllegalStateException.class);
   }
 
@@ -166,9 +131,8 @@ class AsyncPoolEndTest {
   }
 
   @CudaTest(tidy = false)
-  void forgottenPool_isFound_andItsMemoryStaysValid(Subject subject) throws InterruptedException {
-    @Nullable Making[] driver = new Making[1];
-    Cuda cuda = subject.open(options -> options.withDecorator(d -> driver[0] = new Making(d)));
+  void forgottenPool_isFound_andItsMemoryStaysValid(
+      Subject subject, Cuda cuda, ScriptedDriver driver) throws InterruptedException {
     @Nullable DeviceBuffer[] buffer = new DeviceBuffer[1];
     Forgetting.of(
         () -> buffer[0] = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0)).allocate(512));
@@ -177,7 +141,7 @@ class AsyncPoolEndTest {
     buffer[0].fill((byte) 1);
     buffer[0].close();
     cuda.device(0).synchronize();
-    assertThat(driver[0].live).hasValue(0);
+    assertThat(pools(driver)).isZero();
   }
 
   /** There is nothing to lose: replacing an allocator without closing it is no leak. */

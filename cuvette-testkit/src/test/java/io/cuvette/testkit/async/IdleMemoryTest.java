@@ -15,16 +15,14 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
-import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.testkit.CudaTest;
-import io.cuvette.testkit.Subject;
+import io.cuvette.testkit.ScriptedDriver;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.atomic.AtomicInteger;
 
 /** Memory of the driver's pools between the end of one buffer and the next, and the pools' end. */
 class IdleMemoryTest {
@@ -168,34 +166,14 @@ class IdleMemoryTest {
   }
 
   @CudaTest
-  void poolsThatCannotBeDestroyed_areAskedAboutOnceEachTime(Subject subject) {
-    AtomicInteger refusals = new AtomicInteger(2);
-    Cuda cuda =
-        subject.open(options -> options.withDecorator(driver -> new Refusing(driver, refusals)));
+  void poolsThatCannotBeDestroyed_areAskedAboutOnceEachTime(Cuda cuda, ScriptedDriver driver) {
+    driver.fail("memPoolDestroy", CudaStatus.UNKNOWN, 2).note("memPoolDestroy");
     assertThatThrownBy(() -> newResource(cuda).close()).isInstanceOf(CudaException.class);
     DeviceMemoryResource next = newResource(cuda);
-    assertThat(refusals).as("asked once about the one before").hasValue(0);
+    assertThat(driver.notes()).as("asked once about the one before").hasSize(2);
     next.close();
     newResource(cuda).close();
-    assertThat(refusals).as("all three").hasValue(-3);
-  }
-
-  /** A driver that refuses to destroy pools for some time. */
-  private static final class Refusing extends ForwardingDriver {
-    private final AtomicInteger left;
-
-    Refusing(CudaDriver delegate, AtomicInteger left) {
-      super(delegate);
-      this.left = left;
-    }
-
-    @Override
-    public void memPoolDestroy(long pool) {
-      if (left.decrementAndGet() >= 0) {
-        throw new CudaException(CudaStatus.UNKNOWN, "cuMemPoolDestroy", "refused by the test");
-      }
-      super.memPoolDestroy(pool);
-    }
+    assertThat(driver.notes()).as("all three").hasSize(5);
   }
 
   @CudaTest

@@ -14,16 +14,14 @@ import io.cuvette.DeviceMemoryResource;
 import io.cuvette.ManagedBuffer;
 import io.cuvette.MemoryResource;
 import io.cuvette.PinnedBuffer;
-import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.FaultSweeps;
-import io.cuvette.testkit.Subject;
+import io.cuvette.testkit.ScriptedDriver;
 import java.lang.foreign.ValueLayout;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -32,84 +30,32 @@ import org.junit.jupiter.api.Test;
 class KeptOutCallsTest {
   private static final int BYTES = 1000;
 
-  /** Writes down what a copy may be made of. */
-  private static final class Watched extends ForwardingDriver {
-    private final List<String> calls = new ArrayList<>();
-    private int waitsUntilFailure = Integer.MAX_VALUE;
+  /** What a copy may be made of; the number that follows each is the device. */
+  private static final Map<String, String> CALLS =
+      Map.of(
+          "memcpyAsync", "copy on",
+          "streamCreateWithPriority", "stream of",
+          "streamDestroy", "no stream of",
+          "eventRecord", "record on",
+          "streamWaitEvent", "wait on");
 
-    Watched(CudaDriver driver) {
-      super(driver);
-    }
-
-    @Override
-    public void memcpyAsync(int device, long target, long source, long bytes, long stream) {
-      calls.add("copy on " + device);
-      super.memcpyAsync(device, target, source, bytes, stream);
-    }
-
-    @Override
-    public int memPoolGetAccess(long pool, int locationType, int locationId) {
-      calls.add("access of " + locationId);
-      return super.memPoolGetAccess(pool, locationType, locationId);
-    }
-
-    @Override
-    public long pointerGetAttribute(int device, int attribute, long address) {
-      calls.add("attribute " + attribute);
-      return super.pointerGetAttribute(device, attribute, address);
-    }
-
-    @Override
-    public long streamCreateWithPriority(int device, int flags, int priority) {
-      calls.add("stream of " + device);
-      return super.streamCreateWithPriority(device, flags, priority);
-    }
-
-    @Override
-    public void streamDestroy(int device, long stream) {
-      calls.add("no stream of " + device);
-      super.streamDestroy(device, stream);
-    }
-
-    @Override
-    public void eventRecord(int device, long event, long stream) {
-      calls.add("record on " + device);
-      super.eventRecord(device, event, stream);
-    }
-
-    @Override
-    public void streamWaitEvent(int device, long stream, long event) {
-      if (waitsUntilFailure-- == 0) {
-        throw new CudaException(CudaStatus.UNKNOWN, "streamWaitEvent", "a test");
-      }
-      calls.add("wait on " + device);
-      super.streamWaitEvent(device, stream, event);
-    }
-
-    private List<String> take() {
-      List<String> taken = List.copyOf(calls);
-      calls.clear();
-      return taken;
-    }
-  }
-
-  private final Watched[] watched = new Watched[1];
-
-  private Cuda open(Subject subject) {
-    return subject.open(options -> options.withDecorator(d -> watched[0] = new Watched(d)));
+  private static void noteCopies(ScriptedDriver driver) {
+    CALLS.forEach((name, text) -> driver.note(name, call -> text + " " + call.number("device")));
+    driver.note("memPoolGetAccess", call -> "access of " + call.number("locationId"));
+    driver.note("pointerGetAttribute", call -> "attribute " + call.number("attribute"));
   }
 
   @CudaTest(devices = 2)
-  void deviceWithoutAccess_getsTheCopyFromTheOwner(Subject subject) {
-    Cuda cuda = open(subject);
+  void deviceWithoutAccess_getsTheCopyFromTheOwner(Cuda cuda, ScriptedDriver driver) {
+    noteCopies(driver);
     try (DeviceMemoryResource pool = KeptOutCopyTest.poolOf(cuda.device(0));
         DeviceBuffer memory = pool.allocate(BYTES);
         ManagedBuffer host = managed(cuda.device(1));
         CudaStream stream = cuda.device(1).createStream()) {
       cuda.device(0).synchronize();
-      watched[0].take();
+      driver.takeNotes();
       memory.copyFrom(host, stream);
-      assertThat(watched[0].take())
+      assertThat(driver.takeNotes())
           .containsExactly(
               "access of 1",
               "stream of 0",
@@ -131,8 +77,8 @@ class KeptOutCallsTest {
   }
 
   @CudaTest(devices = 2)
-  void deviceWithAccess_copiesItself(Subject subject) {
-    Cuda cuda = open(subject);
+  void deviceWithAccess_copiesItself(Cuda cuda, ScriptedDriver driver) {
+    noteCopies(driver);
     CudaDevice other = cuda.device(1);
     assumeTrue(other.canAccess(cuda.device(0)), "the devices are no peers");
     try (DeviceMemoryResource pool = KeptOutCopyTest.poolOf(cuda.device(0));
@@ -141,10 +87,10 @@ class KeptOutCallsTest {
         CudaStream stream = other.createStream()) {
       cuda.device(0).synchronize();
       pool.peerAccessibleBy().add(other);
-      watched[0].take();
+      driver.takeNotes();
       memory.copyFrom(host, stream);
       memory.copyTo(host, stream);
-      assertThat(watched[0].take())
+      assertThat(driver.takeNotes())
           .containsExactly("access of 1", "copy on 1", "access of 1", "copy on 1");
       stream.synchronize();
     }
@@ -153,8 +99,8 @@ class KeptOutCallsTest {
 
   /** Nothing is asked where no device can be kept out. */
   @CudaTest(devices = 2)
-  void otherCopies_areOneCall(Subject subject) {
-    Cuda cuda = open(subject);
+  void otherCopies_areOneCall(Cuda cuda, ScriptedDriver driver) {
+    noteCopies(driver);
     try (DeviceMemoryResource pool = KeptOutCopyTest.poolOf(cuda.device(0));
         CudaStream home = cuda.device(0).createStream();
         CudaStream stream = cuda.device(1).createStream();
@@ -164,17 +110,17 @@ class KeptOutCallsTest {
         ManagedBuffer near = managed(cuda.device(0));
         ManagedBuffer far = managed(cuda.device(1))) {
       home.synchronize();
-      watched[0].take();
+      driver.takeNotes();
       memory.copyFrom(near, home);
       memory.copyFrom(far, home);
-      assertThat(watched[0].take())
+      assertThat(driver.takeNotes())
           .as("on the owner's stream")
           .containsExactly("copy on 0", "copy on 0");
       home.synchronize();
       plain.copyFrom(far, stream);
       cached.copyFrom(far, stream);
       near.copyFrom(far, stream);
-      assertThat(watched[0].take())
+      assertThat(driver.takeNotes())
           .as("plain and managed memory")
           .containsExactly("copy on 1", "copy on 1", "copy on 1");
       cuda.devices().forEach(CudaDevice::synchronize);
@@ -184,8 +130,8 @@ class KeptOutCallsTest {
 
   /** Nobody would wait for it: the buffers know the given stream alone. */
   @CudaTest(devices = 2, simulatedOnly = true)
-  void copyThatItsStreamCannotWaitFor_isDoneWhenThatIsSaid(Subject subject) {
-    Cuda cuda = open(subject);
+  void copyThatItsStreamCannotWaitFor_isDoneWhenThatIsSaid(Cuda cuda, ScriptedDriver driver) {
+    noteCopies(driver);
     try (DeviceMemoryResource pool = KeptOutCopyTest.poolOf(cuda.device(0));
         CudaStream home = cuda.device(0).createStream();
         CudaStream stream = cuda.device(1).createStream();
@@ -193,7 +139,15 @@ class KeptOutCallsTest {
         PinnedBuffer far = pinned(cuda.device(1))) {
       memory.fill((byte) 5, home);
       home.synchronize();
-      watched[0].waitsUntilFailure = 1;
+      AtomicInteger waits = new AtomicInteger();
+      driver.answer(
+          "streamWaitEvent",
+          call -> {
+            if (waits.getAndIncrement() == 1) {
+              throw new CudaException(CudaStatus.UNKNOWN, call.name(), "a test");
+            }
+            return call.proceed();
+          });
       assertThatThrownBy(() -> memory.copyTo(far, stream)).hasMessageContaining("a test");
       assertThat(far.segment().get(ValueLayout.JAVA_BYTE, BYTES - 1)).isEqualTo((byte) 5);
     }

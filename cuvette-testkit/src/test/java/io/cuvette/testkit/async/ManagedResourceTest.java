@@ -1,5 +1,6 @@
 package io.cuvette.testkit.async;
 
+import static io.cuvette.driver.CudaStatus.INVALID_VALUE;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -10,16 +11,14 @@ import io.cuvette.ManagedMemoryResource;
 import io.cuvette.ManagedMemoryResourceOptions;
 import io.cuvette.ManagedMemoryResourceOptions.LocationType;
 import io.cuvette.MemoryLocation;
-import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
-import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Bytes;
 import java.lang.foreign.ValueLayout;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -30,89 +29,74 @@ import org.junit.jupiter.api.Test;
 /** Pools of managed memory, and where they keep it preferably. */
 class ManagedResourceTest {
   private static final long MIB = 1 << 20;
+  private static final int CONCURRENT_MANAGED_ACCESS = 89;
+  private static final int HOST_NUMA_ID = 134;
   private static final ManagedMemoryResourceOptions DEFAULTS =
       ManagedMemoryResourceOptions.DEFAULTS;
 
-  /** Writes down of what pools were made, and has the attributes it is given. */
-  private static class Watched extends ForwardingDriver {
-    private static final int CONCURRENT_MANAGED_ACCESS = 89;
-    private static final int HOST_NUMA_ID = 134;
-    private final List<String> pools = new ArrayList<>();
-    private OptionalInt node = OptionalInt.empty();
-    private boolean able = true;
-
-    Watched(CudaDriver driver) {
-      super(driver);
-    }
-
-    @Override
-    public int deviceGetAttribute(int attribute, int device) {
-      return switch (attribute) {
-        case HOST_NUMA_ID -> node();
-        case CONCURRENT_MANAGED_ACCESS -> able ? 1 : 0;
-        default -> super.deviceGetAttribute(attribute, device);
-      };
-    }
-
-    private int node() {
-      if (node.isEmpty()) {
-        throw new CudaException(CudaStatus.INVALID_VALUE.code(), "cuDeviceGetAttribute");
-      }
-      return node.getAsInt();
-    }
-
-    @Override
-    public long memPoolCreate(PoolProperties properties) {
-      pools.add(
-          "%d %d:%d max %d handles %d"
+  /** Notes of what pools were made, or are borrowed. */
+  private static void notePools(ScriptedDriver driver) {
+    driver.note(
+        "memPoolCreate",
+        call -> {
+          PoolProperties properties = call.argument("properties", PoolProperties.class);
+          return "%d %d:%d max %d handles %d"
               .formatted(
                   properties.allocationType(),
                   properties.locationType(),
                   properties.locationId(),
                   properties.maxBytes(),
-                  properties.handleTypes()));
-      checkAble("cuMemPoolCreate");
-      return super.memPoolCreate(properties);
-    }
+                  properties.handleTypes());
+        });
+    driver.note(
+        "memGetMemPool",
+        call ->
+            "current %d %d:%d"
+                .formatted(
+                    call.number("allocationType"),
+                    call.number("locationType"),
+                    call.number("locationId")));
+  }
 
-    @Override
-    public long memGetMemPool(int locationType, int locationId, int allocationType) {
-      pools.add("current %d %d:%d".formatted(allocationType, locationType, locationId));
-      checkAble("cuMemGetMemPool");
-      return super.memGetMemPool(locationType, locationId, allocationType);
-    }
+  private static void answerNode(ScriptedDriver driver, OptionalInt node) {
+    answerAttribute(driver, HOST_NUMA_ID, node);
+  }
 
-    private void checkAble(String call) {
-      if (!able) {
-        throw new CudaException(CudaStatus.NOT_SUPPORTED.code(), call);
-      }
-    }
+  /** None is an attribute that the driver does not know. */
+  private static void answerAttribute(ScriptedDriver driver, int attribute, OptionalInt value) {
+    driver.answer(
+        "deviceGetAttribute",
+        call -> {
+          if (call.number("attribute") != attribute) {
+            return call.proceed();
+          }
+          return value.orElseThrow(() -> new CudaException(INVALID_VALUE.code(), call.name()));
+        });
   }
 
   /** The rows of the options' table: the pool that is made, and what the resource says. */
   @CudaTest
-  void everyRowOfTheTable_makesItsPool(Subject subject) {
-    Watched[] watched = new Watched[1];
-    Cuda cuda = subject.open(options -> options.withDecorator(d -> watched[0] = new Watched(d)));
-    watched[0].node = OptionalInt.of(0);
+  void everyRowOfTheTable_makesItsPool(Cuda cuda, ScriptedDriver driver) {
+    notePools(driver);
+    answerNode(driver, OptionalInt.of(0));
     MemoryLocation device = MemoryLocation.device(cuda.device(0));
     MemoryLocation node = MemoryLocation.hostNuma(0);
-    row(cuda, watched[0], DEFAULTS, "0:0", null);
-    row(cuda, watched[0], DEFAULTS.withPreferredLocation(null), "0:0", null);
-    row(cuda, watched[0], DEFAULTS.withPreferredLocation(-1), "2:0", MemoryLocation.host());
-    row(cuda, watched[0], DEFAULTS.withPreferredLocation(0), "1:0", device);
-    row(cuda, watched[0], of(LocationType.DEVICE, 0), "1:0", device);
-    row(cuda, watched[0], DEFAULTS.withPreferredLocation(device), "1:0", device);
-    row(cuda, watched[0], DEFAULTS.withHost(), "2:0", MemoryLocation.host());
+    row(cuda, driver, DEFAULTS, "0:0", null);
+    row(cuda, driver, DEFAULTS.withPreferredLocation(null), "0:0", null);
+    row(cuda, driver, DEFAULTS.withPreferredLocation(-1), "2:0", MemoryLocation.host());
+    row(cuda, driver, DEFAULTS.withPreferredLocation(0), "1:0", device);
+    row(cuda, driver, of(LocationType.DEVICE, 0), "1:0", device);
+    row(cuda, driver, DEFAULTS.withPreferredLocation(device), "1:0", device);
+    row(cuda, driver, DEFAULTS.withHost(), "2:0", MemoryLocation.host());
     row(
         cuda,
-        watched[0],
+        driver,
         DEFAULTS.withPreferredLocation(MemoryLocation.host()),
         "2:0",
         MemoryLocation.host());
-    row(cuda, watched[0], of(LocationType.HOST_NUMA, 0), "3:0", node);
-    row(cuda, watched[0], DEFAULTS.withPreferredLocation(node), "3:0", node);
-    row(cuda, watched[0], DEFAULTS.withHostNuma(), "3:0", node);
+    row(cuda, driver, of(LocationType.HOST_NUMA, 0), "3:0", node);
+    row(cuda, driver, DEFAULTS.withPreferredLocation(node), "3:0", node);
+    row(cuda, driver, DEFAULTS.withHostNuma(), "3:0", node);
   }
 
   private static ManagedMemoryResourceOptions of(LocationType type, int location) {
@@ -121,13 +105,12 @@ class ManagedResourceTest {
 
   private static void row(
       Cuda cuda,
-      Watched watched,
+      ScriptedDriver driver,
       ManagedMemoryResourceOptions options,
       String location,
       MemoryLocation preferred) {
     try (ManagedMemoryResource resource = new ManagedMemoryResource(cuda, options)) {
-      assertThat(watched.pools).containsExactly("2 " + location + " max 0 handles 0");
-      watched.pools.clear();
+      assertThat(driver.takeNotes()).containsExactly("2 " + location + " max 0 handles 0");
       assertThat(resource.preferredLocation()).isEqualTo(Optional.ofNullable(preferred));
       assertThat(resource.deviceId())
           .isEqualTo(preferred instanceof MemoryLocation.Device device ? device.id() : -1);
@@ -197,29 +180,26 @@ class ManagedResourceTest {
   }
 
   @CudaTest
-  void nearestNode_isThatOfTheCurrentDevice_orAClearError(Subject subject) {
-    Watched[] watched = new Watched[1];
-    Cuda cuda = subject.open(options -> options.withDecorator(d -> watched[0] = new Watched(d)));
+  void nearestNode_isThatOfTheCurrentDevice_orAClearError(Cuda cuda, ScriptedDriver driver) {
+    notePools(driver);
     for (OptionalInt answer : List.of(OptionalInt.of(-1), OptionalInt.empty())) {
-      watched[0].node = answer;
+      answerNode(driver, answer);
       assertThatThrownBy(() -> new ManagedMemoryResource(cuda, DEFAULTS.withHostNuma()))
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("device 0")
           .hasMessageContaining("name a node");
     }
-    assertThat(watched[0].pools).isEmpty();
+    assertThat(driver.notes()).isEmpty();
   }
 
   @CudaTest
-  void currentPool_isBorrowed_forEachLocation(Subject subject) {
-    Watched[] watched = new Watched[1];
-    Cuda cuda = subject.open(options -> options.withDecorator(d -> watched[0] = new Watched(d)));
+  void currentPool_isBorrowed_forEachLocation(Cuda cuda, ScriptedDriver driver) {
+    notePools(driver);
     try (ManagedMemoryResource anywhere = new ManagedMemoryResource(cuda);
         ManagedMemoryResource again = new ManagedMemoryResource(cuda);
         ManagedMemoryResource there =
             ManagedMemoryResource.ofCurrent(cuda, MemoryLocation.device(cuda.device(0)))) {
-      assertThat(watched[0].pools)
-          .containsExactly("current 2 0:0", "current 2 0:0", "current 2 1:0");
+      assertThat(driver.notes()).containsExactly("current 2 0:0", "current 2 0:0", "current 2 1:0");
       assertThat(anywhere.isHandleOwned()).isFalse();
       assertThat(anywhere.preferredLocation()).isEmpty();
       assertThat(anywhere.handle()).isEqualTo(again.handle());
@@ -230,10 +210,12 @@ class ManagedResourceTest {
   }
 
   @CudaTest
-  void devicesWithoutConcurrentAccess_areTheReasonThatIsGiven(Subject subject) {
-    Watched[] watched = new Watched[1];
-    Cuda cuda = subject.open(options -> options.withDecorator(d -> watched[0] = new Watched(d)));
-    watched[0].able = false;
+  void devicesWithoutConcurrentAccess_areTheReasonThatIsGiven(Cuda cuda, ScriptedDriver driver) {
+    notePools(driver);
+    answerAttribute(driver, CONCURRENT_MANAGED_ACCESS, OptionalInt.of(0));
+    for (String call : List.of("memPoolCreate", "memGetMemPool")) {
+      driver.fail(call, CudaStatus.NOT_SUPPORTED);
+    }
     List<ThrowingCallable> ways =
         List.of(
             () -> new ManagedMemoryResource(cuda), () -> new ManagedMemoryResource(cuda, DEFAULTS));
@@ -247,16 +229,9 @@ class ManagedResourceTest {
   }
 
   @CudaTest
-  void driverBefore13_isRefusedWithBothVersions(Subject subject) {
-    Cuda cuda =
-        subject.open(options ->
-            options.withDecorator(driver ->
-                new Watched(driver) {
-                  @Override
-                  public int driverGetVersion() {
-                    return 12080;
-                  }
-                }));
+  void driverBefore13_isRefusedWithBothVersions(Subject subject, ScriptedDriver driver) {
+    driver.answer("driverGetVersion", _ -> 12080);
+    Cuda cuda = subject.cuda();
     for (ManagedMemoryResourceOptions each : List.of(DEFAULTS, DEFAULTS.withHostNuma())) {
       assertThatThrownBy(() -> new ManagedMemoryResource(cuda, each))
           .isInstanceOfSatisfying(

@@ -10,11 +10,9 @@ import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.MemoryResource;
-import io.cuvette.driver.CudaDriver;
-import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
 
@@ -31,56 +29,24 @@ class PoolEndTest {
     return new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
   }
 
-  /** Closes a resource while an allocation from it is inside the driver. */
-  private static final class Closing extends ForwardingDriver {
-    private Runnable close = () -> {};
-
-    Closing(CudaDriver driver) {
-      super(driver);
-    }
-
-    @Override
-    public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
-      close.run();
-      return super.memAllocFromPoolAsync(device, bytes, pool, stream);
-    }
-  }
-
   @CudaTest(simulatedOnly = true)
-  void lastBufferOfAClosedPool_endsIt(Subject subject) {
-    List<String> calls = new ArrayList<>();
-    Cuda cuda =
-        subject.open(options ->
-            options.withDecorator(driver ->
-                new ForwardingDriver(driver) {
-                  @Override
-                  public void memFreeAsync(int device, long address, long stream) {
-                    calls.add("free");
-                    super.memFreeAsync(device, address, stream);
-                    super.ctxSynchronize(device); // a quick device
-                  }
-
-                  @Override
-                  public void streamSynchronize(int device, long stream) {
-                    calls.add("wait");
-                    super.streamSynchronize(device, stream);
-                  }
-
-                  @Override
-                  public void memPoolDestroy(long pool) {
-                    calls.add("destroy");
-                    super.memPoolDestroy(pool);
-                  }
-                }));
+  void lastBufferOfAClosedPool_endsIt(Cuda cuda, ScriptedDriver driver) {
+    driver.answer(
+        "memFreeAsync",
+        call -> {
+          Object result = call.proceed();
+          call.below().ctxSynchronize(0); // a quick device
+          return result;
+        });
     DeviceMemoryResource resource = newResource(cuda);
     Buffer last = resource.allocate(7000);
     cuda.currentStream().synchronize();
     resource.close();
-    calls.clear();
+    driver.note("memFreeAsync", "streamSynchronize", "memPoolDestroy");
     last.close();
-    assertThat(calls)
+    assertThat(driver.notes())
         .as("waits for the free: a driver that was only asked does not notice it")
-        .containsExactly("free", "wait", "destroy");
+        .containsExactly("memFreeAsync", "streamSynchronize", "memPoolDestroy");
   }
 
   @CudaTest(tidy = false)
@@ -117,11 +83,15 @@ class PoolEndTest {
     for (Function<Cuda, DeviceMemoryResource> kind :
         List.<Function<Cuda, DeviceMemoryResource>>of(
             cuda -> new DeviceMemoryResource(cuda.device(0)), PoolEndTest::newResource)) {
-      Closing[] driver = new Closing[1];
-      Cuda cuda =
-          subject.open(options -> options.withDecorator(below -> driver[0] = new Closing(below)));
+      ScriptedDriver driver = new ScriptedDriver();
+      Cuda cuda = subject.open(options -> options.withDecorator(driver::over));
       DeviceMemoryResource resource = kind.apply(cuda);
-      driver[0].close = resource::close;
+      driver.answer(
+          "memAllocFromPoolAsync",
+          call -> {
+            resource.close();
+            return call.proceed();
+          });
       Buffer buffer = resource.allocate(4096);
       buffer.fill((byte) 1);
       assertThat(resource.isClosed()).isTrue();

@@ -9,10 +9,9 @@ import io.cuvette.CudaDevice;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.driver.CudaDriver;
-import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.Iterator;
@@ -24,31 +23,16 @@ import java.util.stream.Collectors;
 /** The live set of the devices that can access the memory of a pool. */
 class PoolPeersTest {
 
-  /** Writes down who was given access, and the ends of pools. */
-  private static final class Watched extends ForwardingDriver {
-    private final List<String> calls = new ArrayList<>();
-
-    Watched(CudaDriver driver) {
-      super(driver);
-    }
-
-    @Override
-    public void memPoolSetAccess(long pool, int locationType, int[] locationIds, int... access) {
-      calls.add("access " + Arrays.toString(locationIds) + " " + Arrays.toString(access));
-      super.memPoolSetAccess(pool, locationType, locationIds, access);
-    }
-
-    @Override
-    public void memPoolDestroy(long pool) {
-      calls.add("destroy");
-      super.memPoolDestroy(pool);
-    }
-
-    private List<String> take() {
-      List<String> taken = List.copyOf(calls);
-      calls.clear();
-      return taken;
-    }
+  /** Notes who was given access, and the ends of pools. */
+  private static void noteAccess(ScriptedDriver driver) {
+    driver.note("memPoolDestroy");
+    driver.note(
+        "memPoolSetAccess",
+        call ->
+            "access %s %s"
+                .formatted(
+                    Arrays.toString(call.argument("locationIds", int[].class)),
+                    Arrays.toString(call.argument("access", int[].class))));
   }
 
   private static DeviceMemoryResource ownPool(Cuda cuda) {
@@ -71,16 +55,8 @@ class PoolPeersTest {
 
   /** Reaching is asked in the direction in which it is needed: from the peer to the memory. */
   @CudaTest(devices = 2, simulatedOnly = true)
-  void peer_isADeviceThatReachesTheOwner_notOneThatItReaches(Subject subject) {
-    Cuda cuda =
-        subject.open(options ->
-            options.withDecorator(driver ->
-                new ForwardingDriver(driver) {
-                  @Override
-                  public boolean deviceCanAccessPeer(int device, int peer) {
-                    return device < peer;
-                  }
-                }));
+  void peer_isADeviceThatReachesTheOwner_notOneThatItReaches(Cuda cuda, ScriptedDriver driver) {
+    driver.answer("deviceCanAccessPeer", call -> call.number("device") < call.number("peer"));
     try (var first =
             new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
         var second =
@@ -92,67 +68,66 @@ class PoolPeersTest {
   }
 
   @CudaTest(devices = 4)
-  void everyBulkOperation_isOneCallOfTheDriver(Subject subject) {
-    Watched[] watched = new Watched[1];
-    Cuda cuda = subject.open(options -> options.withDecorator(d -> watched[0] = new Watched(d)));
+  void everyBulkOperation_isOneCallOfTheDriver(Cuda cuda, ScriptedDriver driver) {
+    noteAccess(driver);
     CudaDevice one = cuda.device(1);
     CudaDevice two = cuda.device(2);
     CudaDevice three = cuda.device(3);
     try (DeviceMemoryResource resource = ownPool(cuda)) {
       Set<CudaDevice> peers = resource.peerAccessibleBy();
       assertThat(peers.addAll(List.of(three, one, cuda.device(0), one, two))).isTrue();
-      assertThat(watched[0].take()).containsExactly("access [3, 1, 2] [3, 3, 3]");
+      assertThat(driver.takeNotes()).containsExactly("access [3, 1, 2] [3, 3, 3]");
       assertThat(peers.addAll(List.of(one, two))).isFalse();
-      assertThat(watched[0].take()).as("nothing to do").isEmpty();
+      assertThat(driver.takeNotes()).as("nothing to do").isEmpty();
       assertThat(peers.removeIf(device -> device.id() > 1)).isTrue();
-      assertThat(watched[0].take()).containsExactly("access [2, 3] [0, 0]");
+      assertThat(driver.takeNotes()).containsExactly("access [2, 3] [0, 0]");
       assertThat(peers.add(two)).isTrue();
       assertThat(peers.retainAll(List.of(two, three))).isTrue();
       assertThat(peers.removeAll(Set.of(one, two, three))).isTrue();
-      assertThat(watched[0].take())
+      assertThat(driver.takeNotes())
           .containsExactly("access [2] [3]", "access [1] [0]", "access [2] [0]");
       assertThat(peers.removeAll(Set.of(one))).isFalse();
       peers.clear();
-      assertThat(watched[0].take()).isEmpty();
+      assertThat(driver.takeNotes()).isEmpty();
     }
   }
 
   @CudaTest(devices = 4)
-  void assignment_isOneCallForTheNewAndTheGone_andNoneIfNothingChanges(Subject subject) {
-    Watched[] watched = new Watched[1];
-    Cuda cuda = subject.open(options -> options.withDecorator(d -> watched[0] = new Watched(d)));
+  void assignment_isOneCallForTheNewAndTheGone_andNoneIfNothingChanges(
+      Cuda cuda, ScriptedDriver driver) {
+    noteAccess(driver);
     CudaDevice one = cuda.device(1);
     CudaDevice two = cuda.device(2);
     CudaDevice three = cuda.device(3);
     try (DeviceMemoryResource resource = ownPool(cuda)) {
       Set<CudaDevice> peers = resource.peerAccessibleBy();
       resource.setPeerAccessibleBy(List.of(two, cuda.device(0), one, two));
-      assertThat(watched[0].take()).containsExactly("access [2, 1] [3, 3]");
+      assertThat(driver.takeNotes()).containsExactly("access [2, 1] [3, 3]");
       assertThat(peers).containsExactly(one, two);
       resource.setPeerAccessibleBy(Set.of(three, two));
-      assertThat(watched[0].take()).containsExactly("access [1, 3] [0, 3]");
+      assertThat(driver.takeNotes()).containsExactly("access [1, 3] [0, 3]");
       assertThat(peers).containsExactly(two, three);
       resource.setPeerAccessibleBy(List.of(three, two));
       resource.setPeerAccessibleBy(peers);
-      assertThat(watched[0].take()).as("nothing to do").isEmpty();
+      assertThat(driver.takeNotes()).as("nothing to do").isEmpty();
       resource.setPeerAccessibleBy(List.of());
-      assertThat(watched[0].take()).containsExactly("access [2, 3] [0, 0]");
+      assertThat(driver.takeNotes()).containsExactly("access [2, 3] [0, 0]");
       assertThat(peers).isEmpty();
       resource.setPeerAccessibleBy(List.of(cuda.device(0)));
-      assertThat(watched[0].take()).as("the owner alone").isEmpty();
+      assertThat(driver.takeNotes()).as("the owner alone").isEmpty();
     }
   }
 
   @CudaTest(devices = 4, peers = "0-1+0-2")
-  void assignment_isCheckedWhole_beforeTheFirstChange(Subject subject) {
-    Watched[] watched = new Watched[1];
-    Cuda cuda = subject.open(options -> options.withDecorator(d -> watched[0] = new Watched(d)));
+  void assignment_isCheckedWhole_beforeTheFirstChange(
+      Subject subject, Cuda cuda, ScriptedDriver driver) {
+    noteAccess(driver);
     CudaDevice theirs = subject.open(options -> options).device(1);
     DeviceMemoryResource resource =
         new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
     try (resource) {
       resource.setPeerAccessibleBy(List.of(cuda.device(1)));
-      watched[0].take();
+      driver.takeNotes();
       assertThatThrownBy(() -> resource.setPeerAccessibleBy(cuda.devices()))
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessageContaining("device 3")
@@ -162,7 +137,7 @@ class PoolPeersTest {
           .hasMessageContaining("device 1 of another Cuda");
       assertThatThrownBy(() -> resource.setPeerAccessibleBy(Arrays.asList(cuda.device(2), null)))
           .isInstanceOf(NullPointerException.class);
-      assertThat(watched[0].take()).isEmpty();
+      assertThat(driver.takeNotes()).isEmpty();
       assertThat(resource.peerAccessibleBy()).containsExactly(cuda.device(1));
     }
     assertThatThrownBy(() -> resource.setPeerAccessibleBy(List.of()))
@@ -307,13 +282,13 @@ class PoolPeersTest {
 
   /** The driver gives a later pool of the same handle the access of the one before. */
   @CudaTest(devices = 2)
-  void ownPool_losesItsPeersBeforeItIsDestroyed(Subject subject) {
-    Watched[] watched = new Watched[1];
-    Cuda cuda = subject.open(options -> options.withDecorator(d -> watched[0] = new Watched(d)));
+  void ownPool_losesItsPeersBeforeItIsDestroyed(Cuda cuda, ScriptedDriver driver) {
+    noteAccess(driver);
     DeviceMemoryResource resource = ownPool(cuda);
     resource.peerAccessibleBy().add(cuda.device(1));
     resource.close();
-    assertThat(watched[0].take()).containsExactly("access [1] [3]", "access [1] [0]", "destroy");
+    assertThat(driver.takeNotes())
+        .containsExactly("access [1] [3]", "access [1] [0]", "memPoolDestroy");
     assertThatThrownBy(() -> resource.peerAccessibleBy().size())
         .isInstanceOf(IllegalStateException.class);
     try (DeviceMemoryResource next = ownPool(cuda)) {

@@ -13,10 +13,10 @@ import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.instrument.Faults;
-import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.ScriptedDriver;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -150,7 +150,7 @@ class ReleaseThresholdTest {
   void endOfTheCuda_restoresIt() {
     try (SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.parse("devices=2"))) {
       long pool = driver.deviceGetDefaultMemPool(1);
-      Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(unclosed(driver)));
+      Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(ScriptedDriver.keptOpen(driver)));
       AsyncMemoryPool open = new AsyncMemoryPool(cuda);
       open.allocate(64 * MIB, cuda.device(1).nullStream()).close();
       assertThat(driver.memPoolGetAttribute(pool, THRESHOLD)).isEqualTo(KEEP_ALL);
@@ -165,7 +165,7 @@ class ReleaseThresholdTest {
   @Test
   void endOfTheCuda_restoresThePoolOfAResource_beforeItIsDestroyed() {
     try (SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.parse("devices=1"))) {
-      Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(unclosed(driver)));
+      Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(ScriptedDriver.keptOpen(driver)));
       DeviceMemoryResource resource = ownPool(cuda);
       resource.attributes().setReleaseThreshold(MIB);
       open(cuda, resource);
@@ -180,7 +180,7 @@ class ReleaseThresholdTest {
     boolean reached = true;
     for (int call = 1; reached; call++) {
       try (SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.parse("devices=2"))) {
-        Faults faults = Faults.at(unclosed(driver), call);
+        Faults faults = Faults.at(ScriptedDriver.keptOpen(driver), call);
         try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(faults.driver()));
             AsyncMemoryPool pool = new AsyncMemoryPool(cuda)) {
           pool.allocate(MIB).close();
@@ -226,16 +226,6 @@ class ReleaseThresholdTest {
             .isEqualTo(5 * MIB);
       }
     }
-  }
-
-  /** The driver, which outlives the Cuda. */
-  private static CudaDriver unclosed(CudaDriver driver) {
-    return new ForwardingDriver(driver) {
-      @Override
-      public void close() {
-        // The test closes it.
-      }
-    };
   }
 
   private static AsyncMemoryPool open(Cuda cuda, DeviceMemoryResource foreign) {

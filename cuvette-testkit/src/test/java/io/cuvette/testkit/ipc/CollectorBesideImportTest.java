@@ -15,8 +15,9 @@ import io.cuvette.IpcListener;
 import io.cuvette.MemoryResource;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.testkit.Hold;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Forgetting;
-import io.cuvette.testkit.support.HeldDriver;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -123,22 +124,22 @@ class CollectorBesideImportTest extends TwoProcesses {
 
   private static void use(Operation operation, Shared shared) throws Exception {
     SimulatedDriver simulator = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
-    HeldDriver driver = new HeldDriver(simulator);
+    ScriptedDriver driver = new ScriptedDriver();
     CudaOptions options =
-        CudaOptions.DEFAULTS.withDriver(driver.asDriver()).withLeakListener(_ -> {});
+        CudaOptions.DEFAULTS.withDriver(driver.over(simulator)).withLeakListener(_ -> {});
     try (Cuda cuda = Cuda.open(options)) {
       for (int i = 0; i < WARM_UP; i++) {
         operation.use.of(shared, cuda);
       }
       Forgetting.collectAll(); // what is imported still would be given again, without a call
       cuda.leaksFound();
-      driver.hold(operation.call);
+      Hold hold = driver.hold(operation.call);
       FutureTask<?> working = new FutureTask<>(() -> operation.use.of(shared, cuda), null);
       Thread worker = Thread.ofPlatform().start(working);
-      driver.awaitBegun();
+      hold.awaitBegun();
       Forgetting.collectAll();
       cuda.leaksFound();
-      driver.release();
+      hold.release();
       worker.join();
       working.get(); // what is gone would fail it
     }

@@ -16,8 +16,9 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Hold;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.AtOnce;
-import io.cuvette.testkit.support.HeldDriver;
 import io.cuvette.testkit.support.HostBooks;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
@@ -125,24 +126,24 @@ class PinnedBooksTest {
   @Test
   void memoryThatTheDriverIsFreeing_countsAsHeld() throws InterruptedException {
     HostBooks books = new HostBooks(SimulatedDriver.open(SimulatedOptions.DEFAULTS));
-    HeldDriver driver = new HeldDriver(books);
-    try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(driver.asDriver()));
+    ScriptedDriver driver = new ScriptedDriver();
+    try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(driver.over(books)));
         PinnedMemoryPool pool = limited(cuda, LIMIT)) {
       pool.allocate(LIMIT).close();
-      driver.hold("memFreeHost");
+      Hold hold = driver.hold("memFreeHost");
       Thread releasing = threads.start(pool::freeAllBlocks);
       try {
-        driver.awaitBegun();
+        hold.awaitBegun();
         assertThat(pool.totalBytes()).isEqualTo(LIMIT);
         Thread allocating = threads.start(() -> pool.allocate(LIMIT).close());
         while (allocating.getState() == Thread.State.RUNNABLE) {
           pool.assertConsistent();
           assertThat(books.liveBytes()).isLessThanOrEqualTo(LIMIT);
         }
-        driver.release();
+        hold.release();
         allocating.join();
       } finally {
-        driver.release();
+        hold.release();
         releasing.join();
       }
       threads.assertNoFailures();

@@ -15,8 +15,9 @@ import io.cuvette.MemoryResource;
 import io.cuvette.PinnedMemoryPool;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.testkit.Hold;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Forgetting;
-import io.cuvette.testkit.support.HeldDriver;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.FutureTask;
 import java.util.function.Consumer;
@@ -111,26 +112,24 @@ class CollectorBesideCallTest {
     }
   }
 
-  private static CudaOptions options(HeldDriver driver) {
-    return CudaOptions.DEFAULTS.withDriver(driver.asDriver()).withLeakListener(_ -> {});
-  }
-
   @ParameterizedTest
   @EnumSource
   void whatACallUses_isNotFoundForgottenBeforeItEnds(Operation operation) throws Exception {
     SimulatedDriver simulator = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
-    HeldDriver driver = new HeldDriver(simulator);
-    try (Cuda cuda = Cuda.open(options(driver))) {
+    ScriptedDriver driver = new ScriptedDriver();
+    CudaOptions options =
+        CudaOptions.DEFAULTS.withDriver(driver.over(simulator)).withLeakListener(_ -> {});
+    try (Cuda cuda = Cuda.open(options)) {
       for (int i = 0; i < WARM_UP; i++) {
         operation.work.accept(cuda);
       }
-      driver.hold(operation.call);
+      Hold hold = driver.hold(operation.call);
       FutureTask<?> working = new FutureTask<>(() -> operation.work.accept(cuda), null);
       Thread worker = Thread.ofPlatform().start(working);
-      driver.awaitBegun();
+      hold.awaitBegun();
       Forgetting.collectAll();
       cuda.leaksFound();
-      driver.release();
+      hold.release();
       worker.join();
       working.get(); // a handle or memory that is gone would fail it
     }

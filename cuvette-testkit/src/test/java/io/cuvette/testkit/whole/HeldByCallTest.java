@@ -19,7 +19,8 @@ import io.cuvette.PinnedBuffer;
 import io.cuvette.StreamOptions;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
-import io.cuvette.testkit.support.HeldDriver;
+import io.cuvette.testkit.Hold;
+import io.cuvette.testkit.ScriptedDriver;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -74,8 +75,8 @@ class HeldByCallTest {
 
   private static final class Things {
     final SimulatedDriver simulator = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
-    final HeldDriver driver = new HeldDriver(simulator);
-    final Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(driver.asDriver()));
+    final ScriptedDriver driver = new ScriptedDriver();
+    final Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(driver.over(simulator)));
     final CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
     final Buffer buffer = MemoryResource.direct().allocate(BYTES, stream);
     final Buffer other = MemoryResource.direct().allocate(BYTES, stream);
@@ -202,21 +203,22 @@ class HeldByCallTest {
 
   private void closeBeside(Operation operation, Closing closing) throws Exception {
     Things things = open();
-    things.driver.hold(operation.call);
+    long given = things.driver.count(closing.gives);
+    Hold hold = things.driver.hold(operation.call);
     FutureTask<?> working = new FutureTask<>(() -> operation.work.accept(things), null);
     Thread worker = Thread.ofPlatform().start(working);
-    things.driver.awaitBegun();
+    hold.awaitBegun();
     FutureTask<?> ending = new FutureTask<>(() -> closing.close.accept(things), null);
     Thread closer = Thread.ofPlatform().start(ending);
     awaitWaitingOrDone(closer);
-    List<String> before = things.driver.ended();
-    things.driver.release();
+    long before = things.driver.count(closing.gives);
+    hold.release();
     worker.join();
     closer.join();
     ending.get();
     outcome(working, closing);
-    assertThat(before).as("while it was in the call").doesNotContain(closing.gives);
-    assertThat(things.driver.ended()).contains(closing.gives);
+    assertThat(before).as("while it was in the call").isEqualTo(given);
+    assertThat(things.driver.count(closing.gives)).isGreaterThan(given);
     things.cuda.close();
     assertThat(things.simulator.report().isEmpty()).as("%s", things.simulator.report()).isTrue();
   }
@@ -227,19 +229,20 @@ class HeldByCallTest {
   @Test
   void whatACallUsesForLong_isGivenBackByIt() throws Exception {
     Things things = open();
-    things.driver.hold("memcpyAsync");
+    long given = things.driver.count("memFree");
+    Hold hold = things.driver.hold("memcpyAsync");
     Thread worker =
         Thread.ofPlatform().start(() -> things.buffer.copyFrom(things.other, things.stream));
-    things.driver.awaitBegun();
+    hold.awaitBegun();
     things.buffer.close();
-    List<String> before = things.driver.ended();
+    long before = things.driver.count("memFree");
     assertThatThrownBy(() -> things.buffer.fill((byte) 1))
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("is closed");
-    things.driver.release();
+    hold.release();
     worker.join();
-    assertThat(before).doesNotContain("memFree");
-    assertThat(things.driver.ended()).contains("memFree");
+    assertThat(before).isEqualTo(given);
+    assertThat(things.driver.count("memFree")).isGreaterThan(given);
   }
 
   /** What comes after the call may find everything closed, and says so. */
