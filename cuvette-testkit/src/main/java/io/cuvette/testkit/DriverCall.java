@@ -4,6 +4,7 @@ import io.cuvette.driver.CudaDriver;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Parameter;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** A call on its way to a driver, as a {@link ScriptedDriver} sees it. Immutable. */
@@ -43,6 +44,8 @@ public final class DriverCall {
    * @throws IllegalArgumentException if the method has no such parameter of this type
    */
   public <T> T argument(String parameter, Class<T> type) {
+    Objects.requireNonNull(parameter, "parameter");
+    Objects.requireNonNull(type, "type");
     Parameter[] parameters = method.getParameters();
     for (int i = 0; i < parameters.length; i++) {
       if (parameters[i].getName().equals(parameter) && type.isInstance(arguments[i])) {

@@ -70,12 +70,14 @@ public final class ScriptedDriver implements AutoCloseable {
 
   /** The driver itself, which whoever is above does not close. */
   public static CudaDriver keptOpen(CudaDriver driver) {
+    Objects.requireNonNull(driver, "driver");
     return new ScriptedDriver().answer("close", _ -> null).over(driver);
   }
 
   /** Answers the calls of a name from now on, in place of what was scripted for it before. */
   public ScriptedDriver answer(String name, Answer answer) {
-    answers.put(known(name), Objects.requireNonNull(answer, "answer"));
+    Objects.requireNonNull(answer, "answer");
+    answers.put(known(name), answer);
     return this;
   }
 
@@ -121,6 +123,7 @@ public final class ScriptedDriver implements AutoCloseable {
 
   /** Notes the names of calls when they end, whether they fail or not. */
   public ScriptedDriver note(String... names) {
+    Objects.requireNonNull(names, "names");
     for (String name : names) {
       note(name, DriverCall::name);
     }
@@ -129,7 +132,8 @@ public final class ScriptedDriver implements AutoCloseable {
 
   /** Notes the calls of a name when they end, whether they fail or not; not those that are null. */
   public ScriptedDriver note(String name, Function<DriverCall, @Nullable String> text) {
-    noting.put(known(name), Objects.requireNonNull(text, "text"));
+    Objects.requireNonNull(text, "text");
+    noting.put(known(name), text);
     return this;
   }
 

@@ -44,7 +44,8 @@ class NullArgumentsTest {
           "FreeFunction",
           "UseCase",
           "Leftovers",
-          "CudaUse");
+          "CudaUse",
+          "Answer");
 
   /** Made by the JUnit extension alone; has a test of its own. */
   private static final Class<?> GIVEN_BY_JUNIT = Subject.class;

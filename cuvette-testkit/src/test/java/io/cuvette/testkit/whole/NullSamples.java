@@ -42,7 +42,9 @@ import io.cuvette.sim.FreeFunction;
 import io.cuvette.sim.MallocFunction;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.testkit.DriverCall;
 import io.cuvette.testkit.FaultSweeps;
+import io.cuvette.testkit.ScriptedDriver;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
@@ -59,6 +61,7 @@ import java.util.OptionalInt;
 import java.util.UUID;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.function.LongSupplier;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
@@ -148,6 +151,15 @@ final class NullSamples implements AutoCloseable {
     objects.add(Faults.none(driver));
     objects.add(SanitizerDriver.throwing(driver));
     objects.add(new TraceRing(10));
+    ScriptedDriver script = new ScriptedDriver();
+    objects.add(script);
+    script.answer(
+        "deviceGetCount",
+        call -> {
+          objects.add(call);
+          return call.proceed();
+        });
+    int _ = script.over(driver).deviceGetCount();
   }
 
   private void makeValues() {
@@ -179,6 +191,8 @@ final class NullSamples implements AutoCloseable {
     values.put(Appendable.class, new StringBuilder());
     values.put(UnaryOperator.class, UnaryOperator.identity());
     values.put(Consumer.class, (Consumer<Object>) _ -> {});
+    values.put(Function.class, Function.identity());
+    values.put(ScriptedDriver.Answer.class, (ScriptedDriver.Answer) DriverCall::proceed);
     values.put(Predicate.class, (Predicate<Object>) _ -> true);
     values.put(Supplier.class, (Supplier<Object>) () -> driver);
     values.put(LongSupplier.class, (LongSupplier) () -> 0);
