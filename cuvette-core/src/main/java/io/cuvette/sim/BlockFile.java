@@ -22,7 +22,7 @@ interface BlockFile {
   MemorySegment map(long offset, long bytes, Arena arena);
 
   /** Gives a range back; nothing may be mapped there any more. */
-  void release(FileExtents.Extent extent);
+  void release(Extent extent);
 
   /**
    * Writes into a range, so that the system has to provide the memory now. A page that it promised

@@ -10,19 +10,19 @@ import org.jspecify.annotations.Nullable;
 final class DeviceBlock extends SimBlock {
   private @Nullable PagedBytes pages;
   private @Nullable SharedBytes shared;
-  private SmallPieces.@Nullable Piece piece;
+  private @Nullable Extent piece;
 
   DeviceBlock(SimDevice device, long address, long byteSize, long id) {
     super(device, address, byteSize, id);
   }
 
   /** Says in which part of a page the block is. */
-  void piece(SmallPieces.Piece taken) {
+  void piece(Extent taken) {
     piece = taken;
   }
 
   /** The part of a page that the block is in; null if it has pages of its own. */
-  SmallPieces.@Nullable Piece piece() {
+  @Nullable Extent piece() {
     return piece;
   }
 

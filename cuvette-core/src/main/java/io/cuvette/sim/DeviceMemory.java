@@ -29,7 +29,10 @@ final class DeviceMemory {
   /** Which of the device's pages are taken. */
   final DevicePages pages;
 
-  private final SmallPieces small = new SmallPieces(DevicePages.PAGE);
+  /** What is left in pages that small allocations share: none is in more than one of them. */
+  private final Gaps small = new Gaps(DevicePages.PAGE);
+
+  private long sharedPages;
   private final SlotClass[] classes = new SlotClass[CLASSES];
   private long usedBytes;
 
@@ -62,15 +65,38 @@ final class DeviceMemory {
     DeviceBlock block = place(bytes, id);
     pages.take(pagesFor(bytes));
     if (isSmall(bytes)) {
-      block.piece(small.take(rounded(bytes)));
+      block.piece(takeSmall(rounded(bytes)));
     }
     usedBytes += rounded(bytes);
     return block;
   }
 
+  /** A part of the smallest gap that is large enough, or of a new page. */
+  private Extent takeSmall(long bytes) {
+    Extent piece = small.take(bytes);
+    if (piece == null) {
+      piece = new Extent(sharedPages, bytes);
+      small.add(new Extent(sharedPages + bytes, DevicePages.PAGE - bytes));
+      sharedPages += DevicePages.PAGE;
+    }
+    return piece;
+  }
+
+  /**
+   * Gives a part of a page back, and with the last one the page; returns bytes of the page then.
+   */
+  private long giveSmall(Extent piece) {
+    Extent gap = small.add(piece);
+    if (gap.byteSize() < DevicePages.PAGE) {
+      return 0;
+    }
+    small.remove(gap);
+    return DevicePages.PAGE;
+  }
+
   /** Bytes of the pages that a plain allocation takes now. */
   private long pagesFor(long bytes) {
-    return isSmall(bytes) && small.hasRoom(rounded(bytes)) ? 0 : DevicePages.up(bytes);
+    return isSmall(bytes) && small.smallest(rounded(bytes)) != null ? 0 : DevicePages.up(bytes);
   }
 
   /** Whether a plain allocation shares its page with others. */
@@ -143,10 +169,8 @@ final class DeviceMemory {
 
   /** Bytes of the pages that nothing else is in. */
   private long pagesOf(DeviceBlock block) {
-    SmallPieces.Piece piece = block.piece();
-    return piece == null
-        ? DevicePages.up(block.byteSize)
-        : small.give(piece) ? DevicePages.PAGE : 0;
+    Extent piece = block.piece();
+    return piece == null ? DevicePages.up(block.byteSize) : giveSmall(piece);
   }
 
   void free(DeviceBlock block) {

@@ -13,15 +13,22 @@ import java.util.Set;
 final class DevicePages {
   static final long PAGE = 2L << 20;
 
-  // On an H200 (143,156 MiB, driver 580) a context takes 527 MiB, and 3 more cannot be had.
-  private static final long CONTEXT_PART = 270;
+  // On an H200 (143,156 MiB, driver 580) a context takes 526.8 MiB, counted in pieces of 64 KiB.
+  private static final double CONTEXT_PART = 552_402_944.0 / 150_109_880_320.0;
+  private static final long CONTEXT_GRAIN = 64 << 10;
 
-  // There each stream but the first two takes 0.547 MiB, which the context keeps for the next.
-  private static final long STREAM_PART = 969;
+  // What cuMemGetInfo calls free there at the end, but nobody gets: 3.1 to 7.1 MiB.
+  private static final long KEPT_PART = 74;
+
+  // There each stream but the first two takes 0.548 MiB, which the context keeps for the next.
+  private static final long STREAM_PART = 961;
   private static final int FIRST_STREAMS = 2;
 
   private final SimulatedOptions options;
   private final long contextBytes;
+
+  /** What is free, and for nobody. */
+  private final long keptBytes;
 
   /** What the context has taken for streams. */
   private long streamBytes;
@@ -37,7 +44,13 @@ final class DevicePages {
   DevicePages(SimulatedOptions options) {
     this.options = options;
     long context = options.contextBytes();
-    this.contextBytes = context >= 0 ? context : options.memoryBytes() / CONTEXT_PART / PAGE * PAGE;
+    this.contextBytes = context >= 0 ? context : measured(options.memoryBytes());
+    this.keptBytes = contextBytes / KEPT_PART;
+  }
+
+  private static long measured(long memoryBytes) {
+    long bytes = Math.round(memoryBytes * CONTEXT_PART / CONTEXT_GRAIN) * CONTEXT_GRAIN;
+    return bytes < PAGE ? 0 : bytes;
   }
 
   /** The bytes of whole pages that hold some bytes. */
@@ -47,13 +60,16 @@ final class DevicePages {
 
   /** What cuMemGetInfo says is free. */
   long freeBytes() {
-    return Math.max(0, roomBytes() - managedBytes);
+    return Math.max(0, leftBytes() - managedBytes);
   }
 
   /** What can be had, if managed memory makes room. */
   long roomBytes() {
-    return Math.max(
-        0, options.memoryBytes() - options.othersBytes() - contextBytes - streamBytes - takenBytes);
+    return Math.max(0, leftBytes() - keptBytes);
+  }
+
+  private long leftBytes() {
+    return options.memoryBytes() - options.othersBytes() - contextBytes - streamBytes - takenBytes;
   }
 
   /** Takes some bytes, of which there is room for as many; gives them back if negative. */

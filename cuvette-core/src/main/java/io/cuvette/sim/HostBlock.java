@@ -26,7 +26,7 @@ final class HostBlock extends SimBlock {
   final RangeAdvice advice;
 
   private final @Nullable BlockFile file;
-  private final FileExtents.@Nullable Extent extent;
+  private final @Nullable Extent extent;
   private final @Nullable Arena arena;
   private final List<MemorySegment> views = new ArrayList<>();
 
@@ -46,7 +46,7 @@ final class HostBlock extends SimBlock {
       long id,
       int flags,
       @Nullable BlockFile file,
-      FileExtents.@Nullable Extent extent,
+      @Nullable Extent extent,
       @Nullable Arena arena) {
     super(device, segment.address(), segment.byteSize(), id);
     this.kind = kind;
@@ -64,13 +64,7 @@ final class HostBlock extends SimBlock {
 
   /** A block in a range of a file, which is given back with the block. */
   static HostBlock of(
-      Kind kind,
-      SimDevice device,
-      BlockFile file,
-      FileExtents.Extent extent,
-      long bytes,
-      long id,
-      int flags) {
+      Kind kind, SimDevice device, BlockFile file, Extent extent, long bytes, long id, int flags) {
     Arena arena = Arena.ofShared();
     try {
       // Nothing would be mapped nowhere, but also a block of 0 bytes has an address.
@@ -132,7 +126,7 @@ final class HostBlock extends SimBlock {
   }
 
   /** Where in its file the block is; null for pageable memory. */
-  FileExtents.@Nullable Extent extent() {
+  @Nullable Extent extent() {
     return extent;
   }
 

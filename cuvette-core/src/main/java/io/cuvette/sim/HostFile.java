@@ -19,7 +19,7 @@ final class HostFile implements BlockFile {
   private @Nullable UnnamedFile file;
 
   /** A range of the file that holds what nobody wrote. */
-  FileExtents.Extent reserve(long bytes) {
+  Extent reserve(long bytes) {
     try {
       long room =
           extents.largestFree() < bytes
@@ -35,9 +35,9 @@ final class HostFile implements BlockFile {
     }
   }
 
-  private FileExtents.Extent provided(long bytes) throws IOException {
+  private Extent provided(long bytes) throws IOException {
     UnnamedFile opened = open();
-    FileExtents.Extent extent = extents.reserve(bytes);
+    Extent extent = extents.reserve(bytes);
     try {
       return FileCall.uninterrupted(() -> {
         BlockFile.provide(opened.channel(), extent.offset(), extent.byteSize());
@@ -51,7 +51,7 @@ final class HostFile implements BlockFile {
 
   /** Gives a range back; nothing may be mapped there any more. */
   @Override
-  public void release(FileExtents.Extent extent) {
+  public void release(Extent extent) {
     long end = extents.release(extent);
     try {
       FileCall.<@Nullable Void>uninterrupted(() -> {

@@ -29,7 +29,7 @@ final class HostMemory {
 
   HostBlock allocate(HostBlock.Kind kind, SimDevice device, long bytes, long id, int flags) {
     retryOne();
-    FileExtents.Extent extent = file.reserve(Math.max(1, bytes));
+    Extent extent = file.reserve(Math.max(1, bytes));
     HostBlock block = HostBlock.of(kind, device, file, extent, bytes, id, flags);
     return add(block);
   }
@@ -37,7 +37,7 @@ final class HostMemory {
   /** A block in memory that other processes can map. */
   HostBlock allocateShared(SimDevice device, SharedPool pool, long bytes, long id) {
     retryOne();
-    FileExtents.Extent extent = pool.provide(bytes);
+    Extent extent = pool.provide(bytes);
     return add(HostBlock.of(HostBlock.Kind.PINNED, device, pool, extent, bytes, id, 0));
   }
 

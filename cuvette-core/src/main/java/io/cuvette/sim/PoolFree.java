@@ -15,12 +15,19 @@ final class PoolFree {
   /** For each stream, the first operation known to come after the free. */
   private final Map<SimStream, Long> firstAfter = new HashMap<>();
 
+  private final Extent place;
   private @Nullable SimOp op;
   private long byteSize;
 
-  PoolFree(SimStream stream, long byteSize) {
+  PoolFree(SimStream stream, Extent place) {
     this.stream = stream;
-    this.byteSize = byteSize;
+    this.place = place;
+    this.byteSize = place.byteSize();
+  }
+
+  /** Where the bytes are, also those that were allocated again. */
+  Extent place() {
+    return place;
   }
 
   void queued(SimOp free) {
@@ -42,11 +49,10 @@ final class PoolFree {
     return byteSize;
   }
 
-  /** Takes a part of the bytes. */
-  long take(long most) {
-    long taken = Math.min(most, byteSize);
-    byteSize -= taken;
-    return taken;
+  /** Some of the bytes were allocated again; returns how many are left. */
+  long take(long bytes) {
+    byteSize -= bytes;
+    return byteSize;
   }
 
   /** Learns from a queued operation that waits for one that comes after the free. */

@@ -4,8 +4,12 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The frees of a pool whose end the host does not know of yet, oldest first. Guarded by the
@@ -13,63 +17,99 @@ import java.util.function.Predicate;
  */
 final class PoolFrees {
   private final Set<PoolFree> frees = new LinkedHashSet<>();
-  private long byteSize;
+
+  /** What was not allocated again, by its offset. */
+  private final TreeMap<Long, Piece> pieces = new TreeMap<>();
+
+  /** What is left of a free, or a part of that. Immutable. */
+  private record Piece(Extent place, PoolFree free) {}
 
   void add(PoolFree free) {
     frees.add(free);
-    byteSize += free.byteSize();
+    put(free, free.place());
   }
 
-  /** Bytes that are freed and not back in the pool. */
-  long byteSize() {
-    return byteSize;
+  private void put(PoolFree free, Extent place) {
+    if (place.byteSize() > 0) {
+      pieces.put(place.offset(), new Piece(place, free));
+    }
   }
 
-  /** The oldest frees that meet a condition: enough for some bytes, or all there are. */
-  List<PoolFree> first(long bytes, Predicate<PoolFree> condition) {
-    List<PoolFree> found = new ArrayList<>();
-    long sum = 0;
+  /** A place for some bytes in the oldest free that meets a condition and is large enough. */
+  @Nullable Extent find(long bytes, Predicate<PoolFree> condition) {
     for (PoolFree free : frees) {
-      if (sum >= bytes) {
-        break;
-      }
-      if (condition.test(free)) {
-        found.add(free);
-        sum += free.byteSize();
+      if (free.byteSize() >= bytes && condition.test(free)) {
+        for (Piece piece : in(free.place())) {
+          if (piece.free == free && piece.place.byteSize() >= bytes) {
+            return new Extent(piece.place.offset(), bytes);
+          }
+        }
       }
     }
-    return found;
+    return null;
+  }
+
+  /** Some gaps, and with them the frees that meet a condition. */
+  Gaps with(Gaps gaps, Predicate<PoolFree> condition) {
+    Gaps all = null;
+    for (Piece piece : pieces.values()) {
+      if (condition.test(piece.free)) {
+        all = all == null ? gaps.copy() : all;
+        all.add(piece.place);
+      }
+    }
+    return all == null ? gaps : all;
+  }
+
+  /** The frees that give back bytes of a place. */
+  List<PoolFree> of(Extent place) {
+    return in(place).stream().map(Piece::free).distinct().toList();
+  }
+
+  private List<Piece> in(Extent place) {
+    Long first = pieces.floorKey(place.offset());
+    Map<Long, Piece> near =
+        pieces.subMap(Objects.requireNonNullElse(first, place.offset()), place.end());
+    return near.values().stream().filter(piece -> piece.place.overlap(place) > 0).toList();
   }
 
   /**
-   * Takes bytes out of some of the frees.
+   * Takes a place out of the frees.
    *
-   * @return how many of the taken bytes are of frees that did not happen yet
+   * @return how many of its bytes are of frees that did not happen yet
    */
-  long take(List<PoolFree> from, long bytes) {
-    long left = bytes;
+  long take(Extent place) {
     long undone = 0;
-    for (PoolFree free : from) {
-      long taken = free.take(left);
-      left -= taken;
-      undone += free.isDone() ? 0 : taken;
-      if (free.byteSize() == 0) {
-        frees.remove(free);
+    for (Piece piece : in(place)) {
+      Extent old = piece.place;
+      pieces.remove(old.offset());
+      put(piece.free, new Extent(old.offset(), place.offset() - old.offset()));
+      put(piece.free, new Extent(place.end(), old.end() - place.end()));
+      long taken = old.overlap(place);
+      undone += piece.free.isDone() ? 0 : taken;
+      if (piece.free.take(taken) == 0) {
+        frees.remove(piece.free);
       }
     }
-    byteSize -= bytes - left;
     return undone;
   }
 
-  /** Bytes that a condition says are back in the pool. */
-  void settle(Predicate<PoolFree> condition) {
+  /** What is back in the pool, as a condition says. */
+  List<Extent> settle(Predicate<PoolFree> condition) {
+    List<Extent> back = new ArrayList<>();
     for (Iterator<PoolFree> i = frees.iterator(); i.hasNext(); ) {
       PoolFree free = i.next();
       if (condition.test(free)) {
-        byteSize -= free.byteSize();
+        for (Piece piece : in(free.place())) {
+          if (piece.free == free) {
+            pieces.remove(piece.place.offset());
+            back.add(piece.place);
+          }
+        }
         i.remove();
       }
     }
+    return back;
   }
 
   void ordered(SimOp waiting, SimOp dependency) {

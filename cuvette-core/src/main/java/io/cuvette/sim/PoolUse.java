@@ -1,5 +1,6 @@
 package io.cuvette.sim;
 
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** An allocation as its pool sees it. Guarded by the driver's lock. */
@@ -10,6 +11,7 @@ final class PoolUse {
   final long byteSize;
 
   private @Nullable SimOp allocation;
+  private @Nullable Extent place;
   private SharedTable.@Nullable Entry exported;
 
   /** What cannot be imported any more, but is still there. */
@@ -20,8 +22,14 @@ final class PoolUse {
     this.byteSize = byteSize;
   }
 
-  void allocated(SimOp op) {
+  void allocated(Extent taken, SimOp op) {
+    place = taken;
     allocation = op;
+  }
+
+  /** The bytes of the pool that it has; not of a pool of another process. */
+  Extent place() {
+    return Objects.requireNonNull(place);
   }
 
   /**

@@ -17,13 +17,13 @@ final class SharedBytes {
   private static final long DIFFERENCE = 0xA5A5_A5A5_A5A5_A5A5L;
 
   private final BlockFile file;
-  private final FileExtents.Extent extent;
+  private final Extent extent;
   private final Arena arena = Arena.ofShared();
   private final boolean clean;
   private @Nullable MemorySegment segment;
 
   /** Bytes of a file; if not {@code clean}, what they hold is forgotten. */
-  SharedBytes(BlockFile file, FileExtents.Extent extent, boolean clean) {
+  SharedBytes(BlockFile file, Extent extent, boolean clean) {
     this.file = file;
     this.extent = extent;
     this.clean = clean;
@@ -33,7 +33,7 @@ final class SharedBytes {
     return file;
   }
 
-  FileExtents.Extent extent() {
+  Extent extent() {
     return extent;
   }
 

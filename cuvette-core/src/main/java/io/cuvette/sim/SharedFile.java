@@ -270,7 +270,7 @@ final class SharedFile implements BlockFile {
   }
 
   /** Writes into a range, for which there is memory then. */
-  void provide(FileExtents.Extent extent) {
+  void provide(Extent extent) {
     try {
       open(
           self(descriptor),
@@ -291,7 +291,7 @@ final class SharedFile implements BlockFile {
   }
 
   @Override
-  public void release(FileExtents.Extent extent) {
+  public void release(Extent extent) {
     release();
   }
 

@@ -78,7 +78,7 @@ final class SharedPool implements BlockFile {
 
   /** Room for a block; what it holds is 0 if {@code clean}, else what was there before. */
   Room reserve(long bytes) {
-    FileExtents.Extent extent = extents.reserve(Math.max(1, bytes));
+    Extent extent = extents.reserve(Math.max(1, bytes));
     if (extent.offset() > file.dataBytes() - extent.byteSize()) {
       extents.release(extent);
       throw new SimRefusal(
@@ -93,11 +93,11 @@ final class SharedPool implements BlockFile {
   }
 
   /** Room for a block. Immutable. */
-  record Room(FileExtents.Extent extent, boolean clean) {}
+  record Room(Extent extent, boolean clean) {}
 
   /** Room for a block, for which there is memory. */
-  FileExtents.Extent provide(long bytes) {
-    FileExtents.Extent extent = reserve(bytes).extent();
+  Extent provide(long bytes) {
+    Extent extent = reserve(bytes).extent();
     try {
       file.provide(extent);
       return extent;
@@ -108,9 +108,9 @@ final class SharedPool implements BlockFile {
   }
 
   /** Room that an allocation of another process has. */
-  FileExtents.Extent borrow(SharedTable.Entry entry) {
+  Extent borrow(SharedTable.Entry entry) {
     file.retain();
-    return new FileExtents.Extent(entry.offset(), entry.byteSize());
+    return new Extent(entry.offset(), entry.byteSize());
   }
 
   @Override
@@ -119,14 +119,14 @@ final class SharedPool implements BlockFile {
   }
 
   @Override
-  public void release(FileExtents.Extent extent) {
+  public void release(Extent extent) {
     if (!imported) {
       extents.release(extent);
     }
     file.release();
   }
 
-  SharedTable.Entry add(FileExtents.Extent extent, long byteSize) {
+  SharedTable.Entry add(Extent extent, long byteSize) {
     return table.add(extent.offset(), byteSize);
   }
 

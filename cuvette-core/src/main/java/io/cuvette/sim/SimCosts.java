@@ -50,7 +50,7 @@ final class SimCosts {
 
   /** What a pool pays to grow: making, mapping and opening a range of 32 MiB, 34.4 µs each. */
   static long poolGrowth(long bytes) {
-    return (bytes + PoolBytes.STEP - 1) / PoolBytes.STEP * 34_400;
+    return (bytes + PoolSpace.STEP - 1) / PoolSpace.STEP * 34_400;
   }
 
   static long fill(long bytes) {

@@ -76,7 +76,7 @@ abstract class SimIpcCalls extends SimCaptureCalls implements IpcCalls {
   }
 
   /** Where a block of a shared pool is; from now on what is there can be seen by others. */
-  private static FileExtents.Extent extent(SimBlock block) {
+  private static Extent extent(SimBlock block) {
     return switch (block) {
       case DeviceBlock onDevice -> {
         SharedBytes bytes = Objects.requireNonNull(onDevice.shared());
@@ -176,7 +176,7 @@ abstract class SimIpcCalls extends SimCaptureCalls implements IpcCalls {
     SharedPlace place = SharedPlace.of(block.device);
     SharedFile file =
         SharedFile.create(machine.sharing, SharedFile.Kind.MEMORY, place, block.byteSize);
-    SharedBytes bytes = new SharedBytes(file, new FileExtents.Extent(0, block.byteSize), true);
+    SharedBytes bytes = new SharedBytes(file, new Extent(0, block.byteSize), true);
     try {
       bytes.segment();
     } catch (RuntimeException | Error e) {
@@ -218,7 +218,7 @@ abstract class SimIpcCalls extends SimCaptureCalls implements IpcCalls {
     SimDevice owner = owner(device, file.place());
     long byteSize = file.dataBytes();
     file.retain();
-    SharedBytes bytes = new SharedBytes(file, new FileExtents.Extent(0, byteSize), true);
+    SharedBytes bytes = new SharedBytes(file, new Extent(0, byteSize), true);
     DeviceBlock block = imported(owner.memory, bytes, byteSize, machine.nextId());
     machine.sharing.opened(file, new OpenedMemory(block));
     return block;

@@ -61,7 +61,7 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
     use.end();
     machine.discard(block);
     if (!use.pool.isImported()) {
-      use.pool.free(use.byteSize);
+      use.pool.free(use.place());
     }
     machine.spend(SimCosts.pooled(use.pool.kind));
     block.device.checkWorks();

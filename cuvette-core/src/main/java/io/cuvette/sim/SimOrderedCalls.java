@@ -48,14 +48,15 @@ abstract class SimOrderedCalls extends SimPoolCalls {
     PoolUse use = new PoolUse(pool, DeviceMemory.rounded(bytes));
     block.use(use);
     long held = pool.attribute(5);
+    Extent place;
     try {
-      pool.take(use.byteSize, stream, op -> queue(SimOp.waiting(stream, op, now())));
+      place = pool.take(use.byteSize, stream, op -> queue(SimOp.waiting(stream, op, now())));
     } catch (SimRefusal e) {
       machine.discard(block);
       throw e;
     }
     machine.spend(SimCosts.poolGrowth(pool.attribute(5) - held));
-    use.allocated(queue(SimOp.point(stream, now())));
+    use.allocated(place, queue(SimOp.point(stream, now())));
     return block;
   }
 
@@ -135,7 +136,7 @@ abstract class SimOrderedCalls extends SimPoolCalls {
     if (use.pool.isImported()) {
       queue(SimOp.work(stream, () -> end(block), 0, now()));
     } else {
-      PoolFree free = new PoolFree(stream, use.byteSize);
+      PoolFree free = new PoolFree(stream, use.place());
       Runnable work =
           () -> {
             end(block);

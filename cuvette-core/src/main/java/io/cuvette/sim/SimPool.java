@@ -2,9 +2,9 @@ package io.cuvette.sim;
 
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemPoolAttribute;
-import java.util.List;
 import java.util.Objects;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** A memory pool. Guarded by the driver's lock. */
@@ -18,14 +18,15 @@ final class SimPool {
   /** The file with the memory, if other processes can import it or one of them made it. */
   final @Nullable SharedPool shared;
 
-  private final PoolBytes bytes;
+  private final PoolSpace space;
+
+  /** Bytes that are allocated, as the device is now. */
+  private final HighMark used = new HighMark();
+
   private final PoolFrees frees = new PoolFrees();
 
   /** Attributes 1 to 4, at their numbers. */
   private final long[] settings = {0, 1, 1, 1, 0};
-
-  /** Bytes of allocations for which no free is queued. */
-  private long allocatedBytes;
 
   private long handle;
   private boolean destroyed;
@@ -37,13 +38,13 @@ final class SimPool {
       PoolKind kind,
       int handleTypes,
       PoolAccess access,
-      PoolBytes bytes,
+      PoolSpace space,
       boolean isDefault,
       @Nullable SharedPool shared) {
     this.kind = kind;
     this.handleTypes = handleTypes;
     this.access = access;
-    this.bytes = bytes;
+    this.space = space;
     this.isDefault = isDefault;
     this.shared = shared;
   }
@@ -92,10 +93,10 @@ final class SimPool {
           MemPoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES,
           MemPoolAttribute.RELEASE_THRESHOLD ->
           settings[attribute];
-      case 5 -> bytes.reserved();
-      case 6 -> bytes.reservedHigh();
-      case 7 -> bytes.used();
-      case 8 -> bytes.usedHigh();
+      case 5 -> space.reserved.bytes();
+      case 6 -> space.reserved.highest();
+      case 7 -> used.bytes();
+      case 8 -> used.highest();
       default ->
           throw SimRefusal.invalidValue("attribute: %d (expected: 1 to 8)".formatted(attribute));
     };
@@ -112,11 +113,11 @@ final class SimPool {
       case MemPoolAttribute.RELEASE_THRESHOLD -> settings[attribute] = value;
       case 6 -> {
         check(value == 0, value, "0, which resets the mark");
-        bytes.resetReservedHigh();
+        space.reserved.reset();
       }
       case 8 -> {
         check(value == 0, value, "0, which resets the mark");
-        bytes.resetUsedHigh();
+        used.reset();
       }
       default ->
           throw SimRefusal.invalidValue(
@@ -132,19 +133,23 @@ final class SimPool {
 
   /**
    * Takes bytes for an allocation on a stream: what was freed before in its order, what is free,
-   * what the pool can grow by; and if that is not enough, what other streams free, for which the
-   * stream then waits.
+   * what the pool can grow by; and if there is no place for them in one piece, what other streams
+   * free, for which the stream then waits.
    *
    * @param wait makes the stream wait for an operation
    */
-  void take(long size, SimStream stream, Consumer<SimOp> wait) {
-    List<PoolFree> given = frees.first(size, free -> isUsable(free, stream));
-    long missing = size - sum(given) - (bytes.reserved() - outstandingBytes());
-    if (missing > 0 && !bytes.grow(missing)) {
-      given.addAll(waitFor(missing, given, wait, size));
+  Extent take(long size, SimStream stream, Consumer<SimOp> wait) {
+    Predicate<PoolFree> usable = free -> isUsable(free, stream);
+    Extent place = frees.find(size, usable);
+    if (place == null) {
+      place = space.find(frees.with(space.gaps, usable), size);
     }
-    bytes.use(size - frees.take(given, size));
-    allocatedBytes += size;
+    if (place == null) {
+      place = waitFor(size, usable, wait);
+    }
+    used.add(size - frees.take(place));
+    space.gaps.remove(place);
+    return place;
   }
 
   private boolean isUsable(PoolFree free, SimStream stream) {
@@ -154,60 +159,55 @@ final class SimPool {
         || (settings[MemPoolAttribute.REUSE_ALLOW_OPPORTUNISTIC] == 1 && free.isDone());
   }
 
-  private List<PoolFree> waitFor(
-      long missing, List<PoolFree> given, Consumer<SimOp> wait, long size) {
-    List<PoolFree> awaited =
+  private Extent waitFor(long size, Predicate<PoolFree> usable, Consumer<SimOp> wait) {
+    Extent place =
         settings[MemPoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES] == 1
-            ? frees.first(missing, free -> !given.contains(free))
-            : List.of();
-    if (sum(awaited) < missing) {
+            ? space.find(frees.with(space.gaps, _ -> true), size)
+            : null;
+    if (place == null) {
       throw outOfMemory(size);
     }
-    for (PoolFree free : awaited) {
-      wait.accept(free.op());
+    for (PoolFree free : frees.of(place)) {
+      if (!usable.test(free)) {
+        wait.accept(free.op());
+      }
     }
-    return awaited;
+    return place;
   }
 
   private SimRefusal outOfMemory(long size) {
-    String limit = bytes.limitBytes() == Long.MAX_VALUE ? "" : ", at most " + bytes.limitBytes();
+    String limit = space.limitBytes() == Long.MAX_VALUE ? "" : ", at most " + space.limitBytes();
     return new SimRefusal(
         CudaStatus.OUT_OF_MEMORY,
         "requested=%d, reserved=%d, used=%d bytes in a pool of %s%s"
-            .formatted(size, bytes.reserved(), bytes.used(), kind, limit));
-  }
-
-  private static long sum(List<PoolFree> frees) {
-    return frees.stream().mapToLong(PoolFree::byteSize).sum();
-  }
-
-  /** Bytes in use, and those freed of which the host does not know yet that they are. */
-  private long outstandingBytes() {
-    return allocatedBytes + frees.byteSize();
+            .formatted(size, space.reserved.bytes(), used.bytes(), kind, limit));
   }
 
   /** A free was queued. */
   void freeing(PoolFree free) {
-    allocatedBytes -= free.byteSize();
     frees.add(free);
   }
 
   /** A queued free happens now; what an allocation got of it before is not free. */
   void freed(PoolFree free) {
-    bytes.use(-free.byteSize());
+    used.add(-free.byteSize());
     if (destroyed) {
-      frees.settle(other -> other == free);
+      settle(other -> other == free);
       trimTo(0);
     }
   }
 
   /** Frees at once. */
-  void free(long size) {
-    allocatedBytes -= size;
-    bytes.use(-size);
+  void free(Extent place) {
+    used.add(-place.byteSize());
+    space.gaps.add(place);
     if (destroyed) {
       trimTo(0);
     }
+  }
+
+  private void settle(Predicate<PoolFree> condition) {
+    frees.settle(condition).forEach(space.gaps::add);
   }
 
   /** Learns from a queued operation that waits for another. */
@@ -217,27 +217,27 @@ final class SimPool {
 
   /** The host knows that a stream is done up to an operation. */
   void observed(SimStream stream, long number) {
-    frees.settle(free -> free.isDone() && free.isBefore(stream, number));
+    settle(free -> free.isDone() && free.isBefore(stream, number));
   }
 
   /** The host knows that a device is done. */
   void observed(SimDevice device) {
-    frees.settle(free -> free.isDone() && free.isOn(device));
+    settle(free -> free.isDone() && free.isOn(device));
   }
 
   /** Gives back what is above the threshold. */
   void releaseExcess() {
-    bytes.shrinkTo(settings[MemPoolAttribute.RELEASE_THRESHOLD], outstandingBytes());
+    space.shrinkTo(settings[MemPoolAttribute.RELEASE_THRESHOLD]);
   }
 
   void trimTo(long bytesToKeep) {
-    bytes.trimTo(bytesToKeep, outstandingBytes());
+    space.trimTo(bytesToKeep);
   }
 
   void destroy() {
     destroyed = true;
     settings[MemPoolAttribute.RELEASE_THRESHOLD] = 0;
-    frees.settle(PoolFree::isDone);
+    settle(PoolFree::isDone);
     trimTo(0);
     if (shared != null) {
       shared.close();
@@ -246,6 +246,6 @@ final class SimPool {
 
   /** Whether nothing of a destroyed pool is left. */
   boolean isGone() {
-    return destroyed && bytes.reserved() == 0;
+    return destroyed && space.reserved.bytes() == 0;
   }
 }

@@ -109,20 +109,20 @@ final class SimPools {
       boolean isDefault,
       @Nullable SharedPool shared) {
     PoolAccess access = new PoolAccess(options, kind);
-    SimPool pool = new SimPool(kind, handleTypes, access, bytes(kind, maxBytes), isDefault, shared);
+    SimPool pool = new SimPool(kind, handleTypes, access, space(kind, maxBytes), isDefault, shared);
     pool.named(handles.add(pool));
     holding.add(pool);
     return pool;
   }
 
   /** The file behind host memory says itself when it is full. */
-  private PoolBytes bytes(PoolKind kind, long maxBytes) {
-    long step = PoolBytes.stepOf(options.memoryBytes());
+  private PoolSpace space(PoolKind kind, long maxBytes) {
+    long step = PoolSpace.stepOf(options.memoryBytes());
     if (!kind.isDevice()) {
-      return new PoolBytes(step, maxBytes, () -> Long.MAX_VALUE, _ -> {});
+      return new PoolSpace(step, maxBytes, () -> Long.MAX_VALUE, _ -> {});
     }
     DeviceMemory memory = devices.get(kind.locationId()).memory;
-    return new PoolBytes(step, maxBytes, memory.pages::roomBytes, memory.pages::take);
+    return new PoolSpace(step, maxBytes, memory.pages::roomBytes, memory.pages::take);
   }
 
   /** Makes the default pools of all locations, which are there from the start. */

@@ -115,7 +115,7 @@ public record SimulatedOptions(
    * <tr><td>{@code memory}</td><td>a number of bytes, or one with a unit: B, KiB, MiB, GiB, TiB,
    *     KB, MB, GB, TB, K, M, G or T</td><td>143156MiB</td></tr>
    * <tr><td>{@code context}</td><td>bytes of each device that its context takes, as {@code
-   *     memory}</td><td>1/270 of the memory</td></tr>
+   *     memory}</td><td>1/272 of the memory</td></tr>
    * <tr><td>{@code others}</td><td>bytes of each device that other processes have</td>
    *     <td>0</td></tr>
    * <tr><td>{@code seed}</td><td>any 64-bit number</td><td>{@code cuvette.seed}, or 0</td></tr>

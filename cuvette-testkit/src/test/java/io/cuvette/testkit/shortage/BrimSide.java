@@ -186,11 +186,16 @@ final class BrimSide implements AutoCloseable {
     }
     boolean nearly = allocate(step).equals("allocated");
     undo();
+    trim();
+    margin = takeMargin();
+    return nearly;
+  }
+
+  /** Gives back what the pools keep. */
+  void trim() {
     gpu.synchronize();
     cached.freeAllBlocks();
     ordered.freeAllBlocks();
-    margin = takeMargin();
-    return nearly;
   }
 
   /** The margin, or as much of it as there still is. */

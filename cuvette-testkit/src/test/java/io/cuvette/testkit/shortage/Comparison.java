@@ -84,6 +84,8 @@ final class Comparison {
     BrimSide lacks = fitsOnOne ? other : one;
     fits.undo();
     boolean nearly = lacks.isNearly(step);
+    // As the other one did: what a pool keeps decides what it can split later.
+    fits.trim();
     near += nearly ? 1 : 0;
     far += nearly ? 0 : 1;
     text(

@@ -10,7 +10,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The sizes of pools: how they grow, what they keep, what they give back and when. */
-class PoolBytesTest extends SimTestBase {
+class PoolSpaceTest extends SimTestBase {
   private static final int THRESHOLD = 4;
   private static final int RESERVED = 5;
   private static final int RESERVED_HIGH = 6;
