@@ -25,9 +25,16 @@ final class AccessHistory {
     return find(range, use -> !order.isFinished(use));
   }
 
-  /** A write of bytes of a range that is not known to be finished. */
-  @Nullable Access unfinishedWrite(Range range, StreamOrder order) {
-    return find(range, use -> use.range().kind() == Kind.WRITE && !order.isFinished(use));
+  /**
+   * A write of bytes of a range that is not known to be finished.
+   *
+   * @param allocated where the memory was allocated, in stream order, which writes nothing
+   */
+  @Nullable Access unfinishedWrite(Range range, Site allocated, StreamOrder order) {
+    return find(
+        range,
+        use ->
+            use.range().kind() == Kind.WRITE && use.site() != allocated && !order.isFinished(use));
   }
 
   /** A use that is not known to be finished although what the host does matters to it. */
@@ -66,6 +73,9 @@ final class AccessHistory {
       @Nullable List<Access> before, Access access, StreamOrder order) {
     if (before == null) {
       return List.of(access);
+    }
+    if (first(before, access::isLike) != null) {
+      return before; // nothing can come between the two
     }
     List<Access> left = new ArrayList<>(before.size() + 1);
     for (Access use : before) {

@@ -16,32 +16,57 @@ final class Block {
   final Site allocated;
   final AccessHistory uses = new AccessHistory();
 
-  /** The page-locked memory that the driver gave; null if it is of another kind. */
-  final @Nullable MemorySegment host;
-
-  /** When work was last queued that writes page-locked memory, by the count of its reads. */
+  /** When work was last queued that writes memory of the host, by the count of its reads. */
   final RangeMap<Long> deviceWrites = new RangeMap<>();
+
+  /** What the host sees of it, as far as that is known here. */
+  private @Nullable MemorySegment host;
+
+  /** Where in the block that begins. */
+  private long hostFrom;
+
+  /** Whether other processes may write it. */
+  private boolean shared;
 
   private @Nullable Contents contents;
   private @Nullable BlockLedger parts;
   private @Nullable Site freed;
 
   Block(long address, long bytes, String freedBy, Site allocated) {
-    this(address, bytes, freedBy, allocated, null);
-  }
-
-  private Block(
-      long address, long bytes, String freedBy, Site allocated, @Nullable MemorySegment host) {
     this.address = address;
     this.bytes = bytes;
     this.freedBy = freedBy;
     this.allocated = allocated;
-    this.host = host;
   }
 
-  /** A block of page-locked memory. */
-  static Block pinned(MemorySegment host, Site allocated) {
-    return new Block(host.address(), host.byteSize(), "memFreeHost", allocated, host);
+  /** A block of memory that the host sees where the device does. */
+  static Block ofHost(MemorySegment host, String freedBy, Site allocated) {
+    Block block = new Block(host.address(), host.byteSize(), freedBy, allocated);
+    block.host = host;
+    return block;
+  }
+
+  /** Notes that the host sees bytes of it, from an address on, as a segment. */
+  void seenAs(MemorySegment segment, long from) {
+    if (host == null || !host.scope().isAlive()) {
+      host = segment;
+      hostFrom = from - address;
+    }
+  }
+
+  /** Whether the host sees it, or did, and no other process may write it. */
+  boolean isOfHost() {
+    return host != null && !shared;
+  }
+
+  /** The bytes of a range as the host sees them; null if that is not known here. */
+  @Nullable MemorySegment seen(Range range) {
+    if (host == null) {
+      return null;
+    }
+    long from = range.address() - address - hostFrom;
+    boolean inside = 0 <= from && from <= host.byteSize() - range.bytes();
+    return inside ? host.asSlice(from, range.bytes()) : null;
   }
 
   /** The same block as memory that is written by work alone, and was never yet. */
@@ -72,6 +97,7 @@ final class Block {
   /** Others may write it from now on. */
   void share() {
     contents = null;
+    shared = true;
   }
 
   boolean contains(long point) {

@@ -11,12 +11,12 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The page-locked memory that queued work reads, each with a checksum, so that a change by the host
+ * The memory of the host that queued work reads, each with a checksum, so that a change by the host
  * before the work is known to be done is noticed. Not thread-safe.
  */
 final class HostReads {
-  /** Of a longer range the beginning and the end are compared, this much of each. */
-  private static final long EDGE_BYTES = 1L << 20;
+  /** As much as a byte buffer can hold, and more. */
+  private static final long STRIDE = 1L << 30;
 
   private final StreamOrder order;
 
@@ -41,16 +41,16 @@ final class HostReads {
   /** Notes work that reads or writes memory of a block, unless other work may still change it. */
   void add(Block block, Access access) {
     Range range = access.range();
-    if (block.host == null) {
+    if (!block.isOfHost()) {
       return;
     }
     if (range.kind() == Kind.WRITE) {
       block.deviceWrites.set(range.address(), range.bytes(), ++time);
       block.deviceWrites.tidy(at -> at > oldest() ? at : null, Long::equals);
     } else if (range.kind() == Kind.READ && isSettled(block, range)) {
-      MemorySegment bytes = block.host.asSlice(range.address() - block.address, range.bytes());
-      Long checksum = checksum(bytes);
-      if (checksum != null) {
+      MemorySegment bytes = block.seen(range);
+      Long checksum = bytes == null ? null : checksum(bytes);
+      if (bytes != null && checksum != null) {
         Read read = new Read(block, bytes, access, checksum, ++time);
         pending.computeIfAbsent(access.lane(), _ -> new ArrayDeque<>()).add(read);
       }
@@ -59,7 +59,7 @@ final class HostReads {
 
   private boolean isSettled(Block block, Range range) {
     unseen.values().removeIf(order::isFinished);
-    return unseen.isEmpty() && block.uses.unfinishedWrite(range, order) == null;
+    return unseen.isEmpty() && block.uses.unfinishedWrite(range, block.allocated, order) == null;
   }
 
   /** Notes work that may have the host, or the device, change any memory when it runs. */
@@ -109,6 +109,7 @@ final class HostReads {
   private boolean mayHaveChanged(Read read) {
     Range range = read.access.range();
     return read.time < cleared
+        || !read.block.isOfHost()
         || read.block.freed() != null
         || read.block.deviceWrites.find(range.address(), range.bytes(), at -> at > read.time)
             != null;
@@ -120,11 +121,9 @@ final class HostReads {
       return null;
     }
     CRC32C sum = new CRC32C();
-    long edge = Math.min(bytes.byteSize(), EDGE_BYTES);
     try {
-      sum.update(bytes.asSlice(0, edge).asByteBuffer());
-      if (edge < bytes.byteSize()) {
-        sum.update(bytes.asSlice(bytes.byteSize() - edge).asByteBuffer());
+      for (long at = 0; at < bytes.byteSize(); at += STRIDE) {
+        sum.update(bytes.asSlice(at, Math.min(STRIDE, bytes.byteSize() - at)).asByteBuffer());
       }
       return sum.getValue();
     } catch (IllegalStateException e) {

@@ -19,6 +19,9 @@ final class MemoryState {
   /** What pools lend of the blocks. */
   final PoolParts parts;
 
+  /** Where else than the device the host sees memory. */
+  final HostViews views = new HostViews();
+
   /** What the host must not change yet. */
   final HostReads hostReads;
 
@@ -28,9 +31,18 @@ final class MemoryState {
     this.hostReads = new HostReads(order);
   }
 
-  /** Notes page-locked memory that the driver gave. */
-  void pinned(MemorySegment memory, Site here) {
-    blocks.add(Block.pinned(memory, here));
+  /** Notes memory that the driver gave to the host as well. */
+  void allocatedOnHost(MemorySegment memory, String freedBy, Site here) {
+    add(Block.ofHost(memory, freedBy, here));
+  }
+
+  /** Notes that the host sees a range somewhere. */
+  void viewed(MemorySegment view, long address) {
+    views.add(view, address);
+    Block block = blocks.liveAround(address);
+    if (block != null) {
+      block.seenAs(view, address);
+    }
   }
 
   /** Notes memory that the driver gave; {@code freedBy} is the method that takes it back. */
@@ -53,7 +65,9 @@ final class MemoryState {
   void imported(long address, long bytes, String freedBy, Site here) {
     Block known = blocks.liveAt(address);
     if (known == null || known.bytes != bytes || !known.freedBy.equals(freedBy)) {
-      allocated(address, bytes, freedBy, here);
+      Block block = new Block(address, bytes, freedBy, here);
+      block.share();
+      add(block);
     }
   }
 

@@ -174,6 +174,7 @@ final class SanitizerCore {
   }
 
   private @Nullable Lane checkWork(Work work, Findings findings) {
+    work.resolve(memory.views);
     Lane lane = streams.lane(work.device, work.stream, work.site, findings);
     for (Range range : work.ranges()) {
       memory.checkLive(range, work.site, findings);

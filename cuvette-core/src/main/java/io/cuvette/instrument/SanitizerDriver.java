@@ -19,7 +19,7 @@ import java.util.function.Consumer;
  * a synchronisation. The work of a capture is checked for live memory and handles but not for
  * order, since it does not run.
  *
- * <p>Page-locked memory that a copy reads must be the same when the copy is known to be done as
+ * <p>Memory of the host that a copy reads must be the same when the copy is known to be done as
  * when it was queued; a program that knows it without the driver, from what later work wrote, asks
  * first. Copies of this library on the host must not meet work that uses the same bytes.
  *
@@ -34,6 +34,9 @@ import java.util.function.Consumer;
  * pool that calls {@link #blockAllocated} and {@link #blockFreed} has its blocks checked too.
  */
 public final class SanitizerDriver extends SanitizerIpc {
+  /** CUdevice_attribute. */
+  private static final int CONCURRENT_MANAGED_ACCESS = 89;
+
   private final LentBlocks lent;
 
   private SanitizerDriver(CudaDriver target, SanitizerCore core) {
@@ -127,8 +130,16 @@ public final class SanitizerDriver extends SanitizerIpc {
   @Override
   public MemorySegment memAllocManaged(int device, long bytes, int flags) {
     Site site = Site.of("memAllocManaged", "device", device, "bytes", bytes);
+    // Where devices and the host take turns, the host sees nonsense while work is queued.
+    boolean atOnce = super.deviceGetAttribute(CONCURRENT_MANAGED_ACCESS, device) == 1;
     MemorySegment segment = super.memAllocManaged(device, bytes, flags);
-    core.check(_ -> core.memory.allocated(segment.address(), bytes, "memFree", site));
+    core.check(_ -> {
+      if (atOnce) {
+        core.memory.allocatedOnHost(segment, "memFree", site);
+      } else {
+        core.memory.allocated(segment.address(), bytes, "memFree", site);
+      }
+    });
     return segment;
   }
 
@@ -136,7 +147,7 @@ public final class SanitizerDriver extends SanitizerIpc {
   public MemorySegment memHostAlloc(int device, long bytes, int flags) {
     Site site = Site.of("memHostAlloc", "device", device, "bytes", bytes);
     MemorySegment segment = super.memHostAlloc(device, bytes, flags);
-    core.check(_ -> core.memory.pinned(segment, site));
+    core.check(_ -> core.memory.allocatedOnHost(segment, "memFreeHost", site));
     return segment;
   }
 
@@ -176,7 +187,9 @@ public final class SanitizerDriver extends SanitizerIpc {
   @Override
   public MemorySegment hostView(int device, long address, long bytes, Arena arena) {
     core.checkLive(Site.passing("hostView", "address", address, "bytes", bytes), address, bytes);
-    return super.hostView(device, address, bytes, arena);
+    MemorySegment view = super.hostView(device, address, bytes, arena);
+    core.check(_ -> core.memory.viewed(view, address));
+    return view;
   }
 
   @Override

@@ -44,6 +44,11 @@ final class Work {
     return ranges;
   }
 
+  /** Names the ranges of the host as the driver does. */
+  void resolve(HostViews views) {
+    ranges.replaceAll(views::resolve);
+  }
+
   /** What is copied to the last of the ranges; null if this is no copy. */
   @Nullable Range copied() {
     Range first = ranges.getFirst();

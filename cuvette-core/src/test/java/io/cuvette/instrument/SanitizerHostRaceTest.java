@@ -2,9 +2,12 @@ package io.cuvette.instrument;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.driver.PoolProperties;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.Test;
@@ -117,5 +120,66 @@ class SanitizerHostRaceTest {
       on.driver.ctxSynchronize(0);
     }
     assertThat(reports).isEmpty();
+  }
+
+  @Test
+  void memoryThatTheHostSeesElsewhere_isTheSameMemory() {
+    try (Machine on = new Machine(1);
+        Arena arena = Arena.ofConfined()) {
+      MemorySegment view = on.driver.hostView(0, on.pinned.address(), BYTES, arena);
+      assertThat(view.address()).isNotEqualTo(on.pinned.address());
+      on.send(view.asSlice(8, 16));
+      view.set(ValueLayout.JAVA_BYTE, 9, (byte) 3);
+      on.synchronize();
+    }
+    assertThat(reports).extracting(SanitizerReport::misuse).containsExactly(Misuse.HOST_RACE);
+  }
+
+  @Test
+  void memoryOfAHostPool_isLookedAtOnceTheHostSeesIt() {
+    try (Machine on = new Machine(1);
+        Arena arena = Arena.ofConfined()) {
+      long pool = on.driver.memPoolCreate(new PoolProperties(1, 0, 2, 0, 0));
+      long block = on.driver.memAllocFromPoolAsync(0, BYTES, pool, on.stream);
+      MemorySegment view = on.driver.hostView(0, block, BYTES, arena);
+      on.driver.memcpyAsync(0, on.memory, block, BYTES, on.stream);
+      view.set(ValueLayout.JAVA_BYTE, 9, (byte) 3);
+      on.synchronize();
+    }
+    assertThat(reports).extracting(SanitizerReport::misuse).containsExactly(Misuse.HOST_RACE);
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
+  void managedMemory_isLookedAt_whereTheHostMayTouchItAtAll(boolean atOnce) {
+    SimulatedOptions options = SimulatedOptions.parse("seed=1,concurrentManaged=" + atOnce);
+    try (SanitizerDriver driver =
+        SanitizerDriver.reporting(SimulatedDriver.open(options), reports::add, Misuse.LEAK)) {
+      long memory = driver.memAlloc(0, BYTES);
+      MemorySegment managed = driver.memAllocManaged(0, BYTES, 1);
+      managed.fill((byte) 1);
+      driver.memcpyAsync(0, memory, managed.address(), BYTES, 0);
+      if (atOnce) {
+        managed.set(ValueLayout.JAVA_BYTE, 9, (byte) 3);
+      }
+      driver.streamSynchronize(0, 0);
+      driver.memcpyAsync(0, memory, managed.address(), BYTES, 0);
+      driver.memsetD8Async(0, managed.address(), (byte) 4, BYTES, 0);
+      driver.streamSynchronize(0, 0);
+    }
+    assertThat(reports).hasSize(atOnce ? 1 : 0);
+  }
+
+  @Test
+  void middleOfALargeCopy_isLookedAt() {
+    long bytes = 8L << 20;
+    try (Machine on = new Machine(1)) {
+      long memory = on.driver.memAlloc(0, bytes);
+      MemorySegment pinned = on.driver.memHostAlloc(0, bytes, 0);
+      on.driver.memcpyAsync(0, memory, pinned.address(), bytes, on.stream);
+      pinned.set(ValueLayout.JAVA_BYTE, bytes / 2, (byte) 3);
+      on.synchronize();
+    }
+    assertThat(reports).extracting(SanitizerReport::misuse).containsExactly(Misuse.HOST_RACE);
   }
 }
