@@ -1,0 +1,5 @@
+/** Right programs under many seeds, which nothing may stop. */
+@NullMarked
+package io.cuvette.testkit.seeds;
+
+import org.jspecify.annotations.NullMarked;
