@@ -379,6 +379,7 @@ public final class Cuda implements AutoCloseable {
       state().checkOutsideCode("Cuda.close()");
     }
     owned.close(ends -> closed = ends);
+    states.close();
   }
 
   @Override

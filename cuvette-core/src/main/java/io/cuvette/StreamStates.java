@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import io.cuvette.driver.StreamHandle;
+import io.cuvette.internal.PerThread;
 import java.lang.ref.ReferenceQueue;
 import java.util.ArrayList;
 import java.util.List;
@@ -16,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 final class StreamStates {
   private final Cuda cuda;
   private final ConcurrentHashMap<Key, StreamState> byId = new ConcurrentHashMap<>();
-  private final ThreadLocal<@Nullable CudaStream[]> perThread;
+  private final PerThread<@Nullable CudaStream[]> perThread;
 
   /** The ends of the per-thread streams: a list of the streams would keep their threads. */
   private final Set<StreamLifetime> perThreadEnds = ConcurrentHashMap.newKeySet();
@@ -32,7 +33,7 @@ final class StreamStates {
 
   StreamStates(Cuda cuda) {
     this.cuda = cuda;
-    this.perThread = ThreadLocal.withInitial(() -> new CudaStream[cuda.deviceCount()]);
+    this.perThread = new PerThread<>(() -> new CudaStream[cuda.deviceCount()]);
   }
 
   StreamState created(CudaDevice device, long handle, boolean blocking) {
@@ -204,6 +205,7 @@ final class StreamStates {
     }
     byId.values().forEach(state -> state.lifetime().takeOver());
     perThreadEnds.forEach(Lifetime::takeOver);
+    perThread.close();
   }
 
   void forget(StreamState state) {

@@ -1,14 +1,16 @@
 package io.cuvette;
 
+import io.cuvette.internal.PerThread;
+
 /** What is current on each thread for one {@link Cuda}. Thread-safe. */
 final class ThreadStates {
-  private final ThreadLocal<ThreadState> states;
+  private final PerThread<ThreadState> states;
   private final int devices;
 
   /** A thread begins with a device. */
   ThreadStates(CudaDevice first, int devices) {
     this.devices = devices;
-    this.states = ThreadLocal.withInitial(() -> new ThreadState(first, devices, null));
+    this.states = new PerThread<>(() -> new ThreadState(first, devices, null));
   }
 
   /** That of this thread. */
@@ -24,5 +26,10 @@ final class ThreadStates {
   /** Has this thread begin anew. */
   void end() {
     states.remove();
+  }
+
+  /** Lets go of the states of all threads, which live longer than the {@link Cuda}. */
+  void close() {
+    states.close();
   }
 }

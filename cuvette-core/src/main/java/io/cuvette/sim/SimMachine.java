@@ -1,6 +1,7 @@
 package io.cuvette.sim;
 
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.internal.PerThread;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
@@ -31,7 +32,7 @@ final class SimMachine {
 
   private final LongAdder calls = new LongAdder();
   private final List<SimDevice> devices = new ArrayList<>();
-  private final ThreadLocal<@Nullable SimStream[]> threadStreams;
+  private final PerThread<@Nullable SimStream[]> threadStreams;
   private long nextId = 1;
   private long hostNanos;
   private boolean closed;
@@ -46,7 +47,7 @@ final class SimMachine {
       devices.add(new SimDevice(i, options, nextId()));
     }
     pools.createDefaults();
-    this.threadStreams = ThreadLocal.withInitial(() -> new @Nullable SimStream[devices.size()]);
+    this.threadStreams = new PerThread<>(() -> new @Nullable SimStream[devices.size()]);
   }
 
   /**
@@ -288,6 +289,7 @@ final class SimMachine {
         devices.forEach(device -> device.memory.close());
         hostMemory.close();
         sharing.close();
+        threadStreams.close();
       }
     } finally {
       scheduler.lock.unlock();

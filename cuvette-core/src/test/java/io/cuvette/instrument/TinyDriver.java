@@ -84,8 +84,7 @@ final class TinyDriver {
       case "deviceGetDefaultMemPool", "deviceGetMemPool" -> 0x99L;
       case "callMalloc" -> made(nextAddress.getAndAdd(size(arguments[2])), "native");
       case "memAllocManaged", "memHostAlloc" -> host((long) arguments[1], method.getName());
-      case "hostView" ->
-          MemorySegment.ofAddress((long) arguments[1]).reinterpret((long) arguments[2]);
+      case "hostView" -> Arena.ofAuto().allocate((long) arguments[2]);
       case "streamCreateWithPriority" -> made(nextHandle.getAndIncrement(), "stream");
       case "eventCreate" -> made(nextHandle.getAndIncrement(), "event");
       case "streamEndCapture" -> made(nextHandle.getAndIncrement(), "graph");
