@@ -30,7 +30,7 @@ final class FfmDriver
         FfmStreams,
         FfmHostFunctions,
         FfmEvents,
-        FfmCapture,
+        FfmCaptures,
         FfmGraphs,
         FfmNative {
   private static final int OPEN = 0;

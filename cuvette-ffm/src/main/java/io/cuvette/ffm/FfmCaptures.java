@@ -5,7 +5,7 @@ import io.cuvette.driver.CaptureInfo;
 import io.cuvette.driver.UserObject;
 
 /** Calls about the capture of streams. Thread-safe. */
-interface FfmCapture extends FfmCalls, CaptureCalls {
+interface FfmCaptures extends FfmCalls, CaptureCalls {
 
   @Override
   default void streamBeginCapture(int device, long stream, int mode) {
