@@ -16,15 +16,10 @@ import java.util.stream.Stream;
  */
 public final class FirstFailure {
   private static final String API = "io.cuvette";
+
+  /** The packages under the API whose frames are the library's, with all that are under them. */
   private static final Set<String> LIBRARY =
-      Set.of(
-          API,
-          API + ".driver",
-          API + ".ffm",
-          API + ".instrument",
-          API + ".internal",
-          API + ".pool",
-          API + ".sim");
+      Set.of("driver", "ffm", "instrument", "internal", "pool", "sim");
 
   private final Map<CudaStatus, String> calls = new ConcurrentHashMap<>();
 
@@ -61,7 +56,7 @@ public final class FirstFailure {
       StackFrame frame = all.next();
       Class<?> type = frame.getDeclaringClass();
       String holder = type.getPackageName();
-      if (!LIBRARY.contains(holder) && !holder.startsWith("java.") && !holder.startsWith("jdk.")) {
+      if (!isLibrary(holder) && !holder.startsWith("java.") && !holder.startsWith("jdk.")) {
         return operation;
       }
       if (holder.equals(API) && !frame.getMethodName().startsWith("lambda$")) {
@@ -70,5 +65,14 @@ public final class FirstFailure {
       }
     }
     return "";
+  }
+
+  private static boolean isLibrary(String holder) {
+    if (!holder.startsWith(API + ".")) {
+      return holder.equals(API);
+    }
+    int start = API.length() + 1;
+    int end = holder.indexOf('.', start);
+    return LIBRARY.contains(holder.substring(start, end < 0 ? holder.length() : end));
   }
 }

@@ -63,6 +63,13 @@ final class CallFrame {
     return frame;
   }
 
+  /** The same, with the thread's capture mode relaxed. */
+  static CallFrame takeRelaxed() {
+    CallFrame frame = take();
+    frame.relax();
+    return frame;
+  }
+
   private CallFrame inner() {
     CallFrame frame = inner;
     if (frame == null) {
@@ -79,10 +86,10 @@ final class CallFrame {
   void enter(long context) {
     int status;
     try {
-      status = (int) ContextFunctions.GET_CURRENT.invokeExact(out + CURRENT);
+      status = (int) CallFunctions.GET_CURRENT.invokeExact(out + CURRENT);
       long current = MEMORY.get(ValueLayout.JAVA_LONG, out + CURRENT);
       if (status == 0 && current != context) {
-        status = (int) ContextFunctions.SET_CURRENT.invokeExact(context);
+        status = (int) CallFunctions.SET_CURRENT.invokeExact(context);
         previous = current;
       }
     } catch (Throwable e) {
@@ -91,7 +98,7 @@ final class CallFrame {
     if (status != CudaStatus.SUCCESS.code()) {
       previous = 0;
       leave();
-      throw Failure.of(status, "cuCtxSetCurrent(context=%#x)", context);
+      throw Call.of("cuCtxSetCurrent(context=%#x)", context).failed(status);
     }
   }
 
@@ -125,7 +132,7 @@ final class CallFrame {
     int status = exchangeMode();
     if (status != CudaStatus.SUCCESS.code()) {
       leave();
-      throw Failure.of(status, "cuThreadExchangeStreamCaptureMode(mode=2)");
+      throw Call.of("cuThreadExchangeStreamCaptureMode(mode=2)").failed(status);
     }
     relaxed = true;
   }
@@ -133,7 +140,7 @@ final class CallFrame {
   /** Swaps the mode of the thread and the one in the frame. */
   private int exchangeMode() {
     try {
-      return (int) CaptureFunctions.EXCHANGE_MODE.invokeExact(out + MODE);
+      return (int) CallFunctions.EXCHANGE_MODE.invokeExact(out + MODE);
     } catch (Throwable e) {
       throw broken(e);
     }
@@ -167,7 +174,7 @@ final class CallFrame {
     previous = 0;
     try {
       // A context that is gone by now cannot come back: nothing to do about a failure.
-      int _ = (int) ContextFunctions.SET_CURRENT.invokeExact(context);
+      int _ = (int) CallFunctions.SET_CURRENT.invokeExact(context);
     } catch (Throwable e) {
       throw NativeAccess.unexpected(e);
     }
@@ -197,9 +204,10 @@ final class CallFrame {
     return MEMORY.get(ValueLayout.JAVA_INT, out + SPARE);
   }
 
-  /** Puts a value where the call reads it; a shorter one is in the low bytes. */
-  void value(long value) {
+  /** Puts a value where the call reads it, and returns where; a shorter one is in the low bytes. */
+  long value(long value) {
     MEMORY.set(ValueLayout.JAVA_LONG, out, value);
+    return out;
   }
 
   /** A CUmemLocation to pass. */

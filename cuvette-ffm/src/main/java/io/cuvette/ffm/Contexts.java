@@ -29,33 +29,18 @@ final class Contexts {
 
   /** How many devices the driver has; may be 0. */
   static int count() {
-    CallFrame frame = CallFrame.take();
-    int status;
-    try {
-      status = (int) DeviceFunctions.GET_COUNT.invokeExact(frame.out);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    int count = (int) frame.leave();
-    if (status != CudaStatus.SUCCESS.code()) {
-      throw Failure.of(status, "cuDeviceGetCount()");
-    }
-    return count;
+    return (int)
+        Call.of("cuDeviceGetCount()")
+            .run(
+                frame -> (int) CallFunctions.DEVICE_COUNT.invokeExact(frame.out), CallFrame.take());
   }
 
   private static int device(int ordinal) {
-    CallFrame frame = CallFrame.take();
-    int status;
-    try {
-      status = (int) DeviceFunctions.GET.invokeExact(frame.out, ordinal);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    int device = (int) frame.leave();
-    if (status != CudaStatus.SUCCESS.code()) {
-      throw Failure.of(status, "cuDeviceGet(ordinal=%d)", ordinal);
-    }
-    return device;
+    return (int)
+        Call.of("cuDeviceGet(ordinal=%d)", ordinal)
+            .run(
+                frame -> (int) CallFunctions.DEVICE.invokeExact(frame.out, ordinal),
+                CallFrame.take());
   }
 
   /** The number of devices. */
@@ -66,7 +51,7 @@ final class Contexts {
   /** The CUdevice at a place in the list. */
   int handle(int ordinal) {
     if (ordinal < 0 || ordinal >= devices.length) {
-      throw Failure.of(CudaStatus.INVALID_DEVICE.code(), "cuDeviceGet(ordinal=%d)", ordinal);
+      throw Call.of("cuDeviceGet(ordinal=%d)", ordinal).failed(CudaStatus.INVALID_DEVICE.code());
     }
     return devices[ordinal];
   }
@@ -83,7 +68,7 @@ final class Contexts {
         return ordinal;
       }
     }
-    throw Failure.of(CudaStatus.INVALID_DEVICE.code(), "cuDeviceGet(device=%d)", handle);
+    throw Call.of("cuDeviceGet(device=%d)", handle).failed(CudaStatus.INVALID_DEVICE.code());
   }
 
   /** The primary context of a device. */
@@ -94,22 +79,15 @@ final class Contexts {
   }
 
   private long retain(int ordinal, int device) {
-    CallFrame frame = CallFrame.take();
-    frame.relax();
-    int status;
-    try {
-      status = (int) ContextFunctions.RETAIN.invokeExact(frame.out, device);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    long context = frame.leave();
-    if (status != CudaStatus.SUCCESS.code()) {
-      throw Failure.of(status, "cuDevicePrimaryCtxRetain(device=%d)", ordinal);
-    }
+    long context =
+        Call.of("cuDevicePrimaryCtxRetain(device=%d)", ordinal)
+            .run(
+                frame -> (int) CallFunctions.CONTEXT_RETAIN.invokeExact(frame.out, device),
+                CallFrame.takeRelaxed());
     if (!retained.compareAndSet(ordinal, NONE, context)) {
       release(ordinal); // another thread was first: one retain is enough
       if (retained.get(ordinal) == RELEASED) {
-        throw FfmDriver.closed();
+        throw closed();
       }
     }
     return context;
@@ -138,17 +116,13 @@ final class Contexts {
   }
 
   private void release(int ordinal) {
-    CallFrame frame = CallFrame.take();
-    frame.relax();
-    int status;
-    try {
-      status = (int) ContextFunctions.RELEASE.invokeExact(devices[ordinal]);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    frame.leave();
-    if (status != CudaStatus.SUCCESS.code()) {
-      throw Failure.of(status, "cuDevicePrimaryCtxRelease(device=%d)", ordinal);
-    }
+    int device = devices[ordinal];
+    Call.of("cuDevicePrimaryCtxRelease(device=%d)", ordinal)
+        .run(_ -> (int) CallFunctions.CONTEXT_RELEASE.invokeExact(device), CallFrame.takeRelaxed());
+  }
+
+  /** What calls get once the driver is closed. */
+  static IllegalStateException closed() {
+    return new IllegalStateException("driver ffm is closed");
   }
 }

@@ -2,10 +2,8 @@ package io.cuvette.ffm;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
-import java.lang.invoke.MethodHandle;
 import java.util.Optional;
 
 /**
@@ -57,17 +55,19 @@ final class DriverLibrary {
           "dlsym(cuGetProcAddress_v2)",
           name() + " is no CUDA driver: it lacks cuGetProcAddress_v2; " + SIMULATE);
     }
-    MethodHandle driverGetVersion =
-        NativeAccess.function(version.get(), FunctionDescriptor.of(Layouts.INT, Layouts.POINTER));
-    CallFrame frame = CallFrame.take();
-    int status;
-    try {
-      status = (int) driverGetVersion.invokeExact(frame.out);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    int found = (int) frame.leave();
-    return status == CudaStatus.STUB_LIBRARY.code() ? stub("cuDriverGetVersion") : tooOld(found);
+    SharedLibraries.Version found = SharedLibraries.version(version.get());
+    return found.status() == CudaStatus.STUB_LIBRARY.code()
+        ? stub("cuDriverGetVersion")
+        : tooOld(found.number());
+  }
+
+  /** A driver that lacks a function in the form that a version introduced. */
+  static CudaException withoutFunction(CudaStatus status, String name, int version) {
+    return new CudaException(
+        status,
+        "cuGetProcAddress(symbol=%s, version=%d)".formatted(name, version),
+        "the driver does not have %s as of CUDA %s: install a newer NVIDIA driver"
+            .formatted(name, Versions.text(version)));
   }
 
   /** A driver that lacks what this library needs. */

@@ -40,6 +40,14 @@ final class Errno {
         errno == ECONNREFUSED ? new ConnectException(message) : new IOException(message));
   }
 
+  /** The result of a call, which did not fail. */
+  static int require(int result, String call) {
+    if (result < 0) {
+      throw failure(-result, call);
+    }
+    return result;
+  }
+
   /** A failure, without a second message around its own. */
   static UncheckedIOException unchecked(IOException failure) {
     return new UncheckedIOException(failure.getMessage(), failure);

@@ -60,11 +60,9 @@ public final class FfmDescriptors implements DescriptorCalls {
   @Override
   public int duplicate(int descriptor) {
     requireAvailable();
-    int duplicate = Libc.fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
-    if (duplicate < 0) {
-      throw Errno.failure(-duplicate, "fcntl(descriptor=" + descriptor + ", F_DUPFD_CLOEXEC)");
-    }
-    return duplicate;
+    return Errno.require(
+        Libc.fcntl(descriptor, F_DUPFD_CLOEXEC, 0),
+        "fcntl(descriptor=" + descriptor + ", F_DUPFD_CLOEXEC)");
   }
 
   @Override

@@ -1,13 +1,43 @@
 package io.cuvette.ffm;
 
+import static io.cuvette.ffm.Layouts.INT;
+import static io.cuvette.ffm.Layouts.POINTER;
+import static io.cuvette.ffm.Layouts.SEGMENT;
+import static io.cuvette.ffm.Layouts.SIZE;
+
 import io.cuvette.driver.DeviceCalls;
+import io.cuvette.driver.MemoryInfo;
+import io.cuvette.driver.PriorityRange;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandle;
+import java.nio.ByteBuffer;
 import java.util.OptionalInt;
 import java.util.UUID;
 
-/** Calls about devices; none of them needs a context. Thread-safe. */
-interface FfmDevices extends FfmCalls, DeviceCalls {
+/** Calls about devices and their contexts. Thread-safe. */
+interface FfmDevices extends Part, DeviceCalls {
+  MethodHandle GET_NAME = Libcuda.required("cuDeviceGetName", 2000, SEGMENT, INT, INT);
+  MethodHandle GET_UUID = Libcuda.required("cuDeviceGetUuid", 11040, SEGMENT, INT);
+  MethodHandle TOTAL_MEM = Libcuda.required("cuDeviceTotalMem", 3020, POINTER, INT);
+  MethodHandle GET_ATTRIBUTE = Libcuda.required("cuDeviceGetAttribute", 2000, POINTER, INT, INT);
+  MethodHandle GET_PCI_BUS_ID = Libcuda.function("cuDeviceGetPCIBusId", 4010, SEGMENT, INT, INT);
+  MethodHandle GET_BY_PCI_BUS_ID =
+      Libcuda.function("cuDeviceGetByPCIBusId", 4010, POINTER, SEGMENT);
+  MethodHandle CAN_ACCESS_PEER = Libcuda.function("cuDeviceCanAccessPeer", 4000, POINTER, INT, INT);
+  MethodHandle ENABLE_PEER_ACCESS = Libcuda.function("cuCtxEnablePeerAccess", 4000, POINTER, INT);
+  MethodHandle DISABLE_PEER_ACCESS = Libcuda.function("cuCtxDisablePeerAccess", 4000, POINTER);
+
+  /** Since CUDA 13 a context can be waited for without being current. */
+  boolean SYNCHRONIZES_ANY = Libcuda.has("cuCtxSynchronize", 13000);
+
+  MethodHandle SYNCHRONIZE_ANY = Libcuda.function("cuCtxSynchronize", 13000, POINTER);
+  MethodHandle SYNCHRONIZE_CURRENT = Libcuda.required("cuCtxSynchronize", 2000);
+  MethodHandle GET_STREAM_PRIORITY_RANGE =
+      Libcuda.required("cuCtxGetStreamPriorityRange", 5050, POINTER, POINTER);
+  MethodHandle GET_LIMIT = Libcuda.function("cuCtxGetLimit", 3010, POINTER, INT);
+  MethodHandle SET_LIMIT = Libcuda.function("cuCtxSetLimit", 3010, INT, SIZE);
+  MethodHandle GET_INFO = Libcuda.required("cuMemGetInfo", 3020, POINTER, POINTER);
 
   /** As many bytes as the runtime has for a name; enough. */
   int NAME_BYTES = 256;
@@ -17,7 +47,7 @@ interface FfmDevices extends FfmCalls, DeviceCalls {
 
   @Override
   default int driverGetVersion() {
-    checkOpen();
+    entry().checkOpen();
     return Startup.version();
   }
 
@@ -28,7 +58,7 @@ interface FfmDevices extends FfmCalls, DeviceCalls {
 
   @Override
   default int deviceGetCount() {
-    checkOpen();
+    entry().checkOpen();
     return contexts().size();
   }
 
@@ -36,125 +66,135 @@ interface FfmDevices extends FfmCalls, DeviceCalls {
   default String deviceGetName(int device) {
     int handle = contexts().handle(device);
     MemorySegment text = Arena.ofAuto().allocate(NAME_BYTES);
-    CallFrame frame = enter();
-    int status;
-    try {
-      status = (int) DeviceFunctions.GET_NAME.invokeExact(text, NAME_BYTES, handle);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    frame.leave();
-    if (status != SUCCESS) {
-      throw Failure.of(status, "cuDeviceGetName(device=%d)", device);
-    }
+    Call.of("cuDeviceGetName(device=%d)", device)
+        .run(_ -> (int) GET_NAME.invokeExact(text, NAME_BYTES, handle), enter());
     return text.getString(0);
   }
 
   @Override
   default UUID deviceGetUuid(int device) {
     int handle = contexts().handle(device);
-    CallFrame frame = enter();
-    int status;
-    try {
-      status = (int) DeviceFunctions.GET_UUID.invokeExact(frame.out, handle);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    long second = frame.second();
-    long result = frame.leave();
-    if (status != SUCCESS) {
-      throw Failure.of(status, "cuDeviceGetUuid(device=%d)", device);
-    }
-    return new UUID(Long.reverseBytes(result), Long.reverseBytes(second));
+    MemorySegment uuid = Arena.ofAuto().allocate(2 * Long.BYTES);
+    Call.of("cuDeviceGetUuid(device=%d)", device)
+        .run(_ -> (int) GET_UUID.invokeExact(uuid, handle), enter());
+    ByteBuffer bytes = uuid.asByteBuffer(); // the highest byte first
+    return new UUID(bytes.getLong(), bytes.getLong());
   }
 
   @Override
   default long deviceTotalMem(int device) {
     int handle = contexts().handle(device);
-    CallFrame frame = enter();
-    int status;
-    try {
-      status = (int) DeviceFunctions.TOTAL_MEM.invokeExact(frame.out, handle);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    long result = frame.leave();
-    if (status != SUCCESS) {
-      throw Failure.of(status, "cuDeviceTotalMem(device=%d)", device);
-    }
-    return result;
+    return Call.of("cuDeviceTotalMem(device=%d)", device)
+        .run(frame -> (int) TOTAL_MEM.invokeExact(frame.out, handle), enter());
   }
 
   @Override
   default int deviceGetAttribute(int attribute, int device) {
     int handle = contexts().handle(device);
-    CallFrame frame = enter();
-    int status;
-    try {
-      status = (int) DeviceFunctions.GET_ATTRIBUTE.invokeExact(frame.out, attribute, handle);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    long result = frame.leave();
-    if (status != SUCCESS) {
-      throw Failure.of(status, "cuDeviceGetAttribute(attribute=%d, device=%d)", attribute, device);
-    }
-    return (int) result;
+    return (int)
+        Call.of("cuDeviceGetAttribute(attribute=%d, device=%d)", attribute, device)
+            .run(frame -> (int) GET_ATTRIBUTE.invokeExact(frame.out, attribute, handle), enter());
   }
 
   @Override
   default String deviceGetPciBusId(int device) {
     int handle = contexts().handle(device);
     MemorySegment text = Arena.ofAuto().allocate(PCI_BYTES);
-    CallFrame frame = enter();
-    int status;
-    try {
-      status = (int) DeviceFunctions.GET_PCI_BUS_ID.invokeExact(text, PCI_BYTES, handle);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    frame.leave();
-    if (status != SUCCESS) {
-      throw Failure.of(status, "cuDeviceGetPCIBusId(device=%d)", device);
-    }
+    Call.of("cuDeviceGetPCIBusId(device=%d)", device)
+        .run(_ -> (int) GET_PCI_BUS_ID.invokeExact(text, PCI_BYTES, handle), enter());
     return text.getString(0);
   }
 
   @Override
   default int deviceGetByPciBusId(String pciBusId) {
+    Call call = Call.of("cuDeviceGetByPCIBusId(pciBusId=%s)", pciBusId);
     if (pciBusId.indexOf('\0') >= 0) { // C would read up to there
-      throw Failure.of(INVALID_VALUE, "cuDeviceGetByPCIBusId(pciBusId=%s)", pciBusId);
+      throw call.failed(Call.INVALID_VALUE);
     }
     MemorySegment text = Arena.ofAuto().allocateFrom(pciBusId);
-    CallFrame frame = enter();
-    int status;
-    try {
-      status = (int) DeviceFunctions.GET_BY_PCI_BUS_ID.invokeExact(frame.out, text);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    int handle = (int) frame.leave();
-    if (status != SUCCESS) {
-      throw Failure.of(status, "cuDeviceGetByPCIBusId(pciBusId=%s)", pciBusId);
-    }
-    return contexts().ordinal(handle);
+    long handle = call.run(frame -> (int) GET_BY_PCI_BUS_ID.invokeExact(frame.out, text), enter());
+    return contexts().ordinal((int) handle);
   }
 
   @Override
   default boolean deviceCanAccessPeer(int device, int peer) {
     int handle = contexts().handle(device);
     int peerHandle = contexts().handle(peer);
-    CallFrame frame = enter();
+    long result =
+        Call.of("cuDeviceCanAccessPeer(device=%d, peer=%d)", device, peer)
+            .run(
+                frame -> (int) CAN_ACCESS_PEER.invokeExact(frame.out, handle, peerHandle), enter());
+    return (int) result != 0;
+  }
+
+  @Override
+  default void ctxEnablePeerAccess(int device, int peer) {
+    long context = entry().context(peer);
+    Call.of("cuCtxEnablePeerAccess(device=%d, peer=%d)", device, peer)
+        .run(_ -> (int) ENABLE_PEER_ACCESS.invokeExact(context, 0), enter(device));
+  }
+
+  @Override
+  default void ctxDisablePeerAccess(int device, int peer) {
+    long context = entry().context(peer);
+    Call.of("cuCtxDisablePeerAccess(device=%d, peer=%d)", device, peer)
+        .run(_ -> (int) DISABLE_PEER_ACCESS.invokeExact(context), enter(device));
+  }
+
+  @Override
+  default void ctxSynchronize(int device) {
+    Call call = Call.of("cuCtxSynchronize(device=%d)", device);
+    long wait = PoolEnds.HERE.beginWait();
+    try {
+      if (SYNCHRONIZES_ANY) {
+        long context = entry().context(device);
+        call.run(_ -> (int) SYNCHRONIZE_ANY.invokeExact(context), enter());
+      } else {
+        call.run(_ -> (int) SYNCHRONIZE_CURRENT.invokeExact(), enter(device));
+      }
+    } finally {
+      PoolEnds.HERE.endWait(wait);
+    }
+  }
+
+  @Override
+  default PriorityRange ctxGetStreamPriorityRange(int device) {
+    long result =
+        Call.of("cuCtxGetStreamPriorityRange(device=%d)", device)
+            .run(
+                frame ->
+                    (int)
+                        GET_STREAM_PRIORITY_RANGE.invokeExact(frame.out, frame.out + Integer.BYTES),
+                enter(device));
+    return new PriorityRange((int) result, (int) (result >> Integer.SIZE));
+  }
+
+  @Override
+  default long ctxGetLimit(int device, int limit) {
+    return Call.of("cuCtxGetLimit(limit=%d, device=%d)", limit, device)
+        .run(frame -> (int) GET_LIMIT.invokeExact(frame.out, limit), enter(device));
+  }
+
+  @Override
+  default void ctxSetLimit(int device, int limit, long value) {
+    Call.of("cuCtxSetLimit(limit=%d, value=%d, device=%d)", limit, value, device)
+        .run(_ -> (int) SET_LIMIT.invokeExact(limit, value), enter(device));
+  }
+
+  @Override
+  default MemoryInfo memGetInfo(int device) {
+    CallFrame frame = enter(device);
     int status;
     try {
-      status = (int) DeviceFunctions.CAN_ACCESS_PEER.invokeExact(frame.out, handle, peerHandle);
+      status = (int) GET_INFO.invokeExact(frame.out, frame.out + Long.BYTES);
     } catch (Throwable e) {
       throw frame.broken(e);
     }
-    long result = frame.leave();
+    long total = frame.second();
+    long free = frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuDeviceCanAccessPeer(device=%d, peer=%d)", device, peer);
+      throw Call.of("cuMemGetInfo(device=%d)", device).failed(status);
     }
-    return (int) result != 0;
+    return new MemoryInfo(free, total);
   }
 }

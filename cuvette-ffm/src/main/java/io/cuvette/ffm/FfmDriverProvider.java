@@ -36,6 +36,7 @@ public final class FfmDriverProvider implements CudaDriverProvider {
           "settings of the device gpu: %s (expected: none, a GPU has no settings)"
               .formatted(settings));
     }
+    Startup.init();
     return FfmDriver.open();
   }
 }

@@ -1,41 +1,59 @@
 package io.cuvette.ffm;
 
+import static io.cuvette.ffm.Layouts.INT;
+import static io.cuvette.ffm.Layouts.POINTER;
+
 import io.cuvette.driver.EventCalls;
+import java.lang.invoke.MethodHandle;
 
 /** Calls about events. Thread-safe. */
-interface FfmEvents extends FfmCalls, EventCalls {
+interface FfmEvents extends Part, EventCalls {
+  MethodHandle CREATE = Libcuda.required("cuEventCreate", 2000, POINTER, INT);
+  MethodHandle DESTROY = Libcuda.required("cuEventDestroy", 4000, POINTER);
+  MethodHandle RECORD = Libcuda.required("cuEventRecord", 2000, POINTER, POINTER);
+  MethodHandle QUERY = Libcuda.required("cuEventQuery", 2000, POINTER);
+  MethodHandle SYNCHRONIZE = Libcuda.required("cuEventSynchronize", 2000, POINTER);
+
+  /** Newer drivers have another form with the same parameters, which is what cuda.h means. */
+  MethodHandle ELAPSED_TIME =
+      Libcuda.required(
+          "cuEventElapsedTime",
+          Libcuda.has("cuEventElapsedTime", 12080) ? 12080 : 2000,
+          POINTER,
+          POINTER,
+          POINTER);
 
   @Override
   default long eventCreate(int device, int flags) {
     CallFrame frame = enter(device);
     int status;
     try {
-      status = (int) EventFunctions.CREATE.invokeExact(frame.out, flags);
+      status = (int) CREATE.invokeExact(frame.out, flags);
     } catch (Throwable e) {
       throw frame.broken(e);
     }
     long result = frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuEventCreate(flags=%d, device=%d)", flags, device);
+      throw Call.of("cuEventCreate(flags=%d, device=%d)", flags, device).failed(status);
     }
     return result;
   }
 
   @Override
   default void eventDestroy(int device, long event) {
-    CallFrame frame = enterToFree(device);
+    CallFrame frame = entry().enterToFree(device);
     if (frame == null) {
       return;
     }
     int status;
     try {
-      status = (int) EventFunctions.DESTROY.invokeExact(event);
+      status = (int) DESTROY.invokeExact(event);
     } catch (Throwable e) {
       throw frame.broken(e);
     }
     frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(status, "cuEventDestroy(event=%#x, device=%d)", event, device);
+      throw Call.of("cuEventDestroy(event=%#x, device=%d)", event, device).failed(status);
     }
   }
 
@@ -44,14 +62,14 @@ interface FfmEvents extends FfmCalls, EventCalls {
     CallFrame frame = enterAsIs(device);
     int status;
     try {
-      status = (int) EventFunctions.RECORD.invokeExact(event, stream);
+      status = (int) RECORD.invokeExact(event, stream);
     } catch (Throwable e) {
       throw frame.broken(e);
     }
     frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(
-          status, "cuEventRecord(event=%#x, stream=%#x, device=%d)", event, stream, device);
+      throw Call.of("cuEventRecord(event=%#x, stream=%#x, device=%d)", event, stream, device)
+          .failed(status);
     }
   }
 
@@ -61,60 +79,34 @@ interface FfmEvents extends FfmCalls, EventCalls {
     int status;
     do {
       try {
-        status = (int) EventFunctions.QUERY.invokeExact(event);
+        status = (int) QUERY.invokeExact(event);
       } catch (Throwable e) {
         throw frame.broken(e);
       }
     } while (frame.lacksContext(status));
     frame.leave();
-    if (status != SUCCESS && status != NOT_READY) {
-      throw Failure.of(status, "cuEventQuery(event=%#x, device=%d)", event, device);
+    if (status != SUCCESS && status != Call.NOT_READY) {
+      throw Call.of("cuEventQuery(event=%#x, device=%d)", event, device).failed(status);
     }
     return status == SUCCESS;
   }
 
   @Override
   default void eventSynchronize(int device, long event) {
+    Call call = Call.of("cuEventSynchronize(event=%#x, device=%d)", event, device);
     long wait = PoolEnds.HERE.beginWait();
-    int status;
     try {
-      status = awaitEvent(device, event);
+      call.run(_ -> (int) SYNCHRONIZE.invokeExact(event), enterFor(device, event));
     } finally {
       PoolEnds.HERE.endWait(wait);
     }
-    if (status != SUCCESS) {
-      throw Failure.of(status, "cuEventSynchronize(event=%#x, device=%d)", event, device);
-    }
-  }
-
-  private int awaitEvent(int device, long event) {
-    CallFrame frame = enterFor(device, event);
-    int status;
-    do {
-      try {
-        status = (int) EventFunctions.SYNCHRONIZE.invokeExact(event);
-      } catch (Throwable e) {
-        throw frame.broken(e);
-      }
-    } while (frame.lacksContext(status));
-    frame.leave();
-    return status;
   }
 
   @Override
   default float eventElapsedTime(int device, long start, long end) {
-    CallFrame frame = enter(device);
-    int status;
-    try {
-      status = (int) EventFunctions.ELAPSED_TIME.invokeExact(frame.out, start, end);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    long result = frame.leave();
-    if (status != SUCCESS) {
-      throw Failure.of(
-          status, "cuEventElapsedTime(start=%#x, end=%#x, device=%d)", start, end, device);
-    }
-    return Float.intBitsToFloat((int) result);
+    long bits =
+        Call.of("cuEventElapsedTime(start=%#x, end=%#x, device=%d)", start, end, device)
+            .run(frame -> (int) ELAPSED_TIME.invokeExact(frame.out, start, end), enter(device));
+    return Float.intBitsToFloat((int) bits);
   }
 }

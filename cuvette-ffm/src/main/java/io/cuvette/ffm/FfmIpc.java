@@ -1,97 +1,134 @@
 package io.cuvette.ffm;
 
-import io.cuvette.driver.IpcCalls;
-import java.lang.foreign.MemorySegment;
+import static io.cuvette.ffm.Layouts.INT;
+import static io.cuvette.ffm.Layouts.IPC_HANDLE;
+import static io.cuvette.ffm.Layouts.POINTER;
+import static io.cuvette.ffm.Layouts.SEGMENT;
+import static io.cuvette.ffm.Layouts.SIZE;
 
-/** Calls that share plain allocations and events with other processes. Thread-safe. */
-interface FfmIpc extends FfmCalls, IpcCalls {
+import io.cuvette.driver.IpcCalls;
+import io.cuvette.driver.MemHandleType;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+
+/**
+ * Calls that share memory and events with other processes; those about pools need no context.
+ * Thread-safe.
+ */
+interface FfmIpc extends Part, IpcCalls {
+  MethodHandle POOL_EXPORT =
+      Libcuda.function("cuMemPoolExportToShareableHandle", 11020, POINTER, POINTER, INT, SIZE);
+
+  /** The descriptor is the pointer. */
+  MethodHandle POOL_IMPORT =
+      Libcuda.function("cuMemPoolImportFromShareableHandle", 11020, POINTER, POINTER, INT, SIZE);
+
+  MethodHandle POINTER_EXPORT = Libcuda.function("cuMemPoolExportPointer", 11020, SEGMENT, POINTER);
+  MethodHandle POINTER_IMPORT =
+      Libcuda.function("cuMemPoolImportPointer", 11020, POINTER, POINTER, SEGMENT);
+  MethodHandle GET_MEMORY = Libcuda.function("cuIpcGetMemHandle", 4010, SEGMENT, POINTER);
+  MethodHandle OPEN_MEMORY =
+      Libcuda.function("cuIpcOpenMemHandle", 11000, POINTER, IPC_HANDLE, INT);
+  MethodHandle CLOSE_MEMORY = Libcuda.function("cuIpcCloseMemHandle", 4010, POINTER);
+  MethodHandle GET_EVENT = Libcuda.function("cuIpcGetEventHandle", 4010, SEGMENT, POINTER);
+  MethodHandle OPEN_EVENT = Libcuda.function("cuIpcOpenEventHandle", 4010, POINTER, IPC_HANDLE);
 
   /** CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS, the one way the driver knows. */
   int LAZY_PEER_ACCESS = 1;
 
   @Override
-  default byte[] ipcGetMemHandle(int device, long address) {
-    MemorySegment handle = IpcHandles.room();
-    CallFrame frame = enter(device);
-    int status;
+  default int memPoolExportToShareableHandle(long pool) {
+    return (int) // the driver writes an int
+        Call.of("cuMemPoolExportToShareableHandle(pool=%#x)", pool)
+            .run(
+                frame ->
+                    (int)
+                        POOL_EXPORT.invokeExact(frame.out, pool, MemHandleType.FILE_DESCRIPTOR, 0L),
+                enter());
+  }
+
+  @Override
+  default long memPoolImportFromShareableHandle(int descriptor) {
+    long pointer = descriptor;
+    PoolEnds.HERE.beginMaking();
     try {
-      status = (int) IpcFunctions.GET_MEMORY.invokeExact(handle, address);
-    } catch (Throwable e) {
-      throw frame.broken(e);
+      return Call.of("cuMemPoolImportFromShareableHandle(descriptor=%d)", descriptor)
+          .run(
+              frame ->
+                  (int)
+                      POOL_IMPORT.invokeExact(
+                          frame.out, pointer, MemHandleType.FILE_DESCRIPTOR, 0L),
+              enter());
+    } finally {
+      PoolEnds.HERE.endMaking();
     }
-    frame.leave();
-    if (status != SUCCESS) {
-      throw Failure.of(status, "cuIpcGetMemHandle(address=%#x, device=%d)", address, device);
-    }
-    return IpcHandles.bytes(handle);
+  }
+
+  @Override
+  default byte[] memPoolExportPointer(long address) {
+    MemorySegment handle = room();
+    Call.of("cuMemPoolExportPointer(address=%#x)", address)
+        .run(_ -> (int) POINTER_EXPORT.invokeExact(handle, address), enter());
+    return handle.toArray(ValueLayout.JAVA_BYTE);
+  }
+
+  @Override
+  default long memPoolImportPointer(long pool, byte[] handle) {
+    MemorySegment data = structure(handle);
+    return Call.of("cuMemPoolImportPointer(pool=%#x)", pool)
+        .run(frame -> (int) POINTER_IMPORT.invokeExact(frame.out, pool, data), enter());
+  }
+
+  @Override
+  default byte[] ipcGetMemHandle(int device, long address) {
+    MemorySegment handle = room();
+    Call.of("cuIpcGetMemHandle(address=%#x, device=%d)", address, device)
+        .run(_ -> (int) GET_MEMORY.invokeExact(handle, address), enter(device));
+    return handle.toArray(ValueLayout.JAVA_BYTE);
   }
 
   @Override
   default long ipcOpenMemHandle(int device, byte[] handle) {
-    MemorySegment structure = IpcHandles.of(handle);
-    CallFrame frame = enter(device);
-    int status;
-    try {
-      status = (int) IpcFunctions.OPEN_MEMORY.invokeExact(frame.out, structure, LAZY_PEER_ACCESS);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    long address = frame.leave();
-    if (status != SUCCESS) {
-      throw Failure.of(status, "cuIpcOpenMemHandle(device=%d)", device);
-    }
-    return address;
+    MemorySegment structure = structure(handle);
+    return Call.of("cuIpcOpenMemHandle(device=%d)", device)
+        .run(
+            frame -> (int) OPEN_MEMORY.invokeExact(frame.out, structure, LAZY_PEER_ACCESS),
+            enter(device));
   }
 
   @Override
   default void ipcCloseMemHandle(int device, long address) {
-    CallFrame frame = enterToFree(device);
-    if (frame == null) {
-      return;
-    }
-    int status;
-    try {
-      status = (int) IpcFunctions.CLOSE_MEMORY.invokeExact(address);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    frame.leave();
-    if (status != SUCCESS) {
-      throw Failure.of(status, "cuIpcCloseMemHandle(address=%#x, device=%d)", address, device);
-    }
+    entry().free(CLOSE_MEMORY, address, device, "cuIpcCloseMemHandle(address=%#x, device=%d)");
   }
 
   @Override
   default byte[] ipcGetEventHandle(int device, long event) {
-    MemorySegment handle = IpcHandles.room();
-    CallFrame frame = enter(device);
-    int status;
-    try {
-      status = (int) IpcFunctions.GET_EVENT.invokeExact(handle, event);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    frame.leave();
-    if (status != SUCCESS) {
-      throw Failure.of(status, "cuIpcGetEventHandle(event=%#x, device=%d)", event, device);
-    }
-    return IpcHandles.bytes(handle);
+    MemorySegment handle = room();
+    Call.of("cuIpcGetEventHandle(event=%#x, device=%d)", event, device)
+        .run(_ -> (int) GET_EVENT.invokeExact(handle, event), enter(device));
+    return handle.toArray(ValueLayout.JAVA_BYTE);
   }
 
   @Override
   default long ipcOpenEventHandle(int device, byte[] handle) {
-    MemorySegment structure = IpcHandles.of(handle);
-    CallFrame frame = enter(device);
-    int status;
-    try {
-      status = (int) IpcFunctions.OPEN_EVENT.invokeExact(frame.out, structure);
-    } catch (Throwable e) {
-      throw frame.broken(e);
+    MemorySegment structure = structure(handle);
+    return Call.of("cuIpcOpenEventHandle(device=%d)", device)
+        .run(frame -> (int) OPEN_EVENT.invokeExact(frame.out, structure), enter(device));
+  }
+
+  /** Room for the driver to write a handle into. */
+  private static MemorySegment room() {
+    return Arena.ofAuto().allocate(IPC_HANDLE.byteSize(), Long.BYTES);
+  }
+
+  /** A handle to pass, of as many bytes as the driver reads. */
+  private static MemorySegment structure(byte[] handle) {
+    if (handle.length != HANDLE_BYTES) {
+      throw new IllegalArgumentException(
+          "handle: %d bytes (expected: %d)".formatted(handle.length, HANDLE_BYTES));
     }
-    long event = frame.leave();
-    if (status != SUCCESS) {
-      throw Failure.of(status, "cuIpcOpenEventHandle(device=%d)", device);
-    }
-    return event;
+    return room().copyFrom(MemorySegment.ofArray(handle));
   }
 }

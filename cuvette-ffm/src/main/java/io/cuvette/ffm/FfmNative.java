@@ -6,7 +6,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 
 /** Calls of allocators written in C. Thread-safe if they are. */
-interface FfmNative extends FfmCalls, NativeCalls {
+interface FfmNative extends Part, NativeCalls {
   /** void* f(void* parameter, size_t bytes, int device). */
   MethodHandle MALLOC =
       NativeAccess.functions(
@@ -34,7 +34,7 @@ interface FfmNative extends FfmCalls, NativeCalls {
   @Override
   default void callFree(long function, long parameter, long address, int device) {
     MemorySegment code = code(function);
-    CallFrame frame = enterToFree(device);
+    CallFrame frame = entry().enterToFree(device);
     if (frame == null) {
       return;
     }

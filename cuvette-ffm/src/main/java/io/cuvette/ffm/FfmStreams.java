@@ -1,139 +1,88 @@
 package io.cuvette.ffm;
 
+import static io.cuvette.ffm.Layouts.INT;
+import static io.cuvette.ffm.Layouts.POINTER;
+
 import io.cuvette.driver.StreamCalls;
 import io.cuvette.driver.StreamHandle;
+import java.lang.invoke.MethodHandle;
 
-/** Calls about streams. Thread-safe. */
-interface FfmStreams extends FfmCalls, StreamCalls {
+/**
+ * Calls about streams, and those by which a stream and Java code wait for each other. Thread-safe.
+ */
+interface FfmStreams extends Part, StreamCalls {
+  MethodHandle CREATE_WITH_PRIORITY =
+      Libcuda.required("cuStreamCreateWithPriority", 5050, POINTER, INT, INT);
+  MethodHandle DESTROY = Libcuda.required("cuStreamDestroy", 4000, POINTER);
+  MethodHandle GET_PRIORITY = Libcuda.required("cuStreamGetPriority", 5050, POINTER, POINTER);
+  MethodHandle GET_FLAGS = Libcuda.required("cuStreamGetFlags", 5050, POINTER, POINTER);
+  MethodHandle GET_ID = Libcuda.required("cuStreamGetId", 12000, POINTER, POINTER);
+
+  /** The form with two parameters: the one of CUDA 12.5 also gives a green context. */
+  MethodHandle GET_CONTEXT = Libcuda.function("cuStreamGetCtx", 9020, POINTER, POINTER);
+
+  MethodHandle CONTEXT_GET_DEVICE = Libcuda.required("cuCtxGetDevice", 2000, POINTER);
+  MethodHandle QUERY = Libcuda.required("cuStreamQuery", 2000, POINTER);
+  MethodHandle SYNCHRONIZE = Libcuda.required("cuStreamSynchronize", 2000, POINTER);
+  MethodHandle WAIT_EVENT = Libcuda.required("cuStreamWaitEvent", 3020, POINTER, POINTER, INT);
+  MethodHandle LAUNCH_HOST_FUNC =
+      Libcuda.function("cuLaunchHostFunc", 10000, POINTER, POINTER, POINTER);
+
+  /** The second form, which every device supports. */
+  MethodHandle WAIT_VALUE_32 =
+      Libcuda.function("cuStreamWaitValue32", 11070, POINTER, POINTER, INT, INT);
 
   @Override
   default long streamCreateWithPriority(int device, int flags, int priority) {
-    CallFrame frame = enter(device);
-    int status;
-    try {
-      status = (int) StreamFunctions.CREATE_WITH_PRIORITY.invokeExact(frame.out, flags, priority);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    long result = frame.leave();
-    if (status != SUCCESS) {
-      throw Failure.of(
-          status,
-          "cuStreamCreateWithPriority(flags=%d, priority=%d, device=%d)",
-          flags,
-          priority,
-          device);
-    }
-    return result;
+    return Call.of(
+            "cuStreamCreateWithPriority(flags=%d, priority=%d, device=%d)", flags, priority, device)
+        .run(
+            frame -> (int) CREATE_WITH_PRIORITY.invokeExact(frame.out, flags, priority),
+            enter(device));
   }
 
   @Override
   default void streamDestroy(int device, long stream) {
-    CallFrame frame = enterToFree(device);
-    if (frame == null) {
-      return;
-    }
-    int status;
-    try {
-      status = (int) StreamFunctions.DESTROY.invokeExact(stream);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    frame.leave();
-    if (status != SUCCESS) {
-      throw Failure.of(status, "cuStreamDestroy(stream=%#x, device=%d)", stream, device);
-    }
+    entry().free(DESTROY, stream, device, "cuStreamDestroy(stream=%#x, device=%d)");
   }
 
   @Override
   default int streamGetPriority(int device, long stream) {
-    CallFrame frame = enter(device);
-    int status;
-    try {
-      status = (int) StreamFunctions.GET_PRIORITY.invokeExact(stream, frame.out);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    long result = frame.leave();
-    if (status != SUCCESS) {
-      throw Failure.of(status, "cuStreamGetPriority(stream=%#x, device=%d)", stream, device);
-    }
-    return (int) result;
+    return (int)
+        Call.of("cuStreamGetPriority(stream=%#x, device=%d)", stream, device)
+            .run(frame -> (int) GET_PRIORITY.invokeExact(stream, frame.out), enter(device));
   }
 
   @Override
   default int streamGetFlags(int device, long stream) {
-    CallFrame frame = enter(device);
-    int status;
-    try {
-      status = (int) StreamFunctions.GET_FLAGS.invokeExact(stream, frame.out);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    long result = frame.leave();
-    if (status != SUCCESS) {
-      throw Failure.of(status, "cuStreamGetFlags(stream=%#x, device=%d)", stream, device);
-    }
-    return (int) result;
+    return (int)
+        Call.of("cuStreamGetFlags(stream=%#x, device=%d)", stream, device)
+            .run(frame -> (int) GET_FLAGS.invokeExact(stream, frame.out), enter(device));
   }
 
   @Override
   default long streamGetId(int device, long stream) {
-    CallFrame frame = enter(device);
-    int status;
-    try {
-      status = (int) StreamFunctions.GET_ID.invokeExact(stream, frame.out);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    long result = frame.leave();
-    if (status != SUCCESS) {
-      throw Failure.of(status, "cuStreamGetId(stream=%#x, device=%d)", stream, device);
-    }
-    return result;
-  }
-
-  @Override
-  default int streamGetDevice(int device, long stream) {
-    if (Long.compareUnsigned(stream, StreamHandle.PER_THREAD) <= 0) {
-      checkOpen();
-      contexts().handle(device); // checks it
-      return device;
-    }
-    return contexts().ordinal(contextDevice(device, stream));
+    return Call.of("cuStreamGetId(stream=%#x, device=%d)", stream, device)
+        .run(frame -> (int) GET_ID.invokeExact(stream, frame.out), enter(device));
   }
 
   /** Not by cuStreamGetDevice, which makes a capture of the stream invalid. */
-  private long contextOf(int device, long stream) {
-    CallFrame frame = enter(device);
-    int status;
-    try {
-      status = (int) StreamFunctions.GET_CTX.invokeExact(stream, frame.out);
-    } catch (Throwable e) {
-      throw frame.broken(e);
+  @Override
+  default int streamGetDevice(int device, long stream) {
+    if (Long.compareUnsigned(stream, StreamHandle.PER_THREAD) <= 0) {
+      entry().checkOpen();
+      contexts().handle(device); // checks it
+      return device;
     }
-    long result = frame.leave();
-    if (status != SUCCESS) {
-      throw Failure.of(status, "cuStreamGetCtx(stream=%#x, device=%d)", stream, device);
-    }
-    return result;
-  }
-
-  private int contextDevice(int device, long stream) {
-    long context = contextOf(device, stream);
-    CallFrame frame = enter();
-    frame.enter(context);
-    int status;
-    try {
-      status = (int) ContextFunctions.GET_DEVICE.invokeExact(frame.out);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    int handle = (int) frame.leave();
-    if (status != SUCCESS) {
-      throw Failure.of(status, "cuCtxGetDevice(stream=%#x, device=%d)", stream, device);
-    }
-    return handle;
+    long context =
+        Call.of("cuStreamGetCtx(stream=%#x, device=%d)", stream, device)
+            .run(frame -> (int) GET_CONTEXT.invokeExact(stream, frame.out), enter(device));
+    long handle =
+        Call.of("cuCtxGetDevice(stream=%#x, device=%d)", stream, device)
+            .run(
+                frame -> (int) CONTEXT_GET_DEVICE.invokeExact(frame.out),
+                entry().enterContext(context));
+    return contexts().ordinal((int) handle);
   }
 
   @Override
@@ -142,44 +91,27 @@ interface FfmStreams extends FfmCalls, StreamCalls {
     int status;
     do {
       try {
-        status = (int) StreamFunctions.QUERY.invokeExact(stream);
+        status = (int) QUERY.invokeExact(stream);
       } catch (Throwable e) {
         throw frame.broken(e);
       }
     } while (frame.lacksContext(status));
     frame.leave();
-    if (status != SUCCESS && status != NOT_READY) {
-      throw Failure.of(status, "cuStreamQuery(stream=%#x, device=%d)", stream, device);
+    if (status != SUCCESS && status != Call.NOT_READY) {
+      throw Call.of("cuStreamQuery(stream=%#x, device=%d)", stream, device).failed(status);
     }
     return status == SUCCESS;
   }
 
   @Override
   default void streamSynchronize(int device, long stream) {
+    Call call = Call.of("cuStreamSynchronize(stream=%#x, device=%d)", stream, device);
     long wait = PoolEnds.HERE.beginWait();
-    int status;
     try {
-      status = awaitStream(device, stream);
+      call.run(_ -> (int) SYNCHRONIZE.invokeExact(stream), enterFor(device, stream));
     } finally {
       PoolEnds.HERE.endWait(wait);
     }
-    if (status != SUCCESS) {
-      throw Failure.of(status, "cuStreamSynchronize(stream=%#x, device=%d)", stream, device);
-    }
-  }
-
-  private int awaitStream(int device, long stream) {
-    CallFrame frame = enterFor(device, stream);
-    int status;
-    do {
-      try {
-        status = (int) StreamFunctions.SYNCHRONIZE.invokeExact(stream);
-      } catch (Throwable e) {
-        throw frame.broken(e);
-      }
-    } while (frame.lacksContext(status));
-    frame.leave();
-    return status;
   }
 
   @Override
@@ -187,14 +119,40 @@ interface FfmStreams extends FfmCalls, StreamCalls {
     CallFrame frame = enterAsIs(device);
     int status;
     try {
-      status = (int) StreamFunctions.WAIT_EVENT.invokeExact(stream, event, 0);
+      status = (int) WAIT_EVENT.invokeExact(stream, event, 0);
     } catch (Throwable e) {
       throw frame.broken(e);
     }
     frame.leave();
     if (status != SUCCESS) {
-      throw Failure.of(
-          status, "cuStreamWaitEvent(stream=%#x, event=%#x, device=%d)", stream, event, device);
+      throw Call.of("cuStreamWaitEvent(stream=%#x, event=%#x, device=%d)", stream, event, device)
+          .failed(status);
     }
+  }
+
+  @Override
+  default void launchHostFunc(int device, long stream, Runnable function) {
+    long number = HostFunctions.add(entry(), function);
+    boolean launched = false;
+    try {
+      Call.of("cuLaunchHostFunc(stream=%#x, device=%d)", stream, device)
+          .run(
+              _ -> (int) LAUNCH_HOST_FUNC.invokeExact(stream, HostFunctions.ENTRY, number),
+              enterAsIs(device));
+      launched = true;
+    } finally {
+      if (!launched) {
+        HostFunctions.remove(number);
+      }
+    }
+  }
+
+  @Override
+  default void streamWaitValue32(int device, long stream, long address, int value, int flags) {
+    Call.of(
+            "cuStreamWaitValue32(stream=%#x, address=%#x, value=%d, flags=%d, device=%d)",
+            stream, address, value, flags, device)
+        .run(
+            _ -> (int) WAIT_VALUE_32.invokeExact(stream, address, value, flags), enterAsIs(device));
   }
 }

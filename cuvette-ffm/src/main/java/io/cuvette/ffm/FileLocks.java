@@ -48,11 +48,7 @@ final class FileLocks {
     MemorySegment name = Arena.ofAuto().allocateFrom(path);
     int flags =
         READ_WRITE | CREATE | NOFOLLOW | NOCTTY | UnixSockets.NONBLOCK | UnixSockets.CLOEXEC;
-    int descriptor = Libc.open(name, flags, UnixSockets.OWNER_ONLY);
-    if (descriptor < 0) {
-      throw Errno.failure(-descriptor, deadline.call());
-    }
-    return descriptor;
+    return Errno.require(Libc.open(name, flags, UnixSockets.OWNER_ONLY), deadline.call());
   }
 
   /** Asks again and again: a thread that waits inside C would hear of no interrupt. */
@@ -62,9 +58,7 @@ final class FileLocks {
       deadline.pause();
       result = Libc.flock(descriptor, LOCK_EX | LOCK_NB);
     }
-    if (result < 0) {
-      throw Errno.failure(-result, deadline.call());
-    }
+    Errno.require(result, deadline.call());
   }
 
   /** The file is deleted with its lock, so it must be none that anybody misses. */

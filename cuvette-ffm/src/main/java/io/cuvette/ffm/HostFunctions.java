@@ -21,7 +21,7 @@ final class HostFunctions {
   /** The address of the C function {@code void (*)(void* number)}. */
   static final long ENTRY = entry().address();
 
-  private record HostFunction(FfmDriver driver, Runnable body) {}
+  private record HostFunction(Entry driver, Runnable body) {}
 
   private HostFunctions() {}
 
@@ -38,7 +38,7 @@ final class HostFunctions {
   }
 
   /** Gives a function a number to launch it with. */
-  static long add(FfmDriver driver, Runnable body) {
+  static long add(Entry driver, Runnable body) {
     long number = NUMBERS.incrementAndGet();
     WAITING.put(number, new HostFunction(driver, body));
     return number;
@@ -50,7 +50,7 @@ final class HostFunctions {
   }
 
   /** Forgets the functions of a driver. After an error of a device they would never run. */
-  static void forget(FfmDriver driver) {
+  static void forget(Entry driver) {
     WAITING.values().removeIf(function -> function.driver == driver);
   }
 

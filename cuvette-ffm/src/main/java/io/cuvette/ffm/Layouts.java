@@ -49,11 +49,5 @@ final class Layouts {
   /** CU_STREAM_CAPTURE_MODE_RELAXED. */
   static final int CAPTURE_RELAXED = 2;
 
-  /** CU_USER_OBJECT_NO_DESTRUCTOR_SYNC, which is required. */
-  static final int NO_DESTRUCTOR_SYNC = 1;
-
-  /** CU_GRAPH_USER_OBJECT_MOVE. */
-  static final int MOVE_USER_OBJECT = 1;
-
   private Layouts() {}
 }

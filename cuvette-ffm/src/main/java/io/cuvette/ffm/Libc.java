@@ -25,41 +25,27 @@ final class Libc {
   private static final Linker.Option CAPTURE = Linker.Option.captureCallState("errno");
 
   /** The third argument of fcntl is variadic, which some platforms pass in another way. */
-  private static final MethodHandle FCNTL =
-      NativeAccess.function(
-          "fcntl",
-          FunctionDescriptor.of(INT, INT, INT, INT),
-          CAPTURE,
-          Linker.Option.firstVariadicArg(2));
+  private static final MethodHandle FCNTL = variadic("fcntl", 2, INT, INT, INT, INT);
 
-  private static final MethodHandle OPEN =
-      NativeAccess.function(
-          "open",
-          FunctionDescriptor.of(INT, SEGMENT, INT, INT),
-          CAPTURE,
-          Linker.Option.firstVariadicArg(2));
-
-  private static final MethodHandle FLOCK = function("flock", INT, INT);
-  private static final MethodHandle MEMFD_CREATE = function("memfd_create", SEGMENT, INT);
-  private static final MethodHandle FTRUNCATE = function("ftruncate", INT, SIZE);
-  private static final MethodHandle FSTATFS = function("fstatfs", INT, SEGMENT);
+  private static final MethodHandle OPEN = variadic("open", 2, INT, SEGMENT, INT, INT);
+  private static final MethodHandle FLOCK = function("flock", INT, INT, INT);
+  private static final MethodHandle MEMFD_CREATE = function("memfd_create", INT, SEGMENT, INT);
+  private static final MethodHandle FTRUNCATE = function("ftruncate", INT, INT, SIZE);
+  private static final MethodHandle FSTATFS = function("fstatfs", INT, INT, SEGMENT);
 
   /** The number of kcmp among the system calls, which each processor counts in its own way. */
   static final long KCMP_NUMBER = System.getProperty("os.arch", "").equals("aarch64") ? 272 : 312;
 
+  /** A call that the C library has no function of its own for. */
   private static final MethodHandle KCMP =
-      NativeAccess.function(
-          "syscall",
-          FunctionDescriptor.of(SIZE, SIZE, INT, INT, INT, SIZE, SIZE),
-          CAPTURE,
-          Linker.Option.firstVariadicArg(1));
-  private static final MethodHandle FCHMOD = function("fchmod", INT, INT);
-  private static final MethodHandle CLOSE = function("close", INT);
+      variadic("syscall", 1, SIZE, SIZE, INT, INT, INT, SIZE, SIZE);
+
+  private static final MethodHandle FCHMOD = function("fchmod", INT, INT, INT);
+  private static final MethodHandle CLOSE = function("close", INT, INT);
   private static final MethodHandle CLOSE_UNHEARD =
       NativeAccess.function("close", FunctionDescriptor.of(INT, INT));
-  private static final MethodHandle POLL = function("poll", SEGMENT, SIZE, INT);
-  private static final MethodHandle GETEUID =
-      NativeAccess.function("geteuid", FunctionDescriptor.of(INT));
+  private static final MethodHandle POLL = function("poll", INT, SEGMENT, SIZE, INT);
+  private static final MethodHandle GETEUID = function("geteuid", INT);
   private static final MethodHandle STRERROR =
       NativeAccess.function("strerror", FunctionDescriptor.of(POINTER, INT));
 
@@ -69,105 +55,78 @@ final class Libc {
 
   private Libc() {}
 
-  /** A function with an int as result. */
-  static MethodHandle function(String name, MemoryLayout... parameters) {
-    return NativeAccess.function(name, FunctionDescriptor.of(INT, parameters), CAPTURE);
+  /** A function that leaves its errno in its first argument. */
+  static MethodHandle function(String name, MemoryLayout result, MemoryLayout... parameters) {
+    return NativeAccess.function(name, FunctionDescriptor.of(result, parameters), CAPTURE);
   }
 
-  /** A function with a long as result. */
-  static MethodHandle longFunction(String name, MemoryLayout... parameters) {
-    return NativeAccess.function(name, FunctionDescriptor.of(SIZE, parameters), CAPTURE);
+  private static MethodHandle variadic(
+      String name, int first, MemoryLayout result, MemoryLayout... parameters) {
+    return NativeAccess.function(
+        name,
+        FunctionDescriptor.of(result, parameters),
+        CAPTURE,
+        Linker.Option.firstVariadicArg(first));
   }
 
-  /** Where a call leaves its errno. */
-  static MemorySegment state() {
-    return Arena.ofAuto().allocate(STATE);
+  /** A function with its arguments. */
+  @FunctionalInterface
+  interface Function {
+    /** Calls the function, which leaves its errno in the state. */
+    long invoke(MemorySegment state) throws Throwable;
   }
 
-  /** The result of a call, or its negated errno. */
-  static int result(int result, MemorySegment state) {
+  /** Calls a function; the result, or the negated errno. */
+  static int call(Function function) {
+    MemorySegment state = Arena.ofAuto().allocate(STATE);
+    try {
+      return result((int) function.invoke(state), state);
+    } catch (Throwable e) { // what invokeExact declares
+      throw NativeAccess.unexpected(e);
+    }
+  }
+
+  private static int result(int result, MemorySegment state) {
     return result == -1 ? -state.get(ValueLayout.JAVA_INT, ERRNO) : result;
   }
 
   static int open(MemorySegment path, int flags, int mode) {
-    MemorySegment state = state();
-    try {
-      return result((int) OPEN.invokeExact(state, path, flags, mode), state);
-    } catch (Throwable e) {
-      throw NativeAccess.unexpected(e);
-    }
+    return call(state -> (int) OPEN.invokeExact(state, path, flags, mode));
   }
 
   static int flock(int descriptor, int operation) {
-    MemorySegment state = state();
-    try {
-      return result((int) FLOCK.invokeExact(state, descriptor, operation), state);
-    } catch (Throwable e) {
-      throw NativeAccess.unexpected(e);
-    }
+    return call(state -> (int) FLOCK.invokeExact(state, descriptor, operation));
   }
 
   static int memfdCreate(MemorySegment name, int flags) {
-    MemorySegment state = state();
-    try {
-      return result((int) MEMFD_CREATE.invokeExact(state, name, flags), state);
-    } catch (Throwable e) {
-      throw NativeAccess.unexpected(e);
-    }
+    return call(state -> (int) MEMFD_CREATE.invokeExact(state, name, flags));
   }
 
   static int ftruncate(int descriptor, long bytes) {
-    MemorySegment state = state();
-    try {
-      return result((int) FTRUNCATE.invokeExact(state, descriptor, bytes), state);
-    } catch (Throwable e) {
-      throw NativeAccess.unexpected(e);
-    }
+    return call(state -> (int) FTRUNCATE.invokeExact(state, descriptor, bytes));
   }
 
   static int fstatfs(int descriptor, MemorySegment result) {
-    MemorySegment state = state();
-    try {
-      return result((int) FSTATFS.invokeExact(state, descriptor, result), state);
-    } catch (Throwable e) {
-      throw NativeAccess.unexpected(e);
-    }
+    return call(state -> (int) FSTATFS.invokeExact(state, descriptor, result));
   }
 
-  /** A call that the C library has no function of its own for. */
   static int kcmp(int process, int other, int type, long first, long second) {
-    MemorySegment state = state();
-    try {
-      return result(
-          (int) (long) KCMP.invokeExact(state, KCMP_NUMBER, process, other, type, first, second),
-          state);
-    } catch (Throwable e) {
-      throw NativeAccess.unexpected(e);
-    }
+    return call(
+        state -> (long) KCMP.invokeExact(state, KCMP_NUMBER, process, other, type, first, second));
   }
 
   static int fchmod(int descriptor, int mode) {
-    MemorySegment state = state();
-    try {
-      return result((int) FCHMOD.invokeExact(state, descriptor, mode), state);
-    } catch (Throwable e) {
-      throw NativeAccess.unexpected(e);
-    }
+    return call(state -> (int) FCHMOD.invokeExact(state, descriptor, mode));
   }
 
   static int fcntl(int descriptor, int command, int argument) {
-    MemorySegment state = state();
-    try {
-      return result((int) FCNTL.invokeExact(state, descriptor, command, argument), state);
-    } catch (Throwable e) {
-      throw NativeAccess.unexpected(e);
-    }
+    return call(state -> (int) FCNTL.invokeExact(state, descriptor, command, argument));
   }
 
   /** Closes also when there is no heap left; then it cannot say what failed. */
   static int close(int descriptor) {
     try {
-      MemorySegment state = state();
+      MemorySegment state = Arena.ofAuto().allocate(STATE);
       return result((int) CLOSE.invokeExact(state, descriptor), state);
     } catch (OutOfMemoryError e) { // before the call: only its arguments need heap
       return closeUnheard(descriptor);
@@ -185,21 +144,12 @@ final class Libc {
   }
 
   static int poll(MemorySegment descriptors, long count, int millis) {
-    MemorySegment state = state();
-    try {
-      return result((int) POLL.invokeExact(state, descriptors, count, millis), state);
-    } catch (Throwable e) {
-      throw NativeAccess.unexpected(e);
-    }
+    return call(state -> (int) POLL.invokeExact(state, descriptors, count, millis));
   }
 
   /** Cannot fail. */
   static int geteuid() {
-    try {
-      return (int) GETEUID.invokeExact();
-    } catch (Throwable e) {
-      throw NativeAccess.unexpected(e);
-    }
+    return call(state -> (int) GETEUID.invokeExact(state));
   }
 
   /** The address of the text; of unknown numbers it lasts until the thread asks again. */

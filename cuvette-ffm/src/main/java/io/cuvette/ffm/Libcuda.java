@@ -2,6 +2,7 @@ package io.cuvette.ffm;
 
 import static io.cuvette.ffm.Layouts.INT;
 import static io.cuvette.ffm.Layouts.POINTER;
+import static io.cuvette.ffm.Layouts.SEGMENT;
 import static io.cuvette.ffm.Layouts.SIZE;
 
 import io.cuvette.driver.CudaException;
@@ -12,7 +13,6 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
-import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.util.Collection;
 import java.util.Optional;
@@ -41,8 +41,7 @@ final class Libcuda {
   private Libcuda(MemorySegment getProcAddress) {
     this.getProcAddress =
         NativeAccess.function(
-            getProcAddress,
-            FunctionDescriptor.of(INT, ValueLayout.ADDRESS, POINTER, INT, SIZE, POINTER));
+            getProcAddress, FunctionDescriptor.of(INT, SEGMENT, SEGMENT, INT, SIZE, SEGMENT));
   }
 
   /**
@@ -107,7 +106,11 @@ final class Libcuda {
 
   private static void noteMissing(String name, int version) {
     if (!has(name, version)) {
-      loaded().missing.add(Missing.required(name, version));
+      loaded()
+          .missing
+          .add(
+              DriverLibrary.withoutFunction(
+                  CudaStatus.SHARED_OBJECT_SYMBOL_NOT_FOUND, name, version));
     }
   }
 
@@ -123,33 +126,37 @@ final class Libcuda {
       String name, int version, FunctionDescriptor type, Linker.Option... options) {
     long address = loaded().find(name, version);
     return address == 0
-        ? Missing.function(name, version, type.toMethodType())
+        ? NativeAccess.missing(
+            type.toMethodType(),
+            () ->
+                DriverLibrary.withoutFunction(CudaStatus.CALL_REQUIRES_NEWER_DRIVER, name, version))
         : NativeAccess.function(MemorySegment.ofAddress(address), type, options);
   }
 
   private boolean isStub() {
-    CallFrame frame = CallFrame.take();
-    int status = query("cuInit", 2000, frame);
-    frame.leave();
-    return status == CudaStatus.STUB_LIBRARY.code();
+    return query("cuInit", 2000, results()) == CudaStatus.STUB_LIBRARY.code();
   }
 
   /** The address of a function; 0 if the driver does not have it in that version. */
   private long find(String name, int version) {
-    CallFrame frame = CallFrame.take();
-    int status = query(name, version, frame);
-    long address = frame.leave();
-    return status == CudaStatus.SUCCESS.code() ? address : 0;
+    MemorySegment results = results();
+    int status = query(name, version, results);
+    return status == CudaStatus.SUCCESS.code() ? results.get(POINTER, 0) : 0;
   }
 
-  private int query(String name, int version, CallFrame frame) {
+  /** Room for an address, and for why there is none. */
+  private static MemorySegment results() {
+    return Arena.ofAuto().allocate(POINTER, 2);
+  }
+
+  private int query(String name, int version, MemorySegment results) {
     MemorySegment text = Arena.ofAuto().allocateFrom(name);
-    long reason = frame.out + Long.BYTES;
+    MemorySegment reason = results.asSlice(POINTER.byteSize());
     try {
       return (int)
-          getProcAddress.invokeExact(text, frame.out, version, (long) LEGACY_SYMBOLS, reason);
+          getProcAddress.invokeExact(text, results, version, (long) LEGACY_SYMBOLS, reason);
     } catch (Throwable e) {
-      throw frame.broken(e);
+      throw NativeAccess.unexpected(e);
     }
   }
 }

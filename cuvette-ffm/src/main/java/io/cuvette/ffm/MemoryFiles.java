@@ -39,26 +39,16 @@ final class MemoryFiles {
       throw new IllegalArgumentException("bytes: " + bytes + " (expected: >= 0)");
     }
     String call = "memfd_create(name=" + name + ", bytes=" + bytes + ")";
-    int descriptor =
-        Libc.memfdCreate(Arena.ofAuto().allocateFrom(name), MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (descriptor < 0) {
-      throw Errno.failure(-descriptor, call);
-    }
+    MemorySegment text = Arena.ofAuto().allocateFrom(name);
+    int descriptor = Errno.require(Libc.memfdCreate(text, MFD_CLOEXEC | MFD_ALLOW_SEALING), call);
     try {
-      require(Libc.ftruncate(descriptor, bytes), call);
-      require(Libc.fcntl(descriptor, F_ADD_SEALS, SEALS), call);
+      Errno.require(Libc.ftruncate(descriptor, bytes), call);
+      Errno.require(Libc.fcntl(descriptor, F_ADD_SEALS, SEALS), call);
       return descriptor;
     } catch (RuntimeException | Error e) {
       Libc.close(descriptor);
       throw e;
     }
-  }
-
-  private static int require(int result, String call) {
-    if (result < 0) {
-      throw Errno.failure(-result, call);
-    }
-    return result;
   }
 
   static boolean isOne(int descriptor) {
@@ -71,7 +61,7 @@ final class MemoryFiles {
 
   private static boolean isMemory(int descriptor) {
     MemorySegment found = Arena.ofAuto().allocate(STATFS_BYTES, Long.BYTES);
-    require(Libc.fstatfs(descriptor, found), "fstatfs(descriptor=" + descriptor + ")");
+    Errno.require(Libc.fstatfs(descriptor, found), "fstatfs(descriptor=" + descriptor + ")");
     return found.get(ValueLayout.JAVA_LONG, 0) == TMPFS_MAGIC;
   }
 
@@ -83,7 +73,7 @@ final class MemoryFiles {
         throw none(path);
       }
       int descriptor = open(self(place).toString(), FileLocks.READ_WRITE | UnixSockets.NONBLOCK);
-      require(descriptor, "open(path=" + path + ")");
+      Errno.require(descriptor, "open(path=" + path + ")");
       try {
         if (!isOne(descriptor)) {
           throw none(path);
@@ -104,7 +94,7 @@ final class MemoryFiles {
     if (place == -Errno.ENOENT || place == -Errno.ESRCH) {
       throw Errno.unchecked(new NoSuchFileException(path));
     }
-    return require(place, "open(path=" + path + ", O_PATH)");
+    return Errno.require(place, "open(path=" + path + ", O_PATH)");
   }
 
   private static int open(String path, int flags) {

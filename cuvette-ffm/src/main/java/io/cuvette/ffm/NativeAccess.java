@@ -6,7 +6,9 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.util.function.Supplier;
 
 /**
  * The steps that the JVM takes on trust: what they are given wrong crashes it. All are here, and
@@ -57,11 +59,29 @@ final class NativeAccess {
         .defaultLookup()
         .find(name)
         .map(address -> LINKER.downcallHandle(address, type, options))
-        .orElseGet(() -> Missing.systemFunction(name, callType(type, options)));
+        .orElseGet(() -> {
+          MethodType withAddress = LINKER.downcallHandle(type, options).type();
+          String message = "the C library of this system has no " + name;
+          return missing(
+              withAddress.dropParameterTypes(0, 1),
+              () -> new UnsupportedOperationException(message));
+        });
   }
 
-  private static MethodType callType(FunctionDescriptor type, Linker.Option... options) {
-    return LINKER.downcallHandle(type, options).type().dropParameterTypes(0, 1); // the address
+  /** A function that is not there: what calls it gets the failure. */
+  static MethodHandle missing(MethodType type, Supplier<? extends RuntimeException> failure) {
+    try {
+      MethodHandle get =
+          MethodHandles.lookup()
+              .findVirtual(Supplier.class, "get", MethodType.methodType(Object.class))
+              .bindTo(failure)
+              .asType(MethodType.methodType(RuntimeException.class));
+      MethodHandle fail = MethodHandles.throwException(type.returnType(), RuntimeException.class);
+      return MethodHandles.dropArguments(
+          MethodHandles.collectArguments(fail, 0, get), 0, type.parameterList());
+    } catch (ReflectiveOperationException e) {
+      throw new LinkageError(e.getMessage(), e);
+    }
   }
 
   /** C functions of a type, with the address as the first parameter. */

@@ -1,9 +1,7 @@
 package io.cuvette.ffm;
 
-import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
-import java.lang.invoke.MethodHandle;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -54,16 +52,7 @@ final class RuntimeLibrary {
   }
 
   private static OptionalInt version(MemorySegment function) {
-    MethodHandle getVersion =
-        NativeAccess.function(function, FunctionDescriptor.of(Layouts.INT, Layouts.POINTER));
-    CallFrame frame = CallFrame.take();
-    int status;
-    try {
-      status = (int) getVersion.invokeExact(frame.out);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    int version = (int) frame.leave();
-    return status == 0 ? OptionalInt.of(version) : OptionalInt.empty();
+    SharedLibraries.Version version = SharedLibraries.version(function);
+    return version.status() == 0 ? OptionalInt.of(version.number()) : OptionalInt.empty();
   }
 }

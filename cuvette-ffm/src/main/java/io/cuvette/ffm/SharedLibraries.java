@@ -31,6 +31,21 @@ final class SharedLibraries {
     }
   }
 
+  /** What a library says of its version: the status of the call, and the number. */
+  record Version(int status, int number) {}
+
+  /** Calls a function {@code int f(int* version)}. */
+  static Version version(MemorySegment function) {
+    MethodHandle getVersion =
+        NativeAccess.function(function, FunctionDescriptor.of(Layouts.INT, Layouts.SEGMENT));
+    MemorySegment number = Arena.ofAuto().allocate(Layouts.INT);
+    try {
+      return new Version((int) getVersion.invokeExact(number), number.get(Layouts.INT, 0));
+    } catch (Throwable e) {
+      throw NativeAccess.unexpected(e);
+    }
+  }
+
   /**
    * What the system's loader says about a library that does not load, which the JDK keeps to
    * itself; empty where it cannot be had.

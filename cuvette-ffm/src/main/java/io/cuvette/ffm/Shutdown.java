@@ -5,7 +5,7 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /** Keeps open drivers from calling once the JVM is shutting down. Thread-safe. */
 final class Shutdown {
-  private static final Set<FfmDriver> OPEN = ConcurrentHashMap.newKeySet();
+  private static final Set<Entry> OPEN = ConcurrentHashMap.newKeySet();
   private static volatile boolean begun;
 
   static {
@@ -20,19 +20,19 @@ final class Shutdown {
 
   private static void begin() {
     begun = true;
-    OPEN.forEach(FfmDriver::shutDownNow);
+    OPEN.forEach(Entry::shutDown);
   }
 
   /** Tells a driver when the time comes, at once if it has come. */
-  static void watch(FfmDriver driver) {
-    OPEN.add(driver);
+  static void watch(Entry entry) {
+    OPEN.add(entry);
     if (begun) {
-      driver.shutDownNow();
+      entry.shutDown();
     }
   }
 
   /** Tells a driver no more. */
-  static void forget(FfmDriver driver) {
-    OPEN.remove(driver);
+  static void forget(Entry entry) {
+    OPEN.remove(entry);
   }
 }

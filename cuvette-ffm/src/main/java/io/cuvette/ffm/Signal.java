@@ -44,7 +44,8 @@ final class Signal {
   /** A signal that was not raised. */
   static Signal take() {
     if (RAISE == 0) {
-      throw Failure.of(CudaStatus.NOT_SUPPORTED.code(), "cuUserObjectCreate() without sem_post");
+      throw Call.of("cuUserObjectCreate() without sem_post")
+          .failed(CudaStatus.NOT_SUPPORTED.code());
     }
     Long used = FREE.poll();
     return new Signal(used != null ? used : made());

@@ -3,6 +3,7 @@ package io.cuvette.ffm;
 import static io.cuvette.ffm.Layouts.INT;
 import static io.cuvette.ffm.Layouts.POINTER;
 import static io.cuvette.ffm.Layouts.SEGMENT;
+import static io.cuvette.ffm.Layouts.SIZE;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
@@ -12,92 +13,53 @@ import java.lang.invoke.MethodHandle;
  * errno if that failed. Thread-safe.
  */
 final class SocketFunctions {
-  private static final MethodHandle SOCKET = Libc.function("socket", INT, INT, INT);
-  private static final MethodHandle BIND = Libc.function("bind", INT, SEGMENT, INT);
-  private static final MethodHandle LISTEN = Libc.function("listen", INT, INT);
-  private static final MethodHandle ACCEPT4 = Libc.function("accept4", INT, POINTER, POINTER, INT);
-  private static final MethodHandle CONNECT = Libc.function("connect", INT, SEGMENT, INT);
+  private static final MethodHandle SOCKET = Libc.function("socket", INT, INT, INT, INT);
+  private static final MethodHandle BIND = Libc.function("bind", INT, INT, SEGMENT, INT);
+  private static final MethodHandle LISTEN = Libc.function("listen", INT, INT, INT);
+  private static final MethodHandle ACCEPT4 =
+      Libc.function("accept4", INT, INT, POINTER, POINTER, INT);
+  private static final MethodHandle CONNECT = Libc.function("connect", INT, INT, SEGMENT, INT);
   private static final MethodHandle GETSOCKOPT =
-      Libc.function("getsockopt", INT, INT, INT, SEGMENT, SEGMENT);
-  private static final MethodHandle SENDMSG = Libc.longFunction("sendmsg", INT, SEGMENT, INT);
-  private static final MethodHandle RECVMSG = Libc.longFunction("recvmsg", INT, SEGMENT, INT);
+      Libc.function("getsockopt", INT, INT, INT, INT, SEGMENT, SEGMENT);
+  private static final MethodHandle SENDMSG = Libc.function("sendmsg", SIZE, INT, SEGMENT, INT);
+  private static final MethodHandle RECVMSG = Libc.function("recvmsg", SIZE, INT, SEGMENT, INT);
 
   private SocketFunctions() {}
 
   static int socket(int domain, int type) {
-    MemorySegment state = Libc.state();
-    try {
-      return Libc.result((int) SOCKET.invokeExact(state, domain, type, 0), state);
-    } catch (Throwable e) {
-      throw NativeAccess.unexpected(e);
-    }
+    return Libc.call(state -> (int) SOCKET.invokeExact(state, domain, type, 0));
   }
 
   static int bind(int socket, MemorySegment address) {
-    MemorySegment state = Libc.state();
     int bytes = (int) address.byteSize();
-    try {
-      return Libc.result((int) BIND.invokeExact(state, socket, address, bytes), state);
-    } catch (Throwable e) {
-      throw NativeAccess.unexpected(e);
-    }
+    return Libc.call(state -> (int) BIND.invokeExact(state, socket, address, bytes));
   }
 
   static int listen(int socket, int backlog) {
-    MemorySegment state = Libc.state();
-    try {
-      return Libc.result((int) LISTEN.invokeExact(state, socket, backlog), state);
-    } catch (Throwable e) {
-      throw NativeAccess.unexpected(e);
-    }
+    return Libc.call(state -> (int) LISTEN.invokeExact(state, socket, backlog));
   }
 
   /** Without the address of the other end, which has no name. */
   static int accept4(int socket, int flags) {
-    MemorySegment state = Libc.state();
-    try {
-      return Libc.result((int) ACCEPT4.invokeExact(state, socket, 0L, 0L, flags), state);
-    } catch (Throwable e) {
-      throw NativeAccess.unexpected(e);
-    }
+    return Libc.call(state -> (int) ACCEPT4.invokeExact(state, socket, 0L, 0L, flags));
   }
 
   static int connect(int socket, MemorySegment address) {
-    MemorySegment state = Libc.state();
     int bytes = (int) address.byteSize();
-    try {
-      return Libc.result((int) CONNECT.invokeExact(state, socket, address, bytes), state);
-    } catch (Throwable e) {
-      throw NativeAccess.unexpected(e);
-    }
+    return Libc.call(state -> (int) CONNECT.invokeExact(state, socket, address, bytes));
   }
 
   static int getsockopt(
-      int socket, int level, int option, MemorySegment value, MemorySegment bytes) {
-    MemorySegment state = Libc.state();
-    try {
-      return Libc.result(
-          (int) GETSOCKOPT.invokeExact(state, socket, level, option, value, bytes), state);
-    } catch (Throwable e) {
-      throw NativeAccess.unexpected(e);
-    }
+      int socket, int level, int option, MemorySegment value, MemorySegment size) {
+    return Libc.call(
+        state -> (int) GETSOCKOPT.invokeExact(state, socket, level, option, value, size));
   }
 
   static int sendmsg(int socket, MemorySegment message, int flags) {
-    MemorySegment state = Libc.state();
-    try {
-      return Libc.result((int) (long) SENDMSG.invokeExact(state, socket, message, flags), state);
-    } catch (Throwable e) {
-      throw NativeAccess.unexpected(e);
-    }
+    return Libc.call(state -> (long) SENDMSG.invokeExact(state, socket, message, flags));
   }
 
   static int recvmsg(int socket, MemorySegment message, int flags) {
-    MemorySegment state = Libc.state();
-    try {
-      return Libc.result((int) (long) RECVMSG.invokeExact(state, socket, message, flags), state);
-    } catch (Throwable e) {
-      throw NativeAccess.unexpected(e);
-    }
+    return Libc.call(state -> (long) RECVMSG.invokeExact(state, socket, message, flags));
   }
 }

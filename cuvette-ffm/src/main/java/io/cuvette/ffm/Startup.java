@@ -29,7 +29,7 @@ final class Startup {
     CallFrame frame = CallFrame.take();
     int status;
     try {
-      status = (int) DeviceFunctions.DRIVER_GET_VERSION.invokeExact(frame.out);
+      status = (int) CallFunctions.DRIVER_VERSION.invokeExact(frame.out);
     } catch (Throwable e) {
       throw frame.broken(e);
     }
@@ -38,7 +38,7 @@ final class Startup {
       throw DriverLibrary.stub("cuDriverGetVersion");
     }
     if (status != CudaStatus.SUCCESS.code()) {
-      throw Failure.of(status, "cuDriverGetVersion()");
+      throw Call.of("cuDriverGetVersion()").failed(status);
     }
     return version;
   }
@@ -46,7 +46,7 @@ final class Startup {
   private static void initDriver() {
     int status;
     try {
-      status = (int) DeviceFunctions.INIT.invokeExact(0);
+      status = (int) CallFunctions.INIT.invokeExact(0);
     } catch (Throwable e) {
       throw NativeAccess.unexpected(e);
     }

@@ -34,15 +34,15 @@ final class UnixSockets {
     MemorySegment address = UnixAddress.of(path);
     Path file = Path.of(path);
     String call = "listen(path=" + path + ")";
-    int socket = socket(call);
+    int socket = socket(STREAM, call);
     boolean bound = false;
     try {
       // The file gets the mode of its socket: it never exists with another.
-      require(Libc.fchmod(socket, OWNER_ONLY), call);
+      Errno.require(Libc.fchmod(socket, OWNER_ONLY), call);
       requireBound(SocketFunctions.bind(socket, address), path, call);
       bound = true;
       requireOwnerOnly(file);
-      require(SocketFunctions.listen(socket, BACKLOG), call);
+      Errno.require(SocketFunctions.listen(socket, BACKLOG), call);
       return socket;
     } catch (RuntimeException | Error e) {
       Libc.close(socket);
@@ -53,20 +53,9 @@ final class UnixSockets {
     }
   }
 
-  private static int socket(String call) {
-    return socket(STREAM, call);
-  }
-
   private static int socket(int type, String call) {
-    int socket = SocketFunctions.socket(UnixAddress.FAMILY, type | NONBLOCK | CLOEXEC);
-    require(socket, call);
-    return socket;
-  }
-
-  private static void require(int result, String call) {
-    if (result < 0) {
-      throw Errno.failure(-result, call);
-    }
+    return Errno.require(
+        SocketFunctions.socket(UnixAddress.FAMILY, type | NONBLOCK | CLOEXEC), call);
   }
 
   private static void requireBound(int result, String path, String call) {
@@ -75,7 +64,7 @@ final class UnixSockets {
           new FileAlreadyExistsException(
               path, null, call + ": " + Errno.text(-result) + "; a socket needs a new path"));
     }
-    require(result, call);
+    Errno.require(result, call);
   }
 
   /** Some kernels of sandboxes do not give the file the mode of its socket. */
@@ -119,7 +108,7 @@ final class UnixSockets {
   static int connect(String path, Duration timeout) {
     MemorySegment address = UnixAddress.of(path);
     Deadline deadline = Deadline.after(timeout, () -> "connect(path=" + path + ")");
-    int socket = socket(deadline.call());
+    int socket = socket(STREAM, deadline.call());
     try {
       int result = SocketFunctions.connect(socket, address);
       while (result == -Errno.EAGAIN || result == -Errno.EINTR) {
@@ -155,7 +144,7 @@ final class UnixSockets {
     if (result == -Errno.ENOENT) {
       throw Errno.unchecked(new NoSuchFileException(path, null, call + ": " + Errno.text(-result)));
     }
-    require(result, call);
+    Errno.require(result, call);
   }
 
   /** The user that the other end had when it connected or began to listen. */
@@ -164,7 +153,7 @@ final class UnixSockets {
     MemorySegment memory = Arena.ofAuto().allocate(UCRED_BYTES + Integer.BYTES, Integer.BYTES);
     MemorySegment bytes = memory.asSlice(UCRED_BYTES);
     bytes.set(ValueLayout.JAVA_INT, 0, UCRED_BYTES);
-    require(SocketFunctions.getsockopt(socket, SOL_SOCKET, SO_PEERCRED, memory, bytes), call);
+    Errno.require(SocketFunctions.getsockopt(socket, SOL_SOCKET, SO_PEERCRED, memory, bytes), call);
     int user = memory.get(ValueLayout.JAVA_INT, UCRED_USER);
     if (bytes.get(ValueLayout.JAVA_INT, 0) != UCRED_BYTES || user == NOBODY) {
       throw Errno.failure(Errno.ENOTCONN, call);

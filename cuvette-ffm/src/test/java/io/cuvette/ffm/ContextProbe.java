@@ -43,7 +43,7 @@ final class ContextProbe {
       long ordered = driver.memAllocFromPoolAsync(0, 4096, pool, stream);
       driver.streamSynchronize(0, stream);
       return new Handles(
-          ((FfmDriver) driver).context(0),
+          ((FfmDriver) driver).entry().context(0),
           stream,
           event,
           later,
@@ -100,44 +100,43 @@ final class ContextProbe {
     long stream = on.stream;
     long out = on.out;
     return List.of(
-        new Call("cuEventQuery", EventFunctions.QUERY, on.event),
-        new Call("cuEventSynchronize", EventFunctions.SYNCHRONIZE, on.event),
-        new Call("cuEventElapsedTime", EventFunctions.ELAPSED_TIME, out, on.event, on.later),
-        new Call("cuEventRecord", EventFunctions.RECORD, on.event, stream),
-        new Call("cuStreamQuery", StreamFunctions.QUERY, stream),
-        new Call("cuStreamSynchronize", StreamFunctions.SYNCHRONIZE, stream),
-        new Call("cuStreamWaitEvent", StreamFunctions.WAIT_EVENT, stream, on.event, 0),
-        new Call("cuStreamGetId", StreamFunctions.GET_ID, stream, out),
-        new Call("cuStreamGetFlags", StreamFunctions.GET_FLAGS, stream, out),
-        new Call("cuStreamGetPriority", StreamFunctions.GET_PRIORITY, stream, out),
-        new Call("cuStreamGetCtx", StreamFunctions.GET_CTX, stream, out),
-        new Call("cuStreamIsCapturing", CaptureFunctions.IS_CAPTURING, stream, out),
-        new Call("cuStreamBeginCapture", CaptureFunctions.BEGIN, stream, 2),
-        new Call("cuStreamEndCapture", CaptureFunctions.END, stream, out),
-        new Call(
-            "cuLaunchHostFunc", StreamFunctions.LAUNCH_HOST_FUNC, stream, HostFunctions.ENTRY, 0L));
+        new Call("cuEventQuery", FfmEvents.QUERY, on.event),
+        new Call("cuEventSynchronize", FfmEvents.SYNCHRONIZE, on.event),
+        new Call("cuEventElapsedTime", FfmEvents.ELAPSED_TIME, out, on.event, on.later),
+        new Call("cuEventRecord", FfmEvents.RECORD, on.event, stream),
+        new Call("cuStreamQuery", FfmStreams.QUERY, stream),
+        new Call("cuStreamSynchronize", FfmStreams.SYNCHRONIZE, stream),
+        new Call("cuStreamWaitEvent", FfmStreams.WAIT_EVENT, stream, on.event, 0),
+        new Call("cuStreamGetId", FfmStreams.GET_ID, stream, out),
+        new Call("cuStreamGetFlags", FfmStreams.GET_FLAGS, stream, out),
+        new Call("cuStreamGetPriority", FfmStreams.GET_PRIORITY, stream, out),
+        new Call("cuStreamGetCtx", FfmStreams.GET_CONTEXT, stream, out),
+        new Call("cuStreamIsCapturing", FfmCaptures.IS_CAPTURING, stream, out),
+        new Call("cuStreamBeginCapture", FfmCaptures.BEGIN, stream, 2),
+        new Call("cuStreamEndCapture", FfmCaptures.END, stream, out),
+        new Call("cuLaunchHostFunc", FfmStreams.LAUNCH_HOST_FUNC, stream, HostFunctions.ENTRY, 0L));
   }
 
   private static List<Call> copiesAndFills(Handles on) {
     long stream = on.stream;
     long memory = on.memory;
     return List.of(
-        new Call("cuMemcpyAsync", TransferFunctions.COPY, memory, on.spare, 4096L, stream),
-        new Call("cuMemcpyAsync to host", TransferFunctions.COPY, on.pinned, memory, 8L, stream),
-        new Call("cuMemcpyHtoDAsync", TransferFunctions.COPY_TO_DEVICE, memory, HOST, 8L, stream),
-        new Call("cuMemcpyDtoHAsync", TransferFunctions.COPY_TO_HOST, HOST, memory, 8L, stream),
+        new Call("cuMemcpyAsync", FfmMemory.COPY, memory, on.spare, 4096L, stream),
+        new Call("cuMemcpyAsync to host", FfmMemory.COPY, on.pinned, memory, 8L, stream),
+        new Call("cuMemcpyHtoDAsync", FfmMemory.COPY_TO_DEVICE, memory, HOST, 8L, stream),
+        new Call("cuMemcpyDtoHAsync", FfmMemory.COPY_TO_HOST, HOST, memory, 8L, stream),
         new Call(
             "cuMemcpyPeerAsync",
-            TransferFunctions.COPY_PEER,
+            FfmMemory.COPY_PEER,
             memory,
             on.context,
             on.spare,
             on.context,
             8L,
             stream),
-        new Call("cuMemsetD8Async", TransferFunctions.FILL_8, memory, 1, 4096L, stream),
-        new Call("cuMemsetD16Async", TransferFunctions.FILL_16, memory, 1, 2048L, stream),
-        new Call("cuMemsetD32Async", TransferFunctions.FILL_32, memory, 1, 1024L, stream));
+        new Call("cuMemsetD8Async", FfmMemory.FILL_8, memory, 1, 4096L, stream),
+        new Call("cuMemsetD16Async", FfmMemory.FILL_16, memory, 1, 2048L, stream),
+        new Call("cuMemsetD32Async", FfmMemory.FILL_32, memory, 1, 1024L, stream));
   }
 
   private static List<Call> onPools(Handles on) {
@@ -145,27 +144,27 @@ final class ContextProbe {
     long pool = on.pool;
     long out = on.out;
     return List.of(
-        new Call("cuMemAllocAsync", PoolFunctions.ALLOC, out, 4096L, stream),
-        new Call("cuMemAllocFromPoolAsync", PoolFunctions.ALLOC_FROM, out, 4096L, pool, stream),
-        new Call("cuMemFreeAsync", PoolFunctions.FREE, on.ordered, stream),
-        new Call("cuMemPoolGetAttribute", PoolFunctions.GET_ATTRIBUTE, pool, 7, out),
-        new Call("cuMemPoolSetAttribute", PoolFunctions.SET_ATTRIBUTE, pool, 4, out),
-        new Call("cuMemPoolTrimTo", PoolFunctions.TRIM_TO, pool, 0L),
-        new Call("cuDeviceGetDefaultMemPool", PoolFunctions.DEVICE_GET_DEFAULT, out, 0),
-        new Call("cuDeviceGetMemPool", PoolFunctions.DEVICE_GET, out, 0),
-        new Call("cuMemPoolDestroy", PoolFunctions.DESTROY, pool));
+        new Call("cuMemAllocAsync", FfmPools.ALLOC, out, 4096L, stream),
+        new Call("cuMemAllocFromPoolAsync", FfmPools.ALLOC_FROM, out, 4096L, pool, stream),
+        new Call("cuMemFreeAsync", FfmPools.FREE, on.ordered, stream),
+        new Call("cuMemPoolGetAttribute", FfmPools.GET_ATTRIBUTE, pool, 7, out),
+        new Call("cuMemPoolSetAttribute", FfmPools.SET_ATTRIBUTE, pool, 4, out),
+        new Call("cuMemPoolTrimTo", FfmPools.TRIM_TO, pool, 0L),
+        new Call("cuDeviceGetDefaultMemPool", FfmPools.DEVICE_GET_DEFAULT, out, 0),
+        new Call("cuDeviceGetMemPool", FfmPools.DEVICE_GET, out, 0),
+        new Call("cuMemPoolDestroy", FfmPools.DESTROY, pool));
   }
 
   private static List<Call> others(Handles on) {
     long out = on.out;
     return List.of(
-        new Call("cuPointerGetAttribute", MemoryFunctions.POINTER_GET_ATTRIBUTE, out, 9, on.memory),
-        new Call("cuMemGetInfo", MemoryFunctions.GET_INFO, out, out + 8),
-        new Call("cuMemAlloc", MemoryFunctions.ALLOC, out, 4096L),
-        new Call("cuEventCreate", EventFunctions.CREATE, out, 0),
-        new Call("cuMemFreeHost", MemoryFunctions.FREE_HOST, on.pinned),
-        new Call("cuMemFree", MemoryFunctions.FREE, on.spare),
-        new Call("cuEventDestroy", EventFunctions.DESTROY, on.later),
-        new Call("cuStreamDestroy", StreamFunctions.DESTROY, on.stream));
+        new Call("cuPointerGetAttribute", FfmMemory.POINTER_GET_ATTRIBUTE, out, 9, on.memory),
+        new Call("cuMemGetInfo", FfmDevices.GET_INFO, out, out + 8),
+        new Call("cuMemAlloc", FfmMemory.ALLOC, out, 4096L),
+        new Call("cuEventCreate", FfmEvents.CREATE, out, 0),
+        new Call("cuMemFreeHost", FfmMemory.FREE_HOST, on.pinned),
+        new Call("cuMemFree", FfmMemory.FREE, on.spare),
+        new Call("cuEventDestroy", FfmEvents.DESTROY, on.later),
+        new Call("cuStreamDestroy", FfmStreams.DESTROY, on.stream));
   }
 }

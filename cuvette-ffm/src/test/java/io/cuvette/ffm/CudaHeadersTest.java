@@ -191,10 +191,10 @@ class CudaHeadersTest {
   void constants_areThoseOfTheHeader() throws Exception {
     Map<String, Long> expected =
         Map.of(
-            "CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR", (long) FfmPoolSharing.FILE_DESCRIPTOR,
             "CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS", (long) FfmIpc.LAZY_PEER_ACCESS,
-            "CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES",
-                (long) FfmPools.LAST_INT_ATTRIBUTE);
+            "CU_STREAM_CAPTURE_MODE_RELAXED", (long) Layouts.CAPTURE_RELAXED,
+            "CU_USER_OBJECT_NO_DESTRUCTOR_SYNC", (long) FfmCaptures.NO_DESTRUCTOR_SYNC,
+            "CU_GRAPH_USER_OBJECT_MOVE", (long) FfmCaptures.MOVE_USER_OBJECT);
     assertThat(values(expected)).isEqualTo(expected);
   }
 

@@ -275,11 +275,8 @@ class FfmDescriptorsTest {
 
   @Test
   void functionThatTheSystemLacks_saysSoWhenItIsCalled() {
-    var function = Libc.function("no_such_function_of_any_c_library", Layouts.INT);
-    assertThatThrownBy(
-            () -> {
-              int _ = (int) function.invokeExact(Libc.state(), 1);
-            })
+    var function = Libc.function("no_such_function_of_any_c_library", Layouts.INT, Layouts.INT);
+    assertThatThrownBy(() -> Libc.call(state -> (int) function.invokeExact(state, 1)))
         .isInstanceOf(UnsupportedOperationException.class)
         .hasMessageEndingWith("has no no_such_function_of_any_c_library");
   }

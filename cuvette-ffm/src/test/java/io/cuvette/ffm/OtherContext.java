@@ -19,7 +19,7 @@ final class OtherContext implements AutoCloseable {
     int status = invoke(create, frame.out, 0, 0);
     context = frame.leave();
     if (status != 0) {
-      throw Failure.of(status, "cuCtxCreate()");
+      throw Call.of("cuCtxCreate()").failed(status);
     }
   }
 
@@ -30,10 +30,10 @@ final class OtherContext implements AutoCloseable {
   /** The context that is current on this thread; 0 for none. */
   static long current() {
     CallFrame frame = CallFrame.take();
-    int status = invoke(ContextFunctions.GET_CURRENT, frame.out);
+    int status = invoke(CallFunctions.GET_CURRENT, frame.out);
     long current = frame.leave();
     if (status != 0) {
-      throw Failure.of(status, "cuCtxGetCurrent()");
+      throw Call.of("cuCtxGetCurrent()").failed(status);
     }
     return current;
   }
@@ -42,7 +42,7 @@ final class OtherContext implements AutoCloseable {
   public void close() {
     int status = invoke(Libcuda.function("cuCtxDestroy", 4000, POINTER), context);
     if (status != 0) {
-      throw Failure.of(status, "cuCtxDestroy()");
+      throw Call.of("cuCtxDestroy()").failed(status);
     }
   }
 

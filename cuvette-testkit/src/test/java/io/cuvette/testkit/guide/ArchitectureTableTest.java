@@ -42,10 +42,9 @@ class ArchitectureTableTest {
     Path root = DocumentFiles.root().orElse(null);
     assumeTrue(root != null, "the sources are not here");
     text = DocumentFiles.read(root.resolve("docs/ARCHITECTURE.md"));
-    try (Stream<Path> sources =
-        Files.list(root.resolve("cuvette-ffm/src/main/java/io/cuvette/ffm"))) {
+    try (Stream<Path> sources = Files.walk(root.resolve("cuvette-ffm/src/main/java"))) {
       sources
-          .filter(file -> file.toString().endsWith("Functions.java"))
+          .filter(file -> file.toString().endsWith(".java"))
           .map(DocumentFiles::read)
           .forEach(ArchitectureTableTest::addFunctions);
     }

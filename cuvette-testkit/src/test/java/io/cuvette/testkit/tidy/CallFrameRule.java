@@ -2,31 +2,27 @@ package io.cuvette.testkit.tidy;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Between the start of a call of the driver and its end stands the call alone. Whatever else is
- * called there might park a virtual thread, which goes on in another thread: without the context of
- * the call, and with the capture mode of the one that it left. Stateless.
+ * Between the start of a call of the driver and its end stands the call alone, where it is written
+ * out and in the function of a {@code Call}. Whatever else is called there might park a virtual
+ * thread, which goes on in another thread: without the context of the call, and with the capture
+ * mode of the one that it left. Stateless.
  */
 final class CallFrameRule implements Rule {
-  private static final Pattern CALL =
-      Pattern.compile("CallFrame frame = [^;]*;(.*?)\\bframe\\.leave\\(\\)", Pattern.DOTALL);
+  private static final Pattern WRITTEN_OUT =
+      Pattern.compile(
+          "CallFrame frame = [^;]*;((?:(?!return frame;).)*?)\\bframe\\.leave\\(\\)",
+          Pattern.DOTALL);
+  private static final Pattern FUNCTION = Pattern.compile("(?<=[(?:]\\s{0,40})(?:frame|_)\\s*->");
   private static final Pattern INVOKED = Pattern.compile("(?<!\\bframe\\.)\\b(\\w+)\\s*\\(");
 
   /** What cannot wait. */
-  private static final List<String> ALLOWED =
-      List.of(
-          "catch",
-          "while",
-          "if",
-          "invokeExact",
-          "address",
-          "byteSize",
-          "toUnsignedInt",
-          "query",
-          "reachabilityFence");
+  private static final Set<String> ALLOWED =
+      Set.of("catch", "while", "if", "invokeExact", "address", "byteSize", "toUnsignedInt");
 
   @Override
   public List<Finding> check(SourceFile file) {
@@ -34,18 +30,40 @@ final class CallFrameRule implements Rule {
       return List.of();
     }
     List<Finding> findings = new ArrayList<>();
-    Matcher call = CALL.matcher(file.code());
+    Matcher call = WRITTEN_OUT.matcher(file.code());
     while (call.find()) {
-      Matcher invoked = INVOKED.matcher(file.code()).region(call.start(1), call.end(1));
-      while (invoked.find()) {
-        if (!ALLOWED.contains(invoked.group(1))) {
-          findings.add(
-              file.finding(
-                  file.lineAt(invoked.start()),
-                  invoked.group(1) + " inside a call of the driver: before the frame, or after"));
-        }
-      }
+      check(file, call.start(1), call.end(1), findings);
+    }
+    Matcher function = FUNCTION.matcher(file.code());
+    for (int at = 0; function.find(at); ) {
+      at = endOfArgument(file.code(), function.end());
+      check(file, function.end(), at, findings);
     }
     return findings;
+  }
+
+  private static void check(SourceFile file, int start, int end, List<Finding> findings) {
+    Matcher invoked = INVOKED.matcher(file.code()).region(start, end);
+    while (invoked.find()) {
+      if (!ALLOWED.contains(invoked.group(1))) {
+        findings.add(
+            file.finding(
+                file.lineAt(invoked.start()),
+                invoked.group(1) + " inside a call of the driver: before the frame, or after"));
+      }
+    }
+  }
+
+  /** The place of the comma or bracket after an argument. */
+  private static int endOfArgument(String code, int start) {
+    int depth = 0;
+    for (int at = start; at < code.length(); at++) {
+      char c = code.charAt(at);
+      if (depth == 0 && (c == ',' || c == ')')) {
+        return at;
+      }
+      depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+    }
+    return code.length();
   }
 }

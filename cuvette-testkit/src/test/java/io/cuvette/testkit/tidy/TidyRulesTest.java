@@ -226,6 +226,20 @@ class TidyRulesTest {
     assertThat(findings(new CallFrameRule(), CORE + "A.java", text.formatted(inside))).isEmpty();
   }
 
+  @ParameterizedTest
+  @CsvSource({
+    "'frame -> (int) A.invokeExact(frame.out, frame.location(1, 2)), enter()', 0",
+    "'_ -> (int) A.invokeExact(handle), entry().enter()', 0",
+    "'frame -> (int) A.invokeExact(frame.out, contexts().handle(device)), enter()', 2",
+    "'NEW ? frame -> (int) A.invokeExact(1L) : _ -> (int) B.invokeExact(f()), enter()', 1"
+  })
+  void functionOfACall_holdsTheCallAlone(String arguments, int expected) {
+    String text = "class A {\nvoid m() {\nCall.of(\"a()\").run(%s);\n}\n}";
+
+    assertThat(findings(new CallFrameRule(), FFM + "A.java", text.formatted(arguments)))
+        .hasSize(expected);
+  }
+
   @Test
   void packageInfo_isWanted() {
     SourceFile type = SourceFile.of(CORE + "A.java", "class A {}");
