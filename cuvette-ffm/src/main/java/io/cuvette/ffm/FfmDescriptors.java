@@ -1,6 +1,12 @@
 package io.cuvette.ffm;
 
 import io.cuvette.driver.DescriptorCalls;
+import io.cuvette.ffm.linux.Errno;
+import io.cuvette.ffm.linux.FileLocks;
+import io.cuvette.ffm.linux.Libc;
+import io.cuvette.ffm.linux.MemoryFiles;
+import io.cuvette.ffm.linux.SocketMessages;
+import io.cuvette.ffm.linux.UnixSockets;
 import java.time.Duration;
 
 /**
@@ -14,8 +20,8 @@ import java.time.Duration;
  * a failure in the middle of a message the connection is of no further use.
  */
 public final class FfmDescriptors implements DescriptorCalls {
-  static final int F_GETFD = 1;
-  static final int F_DUPFD_CLOEXEC = 1030;
+  public static final int F_GETFD = 1;
+  public static final int F_DUPFD_CLOEXEC = 1030;
 
   /** For the service loader; binds nothing. */
   public FfmDescriptors() {}

@@ -2,6 +2,18 @@ package io.cuvette.ffm;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
+import io.cuvette.ffm.call.Entry;
+import io.cuvette.ffm.call.Startup;
+import io.cuvette.ffm.library.Libcuda;
+import io.cuvette.ffm.part.FfmCaptures;
+import io.cuvette.ffm.part.FfmDevices;
+import io.cuvette.ffm.part.FfmEvents;
+import io.cuvette.ffm.part.FfmIpc;
+import io.cuvette.ffm.part.FfmMemory;
+import io.cuvette.ffm.part.FfmNative;
+import io.cuvette.ffm.part.FfmPools;
+import io.cuvette.ffm.part.FfmStreams;
+import io.cuvette.ffm.part.HostFunctions;
 
 /**
  * The NVIDIA driver. The calls are in one interface for each part of the seam, which saves a

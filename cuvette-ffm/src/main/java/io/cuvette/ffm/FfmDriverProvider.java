@@ -2,6 +2,7 @@ package io.cuvette.ffm;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaDriverProvider;
+import io.cuvette.ffm.call.Startup;
 
 /** Opens the NVIDIA driver, as the device {@code gpu}. Thread-safe. */
 public final class FfmDriverProvider implements CudaDriverProvider {

@@ -1,5 +1,6 @@
 package io.cuvette.ffm;
 
+import io.cuvette.ffm.call.Entry;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 

@@ -13,11 +13,11 @@ import java.util.Optional;
 import java.util.stream.Stream;
 
 /** The C compiler of the machine; tests that need it are skipped where there is none. */
-final class CCompiler {
+public final class CCompiler {
   private CCompiler() {}
 
   /** Compiles a source; fails with the compiler's words if it does not compile. */
-  static Path compile(Path source, Path target, String... options)
+  public static Path compile(Path source, Path target, String... options)
       throws IOException, InterruptedException {
     List<String> command = new ArrayList<>(List.of(find(), "-o", target.toString()));
     command.addAll(List.of(options));
@@ -28,7 +28,7 @@ final class CCompiler {
   }
 
   /** What a program prints. */
-  static String run(List<String> command) throws IOException, InterruptedException {
+  public static String run(List<String> command) throws IOException, InterruptedException {
     Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
     String output;
     try (InputStream stream = process.getInputStream()) {

@@ -2,6 +2,14 @@ package io.cuvette.ffm;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.PoolProperties;
+import io.cuvette.ffm.call.CallFrame;
+import io.cuvette.ffm.part.FfmCaptures;
+import io.cuvette.ffm.part.FfmDevices;
+import io.cuvette.ffm.part.FfmEvents;
+import io.cuvette.ffm.part.FfmMemory;
+import io.cuvette.ffm.part.FfmPools;
+import io.cuvette.ffm.part.FfmStreams;
+import io.cuvette.ffm.part.HostFunctions;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;

@@ -6,6 +6,9 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.driver.DescriptorCalls.Sameness;
+import io.cuvette.ffm.link.Layouts;
+import io.cuvette.ffm.linux.Libc;
+import io.cuvette.ffm.linux.MemoryFiles;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;

@@ -10,6 +10,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemoryInfo;
 import io.cuvette.driver.PriorityRange;
+import io.cuvette.ffm.library.Versions;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;

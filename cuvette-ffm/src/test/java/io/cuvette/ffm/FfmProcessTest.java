@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaDriverProvider;
+import io.cuvette.ffm.library.RuntimeLibrary;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;

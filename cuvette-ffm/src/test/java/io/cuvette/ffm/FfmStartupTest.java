@@ -8,6 +8,8 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaDriverProvider;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.ffm.library.DriverLibrary;
+import io.cuvette.ffm.link.SharedLibraries;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

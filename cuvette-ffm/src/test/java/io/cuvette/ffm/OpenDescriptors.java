@@ -11,13 +11,13 @@ import java.util.stream.Stream;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 
 /** What descriptors this process has, as the kernel tells it. */
-final class OpenDescriptors {
+public final class OpenDescriptors {
   private static final Path ALL = Path.of("/proc/self/fd");
   private static final int CLOEXEC = 02000000;
 
   private OpenDescriptors() {}
 
-  static List<String> all() {
+  public static List<String> all() {
     try (Stream<Path> entries = Files.list(ALL)) {
       // The listing has one of its own, which is gone when it is looked at.
       return entries.filter(Files::exists).map(Path::toString).sorted().toList();
@@ -45,7 +45,7 @@ final class OpenDescriptors {
   }
 
   /** Does something once, to load and open what it needs, then again and compares. */
-  static void assertKept(ThrowingCallable body) throws Exception {
+  public static void assertKept(ThrowingCallable body) throws Exception {
     run(body);
     int before = all().size();
     run(body);
@@ -63,7 +63,7 @@ final class OpenDescriptors {
   }
 
   /** Whether children of this process would not get it. */
-  static boolean isClosedOnExec(int descriptor) throws IOException {
+  public static boolean isClosedOnExec(int descriptor) throws IOException {
     String flags =
         Files.readAllLines(Path.of("/proc/self/fdinfo/" + descriptor)).stream()
             .filter(line -> line.startsWith("flags:"))
@@ -73,7 +73,7 @@ final class OpenDescriptors {
   }
 
   /** A descriptor as a file that can be opened. */
-  static Path file(int descriptor) {
+  public static Path file(int descriptor) {
     return ALL.resolve(Integer.toString(descriptor));
   }
 }

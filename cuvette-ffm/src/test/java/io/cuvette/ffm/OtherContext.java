@@ -1,8 +1,13 @@
 package io.cuvette.ffm;
 
-import static io.cuvette.ffm.Layouts.INT;
-import static io.cuvette.ffm.Layouts.POINTER;
+import static io.cuvette.ffm.link.Layouts.INT;
+import static io.cuvette.ffm.link.Layouts.POINTER;
 
+import io.cuvette.ffm.call.Call;
+import io.cuvette.ffm.call.CallFrame;
+import io.cuvette.ffm.call.CallFunctions;
+import io.cuvette.ffm.library.Libcuda;
+import io.cuvette.ffm.link.NativeAccess;
 import java.lang.invoke.MethodHandle;
 
 /**

@@ -13,31 +13,38 @@ import java.util.regex.Pattern;
  */
 final class DirectionRule implements Rule {
   private static final String ROOT = "io.cuvette";
+  private static final String FFM = "io.cuvette.ffm";
   private static final Set<String> EXPORTED =
       Set.of("io.cuvette", "io.cuvette.driver", "io.cuvette.sim", "io.cuvette.instrument");
 
   /** What each package of the core and of the driver may use besides itself. */
   private static final Map<String, Set<String>> ALLOWED =
-      Map.of(
-          "io.cuvette.driver",
-          Set.of(),
-          "io.cuvette.internal",
-          Set.of(),
-          "io.cuvette.pool",
-          Set.of("io.cuvette.internal"),
-          "io.cuvette.sim",
-          Set.of("io.cuvette.driver", "io.cuvette.internal", "io.cuvette.sim.internal.schedule"),
-          "io.cuvette.sim.internal.schedule",
-          Set.of(),
-          "io.cuvette.instrument",
-          Set.of("io.cuvette.driver", "io.cuvette.internal"),
-          "io.cuvette.ffm",
-          Set.of("io.cuvette.driver"),
+      Map.ofEntries(
+          entry("io.cuvette.driver"),
+          entry("io.cuvette.internal"),
+          entry("io.cuvette.pool", "io.cuvette.internal"),
+          entry(
+              "io.cuvette.sim",
+              "io.cuvette.driver",
+              "io.cuvette.internal",
+              "io.cuvette.sim.internal.schedule"),
+          entry("io.cuvette.sim.internal.schedule"),
+          entry("io.cuvette.instrument", "io.cuvette.driver", "io.cuvette.internal"),
+          entry(FFM + ".link", "io.cuvette.driver"),
+          entry(FFM + ".linux", "io.cuvette.driver", FFM + ".link"),
+          entry(FFM + ".library", "io.cuvette.driver", FFM + ".link"),
+          entry(FFM + ".call", "io.cuvette.driver", FFM + ".link", FFM + ".library"),
+          entry(FFM + ".part", "io.cuvette.driver", FFM + ".link", FFM + ".library", FFM + ".call"),
+          entry(
+              FFM,
+              "io.cuvette.driver",
+              FFM + ".library",
+              FFM + ".call",
+              FFM + ".part",
+              FFM + ".linux"),
           // Examples are read as programs of users: they see what is exported.
-          "io.cuvette.examples",
-          EXPORTED,
-          ROOT,
-          Set.of("io.cuvette.driver", "io.cuvette.pool", "io.cuvette.internal"));
+          Map.entry("io.cuvette.examples", EXPORTED),
+          entry(ROOT, "io.cuvette.driver", "io.cuvette.pool", "io.cuvette.internal"));
 
   /** What the modules that are not published or not a library may use besides what is exported. */
   private static final Map<String, String> BESIDES =
@@ -46,6 +53,10 @@ final class DirectionRule implements Rule {
           "benchmarks", "io.cuvette.pool"); // the engine is measured alone, on the class path
 
   private static final Pattern NAME = Pattern.compile("\\bio\\.cuvette(?:\\.[a-z][a-z0-9]*)*\\b");
+
+  private static Map.Entry<String, Set<String>> entry(String own, String... allowed) {
+    return Map.entry(own, Set.of(allowed));
+  }
 
   @Override
   public List<Finding> check(SourceFile file) {

@@ -1,0 +1,115 @@
+package io.cuvette.ffm.part;
+
+import static io.cuvette.ffm.link.Layouts.INT;
+import static io.cuvette.ffm.link.Layouts.POINTER;
+
+import io.cuvette.driver.EventCalls;
+import io.cuvette.ffm.call.Call;
+import io.cuvette.ffm.call.CallFrame;
+import io.cuvette.ffm.library.Libcuda;
+import java.lang.invoke.MethodHandle;
+
+/** Calls about events. Thread-safe. */
+public interface FfmEvents extends Part, EventCalls {
+  MethodHandle CREATE = Libcuda.required("cuEventCreate", 2000, POINTER, INT);
+  MethodHandle DESTROY = Libcuda.required("cuEventDestroy", 4000, POINTER);
+  MethodHandle RECORD = Libcuda.required("cuEventRecord", 2000, POINTER, POINTER);
+  MethodHandle QUERY = Libcuda.required("cuEventQuery", 2000, POINTER);
+  MethodHandle SYNCHRONIZE = Libcuda.required("cuEventSynchronize", 2000, POINTER);
+
+  /** Newer drivers have another form with the same parameters, which is what cuda.h means. */
+  MethodHandle ELAPSED_TIME =
+      Libcuda.required(
+          "cuEventElapsedTime",
+          Libcuda.has("cuEventElapsedTime", 12080) ? 12080 : 2000,
+          POINTER,
+          POINTER,
+          POINTER);
+
+  @Override
+  default long eventCreate(int device, int flags) {
+    CallFrame frame = enter(device);
+    int status;
+    try {
+      status = (int) CREATE.invokeExact(frame.out, flags);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    long result = frame.leave();
+    if (status != SUCCESS) {
+      throw Call.of("cuEventCreate(flags=%d, device=%d)", flags, device).failed(status);
+    }
+    return result;
+  }
+
+  @Override
+  default void eventDestroy(int device, long event) {
+    CallFrame frame = entry().enterToFree(device);
+    if (frame == null) {
+      return;
+    }
+    int status;
+    try {
+      status = (int) DESTROY.invokeExact(event);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    frame.leave();
+    if (status != SUCCESS) {
+      throw Call.of("cuEventDestroy(event=%#x, device=%d)", event, device).failed(status);
+    }
+  }
+
+  @Override
+  default void eventRecord(int device, long event, long stream) {
+    CallFrame frame = enterAsIs(device);
+    int status;
+    try {
+      status = (int) RECORD.invokeExact(event, stream);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    frame.leave();
+    if (status != SUCCESS) {
+      throw Call.of("cuEventRecord(event=%#x, stream=%#x, device=%d)", event, stream, device)
+          .failed(status);
+    }
+  }
+
+  @Override
+  default boolean eventQuery(int device, long event) {
+    CallFrame frame = enterFor(device, event);
+    int status;
+    do {
+      try {
+        status = (int) QUERY.invokeExact(event);
+      } catch (Throwable e) {
+        throw frame.broken(e);
+      }
+    } while (frame.lacksContext(status));
+    frame.leave();
+    if (status != SUCCESS && status != Call.NOT_READY) {
+      throw Call.of("cuEventQuery(event=%#x, device=%d)", event, device).failed(status);
+    }
+    return status == SUCCESS;
+  }
+
+  @Override
+  default void eventSynchronize(int device, long event) {
+    Call call = Call.of("cuEventSynchronize(event=%#x, device=%d)", event, device);
+    long wait = PoolEnds.HERE.beginWait();
+    try {
+      call.run(_ -> (int) SYNCHRONIZE.invokeExact(event), enterFor(device, event));
+    } finally {
+      PoolEnds.HERE.endWait(wait);
+    }
+  }
+
+  @Override
+  default float eventElapsedTime(int device, long start, long end) {
+    long bits =
+        Call.of("cuEventElapsedTime(start=%#x, end=%#x, device=%d)", start, end, device)
+            .run(frame -> (int) ELAPSED_TIME.invokeExact(frame.out, start, end), enter(device));
+    return Float.intBitsToFloat((int) bits);
+  }
+}

@@ -1,0 +1,136 @@
+package io.cuvette.ffm.part;
+
+import static io.cuvette.ffm.link.Layouts.INT;
+import static io.cuvette.ffm.link.Layouts.IPC_HANDLE;
+import static io.cuvette.ffm.link.Layouts.POINTER;
+import static io.cuvette.ffm.link.Layouts.SEGMENT;
+import static io.cuvette.ffm.link.Layouts.SIZE;
+
+import io.cuvette.driver.IpcCalls;
+import io.cuvette.driver.MemHandleType;
+import io.cuvette.ffm.call.Call;
+import io.cuvette.ffm.library.Libcuda;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+
+/**
+ * Calls that share memory and events with other processes; those about pools need no context.
+ * Thread-safe.
+ */
+public interface FfmIpc extends Part, IpcCalls {
+  MethodHandle POOL_EXPORT =
+      Libcuda.function("cuMemPoolExportToShareableHandle", 11020, POINTER, POINTER, INT, SIZE);
+
+  /** The descriptor is the pointer. */
+  MethodHandle POOL_IMPORT =
+      Libcuda.function("cuMemPoolImportFromShareableHandle", 11020, POINTER, POINTER, INT, SIZE);
+
+  MethodHandle POINTER_EXPORT = Libcuda.function("cuMemPoolExportPointer", 11020, SEGMENT, POINTER);
+  MethodHandle POINTER_IMPORT =
+      Libcuda.function("cuMemPoolImportPointer", 11020, POINTER, POINTER, SEGMENT);
+  MethodHandle GET_MEMORY = Libcuda.function("cuIpcGetMemHandle", 4010, SEGMENT, POINTER);
+  MethodHandle OPEN_MEMORY =
+      Libcuda.function("cuIpcOpenMemHandle", 11000, POINTER, IPC_HANDLE, INT);
+  MethodHandle CLOSE_MEMORY = Libcuda.function("cuIpcCloseMemHandle", 4010, POINTER);
+  MethodHandle GET_EVENT = Libcuda.function("cuIpcGetEventHandle", 4010, SEGMENT, POINTER);
+  MethodHandle OPEN_EVENT = Libcuda.function("cuIpcOpenEventHandle", 4010, POINTER, IPC_HANDLE);
+
+  /** CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS, the one way the driver knows. */
+  int LAZY_PEER_ACCESS = 1;
+
+  @Override
+  default int memPoolExportToShareableHandle(long pool) {
+    return (int) // the driver writes an int
+        Call.of("cuMemPoolExportToShareableHandle(pool=%#x)", pool)
+            .run(
+                frame ->
+                    (int)
+                        POOL_EXPORT.invokeExact(frame.out, pool, MemHandleType.FILE_DESCRIPTOR, 0L),
+                enter());
+  }
+
+  @Override
+  default long memPoolImportFromShareableHandle(int descriptor) {
+    long pointer = descriptor;
+    PoolEnds.HERE.beginMaking();
+    try {
+      return Call.of("cuMemPoolImportFromShareableHandle(descriptor=%d)", descriptor)
+          .run(
+              frame ->
+                  (int)
+                      POOL_IMPORT.invokeExact(
+                          frame.out, pointer, MemHandleType.FILE_DESCRIPTOR, 0L),
+              enter());
+    } finally {
+      PoolEnds.HERE.endMaking();
+    }
+  }
+
+  @Override
+  default byte[] memPoolExportPointer(long address) {
+    MemorySegment handle = room();
+    Call.of("cuMemPoolExportPointer(address=%#x)", address)
+        .run(_ -> (int) POINTER_EXPORT.invokeExact(handle, address), enter());
+    return handle.toArray(ValueLayout.JAVA_BYTE);
+  }
+
+  @Override
+  default long memPoolImportPointer(long pool, byte[] handle) {
+    MemorySegment data = structure(handle);
+    return Call.of("cuMemPoolImportPointer(pool=%#x)", pool)
+        .run(frame -> (int) POINTER_IMPORT.invokeExact(frame.out, pool, data), enter());
+  }
+
+  @Override
+  default byte[] ipcGetMemHandle(int device, long address) {
+    MemorySegment handle = room();
+    Call.of("cuIpcGetMemHandle(address=%#x, device=%d)", address, device)
+        .run(_ -> (int) GET_MEMORY.invokeExact(handle, address), enter(device));
+    return handle.toArray(ValueLayout.JAVA_BYTE);
+  }
+
+  @Override
+  default long ipcOpenMemHandle(int device, byte[] handle) {
+    MemorySegment structure = structure(handle);
+    return Call.of("cuIpcOpenMemHandle(device=%d)", device)
+        .run(
+            frame -> (int) OPEN_MEMORY.invokeExact(frame.out, structure, LAZY_PEER_ACCESS),
+            enter(device));
+  }
+
+  @Override
+  default void ipcCloseMemHandle(int device, long address) {
+    entry().free(CLOSE_MEMORY, address, device, "cuIpcCloseMemHandle(address=%#x, device=%d)");
+  }
+
+  @Override
+  default byte[] ipcGetEventHandle(int device, long event) {
+    MemorySegment handle = room();
+    Call.of("cuIpcGetEventHandle(event=%#x, device=%d)", event, device)
+        .run(_ -> (int) GET_EVENT.invokeExact(handle, event), enter(device));
+    return handle.toArray(ValueLayout.JAVA_BYTE);
+  }
+
+  @Override
+  default long ipcOpenEventHandle(int device, byte[] handle) {
+    MemorySegment structure = structure(handle);
+    return Call.of("cuIpcOpenEventHandle(device=%d)", device)
+        .run(frame -> (int) OPEN_EVENT.invokeExact(frame.out, structure), enter(device));
+  }
+
+  /** Room for the driver to write a handle into. */
+  private static MemorySegment room() {
+    return Arena.ofAuto().allocate(IPC_HANDLE.byteSize(), Long.BYTES);
+  }
+
+  /** A handle to pass, of as many bytes as the driver reads. */
+  private static MemorySegment structure(byte[] handle) {
+    if (handle.length != HANDLE_BYTES) {
+      throw new IllegalArgumentException(
+          "handle: %d bytes (expected: %d)".formatted(handle.length, HANDLE_BYTES));
+    }
+    return room().copyFrom(MemorySegment.ofArray(handle));
+  }
+}

@@ -1,0 +1,381 @@
+package io.cuvette.ffm.linux;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.cuvette.driver.DescriptorCalls;
+import io.cuvette.ffm.FfmDescriptors;
+import io.cuvette.ffm.OpenDescriptors;
+import io.cuvette.ffm.link.Layouts;
+import io.cuvette.ffm.link.NativeAccess;
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.invoke.MethodHandle;
+import java.net.ConnectException;
+import java.net.SocketTimeoutException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.FutureTask;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+import org.junit.jupiter.api.io.TempDir;
+
+@EnabledOnOs(OS.LINUX)
+class UnixSocketsTest {
+  private final DescriptorCalls calls = new FfmDescriptors();
+
+  private Path folder;
+  private Path path;
+
+  @BeforeEach
+  void name(@TempDir Path temporary) {
+    folder = temporary;
+    path = temporary.resolve("socket");
+  }
+
+  @Test
+  void listener_isOnlyForItsUser_whateverTheUmask() throws Throwable {
+    MethodHandle umask =
+        NativeAccess.function("umask", FunctionDescriptor.of(Layouts.INT, Layouts.INT));
+    int before = (int) umask.invokeExact(0);
+    try {
+      int listener = calls.listen(path.toString());
+      assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(path)))
+          .isEqualTo("rw-------");
+      calls.close(listener);
+    } finally {
+      int _ = (int) umask.invokeExact(before);
+    }
+  }
+
+  @Test
+  void isBound_asLongAsAProcessHasTheSocket_whichNoticesNothing() throws Exception {
+    assertThat(calls.isBound(path.toString())).isFalse();
+    int listener = calls.listen(path.toString());
+    assertThat(calls.isBound(path.toString())).isTrue();
+    assertThatThrownBy(() -> calls.accept(listener, Duration.ZERO))
+        .hasCauseInstanceOf(SocketTimeoutException.class);
+    calls.close(listener);
+    assertThat(path).exists();
+    assertThat(calls.isBound(path.toString())).isFalse();
+    assertThat(calls.isBound(Files.createFile(folder.resolve("file")).toString())).isFalse();
+    assertThatThrownBy(() -> calls.isBound("x".repeat(108)))
+        .isInstanceOf(IllegalArgumentException.class);
+  }
+
+  @Test
+  void lock_isOneDescriptorsAlone_untilItIsClosed() throws Exception {
+    String file = folder.resolve("lock").toString();
+    OpenDescriptors.assertKept(() -> {
+      int first = calls.lock(file, Duration.ZERO);
+      assertThat(OpenDescriptors.isClosedOnExec(first)).isTrue();
+      assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(Path.of(file))))
+          .isEqualTo("rw-------");
+      assertThatThrownBy(() -> calls.lock(file, Duration.ofMillis(5)))
+          .hasCauseInstanceOf(SocketTimeoutException.class)
+          .hasMessageContaining("lock(path=" + file + ")");
+      calls.close(first);
+      calls.close(calls.lock(file, Duration.ZERO));
+    });
+  }
+
+  /** Else two would have the lock, one of a file that nobody finds any more. */
+  @Test
+  void lockOfAFileThatWasDeletedMeanwhile_isThatOfTheNewOne() throws Exception {
+    Path file = folder.resolve("lock");
+    int first = calls.lock(file.toString(), Duration.ZERO);
+    FutureTask<Integer> second =
+        new FutureTask<>(() -> calls.lock(file.toString(), Duration.ofSeconds(20)));
+    Thread.ofPlatform().start(second);
+    awaitTwoDescriptors(file);
+    Files.delete(file);
+    calls.close(first);
+    int locked = second.get();
+    assertThat(OpenDescriptors.file(locked).toRealPath()).isEqualTo(file.toRealPath());
+    assertThatThrownBy(() -> calls.lock(file.toString(), Duration.ZERO))
+        .hasCauseInstanceOf(SocketTimeoutException.class);
+    calls.close(locked);
+  }
+
+  private static void awaitTwoDescriptors(Path file) throws IOException {
+    long open = 0;
+    while (open < 2) {
+      try (Stream<Path> all = Files.list(Path.of("/proc/self/fd"))) {
+        open = all.filter(each -> file.equals(target(each))).count();
+      }
+    }
+  }
+
+  private static Path target(Path descriptor) {
+    try {
+      return Files.readSymbolicLink(descriptor);
+    } catch (IOException e) {
+      return descriptor; // closed meanwhile
+    }
+  }
+
+  @Test
+  void lockThatIsALink_isRefused() throws IOException {
+    Path link = Files.createSymbolicLink(folder.resolve("link"), folder.resolve("target"));
+    assertThatThrownBy(() -> calls.lock(link.toString(), Duration.ZERO))
+        .isInstanceOf(IllegalArgumentException.class);
+    assertThat(folder.resolve("target")).doesNotExist();
+  }
+
+  /** The lock's file is deleted with the lock. */
+  @Test
+  void lockOfWhatIsNoEmptyFileOfThisUser_isRefused_andLeft() throws Exception {
+    Path pipe = folder.resolve("pipe");
+    assertThat(new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor()).isZero();
+    Path full = Files.writeString(folder.resolve("full"), "mine");
+    Path inner = Files.createDirectory(folder.resolve("folder"));
+    Path socket = folder.resolve("other-socket");
+    calls.close(calls.listen(socket.toString()));
+    OpenDescriptors.assertKept(() -> {
+      for (Path each : List.of(pipe, full, inner, socket)) {
+        assertThatThrownBy(() -> calls.lock(each.toString(), Duration.ZERO))
+            .isInstanceOf(IllegalArgumentException.class)
+            .hasMessageContaining(each.toString())
+            .hasMessageContaining("(expected: no file, or an empty one of user");
+        assertThat(each).exists();
+      }
+    });
+  }
+
+  @Test
+  void lockOfAnotherUsersFile_isRefused() throws IOException {
+    assumeTrue(calls.user() == 0, "only root gives files away");
+    Path theirs = Files.createFile(folder.resolve("theirs"));
+    Files.setAttribute(theirs, "unix:uid", 4711);
+    assertThatThrownBy(() -> calls.lock(theirs.toString(), Duration.ZERO))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("user 4711");
+    assertThat(theirs).exists();
+  }
+
+  @Test
+  void socketThatOthersMayUse_isRefused() throws IOException {
+    Path open = Files.createFile(folder.resolve("open"));
+    Files.setPosixFilePermissions(open, PosixFilePermissions.fromString("rw-r--rw-"));
+    assertThatThrownBy(() -> UnixSockets.requireOwnerOnly(open))
+        .isInstanceOf(UncheckedIOException.class)
+        .hasMessageContaining("permissions rw-r--rw- (expected: rw-------)");
+  }
+
+  @Test
+  void socketsMadeHere_areNotInheritedByChildren() throws IOException {
+    try (SocketPair pair = SocketPair.open(path)) {
+      assertThat(OpenDescriptors.isClosedOnExec(pair.listener())).isTrue();
+      assertThat(OpenDescriptors.isClosedOnExec(pair.client())).isTrue();
+      assertThat(OpenDescriptors.isClosedOnExec(pair.server())).isTrue();
+    }
+  }
+
+  @Test
+  void peers_areTheUserOfThisProcess() {
+    try (SocketPair pair = SocketPair.open(path)) {
+      assertThat(calls.peerUser(pair.client())).isEqualTo(calls.user());
+      assertThat(calls.peerUser(pair.server())).isEqualTo(calls.user());
+    }
+  }
+
+  @Test
+  void peerOfWhatIsNotConnected_isAnError() {
+    int file = calls.memoryFile("no socket", 1);
+    assertThatThrownBy(() -> calls.peerUser(file))
+        .isInstanceOf(UncheckedIOException.class)
+        .hasMessage(
+            "getsockopt(socket=%d, SO_PEERCRED): Socket operation on non-socket (errno 88)"
+                .formatted(file));
+    calls.close(file);
+    int alone = SocketFunctions.socket(UnixAddress.FAMILY, 1);
+    assertThatThrownBy(() -> calls.peerUser(alone))
+        .hasMessageEndingWith("Transport endpoint is not connected (errno 107)");
+    calls.close(alone);
+  }
+
+  @Test
+  void listen_whereSomethingIs_isRefusedAndLeavesIt() throws Exception {
+    Files.writeString(path, "precious");
+    OpenDescriptors.assertKept(() ->
+        assertThatThrownBy(() -> calls.listen(path.toString()))
+            .isInstanceOf(UncheckedIOException.class)
+            .hasCauseInstanceOf(FileAlreadyExistsException.class)
+            .hasMessageContaining("Address already in use (errno 98); a socket needs a new path"));
+    assertThat(path).hasContent("precious");
+  }
+
+  @Test
+  void listen_whereThereIsNoFolder_isRefused() throws Exception {
+    Path nowhere = folder.resolve("none/socket");
+    OpenDescriptors.assertKept(() ->
+        assertThatThrownBy(() -> calls.listen(nowhere.toString()))
+            .isInstanceOf(UncheckedIOException.class)
+            .hasMessage("listen(path=" + nowhere + "): No such file or directory (errno 2)"));
+  }
+
+  @Test
+  void longestPath_works() {
+    String longest = path + "x".repeat(UnixAddress.LONGEST_PATH - path.toString().length());
+    try (SocketPair pair = SocketPair.open(Path.of(longest))) {
+      assertThat(Path.of(longest)).exists();
+      assertThat(calls.peerUser(pair.client())).isEqualTo(calls.user());
+    }
+  }
+
+  @Test
+  void pathsThatAreNone_areRefused() {
+    assertRefused("/" + "x".repeat(107), "108 bytes in UTF-8 (expected: 1 to 107)");
+    assertRefused("/" + "\u00fc".repeat(60), "121 bytes in UTF-8 (expected: 1 to 107)");
+    assertRefused("", "0 bytes in UTF-8 (expected: 1 to 107)");
+    assertRefused("\0hidden", "a character 0 at 0 (expected: none)");
+    assertRefused("/x\0y", "a character 0 at 2 (expected: none)");
+    assertRefused("/x\ud800", "(expected: text that UTF-8 can write)");
+  }
+
+  private void assertRefused(String wrong, String reason) {
+    assertThatThrownBy(() -> calls.listen(wrong))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageEndingWith(reason);
+    assertThatThrownBy(() -> calls.connect(wrong, Duration.ZERO))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageEndingWith(reason);
+  }
+
+  @Test
+  void connect_whereNobodyListens_isRefused() throws Exception {
+    OpenDescriptors.assertKept(() ->
+        assertThatThrownBy(() -> calls.connect(path.toString(), SocketPair.LONG))
+            .isInstanceOf(UncheckedIOException.class)
+            .hasCauseInstanceOf(NoSuchFileException.class)
+            .hasMessageContaining("connect(path=" + path + "): No such file or directory"));
+    calls.close(calls.listen(path.toString()));
+    OpenDescriptors.assertKept(() ->
+        assertThatThrownBy(() -> calls.connect(path.toString(), SocketPair.LONG))
+            .hasCauseInstanceOf(ConnectException.class)
+            .hasMessage("connect(path=" + path + "): Connection refused (errno 111)"));
+  }
+
+  @Test
+  void accept_timesOut() {
+    int listener = calls.listen(path.toString());
+    for (Duration timeout : List.of(Duration.ZERO, Duration.ofNanos(1), Duration.ofMillis(3))) {
+      assertThatThrownBy(() -> calls.accept(listener, timeout))
+          .isInstanceOf(UncheckedIOException.class)
+          .hasCauseInstanceOf(SocketTimeoutException.class)
+          .hasMessage("accept(listener=%d): timed out after %s".formatted(listener, timeout));
+    }
+    calls.close(listener);
+  }
+
+  @Test
+  void acceptOfNoTime_takesWhoIsThere() {
+    int listener = calls.listen(path.toString());
+    int client = calls.connect(path.toString(), Duration.ZERO);
+    int server = calls.accept(listener, Duration.ZERO);
+    List.of(listener, client, server).forEach(calls::close);
+  }
+
+  @Test
+  void timeouts_areAnyTimeButNegative() {
+    int listener = calls.listen(path.toString());
+    assertThatThrownBy(() -> calls.accept(listener, Duration.ofNanos(-1)))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessage("timeout: PT-0.000000001S (expected: >= 0)");
+    assertThatThrownBy(() -> calls.connect(path.toString(), Duration.ofSeconds(-1)))
+        .isInstanceOf(IllegalArgumentException.class);
+    Duration longest = Duration.ofSeconds(Long.MAX_VALUE, 999_999_999);
+    int client = calls.connect(path.toString(), longest);
+    int server = calls.accept(listener, longest);
+    List.of(listener, client, server).forEach(calls::close);
+  }
+
+  @Test
+  void closedListener_isAnError() {
+    int listener = calls.listen(path.toString());
+    calls.close(listener);
+    assertThatThrownBy(() -> calls.accept(listener, SocketPair.LONG))
+        .isInstanceOf(UncheckedIOException.class)
+        .hasMessageEndingWith("Bad file descriptor (errno 9)");
+  }
+
+  @Test
+  void acceptOfWhatDoesNotListen_isAnError() {
+    int file = calls.memoryFile("no socket", 1);
+    assertThatThrownBy(() -> calls.accept(file, SocketPair.LONG))
+        .isInstanceOf(UncheckedIOException.class)
+        .hasMessageEndingWith("Socket operation on non-socket (errno 88)");
+    calls.close(file);
+  }
+
+  /** The system has room for some that nobody accepted yet; the next one waits. */
+  @Test
+  void connect_waitsWhileTheListenerIsFull() throws Exception {
+    int listener = calls.listen(path.toString());
+    List<Integer> clients = new ArrayList<>();
+    assertThatThrownBy(
+            () -> {
+              while (true) {
+                clients.add(calls.connect(path.toString(), Duration.ZERO));
+              }
+            })
+        .hasCauseInstanceOf(SocketTimeoutException.class);
+    assertThat(clients).isNotEmpty();
+    int open = OpenDescriptors.all().size();
+    assertThatThrownBy(() -> calls.connect(path.toString(), Duration.ofMillis(5)))
+        .hasCauseInstanceOf(SocketTimeoutException.class);
+    assertThat(OpenDescriptors.all()).hasSize(open);
+
+    FutureTask<Integer> waiting =
+        new FutureTask<>(() -> calls.connect(path.toString(), SocketPair.LONG));
+    Thread.ofPlatform().start(waiting);
+    clients.add(calls.accept(listener, SocketPair.LONG));
+    clients.add(waiting.get());
+    clients.forEach(calls::close);
+    calls.close(listener);
+  }
+
+  @Test
+  void interrupt_endsEveryWait() throws Exception {
+    int listener = calls.listen(path.toString());
+    FutureTask<String> waiting =
+        new FutureTask<>(() -> interrupted(() -> calls.accept(listener, SocketPair.LONG)));
+    Thread thread = Thread.ofPlatform().start(waiting);
+    thread.interrupt();
+    assertThat(waiting.get()).isEqualTo("accept(listener=%d): the thread is interrupted", listener);
+    calls.close(listener);
+  }
+
+  @Test
+  void threadInterruptedBefore_doesNotWaitAtAll() {
+    int listener = calls.listen(path.toString());
+    int client = calls.connect(path.toString(), Duration.ZERO);
+    Thread.currentThread().interrupt();
+    assertThat(interrupted(() -> calls.accept(listener, SocketPair.LONG))).contains("accept");
+    List.of(listener, client).forEach(calls::close);
+  }
+
+  /** The message; the thread is not interrupted any more. */
+  private static String interrupted(Runnable call) {
+    try {
+      call.run();
+    } catch (UncheckedIOException e) {
+      assertThat(e.getCause()).isExactlyInstanceOf(InterruptedIOException.class);
+      assertThat(Thread.interrupted()).isTrue();
+      return e.getMessage();
+    }
+    throw new AssertionError("did not fail");
+  }
+}
