@@ -20,6 +20,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Hold;
+import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import java.util.ArrayList;
@@ -115,90 +116,78 @@ class AsyncLimitTest {
   }
 
   @CudaTest
-  void refusedAllocations_areNotCounted(Cuda cuda) {
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
-      pool.setLimit(MemoryLimit.ofBytes(BLOCK));
-      for (int i = 0; i < 3; i++) {
-        assertThatThrownBy(() -> pool.allocate(2 * BLOCK))
-            .isInstanceOfSatisfying(
-                OutOfDeviceMemoryException.class,
-                e -> assertThat(e.details().step()).isEqualTo(RecoveryStep.LIMIT));
-      }
-      pool.allocate(BLOCK).close();
-      pool.allocate(BLOCK).close();
-      assertThat(pool.liveBytes()).isZero();
-    }
-  }
-
-  @CudaTest
-  void allocationsTheDriverRefuses_areNotCounted(Cuda cuda) {
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
-      long tooMuch = 4 * cuda.device(0).totalBytes();
-      pool.setLimit(MemoryLimit.ofBytes(tooMuch + BLOCK));
-      assertThatThrownBy(() -> pool.allocate(tooMuch))
-          .isInstanceOf(OutOfDeviceMemoryException.class);
-      try (Buffer _ = pool.allocate(BLOCK)) {
-        assertThat(pool.liveBytes()).isEqualTo(BLOCK);
-      }
-      cuda.currentStream().synchronize();
-    }
-  }
-
-  @CudaTest
-  void limit_isSetWhileMemoryIsInUse(Cuda cuda) {
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
-      Buffer large = pool.allocate(4 * MIB);
-      pool.setLimit(MemoryLimit.ofBytes(MIB));
-      assertThat(pool.liveBytes()).as("what is live stays").isEqualTo(4 * MIB);
-      assertThatThrownBy(() -> pool.allocate(1)).isInstanceOf(OutOfDeviceMemoryException.class);
-      pool.allocate(0).close();
-      large.close();
-      pool.allocate(MIB).close();
-      pool.setLimit(MemoryLimit.none());
-      pool.allocate(4 * MIB).close();
-      cuda.currentStream().synchronize();
-    }
-  }
-
-  @CudaTest
-  void limitLoweredBelowWhatIsIdle_isNotExceededByReusingIt(Cuda cuda) {
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
-      pool.allocate(MIB).close();
-      Buffer large = pool.allocate(2 * MIB);
-      pool.setLimit(MemoryLimit.ofBytes(MIB));
-      large.close();
-      assertThatThrownBy(() -> pool.allocate(2 * MIB))
-          .isInstanceOf(OutOfDeviceMemoryException.class);
-      pool.allocate(MIB).close();
-      pool.allocate(MIB).close();
-      cuda.currentStream().synchronize();
-    }
-  }
-
-  @CudaTest
-  void limits_areBytesOrAFraction_andNoLimitIsTheSameEverywhere(Cuda cuda) {
-    long total = cuda.device(0).totalBytes();
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
-      assertThat(pool.limit()).isEqualTo(cuda.defaultMemoryPool().limit());
-      pool.setLimit(MemoryLimit.ofFraction(0.25));
-      assertThatThrownBy(() -> pool.allocate(total / 4 + 512))
+  void refusedAllocations_areNotCounted(AsyncMemoryPool pool) {
+    pool.setLimit(MemoryLimit.ofBytes(BLOCK));
+    for (int i = 0; i < 3; i++) {
+      assertThatThrownBy(() -> pool.allocate(2 * BLOCK))
           .isInstanceOfSatisfying(
               OutOfDeviceMemoryException.class,
-              e -> assertThat(e.details().limitBytes()).isEqualTo(total / 4));
-      pool.setLimit(MemoryLimit.ofBytes(4 * total));
-      pool.allocate(MIB).close();
-      pool.setLimit(MemoryLimit.ofBytes(0));
-      assertThat(pool.limit()).isEqualTo(MemoryLimit.none());
-      pool.setLimit(MemoryLimit.ofFraction(0));
-      assertThat(pool.limit()).isEqualTo(MemoryLimit.none());
-      assertThatThrownBy(() -> MemoryLimit.ofFraction(1.01))
-          .isInstanceOf(IllegalArgumentException.class)
-          .hasMessageContaining("1.01");
-      assertThatThrownBy(() -> MemoryLimit.ofBytes(-1))
-          .isInstanceOf(IllegalArgumentException.class)
-          .hasMessageContaining("-1");
-      cuda.currentStream().synchronize();
+              e -> assertThat(e.details().step()).isEqualTo(RecoveryStep.LIMIT));
     }
+    pool.allocate(BLOCK).close();
+    pool.allocate(BLOCK).close();
+    assertThat(pool.liveBytes()).isZero();
+  }
+
+  @CudaTest
+  void allocationsTheDriverRefuses_areNotCounted(Cuda cuda, AsyncMemoryPool pool) {
+    long tooMuch = 4 * cuda.device(0).totalBytes();
+    pool.setLimit(MemoryLimit.ofBytes(tooMuch + BLOCK));
+    assertThatThrownBy(() -> pool.allocate(tooMuch)).isInstanceOf(OutOfDeviceMemoryException.class);
+    try (Buffer _ = pool.allocate(BLOCK)) {
+      assertThat(pool.liveBytes()).isEqualTo(BLOCK);
+    }
+    cuda.currentStream().synchronize();
+  }
+
+  @CudaTest
+  void limit_isSetWhileMemoryIsInUse(Cuda cuda, AsyncMemoryPool pool) {
+    Buffer large = pool.allocate(4 * MIB);
+    pool.setLimit(MemoryLimit.ofBytes(MIB));
+    assertThat(pool.liveBytes()).as("what is live stays").isEqualTo(4 * MIB);
+    assertThatThrownBy(() -> pool.allocate(1)).isInstanceOf(OutOfDeviceMemoryException.class);
+    pool.allocate(0).close();
+    large.close();
+    pool.allocate(MIB).close();
+    pool.setLimit(MemoryLimit.none());
+    pool.allocate(4 * MIB).close();
+    cuda.currentStream().synchronize();
+  }
+
+  @CudaTest
+  void limitLoweredBelowWhatIsIdle_isNotExceededByReusingIt(Cuda cuda, AsyncMemoryPool pool) {
+    pool.allocate(MIB).close();
+    Buffer large = pool.allocate(2 * MIB);
+    pool.setLimit(MemoryLimit.ofBytes(MIB));
+    large.close();
+    assertThatThrownBy(() -> pool.allocate(2 * MIB)).isInstanceOf(OutOfDeviceMemoryException.class);
+    pool.allocate(MIB).close();
+    pool.allocate(MIB).close();
+    cuda.currentStream().synchronize();
+  }
+
+  @CudaTest
+  void limits_areBytesOrAFraction_andNoLimitIsTheSameEverywhere(Cuda cuda, AsyncMemoryPool pool) {
+    long total = cuda.device(0).totalBytes();
+    assertThat(pool.limit()).isEqualTo(cuda.defaultMemoryPool().limit());
+    pool.setLimit(MemoryLimit.ofFraction(0.25));
+    assertThatThrownBy(() -> pool.allocate(total / 4 + 512))
+        .isInstanceOfSatisfying(
+            OutOfDeviceMemoryException.class,
+            e -> assertThat(e.details().limitBytes()).isEqualTo(total / 4));
+    pool.setLimit(MemoryLimit.ofBytes(4 * total));
+    pool.allocate(MIB).close();
+    pool.setLimit(MemoryLimit.ofBytes(0));
+    assertThat(pool.limit()).isEqualTo(MemoryLimit.none());
+    pool.setLimit(MemoryLimit.ofFraction(0));
+    assertThat(pool.limit()).isEqualTo(MemoryLimit.none());
+    assertThatThrownBy(() -> MemoryLimit.ofFraction(1.01))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("1.01");
+    assertThatThrownBy(() -> MemoryLimit.ofBytes(-1))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("-1");
+    cuda.currentStream().synchronize();
   }
 
   @CudaTest
@@ -211,31 +200,27 @@ class AsyncLimitTest {
   }
 
   @CudaTest
-  void limit_isNotTheReleaseThreshold(Cuda cuda) {
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
-      pool.attributes().setReleaseThreshold(64 * MIB);
-      pool.setLimit(MemoryLimit.ofBytes(MIB));
-      assertThat(pool.attributes().releaseThreshold()).isEqualTo(64 * MIB);
-      pool.attributes().setReleaseThreshold(0);
-      assertThat(pool.limit()).isEqualTo(MemoryLimit.ofBytes(MIB));
-    }
+  void limit_isNotTheReleaseThreshold(AsyncMemoryPool pool) {
+    pool.attributes().setReleaseThreshold(64 * MIB);
+    pool.setLimit(MemoryLimit.ofBytes(MIB));
+    assertThat(pool.attributes().releaseThreshold()).isEqualTo(64 * MIB);
+    pool.attributes().setReleaseThreshold(0);
+    assertThat(pool.limit()).isEqualTo(MemoryLimit.ofBytes(MIB));
   }
 
   @CudaTest(devices = 2)
-  void everyDevice_hasALimitOfItsOwn(Cuda cuda) {
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
-        CudaStream other = cuda.device(1).createStream()) {
-      try (Scope _ = cuda.device(1).use()) {
-        pool.setLimit(MemoryLimit.ofBytes(BLOCK));
-      }
-      assertThat(pool.limit()).isEqualTo(MemoryLimit.none());
-      assertThat(pool.limit(cuda.device(1))).isEqualTo(MemoryLimit.ofBytes(BLOCK));
-      pool.allocate(MIB).close();
-      assertThatThrownBy(() -> pool.allocate(MIB, other))
-          .isInstanceOfSatisfying(
-              OutOfDeviceMemoryException.class, e -> assertThat(e.details().device()).isEqualTo(1));
-      cuda.currentStream().synchronize();
+  void everyDevice_hasALimitOfItsOwn(
+      Cuda cuda, AsyncMemoryPool pool, @OnDevice(1) CudaStream other) {
+    try (Scope _ = cuda.device(1).use()) {
+      pool.setLimit(MemoryLimit.ofBytes(BLOCK));
     }
+    assertThat(pool.limit()).isEqualTo(MemoryLimit.none());
+    assertThat(pool.limit(cuda.device(1))).isEqualTo(MemoryLimit.ofBytes(BLOCK));
+    pool.allocate(MIB).close();
+    assertThatThrownBy(() -> pool.allocate(MIB, other))
+        .isInstanceOfSatisfying(
+            OutOfDeviceMemoryException.class, e -> assertThat(e.details().device()).isEqualTo(1));
+    cuda.currentStream().synchronize();
   }
 
   @CudaTest
@@ -265,12 +250,10 @@ class AsyncLimitTest {
 
   /** What other threads have closed is no reason to say that memory is out. */
   @CudaTest
-  void threadsAtTheLimit_neverMissWhatIsIdle(Cuda cuda) throws Exception {
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
-      pool.setLimit(MemoryLimit.ofBytes(THREADS * MIB));
-      holdOneEach(cuda, pool);
-      assertThat(pool.liveBytes()).isZero();
-    }
+  void threadsAtTheLimit_neverMissWhatIsIdle(Cuda cuda, AsyncMemoryPool pool) throws Exception {
+    pool.setLimit(MemoryLimit.ofBytes(THREADS * MIB));
+    holdOneEach(cuda, pool);
+    assertThat(pool.liveBytes()).isZero();
   }
 
   /** A GPU cuts the memory of a pool, so that not all of it need fit. */

@@ -14,6 +14,7 @@ import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.Scope;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Capture;
 import java.util.List;
@@ -22,25 +23,21 @@ class AsyncMemoryPoolTest {
   private static final long MIB = 1 << 20;
 
   @CudaTest
-  void newPool_allocatesFromItself_andChangesNobodysCurrentPool(Cuda cuda) {
+  void newPool_allocatesFromItself_andChangesNobodysCurrentPool(Cuda cuda, AsyncMemoryPool pool) {
     CudaDriver driver = cuda.driver();
     long current = driver.deviceGetMemPool(0);
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
-      assertThat(pool.handle(cuda.device(0))).isNotEqualTo(current);
-      try (Buffer _ = pool.allocate(MIB)) {
-        assertThat(pool.usedBytes()).isEqualTo(MIB);
-        assertThat(pool.totalBytes()).isGreaterThanOrEqualTo(MIB);
-        assertThat(pool.freeBytes()).isEqualTo(pool.totalBytes() - MIB);
-      }
-      assertThat(driver.deviceGetMemPool(0)).isEqualTo(current);
+    assertThat(pool.handle(cuda.device(0))).isNotEqualTo(current);
+    try (Buffer _ = pool.allocate(MIB)) {
+      assertThat(pool.usedBytes()).isEqualTo(MIB);
+      assertThat(pool.totalBytes()).isGreaterThanOrEqualTo(MIB);
+      assertThat(pool.freeBytes()).isEqualTo(pool.totalBytes() - MIB);
     }
+    assertThat(driver.deviceGetMemPool(0)).isEqualTo(current);
   }
 
   @CudaTest
-  void twoPools_eachCountTheirOwn(Cuda cuda) {
-    try (AsyncMemoryPool a = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
-        AsyncMemoryPool b = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
-        Buffer _ = a.allocate(MIB);
+  void twoPools_eachCountTheirOwn(AsyncMemoryPool a, AsyncMemoryPool b) {
+    try (Buffer _ = a.allocate(MIB);
         Buffer _ = b.allocate(2 * MIB)) {
       assertThat(a.usedBytes()).isEqualTo(MIB);
       assertThat(b.usedBytes()).isEqualTo(2 * MIB);
@@ -48,9 +45,8 @@ class AsyncMemoryPoolTest {
   }
 
   @CudaTest
-  void sizes_areRoundedUpTo512(Cuda cuda) {
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
-        Buffer buffer = pool.allocate(513)) {
+  void sizes_areRoundedUpTo512(AsyncMemoryPool pool) {
+    try (Buffer buffer = pool.allocate(513)) {
       assertThat(buffer.byteSize()).isEqualTo(513);
       assertThat(buffer.blockBytes()).isEqualTo(1024);
       assertThat(pool.liveBytes()).isEqualTo(1024);
@@ -58,57 +54,50 @@ class AsyncMemoryPoolTest {
   }
 
   @CudaTest
-  void freeAllBlocks_givesBackWhatNobodyUses(Cuda cuda) {
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
-      pool.allocate(64 * MIB).close();
-      cuda.currentStream().synchronize();
-      long held = pool.totalBytes();
-      assertThat(held).isGreaterThanOrEqualTo(64 * MIB);
-      assertThat(pool.freeAllBlocks()).isEqualTo(held);
-      assertThat(pool.totalBytes()).isZero();
-      assertThat(pool.usedBytes()).isZero();
-    }
+  void freeAllBlocks_givesBackWhatNobodyUses(Cuda cuda, AsyncMemoryPool pool) {
+    pool.allocate(64 * MIB).close();
+    cuda.currentStream().synchronize();
+    long held = pool.totalBytes();
+    assertThat(held).isGreaterThanOrEqualTo(64 * MIB);
+    assertThat(pool.freeAllBlocks()).isEqualTo(held);
+    assertThat(pool.totalBytes()).isZero();
+    assertThat(pool.usedBytes()).isZero();
   }
 
   @CudaTest
-  void ownPool_keepsItsMemoryAcrossSynchronisation(Cuda cuda) {
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
-      assertThat(pool.attributes().releaseThreshold()).isEqualTo(Long.MAX_VALUE);
-      pool.allocate(MIB).close();
-      cuda.device(0).synchronize();
-      assertThat(pool.totalBytes()).isGreaterThanOrEqualTo(MIB);
-    }
+  void ownPool_keepsItsMemoryAcrossSynchronisation(Cuda cuda, AsyncMemoryPool pool) {
+    assertThat(pool.attributes().releaseThreshold()).isEqualTo(Long.MAX_VALUE);
+    pool.allocate(MIB).close();
+    cuda.device(0).synchronize();
+    assertThat(pool.totalBytes()).isGreaterThanOrEqualTo(MIB);
   }
 
   @CudaTest
-  void limit_isHard_andCountsWhatIsLive(Cuda cuda) {
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
-      assertThat(pool.limit()).isEqualTo(MemoryLimit.none());
-      pool.setLimit(MemoryLimit.ofBytes(1024));
-      try (Buffer _ = pool.allocate(1000)) {
-        assertThatThrownBy(() -> pool.allocate(1))
-            .isInstanceOfSatisfying(
-                OutOfDeviceMemoryException.class,
-                e -> {
-                  assertThat(e.details().limitBytes()).isEqualTo(1024);
-                  assertThat(e.requestedBytes()).isEqualTo(1);
-                  assertThat(e.details().freeBlocks()).isEqualTo(-1); // the driver does not tell
-                  assertThat(e)
-                      .hasMessageContainingAll(
-                          "in unknown blocks", "largest free=unknown", "streams=unknown", "=1024");
-                });
-      }
-      pool.allocate(12).close(); // refused by pools whose limit is the reserve of 32 MiB
-      pool.setLimit(MemoryLimit.ofFraction(0.5));
-      assertThat(pool.limit()).isEqualTo(MemoryLimit.ofFraction(0.5));
+  void limit_isHard_andCountsWhatIsLive(AsyncMemoryPool pool) {
+    assertThat(pool.limit()).isEqualTo(MemoryLimit.none());
+    pool.setLimit(MemoryLimit.ofBytes(1024));
+    try (Buffer _ = pool.allocate(1000)) {
+      assertThatThrownBy(() -> pool.allocate(1))
+          .isInstanceOfSatisfying(
+              OutOfDeviceMemoryException.class,
+              e -> {
+                assertThat(e.details().limitBytes()).isEqualTo(1024);
+                assertThat(e.requestedBytes()).isEqualTo(1);
+                assertThat(e.details().freeBlocks()).isEqualTo(-1); // the driver does not tell
+                assertThat(e)
+                    .hasMessageContainingAll(
+                        "in unknown blocks", "largest free=unknown", "streams=unknown", "=1024");
+              });
     }
+    pool.allocate(12).close(); // refused by pools whose limit is the reserve of 32 MiB
+    pool.setLimit(MemoryLimit.ofFraction(0.5));
+    assertThat(pool.limit()).isEqualTo(MemoryLimit.ofFraction(0.5));
   }
 
   @CudaTest
-  void memory_isFreedInOrderOfItsStream_andReusedThere(Cuda cuda) {
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
-        CudaStream stream = cuda.device(0).createStream();
-        Buffer result = cuda.allocate(MIB, stream)) {
+  void memory_isFreedInOrderOfItsStream_andReusedThere(
+      Cuda cuda, AsyncMemoryPool pool, CudaStream stream) {
+    try (Buffer result = cuda.allocate(MIB, stream)) {
       DeviceBuffer first = pool.allocate(MIB, stream);
       first.fill((byte) 1, stream);
       result.copyFrom(first, stream);
@@ -123,11 +112,9 @@ class AsyncMemoryPoolTest {
   }
 
   @CudaTest(seeds = 20)
-  void memoryUsedOnAnotherStream_isFreedBehindThatUse(Cuda cuda) {
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
-        CudaStream home = cuda.device(0).createStream();
-        CudaStream user = cuda.device(0).createStream();
-        Buffer result = cuda.allocate(MIB, user)) {
+  void memoryUsedOnAnotherStream_isFreedBehindThatUse(
+      Cuda cuda, AsyncMemoryPool pool, CudaStream home, CudaStream user) {
+    try (Buffer result = cuda.allocate(MIB, user)) {
       DeviceBuffer block = pool.allocate(MIB, home);
       block.fill((byte) 1, home);
       user.waitFor(home);
@@ -143,18 +130,16 @@ class AsyncMemoryPoolTest {
   }
 
   @CudaTest
-  void bufferOfAClosedStream_canBeClosed(Cuda cuda) {
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
-      CudaStream stream = cuda.device(0).createStream();
-      DeviceBuffer buffer = pool.allocate(MIB, stream);
-      buffer.fill((byte) 1, stream);
-      stream.close();
-      buffer.close();
-      cuda.device(0).synchronize();
-      assertThat(pool.liveBytes()).isZero();
-      cuda.device(0).synchronize();
-      assertThat(pool.usedBytes()).isZero();
-    }
+  void bufferOfAClosedStream_canBeClosed(Cuda cuda, AsyncMemoryPool pool) {
+    CudaStream stream = cuda.device(0).createStream();
+    DeviceBuffer buffer = pool.allocate(MIB, stream);
+    buffer.fill((byte) 1, stream);
+    stream.close();
+    buffer.close();
+    cuda.device(0).synchronize();
+    assertThat(pool.liveBytes()).isZero();
+    cuda.device(0).synchronize();
+    assertThat(pool.usedBytes()).isZero();
   }
 
   @CudaTest
@@ -176,14 +161,13 @@ class AsyncMemoryPoolTest {
   }
 
   @CudaTest(devices = 2)
-  void listOfChoices_hasOneForEachDevice(Cuda cuda) {
+  void listOfChoices_hasOneForEachDevice(
+      Cuda cuda, AsyncMemoryPool pool, @OnDevice(1) CudaStream other) {
     assertThatThrownBy(() -> new AsyncMemoryPool(cuda, List.of(AsyncPoolChoice.ofDefault())))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("1")
         .hasMessageContaining(Integer.toString(cuda.deviceCount()));
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
-        CudaStream other = cuda.device(1).createStream();
-        Buffer buffer = pool.allocate(MIB, other)) {
+    try (Buffer buffer = pool.allocate(MIB, other)) {
       assertThat(buffer.device()).isEqualTo(cuda.device(1));
       assertThat(pool.attributes(cuda.device(1)).usedMemCurrent()).isEqualTo(MIB);
       assertThat(pool.attributes(cuda.device(0)).usedMemCurrent()).isZero();
@@ -191,9 +175,8 @@ class AsyncMemoryPoolTest {
   }
 
   @CudaTest
-  void pool_isAnAllocatorOfTheCuda(Cuda cuda) {
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
-        Scope _ = cuda.useAllocator(pool);
+  void pool_isAnAllocatorOfTheCuda(Cuda cuda, AsyncMemoryPool pool) {
+    try (Scope _ = cuda.useAllocator(pool);
         Buffer buffer = cuda.allocate(MIB)) {
       assertThat(pool.usedBytes()).isEqualTo(MIB);
       buffer.fill((byte) 3);
@@ -202,9 +185,8 @@ class AsyncMemoryPoolTest {
   }
 
   @CudaTest
-  void zeroBytes_takeNothing(Cuda cuda) {
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
-        Buffer buffer = pool.allocate(0)) {
+  void zeroBytes_takeNothing(AsyncMemoryPool pool) {
+    try (Buffer buffer = pool.allocate(0)) {
       assertThat(buffer.address()).isZero();
       assertThat(pool.usedBytes()).isZero();
     }
@@ -226,16 +208,13 @@ class AsyncMemoryPoolTest {
   }
 
   @CudaTest
-  void capturingStream_isRefused(Cuda cuda) {
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
-        CudaStream stream = cuda.device(0).createStream()) {
-      Capture.of(
-          stream,
-          () ->
-              assertThatThrownBy(() -> pool.allocate(1, stream))
-                  .isInstanceOf(IllegalStateException.class)
-                  .hasMessageContaining("captur"));
-    }
+  void capturingStream_isRefused(AsyncMemoryPool pool, CudaStream stream) {
+    Capture.of(
+        stream,
+        () ->
+            assertThatThrownBy(() -> pool.allocate(1, stream))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("captur"));
   }
 
   @CudaTest
@@ -250,10 +229,9 @@ class AsyncMemoryPoolTest {
   }
 
   @CudaTest(memory = "1GiB")
-  void outOfMemory_releasesWhatOtherPoolsCache_thenSaysWhy(Cuda cuda) {
+  void outOfMemory_releasesWhatOtherPoolsCache_thenSaysWhy(Cuda cuda, AsyncMemoryPool pool) {
     cuda.allocate(800 * MIB).close(); // cached by the default pool
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
-        Buffer _ = pool.allocate(512 * MIB)) {
+    try (Buffer _ = pool.allocate(512 * MIB)) {
       assertThatThrownBy(() -> pool.allocate(800 * MIB))
           .isInstanceOf(OutOfDeviceMemoryException.class)
           .hasMessageContaining("requested=");

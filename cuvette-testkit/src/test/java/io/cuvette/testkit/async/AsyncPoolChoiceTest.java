@@ -15,6 +15,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Bytes;
@@ -33,68 +34,62 @@ class AsyncPoolChoiceTest {
   }
 
   @CudaTest
-  void withoutAChoice_itIsTheCurrentPool_asItWasThen(Cuda cuda) {
+  void withoutAChoice_itIsTheCurrentPool_asItWasThen(Cuda cuda, DeviceMemoryResource other) {
     CudaDriver driver = cuda.driver();
     long before = driver.deviceGetMemPool(0);
-    try (DeviceMemoryResource other = ownPool(cuda, 0)) {
-      driver.deviceSetMemPool(0, other.handle());
-      try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda)) {
-        driver.deviceSetMemPool(0, before);
-        assertThat(pool.handle(cuda.device(0))).isEqualTo(other.handle());
-        try (Buffer buffer = pool.allocate(MIB)) {
-          assertThat(other.attributes().usedMemCurrent()).isEqualTo(MIB);
-          buffer.fill((byte) 1);
-          assertThat(Bytes.of(buffer)).containsOnly(1);
-        }
-        cuda.currentStream().synchronize();
-      } finally {
-        driver.deviceSetMemPool(0, before);
+    driver.deviceSetMemPool(0, other.handle());
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda)) {
+      driver.deviceSetMemPool(0, before);
+      assertThat(pool.handle(cuda.device(0))).isEqualTo(other.handle());
+      try (Buffer buffer = pool.allocate(MIB)) {
+        assertThat(other.attributes().usedMemCurrent()).isEqualTo(MIB);
+        buffer.fill((byte) 1);
+        assertThat(Bytes.of(buffer)).containsOnly(1);
       }
-      assertThat(other.isHandleOwned()).as("closing it leaves the pool of another").isTrue();
-      other.allocate(1).close();
       cuda.currentStream().synchronize();
+    } finally {
+      driver.deviceSetMemPool(0, before);
     }
+    assertThat(other.isHandleOwned()).as("closing it leaves the pool of another").isTrue();
+    other.allocate(1).close();
+    cuda.currentStream().synchronize();
   }
 
   @CudaTest
-  void defaultPool_isTheOneOfTheDevice_whicheverIsCurrent(Cuda cuda) {
+  void defaultPool_isTheOneOfTheDevice_whicheverIsCurrent(Cuda cuda, DeviceMemoryResource current) {
     CudaDriver driver = cuda.driver();
     long before = driver.deviceGetMemPool(0);
-    try (DeviceMemoryResource current = ownPool(cuda, 0)) {
-      driver.deviceSetMemPool(0, current.handle());
-      try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofDefault())) {
-        assertThat(pool.handle(cuda.device(0)))
-            .isEqualTo(driver.deviceGetDefaultMemPool(0))
-            .isNotEqualTo(current.handle());
-      } finally {
-        driver.deviceSetMemPool(0, before);
-      }
+    driver.deviceSetMemPool(0, current.handle());
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofDefault())) {
+      assertThat(pool.handle(cuda.device(0)))
+          .isEqualTo(driver.deviceGetDefaultMemPool(0))
+          .isNotEqualTo(current.handle());
+    } finally {
+      driver.deviceSetMemPool(0, before);
     }
   }
 
   @CudaTest
-  void foreignHandle_isUsed_andItsThresholdAndTheCurrentPoolAreAsBefore(Cuda cuda) {
+  void foreignHandle_isUsed_andItsThresholdAndTheCurrentPoolAreAsBefore(
+      Cuda cuda, DeviceMemoryResource foreign) {
     CudaDriver driver = cuda.driver();
     long current = driver.deviceGetMemPool(0);
-    try (DeviceMemoryResource foreign = ownPool(cuda, 0)) {
-      foreign.attributes().setReleaseThreshold(5 * MIB);
-      try (AsyncMemoryPool pool =
-              new AsyncMemoryPool(
-                  cuda, Choices.first(cuda, AsyncPoolChoice.ofHandle(foreign.handle())));
-          Buffer _ = pool.allocate(MIB)) {
-        assertThat(pool.usedBytes()).isEqualTo(foreign.attributes().usedMemCurrent());
-        assertThat(driver.deviceGetMemPool(0)).isEqualTo(current);
-      }
-      assertThat(foreign.attributes().releaseThreshold()).isEqualTo(5 * MIB);
-      cuda.currentStream().synchronize();
+    foreign.attributes().setReleaseThreshold(5 * MIB);
+    try (AsyncMemoryPool pool =
+            new AsyncMemoryPool(
+                cuda, Choices.first(cuda, AsyncPoolChoice.ofHandle(foreign.handle())));
+        Buffer _ = pool.allocate(MIB)) {
+      assertThat(pool.usedBytes()).isEqualTo(foreign.attributes().usedMemCurrent());
+      assertThat(driver.deviceGetMemPool(0)).isEqualTo(current);
     }
+    assertThat(foreign.attributes().releaseThreshold()).isEqualTo(5 * MIB);
+    cuda.currentStream().synchronize();
   }
 
   @CudaTest
-  void twoPoolsOfDifferentHandles_allocateEachFromItsOwn(Cuda cuda) {
-    try (DeviceMemoryResource one = ownPool(cuda, 0);
-        DeviceMemoryResource two = ownPool(cuda, 0);
-        AsyncMemoryPool first =
+  void twoPoolsOfDifferentHandles_allocateEachFromItsOwn(
+      Cuda cuda, DeviceMemoryResource one, DeviceMemoryResource two) {
+    try (AsyncMemoryPool first =
             new AsyncMemoryPool(cuda, Choices.first(cuda, AsyncPoolChoice.ofHandle(one.handle())));
         AsyncMemoryPool second =
             new AsyncMemoryPool(
@@ -110,20 +105,18 @@ class AsyncPoolChoiceTest {
   }
 
   @CudaTest(devices = 2)
-  void listOfChoices_isOneForEachDevice(Cuda cuda) {
-    try (DeviceMemoryResource foreign = ownPool(cuda, 1)) {
-      List<AsyncPoolChoice> choices =
-          new ArrayList<>(Collections.nCopies(cuda.deviceCount(), AsyncPoolChoice.ofNew(0)));
-      choices.set(1, AsyncPoolChoice.ofHandle(foreign.handle()));
-      try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, choices);
-          CudaStream other = cuda.device(1).createStream();
-          Buffer _ = pool.allocate(MIB, other)) {
-        assertThat(pool.handle(cuda.device(1))).isEqualTo(foreign.handle());
-        assertThat(foreign.attributes().usedMemCurrent()).isEqualTo(MIB);
-        assertThat(pool.handle(cuda.device(0))).isNotEqualTo(foreign.handle());
-      }
-      cuda.device(1).synchronize();
+  void listOfChoices_isOneForEachDevice(Cuda cuda, @OnDevice(1) DeviceMemoryResource foreign) {
+    List<AsyncPoolChoice> choices =
+        new ArrayList<>(Collections.nCopies(cuda.deviceCount(), AsyncPoolChoice.ofNew(0)));
+    choices.set(1, AsyncPoolChoice.ofHandle(foreign.handle()));
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, choices);
+        CudaStream other = cuda.device(1).createStream();
+        Buffer _ = pool.allocate(MIB, other)) {
+      assertThat(pool.handle(cuda.device(1))).isEqualTo(foreign.handle());
+      assertThat(foreign.attributes().usedMemCurrent()).isEqualTo(MIB);
+      assertThat(pool.handle(cuda.device(0))).isNotEqualTo(foreign.handle());
     }
+    cuda.device(1).synchronize();
   }
 
   @CudaTest
@@ -141,26 +134,21 @@ class AsyncPoolChoiceTest {
   }
 
   @CudaTest(devices = 2)
-  void oneHandleForSeveralDevices_isRefused(Cuda cuda) {
-    try (DeviceMemoryResource foreign = ownPool(cuda, 0)) {
-      assertThatThrownBy(
-              () -> new AsyncMemoryPool(cuda, AsyncPoolChoice.ofHandle(foreign.handle())))
-          .isInstanceOf(IllegalArgumentException.class)
-          .hasMessageContaining("one pool handle for " + cuda.deviceCount());
-    }
+  void oneHandleForSeveralDevices_isRefused(Cuda cuda, DeviceMemoryResource foreign) {
+    assertThatThrownBy(() -> new AsyncMemoryPool(cuda, AsyncPoolChoice.ofHandle(foreign.handle())))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("one pool handle for " + cuda.deviceCount());
   }
 
   @CudaTest(devices = 2)
-  void handleOfAnotherDevicesPool_isRefused(Cuda cuda) {
-    try (DeviceMemoryResource foreign = ownPool(cuda, 0)) {
-      List<AsyncPoolChoice> choices =
-          new ArrayList<>(Collections.nCopies(cuda.deviceCount(), AsyncPoolChoice.ofNew(0)));
-      choices.set(1, AsyncPoolChoice.ofHandle(foreign.handle()));
-      assertThatThrownBy(() -> new AsyncMemoryPool(cuda, choices))
-          .isInstanceOf(IllegalArgumentException.class)
-          .hasMessageContaining(Long.toHexString(foreign.handle()))
-          .hasMessageContaining("device 1");
-    }
+  void handleOfAnotherDevicesPool_isRefused(Cuda cuda, DeviceMemoryResource foreign) {
+    List<AsyncPoolChoice> choices =
+        new ArrayList<>(Collections.nCopies(cuda.deviceCount(), AsyncPoolChoice.ofNew(0)));
+    choices.set(1, AsyncPoolChoice.ofHandle(foreign.handle()));
+    assertThatThrownBy(() -> new AsyncMemoryPool(cuda, choices))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining(Long.toHexString(foreign.handle()))
+        .hasMessageContaining("device 1");
   }
 
   @CudaTest(simulatedOnly = true)
@@ -210,54 +198,46 @@ class AsyncPoolChoiceTest {
   }
 
   @CudaTest
-  void freeAllBlocks_leavesWhatOtherStreamsUse_andGivesBackTheRest(Cuda cuda) {
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
-        CudaStream one = cuda.device(0).createStream();
-        CudaStream two = cuda.device(0).createStream()) {
-      pool.allocate(64 * MIB, one).close();
-      try (Buffer used = pool.allocate(64 * MIB, two)) {
-        used.fill((byte) 3, two);
-        long before = pool.totalBytes();
-        long released = pool.freeAllBlocks(one);
-        assertThat(pool.totalBytes()).isEqualTo(before - released).isGreaterThanOrEqualTo(64 * MIB);
-        assertThat(pool.liveBytes()).isEqualTo(64 * MIB);
-        two.synchronize();
-        assertThat(Bytes.areAll(used, 3)).isTrue();
-      }
-      assertThat(pool.freeAllBlocks(two)).isPositive();
-      assertThat(pool.totalBytes()).isZero();
-      assertThat(pool.freeAllBlocks(one)).isZero();
+  void freeAllBlocks_leavesWhatOtherStreamsUse_andGivesBackTheRest(
+      AsyncMemoryPool pool, CudaStream one, CudaStream two) {
+    pool.allocate(64 * MIB, one).close();
+    try (Buffer used = pool.allocate(64 * MIB, two)) {
+      used.fill((byte) 3, two);
+      long before = pool.totalBytes();
+      long released = pool.freeAllBlocks(one);
+      assertThat(pool.totalBytes()).isEqualTo(before - released).isGreaterThanOrEqualTo(64 * MIB);
+      assertThat(pool.liveBytes()).isEqualTo(64 * MIB);
+      two.synchronize();
+      assertThat(Bytes.areAll(used, 3)).isTrue();
     }
+    assertThat(pool.freeAllBlocks(two)).isPositive();
+    assertThat(pool.totalBytes()).isZero();
+    assertThat(pool.freeAllBlocks(one)).isZero();
   }
 
   @CudaTest
-  void memoryOfAStreamThatIsGone_isFreedOnTheNullStream(Cuda cuda) {
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
-        CudaStream user = cuda.device(0).createStream()) {
-      CudaStream gone = cuda.device(0).createStream();
-      Buffer buffer = pool.allocate(MIB, gone);
-      gone.synchronize();
-      buffer.fill((byte) 1, user);
-      gone.close();
-      buffer.close();
-      pool.freeAllBlocks(user);
-      assertThat(pool.liveBytes()).isZero();
-      pool.freeAllBlocks(cuda.device(0).nullStream()); // takes over from streams that are gone
-      assertThat(pool.totalBytes()).isZero();
-    }
+  void memoryOfAStreamThatIsGone_isFreedOnTheNullStream(
+      Cuda cuda, AsyncMemoryPool pool, CudaStream user) {
+    CudaStream gone = cuda.device(0).createStream();
+    Buffer buffer = pool.allocate(MIB, gone);
+    gone.synchronize();
+    buffer.fill((byte) 1, user);
+    gone.close();
+    buffer.close();
+    pool.freeAllBlocks(user);
+    assertThat(pool.liveBytes()).isZero();
+    pool.freeAllBlocks(cuda.device(0).nullStream()); // takes over from streams that are gone
+    assertThat(pool.totalBytes()).isZero();
   }
 
   @CudaTest
-  void freeAllBlocks_doesNotBreakACapture(Cuda cuda) {
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
-        CudaStream stream = cuda.device(0).createStream()) {
-      Capture.of(
-          stream,
-          () ->
-              assertThatThrownBy(() -> pool.freeAllBlocks(stream))
-                  .isInstanceOf(IllegalStateException.class)
-                  .hasMessageContaining("captur"));
-    }
+  void freeAllBlocks_doesNotBreakACapture(AsyncMemoryPool pool, CudaStream stream) {
+    Capture.of(
+        stream,
+        () ->
+            assertThatThrownBy(() -> pool.freeAllBlocks(stream))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("captur"));
   }
 
   @CudaTest

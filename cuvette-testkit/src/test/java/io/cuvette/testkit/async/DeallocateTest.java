@@ -85,22 +85,18 @@ class DeallocateTest {
   }
 
   @CudaTest
-  void streamOfAnotherCuda_isCalledThat(Subject subject) {
-    Cuda cuda = subject.cuda();
+  void streamOfAnotherCuda_isCalledThat(Subject subject, Cuda cuda, DeviceMemoryResource resource) {
     Cuda other = subject.open(options -> options);
-    try (var resource =
-        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS)) {
-      CudaStream foreign = other.currentStream();
-      assertThatThrownBy(() -> resource.allocate(1, foreign))
-          .isInstanceOf(IllegalArgumentException.class)
-          .hasMessageContaining("another Cuda");
-      Buffer buffer = resource.allocate(1);
-      assertThatThrownBy(() -> resource.deallocate(buffer, foreign))
-          .isInstanceOf(IllegalArgumentException.class)
-          .hasMessageContaining("another Cuda");
-      assertThat(buffer.isClosed()).isFalse();
-      buffer.close();
-      cuda.currentStream().synchronize();
-    }
+    CudaStream foreign = other.currentStream();
+    assertThatThrownBy(() -> resource.allocate(1, foreign))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("another Cuda");
+    Buffer buffer = resource.allocate(1);
+    assertThatThrownBy(() -> resource.deallocate(buffer, foreign))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("another Cuda");
+    assertThat(buffer.isClosed()).isFalse();
+    buffer.close();
+    cuda.currentStream().synchronize();
   }
 }

@@ -33,98 +33,84 @@ class IdleMemoryTest {
   }
 
   @CudaTest
-  void memoryOfAClosedBuffer_isReusedOnItsStream(Cuda cuda) {
-    try (DeviceMemoryResource resource = newResource(cuda);
-        CudaStream stream = cuda.device(0).createStream()) {
-      DeviceBuffer first = resource.allocate(MIB, stream);
-      first.close();
-      try (DeviceBuffer second = resource.allocate(MIB, stream)) {
-        assertThat(second.address()).isEqualTo(first.address());
-        assertThat(first.isClosed()).isTrue();
-        assertThat(resource.attributes().usedMemCurrent()).isEqualTo(MIB);
-        assertThat(resource.attributes().usedMemHigh()).isEqualTo(MIB);
-      }
+  void memoryOfAClosedBuffer_isReusedOnItsStream(DeviceMemoryResource resource, CudaStream stream) {
+    DeviceBuffer first = resource.allocate(MIB, stream);
+    first.close();
+    try (DeviceBuffer second = resource.allocate(MIB, stream)) {
+      assertThat(second.address()).isEqualTo(first.address());
+      assertThat(first.isClosed()).isTrue();
+      assertThat(resource.attributes().usedMemCurrent()).isEqualTo(MIB);
+      assertThat(resource.attributes().usedMemHigh()).isEqualTo(MIB);
     }
   }
 
   @CudaTest
-  void otherStreamsAndSizes_doNotGetIt(Cuda cuda) {
-    try (DeviceMemoryResource resource = newResource(cuda);
-        CudaStream stream = cuda.device(0).createStream();
-        CudaStream other = cuda.device(0).createStream()) {
-      DeviceBuffer first = resource.allocate(MIB, stream);
-      first.fill((byte) 1, stream);
-      first.close();
-      try (DeviceBuffer elsewhere = resource.allocate(MIB, other);
-          DeviceBuffer larger = resource.allocate(2 * MIB, stream);
-          DeviceBuffer same = resource.allocate(MIB, stream)) {
-        assertThat(elsewhere.address()).isNotEqualTo(first.address());
-        assertThat(larger.address()).isNotEqualTo(first.address());
-        assertThat(same.address()).isEqualTo(first.address());
-      }
+  void otherStreamsAndSizes_doNotGetIt(
+      DeviceMemoryResource resource, CudaStream stream, CudaStream other) {
+    DeviceBuffer first = resource.allocate(MIB, stream);
+    first.fill((byte) 1, stream);
+    first.close();
+    try (DeviceBuffer elsewhere = resource.allocate(MIB, other);
+        DeviceBuffer larger = resource.allocate(2 * MIB, stream);
+        DeviceBuffer same = resource.allocate(MIB, stream)) {
+      assertThat(elsewhere.address()).isNotEqualTo(first.address());
+      assertThat(larger.address()).isNotEqualTo(first.address());
+      assertThat(same.address()).isEqualTo(first.address());
     }
   }
 
   @CudaTest
-  void afterSynchronising_theDriverHasItBack(Cuda cuda) {
+  void afterSynchronising_theDriverHasItBack(
+      Cuda cuda, DeviceMemoryResource resource, CudaStream stream) {
     CudaDriver driver = cuda.driver();
-    try (DeviceMemoryResource resource = newResource(cuda);
-        CudaStream stream = cuda.device(0).createStream()) {
-      for (int i = 0; i < 50; i++) {
-        resource.allocate(MIB + i, stream).close();
-      }
-      stream.synchronize();
-      assertThat(driver.memPoolGetAttribute(resource.handle(), 7)).isZero();
-      resource.allocate(MIB, stream).close();
-      cuda.device(0).synchronize();
-      assertThat(driver.memPoolGetAttribute(resource.handle(), 7)).isZero();
-      resource.allocate(MIB, stream).close();
-      resource.trimTo(0);
-      stream.synchronize();
-      assertThat(driver.memPoolGetAttribute(resource.handle(), 7)).isZero();
+    for (int i = 0; i < 50; i++) {
+      resource.allocate(MIB + i, stream).close();
     }
+    stream.synchronize();
+    assertThat(driver.memPoolGetAttribute(resource.handle(), 7)).isZero();
+    resource.allocate(MIB, stream).close();
+    cuda.device(0).synchronize();
+    assertThat(driver.memPoolGetAttribute(resource.handle(), 7)).isZero();
+    resource.allocate(MIB, stream).close();
+    resource.trimTo(0);
+    stream.synchronize();
+    assertThat(driver.memPoolGetAttribute(resource.handle(), 7)).isZero();
   }
 
   @CudaTest
-  void afterAQuestion_theDriverHasItBack(Cuda cuda) {
+  void afterAQuestion_theDriverHasItBack(
+      Cuda cuda, DeviceMemoryResource resource, CudaStream stream) {
     CudaDriver driver = cuda.driver();
-    try (DeviceMemoryResource resource = newResource(cuda);
-        CudaStream stream = cuda.device(0).createStream()) {
-      resource.allocate(MIB, stream).close();
-      assertThat(resource.attributes().reservedMemCurrent()).isPositive();
-      driver.streamSynchronize(0, stream.handle()); // the library does not see it
-      assertThat(driver.memPoolGetAttribute(resource.handle(), 7)).isZero();
-    }
+    resource.allocate(MIB, stream).close();
+    assertThat(resource.attributes().reservedMemCurrent()).isPositive();
+    driver.streamSynchronize(0, stream.handle()); // the library does not see it
+    assertThat(driver.memPoolGetAttribute(resource.handle(), 7)).isZero();
   }
 
   @CudaTest
-  void streamThatCloses_leavesNothingIdle(Cuda cuda) {
+  void streamThatCloses_leavesNothingIdle(Cuda cuda, DeviceMemoryResource resource) {
     CudaDriver driver = cuda.driver();
-    try (DeviceMemoryResource resource = newResource(cuda)) {
-      for (int i = 0; i < 100; i++) {
-        try (CudaStream stream = cuda.device(0).createStream()) {
-          DeviceBuffer buffer = resource.allocate(MIB, stream);
-          buffer.fill((byte) 1, stream);
-          buffer.close();
-        }
+    for (int i = 0; i < 100; i++) {
+      try (CudaStream stream = cuda.device(0).createStream()) {
+        DeviceBuffer buffer = resource.allocate(MIB, stream);
+        buffer.fill((byte) 1, stream);
+        buffer.close();
       }
-      cuda.device(0).synchronize();
-      assertThat(driver.memPoolGetAttribute(resource.handle(), 7)).isZero();
     }
+    cuda.device(0).synchronize();
+    assertThat(driver.memPoolGetAttribute(resource.handle(), 7)).isZero();
   }
 
   @CudaTest(simulatedOnly = true)
-  void bufferClosedAfterItsStream_isNotKept(Cuda cuda) {
+  void bufferClosedAfterItsStream_isNotKept(Cuda cuda, DeviceMemoryResource resource) {
     CudaDriver driver = cuda.driver();
-    try (DeviceMemoryResource resource = newResource(cuda)) {
-      CudaStream stream = cuda.device(0).createStream();
-      DeviceBuffer buffer = resource.allocate(MIB, stream);
-      stream.close();
-      driver.ctxSynchronize(0);
-      buffer.close();
-      driver.ctxSynchronize(0); // the library does not see it
-      assertThat(driver.memPoolGetAttribute(resource.handle(), 7)).isZero();
-    }
+    CudaStream stream = cuda.device(0).createStream();
+    DeviceBuffer buffer = resource.allocate(MIB, stream);
+    stream.close();
+    driver.ctxSynchronize(0);
+    buffer.close();
+    driver.ctxSynchronize(0); // the library does not see it
+    assertThat(driver.memPoolGetAttribute(resource.handle(), 7)).isZero();
   }
 
   @CudaTest
@@ -177,41 +163,39 @@ class IdleMemoryTest {
   }
 
   @CudaTest
-  void threadsThatCloseAndAllocate_neverShareABlock(Cuda cuda) throws InterruptedException {
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
-        CudaStream stream = cuda.device(0).createStream()) {
-      List<Throwable> failures = Collections.synchronizedList(new ArrayList<>());
-      Set<Long> live = ConcurrentHashMap.newKeySet();
-      CountDownLatch start = new CountDownLatch(1);
-      List<Thread> threads = new ArrayList<>();
-      for (int t = 0; t < 8; t++) {
-        threads.add(
-            Thread.ofVirtual()
-                .start(() -> {
-                  try {
-                    start.await();
-                    for (int i = 0; i < 300; i++) {
-                      DeviceBuffer buffer = pool.allocate(4096, stream);
-                      assertThat(live.add(buffer.address())).isTrue();
-                      live.remove(buffer.address());
-                      buffer.close();
-                      if (i % 50 == 0) {
-                        stream.synchronize();
-                      }
+  void threadsThatCloseAndAllocate_neverShareABlock(AsyncMemoryPool pool, CudaStream stream)
+      throws InterruptedException {
+    List<Throwable> failures = Collections.synchronizedList(new ArrayList<>());
+    Set<Long> live = ConcurrentHashMap.newKeySet();
+    CountDownLatch start = new CountDownLatch(1);
+    List<Thread> threads = new ArrayList<>();
+    for (int t = 0; t < 8; t++) {
+      threads.add(
+          Thread.ofVirtual()
+              .start(() -> {
+                try {
+                  start.await();
+                  for (int i = 0; i < 300; i++) {
+                    DeviceBuffer buffer = pool.allocate(4096, stream);
+                    assertThat(live.add(buffer.address())).isTrue();
+                    live.remove(buffer.address());
+                    buffer.close();
+                    if (i % 50 == 0) {
+                      stream.synchronize();
                     }
-                  } catch (Throwable e) {
-                    failures.add(e);
                   }
-                }));
-      }
-      start.countDown();
-      for (Thread thread : threads) {
-        thread.join();
-      }
-      assertThat(failures).isEmpty();
-      assertThat(pool.liveBytes()).isZero();
-      stream.synchronize();
-      assertThat(pool.usedBytes()).isZero();
+                } catch (Throwable e) {
+                  failures.add(e);
+                }
+              }));
     }
+    start.countDown();
+    for (Thread thread : threads) {
+      thread.join();
+    }
+    assertThat(failures).isEmpty();
+    assertThat(pool.liveBytes()).isZero();
+    stream.synchronize();
+    assertThat(pool.usedBytes()).isZero();
   }
 }

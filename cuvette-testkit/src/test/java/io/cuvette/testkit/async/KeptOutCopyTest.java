@@ -55,10 +55,9 @@ class KeptOutCopyTest {
 
   /** What the stream did before is what is copied, and what it does later does not change it. */
   @CudaTest(devices = 2, seeds = 20)
-  void copies_areInOrderOfTheirStream(Cuda cuda) {
+  void copies_areInOrderOfTheirStream(Cuda cuda, DeviceMemoryResource pool) {
     CudaDevice other = cuda.device(1);
-    try (DeviceMemoryResource pool = poolOf(cuda.device(0));
-        DeviceBuffer memory = pool.allocate(BYTES);
+    try (DeviceBuffer memory = pool.allocate(BYTES);
         ManagedBuffer from = managedOf(other);
         ManagedBuffer to = managedOf(other);
         CudaStream made = other.createStream(StreamOptions.NON_BLOCKING)) {

@@ -60,24 +60,21 @@ class MemoryResourcesTest {
   }
 
   @CudaTest
-  void attributes_areReadAndSet(Cuda cuda) {
-    try (DeviceMemoryResource resource =
-        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS)) {
-      PoolAttributes attributes = resource.attributes();
-      assertThat(attributes.reuseFollowEventDependencies()).isTrue();
-      assertThat(attributes.reuseAllowOpportunistic()).isTrue();
-      assertThat(attributes.reuseAllowInternalDependencies()).isTrue();
-      attributes.setReuseFollowEventDependencies(false);
-      attributes.setReuseAllowOpportunistic(false);
-      attributes.setReuseAllowInternalDependencies(false);
-      assertThat(attributes.reuseFollowEventDependencies()).isFalse();
-      assertThat(attributes.reuseAllowOpportunistic()).isFalse();
-      assertThat(attributes.reuseAllowInternalDependencies()).isFalse();
-      attributes.setReleaseThreshold(123 * MIB);
-      assertThat(attributes.releaseThreshold()).isEqualTo(123 * MIB);
-      assertThatThrownBy(() -> attributes.setReleaseThreshold(-1))
-          .isInstanceOf(IllegalArgumentException.class);
-    }
+  void attributes_areReadAndSet(DeviceMemoryResource resource) {
+    PoolAttributes attributes = resource.attributes();
+    assertThat(attributes.reuseFollowEventDependencies()).isTrue();
+    assertThat(attributes.reuseAllowOpportunistic()).isTrue();
+    assertThat(attributes.reuseAllowInternalDependencies()).isTrue();
+    attributes.setReuseFollowEventDependencies(false);
+    attributes.setReuseAllowOpportunistic(false);
+    attributes.setReuseAllowInternalDependencies(false);
+    assertThat(attributes.reuseFollowEventDependencies()).isFalse();
+    assertThat(attributes.reuseAllowOpportunistic()).isFalse();
+    assertThat(attributes.reuseAllowInternalDependencies()).isFalse();
+    attributes.setReleaseThreshold(123 * MIB);
+    assertThat(attributes.releaseThreshold()).isEqualTo(123 * MIB);
+    assertThatThrownBy(() -> attributes.setReleaseThreshold(-1))
+        .isInstanceOf(IllegalArgumentException.class);
   }
 
   @CudaTest
@@ -108,29 +105,25 @@ class MemoryResourcesTest {
   }
 
   @CudaTest
-  void highWaterMarks_areReset_andTrimReleases(Cuda cuda) {
-    try (DeviceMemoryResource resource =
-        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS)) {
-      resource.allocate(64 * MIB).close();
-      cuda.device(0).synchronize();
-      PoolAttributes attributes = resource.attributes();
-      assertThat(attributes.usedMemHigh()).isEqualTo(64 * MIB);
-      assertThat(attributes.usedMemCurrent()).isZero();
-      resource.trimTo(0);
-      assertThat(attributes.reservedMemCurrent()).isZero();
-      assertThat(attributes.reservedMemHigh()).isGreaterThanOrEqualTo(64 * MIB);
-      attributes.resetUsedMemHigh();
-      attributes.resetReservedMemHigh();
-      assertThat(attributes.usedMemHigh()).isZero();
-      assertThat(attributes.reservedMemHigh()).isZero();
-    }
+  void highWaterMarks_areReset_andTrimReleases(Cuda cuda, DeviceMemoryResource resource) {
+    resource.allocate(64 * MIB).close();
+    cuda.device(0).synchronize();
+    PoolAttributes attributes = resource.attributes();
+    assertThat(attributes.usedMemHigh()).isEqualTo(64 * MIB);
+    assertThat(attributes.usedMemCurrent()).isZero();
+    resource.trimTo(0);
+    assertThat(attributes.reservedMemCurrent()).isZero();
+    assertThat(attributes.reservedMemHigh()).isGreaterThanOrEqualTo(64 * MIB);
+    attributes.resetUsedMemHigh();
+    attributes.resetReservedMemHigh();
+    assertThat(attributes.usedMemHigh()).isZero();
+    assertThat(attributes.reservedMemHigh()).isZero();
   }
 
   @CudaTest
-  void pinnedResourceOnANode_givesHostMemory_thatDevicesReach(Cuda cuda) {
+  void pinnedResourceOnANode_givesHostMemory_thatDevicesReach(Cuda cuda, CudaStream stream) {
     try (PinnedMemoryResource resource =
-            new PinnedMemoryResource(cuda, PinnedMemoryResourceOptions.DEFAULTS.withNumaId(0));
-        CudaStream stream = cuda.device(0).createStream()) {
+        new PinnedMemoryResource(cuda, PinnedMemoryResourceOptions.DEFAULTS.withNumaId(0))) {
       assertThat(resource.numaId()).isZero();
       assertThat(resource.deviceId()).isEqualTo(-1);
       useFromHostAndDevice(cuda, resource, stream);
@@ -138,10 +131,9 @@ class MemoryResourcesTest {
   }
 
   @CudaTest
-  void pinnedResourceWithOptions_leavesThePlaceToTheSystem(Cuda cuda) {
+  void pinnedResourceWithOptions_leavesThePlaceToTheSystem(Cuda cuda, CudaStream stream) {
     try (PinnedMemoryResource resource =
-            new PinnedMemoryResource(cuda, PinnedMemoryResourceOptions.DEFAULTS);
-        CudaStream stream = cuda.device(0).createStream()) {
+        new PinnedMemoryResource(cuda, PinnedMemoryResourceOptions.DEFAULTS)) {
       assertThat(resource.numaId()).isEqualTo(-1);
       assertThat(resource.isHandleOwned()).isTrue();
       useFromHostAndDevice(cuda, resource, stream);
@@ -149,9 +141,8 @@ class MemoryResourcesTest {
   }
 
   @CudaTest
-  void pinnedResourceWithoutOptions_borrowsTheCurrentHostPool(Cuda cuda) {
-    try (PinnedMemoryResource resource = new PinnedMemoryResource(cuda);
-        CudaStream stream = cuda.device(0).createStream()) {
+  void pinnedResourceWithoutOptions_borrowsTheCurrentHostPool(Cuda cuda, CudaStream stream) {
+    try (PinnedMemoryResource resource = new PinnedMemoryResource(cuda)) {
       assertThat(resource.isHandleOwned()).isFalse();
       assertThat(resource.numaId()).isEqualTo(-1);
       useFromHostAndDevice(cuda, resource, stream);
@@ -191,11 +182,9 @@ class MemoryResourcesTest {
   }
 
   @CudaTest
-  void deallocate_takesOnlyBuffersOfTheResource(Cuda cuda) {
-    try (DeviceMemoryResource resource =
-            new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
-        CudaStream other = cuda.device(0).createStream();
-        Buffer foreign = cuda.allocate(64)) {
+  void deallocate_takesOnlyBuffersOfTheResource(
+      Cuda cuda, DeviceMemoryResource resource, CudaStream other) {
+    try (Buffer foreign = cuda.allocate(64)) {
       Buffer first = resource.allocate(64);
       resource.deallocate(first);
       assertThat(first.isClosed()).isTrue();
@@ -209,27 +198,21 @@ class MemoryResourcesTest {
   }
 
   @CudaTest(devices = 2)
-  void peers_areALiveSet(Cuda cuda) {
-    try (DeviceMemoryResource resource =
-        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS)) {
-      assertThat(resource.peerAccessibleBy()).isEmpty();
-      assertThat(resource.peerAccessibleBy().add(cuda.device(0))).isFalse();
-      assertThat(resource.peerAccessibleBy().add(cuda.device(1))).isTrue();
-      assertThat(resource.peerAccessibleBy()).containsExactly(cuda.device(1));
-      assertThat(cuda.driver().memPoolGetAccess(resource.handle(), 1, 1)).isEqualTo(3);
-      resource.peerAccessibleBy().clear();
-      assertThat(resource.peerAccessibleBy()).isEmpty();
-    }
+  void peers_areALiveSet(Cuda cuda, DeviceMemoryResource resource) {
+    assertThat(resource.peerAccessibleBy()).isEmpty();
+    assertThat(resource.peerAccessibleBy().add(cuda.device(0))).isFalse();
+    assertThat(resource.peerAccessibleBy().add(cuda.device(1))).isTrue();
+    assertThat(resource.peerAccessibleBy()).containsExactly(cuda.device(1));
+    assertThat(cuda.driver().memPoolGetAccess(resource.handle(), 1, 1)).isEqualTo(3);
+    resource.peerAccessibleBy().clear();
+    assertThat(resource.peerAccessibleBy()).isEmpty();
   }
 
   @CudaTest(devices = 2, peers = "none")
-  void unreachablePeer_isNamed(Cuda cuda) {
-    try (DeviceMemoryResource resource =
-        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS)) {
-      assertThatThrownBy(() -> resource.peerAccessibleBy().add(cuda.device(1)))
-          .isInstanceOf(IllegalArgumentException.class)
-          .hasMessageContaining("device 1");
-    }
+  void unreachablePeer_isNamed(Cuda cuda, DeviceMemoryResource resource) {
+    assertThatThrownBy(() -> resource.peerAccessibleBy().add(cuda.device(1)))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("device 1");
   }
 
   @CudaTest

@@ -10,7 +10,6 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
-import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
@@ -54,11 +53,8 @@ class OthersMemoryTest {
   }
 
   @CudaTest(memory = "64MiB")
-  void poolOfTheDriver_getsWhatAnotherKept(Cuda cuda) {
-    try (DeviceMemoryResource resource =
-        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS)) {
-      freedThenWanted(cuda, AsyncPoolChoice.ofNew(0), two -> resource.allocate(MOST, two));
-    }
+  void poolOfTheDriver_getsWhatAnotherKept(Cuda cuda, DeviceMemoryResource resource) {
+    freedThenWanted(cuda, AsyncPoolChoice.ofNew(0), two -> resource.allocate(MOST, two));
   }
 
   @CudaTest(memory = "64MiB")
@@ -70,17 +66,14 @@ class OthersMemoryTest {
 
   /** Nobody lists such a pool any more, and its memory is not free before it is destroyed. */
   @CudaTest(memory = "64MiB")
-  void closedPool_givesItsMemoryToThoseWhoNeedIt(Cuda cuda) {
-    try (CudaStream one = cuda.device(0).createStream();
-        CudaStream two = cuda.device(0).createStream()) {
-      AsyncMemoryPool closed = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
-      DeviceBuffer buffer = closed.allocate(MOST, one);
-      buffer.fill((byte) 1, one);
-      buffer.close();
-      closed.close();
-      cuda.allocate(MOST, two).close();
-      cuda.device(0).synchronize();
-    }
+  void closedPool_givesItsMemoryToThoseWhoNeedIt(Cuda cuda, CudaStream one, CudaStream two) {
+    AsyncMemoryPool closed = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+    DeviceBuffer buffer = closed.allocate(MOST, one);
+    buffer.fill((byte) 1, one);
+    buffer.close();
+    closed.close();
+    cuda.allocate(MOST, two).close();
+    cuda.device(0).synchronize();
   }
 
   @CudaTest(memory = "64MiB", simulatedOnly = true)

@@ -102,47 +102,38 @@ class PoolEndTest {
   }
 
   @CudaTest(tidy = false)
-  void closedPool_isGoneOnceItsQueuedFreeIsDone(Subject subject) {
-    Cuda cuda = subject.cuda();
-    try (CudaStream stream = cuda.device(0).createStream()) {
-      try (DeviceMemoryResource resource = newResource(cuda);
-          Buffer buffer = resource.allocate(4096, stream)) {
-        buffer.fill((byte) 1, stream);
-      }
-      stream.synchronize();
-      checkNoPool(subject);
+  void closedPool_isGoneOnceItsQueuedFreeIsDone(Subject subject, Cuda cuda, CudaStream stream) {
+    try (DeviceMemoryResource resource = newResource(cuda);
+        Buffer buffer = resource.allocate(4096, stream)) {
+      buffer.fill((byte) 1, stream);
     }
+    stream.synchronize();
+    checkNoPool(subject);
   }
 
   @CudaTest(tidy = false)
-  void closedPool_isGoneOnceItsMemoryIsNotUsedElsewhere(Subject subject) {
-    Cuda cuda = subject.cuda();
-    try (CudaStream other = cuda.device(0).createStream()) {
-      try (DeviceMemoryResource resource = newResource(cuda)) {
-        closeAfterItsStream(cuda, resource, other);
-      }
-      cuda.device(0).synchronize(); // the other's work is done
-      cuda.device(0).synchronize(); // the free that waited for it is done
-      checkNoPool(subject);
-    }
-  }
-
-  @CudaTest(tidy = false)
-  void closedMemoryThatWaited_isNotUsedAnyMore(Subject subject) {
-    Cuda cuda = subject.cuda();
-    try (CudaStream other = cuda.device(0).createStream();
-        DeviceMemoryResource resource = newResource(cuda)) {
+  void closedPool_isGoneOnceItsMemoryIsNotUsedElsewhere(
+      Subject subject, Cuda cuda, CudaStream other) {
+    try (DeviceMemoryResource resource = newResource(cuda)) {
       closeAfterItsStream(cuda, resource, other);
-      cuda.device(0).synchronize();
-      cuda.device(0).synchronize();
-      assertThat(resource.attributes().usedMemCurrent()).isZero();
     }
+    cuda.device(0).synchronize(); // the other's work is done
+    cuda.device(0).synchronize(); // the free that waited for it is done
+    checkNoPool(subject);
+  }
+
+  @CudaTest(tidy = false)
+  void closedMemoryThatWaited_isNotUsedAnyMore(
+      Cuda cuda, CudaStream other, DeviceMemoryResource resource) {
+    closeAfterItsStream(cuda, resource, other);
+    cuda.device(0).synchronize();
+    cuda.device(0).synchronize();
+    assertThat(resource.attributes().usedMemCurrent()).isZero();
   }
 
   @CudaTest(memory = "64MiB", simulatedOnly = true)
-  void memoryThatAPoolKeepsUnused_isThereForOthers(Cuda cuda) {
-    try (DeviceMemoryResource keeping = newResource(cuda);
-        AsyncMemoryPool pool = new AsyncMemoryPool(cuda)) {
+  void memoryThatAPoolKeepsUnused_isThereForOthers(Cuda cuda, DeviceMemoryResource keeping) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda)) {
       keeping.allocate(20 << 20).close();
       cuda.device(0).synchronize();
       assertThat(keeping.attributes().reservedMemCurrent()).isEqualTo(20 << 20);

@@ -16,6 +16,7 @@ import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PinnedMemoryResourceOptions;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.support.Bytes;
 import java.util.ArrayList;
 import java.util.List;
@@ -44,11 +45,9 @@ class PoolPeerCopyTest {
   }
 
   @CudaTest(devices = 2, peers = "none")
-  void devicesThatAreNoPeers_copyThroughTheHost(Cuda cuda) {
-    try (DeviceMemoryResource first = ownPool(cuda.device(0));
-        DeviceMemoryResource second = ownPool(cuda.device(1))) {
-      copyThereAndBack(first, second, cuda.device(0), cuda.device(1));
-    }
+  void devicesThatAreNoPeers_copyThroughTheHost(
+      Cuda cuda, DeviceMemoryResource first, @OnDevice(1) DeviceMemoryResource second) {
+    copyThereAndBack(first, second, cuda.device(0), cuda.device(1));
   }
 
   private static DeviceMemoryResource ownPool(CudaDevice device) {

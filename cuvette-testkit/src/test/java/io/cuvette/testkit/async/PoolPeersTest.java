@@ -10,6 +10,7 @@ import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import java.util.Arrays;
@@ -55,16 +56,15 @@ class PoolPeersTest {
 
   /** Reaching is asked in the direction in which it is needed: from the peer to the memory. */
   @CudaTest(devices = 2, simulatedOnly = true)
-  void peer_isADeviceThatReachesTheOwner_notOneThatItReaches(Cuda cuda, ScriptedDriver driver) {
+  void peer_isADeviceThatReachesTheOwner_notOneThatItReaches(
+      Cuda cuda,
+      ScriptedDriver driver,
+      DeviceMemoryResource first,
+      @OnDevice(1) DeviceMemoryResource second) {
     driver.answer("deviceCanAccessPeer", call -> call.number("device") < call.number("peer"));
-    try (var first =
-            new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
-        var second =
-            new DeviceMemoryResource(cuda.device(1), DeviceMemoryResourceOptions.DEFAULTS)) {
-      assertThatThrownBy(() -> first.peerAccessibleBy().add(cuda.device(1)))
-          .isInstanceOf(IllegalArgumentException.class);
-      assertThat(second.peerAccessibleBy().add(cuda.device(0))).isTrue();
-    }
+    assertThatThrownBy(() -> first.peerAccessibleBy().add(cuda.device(1)))
+        .isInstanceOf(IllegalArgumentException.class);
+    assertThat(second.peerAccessibleBy().add(cuda.device(0))).isTrue();
   }
 
   @CudaTest(devices = 4)
@@ -207,19 +207,16 @@ class PoolPeersTest {
   }
 
   @CudaTest(devices = 4, peers = "0-1+0-2")
-  void unreachablePeer_isNamed_andNothingChanges(Cuda cuda) {
-    try (DeviceMemoryResource resource =
-        new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS)) {
-      Set<CudaDevice> peers = resource.peerAccessibleBy();
-      assertThatThrownBy(() -> peers.addAll(cuda.devices()))
-          .isInstanceOf(IllegalArgumentException.class)
-          .hasMessageContaining("device 3")
-          .hasMessageContaining("device 0");
-      assertThat(peers).isEmpty();
-      peers.addAll(List.of(cuda.device(1), cuda.device(2)));
-      assertThat(peers).hasSize(2);
-      assertThat(peers.remove(cuda.device(3))).isFalse();
-    }
+  void unreachablePeer_isNamed_andNothingChanges(Cuda cuda, DeviceMemoryResource resource) {
+    Set<CudaDevice> peers = resource.peerAccessibleBy();
+    assertThatThrownBy(() -> peers.addAll(cuda.devices()))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("device 3")
+        .hasMessageContaining("device 0");
+    assertThat(peers).isEmpty();
+    peers.addAll(List.of(cuda.device(1), cuda.device(2)));
+    assertThat(peers).hasSize(2);
+    assertThat(peers.remove(cuda.device(3))).isFalse();
   }
 
   @CudaTest(devices = 2)

@@ -53,13 +53,11 @@ class ReleaseThresholdTest {
   }
 
   @CudaTest
-  void thresholdOfAnotherOwner_isRestored(Cuda cuda) {
-    try (DeviceMemoryResource foreign = ownPool(cuda)) {
-      for (long before : new long[] {0, 5 * MIB, Long.MAX_VALUE}) {
-        foreign.attributes().setReleaseThreshold(before);
-        open(cuda, foreign).close();
-        assertThat(foreign.attributes().releaseThreshold()).isEqualTo(before);
-      }
+  void thresholdOfAnotherOwner_isRestored(Cuda cuda, DeviceMemoryResource foreign) {
+    for (long before : new long[] {0, 5 * MIB, Long.MAX_VALUE}) {
+      foreign.attributes().setReleaseThreshold(before);
+      open(cuda, foreign).close();
+      assertThat(foreign.attributes().releaseThreshold()).isEqualTo(before);
     }
   }
 
@@ -80,62 +78,56 @@ class ReleaseThresholdTest {
   }
 
   @CudaTest
-  void lastOfSeveral_restoresIt_inWhateverOrderTheyClose(Cuda cuda) {
-    try (DeviceMemoryResource foreign = ownPool(cuda)) {
-      foreign.attributes().setReleaseThreshold(5 * MIB);
-      for (int first = 0; first < 3; first++) {
-        List<AsyncMemoryPool> pools = new ArrayList<>();
-        for (int i = 0; i < 3; i++) {
-          pools.add(open(cuda, foreign));
-        }
-        pools.remove(first).close();
-        pools.removeLast().close();
-        assertThat(foreign.attributes().releaseThreshold()).isEqualTo(Long.MAX_VALUE);
-        pools.removeFirst().close();
-        assertThat(foreign.attributes().releaseThreshold()).isEqualTo(5 * MIB);
+  void lastOfSeveral_restoresIt_inWhateverOrderTheyClose(Cuda cuda, DeviceMemoryResource foreign) {
+    foreign.attributes().setReleaseThreshold(5 * MIB);
+    for (int first = 0; first < 3; first++) {
+      List<AsyncMemoryPool> pools = new ArrayList<>();
+      for (int i = 0; i < 3; i++) {
+        pools.add(open(cuda, foreign));
       }
-    }
-  }
-
-  @CudaTest
-  void valueOfSomebodyElseMeanwhile_stays(Cuda cuda) {
-    try (DeviceMemoryResource foreign = ownPool(cuda)) {
-      foreign.attributes().setReleaseThreshold(5 * MIB);
-      try (AsyncMemoryPool pool = open(cuda, foreign)) {
-        pool.attributes().setReleaseThreshold(7 * MIB);
-      }
-      assertThat(foreign.attributes().releaseThreshold()).isEqualTo(7 * MIB);
-      AsyncMemoryPool first = open(cuda, foreign);
-      foreign.attributes().setReleaseThreshold(9 * MIB);
-      AsyncMemoryPool second = open(cuda, foreign); // raises it again
+      pools.remove(first).close();
+      pools.removeLast().close();
       assertThat(foreign.attributes().releaseThreshold()).isEqualTo(Long.MAX_VALUE);
-      second.close();
-      first.close();
-      assertThat(foreign.attributes().releaseThreshold()).isEqualTo(9 * MIB);
+      pools.removeFirst().close();
+      assertThat(foreign.attributes().releaseThreshold()).isEqualTo(5 * MIB);
     }
   }
 
   @CudaTest
-  void currentPool_isRestored_whicheverIsCurrentLater(Cuda cuda) {
+  void valueOfSomebodyElseMeanwhile_stays(Cuda cuda, DeviceMemoryResource foreign) {
+    foreign.attributes().setReleaseThreshold(5 * MIB);
+    try (AsyncMemoryPool pool = open(cuda, foreign)) {
+      pool.attributes().setReleaseThreshold(7 * MIB);
+    }
+    assertThat(foreign.attributes().releaseThreshold()).isEqualTo(7 * MIB);
+    AsyncMemoryPool first = open(cuda, foreign);
+    foreign.attributes().setReleaseThreshold(9 * MIB);
+    AsyncMemoryPool second = open(cuda, foreign); // raises it again
+    assertThat(foreign.attributes().releaseThreshold()).isEqualTo(Long.MAX_VALUE);
+    second.close();
+    first.close();
+    assertThat(foreign.attributes().releaseThreshold()).isEqualTo(9 * MIB);
+  }
+
+  @CudaTest
+  void currentPool_isRestored_whicheverIsCurrentLater(Cuda cuda, DeviceMemoryResource other) {
     CudaDriver driver = cuda.driver();
     long born = driver.deviceGetMemPool(0);
     long before = threshold(cuda);
-    try (DeviceMemoryResource other = ownPool(cuda)) {
-      other.attributes().setReleaseThreshold(5 * MIB);
-      AsyncMemoryPool overBorn = new AsyncMemoryPool(cuda);
-      try {
-        driver.deviceSetMemPool(0, other.handle());
-        overBorn.close();
-        assertThat(driver.memPoolGetAttribute(born, THRESHOLD)).isEqualTo(before);
-        AsyncMemoryPool overOther = new AsyncMemoryPool(cuda);
-        assertThat(other.attributes().releaseThreshold()).isEqualTo(Long.MAX_VALUE);
-        driver.deviceSetMemPool(0, born);
-        overOther.close();
-      } finally {
-        driver.deviceSetMemPool(0, born);
-      }
-      assertThat(other.attributes().releaseThreshold()).isEqualTo(5 * MIB);
+    other.attributes().setReleaseThreshold(5 * MIB);
+    AsyncMemoryPool overBorn = new AsyncMemoryPool(cuda);
+    try {
+      driver.deviceSetMemPool(0, other.handle());
+      overBorn.close();
+      assertThat(driver.memPoolGetAttribute(born, THRESHOLD)).isEqualTo(before);
+      AsyncMemoryPool overOther = new AsyncMemoryPool(cuda);
+      assertThat(other.attributes().releaseThreshold()).isEqualTo(Long.MAX_VALUE);
+      driver.deviceSetMemPool(0, born);
+      overOther.close();
+    } finally {
+      driver.deviceSetMemPool(0, born);
     }
+    assertThat(other.attributes().releaseThreshold()).isEqualTo(5 * MIB);
   }
 
   @CudaTest(devices = 2, simulatedOnly = true)
@@ -200,9 +192,8 @@ class ReleaseThresholdTest {
   }
 
   @CudaTest(simulatedOnly = true)
-  void manyThreads_leaveItAsItWas(Cuda cuda) throws Exception {
-    try (DeviceMemoryResource foreign = ownPool(cuda);
-        ExecutorService threads = Executors.newFixedThreadPool(8)) {
+  void manyThreads_leaveItAsItWas(Cuda cuda, DeviceMemoryResource foreign) throws Exception {
+    try (ExecutorService threads = Executors.newFixedThreadPool(8)) {
       foreign.attributes().setReleaseThreshold(5 * MIB);
       for (int round = 0; round < 200; round++) {
         CountDownLatch start = new CountDownLatch(1);

@@ -9,6 +9,7 @@ import io.cuvette.MemoryPool;
 import io.cuvette.Scope;
 import io.cuvette.StreamOptions;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.support.Graph;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -40,25 +41,23 @@ class CaptureStormTest {
 
   @CudaTest
   @Timeout(60)
-  void noCaptureBecomesInvalid_andNoBlockOfAGraphIsHandedOut(Cuda cuda) throws Exception {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
-      List<Thread> workers = new ArrayList<>();
-      for (int i = 0; i < WORKERS; i++) {
-        Random random = new Random(i);
-        Thread.Builder builder = i == 0 ? Thread.ofVirtual() : Thread.ofPlatform();
-        workers.add(builder.start(() -> tried(() -> work(cuda, pool, random))));
-      }
-      tried(() -> capture(pool, stream));
-      for (Thread worker : workers) {
-        worker.join();
-      }
-      failures.forEach(Throwable::printStackTrace);
-      assertThat(failures).isEmpty();
-      Graph.awaitGone(pool, stream);
-      assertThat(pool.stats().usedBytes()).isZero();
-      pool.assertConsistent();
+  void noCaptureBecomesInvalid_andNoBlockOfAGraphIsHandedOut(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) throws Exception {
+    List<Thread> workers = new ArrayList<>();
+    for (int i = 0; i < WORKERS; i++) {
+      Random random = new Random(i);
+      Thread.Builder builder = i == 0 ? Thread.ofVirtual() : Thread.ofPlatform();
+      workers.add(builder.start(() -> tried(() -> work(cuda, pool, random))));
     }
+    tried(() -> capture(pool, stream));
+    for (Thread worker : workers) {
+      worker.join();
+    }
+    failures.forEach(Throwable::printStackTrace);
+    assertThat(failures).isEmpty();
+    Graph.awaitGone(pool, stream);
+    assertThat(pool.stats().usedBytes()).isZero();
+    pool.assertConsistent();
   }
 
   private void tried(Runnable body) {

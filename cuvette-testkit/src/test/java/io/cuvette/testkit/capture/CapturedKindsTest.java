@@ -19,6 +19,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Graph;
@@ -81,9 +82,8 @@ class CapturedKindsTest {
   }
 
   @CudaTest
-  void memoryOfEveryKind_staysTheGraphs(Cuda cuda) {
-    try (CudaStream stream = stream(cuda);
-        AsyncMemoryPool pool = new AsyncMemoryPool(cuda);
+  void memoryOfEveryKind_staysTheGraphs(Cuda cuda, @NonBlocking CudaStream stream) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda);
         DeviceMemoryResource resource = new DeviceMemoryResource(cuda.device(0))) {
       checkReplay(stream, () -> MemoryResource.direct().allocate(BYTES, stream));
       checkReplay(stream, () -> MemoryResource.managed().allocate(BYTES, stream));
@@ -97,22 +97,20 @@ class CapturedKindsTest {
   }
 
   @CudaTest
-  void plainMemoryTakenInACapture_isFreedWithTheGraph(Cuda cuda) {
-    try (CudaStream stream = stream(cuda);
-        MemoryPool witness = new MemoryPool(cuda)) {
-      Graph graph =
-          Graph.of(
-              stream,
-              () -> {
-                witness.allocate(BYTES, stream).close();
-                MemoryResource.direct().allocate(BYTES, stream).close();
-                MemoryResource.managed().allocate(BYTES, stream).close();
-              });
-      graph.launch(stream);
-      stream.synchronize();
-      graph.close();
-      Graph.awaitGone(witness, stream);
-    }
+  void plainMemoryTakenInACapture_isFreedWithTheGraph(
+      @NonBlocking CudaStream stream, MemoryPool witness) {
+    Graph graph =
+        Graph.of(
+            stream,
+            () -> {
+              witness.allocate(BYTES, stream).close();
+              MemoryResource.direct().allocate(BYTES, stream).close();
+              MemoryResource.managed().allocate(BYTES, stream).close();
+            });
+    graph.launch(stream);
+    stream.synchronize();
+    graph.close();
+    Graph.awaitGone(witness, stream);
   }
 
   @CudaTest
@@ -132,9 +130,9 @@ class CapturedKindsTest {
   }
 
   @CudaTest
-  void pinnedBlock_isNotHandedOut_asLongAsAGraphCopiesIt(Cuda cuda) {
-    try (CudaStream stream = stream(cuda);
-        Buffer target = cuda.allocate(BYTES, stream)) {
+  void pinnedBlock_isNotHandedOut_asLongAsAGraphCopiesIt(
+      Cuda cuda, @NonBlocking CudaStream stream) {
+    try (Buffer target = cuda.allocate(BYTES, stream)) {
       PinnedBuffer used = cuda.allocatePinned(BYTES);
       Graph graph = Graph.of(stream, () -> target.copyFrom(used, stream));
       used.close();
@@ -150,9 +148,9 @@ class CapturedKindsTest {
   }
 
   @CudaTest
-  void driversPools_refuseACapturingStream_andSayWhatToDo(Cuda cuda) {
-    try (CudaStream stream = stream(cuda);
-        AsyncMemoryPool pool = new AsyncMemoryPool(cuda);
+  void driversPools_refuseACapturingStream_andSayWhatToDo(
+      Cuda cuda, @NonBlocking CudaStream stream) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda);
         DeviceMemoryResource resource = new DeviceMemoryResource(cuda.device(0))) {
       Graph.of(
               stream,

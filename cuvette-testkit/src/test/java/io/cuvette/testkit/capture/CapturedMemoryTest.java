@@ -15,6 +15,7 @@ import io.cuvette.PoolOptions;
 import io.cuvette.StreamOptions;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Graph;
 import java.util.ArrayList;
@@ -71,10 +72,9 @@ class CapturedMemoryTest {
   }
 
   @CudaTest
-  void replays_neverTouchMemoryOfOthers_andFindTheirOwn(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream stream = stream(cuda);
-        Buffer result = pool.allocate(BYTES, stream)) {
+  void replays_neverTouchMemoryOfOthers_andFindTheirOwn(
+      MemoryPool pool, @NonBlocking CudaStream stream) {
+    try (Buffer result = pool.allocate(BYTES, stream)) {
       Graph graph =
           Graph.of(
               stream,
@@ -99,76 +99,69 @@ class CapturedMemoryTest {
   }
 
   @CudaTest
-  void blockFromBefore_usedInACapture_isKept_whereverItIsClosed(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream own = stream(cuda);
-        CudaStream other = stream(cuda)) {
-      for (CudaStream captured : List.of(own, other)) {
-        Buffer used = pool.allocate(BYTES, own);
-        Graph graph = Graph.of(captured, () -> used.fill((byte) 1, captured));
-        used.close();
-        checkNotHandedOut(pool, own, used);
-        checkNotHandedOut(pool, other, used);
-        graph.close();
-        Graph.awaitGone(pool, own);
-      }
-      assertThat(pool.stats().usedBytes()).isZero();
+  void blockFromBefore_usedInACapture_isKept_whereverItIsClosed(
+      MemoryPool pool, @NonBlocking CudaStream own, @NonBlocking CudaStream other) {
+    for (CudaStream captured : List.of(own, other)) {
+      Buffer used = pool.allocate(BYTES, own);
+      Graph graph = Graph.of(captured, () -> used.fill((byte) 1, captured));
+      used.close();
+      checkNotHandedOut(pool, own, used);
+      checkNotHandedOut(pool, other, used);
+      graph.close();
+      Graph.awaitGone(pool, own);
     }
+    assertThat(pool.stats().usedBytes()).isZero();
   }
 
   @CudaTest
-  void blockClosedWhileItsStreamCaptures_isKept_forItMayBeUsedUnseen(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream stream = stream(cuda);
-        CudaStream other = stream(cuda)) {
-      Buffer used = pool.allocate(BYTES, stream);
-      Buffer recorded = pool.allocate(BYTES, other);
-      Graph graph =
-          Graph.of(
-              stream,
-              () -> {
-                used.close();
-                recorded.recordUse(stream);
-              });
-      recorded.close();
-      checkNotHandedOut(pool, stream, used);
-      checkNotHandedOut(pool, other, recorded);
-      graph.close();
-      Graph.awaitGone(pool, stream);
-    }
+  void blockClosedWhileItsStreamCaptures_isKept_forItMayBeUsedUnseen(
+      MemoryPool pool, @NonBlocking CudaStream stream, @NonBlocking CudaStream other) {
+    Buffer used = pool.allocate(BYTES, stream);
+    Buffer recorded = pool.allocate(BYTES, other);
+    Graph graph =
+        Graph.of(
+            stream,
+            () -> {
+              used.close();
+              recorded.recordUse(stream);
+            });
+    recorded.close();
+    checkNotHandedOut(pool, stream, used);
+    checkNotHandedOut(pool, other, recorded);
+    graph.close();
+    Graph.awaitGone(pool, stream);
   }
 
   /** What is queued before the capture may run beside the graph. */
   @CudaTest
-  void captureGetsNoMemory_thatItsStreamIsStillUsing(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream stream = stream(cuda)) {
-      Buffer before = pool.allocate(BYTES, stream);
-      Gate gate = Gate.on(stream);
-      before.fill((byte) 1, stream);
-      before.close();
-      Graph graph =
-          Graph.of(
-              stream,
-              () -> {
-                try (Buffer used = pool.allocate(BYTES, stream)) {
-                  assertThat(used.address()).isNotEqualTo(before.address());
-                }
-              });
-      gate.open();
-      stream.synchronize();
-      graph.close();
-      Graph.awaitGone(pool, stream);
-    }
+  void captureGetsNoMemory_thatItsStreamIsStillUsing(
+      MemoryPool pool, @NonBlocking CudaStream stream) {
+    Buffer before = pool.allocate(BYTES, stream);
+    Gate gate = Gate.on(stream);
+    before.fill((byte) 1, stream);
+    before.close();
+    Graph graph =
+        Graph.of(
+            stream,
+            () -> {
+              try (Buffer used = pool.allocate(BYTES, stream)) {
+                assertThat(used.address()).isNotEqualTo(before.address());
+              }
+            });
+    gate.open();
+    stream.synchronize();
+    graph.close();
+    Graph.awaitGone(pool, stream);
   }
 
   @CudaTest
-  void streamThatJoinsACapture_countsToo(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream origin = stream(cuda);
-        CudaStream fork = stream(cuda);
-        CudaStream further = stream(cuda);
-        CudaEvent event = cuda.device(0).createEvent(EventOptions.ORDER_ONLY)) {
+  void streamThatJoinsACapture_countsToo(
+      Cuda cuda,
+      MemoryPool pool,
+      @NonBlocking CudaStream origin,
+      @NonBlocking CudaStream fork,
+      @NonBlocking CudaStream further) {
+    try (CudaEvent event = cuda.device(0).createEvent(EventOptions.ORDER_ONLY)) {
       List<Buffer> used = new ArrayList<>();
       Graph graph =
           Graph.of(
@@ -220,28 +213,26 @@ class CapturedMemoryTest {
   }
 
   @CudaTest
-  void captureThatFails_givesItsMemoryBack(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream stream = stream(cuda)) {
-      cuda.driver().streamBeginCapture(0, stream.handle(), 2);
-      try (Buffer used = pool.allocate(BYTES, stream)) {
-        used.fill((byte) 1, stream);
-      }
-      assertThatThrownBy(() -> cuda.driver().streamQuery(0, stream.handle()))
-          .hasMessageContaining("STREAM_CAPTURE");
-      assertThatThrownBy(() -> cuda.driver().streamEndCapture(0, stream.handle()))
-          .hasMessageContaining("STREAM_CAPTURE");
-      Graph.awaitGone(pool, stream);
-      pool.freeAllBlocks();
-      assertThat(pool.totalBytes()).isZero();
+  void captureThatFails_givesItsMemoryBack(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
+    cuda.driver().streamBeginCapture(0, stream.handle(), 2);
+    try (Buffer used = pool.allocate(BYTES, stream)) {
+      used.fill((byte) 1, stream);
     }
+    assertThatThrownBy(() -> cuda.driver().streamQuery(0, stream.handle()))
+        .hasMessageContaining("STREAM_CAPTURE");
+    assertThatThrownBy(() -> cuda.driver().streamEndCapture(0, stream.handle()))
+        .hasMessageContaining("STREAM_CAPTURE");
+    Graph.awaitGone(pool, stream);
+    pool.freeAllBlocks();
+    assertThat(pool.totalBytes()).isZero();
   }
 
   @CudaTest
-  void memoryOfGraphs_countsForTheLimit_andComesBackWithThem(Cuda cuda) {
+  void memoryOfGraphs_countsForTheLimit_andComesBackWithThem(
+      Cuda cuda, @NonBlocking CudaStream stream) {
     PoolOptions options = PoolOptions.DEFAULTS.withLimit(MemoryLimit.ofBytes(4 * BYTES));
-    try (MemoryPool pool = new MemoryPool(cuda, options);
-        CudaStream stream = stream(cuda)) {
+    try (MemoryPool pool = new MemoryPool(cuda, options)) {
       Graph graph =
           Graph.of(
               stream,
@@ -262,38 +253,35 @@ class CapturedMemoryTest {
   }
 
   @CudaTest
-  void severalGraphs_keepABlock_untilTheLastIsGone(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream stream = stream(cuda)) {
-      Buffer used = pool.allocate(BYTES, stream);
-      Graph first = Graph.of(stream, () -> used.fill((byte) 1, stream));
-      Graph second = Graph.of(stream, () -> used.fill((byte) 2, stream));
-      used.close();
-      first.close();
-      checkNotHandedOut(pool, stream, used);
-      second.close();
-      Graph.awaitGone(pool, stream);
-    }
+  void severalGraphs_keepABlock_untilTheLastIsGone(
+      MemoryPool pool, @NonBlocking CudaStream stream) {
+    Buffer used = pool.allocate(BYTES, stream);
+    Graph first = Graph.of(stream, () -> used.fill((byte) 1, stream));
+    Graph second = Graph.of(stream, () -> used.fill((byte) 2, stream));
+    used.close();
+    first.close();
+    checkNotHandedOut(pool, stream, used);
+    second.close();
+    Graph.awaitGone(pool, stream);
   }
 
   @CudaTest
-  void poolThatCloses_whileGraphsUseItsMemory_letsThemGoOn(Cuda cuda) {
-    try (CudaStream stream = stream(cuda)) {
-      MemoryPool pool = new MemoryPool(cuda);
-      Graph graph =
-          Graph.of(
-              stream,
-              () -> {
-                try (Buffer used = pool.allocate(BYTES, stream)) {
-                  used.fill((byte) 1, stream);
-                }
-              });
-      pool.close();
-      graph.launch(stream);
-      stream.synchronize();
-      graph.close();
-      Graph.awaitGone(pool, stream);
-      assertThat(pool.totalBytes()).isZero();
-    }
+  void poolThatCloses_whileGraphsUseItsMemory_letsThemGoOn(
+      Cuda cuda, @NonBlocking CudaStream stream) {
+    MemoryPool pool = new MemoryPool(cuda);
+    Graph graph =
+        Graph.of(
+            stream,
+            () -> {
+              try (Buffer used = pool.allocate(BYTES, stream)) {
+                used.fill((byte) 1, stream);
+              }
+            });
+    pool.close();
+    graph.launch(stream);
+    stream.synchronize();
+    graph.close();
+    Graph.awaitGone(pool, stream);
+    assertThat(pool.totalBytes()).isZero();
   }
 }

@@ -13,6 +13,7 @@ import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.NonBlocking;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.function.Consumer;
@@ -139,11 +140,10 @@ class CapturingStreamTest {
   }
 
   @CudaTest
-  void eventOfACaptureThatIsOver_saysSo(Cuda cuda) {
+  void eventOfACaptureThatIsOver_saysSo(
+      Cuda cuda, @NonBlocking CudaStream stream, @NonBlocking CudaStream other) {
     CudaDriver driver = cuda.driver();
-    try (CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
-        CudaStream other = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
-        CudaEvent event = cuda.device(0).createEvent()) {
+    try (CudaEvent event = cuda.device(0).createEvent()) {
       driver.streamBeginCapture(0, stream.handle(), RELAXED);
       stream.record(event);
       driver.graphDestroy(driver.streamEndCapture(0, stream.handle()));

@@ -179,10 +179,9 @@ class PeerEventTest {
   }
 
   @CudaTest(seeds = 3)
-  void exporterFreesBehindTheImportersFree_byAnEvent(Subject subject, Peers peers) {
-    Cuda cuda = subject.cuda();
+  void exporterFreesBehindTheImportersFree_byAnEvent(
+      Subject subject, Peers peers, Cuda cuda, CudaStream stream) {
     try (DriverPoolResource pool = SharedPool.DEVICE.create(cuda);
-        CudaStream stream = cuda.device(0).createStream();
         RemoteSharer child = RemoteSharer.start(peers, subject)) {
       child.importPool("pool", SharedPool.DEVICE, pool.allocationHandle());
       child.ask("stream", "stream");

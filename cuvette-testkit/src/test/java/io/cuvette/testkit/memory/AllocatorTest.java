@@ -91,38 +91,34 @@ class AllocatorTest {
   }
 
   @CudaTest
-  void scopeOfAnotherThread_doesNotMatter(Cuda cuda) throws InterruptedException {
-    try (MemoryPool mine = new MemoryPool(cuda);
-        MemoryPool theirs = new MemoryPool(cuda)) {
-      try (Scope _ = cuda.useAllocator(mine)) {
-        Thread other =
-            Thread.ofPlatform()
-                .start(() -> {
-                  try (Scope _ = cuda.useAllocator(theirs)) {
-                    cuda.allocate(512).close();
-                  }
-                });
-        other.join();
-        cuda.allocate(1024).close();
-      }
-      assertThat(mine.totalBytes()).isEqualTo(1024);
-      assertThat(theirs.totalBytes()).isEqualTo(512);
-      assertThat(cuda.defaultMemoryPool().totalBytes()).isZero();
+  void scopeOfAnotherThread_doesNotMatter(Cuda cuda, MemoryPool mine, MemoryPool theirs)
+      throws InterruptedException {
+    try (Scope _ = cuda.useAllocator(mine)) {
+      Thread other =
+          Thread.ofPlatform()
+              .start(() -> {
+                try (Scope _ = cuda.useAllocator(theirs)) {
+                  cuda.allocate(512).close();
+                }
+              });
+      other.join();
+      cuda.allocate(1024).close();
     }
+    assertThat(mine.totalBytes()).isEqualTo(1024);
+    assertThat(theirs.totalBytes()).isEqualTo(512);
+    assertThat(cuda.defaultMemoryPool().totalBytes()).isZero();
   }
 
   @CudaTest
-  void memory_outlivesTheScopeOfItsAllocator(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      Buffer buffer;
-      try (Scope _ = cuda.useAllocator(pool)) {
-        buffer = cuda.allocate(512);
-      }
-      buffer.fill((byte) 1);
-      assertThat(pool.usedBytes()).isEqualTo(512);
-      buffer.close();
-      assertThat(pool.usedBytes()).isZero();
+  void memory_outlivesTheScopeOfItsAllocator(Cuda cuda, MemoryPool pool) {
+    Buffer buffer;
+    try (Scope _ = cuda.useAllocator(pool)) {
+      buffer = cuda.allocate(512);
     }
+    buffer.fill((byte) 1);
+    assertThat(pool.usedBytes()).isEqualTo(512);
+    buffer.close();
+    assertThat(pool.usedBytes()).isZero();
   }
 
   /** CuPy's example of this recurses without end. */
@@ -192,23 +188,21 @@ class AllocatorTest {
   }
 
   @CudaTest
-  void allocator_isGivenTheStream(Cuda cuda) {
-    try (CudaStream stream = cuda.device(0).createStream()) {
-      CudaStream[] seen = new CudaStream[1];
-      MemoryResource looking =
-          (bytes, of) -> {
-            seen[0] = of;
-            return MemoryResource.direct().allocate(bytes, of);
-          };
-      try (Scope _ = cuda.useAllocator(looking)) {
-        cuda.allocate(1, stream).close();
-        assertThat(seen[0]).isEqualTo(stream);
-        try (Scope _ = stream.use()) {
-          seen[0] = cuda.device(0).nullStream();
-          cuda.allocate(1).close();
-        }
-        assertThat(seen[0]).isEqualTo(stream);
+  void allocator_isGivenTheStream(Cuda cuda, CudaStream stream) {
+    CudaStream[] seen = new CudaStream[1];
+    MemoryResource looking =
+        (bytes, of) -> {
+          seen[0] = of;
+          return MemoryResource.direct().allocate(bytes, of);
+        };
+    try (Scope _ = cuda.useAllocator(looking)) {
+      cuda.allocate(1, stream).close();
+      assertThat(seen[0]).isEqualTo(stream);
+      try (Scope _ = stream.use()) {
+        seen[0] = cuda.device(0).nullStream();
+        cuda.allocate(1).close();
       }
+      assertThat(seen[0]).isEqualTo(stream);
     }
   }
 

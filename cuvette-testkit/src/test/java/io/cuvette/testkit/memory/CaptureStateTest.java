@@ -7,8 +7,8 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.Scope;
-import io.cuvette.StreamOptions;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Capture;
 import java.lang.foreign.Arena;
@@ -20,9 +20,8 @@ import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 class CaptureStateTest {
 
   @CudaTest
-  void waitingOperations_areRefused_andTheCaptureGoesOn(Cuda cuda) {
-    try (CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
-        Buffer buffer = cuda.allocate(64);
+  void waitingOperations_areRefused_andTheCaptureGoesOn(Cuda cuda, @NonBlocking CudaStream stream) {
+    try (Buffer buffer = cuda.allocate(64);
         Buffer other = cuda.allocate(64);
         Arena arena = Arena.ofConfined()) {
       MemorySegment segment = arena.allocate(64);
@@ -55,9 +54,8 @@ class CaptureStateTest {
   }
 
   @CudaTest
-  void queuedFillsAndCopies_areCapturedAndDoNotRun(Cuda cuda) {
-    try (CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
-        Buffer buffer = cuda.allocate(64);
+  void queuedFillsAndCopies_areCapturedAndDoNotRun(Cuda cuda, @NonBlocking CudaStream stream) {
+    try (Buffer buffer = cuda.allocate(64);
         Buffer other = cuda.allocate(64)) {
       buffer.fill((byte) 1);
       other.fill((byte) 2);
@@ -75,28 +73,24 @@ class CaptureStateTest {
   }
 
   @CudaTest
-  void callbacks_areRefusedOnACapturingStream(Cuda cuda) {
-    try (CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
-      Capture.of(
-          stream,
-          () ->
-              assertThatThrownBy(() -> stream.addCallback(() -> {}))
-                  .isInstanceOf(IllegalStateException.class)
-                  .hasMessageContaining("is capturing"));
-    }
+  void callbacks_areRefusedOnACapturingStream(@NonBlocking CudaStream stream) {
+    Capture.of(
+        stream,
+        () ->
+            assertThatThrownBy(() -> stream.addCallback(() -> {}))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("is capturing"));
   }
 
   /** A pool may grow in a relaxed capture, and hands out no block that the capture still uses. */
   @CudaTest
-  void allocationWhileCapturing_isAllowed(Cuda cuda) {
-    try (CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
-      Capture.of(
-          stream,
-          () -> {
-            try (Buffer buffer = cuda.allocate(1000, stream)) {
-              buffer.fill((byte) 1, stream);
-            }
-          });
-    }
+  void allocationWhileCapturing_isAllowed(Cuda cuda, @NonBlocking CudaStream stream) {
+    Capture.of(
+        stream,
+        () -> {
+          try (Buffer buffer = cuda.allocate(1000, stream)) {
+            buffer.fill((byte) 1, stream);
+          }
+        });
   }
 }

@@ -6,6 +6,7 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Kind;
 import java.lang.foreign.Arena;
@@ -32,20 +33,18 @@ class CopyTest {
   }
 
   @CudaTest(seeds = 3)
-  void copyOnAStream_betweenEveryPairOfKinds_bringsEveryByte(Cuda cuda) {
-    try (CudaStream stream = cuda.device(0).createStream()) {
-      for (Kind from : Kind.values()) {
-        for (Kind to : Kind.values()) {
-          byte[] pattern = Bytes.random(from.ordinal() + 7L * to.ordinal(), 70_001);
-          try (Buffer source = from.allocate(cuda, pattern.length);
-              Buffer middle = to.allocate(cuda, pattern.length);
-              Buffer target = from.allocate(cuda, pattern.length)) {
-            Bytes.put(source, pattern);
-            middle.copyFrom(source, stream);
-            middle.copyTo(target, stream);
-            stream.synchronize();
-            assertThat(Bytes.of(target)).as("%s by %s", from, to).isEqualTo(pattern);
-          }
+  void copyOnAStream_betweenEveryPairOfKinds_bringsEveryByte(Cuda cuda, CudaStream stream) {
+    for (Kind from : Kind.values()) {
+      for (Kind to : Kind.values()) {
+        byte[] pattern = Bytes.random(from.ordinal() + 7L * to.ordinal(), 70_001);
+        try (Buffer source = from.allocate(cuda, pattern.length);
+            Buffer middle = to.allocate(cuda, pattern.length);
+            Buffer target = from.allocate(cuda, pattern.length)) {
+          Bytes.put(source, pattern);
+          middle.copyFrom(source, stream);
+          middle.copyTo(target, stream);
+          stream.synchronize();
+          assertThat(Bytes.of(target)).as("%s by %s", from, to).isEqualTo(pattern);
         }
       }
     }
@@ -92,9 +91,8 @@ class CopyTest {
   }
 
   @CudaTest
-  void nativeSegment_goesInAndOutOfEveryKind(Cuda cuda) {
-    try (Arena arena = Arena.ofConfined();
-        CudaStream stream = cuda.device(0).createStream()) {
+  void nativeSegment_goesInAndOutOfEveryKind(Cuda cuda, CudaStream stream) {
+    try (Arena arena = Arena.ofConfined()) {
       byte[] pattern = Bytes.random(5, 200_003);
       MemorySegment in = arena.allocate(pattern.length);
       in.copyFrom(MemorySegment.ofArray(pattern));
@@ -144,25 +142,23 @@ class CopyTest {
   }
 
   @CudaTest(devices = 2, seeds = 3)
-  void copyAcrossDevices_betweenEveryPairOfKinds_onEitherDevicesStream(Cuda cuda) {
-    try (CudaStream ofSource = cuda.device(0).createStream();
-        CudaStream ofTarget = cuda.device(1).createStream()) {
-      for (Kind from : Kind.values()) {
-        for (Kind to : Kind.values()) {
-          byte[] pattern = Bytes.random(from.ordinal() * 5L + to.ordinal(), 66_000);
-          try (Buffer source = from.allocate(cuda.device(0), pattern.length);
-              Buffer target = to.allocate(cuda.device(1), pattern.length)) {
-            Bytes.put(source, pattern);
-            for (CudaStream stream : new CudaStream[] {ofSource, ofTarget}) {
-              target.fill((byte) 0);
-              target.copyFrom(source, stream);
-              stream.synchronize();
-              assertThat(Bytes.of(target)).as("%s to %s", from, to).isEqualTo(pattern);
-            }
+  void copyAcrossDevices_betweenEveryPairOfKinds_onEitherDevicesStream(
+      Cuda cuda, CudaStream ofSource, @OnDevice(1) CudaStream ofTarget) {
+    for (Kind from : Kind.values()) {
+      for (Kind to : Kind.values()) {
+        byte[] pattern = Bytes.random(from.ordinal() * 5L + to.ordinal(), 66_000);
+        try (Buffer source = from.allocate(cuda.device(0), pattern.length);
+            Buffer target = to.allocate(cuda.device(1), pattern.length)) {
+          Bytes.put(source, pattern);
+          for (CudaStream stream : new CudaStream[] {ofSource, ofTarget}) {
             target.fill((byte) 0);
-            target.copyFrom(source);
-            assertThat(Bytes.of(target)).as("%s to %s, waiting", from, to).isEqualTo(pattern);
+            target.copyFrom(source, stream);
+            stream.synchronize();
+            assertThat(Bytes.of(target)).as("%s to %s", from, to).isEqualTo(pattern);
           }
+          target.fill((byte) 0);
+          target.copyFrom(source);
+          assertThat(Bytes.of(target)).as("%s to %s, waiting", from, to).isEqualTo(pattern);
         }
       }
     }

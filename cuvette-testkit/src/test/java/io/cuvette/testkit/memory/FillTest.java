@@ -99,9 +99,8 @@ class FillTest {
   }
 
   @CudaTest(seeds = 3)
-  void fillsOnAStream_happenInItsOrder(Cuda cuda) {
-    try (CudaStream stream = cuda.device(0).createStream();
-        Buffer buffer = cuda.allocate(1 << 16, stream)) {
+  void fillsOnAStream_happenInItsOrder(Cuda cuda, CudaStream stream) {
+    try (Buffer buffer = cuda.allocate(1 << 16, stream)) {
       buffer.fill((byte) 1, stream);
       buffer.fillShorts((short) 0x0202, stream);
       buffer.slice(0, 8).fillInts(0x03030303, stream);

@@ -117,10 +117,9 @@ class ManagedAdviceTest {
   }
 
   @CudaTest
-  void prefetchToANode_isReadBackAsTheNode(Cuda cuda) {
+  void prefetchToANode_isReadBackAsTheNode(Cuda cuda, CudaStream stream) {
     MemoryLocation node = nearestNode(cuda);
-    try (ManagedBuffer buffer = cuda.allocateManaged(PAGE);
-        CudaStream stream = cuda.device(0).createStream()) {
+    try (ManagedBuffer buffer = cuda.allocateManaged(PAGE)) {
       buffer.fill((byte) 4, stream);
       buffer.prefetch(node, stream);
       stream.synchronize();
@@ -215,9 +214,8 @@ class ManagedAdviceTest {
   }
 
   @CudaTest
-  void capturingStream_isRefused(Cuda cuda) {
-    try (ManagedBuffer buffer = cuda.allocateManaged(PAGE);
-        CudaStream stream = cuda.device(0).createStream()) {
+  void capturingStream_isRefused(Cuda cuda, CudaStream stream) {
+    try (ManagedBuffer buffer = cuda.allocateManaged(PAGE)) {
       Capture.of(
           stream,
           () ->

@@ -68,10 +68,9 @@ class OverlapTest {
   }
 
   @CudaTest
-  void copyBetweenABufferAndItsOwnSegment_isRefused(Cuda cuda) {
+  void copyBetweenABufferAndItsOwnSegment_isRefused(Cuda cuda, CudaStream stream) {
     try (PinnedBuffer pinned = cuda.allocatePinned(BYTES);
-        ManagedBuffer managed = cuda.allocateManaged(BYTES);
-        CudaStream stream = cuda.device(0).createStream()) {
+        ManagedBuffer managed = cuda.allocateManaged(BYTES)) {
       refusedWithSegment(pinned, pinned.segment(), stream);
       refusedWithSegment(managed, managed.segment(), stream);
     }
@@ -91,9 +90,8 @@ class OverlapTest {
 
   /** The simulated driver knows one memory by all its addresses. */
   @CudaTest(simulatedOnly = true)
-  void simulatedDriver_refusesOverlappingCopies(Cuda cuda) {
-    try (PinnedBuffer pinned = cuda.allocatePinned(BYTES);
-        CudaStream stream = cuda.device(0).createStream()) {
+  void simulatedDriver_refusesOverlappingCopies(Cuda cuda, CudaStream stream) {
+    try (PinnedBuffer pinned = cuda.allocatePinned(BYTES)) {
       Assertions.assertThatExceptionOfType(CudaException.class)
           .isThrownBy(() ->
               cuda.driver().memcpyHtoDAsync(0, pinned.address(), pinned.segment(), stream.handle()))

@@ -6,8 +6,8 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.PinnedBuffer;
-import io.cuvette.StreamOptions;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.NonBlocking;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -18,9 +18,8 @@ class ViewedCopyTest {
 
   /** A copy from a segment of a buffer is a use of the buffer, whose memory waits for it. */
   @CudaTest
-  void bufferWhoseSegmentIsOnItsWay_isNotHandedOut(Cuda cuda) {
-    try (CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
-        Buffer device = cuda.allocate(BYTES, stream)) {
+  void bufferWhoseSegmentIsOnItsWay_isNotHandedOut(Cuda cuda, @NonBlocking CudaStream stream) {
+    try (Buffer device = cuda.allocate(BYTES, stream)) {
       for (int round = 1; round <= 20; round++) {
         PinnedBuffer first = cuda.allocatePinned(BYTES);
         first.segment().fill((byte) round);
@@ -39,9 +38,9 @@ class ViewedCopyTest {
 
   /** The same for a copy to it, from a byte buffer, and for managed memory. */
   @CudaTest
-  void bufferThatACopyWritesThroughItsByteBuffer_isNotHandedOut(Cuda cuda) {
-    try (CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
-        Buffer device = cuda.allocate(BYTES, stream)) {
+  void bufferThatACopyWritesThroughItsByteBuffer_isNotHandedOut(
+      Cuda cuda, @NonBlocking CudaStream stream) {
+    try (Buffer device = cuda.allocate(BYTES, stream)) {
       for (int round = 1; round <= 20; round++) {
         device.fill((byte) round, stream);
         PinnedBuffer first = cuda.allocatePinned(BYTES);
@@ -58,22 +57,21 @@ class ViewedCopyTest {
 
   /** Pageable memory is read, or written, when the call returns. */
   @CudaTest
-  void arenaThatIsClosedRightAfterTheCall_isNotNeededAnyMore(Cuda cuda) {
+  void arenaThatIsClosedRightAfterTheCall_isNotNeededAnyMore(
+      Cuda cuda, @NonBlocking CudaStream stream) {
     int[] sizes = {1, 100, BYTES, BYTES + 1, 1 << 20};
-    try (CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
-      for (int bytes : sizes) {
-        try (Buffer device = cuda.allocate(bytes, stream)) {
-          try (Arena arena = Arena.ofConfined()) {
-            device.copyFrom(arena.allocate(bytes).fill((byte) 7), stream);
-          }
-          byte[] got = new byte[bytes];
-          try (Arena arena = Arena.ofShared()) {
-            MemorySegment target = arena.allocate(bytes);
-            device.copyTo(target, stream);
-            MemorySegment.copy(target, ValueLayout.JAVA_BYTE, 0, got, 0, bytes);
-          }
-          assertThat(got).containsOnly(7);
+    for (int bytes : sizes) {
+      try (Buffer device = cuda.allocate(bytes, stream)) {
+        try (Arena arena = Arena.ofConfined()) {
+          device.copyFrom(arena.allocate(bytes).fill((byte) 7), stream);
         }
+        byte[] got = new byte[bytes];
+        try (Arena arena = Arena.ofShared()) {
+          MemorySegment target = arena.allocate(bytes);
+          device.copyTo(target, stream);
+          MemorySegment.copy(target, ValueLayout.JAVA_BYTE, 0, got, 0, bytes);
+        }
+        assertThat(got).containsOnly(7);
       }
     }
   }

@@ -143,11 +143,10 @@ class WrapTest {
   }
 
   @CudaTest
-  void adoptedMemory_isGivenBackAfterTheStreamsThatUsedIt(Cuda cuda) {
+  void adoptedMemory_isGivenBackAfterTheStreamsThatUsedIt(Cuda cuda, CudaStream stream) {
     CudaDriver driver = cuda.driver();
     long address = driver.memHostAlloc(0, 4096, 0).address();
-    try (CudaStream stream = cuda.device(0).createStream();
-        Buffer source = cuda.allocate(4096)) {
+    try (Buffer source = cuda.allocate(4096)) {
       source.fill((byte) 1);
       Buffer buffer =
           cuda.device(0)

@@ -57,9 +57,8 @@ class ChunkSourceTest {
   }
 
   @CudaTest
-  void poolOverAPool_givesItsChunksBackThere(Cuda cuda) {
-    try (MemoryPool lower = new MemoryPool(cuda);
-        MemoryPool upper = over(cuda, lower)) {
+  void poolOverAPool_givesItsChunksBackThere(Cuda cuda, MemoryPool lower) {
+    try (MemoryPool upper = over(cuda, lower)) {
       try (Buffer buffer = upper.allocate(3 * U)) {
         buffer.fill((byte) 1);
         assertThat(lower.usedBytes()).isEqualTo(3 * U);

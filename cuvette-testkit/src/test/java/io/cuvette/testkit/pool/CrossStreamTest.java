@@ -7,9 +7,10 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.MemoryPool;
 import io.cuvette.PoolOptions;
-import io.cuvette.StreamOptions;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Capture;
 
@@ -20,28 +21,22 @@ class CrossStreamTest {
   private static final long LARGE = 2 << 20;
 
   @CudaTest
-  void bufferClosedWhileAnotherStreamUsesIt_waitsForThatUse(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream own = cuda.device(0).createStream();
-        CudaStream other = cuda.device(0).createStream()) {
-      Buffer used = pool.allocate(4 * U, own);
-      Gate gate = Gate.on(other);
-      fillOften(used, other);
-      used.close();
-      checkNotHandedOut(pool, own, used);
-      gate.open();
-      other.synchronize();
-      assertThat(pool.stats().pendingBytes()).isZero();
-      assertThat(pool.freeAllBlocks()).isEqualTo(8 * U);
-    }
+  void bufferClosedWhileAnotherStreamUsesIt_waitsForThatUse(
+      MemoryPool pool, CudaStream own, CudaStream other) {
+    Buffer used = pool.allocate(4 * U, own);
+    Gate gate = Gate.on(other);
+    fillOften(used, other);
+    used.close();
+    checkNotHandedOut(pool, own, used);
+    gate.open();
+    other.synchronize();
+    assertThat(pool.stats().pendingBytes()).isZero();
+    assertThat(pool.freeAllBlocks()).isEqualTo(8 * U);
   }
 
   @CudaTest
-  void recordedUse_isWaitedForToo(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream own = cuda.device(0).createStream();
-        CudaStream other = cuda.device(0).createStream();
-        Buffer unrelated = cuda.allocate(64)) {
+  void recordedUse_isWaitedForToo(Cuda cuda, MemoryPool pool, CudaStream own, CudaStream other) {
+    try (Buffer unrelated = cuda.allocate(64)) {
       Buffer used = pool.allocate(4 * U, own);
       Gate gate = Gate.on(other);
       fillOften(unrelated, other);
@@ -56,66 +51,55 @@ class CrossStreamTest {
 
   /** A use of a slice is a use of the buffer; a copy is a use of both its ends. */
   @CudaTest
-  void copyBetweenSlices_holdsBothBuffersBack(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream own = cuda.device(0).createStream();
-        CudaStream other = cuda.device(0).createStream()) {
-      Buffer source = pool.allocate(4 * U, own);
-      Buffer target = pool.allocate(4 * U, own);
-      Gate gate = Gate.on(other);
-      for (int i = 0; i < QUEUED; i++) {
-        target.slice(U, U).copyFrom(source.slice(2 * U, U), other);
-      }
-      source.close();
-      target.close();
-      assertThat(pool.stats().pendingBytes()).isEqualTo(8 * U);
-      assertThat(pool.stats().freeBytes()).isEqualTo(8 * U);
-      assertThat(pool.stats().usedBytes()).isZero();
+  void copyBetweenSlices_holdsBothBuffersBack(MemoryPool pool, CudaStream own, CudaStream other) {
+    Buffer source = pool.allocate(4 * U, own);
+    Buffer target = pool.allocate(4 * U, own);
+    Gate gate = Gate.on(other);
+    for (int i = 0; i < QUEUED; i++) {
+      target.slice(U, U).copyFrom(source.slice(2 * U, U), other);
+    }
+    source.close();
+    target.close();
+    assertThat(pool.stats().pendingBytes()).isEqualTo(8 * U);
+    assertThat(pool.stats().freeBytes()).isEqualTo(8 * U);
+    assertThat(pool.stats().usedBytes()).isZero();
+    gate.open();
+    other.synchronize();
+    assertThat(pool.stats().pendingBytes()).isZero();
+  }
+
+  @CudaTest
+  void useThatIsDone_holdsNothingBack(MemoryPool pool, CudaStream other) {
+    Buffer used = pool.allocate(4 * U);
+    used.fill((byte) 1, other);
+    other.synchronize();
+    used.close();
+    assertThat(pool.stats().pendingBytes()).isZero();
+    try (Buffer again = pool.allocate(4 * U)) {
+      assertThat(again.address()).isEqualTo(used.address());
+    }
+  }
+
+  @CudaTest
+  void useOnItsOwnStream_needsNoWait(MemoryPool pool, CudaStream own) {
+    Buffer used = pool.allocate(4 * U, own);
+    Gate gate = Gate.on(own);
+    fillOften(used, own);
+    used.close();
+    try (Buffer again = pool.allocate(4 * U, own)) {
+      assertThat(again.address()).isEqualTo(used.address());
+      assertThat(own.isDone()).isFalse();
+    } finally {
       gate.open();
-      other.synchronize();
-      assertThat(pool.stats().pendingBytes()).isZero();
-    }
-  }
-
-  @CudaTest
-  void useThatIsDone_holdsNothingBack(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream other = cuda.device(0).createStream()) {
-      Buffer used = pool.allocate(4 * U);
-      used.fill((byte) 1, other);
-      other.synchronize();
-      used.close();
-      assertThat(pool.stats().pendingBytes()).isZero();
-      try (Buffer again = pool.allocate(4 * U)) {
-        assertThat(again.address()).isEqualTo(used.address());
-      }
-    }
-  }
-
-  @CudaTest
-  void useOnItsOwnStream_needsNoWait(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream own = cuda.device(0).createStream()) {
-      Buffer used = pool.allocate(4 * U, own);
-      Gate gate = Gate.on(own);
-      fillOften(used, own);
-      used.close();
-      try (Buffer again = pool.allocate(4 * U, own)) {
-        assertThat(again.address()).isEqualTo(used.address());
-        assertThat(own.isDone()).isFalse();
-      } finally {
-        gate.open();
-      }
     }
   }
 
   /** Whatever the order of streams, the late reader sees the old bytes. */
   @CudaTest(seeds = 40)
-  void lateReaderOnAnotherStream_neverSeesTheNextOwnersBytes(Cuda cuda) {
+  void lateReaderOnAnotherStream_neverSeesTheNextOwnersBytes(
+      Cuda cuda, @NonBlocking CudaStream own, @NonBlocking CudaStream other) {
     int bytes = 4096;
-    try (CudaStream own = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
-        CudaStream other = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
-        Buffer copy = cuda.allocate(bytes, other)) {
+    try (Buffer copy = cuda.allocate(bytes, other)) {
       Buffer old = cuda.allocate(bytes, own);
       old.fill((byte) 1, own);
       other.waitFor(own);
@@ -133,42 +117,35 @@ class CrossStreamTest {
   }
 
   @CudaTest
-  void largeCachedChunkOfAnIdleStream_movesToTheAskingOne(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream one = cuda.device(0).createStream();
-        CudaStream two = cuda.device(0).createStream()) {
-      Buffer first = pool.allocate(LARGE, one);
+  void largeCachedChunkOfAnIdleStream_movesToTheAskingOne(
+      MemoryPool pool, CudaStream one, CudaStream two) {
+    Buffer first = pool.allocate(LARGE, one);
+    first.close();
+    try (Buffer second = pool.allocate(LARGE, two)) {
+      assertThat(second.address()).isEqualTo(first.address());
+      assertThat(pool.stats().crossStreamReuses()).isEqualTo(1);
+      assertThat(pool.totalBytes()).isEqualTo(LARGE);
+    }
+  }
+
+  @CudaTest
+  void largeCachedChunkOfABusyStream_staysThere(
+      MemoryPool pool, CudaStream busy, CudaStream asking) {
+    Buffer first = pool.allocate(LARGE, busy);
+    try (Gate _ = Gate.on(busy)) {
+      fillOften(first, busy);
       first.close();
-      try (Buffer second = pool.allocate(LARGE, two)) {
-        assertThat(second.address()).isEqualTo(first.address());
-        assertThat(pool.stats().crossStreamReuses()).isEqualTo(1);
-        assertThat(pool.totalBytes()).isEqualTo(LARGE);
+      try (Buffer second = pool.allocate(LARGE, asking)) {
+        assertThat(second.address()).isNotEqualTo(first.address());
+        assertThat(pool.stats().crossStreamReuses()).isZero();
       }
     }
   }
 
   @CudaTest
-  void largeCachedChunkOfABusyStream_staysThere(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream busy = cuda.device(0).createStream();
-        CudaStream asking = cuda.device(0).createStream()) {
-      Buffer first = pool.allocate(LARGE, busy);
-      try (Gate _ = Gate.on(busy)) {
-        fillOften(first, busy);
-        first.close();
-        try (Buffer second = pool.allocate(LARGE, asking)) {
-          assertThat(second.address()).isNotEqualTo(first.address());
-          assertThat(pool.stats().crossStreamReuses()).isZero();
-        }
-      }
-    }
-  }
-
-  @CudaTest
-  void sharingBetweenStreams_canBeSwitchedOff(Cuda cuda) {
+  void sharingBetweenStreams_canBeSwitchedOff(Cuda cuda, CudaStream one) {
     PoolOptions options = PoolOptions.DEFAULTS.withCrossStreamBytes(Long.MAX_VALUE);
-    try (MemoryPool pool = new MemoryPool(cuda, options);
-        CudaStream one = cuda.device(0).createStream()) {
+    try (MemoryPool pool = new MemoryPool(cuda, options)) {
       pool.allocate(LARGE, one).close();
       try (Buffer _ = pool.allocate(LARGE)) {
         assertThat(pool.stats().growths()).isEqualTo(2);
@@ -177,48 +154,41 @@ class CrossStreamTest {
   }
 
   @CudaTest
-  void bufferUsedInACapture_isNotHandedOutBeforeTheCaptureEnds(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream own = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
-        CudaStream captured = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
-      Buffer used = pool.allocate(4 * U, own);
-      Capture.of(
-          captured,
-          () -> {
-            used.fill((byte) 1, captured);
-            used.close();
-            checkNotHandedOut(pool, own, used);
-          });
-      cuda.device(0).synchronize();
-      assertThat(pool.stats().pendingBytes()).isZero();
-      assertThat(pool.freeAllBlocks()).isEqualTo(8 * U);
-    }
+  void bufferUsedInACapture_isNotHandedOutBeforeTheCaptureEnds(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream own, @NonBlocking CudaStream captured) {
+    Buffer used = pool.allocate(4 * U, own);
+    Capture.of(
+        captured,
+        () -> {
+          used.fill((byte) 1, captured);
+          used.close();
+          checkNotHandedOut(pool, own, used);
+        });
+    cuda.device(0).synchronize();
+    assertThat(pool.stats().pendingBytes()).isZero();
+    assertThat(pool.freeAllBlocks()).isEqualTo(8 * U);
   }
 
   @CudaTest
-  void memoryOfACapturingStream_isNotTakenByOthers(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream asking = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
-        CudaStream captured = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
-      Buffer cached = pool.allocate(LARGE, captured);
-      Capture.of(
-          captured,
-          () -> {
-            cached.fill((byte) 1, captured);
-            cached.close();
-            try (Buffer other = pool.allocate(LARGE, asking)) {
-              assertThat(other.address()).isNotEqualTo(cached.address());
-            }
-          });
-      assertThat(captured.isCapturing()).isFalse();
-    }
+  void memoryOfACapturingStream_isNotTakenByOthers(
+      MemoryPool pool, @NonBlocking CudaStream asking, @NonBlocking CudaStream captured) {
+    Buffer cached = pool.allocate(LARGE, captured);
+    Capture.of(
+        captured,
+        () -> {
+          cached.fill((byte) 1, captured);
+          cached.close();
+          try (Buffer other = pool.allocate(LARGE, asking)) {
+            assertThat(other.address()).isNotEqualTo(cached.address());
+          }
+        });
+    assertThat(captured.isCapturing()).isFalse();
   }
 
   @CudaTest(devices = 2)
-  void useOnAnotherDevicesStream_isWaitedFor(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream far = cuda.device(1).createStream();
-        Buffer target = pool.allocate(4 * U, far)) {
+  void useOnAnotherDevicesStream_isWaitedFor(
+      Cuda cuda, MemoryPool pool, @OnDevice(1) CudaStream far) {
+    try (Buffer target = pool.allocate(4 * U, far)) {
       CudaStream near = cuda.device(0).nullStream();
       Buffer source = pool.allocate(4 * U, near);
       Gate gate = Gate.on(far);

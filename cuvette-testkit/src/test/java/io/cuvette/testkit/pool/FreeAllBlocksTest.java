@@ -13,111 +13,91 @@ class FreeAllBlocksTest {
   private static final long U = 512;
 
   @CudaTest
-  void cachedMemory_goesBackToTheDriver(Subject subject) {
-    Cuda cuda = subject.cuda();
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      assertThat(pool.freeBlocks()).isZero();
-      pool.allocate(4 * U).close();
+  void cachedMemory_goesBackToTheDriver(Subject subject, MemoryPool pool) {
+    assertThat(pool.freeBlocks()).isZero();
+    pool.allocate(4 * U).close();
+    pool.allocate(8 * U).close();
+    assertThat(pool.freeBlocks()).isEqualTo(2);
+    assertThat(pool.freeAllBlocks()).isEqualTo(12 * U);
+    assertThat(pool.freeBlocks()).isZero();
+    assertThat(pool.totalBytes()).isZero();
+    assertThat(pool.stats().chunks()).isZero();
+    if (subject.isSimulated()) {
+      assertThat(subject.simulator().liveBytes(0)).isZero();
+    }
+  }
+
+  @CudaTest
+  void unusedPool_hasNothingToRelease(Cuda cuda, MemoryPool pool, CudaStream stream) {
+    assertThat(pool.freeAllBlocks()).isZero();
+    assertThat(pool.freeAllBlocks(stream)).isZero();
+    assertThat(pool.freeAllBlocks(cuda.device(0))).isZero();
+    assertThat(pool.freeBlocks()).isZero();
+    assertThat(pool.usedBytes()).isZero();
+    assertThat(pool.freeBytes()).isZero();
+    assertThat(pool.totalBytes()).isZero();
+  }
+
+  @CudaTest
+  void buffersInUse_stay(MemoryPool pool) {
+    try (Buffer used = pool.allocate(4 * U)) {
       pool.allocate(8 * U).close();
-      assertThat(pool.freeBlocks()).isEqualTo(2);
-      assertThat(pool.freeAllBlocks()).isEqualTo(12 * U);
-      assertThat(pool.freeBlocks()).isZero();
-      assertThat(pool.totalBytes()).isZero();
-      assertThat(pool.stats().chunks()).isZero();
-      if (subject.isSimulated()) {
-        assertThat(subject.simulator().liveBytes(0)).isZero();
-      }
-    }
-  }
-
-  @CudaTest
-  void unusedPool_hasNothingToRelease(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream stream = cuda.device(0).createStream()) {
-      assertThat(pool.freeAllBlocks()).isZero();
-      assertThat(pool.freeAllBlocks(stream)).isZero();
-      assertThat(pool.freeAllBlocks(cuda.device(0))).isZero();
-      assertThat(pool.freeBlocks()).isZero();
-      assertThat(pool.usedBytes()).isZero();
-      assertThat(pool.freeBytes()).isZero();
-      assertThat(pool.totalBytes()).isZero();
-    }
-  }
-
-  @CudaTest
-  void buffersInUse_stay(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      try (Buffer used = pool.allocate(4 * U)) {
-        pool.allocate(8 * U).close();
-        assertThat(pool.freeAllBlocks()).isEqualTo(8 * U);
-        used.fill((byte) 1);
-        assertThat(pool.totalBytes()).isEqualTo(4 * U);
-      }
-    }
-  }
-
-  @CudaTest
-  void releaseOfOneStream_keepsTheOthersBlocks(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream one = cuda.device(0).createStream();
-        CudaStream two = cuda.device(0).createStream()) {
-      Buffer ofOne = pool.allocate(4 * U, one);
-      Buffer ofTwo = pool.allocate(4 * U, two);
-      ofOne.close();
-      ofTwo.close();
-      assertThat(pool.freeAllBlocks(one)).isEqualTo(4 * U);
-      assertThat(pool.totalBytes()).isEqualTo(4 * U);
-      try (Buffer again = pool.allocate(4 * U, two)) {
-        assertThat(again.address()).isEqualTo(ofTwo.address());
-      }
-      assertThat(pool.freeAllBlocks(cuda.device(0).nullStream())).isZero();
-    }
-  }
-
-  @CudaTest
-  void releaseOfAll_isForEveryStream(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream one = cuda.device(0).createStream()) {
-      pool.allocate(4 * U, one).close();
-      pool.allocate(4 * U, cuda.device(0).nullStream()).close();
       assertThat(pool.freeAllBlocks()).isEqualTo(8 * U);
+      used.fill((byte) 1);
+      assertThat(pool.totalBytes()).isEqualTo(4 * U);
     }
   }
 
   @CudaTest
-  void splitHalf_survivesARelease_andIsReused(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      pool.allocate(4 * U).close();
-      try (Buffer head = pool.allocate(2 * U)) {
-        assertThat(pool.freeAllBlocks()).isZero();
-        try (Buffer tail = pool.allocate(2 * U)) {
-          assertThat(tail.address()).isEqualTo(head.address() + 2 * U);
-        }
-      }
-      assertThat(pool.freeAllBlocks()).isEqualTo(4 * U);
+  void releaseOfOneStream_keepsTheOthersBlocks(
+      Cuda cuda, MemoryPool pool, CudaStream one, CudaStream two) {
+    Buffer ofOne = pool.allocate(4 * U, one);
+    Buffer ofTwo = pool.allocate(4 * U, two);
+    ofOne.close();
+    ofTwo.close();
+    assertThat(pool.freeAllBlocks(one)).isEqualTo(4 * U);
+    assertThat(pool.totalBytes()).isEqualTo(4 * U);
+    try (Buffer again = pool.allocate(4 * U, two)) {
+      assertThat(again.address()).isEqualTo(ofTwo.address());
     }
+    assertThat(pool.freeAllBlocks(cuda.device(0).nullStream())).isZero();
+  }
+
+  @CudaTest
+  void releaseOfAll_isForEveryStream(Cuda cuda, MemoryPool pool, CudaStream one) {
+    pool.allocate(4 * U, one).close();
+    pool.allocate(4 * U, cuda.device(0).nullStream()).close();
+    assertThat(pool.freeAllBlocks()).isEqualTo(8 * U);
+  }
+
+  @CudaTest
+  void splitHalf_survivesARelease_andIsReused(MemoryPool pool) {
+    pool.allocate(4 * U).close();
+    try (Buffer head = pool.allocate(2 * U)) {
+      assertThat(pool.freeAllBlocks()).isZero();
+      try (Buffer tail = pool.allocate(2 * U)) {
+        assertThat(tail.address()).isEqualTo(head.address() + 2 * U);
+      }
+    }
+    assertThat(pool.freeAllBlocks()).isEqualTo(4 * U);
   }
 
   @CudaTest(devices = 2)
-  void release_isForOneDevice(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      pool.allocate(U, cuda.device(0).nullStream()).close();
-      pool.allocate(2 * U, cuda.device(1).nullStream()).close();
-      assertThat(pool.freeAllBlocks(cuda.device(1))).isEqualTo(2 * U);
-      assertThat(pool.stats(cuda.device(0)).heldBytes()).isEqualTo(U);
-      assertThat(pool.freeAllBlocks()).isEqualTo(U);
-    }
+  void release_isForOneDevice(Cuda cuda, MemoryPool pool) {
+    pool.allocate(U, cuda.device(0).nullStream()).close();
+    pool.allocate(2 * U, cuda.device(1).nullStream()).close();
+    assertThat(pool.freeAllBlocks(cuda.device(1))).isEqualTo(2 * U);
+    assertThat(pool.stats(cuda.device(0)).heldBytes()).isEqualTo(U);
+    assertThat(pool.freeAllBlocks()).isEqualTo(U);
   }
 
   @CudaTest
-  void memoryOfAClosedStream_isReleasedToo(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      CudaStream stream = cuda.device(0).createStream();
-      pool.allocate(4 * U, stream).close();
-      stream.close();
-      assertThat(pool.freeBytes()).isEqualTo(4 * U);
-      assertThat(pool.freeAllBlocks()).isEqualTo(4 * U);
-      assertThat(pool.totalBytes()).isZero();
-    }
+  void memoryOfAClosedStream_isReleasedToo(Cuda cuda, MemoryPool pool) {
+    CudaStream stream = cuda.device(0).createStream();
+    pool.allocate(4 * U, stream).close();
+    stream.close();
+    assertThat(pool.freeBytes()).isEqualTo(4 * U);
+    assertThat(pool.freeAllBlocks()).isEqualTo(4 * U);
+    assertThat(pool.totalBytes()).isZero();
   }
 }

@@ -66,10 +66,9 @@ class HooksTest {
   }
 
   @CudaTest
-  void hook_seesTwoAllocationsAndOneGrowth(Cuda cuda) {
+  void hook_seesTwoAllocationsAndOneGrowth(MemoryPool pool) {
     List<String> notes = new ArrayList<>();
-    try (MemoryPool pool = new MemoryPool(cuda);
-        var _ = pool.addHook(new Notes("", notes))) {
+    try (var _ = pool.addHook(new Notes("", notes))) {
       pool.allocate(1).close();
       pool.allocate(1).close();
       assertThat(notes)
@@ -88,29 +87,27 @@ class HooksTest {
   }
 
   @CudaTest
-  void hooks_areCalledInOrder_beforeAndAfter(Cuda cuda) {
+  void hooks_areCalledInOrder_beforeAndAfter(MemoryPool pool) {
     List<String> notes = new ArrayList<>();
-    try (MemoryPool pool = new MemoryPool(cuda)) {
+    pool.allocate(1).close();
+    try (var _ = pool.addHook(new Notes("a ", notes));
+        var _ = pool.addHook(new Notes("b ", notes))) {
       pool.allocate(1).close();
-      try (var _ = pool.addHook(new Notes("a ", notes));
-          var _ = pool.addHook(new Notes("b ", notes))) {
-        pool.allocate(1).close();
-      }
-      assertThat(notes)
-          .containsExactly(
-              "a malloc<1/512",
-              "b malloc<1/512",
-              "a malloc>1",
-              "b malloc>1",
-              "a free<512",
-              "b free<512",
-              "a free>512",
-              "b free>512");
     }
+    assertThat(notes)
+        .containsExactly(
+            "a malloc<1/512",
+            "b malloc<1/512",
+            "a malloc>1",
+            "b malloc>1",
+            "a free<512",
+            "b free<512",
+            "a free>512",
+            "b free>512");
   }
 
   @CudaTest
-  void blockId_isTheSameOnTheWayOutAndBack(Cuda cuda) {
+  void blockId_isTheSameOnTheWayOutAndBack(Cuda cuda, MemoryPool pool) {
     List<MemoryHook.Block> out = new ArrayList<>();
     List<MemoryHook.Block> back = new ArrayList<>();
     MemoryHook hook =
@@ -125,8 +122,7 @@ class HooksTest {
             back.add(block);
           }
         };
-    try (MemoryPool pool = new MemoryPool(cuda);
-        var _ = pool.addHook(hook)) {
+    try (var _ = pool.addHook(hook)) {
       Buffer buffer = pool.allocate(700);
       buffer.close();
       assertThat(out).isEqualTo(back).hasSize(1);
@@ -140,10 +136,9 @@ class HooksTest {
   }
 
   @CudaTest
-  void failure_isSeenAsAddressZero(Cuda cuda) {
+  void failure_isSeenAsAddressZero(MemoryPool pool) {
     List<String> notes = new ArrayList<>();
-    try (MemoryPool pool = new MemoryPool(cuda);
-        var _ = pool.addHook(new Notes("", notes))) {
+    try (var _ = pool.addHook(new Notes("", notes))) {
       pool.setLimit(MemoryLimit.ofBytes(U));
       assertThatThrownBy(() -> pool.allocate(2 * U)).isInstanceOf(OutOfDeviceMemoryException.class);
       assertThat(notes).containsExactly("malloc<1024/1024", "malloc>1024 at 0");
@@ -151,10 +146,9 @@ class HooksTest {
   }
 
   @CudaTest(memory = "1MiB")
-  void everyAttemptToGrow_isSeen(Cuda cuda) {
+  void everyAttemptToGrow_isSeen(MemoryPool pool) {
     List<String> notes = new ArrayList<>();
-    try (MemoryPool pool = new MemoryPool(cuda);
-        var _ = pool.addHook(new Notes("", notes))) {
+    try (var _ = pool.addHook(new Notes("", notes))) {
       assertThatThrownBy(() -> pool.allocate(2 << 20))
           .isInstanceOf(OutOfDeviceMemoryException.class);
       assertThat(notes).filteredOn(note -> note.equals("alloc<2097152")).hasSizeGreaterThan(1);
@@ -163,17 +157,16 @@ class HooksTest {
   }
 
   @CudaTest
-  void allocationOfNoBytes_isSeenWithAddressZero(Cuda cuda) {
+  void allocationOfNoBytes_isSeenWithAddressZero(MemoryPool pool) {
     List<String> notes = new ArrayList<>();
-    try (MemoryPool pool = new MemoryPool(cuda);
-        var _ = pool.addHook(new Notes("", notes))) {
+    try (var _ = pool.addHook(new Notes("", notes))) {
       pool.allocate(0).close();
       assertThat(notes).containsExactly("malloc<0/0", "malloc>0 at 0");
     }
   }
 
   @CudaTest
-  void exceptionBefore_stopsTheOperation_andLosesNothing(Cuda cuda) {
+  void exceptionBefore_stopsTheOperation_andLosesNothing(MemoryPool pool) {
     MemoryHook refuses =
         new MemoryHook() {
           @Override
@@ -181,15 +174,13 @@ class HooksTest {
             throw new UnsupportedOperationException("no more");
           }
         };
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      try (var _ = pool.addHook(refuses)) {
-        assertThatThrownBy(() -> pool.allocate(U))
-            .isInstanceOf(UnsupportedOperationException.class)
-            .hasMessage("no more");
-      }
-      assertThat(pool.totalBytes()).isZero();
-      pool.allocate(U).close();
+    try (var _ = pool.addHook(refuses)) {
+      assertThatThrownBy(() -> pool.allocate(U))
+          .isInstanceOf(UnsupportedOperationException.class)
+          .hasMessage("no more");
     }
+    assertThat(pool.totalBytes()).isZero();
+    pool.allocate(U).close();
   }
 
   /** Every point at which a hook can throw; whatever was given out or taken back is accounted. */
@@ -257,11 +248,11 @@ class HooksTest {
   }
 
   @CudaTest
-  void hookOfOneThread_doesNotSeeOthers_andHookOfAllDoes(Cuda cuda) throws InterruptedException {
+  void hookOfOneThread_doesNotSeeOthers_andHookOfAllDoes(MemoryPool pool)
+      throws InterruptedException {
     List<String> mine = new ArrayList<>();
     List<String> all = new ArrayList<>();
-    try (MemoryPool pool = new MemoryPool(cuda);
-        var _ = pool.addHook(new Notes("", all));
+    try (var _ = pool.addHook(new Notes("", all));
         var _ = pool.useHook(new Notes("", mine))) {
       Thread other = Thread.ofPlatform().start(() -> pool.allocate(1).close());
       other.join();
@@ -273,19 +264,17 @@ class HooksTest {
   }
 
   @CudaTest
-  void sameHookTwice_isRefused_andCanComeBack(Cuda cuda) {
+  void sameHookTwice_isRefused_andCanComeBack(MemoryPool pool) {
     Notes hook = new Notes("", new ArrayList<>());
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      try (var _ = pool.addHook(hook)) {
-        assertThatThrownBy(() -> pool.addHook(hook))
-            .isInstanceOf(IllegalStateException.class)
-            .hasMessageContaining("registered already");
-      }
-      var again = pool.addHook(hook);
-      again.close();
-      again.close();
-      pool.allocate(1).close();
-      assertThat(hook.notes).isEmpty();
+    try (var _ = pool.addHook(hook)) {
+      assertThatThrownBy(() -> pool.addHook(hook))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("registered already");
     }
+    var again = pool.addHook(hook);
+    again.close();
+    again.close();
+    pool.allocate(1).close();
+    assertThat(hook.notes).isEmpty();
   }
 }

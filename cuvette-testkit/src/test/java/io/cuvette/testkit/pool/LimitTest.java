@@ -22,38 +22,32 @@ class LimitTest {
   private static final long U = 512;
 
   @CudaTest
-  void newPool_hasNoLimit(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      assertThat(pool.limit()).isEqualTo(MemoryLimit.none());
-      assertThat(pool.limitBytes()).isEqualTo(Long.MAX_VALUE);
-    }
+  void newPool_hasNoLimit(MemoryPool pool) {
+    assertThat(pool.limit()).isEqualTo(MemoryLimit.none());
+    assertThat(pool.limitBytes()).isEqualTo(Long.MAX_VALUE);
   }
 
   @CudaTest
-  void limitInBytes_isGivenBack(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      for (long bytes : new long[] {1, 1024, 1L << 33, Long.MAX_VALUE}) {
-        pool.setLimit(MemoryLimit.ofBytes(bytes));
-        assertThat(pool.limitBytes()).isEqualTo(bytes);
-        assertThat(pool.limit()).isEqualTo(MemoryLimit.ofBytes(bytes));
-        assertThat(pool.stats().limitBytes()).isEqualTo(bytes);
-      }
-      pool.setLimit(MemoryLimit.ofBytes(0));
-      assertThat(pool.limit()).isEqualTo(MemoryLimit.none());
+  void limitInBytes_isGivenBack(MemoryPool pool) {
+    for (long bytes : new long[] {1, 1024, 1L << 33, Long.MAX_VALUE}) {
+      pool.setLimit(MemoryLimit.ofBytes(bytes));
+      assertThat(pool.limitBytes()).isEqualTo(bytes);
+      assertThat(pool.limit()).isEqualTo(MemoryLimit.ofBytes(bytes));
+      assertThat(pool.stats().limitBytes()).isEqualTo(bytes);
     }
+    pool.setLimit(MemoryLimit.ofBytes(0));
+    assertThat(pool.limit()).isEqualTo(MemoryLimit.none());
   }
 
   @CudaTest
-  void fraction_isOfTheDevicesMemory(Cuda cuda) {
+  void fraction_isOfTheDevicesMemory(Cuda cuda, MemoryPool pool) {
     long total = cuda.device(0).totalBytes();
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      pool.setLimit(MemoryLimit.ofFraction(0.5));
-      assertThat(pool.limitBytes()).isEqualTo(total / 2);
-      pool.setLimit(MemoryLimit.ofFraction(1.0));
-      assertThat(pool.limitBytes()).isEqualTo(total);
-      pool.setLimit(MemoryLimit.ofFraction(0));
-      assertThat(pool.limitBytes()).isEqualTo(Long.MAX_VALUE);
-    }
+    pool.setLimit(MemoryLimit.ofFraction(0.5));
+    assertThat(pool.limitBytes()).isEqualTo(total / 2);
+    pool.setLimit(MemoryLimit.ofFraction(1.0));
+    assertThat(pool.limitBytes()).isEqualTo(total);
+    pool.setLimit(MemoryLimit.ofFraction(0));
+    assertThat(pool.limitBytes()).isEqualTo(Long.MAX_VALUE);
   }
 
   @Test
@@ -70,56 +64,48 @@ class LimitTest {
   }
 
   @CudaTest
-  void limit_isOnWhatIsHeld_andCanBeRaised(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      pool.setLimit(MemoryLimit.ofBytes(6 * U));
-      try (Buffer _ = pool.allocate(5 * U);
-          Buffer _ = pool.allocate(U)) {
-        assertThatThrownBy(() -> pool.allocate(U)).isInstanceOf(OutOfDeviceMemoryException.class);
-        pool.setLimit(MemoryLimit.ofBytes(7 * U));
-        pool.allocate(U).close();
-      }
+  void limit_isOnWhatIsHeld_andCanBeRaised(MemoryPool pool) {
+    pool.setLimit(MemoryLimit.ofBytes(6 * U));
+    try (Buffer _ = pool.allocate(5 * U);
+        Buffer _ = pool.allocate(U)) {
+      assertThatThrownBy(() -> pool.allocate(U)).isInstanceOf(OutOfDeviceMemoryException.class);
+      pool.setLimit(MemoryLimit.ofBytes(7 * U));
+      pool.allocate(U).close();
     }
   }
 
   @CudaTest
-  void smallerLimitThanWhatIsHeld_takesNothingAway(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      try (Buffer held = pool.allocate(8 * U)) {
-        pool.setLimit(MemoryLimit.ofBytes(2 * U));
-        held.fill((byte) 1);
-        assertThat(pool.totalBytes()).isEqualTo(8 * U);
-        assertThatThrownBy(() -> pool.allocate(U)).isInstanceOf(OutOfDeviceMemoryException.class);
-      }
-      try (Buffer small = pool.allocate(U)) {
-        assertThat(small.blockBytes()).isEqualTo(U);
-      }
+  void smallerLimitThanWhatIsHeld_takesNothingAway(MemoryPool pool) {
+    try (Buffer held = pool.allocate(8 * U)) {
+      pool.setLimit(MemoryLimit.ofBytes(2 * U));
+      held.fill((byte) 1);
+      assertThat(pool.totalBytes()).isEqualTo(8 * U);
+      assertThatThrownBy(() -> pool.allocate(U)).isInstanceOf(OutOfDeviceMemoryException.class);
+    }
+    try (Buffer small = pool.allocate(U)) {
+      assertThat(small.blockBytes()).isEqualTo(U);
     }
   }
 
   @CudaTest
-  void requestLargerThanTheLimit_isRefusedAtOnce_andReleasesNothing(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      pool.setLimit(MemoryLimit.ofBytes(6 * U));
-      pool.allocate(5 * U).close();
-      assertThatThrownBy(() -> pool.allocate(7 * U))
-          .isInstanceOf(OutOfDeviceMemoryException.class)
-          .hasMessageContaining("limit=3072");
-      assertThat(pool.freeBytes()).isEqualTo(5 * U);
-    }
+  void requestLargerThanTheLimit_isRefusedAtOnce_andReleasesNothing(MemoryPool pool) {
+    pool.setLimit(MemoryLimit.ofBytes(6 * U));
+    pool.allocate(5 * U).close();
+    assertThatThrownBy(() -> pool.allocate(7 * U))
+        .isInstanceOf(OutOfDeviceMemoryException.class)
+        .hasMessageContaining("limit=3072");
+    assertThat(pool.freeBytes()).isEqualTo(5 * U);
   }
 
   @CudaTest(devices = 2)
-  void devices_haveLimitsOfTheirOwn(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      pool.setLimit(cuda.device(1), MemoryLimit.ofBytes(U));
-      assertThat(pool.limit(cuda.device(0))).isEqualTo(MemoryLimit.none());
-      assertThat(pool.limit(cuda.device(1))).isEqualTo(MemoryLimit.ofBytes(U));
-      pool.allocate(4 * U, cuda.device(0).nullStream()).close();
-      assertThatThrownBy(() -> pool.allocate(2 * U, cuda.device(1).nullStream()))
-          .isInstanceOf(OutOfDeviceMemoryException.class)
-          .hasMessageContaining("on device 1");
-    }
+  void devices_haveLimitsOfTheirOwn(Cuda cuda, MemoryPool pool) {
+    pool.setLimit(cuda.device(1), MemoryLimit.ofBytes(U));
+    assertThat(pool.limit(cuda.device(0))).isEqualTo(MemoryLimit.none());
+    assertThat(pool.limit(cuda.device(1))).isEqualTo(MemoryLimit.ofBytes(U));
+    pool.allocate(4 * U, cuda.device(0).nullStream()).close();
+    assertThatThrownBy(() -> pool.allocate(2 * U, cuda.device(1).nullStream()))
+        .isInstanceOf(OutOfDeviceMemoryException.class)
+        .hasMessageContaining("on device 1");
   }
 
   @CudaTest(devices = 2)
@@ -144,23 +130,22 @@ class LimitTest {
   }
 
   @CudaTest
-  void threadsThatGrowAtOnce_neverHoldMoreThanTheLimit(Cuda cuda) throws InterruptedException {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      pool.setLimit(MemoryLimit.ofBytes(20 * U));
-      CountDownLatch start = new CountDownLatch(1);
-      List<Thread> threads = new ArrayList<>();
-      List<Buffer> got = Collections.synchronizedList(new ArrayList<>());
-      for (int i = 0; i < 8; i++) {
-        threads.add(Thread.ofPlatform().start(() -> takeAll(pool, start, got)));
-      }
-      start.countDown();
-      for (Thread thread : threads) {
-        thread.join();
-      }
-      assertThat(got).hasSize(20);
-      assertThat(pool.stats().peakHeldBytes()).isEqualTo(20 * U);
-      got.forEach(Buffer::close);
+  void threadsThatGrowAtOnce_neverHoldMoreThanTheLimit(MemoryPool pool)
+      throws InterruptedException {
+    pool.setLimit(MemoryLimit.ofBytes(20 * U));
+    CountDownLatch start = new CountDownLatch(1);
+    List<Thread> threads = new ArrayList<>();
+    List<Buffer> got = Collections.synchronizedList(new ArrayList<>());
+    for (int i = 0; i < 8; i++) {
+      threads.add(Thread.ofPlatform().start(() -> takeAll(pool, start, got)));
     }
+    start.countDown();
+    for (Thread thread : threads) {
+      thread.join();
+    }
+    assertThat(got).hasSize(20);
+    assertThat(pool.stats().peakHeldBytes()).isEqualTo(20 * U);
+    got.forEach(Buffer::close);
   }
 
   private static void takeAll(MemoryPool pool, CountDownLatch start, List<Buffer> got) {

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.cuvette.AsyncMemoryPool;
-import io.cuvette.AsyncPoolChoice;
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
@@ -44,29 +43,25 @@ class OutOfMemoryMessageTest {
   }
 
   @CudaTest
-  void fullDriver_isInTheFirstLine(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      for (MemoryResource from : new MemoryResource[] {pool, MemoryResource.direct()}) {
-        CudaStream stream = cuda.currentStream();
-        var e =
-            catchThrowableOfType(
-                OutOfDeviceMemoryException.class, () -> from.allocate(1L << 50, stream));
-        assertThat(lines(e)[0])
-            .matches(
-                "out of device memory: 1125899906842624 bytes on device 0,"
-                    + " free \\d+ in the driver");
-      }
+  void fullDriver_isInTheFirstLine(Cuda cuda, MemoryPool pool) {
+    for (MemoryResource from : new MemoryResource[] {pool, MemoryResource.direct()}) {
+      CudaStream stream = cuda.currentStream();
+      var e =
+          catchThrowableOfType(
+              OutOfDeviceMemoryException.class, () -> from.allocate(1L << 50, stream));
+      assertThat(lines(e)[0])
+          .matches(
+              "out of device memory: 1125899906842624 bytes on device 0,"
+                  + " free \\d+ in the driver");
     }
   }
 
   @CudaTest
-  void limitOfADriversPool_isAboutItsLiveBytes(Cuda cuda) {
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
-      pool.setLimit(MemoryLimit.ofBytes(4096));
-      try (Buffer _ = pool.allocate(1024)) {
-        var e = catchThrowableOfType(OutOfDeviceMemoryException.class, () -> pool.allocate(4096));
-        assertThat(lines(e)[0]).endsWith("on device 0, free 3072 of a limit of 4096");
-      }
+  void limitOfADriversPool_isAboutItsLiveBytes(AsyncMemoryPool pool) {
+    pool.setLimit(MemoryLimit.ofBytes(4096));
+    try (Buffer _ = pool.allocate(1024)) {
+      var e = catchThrowableOfType(OutOfDeviceMemoryException.class, () -> pool.allocate(4096));
+      assertThat(lines(e)[0]).endsWith("on device 0, free 3072 of a limit of 4096");
     }
   }
 
@@ -87,11 +82,11 @@ class OutOfMemoryMessageTest {
 
   /** What a callback frees is freed when it has returned: until then it counts, as pending. */
   @CudaTest
-  void memoryFreedInACallback_isPendingUntilItReturns(Cuda cuda) throws Exception {
+  void memoryFreedInACallback_isPendingUntilItReturns(Cuda cuda, CudaStream stream)
+      throws Exception {
     AtomicReference<PoolStats> inside = new AtomicReference<>();
     AtomicReference<OutOfDeviceMemoryException> failure = new AtomicReference<>();
-    try (MemoryPool pool = limited(cuda);
-        CudaStream stream = cuda.device(0).createStream()) {
+    try (MemoryPool pool = limited(cuda)) {
       pool.allocate(LIMIT).close();
       stream
           .addCallback(() -> {
@@ -116,11 +111,11 @@ class OutOfMemoryMessageTest {
   }
 
   @CudaTest
-  void pinnedMemoryFreedInACallback_isPendingUntilItReturns(Cuda cuda) throws Exception {
+  void pinnedMemoryFreedInACallback_isPendingUntilItReturns(Cuda cuda, CudaStream stream)
+      throws Exception {
     AtomicReference<PinnedPoolStats> inside = new AtomicReference<>();
     AtomicReference<OutOfPinnedMemoryException> failure = new AtomicReference<>();
-    try (PinnedMemoryPool pool = limitedPinned(cuda);
-        CudaStream stream = cuda.device(0).createStream()) {
+    try (PinnedMemoryPool pool = limitedPinned(cuda)) {
       pool.allocate(LIMIT).close();
       stream
           .addCallback(() -> {

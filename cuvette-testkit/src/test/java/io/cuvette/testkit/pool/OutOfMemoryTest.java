@@ -25,64 +25,57 @@ class OutOfMemoryTest {
   private static final long U = 512;
 
   @CudaTest
-  void sizeTheLimitForbids_isRefusedWithoutTrying(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      pool.setLimit(MemoryLimit.ofBytes(4 * U));
-      var e =
-          catchThrowableOfType(OutOfDeviceMemoryException.class, () -> pool.allocate(4 * U + 1));
-      assertThat(e.details().step()).isEqualTo(RecoveryStep.LIMIT);
-      assertThat(e.requestedBytes()).isEqualTo(4 * U + 1);
-      assertThat(e.details().blockBytes()).isEqualTo(5 * U);
-      assertThat(e.details().limitBytes()).isEqualTo(4 * U);
-      assertThat(e.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY);
-    }
+  void sizeTheLimitForbids_isRefusedWithoutTrying(MemoryPool pool) {
+    pool.setLimit(MemoryLimit.ofBytes(4 * U));
+    var e = catchThrowableOfType(OutOfDeviceMemoryException.class, () -> pool.allocate(4 * U + 1));
+    assertThat(e.details().step()).isEqualTo(RecoveryStep.LIMIT);
+    assertThat(e.requestedBytes()).isEqualTo(4 * U + 1);
+    assertThat(e.details().blockBytes()).isEqualTo(5 * U);
+    assertThat(e.details().limitBytes()).isEqualTo(4 * U);
+    assertThat(e.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY);
   }
 
   @CudaTest
-  void everyNumber_isInTheDetailsAndTheMessage(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream other = cuda.device(0).createStream()) {
-      pool.setLimit(MemoryLimit.ofBytes(20 * U));
-      pool.allocate(8 * U, other).close();
-      pool.allocate(10 * U).close();
-      try (Buffer _ = pool.allocate(4 * U);
-          Buffer _ = pool.allocate(U, other)) {
-        var e = catchThrowableOfType(OutOfDeviceMemoryException.class, () -> pool.allocate(9 * U));
-        var details = e.details();
-        assertThat(details.device()).isZero();
-        assertThat(details.requestedBytes()).isEqualTo(9 * U);
-        assertThat(details.blockBytes()).isEqualTo(9 * U);
-        assertThat(details.heldBytes()).isEqualTo(18 * U);
-        assertThat(details.usedBytes()).isEqualTo(5 * U);
-        assertThat(details.freeBytes()).isEqualTo(13 * U);
-        assertThat(details.freeBlocks()).isEqualTo(2);
-        assertThat(details.largestFreeBytes()).isEqualTo(7 * U);
-        assertThat(details.otherStreamsFreeBytes()).isEqualTo(7 * U);
-        assertThat(details.limitBytes()).isEqualTo(20 * U);
-        assertThat(details.driverFreeBytes()).isPositive();
-        assertThat(details.step()).isEqualTo(RecoveryStep.RECLAIM);
-        assertThat(e)
-            .hasMessageContainingAll(
-                "CUDA_ERROR_OUT_OF_MEMORY (2)",
-                "requested=4608",
-                "on device 0",
-                "held=9216",
-                "used=2560",
-                "free=6656 in 2 blocks",
-                "largest free=3584",
-                "free on other streams=3584",
-                "limit=10240",
-                "free in the driver=" + details.driverFreeBytes(),
-                "null stream",
-                "reclaiming forgotten buffers");
-      }
+  void everyNumber_isInTheDetailsAndTheMessage(MemoryPool pool, CudaStream other) {
+    pool.setLimit(MemoryLimit.ofBytes(20 * U));
+    pool.allocate(8 * U, other).close();
+    pool.allocate(10 * U).close();
+    try (Buffer _ = pool.allocate(4 * U);
+        Buffer _ = pool.allocate(U, other)) {
+      var e = catchThrowableOfType(OutOfDeviceMemoryException.class, () -> pool.allocate(9 * U));
+      var details = e.details();
+      assertThat(details.device()).isZero();
+      assertThat(details.requestedBytes()).isEqualTo(9 * U);
+      assertThat(details.blockBytes()).isEqualTo(9 * U);
+      assertThat(details.heldBytes()).isEqualTo(18 * U);
+      assertThat(details.usedBytes()).isEqualTo(5 * U);
+      assertThat(details.freeBytes()).isEqualTo(13 * U);
+      assertThat(details.freeBlocks()).isEqualTo(2);
+      assertThat(details.largestFreeBytes()).isEqualTo(7 * U);
+      assertThat(details.otherStreamsFreeBytes()).isEqualTo(7 * U);
+      assertThat(details.limitBytes()).isEqualTo(20 * U);
+      assertThat(details.driverFreeBytes()).isPositive();
+      assertThat(details.step()).isEqualTo(RecoveryStep.RECLAIM);
+      assertThat(e)
+          .hasMessageContainingAll(
+              "CUDA_ERROR_OUT_OF_MEMORY (2)",
+              "requested=4608",
+              "on device 0",
+              "held=9216",
+              "used=2560",
+              "free=6656 in 2 blocks",
+              "largest free=3584",
+              "free on other streams=3584",
+              "limit=10240",
+              "free in the driver=" + details.driverFreeBytes(),
+              "null stream",
+              "reclaiming forgotten buffers");
     }
   }
 
   @CudaTest(memory = "16MiB")
-  void fullDevice_isExplainedWithTheDriversNumbers(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        Buffer _ = pool.allocate(12 << 20)) {
+  void fullDevice_isExplainedWithTheDriversNumbers(MemoryPool pool) {
+    try (Buffer _ = pool.allocate(12 << 20)) {
       var e = catchThrowableOfType(OutOfDeviceMemoryException.class, () -> pool.allocate(8 << 20));
       assertThat(e.details().heldBytes()).isEqualTo(12 << 20);
       assertThat(e.details().driverFreeBytes()).isEqualTo(4 << 20);
@@ -91,17 +84,15 @@ class OutOfMemoryTest {
   }
 
   @CudaTest
-  void hugeRequest_isOutOfMemory_andThePoolGoesOn(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      for (long bytes : new long[] {1L << 50, 1L << 62, Long.MAX_VALUE - 1023}) {
-        assertThatThrownBy(() -> pool.allocate(bytes))
-            .as("%d bytes", bytes)
-            .isInstanceOf(OutOfDeviceMemoryException.class)
-            .hasMessageContaining("requested=" + bytes);
-        assertThat(pool.totalBytes()).isZero();
-      }
-      pool.allocate(U).close();
+  void hugeRequest_isOutOfMemory_andThePoolGoesOn(MemoryPool pool) {
+    for (long bytes : new long[] {1L << 50, 1L << 62, Long.MAX_VALUE - 1023}) {
+      assertThatThrownBy(() -> pool.allocate(bytes))
+          .as("%d bytes", bytes)
+          .isInstanceOf(OutOfDeviceMemoryException.class)
+          .hasMessageContaining("requested=" + bytes);
+      assertThat(pool.totalBytes()).isZero();
     }
+    pool.allocate(U).close();
   }
 
   @CudaTest
@@ -119,33 +110,29 @@ class OutOfMemoryTest {
   }
 
   @CudaTest
-  void exception_survivesSerialisation(Cuda cuda) throws Exception {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      pool.setLimit(MemoryLimit.ofBytes(U));
-      var e = catchThrowableOfType(OutOfDeviceMemoryException.class, () -> pool.allocate(2 * U));
-      ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-      try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
-        out.writeObject(e);
-      }
-      try (ObjectInputStream in =
-          new ObjectInputStream(new ByteArrayInputStream(bytes.toByteArray()))) {
-        var back = (OutOfDeviceMemoryException) in.readObject();
-        assertThat(back).hasMessage(e.getMessage());
-        assertThat(back.details()).isEqualTo(e.details());
-        assertThat(back.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY);
-      }
+  void exception_survivesSerialisation(MemoryPool pool) throws Exception {
+    pool.setLimit(MemoryLimit.ofBytes(U));
+    var e = catchThrowableOfType(OutOfDeviceMemoryException.class, () -> pool.allocate(2 * U));
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
+      out.writeObject(e);
+    }
+    try (ObjectInputStream in =
+        new ObjectInputStream(new ByteArrayInputStream(bytes.toByteArray()))) {
+      var back = (OutOfDeviceMemoryException) in.readObject();
+      assertThat(back).hasMessage(e.getMessage());
+      assertThat(back.details()).isEqualTo(e.details());
+      assertThat(back.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY);
     }
   }
 
   @CudaTest(memory = "16MiB")
-  void allocationsGoOn_afterAFailure(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      for (int i = 0; i < 3; i++) {
-        assertThatThrownBy(() -> pool.allocate(32 << 20))
-            .isInstanceOf(OutOfDeviceMemoryException.class);
-        try (Buffer all = pool.allocate(15 << 20)) {
-          all.fill((byte) 1);
-        }
+  void allocationsGoOn_afterAFailure(MemoryPool pool) {
+    for (int i = 0; i < 3; i++) {
+      assertThatThrownBy(() -> pool.allocate(32 << 20))
+          .isInstanceOf(OutOfDeviceMemoryException.class);
+      try (Buffer all = pool.allocate(15 << 20)) {
+        all.fill((byte) 1);
       }
     }
   }

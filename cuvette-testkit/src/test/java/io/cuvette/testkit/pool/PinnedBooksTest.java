@@ -206,22 +206,20 @@ class PinnedBooksTest {
   }
 
   @CudaTest
-  void cacheOfAnotherPool_makesRoomInTheDriver(Cuda cuda) {
-    try (PinnedMemoryPool one = new PinnedMemoryPool(cuda)) {
-      List<PinnedBuffer> out = new ArrayList<>();
-      PinnedPoolOptions options =
-          PinnedPoolOptions.DEFAULTS.withUpstream(bytes -> {
-            if (one.totalBytes() > 0) {
-              throw new CudaException(CudaStatus.OUT_OF_MEMORY, "host()", "one at a time");
-            }
-            out.add(cuda.directPinned().allocate(bytes));
-            return out.getLast();
-          });
-      one.allocate(4096).close();
-      try (PinnedMemoryPool other = new PinnedMemoryPool(cuda, options);
-          Buffer buffer = other.allocate(512)) {
-        assertThat(buffer.byteSize()).isEqualTo(512);
-      }
+  void cacheOfAnotherPool_makesRoomInTheDriver(Cuda cuda, PinnedMemoryPool one) {
+    List<PinnedBuffer> out = new ArrayList<>();
+    PinnedPoolOptions options =
+        PinnedPoolOptions.DEFAULTS.withUpstream(bytes -> {
+          if (one.totalBytes() > 0) {
+            throw new CudaException(CudaStatus.OUT_OF_MEMORY, "host()", "one at a time");
+          }
+          out.add(cuda.directPinned().allocate(bytes));
+          return out.getLast();
+        });
+    one.allocate(4096).close();
+    try (PinnedMemoryPool other = new PinnedMemoryPool(cuda, options);
+        Buffer buffer = other.allocate(512)) {
+      assertThat(buffer.byteSize()).isEqualTo(512);
     }
   }
 

@@ -64,74 +64,65 @@ class PinnedPoolTest {
   }
 
   @CudaTest
-  void classes_areNotPowersOfTwo(Cuda cuda) {
-    try (PinnedMemoryPool pool = new PinnedMemoryPool(cuda);
-        PinnedBuffer buffer = pool.allocate((1 << 20) + 1)) {
+  void classes_areNotPowersOfTwo(PinnedMemoryPool pool) {
+    try (PinnedBuffer buffer = pool.allocate((1 << 20) + 1)) {
       assertThat(buffer.blockBytes()).isLessThanOrEqualTo((1 << 20) + (1 << 17));
     }
   }
 
   @CudaTest
-  void liveBuffers_haveDifferentMemory(Cuda cuda) {
-    try (PinnedMemoryPool pool = new PinnedMemoryPool(cuda)) {
-      Set<Long> addresses = new HashSet<>();
-      List<PinnedBuffer> buffers = new ArrayList<>();
-      for (int i = 0; i < 20; i++) {
-        PinnedBuffer buffer = pool.allocate(700);
-        assertThat(addresses.add(buffer.address())).isTrue();
-        buffers.add(buffer);
-      }
-      buffers.forEach(Buffer::close);
+  void liveBuffers_haveDifferentMemory(PinnedMemoryPool pool) {
+    Set<Long> addresses = new HashSet<>();
+    List<PinnedBuffer> buffers = new ArrayList<>();
+    for (int i = 0; i < 20; i++) {
+      PinnedBuffer buffer = pool.allocate(700);
+      assertThat(addresses.add(buffer.address())).isTrue();
+      buffers.add(buffer);
+    }
+    buffers.forEach(Buffer::close);
+  }
+
+  @CudaTest
+  void blockFreedLast_isHandedOutFirst(PinnedMemoryPool pool) {
+    PinnedBuffer a = pool.allocate(1000);
+    PinnedBuffer b = pool.allocate(1000);
+    a.close();
+    b.close();
+    try (PinnedBuffer first = pool.allocate(1000);
+        PinnedBuffer second = pool.allocate(1000)) {
+      assertThat(first.address()).isEqualTo(b.address());
+      assertThat(second.address()).isEqualTo(a.address());
+      assertThat(pool.stats().growths()).isEqualTo(2);
     }
   }
 
   @CudaTest
-  void blockFreedLast_isHandedOutFirst(Cuda cuda) {
-    try (PinnedMemoryPool pool = new PinnedMemoryPool(cuda)) {
-      PinnedBuffer a = pool.allocate(1000);
-      PinnedBuffer b = pool.allocate(1000);
-      a.close();
-      b.close();
-      try (PinnedBuffer first = pool.allocate(1000);
-          PinnedBuffer second = pool.allocate(1000)) {
-        assertThat(first.address()).isEqualTo(b.address());
-        assertThat(second.address()).isEqualTo(a.address());
-        assertThat(pool.stats().growths()).isEqualTo(2);
-      }
+  void otherSizeClass_isNotServed(PinnedMemoryPool pool) {
+    PinnedBuffer large = pool.allocate(8192);
+    large.close();
+    try (PinnedBuffer small = pool.allocate(512)) {
+      assertThat(small.address()).isNotEqualTo(large.address());
     }
   }
 
   @CudaTest
-  void otherSizeClass_isNotServed(Cuda cuda) {
-    try (PinnedMemoryPool pool = new PinnedMemoryPool(cuda)) {
-      PinnedBuffer large = pool.allocate(8192);
-      large.close();
-      try (PinnedBuffer small = pool.allocate(512)) {
-        assertThat(small.address()).isNotEqualTo(large.address());
-      }
-    }
-  }
-
-  @CudaTest
-  void everyNumber_isExact(Cuda cuda) {
-    try (PinnedMemoryPool pool = new PinnedMemoryPool(cuda)) {
-      assertThat(pool.freeBlocks()).isZero();
-      PinnedBuffer a = pool.allocate(100);
-      pool.allocate(1024).close();
-      PinnedPoolStats expected =
-          new PinnedPoolStats(512, 1024, 1536, 100, 0, 1, 1, 1536, 1536, 2, 2, 0, Long.MAX_VALUE);
-      assertThat(pool.stats()).isEqualTo(expected);
-      assertThat(pool.usedBytes()).isEqualTo(512);
-      assertThat(pool.freeBytes()).isEqualTo(1024);
-      assertThat(pool.totalBytes()).isEqualTo(1536);
-      assertThat(pool.freeBlocks()).isEqualTo(1);
-      a.close();
-      assertThat(pool.freeBlocks()).isEqualTo(2);
-      assertThat(pool.freeAllBlocks()).isEqualTo(1536);
-      assertThat(pool.totalBytes()).isZero();
-      assertThat(pool.freeBlocks()).isZero();
-      assertThat(pool.freeAllBlocks()).isZero();
-    }
+  void everyNumber_isExact(PinnedMemoryPool pool) {
+    assertThat(pool.freeBlocks()).isZero();
+    PinnedBuffer a = pool.allocate(100);
+    pool.allocate(1024).close();
+    PinnedPoolStats expected =
+        new PinnedPoolStats(512, 1024, 1536, 100, 0, 1, 1, 1536, 1536, 2, 2, 0, Long.MAX_VALUE);
+    assertThat(pool.stats()).isEqualTo(expected);
+    assertThat(pool.usedBytes()).isEqualTo(512);
+    assertThat(pool.freeBytes()).isEqualTo(1024);
+    assertThat(pool.totalBytes()).isEqualTo(1536);
+    assertThat(pool.freeBlocks()).isEqualTo(1);
+    a.close();
+    assertThat(pool.freeBlocks()).isEqualTo(2);
+    assertThat(pool.freeAllBlocks()).isEqualTo(1536);
+    assertThat(pool.totalBytes()).isZero();
+    assertThat(pool.freeBlocks()).isZero();
+    assertThat(pool.freeAllBlocks()).isZero();
   }
 
   @CudaTest
@@ -165,10 +156,8 @@ class PinnedPoolTest {
   }
 
   @CudaTest
-  void blockOfARunningCopy_isNotHandedOut(Cuda cuda) {
-    try (PinnedMemoryPool pool = new PinnedMemoryPool(cuda);
-        CudaStream stream = cuda.device(0).createStream();
-        Buffer target = cuda.allocate(4096)) {
+  void blockOfARunningCopy_isNotHandedOut(Cuda cuda, PinnedMemoryPool pool, CudaStream stream) {
+    try (Buffer target = cuda.allocate(4096)) {
       PinnedBuffer source = pool.allocate(4096);
       Gate gate = Gate.on(stream);
       for (int i = 0; i < QUEUED; i++) {
@@ -190,9 +179,8 @@ class PinnedPoolTest {
 
   /** Closed at once and written by the next owner: the copy must have taken the old bytes. */
   @CudaTest(seeds = 40)
-  void copyThatIsStillQueued_bringsTheBytesItWasGiven(Cuda cuda) {
-    try (CudaStream stream = cuda.device(0).createStream();
-        Buffer target = cuda.allocate(4096)) {
+  void copyThatIsStillQueued_bringsTheBytesItWasGiven(Cuda cuda, CudaStream stream) {
+    try (Buffer target = cuda.allocate(4096)) {
       PinnedBuffer source = cuda.allocatePinned(4096);
       source.segment().fill((byte) 1);
       target.copyFrom(source, stream);
@@ -208,9 +196,8 @@ class PinnedPoolTest {
   }
 
   @CudaTest
-  void fullPool_waitsForTheCopies(Cuda cuda) {
+  void fullPool_waitsForTheCopies(Cuda cuda, CudaStream stream) {
     try (PinnedMemoryPool pool = limited(cuda, 4096);
-        CudaStream stream = cuda.device(0).createStream();
         Buffer target = cuda.allocate(4096)) {
       PinnedBuffer source = pool.allocate(4096);
       for (int i = 0; i < QUEUED; i++) {
@@ -250,23 +237,21 @@ class PinnedPoolTest {
   }
 
   @CudaTest
-  void wrongSizes_areRefused(Cuda cuda) {
-    try (PinnedMemoryPool pool = new PinnedMemoryPool(cuda)) {
-      assertThatThrownBy(() -> pool.allocate(-1))
-          .isInstanceOf(IllegalArgumentException.class)
-          .hasMessageContaining("bytes: -1 (expected: >= 0)");
-      for (long huge : new long[] {1L << 50, 1L << 60}) {
-        assertThatThrownBy(() -> pool.allocate(huge))
-            .as("%d bytes", huge)
-            .isInstanceOf(OutOfPinnedMemoryException.class)
-            .hasMessageContaining("requested=" + huge);
-      }
-      assertThatThrownBy(() -> pool.allocate(Long.MAX_VALUE))
-          .isInstanceOf(IllegalArgumentException.class)
-          .hasMessageContaining("bytes: 9223372036854775807");
-      assertThat(pool.totalBytes()).isZero();
-      pool.allocate(1).close();
+  void wrongSizes_areRefused(PinnedMemoryPool pool) {
+    assertThatThrownBy(() -> pool.allocate(-1))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("bytes: -1 (expected: >= 0)");
+    for (long huge : new long[] {1L << 50, 1L << 60}) {
+      assertThatThrownBy(() -> pool.allocate(huge))
+          .as("%d bytes", huge)
+          .isInstanceOf(OutOfPinnedMemoryException.class)
+          .hasMessageContaining("requested=" + huge);
     }
+    assertThatThrownBy(() -> pool.allocate(Long.MAX_VALUE))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("bytes: 9223372036854775807");
+    assertThat(pool.totalBytes()).isZero();
+    pool.allocate(1).close();
   }
 
   private static PinnedMemoryPool limited(Cuda cuda, long bytes) {

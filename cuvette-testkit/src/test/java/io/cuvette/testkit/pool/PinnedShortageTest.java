@@ -16,6 +16,7 @@ import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.support.AtOnce;
 import java.util.ArrayList;
 import java.util.List;
@@ -33,9 +34,9 @@ class PinnedShortageTest {
 
   /** There is a block for each thread. */
   @CudaTest(sanitized = false)
-  void threadsWithBusyStreams_allGetWhatIsThere(Cuda cuda) throws InterruptedException {
-    try (PinnedMemoryPool pool = limited(cuda, THREADS * BLOCK);
-        CudaStream shared = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
+  void threadsWithBusyStreams_allGetWhatIsThere(Cuda cuda, @NonBlocking CudaStream shared)
+      throws InterruptedException {
+    try (PinnedMemoryPool pool = limited(cuda, THREADS * BLOCK)) {
       threads.run(THREADS, seed -> useBusily(cuda, pool, shared, new SplittableRandom(seed)));
       cuda.device(0).synchronize();
       pool.assertConsistent();
@@ -72,9 +73,9 @@ class PinnedShortageTest {
 
   /** They come back when the stream that used them has done its work. */
   @CudaTest(tidy = false, sanitized = false)
-  void threadsThatDropBuffersInUse_getNoErrors(Cuda cuda) throws InterruptedException {
-    try (PinnedMemoryPool pool = limited(cuda, 64 * BLOCK);
-        CudaStream other = cuda.device(0).createStream()) {
+  void threadsThatDropBuffersInUse_getNoErrors(Cuda cuda, CudaStream other)
+      throws InterruptedException {
+    try (PinnedMemoryPool pool = limited(cuda, 64 * BLOCK)) {
       threads.run(
           THREADS,
           seed -> {

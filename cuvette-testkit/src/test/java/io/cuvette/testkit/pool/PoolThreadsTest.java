@@ -32,12 +32,10 @@ class PoolThreadsTest {
   private final Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
 
   @CudaTest(seeds = 4)
-  void threads_neverGetTheSameBlock_andAllComesBack(Subject subject) throws InterruptedException {
-    Cuda cuda = subject.cuda();
+  void threads_neverGetTheSameBlock_andAllComesBack(
+      Subject subject, Cuda cuda, CudaStream one, CudaStream two) throws InterruptedException {
     PoolOptions options = PoolOptions.DEFAULTS.withLimit(MemoryLimit.ofBytes(LIMIT));
-    try (MemoryPool pool = new MemoryPool(cuda, options);
-        CudaStream one = cuda.device(0).createStream();
-        CudaStream two = cuda.device(0).createStream()) {
+    try (MemoryPool pool = new MemoryPool(cuda, options)) {
       List<CudaStream> streams = List.of(one, two, cuda.device(0).nullStream());
       CountDownLatch start = new CountDownLatch(1);
       List<Thread> threads = new ArrayList<>();

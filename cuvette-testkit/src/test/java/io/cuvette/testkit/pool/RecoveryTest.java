@@ -25,9 +25,8 @@ class RecoveryTest {
   private static final int QUEUED = 300;
 
   @CudaTest
-  void ownBlockWhoseOtherUseIsDone_isFound(Cuda cuda) {
-    try (MemoryPool pool = limited(cuda, 4 * U);
-        CudaStream other = cuda.device(0).createStream()) {
+  void ownBlockWhoseOtherUseIsDone_isFound(Cuda cuda, CudaStream other) {
+    try (MemoryPool pool = limited(cuda, 4 * U)) {
       Buffer used = pool.allocate(4 * U);
       try (Gate _ = Gate.on(other)) {
         used.fill((byte) 1, other);
@@ -43,9 +42,8 @@ class RecoveryTest {
   }
 
   @CudaTest
-  void cachedBlockOfAnIdleStream_isTakenBeforeItIsReleased(Cuda cuda) {
-    try (MemoryPool pool = limited(cuda, 4 * U);
-        CudaStream other = cuda.device(0).createStream()) {
+  void cachedBlockOfAnIdleStream_isTakenBeforeItIsReleased(Cuda cuda, CudaStream other) {
+    try (MemoryPool pool = limited(cuda, 4 * U)) {
       Buffer cached = pool.allocate(4 * U, other);
       cached.close();
       try (Buffer found = pool.allocate(4 * U)) {
@@ -57,9 +55,8 @@ class RecoveryTest {
   }
 
   @CudaTest
-  void partOfASplitChunkOfAnIdleStream_isLent_andGoesBack(Cuda cuda) {
-    try (MemoryPool pool = limited(cuda, 4 * U);
-        CudaStream other = cuda.device(0).createStream()) {
+  void partOfASplitChunkOfAnIdleStream_isLent_andGoesBack(Cuda cuda, CudaStream other) {
+    try (MemoryPool pool = limited(cuda, 4 * U)) {
       pool.allocate(4 * U, other).close();
       try (Buffer kept = pool.allocate(U, other)) {
         try (Buffer lent = pool.allocate(2 * U)) {
@@ -73,22 +70,18 @@ class RecoveryTest {
   }
 
   @CudaTest(memory = "64MiB")
-  void otherPoolsCaches_areReleased_ifTheDriverIsShort(Cuda cuda) {
-    try (MemoryPool idle = new MemoryPool(cuda);
-        MemoryPool pool = new MemoryPool(cuda)) {
-      idle.allocate(40 << 20).close();
-      try (Buffer found = pool.allocate(40 << 20)) {
-        assertThat(found.blockBytes()).isEqualTo(40 << 20);
-        assertThat(idle.totalBytes()).isZero();
-      }
+  void otherPoolsCaches_areReleased_ifTheDriverIsShort(MemoryPool idle, MemoryPool pool) {
+    idle.allocate(40 << 20).close();
+    try (Buffer found = pool.allocate(40 << 20)) {
+      assertThat(found.blockBytes()).isEqualTo(40 << 20);
+      assertThat(idle.totalBytes()).isZero();
     }
   }
 
   /** What a limit of its own makes short is no reason to take the others' caches. */
   @CudaTest(memory = "64MiB")
-  void otherPoolsCaches_areKept_ifOnlyTheLimitIsShort(Cuda cuda) {
-    try (MemoryPool idle = new MemoryPool(cuda);
-        MemoryPool pool = limited(cuda, 4 * U)) {
+  void otherPoolsCaches_areKept_ifOnlyTheLimitIsShort(Cuda cuda, MemoryPool idle) {
+    try (MemoryPool pool = limited(cuda, 4 * U)) {
       idle.allocate(1 << 20).close();
       try (Buffer _ = pool.allocate(4 * U)) {
         assertThatThrownBy(() -> pool.allocate(U)).isInstanceOf(OutOfDeviceMemoryException.class);
@@ -165,9 +158,8 @@ class RecoveryTest {
    * the chunk is in use, for releasing it would wait too.
    */
   @CudaTest
-  void workOfOtherStreams_isWaitedFor(Cuda cuda) {
-    try (MemoryPool pool = limited(cuda, 4 * U);
-        CudaStream busy = cuda.device(0).createStream()) {
+  void workOfOtherStreams_isWaitedFor(Cuda cuda, CudaStream busy) {
+    try (MemoryPool pool = limited(cuda, 4 * U)) {
       pool.allocate(4 * U, busy).close();
       try (Buffer kept = pool.allocate(U, busy)) {
         Buffer cached = pool.allocate(3 * U, busy);
@@ -190,9 +182,8 @@ class RecoveryTest {
   }
 
   @CudaTest
-  void pendingFrees_areWaitedFor(Cuda cuda) {
-    try (MemoryPool pool = limited(cuda, 4 * U);
-        CudaStream busy = cuda.device(0).createStream()) {
+  void pendingFrees_areWaitedFor(Cuda cuda, CudaStream busy) {
+    try (MemoryPool pool = limited(cuda, 4 * U)) {
       Buffer pending = pool.allocate(4 * U);
       Gate gate = Gate.on(busy);
       for (int i = 0; i < QUEUED; i++) {

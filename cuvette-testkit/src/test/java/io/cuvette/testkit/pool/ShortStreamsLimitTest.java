@@ -3,7 +3,6 @@ package io.cuvette.testkit.pool;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.AsyncMemoryPool;
-import io.cuvette.AsyncPoolChoice;
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
@@ -49,28 +48,27 @@ class ShortStreamsLimitTest {
   /** Half of the buffers are closed after their stream: they wait for its work. */
   @CudaTest(sanitized = false)
   @Timeout(3600)
-  void shortStreamsUnderTheLimitOfADriversPool_failNever(Cuda cuda) throws InterruptedException {
+  void shortStreamsUnderTheLimitOfADriversPool_failNever(Cuda cuda, AsyncMemoryPool pool)
+      throws InterruptedException {
     AtOnce threads = new AtOnce();
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0))) {
-      pool.setLimit(MemoryLimit.ofBytes((long) THREADS * BYTES));
-      threads.run(
-          THREADS,
-          _ -> {
-            for (int i = 0; i < STREAMS; i++) {
-              Buffer buffer;
-              try (CudaStream stream = cuda.device(0).createStream()) {
-                buffer = pool.allocate(BYTES, stream);
-                buffer.fill((byte) 1, stream);
-                if (i % 2 == 0) {
-                  buffer.close();
-                }
+    pool.setLimit(MemoryLimit.ofBytes((long) THREADS * BYTES));
+    threads.run(
+        THREADS,
+        _ -> {
+          for (int i = 0; i < STREAMS; i++) {
+            Buffer buffer;
+            try (CudaStream stream = cuda.device(0).createStream()) {
+              buffer = pool.allocate(BYTES, stream);
+              buffer.fill((byte) 1, stream);
+              if (i % 2 == 0) {
+                buffer.close();
               }
-              buffer.close();
             }
-          });
-      threads.assertNoFailures();
-      cuda.device(0).synchronize();
-      assertThat(pool.liveBytes()).isZero();
-    }
+            buffer.close();
+          }
+        });
+    threads.assertNoFailures();
+    cuda.device(0).synchronize();
+    assertThat(pool.liveBytes()).isZero();
   }
 }

@@ -15,6 +15,7 @@ import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.support.AtOnce;
 import java.util.ArrayList;
 import java.util.List;
@@ -32,10 +33,10 @@ class ShortageTest {
 
   /** There is a block for each thread, in one chunk that cannot be released. */
   @CudaTest(sanitized = false)
-  void threadsWithBusyStreams_allGetWhatIsThere(Cuda cuda) throws InterruptedException {
+  void threadsWithBusyStreams_allGetWhatIsThere(Cuda cuda, @NonBlocking CudaStream shared)
+      throws InterruptedException {
     long limit = (long) THREADS * BLOCK + 512;
-    try (MemoryPool pool = limited(cuda, limit);
-        CudaStream shared = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
+    try (MemoryPool pool = limited(cuda, limit)) {
       pool.allocate(limit, shared).close();
       try (Buffer _ = pool.allocate(512, shared)) {
         threads.run(THREADS, seed -> useBusily(cuda, pool, shared, new SplittableRandom(seed)));
@@ -74,9 +75,9 @@ class ShortageTest {
 
   /** They come back when the stream that used them has done its work. */
   @CudaTest(tidy = false, sanitized = false)
-  void threadsThatDropBuffersInUse_getNoErrors(Cuda cuda) throws InterruptedException {
-    try (MemoryPool pool = limited(cuda, DROPPED_LIMIT);
-        CudaStream other = cuda.device(0).createStream()) {
+  void threadsThatDropBuffersInUse_getNoErrors(Cuda cuda, CudaStream other)
+      throws InterruptedException {
+    try (MemoryPool pool = limited(cuda, DROPPED_LIMIT)) {
       assertDropped(
           THREADS,
           200,

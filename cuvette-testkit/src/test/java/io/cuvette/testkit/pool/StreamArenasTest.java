@@ -24,10 +24,8 @@ class StreamArenasTest {
   }
 
   @CudaTest
-  void threadsOnOneStream_shareItsBlocks(Cuda cuda) throws InterruptedException {
-    try (CudaStream shared = cuda.device(0).createStream()) {
-      assertThat(otherThreadsAddress(cuda, device -> shared, true)).isTrue();
-    }
+  void threadsOnOneStream_shareItsBlocks(Cuda cuda, CudaStream shared) throws InterruptedException {
+    assertThat(otherThreadsAddress(cuda, device -> shared, true)).isTrue();
   }
 
   @CudaTest
@@ -36,13 +34,11 @@ class StreamArenasTest {
   }
 
   @CudaTest
-  void legacyStream_isAnotherArenaThanTheNullStream(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      Buffer first = pool.allocate(U, cuda.device(0).nullStream());
-      first.close();
-      try (Buffer second = pool.allocate(U, cuda.device(0).legacyStream())) {
-        assertThat(second.address()).isNotEqualTo(first.address());
-      }
+  void legacyStream_isAnotherArenaThanTheNullStream(Cuda cuda, MemoryPool pool) {
+    Buffer first = pool.allocate(U, cuda.device(0).nullStream());
+    first.close();
+    try (Buffer second = pool.allocate(U, cuda.device(0).legacyStream())) {
+      assertThat(second.address()).isNotEqualTo(first.address());
     }
   }
 
@@ -69,59 +65,53 @@ class StreamArenasTest {
   }
 
   @CudaTest
-  void blocksOfAClosedStream_areUsedAgain_onceItsWorkIsDone(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      CudaStream gone = cuda.device(0).createStream();
-      Buffer cached = pool.allocate(4 * U, gone);
-      cached.close();
-      gone.close();
-      try (CudaStream next = cuda.device(0).createStream();
-          Buffer found = pool.allocate(4 * U, next)) {
-        assertThat(found.address()).isEqualTo(cached.address());
-        assertThat(pool.stats().growths()).isEqualTo(1);
-      }
+  void blocksOfAClosedStream_areUsedAgain_onceItsWorkIsDone(Cuda cuda, MemoryPool pool) {
+    CudaStream gone = cuda.device(0).createStream();
+    Buffer cached = pool.allocate(4 * U, gone);
+    cached.close();
+    gone.close();
+    try (CudaStream next = cuda.device(0).createStream();
+        Buffer found = pool.allocate(4 * U, next)) {
+      assertThat(found.address()).isEqualTo(cached.address());
+      assertThat(pool.stats().growths()).isEqualTo(1);
     }
   }
 
   /** The driver gives the handle of a destroyed stream to the next one: that must not matter. */
   @CudaTest
-  void blocksOfADestroyedStream_areNotLentWhileItsWorkRuns(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      CudaStream gone = cuda.device(0).createStream();
-      Buffer cached = pool.allocate(4 * U, gone);
-      try (Gate _ = Gate.on(gone)) {
-        for (int i = 0; i < QUEUED; i++) {
-          cached.fill((byte) i, gone);
-        }
-        cached.close();
-        gone.close();
-        try (CudaStream next = cuda.device(0).createStream();
-            Buffer other = pool.allocate(4 * U, next)) {
-          assertThat(other.address()).isNotEqualTo(cached.address());
-        }
+  void blocksOfADestroyedStream_areNotLentWhileItsWorkRuns(Cuda cuda, MemoryPool pool) {
+    CudaStream gone = cuda.device(0).createStream();
+    Buffer cached = pool.allocate(4 * U, gone);
+    try (Gate _ = Gate.on(gone)) {
+      for (int i = 0; i < QUEUED; i++) {
+        cached.fill((byte) i, gone);
       }
-      cuda.device(0).synchronize();
-      try (CudaStream later = cuda.device(0).createStream();
-          Buffer one = pool.allocate(4 * U, later);
-          Buffer two = pool.allocate(4 * U, later)) {
-        assertThat(one.address() == cached.address() || two.address() == cached.address()).isTrue();
+      cached.close();
+      gone.close();
+      try (CudaStream next = cuda.device(0).createStream();
+          Buffer other = pool.allocate(4 * U, next)) {
+        assertThat(other.address()).isNotEqualTo(cached.address());
       }
+    }
+    cuda.device(0).synchronize();
+    try (CudaStream later = cuda.device(0).createStream();
+        Buffer one = pool.allocate(4 * U, later);
+        Buffer two = pool.allocate(4 * U, later)) {
+      assertThat(one.address() == cached.address() || two.address() == cached.address()).isTrue();
     }
   }
 
   @CudaTest
-  void bufferThatOutlivesItsStream_goesBackToThePool(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      CudaStream gone = cuda.device(0).createStream();
-      Buffer buffer = pool.allocate(4 * U, gone);
-      gone.close();
-      buffer.fill((byte) 1);
-      buffer.close();
-      cuda.device(0).synchronize();
-      assertThat(pool.usedBytes()).isZero();
-      assertThat(pool.freeBytes()).isEqualTo(4 * U);
-      assertThat(pool.freeAllBlocks()).isEqualTo(4 * U);
-    }
+  void bufferThatOutlivesItsStream_goesBackToThePool(Cuda cuda, MemoryPool pool) {
+    CudaStream gone = cuda.device(0).createStream();
+    Buffer buffer = pool.allocate(4 * U, gone);
+    gone.close();
+    buffer.fill((byte) 1);
+    buffer.close();
+    cuda.device(0).synchronize();
+    assertThat(pool.usedBytes()).isZero();
+    assertThat(pool.freeBytes()).isEqualTo(4 * U);
+    assertThat(pool.freeAllBlocks()).isEqualTo(4 * U);
   }
 
   @CudaTest
@@ -143,47 +133,42 @@ class StreamArenasTest {
 
   /** The wrapper was closed, and somebody else's stream has the same handle now. */
   @CudaTest
-  void wrapperOfANewStreamWithAnOldHandle_doesNotInheritRunningWork(Cuda cuda) {
+  void wrapperOfANewStreamWithAnOldHandle_doesNotInheritRunningWork(Cuda cuda, MemoryPool pool) {
     CudaDriver driver = cuda.driver();
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      long old = driver.streamCreateWithPriority(0, 1, 0);
-      Buffer cached;
-      Gate gate;
-      try (CudaStream wrapped = cuda.device(0).wrapStream(old, null)) {
-        cached = pool.allocate(4 * U, wrapped);
-        gate = Gate.on(wrapped);
-        for (int i = 0; i < QUEUED; i++) {
-          cached.fill((byte) i, wrapped);
-        }
-        cached.close();
+    long old = driver.streamCreateWithPriority(0, 1, 0);
+    Buffer cached;
+    Gate gate;
+    try (CudaStream wrapped = cuda.device(0).wrapStream(old, null)) {
+      cached = pool.allocate(4 * U, wrapped);
+      gate = Gate.on(wrapped);
+      for (int i = 0; i < QUEUED; i++) {
+        cached.fill((byte) i, wrapped);
       }
-      driver.streamDestroy(0, old);
-      long handle = driver.streamCreateWithPriority(0, 1, 0);
-      try (CudaStream wrapped = cuda.device(0).wrapStream(handle, null);
-          Buffer other = pool.allocate(4 * U, wrapped)) {
-        assertThat(other.address()).isNotEqualTo(cached.address());
-      } finally {
-        gate.open();
-      }
-      cuda.device(0).synchronize();
-      driver.streamDestroy(0, handle);
+      cached.close();
     }
+    driver.streamDestroy(0, old);
+    long handle = driver.streamCreateWithPriority(0, 1, 0);
+    try (CudaStream wrapped = cuda.device(0).wrapStream(handle, null);
+        Buffer other = pool.allocate(4 * U, wrapped)) {
+      assertThat(other.address()).isNotEqualTo(cached.address());
+    } finally {
+      gate.open();
+    }
+    cuda.device(0).synchronize();
+    driver.streamDestroy(0, handle);
   }
 
   @CudaTest
-  void wrapperOfTheLibrarysOwnStream_isThatStream(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream own = cuda.device(0).createStream()) {
-      CudaStream wrapped = cuda.device(0).wrapStream(own.handle(), null);
-      assertThat(wrapped).isEqualTo(own);
-      Buffer first = pool.allocate(4 * U, own);
-      first.close();
-      try (Buffer second = pool.allocate(4 * U, wrapped)) {
-        assertThat(second.address()).isEqualTo(first.address());
-      }
-      wrapped.close();
-      assertThat(own.isClosed()).isFalse();
-      own.synchronize();
+  void wrapperOfTheLibrarysOwnStream_isThatStream(Cuda cuda, MemoryPool pool, CudaStream own) {
+    CudaStream wrapped = cuda.device(0).wrapStream(own.handle(), null);
+    assertThat(wrapped).isEqualTo(own);
+    Buffer first = pool.allocate(4 * U, own);
+    first.close();
+    try (Buffer second = pool.allocate(4 * U, wrapped)) {
+      assertThat(second.address()).isEqualTo(first.address());
     }
+    wrapped.close();
+    assertThat(own.isClosed()).isFalse();
+    own.synchronize();
   }
 }

@@ -19,40 +19,36 @@ class TraceVectorsTest {
   private static final long GIB = 1L << 30;
 
   @CudaTest
-  void t1_freedBlock_isSplitExactly_andMergedAgain(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      Buffer a = pool.allocate(2048);
-      final long start = a.address();
-      a.close();
-      Buffer h = pool.allocate(1024);
-      Buffer t = pool.allocate(1);
-      assertThat(h.address() - start).isZero();
-      assertThat(t.address() - start).isEqualTo(1024);
-      assertThat(t.blockBytes()).isEqualTo(512);
-      check(pool, 1536, 512, 2048, 1);
-      assertThat(pool.stats().growths()).isEqualTo(1);
-      h.close();
-      check(pool, 512, 1536, 2048, 2);
-      t.close();
-      check(pool, 0, 2048, 2048, 1);
-      try (Buffer again = pool.allocate(2048)) {
-        assertThat(again.address()).isEqualTo(start);
-      }
-      assertThat(pool.stats().growths()).isEqualTo(1);
+  void t1_freedBlock_isSplitExactly_andMergedAgain(MemoryPool pool) {
+    Buffer a = pool.allocate(2048);
+    final long start = a.address();
+    a.close();
+    Buffer h = pool.allocate(1024);
+    Buffer t = pool.allocate(1);
+    assertThat(h.address() - start).isZero();
+    assertThat(t.address() - start).isEqualTo(1024);
+    assertThat(t.blockBytes()).isEqualTo(512);
+    check(pool, 1536, 512, 2048, 1);
+    assertThat(pool.stats().growths()).isEqualTo(1);
+    h.close();
+    check(pool, 512, 1536, 2048, 2);
+    t.close();
+    check(pool, 0, 2048, 2048, 1);
+    try (Buffer again = pool.allocate(2048)) {
+      assertThat(again.address()).isEqualTo(start);
     }
+    assertThat(pool.stats().growths()).isEqualTo(1);
   }
 
   @CudaTest
-  void t2_splitChunk_isNotReleasedWhileAPartIsInUse(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      pool.allocate(4 * U).close();
-      try (Buffer h = pool.allocate(2 * U)) {
-        pool.allocate(2 * U).close();
-        assertThat(pool.freeAllBlocks()).isZero();
-        check(pool, 1024, 1024, 2048, 1);
-        try (Buffer t = pool.allocate(2 * U)) {
-          assertThat(t.address() - h.address()).isEqualTo(1024);
-        }
+  void t2_splitChunk_isNotReleasedWhileAPartIsInUse(MemoryPool pool) {
+    pool.allocate(4 * U).close();
+    try (Buffer h = pool.allocate(2 * U)) {
+      pool.allocate(2 * U).close();
+      assertThat(pool.freeAllBlocks()).isZero();
+      check(pool, 1024, 1024, 2048, 1);
+      try (Buffer t = pool.allocate(2 * U)) {
+        assertThat(t.address() - h.address()).isEqualTo(1024);
       }
     }
   }
@@ -80,65 +76,57 @@ class TraceVectorsTest {
   }
 
   @CudaTest
-  void t5_streams_haveArenasOfTheirOwn(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        CudaStream seven = cuda.device(0).createStream()) {
-      CudaStream zero = cuda.device(0).nullStream();
-      Buffer a = pool.allocate(4 * U, zero);
-      final long first = a.address();
-      a.close();
-      Buffer b = pool.allocate(4 * U, seven);
-      assertThat(b.address()).isNotEqualTo(first);
-      check(pool, 2048, 2048, 4096, 1);
-      b.close();
-      assertThat(pool.freeAllBlocks(zero)).isEqualTo(2048);
-      check(pool, 0, 2048, 2048, 1);
+  void t5_streams_haveArenasOfTheirOwn(Cuda cuda, MemoryPool pool, CudaStream seven) {
+    CudaStream zero = cuda.device(0).nullStream();
+    Buffer a = pool.allocate(4 * U, zero);
+    final long first = a.address();
+    a.close();
+    Buffer b = pool.allocate(4 * U, seven);
+    assertThat(b.address()).isNotEqualTo(first);
+    check(pool, 2048, 2048, 4096, 1);
+    b.close();
+    assertThat(pool.freeAllBlocks(zero)).isEqualTo(2048);
+    check(pool, 0, 2048, 2048, 1);
+  }
+
+  @CudaTest
+  void t6_smallestBlockThatFits_isTaken(MemoryPool pool) {
+    Buffer eight = pool.allocate(8 * U);
+    Buffer three = pool.allocate(3 * U);
+    Buffer five = pool.allocate(5 * U);
+    final long atFive = five.address();
+    eight.close();
+    three.close();
+    five.close();
+    try (Buffer four = pool.allocate(4 * U)) {
+      assertThat(four.address()).isEqualTo(atFive);
+      check(pool, 2048, 6144, 8192, 3);
+      assertThat(pool.stats().largestFreeBytes()).isEqualTo(8 * U);
     }
   }
 
   @CudaTest
-  void t6_smallestBlockThatFits_isTaken(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      Buffer eight = pool.allocate(8 * U);
-      Buffer three = pool.allocate(3 * U);
-      Buffer five = pool.allocate(5 * U);
-      final long atFive = five.address();
-      eight.close();
-      three.close();
-      five.close();
-      try (Buffer four = pool.allocate(4 * U)) {
-        assertThat(four.address()).isEqualTo(atFive);
-        check(pool, 2048, 6144, 8192, 3);
-        assertThat(pool.stats().largestFreeBytes()).isEqualTo(8 * U);
-      }
-    }
-  }
-
-  @CudaTest
-  void t7_countsFollowEveryStep(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      Buffer a = pool.allocate(2 * U);
-      final long atA = a.address();
-      check(pool, 2 * U, 0, 2 * U, 0);
-      Buffer b = pool.allocate(4 * U);
-      check(pool, 6 * U, 0, 6 * U, 0);
-      b.close();
-      check(pool, 2 * U, 4 * U, 6 * U, 1);
-      a.close();
-      check(pool, 0, 6 * U, 6 * U, 2);
-      try (Buffer c = pool.allocate(U)) {
-        assertThat(c.address()).isEqualTo(atA);
-        check(pool, U, 5 * U, 6 * U, 2);
-      }
+  void t7_countsFollowEveryStep(MemoryPool pool) {
+    Buffer a = pool.allocate(2 * U);
+    final long atA = a.address();
+    check(pool, 2 * U, 0, 2 * U, 0);
+    Buffer b = pool.allocate(4 * U);
+    check(pool, 6 * U, 0, 6 * U, 0);
+    b.close();
+    check(pool, 2 * U, 4 * U, 6 * U, 1);
+    a.close();
+    check(pool, 0, 6 * U, 6 * U, 2);
+    try (Buffer c = pool.allocate(U)) {
+      assertThat(c.address()).isEqualTo(atA);
+      check(pool, U, 5 * U, 6 * U, 2);
     }
   }
 
   /** Split chunks hold 2 GiB back, the device has 3 more: CuPy's users know this as httomo 667. */
   @CudaTest(memory = "8GiB")
-  void t8_memoryInSplitChunks_isExplainedWhenItIsMissing(Cuda cuda) {
+  void t8_memoryInSplitChunks_isExplainedWhenItIsMissing(Cuda cuda, MemoryPool pool) {
     long free = cuda.device(0).memoryInfo().freeBytes();
-    try (MemoryPool pool = new MemoryPool(cuda);
-        Buffer _ = pool.allocate(GIB)) {
+    try (Buffer _ = pool.allocate(GIB)) {
       pool.allocate(4 * GIB).close();
       try (Buffer _ = pool.allocate(GIB);
           Buffer _ = pool.allocate(GIB)) {

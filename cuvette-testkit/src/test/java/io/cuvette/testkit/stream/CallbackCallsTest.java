@@ -30,9 +30,8 @@ class CallbackCallsTest {
 
   /** The null stream takes turns with such a stream, and would wait for it. */
   @CudaTest
-  void operationsWithoutAStream_work(Cuda cuda) throws Exception {
-    try (CudaStream stream = cuda.device(0).createStream();
-        Buffer buffer = cuda.allocate(64, stream)) {
+  void operationsWithoutAStream_work(Cuda cuda, CudaStream stream) throws Exception {
+    try (Buffer buffer = cuda.allocate(64, stream)) {
       buffer.fill((byte) 6, stream);
       inCallback(
           stream,
@@ -106,10 +105,10 @@ class CallbackCallsTest {
   }
 
   @CudaTest
-  void moreWorkAndCallbacksOnItsOwnStream_comeAfterIt(Cuda cuda) throws Exception {
+  void moreWorkAndCallbacksOnItsOwnStream_comeAfterIt(Cuda cuda, CudaStream stream)
+      throws Exception {
     List<Integer> seen = new ArrayList<>();
-    try (CudaStream stream = cuda.device(0).createStream();
-        Buffer buffer = cuda.allocate(64, stream);
+    try (Buffer buffer = cuda.allocate(64, stream);
         CudaEvent event = cuda.device(0).createEvent(EventOptions.ORDER_ONLY)) {
       List<CompletableFuture<Void>> inner = new ArrayList<>();
       inCallback(
@@ -222,9 +221,9 @@ class CallbackCallsTest {
   }
 
   @CudaTest(memory = "64MiB")
-  void allocationWithoutMemory_isOutOfMemory_notADeadlock(Cuda cuda) throws Exception {
-    try (CudaStream stream = cuda.device(0).createStream();
-        Buffer most = cuda.allocate(60 << 20, stream)) {
+  void allocationWithoutMemory_isOutOfMemory_notADeadlock(Cuda cuda, CudaStream stream)
+      throws Exception {
+    try (Buffer most = cuda.allocate(60 << 20, stream)) {
       most.fill((byte) 1, stream);
       cuda.allocate(2 << 20, stream).close();
       inCallback(

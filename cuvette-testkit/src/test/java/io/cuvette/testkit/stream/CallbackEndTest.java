@@ -29,19 +29,17 @@ class CallbackEndTest {
   private static final long PATIENCE_SECONDS = 30;
 
   @CudaTest
-  void callbackWithStatus_runsOnce_withTheStreamsStatus(Cuda cuda) throws Exception {
+  void callbackWithStatus_runsOnce_withTheStreamsStatus(CudaStream stream) throws Exception {
     List<Object> seen = new ArrayList<>();
-    try (CudaStream stream = cuda.device(0).createStream()) {
-      await(
-          stream.addCallback(
-              (on, status, word) -> {
-                seen.add(on);
-                seen.add(status);
-                seen.add(word);
-              },
-              "word"));
-      assertThat(seen).containsExactly(stream, CudaStatus.SUCCESS, "word");
-    }
+    await(
+        stream.addCallback(
+            (on, status, word) -> {
+              seen.add(on);
+              seen.add(status);
+              seen.add(word);
+            },
+            "word"));
+    assertThat(seen).containsExactly(stream, CudaStatus.SUCCESS, "word");
   }
 
   @CudaTest(simulatedOnly = true, tidy = false)
@@ -77,18 +75,16 @@ class CallbackEndTest {
   }
 
   @CudaTest
-  void callbackThatThrows_whateverItThrows_holdsNothingUp(Cuda cuda) {
-    try (CudaStream stream = cuda.device(0).createStream()) {
-      List<Throwable> thrown =
-          List.of(new IllegalStateException("mine"), new AssertionError(), new Rude());
-      for (Throwable each : thrown) {
-        CompletableFuture<Void> failed = stream.addCallback(() -> sneak(each));
-        CompletableFuture<Void> next = stream.addCallback(() -> {});
-        stream.synchronize();
-        assertThat(failed).isCompletedExceptionally();
-        assertThat(failed.exceptionNow()).isSameAs(each);
-        assertThat(next).isCompleted();
-      }
+  void callbackThatThrows_whateverItThrows_holdsNothingUp(CudaStream stream) {
+    List<Throwable> thrown =
+        List.of(new IllegalStateException("mine"), new AssertionError(), new Rude());
+    for (Throwable each : thrown) {
+      CompletableFuture<Void> failed = stream.addCallback(() -> sneak(each));
+      CompletableFuture<Void> next = stream.addCallback(() -> {});
+      stream.synchronize();
+      assertThat(failed).isCompletedExceptionally();
+      assertThat(failed.exceptionNow()).isSameAs(each);
+      assertThat(next).isCompleted();
     }
   }
 
@@ -108,9 +104,8 @@ class CallbackEndTest {
 
   /** A future is the user's as well. */
   @CudaTest
-  void futureThatTheUserCompletes_holdsNothingUp(Cuda cuda) {
-    try (CudaStream stream = cuda.device(0).createStream();
-        Gate gate = Gate.on(stream)) {
+  void futureThatTheUserCompletes_holdsNothingUp(CudaStream stream) {
+    try (Gate gate = Gate.on(stream)) {
       AtomicInteger ran = new AtomicInteger();
       CompletableFuture<Void> done = stream.addCallback(ran::incrementAndGet);
       assertThat(done.cancel(true)).isTrue();

@@ -9,6 +9,7 @@ import io.cuvette.CudaStream;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.StreamOptions;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.support.AtOnce;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
@@ -28,11 +29,10 @@ class CallbackOrderTest {
   private static final long PATIENCE_SECONDS = 30;
 
   @CudaTest(seeds = 3)
-  void callback_seesTheDataOfItsOwnStep_notTheNextOnes(Cuda cuda) {
+  void callback_seesTheDataOfItsOwnStep_notTheNextOnes(Cuda cuda, @NonBlocking CudaStream stream) {
     AtomicInteger wrong = new AtomicInteger();
     AtomicInteger seen = new AtomicInteger();
-    try (CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
-        Buffer buffer = cuda.allocate(BYTES, stream);
+    try (Buffer buffer = cuda.allocate(BYTES, stream);
         PinnedBuffer host = cuda.allocatePinned(BYTES)) {
       for (int i = 0; i < ROUNDS; i++) {
         byte value = (byte) i;
@@ -89,9 +89,8 @@ class CallbackOrderTest {
   }
 
   @CudaTest
-  void whatTheCallbackWrites_isWhatTheNextCopyTakes(Cuda cuda) {
-    try (CudaStream stream = cuda.device(0).createStream();
-        Buffer buffer = cuda.allocate(BYTES, stream);
+  void whatTheCallbackWrites_isWhatTheNextCopyTakes(Cuda cuda, CudaStream stream) {
+    try (Buffer buffer = cuda.allocate(BYTES, stream);
         PinnedBuffer host = cuda.allocatePinned(BYTES)) {
       for (int i = 0; i < ROUNDS; i++) {
         byte value = (byte) i;
@@ -106,52 +105,48 @@ class CallbackOrderTest {
   }
 
   @CudaTest
-  void streamEventsAndOtherStreams_seeARunningCallbackAsWork(Cuda cuda) throws Exception {
+  void streamEventsAndOtherStreams_seeARunningCallbackAsWork(
+      @NonBlocking CudaStream stream, @NonBlocking CudaStream other) throws Exception {
     CountDownLatch started = new CountDownLatch(1);
     CountDownLatch go = new CountDownLatch(1);
     AtomicBoolean over = new AtomicBoolean();
-    try (CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
-        CudaStream other = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
-      CompletableFuture<Void> done =
-          stream.addCallback(() -> {
-            started.countDown();
-            await(go);
-            over.set(true);
-          });
-      try (CudaEvent event = stream.record()) {
-        other.waitFor(event);
-        await(started);
-        assertThat(stream.isDone()).isFalse();
-        assertThat(event.isDone()).isFalse();
-        assertThat(other.isDone()).isFalse();
-        assertThat(done).isNotDone();
-        go.countDown();
-        other.synchronize();
-        assertThat(over).isTrue();
-        assertThat(done).isDone();
-        stream.synchronize();
-        assertThat(event.isDone()).isTrue();
-      }
+    CompletableFuture<Void> done =
+        stream.addCallback(() -> {
+          started.countDown();
+          await(go);
+          over.set(true);
+        });
+    try (CudaEvent event = stream.record()) {
+      other.waitFor(event);
+      await(started);
+      assertThat(stream.isDone()).isFalse();
+      assertThat(event.isDone()).isFalse();
+      assertThat(other.isDone()).isFalse();
+      assertThat(done).isNotDone();
+      go.countDown();
+      other.synchronize();
+      assertThat(over).isTrue();
+      assertThat(done).isDone();
+      stream.synchronize();
+      assertThat(event.isDone()).isTrue();
     }
   }
 
   /** Whoever waits for the stream finds the future done, and what depends on it may wait too. */
   @CudaTest
-  void futures_areDoneBeforeTheStreamGoesOn_andWhatDependsOnThemMayWaitForIt(Cuda cuda)
+  void futures_areDoneBeforeTheStreamGoesOn_andWhatDependsOnThemMayWaitForIt(CudaStream stream)
       throws Exception {
-    try (CudaStream stream = cuda.device(0).createStream()) {
-      List<CompletableFuture<Void>> dependent = new ArrayList<>();
-      for (int i = 0; i < ROUNDS; i++) {
-        CompletableFuture<Void> done = stream.addCallback(() -> {});
-        dependent.add(done.thenRun(stream::synchronize));
-        CompletableFuture<Void> next = stream.addCallback(() -> {});
-        stream.synchronize();
-        assertThat(done).isDone();
-        assertThat(next).isDone();
-      }
-      for (CompletableFuture<Void> each : dependent) {
-        each.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
-      }
+    List<CompletableFuture<Void>> dependent = new ArrayList<>();
+    for (int i = 0; i < ROUNDS; i++) {
+      CompletableFuture<Void> done = stream.addCallback(() -> {});
+      dependent.add(done.thenRun(stream::synchronize));
+      CompletableFuture<Void> next = stream.addCallback(() -> {});
+      stream.synchronize();
+      assertThat(done).isDone();
+      assertThat(next).isDone();
+    }
+    for (CompletableFuture<Void> each : dependent) {
+      each.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
     }
   }
 

@@ -45,9 +45,8 @@ class CallbackTest {
   }
 
   @CudaTest
-  void callback_runsAfterTheWorkBeforeIt_notEarlier(Cuda cuda) throws Exception {
-    try (CudaStream stream = cuda.device(0).createStream();
-        Buffer buffer = cuda.allocate(64, stream)) {
+  void callback_runsAfterTheWorkBeforeIt_notEarlier(Cuda cuda, CudaStream stream) throws Exception {
+    try (Buffer buffer = cuda.allocate(64, stream)) {
       Gate gate = Gate.on(stream);
       buffer.fill((byte) 4, stream);
       CompletableFuture<Void> done = stream.onComplete();
@@ -82,16 +81,14 @@ class CallbackTest {
   }
 
   @CudaTest
-  void callbackOfOneStream_doesNotHoldAnothersBack(Cuda cuda) throws Exception {
+  void callbackOfOneStream_doesNotHoldAnothersBack(CudaStream slow, CudaStream quick)
+      throws Exception {
     CountDownLatch latch = new CountDownLatch(1);
-    try (CudaStream slow = cuda.device(0).createStream();
-        CudaStream quick = cuda.device(0).createStream()) {
-      CompletableFuture<Void> blocked = slow.addCallback(() -> awaitLatch(latch));
-      await(quick.onComplete());
-      assertThat(blocked).isNotDone();
-      latch.countDown();
-      await(blocked);
-    }
+    CompletableFuture<Void> blocked = slow.addCallback(() -> awaitLatch(latch));
+    await(quick.onComplete());
+    assertThat(blocked).isNotDone();
+    latch.countDown();
+    await(blocked);
   }
 
   @CudaTest
@@ -103,32 +100,28 @@ class CallbackTest {
   }
 
   @CudaTest
-  void exceptionOfACallback_isDelivered_andTheNextOnesRun(Cuda cuda) throws Exception {
-    try (CudaStream stream = cuda.device(0).createStream()) {
-      RuntimeException mine = new UnsupportedOperationException("mine");
-      CompletableFuture<Void> failed =
-          stream.addCallback(() -> {
-            throw mine;
-          });
-      Error error = new AssertionError("also mine");
-      CompletableFuture<Void> failedToo =
-          stream.addCallback(() -> {
-            throw error;
-          });
-      await(stream.onComplete());
-      assertThatThrownBy(() -> await(failed)).hasCause(mine);
-      assertThatThrownBy(() -> await(failedToo)).hasCause(error);
-      stream.synchronize();
-    }
+  void exceptionOfACallback_isDelivered_andTheNextOnesRun(CudaStream stream) throws Exception {
+    RuntimeException mine = new UnsupportedOperationException("mine");
+    CompletableFuture<Void> failed =
+        stream.addCallback(() -> {
+          throw mine;
+        });
+    Error error = new AssertionError("also mine");
+    CompletableFuture<Void> failedToo =
+        stream.addCallback(() -> {
+          throw error;
+        });
+    await(stream.onComplete());
+    assertThatThrownBy(() -> await(failed)).hasCause(mine);
+    assertThatThrownBy(() -> await(failedToo)).hasCause(error);
+    stream.synchronize();
   }
 
   @CudaTest
-  void callbackAddedInACallback_runs(Cuda cuda) throws Exception {
-    try (CudaStream stream = cuda.device(0).createStream()) {
-      CompletableFuture<CompletableFuture<Void>> inner = new CompletableFuture<>();
-      await(stream.addCallback(() -> inner.complete(stream.onComplete())));
-      await(inner.get(PATIENCE_SECONDS, TimeUnit.SECONDS));
-    }
+  void callbackAddedInACallback_runs(CudaStream stream) throws Exception {
+    CompletableFuture<CompletableFuture<Void>> inner = new CompletableFuture<>();
+    await(stream.addCallback(() -> inner.complete(stream.onComplete())));
+    await(inner.get(PATIENCE_SECONDS, TimeUnit.SECONDS));
   }
 
   @CudaTest

@@ -8,6 +8,7 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.Scope;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.OnDevice;
 
 /** What is current on a thread, and that scopes restore exactly what was. */
 class CurrentTest {
@@ -20,56 +21,47 @@ class CurrentTest {
   }
 
   @CudaTest
-  void scopes_nest_andRestoreInTurn(Cuda cuda) {
-    try (CudaStream one = cuda.device(0).createStream();
-        CudaStream two = cuda.device(0).createStream()) {
-      try (Scope _ = one.use()) {
-        assertThat(cuda.currentStream()).isEqualTo(one);
-        try (Scope _ = two.use()) {
-          assertThat(cuda.currentStream()).isEqualTo(two);
-          try (Scope _ = one.use()) {
-            assertThat(cuda.currentStream()).isEqualTo(one);
-          }
-          assertThat(cuda.currentStream()).isEqualTo(two);
+  void scopes_nest_andRestoreInTurn(Cuda cuda, CudaStream one, CudaStream two) {
+    try (Scope _ = one.use()) {
+      assertThat(cuda.currentStream()).isEqualTo(one);
+      try (Scope _ = two.use()) {
+        assertThat(cuda.currentStream()).isEqualTo(two);
+        try (Scope _ = one.use()) {
+          assertThat(cuda.currentStream()).isEqualTo(one);
         }
-        assertThat(cuda.currentStream()).isEqualTo(one);
+        assertThat(cuda.currentStream()).isEqualTo(two);
       }
-      assertThat(cuda.currentStream()).isEqualTo(cuda.device(0).nullStream());
+      assertThat(cuda.currentStream()).isEqualTo(one);
     }
+    assertThat(cuda.currentStream()).isEqualTo(cuda.device(0).nullStream());
   }
 
   /** CuPy forgets an earlier use() when a with block ends. */
   @CudaTest
-  void scope_restoresAStreamThatWasSet(Cuda cuda) {
-    try (CudaStream set = cuda.device(0).createStream();
-        CudaStream scoped = cuda.device(0).createStream()) {
-      cuda.setCurrentStream(set);
-      try (Scope _ = scoped.use()) {
-        assertThat(cuda.currentStream()).isEqualTo(scoped);
-      }
-      assertThat(cuda.currentStream()).isEqualTo(set);
-      cuda.setCurrentStream(cuda.device(0).nullStream());
+  void scope_restoresAStreamThatWasSet(Cuda cuda, CudaStream set, CudaStream scoped) {
+    cuda.setCurrentStream(set);
+    try (Scope _ = scoped.use()) {
+      assertThat(cuda.currentStream()).isEqualTo(scoped);
     }
+    assertThat(cuda.currentStream()).isEqualTo(set);
+    cuda.setCurrentStream(cuda.device(0).nullStream());
   }
 
   @CudaTest
-  void exception_leavesTheScopeAsAnyExit(Cuda cuda) {
-    try (CudaStream stream = cuda.device(0).createStream()) {
-      assertThatThrownBy(
-              () -> {
-                try (Scope _ = stream.use()) {
-                  throw new UnsupportedOperationException("mine");
-                }
-              })
-          .isInstanceOf(UnsupportedOperationException.class);
-      assertThat(cuda.currentStream()).isEqualTo(cuda.device(0).nullStream());
-    }
+  void exception_leavesTheScopeAsAnyExit(Cuda cuda, CudaStream stream) {
+    assertThatThrownBy(
+            () -> {
+              try (Scope _ = stream.use()) {
+                throw new UnsupportedOperationException("mine");
+              }
+            })
+        .isInstanceOf(UnsupportedOperationException.class);
+    assertThat(cuda.currentStream()).isEqualTo(cuda.device(0).nullStream());
   }
 
   @CudaTest
-  void settingInsideAScope_isRefused(Cuda cuda) {
-    try (CudaStream stream = cuda.device(0).createStream();
-        Scope _ = stream.use()) {
+  void settingInsideAScope_isRefused(Cuda cuda, CudaStream stream) {
+    try (Scope _ = stream.use()) {
       assertThatThrownBy(() -> cuda.setCurrentStream(cuda.device(0).nullStream()))
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("inside the scope of stream");
@@ -80,21 +72,19 @@ class CurrentTest {
   }
 
   @CudaTest
-  void scopesClosedOutOfOrder_areRefused_andChangeNothing(Cuda cuda) {
-    try (CudaStream one = cuda.device(0).createStream();
-        CudaStream two = cuda.device(0).createStream()) {
-      Scope outer = one.use();
-      Scope inner = two.use();
-      assertThatThrownBy(outer::close)
-          .isInstanceOf(IllegalStateException.class)
-          .hasMessageContaining("opened later");
-      assertThat(cuda.currentStream()).isEqualTo(two);
-      inner.close();
-      assertThat(cuda.currentStream()).isEqualTo(one);
-      outer.close();
-      outer.close();
-      assertThat(cuda.currentStream()).isEqualTo(cuda.device(0).nullStream());
-    }
+  void scopesClosedOutOfOrder_areRefused_andChangeNothing(
+      Cuda cuda, CudaStream one, CudaStream two) {
+    Scope outer = one.use();
+    Scope inner = two.use();
+    assertThatThrownBy(outer::close)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("opened later");
+    assertThat(cuda.currentStream()).isEqualTo(two);
+    inner.close();
+    assertThat(cuda.currentStream()).isEqualTo(one);
+    outer.close();
+    outer.close();
+    assertThat(cuda.currentStream()).isEqualTo(cuda.device(0).nullStream());
   }
 
   @CudaTest
@@ -117,9 +107,8 @@ class CurrentTest {
   }
 
   @CudaTest
-  void currentStream_isOfTheThreadAlone(Cuda cuda) throws InterruptedException {
-    try (CudaStream stream = cuda.device(0).createStream();
-        Scope _ = stream.use()) {
+  void currentStream_isOfTheThreadAlone(Cuda cuda, CudaStream stream) throws InterruptedException {
+    try (Scope _ = stream.use()) {
       CudaStream[] elsewhere = new CudaStream[2];
       Thread.ofPlatform().start(() -> elsewhere[0] = cuda.currentStream()).join();
       Thread.ofVirtual().start(() -> elsewhere[1] = cuda.currentStream()).join();
@@ -128,9 +117,8 @@ class CurrentTest {
   }
 
   @CudaTest
-  void allocationsAndCopies_takeTheCurrentStream(Cuda cuda) {
-    try (CudaStream stream = cuda.device(0).createStream();
-        Scope _ = stream.use();
+  void allocationsAndCopies_takeTheCurrentStream(Cuda cuda, CudaStream stream) {
+    try (Scope _ = stream.use();
         Buffer buffer = cuda.allocate(64);
         Buffer pooled = cuda.defaultMemoryPool().allocate(64)) {
       assertThat(buffer.stream()).isEqualTo(stream);
@@ -139,34 +127,29 @@ class CurrentTest {
   }
 
   @CudaTest(devices = 2)
-  void eachDevice_hasItsOwnCurrentStream(Cuda cuda) {
-    try (CudaStream near = cuda.device(0).createStream();
-        CudaStream far = cuda.device(1).createStream()) {
-      try (Scope _ = near.use()) {
-        assertThat(cuda.currentDevice()).isEqualTo(cuda.device(0));
-        assertThat(cuda.currentStream(cuda.device(1))).isEqualTo(cuda.device(1).nullStream());
-        try (Scope _ = far.use()) {
-          assertThat(cuda.currentDevice()).isEqualTo(cuda.device(1));
-          assertThat(cuda.currentStream()).isEqualTo(far);
-          assertThat(cuda.currentStream(cuda.device(0))).isEqualTo(near);
-        }
-        assertThat(cuda.currentDevice()).isEqualTo(cuda.device(0));
-        assertThat(cuda.currentStream(cuda.device(1))).isEqualTo(cuda.device(1).nullStream());
+  void eachDevice_hasItsOwnCurrentStream(Cuda cuda, CudaStream near, @OnDevice(1) CudaStream far) {
+    try (Scope _ = near.use()) {
+      assertThat(cuda.currentDevice()).isEqualTo(cuda.device(0));
+      assertThat(cuda.currentStream(cuda.device(1))).isEqualTo(cuda.device(1).nullStream());
+      try (Scope _ = far.use()) {
+        assertThat(cuda.currentDevice()).isEqualTo(cuda.device(1));
+        assertThat(cuda.currentStream()).isEqualTo(far);
+        assertThat(cuda.currentStream(cuda.device(0))).isEqualTo(near);
       }
+      assertThat(cuda.currentDevice()).isEqualTo(cuda.device(0));
+      assertThat(cuda.currentStream(cuda.device(1))).isEqualTo(cuda.device(1).nullStream());
     }
   }
 
   @CudaTest(devices = 2)
-  void streamSetForADevice_isCurrentThereAlone(Cuda cuda) {
-    try (CudaStream far = cuda.device(1).createStream()) {
-      cuda.setCurrentStream(far);
-      assertThat(cuda.currentDevice()).isEqualTo(cuda.device(0));
-      assertThat(cuda.currentStream()).isEqualTo(cuda.device(0).nullStream());
-      try (Scope _ = cuda.device(1).use()) {
-        assertThat(cuda.currentStream()).isEqualTo(far);
-      }
-      cuda.setCurrentStream(cuda.device(1).nullStream());
+  void streamSetForADevice_isCurrentThereAlone(Cuda cuda, @OnDevice(1) CudaStream far) {
+    cuda.setCurrentStream(far);
+    assertThat(cuda.currentDevice()).isEqualTo(cuda.device(0));
+    assertThat(cuda.currentStream()).isEqualTo(cuda.device(0).nullStream());
+    try (Scope _ = cuda.device(1).use()) {
+      assertThat(cuda.currentStream()).isEqualTo(far);
     }
+    cuda.setCurrentStream(cuda.device(1).nullStream());
   }
 
   /** The scope restores what was really current, also what was set before it. */

@@ -63,9 +63,8 @@ class EventTest {
   }
 
   @CudaTest
-  void event_isDone_onlyWhenTheWorkBeforeItIs(Cuda cuda) {
-    try (CudaStream stream = cuda.device(0).createStream();
-        CudaEvent event = cuda.device(0).createEvent()) {
+  void event_isDone_onlyWhenTheWorkBeforeItIs(Cuda cuda, CudaStream stream) {
+    try (CudaEvent event = cuda.device(0).createEvent()) {
       Gate gate = Gate.on(stream);
       event.record(stream);
       assertThat(event.isRecorded()).isTrue();
@@ -77,10 +76,8 @@ class EventTest {
   }
 
   @CudaTest
-  void secondRecord_forgetsTheFirst(Cuda cuda) {
-    try (CudaStream busy = cuda.device(0).createStream();
-        CudaStream idle = cuda.device(0).createStream();
-        CudaEvent event = cuda.device(0).createEvent()) {
+  void secondRecord_forgetsTheFirst(Cuda cuda, CudaStream busy, CudaStream idle) {
+    try (CudaEvent event = cuda.device(0).createEvent()) {
       try (Gate _ = Gate.on(busy)) {
         event.record(busy);
         event.record(idle);
@@ -92,9 +89,8 @@ class EventTest {
   }
 
   @CudaTest
-  void record_takesTheCurrentStream(Cuda cuda) {
-    try (CudaStream stream = cuda.device(0).createStream();
-        CudaEvent event = cuda.device(0).createEvent();
+  void record_takesTheCurrentStream(Cuda cuda, CudaStream stream) {
+    try (CudaEvent event = cuda.device(0).createEvent();
         Gate gate = Gate.on(stream)) {
       try (Scope _ = stream.use()) {
         event.record();
@@ -106,9 +102,8 @@ class EventTest {
   }
 
   @CudaTest
-  void recordOfAStream_givesTheEvent(Cuda cuda) {
-    try (CudaStream stream = cuda.device(0).createStream();
-        CudaEvent fresh = stream.record();
+  void recordOfAStream_givesTheEvent(Cuda cuda, CudaStream stream) {
+    try (CudaEvent fresh = stream.record();
         CudaEvent own = cuda.device(0).createEvent()) {
       assertThat(fresh.options()).isEqualTo(EventOptions.DEFAULTS);
       assertThat(stream.record(own)).isSameAs(own);
@@ -118,10 +113,8 @@ class EventTest {
   }
 
   @CudaTest
-  void elapsedTime_isMeasuredBetweenTwoEvents(Subject subject) {
-    Cuda cuda = subject.cuda();
-    try (CudaStream stream = cuda.device(0).createStream();
-        Buffer buffer = cuda.allocate(64 << 20, stream);
+  void elapsedTime_isMeasuredBetweenTwoEvents(Subject subject, Cuda cuda, CudaStream stream) {
+    try (Buffer buffer = cuda.allocate(64 << 20, stream);
         CudaEvent start = stream.record()) {
       for (int i = 0; i < 10; i++) {
         buffer.fill((byte) i, stream);
@@ -170,9 +163,8 @@ class EventTest {
   }
 
   @CudaTest
-  void elapsedTime_namesTheEventThatIsNotDone(Cuda cuda) {
-    try (CudaStream stream = cuda.device(0).createStream();
-        CudaEvent done = stream.record()) {
+  void elapsedTime_namesTheEventThatIsNotDone(CudaStream stream) {
+    try (CudaEvent done = stream.record()) {
       done.synchronize();
       Gate gate = Gate.on(stream);
       try (CudaEvent waiting = stream.record()) {
@@ -187,10 +179,8 @@ class EventTest {
   }
 
   @CudaTest
-  void closedEvent_refusesEverything_andWaitsGoOn(Cuda cuda) {
-    try (CudaStream stream = cuda.device(0).createStream();
-        CudaStream waiting = cuda.device(0).createStream();
-        CudaEvent open = stream.record()) {
+  void closedEvent_refusesEverything_andWaitsGoOn(CudaStream stream, CudaStream waiting) {
+    try (CudaEvent open = stream.record()) {
       Gate gate = Gate.on(stream);
       CudaEvent event = stream.record();
       waiting.waitFor(event);

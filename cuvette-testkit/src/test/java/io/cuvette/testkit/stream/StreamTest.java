@@ -12,6 +12,8 @@ import io.cuvette.StreamOptions;
 import io.cuvette.driver.PriorityRange;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Bytes;
 import java.util.HashMap;
@@ -83,16 +85,13 @@ class StreamTest {
   }
 
   @CudaTest
-  void streams_areEqualOnlyToThemselves_andWorkAsKeys(Cuda cuda) {
-    try (CudaStream one = cuda.device(0).createStream();
-        CudaStream two = cuda.device(0).createStream()) {
-      Map<CudaStream, Integer> map = new HashMap<>();
-      map.put(one, 1);
-      map.put(two, 2);
-      map.put(cuda.device(0).nullStream(), 0);
-      assertThat(map).hasSize(3).containsEntry(one, 1).containsEntry(two, 2);
-      assertThat(one).isNotEqualTo(two).isNotEqualTo(null).isNotEqualTo("stream");
-    }
+  void streams_areEqualOnlyToThemselves_andWorkAsKeys(Cuda cuda, CudaStream one, CudaStream two) {
+    Map<CudaStream, Integer> map = new HashMap<>();
+    map.put(one, 1);
+    map.put(two, 2);
+    map.put(cuda.device(0).nullStream(), 0);
+    assertThat(map).hasSize(3).containsEntry(one, 1).containsEntry(two, 2);
+    assertThat(one).isNotEqualTo(two).isNotEqualTo(null).isNotEqualTo("stream");
   }
 
   @CudaTest
@@ -125,9 +124,8 @@ class StreamTest {
   }
 
   @CudaTest
-  void stream_isDone_onlyWhenItsWorkIs(Cuda cuda) {
-    try (CudaStream stream = cuda.device(0).createStream();
-        Buffer buffer = cuda.allocate(64, stream)) {
+  void stream_isDone_onlyWhenItsWorkIs(Cuda cuda, CudaStream stream) {
+    try (Buffer buffer = cuda.allocate(64, stream)) {
       assertThat(stream.isDone()).isTrue();
       try (Gate _ = Gate.on(stream)) {
         buffer.fill((byte) 1, stream);
@@ -139,10 +137,9 @@ class StreamTest {
   }
 
   @CudaTest(seeds = 30)
-  void waitForAnEvent_ordersTheStreams(Cuda cuda) {
-    try (CudaStream first = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
-        CudaStream second = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
-        Buffer buffer = cuda.allocate(1024, first);
+  void waitForAnEvent_ordersTheStreams(
+      Cuda cuda, @NonBlocking CudaStream first, @NonBlocking CudaStream second) {
+    try (Buffer buffer = cuda.allocate(1024, first);
         Buffer copy = cuda.allocate(1024, second)) {
       buffer.fill((byte) 1, first);
       buffer.fill((byte) 2, first);
@@ -157,10 +154,9 @@ class StreamTest {
   }
 
   @CudaTest(seeds = 30)
-  void waitForAStream_ordersTheStreams(Cuda cuda) {
-    try (CudaStream first = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
-        CudaStream second = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
-        Buffer buffer = cuda.allocate(1024, first);
+  void waitForAStream_ordersTheStreams(
+      Cuda cuda, @NonBlocking CudaStream first, @NonBlocking CudaStream second) {
+    try (Buffer buffer = cuda.allocate(1024, first);
         Buffer copy = cuda.allocate(1024, second)) {
       for (int i = 0; i < 5; i++) {
         buffer.fill((byte) i, first);
@@ -174,10 +170,9 @@ class StreamTest {
   }
 
   @CudaTest(devices = 2, seeds = 10)
-  void streamsOfTwoDevices_waitForEachOther(Cuda cuda) {
-    try (CudaStream near = cuda.device(0).createStream();
-        CudaStream far = cuda.device(1).createStream();
-        Buffer buffer = cuda.allocate(1024, near);
+  void streamsOfTwoDevices_waitForEachOther(
+      Cuda cuda, CudaStream near, @OnDevice(1) CudaStream far) {
+    try (Buffer buffer = cuda.allocate(1024, near);
         Buffer copy = cuda.allocate(1024, far)) {
       buffer.fill((byte) 5, near);
       far.waitFor(near);
@@ -188,9 +183,8 @@ class StreamTest {
   }
 
   @CudaTest(seeds = 10)
-  void nullStream_takesTurnsWithBlockingStreams(Cuda cuda) {
-    try (CudaStream blocking = cuda.device(0).createStream();
-        Buffer buffer = cuda.allocate(1024);
+  void nullStream_takesTurnsWithBlockingStreams(Cuda cuda, CudaStream blocking) {
+    try (Buffer buffer = cuda.allocate(1024);
         Buffer copy = cuda.allocate(1024)) {
       buffer.fill((byte) 1, blocking);
       copy.copyFrom(buffer, cuda.device(0).nullStream());

@@ -76,23 +76,20 @@ class ForgottenTest {
   }
 
   @CudaTest(tidy = false)
-  void workStillQueued_keepsForgottenMemorySafe(Subject subject) throws InterruptedException {
-    Cuda cuda = subject.cuda();
-    try (CudaStream own = cuda.device(0).createStream();
-        CudaStream other = cuda.device(0).createStream()) {
-      Forgetting.of(() -> {
-        var buffer = cuda.allocate(1 << 20, own);
-        for (int i = 0; i < 500; i++) {
-          buffer.fill((byte) i, other);
-        }
-        return buffer;
-      });
-      assertThat(Forgetting.collectUntil(() -> cuda.leaksFound() == 1)).isTrue();
-      try (var next = cuda.allocate(1 << 20, own)) {
-        next.fill((byte) 9, own);
-        own.synchronize();
-        other.synchronize();
+  void workStillQueued_keepsForgottenMemorySafe(Cuda cuda, CudaStream own, CudaStream other)
+      throws InterruptedException {
+    Forgetting.of(() -> {
+      var buffer = cuda.allocate(1 << 20, own);
+      for (int i = 0; i < 500; i++) {
+        buffer.fill((byte) i, other);
       }
+      return buffer;
+    });
+    assertThat(Forgetting.collectUntil(() -> cuda.leaksFound() == 1)).isTrue();
+    try (var next = cuda.allocate(1 << 20, own)) {
+      next.fill((byte) 9, own);
+      own.synchronize();
+      other.synchronize();
     }
   }
 

@@ -106,30 +106,25 @@ class ReentrantCodeTest {
   }
 
   @CudaTest
-  void hookThatAllocatesElsewhere_works(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        MemoryPool other = new MemoryPool(cuda)) {
-      for (When when : When.values()) {
-        AtomicInteger calls = new AtomicInteger();
-        Runnable allocate =
-            () -> {
-              other.allocate(512).close();
-              calls.incrementAndGet();
-            };
-        try (var _ = pool.addHook(new Doing(when, allocate))) {
-          pool.allocate(4096).close();
-        }
-        pool.freeAllBlocks();
-        assertThat(calls).as("%s", when).hasValue(1);
+  void hookThatAllocatesElsewhere_works(MemoryPool pool, MemoryPool other) {
+    for (When when : When.values()) {
+      AtomicInteger calls = new AtomicInteger();
+      Runnable allocate =
+          () -> {
+            other.allocate(512).close();
+            calls.incrementAndGet();
+          };
+      try (var _ = pool.addHook(new Doing(when, allocate))) {
+        pool.allocate(4096).close();
       }
+      pool.freeAllBlocks();
+      assertThat(calls).as("%s", when).hasValue(1);
     }
   }
 
   @CudaTest
-  void hooksOfTwoPools_thatAllocateFromEachOther_areRefused(Cuda cuda) {
-    try (MemoryPool one = new MemoryPool(cuda);
-        MemoryPool two = new MemoryPool(cuda);
-        var _ = one.addHook(new Doing(When.MALLOC_BEFORE, () -> two.allocate(512).close()));
+  void hooksOfTwoPools_thatAllocateFromEachOther_areRefused(MemoryPool one, MemoryPool two) {
+    try (var _ = one.addHook(new Doing(When.MALLOC_BEFORE, () -> two.allocate(512).close()));
         var _ = two.addHook(new Doing(When.MALLOC_BEFORE, () -> one.allocate(512).close()))) {
       assertThatThrownBy(() -> one.allocate(512))
           .isInstanceOf(IllegalStateException.class)
@@ -140,27 +135,25 @@ class ReentrantCodeTest {
 
   /** What a hook closes is not told to hooks, or each would close the next inside of the last. */
   @CudaTest(sanitized = false)
-  void hookThatClosesThousands_oneAfterTheOther_doesNotOverflowTheStack(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      Deque<Buffer> live = new ArrayDeque<>();
-      for (int i = 0; i < 20_000; i++) {
-        live.add(pool.allocate(512));
-      }
-      Runnable closeNext =
-          () -> {
-            Buffer next = live.poll();
-            if (next != null) {
-              next.close();
-            }
-          };
-      try (var _ = pool.addHook(new Doing(When.FREE_AFTER, closeNext))) {
-        while (!live.isEmpty()) {
-          live.poll().close();
-        }
-      }
-      assertThat(pool.usedBytes()).isZero();
-      pool.assertConsistent();
+  void hookThatClosesThousands_oneAfterTheOther_doesNotOverflowTheStack(MemoryPool pool) {
+    Deque<Buffer> live = new ArrayDeque<>();
+    for (int i = 0; i < 20_000; i++) {
+      live.add(pool.allocate(512));
     }
+    Runnable closeNext =
+        () -> {
+          Buffer next = live.poll();
+          if (next != null) {
+            next.close();
+          }
+        };
+    try (var _ = pool.addHook(new Doing(When.FREE_AFTER, closeNext))) {
+      while (!live.isEmpty()) {
+        live.poll().close();
+      }
+    }
+    assertThat(pool.usedBytes()).isZero();
+    pool.assertConsistent();
   }
 
   @CudaTest
@@ -182,31 +175,29 @@ class ReentrantCodeTest {
   }
 
   @CudaTest
-  void pressureListenerThatGrowsItsPool_isRefused_andNamed(Cuda cuda) {
-    try (MemoryPool pool = new MemoryPool(cuda)) {
-      pool.setLimit(new MemoryLimit.Bytes(1 << 20));
-      PressureListener growing =
-          new PressureListener() {
-            @Override
-            public long onPressure(io.cuvette.CudaDevice device, long neededBytes) {
-              return pool.allocate(neededBytes).byteSize();
-            }
+  void pressureListenerThatGrowsItsPool_isRefused_andNamed(MemoryPool pool) {
+    pool.setLimit(new MemoryLimit.Bytes(1 << 20));
+    PressureListener growing =
+        new PressureListener() {
+          @Override
+          public long onPressure(io.cuvette.CudaDevice device, long neededBytes) {
+            return pool.allocate(neededBytes).byteSize();
+          }
 
-            @Override
-            public String toString() {
-              return "the growing listener";
-            }
-          };
-      try (var _ = pool.addPressureListener(growing);
-          Buffer _ = pool.allocate(1 << 20)) {
-        assertThatThrownBy(() -> pool.allocate(512))
-            .isInstanceOf(IllegalStateException.class)
-            .hasMessageContaining("re-entrant allocation: the growing listener")
-            .hasMessageContaining(pool.toString());
-      }
-      pool.allocate(512).close();
-      pool.assertConsistent();
+          @Override
+          public String toString() {
+            return "the growing listener";
+          }
+        };
+    try (var _ = pool.addPressureListener(growing);
+        Buffer _ = pool.allocate(1 << 20)) {
+      assertThatThrownBy(() -> pool.allocate(512))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("re-entrant allocation: the growing listener")
+          .hasMessageContaining(pool.toString());
     }
+    pool.allocate(512).close();
+    pool.assertConsistent();
   }
 
   @CudaTest

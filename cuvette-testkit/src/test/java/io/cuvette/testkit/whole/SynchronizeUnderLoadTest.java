@@ -39,11 +39,10 @@ class SynchronizeUnderLoadTest {
   }
 
   @CudaTest(sanitized = false)
-  void copyOfPageableMemory_ends_andHasItsPlace_whileAnotherThreadQueuesOnTheStream(Cuda cuda)
-      throws InterruptedException {
+  void copyOfPageableMemory_ends_andHasItsPlace_whileAnotherThreadQueuesOnTheStream(
+      Cuda cuda, CudaStream stream) throws InterruptedException {
     AtomicBoolean ended = new AtomicBoolean();
-    try (CudaStream stream = cuda.device(0).createStream();
-        Buffer buffer = cuda.allocate(1 << 20, stream);
+    try (Buffer buffer = cuda.allocate(1 << 20, stream);
         Buffer other = cuda.allocate(100, stream);
         Arena arena = Arena.ofConfined()) {
       MemorySegment pageable = arena.allocate(buffer.byteSize());
