@@ -88,8 +88,8 @@ class OverlapTest {
     stream.synchronize();
   }
 
-  /** The simulated driver knows one memory by all its addresses. */
-  @CudaTest(simulatedOnly = true)
+  /** The simulated driver knows one memory by all its addresses, as the sanitizer does. */
+  @CudaTest(simulatedOnly = true, sanitized = false)
   void simulatedDriver_refusesOverlappingCopies(Cuda cuda, CudaStream stream) {
     try (PinnedBuffer pinned = cuda.allocatePinned(BYTES)) {
       Assertions.assertThatExceptionOfType(CudaException.class)
