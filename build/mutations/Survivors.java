@@ -12,14 +12,15 @@ import org.xml.sax.SAXException;
 final class Survivors {
   private Survivors() {}
 
-  /** Takes PIT's report, the list and the root of the sources. Exits with 1 for one not listed. */
+  /** Takes the list, the root of the sources and reports. Exits with 1 for one not listed. */
   @SuppressWarnings("SystemOut") // a program of the build
   static void main(String[] args) throws Exception {
-    List<Known> known = Known.readAll(Path.of(args[1]));
-    List<Mutation> tried =
-        Mutation.readAll(Path.of(args[0]), Path.of(args[2])).stream()
-            .filter(mutation -> !mutation.isVoid())
-            .toList();
+    List<Known> known = Known.readAll(Path.of(args[0]));
+    List<Mutation> tried = new ArrayList<>();
+    for (String report : List.of(args).subList(2, args.length)) {
+      tried.addAll(Mutation.readAll(Path.of(report), Path.of(args[1])));
+    }
+    tried.removeIf(Mutation::isVoid);
     List<Mutation> living = tried.stream().filter(Mutation::survived).toList();
     List<Mutation> unknown =
         living.stream()
@@ -66,9 +67,12 @@ final class Survivors {
       return method + Known.BETWEEN + code + Known.BETWEEN + change;
     }
 
-    /** Reads PIT's report; the lines are those of the sources under a root. */
+    /** Reads a report, if it is there; the lines are those of the sources under a root. */
     static List<Mutation> readAll(Path report, Path root)
         throws IOException, SAXException, ParserConfigurationException {
+      if (!Files.exists(report)) {
+        return List.of();
+      }
       var document =
           DocumentBuilderFactory.newDefaultInstance().newDocumentBuilder().parse(report.toFile());
       List<Mutation> all = new ArrayList<>();

@@ -17,6 +17,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Page-locked memory that the host changes while queued work reads it. */
 class SanitizerHostRaceTest {
   private static final long BYTES = 4096;
+  private static final long LONG_BYTES = 3 << 20;
 
   private final List<SanitizerReport> reports = new CopyOnWriteArrayList<>();
 
@@ -181,5 +182,39 @@ class SanitizerHostRaceTest {
       on.synchronize();
     }
     assertThat(reports).extracting(SanitizerReport::misuse).containsExactly(Misuse.HOST_RACE);
+  }
+
+  /** Only the beginning and the end are compared of what is longer. */
+  @ParameterizedTest
+  @ValueSource(longs = {0, LONG_BYTES - 1})
+  void endsOfALongCopy_areCompared(long changed) {
+    try (Machine on = new Machine(1)) {
+      long memory = on.driver.memAlloc(0, LONG_BYTES);
+      MemorySegment pinned = on.driver.memHostAlloc(0, LONG_BYTES, 0);
+      on.driver.memcpyHtoDAsync(0, memory, pinned, on.stream);
+      pinned.set(ValueLayout.JAVA_BYTE, changed, (byte) 1);
+      on.synchronize();
+    }
+    assertThat(reports).extracting(SanitizerReport::misuse).containsExactly(Misuse.HOST_RACE);
+  }
+
+  /** Nobody sees what a graph writes, here memory that a copy before it reads. */
+  @Test
+  void graph_mayChangeWhatCopiesBeforeItRead() {
+    try (Machine on = new Machine(1)) {
+      on.driver.memsetD8Async(0, on.memory, (byte) 5, BYTES, on.stream);
+      on.driver.streamBeginCapture(0, on.stream, 2);
+      on.driver.memcpyDtoHAsync(0, on.pinned, on.memory, on.stream);
+      long graph = on.driver.streamEndCapture(0, on.stream);
+      long executable = on.driver.graphInstantiate(0, graph);
+      long other = on.driver.memAlloc(0, BYTES);
+      on.driver.memcpyHtoDAsync(0, other, on.pinned, on.stream);
+      on.driver.graphLaunch(0, executable, on.stream);
+      on.synchronize();
+      assertThat(on.pinned.get(ValueLayout.JAVA_BYTE, 0)).isEqualTo((byte) 5);
+      on.driver.graphExecDestroy(executable);
+      on.driver.graphDestroy(graph);
+    }
+    assertThat(reports).isEmpty();
   }
 }

@@ -152,6 +152,13 @@ final class StubLibrary {
     }
   }
 
+  /** From now on calls of a function stay in it, until another one is named, or "" for none. */
+  void hold(String function) {
+    try (Arena arena = Arena.ofConfined()) {
+      callVoid("stub_hold", arena.allocateFrom(function));
+    }
+  }
+
   /** From now on cuGetProcAddress does not know a function. */
   void hide(String function) {
     try (Arena arena = Arena.ofConfined()) {

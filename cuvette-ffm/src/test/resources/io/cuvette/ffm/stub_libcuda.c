@@ -67,6 +67,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char calls[1 << 18];
 static size_t calls_length;
 static char failing[64];
+static pthread_cond_t let_go = PTHREAD_COND_INITIALIZER;
+static char held[64];
 static int failing_status;
 static char hidden[256];
 static int driver_version = 13000;
@@ -87,6 +89,13 @@ const char *stub_calls(void) { return calls; }
 void stub_fail(const char *name, int status) {
   snprintf(failing, sizeof failing, "%s@", name);
   failing_status = status;
+}
+/* Calls of the function stay in it, until another name or none is given. */
+void stub_hold(const char *name) {
+  pthread_mutex_lock(&lock);
+  snprintf(held, sizeof held, "%s", name);
+  pthread_cond_broadcast(&let_go);
+  pthread_mutex_unlock(&lock);
 }
 void stub_hide(const char *name) { snprintf(hidden, sizeof hidden, "%s", name); }
 void stub_version(int version) { driver_version = version; }
@@ -113,6 +122,10 @@ static int note(const char *format, ...) {
   if (mode != 2 && strlen(not_relaxed) + length < sizeof not_relaxed) {
     strncat(not_relaxed, line, strcspn(line, "("));
     strcat(not_relaxed, "\n");
+  }
+  size_t name = strcspn(line, "@");
+  while (held[0] && strlen(held) == name && strncmp(line, held, name) == 0) {
+    pthread_cond_wait(&let_go, &lock);
   }
   pthread_mutex_unlock(&lock);
   /* For processes that nobody can ask afterwards. */

@@ -1,0 +1,162 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.BlockListener;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.instrument.ForwardingDriver;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Supplier;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What whoever watches memory is told of blocks, and what becomes of one that it refuses. */
+class BlockReportsTest {
+  private static final int BYTES = 1000;
+
+  private final List<String> told = new ArrayList<>();
+  private long last;
+  private boolean refuses;
+
+  /** How much of the driver's pools is not freed. */
+  private int ordered;
+
+  private final Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(Watched::new));
+  private final CudaStream stream = cuda.device(0).createStream();
+
+  @AfterEach
+  void close() {
+    refuses = false;
+    cuda.close();
+  }
+
+  /** Somebody else's memory, in which nobody knows what is lent. */
+  private Buffer foreign(long bytes, CudaStream stream) {
+    Buffer memory = MemoryResource.direct().allocate(bytes, stream);
+    return cuda.device(0).adopt(memory.address(), bytes, memory::close);
+  }
+
+  private MemoryPool over(MemoryResource upstream) {
+    return new MemoryPool(cuda, PoolOptions.DEFAULTS.withUpstream(upstream));
+  }
+
+  @Test
+  void blocksOfPools_areToldWithTheNumberOfPoolsTheyCameThrough() {
+    MemoryPool inner = over(MemoryResource.direct());
+    inner.allocate(BYTES, stream).close();
+    assertThat(told).containsExactly("lent 1", "freed 1");
+    told.clear();
+    over(inner).allocate(BYTES, stream).close();
+    assertThat(told).containsExactly("lent 1", "lent 2", "freed 2");
+  }
+
+  @Test
+  void blocksOfMemoryOfSomebodyElse_areNotTold_howeverManyPoolsTheyComeThrough() {
+    MemoryPool inner = over(this::foreign);
+    inner.allocate(BYTES, stream).close();
+    over(inner).allocate(BYTES, stream).close();
+    assertThat(told).isEmpty();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"caching", "hooked", "pinned"})
+  void blockThatIsRefused_isLentNextTime(String kind) {
+    MemoryPool hooked = over(MemoryResource.direct());
+    hooked.addHook(new MemoryHook() {});
+    Supplier<Buffer> allocate =
+        switch (kind) {
+          case "caching" -> () -> cuda.allocate(BYTES, stream);
+          case "hooked" -> () -> hooked.allocate(BYTES, stream);
+          default -> () -> cuda.allocatePinned(BYTES);
+        };
+    refused(allocate);
+    long refused = last;
+    try (Buffer again = allocate.get()) {
+      assertThat(again.address()).isEqualTo(refused);
+    }
+  }
+
+  @Test
+  void blockThatIsRefused_goesBackToTheDriversPool() {
+    var resource = new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+    refused(() -> resource.allocate(BYTES, stream));
+    refused(() -> MemoryResource.async().allocate(BYTES, stream));
+    stream.synchronize();
+    assertThat(ordered).isZero();
+  }
+
+  private void refused(Supplier<Buffer> allocate) {
+    told.clear();
+    refuses = true;
+    assertThatThrownBy(allocate::get).hasMessage("refused on purpose");
+    refuses = false;
+    assertThat(told).containsExactly("lent 1", "freed 1");
+  }
+
+  /** Tells what it is told, and throws if it is to refuse what is lent. */
+  private final class Watched extends ForwardingDriver implements BlockListener {
+    Watched(CudaDriver delegate) {
+      super(delegate);
+    }
+
+    @Override
+    public long memAllocAsync(int device, long bytes, long stream) {
+      ordered++;
+      return super.memAllocAsync(device, bytes, stream);
+    }
+
+    @Override
+    public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
+      ordered++;
+      return super.memAllocFromPoolAsync(device, bytes, pool, stream);
+    }
+
+    @Override
+    public void memFreeAsync(int device, long address, long stream) {
+      ordered--;
+      super.memFreeAsync(device, address, stream);
+    }
+
+    @Override
+    public BlockListener blockListener() {
+      return this;
+    }
+
+    private void lent(Block block) {
+      note("lent", block);
+      if (refuses) {
+        throw new IllegalStateException("refused on purpose");
+      }
+    }
+
+    private void note(String what, Block block) {
+      told.add(what + " " + block.depth());
+      last = block.address();
+    }
+
+    @Override
+    public void blockAllocated(Block block, int device, long stream) {
+      lent(block);
+    }
+
+    @Override
+    public void blockAllocated(Block block) {
+      lent(block);
+    }
+
+    @Override
+    public void blockFreed(Block block) {
+      note("freed", block);
+    }
+
+    @Override
+    public void usedElsewhere(long address, long bytes, int device, long stream) {}
+
+    @Override
+    public void hostAccess(long address, long bytes, boolean writes) {}
+  }
+}
