@@ -85,6 +85,13 @@ abstract sealed class SimBlock permits DeviceBlock, HostBlock {
     return retired;
   }
 
+  /** Refuses a block that the program freed. */
+  final void checkNotRetired() {
+    if (retired) {
+      throw SimRefusal.invalidValue("address: 0x%x was freed already".formatted(address));
+    }
+  }
+
   /** What the device finds when an operation touches memory that was freed since it was queued. */
   final void checkLive() {
     if (!live) {

@@ -5,10 +5,14 @@ import io.cuvette.driver.CaptureInfo;
 import io.cuvette.driver.UserObject;
 
 /** The calls about captures and graphs. Thread-safe. */
-abstract class SimCaptureCalls extends SimEventCalls implements CaptureCalls {
+final class SimCaptureCalls implements CaptureCalls {
+
+  final HandleTable<SimExecutable> executables = new HandleTable<>(HandleKind.EXECUTABLE, false);
+  final HandleTable<SimUserObject> userObjects = new HandleTable<>(HandleKind.USER_OBJECT, true);
+  private final SimMachine machine;
 
   SimCaptureCalls(SimMachine machine) {
-    super(machine);
+    this.machine = machine;
   }
 
   @Override
@@ -53,8 +57,8 @@ abstract class SimCaptureCalls extends SimEventCalls implements CaptureCalls {
     return machine.call(
         () -> {
           long[] handle = new long[1];
-          SimUserObject object = new SimUserObject(() -> machine.userObjects.remove(handle[0]));
-          handle[0] = machine.userObjects.add(object);
+          SimUserObject object = new SimUserObject(() -> userObjects.remove(handle[0]));
+          handle[0] = userObjects.add(object);
           return new UserObject(handle[0], object::isDestroyed);
         },
         () -> "cuUserObjectCreate()");
@@ -63,14 +67,14 @@ abstract class SimCaptureCalls extends SimEventCalls implements CaptureCalls {
   @Override
   public void userObjectRelease(long object) {
     machine.run(
-        () -> machine.userObjects.get(object).release(),
+        () -> userObjects.get(object).release(),
         () -> call("cuUserObjectRelease", "object", object));
   }
 
   @Override
   public void graphRetainUserObject(long graph, long object) {
     machine.run(
-        () -> machine.graphs.get(graph).retain(machine.userObjects.get(object)),
+        () -> machine.captures.graphs.get(graph).retain(userObjects.get(object)),
         () -> "cuGraphRetainUserObject(graph=0x%x, object=0x%x)".formatted(graph, object));
   }
 
@@ -79,7 +83,7 @@ abstract class SimCaptureCalls extends SimEventCalls implements CaptureCalls {
     return machine.callLong(
         () -> {
           machine.working(device);
-          return machine.executables.add(machine.graphs.get(graph).instantiate());
+          return executables.add(machine.captures.graphs.get(graph).instantiate());
         },
         () -> call("cuGraphInstantiateWithFlags", "graph", graph));
   }
@@ -90,7 +94,7 @@ abstract class SimCaptureCalls extends SimEventCalls implements CaptureCalls {
         () -> {
           SimStream queue = machine.stream(machine.working(device), stream);
           machine.spend(SimCosts.SUBMIT);
-          machine.executables.get(executable).launch(machine, queue);
+          executables.get(executable).launch(machine, queue);
         },
         () -> "cuGraphLaunch(executable=0x%x, stream=0x%x)".formatted(executable, stream));
   }
@@ -98,14 +102,15 @@ abstract class SimCaptureCalls extends SimEventCalls implements CaptureCalls {
   @Override
   public void graphExecDestroy(long executable) {
     machine.run(
-        () -> machine.executables.remove(executable).destroy(),
+        () -> executables.remove(executable).destroy(),
         () -> call("cuGraphExecDestroy", "executable", executable));
   }
 
   @Override
   public void graphDestroy(long graph) {
     machine.run(
-        () -> machine.graphs.remove(graph).destroy(), () -> call("cuGraphDestroy", "graph", graph));
+        () -> machine.captures.graphs.remove(graph).destroy(),
+        () -> call("cuGraphDestroy", "graph", graph));
   }
 
   private static String call(String name, String parameter, long handle) {

@@ -10,13 +10,11 @@ import java.util.List;
  * contradicts a capture in any mode. Guarded by the driver's lock.
  */
 final class SimCaptures {
-  private final HandleTable<SimGraph> graphs;
+  /** The graphs, of which one that is being captured is one already. */
+  final HandleTable<SimGraph> graphs = new HandleTable<>(HandleKind.GRAPH, false);
+
   private final List<SimCapture> open = new ArrayList<>();
   private long captures;
-
-  SimCaptures(HandleTable<SimGraph> graphs) {
-    this.graphs = graphs;
-  }
 
   void begin(SimStream stream, int mode) {
     if (mode < SimCapture.GLOBAL || mode > SimCapture.RELAXED) {

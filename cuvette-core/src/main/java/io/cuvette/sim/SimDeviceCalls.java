@@ -8,10 +8,10 @@ import java.util.OptionalInt;
 import java.util.UUID;
 
 /** The calls about devices. Thread-safe. */
-abstract class SimDeviceCalls implements DeviceCalls {
+final class SimDeviceCalls implements DeviceCalls {
   static final PriorityRange PRIORITIES = new PriorityRange(0, -5);
 
-  final SimMachine machine;
+  private final SimMachine machine;
 
   SimDeviceCalls(SimMachine machine) {
     this.machine = machine;

@@ -6,11 +6,16 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** The calls about events. Thread-safe. */
-abstract class SimEventCalls extends SimStreamCalls implements EventCalls {
+final class SimEventCalls implements EventCalls {
   private static final double NANOS_PER_MILLI = 1e6;
 
+  /** The events by their handles. */
+  final HandleTable<SimEvent> all = new HandleTable<>(HandleKind.EVENT, false);
+
+  private final SimMachine machine;
+
   SimEventCalls(SimMachine machine) {
-    super(machine);
+    this.machine = machine;
   }
 
   @Override
@@ -19,7 +24,7 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls {
         () -> {
           SimDevice owner = machine.working(device);
           SimEvent.checkFlags(flags);
-          return machine.events.add(new SimEvent(owner, flags));
+          return all.add(new SimEvent(owner, flags));
         },
         () -> "cuEventCreate(flags=%d, device=%d)".formatted(flags, device));
   }
@@ -29,7 +34,7 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls {
     machine.run(
         () -> {
           machine.working(device);
-          SharedEvent shared = machine.events.remove(event).shared();
+          SharedEvent shared = all.remove(event).shared();
           if (shared != null) {
             machine.sharing.closed(shared);
             shared.destroy();
@@ -55,7 +60,7 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls {
   /** What other processes are told of a record by; null if it is one of this process alone. */
   private @Nullable SharedEvent shared(int device, long event, long stream) {
     boolean captured = machine.stream(machine.working(device), stream).capture != null;
-    return captured ? null : machine.events.get(event).shared();
+    return captured ? null : all.get(event).shared();
   }
 
   private void record(int device, long event, long stream, SharedEvent shared) {
@@ -77,7 +82,7 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls {
   /** The operation of a record; null if it was captured. */
   private @Nullable SimOp record(int device, long handle, long streamHandle) {
     SimStream stream = machine.stream(machine.working(device), streamHandle);
-    SimEvent event = machine.events.get(handle);
+    SimEvent event = all.get(handle);
     if (event.device != stream.device) {
       throw new SimRefusal(
           CudaStatus.INVALID_HANDLE,
@@ -97,7 +102,7 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls {
   }
 
   /** Tells other processes of a record, and makes sure that it comes even if nobody here waits. */
-  final void share(SharedEvent event, long number, SimOp record) {
+  void share(SharedEvent event, long number, SimOp record) {
     event.record(number, record);
     machine.scheduler.sharedRecords().add(record);
   }
@@ -108,7 +113,7 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls {
         () -> {
           machine.working(device);
           machine.spend(SimCosts.EVENT_QUERY);
-          SimEvent queried = machine.events.get(event);
+          SimEvent queried = all.get(event);
           machine.captures.checkQuery(queried);
           queried.device.checkWorks();
           SimOp record = queried.lastRecord();
@@ -134,7 +139,7 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls {
     machine.run(
         () -> {
           machine.working(device);
-          SimEvent waited = machine.events.get(event);
+          SimEvent waited = all.get(event);
           machine.captures.checkQuery(waited);
           SimOp record = waited.lastRecord();
           BooleanSupplier foreign = waited.foreignRecord();
@@ -154,8 +159,8 @@ abstract class SimEventCalls extends SimStreamCalls implements EventCalls {
     return machine.call(
         () -> {
           machine.working(device);
-          SimEvent first = machine.events.get(start);
-          SimEvent last = machine.events.get(end);
+          SimEvent first = all.get(start);
+          SimEvent last = all.get(end);
           machine.captures.checkTimed(first);
           machine.captures.checkTimed(last);
           return elapsed(first, last);

@@ -5,17 +5,21 @@ import io.cuvette.driver.IpcCalls;
 import java.util.Objects;
 
 /** The calls that share memory and events with other processes. Thread-safe. */
-abstract class SimIpcCalls extends SimCaptureCalls implements IpcCalls {
+final class SimIpcCalls implements IpcCalls {
 
-  SimIpcCalls(SimMachine machine) {
-    super(machine);
+  private final SimMachine machine;
+  private final SimEventCalls events;
+
+  SimIpcCalls(SimMachine machine, SimEventCalls events) {
+    this.machine = machine;
+    this.events = events;
   }
 
   @Override
   public int memPoolExportToShareableHandle(long pool) {
     return machine.call(
         () -> {
-          requirePools();
+          machine.pools.require();
           return shared(machine.pools.get(pool)).export();
         },
         () -> "cuMemPoolExportToShareableHandle(pool=0x%x)".formatted(pool));
@@ -34,7 +38,7 @@ abstract class SimIpcCalls extends SimCaptureCalls implements IpcCalls {
   public long memPoolImportFromShareableHandle(int descriptor) {
     return machine.callLong(
         () -> {
-          requirePools();
+          machine.pools.require();
           machine.spend(SimCosts.POOL_CREATE);
           return machine.pools.open(descriptor).handle();
         },
@@ -45,7 +49,7 @@ abstract class SimIpcCalls extends SimCaptureCalls implements IpcCalls {
   public byte[] memPoolExportPointer(long address) {
     return machine.call(
         () -> {
-          requirePools();
+          machine.pools.require();
           return exportPointer(machine.place("address", address, 0));
         },
         () -> "cuMemPoolExportPointer(address=0x%x)".formatted(address));
@@ -56,7 +60,7 @@ abstract class SimIpcCalls extends SimCaptureCalls implements IpcCalls {
     if (place.offset() > 0 && place.offset() == block.byteSize) {
       throw SimRefusal.invalidValue("address: the end of " + block + " (expected: inside)");
     }
-    checkNotRetired(block);
+    block.checkNotRetired();
     PoolUse use = block.use();
     if (use == null) {
       throw SimRefusal.invalidValue(
@@ -92,7 +96,7 @@ abstract class SimIpcCalls extends SimCaptureCalls implements IpcCalls {
     byte[] bytes = ShareHandle.copy(handle);
     return machine.callLong(
         () -> {
-          requirePools();
+          machine.pools.require();
           return importPointer(machine.pools.get(pool), bytes).address;
         },
         () -> "cuMemPoolImportPointer(pool=0x%x, %d bytes)".formatted(pool, bytes.length));
@@ -251,7 +255,7 @@ abstract class SimIpcCalls extends SimCaptureCalls implements IpcCalls {
     machine.run(
         () -> {
           machine.working(device);
-          close(start(address));
+          close(machine.start(address));
         },
         () -> "cuIpcCloseMemHandle(address=0x%x, device=%d)".formatted(address, device));
   }
@@ -283,7 +287,7 @@ abstract class SimIpcCalls extends SimCaptureCalls implements IpcCalls {
     return machine.call(
         () -> {
           machine.working(device);
-          return export(machine.events.get(event));
+          return export(events.all.get(event));
         },
         () -> "cuIpcGetEventHandle(event=0x%x)".formatted(event));
   }
@@ -300,7 +304,7 @@ abstract class SimIpcCalls extends SimCaptureCalls implements IpcCalls {
       event.share(shared);
       SimOp record = event.capturedPoint() == null ? event.lastRecord() : null;
       if (record != null) {
-        share(shared, shared.begin(machine::awaitOutside), record);
+        events.share(shared, shared.begin(machine::awaitOutside), record);
       }
     }
     return shared.handle.toBytes();
@@ -329,6 +333,6 @@ abstract class SimIpcCalls extends SimCaptureCalls implements IpcCalls {
     machine.sharing.opened(shared);
     SimEvent event = new SimEvent(device, SimEvent.INTERPROCESS | SimEvent.DISABLE_TIMING);
     event.share(shared);
-    return machine.events.add(event);
+    return events.all.add(event);
   }
 }

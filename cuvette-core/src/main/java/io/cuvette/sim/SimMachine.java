@@ -21,14 +21,8 @@ final class SimMachine {
   final SimSharing sharing;
   final SimPools pools;
   final HandleTable<SimStream> streams = new HandleTable<>(HandleKind.STREAM, true);
-  final HandleTable<SimEvent> events = new HandleTable<>(HandleKind.EVENT, false);
-  final HandleTable<SimGraph> graphs = new HandleTable<>(HandleKind.GRAPH, false);
-  final HandleTable<SimExecutable> executables = new HandleTable<>(HandleKind.EXECUTABLE, false);
-  final HandleTable<SimUserObject> userObjects = new HandleTable<>(HandleKind.USER_OBJECT, true);
-  final SimCaptures captures = new SimCaptures(graphs);
+  final SimCaptures captures = new SimCaptures();
   private final HiddenManaged hidden;
-  final HandleTable<MallocFunction> mallocs = new HandleTable<>(HandleKind.MALLOC_FUNCTION, false);
-  final HandleTable<FreeFunction> frees = new HandleTable<>(HandleKind.FREE_FUNCTION, false);
 
   private final LongAdder calls = new LongAdder();
   private final List<SimDevice> devices = new ArrayList<>();
@@ -175,6 +169,16 @@ final class SimMachine {
     }
     place.checkRoom(name, bytes);
     return place;
+  }
+
+  /** The block that starts at an address. */
+  SimBlock start(long address) {
+    SimPlace place = place("address", address, 0);
+    if (address != place.block().address) {
+      throw SimRefusal.invalidValue(
+          "address: 0x%x (expected: the start of %s)".formatted(address, place.block()));
+    }
+    return place.block();
   }
 
   @Nullable SimPlace find(long address) {

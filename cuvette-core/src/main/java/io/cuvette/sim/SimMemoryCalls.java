@@ -1,19 +1,19 @@
 package io.cuvette.sim;
 
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.driver.MemoryCalls;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /** The calls about memory, without those that move bytes. Thread-safe. */
-abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
+final class SimMemoryCalls {
   private static final int MAX_HOST_FLAGS = 7;
 
+  private final SimMachine machine;
+
   SimMemoryCalls(SimMachine machine) {
-    super(machine);
+    this.machine = machine;
   }
 
-  @Override
   public long memAlloc(int device, long bytes) {
     return machine.callLong(
         () -> {
@@ -24,7 +24,6 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
         () -> "cuMemAlloc(bytes=%d, device=%d)".formatted(bytes, device));
   }
 
-  @Override
   public void memFree(int device, long address) {
     machine.run(
         () -> free(machine.working(device), address),
@@ -32,7 +31,7 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
   }
 
   private void free(SimDevice current, long address) {
-    SimBlock freed = start(address);
+    SimBlock freed = machine.start(address);
     if (freed.use() != null) {
       freePooled(freed, freed.use());
     } else if (freed instanceof DeviceBlock block) {
@@ -56,7 +55,7 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
   /** Memory of a pool goes back there; it can have been used by any device. */
   private void freePooled(SimBlock block, PoolUse use) {
     machine.drainAll();
-    checkNotRetired(block);
+    block.checkNotRetired();
     use.unshare(block);
     use.end();
     machine.discard(block);
@@ -65,22 +64,6 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
     }
     machine.spend(SimCosts.pooled(use.pool.kind));
     block.device.checkWorks();
-  }
-
-  /** The block that starts at an address. */
-  final SimBlock start(long address) {
-    SimPlace place = machine.place("address", address, 0);
-    if (address != place.block().address) {
-      throw SimRefusal.invalidValue(
-          "address: 0x%x (expected: the start of %s)".formatted(address, place.block()));
-    }
-    return place.block();
-  }
-
-  static void checkNotRetired(SimBlock block) {
-    if (block.isRetired()) {
-      throw SimRefusal.invalidValue("address: 0x%x was freed already".formatted(block.address));
-    }
   }
 
   private static void checkStillLive(SimBlock block) {
@@ -102,7 +85,6 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
     block.device.checkWorks();
   }
 
-  @Override
   public MemorySegment memAllocManaged(int device, long bytes, int flags) {
     return machine.call(
         () -> {
@@ -115,7 +97,6 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
         () -> "cuMemAllocManaged(bytes=%d, flags=%d, device=%d)".formatted(bytes, flags, device));
   }
 
-  @Override
   public MemorySegment memHostAlloc(int device, long bytes, int flags) {
     return machine.call(
         () -> {
@@ -138,12 +119,11 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
     return block.segment;
   }
 
-  @Override
   public void memFreeHost(int device, long address) {
     machine.run(
         () -> {
           machine.working(device);
-          if (start(address) instanceof HostBlock block) {
+          if (machine.start(address) instanceof HostBlock block) {
             freeHost(block, HostBlock.Kind.PINNED);
           } else {
             throw SimRefusal.invalidValue(
@@ -154,7 +134,6 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
         () -> "cuMemFreeHost(address=0x%x, device=%d)".formatted(address, device));
   }
 
-  @Override
   public MemorySegment hostView(int device, long address, long bytes, Arena arena) {
     return machine.call(
         () -> {
@@ -169,7 +148,6 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
         () -> "hostView(address=0x%x, bytes=%d)".formatted(address, bytes));
   }
 
-  @Override
   public void memAdvise(
       int device, long address, long bytes, int advice, int locationType, int locationId) {
     machine.run(
@@ -183,7 +161,6 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
                 .formatted(address, bytes, advice, locationType, locationId));
   }
 
-  @Override
   public int memRangeGetAttribute(int device, int attribute, long address, long bytes) {
     return machine.call(
         () -> {
@@ -195,7 +172,6 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
                 .formatted(attribute, address, bytes));
   }
 
-  @Override
   public void memPrefetchAsync(
       int device, long address, long bytes, int locationType, int locationId, long stream) {
     machine.run(
@@ -221,7 +197,6 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
                 .formatted(address, bytes, locationType, locationId, stream));
   }
 
-  @Override
   public int[] memRangeGetAttributeList(
       int device, int attribute, long address, long bytes, int count) {
     return machine.call(
@@ -234,7 +209,6 @@ abstract class SimMemoryCalls extends SimDeviceCalls implements MemoryCalls {
                 .formatted(attribute, address, bytes, count));
   }
 
-  @Override
   public long pointerGetAttribute(int device, int attribute, long address) {
     return machine.callLong(
         () -> {

@@ -5,17 +5,18 @@ import io.cuvette.driver.MemAllocationType;
 import io.cuvette.driver.MemLocationType;
 
 /** The calls that allocate and free in stream order. Thread-safe. */
-abstract class SimOrderedCalls extends SimPoolCalls {
+final class SimOrderedCalls {
+
+  private final SimMachine machine;
 
   SimOrderedCalls(SimMachine machine) {
-    super(machine);
+    this.machine = machine;
   }
 
-  @Override
   public long memAllocAsync(int device, long bytes, long stream) {
     return machine.callLong(
         () -> {
-          requirePools();
+          machine.pools.require();
           SimStream queue = machine.stream(machine.working(device), stream);
           PoolKind kind =
               new PoolKind(MemLocationType.DEVICE, queue.device.index, MemAllocationType.PINNED);
@@ -24,11 +25,10 @@ abstract class SimOrderedCalls extends SimPoolCalls {
         () -> "cuMemAllocAsync(bytes=%d, stream=0x%x, device=%d)".formatted(bytes, stream, device));
   }
 
-  @Override
   public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
     return machine.callLong(
         () -> {
-          requirePools();
+          machine.pools.require();
           SimStream queue = machine.stream(machine.working(device), stream);
           return allocate(machine.pools.get(pool), bytes, queue).address;
         },
@@ -109,21 +109,20 @@ abstract class SimOrderedCalls extends SimPoolCalls {
     machine.captures.checkLegacy(stream);
   }
 
-  @Override
   public void memFreeAsync(int device, long address, long stream) {
     machine.run(
         () -> {
-          requirePools();
+          machine.pools.require();
           SimStream queue = machine.stream(machine.working(device), stream);
           checkCapture(
               queue, CudaStatus.INVALID_VALUE, "only memory of a graph can be freed in a capture");
-          SimBlock block = start(address);
+          SimBlock block = machine.start(address);
           PoolUse use = block.use();
           if (use == null) {
             throw SimRefusal.invalidValue(
                 "address: 0x%x (expected: memory allocated in stream order)".formatted(address));
           }
-          checkNotRetired(block);
+          block.checkNotRetired();
           machine.spend(SimCosts.pooled(use.pool.kind));
           free(block, use, queue);
         },

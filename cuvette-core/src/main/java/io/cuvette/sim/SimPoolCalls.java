@@ -3,62 +3,46 @@ package io.cuvette.sim;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemAllocationType;
 import io.cuvette.driver.MemLocationType;
-import io.cuvette.driver.PoolCalls;
 import io.cuvette.driver.PoolProperties;
 import java.util.Arrays;
 
 /** The calls about memory pools, without those that allocate. Thread-safe. */
-abstract class SimPoolCalls extends SimMemoryCalls implements PoolCalls {
-  private static final int POOLS = 11_020;
-  private static final int POOLS_BY_LOCATION = 13_000;
+final class SimPoolCalls {
+
+  private final SimMachine machine;
 
   SimPoolCalls(SimMachine machine) {
-    super(machine);
-  }
-
-  final void require(int version) {
-    if (machine.options.driverVersion() < version) {
-      throw new SimRefusal(
-          CudaStatus.CALL_REQUIRES_NEWER_DRIVER,
-          "CUDA %d (expected: >= %d)".formatted(machine.options.driverVersion(), version));
-    }
-  }
-
-  final void requirePools() {
-    require(POOLS);
+    this.machine = machine;
   }
 
   private PoolKind kindOf(int device) {
-    requirePools();
+    machine.pools.require();
     return new PoolKind(
         MemLocationType.DEVICE, machine.device(device).index, MemAllocationType.PINNED);
   }
 
   private PoolKind kindOf(int locationType, int locationId, int allocationType) {
-    require(POOLS_BY_LOCATION);
+    machine.pools.requireLocations();
     return machine.pools.kind(locationType, locationId, allocationType);
   }
 
   private SimPool pool(long handle) {
-    requirePools();
+    machine.pools.require();
     return machine.pools.get(handle);
   }
 
-  @Override
   public long deviceGetDefaultMemPool(int device) {
     return machine.callLong(
         () -> machine.pools.defaultOf(kindOf(device)).handle(),
         () -> "cuDeviceGetDefaultMemPool(device=" + device + ")");
   }
 
-  @Override
   public long deviceGetMemPool(int device) {
     return machine.callLong(
         () -> machine.pools.currentOf(kindOf(device)).handle(),
         () -> "cuDeviceGetMemPool(device=" + device + ")");
   }
 
-  @Override
   public void deviceSetMemPool(int device, long pool) {
     machine.run(
         () -> {
@@ -67,21 +51,18 @@ abstract class SimPoolCalls extends SimMemoryCalls implements PoolCalls {
         () -> "cuDeviceSetMemPool(device=%d, pool=0x%x)".formatted(device, pool));
   }
 
-  @Override
   public long memGetDefaultMemPool(int locationType, int locationId, int allocationType) {
     return machine.callLong(
         () -> machine.pools.defaultOf(kindOf(locationType, locationId, allocationType)).handle(),
         () -> call("cuMemGetDefaultMemPool", locationType, locationId, allocationType));
   }
 
-  @Override
   public long memGetMemPool(int locationType, int locationId, int allocationType) {
     return machine.callLong(
         () -> machine.pools.currentOf(kindOf(locationType, locationId, allocationType)).handle(),
         () -> call("cuMemGetMemPool", locationType, locationId, allocationType));
   }
 
-  @Override
   public void memSetMemPool(int locationType, int locationId, int allocationType, long pool) {
     machine.run(
         () -> {
@@ -96,13 +77,12 @@ abstract class SimPoolCalls extends SimMemoryCalls implements PoolCalls {
     return "%s(location=%d:%d, type=%d)".formatted(name, locationType, locationId, allocationType);
   }
 
-  @Override
   public long memPoolCreate(PoolProperties properties) {
     return machine.callLong(
         () -> {
-          requirePools();
+          machine.pools.require();
           if (properties.allocationType() == MemAllocationType.MANAGED
-              && machine.options.driverVersion() < POOLS_BY_LOCATION) {
+              && !machine.pools.haveLocations()) {
             throw new SimRefusal(
                 CudaStatus.NOT_SUPPORTED, "pools of managed memory need CUDA 13.0");
           }
@@ -117,17 +97,15 @@ abstract class SimPoolCalls extends SimMemoryCalls implements PoolCalls {
         () -> "cuMemPoolCreate(" + properties + ")");
   }
 
-  @Override
   public void memPoolDestroy(long pool) {
     machine.run(
         () -> {
-          requirePools();
+          machine.pools.require();
           machine.pools.destroy(pool);
         },
         () -> "cuMemPoolDestroy(pool=0x%x)".formatted(pool));
   }
 
-  @Override
   public void memPoolTrimTo(long pool, long bytesToKeep) {
     machine.run(
         () -> {
@@ -138,14 +116,12 @@ abstract class SimPoolCalls extends SimMemoryCalls implements PoolCalls {
                 .formatted(pool, Long.toUnsignedString(bytesToKeep)));
   }
 
-  @Override
   public long memPoolGetAttribute(long pool, int attribute) {
     return machine.callLong(
         () -> pool(pool).ofThisProcess().attribute(attribute),
         () -> "cuMemPoolGetAttribute(pool=0x%x, attribute=%d)".formatted(pool, attribute));
   }
 
-  @Override
   public void memPoolSetAttribute(long pool, int attribute, long value) {
     machine.run(
         () -> {
@@ -156,7 +132,6 @@ abstract class SimPoolCalls extends SimMemoryCalls implements PoolCalls {
                 .formatted(pool, attribute, Long.toUnsignedString(value)));
   }
 
-  @Override
   public int memPoolGetAccess(long pool, int locationType, int locationId) {
     return machine.call(
         () -> pool(pool).access.get(locationType, locationId),
@@ -165,7 +140,6 @@ abstract class SimPoolCalls extends SimMemoryCalls implements PoolCalls {
                 .formatted(pool, locationType, locationId));
   }
 
-  @Override
   public void memPoolSetAccess(long pool, int locationType, int[] locationIds, int... access) {
     int[] ids = locationIds.clone();
     int[] flags = access.clone();

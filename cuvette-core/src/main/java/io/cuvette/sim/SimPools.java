@@ -1,5 +1,6 @@
 package io.cuvette.sim;
 
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemAllocationType;
 import io.cuvette.driver.MemHandleType;
 import io.cuvette.driver.MemLocationType;
@@ -14,6 +15,8 @@ import org.jspecify.annotations.Nullable;
 
 /** The memory pools of a driver. Guarded by the driver's lock. */
 final class SimPools {
+  private static final int POOLS = 11_020;
+  private static final int POOLS_BY_LOCATION = 13_000;
 
   private final SimulatedOptions options;
   private final List<SimDevice> devices;
@@ -29,6 +32,28 @@ final class SimPools {
     this.options = options;
     this.devices = devices;
     this.sharing = sharing;
+  }
+
+  /** Checks that the driver has pools at all. */
+  void require() {
+    require(POOLS);
+  }
+
+  /** Checks that the driver knows pools by their location. */
+  void requireLocations() {
+    require(POOLS_BY_LOCATION);
+  }
+
+  boolean haveLocations() {
+    return options.driverVersion() >= POOLS_BY_LOCATION;
+  }
+
+  private void require(int version) {
+    if (options.driverVersion() < version) {
+      throw new SimRefusal(
+          CudaStatus.CALL_REQUIRES_NEWER_DRIVER,
+          "CUDA %d (expected: >= %d)".formatted(options.driverVersion(), version));
+    }
   }
 
   SimPool get(long handle) {

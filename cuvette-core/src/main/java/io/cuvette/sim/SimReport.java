@@ -7,18 +7,19 @@ final class SimReport {
 
   private SimReport() {}
 
-  static String of(SimMachine machine) {
+  static String of(SimMachine machine, SimEventCalls events, SimCaptureCalls captures) {
     StringBuilder text = new StringBuilder();
     Consumer<SimBlock> line = block -> text.append(block.isRetired() ? "" : line(block));
     machine.devices().forEach(device -> device.memory.forEach(line));
     machine.hostMemory.forEach(line);
     machine.streams.forEach(stream ->
         text.append("stream id %d, device %d\n".formatted(stream.id, stream.device.index)));
-    machine.events.forEach(event ->
+    events.all.forEach(event ->
         text.append("event flags %d, device %d\n".formatted(event.flags, event.device.index)));
-    machine.graphs.forEach(graph -> text.append("graph of %d nodes\n".formatted(graph.size())));
-    machine.executables.forEach(_ -> text.append("graph executable\n"));
-    machine.userObjects.forEach(_ -> text.append("user object\n"));
+    machine.captures.graphs.forEach(
+        graph -> text.append("graph of %d nodes\n".formatted(graph.size())));
+    captures.executables.forEach(_ -> text.append("graph executable\n"));
+    captures.userObjects.forEach(_ -> text.append("user object\n"));
     machine.pools.forEachLive(pool ->
         text.append(
             "%spool 0x%x of %s\n"

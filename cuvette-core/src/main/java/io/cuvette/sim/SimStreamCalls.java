@@ -6,10 +6,14 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** The calls about streams. Thread-safe. */
-abstract class SimStreamCalls extends SimTransferCalls implements StreamCalls {
+final class SimStreamCalls implements StreamCalls {
 
-  SimStreamCalls(SimMachine machine) {
-    super(machine);
+  private final SimMachine machine;
+  private final SimEventCalls events;
+
+  SimStreamCalls(SimMachine machine, SimEventCalls events) {
+    this.machine = machine;
+    this.events = events;
   }
 
   @Override
@@ -21,7 +25,11 @@ abstract class SimStreamCalls extends SimTransferCalls implements StreamCalls {
             throw SimRefusal.invalidValue("flags: %d (expected: 0 or 1)".formatted(flags));
           }
           // The driver takes a priority out of range as the nearest there is.
-          int clamped = Math.clamp(priority, PRIORITIES.greatest(), PRIORITIES.least());
+          int clamped =
+              Math.clamp(
+                  priority,
+                  SimDeviceCalls.PRIORITIES.greatest(),
+                  SimDeviceCalls.PRIORITIES.least());
           machine.spend(SimCosts.STREAM_CREATE);
           owner.streams(1);
           return machine.streams.add(new SimStream(owner, machine.nextId(), flags, clamped));
@@ -129,7 +137,7 @@ abstract class SimStreamCalls extends SimTransferCalls implements StreamCalls {
   @Override
   public void streamWaitEvent(int device, long stream, long event) {
     machine.run(
-        () -> waitFor(stream(device, stream), machine.events.get(event)),
+        () -> waitFor(stream(device, stream), events.all.get(event)),
         () -> "cuStreamWaitEvent(stream=0x%x, event=0x%x)".formatted(stream, event));
   }
 

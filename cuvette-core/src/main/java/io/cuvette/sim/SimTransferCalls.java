@@ -5,15 +5,16 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** The calls that move bytes. Thread-safe. */
-abstract class SimTransferCalls extends SimOrderedCalls {
+final class SimTransferCalls {
   // The driver copies this much of pageable memory at once, so that the caller may change it.
   private static final long STAGED_BYTES = 64 << 10;
 
+  private final SimMachine machine;
+
   SimTransferCalls(SimMachine machine) {
-    super(machine);
+    this.machine = machine;
   }
 
-  @Override
   public void memcpyAsync(int device, long target, long source, long bytes, long stream) {
     machine.run(
         () -> {
@@ -41,7 +42,6 @@ abstract class SimTransferCalls extends SimOrderedCalls {
     machine.submit(stream, () -> to.copyFrom(from, bytes), cost, to.block(), from.block());
   }
 
-  @Override
   public void memcpyPeerAsync(
       int streamDevice,
       long target,
@@ -72,7 +72,6 @@ abstract class SimTransferCalls extends SimOrderedCalls {
     }
   }
 
-  @Override
   public void memcpyHtoDAsync(int device, long target, MemorySegment source, long stream) {
     machine.run(
         () -> {
@@ -94,7 +93,6 @@ abstract class SimTransferCalls extends SimOrderedCalls {
                 .formatted(target, source.address(), source.byteSize(), stream, device));
   }
 
-  @Override
   public void memcpyDtoHAsync(int device, MemorySegment target, long source, long stream) {
     machine.run(
         () -> {
@@ -174,7 +172,6 @@ abstract class SimTransferCalls extends SimOrderedCalls {
     }
   }
 
-  @Override
   public void memsetD8Async(int device, long target, byte value, long count, long stream) {
     int pattern = (value & 0xFF) * 0x01010101;
     fill(
@@ -187,7 +184,6 @@ abstract class SimTransferCalls extends SimOrderedCalls {
         () -> call("cuMemsetD8Async", target, value, count, stream));
   }
 
-  @Override
   public void memsetD16Async(int device, long target, short value, long count, long stream) {
     int pattern = (value & 0xFFFF) * 0x00010001;
     fill(
@@ -200,7 +196,6 @@ abstract class SimTransferCalls extends SimOrderedCalls {
         () -> call("cuMemsetD16Async", target, value, count, stream));
   }
 
-  @Override
   public void memsetD32Async(int device, long target, int value, long count, long stream) {
     fill(
         device,

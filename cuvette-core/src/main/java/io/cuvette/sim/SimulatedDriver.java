@@ -1,6 +1,5 @@
 package io.cuvette.sim;
 
-import io.cuvette.driver.CudaDriver;
 import java.util.Objects;
 
 /**
@@ -19,11 +18,10 @@ import java.util.Objects;
  *       earlier.
  *   <li>Work that touches freed memory fails the device for good with ILLEGAL_ADDRESS, as on a GPU;
  *       what a call can see itself is INVALID_VALUE.
- *   <li>Pools hold bytes, not ranges: each allocation has an address of its own, which is not given
- *       out again soon, while its bytes are those that the stream order and the reuse policies of
- *       the pool allow. A pool grows in steps of 32 MiB, of 2 MiB if its limit is less than that or
- *       little is left, and gives whole steps back. What a pool reserved is not free, even if it is
- *       only cached.
+ *   <li>An allocation of a pool has an address of its own, which is not given out again soon, while
+ *       the place that it takes in the pool is one that the stream order and the reuse policies
+ *       allow. A pool grows in steps of 32 MiB, of 2 MiB on a device of less than 1 GiB, and gives
+ *       whole steps back. What a pool reserved is not free, even if it is only cached.
  *   <li>What is shared with other processes lies in files without names that all of them map, and
  *       needs the descriptors of {@link io.cuvette.driver.DescriptorCalls}. Memory that another
  *       process made stays readable until it is given back here, whatever becomes of that process;
@@ -35,10 +33,13 @@ import java.util.Objects;
  * <p>Thread-safe, from platform and virtual threads alike. With several threads the order depends
  * on how they interleave too.
  */
-public final class SimulatedDriver extends SimIpcCalls implements CudaDriver {
+public final class SimulatedDriver extends SimCalls {
+
+  private final SimNativeCalls natives;
 
   private SimulatedDriver(SimMachine machine) {
     super(machine);
+    this.natives = new SimNativeCalls(machine);
   }
 
   /** Makes a driver; {@link #close} it to give its memory back. */
@@ -65,51 +66,23 @@ public final class SimulatedDriver extends SimIpcCalls implements CudaDriver {
   /** Stands for a C function of this kind: an address that {@link #callMalloc} accepts. */
   public long registerMalloc(MallocFunction function) {
     Objects.requireNonNull(function, "function");
-    return machine.peek(() -> machine.mallocs.add(function));
+    return machine.peek(() -> natives.mallocs.add(function));
   }
 
   /** Stands for a C function of this kind: an address that {@link #callFree} accepts. */
   public long registerFree(FreeFunction function) {
     Objects.requireNonNull(function, "function");
-    return machine.peek(() -> machine.frees.add(function));
+    return machine.peek(() -> natives.frees.add(function));
   }
 
   @Override
   public long callMalloc(long function, long parameter, long bytes, int device) {
-    MallocFunction malloc =
-        machine.call(
-            () -> {
-              machine.working(device);
-              return function(machine.mallocs.find(function), "malloc", function);
-            },
-            () ->
-                "callMalloc(function=0x%x, parameter=0x%x, bytes=%d, device=%d)"
-                    .formatted(function, parameter, bytes, device));
-    // Without the lock: the function may call the driver.
-    return malloc.malloc(parameter, bytes, device);
+    return natives.callMalloc(function, parameter, bytes, device);
   }
 
   @Override
   public void callFree(long function, long parameter, long address, int device) {
-    FreeFunction free =
-        machine.call(
-            () -> {
-              machine.working(device);
-              return function(machine.frees.find(function), "free", function);
-            },
-            () ->
-                "callFree(function=0x%x, parameter=0x%x, address=0x%x, device=%d)"
-                    .formatted(function, parameter, address, device));
-    free.free(parameter, address, device);
-  }
-
-  private static <T> T function(
-      @org.jspecify.annotations.Nullable T found, String kind, long address) {
-    if (found == null) {
-      throw SimRefusal.invalidValue(
-          "function: 0x%x (expected: a registered %s function)".formatted(address, kind));
-    }
-    return found;
+    natives.callFree(function, parameter, address, device);
   }
 
   /** The number of driver calls so far, those that failed too. */
@@ -156,22 +129,22 @@ public final class SimulatedDriver extends SimIpcCalls implements CudaDriver {
 
   /** The number of events made and not destroyed. */
   public int liveEvents() {
-    return machine.peek(machine.events::size);
+    return machine.peek(events.all::size);
   }
 
   /** The number of graphs made and not destroyed; one that is being captured is among them. */
   public int liveGraphs() {
-    return machine.peek(machine.graphs::size);
+    return machine.peek(machine.captures.graphs::size);
   }
 
   /** The number of executables made of graphs and not destroyed. */
   public int liveExecutables() {
-    return machine.peek(machine.executables::size);
+    return machine.peek(captures.executables::size);
   }
 
   /** The number of user objects to which references are held. */
   public int liveUserObjects() {
-    return machine.peek(machine.userObjects::size);
+    return machine.peek(captures.userObjects::size);
   }
 
   /**
@@ -191,7 +164,7 @@ public final class SimulatedDriver extends SimIpcCalls implements CudaDriver {
 
   /** What is live, one object a line; empty if nothing is. */
   public String report() {
-    return machine.peek(() -> SimReport.of(machine));
+    return machine.peek(() -> SimReport.of(machine, events, captures));
   }
 
   /**

@@ -23,7 +23,7 @@ class CaptureTest extends SimTestBase {
   }
 
   private SimGraph graph(long handle) {
-    return driver.machine.graphs.get(handle);
+    return driver.machine.captures.graphs.get(handle);
   }
 
   @Test
