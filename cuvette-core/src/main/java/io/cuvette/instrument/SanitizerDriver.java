@@ -2,6 +2,7 @@ package io.cuvette.instrument;
 
 import io.cuvette.driver.BlockListener;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.PoolProperties;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -33,14 +34,21 @@ import java.util.function.Consumer;
  * <p>Memory that another pool gives out of a larger block looks live to the driver at all times; a
  * pool that calls {@link #blockAllocated} and {@link #blockFreed} has its blocks checked too.
  */
-public final class SanitizerDriver extends SanitizerIpc {
-  /** CUdevice_attribute. */
-  private static final int CONCURRENT_MANAGED_ACCESS = 89;
-
+public final class SanitizerDriver extends ForwardingDriver {
+  private final SanitizerCore core;
+  private final SanitizerMemory memory;
+  private final SanitizerStreams streams;
+  private final SanitizerPools pools;
+  private final SanitizerIpc sharing;
   private final LentBlocks lent;
 
   private SanitizerDriver(CudaDriver target, SanitizerCore core) {
-    super(target, core);
+    super(target);
+    this.core = core;
+    this.memory = new SanitizerMemory(target, core);
+    this.streams = new SanitizerStreams(target, core);
+    this.pools = new SanitizerPools(target, core);
+    this.sharing = new SanitizerIpc(target, core);
     this.lent = new LentBlocks(core);
   }
 
@@ -121,115 +129,68 @@ public final class SanitizerDriver extends SanitizerIpc {
 
   @Override
   public long memAlloc(int device, long bytes) {
-    Site site = Site.of("memAlloc", "device", device, "bytes", bytes);
-    long address = super.memAlloc(device, bytes);
-    core.check(_ -> core.memory.allocatedOnDevice(address, bytes, site));
-    return address;
+    return memory.memAlloc(device, bytes);
   }
 
   @Override
   public MemorySegment memAllocManaged(int device, long bytes, int flags) {
-    Site site = Site.of("memAllocManaged", "device", device, "bytes", bytes);
-    // Where devices and the host take turns, the host sees nonsense while work is queued.
-    boolean atOnce = super.deviceGetAttribute(CONCURRENT_MANAGED_ACCESS, device) == 1;
-    MemorySegment segment = super.memAllocManaged(device, bytes, flags);
-    core.check(_ -> {
-      if (atOnce) {
-        core.memory.allocatedOnHost(segment, "memFree", site);
-      } else {
-        core.memory.allocated(segment.address(), bytes, "memFree", site);
-      }
-    });
-    return segment;
+    return memory.memAllocManaged(device, bytes, flags);
   }
 
   @Override
   public MemorySegment memHostAlloc(int device, long bytes, int flags) {
-    Site site = Site.of("memHostAlloc", "device", device, "bytes", bytes);
-    MemorySegment segment = super.memHostAlloc(device, bytes, flags);
-    core.check(_ -> core.memory.allocatedOnHost(segment, "memFreeHost", site));
-    return segment;
+    return memory.memHostAlloc(device, bytes, flags);
   }
 
   @Override
   public void memFree(int device, long address) {
-    Site site = Site.of("memFree", "device", device, "address", address);
-    core.check(findings -> core.memory.checkFree(address, "memFree", site, findings));
-    core.free(core.memory::free, address, site, () -> super.memFree(device, address));
+    memory.memFree(device, address);
   }
 
   @Override
   public void memFreeHost(int device, long address) {
-    Site site = Site.of("memFreeHost", "device", device, "address", address);
-    core.check(findings -> core.memory.checkFree(address, "memFreeHost", site, findings));
-    core.free(core.memory::free, address, site, () -> super.memFreeHost(device, address));
+    memory.memFreeHost(device, address);
   }
 
   @Override
   public long callMalloc(long function, long parameter, long bytes, int device) {
-    Site site = Site.of("callMalloc", "function", function, "bytes", bytes, "device", device);
-    long address = super.callMalloc(function, parameter, bytes, device);
-    core.check(_ -> core.memory.allocatedNatively(address, bytes, site));
-    return address;
+    return memory.callMalloc(function, parameter, bytes, device);
   }
 
   @Override
   public void callFree(long function, long parameter, long address, int device) {
-    Site site = Site.of("callFree", "function", function, "address", address, "device", device);
-    core.check(findings -> core.memory.checkFreeNatively(address, site, findings));
-    core.free(
-        core.memory::freeNatively,
-        address,
-        site,
-        () -> super.callFree(function, parameter, address, device));
+    memory.callFree(function, parameter, address, device);
   }
 
   @Override
   public MemorySegment hostView(int device, long address, long bytes, Arena arena) {
-    core.checkLive(Site.passing("hostView", "address", address, "bytes", bytes), address, bytes);
-    MemorySegment view = super.hostView(device, address, bytes, arena);
-    core.check(_ -> core.memory.viewed(view, address));
-    return view;
+    return memory.hostView(device, address, bytes, arena);
   }
 
   @Override
   public void memAdvise(
       int device, long address, long bytes, int advice, int locationType, int locationId) {
-    core.checkLive(Site.passing("memAdvise", "address", address, "bytes", bytes), address, bytes);
-    super.memAdvise(device, address, bytes, advice, locationType, locationId);
+    memory.memAdvise(device, address, bytes, advice, locationType, locationId);
   }
 
   @Override
   public int memRangeGetAttribute(int device, int attribute, long address, long bytes) {
-    core.checkLive(
-        Site.passing("memRangeGetAttribute", "address", address, "bytes", bytes), address, bytes);
-    return super.memRangeGetAttribute(device, attribute, address, bytes);
+    return memory.memRangeGetAttribute(device, attribute, address, bytes);
   }
 
   @Override
   public void memcpyAsync(int device, long target, long source, long bytes, long stream) {
-    Site site =
-        Site.often(
-            "memcpyAsync", "target", target, "source", source, "bytes", bytes, "stream", stream);
-    core.queue(
-        new Work(site, device, stream).reads(source, bytes).writes(target, bytes),
-        () -> super.memcpyAsync(device, target, source, bytes, stream));
+    memory.memcpyAsync(device, target, source, bytes, stream);
   }
 
   @Override
   public void memcpyHtoDAsync(int device, long target, MemorySegment source, long stream) {
-    Site site = Site.often("memcpyHtoDAsync", "target", target, "source", source, "stream", stream);
-    core.queue(
-        new Work(site, device, stream).reads(source).writes(target, source.byteSize()),
-        () -> super.memcpyHtoDAsync(device, target, source, stream));
+    memory.memcpyHtoDAsync(device, target, source, stream);
   }
 
   @Override
   public void memcpyDtoHAsync(int device, MemorySegment target, long source, long stream) {
-    Site site = Site.often("memcpyDtoHAsync", "target", target, "source", source, "stream", stream);
-    core.queue(
-        new Work(site, device, stream).reads(source, target.byteSize()).writes(target),
-        () -> super.memcpyDtoHAsync(device, target, source, stream));
+    memory.memcpyDtoHAsync(device, target, source, stream);
   }
 
   @Override
@@ -241,57 +202,272 @@ public final class SanitizerDriver extends SanitizerIpc {
       int sourceDevice,
       long bytes,
       long stream) {
-    Site site =
-        Site.often(
-            "memcpyPeerAsync",
-            "target",
-            target,
-            "source",
-            source,
-            "bytes",
-            bytes,
-            "stream",
-            stream);
-    core.queue(
-        new Work(site, streamDevice, stream).reads(source, bytes).writes(target, bytes),
-        () ->
-            super.memcpyPeerAsync(
-                streamDevice, target, targetDevice, source, sourceDevice, bytes, stream));
+    memory.memcpyPeerAsync(streamDevice, target, targetDevice, source, sourceDevice, bytes, stream);
   }
 
   @Override
   public void memsetD8Async(int device, long target, byte value, long count, long stream) {
-    core.queue(
-        fill("memsetD8Async", device, target, count, stream),
-        () -> super.memsetD8Async(device, target, value, count, stream));
+    memory.memsetD8Async(device, target, value, count, stream);
   }
 
   @Override
   public void memsetD16Async(int device, long target, short value, long count, long stream) {
-    core.queue(
-        fill("memsetD16Async", device, target, count * Short.BYTES, stream),
-        () -> super.memsetD16Async(device, target, value, count, stream));
+    memory.memsetD16Async(device, target, value, count, stream);
   }
 
   @Override
   public void memsetD32Async(int device, long target, int value, long count, long stream) {
-    core.queue(
-        fill("memsetD32Async", device, target, count * Integer.BYTES, stream),
-        () -> super.memsetD32Async(device, target, value, count, stream));
+    memory.memsetD32Async(device, target, value, count, stream);
   }
 
   @Override
   public void memPrefetchAsync(
       int device, long address, long bytes, int locationType, int locationId, long stream) {
-    Site site =
-        Site.often("memPrefetchAsync", "address", address, "bytes", bytes, "stream", stream);
-    core.queue(
-        new Work(site, device, stream).holds(address, bytes),
-        () -> super.memPrefetchAsync(device, address, bytes, locationType, locationId, stream));
+    memory.memPrefetchAsync(device, address, bytes, locationType, locationId, stream);
   }
 
-  private static Work fill(String method, int device, long target, long bytes, long stream) {
-    Site site = Site.often(method, "target", target, "bytes", bytes, "stream", stream);
-    return new Work(site, device, stream).writes(target, bytes);
+  @Override
+  public long streamCreateWithPriority(int device, int flags, int priority) {
+    return streams.streamCreateWithPriority(device, flags, priority);
+  }
+
+  @Override
+  public void streamDestroy(int device, long stream) {
+    streams.streamDestroy(device, stream);
+  }
+
+  @Override
+  public int streamGetPriority(int device, long stream) {
+    return streams.streamGetPriority(device, stream);
+  }
+
+  @Override
+  public int streamGetFlags(int device, long stream) {
+    return streams.streamGetFlags(device, stream);
+  }
+
+  @Override
+  public long streamGetId(int device, long stream) {
+    return streams.streamGetId(device, stream);
+  }
+
+  @Override
+  public int streamGetDevice(int device, long stream) {
+    return streams.streamGetDevice(device, stream);
+  }
+
+  @Override
+  public boolean streamQuery(int device, long stream) {
+    return streams.streamQuery(device, stream);
+  }
+
+  @Override
+  public void streamSynchronize(int device, long stream) {
+    streams.streamSynchronize(device, stream);
+  }
+
+  @Override
+  public void streamWaitEvent(int device, long stream, long event) {
+    streams.streamWaitEvent(device, stream, event);
+  }
+
+  @Override
+  public void ctxSynchronize(int device) {
+    streams.ctxSynchronize(device);
+  }
+
+  @Override
+  public void launchHostFunc(int device, long stream, Runnable function) {
+    streams.launchHostFunc(device, stream, function);
+  }
+
+  @Override
+  public void streamWaitValue32(int device, long stream, long address, int value, int flags) {
+    streams.streamWaitValue32(device, stream, address, value, flags);
+  }
+
+  @Override
+  public long eventCreate(int device, int flags) {
+    return streams.eventCreate(device, flags);
+  }
+
+  @Override
+  public void eventDestroy(int device, long event) {
+    streams.eventDestroy(device, event);
+  }
+
+  @Override
+  public void eventRecord(int device, long event, long stream) {
+    streams.eventRecord(device, event, stream);
+  }
+
+  @Override
+  public boolean eventQuery(int device, long event) {
+    return streams.eventQuery(device, event);
+  }
+
+  @Override
+  public void eventSynchronize(int device, long event) {
+    streams.eventSynchronize(device, event);
+  }
+
+  @Override
+  public float eventElapsedTime(int device, long start, long end) {
+    return streams.eventElapsedTime(device, start, end);
+  }
+
+  @Override
+  public void streamBeginCapture(int device, long stream, int mode) {
+    streams.streamBeginCapture(device, stream, mode);
+  }
+
+  @Override
+  public long streamEndCapture(int device, long stream) {
+    return streams.streamEndCapture(device, stream);
+  }
+
+  @Override
+  public int streamIsCapturing(int device, long stream) {
+    return streams.streamIsCapturing(device, stream);
+  }
+
+  @Override
+  public void graphLaunch(int device, long executable, long stream) {
+    streams.graphLaunch(device, executable, stream);
+  }
+
+  @Override
+  public void graphDestroy(long graph) {
+    streams.graphDestroy(graph);
+  }
+
+  @Override
+  public long deviceGetDefaultMemPool(int device) {
+    return pools.deviceGetDefaultMemPool(device);
+  }
+
+  @Override
+  public long deviceGetMemPool(int device) {
+    return pools.deviceGetMemPool(device);
+  }
+
+  @Override
+  public void deviceSetMemPool(int device, long pool) {
+    pools.deviceSetMemPool(device, pool);
+  }
+
+  @Override
+  public long memGetDefaultMemPool(int locationType, int locationId, int allocationType) {
+    return pools.memGetDefaultMemPool(locationType, locationId, allocationType);
+  }
+
+  @Override
+  public long memGetMemPool(int locationType, int locationId, int allocationType) {
+    return pools.memGetMemPool(locationType, locationId, allocationType);
+  }
+
+  @Override
+  public void memSetMemPool(int locationType, int locationId, int allocationType, long pool) {
+    pools.memSetMemPool(locationType, locationId, allocationType, pool);
+  }
+
+  @Override
+  public long pointerGetAttribute(int device, int attribute, long address) {
+    return pools.pointerGetAttribute(device, attribute, address);
+  }
+
+  @Override
+  public long memPoolCreate(PoolProperties properties) {
+    return pools.memPoolCreate(properties);
+  }
+
+  @Override
+  public void memPoolDestroy(long pool) {
+    pools.memPoolDestroy(pool);
+  }
+
+  @Override
+  public void memPoolTrimTo(long pool, long bytesToKeep) {
+    pools.memPoolTrimTo(pool, bytesToKeep);
+  }
+
+  @Override
+  public long memPoolGetAttribute(long pool, int attribute) {
+    return pools.memPoolGetAttribute(pool, attribute);
+  }
+
+  @Override
+  public void memPoolSetAttribute(long pool, int attribute, long value) {
+    pools.memPoolSetAttribute(pool, attribute, value);
+  }
+
+  @Override
+  public int memPoolGetAccess(long pool, int locationType, int locationId) {
+    return pools.memPoolGetAccess(pool, locationType, locationId);
+  }
+
+  @Override
+  public void memPoolSetAccess(long pool, int locationType, int[] locationIds, int... access) {
+    pools.memPoolSetAccess(pool, locationType, locationIds, access);
+  }
+
+  @Override
+  public long memAllocAsync(int device, long bytes, long stream) {
+    return pools.memAllocAsync(device, bytes, stream);
+  }
+
+  @Override
+  public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
+    return pools.memAllocFromPoolAsync(device, bytes, pool, stream);
+  }
+
+  @Override
+  public void memFreeAsync(int device, long address, long stream) {
+    pools.memFreeAsync(device, address, stream);
+  }
+
+  @Override
+  public int memPoolExportToShareableHandle(long pool) {
+    return sharing.memPoolExportToShareableHandle(pool);
+  }
+
+  @Override
+  public long memPoolImportFromShareableHandle(int descriptor) {
+    return sharing.memPoolImportFromShareableHandle(descriptor);
+  }
+
+  @Override
+  public byte[] memPoolExportPointer(long address) {
+    return sharing.memPoolExportPointer(address);
+  }
+
+  @Override
+  public long memPoolImportPointer(long pool, byte[] handle) {
+    return sharing.memPoolImportPointer(pool, handle);
+  }
+
+  @Override
+  public byte[] ipcGetMemHandle(int device, long address) {
+    return sharing.ipcGetMemHandle(device, address);
+  }
+
+  @Override
+  public long ipcOpenMemHandle(int device, byte[] handle) {
+    return sharing.ipcOpenMemHandle(device, handle);
+  }
+
+  @Override
+  public void ipcCloseMemHandle(int device, long address) {
+    sharing.ipcCloseMemHandle(device, address);
+  }
+
+  @Override
+  public byte[] ipcGetEventHandle(int device, long event) {
+    return sharing.ipcGetEventHandle(device, event);
+  }
+
+  @Override
+  public long ipcOpenEventHandle(int device, byte[] handle) {
+    return sharing.ipcOpenEventHandle(device, handle);
   }
 }

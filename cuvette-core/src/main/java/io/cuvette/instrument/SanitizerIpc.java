@@ -8,42 +8,43 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** The part of the sanitizer that watches what other processes share. Thread-safe. */
-abstract class SanitizerIpc extends SanitizerPools {
+final class SanitizerIpc {
   private static final String CLOSE = "ipcCloseMemHandle";
 
   /** How often each address was opened; used inside the functions given to the core alone. */
   private final Map<Long, Integer> openings = new HashMap<>();
 
-  SanitizerIpc(CudaDriver target, SanitizerCore core) {
-    super(target, core);
+  private final CudaDriver driver;
+  private final SanitizerCore core;
+
+  SanitizerIpc(CudaDriver driver, SanitizerCore core) {
+    this.driver = driver;
+    this.core = core;
   }
 
-  @Override
   public int memPoolExportToShareableHandle(long pool) {
-    use("memPoolExportToShareableHandle", pool);
-    return super.memPoolExportToShareableHandle(pool);
+    Site site = Site.passing("memPoolExportToShareableHandle", "pool", pool);
+    core.check(findings -> core.streams.pool(pool, site, findings));
+    return driver.memPoolExportToShareableHandle(pool);
   }
 
-  @Override
   public long memPoolImportFromShareableHandle(int descriptor) {
     Site site = Site.of("memPoolImportFromShareableHandle", "descriptor", descriptor);
-    long pool = super.memPoolImportFromShareableHandle(descriptor);
+    long pool = driver.memPoolImportFromShareableHandle(descriptor);
     core.check(_ -> core.streams.pools.addOnceMore(pool, false, site));
     return pool;
   }
 
-  @Override
   public byte[] memPoolExportPointer(long address) {
     core.share(Site.of("memPoolExportPointer", "address", address), address);
-    return super.memPoolExportPointer(address);
+    return driver.memPoolExportPointer(address);
   }
 
-  @Override
   public long memPoolImportPointer(long pool, byte[] handle) {
     Site site = Site.of("memPoolImportPointer", "pool", pool, "handle", handle);
     core.check(findings -> core.streams.pool(pool, site, findings));
-    long address = super.memPoolImportPointer(pool, handle);
-    long bytes = size(0, address, () -> super.memFree(0, address));
+    long address = driver.memPoolImportPointer(pool, handle);
+    long bytes = size(0, address, () -> driver.memFree(0, address));
     core.check(_ -> core.memory.imported(address, bytes, "memFreeAsync", site));
     return address;
   }
@@ -51,7 +52,7 @@ abstract class SanitizerIpc extends SanitizerPools {
   /** The size of memory that was just imported, which ends if it cannot be told. */
   private long size(int device, long address, Runnable end) {
     try {
-      return super.pointerGetAttribute(device, PointerAttribute.RANGE_SIZE, address);
+      return driver.pointerGetAttribute(device, PointerAttribute.RANGE_SIZE, address);
     } catch (CudaException e) {
       try {
         end.run();
@@ -62,18 +63,16 @@ abstract class SanitizerIpc extends SanitizerPools {
     }
   }
 
-  @Override
   public byte[] ipcGetMemHandle(int device, long address) {
     Site site = Site.of("ipcGetMemHandle", "device", device, "address", address);
     core.share(site, address);
-    return super.ipcGetMemHandle(device, address);
+    return driver.ipcGetMemHandle(device, address);
   }
 
-  @Override
   public long ipcOpenMemHandle(int device, byte[] handle) {
     Site site = Site.of("ipcOpenMemHandle", "device", device, "handle", handle);
-    long address = super.ipcOpenMemHandle(device, handle);
-    long bytes = size(device, address, () -> super.ipcCloseMemHandle(device, address));
+    long address = driver.ipcOpenMemHandle(device, handle);
+    long bytes = size(device, address, () -> driver.ipcCloseMemHandle(device, address));
     core.check(_ -> {
       core.memory.imported(address, bytes, CLOSE, site);
       openings.merge(address, 1, Integer::sum);
@@ -81,7 +80,6 @@ abstract class SanitizerIpc extends SanitizerPools {
     return address;
   }
 
-  @Override
   public void ipcCloseMemHandle(int device, long address) {
     Site site = Site.of(CLOSE, "device", device, "address", address);
     core.check(findings -> {
@@ -91,7 +89,7 @@ abstract class SanitizerIpc extends SanitizerPools {
     });
     boolean open = core.locked(_ -> openings.containsKey(address));
     try {
-      core.free(this::closeOnce, address, site, () -> super.ipcCloseMemHandle(device, address));
+      core.free(this::closeOnce, address, site, () -> driver.ipcCloseMemHandle(device, address));
     } catch (CudaException e) {
       if (open) {
         core.check(_ -> openings.merge(address, 1, Integer::sum));
@@ -106,17 +104,15 @@ abstract class SanitizerIpc extends SanitizerPools {
     return left == null ? core.memory.free(address, site) : null;
   }
 
-  @Override
   public byte[] ipcGetEventHandle(int device, long event) {
     Site site = Site.of("ipcGetEventHandle", "device", device, "event", event);
     core.check(findings -> core.streams.events.use(event, site, findings));
-    return super.ipcGetEventHandle(device, event);
+    return driver.ipcGetEventHandle(device, event);
   }
 
-  @Override
   public long ipcOpenEventHandle(int device, byte[] handle) {
     Site site = Site.of("ipcOpenEventHandle", "device", device, "handle", handle);
-    long event = super.ipcOpenEventHandle(device, handle);
+    long event = driver.ipcOpenEventHandle(device, handle);
     core.check(_ -> core.streams.events.add(event, new EventMark(true), site));
     return event;
   }

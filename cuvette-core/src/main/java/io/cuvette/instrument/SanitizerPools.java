@@ -11,10 +11,14 @@ import org.jspecify.annotations.Nullable;
  * The part of the sanitizer that watches the driver's pools and memory in stream order.
  * Thread-safe.
  */
-abstract class SanitizerPools extends SanitizerStreams {
+final class SanitizerPools {
 
-  SanitizerPools(CudaDriver target, SanitizerCore core) {
-    super(target, core);
+  private final CudaDriver driver;
+  private final SanitizerCore core;
+
+  SanitizerPools(CudaDriver driver, SanitizerCore core) {
+    this.driver = driver;
+    this.core = core;
   }
 
   private long named(long pool, boolean onDevice) {
@@ -27,108 +31,92 @@ abstract class SanitizerPools extends SanitizerStreams {
     return locationType == MemLocationType.DEVICE && allocationType == MemAllocationType.PINNED;
   }
 
-  final void use(String method, long pool) {
+  private void use(String method, long pool) {
     Site site = Site.passing(method, "pool", pool);
     core.check(findings -> core.streams.pool(pool, site, findings));
   }
 
-  @Override
   public long deviceGetDefaultMemPool(int device) {
-    return named(super.deviceGetDefaultMemPool(device), true);
+    return named(driver.deviceGetDefaultMemPool(device), true);
   }
 
-  @Override
   public long deviceGetMemPool(int device) {
-    return named(super.deviceGetMemPool(device), true);
+    return named(driver.deviceGetMemPool(device), true);
   }
 
-  @Override
   public void deviceSetMemPool(int device, long pool) {
     use("deviceSetMemPool", pool);
-    super.deviceSetMemPool(device, pool);
+    driver.deviceSetMemPool(device, pool);
   }
 
-  @Override
   public long memGetDefaultMemPool(int locationType, int locationId, int allocationType) {
     return named(
-        super.memGetDefaultMemPool(locationType, locationId, allocationType),
+        driver.memGetDefaultMemPool(locationType, locationId, allocationType),
         isOnDevice(locationType, allocationType));
   }
 
-  @Override
   public long memGetMemPool(int locationType, int locationId, int allocationType) {
     return named(
-        super.memGetMemPool(locationType, locationId, allocationType),
+        driver.memGetMemPool(locationType, locationId, allocationType),
         isOnDevice(locationType, allocationType));
   }
 
-  @Override
   public void memSetMemPool(int locationType, int locationId, int allocationType, long pool) {
     use("memSetMemPool", pool);
-    super.memSetMemPool(locationType, locationId, allocationType, pool);
+    driver.memSetMemPool(locationType, locationId, allocationType, pool);
   }
 
-  @Override
   public long pointerGetAttribute(int device, int attribute, long address) {
-    long answer = super.pointerGetAttribute(device, attribute, address);
+    long answer = driver.pointerGetAttribute(device, attribute, address);
     return attribute == PointerAttribute.MEMPOOL_HANDLE && answer != 0
         ? named(answer, false)
         : answer;
   }
 
-  @Override
   public long memPoolCreate(PoolProperties properties) {
     Site site = Site.of("memPoolCreate", "properties", properties);
-    long pool = super.memPoolCreate(properties);
+    long pool = driver.memPoolCreate(properties);
     boolean onDevice = isOnDevice(properties.locationType(), properties.allocationType());
     core.check(_ -> core.streams.pools.add(pool, onDevice, site));
     return pool;
   }
 
-  @Override
   public void memPoolDestroy(long pool) {
     Site site = Site.of("memPoolDestroy", "pool", pool);
-    core.destroy(core.streams.pools, pool, site, () -> super.memPoolDestroy(pool));
+    core.destroy(core.streams.pools, pool, site, () -> driver.memPoolDestroy(pool));
   }
 
-  @Override
   public void memPoolTrimTo(long pool, long bytesToKeep) {
     use("memPoolTrimTo", pool);
-    super.memPoolTrimTo(pool, bytesToKeep);
+    driver.memPoolTrimTo(pool, bytesToKeep);
   }
 
-  @Override
   public long memPoolGetAttribute(long pool, int attribute) {
     use("memPoolGetAttribute", pool);
-    return super.memPoolGetAttribute(pool, attribute);
+    return driver.memPoolGetAttribute(pool, attribute);
   }
 
-  @Override
   public void memPoolSetAttribute(long pool, int attribute, long value) {
     use("memPoolSetAttribute", pool);
-    super.memPoolSetAttribute(pool, attribute, value);
+    driver.memPoolSetAttribute(pool, attribute, value);
   }
 
-  @Override
   public int memPoolGetAccess(long pool, int locationType, int locationId) {
     use("memPoolGetAccess", pool);
-    return super.memPoolGetAccess(pool, locationType, locationId);
+    return driver.memPoolGetAccess(pool, locationType, locationId);
   }
 
-  @Override
   public void memPoolSetAccess(long pool, int locationType, int[] locationIds, int... access) {
     use("memPoolSetAccess", pool);
-    super.memPoolSetAccess(pool, locationType, locationIds, access);
+    driver.memPoolSetAccess(pool, locationType, locationIds, access);
   }
 
-  @Override
   public long memAllocAsync(int device, long bytes, long stream) {
     Site site = Site.of("memAllocAsync", "device", device, "bytes", bytes, "stream", stream);
     Lane lane = lane(device, stream, site);
-    return allocated(super.memAllocAsync(device, bytes, stream), bytes, lane, true, site);
+    return allocated(driver.memAllocAsync(device, bytes, stream), bytes, lane, true, site);
   }
 
-  @Override
   public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
     Site site =
         Site.of(
@@ -143,7 +131,7 @@ abstract class SanitizerPools extends SanitizerStreams {
             stream);
     boolean onDevice = core.locked(findings -> core.streams.pool(pool, site, findings));
     Lane lane = lane(device, stream, site);
-    long address = super.memAllocFromPoolAsync(device, bytes, pool, stream);
+    long address = driver.memAllocFromPoolAsync(device, bytes, pool, stream);
     return allocated(address, bytes, lane, onDevice, site);
   }
 
@@ -164,13 +152,12 @@ abstract class SanitizerPools extends SanitizerStreams {
     return address;
   }
 
-  @Override
   public void memFreeAsync(int device, long address, long stream) {
     Site site = Site.of("memFreeAsync", "device", device, "address", address, "stream", stream);
     Lane lane = lane(device, stream, site);
     if (lane != null) {
       core.check(findings -> core.memory.checkFreeInOrder(address, lane, site, findings));
     }
-    core.free(core.memory::free, address, site, () -> super.memFreeAsync(device, address, stream));
+    core.free(core.memory::free, address, site, () -> driver.memFreeAsync(device, address, stream));
   }
 }
