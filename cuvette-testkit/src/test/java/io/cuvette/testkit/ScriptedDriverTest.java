@@ -1,5 +1,6 @@
 package io.cuvette.testkit;
 
+import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -126,7 +127,7 @@ class ScriptedDriverTest {
   @CudaTest
   void cudaOfATest_isAboveTheScript(Cuda cuda, ScriptedDriver below) {
     below.fail("memAlloc", CudaStatus.NOT_PERMITTED);
-    assertThatThrownBy(() -> cuda.allocate(512)).hasMessageContaining("scripted by the test");
+    assertThatThrownBy(() -> cuda.allocate(UNIT)).hasMessageContaining("scripted by the test");
     below.unscript("memAlloc");
   }
 
@@ -137,7 +138,7 @@ class ScriptedDriverTest {
     assertThat(one.isNonBlocking()).isFalse();
     assertThat(two.isNonBlocking()).isTrue();
     assertThat(cuda.openObjects()).hasSize(4);
-    pool.allocate(512, two).close();
+    pool.allocate(UNIT, two).close();
     assertThat(pool.totalBytes()).isPositive();
     assertThat(other.totalBytes()).isZero();
   }
@@ -152,8 +153,8 @@ class ScriptedDriverTest {
     assertThat(stream.device()).isEqualTo(cuda.device(1));
     assertThat(resource.deviceId()).isEqualTo(1);
     assertThat(resource.isHandleOwned()).isTrue();
-    pinned.allocate(512).close();
-    pool.allocate(512, stream).close();
+    pinned.allocate(UNIT).close();
+    pool.allocate(UNIT, stream).close();
     assertThat(pool.handle(cuda.device(1))).isNotEqualTo(resource.handle());
   }
 }

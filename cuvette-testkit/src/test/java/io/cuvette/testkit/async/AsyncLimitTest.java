@@ -1,5 +1,6 @@
 package io.cuvette.testkit.async;
 
+import static io.cuvette.testkit.support.Sizes.MIB;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -32,7 +33,6 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /** The hard limit of stream-ordered pools. */
 class AsyncLimitTest {
-  private static final long MIB = 1 << 20;
   private static final long BLOCK = 512;
   private static final int THREADS = 8;
 

@@ -1,5 +1,7 @@
 package io.cuvette.testkit.async;
 
+import static io.cuvette.testkit.support.Sizes.MIB;
+import static io.cuvette.testkit.support.Sizes.UNEVEN;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -20,7 +22,6 @@ import io.cuvette.testkit.support.Capture;
 import java.util.List;
 
 class AsyncMemoryPoolTest {
-  private static final long MIB = 1 << 20;
 
   @CudaTest
   void newPool_allocatesFromItself_andChangesNobodysCurrentPool(Cuda cuda, AsyncMemoryPool pool) {
@@ -76,7 +77,7 @@ class AsyncMemoryPoolTest {
   void limit_isHard_andCountsWhatIsLive(AsyncMemoryPool pool) {
     assertThat(pool.limit()).isEqualTo(MemoryLimit.none());
     pool.setLimit(MemoryLimit.ofBytes(1024));
-    try (Buffer _ = pool.allocate(1000)) {
+    try (Buffer _ = pool.allocate(UNEVEN)) {
       assertThatThrownBy(() -> pool.allocate(1))
           .isInstanceOfSatisfying(
               OutOfDeviceMemoryException.class,

@@ -1,5 +1,6 @@
 package io.cuvette.testkit.async;
 
+import static io.cuvette.testkit.support.Sizes.MIB;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -27,7 +28,6 @@ import java.util.List;
 
 /** Which pools an {@link AsyncMemoryPool} uses, and what it does not change. */
 class AsyncPoolChoiceTest {
-  private static final long MIB = 1 << 20;
 
   private static DeviceMemoryResource ownPool(Cuda cuda, int device) {
     return new DeviceMemoryResource(cuda.device(device), DeviceMemoryResourceOptions.DEFAULTS);

@@ -1,5 +1,6 @@
 package io.cuvette.testkit.async;
 
+import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -61,7 +62,7 @@ class AsyncPoolEndTest {
     driver.answer("streamQuery", _ -> false);
     try (DeviceMemoryResource resource = newResource(cuda);
         AsyncMemoryPool pool = borrowing(cuda, resource);
-        DeviceBuffer buffer = pool.allocate(512)) {
+        DeviceBuffer buffer = pool.allocate(UNIT)) {
       buffer.fill((byte) 1, cuda.currentStream());
     }
     assertThat(pools(driver)).isEqualTo(1);
@@ -74,7 +75,7 @@ class AsyncPoolEndTest {
   void poolOfAClosedResource_livesAsLongAsWhoBorrowedIt(Cuda cuda, ScriptedDriver driver) {
     DeviceMemoryResource resource = newResource(cuda);
     try (AsyncMemoryPool pool = borrowing(cuda, resource);
-        DeviceBuffer buffer = pool.allocate(512)) {
+        DeviceBuffer buffer = pool.allocate(UNIT)) {
       resource.close();
       buffer.fill((byte) 1);
       pool.allocate(1024).close();
@@ -99,8 +100,8 @@ class AsyncPoolEndTest {
     driver.deviceSetMemPool(0, handle);
     DeviceMemoryResource current = new DeviceMemoryResource(cuda.device(0));
     driver.deviceSetMemPool(0, before);
-    given.allocate(512).close();
-    current.allocate(512).close();
+    given.allocate(UNIT).close();
+    current.allocate(UNIT).close();
     cuda.currentStream().synchronize();
     driver.memPoolDestroy(handle);
     PoolAttributes attributes = current.attributes();
@@ -135,7 +136,7 @@ class AsyncPoolEndTest {
       Subject subject, Cuda cuda, ScriptedDriver driver) throws InterruptedException {
     @Nullable DeviceBuffer[] buffer = new DeviceBuffer[1];
     Forgetting.of(
-        () -> buffer[0] = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0)).allocate(512));
+        () -> buffer[0] = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0)).allocate(UNIT));
     assertThat(Forgetting.collectUntil(() -> cuda.leaksFound() == 1)).isTrue();
     assertThat(subject.leaks()).singleElement().matches(leak -> leak.what().contains("New"));
     buffer[0].fill((byte) 1);

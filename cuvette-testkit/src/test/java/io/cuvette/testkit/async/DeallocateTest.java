@@ -1,5 +1,6 @@
 package io.cuvette.testkit.async;
 
+import static io.cuvette.testkit.support.Sizes.UNEVEN;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -43,10 +44,10 @@ class DeallocateTest {
   void withoutAStream_itIsTheBuffersOwn(Cuda cuda) {
     for (DriverPoolResource each : resources(cuda)) {
       try (DriverPoolResource resource = each) {
-        Buffer first = resource.allocate(1000);
+        Buffer first = resource.allocate(UNEVEN);
         resource.deallocate(first, null);
         assertThat(first.isClosed()).isTrue();
-        Buffer second = resource.allocate(1000);
+        Buffer second = resource.allocate(UNEVEN);
         resource.deallocate(second.address(), 1000, null);
         assertThat(second.isClosed()).isTrue();
         cuda.currentStream().synchronize();
@@ -58,7 +59,7 @@ class DeallocateTest {
   void addressOfABufferThatWasTakenBack_isRefused(Cuda cuda) {
     for (DriverPoolResource each : resources(cuda)) {
       try (DriverPoolResource resource = each) {
-        Buffer buffer = resource.allocate(1000);
+        Buffer buffer = resource.allocate(UNEVEN);
         long address = buffer.address();
         resource.deallocate(address, 1000);
         assertThatThrownBy(() -> resource.deallocate(address, 1000))
@@ -73,7 +74,7 @@ class DeallocateTest {
   void slices_areRefused_becauseTheyFreeNothing(Cuda cuda) {
     for (DriverPoolResource each : resources(cuda)) {
       try (DriverPoolResource resource = each;
-          Buffer buffer = resource.allocate(1000)) {
+          Buffer buffer = resource.allocate(UNEVEN)) {
         assertThatThrownBy(() -> resource.deallocate(buffer.slice(8)))
             .isInstanceOf(IllegalArgumentException.class)
             .hasMessageContaining("slice")

@@ -1,5 +1,7 @@
 package io.cuvette.testkit.async;
 
+import static io.cuvette.testkit.support.Sizes.MIB;
+import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -26,7 +28,6 @@ import java.util.concurrent.CountDownLatch;
 
 /** Memory of the driver's pools between the end of one buffer and the next, and the pools' end. */
 class IdleMemoryTest {
-  private static final long MIB = 1 << 20;
 
   private static DeviceMemoryResource newResource(Cuda cuda) {
     return new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
@@ -145,7 +146,7 @@ class IdleMemoryTest {
         inUse.close();
       }
       try (AsyncMemoryPool byDefault = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofDefault())) {
-        byDefault.allocate(512).close();
+        byDefault.allocate(UNIT).close();
       }
       cuda.device(0).synchronize();
     }

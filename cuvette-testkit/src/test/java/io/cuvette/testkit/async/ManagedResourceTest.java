@@ -1,6 +1,7 @@
 package io.cuvette.testkit.async;
 
 import static io.cuvette.driver.CudaStatus.INVALID_VALUE;
+import static io.cuvette.testkit.support.Sizes.MIB;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -28,7 +29,6 @@ import org.junit.jupiter.api.Test;
 
 /** Pools of managed memory, and where they keep it preferably. */
 class ManagedResourceTest {
-  private static final long MIB = 1 << 20;
   private static final int CONCURRENT_MANAGED_ACCESS = 89;
   private static final int HOST_NUMA_ID = 134;
   private static final ManagedMemoryResourceOptions DEFAULTS =
@@ -255,10 +255,10 @@ class ManagedResourceTest {
     try (ManagedMemoryResource resource =
         new ManagedMemoryResource(cuda, ManagedMemoryResourceOptions.DEFAULTS)) {
       for (Consumer<ManagedBuffer> change : changes) {
-        ManagedBuffer before = resource.allocate(1 << 20);
+        ManagedBuffer before = resource.allocate(MIB);
         change.accept(before);
         before.close();
-        try (ManagedBuffer fresh = resource.allocate(1 << 20)) {
+        try (ManagedBuffer fresh = resource.allocate(MIB)) {
           assertThat(fresh.isReadMostly()).isFalse();
           assertThat(fresh.preferredLocation()).isEmpty();
           assertThat(fresh.accessedBy()).isEmpty();

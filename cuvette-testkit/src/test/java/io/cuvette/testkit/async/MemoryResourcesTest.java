@@ -1,5 +1,6 @@
 package io.cuvette.testkit.async;
 
+import static io.cuvette.testkit.support.Sizes.MIB;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -21,7 +22,6 @@ import java.lang.foreign.ValueLayout;
 import java.util.Set;
 
 class MemoryResourcesTest {
-  private static final long MIB = 1 << 20;
 
   @CudaTest
   void deviceResourceWithoutOptions_borrowsTheCurrentPool(Cuda cuda) {

@@ -1,5 +1,6 @@
 package io.cuvette.testkit.async;
 
+import static io.cuvette.testkit.support.Sizes.MIB;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -26,7 +27,6 @@ import java.util.function.Function;
  * Memory that another pool of the driver gave out and got back on another stream is not lacking.
  */
 class OthersMemoryTest {
-  private static final long MIB = 1 << 20;
   private static final long MOST = 40 * MIB;
 
   /** Frees most of the device on a stream that nobody waited for, then wants it on another. */

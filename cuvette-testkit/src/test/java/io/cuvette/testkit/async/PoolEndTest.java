@@ -1,5 +1,6 @@
 package io.cuvette.testkit.async;
 
+import static io.cuvette.testkit.support.Sizes.MIB;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.AsyncMemoryPool;
@@ -134,17 +135,17 @@ class PoolEndTest {
   @CudaTest(memory = "64MiB", simulatedOnly = true)
   void memoryThatAPoolKeepsUnused_isThereForOthers(Cuda cuda, DeviceMemoryResource keeping) {
     try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda)) {
-      keeping.allocate(20 << 20).close();
+      keeping.allocate(20 * MIB).close();
       cuda.device(0).synchronize();
-      assertThat(keeping.attributes().reservedMemCurrent()).isEqualTo(20 << 20);
-      try (Buffer large = pool.allocate(60 << 20)) {
-        assertThat(large.byteSize()).isEqualTo(60 << 20);
+      assertThat(keeping.attributes().reservedMemCurrent()).isEqualTo(20 * MIB);
+      try (Buffer large = pool.allocate(60 * MIB)) {
+        assertThat(large.byteSize()).isEqualTo(60 * MIB);
       }
       pool.freeAllBlocks();
-      keeping.allocate(20 << 20).close();
+      keeping.allocate(20 * MIB).close();
       cuda.device(0).synchronize();
-      try (Buffer large = cuda.allocate(60 << 20)) {
-        assertThat(large.byteSize()).isEqualTo(60 << 20);
+      try (Buffer large = cuda.allocate(60 * MIB)) {
+        assertThat(large.byteSize()).isEqualTo(60 * MIB);
       }
     }
   }

@@ -1,5 +1,6 @@
 package io.cuvette.testkit.async;
 
+import static io.cuvette.testkit.support.Sizes.MIB;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -33,7 +34,6 @@ class ReleaseThresholdTest {
   private static final int THRESHOLD = 4;
   private static final int RESERVED = 5;
   private static final long KEEP_ALL = -1;
-  private static final long MIB = 1L << 20;
 
   @CudaTest
   void poolOfTheDevice_keepsWhatIsFreed_untilClosed(Cuda cuda) {

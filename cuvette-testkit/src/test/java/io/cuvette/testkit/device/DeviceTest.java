@@ -1,5 +1,6 @@
 package io.cuvette.testkit.device;
 
+import static io.cuvette.testkit.support.Sizes.MIB;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -120,12 +121,12 @@ class DeviceTest {
     MemoryInfo before = device.memoryInfo();
     assertThat(before.freeBytes()).isPositive().isLessThanOrEqualTo(before.totalBytes());
     assertThat(device.totalBytes()).isGreaterThanOrEqualTo(before.totalBytes());
-    try (Buffer _ = subject.cuda().allocate(256L << 20)) {
+    try (Buffer _ = subject.cuda().allocate(256 * MIB)) {
       long taken = before.freeBytes() - device.memoryInfo().freeBytes();
       if (subject.isSimulated()) {
-        assertThat(taken).isEqualTo(256L << 20);
+        assertThat(taken).isEqualTo(256 * MIB);
       } else {
-        assertThat(taken).isGreaterThanOrEqualTo(200L << 20);
+        assertThat(taken).isGreaterThanOrEqualTo(200 * MIB);
       }
     }
   }
@@ -168,7 +169,7 @@ class DeviceTest {
   @CudaTest
   void synchronize_waitsForEveryStream(Cuda cuda) {
     try (var stream = cuda.device(0).createStream();
-        Buffer buffer = cuda.allocate(1 << 20)) {
+        Buffer buffer = cuda.allocate(MIB)) {
       for (int i = 0; i < 50; i++) {
         buffer.fill((byte) i, stream);
       }
@@ -184,7 +185,7 @@ class DeviceTest {
     long before = device.limit(printfBytes);
     assertThat(before).isPositive();
     device.setLimit(printfBytes, 2 << 20);
-    assertThat(device.limit(printfBytes)).isGreaterThanOrEqualTo(2 << 20);
+    assertThat(device.limit(printfBytes)).isGreaterThanOrEqualTo(2 * MIB);
     device.setLimit(printfBytes, before);
     assertThatThrownBy(() -> device.limit(-1)).isInstanceOf(IllegalArgumentException.class);
     assertThatThrownBy(() -> device.setLimit(printfBytes, -1))

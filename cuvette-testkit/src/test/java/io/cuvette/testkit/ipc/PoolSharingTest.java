@@ -1,5 +1,8 @@
 package io.cuvette.testkit.ipc;
 
+import static io.cuvette.testkit.support.Sizes.KIB;
+import static io.cuvette.testkit.support.Sizes.UNEVEN;
+import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -142,8 +145,8 @@ class PoolSharingTest extends TwoProcesses {
     try (DeviceMemoryResource resource = shared()) {
       var pool = new MemoryPool(exporter, PoolOptions.DEFAULTS.withUpstream(resource));
       try (pool;
-          var one = pool.allocate(512);
-          var two = pool.allocate(512);
+          var one = pool.allocate(UNIT);
+          var two = pool.allocate(UNIT);
           DeviceMemoryResource mapped = mapped(resource)) {
         two.fill((byte) 9);
         try (DeviceBuffer theirs = mapped.importBuffer(two.descriptor())) {
@@ -159,7 +162,7 @@ class PoolSharingTest extends TwoProcesses {
   void reexport_reachesAThirdProcess() {
     try (var third = Cuda.open(CudaOptions.simulated());
         DeviceMemoryResource first = shared();
-        DeviceBuffer ours = first.allocate(1000);
+        DeviceBuffer ours = first.allocate(UNEVEN);
         DeviceMemoryResource second = mapped(first);
         DeviceBuffer theirs = second.importBuffer(ours.descriptor());
         DeviceMemoryResource last =
@@ -230,7 +233,7 @@ class PoolSharingTest extends TwoProcesses {
   @Test
   void exporterThatEndsFirst_leavesTheImportersMapping() {
     DeviceMemoryResource resource = shared();
-    DeviceBuffer ours = resource.allocate(1000);
+    DeviceBuffer ours = resource.allocate(UNEVEN);
     ours.fill((byte) 3);
     DeviceMemoryResource mapped = mapped(resource);
     DeviceBuffer theirs = mapped.importBuffer(ours.descriptor());
@@ -245,7 +248,7 @@ class PoolSharingTest extends TwoProcesses {
   @Test
   void forgottenImport_isFoundAndFreed() throws InterruptedException {
     try (DeviceMemoryResource resource = shared();
-        DeviceBuffer ours = resource.allocate(1000);
+        DeviceBuffer ours = resource.allocate(UNEVEN);
         DeviceMemoryResource mapped = mapped(resource)) {
       BufferDescriptor descriptor = ours.descriptor();
       Forgetting.of(3, () -> mapped.importBuffer(descriptor));
@@ -276,9 +279,9 @@ class PoolSharingTest extends TwoProcesses {
   @Test
   void cudaWithEverythingLeftOpen_closesInOrder() {
     DeviceMemoryResource resource = shared();
-    DeviceBuffer ours = resource.allocate(1000);
+    DeviceBuffer ours = resource.allocate(UNEVEN);
     PinnedMemoryResource pinned = new PinnedMemoryResource(exporter, PINNED);
-    PinnedBuffer host = pinned.allocate(1000);
+    PinnedBuffer host = pinned.allocate(UNEVEN);
     DeviceMemoryResource mapped = mapped(resource);
     mapped.importBuffer(ours.descriptor());
     mapped.importBuffer(ours.descriptor());

@@ -2,6 +2,7 @@ package io.cuvette.testkit.ipc;
 
 import static io.cuvette.driver.CudaStatus.INVALID_VALUE;
 import static io.cuvette.driver.CudaStatus.OUT_OF_MEMORY;
+import static io.cuvette.testkit.support.Sizes.UNEVEN;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.Buffer;
@@ -54,10 +55,10 @@ class SharingUnderFaultsTest extends TwoProcesses {
   void exporterWhoseCallsFail_leavesNothing() throws InterruptedException {
     sweep(cuda -> {
       try (DeviceMemoryResource resource = new DeviceMemoryResource(cuda.device(0), SHARED);
-          DeviceBuffer buffer = resource.allocate(1000);
+          DeviceBuffer buffer = resource.allocate(UNEVEN);
           PinnedMemoryResource pinned = new PinnedMemoryResource(cuda, PINNED);
-          PinnedBuffer host = pinned.allocate(1000);
-          Buffer plain = MemoryResource.direct().allocate(1000, cuda.currentStream());
+          PinnedBuffer host = pinned.allocate(UNEVEN);
+          Buffer plain = MemoryResource.direct().allocate(UNEVEN, cuda.currentStream());
           CudaEvent event =
               cuda.device(0).createEvent(EventOptions.ORDER_ONLY.withInterprocess(true))) {
         resource.peerAccessibleBy().add(cuda.device(1));
@@ -77,10 +78,10 @@ class SharingUnderFaultsTest extends TwoProcesses {
   @Timeout(150)
   void importerWhoseCallsFail_leavesNothing() throws InterruptedException {
     try (DeviceMemoryResource resource = shared();
-        DeviceBuffer buffer = resource.allocate(1000);
+        DeviceBuffer buffer = resource.allocate(UNEVEN);
         PinnedMemoryResource pinned = new PinnedMemoryResource(exporter, PINNED);
-        PinnedBuffer host = pinned.allocate(1000);
-        Buffer plain = MemoryResource.direct().allocate(1000, here().nullStream());
+        PinnedBuffer host = pinned.allocate(UNEVEN);
+        Buffer plain = MemoryResource.direct().allocate(UNEVEN, here().nullStream());
         CudaEvent event = here().createEvent(EventOptions.ORDER_ONLY.withInterprocess(true))) {
       BufferDescriptor ofBuffer = buffer.descriptor();
       BufferDescriptor ofHost = host.descriptor();

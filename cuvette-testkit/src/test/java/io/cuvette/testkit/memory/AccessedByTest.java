@@ -1,5 +1,6 @@
 package io.cuvette.testkit.memory;
 
+import static io.cuvette.testkit.support.Sizes.PAGE;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -14,7 +15,6 @@ import java.util.Set;
 
 /** The live set of the places for which managed memory is mapped. */
 class AccessedByTest {
-  private static final long PAGE = 2 << 20;
   private static final int CONCURRENT_MANAGED_ACCESS = 89;
   private static final MemoryLocation HOST = MemoryLocation.host();
 

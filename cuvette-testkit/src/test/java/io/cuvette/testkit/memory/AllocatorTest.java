@@ -1,5 +1,7 @@
 package io.cuvette.testkit.memory;
 
+import static io.cuvette.testkit.support.Sizes.UNEVEN;
+import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -43,7 +45,7 @@ class AllocatorTest {
   @CudaTest
   void directAllocator_switchesPoolingOff(Cuda cuda) {
     cuda.setAllocator(MemoryResource.direct());
-    try (Buffer buffer = cuda.allocate(1000)) {
+    try (Buffer buffer = cuda.allocate(UNEVEN)) {
       assertThat(buffer.blockBytes()).isEqualTo(1000);
       assertThat(cuda.defaultMemoryPool().usedBytes()).isZero();
     }
@@ -98,7 +100,7 @@ class AllocatorTest {
           Thread.ofPlatform()
               .start(() -> {
                 try (Scope _ = cuda.useAllocator(theirs)) {
-                  cuda.allocate(512).close();
+                  cuda.allocate(UNIT).close();
                 }
               });
       other.join();
@@ -113,7 +115,7 @@ class AllocatorTest {
   void memory_outlivesTheScopeOfItsAllocator(Cuda cuda, MemoryPool pool) {
     Buffer buffer;
     try (Scope _ = cuda.useAllocator(pool)) {
-      buffer = cuda.allocate(512);
+      buffer = cuda.allocate(UNIT);
     }
     buffer.fill((byte) 1);
     assertThat(pool.usedBytes()).isEqualTo(512);
@@ -220,7 +222,7 @@ class AllocatorTest {
   @CudaTest
   void pinnedAllocator_canBeReplaced_andCallsItselfNever(Cuda cuda) {
     cuda.setPinnedAllocator(cuda.directPinned());
-    try (PinnedBuffer buffer = cuda.allocatePinned(1000)) {
+    try (PinnedBuffer buffer = cuda.allocatePinned(UNEVEN)) {
       assertThat(buffer.blockBytes()).isEqualTo(1000);
     }
     PinnedAllocator self = bytes -> cuda.allocatePinned(bytes);

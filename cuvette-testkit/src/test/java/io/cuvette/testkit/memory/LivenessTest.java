@@ -1,5 +1,6 @@
 package io.cuvette.testkit.memory;
 
+import static io.cuvette.testkit.support.Sizes.UNEVEN;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -36,7 +37,7 @@ class LivenessTest {
   @CudaTest
   void everyOperationOfAClosedBuffer_isRefused(Cuda cuda) {
     CudaStream stream = cuda.currentStream();
-    try (Buffer open = cuda.allocate(1000);
+    try (Buffer open = cuda.allocate(UNEVEN);
         Arena arena = Arena.ofConfined()) {
       MemorySegment segment = arena.allocate(10);
       for (Kind kind : Kind.values()) {
@@ -76,9 +77,9 @@ class LivenessTest {
 
   @CudaTest
   void whatOnlyHostAccessibleBuffersHave_isRefusedToo(Cuda cuda) {
-    PinnedBuffer pinned = cuda.allocatePinned(1000);
+    PinnedBuffer pinned = cuda.allocatePinned(UNEVEN);
     pinned.close();
-    ManagedBuffer managed = cuda.allocateManaged(1000);
+    ManagedBuffer managed = cuda.allocateManaged(UNEVEN);
     managed.close();
     MemoryLocation host = MemoryLocation.host();
     List<ThrowingCallable> calls =
@@ -101,7 +102,7 @@ class LivenessTest {
 
   @CudaTest
   void numbersOfAClosedBuffer_canStillBeRead(Cuda cuda) {
-    Buffer buffer = cuda.allocate(1000);
+    Buffer buffer = cuda.allocate(UNEVEN);
     long address = buffer.address();
     buffer.close();
     assertThat(buffer.address()).isEqualTo(address);

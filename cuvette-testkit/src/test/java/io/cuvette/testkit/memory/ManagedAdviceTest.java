@@ -1,5 +1,6 @@
 package io.cuvette.testkit.memory;
 
+import static io.cuvette.testkit.support.Sizes.PAGE;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
@@ -26,7 +27,6 @@ import java.util.function.Consumer;
 
 /** Advice and where memory was moved, read back on exactly the buffer's range. */
 class ManagedAdviceTest {
-  private static final long PAGE = 2 << 20;
 
   private static MemoryLocation device(Cuda cuda) {
     return MemoryLocation.device(cuda.device(0));

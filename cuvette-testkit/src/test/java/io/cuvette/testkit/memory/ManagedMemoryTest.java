@@ -1,5 +1,6 @@
 package io.cuvette.testkit.memory;
 
+import static io.cuvette.testkit.support.Sizes.PAGE;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -22,7 +23,6 @@ class ManagedMemoryTest {
   private static final int LAST_PREFETCH_LOCATION = 4;
   private static final int CPU = -1;
   private static final int NOWHERE = -2;
-  private static final long PAGE = 2 << 20;
 
   @CudaTest
   void prefetchToTheDeviceAndBack_keepsTheBytes(Cuda cuda) {

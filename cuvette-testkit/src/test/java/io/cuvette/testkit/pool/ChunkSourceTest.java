@@ -1,5 +1,7 @@
 package io.cuvette.testkit.pool;
 
+import static io.cuvette.testkit.support.Sizes.UNEVEN;
+import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -21,12 +23,11 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /** Where a pool takes its chunks from. */
 class ChunkSourceTest {
-  private static final long U = 512;
 
   @CudaTest
   void managedUpstream_givesManagedBlocks(Cuda cuda) {
     try (MemoryPool pool = over(cuda, MemoryResource.managed())) {
-      pool.allocate(4 * U).close();
+      pool.allocate(4 * UNIT).close();
       try (Buffer first = pool.allocate(100);
           Buffer second = pool.allocate(100)) {
         assertThat(first).isInstanceOf(ManagedBuffer.class);
@@ -35,7 +36,7 @@ class ChunkSourceTest {
         assertThat(((ManagedBuffer) first).segment().byteSize()).isEqualTo(100);
         assertThat(((ManagedBuffer) first).segment().get(ValueLayout.JAVA_INT, 96)).isEqualTo(7);
         assertThat(((ManagedBuffer) second).segment().get(ValueLayout.JAVA_INT, 0)).isEqualTo(8);
-        assertThat(second.address()).isEqualTo(first.address() + U);
+        assertThat(second.address()).isEqualTo(first.address() + UNIT);
       }
     }
   }
@@ -51,7 +52,7 @@ class ChunkSourceTest {
         };
     try (MemoryPool pool = over(cuda, lambda)) {
       pool.allocate(1, cuda.device(0).legacyStream()).close();
-      pool.allocate(1000, cuda.device(0).legacyStream()).close();
+      pool.allocate(UNEVEN, cuda.device(0).legacyStream()).close();
       assertThat(asked).containsExactly(512L, 1024L);
     }
   }
@@ -59,14 +60,14 @@ class ChunkSourceTest {
   @CudaTest
   void poolOverAPool_givesItsChunksBackThere(Cuda cuda, MemoryPool lower) {
     try (MemoryPool upper = over(cuda, lower)) {
-      try (Buffer buffer = upper.allocate(3 * U)) {
+      try (Buffer buffer = upper.allocate(3 * UNIT)) {
         buffer.fill((byte) 1);
-        assertThat(lower.usedBytes()).isEqualTo(3 * U);
+        assertThat(lower.usedBytes()).isEqualTo(3 * UNIT);
       }
-      assertThat(lower.usedBytes()).isEqualTo(3 * U);
-      assertThat(upper.freeAllBlocks()).isEqualTo(3 * U);
+      assertThat(lower.usedBytes()).isEqualTo(3 * UNIT);
+      assertThat(upper.freeAllBlocks()).isEqualTo(3 * UNIT);
       assertThat(lower.usedBytes()).isZero();
-      assertThat(lower.freeBytes()).isEqualTo(3 * U);
+      assertThat(lower.freeBytes()).isEqualTo(3 * UNIT);
     }
   }
 
@@ -75,8 +76,8 @@ class ChunkSourceTest {
     MemoryResource generous =
         (bytes, stream) -> MemoryResource.direct().allocate(bytes * 2, stream);
     try (MemoryPool pool = over(cuda, generous);
-        Buffer buffer = pool.allocate(U)) {
-      assertThat(buffer.byteSize()).isEqualTo(U);
+        Buffer buffer = pool.allocate(UNIT)) {
+      assertThat(buffer.byteSize()).isEqualTo(UNIT);
       assertThat(pool.stats().usedBytes() + pool.stats().freeBytes()).isEqualTo(pool.totalBytes());
     }
   }
@@ -91,7 +92,7 @@ class ChunkSourceTest {
           return buffer;
         };
     try (MemoryPool pool = over(cuda, stingy)) {
-      assertThatThrownBy(() -> pool.allocate(U))
+      assertThatThrownBy(() -> pool.allocate(UNIT))
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("expected: >= 512 bytes");
       assertThat(given).allMatch(Buffer::isClosed);
@@ -103,7 +104,7 @@ class ChunkSourceTest {
   @SuppressWarnings("NullAway")
   void upstreamThatReturnsNull_isRefused(Cuda cuda) {
     try (MemoryPool pool = over(cuda, (bytes, stream) -> null)) {
-      assertThatThrownBy(() -> pool.allocate(U))
+      assertThatThrownBy(() -> pool.allocate(UNIT))
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("null");
       assertThat(pool.totalBytes()).isZero();
@@ -119,7 +120,7 @@ class ChunkSourceTest {
           return buffer;
         };
     try (MemoryPool pool = over(cuda, dead)) {
-      assertThatThrownBy(() -> pool.allocate(U))
+      assertThatThrownBy(() -> pool.allocate(UNIT))
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("an open buffer");
       assertThat(pool.totalBytes()).isZero();
@@ -131,7 +132,7 @@ class ChunkSourceTest {
     MemoryResource astray =
         (bytes, stream) -> MemoryResource.direct().allocate(bytes, cuda.device(1).nullStream());
     try (MemoryPool pool = over(cuda, astray)) {
-      assertThatThrownBy(() -> pool.allocate(U, cuda.device(0).nullStream()))
+      assertThatThrownBy(() -> pool.allocate(UNIT, cuda.device(0).nullStream()))
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("device 0");
     }
@@ -146,7 +147,7 @@ class ChunkSourceTest {
             (bytes, stream) -> {
               throw mine;
             })) {
-      assertThatThrownBy(() -> pool.allocate(U)).isSameAs(mine);
+      assertThatThrownBy(() -> pool.allocate(UNIT)).isSameAs(mine);
       assertThat(pool.totalBytes()).isZero();
       assertThat(pool.stats().outOfMemories()).isZero();
     }
@@ -164,7 +165,7 @@ class ChunkSourceTest {
           return MemoryResource.direct().allocate(bytes, stream);
         };
     try (MemoryPool pool = over(cuda, once)) {
-      pool.allocate(U).close();
+      pool.allocate(UNIT).close();
       assertThat(asked).hasValue(2);
     }
     MemoryResource broken =
@@ -174,7 +175,7 @@ class ChunkSourceTest {
         };
     asked.set(0);
     try (MemoryPool pool = over(cuda, broken)) {
-      assertThatThrownBy(() -> pool.allocate(U))
+      assertThatThrownBy(() -> pool.allocate(UNIT))
           .isInstanceOf(CudaException.class)
           .isNotInstanceOf(OutOfDeviceMemoryException.class)
           .hasMessageContaining("ILLEGAL_ADDRESS");
@@ -187,7 +188,7 @@ class ChunkSourceTest {
     MemoryPool[] self = new MemoryPool[1];
     try (MemoryPool pool = over(cuda, (bytes, stream) -> self[0].allocate(2 * bytes, stream))) {
       self[0] = pool;
-      assertThatThrownBy(() -> pool.allocate(U))
+      assertThatThrownBy(() -> pool.allocate(UNIT))
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("re-entrant allocation");
       assertThat(pool.totalBytes()).isZero();
@@ -204,8 +205,10 @@ class ChunkSourceTest {
         };
     try (MemoryPool pool =
         new MemoryPool(
-            cuda, PoolOptions.DEFAULTS.withUpstream(counting).withLimit(MemoryLimit.ofBytes(U)))) {
-      assertThatThrownBy(() -> pool.allocate(2 * U)).isInstanceOf(OutOfDeviceMemoryException.class);
+            cuda,
+            PoolOptions.DEFAULTS.withUpstream(counting).withLimit(MemoryLimit.ofBytes(UNIT)))) {
+      assertThatThrownBy(() -> pool.allocate(2 * UNIT))
+          .isInstanceOf(OutOfDeviceMemoryException.class);
       assertThat(asked).hasValue(0);
     }
   }

@@ -1,5 +1,6 @@
 package io.cuvette.testkit.pool;
 
+import static io.cuvette.testkit.support.Sizes.MIB;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.AsyncMemoryPool;
@@ -26,7 +27,6 @@ import org.junit.jupiter.api.Timeout;
  */
 @Timeout(60)
 class ClosedPoolTest {
-  private static final long MIB = 1 << 20;
   private static final int POOLS = 32;
 
   private final SimulatedDriver driver =

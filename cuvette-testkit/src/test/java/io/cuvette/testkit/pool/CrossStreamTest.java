@@ -1,5 +1,6 @@
 package io.cuvette.testkit.pool;
 
+import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.Buffer;
@@ -16,14 +17,13 @@ import io.cuvette.testkit.support.Capture;
 
 /** Memory is not handed out while another stream may still use it. Gates leave work queued. */
 class CrossStreamTest {
-  private static final long U = 512;
   private static final int QUEUED = 200;
   private static final long LARGE = 2 << 20;
 
   @CudaTest
   void bufferClosedWhileAnotherStreamUsesIt_waitsForThatUse(
       MemoryPool pool, CudaStream own, CudaStream other) {
-    Buffer used = pool.allocate(4 * U, own);
+    Buffer used = pool.allocate(4 * UNIT, own);
     Gate gate = Gate.on(other);
     fillOften(used, other);
     used.close();
@@ -31,16 +31,16 @@ class CrossStreamTest {
     gate.open();
     other.synchronize();
     assertThat(pool.stats().pendingBytes()).isZero();
-    assertThat(pool.freeAllBlocks()).isEqualTo(8 * U);
+    assertThat(pool.freeAllBlocks()).isEqualTo(8 * UNIT);
   }
 
   @CudaTest
   void recordedUse_isWaitedForToo(Cuda cuda, MemoryPool pool, CudaStream own, CudaStream other) {
     try (Buffer unrelated = cuda.allocate(64)) {
-      Buffer used = pool.allocate(4 * U, own);
+      Buffer used = pool.allocate(4 * UNIT, own);
       Gate gate = Gate.on(other);
       fillOften(unrelated, other);
-      used.slice(U, U).recordUse(other);
+      used.slice(UNIT, UNIT).recordUse(other);
       used.close();
       checkNotHandedOut(pool, own, used);
       gate.open();
@@ -52,16 +52,16 @@ class CrossStreamTest {
   /** A use of a slice is a use of the buffer; a copy is a use of both its ends. */
   @CudaTest
   void copyBetweenSlices_holdsBothBuffersBack(MemoryPool pool, CudaStream own, CudaStream other) {
-    Buffer source = pool.allocate(4 * U, own);
-    Buffer target = pool.allocate(4 * U, own);
+    Buffer source = pool.allocate(4 * UNIT, own);
+    Buffer target = pool.allocate(4 * UNIT, own);
     Gate gate = Gate.on(other);
     for (int i = 0; i < QUEUED; i++) {
-      target.slice(U, U).copyFrom(source.slice(2 * U, U), other);
+      target.slice(UNIT, UNIT).copyFrom(source.slice(2 * UNIT, UNIT), other);
     }
     source.close();
     target.close();
-    assertThat(pool.stats().pendingBytes()).isEqualTo(8 * U);
-    assertThat(pool.stats().freeBytes()).isEqualTo(8 * U);
+    assertThat(pool.stats().pendingBytes()).isEqualTo(8 * UNIT);
+    assertThat(pool.stats().freeBytes()).isEqualTo(8 * UNIT);
     assertThat(pool.stats().usedBytes()).isZero();
     gate.open();
     other.synchronize();
@@ -70,23 +70,23 @@ class CrossStreamTest {
 
   @CudaTest
   void useThatIsDone_holdsNothingBack(MemoryPool pool, CudaStream other) {
-    Buffer used = pool.allocate(4 * U);
+    Buffer used = pool.allocate(4 * UNIT);
     used.fill((byte) 1, other);
     other.synchronize();
     used.close();
     assertThat(pool.stats().pendingBytes()).isZero();
-    try (Buffer again = pool.allocate(4 * U)) {
+    try (Buffer again = pool.allocate(4 * UNIT)) {
       assertThat(again.address()).isEqualTo(used.address());
     }
   }
 
   @CudaTest
   void useOnItsOwnStream_needsNoWait(MemoryPool pool, CudaStream own) {
-    Buffer used = pool.allocate(4 * U, own);
+    Buffer used = pool.allocate(4 * UNIT, own);
     Gate gate = Gate.on(own);
     fillOften(used, own);
     used.close();
-    try (Buffer again = pool.allocate(4 * U, own)) {
+    try (Buffer again = pool.allocate(4 * UNIT, own)) {
       assertThat(again.address()).isEqualTo(used.address());
       assertThat(own.isDone()).isFalse();
     } finally {
@@ -156,7 +156,7 @@ class CrossStreamTest {
   @CudaTest
   void bufferUsedInACapture_isNotHandedOutBeforeTheCaptureEnds(
       Cuda cuda, MemoryPool pool, @NonBlocking CudaStream own, @NonBlocking CudaStream captured) {
-    Buffer used = pool.allocate(4 * U, own);
+    Buffer used = pool.allocate(4 * UNIT, own);
     Capture.of(
         captured,
         () -> {
@@ -166,7 +166,7 @@ class CrossStreamTest {
         });
     cuda.device(0).synchronize();
     assertThat(pool.stats().pendingBytes()).isZero();
-    assertThat(pool.freeAllBlocks()).isEqualTo(8 * U);
+    assertThat(pool.freeAllBlocks()).isEqualTo(8 * UNIT);
   }
 
   @CudaTest
@@ -188,9 +188,9 @@ class CrossStreamTest {
   @CudaTest(devices = 2)
   void useOnAnotherDevicesStream_isWaitedFor(
       Cuda cuda, MemoryPool pool, @OnDevice(1) CudaStream far) {
-    try (Buffer target = pool.allocate(4 * U, far)) {
+    try (Buffer target = pool.allocate(4 * UNIT, far)) {
       CudaStream near = cuda.device(0).nullStream();
-      Buffer source = pool.allocate(4 * U, near);
+      Buffer source = pool.allocate(4 * UNIT, near);
       Gate gate = Gate.on(far);
       for (int i = 0; i < QUEUED; i++) {
         target.copyFrom(source, far);

@@ -1,5 +1,6 @@
 package io.cuvette.testkit.pool;
 
+import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.Buffer;
@@ -10,15 +11,14 @@ import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Subject;
 
 class FreeAllBlocksTest {
-  private static final long U = 512;
 
   @CudaTest
   void cachedMemory_goesBackToTheDriver(Subject subject, MemoryPool pool) {
     assertThat(pool.freeBlocks()).isZero();
-    pool.allocate(4 * U).close();
-    pool.allocate(8 * U).close();
+    pool.allocate(4 * UNIT).close();
+    pool.allocate(8 * UNIT).close();
     assertThat(pool.freeBlocks()).isEqualTo(2);
-    assertThat(pool.freeAllBlocks()).isEqualTo(12 * U);
+    assertThat(pool.freeAllBlocks()).isEqualTo(12 * UNIT);
     assertThat(pool.freeBlocks()).isZero();
     assertThat(pool.totalBytes()).isZero();
     assertThat(pool.stats().chunks()).isZero();
@@ -40,24 +40,24 @@ class FreeAllBlocksTest {
 
   @CudaTest
   void buffersInUse_stay(MemoryPool pool) {
-    try (Buffer used = pool.allocate(4 * U)) {
-      pool.allocate(8 * U).close();
-      assertThat(pool.freeAllBlocks()).isEqualTo(8 * U);
+    try (Buffer used = pool.allocate(4 * UNIT)) {
+      pool.allocate(8 * UNIT).close();
+      assertThat(pool.freeAllBlocks()).isEqualTo(8 * UNIT);
       used.fill((byte) 1);
-      assertThat(pool.totalBytes()).isEqualTo(4 * U);
+      assertThat(pool.totalBytes()).isEqualTo(4 * UNIT);
     }
   }
 
   @CudaTest
   void releaseOfOneStream_keepsTheOthersBlocks(
       Cuda cuda, MemoryPool pool, CudaStream one, CudaStream two) {
-    Buffer ofOne = pool.allocate(4 * U, one);
-    Buffer ofTwo = pool.allocate(4 * U, two);
+    Buffer ofOne = pool.allocate(4 * UNIT, one);
+    Buffer ofTwo = pool.allocate(4 * UNIT, two);
     ofOne.close();
     ofTwo.close();
-    assertThat(pool.freeAllBlocks(one)).isEqualTo(4 * U);
-    assertThat(pool.totalBytes()).isEqualTo(4 * U);
-    try (Buffer again = pool.allocate(4 * U, two)) {
+    assertThat(pool.freeAllBlocks(one)).isEqualTo(4 * UNIT);
+    assertThat(pool.totalBytes()).isEqualTo(4 * UNIT);
+    try (Buffer again = pool.allocate(4 * UNIT, two)) {
       assertThat(again.address()).isEqualTo(ofTwo.address());
     }
     assertThat(pool.freeAllBlocks(cuda.device(0).nullStream())).isZero();
@@ -65,39 +65,39 @@ class FreeAllBlocksTest {
 
   @CudaTest
   void releaseOfAll_isForEveryStream(Cuda cuda, MemoryPool pool, CudaStream one) {
-    pool.allocate(4 * U, one).close();
-    pool.allocate(4 * U, cuda.device(0).nullStream()).close();
-    assertThat(pool.freeAllBlocks()).isEqualTo(8 * U);
+    pool.allocate(4 * UNIT, one).close();
+    pool.allocate(4 * UNIT, cuda.device(0).nullStream()).close();
+    assertThat(pool.freeAllBlocks()).isEqualTo(8 * UNIT);
   }
 
   @CudaTest
   void splitHalf_survivesARelease_andIsReused(MemoryPool pool) {
-    pool.allocate(4 * U).close();
-    try (Buffer head = pool.allocate(2 * U)) {
+    pool.allocate(4 * UNIT).close();
+    try (Buffer head = pool.allocate(2 * UNIT)) {
       assertThat(pool.freeAllBlocks()).isZero();
-      try (Buffer tail = pool.allocate(2 * U)) {
-        assertThat(tail.address()).isEqualTo(head.address() + 2 * U);
+      try (Buffer tail = pool.allocate(2 * UNIT)) {
+        assertThat(tail.address()).isEqualTo(head.address() + 2 * UNIT);
       }
     }
-    assertThat(pool.freeAllBlocks()).isEqualTo(4 * U);
+    assertThat(pool.freeAllBlocks()).isEqualTo(4 * UNIT);
   }
 
   @CudaTest(devices = 2)
   void release_isForOneDevice(Cuda cuda, MemoryPool pool) {
-    pool.allocate(U, cuda.device(0).nullStream()).close();
-    pool.allocate(2 * U, cuda.device(1).nullStream()).close();
-    assertThat(pool.freeAllBlocks(cuda.device(1))).isEqualTo(2 * U);
-    assertThat(pool.stats(cuda.device(0)).heldBytes()).isEqualTo(U);
-    assertThat(pool.freeAllBlocks()).isEqualTo(U);
+    pool.allocate(UNIT, cuda.device(0).nullStream()).close();
+    pool.allocate(2 * UNIT, cuda.device(1).nullStream()).close();
+    assertThat(pool.freeAllBlocks(cuda.device(1))).isEqualTo(2 * UNIT);
+    assertThat(pool.stats(cuda.device(0)).heldBytes()).isEqualTo(UNIT);
+    assertThat(pool.freeAllBlocks()).isEqualTo(UNIT);
   }
 
   @CudaTest
   void memoryOfAClosedStream_isReleasedToo(Cuda cuda, MemoryPool pool) {
     CudaStream stream = cuda.device(0).createStream();
-    pool.allocate(4 * U, stream).close();
+    pool.allocate(4 * UNIT, stream).close();
     stream.close();
-    assertThat(pool.freeBytes()).isEqualTo(4 * U);
-    assertThat(pool.freeAllBlocks()).isEqualTo(4 * U);
+    assertThat(pool.freeBytes()).isEqualTo(4 * UNIT);
+    assertThat(pool.freeAllBlocks()).isEqualTo(4 * UNIT);
     assertThat(pool.totalBytes()).isZero();
   }
 }

@@ -1,5 +1,7 @@
 package io.cuvette.testkit.pool;
 
+import static io.cuvette.testkit.support.Sizes.PAGE;
+import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -15,7 +17,6 @@ import java.util.ArrayList;
 import java.util.List;
 
 class HooksTest {
-  private static final long U = 512;
 
   /** Notes what it is told. */
   private static final class Notes implements MemoryHook {
@@ -139,8 +140,9 @@ class HooksTest {
   void failure_isSeenAsAddressZero(MemoryPool pool) {
     List<String> notes = new ArrayList<>();
     try (var _ = pool.addHook(new Notes("", notes))) {
-      pool.setLimit(MemoryLimit.ofBytes(U));
-      assertThatThrownBy(() -> pool.allocate(2 * U)).isInstanceOf(OutOfDeviceMemoryException.class);
+      pool.setLimit(MemoryLimit.ofBytes(UNIT));
+      assertThatThrownBy(() -> pool.allocate(2 * UNIT))
+          .isInstanceOf(OutOfDeviceMemoryException.class);
       assertThat(notes).containsExactly("malloc<1024/1024", "malloc>1024 at 0");
     }
   }
@@ -149,8 +151,7 @@ class HooksTest {
   void everyAttemptToGrow_isSeen(MemoryPool pool) {
     List<String> notes = new ArrayList<>();
     try (var _ = pool.addHook(new Notes("", notes))) {
-      assertThatThrownBy(() -> pool.allocate(2 << 20))
-          .isInstanceOf(OutOfDeviceMemoryException.class);
+      assertThatThrownBy(() -> pool.allocate(PAGE)).isInstanceOf(OutOfDeviceMemoryException.class);
       assertThat(notes).filteredOn(note -> note.equals("alloc<2097152")).hasSizeGreaterThan(1);
       assertThat(notes).filteredOn(note -> note.equals("alloc>2097152 at 0")).hasSizeGreaterThan(1);
     }
@@ -175,12 +176,12 @@ class HooksTest {
           }
         };
     try (var _ = pool.addHook(refuses)) {
-      assertThatThrownBy(() -> pool.allocate(U))
+      assertThatThrownBy(() -> pool.allocate(UNIT))
           .isInstanceOf(UnsupportedOperationException.class)
           .hasMessage("no more");
     }
     assertThat(pool.totalBytes()).isZero();
-    pool.allocate(U).close();
+    pool.allocate(UNIT).close();
   }
 
   /** Every point at which a hook can throw; whatever was given out or taken back is accounted. */
@@ -190,8 +191,8 @@ class HooksTest {
     for (int point = 0; point < 6; point++) {
       try (MemoryPool pool = new MemoryPool(cuda)) {
         try (var _ = pool.addHook(throwingAt(point))) {
-          try (Buffer buffer = pool.allocate(U)) {
-            assertThat(buffer.byteSize()).isEqualTo(U);
+          try (Buffer buffer = pool.allocate(UNIT)) {
+            assertThat(buffer.byteSize()).isEqualTo(UNIT);
           } catch (UnsupportedOperationException e) {
             assertThat(e).hasMessage("hook");
           }

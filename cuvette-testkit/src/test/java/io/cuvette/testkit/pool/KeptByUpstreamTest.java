@@ -1,5 +1,6 @@
 package io.cuvette.testkit.pool;
 
+import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -101,12 +102,12 @@ class KeptByUpstreamTest {
     MemoryPool first = poolOver(cuda, (bytes, _) -> whole.slice(0, bytes));
     MemoryPool second = poolOver(cuda, (bytes, _) -> whole.slice(512, bytes));
     first.allocate(1024).close();
-    assertThatThrownBy(() -> second.allocate(512))
+    assertThatThrownBy(() -> second.allocate(UNIT))
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("again");
     second.assertConsistent();
     first.close();
-    second.allocate(512).close();
+    second.allocate(UNIT).close();
     second.close();
     whole.close();
   }
@@ -171,7 +172,7 @@ class KeptByUpstreamTest {
         closed.get(40, TimeUnit.SECONDS);
         pool.assertConsistent();
         if (lent != null) {
-          try (Buffer same = MemoryResource.direct().allocate(512, lent.stream())) {
+          try (Buffer same = MemoryResource.direct().allocate(UNIT, lent.stream())) {
             assertThat(same.address()).as("round %d", round).isNotEqualTo(lent.address());
           }
           lent.fill((byte) 1);
@@ -184,7 +185,7 @@ class KeptByUpstreamTest {
 
   private static Buffer allocateIfOpen(MemoryPool pool) {
     try {
-      return pool.allocate(512);
+      return pool.allocate(UNIT);
     } catch (IllegalStateException e) {
       return null;
     }

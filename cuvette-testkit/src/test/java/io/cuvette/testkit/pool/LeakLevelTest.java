@@ -1,5 +1,8 @@
 package io.cuvette.testkit.pool;
 
+import static io.cuvette.testkit.support.Sizes.MIB;
+import static io.cuvette.testkit.support.Sizes.UNEVEN;
+import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.Buffer;
@@ -22,7 +25,7 @@ class LeakLevelTest {
   void off_neverTakesBackAndNeverReports(Subject subject) throws InterruptedException {
     Cuda cuda = subject.open(options -> options.withLeakLevel(LeakLevel.OFF));
     MemoryPool pool = cuda.defaultMemoryPool();
-    Forgetting.of(() -> cuda.allocate(1000));
+    Forgetting.of(() -> cuda.allocate(UNEVEN));
     Forgetting.collect();
     assertThat(cuda.leaksFound()).isZero();
     assertThat(pool.usedBytes()).isEqualTo(1024);
@@ -33,7 +36,7 @@ class LeakLevelTest {
   void count_takesBackEach_withoutTheSite(Subject subject) throws InterruptedException {
     Cuda cuda = subject.open(options -> options.withLeakLevel(LeakLevel.COUNT));
     MemoryPool pool = cuda.defaultMemoryPool();
-    Forgetting.of(100, () -> cuda.allocate(1000));
+    Forgetting.of(100, () -> cuda.allocate(UNEVEN));
     assertThat(pool.stats().allocations()).isEqualTo(100);
     assertThat(Forgetting.collectUntil(() -> cuda.leaksFound() == 100)).isTrue();
     assertThat(pool.usedBytes()).isZero();
@@ -50,7 +53,7 @@ class LeakLevelTest {
   @CudaTest(tidy = false)
   void sampled_remembersSomeSites(Subject subject) throws InterruptedException {
     Cuda cuda = subject.open(options -> options.withLeakLevel(LeakLevel.SAMPLED));
-    Forgetting.of(3000, () -> cuda.allocate(512));
+    Forgetting.of(3000, () -> cuda.allocate(UNIT));
     assertThat(Forgetting.collectUntil(() -> cuda.leaksFound() == 3000)).isTrue();
     long sites = subject.leaks().stream().filter(leak -> leak.site() != null).count();
     assertThat(sites).isBetween(1L, 1000L);
@@ -73,9 +76,9 @@ class LeakLevelTest {
   @CudaTest(tidy = false)
   void reclaimedMemory_isUsedAgain(Subject subject) throws InterruptedException {
     Cuda cuda = subject.cuda();
-    Forgetting.of(() -> cuda.allocate(1 << 20));
+    Forgetting.of(() -> cuda.allocate(MIB));
     assertThat(Forgetting.collectUntil(() -> cuda.leaksFound() == 1)).isTrue();
-    try (Buffer _ = cuda.allocate(1 << 20)) {
+    try (Buffer _ = cuda.allocate(MIB)) {
       assertThat(cuda.defaultMemoryPool().stats().growths()).isEqualTo(1);
     }
   }
@@ -97,7 +100,7 @@ class LeakLevelTest {
   @CudaTest(tidy = false)
   void bufferThatASliceStillReaches_isNotForgotten(Cuda cuda) throws InterruptedException {
     Buffer[] slice = new Buffer[1];
-    Forgetting.of(() -> slice[0] = cuda.allocate(1000).slice(1, 10));
+    Forgetting.of(() -> slice[0] = cuda.allocate(UNEVEN).slice(1, 10));
     Forgetting.collect();
     assertThat(cuda.leaksFound()).isZero();
     slice[0].fill((byte) 1);
@@ -128,7 +131,7 @@ class LeakLevelTest {
             options.withLeakListener(leak -> {
               throw new UnsupportedOperationException("mine");
             }));
-    Forgetting.of(3, () -> cuda.allocate(1000));
+    Forgetting.of(3, () -> cuda.allocate(UNEVEN));
     boolean found =
         Forgetting.collectUntil(() -> {
           try {

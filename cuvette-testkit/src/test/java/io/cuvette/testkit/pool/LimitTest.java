@@ -1,5 +1,6 @@
 package io.cuvette.testkit.pool;
 
+import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -19,7 +20,6 @@ import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
 class LimitTest {
-  private static final long U = 512;
 
   @CudaTest
   void newPool_hasNoLimit(MemoryPool pool) {
@@ -65,45 +65,45 @@ class LimitTest {
 
   @CudaTest
   void limit_isOnWhatIsHeld_andCanBeRaised(MemoryPool pool) {
-    pool.setLimit(MemoryLimit.ofBytes(6 * U));
-    try (Buffer _ = pool.allocate(5 * U);
-        Buffer _ = pool.allocate(U)) {
-      assertThatThrownBy(() -> pool.allocate(U)).isInstanceOf(OutOfDeviceMemoryException.class);
-      pool.setLimit(MemoryLimit.ofBytes(7 * U));
-      pool.allocate(U).close();
+    pool.setLimit(MemoryLimit.ofBytes(6 * UNIT));
+    try (Buffer _ = pool.allocate(5 * UNIT);
+        Buffer _ = pool.allocate(UNIT)) {
+      assertThatThrownBy(() -> pool.allocate(UNIT)).isInstanceOf(OutOfDeviceMemoryException.class);
+      pool.setLimit(MemoryLimit.ofBytes(7 * UNIT));
+      pool.allocate(UNIT).close();
     }
   }
 
   @CudaTest
   void smallerLimitThanWhatIsHeld_takesNothingAway(MemoryPool pool) {
-    try (Buffer held = pool.allocate(8 * U)) {
-      pool.setLimit(MemoryLimit.ofBytes(2 * U));
+    try (Buffer held = pool.allocate(8 * UNIT)) {
+      pool.setLimit(MemoryLimit.ofBytes(2 * UNIT));
       held.fill((byte) 1);
-      assertThat(pool.totalBytes()).isEqualTo(8 * U);
-      assertThatThrownBy(() -> pool.allocate(U)).isInstanceOf(OutOfDeviceMemoryException.class);
+      assertThat(pool.totalBytes()).isEqualTo(8 * UNIT);
+      assertThatThrownBy(() -> pool.allocate(UNIT)).isInstanceOf(OutOfDeviceMemoryException.class);
     }
-    try (Buffer small = pool.allocate(U)) {
-      assertThat(small.blockBytes()).isEqualTo(U);
+    try (Buffer small = pool.allocate(UNIT)) {
+      assertThat(small.blockBytes()).isEqualTo(UNIT);
     }
   }
 
   @CudaTest
   void requestLargerThanTheLimit_isRefusedAtOnce_andReleasesNothing(MemoryPool pool) {
-    pool.setLimit(MemoryLimit.ofBytes(6 * U));
-    pool.allocate(5 * U).close();
-    assertThatThrownBy(() -> pool.allocate(7 * U))
+    pool.setLimit(MemoryLimit.ofBytes(6 * UNIT));
+    pool.allocate(5 * UNIT).close();
+    assertThatThrownBy(() -> pool.allocate(7 * UNIT))
         .isInstanceOf(OutOfDeviceMemoryException.class)
         .hasMessageContaining("limit=3072");
-    assertThat(pool.freeBytes()).isEqualTo(5 * U);
+    assertThat(pool.freeBytes()).isEqualTo(5 * UNIT);
   }
 
   @CudaTest(devices = 2)
   void devices_haveLimitsOfTheirOwn(Cuda cuda, MemoryPool pool) {
-    pool.setLimit(cuda.device(1), MemoryLimit.ofBytes(U));
+    pool.setLimit(cuda.device(1), MemoryLimit.ofBytes(UNIT));
     assertThat(pool.limit(cuda.device(0))).isEqualTo(MemoryLimit.none());
-    assertThat(pool.limit(cuda.device(1))).isEqualTo(MemoryLimit.ofBytes(U));
-    pool.allocate(4 * U, cuda.device(0).nullStream()).close();
-    assertThatThrownBy(() -> pool.allocate(2 * U, cuda.device(1).nullStream()))
+    assertThat(pool.limit(cuda.device(1))).isEqualTo(MemoryLimit.ofBytes(UNIT));
+    pool.allocate(4 * UNIT, cuda.device(0).nullStream()).close();
+    assertThatThrownBy(() -> pool.allocate(2 * UNIT, cuda.device(1).nullStream()))
         .isInstanceOf(OutOfDeviceMemoryException.class)
         .hasMessageContaining("on device 1");
   }
@@ -119,20 +119,20 @@ class LimitTest {
 
   @CudaTest
   void poolsOwnFirstLimit_winsOverTheCudas(Subject subject) {
-    Cuda cuda = subject.open(options -> options.withMemoryLimit(MemoryLimit.ofBytes(4 * U)));
+    Cuda cuda = subject.open(options -> options.withMemoryLimit(MemoryLimit.ofBytes(4 * UNIT)));
     try (MemoryPool inherits = new MemoryPool(cuda);
         MemoryPool own =
-            new MemoryPool(cuda, PoolOptions.DEFAULTS.withLimit(MemoryLimit.ofBytes(U)))) {
-      assertThat(inherits.limitBytes()).isEqualTo(4 * U);
-      assertThat(own.limitBytes()).isEqualTo(U);
-      assertThat(cuda.defaultMemoryPool().limitBytes()).isEqualTo(4 * U);
+            new MemoryPool(cuda, PoolOptions.DEFAULTS.withLimit(MemoryLimit.ofBytes(UNIT)))) {
+      assertThat(inherits.limitBytes()).isEqualTo(4 * UNIT);
+      assertThat(own.limitBytes()).isEqualTo(UNIT);
+      assertThat(cuda.defaultMemoryPool().limitBytes()).isEqualTo(4 * UNIT);
     }
   }
 
   @CudaTest
   void threadsThatGrowAtOnce_neverHoldMoreThanTheLimit(MemoryPool pool)
       throws InterruptedException {
-    pool.setLimit(MemoryLimit.ofBytes(20 * U));
+    pool.setLimit(MemoryLimit.ofBytes(20 * UNIT));
     CountDownLatch start = new CountDownLatch(1);
     List<Thread> threads = new ArrayList<>();
     List<Buffer> got = Collections.synchronizedList(new ArrayList<>());
@@ -144,7 +144,7 @@ class LimitTest {
       thread.join();
     }
     assertThat(got).hasSize(20);
-    assertThat(pool.stats().peakHeldBytes()).isEqualTo(20 * U);
+    assertThat(pool.stats().peakHeldBytes()).isEqualTo(20 * UNIT);
     got.forEach(Buffer::close);
   }
 
@@ -152,7 +152,7 @@ class LimitTest {
     try {
       start.await();
       while (true) {
-        got.add(pool.allocate(U));
+        got.add(pool.allocate(UNIT));
       }
     } catch (OutOfDeviceMemoryException e) {
       // As many as fit.

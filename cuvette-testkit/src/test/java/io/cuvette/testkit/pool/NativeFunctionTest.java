@@ -1,5 +1,7 @@
 package io.cuvette.testkit.pool;
 
+import static io.cuvette.testkit.support.Sizes.UNEVEN;
+import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -21,7 +23,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
 
 /** An allocator that is a pair of C functions. */
 class NativeFunctionTest {
-  private static final long U = 512;
 
   @CudaTest
   void functions_areCalledWithTheParameterTheSizeAndTheDevice(Subject subject) {
@@ -46,7 +47,7 @@ class NativeFunctionTest {
           new NativeFunctionResource(
               functions.malloc(), functions.free(), MemorySegment.ofAddress(0x77), arena);
       assertThat(resource.owner()).isSameAs(arena);
-      Buffer buffer = resource.allocate(1000, cuda.currentStream());
+      Buffer buffer = resource.allocate(UNEVEN, cuda.currentStream());
       assertThat(buffer.byteSize()).isEqualTo(1000);
       buffer.fill((byte) 1);
       assertThat(functions.mallocs()).isEqualTo(1);
@@ -80,7 +81,7 @@ class NativeFunctionTest {
     try (Arena arena = Arena.ofShared()) {
       NativeFunctions functions =
           new NativeFunctions(subject, arena, (parameter, bytes, device) -> 0, (p, a, d) -> {});
-      assertThatThrownBy(() -> resource(functions).allocate(1000, cuda.currentStream()))
+      assertThatThrownBy(() -> resource(functions).allocate(UNEVEN, cuda.currentStream()))
           .isInstanceOfSatisfying(
               CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY))
           .hasMessageContaining("bytes=1000")
@@ -95,14 +96,14 @@ class NativeFunctionTest {
     try (Arena arena = Arena.ofShared()) {
       NativeFunctions functions = NativeFunctions.ofDriver(subject, arena);
       try (MemoryPool pool = over(cuda, functions)) {
-        pool.allocate(4 * U).close();
-        try (Buffer head = pool.allocate(U);
-            Buffer tail = pool.allocate(U)) {
-          assertThat(tail.address()).isEqualTo(head.address() + U);
+        pool.allocate(4 * UNIT).close();
+        try (Buffer head = pool.allocate(UNIT);
+            Buffer tail = pool.allocate(UNIT)) {
+          assertThat(tail.address()).isEqualTo(head.address() + UNIT);
           tail.fill((byte) 1);
         }
         assertThat(functions.mallocs()).isEqualTo(1);
-        assertThat(pool.freeAllBlocks()).isEqualTo(4 * U);
+        assertThat(pool.freeAllBlocks()).isEqualTo(4 * UNIT);
         assertThat(functions.frees()).isEqualTo(1);
       }
     }
@@ -122,7 +123,7 @@ class NativeFunctionTest {
                   full.getAndSet(false) ? 0 : driver.memAlloc(device, bytes),
               (parameter, address, device) -> driver.memFree(device, address));
       try (MemoryPool pool = over(cuda, functions)) {
-        pool.allocate(U).close();
+        pool.allocate(UNIT).close();
         assertThat(functions.mallocs()).isEqualTo(2);
       }
     }
@@ -135,7 +136,8 @@ class NativeFunctionTest {
       NativeFunctions functions =
           new NativeFunctions(subject, arena, (parameter, bytes, device) -> 0, (p, a, d) -> {});
       try (MemoryPool pool = over(cuda, functions)) {
-        assertThatThrownBy(() -> pool.allocate(U)).isInstanceOf(OutOfDeviceMemoryException.class);
+        assertThatThrownBy(() -> pool.allocate(UNIT))
+            .isInstanceOf(OutOfDeviceMemoryException.class);
         assertThat(pool.totalBytes()).isZero();
       }
     }

@@ -1,5 +1,8 @@
 package io.cuvette.testkit.pool;
 
+import static io.cuvette.testkit.support.Sizes.MIB;
+import static io.cuvette.testkit.support.Sizes.POOL_STEP;
+import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
@@ -22,38 +25,38 @@ import java.io.ObjectOutputStream;
 
 /** The exception that explains: every number, on every way to it. */
 class OutOfMemoryTest {
-  private static final long U = 512;
 
   @CudaTest
   void sizeTheLimitForbids_isRefusedWithoutTrying(MemoryPool pool) {
-    pool.setLimit(MemoryLimit.ofBytes(4 * U));
-    var e = catchThrowableOfType(OutOfDeviceMemoryException.class, () -> pool.allocate(4 * U + 1));
+    pool.setLimit(MemoryLimit.ofBytes(4 * UNIT));
+    var e =
+        catchThrowableOfType(OutOfDeviceMemoryException.class, () -> pool.allocate(4 * UNIT + 1));
     assertThat(e.details().step()).isEqualTo(RecoveryStep.LIMIT);
-    assertThat(e.requestedBytes()).isEqualTo(4 * U + 1);
-    assertThat(e.details().blockBytes()).isEqualTo(5 * U);
-    assertThat(e.details().limitBytes()).isEqualTo(4 * U);
+    assertThat(e.requestedBytes()).isEqualTo(4 * UNIT + 1);
+    assertThat(e.details().blockBytes()).isEqualTo(5 * UNIT);
+    assertThat(e.details().limitBytes()).isEqualTo(4 * UNIT);
     assertThat(e.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY);
   }
 
   @CudaTest
   void everyNumber_isInTheDetailsAndTheMessage(MemoryPool pool, CudaStream other) {
-    pool.setLimit(MemoryLimit.ofBytes(20 * U));
-    pool.allocate(8 * U, other).close();
-    pool.allocate(10 * U).close();
-    try (Buffer _ = pool.allocate(4 * U);
-        Buffer _ = pool.allocate(U, other)) {
-      var e = catchThrowableOfType(OutOfDeviceMemoryException.class, () -> pool.allocate(9 * U));
+    pool.setLimit(MemoryLimit.ofBytes(20 * UNIT));
+    pool.allocate(8 * UNIT, other).close();
+    pool.allocate(10 * UNIT).close();
+    try (Buffer _ = pool.allocate(4 * UNIT);
+        Buffer _ = pool.allocate(UNIT, other)) {
+      var e = catchThrowableOfType(OutOfDeviceMemoryException.class, () -> pool.allocate(9 * UNIT));
       var details = e.details();
       assertThat(details.device()).isZero();
-      assertThat(details.requestedBytes()).isEqualTo(9 * U);
-      assertThat(details.blockBytes()).isEqualTo(9 * U);
-      assertThat(details.heldBytes()).isEqualTo(18 * U);
-      assertThat(details.usedBytes()).isEqualTo(5 * U);
-      assertThat(details.freeBytes()).isEqualTo(13 * U);
+      assertThat(details.requestedBytes()).isEqualTo(9 * UNIT);
+      assertThat(details.blockBytes()).isEqualTo(9 * UNIT);
+      assertThat(details.heldBytes()).isEqualTo(18 * UNIT);
+      assertThat(details.usedBytes()).isEqualTo(5 * UNIT);
+      assertThat(details.freeBytes()).isEqualTo(13 * UNIT);
       assertThat(details.freeBlocks()).isEqualTo(2);
-      assertThat(details.largestFreeBytes()).isEqualTo(7 * U);
-      assertThat(details.otherStreamsFreeBytes()).isEqualTo(7 * U);
-      assertThat(details.limitBytes()).isEqualTo(20 * U);
+      assertThat(details.largestFreeBytes()).isEqualTo(7 * UNIT);
+      assertThat(details.otherStreamsFreeBytes()).isEqualTo(7 * UNIT);
+      assertThat(details.limitBytes()).isEqualTo(20 * UNIT);
       assertThat(details.driverFreeBytes()).isPositive();
       assertThat(details.step()).isEqualTo(RecoveryStep.RECLAIM);
       assertThat(e)
@@ -75,10 +78,10 @@ class OutOfMemoryTest {
 
   @CudaTest(memory = "16MiB")
   void fullDevice_isExplainedWithTheDriversNumbers(MemoryPool pool) {
-    try (Buffer _ = pool.allocate(12 << 20)) {
-      var e = catchThrowableOfType(OutOfDeviceMemoryException.class, () -> pool.allocate(8 << 20));
-      assertThat(e.details().heldBytes()).isEqualTo(12 << 20);
-      assertThat(e.details().driverFreeBytes()).isEqualTo(4 << 20);
+    try (Buffer _ = pool.allocate(12 * MIB)) {
+      var e = catchThrowableOfType(OutOfDeviceMemoryException.class, () -> pool.allocate(8 * MIB));
+      assertThat(e.details().heldBytes()).isEqualTo(12 * MIB);
+      assertThat(e.details().driverFreeBytes()).isEqualTo(4 * MIB);
       assertThat(e).hasMessageContaining("limit=none");
     }
   }
@@ -92,7 +95,7 @@ class OutOfMemoryTest {
           .hasMessageContaining("requested=" + bytes);
       assertThat(pool.totalBytes()).isZero();
     }
-    pool.allocate(U).close();
+    pool.allocate(UNIT).close();
   }
 
   @CudaTest
@@ -111,8 +114,8 @@ class OutOfMemoryTest {
 
   @CudaTest
   void exception_survivesSerialisation(MemoryPool pool) throws Exception {
-    pool.setLimit(MemoryLimit.ofBytes(U));
-    var e = catchThrowableOfType(OutOfDeviceMemoryException.class, () -> pool.allocate(2 * U));
+    pool.setLimit(MemoryLimit.ofBytes(UNIT));
+    var e = catchThrowableOfType(OutOfDeviceMemoryException.class, () -> pool.allocate(2 * UNIT));
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
       out.writeObject(e);
@@ -129,9 +132,9 @@ class OutOfMemoryTest {
   @CudaTest(memory = "16MiB")
   void allocationsGoOn_afterAFailure(MemoryPool pool) {
     for (int i = 0; i < 3; i++) {
-      assertThatThrownBy(() -> pool.allocate(32 << 20))
+      assertThatThrownBy(() -> pool.allocate(POOL_STEP))
           .isInstanceOf(OutOfDeviceMemoryException.class);
-      try (Buffer all = pool.allocate(15 << 20)) {
+      try (Buffer all = pool.allocate(15 * MIB)) {
         all.fill((byte) 1);
       }
     }

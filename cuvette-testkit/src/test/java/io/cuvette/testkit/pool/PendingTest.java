@@ -1,5 +1,7 @@
 package io.cuvette.testkit.pool;
 
+import static io.cuvette.testkit.support.Sizes.MIB;
+import static io.cuvette.testkit.support.Sizes.UNEVEN;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.Buffer;
@@ -18,7 +20,6 @@ import org.junit.jupiter.api.Test;
 
 /** Blocks that are closed and still in use by streams, in the numbers and at the end. */
 class PendingTest {
-  private static final long MIB = 1 << 20;
 
   private final Cuda cuda = Cuda.open(CudaOptions.simulated());
   private final MemoryPool pool = cuda.defaultMemoryPool();
@@ -33,7 +34,7 @@ class PendingTest {
   @Test
   void pendingBlock_countsAsCachedInEveryNumber() {
     try (Gate _ = Gate.on(other)) {
-      Buffer block = pool.allocate(1000, stream);
+      Buffer block = pool.allocate(UNEVEN, stream);
       block.fill((byte) 1, other);
       block.close();
       PoolStats stats = pool.stats();
@@ -49,7 +50,7 @@ class PendingTest {
   @Test
   void pendingPinnedBlock_countsAsCachedInEveryNumber() {
     try (Gate _ = Gate.on(other)) {
-      PinnedBuffer block = cuda.allocatePinned(1000);
+      PinnedBuffer block = cuda.allocatePinned(UNEVEN);
       block.fill((byte) 1, other);
       block.close();
       PinnedPoolStats stats = cuda.defaultPinnedMemoryPool().stats();
@@ -78,7 +79,7 @@ class PendingTest {
   @Test
   void statisticsAfterTheEnd_askTheDriverNothing() {
     try (Gate _ = Gate.on(other)) {
-      Buffer block = pool.allocate(1000, stream);
+      Buffer block = pool.allocate(UNEVEN, stream);
       block.fill((byte) 1, other);
       block.close();
     }
@@ -89,7 +90,7 @@ class PendingTest {
 
   @Test
   void blockUsedByManyStreamsThatAreGone_waitsForTheOneThatIsBusy() {
-    Buffer block = pool.allocate(1000, stream);
+    Buffer block = pool.allocate(UNEVEN, stream);
     try (Gate _ = Gate.on(other)) {
       block.fill((byte) 1, other);
       for (int i = 0; i < 100; i++) {
@@ -107,12 +108,12 @@ class PendingTest {
   @Test
   void memoryFreedWhileItsStreamCaptures_comesBackAtNeedOnceThatIsClosed() {
     cuda.defaultPinnedMemoryPool().setLimit(MemoryLimit.ofBytes(1024));
-    PinnedBuffer block = cuda.allocatePinned(1000);
+    PinnedBuffer block = cuda.allocatePinned(UNEVEN);
     block.fill((byte) 1, other);
     cuda.driver().streamBeginCapture(0, other.handle(), 2);
     block.close();
     other.close();
-    try (PinnedBuffer again = cuda.allocatePinned(1000)) {
+    try (PinnedBuffer again = cuda.allocatePinned(UNEVEN)) {
       assertThat(again.isClosed()).isFalse();
     }
   }
@@ -120,12 +121,12 @@ class PendingTest {
   @Test
   void memoryUsedByAStreamThatWasClosedWhileItCaptured_comesBackAtNeed() {
     cuda.defaultPinnedMemoryPool().setLimit(MemoryLimit.ofBytes(1024));
-    PinnedBuffer block = cuda.allocatePinned(1000);
+    PinnedBuffer block = cuda.allocatePinned(UNEVEN);
     block.fill((byte) 1, other);
     cuda.driver().streamBeginCapture(0, other.handle(), 2);
     other.close();
     block.close();
-    try (PinnedBuffer again = cuda.allocatePinned(1000)) {
+    try (PinnedBuffer again = cuda.allocatePinned(UNEVEN)) {
       assertThat(again.isClosed()).isFalse();
     }
   }

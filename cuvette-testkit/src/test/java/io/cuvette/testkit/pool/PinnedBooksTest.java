@@ -1,5 +1,6 @@
 package io.cuvette.testkit.pool;
 
+import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -187,20 +188,20 @@ class PinnedBooksTest {
       PinnedMemoryPool pool =
           new PinnedMemoryPool(
               cuda, PinnedPoolOptions.DEFAULTS.withUpstream(bytes -> given.removeFirst()));
-      PinnedBuffer first = pool.allocate(512);
+      PinnedBuffer first = pool.allocate(UNIT);
       pool.allocate(1024); // ends where the first begins
       for (int bytes : new int[] {512, 1024, 512, 2048}) {
         assertThatThrownBy(() -> pool.allocate(bytes))
             .isInstanceOf(IllegalStateException.class)
             .hasMessageContaining("again, or a part of it");
       }
-      pool.allocate(512); // begins where the first ends
+      pool.allocate(UNIT); // begins where the first ends
       assertThat(pool.totalBytes()).isEqualTo(2048);
       pool.assertConsistent();
       first.close();
       pool.freeAllBlocks();
       given.add(all.slice(1024, 512));
-      assertThat(pool.allocate(512).address()).isEqualTo(all.address() + 1024);
+      assertThat(pool.allocate(UNIT).address()).isEqualTo(all.address() + 1024);
       pool.assertConsistent();
     }
   }
@@ -218,7 +219,7 @@ class PinnedBooksTest {
         });
     one.allocate(4096).close();
     try (PinnedMemoryPool other = new PinnedMemoryPool(cuda, options);
-        Buffer buffer = other.allocate(512)) {
+        Buffer buffer = other.allocate(UNIT)) {
       assertThat(buffer.byteSize()).isEqualTo(512);
     }
   }
@@ -236,7 +237,7 @@ class PinnedBooksTest {
                   bytes -> all.slice(given.getAndAdd(bytes), bytes)));
       PinnedBuffer[] buffers = new PinnedBuffer[MANY];
       for (int i = 0; i < MANY; i++) {
-        buffers[i] = pool.allocate(512);
+        buffers[i] = pool.allocate(UNIT);
       }
       long before = allocatedBytes();
       for (PinnedBuffer buffer : buffers) {

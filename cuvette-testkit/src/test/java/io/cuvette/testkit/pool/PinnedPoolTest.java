@@ -1,5 +1,7 @@
 package io.cuvette.testkit.pool;
 
+import static io.cuvette.testkit.support.Sizes.UNEVEN;
+import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -84,12 +86,12 @@ class PinnedPoolTest {
 
   @CudaTest
   void blockFreedLast_isHandedOutFirst(PinnedMemoryPool pool) {
-    PinnedBuffer a = pool.allocate(1000);
-    PinnedBuffer b = pool.allocate(1000);
+    PinnedBuffer a = pool.allocate(UNEVEN);
+    PinnedBuffer b = pool.allocate(UNEVEN);
     a.close();
     b.close();
-    try (PinnedBuffer first = pool.allocate(1000);
-        PinnedBuffer second = pool.allocate(1000)) {
+    try (PinnedBuffer first = pool.allocate(UNEVEN);
+        PinnedBuffer second = pool.allocate(UNEVEN)) {
       assertThat(first.address()).isEqualTo(b.address());
       assertThat(second.address()).isEqualTo(a.address());
       assertThat(pool.stats().growths()).isEqualTo(2);
@@ -100,7 +102,7 @@ class PinnedPoolTest {
   void otherSizeClass_isNotServed(PinnedMemoryPool pool) {
     PinnedBuffer large = pool.allocate(8192);
     large.close();
-    try (PinnedBuffer small = pool.allocate(512)) {
+    try (PinnedBuffer small = pool.allocate(UNIT)) {
       assertThat(small.address()).isNotEqualTo(large.address());
     }
   }
@@ -230,7 +232,7 @@ class PinnedPoolTest {
           return cuda.directPinned().allocate(bytes);
         });
     try (PinnedMemoryPool pool = new PinnedMemoryPool(cuda, options)) {
-      pool.allocate(1000).close();
+      pool.allocate(UNEVEN).close();
       pool.allocate(1024).close();
       assertThat(asked).hasValue(1);
     }

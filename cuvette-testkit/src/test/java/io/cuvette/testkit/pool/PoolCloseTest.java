@@ -1,5 +1,7 @@
 package io.cuvette.testkit.pool;
 
+import static io.cuvette.testkit.support.Sizes.UNEVEN;
+import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -15,17 +17,16 @@ import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.Subject;
 
 class PoolCloseTest {
-  private static final long U = 512;
 
   @CudaTest
   void closedPool_givesItsCacheBack_andAllocatesNoMore(Subject subject) {
     MemoryPool pool = new MemoryPool(subject.cuda());
-    pool.allocate(4 * U).close();
+    pool.allocate(4 * UNIT).close();
     pool.close();
     pool.close();
     assertThat(pool.isClosed()).isTrue();
     assertThat(pool.totalBytes()).isZero();
-    assertThatThrownBy(() -> pool.allocate(U))
+    assertThatThrownBy(() -> pool.allocate(UNIT))
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("is closed");
     assertThatThrownBy(() -> pool.allocate(0)).isInstanceOf(IllegalStateException.class);
@@ -37,13 +38,13 @@ class PoolCloseTest {
   @CudaTest
   void buffersInUse_outliveTheirPool(Subject subject) {
     MemoryPool pool = new MemoryPool(subject.cuda());
-    Buffer first = pool.allocate(4 * U);
-    Buffer second = pool.allocate(4 * U);
+    Buffer first = pool.allocate(4 * UNIT);
+    Buffer second = pool.allocate(4 * UNIT);
     pool.close();
     assertThat(first.isClosed()).isFalse();
     first.fill((byte) 1);
     first.close();
-    assertThat(pool.totalBytes()).isEqualTo(4 * U);
+    assertThat(pool.totalBytes()).isEqualTo(4 * UNIT);
     second.fill((byte) 1);
     second.close();
     assertThat(pool.totalBytes()).isZero();
@@ -55,12 +56,12 @@ class PoolCloseTest {
   @CudaTest
   void partsOfOneChunk_goBackWithTheLastOfThem(Cuda cuda) {
     MemoryPool pool = new MemoryPool(cuda);
-    pool.allocate(4 * U).close();
-    Buffer head = pool.allocate(U);
-    Buffer tail = pool.allocate(U);
+    pool.allocate(4 * UNIT).close();
+    Buffer head = pool.allocate(UNIT);
+    Buffer tail = pool.allocate(UNIT);
     pool.close();
     head.close();
-    assertThat(pool.totalBytes()).isEqualTo(4 * U);
+    assertThat(pool.totalBytes()).isEqualTo(4 * UNIT);
     tail.close();
     assertThat(pool.totalBytes()).isZero();
   }
@@ -68,14 +69,14 @@ class PoolCloseTest {
   @CudaTest
   void bufferUsedOnAnotherStream_goesBackWhenThatIsDone(Cuda cuda, CudaStream other) {
     MemoryPool pool = new MemoryPool(cuda);
-    Buffer buffer = pool.allocate(4 * U);
+    Buffer buffer = pool.allocate(4 * UNIT);
     Gate gate = Gate.on(other);
     for (int i = 0; i < 200; i++) {
       buffer.fill((byte) i, other);
     }
     pool.close();
     buffer.close();
-    assertThat(pool.totalBytes()).isEqualTo(4 * U);
+    assertThat(pool.totalBytes()).isEqualTo(4 * UNIT);
     gate.open();
     other.synchronize();
     assertThat(pool.stats().pendingBytes()).isZero();
@@ -86,11 +87,11 @@ class PoolCloseTest {
   void poolOfAClosedCuda_isClosed(Subject subject) {
     Cuda cuda = subject.open(options -> options);
     MemoryPool pool = new MemoryPool(cuda);
-    Buffer buffer = pool.allocate(U);
+    Buffer buffer = pool.allocate(UNIT);
     cuda.close();
     assertThat(pool.isClosed()).isTrue();
     assertThat(buffer.isClosed()).isTrue();
-    assertThatThrownBy(() -> pool.allocate(U)).isInstanceOf(IllegalStateException.class);
+    assertThatThrownBy(() -> pool.allocate(UNIT)).isInstanceOf(IllegalStateException.class);
     assertThatThrownBy(() -> new MemoryPool(cuda)).isInstanceOf(IllegalStateException.class);
     buffer.close();
     pool.close();
@@ -99,7 +100,7 @@ class PoolCloseTest {
   @CudaTest
   void closedPinnedPool_givesItsCacheBack_andAllocatesNoMore(Subject subject) {
     PinnedMemoryPool pool = new PinnedMemoryPool(subject.cuda());
-    PinnedBuffer used = pool.allocate(1000);
+    PinnedBuffer used = pool.allocate(UNEVEN);
     pool.allocate(2000).close();
     pool.close();
     pool.close();
@@ -120,7 +121,7 @@ class PoolCloseTest {
     Cuda one = subject.cuda();
     Cuda two = subject.open(options -> options);
     try (MemoryPool pool = new MemoryPool(one)) {
-      assertThatThrownBy(() -> pool.allocate(U, two.currentStream()))
+      assertThatThrownBy(() -> pool.allocate(UNIT, two.currentStream()))
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessageContaining("another Cuda");
       assertThatThrownBy(() -> pool.stats(two.device(0)))

@@ -1,5 +1,9 @@
 package io.cuvette.testkit.pool;
 
+import static io.cuvette.testkit.support.Sizes.MIB;
+import static io.cuvette.testkit.support.Sizes.POOL_STEP;
+import static io.cuvette.testkit.support.Sizes.UNEVEN;
+import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -21,20 +25,19 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 /** Each step of the way out of a shortage, alone: it is this one that finds the memory. */
 class RecoveryTest {
-  private static final long U = 512;
   private static final int QUEUED = 300;
 
   @CudaTest
   void ownBlockWhoseOtherUseIsDone_isFound(Cuda cuda, CudaStream other) {
-    try (MemoryPool pool = limited(cuda, 4 * U)) {
-      Buffer used = pool.allocate(4 * U);
+    try (MemoryPool pool = limited(cuda, 4 * UNIT)) {
+      Buffer used = pool.allocate(4 * UNIT);
       try (Gate _ = Gate.on(other)) {
         used.fill((byte) 1, other);
         used.close();
-        assertThat(pool.stats().pendingBytes()).isEqualTo(4 * U);
+        assertThat(pool.stats().pendingBytes()).isEqualTo(4 * UNIT);
       }
       other.synchronize();
-      try (Buffer found = pool.allocate(4 * U)) {
+      try (Buffer found = pool.allocate(4 * UNIT)) {
         assertThat(found.address()).isEqualTo(used.address());
         assertThat(pool.stats().growths()).isEqualTo(1);
       }
@@ -43,10 +46,10 @@ class RecoveryTest {
 
   @CudaTest
   void cachedBlockOfAnIdleStream_isTakenBeforeItIsReleased(Cuda cuda, CudaStream other) {
-    try (MemoryPool pool = limited(cuda, 4 * U)) {
-      Buffer cached = pool.allocate(4 * U, other);
+    try (MemoryPool pool = limited(cuda, 4 * UNIT)) {
+      Buffer cached = pool.allocate(4 * UNIT, other);
       cached.close();
-      try (Buffer found = pool.allocate(4 * U)) {
+      try (Buffer found = pool.allocate(4 * UNIT)) {
         assertThat(found.address()).isEqualTo(cached.address());
         assertThat(pool.stats().crossStreamReuses()).isEqualTo(1);
         assertThat(pool.stats().growths()).isEqualTo(1);
@@ -56,24 +59,24 @@ class RecoveryTest {
 
   @CudaTest
   void partOfASplitChunkOfAnIdleStream_isLent_andGoesBack(Cuda cuda, CudaStream other) {
-    try (MemoryPool pool = limited(cuda, 4 * U)) {
-      pool.allocate(4 * U, other).close();
-      try (Buffer kept = pool.allocate(U, other)) {
-        try (Buffer lent = pool.allocate(2 * U)) {
-          assertThat(lent.address()).isEqualTo(kept.address() + U);
+    try (MemoryPool pool = limited(cuda, 4 * UNIT)) {
+      pool.allocate(4 * UNIT, other).close();
+      try (Buffer kept = pool.allocate(UNIT, other)) {
+        try (Buffer lent = pool.allocate(2 * UNIT)) {
+          assertThat(lent.address()).isEqualTo(kept.address() + UNIT);
           lent.fill((byte) 1);
         }
         cuda.device(0).synchronize();
-        assertThat(pool.stats().largestFreeBytes()).isEqualTo(3 * U);
+        assertThat(pool.stats().largestFreeBytes()).isEqualTo(3 * UNIT);
       }
     }
   }
 
   @CudaTest(memory = "64MiB")
   void otherPoolsCaches_areReleased_ifTheDriverIsShort(MemoryPool idle, MemoryPool pool) {
-    idle.allocate(40 << 20).close();
-    try (Buffer found = pool.allocate(40 << 20)) {
-      assertThat(found.blockBytes()).isEqualTo(40 << 20);
+    idle.allocate(40 * MIB).close();
+    try (Buffer found = pool.allocate(40 * MIB)) {
+      assertThat(found.blockBytes()).isEqualTo(40 * MIB);
       assertThat(idle.totalBytes()).isZero();
     }
   }
@@ -81,30 +84,31 @@ class RecoveryTest {
   /** What a limit of its own makes short is no reason to take the others' caches. */
   @CudaTest(memory = "64MiB")
   void otherPoolsCaches_areKept_ifOnlyTheLimitIsShort(Cuda cuda, MemoryPool idle) {
-    try (MemoryPool pool = limited(cuda, 4 * U)) {
-      idle.allocate(1 << 20).close();
-      try (Buffer _ = pool.allocate(4 * U)) {
-        assertThatThrownBy(() -> pool.allocate(U)).isInstanceOf(OutOfDeviceMemoryException.class);
+    try (MemoryPool pool = limited(cuda, 4 * UNIT)) {
+      idle.allocate(MIB).close();
+      try (Buffer _ = pool.allocate(4 * UNIT)) {
+        assertThatThrownBy(() -> pool.allocate(UNIT))
+            .isInstanceOf(OutOfDeviceMemoryException.class);
       }
-      assertThat(idle.totalBytes()).isEqualTo(1 << 20);
+      assertThat(idle.totalBytes()).isEqualTo(MIB);
     }
   }
 
   @CudaTest
   void pressureListener_canCloseBuffers(Cuda cuda) {
     List<Buffer> cache = new ArrayList<>();
-    try (MemoryPool pool = limited(cuda, 4 * U)) {
-      cache.add(pool.allocate(4 * U));
+    try (MemoryPool pool = limited(cuda, 4 * UNIT)) {
+      cache.add(pool.allocate(4 * UNIT));
       var registration =
           pool.addPressureListener((device, needed) -> {
             assertThat(device).isEqualTo(cuda.device(0));
-            assertThat(needed).isEqualTo(2 * U);
+            assertThat(needed).isEqualTo(2 * UNIT);
             cache.removeLast().close();
-            return 4 * U;
+            return 4 * UNIT;
           });
       try (registration;
-          Buffer found = pool.allocate(1000)) {
-        assertThat(found.blockBytes()).isEqualTo(2 * U);
+          Buffer found = pool.allocate(UNEVEN)) {
+        assertThat(found.blockBytes()).isEqualTo(2 * UNIT);
       }
     }
   }
@@ -112,44 +116,44 @@ class RecoveryTest {
   @CudaTest
   void pressureListener_isNotAskedAfterItsRegistrationEnded(Cuda cuda) {
     AtomicInteger asked = new AtomicInteger();
-    try (MemoryPool pool = limited(cuda, U);
-        Buffer _ = pool.allocate(U)) {
+    try (MemoryPool pool = limited(cuda, UNIT);
+        Buffer _ = pool.allocate(UNIT)) {
       var registration =
           pool.addPressureListener((device, needed) -> {
             asked.incrementAndGet();
             return 0;
           });
-      assertThatThrownBy(() -> pool.allocate(U)).isInstanceOf(OutOfDeviceMemoryException.class);
+      assertThatThrownBy(() -> pool.allocate(UNIT)).isInstanceOf(OutOfDeviceMemoryException.class);
       assertThat(asked).hasValue(1);
       registration.close();
-      assertThatThrownBy(() -> pool.allocate(U)).isInstanceOf(OutOfDeviceMemoryException.class);
+      assertThatThrownBy(() -> pool.allocate(UNIT)).isInstanceOf(OutOfDeviceMemoryException.class);
       assertThat(asked).hasValue(1);
     }
   }
 
   @CudaTest
   void pressureListenerThatAllocatesFromThePool_isRefused(Cuda cuda) {
-    try (MemoryPool pool = limited(cuda, U);
-        Buffer _ = pool.allocate(U);
-        var _ = pool.addPressureListener((device, needed) -> pool.allocate(U).byteSize())) {
-      assertThatThrownBy(() -> pool.allocate(U))
+    try (MemoryPool pool = limited(cuda, UNIT);
+        Buffer _ = pool.allocate(UNIT);
+        var _ = pool.addPressureListener((device, needed) -> pool.allocate(UNIT).byteSize())) {
+      assertThatThrownBy(() -> pool.allocate(UNIT))
           .isInstanceOfAny(IllegalStateException.class, OutOfDeviceMemoryException.class);
     }
   }
 
   @CudaTest
   void exceptionOfAListener_comesOut_andThePoolGoesOn(Cuda cuda) {
-    try (MemoryPool pool = limited(cuda, 2 * U);
-        Buffer _ = pool.allocate(U)) {
+    try (MemoryPool pool = limited(cuda, 2 * UNIT);
+        Buffer _ = pool.allocate(UNIT)) {
       try (var _ =
           pool.addPressureListener((device, needed) -> {
             throw new UnsupportedOperationException("mine");
           })) {
-        assertThatThrownBy(() -> pool.allocate(2 * U))
+        assertThatThrownBy(() -> pool.allocate(2 * UNIT))
             .isInstanceOf(UnsupportedOperationException.class)
             .hasMessage("mine");
       }
-      pool.allocate(U).close();
+      pool.allocate(UNIT).close();
     }
   }
 
@@ -159,10 +163,10 @@ class RecoveryTest {
    */
   @CudaTest
   void workOfOtherStreams_isWaitedFor(Cuda cuda, CudaStream busy) {
-    try (MemoryPool pool = limited(cuda, 4 * U)) {
-      pool.allocate(4 * U, busy).close();
-      try (Buffer kept = pool.allocate(U, busy)) {
-        Buffer cached = pool.allocate(3 * U, busy);
+    try (MemoryPool pool = limited(cuda, 4 * UNIT)) {
+      pool.allocate(4 * UNIT, busy).close();
+      try (Buffer kept = pool.allocate(UNIT, busy)) {
+        Buffer cached = pool.allocate(3 * UNIT, busy);
         Gate gate = Gate.on(busy);
         for (int i = 0; i < QUEUED; i++) {
           cached.fill((byte) i, busy);
@@ -173,8 +177,8 @@ class RecoveryTest {
                   gate.open();
                   return 0;
                 });
-            Buffer found = pool.allocate(3 * U)) {
-          assertThat(found.address()).isEqualTo(kept.address() + U);
+            Buffer found = pool.allocate(3 * UNIT)) {
+          assertThat(found.address()).isEqualTo(kept.address() + UNIT);
           assertThat(busy.isDone()).isTrue();
         }
       }
@@ -183,8 +187,8 @@ class RecoveryTest {
 
   @CudaTest
   void pendingFrees_areWaitedFor(Cuda cuda, CudaStream busy) {
-    try (MemoryPool pool = limited(cuda, 4 * U)) {
-      Buffer pending = pool.allocate(4 * U);
+    try (MemoryPool pool = limited(cuda, 4 * UNIT)) {
+      Buffer pending = pool.allocate(4 * UNIT);
       Gate gate = Gate.on(busy);
       for (int i = 0; i < QUEUED; i++) {
         pending.fill((byte) i, busy);
@@ -195,8 +199,8 @@ class RecoveryTest {
                 gate.open();
                 return 0;
               });
-          Buffer found = pool.allocate(4 * U)) {
-        assertThat(found.blockBytes()).isEqualTo(4 * U);
+          Buffer found = pool.allocate(4 * UNIT)) {
+        assertThat(found.blockBytes()).isEqualTo(4 * UNIT);
         assertThat(pool.stats().pendingBytes()).isZero();
       }
     }
@@ -205,10 +209,10 @@ class RecoveryTest {
   @CudaTest(tidy = false)
   void forgottenBuffers_areReclaimed(Subject subject) throws InterruptedException {
     Cuda cuda = subject.cuda();
-    try (MemoryPool pool = limited(cuda, 4 * U)) {
-      Forgetting.of(() -> pool.allocate(4 * U));
-      Buffer found = Forgetting.retry(() -> pool.allocate(4 * U));
-      assertThat(found.byteSize()).isEqualTo(4 * U);
+    try (MemoryPool pool = limited(cuda, 4 * UNIT)) {
+      Forgetting.of(() -> pool.allocate(4 * UNIT));
+      Buffer found = Forgetting.retry(() -> pool.allocate(4 * UNIT));
+      assertThat(found.byteSize()).isEqualTo(4 * UNIT);
       assertThat(cuda.leaksFound()).isEqualTo(1);
       assertThat(subject.leaks()).hasSize(1);
       found.close();
@@ -219,7 +223,7 @@ class RecoveryTest {
   void upstreamOfManagedMemory_isNotBoundedByTheDevice(Cuda cuda) {
     try (MemoryPool pool =
             new MemoryPool(cuda, PoolOptions.DEFAULTS.withUpstream(MemoryResource.managed()));
-        Buffer large = pool.allocate(32 << 20)) {
+        Buffer large = pool.allocate(POOL_STEP)) {
       assertThat(large.isHostAccessible()).isTrue();
     }
   }

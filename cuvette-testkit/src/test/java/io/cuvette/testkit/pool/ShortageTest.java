@@ -1,5 +1,6 @@
 package io.cuvette.testkit.pool;
 
+import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
@@ -38,7 +39,7 @@ class ShortageTest {
     long limit = (long) THREADS * BLOCK + 512;
     try (MemoryPool pool = limited(cuda, limit)) {
       pool.allocate(limit, shared).close();
-      try (Buffer _ = pool.allocate(512, shared)) {
+      try (Buffer _ = pool.allocate(UNIT, shared)) {
         threads.run(THREADS, seed -> useBusily(cuda, pool, shared, new SplittableRandom(seed)));
       }
       cuda.device(0).synchronize();
@@ -118,7 +119,7 @@ class ShortageTest {
           throw refusals.getLast();
         });
     try (MemoryPool pool = new MemoryPool(cuda, options)) {
-      var e = catchThrowableOfType(OutOfDeviceMemoryException.class, () -> pool.allocate(512));
+      var e = catchThrowableOfType(OutOfDeviceMemoryException.class, () -> pool.allocate(UNIT));
       assertThat(e).hasCause(refusals.getLast());
       assertThat(e.getSuppressed())
           .containsExactlyElementsOf(refusals.subList(0, refusals.size() - 1));
@@ -134,7 +135,7 @@ class ShortageTest {
           throw refusal;
         });
     try (MemoryPool pool = new MemoryPool(cuda, options)) {
-      var e = catchThrowableOfType(OutOfDeviceMemoryException.class, () -> pool.allocate(512));
+      var e = catchThrowableOfType(OutOfDeviceMemoryException.class, () -> pool.allocate(UNIT));
       assertThat(e).hasCause(refusal);
       assertThat(e.getSuppressed()).isEmpty();
     }
@@ -152,7 +153,7 @@ class ShortageTest {
           return given.getLast();
         });
     try (MemoryPool pool = new MemoryPool(cuda, options)) {
-      pool.allocate(512).close();
+      pool.allocate(UNIT).close();
       pool.allocate(1024).close();
       assertThat(given).hasSize(2);
     }

@@ -1,5 +1,7 @@
 package io.cuvette.testkit.pool;
 
+import static io.cuvette.testkit.support.Sizes.MIB;
+import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -13,7 +15,6 @@ import io.cuvette.PoolStats;
 import io.cuvette.testkit.CudaTest;
 
 class StatisticsTest {
-  private static final long U = 512;
 
   @CudaTest
   void unusedPool_hasZeroes(MemoryPool pool) {
@@ -26,58 +27,58 @@ class StatisticsTest {
 
   @CudaTest
   void everyNumber_isExact(MemoryPool pool) {
-    pool.allocate(8 * U).close();
+    pool.allocate(8 * UNIT).close();
     try (Buffer a = pool.allocate(100);
-        Buffer b = pool.allocate(3 * U + 1)) {
+        Buffer b = pool.allocate(3 * UNIT + 1)) {
       PoolStats stats = pool.stats();
-      assertThat(a.blockBytes() + b.blockBytes()).isEqualTo(5 * U);
+      assertThat(a.blockBytes() + b.blockBytes()).isEqualTo(5 * UNIT);
       assertThat(stats)
           .isEqualTo(
               new PoolStats(
-                  5 * U, // used
-                  3 * U, // free
-                  8 * U, // held
-                  100 + 3 * U + 1, // requested
+                  5 * UNIT, // used
+                  3 * UNIT, // free
+                  8 * UNIT, // held
+                  100 + 3 * UNIT + 1, // requested
                   0, // pending
                   0, // releasable: the chunk is split
-                  3 * U, // largest free
+                  3 * UNIT, // largest free
                   2,
                   1,
                   1,
-                  8 * U, // peak used
-                  8 * U, // peak held
+                  8 * UNIT, // peak used
+                  8 * UNIT, // peak held
                   3, // allocations
                   1, // growths
                   0,
                   0,
                   Long.MAX_VALUE));
     }
-    assertThat(pool.stats().releasableBytes()).isEqualTo(8 * U);
+    assertThat(pool.stats().releasableBytes()).isEqualTo(8 * UNIT);
     assertThat(pool.stats().requestedBytes()).isZero();
   }
 
   @CudaTest
   void numbersOfAllStreams_areAddedUp(Cuda cuda, MemoryPool pool, CudaStream stream) {
-    pool.allocate(4 * U, cuda.device(0).nullStream()).close();
-    try (Buffer _ = pool.allocate(2 * U, stream)) {
-      assertThat(pool.usedBytes()).isEqualTo(2 * U);
-      assertThat(pool.freeBytes()).isEqualTo(4 * U);
-      assertThat(pool.totalBytes()).isEqualTo(6 * U);
+    pool.allocate(4 * UNIT, cuda.device(0).nullStream()).close();
+    try (Buffer _ = pool.allocate(2 * UNIT, stream)) {
+      assertThat(pool.usedBytes()).isEqualTo(2 * UNIT);
+      assertThat(pool.freeBytes()).isEqualTo(4 * UNIT);
+      assertThat(pool.totalBytes()).isEqualTo(6 * UNIT);
     }
   }
 
   @CudaTest
   void peaks_areTheHighestSoFar_andStartAnewFromNow(Cuda cuda, MemoryPool pool) {
-    Buffer a = pool.allocate(4 * U);
-    Buffer b = pool.allocate(4 * U);
+    Buffer a = pool.allocate(4 * UNIT);
+    Buffer b = pool.allocate(4 * UNIT);
     a.close();
     b.close();
-    try (Buffer _ = pool.allocate(U)) {
-      assertThat(pool.stats().peakUsedBytes()).isEqualTo(8 * U);
-      assertThat(pool.stats().peakHeldBytes()).isEqualTo(8 * U);
+    try (Buffer _ = pool.allocate(UNIT)) {
+      assertThat(pool.stats().peakUsedBytes()).isEqualTo(8 * UNIT);
+      assertThat(pool.stats().peakHeldBytes()).isEqualTo(8 * UNIT);
       pool.resetPeaks(cuda.device(0));
-      assertThat(pool.stats().peakUsedBytes()).isEqualTo(U);
-      assertThat(pool.stats().peakHeldBytes()).isEqualTo(8 * U);
+      assertThat(pool.stats().peakUsedBytes()).isEqualTo(UNIT);
+      assertThat(pool.stats().peakHeldBytes()).isEqualTo(8 * UNIT);
     }
     pool.freeAllBlocks();
     pool.resetPeaks(cuda.device(0));
@@ -87,9 +88,10 @@ class StatisticsTest {
 
   @CudaTest
   void failedAllocations_areCounted_andPeaksIgnoreThem(MemoryPool pool) {
-    pool.setLimit(MemoryLimit.ofBytes(U));
+    pool.setLimit(MemoryLimit.ofBytes(UNIT));
     for (int i = 1; i <= 3; i++) {
-      assertThatThrownBy(() -> pool.allocate(2 * U)).isInstanceOf(OutOfDeviceMemoryException.class);
+      assertThatThrownBy(() -> pool.allocate(2 * UNIT))
+          .isInstanceOf(OutOfDeviceMemoryException.class);
       assertThat(pool.stats().outOfMemories()).isEqualTo(i);
     }
     assertThat(pool.stats().peakHeldBytes()).isZero();
@@ -98,10 +100,10 @@ class StatisticsTest {
 
   @CudaTest
   void fragmentation_isWhatTheLargestRequestCannotUse(MemoryPool pool) {
-    pool.allocate(4 * U).close();
+    pool.allocate(4 * UNIT).close();
     assertThat(pool.stats().fragmentation()).isZero();
-    Buffer a = pool.allocate(U);
-    Buffer b = pool.allocate(2 * U);
+    Buffer a = pool.allocate(UNIT);
+    Buffer b = pool.allocate(2 * UNIT);
     a.close();
     assertThat(pool.stats().fragmentation()).isEqualTo(0.5);
     b.close();
@@ -110,7 +112,7 @@ class StatisticsTest {
 
   @CudaTest
   void text_saysTheNumbersWithUnits(MemoryPool pool) {
-    pool.allocate(1 << 20).close();
+    pool.allocate(MIB).close();
     assertThat(pool.stats().toString()).contains("held 1.00 MiB", "used 0 B", "limit none");
   }
 

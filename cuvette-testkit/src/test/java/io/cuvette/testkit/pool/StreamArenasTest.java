@@ -1,5 +1,6 @@
 package io.cuvette.testkit.pool;
 
+import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.Buffer;
@@ -15,7 +16,6 @@ import java.util.function.Function;
 
 /** Whose memory is whose: threads, per-thread streams, wrapped streams, streams that are gone. */
 class StreamArenasTest {
-  private static final long U = 512;
   private static final int QUEUED = 200;
 
   @CudaTest
@@ -35,9 +35,9 @@ class StreamArenasTest {
 
   @CudaTest
   void legacyStream_isAnotherArenaThanTheNullStream(Cuda cuda, MemoryPool pool) {
-    Buffer first = pool.allocate(U, cuda.device(0).nullStream());
+    Buffer first = pool.allocate(UNIT, cuda.device(0).nullStream());
     first.close();
-    try (Buffer second = pool.allocate(U, cuda.device(0).legacyStream())) {
+    try (Buffer second = pool.allocate(UNIT, cuda.device(0).legacyStream())) {
       assertThat(second.address()).isNotEqualTo(first.address());
     }
   }
@@ -53,7 +53,7 @@ class StreamArenasTest {
         Thread thread =
             Thread.ofPlatform()
                 .start(() -> {
-                  try (Buffer buffer = pool.allocate(4 * U, stream.apply(cuda.device(0)))) {
+                  try (Buffer buffer = pool.allocate(4 * UNIT, stream.apply(cuda.device(0)))) {
                     address.set(buffer.address());
                   }
                 });
@@ -67,11 +67,11 @@ class StreamArenasTest {
   @CudaTest
   void blocksOfAClosedStream_areUsedAgain_onceItsWorkIsDone(Cuda cuda, MemoryPool pool) {
     CudaStream gone = cuda.device(0).createStream();
-    Buffer cached = pool.allocate(4 * U, gone);
+    Buffer cached = pool.allocate(4 * UNIT, gone);
     cached.close();
     gone.close();
     try (CudaStream next = cuda.device(0).createStream();
-        Buffer found = pool.allocate(4 * U, next)) {
+        Buffer found = pool.allocate(4 * UNIT, next)) {
       assertThat(found.address()).isEqualTo(cached.address());
       assertThat(pool.stats().growths()).isEqualTo(1);
     }
@@ -81,7 +81,7 @@ class StreamArenasTest {
   @CudaTest
   void blocksOfADestroyedStream_areNotLentWhileItsWorkRuns(Cuda cuda, MemoryPool pool) {
     CudaStream gone = cuda.device(0).createStream();
-    Buffer cached = pool.allocate(4 * U, gone);
+    Buffer cached = pool.allocate(4 * UNIT, gone);
     try (Gate _ = Gate.on(gone)) {
       for (int i = 0; i < QUEUED; i++) {
         cached.fill((byte) i, gone);
@@ -89,14 +89,14 @@ class StreamArenasTest {
       cached.close();
       gone.close();
       try (CudaStream next = cuda.device(0).createStream();
-          Buffer other = pool.allocate(4 * U, next)) {
+          Buffer other = pool.allocate(4 * UNIT, next)) {
         assertThat(other.address()).isNotEqualTo(cached.address());
       }
     }
     cuda.device(0).synchronize();
     try (CudaStream later = cuda.device(0).createStream();
-        Buffer one = pool.allocate(4 * U, later);
-        Buffer two = pool.allocate(4 * U, later)) {
+        Buffer one = pool.allocate(4 * UNIT, later);
+        Buffer two = pool.allocate(4 * UNIT, later)) {
       assertThat(one.address() == cached.address() || two.address() == cached.address()).isTrue();
     }
   }
@@ -104,14 +104,14 @@ class StreamArenasTest {
   @CudaTest
   void bufferThatOutlivesItsStream_goesBackToThePool(Cuda cuda, MemoryPool pool) {
     CudaStream gone = cuda.device(0).createStream();
-    Buffer buffer = pool.allocate(4 * U, gone);
+    Buffer buffer = pool.allocate(4 * UNIT, gone);
     gone.close();
     buffer.fill((byte) 1);
     buffer.close();
     cuda.device(0).synchronize();
     assertThat(pool.usedBytes()).isZero();
-    assertThat(pool.freeBytes()).isEqualTo(4 * U);
-    assertThat(pool.freeAllBlocks()).isEqualTo(4 * U);
+    assertThat(pool.freeBytes()).isEqualTo(4 * UNIT);
+    assertThat(pool.freeAllBlocks()).isEqualTo(4 * UNIT);
   }
 
   @CudaTest
@@ -122,9 +122,9 @@ class StreamArenasTest {
         CudaStream one = cuda.device(0).wrapStream(handle, null);
         CudaStream two = cuda.device(0).wrapStream(handle, null)) {
       assertThat(one).isEqualTo(two);
-      Buffer first = pool.allocate(4 * U, one);
+      Buffer first = pool.allocate(4 * UNIT, one);
       first.close();
-      try (Buffer second = pool.allocate(4 * U, two)) {
+      try (Buffer second = pool.allocate(4 * UNIT, two)) {
         assertThat(second.address()).isEqualTo(first.address());
       }
     }
@@ -139,7 +139,7 @@ class StreamArenasTest {
     Buffer cached;
     Gate gate;
     try (CudaStream wrapped = cuda.device(0).wrapStream(old, null)) {
-      cached = pool.allocate(4 * U, wrapped);
+      cached = pool.allocate(4 * UNIT, wrapped);
       gate = Gate.on(wrapped);
       for (int i = 0; i < QUEUED; i++) {
         cached.fill((byte) i, wrapped);
@@ -149,7 +149,7 @@ class StreamArenasTest {
     driver.streamDestroy(0, old);
     long handle = driver.streamCreateWithPriority(0, 1, 0);
     try (CudaStream wrapped = cuda.device(0).wrapStream(handle, null);
-        Buffer other = pool.allocate(4 * U, wrapped)) {
+        Buffer other = pool.allocate(4 * UNIT, wrapped)) {
       assertThat(other.address()).isNotEqualTo(cached.address());
     } finally {
       gate.open();
@@ -162,9 +162,9 @@ class StreamArenasTest {
   void wrapperOfTheLibrarysOwnStream_isThatStream(Cuda cuda, MemoryPool pool, CudaStream own) {
     CudaStream wrapped = cuda.device(0).wrapStream(own.handle(), null);
     assertThat(wrapped).isEqualTo(own);
-    Buffer first = pool.allocate(4 * U, own);
+    Buffer first = pool.allocate(4 * UNIT, own);
     first.close();
-    try (Buffer second = pool.allocate(4 * U, wrapped)) {
+    try (Buffer second = pool.allocate(4 * UNIT, wrapped)) {
       assertThat(second.address()).isEqualTo(first.address());
     }
     wrapped.close();

@@ -1,5 +1,7 @@
 package io.cuvette.testkit.pool;
 
+import static io.cuvette.testkit.support.Sizes.GIB;
+import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -15,8 +17,6 @@ import io.cuvette.testkit.CudaTest;
 
 /** CuPy's rules, one walk for each; the unit is 512 bytes. */
 class TraceVectorsTest {
-  private static final long U = 512;
-  private static final long GIB = 1L << 30;
 
   @CudaTest
   void t1_freedBlock_isSplitExactly_andMergedAgain(MemoryPool pool) {
@@ -42,12 +42,12 @@ class TraceVectorsTest {
 
   @CudaTest
   void t2_splitChunk_isNotReleasedWhileAPartIsInUse(MemoryPool pool) {
-    pool.allocate(4 * U).close();
-    try (Buffer h = pool.allocate(2 * U)) {
-      pool.allocate(2 * U).close();
+    pool.allocate(4 * UNIT).close();
+    try (Buffer h = pool.allocate(2 * UNIT)) {
+      pool.allocate(2 * UNIT).close();
       assertThat(pool.freeAllBlocks()).isZero();
       check(pool, 1024, 1024, 2048, 1);
-      try (Buffer t = pool.allocate(2 * U)) {
+      try (Buffer t = pool.allocate(2 * UNIT)) {
         assertThat(t.address() - h.address()).isEqualTo(1024);
       }
     }
@@ -55,10 +55,10 @@ class TraceVectorsTest {
 
   @CudaTest
   void t3_cachedMemory_isReleasedBeforeTheLimitRefuses(Cuda cuda) {
-    try (MemoryPool pool = limited(cuda, 6 * U)) {
-      pool.allocate(5 * U).close();
-      try (Buffer b = pool.allocate(6 * U)) {
-        assertThat(b.byteSize()).isEqualTo(6 * U);
+    try (MemoryPool pool = limited(cuda, 6 * UNIT)) {
+      pool.allocate(5 * UNIT).close();
+      try (Buffer b = pool.allocate(6 * UNIT)) {
+        assertThat(b.byteSize()).isEqualTo(6 * UNIT);
         check(pool, 3072, 0, 3072, 0);
         assertThat(pool.stats().growths()).isEqualTo(2);
       }
@@ -67,10 +67,10 @@ class TraceVectorsTest {
 
   @CudaTest
   void t4_fullPool_refuses_andChangesNothing(Cuda cuda) {
-    try (MemoryPool pool = limited(cuda, 6 * U);
-        Buffer _ = pool.allocate(5 * U);
-        Buffer _ = pool.allocate(U)) {
-      assertThatThrownBy(() -> pool.allocate(U)).isInstanceOf(OutOfDeviceMemoryException.class);
+    try (MemoryPool pool = limited(cuda, 6 * UNIT);
+        Buffer _ = pool.allocate(5 * UNIT);
+        Buffer _ = pool.allocate(UNIT)) {
+      assertThatThrownBy(() -> pool.allocate(UNIT)).isInstanceOf(OutOfDeviceMemoryException.class);
       check(pool, 3072, 0, 3072, 0);
     }
   }
@@ -78,10 +78,10 @@ class TraceVectorsTest {
   @CudaTest
   void t5_streams_haveArenasOfTheirOwn(Cuda cuda, MemoryPool pool, CudaStream seven) {
     CudaStream zero = cuda.device(0).nullStream();
-    Buffer a = pool.allocate(4 * U, zero);
+    Buffer a = pool.allocate(4 * UNIT, zero);
     final long first = a.address();
     a.close();
-    Buffer b = pool.allocate(4 * U, seven);
+    Buffer b = pool.allocate(4 * UNIT, seven);
     assertThat(b.address()).isNotEqualTo(first);
     check(pool, 2048, 2048, 4096, 1);
     b.close();
@@ -91,34 +91,34 @@ class TraceVectorsTest {
 
   @CudaTest
   void t6_smallestBlockThatFits_isTaken(MemoryPool pool) {
-    Buffer eight = pool.allocate(8 * U);
-    Buffer three = pool.allocate(3 * U);
-    Buffer five = pool.allocate(5 * U);
+    Buffer eight = pool.allocate(8 * UNIT);
+    Buffer three = pool.allocate(3 * UNIT);
+    Buffer five = pool.allocate(5 * UNIT);
     final long atFive = five.address();
     eight.close();
     three.close();
     five.close();
-    try (Buffer four = pool.allocate(4 * U)) {
+    try (Buffer four = pool.allocate(4 * UNIT)) {
       assertThat(four.address()).isEqualTo(atFive);
       check(pool, 2048, 6144, 8192, 3);
-      assertThat(pool.stats().largestFreeBytes()).isEqualTo(8 * U);
+      assertThat(pool.stats().largestFreeBytes()).isEqualTo(8 * UNIT);
     }
   }
 
   @CudaTest
   void t7_countsFollowEveryStep(MemoryPool pool) {
-    Buffer a = pool.allocate(2 * U);
+    Buffer a = pool.allocate(2 * UNIT);
     final long atA = a.address();
-    check(pool, 2 * U, 0, 2 * U, 0);
-    Buffer b = pool.allocate(4 * U);
-    check(pool, 6 * U, 0, 6 * U, 0);
+    check(pool, 2 * UNIT, 0, 2 * UNIT, 0);
+    Buffer b = pool.allocate(4 * UNIT);
+    check(pool, 6 * UNIT, 0, 6 * UNIT, 0);
     b.close();
-    check(pool, 2 * U, 4 * U, 6 * U, 1);
+    check(pool, 2 * UNIT, 4 * UNIT, 6 * UNIT, 1);
     a.close();
-    check(pool, 0, 6 * U, 6 * U, 2);
-    try (Buffer c = pool.allocate(U)) {
+    check(pool, 0, 6 * UNIT, 6 * UNIT, 2);
+    try (Buffer c = pool.allocate(UNIT)) {
       assertThat(c.address()).isEqualTo(atA);
-      check(pool, U, 5 * U, 6 * U, 2);
+      check(pool, UNIT, 5 * UNIT, 6 * UNIT, 2);
     }
   }
 

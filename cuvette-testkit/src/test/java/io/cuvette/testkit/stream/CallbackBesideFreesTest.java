@@ -1,5 +1,7 @@
 package io.cuvette.testkit.stream;
 
+import static io.cuvette.testkit.support.Sizes.MIB;
+import static io.cuvette.testkit.support.Sizes.UNEVEN;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.Buffer;
@@ -118,9 +120,9 @@ class CallbackBesideFreesTest {
       try {
         chain(cuda, stream, stop);
         for (int i = 0; i < FREED; i++) {
-          Buffer plain = MemoryResource.direct().allocate(1 << 20, device.nullStream());
+          Buffer plain = MemoryResource.direct().allocate(MIB, device.nullStream());
           soon(plain::close);
-          pool.allocate(1 << 20, device.nullStream()).close();
+          pool.allocate(MIB, device.nullStream()).close();
           soon(pool::freeAllBlocks);
         }
         pool.assertConsistent();
@@ -162,8 +164,8 @@ class CallbackBesideFreesTest {
   }
 
   private static void use(Cuda cuda) {
-    Buffer direct = MemoryResource.direct().allocate(1000, cuda.currentStream());
+    Buffer direct = MemoryResource.direct().allocate(UNEVEN, cuda.currentStream());
     direct.close();
-    cuda.directPinned().allocate(1000).close();
+    cuda.directPinned().allocate(UNEVEN).close();
   }
 }

@@ -1,5 +1,6 @@
 package io.cuvette.testkit.whole;
 
+import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -48,7 +49,7 @@ class CloseFromInsideTest {
                 .isInstanceOf(IllegalStateException.class)
                 .hasMessageStartingWith("Cuda.close() inside what the library called for "));
     assertThat(cuda.isClosed()).isFalse();
-    try (Buffer works = MemoryResource.direct().allocate(512, cuda.currentStream())) {
+    try (Buffer works = MemoryResource.direct().allocate(UNIT, cuda.currentStream())) {
       works.fill((byte) 1);
     }
   }
@@ -61,11 +62,11 @@ class CloseFromInsideTest {
           return MemoryResource.direct().allocate(bytes, stream);
         };
     try (var _ = cuda.useAllocator(closing);
-        Buffer _ = cuda.allocate(512)) {
+        Buffer _ = cuda.allocate(UNIT)) {
       assertRefused(cuda, 1);
     }
     try (MemoryPool pool = new MemoryPool(cuda, PoolOptions.DEFAULTS.withUpstream(closing));
-        Buffer _ = pool.allocate(512)) {
+        Buffer _ = pool.allocate(UNIT)) {
       assertRefused(cuda, 2);
     }
     PinnedAllocator before = cuda.pinnedAllocator();
@@ -73,7 +74,7 @@ class CloseFromInsideTest {
       close(cuda);
       return cuda.directPinned().allocate(bytes);
     });
-    cuda.allocatePinned(512).close();
+    cuda.allocatePinned(UNIT).close();
     cuda.setPinnedAllocator(before);
     assertRefused(cuda, 3);
   }
@@ -114,7 +115,7 @@ class CloseFromInsideTest {
         };
     try (MemoryPool pool = new MemoryPool(cuda)) {
       try (var _ = pool.addHook(hook)) {
-        pool.allocate(512).close();
+        pool.allocate(UNIT).close();
       }
     }
     assertRefused(cuda, 6);
@@ -130,8 +131,8 @@ class CloseFromInsideTest {
             return 0;
           });
       try (listening;
-          Buffer all = pool.allocate(512)) {
-        assertThatThrownBy(() -> pool.allocate(512, all.stream()))
+          Buffer all = pool.allocate(UNIT)) {
+        assertThatThrownBy(() -> pool.allocate(UNIT, all.stream()))
             .isInstanceOf(OutOfDeviceMemoryException.class);
       }
     }
@@ -155,7 +156,7 @@ class CloseFromInsideTest {
                 cuda.driver().memFree(device, address);
               });
       new NativeFunctionResource(functions.malloc(), functions.free(), MemorySegment.NULL, arena)
-          .allocate(512, cuda.currentStream())
+          .allocate(UNIT, cuda.currentStream())
           .close();
     }
     assertRefused(cuda, 2);

@@ -1,5 +1,7 @@
 package io.cuvette.testkit.whole;
 
+import static io.cuvette.testkit.support.Sizes.MIB;
+import static io.cuvette.testkit.support.Sizes.UNEVEN;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.Buffer;
@@ -63,8 +65,8 @@ class ForgottenTest {
     Cuda cuda = subject.cuda();
     Forgetting.of(() -> {
       CudaStream stream = cuda.device(0).createStream();
-      var first = cuda.allocate(1000, stream);
-      var second = cuda.allocate(1000, stream);
+      var first = cuda.allocate(UNEVEN, stream);
+      var second = cuda.allocate(UNEVEN, stream);
       first.fill((byte) 1, stream);
       second.copyFrom(first, stream);
       return second;
@@ -79,14 +81,14 @@ class ForgottenTest {
   void workStillQueued_keepsForgottenMemorySafe(Cuda cuda, CudaStream own, CudaStream other)
       throws InterruptedException {
     Forgetting.of(() -> {
-      var buffer = cuda.allocate(1 << 20, own);
+      var buffer = cuda.allocate(MIB, own);
       for (int i = 0; i < 500; i++) {
         buffer.fill((byte) i, other);
       }
       return buffer;
     });
     assertThat(Forgetting.collectUntil(() -> cuda.leaksFound() == 1)).isTrue();
-    try (var next = cuda.allocate(1 << 20, own)) {
+    try (var next = cuda.allocate(MIB, own)) {
       next.fill((byte) 9, own);
       own.synchronize();
       other.synchronize();

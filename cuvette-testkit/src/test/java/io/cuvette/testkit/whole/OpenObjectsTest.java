@@ -1,5 +1,6 @@
 package io.cuvette.testkit.whole;
 
+import static io.cuvette.testkit.support.Sizes.UNEVEN;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.Buffer;
@@ -30,7 +31,7 @@ class OpenObjectsTest {
     CudaEvent event = stream.record();
     MemoryPool pool = new MemoryPool(cuda);
     Buffer direct = MemoryResource.direct().allocate(3000, stream);
-    Buffer pooled = pool.allocate(1000, stream);
+    Buffer pooled = pool.allocate(UNEVEN, stream);
     assertThat(whats(cuda))
         .satisfiesExactly(
             what -> assertThat(what).contains("stream"),
@@ -56,8 +57,8 @@ class OpenObjectsTest {
   @CudaTest(tidy = false)
   void afterTheCudaIsClosed_nothingIsOpen(Subject subject) {
     Cuda cuda = subject.open(options -> options);
-    cuda.allocate(1000);
-    cuda.allocatePinned(1000);
+    cuda.allocate(UNEVEN);
+    cuda.allocatePinned(UNEVEN);
     cuda.device(0).createStream();
     cuda.close();
     assertThat(whats(cuda)).noneMatch(what -> what.contains("buffer") || what.contains("stream"));
@@ -66,7 +67,7 @@ class OpenObjectsTest {
   @CudaTest
   void withoutSites_nothingIsKnown(Subject subject) {
     Cuda cuda = subject.open(options -> options.withLeakLevel(LeakLevel.COUNT));
-    try (Buffer _ = cuda.allocate(1000)) {
+    try (Buffer _ = cuda.allocate(UNEVEN)) {
       assertThat(cuda.openObjects()).isEmpty();
     }
   }
@@ -79,8 +80,8 @@ class OpenObjectsTest {
       Callable<?> work =
           () -> {
             while (!stop.get()) {
-              try (Buffer one = cuda.allocate(1000);
-                  Buffer two = MemoryResource.async().allocate(1000, cuda.currentStream());
+              try (Buffer one = cuda.allocate(UNEVEN);
+                  Buffer two = MemoryResource.async().allocate(UNEVEN, cuda.currentStream());
                   CudaEvent _ = cuda.currentStream().record()) {
                 assertThat(one.address()).isNotEqualTo(two.address());
               }

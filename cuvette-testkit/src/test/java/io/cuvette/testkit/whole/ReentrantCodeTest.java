@@ -1,5 +1,7 @@
 package io.cuvette.testkit.whole;
 
+import static io.cuvette.testkit.support.Sizes.MIB;
+import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -91,15 +93,15 @@ class ReentrantCodeTest {
   void hookThatAllocatesFromItsPool_isRefused_andNothingIsLost(Cuda cuda) {
     for (When when : When.values()) {
       try (MemoryPool pool = new MemoryPool(cuda)) {
-        try (var _ = pool.addHook(new Doing(when, () -> pool.allocate(512)))) {
-          assertThatThrownBy(() -> pool.allocate(512).close())
+        try (var _ = pool.addHook(new Doing(when, () -> pool.allocate(UNIT)))) {
+          assertThatThrownBy(() -> pool.allocate(UNIT).close())
               .as("%s", when)
               .isInstanceOf(IllegalStateException.class)
               .hasMessageContaining("re-entrant allocation: hook at " + when)
               .hasMessageContaining(pool.toString());
         }
         assertThat(pool.usedBytes()).as("%s", when).isZero();
-        pool.allocate(512).close();
+        pool.allocate(UNIT).close();
         pool.assertConsistent();
       }
     }
@@ -111,7 +113,7 @@ class ReentrantCodeTest {
       AtomicInteger calls = new AtomicInteger();
       Runnable allocate =
           () -> {
-            other.allocate(512).close();
+            other.allocate(UNIT).close();
             calls.incrementAndGet();
           };
       try (var _ = pool.addHook(new Doing(when, allocate))) {
@@ -124,9 +126,9 @@ class ReentrantCodeTest {
 
   @CudaTest
   void hooksOfTwoPools_thatAllocateFromEachOther_areRefused(MemoryPool one, MemoryPool two) {
-    try (var _ = one.addHook(new Doing(When.MALLOC_BEFORE, () -> two.allocate(512).close()));
-        var _ = two.addHook(new Doing(When.MALLOC_BEFORE, () -> one.allocate(512).close()))) {
-      assertThatThrownBy(() -> one.allocate(512))
+    try (var _ = one.addHook(new Doing(When.MALLOC_BEFORE, () -> two.allocate(UNIT).close()));
+        var _ = two.addHook(new Doing(When.MALLOC_BEFORE, () -> one.allocate(UNIT).close()))) {
+      assertThatThrownBy(() -> one.allocate(UNIT))
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("re-entrant allocation");
       assertThat(one.usedBytes() + two.usedBytes()).isZero();
@@ -138,7 +140,7 @@ class ReentrantCodeTest {
   void hookThatClosesThousands_oneAfterTheOther_doesNotOverflowTheStack(MemoryPool pool) {
     Deque<Buffer> live = new ArrayDeque<>();
     for (int i = 0; i < 20_000; i++) {
-      live.add(pool.allocate(512));
+      live.add(pool.allocate(UNIT));
     }
     Runnable closeNext =
         () -> {
@@ -190,13 +192,13 @@ class ReentrantCodeTest {
           }
         };
     try (var _ = pool.addPressureListener(growing);
-        Buffer _ = pool.allocate(1 << 20)) {
-      assertThatThrownBy(() -> pool.allocate(512))
+        Buffer _ = pool.allocate(MIB)) {
+      assertThatThrownBy(() -> pool.allocate(UNIT))
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("re-entrant allocation: the growing listener")
           .hasMessageContaining(pool.toString());
     }
-    pool.allocate(512).close();
+    pool.allocate(UNIT).close();
     pool.assertConsistent();
   }
 
@@ -206,7 +208,7 @@ class ReentrantCodeTest {
     MemoryResource upstream = (bytes, stream) -> self.get().allocate(bytes, stream);
     try (MemoryPool pool = new MemoryPool(cuda, PoolOptions.DEFAULTS.withUpstream(upstream))) {
       self.set(pool);
-      assertThatThrownBy(() -> pool.allocate(512))
+      assertThatThrownBy(() -> pool.allocate(UNIT))
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("re-entrant allocation: " + upstream)
           .hasMessageContaining(pool.toString());
@@ -217,7 +219,7 @@ class ReentrantCodeTest {
         new PinnedMemoryPool(
             cuda, PinnedPoolOptions.DEFAULTS.withUpstream(bytes -> pinned.get().allocate(bytes)))) {
       pinned.set(pool);
-      assertThatThrownBy(() -> pool.allocate(512))
+      assertThatThrownBy(() -> pool.allocate(UNIT))
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("re-entrant allocation");
       assertThat(pool.totalBytes()).isZero();
@@ -239,14 +241,14 @@ class ReentrantCodeTest {
                 .withLeakListener(_ -> {
                   deepest.accumulateAndGet(inside.incrementAndGet(), Math::max);
                   if (calls.incrementAndGet() < 5) {
-                    opened[0].allocate(512);
+                    opened[0].allocate(UNIT);
                     System.gc();
                     long _ = opened[0].leaksFound();
                   }
                   inside.decrementAndGet();
                 }));
     opened[0] = cuda;
-    Forgetting.of(() -> cuda.allocate(512));
+    Forgetting.of(() -> cuda.allocate(UNIT));
     assertThat(Forgetting.collectUntil(() -> cuda.leaksFound() > 0)).isTrue();
     assertThat(deepest).hasValue(1);
     calls.set(5);
@@ -275,7 +277,7 @@ class ReentrantCodeTest {
       self.set(
           new NativeFunctionResource(
               functions.malloc(), functions.free(), MemorySegment.NULL, arena));
-      self.get().allocate(512, cuda.currentStream()).close();
+      self.get().allocate(UNIT, cuda.currentStream()).close();
     }
     assertThat(refused).hasSize(1);
     assertThat(refused.getFirst()).hasMessageContaining("re-entrant allocation");

@@ -4,6 +4,8 @@ import static io.cuvette.driver.CudaStatus.INVALID_VALUE;
 import static io.cuvette.driver.CudaStatus.NOT_SUPPORTED;
 import static io.cuvette.driver.CudaStatus.OUT_OF_MEMORY;
 import static io.cuvette.driver.CudaStatus.TOO_MANY_PEERS;
+import static io.cuvette.testkit.support.Sizes.PAGE;
+import static io.cuvette.testkit.support.Sizes.UNEVEN;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.AsyncMemoryPool;
@@ -46,7 +48,7 @@ class UnderFaultsTest {
     POOLED_MEMORY {
       @Override
       public void run(Cuda cuda) {
-        try (Buffer one = cuda.allocate(1000);
+        try (Buffer one = cuda.allocate(UNEVEN);
             Buffer two = cuda.allocate(3000)) {
           one.fill((byte) 1);
           two.copyFrom(one);
@@ -132,14 +134,14 @@ class UnderFaultsTest {
       public void run(Cuda cuda) {
         CudaStream own = cuda.device(0).createStream();
         try (CudaStream other = cuda.device(0).createStream()) {
-          Buffer buffer = cuda.allocate(2 << 20, own);
+          Buffer buffer = cuda.allocate(PAGE, own);
           for (int i = 0; i < 8; i++) {
             buffer.fill((byte) i, other);
           }
           buffer.close();
-          cuda.allocate(2 << 20, own).close();
+          cuda.allocate(PAGE, own).close();
           own.close();
-          cuda.allocate(2 << 20, other).close();
+          cuda.allocate(PAGE, other).close();
           cuda.defaultMemoryPool().stats();
         }
       }
@@ -150,8 +152,8 @@ class UnderFaultsTest {
         try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
             CudaStream one = cuda.device(0).createStream();
             CudaStream two = cuda.device(0).createStream();
-            Buffer current = MemoryResource.async().allocate(1000, one);
-            Buffer own = pool.allocate(1000, one)) {
+            Buffer current = MemoryResource.async().allocate(UNEVEN, one);
+            Buffer own = pool.allocate(UNEVEN, one)) {
           two.waitFor(one);
           current.fill((byte) 1, two);
           own.copyFrom(current, two);
@@ -164,8 +166,8 @@ class UnderFaultsTest {
     TWO_DEVICES {
       @Override
       public void run(Cuda cuda) {
-        try (Buffer near = cuda.allocate(1000, cuda.device(0).nullStream());
-            Buffer far = cuda.allocate(1000, cuda.device(1).nullStream())) {
+        try (Buffer near = cuda.allocate(UNEVEN, cuda.device(0).nullStream());
+            Buffer far = cuda.allocate(UNEVEN, cuda.device(1).nullStream())) {
           near.fill((byte) 1);
           far.copyFrom(near);
           cuda.device(0).enablePeerAccess(cuda.device(1));
