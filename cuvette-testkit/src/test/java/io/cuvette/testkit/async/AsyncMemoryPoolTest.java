@@ -240,10 +240,9 @@ class AsyncMemoryPoolTest {
   }
 
   @CudaTest
-  void asyncResource_takesFromTheCurrentPool(Cuda cuda) {
+  void asyncResource_takesFromTheCurrentPool(Cuda cuda, CudaStream stream) {
     long current = cuda.driver().deviceGetMemPool(0);
-    try (CudaStream stream = cuda.device(0).createStream();
-        Buffer buffer = io.cuvette.MemoryResource.async().allocate(MIB, stream)) {
+    try (Buffer buffer = io.cuvette.MemoryResource.async().allocate(MIB, stream)) {
       assertThat(cuda.driver().memPoolGetAttribute(current, 7)).isGreaterThanOrEqualTo(MIB);
       buffer.fill((byte) 1, stream);
       stream.synchronize();

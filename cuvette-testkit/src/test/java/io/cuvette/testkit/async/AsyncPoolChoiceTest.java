@@ -105,12 +105,12 @@ class AsyncPoolChoiceTest {
   }
 
   @CudaTest(devices = 2)
-  void listOfChoices_isOneForEachDevice(Cuda cuda, @OnDevice(1) DeviceMemoryResource foreign) {
+  void listOfChoices_isOneForEachDevice(
+      Cuda cuda, @OnDevice(1) DeviceMemoryResource foreign, @OnDevice(1) CudaStream other) {
     List<AsyncPoolChoice> choices =
         new ArrayList<>(Collections.nCopies(cuda.deviceCount(), AsyncPoolChoice.ofNew(0)));
     choices.set(1, AsyncPoolChoice.ofHandle(foreign.handle()));
     try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, choices);
-        CudaStream other = cuda.device(1).createStream();
         Buffer _ = pool.allocate(MIB, other)) {
       assertThat(pool.handle(cuda.device(1))).isEqualTo(foreign.handle());
       assertThat(foreign.attributes().usedMemCurrent()).isEqualTo(MIB);

@@ -18,6 +18,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.FaultSweeps;
+import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.ScriptedDriver;
 import java.lang.foreign.ValueLayout;
 import java.util.Map;
@@ -46,12 +47,12 @@ class KeptOutCallsTest {
   }
 
   @CudaTest(devices = 2)
-  void deviceWithoutAccess_getsTheCopyFromTheOwner(Cuda cuda, ScriptedDriver driver) {
+  void deviceWithoutAccess_getsTheCopyFromTheOwner(
+      Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
     noteCopies(driver);
     try (DeviceMemoryResource pool = KeptOutCopyTest.poolOf(cuda.device(0));
         DeviceBuffer memory = pool.allocate(BYTES);
-        ManagedBuffer host = managed(cuda.device(1));
-        CudaStream stream = cuda.device(1).createStream()) {
+        ManagedBuffer host = managed(cuda.device(1))) {
       cuda.device(0).synchronize();
       driver.takeNotes();
       memory.copyFrom(host, stream);
@@ -77,14 +78,14 @@ class KeptOutCallsTest {
   }
 
   @CudaTest(devices = 2)
-  void deviceWithAccess_copiesItself(Cuda cuda, ScriptedDriver driver) {
+  void deviceWithAccess_copiesItself(
+      Cuda cuda, ScriptedDriver driver, @OnDevice(1) CudaStream stream) {
     noteCopies(driver);
     CudaDevice other = cuda.device(1);
     assumeTrue(other.canAccess(cuda.device(0)), "the devices are no peers");
     try (DeviceMemoryResource pool = KeptOutCopyTest.poolOf(cuda.device(0));
         DeviceBuffer memory = pool.allocate(BYTES);
-        ManagedBuffer host = managed(other);
-        CudaStream stream = other.createStream()) {
+        ManagedBuffer host = managed(other)) {
       cuda.device(0).synchronize();
       pool.peerAccessibleBy().add(other);
       driver.takeNotes();
@@ -99,11 +100,10 @@ class KeptOutCallsTest {
 
   /** Nothing is asked where no device can be kept out. */
   @CudaTest(devices = 2)
-  void otherCopies_areOneCall(Cuda cuda, ScriptedDriver driver) {
+  void otherCopies_areOneCall(
+      Cuda cuda, ScriptedDriver driver, CudaStream home, @OnDevice(1) CudaStream stream) {
     noteCopies(driver);
     try (DeviceMemoryResource pool = KeptOutCopyTest.poolOf(cuda.device(0));
-        CudaStream home = cuda.device(0).createStream();
-        CudaStream stream = cuda.device(1).createStream();
         DeviceBuffer memory = pool.allocate(BYTES, home);
         Buffer plain = MemoryResource.direct().allocate(BYTES, home);
         Buffer cached = cuda.allocate(BYTES, home);
@@ -130,11 +130,10 @@ class KeptOutCallsTest {
 
   /** Nobody would wait for it: the buffers know the given stream alone. */
   @CudaTest(devices = 2, simulatedOnly = true)
-  void copyThatItsStreamCannotWaitFor_isDoneWhenThatIsSaid(Cuda cuda, ScriptedDriver driver) {
+  void copyThatItsStreamCannotWaitFor_isDoneWhenThatIsSaid(
+      Cuda cuda, ScriptedDriver driver, CudaStream home, @OnDevice(1) CudaStream stream) {
     noteCopies(driver);
     try (DeviceMemoryResource pool = KeptOutCopyTest.poolOf(cuda.device(0));
-        CudaStream home = cuda.device(0).createStream();
-        CudaStream stream = cuda.device(1).createStream();
         DeviceBuffer memory = pool.allocate(BYTES, home);
         PinnedBuffer far = pinned(cuda.device(1))) {
       memory.fill((byte) 5, home);

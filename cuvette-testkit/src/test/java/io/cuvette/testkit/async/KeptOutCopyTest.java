@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.AsyncMemoryPool;
-import io.cuvette.AsyncPoolChoice;
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
@@ -21,8 +20,9 @@ import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PinnedMemoryResourceOptions;
 import io.cuvette.PoolOptions;
 import io.cuvette.Scope;
-import io.cuvette.StreamOptions;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Capture;
 import java.lang.foreign.Arena;
@@ -55,12 +55,12 @@ class KeptOutCopyTest {
 
   /** What the stream did before is what is copied, and what it does later does not change it. */
   @CudaTest(devices = 2, seeds = 20)
-  void copies_areInOrderOfTheirStream(Cuda cuda, DeviceMemoryResource pool) {
+  void copies_areInOrderOfTheirStream(
+      Cuda cuda, DeviceMemoryResource pool, @OnDevice(1) @NonBlocking CudaStream made) {
     CudaDevice other = cuda.device(1);
     try (DeviceBuffer memory = pool.allocate(BYTES);
         ManagedBuffer from = managedOf(other);
-        ManagedBuffer to = managedOf(other);
-        CudaStream made = other.createStream(StreamOptions.NON_BLOCKING)) {
+        ManagedBuffer to = managedOf(other)) {
       cuda.device(0).synchronize();
       for (CudaStream stream : List.of(made, other.nullStream(), other.perThreadStream())) {
         from.fill((byte) 1, stream);
@@ -78,12 +78,11 @@ class KeptOutCopyTest {
   }
 
   @CudaTest(devices = 2, seeds = 3)
-  void everyKindOfHostMemory_goesInAndOut(Cuda cuda) {
+  void everyKindOfHostMemory_goesInAndOut(
+      Cuda cuda, DeviceMemoryResource pool, @OnDevice(1) CudaStream stream) {
     CudaDevice other = cuda.device(1);
-    try (DeviceMemoryResource pool = poolOf(cuda.device(0));
-        PinnedMemoryResource hostPool =
+    try (PinnedMemoryResource hostPool =
             new PinnedMemoryResource(cuda, PinnedMemoryResourceOptions.DEFAULTS.withNumaId(0));
-        CudaStream stream = other.createStream();
         DeviceBuffer memory = pool.allocate(BYTES);
         Buffer managed = managedOf(other);
         Buffer pinned = pinnedOf(other);
@@ -118,20 +117,18 @@ class KeptOutCopyTest {
   }
 
   @CudaTest(devices = 2)
-  void memoryFromAPool_isFoundWhoeverHandsItOut(Cuda cuda) {
+  void memoryFromAPool_isFoundWhoeverHandsItOut(
+      Cuda cuda, DeviceMemoryResource pool, AsyncMemoryPool async, @OnDevice(1) CudaStream stream) {
     CudaDevice owner = cuda.device(0);
     PoolOptions options = PoolOptions.DEFAULTS.withUpstream(MemoryResource.async());
-    try (DeviceMemoryResource pool = poolOf(owner);
-        AsyncMemoryPool async = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
-        MemoryPool caching = new MemoryPool(cuda, options);
+    try (MemoryPool caching = new MemoryPool(cuda, options);
         Buffer host = pinnedOf(cuda.device(1));
         Buffer memory = pool.allocate(BYTES, owner.nullStream());
         Buffer wrapped = cuda.wrap(memory.address(), BYTES, memory);
         Buffer adopted = owner.adopt(memory.address(), BYTES, () -> {});
         Buffer ofAsync = async.allocate(BYTES, owner.nullStream());
         Buffer current = MemoryResource.async().allocate(BYTES, owner.nullStream());
-        Buffer cached = caching.allocate(BYTES, owner.nullStream());
-        CudaStream stream = cuda.device(1).createStream()) {
+        Buffer cached = caching.allocate(BYTES, owner.nullStream())) {
       owner.synchronize();
       for (Buffer one : List.of(memory, wrapped, adopted, ofAsync, current, cached)) {
         throughHost(one, host, stream);
@@ -142,13 +139,11 @@ class KeptOutCopyTest {
 
   /** The copy is still to come when its memory is closed and given to somebody else. */
   @CudaTest(devices = 2, seeds = 20)
-  void memoryIsFreed_behindTheCopy(Cuda cuda) {
+  void memoryIsFreed_behindTheCopy(
+      Cuda cuda, DeviceMemoryResource pool, CudaStream home, @OnDevice(1) CudaStream stream) {
     CudaDevice owner = cuda.device(0);
     CudaDevice other = cuda.device(1);
-    try (DeviceMemoryResource pool = poolOf(owner);
-        CudaStream home = owner.createStream();
-        CudaStream stream = other.createStream();
-        ManagedBuffer to = managedOf(other)) {
+    try (ManagedBuffer to = managedOf(other)) {
       DeviceBuffer memory = pool.allocate(BYTES, home);
       memory.fill((byte) 1, home);
       stream.waitFor(home);
@@ -164,13 +159,12 @@ class KeptOutCopyTest {
   }
 
   @CudaTest(devices = 2)
-  void capturingStream_isRefused_andTheCaptureGoesOn(Cuda cuda) {
+  void capturingStream_isRefused_andTheCaptureGoesOn(
+      Cuda cuda, DeviceMemoryResource pool, @OnDevice(1) @NonBlocking CudaStream stream) {
     CudaDevice other = cuda.device(1);
-    try (DeviceMemoryResource pool = poolOf(cuda.device(0));
-        DeviceBuffer memory = pool.allocate(BYTES);
+    try (DeviceBuffer memory = pool.allocate(BYTES);
         Buffer current = MemoryResource.async().allocate(BYTES, cuda.device(0).nullStream());
-        PinnedBuffer host = pinnedOf(other);
-        CudaStream stream = other.createStream(StreamOptions.NON_BLOCKING)) {
+        PinnedBuffer host = pinnedOf(other)) {
       cuda.device(0).synchronize();
       Capture.of(
           stream,
@@ -189,13 +183,12 @@ class KeptOutCopyTest {
   }
 
   @CudaTest(devices = 2)
-  void capturingStreamOfADeviceWithAccess_takesTheCopy(Cuda cuda) {
+  void capturingStreamOfADeviceWithAccess_takesTheCopy(
+      Cuda cuda, DeviceMemoryResource pool, @OnDevice(1) @NonBlocking CudaStream stream) {
     CudaDevice other = cuda.device(1);
     assumeTrue(other.canAccess(cuda.device(0)), "the devices are no peers");
-    try (DeviceMemoryResource pool = poolOf(cuda.device(0));
-        DeviceBuffer memory = pool.allocate(BYTES);
-        PinnedBuffer host = pinnedOf(other);
-        CudaStream stream = other.createStream(StreamOptions.NON_BLOCKING)) {
+    try (DeviceBuffer memory = pool.allocate(BYTES);
+        PinnedBuffer host = pinnedOf(other)) {
       cuda.device(0).synchronize();
       pool.peerAccessibleBy().add(other);
       Capture.of(stream, () -> memory.copyFrom(host, stream));
@@ -205,10 +198,9 @@ class KeptOutCopyTest {
 
   /** Fills and copies of segments have one buffer, and so one device whose streams they take. */
   @CudaTest(devices = 2)
-  void fillsAndSegments_takeNoStreamOfAnotherDevice(Cuda cuda) {
-    try (DeviceMemoryResource pool = poolOf(cuda.device(0));
-        DeviceBuffer memory = pool.allocate(64);
-        CudaStream stream = cuda.device(1).createStream();
+  void fillsAndSegments_takeNoStreamOfAnotherDevice(
+      Cuda cuda, DeviceMemoryResource pool, @OnDevice(1) CudaStream stream) {
+    try (DeviceBuffer memory = pool.allocate(64);
         Arena arena = Arena.ofConfined()) {
       MemorySegment segment = arena.allocate(64);
       List<Runnable> calls =

@@ -91,9 +91,8 @@ class OthersMemoryTest {
   }
 
   @CudaTest(memory = "64MiB")
-  void memoryThatIsReallyOut_isSaidWithTheNumbersOfThePool(Cuda cuda) {
-    try (CudaStream stream = cuda.device(0).createStream();
-        Buffer _ = MemoryResource.async().allocate(MOST, stream)) {
+  void memoryThatIsReallyOut_isSaidWithTheNumbersOfThePool(Cuda cuda, CudaStream stream) {
+    try (Buffer _ = MemoryResource.async().allocate(MOST, stream)) {
       assertThatThrownBy(() -> MemoryResource.async().allocate(MOST, stream))
           .isInstanceOfSatisfying(
               OutOfDeviceMemoryException.class,

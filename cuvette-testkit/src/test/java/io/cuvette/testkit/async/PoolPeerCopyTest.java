@@ -26,22 +26,20 @@ class PoolPeerCopyTest {
   private static final int BYTES = 3 << 20;
 
   @CudaTest(devices = 2, seeds = 5)
-  void copies_workWithAccessAndWithout(Cuda cuda) {
+  void copies_workWithAccessAndWithout(
+      Cuda cuda, DeviceMemoryResource first, @OnDevice(1) DeviceMemoryResource second) {
     CudaDevice one = cuda.device(0);
     CudaDevice two = cuda.device(1);
-    try (DeviceMemoryResource first = ownPool(one);
-        DeviceMemoryResource second = ownPool(two)) {
-      copyThereAndBack(first, second, one, two);
-      assumeTrue(one.canAccess(two) && two.canAccess(one), "the devices are no peers");
-      first.peerAccessibleBy().add(two);
-      copyThereAndBack(first, second, one, two);
-      second.peerAccessibleBy().add(one);
-      copyThereAndBack(first, second, one, two);
-      first.peerAccessibleBy().clear();
-      copyThereAndBack(first, second, one, two);
-      second.peerAccessibleBy().clear();
-      copyThereAndBack(first, second, one, two);
-    }
+    copyThereAndBack(first, second, one, two);
+    assumeTrue(one.canAccess(two) && two.canAccess(one), "the devices are no peers");
+    first.peerAccessibleBy().add(two);
+    copyThereAndBack(first, second, one, two);
+    second.peerAccessibleBy().add(one);
+    copyThereAndBack(first, second, one, two);
+    first.peerAccessibleBy().clear();
+    copyThereAndBack(first, second, one, two);
+    second.peerAccessibleBy().clear();
+    copyThereAndBack(first, second, one, two);
   }
 
   @CudaTest(devices = 2, peers = "none")
@@ -85,10 +83,10 @@ class PoolPeerCopyTest {
   }
 
   @CudaTest(devices = 2)
-  void poolMemoryAndPlainMemory_copyBetweenDevices(Cuda cuda) {
+  void poolMemoryAndPlainMemory_copyBetweenDevices(
+      Cuda cuda, @OnDevice(1) DeviceMemoryResource pool) {
     byte[] sent = Bytes.random(3, BYTES);
-    try (DeviceMemoryResource pool = ownPool(cuda.device(1));
-        Buffer plain = cuda.allocate(BYTES, cuda.device(0).nullStream());
+    try (Buffer plain = cuda.allocate(BYTES, cuda.device(0).nullStream());
         Buffer pooled = pool.allocate(BYTES);
         Buffer back = cuda.allocate(BYTES, cuda.device(0).nullStream())) {
       Bytes.put(plain, sent);

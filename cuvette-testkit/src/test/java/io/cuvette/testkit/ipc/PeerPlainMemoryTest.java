@@ -9,7 +9,6 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
-import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.DriverPoolResource;
 import io.cuvette.ManagedMemoryResource;
 import io.cuvette.ManagedMemoryResourceOptions;
@@ -177,11 +176,9 @@ class PeerPlainMemoryTest {
   }
 
   @CudaTest
-  void poolsThatAreNotMadeForIt_sayThatTheyCannotBeShared(Cuda cuda) {
+  void poolsThatAreNotMadeForIt_sayThatTheyCannotBeShared(Cuda cuda, DeviceMemoryResource own) {
     CudaDevice device = cuda.device(0);
-    try (DeviceMemoryResource own =
-            new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS);
-        DeviceMemoryResource current = new DeviceMemoryResource(device);
+    try (DeviceMemoryResource current = new DeviceMemoryResource(device);
         PinnedMemoryResource pinned =
             new PinnedMemoryResource(cuda, PinnedMemoryResourceOptions.DEFAULTS);
         ManagedMemoryResource managed =

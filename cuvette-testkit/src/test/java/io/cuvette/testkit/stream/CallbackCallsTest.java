@@ -13,8 +13,9 @@ import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.Scope;
-import io.cuvette.StreamOptions;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.support.Bytes;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -54,11 +55,10 @@ class CallbackCallsTest {
   }
 
   @CudaTest
-  void workOnOtherStreams_canBeWaitedFor(Cuda cuda) throws Exception {
+  void workOnOtherStreams_canBeWaitedFor(Cuda cuda, CudaStream stream, CudaStream other)
+      throws Exception {
     CudaDevice device = cuda.device(0);
-    try (CudaStream stream = device.createStream();
-        CudaStream other = device.createStream();
-        Buffer buffer = cuda.allocate(64, other);
+    try (Buffer buffer = cuda.allocate(64, other);
         CudaEvent event = device.createEvent(EventOptions.ORDER_ONLY)) {
       inCallback(
           stream,
@@ -79,29 +79,27 @@ class CallbackCallsTest {
   }
 
   @CudaTest
-  void memoryWithoutAPool_isFreedAfterwards(Cuda cuda) throws Exception {
+  void memoryWithoutAPool_isFreedAfterwards(Cuda cuda, CudaStream stream) throws Exception {
     CudaDevice device = cuda.device(0);
-    try (CudaStream stream = device.createStream()) {
-      Buffer direct = MemoryResource.direct().allocate(64, stream);
-      PinnedBuffer pinned = cuda.directPinned().allocate(64);
-      MemoryPool pool = new MemoryPool(cuda);
-      pool.allocate(64, stream).close();
-      direct.fill((byte) 1, stream);
-      inCallback(
-          stream,
-          () -> {
-            direct.close();
-            pinned.close();
-            MemoryResource.direct().allocate(64, device.nullStream()).close();
-            cuda.allocateManaged(64).close();
-            pool.freeAllBlocks();
-            pool.close();
-            cuda.defaultMemoryPool().freeAllBlocks();
-            cuda.defaultPinnedMemoryPool().freeAllBlocks();
-          });
-      assertThat(direct.isClosed()).isTrue();
-      assertThat(pinned.isClosed()).isTrue();
-    }
+    Buffer direct = MemoryResource.direct().allocate(64, stream);
+    PinnedBuffer pinned = cuda.directPinned().allocate(64);
+    MemoryPool pool = new MemoryPool(cuda);
+    pool.allocate(64, stream).close();
+    direct.fill((byte) 1, stream);
+    inCallback(
+        stream,
+        () -> {
+          direct.close();
+          pinned.close();
+          MemoryResource.direct().allocate(64, device.nullStream()).close();
+          cuda.allocateManaged(64).close();
+          pool.freeAllBlocks();
+          pool.close();
+          cuda.defaultMemoryPool().freeAllBlocks();
+          cuda.defaultPinnedMemoryPool().freeAllBlocks();
+        });
+    assertThat(direct.isClosed()).isTrue();
+    assertThat(pinned.isClosed()).isTrue();
   }
 
   @CudaTest
@@ -129,10 +127,9 @@ class CallbackCallsTest {
   }
 
   @CudaTest
-  void waitsForTheCallbackItself_areRefused(Cuda cuda) throws Exception {
+  void waitsForTheCallbackItself_areRefused(Cuda cuda, CudaStream stream) throws Exception {
     CudaDevice device = cuda.device(0);
-    try (CudaStream stream = device.createStream();
-        Buffer buffer = cuda.allocate(64, stream);
+    try (Buffer buffer = cuda.allocate(64, stream);
         CudaEvent event = device.createEvent(EventOptions.ORDER_ONLY)) {
       inCallback(
           stream,
@@ -157,10 +154,10 @@ class CallbackCallsTest {
   }
 
   @CudaTest
-  void nonBlockingStream_doesNotKeepTheNullStreamUp(Cuda cuda) throws Exception {
+  void nonBlockingStream_doesNotKeepTheNullStreamUp(Cuda cuda, @NonBlocking CudaStream stream)
+      throws Exception {
     CudaDevice device = cuda.device(0);
-    try (CudaStream stream = device.createStream(StreamOptions.NON_BLOCKING);
-        Buffer buffer = cuda.allocate(64)) {
+    try (Buffer buffer = cuda.allocate(64)) {
       inCallback(
           stream,
           () -> {
@@ -174,10 +171,10 @@ class CallbackCallsTest {
   }
 
   @CudaTest
-  void callbackOfTheNullStream_doesNotWaitForBlockingStreamsBehindIt(Cuda cuda) throws Exception {
+  void callbackOfTheNullStream_doesNotWaitForBlockingStreamsBehindIt(Cuda cuda, CudaStream blocking)
+      throws Exception {
     CudaDevice device = cuda.device(0);
-    try (CudaStream blocking = device.createStream();
-        Buffer buffer = cuda.allocate(64, blocking)) {
+    try (Buffer buffer = cuda.allocate(64, blocking)) {
       inCallback(
           device.nullStream(),
           () -> {
@@ -190,20 +187,19 @@ class CallbackCallsTest {
 
   /** What is current belongs to one callback, whichever thread it ran on. */
   @CudaTest(devices = 2)
-  void current_isTheStreamsDevice_andNothingIsLeftForTheNextCallback(Cuda cuda) throws Exception {
+  void current_isTheStreamsDevice_andNothingIsLeftForTheNextCallback(
+      Cuda cuda, @OnDevice(1) CudaStream stream) throws Exception {
     CudaDevice second = cuda.device(1);
-    try (CudaStream stream = second.createStream()) {
-      for (int i = 0; i < 3; i++) {
-        inCallback(
-            stream,
-            () -> {
-              assertThat(cuda.currentDevice()).isEqualTo(second);
-              assertThat(cuda.currentStream()).isNotEqualTo(second.nullStream());
-              assertThat(cuda.currentStream().isNonBlocking()).isTrue();
-              cuda.setCurrentStream(second.nullStream());
-              cuda.setCurrentDevice(cuda.device(0));
-            });
-      }
+    for (int i = 0; i < 3; i++) {
+      inCallback(
+          stream,
+          () -> {
+            assertThat(cuda.currentDevice()).isEqualTo(second);
+            assertThat(cuda.currentStream()).isNotEqualTo(second.nullStream());
+            assertThat(cuda.currentStream().isNonBlocking()).isTrue();
+            cuda.setCurrentStream(second.nullStream());
+            cuda.setCurrentDevice(cuda.device(0));
+          });
     }
   }
 
