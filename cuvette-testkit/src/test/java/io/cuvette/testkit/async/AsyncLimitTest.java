@@ -1,6 +1,7 @@
 package io.cuvette.testkit.async;
 
 import static io.cuvette.testkit.support.Sizes.MIB;
+import static io.cuvette.testkit.support.Sizes.UNEVEN;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -283,5 +284,27 @@ class AsyncLimitTest {
     for (Future<?> each : done) {
       each.get();
     }
+  }
+
+  @CudaTest
+  void limit_isHard_andCountsWhatIsLive(AsyncMemoryPool pool) {
+    assertThat(pool.limit()).isEqualTo(MemoryLimit.none());
+    pool.setLimit(MemoryLimit.ofBytes(1024));
+    try (Buffer _ = pool.allocate(UNEVEN)) {
+      assertThatThrownBy(() -> pool.allocate(1))
+          .isInstanceOfSatisfying(
+              OutOfDeviceMemoryException.class,
+              e -> {
+                assertThat(e.details().limitBytes()).isEqualTo(1024);
+                assertThat(e.requestedBytes()).isEqualTo(1);
+                assertThat(e.details().freeBlocks()).isEqualTo(-1); // the driver does not tell
+                assertThat(e)
+                    .hasMessageContainingAll(
+                        "in unknown blocks", "largest free=unknown", "streams=unknown", "=1024");
+              });
+    }
+    pool.allocate(12).close(); // refused by pools whose limit is the reserve of 32 MiB
+    pool.setLimit(MemoryLimit.ofFraction(0.5));
+    assertThat(pool.limit()).isEqualTo(MemoryLimit.ofFraction(0.5));
   }
 }

@@ -1,7 +1,6 @@
 package io.cuvette.testkit.async;
 
 import static io.cuvette.testkit.support.Sizes.MIB;
-import static io.cuvette.testkit.support.Sizes.UNEVEN;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -11,7 +10,6 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceBuffer;
-import io.cuvette.MemoryLimit;
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.Scope;
 import io.cuvette.driver.CudaDriver;
@@ -71,28 +69,6 @@ class AsyncMemoryPoolTest {
     pool.allocate(MIB).close();
     cuda.device(0).synchronize();
     assertThat(pool.totalBytes()).isGreaterThanOrEqualTo(MIB);
-  }
-
-  @CudaTest
-  void limit_isHard_andCountsWhatIsLive(AsyncMemoryPool pool) {
-    assertThat(pool.limit()).isEqualTo(MemoryLimit.none());
-    pool.setLimit(MemoryLimit.ofBytes(1024));
-    try (Buffer _ = pool.allocate(UNEVEN)) {
-      assertThatThrownBy(() -> pool.allocate(1))
-          .isInstanceOfSatisfying(
-              OutOfDeviceMemoryException.class,
-              e -> {
-                assertThat(e.details().limitBytes()).isEqualTo(1024);
-                assertThat(e.requestedBytes()).isEqualTo(1);
-                assertThat(e.details().freeBlocks()).isEqualTo(-1); // the driver does not tell
-                assertThat(e)
-                    .hasMessageContainingAll(
-                        "in unknown blocks", "largest free=unknown", "streams=unknown", "=1024");
-              });
-    }
-    pool.allocate(12).close(); // refused by pools whose limit is the reserve of 32 MiB
-    pool.setLimit(MemoryLimit.ofFraction(0.5));
-    assertThat(pool.limit()).isEqualTo(MemoryLimit.ofFraction(0.5));
   }
 
   @CudaTest
@@ -162,12 +138,8 @@ class AsyncMemoryPoolTest {
   }
 
   @CudaTest(devices = 2)
-  void listOfChoices_hasOneForEachDevice(
+  void memory_isOfTheDeviceOfTheStream(
       Cuda cuda, AsyncMemoryPool pool, @OnDevice(1) CudaStream other) {
-    assertThatThrownBy(() -> new AsyncMemoryPool(cuda, List.of(AsyncPoolChoice.ofDefault())))
-        .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageContaining("1")
-        .hasMessageContaining(Integer.toString(cuda.deviceCount()));
     try (Buffer buffer = pool.allocate(MIB, other)) {
       assertThat(buffer.device()).isEqualTo(cuda.device(1));
       assertThat(pool.attributes(cuda.device(1)).usedMemCurrent()).isEqualTo(MIB);
@@ -208,27 +180,6 @@ class AsyncMemoryPoolTest {
     assertThatThrownBy(() -> pool.allocate(1)).isInstanceOf(IllegalStateException.class);
   }
 
-  @CudaTest
-  void capturingStream_isRefused(AsyncMemoryPool pool, CudaStream stream) {
-    Capture.of(
-        stream,
-        () ->
-            assertThatThrownBy(() -> pool.allocate(1, stream))
-                .isInstanceOf(IllegalStateException.class)
-                .hasMessageContaining("captur"));
-  }
-
-  @CudaTest
-  void bufferInUse_outlivesItsPool(Cuda cuda) {
-    AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
-    Buffer buffer = pool.allocate(MIB);
-    pool.close();
-    buffer.fill((byte) 7);
-    assertThat(Bytes.of(buffer)).containsOnly(7);
-    buffer.close();
-    cuda.device(0).synchronize();
-  }
-
   @CudaTest(memory = "1GiB")
   void outOfMemory_releasesWhatOtherPoolsCache_thenSaysWhy(Cuda cuda, AsyncMemoryPool pool) {
     cuda.allocate(800 * MIB).close(); // cached by the default pool
@@ -264,5 +215,48 @@ class AsyncMemoryPoolTest {
     cuda.device(0).synchronize(); // its work is done
     cuda.device(0).synchronize(); // and so is its free
     assertThat(driver.memPoolGetAttribute(current, 7)).isEqualTo(before);
+  }
+
+  @CudaTest
+  void freeAllBlocks_leavesWhatOtherStreamsUse_andGivesBackTheRest(
+      AsyncMemoryPool pool, CudaStream one, CudaStream two) {
+    pool.allocate(64 * MIB, one).close();
+    try (Buffer used = pool.allocate(64 * MIB, two)) {
+      used.fill((byte) 3, two);
+      long before = pool.totalBytes();
+      long released = pool.freeAllBlocks(one);
+      assertThat(pool.totalBytes()).isEqualTo(before - released).isGreaterThanOrEqualTo(64 * MIB);
+      assertThat(pool.liveBytes()).isEqualTo(64 * MIB);
+      two.synchronize();
+      assertThat(Bytes.areAll(used, 3)).isTrue();
+    }
+    assertThat(pool.freeAllBlocks(two)).isPositive();
+    assertThat(pool.totalBytes()).isZero();
+    assertThat(pool.freeAllBlocks(one)).isZero();
+  }
+
+  @CudaTest
+  void memoryOfAStreamThatIsGone_isFreedOnTheNullStream(
+      Cuda cuda, AsyncMemoryPool pool, CudaStream user) {
+    CudaStream gone = cuda.device(0).createStream();
+    Buffer buffer = pool.allocate(MIB, gone);
+    gone.synchronize();
+    buffer.fill((byte) 1, user);
+    gone.close();
+    buffer.close();
+    pool.freeAllBlocks(user);
+    assertThat(pool.liveBytes()).isZero();
+    pool.freeAllBlocks(cuda.device(0).nullStream()); // takes over from streams that are gone
+    assertThat(pool.totalBytes()).isZero();
+  }
+
+  @CudaTest
+  void freeAllBlocks_doesNotBreakACapture(AsyncMemoryPool pool, CudaStream stream) {
+    Capture.of(
+        stream,
+        () ->
+            assertThatThrownBy(() -> pool.freeAllBlocks(stream))
+                .isInstanceOf(IllegalStateException.class)
+                .hasMessageContaining("captur"));
   }
 }

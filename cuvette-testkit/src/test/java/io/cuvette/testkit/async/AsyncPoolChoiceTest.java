@@ -20,7 +20,6 @@ import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Bytes;
-import io.cuvette.testkit.support.Capture;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -195,78 +194,6 @@ class AsyncPoolChoiceTest {
           .hasMessageContaining("11.2")
           .hasMessageContaining("MemoryPool");
     }
-  }
-
-  @CudaTest
-  void freeAllBlocks_leavesWhatOtherStreamsUse_andGivesBackTheRest(
-      AsyncMemoryPool pool, CudaStream one, CudaStream two) {
-    pool.allocate(64 * MIB, one).close();
-    try (Buffer used = pool.allocate(64 * MIB, two)) {
-      used.fill((byte) 3, two);
-      long before = pool.totalBytes();
-      long released = pool.freeAllBlocks(one);
-      assertThat(pool.totalBytes()).isEqualTo(before - released).isGreaterThanOrEqualTo(64 * MIB);
-      assertThat(pool.liveBytes()).isEqualTo(64 * MIB);
-      two.synchronize();
-      assertThat(Bytes.areAll(used, 3)).isTrue();
-    }
-    assertThat(pool.freeAllBlocks(two)).isPositive();
-    assertThat(pool.totalBytes()).isZero();
-    assertThat(pool.freeAllBlocks(one)).isZero();
-  }
-
-  @CudaTest
-  void memoryOfAStreamThatIsGone_isFreedOnTheNullStream(
-      Cuda cuda, AsyncMemoryPool pool, CudaStream user) {
-    CudaStream gone = cuda.device(0).createStream();
-    Buffer buffer = pool.allocate(MIB, gone);
-    gone.synchronize();
-    buffer.fill((byte) 1, user);
-    gone.close();
-    buffer.close();
-    pool.freeAllBlocks(user);
-    assertThat(pool.liveBytes()).isZero();
-    pool.freeAllBlocks(cuda.device(0).nullStream()); // takes over from streams that are gone
-    assertThat(pool.totalBytes()).isZero();
-  }
-
-  @CudaTest
-  void freeAllBlocks_doesNotBreakACapture(AsyncMemoryPool pool, CudaStream stream) {
-    Capture.of(
-        stream,
-        () ->
-            assertThatThrownBy(() -> pool.freeAllBlocks(stream))
-                .isInstanceOf(IllegalStateException.class)
-                .hasMessageContaining("captur"));
-  }
-
-  @CudaTest
-  void closedPool_refusesEverything_andNamesItself(Cuda cuda) {
-    AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
-    pool.allocate(1).close();
-    cuda.currentStream().synchronize();
-    var attributes = pool.attributes();
-    pool.close();
-    assertThat(pool.isClosed()).isTrue();
-    for (Runnable call :
-        List.<Runnable>of(
-            () -> pool.allocate(1),
-            () -> pool.allocate(0),
-            pool::usedBytes,
-            pool::totalBytes,
-            pool::freeBytes,
-            pool::freeAllBlocks,
-            pool::limit,
-            pool::attributes)) {
-      assertThatThrownBy(call::run)
-          .isInstanceOf(IllegalStateException.class)
-          .hasMessageContaining("AsyncMemoryPool")
-          .hasMessageContaining("closed");
-    }
-    assertThat(attributes.usedMemCurrent()).as("as it was at the end").isNotNegative();
-    assertThatThrownBy(attributes::resetUsedMemHigh)
-        .isInstanceOf(IllegalStateException.class)
-        .hasMessageContaining("closed");
   }
 
   @CudaTest

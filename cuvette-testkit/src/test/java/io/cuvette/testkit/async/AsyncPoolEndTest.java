@@ -1,5 +1,6 @@
 package io.cuvette.testkit.async;
 
+import static io.cuvette.testkit.support.Sizes.MIB;
 import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
@@ -8,6 +9,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.AsyncMemoryPool;
 import io.cuvette.AsyncPoolChoice;
 import io.cuvette.AsyncPoolOptions;
+import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.DeviceBuffer;
@@ -19,6 +21,7 @@ import io.cuvette.driver.PoolProperties;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
+import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Forgetting;
 import java.util.ArrayList;
 import java.util.List;
@@ -170,5 +173,45 @@ class AsyncPoolEndTest {
     assertThat(kept[0].releaseThreshold()).isEqualTo(Long.MAX_VALUE);
     assertThat(kept[1].releaseThreshold()).isEqualTo(Long.MAX_VALUE);
     assertThat(peers.getFirst()).isEmpty();
+  }
+
+  @CudaTest
+  void closedPool_refusesEverything_andNamesItself(Cuda cuda) {
+    AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+    pool.allocate(1).close();
+    cuda.currentStream().synchronize();
+    var attributes = pool.attributes();
+    pool.close();
+    assertThat(pool.isClosed()).isTrue();
+    for (Runnable call :
+        List.<Runnable>of(
+            () -> pool.allocate(1),
+            () -> pool.allocate(0),
+            pool::usedBytes,
+            pool::totalBytes,
+            pool::freeBytes,
+            pool::freeAllBlocks,
+            pool::limit,
+            pool::attributes)) {
+      assertThatThrownBy(call::run)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("AsyncMemoryPool")
+          .hasMessageContaining("closed");
+    }
+    assertThat(attributes.usedMemCurrent()).as("as it was at the end").isNotNegative();
+    assertThatThrownBy(attributes::resetUsedMemHigh)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("closed");
+  }
+
+  @CudaTest
+  void bufferInUse_outlivesItsPool(Cuda cuda) {
+    AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
+    Buffer buffer = pool.allocate(MIB);
+    pool.close();
+    buffer.fill((byte) 7);
+    assertThat(Bytes.of(buffer)).containsOnly(7);
+    buffer.close();
+    cuda.device(0).synchronize();
   }
 }

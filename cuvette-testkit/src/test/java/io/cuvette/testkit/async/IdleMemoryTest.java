@@ -1,9 +1,7 @@
 package io.cuvette.testkit.async;
 
 import static io.cuvette.testkit.support.Sizes.MIB;
-import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.AsyncMemoryPool;
 import io.cuvette.AsyncPoolChoice;
@@ -14,11 +12,8 @@ import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.driver.CudaDriver;
-import io.cuvette.driver.CudaException;
-import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.testkit.CudaTest;
-import io.cuvette.testkit.ScriptedDriver;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -132,35 +127,6 @@ class IdleMemoryTest {
       cuda.device(0).synchronize();
       driver.memPoolDestroy(handle);
     }
-  }
-
-  @CudaTest
-  void closedPool_livesAsLongAsItsMemory_andPoolsAfterItWork(Cuda cuda) {
-    for (int round = 0; round < 20; round++) {
-      DeviceMemoryResource resource = newResource(cuda);
-      try (CudaStream stream = cuda.device(0).createStream()) {
-        DeviceBuffer inUse = resource.allocate(MIB, stream);
-        resource.close();
-        assertThat(resource.isHandleOwned()).isFalse();
-        inUse.fill((byte) 7, stream);
-        inUse.close();
-      }
-      try (AsyncMemoryPool byDefault = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofDefault())) {
-        byDefault.allocate(UNIT).close();
-      }
-      cuda.device(0).synchronize();
-    }
-  }
-
-  @CudaTest
-  void poolsThatCannotBeDestroyed_areAskedAboutOnceEachTime(Cuda cuda, ScriptedDriver driver) {
-    driver.fail("memPoolDestroy", CudaStatus.UNKNOWN, 2).note("memPoolDestroy");
-    assertThatThrownBy(() -> newResource(cuda).close()).isInstanceOf(CudaException.class);
-    DeviceMemoryResource next = newResource(cuda);
-    assertThat(driver.notes()).as("asked once about the one before").hasSize(2);
-    next.close();
-    newResource(cuda).close();
-    assertThat(driver.notes()).as("all three").hasSize(5);
   }
 
   @CudaTest

@@ -197,24 +197,6 @@ class MemoryResourcesTest {
     }
   }
 
-  @CudaTest(devices = 2)
-  void peers_areALiveSet(Cuda cuda, DeviceMemoryResource resource) {
-    assertThat(resource.peerAccessibleBy()).isEmpty();
-    assertThat(resource.peerAccessibleBy().add(cuda.device(0))).isFalse();
-    assertThat(resource.peerAccessibleBy().add(cuda.device(1))).isTrue();
-    assertThat(resource.peerAccessibleBy()).containsExactly(cuda.device(1));
-    assertThat(cuda.driver().memPoolGetAccess(resource.handle(), 1, 1)).isEqualTo(3);
-    resource.peerAccessibleBy().clear();
-    assertThat(resource.peerAccessibleBy()).isEmpty();
-  }
-
-  @CudaTest(devices = 2, peers = "none")
-  void unreachablePeer_isNamed(Cuda cuda, DeviceMemoryResource resource) {
-    assertThatThrownBy(() -> resource.peerAccessibleBy().add(cuda.device(1)))
-        .isInstanceOf(IllegalArgumentException.class)
-        .hasMessageContaining("device 1");
-  }
-
   @CudaTest
   void wrongOptions_areRefused(Cuda cuda) {
     assertThatThrownBy(() -> new DeviceMemoryResourceOptions(-1))

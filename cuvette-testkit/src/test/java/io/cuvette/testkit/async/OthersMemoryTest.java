@@ -124,4 +124,22 @@ class OthersMemoryTest {
       cuda.device(0).synchronize();
     }
   }
+
+  @CudaTest(memory = "64MiB", simulatedOnly = true)
+  void memoryThatAPoolKeepsUnused_isThereForOthers(Cuda cuda, DeviceMemoryResource keeping) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda)) {
+      keeping.allocate(20 * MIB).close();
+      cuda.device(0).synchronize();
+      assertThat(keeping.attributes().reservedMemCurrent()).isEqualTo(20 * MIB);
+      try (Buffer large = pool.allocate(60 * MIB)) {
+        assertThat(large.byteSize()).isEqualTo(60 * MIB);
+      }
+      pool.freeAllBlocks();
+      keeping.allocate(20 * MIB).close();
+      cuda.device(0).synchronize();
+      try (Buffer large = cuda.allocate(60 * MIB)) {
+        assertThat(large.byteSize()).isEqualTo(60 * MIB);
+      }
+    }
+  }
 }

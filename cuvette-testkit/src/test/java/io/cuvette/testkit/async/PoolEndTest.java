@@ -1,21 +1,29 @@
 package io.cuvette.testkit.async;
 
 import static io.cuvette.testkit.support.Sizes.MIB;
+import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.AsyncMemoryPool;
 import io.cuvette.AsyncPoolChoice;
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
+import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.MemoryResource;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.DriverCall;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
+import java.util.Arrays;
 import java.util.List;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /** The end of pools of the driver: nothing is freed twice, nothing is left. */
 class PoolEndTest {
@@ -132,24 +140,6 @@ class PoolEndTest {
     assertThat(resource.attributes().usedMemCurrent()).isZero();
   }
 
-  @CudaTest(memory = "64MiB", simulatedOnly = true)
-  void memoryThatAPoolKeepsUnused_isThereForOthers(Cuda cuda, DeviceMemoryResource keeping) {
-    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda)) {
-      keeping.allocate(20 * MIB).close();
-      cuda.device(0).synchronize();
-      assertThat(keeping.attributes().reservedMemCurrent()).isEqualTo(20 * MIB);
-      try (Buffer large = pool.allocate(60 * MIB)) {
-        assertThat(large.byteSize()).isEqualTo(60 * MIB);
-      }
-      pool.freeAllBlocks();
-      keeping.allocate(20 * MIB).close();
-      cuda.device(0).synchronize();
-      try (Buffer large = cuda.allocate(60 * MIB)) {
-        assertThat(large.byteSize()).isEqualTo(60 * MIB);
-      }
-    }
-  }
-
   private static void closeAfterItsStream(
       Cuda cuda, DeviceMemoryResource resource, CudaStream other) {
     CudaStream home = cuda.device(0).createStream();
@@ -170,5 +160,78 @@ class PoolEndTest {
     if (subject.isSimulated()) {
       assertThat(subject.simulator(cuda).report()).isEmpty();
     }
+  }
+
+  @CudaTest
+  void poolsThatCannotBeDestroyed_areAskedAboutOnceEachTime(Cuda cuda, ScriptedDriver driver) {
+    driver.fail("memPoolDestroy", CudaStatus.UNKNOWN, 2).note("memPoolDestroy");
+    assertThatThrownBy(() -> newResource(cuda).close()).isInstanceOf(CudaException.class);
+    DeviceMemoryResource next = newResource(cuda);
+    assertThat(driver.notes()).as("asked once about the one before").hasSize(2);
+    next.close();
+    newResource(cuda).close();
+    assertThat(driver.notes()).as("all three").hasSize(5);
+  }
+
+  @CudaTest
+  void closedPool_livesAsLongAsItsMemory_andPoolsAfterItWork(Cuda cuda) {
+    for (int round = 0; round < 20; round++) {
+      DeviceMemoryResource resource = newResource(cuda);
+      try (CudaStream stream = cuda.device(0).createStream()) {
+        DeviceBuffer inUse = resource.allocate(MIB, stream);
+        resource.close();
+        assertThat(resource.isHandleOwned()).isFalse();
+        inUse.fill((byte) 7, stream);
+        inUse.close();
+      }
+      try (AsyncMemoryPool byDefault = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofDefault())) {
+        byDefault.allocate(UNIT).close();
+      }
+      cuda.device(0).synchronize();
+    }
+  }
+
+  /** Takes no access from device 1, and notes what is asked for at the end of pools. */
+  private static void keepAccess(ScriptedDriver driver, CudaStatus refusal) {
+    driver.note("memPoolDestroy").note("memPoolSetAccess", PoolEndTest::taken);
+    driver.answer(
+        "memPoolSetAccess",
+        call -> {
+          String taken = taken(call);
+          if (taken != null && taken.startsWith("take from [1")) {
+            throw new CudaException(refusal, call.name(), "device 1 keeps it");
+          }
+          return call.proceed();
+        });
+  }
+
+  private static @Nullable String taken(DriverCall call) {
+    return call.argument("access", int[].class)[0] == 0
+        ? "take from " + Arrays.toString(call.argument("locationIds", int[].class))
+        : null;
+  }
+
+  private static DeviceMemoryResource withPeers(Cuda cuda) {
+    var resource = new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+    resource.peerAccessibleBy().addAll(List.of(cuda.device(1), cuda.device(2)));
+    return resource;
+  }
+
+  @CudaTest(devices = 3, simulatedOnly = true)
+  void ownerThatCannotLoseItsAccess_isPassedOver(Cuda cuda, ScriptedDriver driver) {
+    keepAccess(driver, CudaStatus.INVALID_VALUE);
+    withPeers(cuda).close();
+    assertThat(driver.notes())
+        .containsExactly("take from [1, 2]", "take from [1]", "take from [2]", "memPoolDestroy");
+  }
+
+  @CudaTest(devices = 3, simulatedOnly = true, tidy = false)
+  void otherFailures_keepThePoolUntilItsCudaEnds(Cuda cuda, ScriptedDriver driver) {
+    keepAccess(driver, CudaStatus.NOT_PERMITTED);
+    DeviceMemoryResource resource = withPeers(cuda);
+    assertThatThrownBy(resource::close).hasMessageContaining("keeps it");
+    assertThat(driver.notes()).doesNotContain("memPoolDestroy");
+    assertThatThrownBy(cuda::close).hasMessageContaining("keeps it");
+    assertThat(driver.notes()).containsOnlyOnce("memPoolDestroy");
   }
 }

@@ -308,4 +308,15 @@ class PoolPeersTest {
       assertThat(cuda.driver().memPoolGetAccess(resource.handle(), 1, 1)).isEqualTo(3);
     }
   }
+
+  @CudaTest(devices = 2)
+  void peers_areALiveSet(Cuda cuda, DeviceMemoryResource resource) {
+    assertThat(resource.peerAccessibleBy()).isEmpty();
+    assertThat(resource.peerAccessibleBy().add(cuda.device(0))).isFalse();
+    assertThat(resource.peerAccessibleBy().add(cuda.device(1))).isTrue();
+    assertThat(resource.peerAccessibleBy()).containsExactly(cuda.device(1));
+    assertThat(cuda.driver().memPoolGetAccess(resource.handle(), 1, 1)).isEqualTo(3);
+    resource.peerAccessibleBy().clear();
+    assertThat(resource.peerAccessibleBy()).isEmpty();
+  }
 }

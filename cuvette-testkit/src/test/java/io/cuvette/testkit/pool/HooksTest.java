@@ -90,7 +90,6 @@ class HooksTest {
   @CudaTest
   void hooks_areCalledInOrder_beforeAndAfter(MemoryPool pool) {
     List<String> notes = new ArrayList<>();
-    pool.allocate(1).close();
     try (var _ = pool.addHook(new Notes("a ", notes));
         var _ = pool.addHook(new Notes("b ", notes))) {
       pool.allocate(1).close();
@@ -99,6 +98,10 @@ class HooksTest {
         .containsExactly(
             "a malloc<1/512",
             "b malloc<1/512",
+            "a alloc<512",
+            "b alloc<512",
+            "a alloc>512",
+            "b alloc>512",
             "a malloc>1",
             "b malloc>1",
             "a free<512",
@@ -181,6 +184,7 @@ class HooksTest {
           .hasMessage("no more");
     }
     assertThat(pool.totalBytes()).isZero();
+    assertThat(pool.stats().allocations()).isZero();
     pool.allocate(UNIT).close();
   }
 
