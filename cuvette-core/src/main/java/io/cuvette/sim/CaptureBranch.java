@@ -2,9 +2,10 @@ package io.cuvette.sim;
 
 import java.util.LinkedHashSet;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /** The part of one stream in a capture. Guarded by the driver's lock. */
-final class CaptureBranch {
+final class CaptureBranch implements StreamCapture {
   final SimCapture capture;
 
   /** What the next operation of the stream waits for. */
@@ -20,6 +21,11 @@ final class CaptureBranch {
 
   CaptureBranch(SimCapture capture) {
     this.capture = capture;
+  }
+
+  /** The part of a stream in a capture; null if it is not captured. */
+  static @Nullable CaptureBranch of(SimStream stream) {
+    return (CaptureBranch) stream.capture;
   }
 
   void add(SimOp operation) {

@@ -8,12 +8,16 @@ import org.jspecify.annotations.Nullable;
  * processes can map. Guarded by the driver's lock.
  */
 final class DeviceBlock extends SimBlock {
+  /** The memory that it is in. */
+  final DeviceMemory memory;
+
   private @Nullable PagedBytes pages;
   private @Nullable SharedBytes shared;
   private @Nullable Extent piece;
 
-  DeviceBlock(SimDevice device, long address, long byteSize, long id) {
-    super(device, address, byteSize, id);
+  DeviceBlock(DeviceMemory memory, long address, long byteSize, long id) {
+    super(memory.device, address, byteSize, id);
+    this.memory = memory;
   }
 
   /** Says in which part of a page the block is. */

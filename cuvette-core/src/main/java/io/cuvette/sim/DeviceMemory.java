@@ -15,7 +15,6 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  */
 final class DeviceMemory {
-  private static final int DEVICE_SHIFT = 56;
   private static final int CLASS_SHIFT = 50;
   private static final long OFFSET_MASK = (1L << CLASS_SHIFT) - 1;
   private static final int CLASSES = 50;
@@ -23,7 +22,7 @@ final class DeviceMemory {
   /** Blocks are aligned to and counted in units of this many bytes, as cuMemAlloc aligns. */
   static final long UNIT = 512;
 
-  private final SimDevice device;
+  final SimDevice device;
   private final long totalBytes;
 
   /** Which of the device's pages are taken. */
@@ -47,12 +46,6 @@ final class DeviceMemory {
     for (int i = 0; i < CLASSES; i++) {
       classes[i] = new SlotClass(1L << (CLASS_SHIFT - i));
     }
-  }
-
-  /** The device an address would belong to, -1 for an address of the host or a handle. */
-  static int deviceOf(long address) {
-    int device = (int) (address >>> DEVICE_SHIFT) - 1;
-    return device < SimulatedOptions.MAX_DEVICES ? device : -1;
   }
 
   DeviceBlock allocate(long bytes, long id) {
@@ -131,14 +124,14 @@ final class DeviceMemory {
   private DeviceBlock place(long bytes, long id) {
     int sizeClass = Long.SIZE - Long.numberOfLeadingZeros(rounded(bytes) + UNIT - 1);
     int slot = classes[sizeClass].take();
-    DeviceBlock block = new DeviceBlock(device, address(sizeClass, slot), bytes, id);
+    DeviceBlock block = new DeviceBlock(this, address(sizeClass, slot), bytes, id);
     classes[sizeClass].put(slot, block);
     liveBlocks++;
     return block;
   }
 
   private long address(int sizeClass, int slot) {
-    return ((device.index + 1L) << DEVICE_SHIFT)
+    return ((device.index + 1L) << Addresses.DEVICE_SHIFT)
         | (long) sizeClass << CLASS_SHIFT
         | (long) slot << sizeClass;
   }

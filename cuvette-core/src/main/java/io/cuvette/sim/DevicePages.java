@@ -30,6 +30,8 @@ final class DevicePages {
   /** What is free, and for nobody. */
   private final long keptBytes;
 
+  private int streams;
+
   /** What the context has taken for streams. */
   private long streamBytes;
 
@@ -78,18 +80,20 @@ final class DevicePages {
     makeRoom();
   }
 
-  /** The context shall have so many streams; OUT_OF_MEMORY if there is no room for them. */
-  void streams(int count) {
+  /** The context has so many streams more; OUT_OF_MEMORY if there is no room for them. */
+  void addStreams(int more) {
+    int count = streams + more;
     long part = contextBytes * Math.max(0, count - FIRST_STREAMS) / STREAM_PART;
-    long more = (part + PAGE / 2) / PAGE * PAGE - streamBytes;
-    if (more > roomBytes()) {
+    long bytes = (part + PAGE / 2) / PAGE * PAGE - streamBytes;
+    if (bytes > roomBytes()) {
       throw new SimRefusal(
           CudaStatus.OUT_OF_MEMORY,
           "%d streams need %d bytes more (expected: at most %d, the free memory)"
-              .formatted(count, more, roomBytes()));
+              .formatted(count, bytes, roomBytes()));
     }
-    if (more > 0) {
-      streamBytes += more;
+    streams = count;
+    if (bytes > 0) {
+      streamBytes += bytes;
       makeRoom();
     }
   }

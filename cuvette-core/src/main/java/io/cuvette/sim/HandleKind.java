@@ -60,7 +60,7 @@ enum HandleKind {
     if (kind != null) {
       return kind == this ? "one that was destroyed or never made" : kind.article + " " + kind.text;
     }
-    int device = DeviceMemory.deviceOf(value);
+    int device = Addresses.deviceOf(value);
     return device >= 0 ? "an address of device " + device : "no handle";
   }
 }

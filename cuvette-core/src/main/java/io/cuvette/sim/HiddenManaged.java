@@ -24,7 +24,8 @@ final class HiddenManaged {
     if (concurrent) {
       return;
     }
-    for (HostBlock block : op.managed()) {
+    for (HeldMemory held : op.held()) {
+      HostBlock block = (HostBlock) held;
       if (!block.isHidden()) {
         block.hide();
         hidden.add(block);

@@ -8,7 +8,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** Memory that the host can see too. Guarded by the driver's lock. */
-final class HostBlock extends SimBlock {
+final class HostBlock extends SimBlock implements HeldMemory {
 
   /** Where host memory comes from. */
   enum Kind {
@@ -111,13 +111,25 @@ final class HostBlock extends SimBlock {
     return untouched;
   }
 
+  /** Those of some blocks that are managed memory. */
+  static List<HostBlock> managedOf(SimBlock... blocks) {
+    List<HostBlock> managed = new ArrayList<>(blocks.length);
+    for (SimBlock block : blocks) {
+      if (block instanceof HostBlock host && host.kind == Kind.MANAGED) {
+        managed.add(host);
+      }
+    }
+    return managed;
+  }
+
   /** An operation that uses the memory is queued. */
   void queued() {
     uses++;
   }
 
   /** Such an operation is done. */
-  void done() {
+  @Override
+  public void done() {
     uses = Math.max(0, uses - 1);
   }
 

@@ -34,19 +34,16 @@ final class HostMemory {
     return add(block);
   }
 
-  /** A block in memory that other processes can map. */
-  HostBlock allocateShared(SimDevice device, SharedPool pool, long bytes, long id) {
+  /** A block in a file that other processes can map. */
+  HostBlock placeShared(SimDevice device, BlockFile file, Extent extent, long bytes, long id) {
     retryOne();
-    Extent extent = pool.provide(bytes);
-    return add(HostBlock.of(HostBlock.Kind.PINNED, device, pool, extent, bytes, id, 0));
+    return add(HostBlock.of(HostBlock.Kind.PINNED, device, file, extent, bytes, id, 0));
   }
 
   /** A block of another process, which is not counted here. */
-  HostBlock placeImported(SimDevice device, SharedPool pool, SharedTable.Entry entry, long id) {
+  HostBlock placeImported(SimDevice device, BlockFile file, Extent extent, long bytes, long id) {
     retryOne();
-    HostBlock block =
-        HostBlock.of(
-            HostBlock.Kind.PINNED, device, pool, pool.borrow(entry), entry.byteSize(), id, 0);
+    HostBlock block = HostBlock.of(HostBlock.Kind.PINNED, device, file, extent, bytes, id, 0);
     block.markImported();
     return add(block);
   }

@@ -59,7 +59,7 @@ record ManagedRange(SimMachine machine, SimPlace place, long bytes) {
   /** Pages come to a device; what goes to the host still counts where it was. */
   void moveTo(Location location) {
     if (location.type() == MemLocationType.DEVICE) {
-      DevicePages device = machine.device(location.id()).memory.pages;
+      DevicePages device = machine.memory(machine.device(location.id())).pages;
       ((HostBlock) place.block()).pages.bring(device, place.offset(), bytes);
     }
   }

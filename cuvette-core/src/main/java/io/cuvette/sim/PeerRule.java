@@ -39,6 +39,11 @@ final class PeerRule {
     return new PeerRule(devices, pairs);
   }
 
+  /** How many devices there are. */
+  int devices() {
+    return devices;
+  }
+
   /** Whether a device can address the memory of another; never its own, as the driver has it. */
   boolean allows(int device, int peer) {
     return device != peer && pairs.get(device * devices + peer);

@@ -13,7 +13,7 @@ final class PointerAttributes {
   /** An attribute of a place, as a device asks. */
   static long get(int attribute, SimPlace place, SimDevice asking) {
     SimBlock block = place.block();
-    PoolUse use = block.use();
+    PoolUse use = PoolUse.of(block);
     boolean onDevice = block instanceof DeviceBlock;
     boolean managed = block instanceof HostBlock host && host.kind == HostBlock.Kind.MANAGED;
     return switch (attribute) {

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
 /** Which devices may touch the memory of a pool. Guarded by the driver's lock. */
 final class PoolAccess {
 
-  private final SimulatedOptions options;
+  private final PeerRule peers;
   private final PoolKind kind;
   private final int[] flags;
 
@@ -17,10 +17,10 @@ final class PoolAccess {
    * The owner alone may touch device memory, the host alone host memory, and every device managed
    * memory.
    */
-  PoolAccess(SimulatedOptions options, PoolKind kind) {
-    this.options = options;
+  PoolAccess(PeerRule peers, PoolKind kind) {
+    this.peers = peers;
     this.kind = kind;
-    this.flags = new int[options.devices()];
+    this.flags = new int[peers.devices()];
     Arrays.fill(flags, kind.isManaged() ? MemAccessFlags.READ_WRITE : MemAccessFlags.NONE);
     if (kind.isDevice()) {
       flags[kind.locationId()] = MemAccessFlags.READ_WRITE;
@@ -59,7 +59,7 @@ final class PoolAccess {
   }
 
   private static void check(SimDevice device, SimPlace place, int needed) {
-    PoolUse use = place.block().use();
+    PoolUse use = PoolUse.of(place.block());
     if (use != null) {
       int access = use.pool.access.of(device);
       if ((access & needed) != needed) {
@@ -137,7 +137,7 @@ final class PoolAccess {
       checkOwner(access);
     } else if (kind.isDevice()
         && access != MemAccessFlags.NONE
-        && !options.peerRule().allows(id, kind.locationId())) {
+        && !peers.allows(id, kind.locationId())) {
       throw new SimRefusal(
           CudaStatus.INVALID_DEVICE,
           "device %d cannot reach memory of device %d".formatted(id, kind.locationId()));

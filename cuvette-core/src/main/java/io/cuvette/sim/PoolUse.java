@@ -4,7 +4,7 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** An allocation as its pool sees it. Guarded by the driver's lock. */
-final class PoolUse {
+final class PoolUse implements BlockUse {
   final SimPool pool;
 
   /** Bytes of the pool that it uses. */
@@ -22,6 +22,11 @@ final class PoolUse {
     this.byteSize = byteSize;
   }
 
+  /** What its pool knows about a block; null if it is of none. */
+  static @Nullable PoolUse of(SimBlock block) {
+    return (PoolUse) block.use();
+  }
+
   void allocated(Extent taken, SimOp op) {
     place = taken;
     allocation = op;
@@ -36,7 +41,8 @@ final class PoolUse {
    * Whether the operation that allocates is done: only work behind it may use the memory. That of
    * another process is not known here.
    */
-  boolean isAllocated() {
+  @Override
+  public boolean isAllocated() {
     return allocation == null || allocation.isDone();
   }
 

@@ -15,7 +15,7 @@ abstract sealed class SimBlock permits DeviceBlock, HostBlock {
   private boolean retired;
   private boolean imported;
   private BooleanSupplier freedElsewhere = () -> false;
-  private @Nullable PoolUse use;
+  private @Nullable BlockUse use;
 
   SimBlock(SimDevice device, long address, long byteSize, long id) {
     this.device = device;
@@ -65,11 +65,11 @@ abstract sealed class SimBlock permits DeviceBlock, HostBlock {
   }
 
   /** What a pool knows about the block; null for memory that is in no pool. */
-  final @Nullable PoolUse use() {
+  final @Nullable BlockUse use() {
     return use;
   }
 
-  final void use(PoolUse pooled) {
+  final void use(BlockUse pooled) {
     use = pooled;
   }
 

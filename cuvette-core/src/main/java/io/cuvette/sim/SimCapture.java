@@ -37,7 +37,8 @@ final class SimCapture {
 
   /** Whether it has not ended yet. */
   boolean isOpen() {
-    return origin.capture != null && origin.capture.capture == this;
+    CaptureBranch branch = CaptureBranch.of(origin);
+    return branch != null && branch.capture == this;
   }
 
   boolean isInvalidated() {
@@ -108,10 +109,10 @@ final class SimCapture {
   }
 
   private @Nullable SimStream unjoined() {
-    CaptureBranch main = origin.capture;
+    CaptureBranch main = CaptureBranch.of(origin);
     Set<SimGraph.Node> joined = main == null ? Set.of() : SimGraph.upTo(main.ends());
     for (SimStream stream : streams) {
-      CaptureBranch branch = stream.capture;
+      CaptureBranch branch = CaptureBranch.of(stream);
       if (branch != null && !joined.containsAll(branch.ends())) {
         return stream;
       }

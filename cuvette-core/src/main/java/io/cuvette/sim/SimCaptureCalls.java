@@ -44,7 +44,7 @@ final class SimCaptureCalls implements CaptureCalls {
   private CaptureInfo info(int device, long stream) {
     SimStream asked = machine.stream(machine.working(device), stream);
     machine.captures.checkAsked(asked);
-    CaptureBranch branch = asked.capture;
+    CaptureBranch branch = CaptureBranch.of(asked);
     if (branch == null) {
       return CaptureInfo.of(0, 0, 0);
     }

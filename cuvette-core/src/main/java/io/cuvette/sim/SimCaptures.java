@@ -32,7 +32,7 @@ final class SimCaptures {
 
   /** Ends a capture and gives the handle of its graph. */
   long end(SimStream stream) {
-    CaptureBranch branch = stream.capture;
+    CaptureBranch branch = CaptureBranch.of(stream);
     if (branch == null) {
       throw new SimRefusal(CudaStatus.ILLEGAL_STATE, "the stream is not captured");
     }
@@ -44,7 +44,7 @@ final class SimCaptures {
   }
 
   void destroyed(SimStream stream) {
-    CaptureBranch branch = stream.capture;
+    CaptureBranch branch = CaptureBranch.of(stream);
     if (branch != null) {
       branch.capture.destroyed(stream);
       open.removeIf(capture -> !capture.isOpen());
@@ -59,7 +59,7 @@ final class SimCaptures {
 
   /** For calls that ask about a stream, whatever others do. */
   void checkCaptured(SimStream stream) {
-    CaptureBranch branch = stream.capture;
+    CaptureBranch branch = CaptureBranch.of(stream);
     if (branch != null) {
       throw branch.capture.invalidate(
           CudaStatus.STREAM_CAPTURE_UNSUPPORTED, "the stream is captured");

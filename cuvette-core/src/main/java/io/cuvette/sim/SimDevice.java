@@ -13,8 +13,6 @@ import org.jspecify.annotations.Nullable;
 /** One simulated device with its context. Guarded by the driver's lock. */
 final class SimDevice {
   final int index;
-  final DeviceMemory memory;
-  final SimLimits limits = new SimLimits();
 
   private final BitSet peers = new BitSet();
   private final SimStream legacy;
@@ -27,11 +25,9 @@ final class SimDevice {
 
   private @Nullable SimRefusal failure;
   private long lastEndNanos;
-  private int streams;
 
-  SimDevice(int index, SimulatedOptions options, long legacyStreamId) {
+  SimDevice(int index, long legacyStreamId) {
     this.index = index;
-    this.memory = new DeviceMemory(this, options);
     this.legacy = new SimStream(this, legacyStreamId, 0, 0);
   }
 
@@ -39,12 +35,6 @@ final class SimDevice {
   UUID uuid() {
     String name = "cuvette simulated device " + index;
     return UUID.nameUUIDFromBytes(name.getBytes(StandardCharsets.US_ASCII));
-  }
-
-  /** There are so many streams more. */
-  void streams(int more) {
-    memory.pages.streams(streams + more);
-    streams += more;
   }
 
   SimStream legacy() {

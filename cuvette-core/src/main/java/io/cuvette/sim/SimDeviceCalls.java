@@ -4,6 +4,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.DeviceCalls;
 import io.cuvette.driver.MemoryInfo;
 import io.cuvette.driver.PriorityRange;
+import java.util.List;
 import java.util.OptionalInt;
 import java.util.UUID;
 
@@ -13,8 +14,12 @@ final class SimDeviceCalls implements DeviceCalls {
 
   private final SimMachine machine;
 
+  /** Of the contexts, by device. */
+  private final List<SimLimits> limits;
+
   SimDeviceCalls(SimMachine machine) {
     this.machine = machine;
+    this.limits = machine.devices().stream().map(_ -> new SimLimits()).toList();
   }
 
   @Override
@@ -53,7 +58,7 @@ final class SimDeviceCalls implements DeviceCalls {
   @Override
   public long deviceTotalMem(int device) {
     return machine.callLong(
-        () -> machine.device(device).memory.totalBytes(),
+        () -> machine.memory(machine.device(device)).totalBytes(),
         () -> "cuDeviceTotalMem(device=" + device + ")");
   }
 
@@ -86,7 +91,7 @@ final class SimDeviceCalls implements DeviceCalls {
   }
 
   private boolean canAccess(SimDevice device, SimDevice peer) {
-    return machine.options.peerRule().allows(device.index, peer.index);
+    return machine.peers.allows(device.index, peer.index);
   }
 
   @Override
@@ -139,17 +144,21 @@ final class SimDeviceCalls implements DeviceCalls {
         () -> "cuCtxGetStreamPriorityRange(device=" + device + ")");
   }
 
+  private SimLimits limits(int device) {
+    return limits.get(machine.working(device).index);
+  }
+
   @Override
   public long ctxGetLimit(int device, int limit) {
     return machine.callLong(
-        () -> machine.working(device).limits.get(limit),
+        () -> limits(device).get(limit),
         () -> "cuCtxGetLimit(device=%d, limit=%d)".formatted(device, limit));
   }
 
   @Override
   public void ctxSetLimit(int device, int limit, long value) {
     machine.run(
-        () -> machine.working(device).limits.set(limit, value),
+        () -> limits(device).set(limit, value),
         () -> "cuCtxSetLimit(device=%d, limit=%d, value=%d)".formatted(device, limit, value));
   }
 
@@ -157,7 +166,7 @@ final class SimDeviceCalls implements DeviceCalls {
   public MemoryInfo memGetInfo(int device) {
     return machine.call(
         () -> {
-          DeviceMemory memory = machine.working(device).memory;
+          DeviceMemory memory = machine.memory(machine.working(device));
           return new MemoryInfo(memory.freeBytes(), memory.totalBytes());
         },
         () -> "cuMemGetInfo(device=" + device + ")");

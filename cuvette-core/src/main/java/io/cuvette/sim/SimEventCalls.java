@@ -90,7 +90,7 @@ final class SimEventCalls implements EventCalls {
               .formatted(event.device.index, stream.device.index));
     }
     machine.spend(SimCosts.EVENT_RECORD);
-    CaptureBranch branch = stream.capture;
+    CaptureBranch branch = CaptureBranch.of(stream);
     if (branch != null) {
       branch.capture.checkValid();
       event.captured(branch.point());

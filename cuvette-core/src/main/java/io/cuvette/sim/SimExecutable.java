@@ -22,7 +22,7 @@ final class SimExecutable {
   /** Queues the operations behind those of the launch before, or captures them. */
   void launch(SimMachine machine, SimStream stream) {
     long now = machine.hostNanos();
-    CaptureBranch branch = stream.capture;
+    CaptureBranch branch = CaptureBranch.of(stream);
     if (branch == null && last != null && !last.isDone()) {
       machine.queue(SimOp.waiting(stream, last, now));
     }

@@ -61,7 +61,7 @@ final class SimIpcCalls implements IpcCalls {
       throw SimRefusal.invalidValue("address: the end of " + block + " (expected: inside)");
     }
     block.checkNotRetired();
-    PoolUse use = block.use();
+    PoolUse use = PoolUse.of(block);
     if (use == null) {
       throw SimRefusal.invalidValue(
           "%s (expected: memory of a pool made with handle type 1)".formatted(block));
@@ -130,9 +130,10 @@ final class SimIpcCalls implements IpcCalls {
   private SimBlock place(SimPool pool, SharedPool shared, SharedTable.Entry entry) {
     long id = machine.nextId();
     if (!pool.kind.isDevice()) {
-      return machine.hostMemory.placeImported(machine.device(0), shared, entry, id);
+      return machine.hostMemory.placeImported(
+          machine.device(0), shared, shared.borrow(entry), entry.byteSize(), id);
     }
-    DeviceMemory memory = machine.device(pool.kind.locationId()).memory;
+    DeviceMemory memory = machine.memory(machine.device(pool.kind.locationId()));
     SharedBytes bytes = new SharedBytes(shared, shared.borrow(entry), true);
     return imported(memory, bytes, entry.byteSize(), id);
   }
@@ -223,7 +224,7 @@ final class SimIpcCalls implements IpcCalls {
     long byteSize = file.dataBytes();
     file.retain();
     SharedBytes bytes = new SharedBytes(file, new Extent(0, byteSize), true);
-    DeviceBlock block = imported(owner.memory, bytes, byteSize, machine.nextId());
+    DeviceBlock block = imported(machine.memory(owner), bytes, byteSize, machine.nextId());
     machine.sharing.opened(file, new OpenedMemory(block));
     return block;
   }
@@ -243,7 +244,7 @@ final class SimIpcCalls implements IpcCalls {
   }
 
   private void checkReaches(SimDevice device, SimDevice owner) {
-    if (owner != device && !machine.options.peerRule().allows(device.index, owner.index)) {
+    if (owner != device && !machine.peers.allows(device.index, owner.index)) {
       throw new SimRefusal(
           CudaStatus.PEER_ACCESS_UNSUPPORTED,
           "from device %d to device %d".formatted(device.index, owner.index));

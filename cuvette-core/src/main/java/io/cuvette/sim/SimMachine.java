@@ -16,6 +16,10 @@ import org.jspecify.annotations.Nullable;
  */
 final class SimMachine {
   final SimulatedOptions options;
+
+  /** Which devices can be peers. */
+  final PeerRule peers;
+
   final SimScheduler scheduler;
   final HostMemory hostMemory = new HostMemory();
   final SimSharing sharing;
@@ -26,6 +30,7 @@ final class SimMachine {
 
   private final LongAdder calls = new LongAdder();
   private final List<SimDevice> devices = new ArrayList<>();
+  private final List<DeviceMemory> memories = new ArrayList<>();
   private final PerThread<@Nullable SimStream[]> threadStreams;
   private long nextId = 1;
   private long hostNanos;
@@ -33,12 +38,14 @@ final class SimMachine {
 
   SimMachine(SimulatedOptions options) {
     this.options = options;
+    this.peers = PeerRule.parse(options.peers(), options.devices());
     this.hidden = new HiddenManaged(options);
     this.sharing = new SimSharing(options.memoryBytes());
-    this.pools = new SimPools(options, devices, sharing);
+    this.pools = new SimPools(options, peers, devices, memories, sharing);
     this.scheduler = new SimScheduler(SimSchedule.of(options), pools::ordered);
     for (int i = 0; i < options.devices(); i++) {
-      devices.add(new SimDevice(i, options, nextId()));
+      devices.add(new SimDevice(i, nextId()));
+      memories.add(new DeviceMemory(devices.getLast(), options));
     }
     pools.createDefaults();
     this.threadStreams = new PerThread<>(() -> new @Nullable SimStream[devices.size()]);
@@ -131,6 +138,14 @@ final class SimMachine {
     return device;
   }
 
+  DeviceMemory memory(SimDevice device) {
+    return memories.get(device.index);
+  }
+
+  List<DeviceMemory> memories() {
+    return memories;
+  }
+
   List<SimDevice> devices() {
     return devices;
   }
@@ -182,25 +197,25 @@ final class SimMachine {
   }
 
   @Nullable SimPlace find(long address) {
-    int index = DeviceMemory.deviceOf(address);
+    int index = Addresses.deviceOf(address);
     if (index < 0) {
       return hostMemory.find(address);
     }
-    DeviceBlock block = index < devices.size() ? devices.get(index).memory.find(address) : null;
+    DeviceBlock block = index < devices.size() ? memories.get(index).find(address) : null;
     return block == null || address - block.address > block.byteSize
         ? null
         : new SimPlace(block, address - block.address);
   }
 
   boolean wasFreed(long address) {
-    int index = DeviceMemory.deviceOf(address);
-    return index >= 0 && index < devices.size() && devices.get(index).memory.wasFreed(address);
+    int index = Addresses.deviceOf(address);
+    return index >= 0 && index < devices.size() && memories.get(index).wasFreed(address);
   }
 
   /** The program freed a block: it is counted no longer. */
   void retire(SimBlock block) {
     switch (block) {
-      case DeviceBlock onDevice -> onDevice.device.memory.retire(onDevice);
+      case DeviceBlock onDevice -> onDevice.memory.retire(onDevice);
       case HostBlock host -> hostMemory.retire(host);
     }
   }
@@ -208,7 +223,7 @@ final class SimMachine {
   /** Ends a block. */
   void discard(SimBlock block) {
     switch (block) {
-      case DeviceBlock onDevice -> onDevice.device.memory.free(onDevice);
+      case DeviceBlock onDevice -> onDevice.memory.free(onDevice);
       case HostBlock host -> hostMemory.free(host);
     }
   }
@@ -216,11 +231,11 @@ final class SimMachine {
   /** Queues work in stream order, or records it if the stream is captured. */
   SimOp submit(SimStream stream, Runnable work, long costNanos, SimBlock... used) {
     hostNanos += SimCosts.SUBMIT;
-    return queue(SimOp.work(stream, work, costNanos, hostNanos).using(used));
+    return queue(SimOp.work(stream, work, costNanos, hostNanos).holding(HostBlock.managedOf(used)));
   }
 
   SimOp queue(SimOp op) {
-    CaptureBranch branch = op.stream.capture;
+    CaptureBranch branch = CaptureBranch.of(op.stream);
     captures.checkLegacy(op.stream);
     if (branch != null) {
       branch.capture.checkValid();
@@ -290,7 +305,7 @@ final class SimMachine {
       if (!closed) {
         closed = true;
         scheduler.close();
-        devices.forEach(device -> device.memory.close());
+        memories.forEach(DeviceMemory::close);
         hostMemory.close();
         sharing.close();
         threadStreams.close();

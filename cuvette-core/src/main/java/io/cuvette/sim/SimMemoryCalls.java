@@ -19,7 +19,7 @@ final class SimMemoryCalls {
         () -> {
           SimDevice owner = machine.working(device);
           machine.spend(SimCosts.alloc(bytes));
-          return owner.memory.allocate(bytes, machine.nextId()).address;
+          return machine.memory(owner).allocate(bytes, machine.nextId()).address;
         },
         () -> "cuMemAlloc(bytes=%d, device=%d)".formatted(bytes, device));
   }
@@ -32,8 +32,9 @@ final class SimMemoryCalls {
 
   private void free(SimDevice current, long address) {
     SimBlock freed = machine.start(address);
-    if (freed.use() != null) {
-      freePooled(freed, freed.use());
+    PoolUse use = PoolUse.of(freed);
+    if (use != null) {
+      freePooled(freed, use);
     } else if (freed instanceof DeviceBlock block) {
       if (block.isImported()) {
         throw SimRefusal.invalidValue(
@@ -43,7 +44,7 @@ final class SimMemoryCalls {
       // The driver waits for the device of the memory, and no other.
       machine.drain(block.device);
       checkStillLive(block);
-      block.device.memory.free(block);
+      machine.discard(block);
       machine.spend(SimCosts.alloc(block.byteSize));
       block.device.checkWorks();
     } else {
@@ -179,8 +180,9 @@ final class SimMemoryCalls {
           SimStream queue = machine.stream(machine.working(device), stream);
           ManagedRange range = ManagedRange.of(machine, address, bytes);
           RangeAdvice.Location location = range.location(locationType, locationId);
-          if (queue.capture != null) {
-            throw queue.capture.capture.invalidate(
+          CaptureBranch branch = CaptureBranch.of(queue);
+          if (branch != null) {
+            throw branch.capture.invalidate(
                 CudaStatus.STREAM_CAPTURE_UNSUPPORTED, "a prefetch cannot be captured");
           }
           SimBlock block = range.place().block();

@@ -24,7 +24,7 @@ final class SimOp {
   private @Nullable BooleanSupplier outside;
   private @Nullable Runnable whenDone;
   private @Nullable List<SimStream> blocked;
-  private List<HostBlock> managed = List.of();
+  private List<? extends HeldMemory> held = List.of();
   private long number;
   private boolean done;
   private long endNanos;
@@ -83,25 +83,19 @@ final class SimOp {
   SimOp again(SimStream in, long queued) {
     SimOp op = new SimOp(in, work, hostFunction, null, costNanos, queued);
     op.outside = outside;
-    op.managed = managed;
+    op.held = held;
     return op;
   }
 
-  /** Says which blocks the operation uses; of these it knows the managed ones. */
-  SimOp using(SimBlock... blocks) {
-    List<HostBlock> found = new ArrayList<>(blocks.length);
-    for (SimBlock block : blocks) {
-      if (block instanceof HostBlock host && host.kind == HostBlock.Kind.MANAGED) {
-        found.add(host);
-      }
-    }
-    managed = found;
+  /** Says what the operation holds. */
+  SimOp holding(List<? extends HeldMemory> memory) {
+    held = memory;
     return this;
   }
 
-  /** The managed memory that the operation uses. */
-  List<HostBlock> managed() {
-    return managed;
+  /** What the operation holds. */
+  List<? extends HeldMemory> held() {
+    return held;
   }
 
   /** Says which operation of its stream this is. */
@@ -167,8 +161,8 @@ final class SimOp {
     if (whenDone != null) {
       whenDone.run();
     }
-    managed.forEach(HostBlock::done);
-    managed = List.of();
+    held.forEach(HeldMemory::done);
+    held = List.of();
     done = true;
     endNanos = nanos;
     work = SimOp::nothing;

@@ -75,13 +75,14 @@ final class SimOrderedCalls {
 
   private SimBlock place(SimPool pool, long bytes, SimDevice device) {
     if (pool.kind.isDevice()) {
-      DeviceMemory memory = machine.device(pool.kind.locationId()).memory;
+      DeviceMemory memory = machine.memory(machine.device(pool.kind.locationId()));
       return pool.shared == null
           ? memory.allocatePooled(bytes, machine.nextId())
           : placeShared(memory, pool.shared, bytes);
     }
     if (pool.shared != null) {
-      return machine.hostMemory.allocateShared(device, pool.shared, bytes, machine.nextId());
+      Extent extent = pool.shared.provide(bytes);
+      return machine.hostMemory.placeShared(device, pool.shared, extent, bytes, machine.nextId());
     }
     HostBlock.Kind kind = pool.kind.isManaged() ? HostBlock.Kind.MANAGED : HostBlock.Kind.PINNED;
     HostBlock block = machine.hostMemory.allocate(kind, device, bytes, machine.nextId(), 0);
@@ -102,7 +103,7 @@ final class SimOrderedCalls {
   }
 
   private void checkCapture(SimStream stream, CudaStatus status, String rule) {
-    CaptureBranch branch = stream.capture;
+    CaptureBranch branch = CaptureBranch.of(stream);
     if (branch != null) {
       throw branch.capture.invalidate(status, rule);
     }
@@ -117,7 +118,7 @@ final class SimOrderedCalls {
           checkCapture(
               queue, CudaStatus.INVALID_VALUE, "only memory of a graph can be freed in a capture");
           SimBlock block = machine.start(address);
-          PoolUse use = block.use();
+          PoolUse use = PoolUse.of(block);
           if (use == null) {
             throw SimRefusal.invalidValue(
                 "address: 0x%x (expected: memory allocated in stream order)".formatted(address));

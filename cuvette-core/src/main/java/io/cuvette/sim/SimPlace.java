@@ -54,10 +54,10 @@ record SimPlace(SimBlock block, long offset) {
     return ((HostBlock) block).content();
   }
 
-  void fill(long bytes, int pattern, SimDevice by) {
+  void fill(long bytes, int pattern, DevicePages by) {
     block.checkLive();
     if (block instanceof HostBlock host && host.kind == HostBlock.Kind.MANAGED) {
-      host.pages.bring(by.memory.pages, offset, bytes);
+      host.pages.bring(by, offset, bytes);
     }
     if (!block.isLost()) {
       block.fill(offset, bytes, pattern);

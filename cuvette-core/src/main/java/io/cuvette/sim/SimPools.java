@@ -19,7 +19,9 @@ final class SimPools {
   private static final int POOLS_BY_LOCATION = 13_000;
 
   private final SimulatedOptions options;
+  private final PeerRule peers;
   private final List<SimDevice> devices;
+  private final List<DeviceMemory> memories;
   private final SimSharing sharing;
   private final HandleTable<SimPool> handles = new HandleTable<>(HandleKind.POOL, true);
   private final Map<PoolKind, SimPool> defaults = new HashMap<>();
@@ -28,9 +30,16 @@ final class SimPools {
   /** The pools that may hold memory, those destroyed too. */
   private final List<SimPool> holding = new ArrayList<>();
 
-  SimPools(SimulatedOptions options, List<SimDevice> devices, SimSharing sharing) {
+  SimPools(
+      SimulatedOptions options,
+      PeerRule peers,
+      List<SimDevice> devices,
+      List<DeviceMemory> memories,
+      SimSharing sharing) {
     this.options = options;
+    this.peers = peers;
     this.devices = devices;
+    this.memories = memories;
     this.sharing = sharing;
   }
 
@@ -133,7 +142,7 @@ final class SimPools {
       long maxBytes,
       boolean isDefault,
       @Nullable SharedPool shared) {
-    PoolAccess access = new PoolAccess(options, kind);
+    PoolAccess access = new PoolAccess(peers, kind);
     SimPool pool = new SimPool(kind, handleTypes, access, space(kind, maxBytes), isDefault, shared);
     pool.named(handles.add(pool));
     holding.add(pool);
@@ -146,7 +155,7 @@ final class SimPools {
     if (!kind.isDevice()) {
       return new PoolSpace(step, maxBytes, () -> Long.MAX_VALUE, _ -> {});
     }
-    DeviceMemory memory = devices.get(kind.locationId()).memory;
+    DeviceMemory memory = memories.get(kind.locationId());
     return new PoolSpace(step, maxBytes, memory.pages::roomBytes, memory.pages::take);
   }
 

@@ -10,7 +10,7 @@ final class SimReport {
   static String of(SimMachine machine, SimEventCalls events, SimCaptureCalls captures) {
     StringBuilder text = new StringBuilder();
     Consumer<SimBlock> line = block -> text.append(block.isRetired() ? "" : line(block));
-    machine.devices().forEach(device -> device.memory.forEach(line));
+    machine.memories().forEach(memory -> memory.forEach(line));
     machine.hostMemory.forEach(line);
     machine.streams.forEach(stream ->
         text.append("stream id %d, device %d\n".formatted(stream.id, stream.device.index)));
@@ -32,7 +32,7 @@ final class SimReport {
   }
 
   private static String line(SimBlock block) {
-    PoolUse use = block.use();
+    PoolUse use = PoolUse.of(block);
     return "%s%s memory %s%s\n"
         .formatted(
             imported(block.isImported()),

@@ -16,7 +16,7 @@ final class SimStream {
   final ArrayDeque<SimOp> queue = new ArrayDeque<>();
 
   /** The part of this stream in a capture, if it is captured. */
-  @Nullable CaptureBranch capture;
+  @Nullable StreamCapture capture;
 
   /** Position among the ready streams, -1 if it is not one of them. */
   int readyIndex = -1;

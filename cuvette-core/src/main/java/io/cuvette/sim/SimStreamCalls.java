@@ -31,7 +31,7 @@ final class SimStreamCalls implements StreamCalls {
                   SimDeviceCalls.PRIORITIES.greatest(),
                   SimDeviceCalls.PRIORITIES.least());
           machine.spend(SimCosts.STREAM_CREATE);
-          owner.streams(1);
+          machine.memory(owner).pages.addStreams(1);
           return machine.streams.add(new SimStream(owner, machine.nextId(), flags, clamped));
         },
         () ->
@@ -45,7 +45,7 @@ final class SimStreamCalls implements StreamCalls {
         () -> {
           machine.working(device);
           SimStream gone = machine.streams.remove(stream);
-          gone.device.streams(-1);
+          machine.memory(gone.device).pages.addStreams(-1);
           machine.captures.destroyed(gone);
         },
         () -> call("cuStreamDestroy", stream));
@@ -143,7 +143,7 @@ final class SimStreamCalls implements StreamCalls {
 
   private void waitFor(SimStream stream, SimEvent event) {
     machine.spend(SimCosts.SUBMIT);
-    CaptureBranch branch = stream.capture;
+    CaptureBranch branch = CaptureBranch.of(stream);
     CaptureBranch.Point point = event.capturedPoint();
     if (point != null) {
       machine.captures.checkLegacy(stream);

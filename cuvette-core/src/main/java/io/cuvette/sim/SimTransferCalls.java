@@ -64,7 +64,7 @@ final class SimTransferCalls {
   }
 
   private void checkOwner(String name, long address, SimDevice device) {
-    int owner = DeviceMemory.deviceOf(address);
+    int owner = Addresses.deviceOf(address);
     if (owner >= 0 && owner != device.index) {
       throw SimRefusal.invalidValue(
           "%s: 0x%x is memory of device %d (expected: of device %d)"
@@ -157,7 +157,7 @@ final class SimTransferCalls {
     SimOp turn =
         machine.queue(
             SimOp.waitingOutside(stream, copy::isStaged, copy::land, machine.hostNanos())
-                .using(to.block(), from.block()));
+                .holding(HostBlock.managedOf(to.block(), from.block())));
     machine.scheduler.awaitUntil(() -> turn.isDone() || stream.queue.peek() == turn);
     try {
       stream.device.checkWorks();
@@ -235,9 +235,10 @@ final class SimTransferCalls {
             long bytes = count * unit;
             SimPlace place = machine.place("target", target, bytes);
             PoolAccess.check(queue.device, place);
+            DevicePages pages = machine.memory(queue.device).pages;
             machine.submit(
                 queue,
-                () -> place.fill(bytes, pattern, queue.device),
+                () -> place.fill(bytes, pattern, pages),
                 SimCosts.fill(bytes),
                 place.block());
           }

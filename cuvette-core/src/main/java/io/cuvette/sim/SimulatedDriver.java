@@ -97,7 +97,7 @@ public final class SimulatedDriver extends SimCalls {
   public int liveAllocations() {
     return machine.peek(() ->
         machine.hostMemory.liveBlocks()
-            + machine.devices().stream().mapToInt(d -> d.memory.liveBlocks()).sum());
+            + machine.memories().stream().mapToInt(DeviceMemory::liveBlocks).sum());
   }
 
   /**
@@ -106,7 +106,7 @@ public final class SimulatedDriver extends SimCalls {
    * @throws IllegalArgumentException if there is no such device
    */
   public long liveBytes(int device) {
-    return machine.peek(() -> device(device).memory.usedBytes());
+    return machine.peek(() -> machine.memory(device(device)).usedBytes());
   }
 
   private SimDevice device(int index) {

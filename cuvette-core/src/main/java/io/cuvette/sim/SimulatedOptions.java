@@ -45,7 +45,7 @@ public record SimulatedOptions(
       new SimulatedOptions(1, 143_156L << 20, 0, "all", 13_000, 1);
 
   /** The most devices there can be: what the simulated addresses have room for. */
-  static final int MAX_DEVICES = 32;
+  static final int MAX_DEVICES = Addresses.MAX_DEVICES;
 
   static final int MAX_NODES = 64;
 
@@ -148,10 +148,6 @@ public record SimulatedOptions(
       }
     }
     return draft.options();
-  }
-
-  PeerRule peerRule() {
-    return PeerRule.parse(peers, devices);
   }
 
   private static long seedOfProperty() {
