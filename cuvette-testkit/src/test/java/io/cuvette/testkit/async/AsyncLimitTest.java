@@ -25,11 +25,12 @@ import io.cuvette.testkit.Hold;
 import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
-import java.util.ArrayList;
+import io.cuvette.testkit.support.AtOnce;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** The hard limit of stream-ordered pools. */
@@ -58,22 +59,13 @@ class AsyncLimitTest {
   void manyThreads_neverHaveMoreThanTheLimit(Cuda cuda, ScriptedDriver driver, AsyncMemoryPool pool)
       throws Exception {
     AtomicLong most = peak(driver);
-    int threads = 6;
-    try (ExecutorService all = Executors.newFixedThreadPool(threads)) {
-      pool.setLimit(MemoryLimit.ofBytes(4 * BLOCK));
-      List<Future<Integer>> done = new ArrayList<>();
-      for (int i = 0; i < threads; i++) {
-        done.add(all.submit(() -> allocateAndFree(cuda, pool)));
-      }
-      int given = 0;
-      for (Future<Integer> one : done) {
-        given += one.get();
-      }
-      assertThat(given).isPositive();
-      assertThat(most.get()).isBetween(BLOCK, 4 * BLOCK);
-      cuda.device(0).synchronize();
-      assertThat(pool.liveBytes()).isZero();
-    }
+    pool.setLimit(MemoryLimit.ofBytes(4 * BLOCK));
+    AtomicInteger given = new AtomicInteger();
+    new AtOnce().run(6, _ -> given.addAndGet(allocateAndFree(cuda, pool)));
+    assertThat(given.get()).isPositive();
+    assertThat(most.get()).isBetween(BLOCK, 4 * BLOCK);
+    cuda.device(0).synchronize();
+    assertThat(pool.liveBytes()).isZero();
   }
 
   /** The most bytes that the driver had given out at once, in blocks of one size. */
@@ -268,22 +260,16 @@ class AsyncLimitTest {
 
   /** No two allocations of a thread have the same size, so none takes what is idle. */
   private static void holdOneEach(Cuda cuda, MemoryResource resource) throws Exception {
-    List<Future<?>> done = new ArrayList<>();
-    try (ExecutorService threads = Executors.newFixedThreadPool(THREADS)) {
-      for (int t = 0; t < THREADS; t++) {
-        done.add(
-            threads.submit(() -> {
+    new AtOnce()
+        .run(
+            THREADS,
+            _ -> {
               try (CudaStream stream = cuda.device(0).createStream()) {
                 for (int i = 0; i < 500; i++) {
                   resource.allocate(MIB - BLOCK * (i % 100), stream).close();
                 }
               }
-            }));
-      }
-    }
-    for (Future<?> each : done) {
-      each.get();
-    }
+            });
   }
 
   @CudaTest

@@ -14,12 +14,9 @@ import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.testkit.CudaTest;
-import java.util.ArrayList;
-import java.util.Collections;
-import java.util.List;
+import io.cuvette.testkit.support.AtOnce;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.CountDownLatch;
 
 /** Memory of the driver's pools between the end of one buffer and the next, and the pools' end. */
 class IdleMemoryTest {
@@ -132,35 +129,21 @@ class IdleMemoryTest {
   @CudaTest
   void threadsThatCloseAndAllocate_neverShareABlock(AsyncMemoryPool pool, CudaStream stream)
       throws InterruptedException {
-    List<Throwable> failures = Collections.synchronizedList(new ArrayList<>());
     Set<Long> live = ConcurrentHashMap.newKeySet();
-    CountDownLatch start = new CountDownLatch(1);
-    List<Thread> threads = new ArrayList<>();
-    for (int t = 0; t < 8; t++) {
-      threads.add(
-          Thread.ofVirtual()
-              .start(() -> {
-                try {
-                  start.await();
-                  for (int i = 0; i < 300; i++) {
-                    DeviceBuffer buffer = pool.allocate(4096, stream);
-                    assertThat(live.add(buffer.address())).isTrue();
-                    live.remove(buffer.address());
-                    buffer.close();
-                    if (i % 50 == 0) {
-                      stream.synchronize();
-                    }
-                  }
-                } catch (Throwable e) {
-                  failures.add(e);
+    new AtOnce()
+        .run(
+            8,
+            _ -> {
+              for (int i = 0; i < 300; i++) {
+                DeviceBuffer buffer = pool.allocate(4096, stream);
+                assertThat(live.add(buffer.address())).isTrue();
+                live.remove(buffer.address());
+                buffer.close();
+                if (i % 50 == 0) {
+                  stream.synchronize();
                 }
-              }));
-    }
-    start.countDown();
-    for (Thread thread : threads) {
-      thread.join();
-    }
-    assertThat(failures).isEmpty();
+              }
+            });
     assertThat(pool.liveBytes()).isZero();
     stream.synchronize();
     assertThat(pool.usedBytes()).isZero();

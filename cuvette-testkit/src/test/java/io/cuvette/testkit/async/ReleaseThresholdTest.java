@@ -18,13 +18,9 @@ import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.support.AtOnce;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -193,29 +189,17 @@ class ReleaseThresholdTest {
 
   @CudaTest(simulatedOnly = true)
   void manyThreads_leaveItAsItWas(Cuda cuda, DeviceMemoryResource foreign) throws Exception {
-    try (ExecutorService threads = Executors.newFixedThreadPool(8)) {
-      foreign.attributes().setReleaseThreshold(5 * MIB);
-      for (int round = 0; round < 200; round++) {
-        CountDownLatch start = new CountDownLatch(1);
-        List<Future<?>> running = new ArrayList<>();
-        for (int i = 0; i < 8; i++) {
-          running.add(
-              threads.submit(() -> {
-                start.await();
+    foreign.attributes().setReleaseThreshold(5 * MIB);
+    for (int round = 0; round < 200; round++) {
+      new AtOnce()
+          .run(
+              8,
+              _ -> {
                 try (AsyncMemoryPool pool = open(cuda, foreign)) {
                   assertThat(pool.attributes().releaseThreshold()).isEqualTo(Long.MAX_VALUE);
                 }
-                return null;
-              }));
-        }
-        start.countDown();
-        for (Future<?> thread : running) {
-          thread.get(30, TimeUnit.SECONDS);
-        }
-        assertThat(foreign.attributes().releaseThreshold())
-            .as("round %d", round)
-            .isEqualTo(5 * MIB);
-      }
+              });
+      assertThat(foreign.attributes().releaseThreshold()).as("round %d", round).isEqualTo(5 * MIB);
     }
   }
 

@@ -13,10 +13,10 @@ import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.PoolOptions;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Subject;
+import io.cuvette.testkit.support.AtOnce;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
-import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 
 class LimitTest {
@@ -133,31 +133,20 @@ class LimitTest {
   void threadsThatGrowAtOnce_neverHoldMoreThanTheLimit(MemoryPool pool)
       throws InterruptedException {
     pool.setLimit(MemoryLimit.ofBytes(20 * UNIT));
-    CountDownLatch start = new CountDownLatch(1);
-    List<Thread> threads = new ArrayList<>();
     List<Buffer> got = Collections.synchronizedList(new ArrayList<>());
-    for (int i = 0; i < 8; i++) {
-      threads.add(Thread.ofPlatform().start(() -> takeAll(pool, start, got)));
-    }
-    start.countDown();
-    for (Thread thread : threads) {
-      thread.join();
-    }
+    new AtOnce().run(8, _ -> takeAll(pool, got));
     assertThat(got).hasSize(20);
     assertThat(pool.stats().peakHeldBytes()).isEqualTo(20 * UNIT);
     got.forEach(Buffer::close);
   }
 
-  private static void takeAll(MemoryPool pool, CountDownLatch start, List<Buffer> got) {
+  private static void takeAll(MemoryPool pool, List<Buffer> got) {
     try {
-      start.await();
       while (true) {
         got.add(pool.allocate(UNIT));
       }
     } catch (OutOfDeviceMemoryException e) {
       // As many as fit.
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
     }
   }
 

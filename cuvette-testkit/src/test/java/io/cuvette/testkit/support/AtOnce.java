@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.function.IntConsumer;
 
 /** Runs something on several threads at once, and keeps what they throw. Thread-safe. */
@@ -26,15 +27,29 @@ public final class AtOnce {
 
   /** Runs on as many threads, each with its number, until all have ended; none may throw. */
   public void run(int threads, IntConsumer body) throws InterruptedException {
+    CountDownLatch begin = new CountDownLatch(1);
     List<Thread> all = new ArrayList<>();
     for (int i = 0; i < threads; i++) {
       int number = i;
-      all.add(start(() -> body.accept(number)));
+      all.add(
+          start(() -> {
+            awaitBegin(begin);
+            body.accept(number);
+          }));
     }
+    begin.countDown();
     for (Thread thread : all) {
       thread.join();
     }
     assertNoFailures();
+  }
+
+  private static void awaitBegin(CountDownLatch begin) {
+    try {
+      begin.await();
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
   }
 
   /** No thread has thrown so far. */
