@@ -7,7 +7,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 
 /** A file of which ranges hold the bytes of blocks. Guarded by the driver's lock. */
-interface BlockFile {
+public interface BlockFile {
 
   /** What memory holds that nobody wrote yet: not zeros, for a driver gives old contents too. */
   ByteBuffer UNTOUCHED = untouched();

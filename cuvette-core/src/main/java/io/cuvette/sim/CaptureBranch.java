@@ -5,8 +5,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** The part of one stream in a capture. Guarded by the driver's lock. */
-final class CaptureBranch implements StreamCapture {
-  final SimCapture capture;
+public final class CaptureBranch implements StreamCapture {
+  public final SimCapture capture;
 
   /** What the next operation of the stream waits for. */
   private final Set<SimGraph.Node> ends = new LinkedHashSet<>();
@@ -17,32 +17,32 @@ final class CaptureBranch implements StreamCapture {
    * @param capture the capture
    * @param ends the operations before the event
    */
-  record Point(SimCapture capture, Set<SimGraph.Node> ends) {}
+  public record Point(SimCapture capture, Set<SimGraph.Node> ends) {}
 
-  CaptureBranch(SimCapture capture) {
+  public CaptureBranch(SimCapture capture) {
     this.capture = capture;
   }
 
   /** The part of a stream in a capture; null if it is not captured. */
-  static @Nullable CaptureBranch of(SimStream stream) {
+  public static @Nullable CaptureBranch of(SimStream stream) {
     return (CaptureBranch) stream.capture;
   }
 
-  void add(SimOp operation) {
+  public void add(SimOp operation) {
     SimGraph.Node node = capture.graph.add(operation, ends);
     ends.clear();
     ends.add(node);
   }
 
-  Point point() {
+  public Point point() {
     return new Point(capture, Set.copyOf(ends));
   }
 
-  void join(Point point) {
+  public void join(Point point) {
     ends.addAll(point.ends);
   }
 
-  Set<SimGraph.Node> ends() {
+  public Set<SimGraph.Node> ends() {
     return ends;
   }
 }

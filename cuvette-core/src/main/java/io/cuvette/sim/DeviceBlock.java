@@ -7,31 +7,31 @@ import org.jspecify.annotations.Nullable;
  * An allocation of device memory: pages that exist once written, or bytes of a file that other
  * processes can map. Guarded by the driver's lock.
  */
-final class DeviceBlock extends SimBlock {
+public final class DeviceBlock extends SimBlock {
   /** The memory that it is in. */
-  final DeviceMemory memory;
+  public final DeviceMemory memory;
 
   private @Nullable PagedBytes pages;
   private @Nullable SharedBytes shared;
   private @Nullable Extent piece;
 
-  DeviceBlock(DeviceMemory memory, long address, long byteSize, long id) {
+  public DeviceBlock(DeviceMemory memory, long address, long byteSize, long id) {
     super(memory.device, address, byteSize, id);
     this.memory = memory;
   }
 
   /** Says in which part of a page the block is. */
-  void piece(Extent taken) {
+  public void piece(Extent taken) {
     piece = taken;
   }
 
   /** The part of a page that the block is in; null if it has pages of its own. */
-  @Nullable Extent piece() {
+  public @Nullable Extent piece() {
     return piece;
   }
 
   /** Gives the block bytes of a file, which get what was written so far. */
-  void share(SharedBytes bytes) {
+  public void share(SharedBytes bytes) {
     if (pages != null) {
       pages.forEachWritten(bytes::write);
       pages = null;
@@ -40,12 +40,12 @@ final class DeviceBlock extends SimBlock {
   }
 
   /** The bytes that other processes can map; null if they cannot. */
-  @Nullable SharedBytes shared() {
+  public @Nullable SharedBytes shared() {
     return shared;
   }
 
   /** Lets go of the bytes; the block is dead. */
-  void release() {
+  public void release() {
     if (shared != null) {
       shared.close();
       shared = null;
@@ -53,7 +53,7 @@ final class DeviceBlock extends SimBlock {
   }
 
   @Override
-  void read(long offset, MemorySegment target) {
+  public void read(long offset, MemorySegment target) {
     if (shared != null) {
       shared.read(offset, target);
     } else {
@@ -62,7 +62,7 @@ final class DeviceBlock extends SimBlock {
   }
 
   @Override
-  void write(long offset, MemorySegment source) {
+  public void write(long offset, MemorySegment source) {
     if (shared != null) {
       shared.write(offset, source);
     } else {
@@ -71,7 +71,7 @@ final class DeviceBlock extends SimBlock {
   }
 
   @Override
-  void fill(long offset, long bytes, int pattern) {
+  public void fill(long offset, long bytes, int pattern) {
     if (shared != null) {
       shared.fill(offset, bytes, pattern);
     } else {
@@ -79,7 +79,7 @@ final class DeviceBlock extends SimBlock {
     }
   }
 
-  void copyFrom(long offset, DeviceBlock source, long sourceOffset, long bytes) {
+  public void copyFrom(long offset, DeviceBlock source, long sourceOffset, long bytes) {
     if (shared == null && source.shared == null) {
       pages().copyFrom(offset, source.pages(), sourceOffset, bytes);
     } else if (shared != null && source.shared != null) {

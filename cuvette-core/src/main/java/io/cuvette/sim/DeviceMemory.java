@@ -14,19 +14,19 @@ import org.jspecify.annotations.Nullable;
  *   | 0 | device | class |  slot &lt;&lt; class | offset |      device counts from 1
  * </pre>
  */
-final class DeviceMemory {
+public final class DeviceMemory {
   private static final int CLASS_SHIFT = 50;
   private static final long OFFSET_MASK = (1L << CLASS_SHIFT) - 1;
   private static final int CLASSES = 50;
 
   /** Blocks are aligned to and counted in units of this many bytes, as cuMemAlloc aligns. */
-  static final long UNIT = 512;
+  public static final long UNIT = 512;
 
-  final SimDevice device;
+  public final SimDevice device;
   private final long totalBytes;
 
   /** Which of the device's pages are taken. */
-  final DevicePages pages;
+  public final DevicePages pages;
 
   /** What is left in pages that small allocations share: none is in more than one of them. */
   private final Gaps small = new Gaps(DevicePages.PAGE);
@@ -39,7 +39,7 @@ final class DeviceMemory {
   private long pooledBytes;
   private int liveBlocks;
 
-  DeviceMemory(SimDevice device, SimulatedOptions options) {
+  public DeviceMemory(SimDevice device, SimulatedOptions options) {
     this.device = device;
     this.totalBytes = options.memoryBytes();
     this.pages = new DevicePages(options);
@@ -48,7 +48,7 @@ final class DeviceMemory {
     }
   }
 
-  DeviceBlock allocate(long bytes, long id) {
+  public DeviceBlock allocate(long bytes, long id) {
     if (bytes <= 0) {
       throw SimRefusal.invalidValue("bytes: %d (expected: > 0)".formatted(bytes));
     }
@@ -98,7 +98,7 @@ final class DeviceMemory {
   }
 
   /** A block of a pool; the pool reserves its bytes. */
-  DeviceBlock allocatePooled(long bytes, long id) {
+  public DeviceBlock allocatePooled(long bytes, long id) {
     if (bytes > totalBytes) {
       throw outOfMemory(bytes);
     }
@@ -108,7 +108,7 @@ final class DeviceMemory {
   }
 
   /** A block of another process, which is not counted here. */
-  DeviceBlock placeImported(long bytes, long id) {
+  public DeviceBlock placeImported(long bytes, long id) {
     DeviceBlock block = place(bytes, id);
     block.markImported();
     return block;
@@ -137,7 +137,7 @@ final class DeviceMemory {
   }
 
   /** The block an address points into or just behind, if there is one. */
-  @Nullable DeviceBlock find(long address) {
+  public @Nullable DeviceBlock find(long address) {
     int sizeClass = classOf(address);
     return sizeClass < CLASSES
         ? classes[sizeClass].get((address & OFFSET_MASK) >>> sizeClass)
@@ -145,7 +145,7 @@ final class DeviceMemory {
   }
 
   /** Counts a block no longer; its bytes stay until {@link #free}. */
-  void retire(DeviceBlock block) {
+  public void retire(DeviceBlock block) {
     if (block.retire()) {
       liveBlocks--;
       if (block.isImported()) {
@@ -166,7 +166,7 @@ final class DeviceMemory {
     return piece == null ? DevicePages.up(block.byteSize) : giveSmall(piece);
   }
 
-  void free(DeviceBlock block) {
+  public void free(DeviceBlock block) {
     retire(block);
     int sizeClass = classOf(block.address);
     classes[sizeClass].give((int) ((block.address & OFFSET_MASK) >>> sizeClass));
@@ -175,7 +175,7 @@ final class DeviceMemory {
   }
 
   /** Whether there was a block at an address that is free now. */
-  boolean wasFreed(long address) {
+  public boolean wasFreed(long address) {
     int sizeClass = classOf(address);
     return sizeClass < CLASSES
         && classes[sizeClass].wasUsed((address & OFFSET_MASK) >>> sizeClass)
@@ -186,32 +186,32 @@ final class DeviceMemory {
     return (int) (address >>> CLASS_SHIFT) & 0x3F;
   }
 
-  static long rounded(long bytes) {
+  public static long rounded(long bytes) {
     return (bytes + UNIT - 1) / UNIT * UNIT;
   }
 
-  long totalBytes() {
+  public long totalBytes() {
     return totalBytes;
   }
 
   /** Bytes of blocks, those in pools too. */
-  long usedBytes() {
+  public long usedBytes() {
     return usedBytes + pooledBytes;
   }
 
-  long freeBytes() {
+  public long freeBytes() {
     return pages.freeBytes();
   }
 
-  int liveBlocks() {
+  public int liveBlocks() {
     return liveBlocks;
   }
 
-  void close() {
+  public void close() {
     forEach(block -> ((DeviceBlock) block).release());
   }
 
-  void forEach(Consumer<SimBlock> action) {
+  public void forEach(Consumer<SimBlock> action) {
     for (SlotClass slots : classes) {
       slots.forEach(action);
     }

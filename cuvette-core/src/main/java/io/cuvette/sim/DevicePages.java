@@ -10,8 +10,8 @@ import java.util.Set;
  * came to the device makes room when others need it, as it does on a GPU. Guarded by the driver's
  * lock.
  */
-final class DevicePages {
-  static final long PAGE = 2L << 20;
+public final class DevicePages {
+  public static final long PAGE = 2L << 20;
 
   // On an H200 (143,156 MiB, driver 580) a context takes 526.8 MiB, counted in pieces of 64 KiB.
   private static final double CONTEXT_PART = 552_402_944.0 / 150_109_880_320.0;
@@ -43,7 +43,7 @@ final class DevicePages {
 
   private long managedBytes;
 
-  DevicePages(SimulatedOptions options) {
+  public DevicePages(SimulatedOptions options) {
     this.options = options;
     long context = options.contextBytes();
     this.contextBytes = context >= 0 ? context : measured(options.memoryBytes());
@@ -56,17 +56,17 @@ final class DevicePages {
   }
 
   /** The bytes of whole pages that hold some bytes. */
-  static long up(long bytes) {
+  public static long up(long bytes) {
     return (bytes + PAGE - 1) / PAGE * PAGE;
   }
 
   /** What cuMemGetInfo says is free. */
-  long freeBytes() {
+  public long freeBytes() {
     return Math.max(0, leftBytes() - managedBytes);
   }
 
   /** What can be had, if managed memory makes room. */
-  long roomBytes() {
+  public long roomBytes() {
     return Math.max(0, leftBytes() - keptBytes);
   }
 
@@ -75,13 +75,13 @@ final class DevicePages {
   }
 
   /** Takes some bytes, of which there is room for as many; gives them back if negative. */
-  void take(long bytes) {
+  public void take(long bytes) {
     takenBytes += bytes;
     makeRoom();
   }
 
   /** The context has so many streams more; OUT_OF_MEMORY if there is no room for them. */
-  void addStreams(int more) {
+  public void addStreams(int more) {
     int count = streams + more;
     long part = contextBytes * Math.max(0, count - FIRST_STREAMS) / STREAM_PART;
     long bytes = (part + PAGE / 2) / PAGE * PAGE - streamBytes;
@@ -99,7 +99,7 @@ final class DevicePages {
   }
 
   /** Managed memory comes to the device, as much of it as there is room for. */
-  void bring(ManagedPages pages, long bytes) {
+  public void bring(ManagedPages pages, long bytes) {
     managed.remove(pages);
     managed.add(pages);
     managedBytes += bytes;
@@ -107,7 +107,7 @@ final class DevicePages {
   }
 
   /** Managed memory is here no longer. */
-  void leave(ManagedPages pages, long bytes) {
+  public void leave(ManagedPages pages, long bytes) {
     managed.remove(pages);
     managedBytes -= bytes;
   }

@@ -6,15 +6,15 @@ package io.cuvette.sim;
  * @param offset where it begins, in bytes
  * @param byteSize how long it is
  */
-record Extent(long offset, long byteSize) {
+public record Extent(long offset, long byteSize) {
 
   /** Where the next one may begin. */
-  long end() {
+  public long end() {
     return offset + byteSize;
   }
 
   /** The bytes that both have. */
-  long overlap(Extent other) {
+  public long overlap(Extent other) {
     return Math.max(0, Math.min(end(), other.end()) - Math.max(offset, other.offset));
   }
 }

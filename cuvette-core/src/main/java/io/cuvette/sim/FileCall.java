@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * @param <T> what it gives
  */
 @FunctionalInterface
-interface FileCall<T extends @Nullable Object> {
+public interface FileCall<T extends @Nullable Object> {
 
   T call() throws IOException;
 

@@ -6,13 +6,13 @@ import org.jspecify.annotations.Nullable;
  * Which ranges of a file are used: best fit, all in whole pages. The file ends where the last used
  * range ends. Not thread-safe.
  */
-final class FileExtents {
-  static final long PAGE = 4096;
+public final class FileExtents {
+  public static final long PAGE = 4096;
 
   private final Gaps gaps = new Gaps(Gaps.UNBOUNDED);
   private long end;
 
-  Extent reserve(long bytes) {
+  public Extent reserve(long bytes) {
     long size = (bytes + PAGE - 1) / PAGE * PAGE;
     @Nullable Extent fit = gaps.take(size);
     if (fit == null) {
@@ -23,7 +23,7 @@ final class FileExtents {
   }
 
   /** Gives a range back and says where the file may end now. */
-  long release(Extent extent) {
+  public long release(Extent extent) {
     Extent gap = gaps.add(extent);
     if (gap.end() == end) {
       end = gap.offset();
@@ -33,7 +33,7 @@ final class FileExtents {
   }
 
   /** The size of the largest range that can be used again; 0 if there is none. */
-  long largestFree() {
+  public long largestFree() {
     return gaps.largest();
   }
 }

@@ -13,9 +13,9 @@ import org.jspecify.annotations.Nullable;
  * Free ranges, by place and by size; neighbours are one range unless a boundary is between them.
  * Not thread-safe.
  */
-final class Gaps {
+public final class Gaps {
   /** For gaps that may be of any length. */
-  static final long UNBOUNDED = Long.MAX_VALUE;
+  public static final long UNBOUNDED = Long.MAX_VALUE;
 
   private final long boundary;
   private final TreeMap<Long, Extent> byOffset = new TreeMap<>();
@@ -23,11 +23,11 @@ final class Gaps {
       new TreeSet<>(Comparator.comparingLong(Extent::byteSize).thenComparingLong(Extent::offset));
 
   /** No gaps, of which none will span a multiple of {@code boundary} bytes. */
-  Gaps(long boundary) {
+  public Gaps(long boundary) {
     this.boundary = boundary;
   }
 
-  Gaps copy() {
+  public Gaps copy() {
     Gaps copy = new Gaps(boundary);
     copy.byOffset.putAll(byOffset);
     copy.bySize.addAll(bySize);
@@ -35,17 +35,17 @@ final class Gaps {
   }
 
   /** The smallest gap that is large enough; null if none is. */
-  @Nullable Extent smallest(long bytes) {
+  public @Nullable Extent smallest(long bytes) {
     return bySize.ceiling(new Extent(0, bytes));
   }
 
   /** The size of the largest gap; 0 if there is none. */
-  long largest() {
+  public long largest() {
     return bySize.isEmpty() ? 0 : bySize.last().byteSize();
   }
 
   /** The last gap that is large enough; null if none is. */
-  @Nullable Extent last(long bytes) {
+  public @Nullable Extent last(long bytes) {
     if (largest() < bytes) {
       return null;
     }
@@ -58,13 +58,13 @@ final class Gaps {
   }
 
   /** The gap that ends at an offset; null if there is none. */
-  @Nullable Extent endingAt(long offset) {
+  public @Nullable Extent endingAt(long offset) {
     Map.Entry<Long, Extent> before = byOffset.lowerEntry(offset);
     return before == null || before.getValue().end() != offset ? null : before.getValue();
   }
 
   /** All gaps, in their order. */
-  List<Extent> all() {
+  public List<Extent> all() {
     return List.copyOf(byOffset.values());
   }
 
@@ -73,7 +73,7 @@ final class Gaps {
    *
    * @return null if none is large enough
    */
-  @Nullable Extent take(long bytes) {
+  public @Nullable Extent take(long bytes) {
     Extent gap = smallest(bytes);
     if (gap == null) {
       return null;
@@ -84,7 +84,7 @@ final class Gaps {
   }
 
   /** Makes a range part of the gaps, and returns the gap that it is in then. */
-  Extent add(Extent range) {
+  public Extent add(Extent range) {
     Extent before = range.offset() % boundary == 0 ? null : endingAt(range.offset());
     Extent behind = range.end() % boundary == 0 ? null : byOffset.get(range.end());
     long from = before == null ? range.offset() : before.offset();
@@ -101,7 +101,7 @@ final class Gaps {
   }
 
   /** Takes what is in a range out of the gaps. */
-  void remove(Extent range) {
+  public void remove(Extent range) {
     Long first = byOffset.floorKey(range.offset());
     List<Extent> gaps =
         new ArrayList<>(

@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
  * What a handle is a handle of: a tag in its top byte, different from that of any device address.
  * Immutable.
  */
-enum HandleKind {
+public enum HandleKind {
   STREAM("stream", "a", 0x51),
   EVENT("event", "an", 0x52),
   GRAPH("graph", "a", 0x53),
@@ -30,7 +30,7 @@ enum HandleKind {
     this.tag = tag;
   }
 
-  static @Nullable HandleKind of(long handle) {
+  public static @Nullable HandleKind of(long handle) {
     for (HandleKind kind : values()) {
       if (handle >>> TAG_SHIFT == kind.tag) {
         return kind;
@@ -39,16 +39,16 @@ enum HandleKind {
     return null;
   }
 
-  static int index(long handle) {
+  public static int index(long handle) {
     return ((int) handle >>> 4) - 1;
   }
 
-  long handle(int generation, int index) {
+  public long handle(int generation, int index) {
     return tag << TAG_SHIFT | (long) generation << GENERATION_SHIFT | (index + 1L) << 4;
   }
 
   /** What is wrong with a value given where a live handle of this kind is expected. */
-  SimRefusal refused(long handle) {
+  public SimRefusal refused(long handle) {
     return new SimRefusal(
         // As the driver documents it: its pool calls know INVALID_VALUE alone.
         this == POOL ? CudaStatus.INVALID_VALUE : CudaStatus.INVALID_HANDLE,

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param <T> the objects
  */
-final class HandleTable<T> {
+public final class HandleTable<T> {
   private static final int GENERATION_MASK = 0xFF_FFFF;
 
   private final HandleKind kind;
@@ -26,12 +26,12 @@ final class HandleTable<T> {
    * @param reuses whether a removed object's handle value is given to a later one, at once, as the
    *     real driver does with streams; else the value is different, and its use is always found
    */
-  HandleTable(HandleKind kind, boolean reuses) {
+  public HandleTable(HandleKind kind, boolean reuses) {
     this.kind = kind;
     this.reuses = reuses;
   }
 
-  long add(T item) {
+  public long add(T item) {
     int index;
     if (free.isEmpty()) {
       index = items.size();
@@ -44,7 +44,7 @@ final class HandleTable<T> {
     return kind.handle(generations.get(index), index);
   }
 
-  @Nullable T find(long handle) {
+  public @Nullable T find(long handle) {
     int index = HandleKind.index(handle);
     return HandleKind.of(handle) == kind
             && index >= 0
@@ -55,7 +55,7 @@ final class HandleTable<T> {
   }
 
   /** The object of a handle, or INVALID_HANDLE with what the value is instead. */
-  T get(long handle) {
+  public T get(long handle) {
     T item = find(handle);
     if (item == null) {
       throw kind.refused(handle);
@@ -63,7 +63,7 @@ final class HandleTable<T> {
     return item;
   }
 
-  T remove(long handle) {
+  public T remove(long handle) {
     T item = get(handle);
     int index = HandleKind.index(handle);
     items.set(index, null);
@@ -74,11 +74,11 @@ final class HandleTable<T> {
     return item;
   }
 
-  int size() {
+  public int size() {
     return items.size() - free.size();
   }
 
-  void forEach(Consumer<T> action) {
+  public void forEach(Consumer<T> action) {
     for (T item : items) {
       if (item != null) {
         action.accept(item);

@@ -1,7 +1,7 @@
 package io.cuvette.sim;
 
 /** What an operation holds until it is done. Guarded by the driver's lock. */
-interface HeldMemory {
+public interface HeldMemory {
   /** An operation that uses it is done, or never will be. */
   void done();
 }

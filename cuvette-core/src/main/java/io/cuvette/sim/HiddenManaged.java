@@ -11,16 +11,16 @@ import java.util.List;
  * holds is not there meanwhile; a host that reads gets nonsense, and one that writes is found.
  * Guarded by the driver's lock.
  */
-final class HiddenManaged {
+public final class HiddenManaged {
   private final boolean concurrent;
   private final List<HostBlock> hidden = new ArrayList<>();
 
-  HiddenManaged(SimulatedOptions options) {
+  public HiddenManaged(SimulatedOptions options) {
     this.concurrent = options.concurrentManaged();
   }
 
   /** An operation is queued. */
-  void queued(SimOp op) {
+  public void queued(SimOp op) {
     if (concurrent) {
       return;
     }
@@ -35,7 +35,7 @@ final class HiddenManaged {
   }
 
   /** The host knows of all that is done. */
-  void observed() {
+  public void observed() {
     SimRefusal written = null;
     for (Iterator<HostBlock> all = hidden.iterator(); all.hasNext(); ) {
       HostBlock block = all.next();

@@ -8,22 +8,22 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** Memory that the host can see too. Guarded by the driver's lock. */
-final class HostBlock extends SimBlock implements HeldMemory {
+public final class HostBlock extends SimBlock implements HeldMemory {
 
   /** Where host memory comes from. */
-  enum Kind {
+  public enum Kind {
     PINNED,
     MANAGED,
     /** Memory the driver did not make; only during a copy. */
     PAGEABLE
   }
 
-  final Kind kind;
-  final MemorySegment segment;
-  final int flags;
+  public final Kind kind;
+  public final MemorySegment segment;
+  public final int flags;
 
   /** What the program said about ranges of managed memory. */
-  final RangeAdvice advice;
+  public final RangeAdvice advice;
 
   private final @Nullable BlockFile file;
   private final @Nullable Extent extent;
@@ -31,7 +31,7 @@ final class HostBlock extends SimBlock implements HeldMemory {
   private final List<MemorySegment> views = new ArrayList<>();
 
   /** Of managed memory: what of it is on a device. */
-  final ManagedPages pages = new ManagedPages();
+  public final ManagedPages pages = new ManagedPages();
 
   /** What the memory holds while the host may not touch it. */
   private @Nullable MemorySegment hidden;
@@ -58,12 +58,12 @@ final class HostBlock extends SimBlock implements HeldMemory {
     this.arena = arena;
   }
 
-  static HostBlock pageable(SimDevice device, MemorySegment segment) {
+  public static HostBlock pageable(SimDevice device, MemorySegment segment) {
     return new HostBlock(Kind.PAGEABLE, device, segment, 0, 0, null, null, null);
   }
 
   /** A block in a range of a file, which is given back with the block. */
-  static HostBlock of(
+  public static HostBlock of(
       Kind kind, SimDevice device, BlockFile file, Extent extent, long bytes, long id, int flags) {
     Arena arena = Arena.ofShared();
     try {
@@ -78,16 +78,16 @@ final class HostBlock extends SimBlock implements HeldMemory {
   }
 
   /** What the memory holds, which is where the host sees it unless that is hidden. */
-  MemorySegment content() {
+  public MemorySegment content() {
     return hidden == null ? segment : hidden;
   }
 
-  boolean isHidden() {
+  public boolean isHidden() {
     return hidden != null;
   }
 
   /** Takes what the memory holds out of the host's sight. */
-  void hide() {
+  public void hide() {
     hidden = Arena.ofAuto().allocate(Math.max(1, byteSize)).asSlice(0, byteSize);
     hidden.copyFrom(segment);
     segment.fill(PagedBytes.UNTOUCHED);
@@ -98,7 +98,7 @@ final class HostBlock extends SimBlock implements HeldMemory {
    *
    * @return whether nobody wrote meanwhile
    */
-  boolean show() {
+  public boolean show() {
     MemorySegment held = content();
     hidden = null;
     boolean untouched = true;
@@ -112,7 +112,7 @@ final class HostBlock extends SimBlock implements HeldMemory {
   }
 
   /** Those of some blocks that are managed memory. */
-  static List<HostBlock> managedOf(SimBlock... blocks) {
+  public static List<HostBlock> managedOf(SimBlock... blocks) {
     List<HostBlock> managed = new ArrayList<>(blocks.length);
     for (SimBlock block : blocks) {
       if (block instanceof HostBlock host && host.kind == Kind.MANAGED) {
@@ -123,7 +123,7 @@ final class HostBlock extends SimBlock implements HeldMemory {
   }
 
   /** An operation that uses the memory is queued. */
-  void queued() {
+  public void queued() {
     uses++;
   }
 
@@ -133,17 +133,17 @@ final class HostBlock extends SimBlock implements HeldMemory {
     uses = Math.max(0, uses - 1);
   }
 
-  boolean isUsed() {
+  public boolean isUsed() {
     return uses > 0;
   }
 
   /** Where in its file the block is; null for pageable memory. */
-  @Nullable Extent extent() {
+  public @Nullable Extent extent() {
     return extent;
   }
 
   /** The same memory once more, for as long as the arena lives. */
-  MemorySegment view(long offset, long bytes, Arena viewArena) {
+  public MemorySegment view(long offset, long bytes, Arena viewArena) {
     if (file == null || extent == null) {
       throw new IllegalStateException("pageable memory has no views");
     }
@@ -158,7 +158,7 @@ final class HostBlock extends SimBlock implements HeldMemory {
    *
    * @return false if somebody still uses a mapping of it: try again later
    */
-  boolean unmap() {
+  public boolean unmap() {
     die();
     views.removeIf(view -> !view.scope().isAlive());
     if (arena != null && arena.scope().isAlive()) {
@@ -179,17 +179,17 @@ final class HostBlock extends SimBlock implements HeldMemory {
   }
 
   @Override
-  void read(long offset, MemorySegment target) {
+  public void read(long offset, MemorySegment target) {
     target.copyFrom(content().asSlice(offset, target.byteSize()));
   }
 
   @Override
-  void write(long offset, MemorySegment source) {
+  public void write(long offset, MemorySegment source) {
     content().asSlice(offset, source.byteSize()).copyFrom(source);
   }
 
   @Override
-  void fill(long offset, long bytes, int pattern) {
+  public void fill(long offset, long bytes, int pattern) {
     PagedBytes.fill(content(), offset, bytes, pattern);
   }
 }

@@ -17,7 +17,7 @@ import java.util.stream.Stream;
  * @param path the directory
  * @param store what it is on
  */
-record HostDirectory(Path path, FileStore store) {
+public record HostDirectory(Path path, FileStore store) {
   private static final long ENOUGH = 1L << 30;
 
   /** Requests below this do not ask how much memory the machine has left. */
@@ -32,7 +32,7 @@ record HostDirectory(Path path, FileStore store) {
   private static final Set<String> COPIES_ON_WRITE =
       Set.of("btrfs", "zfs", "bcachefs", "nilfs2", "nfs", "nfs4", "cifs", "smb3");
 
-  static HostDirectory choose() throws IOException {
+  public static HostDirectory choose() throws IOException {
     String wanted = System.getProperty("cuvette.sim.dir");
     Path temporary = Path.of(System.getProperty("java.io.tmpdir"));
     if (wanted != null && !Files.isDirectory(Path.of(wanted))) {
@@ -88,7 +88,7 @@ record HostDirectory(Path path, FileStore store) {
   }
 
   /** How much of a request in bytes there may be room for: all of it, or less. */
-  long roomFor(long bytes) throws IOException {
+  public long roomFor(long bytes) throws IOException {
     long room = Math.min(bytes, store.getUsableSpace());
     return bytes >= LARGE && store.type().equals("tmpfs") ? Math.min(room, freeMemory()) : room;
   }

@@ -13,13 +13,13 @@ import org.jspecify.annotations.Nullable;
  * times. The system provides each page before it is mapped, so that touching it cannot fail.
  * Guarded by the driver's lock.
  */
-final class HostFile implements BlockFile {
+public final class HostFile implements BlockFile {
   private final FileExtents extents = new FileExtents();
   private @Nullable HostDirectory directory;
   private @Nullable UnnamedFile file;
 
   /** A range of the file that holds what nobody wrote. */
-  Extent reserve(long bytes) {
+  public Extent reserve(long bytes) {
     try {
       long room =
           extents.largestFree() < bytes
@@ -79,11 +79,11 @@ final class HostFile implements BlockFile {
   }
 
   /** The length of the file. */
-  long byteSize() throws IOException {
+  public long byteSize() throws IOException {
     return file == null ? 0 : FileCall.uninterrupted(() -> open().channel().size());
   }
 
-  void close() {
+  public void close() {
     try {
       if (file != null) {
         file.close();

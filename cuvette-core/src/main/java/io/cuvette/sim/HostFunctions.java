@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * lives while there are any. It also runs the work before them, so that they come even if nobody
  * waits. Guarded by the driver's lock, which is not held while a function runs.
  */
-final class HostFunctions {
+public final class HostFunctions {
   // A program that queues a function and then waits should be the one that runs the work before it,
   // in the order of its seed; so this thread starts a little later.
   private static final long GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
@@ -54,12 +54,12 @@ final class HostFunctions {
 
   private record Numbered(SimOp op, long number) {}
 
-  HostFunctions(SimScheduler scheduler) {
+  public HostFunctions(SimScheduler scheduler) {
     this.scheduler = scheduler;
     this.changed = scheduler.lock.newCondition();
   }
 
-  void add(SimOp op) {
+  public void add(SimOp op) {
     Numbered last = new Numbered(op, ++added);
     ArrayDeque<Numbered> queue = queues.computeIfAbsent(op.stream, _ -> new ArrayDeque<>());
     queue.add(last);
@@ -81,26 +81,27 @@ final class HostFunctions {
   }
 
   /** Somebody waits. */
-  void hurry() {
+  public void hurry() {
     hurry = true;
     changed.signalAll();
   }
 
-  boolean isIdle() {
+  public boolean isIdle() {
     return queues.isEmpty() && running == null;
   }
 
   /** Whether there is something to do, and not a function that takes its time. */
-  boolean isDue() {
+  public boolean isDue() {
     return !isIdle() && !calling;
   }
 
-  boolean isCurrentThread() {
+  public boolean isCurrentThread() {
     return Thread.currentThread().equals(thread);
   }
 
   /** Lets this thread have the lock if it is behind: among many that queue more it would starve. */
-  @SuppressWarnings("ThreadPriorityCheck") // it is only a hint
+  @SuppressWarnings("ThreadPriorityCheck")
+  public // it is only a hint
   void giveWay() {
     Thread starving = behind ? thread : null;
     for (int i = 0; starving != null && i < MOST_YIELDS; i++) {
@@ -112,7 +113,7 @@ final class HostFunctions {
   }
 
   /** Functions that did not start yet never will. */
-  void close() {
+  public void close() {
     closed = true;
     queues.clear();
     byOldest.clear();

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * The pinned and managed memory of a driver by address, that of its views included. Guarded by the
  * driver's lock.
  */
-final class HostMemory {
+public final class HostMemory {
   private final HostFile file = new HostFile();
   private final TreeMap<Long, Mapping> mappings = new TreeMap<>();
   private final ArrayDeque<HostBlock> stillMapped = new ArrayDeque<>();
@@ -27,7 +27,7 @@ final class HostMemory {
     }
   }
 
-  HostBlock allocate(HostBlock.Kind kind, SimDevice device, long bytes, long id, int flags) {
+  public HostBlock allocate(HostBlock.Kind kind, SimDevice device, long bytes, long id, int flags) {
     retryOne();
     Extent extent = file.reserve(Math.max(1, bytes));
     HostBlock block = HostBlock.of(kind, device, file, extent, bytes, id, flags);
@@ -35,13 +35,15 @@ final class HostMemory {
   }
 
   /** A block in a file that other processes can map. */
-  HostBlock placeShared(SimDevice device, BlockFile file, Extent extent, long bytes, long id) {
+  public HostBlock placeShared(
+      SimDevice device, BlockFile file, Extent extent, long bytes, long id) {
     retryOne();
     return add(HostBlock.of(HostBlock.Kind.PINNED, device, file, extent, bytes, id, 0));
   }
 
   /** A block of another process, which is not counted here. */
-  HostBlock placeImported(SimDevice device, BlockFile file, Extent extent, long bytes, long id) {
+  public HostBlock placeImported(
+      SimDevice device, BlockFile file, Extent extent, long bytes, long id) {
     retryOne();
     HostBlock block = HostBlock.of(HostBlock.Kind.PINNED, device, file, extent, bytes, id, 0);
     block.markImported();
@@ -56,14 +58,14 @@ final class HostMemory {
   }
 
   /** Counts a block no longer; its bytes stay until {@link #free}. */
-  void retire(HostBlock block) {
+  public void retire(HostBlock block) {
     if (block.retire()) {
       usedBytes -= block.isImported() ? 0 : block.byteSize;
       liveBlocks--;
     }
   }
 
-  void free(HostBlock block) {
+  public void free(HostBlock block) {
     retire(block);
     block.pages.leave();
     mappings.remove(block.address);
@@ -80,7 +82,7 @@ final class HostMemory {
     }
   }
 
-  MemorySegment view(SimPlace place, long bytes, Arena arena) {
+  public MemorySegment view(SimPlace place, long bytes, Arena arena) {
     HostBlock block = (HostBlock) place.block();
     MemorySegment view = block.view(place.offset(), bytes, arena);
     if (bytes > 0) {
@@ -90,7 +92,7 @@ final class HostMemory {
   }
 
   /** Where in which block an address is, at its end at most. */
-  @Nullable SimPlace find(long address) {
+  public @Nullable SimPlace find(long address) {
     while (true) {
       Map.Entry<Long, Mapping> entry = mappings.floorEntry(address);
       if (entry == null) {
@@ -108,20 +110,20 @@ final class HostMemory {
     }
   }
 
-  long usedBytes() {
+  public long usedBytes() {
     return usedBytes;
   }
 
-  int liveBlocks() {
+  public int liveBlocks() {
     return liveBlocks;
   }
 
   /** The length of the file behind the memory. */
-  long fileBytes() throws IOException {
+  public long fileBytes() throws IOException {
     return file.byteSize();
   }
 
-  void forEach(Consumer<SimBlock> action) {
+  public void forEach(Consumer<SimBlock> action) {
     mappings.forEach((address, mapping) -> {
       if (address == mapping.block.address && mapping.block.isLive()) {
         action.accept(mapping.block);
@@ -129,7 +131,7 @@ final class HostMemory {
     });
   }
 
-  void close() {
+  public void close() {
     for (Mapping mapping : java.util.List.copyOf(mappings.values())) {
       if (mapping.block.isLive()) {
         free(mapping.block);

@@ -8,12 +8,12 @@ import org.jspecify.annotations.Nullable;
  * it filled. They count there until they are freed, wanted by another device, or have to make room;
  * not less if they are prefetched to the host, as on a GPU. Guarded by the driver's lock.
  */
-final class ManagedPages {
+public final class ManagedPages {
   private final BitSet pages = new BitSet();
   private @Nullable DevicePages place;
 
   /** Pages of a range are wanted by a device. */
-  void bring(DevicePages device, long offset, long bytes) {
+  public void bring(DevicePages device, long offset, long bytes) {
     if (place != device) {
       leave();
     }
@@ -26,7 +26,7 @@ final class ManagedPages {
   }
 
   /** No page is on a device any more. */
-  void leave() {
+  public void leave() {
     if (place != null) {
       place.leave(this, pages.cardinality() * DevicePages.PAGE);
       place = null;
@@ -35,7 +35,7 @@ final class ManagedPages {
   }
 
   /** Sends pages away, the last ones first; gives how many bytes that are. */
-  long evict(long bytes) {
+  public long evict(long bytes) {
     long gone = 0;
     while (gone < bytes && !pages.isEmpty()) {
       pages.clear(pages.length() - 1);
@@ -44,7 +44,7 @@ final class ManagedPages {
     return gone;
   }
 
-  boolean isGone() {
+  public boolean isGone() {
     return pages.isEmpty();
   }
 }

@@ -14,13 +14,13 @@ import java.util.function.Function;
  * @param place its start
  * @param bytes its length
  */
-record ManagedRange(SimMachine machine, SimPlace place, long bytes) {
+public record ManagedRange(SimMachine machine, SimPlace place, long bytes) {
   private static final int MIXED_DEVICE = -2;
 
   /** Before, the place was a device or the host as a whole. */
   private static final int NODES_SINCE = 12_020;
 
-  static ManagedRange of(SimMachine machine, long address, long bytes) {
+  public static ManagedRange of(SimMachine machine, long address, long bytes) {
     if (bytes <= 0) {
       throw SimRefusal.invalidValue("bytes: %d (expected: > 0)".formatted(bytes));
     }
@@ -31,7 +31,7 @@ record ManagedRange(SimMachine machine, SimPlace place, long bytes) {
     throw SimRefusal.invalidValue("address: 0x%x (expected: managed memory)".formatted(address));
   }
 
-  void advise(int advice, int locationType, int locationId) {
+  public void advise(int advice, int locationType, int locationId) {
     switch (advice) {
       case 1 -> change(old -> old.withReadMostly(true));
       case 2 -> change(old -> old.withReadMostly(false));
@@ -52,12 +52,12 @@ record ManagedRange(SimMachine machine, SimPlace place, long bytes) {
     }
   }
 
-  void prefetch(Location location) {
+  public void prefetch(Location location) {
     change(old -> old.withPrefetched(location));
   }
 
   /** Pages come to a device; what goes to the host still counts where it was. */
-  void moveTo(Location location) {
+  public void moveTo(Location location) {
     if (location.type() == MemLocationType.DEVICE) {
       DevicePages device = machine.memory(machine.device(location.id())).pages;
       ((HostBlock) place.block()).pages.bring(device, place.offset(), bytes);
@@ -73,7 +73,7 @@ record ManagedRange(SimMachine machine, SimPlace place, long bytes) {
   }
 
   /** A location that exists; the thread that calls is always near NUMA node 0. */
-  Location location(int type, int id) {
+  public Location location(int type, int id) {
     return switch (type) {
       case MemLocationType.DEVICE -> new Location(type, concurrent(machine.device(id)).index);
       case MemLocationType.HOST -> new Location(MemLocationType.HOST, 0);
@@ -114,7 +114,7 @@ record ManagedRange(SimMachine machine, SimPlace place, long bytes) {
     }
   }
 
-  int attribute(int attribute) {
+  public int attribute(int attribute) {
     return switch (attribute) {
       case 1 -> common(advice -> advice.readMostly() ? 1 : 0, 0);
       case 2 -> common(advice -> advice.preferred().device(), MIXED_DEVICE);
@@ -130,7 +130,7 @@ record ManagedRange(SimMachine machine, SimPlace place, long bytes) {
   }
 
   /** An attribute as a list; all but accessed-by have one value. */
-  int[] attributes(int attribute, int count) {
+  public int[] attributes(int attribute, int count) {
     if (count <= 0 || (attribute != MemRangeAttribute.ACCESSED_BY && count != 1)) {
       throw SimRefusal.invalidValue(
           "count: %d (expected: %s)"

@@ -1,28 +1,28 @@
 package io.cuvette.sim;
 
 /** An allocation of another process that is open here, any number of times. */
-final class OpenedMemory {
+public final class OpenedMemory {
   private final DeviceBlock block;
   private int count = 1;
 
-  OpenedMemory(DeviceBlock block) {
+  public OpenedMemory(DeviceBlock block) {
     this.block = block;
   }
 
-  DeviceBlock block() {
+  public DeviceBlock block() {
     return block;
   }
 
-  void openAgain() {
+  public void openAgain() {
     count++;
   }
 
-  void closeOnce() {
+  public void closeOnce() {
     count--;
   }
 
   /** Whether the next close is the last one. */
-  boolean isOpenOnce() {
+  public boolean isOpenOnce() {
     return count == 1;
   }
 }

@@ -4,11 +4,11 @@ package io.cuvette.sim;
  * The thread of the operating system that runs a call, which is what a driver knows: a virtual
  * thread has that of its carrier, another one perhaps at each call. Stateless.
  */
-final class OsThread {
+public final class OsThread {
   private OsThread() {}
 
   /** Something that is equal for calls of one such thread, and for no others. */
-  static Object current() {
+  public static Object current() {
     Thread thread = Thread.currentThread();
     if (!thread.isVirtual()) {
       return thread;

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  * the last piece of a copy to the device is on its way when the call returns. Guarded by the
  * driver's lock.
  */
-final class PageableCopy {
+public final class PageableCopy {
   private static final long PIECE_BYTES = 4L << 20;
 
   private final SimPlace to;
@@ -17,19 +17,19 @@ final class PageableCopy {
   private @Nullable SimPlace piece;
   private boolean staged;
 
-  PageableCopy(SimPlace to, SimPlace from, long bytes) {
+  public PageableCopy(SimPlace to, SimPlace from, long bytes) {
     this.to = to;
     this.from = from;
     this.bytes = bytes;
   }
 
   /** Whether a block is memory that the driver did not make. */
-  static boolean isPageable(SimBlock block) {
+  public static boolean isPageable(SimBlock block) {
     return block instanceof HostBlock host && host.kind == HostBlock.Kind.PAGEABLE;
   }
 
   /** Moves all but the last piece to the device, or all from it. */
-  void stage() {
+  public void stage() {
     long last = isPageable(from.block()) ? Math.min(bytes, PIECE_BYTES) : 0;
     to.copyFrom(from, bytes - last);
     if (last > 0) {
@@ -38,7 +38,7 @@ final class PageableCopy {
   }
 
   /** A copy of bytes of pageable memory. */
-  static SimPlace staged(SimPlace from, long offset, long bytes) {
+  public static SimPlace staged(SimPlace from, long offset, long bytes) {
     HostBlock source = (HostBlock) from.block();
     MemorySegment copy = MemorySegment.ofArray(new byte[(int) bytes]);
     copy.copyFrom(source.segment.asSlice(from.offset() + offset, bytes));
@@ -46,20 +46,20 @@ final class PageableCopy {
   }
 
   /** No more is staged, whether it came to that or not. */
-  void end() {
+  public void end() {
     staged = true;
   }
 
-  boolean isStaged() {
+  public boolean isStaged() {
     return staged;
   }
 
-  boolean isInFlight() {
+  public boolean isInFlight() {
     return piece != null;
   }
 
   /** Moves the last piece, in stream order. */
-  void land() {
+  public void land() {
     SimPlace source = piece;
     if (source != null) {
       long last = source.block().byteSize;

@@ -10,11 +10,11 @@ import org.jspecify.annotations.Nullable;
  * that was never written reads as {@link #UNTOUCHED}. Whole pages that are filled or copied are
  * shared until one of their users writes. Not thread-safe.
  */
-final class PagedBytes {
+public final class PagedBytes {
   /** What memory holds before its first write: not zero, so that a forgotten fill is seen. */
-  static final byte UNTOUCHED = (byte) 0xA5;
+  public static final byte UNTOUCHED = (byte) 0xA5;
 
-  static final int PAGE = 1 << 16;
+  public static final int PAGE = 1 << 16;
   private static final int GROUP = 1 << 9;
   private static final byte[] UNTOUCHED_PAGE = new byte[PAGE];
 
@@ -25,13 +25,13 @@ final class PagedBytes {
   private final long byteSize;
   private final @Nullable Page[][] groups;
 
-  PagedBytes(long byteSize) {
+  public PagedBytes(long byteSize) {
     this.byteSize = byteSize;
     long pages = (byteSize + PAGE - 1) / PAGE;
     this.groups = new @Nullable Page[Math.toIntExact((pages + GROUP - 1) / GROUP)][];
   }
 
-  void read(long offset, MemorySegment target) {
+  public void read(long offset, MemorySegment target) {
     long bytes = target.byteSize();
     for (long done = 0; done < bytes; ) {
       int start = (int) ((offset + done) % PAGE);
@@ -43,7 +43,7 @@ final class PagedBytes {
     }
   }
 
-  void write(long offset, MemorySegment source) {
+  public void write(long offset, MemorySegment source) {
     long bytes = source.byteSize();
     for (long done = 0; done < bytes; ) {
       int start = (int) ((offset + done) % PAGE);
@@ -54,7 +54,7 @@ final class PagedBytes {
     }
   }
 
-  void fill(long offset, long bytes, int pattern) {
+  public void fill(long offset, long bytes, int pattern) {
     Page whole = null;
     for (long done = 0; done < bytes; ) {
       long index = (offset + done) / PAGE;
@@ -80,7 +80,7 @@ final class PagedBytes {
   /**
    * Fills with a 4-byte pattern, little endian as the device, with the phase of the target's start.
    */
-  static void fill(MemorySegment target, long offset, long bytes, int pattern) {
+  public static void fill(MemorySegment target, long offset, long bytes, int pattern) {
     for (long i = offset; i < offset + Math.min(Integer.BYTES, bytes); i++) {
       target.set(ValueLayout.JAVA_BYTE, i, (byte) (pattern >>> (8 * (i % Integer.BYTES))));
     }
@@ -89,7 +89,7 @@ final class PagedBytes {
     }
   }
 
-  void copyFrom(long offset, PagedBytes source, long sourceOffset, long bytes) {
+  public void copyFrom(long offset, PagedBytes source, long sourceOffset, long bytes) {
     for (long done = 0; done < bytes; ) {
       int to = (int) ((offset + done) % PAGE);
       int from = (int) ((sourceOffset + done) % PAGE);
@@ -106,12 +106,12 @@ final class PagedBytes {
   }
 
   /** What takes what was written. */
-  interface Written {
+  public interface Written {
     void take(long offset, MemorySegment bytes);
   }
 
   /** Gives all pages that were ever written. */
-  void forEachWritten(Written action) {
+  public void forEachWritten(Written action) {
     for (int i = 0; i < groups.length; i++) {
       @Nullable Page[] group = groups[i];
       for (int j = 0; group != null && j < group.length; j++) {

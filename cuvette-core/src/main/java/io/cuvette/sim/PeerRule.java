@@ -5,7 +5,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /** Which devices can be peers. Immutable. */
-final class PeerRule {
+public final class PeerRule {
   private static final Pattern PAIR = Pattern.compile("(\\d{1,9})-(\\d{1,9})");
 
   private final int devices;
@@ -16,7 +16,7 @@ final class PeerRule {
     this.pairs = pairs;
   }
 
-  static PeerRule parse(String text, int devices) {
+  public static PeerRule parse(String text, int devices) {
     BitSet pairs = new BitSet(devices * devices);
     if (text.equals("all")) {
       pairs.set(0, devices * devices);
@@ -40,12 +40,12 @@ final class PeerRule {
   }
 
   /** How many devices there are. */
-  int devices() {
+  public int devices() {
     return devices;
   }
 
   /** Whether a device can address the memory of another; never its own, as the driver has it. */
-  boolean allows(int device, int peer) {
+  public boolean allows(int device, int peer) {
     return device != peer && pairs.get(device * devices + peer);
   }
 }

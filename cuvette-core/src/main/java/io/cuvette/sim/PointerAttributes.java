@@ -5,13 +5,13 @@ import io.cuvette.driver.MemoryType;
 import io.cuvette.driver.PointerAttribute;
 
 /** What the driver knows about an address, by CUpointer_attribute. Stateless. */
-final class PointerAttributes {
+public final class PointerAttributes {
   private static final long CONTEXT_BASE = 0x60L << 56;
 
   private PointerAttributes() {}
 
   /** An attribute of a place, as a device asks. */
-  static long get(int attribute, SimPlace place, SimDevice asking) {
+  public static long get(int attribute, SimPlace place, SimDevice asking) {
     SimBlock block = place.block();
     PoolUse use = PoolUse.of(block);
     boolean onDevice = block instanceof DeviceBlock;

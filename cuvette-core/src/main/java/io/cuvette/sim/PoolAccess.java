@@ -7,7 +7,7 @@ import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 
 /** Which devices may touch the memory of a pool. Guarded by the driver's lock. */
-final class PoolAccess {
+public final class PoolAccess {
 
   private final PeerRule peers;
   private final PoolKind kind;
@@ -17,7 +17,7 @@ final class PoolAccess {
    * The owner alone may touch device memory, the host alone host memory, and every device managed
    * memory.
    */
-  PoolAccess(PeerRule peers, PoolKind kind) {
+  public PoolAccess(PeerRule peers, PoolKind kind) {
     this.peers = peers;
     this.kind = kind;
     this.flags = new int[peers.devices()];
@@ -35,7 +35,7 @@ final class PoolAccess {
    * @param target null if it is no memory of a device
    * @param source null if it is no memory of a device
    */
-  static void check(SimDevice device, @Nullable SimPlace target, @Nullable SimPlace source) {
+  public static void check(SimDevice device, @Nullable SimPlace target, @Nullable SimPlace source) {
     if (target != null && target.block() instanceof DeviceBlock) {
       check(device, target, MemAccessFlags.READ_WRITE);
     }
@@ -48,7 +48,7 @@ final class PoolAccess {
    * Checks that a device may fill a place: the copies of plain memory of another device go another
    * way where there is no peer access, and the fills have none.
    */
-  static void check(SimDevice device, SimPlace target) {
+  public static void check(SimDevice device, SimPlace target) {
     check(device, target, MemAccessFlags.READ_WRITE);
     SimBlock block = target.block();
     boolean plain = block instanceof DeviceBlock && block.use() == null && !block.isImported();
@@ -70,11 +70,11 @@ final class PoolAccess {
     }
   }
 
-  int of(SimDevice device) {
+  public int of(SimDevice device) {
     return flags[device.index];
   }
 
-  int get(int locationType, int id) {
+  public int get(int locationType, int id) {
     return switch (locationType) {
       case MemLocationType.DEVICE -> flags[known(id)];
       case MemLocationType.HOST, MemLocationType.HOST_NUMA ->
@@ -88,7 +88,7 @@ final class PoolAccess {
    *
    * @param access one for each place, or one for all
    */
-  void set(int locationType, int[] ids, int[] access) {
+  public void set(int locationType, int[] ids, int[] access) {
     if (access.length != 1 && access.length != ids.length) {
       throw SimRefusal.invalidValue(
           "access: %d flags for %d places (expected: 1 or %d)"

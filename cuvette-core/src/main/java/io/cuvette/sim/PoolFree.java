@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  * Bytes of a pool that a queued free gives back. Streams that are ordered behind the free may have
  * them at once. Guarded by the driver's lock.
  */
-final class PoolFree {
+public final class PoolFree {
   private final SimStream stream;
 
   /** For each stream, the first operation known to come after the free. */
@@ -19,65 +19,65 @@ final class PoolFree {
   private @Nullable SimOp op;
   private long byteSize;
 
-  PoolFree(SimStream stream, Extent place) {
+  public PoolFree(SimStream stream, Extent place) {
     this.stream = stream;
     this.place = place;
     this.byteSize = place.byteSize();
   }
 
   /** Where the bytes are, also those that were allocated again. */
-  Extent place() {
+  public Extent place() {
     return place;
   }
 
-  void queued(SimOp free) {
+  public void queued(SimOp free) {
     op = free;
     firstAfter.put(stream, free.number());
   }
 
   /** The operation that frees. */
-  SimOp op() {
+  public SimOp op() {
     return Objects.requireNonNull(op);
   }
 
-  boolean isDone() {
+  public boolean isDone() {
     return op != null && op.isDone();
   }
 
   /** What is left of the bytes. */
-  long byteSize() {
+  public long byteSize() {
     return byteSize;
   }
 
   /** Some of the bytes were allocated again; returns how many are left. */
-  long take(long bytes) {
+  public long take(long bytes) {
     byteSize -= bytes;
     return byteSize;
   }
 
   /** Learns from a queued operation that waits for one that comes after the free. */
-  void ordered(SimOp waiting, SimOp dependency) {
+  public void ordered(SimOp waiting, SimOp dependency) {
     if (isBefore(dependency.stream, dependency.number())) {
       firstAfter.putIfAbsent(waiting.stream, waiting.number());
     }
   }
 
   /** Whether an operation of a stream comes after the free, whatever the seed. */
-  boolean isBefore(SimStream other, long number) {
+  public boolean isBefore(SimStream other, long number) {
     Long first = firstAfter.get(other);
     return (first != null && first <= number) || isOrderedByLegacy(other);
   }
 
   /** Whether events order what a stream gets next behind the free. */
-  boolean isOrdered(SimStream other) {
+  public boolean isOrdered(SimStream other) {
     return isBefore(other, Long.MAX_VALUE);
   }
 
-  boolean isOn(SimStream other) {
+  public boolean isOn(SimStream other) {
     return stream == other;
   }
 
-  boolean isOn(SimDevice device) {
+  public boolean isOn(SimDevice device) {
     return stream.device == device;
   }
 

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * The frees of a pool whose end the host does not know of yet, oldest first. Guarded by the
  * driver's lock.
  */
-final class PoolFrees {
+public final class PoolFrees {
   private final Set<PoolFree> frees = new LinkedHashSet<>();
 
   /** What was not allocated again, by its offset. */
@@ -24,7 +24,7 @@ final class PoolFrees {
   /** What is left of a free, or a part of that. Immutable. */
   private record Piece(Extent place, PoolFree free) {}
 
-  void add(PoolFree free) {
+  public void add(PoolFree free) {
     frees.add(free);
     put(free, free.place());
   }
@@ -36,7 +36,7 @@ final class PoolFrees {
   }
 
   /** A place for some bytes in the oldest free that meets a condition and is large enough. */
-  @Nullable Extent find(long bytes, Predicate<PoolFree> condition) {
+  public @Nullable Extent find(long bytes, Predicate<PoolFree> condition) {
     for (PoolFree free : frees) {
       if (free.byteSize() >= bytes && condition.test(free)) {
         for (Piece piece : in(free.place())) {
@@ -50,7 +50,7 @@ final class PoolFrees {
   }
 
   /** Some gaps, and with them the frees that meet a condition. */
-  Gaps with(Gaps gaps, Predicate<PoolFree> condition) {
+  public Gaps with(Gaps gaps, Predicate<PoolFree> condition) {
     Gaps all = null;
     for (Piece piece : pieces.values()) {
       if (condition.test(piece.free)) {
@@ -62,7 +62,7 @@ final class PoolFrees {
   }
 
   /** The frees that give back bytes of a place. */
-  List<PoolFree> of(Extent place) {
+  public List<PoolFree> of(Extent place) {
     return in(place).stream().map(Piece::free).distinct().toList();
   }
 
@@ -78,7 +78,7 @@ final class PoolFrees {
    *
    * @return how many of its bytes are of frees that did not happen yet
    */
-  long take(Extent place) {
+  public long take(Extent place) {
     long undone = 0;
     for (Piece piece : in(place)) {
       Extent old = piece.place;
@@ -95,7 +95,7 @@ final class PoolFrees {
   }
 
   /** What is back in the pool, as a condition says. */
-  List<Extent> settle(Predicate<PoolFree> condition) {
+  public List<Extent> settle(Predicate<PoolFree> condition) {
     List<Extent> back = new ArrayList<>();
     for (Iterator<PoolFree> i = frees.iterator(); i.hasNext(); ) {
       PoolFree free = i.next();
@@ -112,7 +112,7 @@ final class PoolFrees {
     return back;
   }
 
-  void ordered(SimOp waiting, SimOp dependency) {
+  public void ordered(SimOp waiting, SimOp dependency) {
     frees.forEach(free -> free.ordered(waiting, dependency));
   }
 }

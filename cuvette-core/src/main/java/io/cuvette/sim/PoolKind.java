@@ -11,10 +11,11 @@ import io.cuvette.driver.MemLocationType;
  * @param locationId the device or node, 0 where it has no meaning
  * @param allocationType CUmemAllocationType
  */
-record PoolKind(int locationType, int locationId, int allocationType) {
+public record PoolKind(int locationType, int locationId, int allocationType) {
 
   /** A kind that exists, or INVALID_VALUE with the rule. */
-  static PoolKind of(SimulatedOptions options, int locationType, int id, int allocationType) {
+  public static PoolKind of(
+      SimulatedOptions options, int locationType, int id, int allocationType) {
     if (allocationType != MemAllocationType.PINNED && allocationType != MemAllocationType.MANAGED) {
       throw SimRefusal.invalidValue(
           "allocation type: %d (expected: 1 pinned or 2 managed)".formatted(allocationType));
@@ -45,11 +46,11 @@ record PoolKind(int locationType, int locationId, int allocationType) {
   }
 
   /** Whether the memory is that of a device, which the host cannot see. */
-  boolean isDevice() {
+  public boolean isDevice() {
     return locationType == MemLocationType.DEVICE && allocationType == MemAllocationType.PINNED;
   }
 
-  boolean isManaged() {
+  public boolean isManaged() {
     return allocationType == MemAllocationType.MANAGED;
   }
 

@@ -11,16 +11,16 @@ import org.jspecify.annotations.Nullable;
  * given back leave a hole, which is not filled again unless it is at the end. Guarded by the
  * driver's lock.
  */
-final class PoolSpace {
-  static final long STEP = 32L << 20;
+public final class PoolSpace {
+  public static final long STEP = 32L << 20;
   private static final long SMALL_STEP = 2L << 20;
   private static final long SMALL_DEVICE = 1L << 30;
 
   /** What of the memory is free, for whoever asks. */
-  final Gaps gaps = new Gaps(Gaps.UNBOUNDED);
+  public final Gaps gaps = new Gaps(Gaps.UNBOUNDED);
 
   /** What the pool has. */
-  final HighMark reserved = new HighMark();
+  public final HighMark reserved = new HighMark();
 
   private final long limitBytes;
   private final long step;
@@ -36,7 +36,7 @@ final class PoolSpace {
    * @param available how many bytes there are for it to grow
    * @param reserve told of bytes that the pool takes, or gives back if negative
    */
-  PoolSpace(long step, long maxBytes, LongSupplier available, LongConsumer reserve) {
+  public PoolSpace(long step, long maxBytes, LongSupplier available, LongConsumer reserve) {
     // The driver's sizes are unsigned: a negative one is larger than any memory.
     boolean limited = 0 < maxBytes && maxBytes <= Long.MAX_VALUE - step;
     this.limitBytes = limited ? up(maxBytes, step) : Long.MAX_VALUE;
@@ -46,7 +46,7 @@ final class PoolSpace {
   }
 
   /** What pools of a device with so much memory grow by. */
-  static long stepOf(long memoryBytes) {
+  public static long stepOf(long memoryBytes) {
     return memoryBytes < SMALL_DEVICE ? SMALL_STEP : STEP;
   }
 
@@ -56,7 +56,7 @@ final class PoolSpace {
    * @param free the gaps, and what else is as good as free
    * @return null if there is none and the pool cannot grow by as much
    */
-  @Nullable Extent find(Gaps free, long bytes) {
+  public @Nullable Extent find(Gaps free, long bytes) {
     Extent gap = free.last(bytes);
     if (gap == null) {
       gap = grow(free, bytes);
@@ -78,7 +78,7 @@ final class PoolSpace {
   }
 
   /** Gives whole steps back until at most so much is held, as far as they are free. */
-  void shrinkTo(long bytes) {
+  public void shrinkTo(long bytes) {
     // Unsigned: the largest threshold is 2^64 - 1.
     if (Long.compareUnsigned(reserved.bytes(), bytes) > 0) {
       release(reserved.bytes() - bytes / step * step);
@@ -86,7 +86,7 @@ final class PoolSpace {
   }
 
   /** Gives whole steps back, but keeps at least so much. */
-  void trimTo(long bytes) {
+  public void trimTo(long bytes) {
     if (Long.compareUnsigned(reserved.bytes(), bytes) > 0) {
       release(reserved.bytes() - up(bytes, step));
     }
@@ -111,7 +111,7 @@ final class PoolSpace {
     reserved.add(bytes);
   }
 
-  long limitBytes() {
+  public long limitBytes() {
     return limitBytes;
   }
 

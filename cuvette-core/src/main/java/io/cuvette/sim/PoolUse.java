@@ -4,11 +4,11 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** An allocation as its pool sees it. Guarded by the driver's lock. */
-final class PoolUse implements BlockUse {
-  final SimPool pool;
+public final class PoolUse implements BlockUse {
+  public final SimPool pool;
 
   /** Bytes of the pool that it uses. */
-  final long byteSize;
+  public final long byteSize;
 
   private @Nullable SimOp allocation;
   private @Nullable Extent place;
@@ -17,23 +17,23 @@ final class PoolUse implements BlockUse {
   /** What cannot be imported any more, but is still there. */
   private SharedTable.@Nullable Entry withdrawn;
 
-  PoolUse(SimPool pool, long byteSize) {
+  public PoolUse(SimPool pool, long byteSize) {
     this.pool = pool;
     this.byteSize = byteSize;
   }
 
   /** What its pool knows about a block; null if it is of none. */
-  static @Nullable PoolUse of(SimBlock block) {
+  public static @Nullable PoolUse of(SimBlock block) {
     return (PoolUse) block.use();
   }
 
-  void allocated(Extent taken, SimOp op) {
+  public void allocated(Extent taken, SimOp op) {
     place = taken;
     allocation = op;
   }
 
   /** The bytes of the pool that it has; not of a pool of another process. */
-  Extent place() {
+  public Extent place() {
     return Objects.requireNonNull(place);
   }
 
@@ -47,16 +47,16 @@ final class PoolUse implements BlockUse {
   }
 
   /** What others import the allocation by; null if nobody does. */
-  SharedTable.@Nullable Entry exported() {
+  public SharedTable.@Nullable Entry exported() {
     return exported;
   }
 
-  void exported(SharedTable.Entry entry) {
+  public void exported(SharedTable.Entry entry) {
     exported = entry;
   }
 
   /** The program freed the block: nobody can import it any more. */
-  void unshare(SimBlock block) {
+  public void unshare(SimBlock block) {
     if (exported != null && pool.shared != null) {
       if (pool.isImported()) {
         pool.shared.forget(exported, block);
@@ -69,7 +69,7 @@ final class PoolUse implements BlockUse {
   }
 
   /** The memory is gone, for those too who imported it. */
-  void end() {
+  public void end() {
     if (withdrawn != null && pool.shared != null) {
       pool.shared.end(withdrawn);
       withdrawn = null;

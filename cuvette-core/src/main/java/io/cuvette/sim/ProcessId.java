@@ -11,7 +11,7 @@ import java.nio.file.Path;
  * @param pid its number
  * @param startTicks when it started, in clock ticks since the machine did
  */
-record ProcessId(int pid, long startTicks) {
+public record ProcessId(int pid, long startTicks) {
   private static final ProcessId CURRENT = of((int) ProcessHandle.current().pid());
   private static final long GONE = -1;
 
@@ -22,7 +22,7 @@ record ProcessId(int pid, long startTicks) {
   private static final int STATE = 0;
   private static final int START = 19;
 
-  static ProcessId current() {
+  public static ProcessId current() {
     return CURRENT;
   }
 
@@ -34,13 +34,13 @@ record ProcessId(int pid, long startTicks) {
    * Whether the process runs; not if it ended and nobody took notice of that yet. Where that cannot
    * be told it counts as running: who waits for it asks again.
    */
-  boolean isAlive() {
+  public boolean isAlive() {
     long start = startOf(pid);
     return start != GONE && (start == startTicks || start == UNKNOWN || startTicks == UNKNOWN);
   }
 
   /** What a descriptor of the process refers to. */
-  Path descriptor(int number) {
+  public Path descriptor(int number) {
     return Path.of("/proc/%d/fd/%d".formatted(pid, number));
   }
 

@@ -15,7 +15,7 @@ import java.util.stream.Stream;
  * What a program said about ranges of one managed allocation, in pages of 4 KiB from its start; a
  * range counts for each page it touches. Guarded by the driver's lock.
  */
-final class RangeAdvice {
+public final class RangeAdvice {
   private static final long PAGE = 4096;
 
   private final long byteSize;
@@ -23,18 +23,18 @@ final class RangeAdvice {
   /** What holds from a page to the next key. */
   private final TreeMap<Long, Advice> advices = new TreeMap<>(Map.of(0L, Advice.NONE));
 
-  RangeAdvice(long byteSize) {
+  public RangeAdvice(long byteSize) {
     this.byteSize = byteSize;
   }
 
   /** A location: CUmemLocationType and the device or node. Immutable. */
-  record Location(int type, int id) {
-    static final Location NONE = new Location(MemLocationType.NONE, 0);
+  public record Location(int type, int id) {
+    public static final Location NONE = new Location(MemLocationType.NONE, 0);
 
     private static final int NO_DEVICE = -2;
 
     /** The location as the older attributes give it: a device, -1 for the host, -2 for none. */
-    int device() {
+    public int device() {
       return type == MemLocationType.DEVICE
           ? id
           : type == MemLocationType.NONE ? NO_DEVICE : MemLocationType.HOST_AS_DEVICE;
@@ -45,29 +45,30 @@ final class RangeAdvice {
    * What was said about a page; {@code accessedBy} has a bit for each device, and the sign for the
    * host. Immutable.
    */
-  record Advice(boolean readMostly, Location preferred, long accessedBy, Location prefetched) {
-    static final Advice NONE = new Advice(false, Location.NONE, 0, Location.NONE);
+  public record Advice(
+      boolean readMostly, Location preferred, long accessedBy, Location prefetched) {
+    public static final Advice NONE = new Advice(false, Location.NONE, 0, Location.NONE);
 
-    Advice withReadMostly(boolean value) {
+    public Advice withReadMostly(boolean value) {
       return new Advice(value, preferred, accessedBy, prefetched);
     }
 
-    Advice withPreferred(Location location) {
+    public Advice withPreferred(Location location) {
       return new Advice(readMostly, location, accessedBy, prefetched);
     }
 
-    Advice withAccessedBy(Location location, boolean value) {
+    public Advice withAccessedBy(Location location, boolean value) {
       long bit = location.type == MemLocationType.DEVICE ? 1L << location.id : Long.MIN_VALUE;
       long changed = value ? accessedBy | bit : accessedBy & ~bit;
       return new Advice(readMostly, preferred, changed, prefetched);
     }
 
-    Advice withPrefetched(Location location) {
+    public Advice withPrefetched(Location location) {
       return new Advice(readMostly, preferred, accessedBy, location);
     }
   }
 
-  void change(long offset, long bytes, UnaryOperator<Advice> change) {
+  public void change(long offset, long bytes, UnaryOperator<Advice> change) {
     long from = offset / PAGE;
     long to = (offset + bytes + PAGE - 1) / PAGE;
     split(from);
@@ -82,19 +83,19 @@ final class RangeAdvice {
   }
 
   /** The value all pages of a range agree on, or another where they do not. */
-  int common(long offset, long bytes, ToIntFunction<Advice> value, int otherwise) {
+  public int common(long offset, long bytes, ToIntFunction<Advice> value, int otherwise) {
     int[] values = pages(offset, bytes).mapToInt(value).distinct().limit(2).toArray();
     return values.length == 1 ? values[0] : otherwise;
   }
 
   /** The location all pages of a range agree on, or none. */
-  Location common(long offset, long bytes, Function<Advice, Location> location) {
+  public Location common(long offset, long bytes, Function<Advice, Location> location) {
     List<Location> found = pages(offset, bytes).map(location).distinct().limit(2).toList();
     return found.size() == 1 ? found.getFirst() : Location.NONE;
   }
 
   /** The devices that access all pages of a range, -1 for the host, and then -2. */
-  int[] accessedBy(long offset, long bytes, int count) {
+  public int[] accessedBy(long offset, long bytes, int count) {
     long all = pages(offset, bytes).mapToLong(Advice::accessedBy).reduce(-1, (a, b) -> a & b);
     int[] devices = new int[count];
     Arrays.fill(devices, Location.NO_DEVICE);

@@ -5,10 +5,10 @@ import java.util.Locale;
 import java.util.stream.Stream;
 
 /** Reads the values of settings; a failure names the key, the value and the rule. Stateless. */
-final class SettingText {
+public final class SettingText {
   private SettingText() {}
 
-  static long number(String key, String text, long min, long max) {
+  public static long number(String key, String text, long min, long max) {
     try {
       long number = Long.parseLong(text);
       if (min <= number && number <= max) {
@@ -22,7 +22,7 @@ final class SettingText {
     throw refused(key, text, rule);
   }
 
-  static <E extends Enum<E>> E constant(String key, String text, E[] constants) {
+  public static <E extends Enum<E>> E constant(String key, String text, E[] constants) {
     for (E constant : constants) {
       if (name(constant).equals(text)) {
         return constant;
@@ -32,7 +32,7 @@ final class SettingText {
     throw refused(key, text, String.join(", ", names));
   }
 
-  static boolean flag(String key, String text) {
+  public static boolean flag(String key, String text) {
     return switch (text) {
       case "true" -> true;
       case "false" -> false;
@@ -44,7 +44,7 @@ final class SettingText {
     return constant.name().toLowerCase(Locale.ROOT);
   }
 
-  static IllegalArgumentException refused(String key, String text, String rule) {
+  public static IllegalArgumentException refused(String key, String text, String rule) {
     return new IllegalArgumentException("%s: '%s' (expected: %s)".formatted(key, text, rule));
   }
 }

@@ -16,11 +16,11 @@ import java.util.zip.CRC32C;
  * @param descriptor the descriptor of that process; of an allocation, its place in the pool's table
  * @param generation of an allocation, how often that place was used
  */
-record ShareHandle(
+public record ShareHandle(
     Kind kind, UUID file, long driver, ProcessId process, int descriptor, long generation) {
 
   /** What a handle stands for. */
-  enum Kind {
+  public enum Kind {
     POINTER(1),
     MEMORY(2),
     EVENT(3);
@@ -38,7 +38,7 @@ record ShareHandle(
   /** The bytes before their checksum. */
   private static final int CHECKED = IpcCalls.HANDLE_BYTES - Integer.BYTES;
 
-  byte[] toBytes() {
+  public byte[] toBytes() {
     ByteBuffer bytes =
         ByteBuffer.allocate(IpcCalls.HANDLE_BYTES)
             .order(ByteOrder.LITTLE_ENDIAN)
@@ -56,7 +56,7 @@ record ShareHandle(
   }
 
   /** A caller's handle, which the caller may change, or an exception if it is no handle's size. */
-  static byte[] copy(byte[] bytes) {
+  public static byte[] copy(byte[] bytes) {
     if (bytes.length != IpcCalls.HANDLE_BYTES) {
       throw new IllegalArgumentException(
           "handle: %d bytes (expected: %d)".formatted(bytes.length, IpcCalls.HANDLE_BYTES));
@@ -65,7 +65,7 @@ record ShareHandle(
   }
 
   /** Reads a handle of a kind, or INVALID_VALUE with what is wrong with the bytes. */
-  static ShareHandle of(byte[] bytes, Kind kind) {
+  public static ShareHandle of(byte[] bytes, Kind kind) {
     ByteBuffer from = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
     if (from.getInt() != MAGIC
         || from.getShort() != VERSION

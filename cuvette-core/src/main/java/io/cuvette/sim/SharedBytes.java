@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * take no room, read as that. Guarded by the driver's lock; other processes may read and write the
  * same bytes at any time.
  */
-final class SharedBytes {
+public final class SharedBytes {
   private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG_UNALIGNED;
   // Eight times PagedBytes.UNTOUCHED.
   private static final long DIFFERENCE = 0xA5A5_A5A5_A5A5_A5A5L;
@@ -23,22 +23,22 @@ final class SharedBytes {
   private @Nullable MemorySegment segment;
 
   /** Bytes of a file; if not {@code clean}, what they hold is forgotten. */
-  SharedBytes(BlockFile file, Extent extent, boolean clean) {
+  public SharedBytes(BlockFile file, Extent extent, boolean clean) {
     this.file = file;
     this.extent = extent;
     this.clean = clean;
   }
 
-  BlockFile file() {
+  public BlockFile file() {
     return file;
   }
 
-  Extent extent() {
+  public Extent extent() {
     return extent;
   }
 
   /** The bytes as they are kept, mapped now at the latest. */
-  MemorySegment segment() {
+  public MemorySegment segment() {
     if (segment == null) {
       segment = file.map(extent.offset(), extent.byteSize(), arena);
       if (!clean) {
@@ -48,11 +48,11 @@ final class SharedBytes {
     return segment;
   }
 
-  void read(long offset, MemorySegment target) {
+  public void read(long offset, MemorySegment target) {
     copy(segment(), offset, target, 0, target.byteSize());
   }
 
-  void write(long offset, MemorySegment source) {
+  public void write(long offset, MemorySegment source) {
     copy(source, 0, segment(), offset, source.byteSize());
   }
 
@@ -69,15 +69,15 @@ final class SharedBytes {
     }
   }
 
-  void fill(long offset, long bytes, int pattern) {
+  public void fill(long offset, long bytes, int pattern) {
     PagedBytes.fill(segment(), offset, bytes, pattern ^ (int) DIFFERENCE);
   }
 
-  void copyFrom(long offset, SharedBytes source, long sourceOffset, long bytes) {
+  public void copyFrom(long offset, SharedBytes source, long sourceOffset, long bytes) {
     MemorySegment.copy(source.segment(), sourceOffset, segment(), offset, bytes);
   }
 
-  void close() {
+  public void close() {
     arena.close();
     file.release(extent);
   }

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * An event that several processes use. A record of a process that ended counts as done. Guarded by
  * the driver's lock.
  */
-final class SharedEvent {
+public final class SharedEvent {
   // Whether a process lives takes a look into /proc.
   private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
   private static final long LONGEST_WAIT_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
@@ -20,7 +20,7 @@ final class SharedEvent {
   private final SharedRing ring;
 
   /** What another process opens it by. */
-  final ShareHandle handle;
+  public final ShareHandle handle;
 
   /** The records of this driver that are not done. */
   private final List<Long> pending = new ArrayList<>();
@@ -36,16 +36,16 @@ final class SharedEvent {
     this.handle = handle;
   }
 
-  static SharedEvent create(SimSharing sharing, SharedPlace place) {
+  public static SharedEvent create(SimSharing sharing, SharedPlace place) {
     SharedFile file = SharedFile.create(sharing, SharedFile.Kind.EVENT, place, 0);
     return new SharedEvent(file, file.handle(ShareHandle.Kind.EVENT));
   }
 
-  static SharedEvent open(SimSharing sharing, ShareHandle handle) {
+  public static SharedEvent open(SimSharing sharing, ShareHandle handle) {
     return new SharedEvent(SharedFile.ofHandle(sharing, SharedFile.Kind.EVENT, handle), handle);
   }
 
-  SharedPlace place() {
+  public SharedPlace place() {
     return file.place();
   }
 
@@ -57,7 +57,7 @@ final class SharedEvent {
    *     the driver meanwhile
    * @return its number
    */
-  long begin(SimWaiting awaiting) {
+  public long begin(SimWaiting awaiting) {
     file.retain();
     try {
       long number = ring.begin();
@@ -85,7 +85,7 @@ final class SharedEvent {
   }
 
   /** Tells the others of a record that was begun, whose operation is queued. */
-  void record(long number, SimOp op) {
+  public void record(long number, SimOp op) {
     ring.publish(number, ProcessId.current());
     ownNewest = Math.max(ownNewest, number);
     pending.add(number);
@@ -104,7 +104,7 @@ final class SharedEvent {
   }
 
   /** Whether the newest record is one of this driver, which then knows its operation. */
-  boolean isOwn() {
+  public boolean isOwn() {
     return ring.newest() <= ownNewest;
   }
 
@@ -112,7 +112,7 @@ final class SharedEvent {
    * Says whether the record that is the newest now is done, whenever it is asked. Who asks for this
    * again and again gets the same answer object, which knows when it looked for the process last.
    */
-  BooleanSupplier newest() {
+  public BooleanSupplier newest() {
     long number = ring.newest();
     Done known = asked;
     if (known == null || known.number != number) {
@@ -123,22 +123,22 @@ final class SharedEvent {
   }
 
   /** The file stays until {@link #release}. */
-  void retain() {
+  public void retain() {
     file.retain();
   }
 
-  void release() {
+  public void release() {
     file.release();
   }
 
   /** The event was destroyed here; what is queued and waits for it still does. */
-  void destroy() {
+  public void destroy() {
     file.closeDescriptor();
     file.release();
   }
 
   /** What is queued never runs, so nobody shall wait for it. */
-  void abandon() {
+  public void abandon() {
     pending.forEach(ring::done);
     pending.clear();
   }

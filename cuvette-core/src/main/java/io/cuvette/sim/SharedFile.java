@@ -20,19 +20,19 @@ import org.jspecify.annotations.Nullable;
  * at any time, so nothing that is read from it is an index before it was checked. Guarded by the
  * driver's lock.
  */
-final class SharedFile implements BlockFile {
+public final class SharedFile implements BlockFile {
 
   /** What a file holds. The head of a pool has a table, that of an event a ring. */
-  enum Kind {
+  public enum Kind {
     POOL(1, SharedTable.BYTES),
     MEMORY(2, 0),
     EVENT(3, SharedRing.BYTES);
 
     /** What the file says it is. */
-    final int code;
+    public final int code;
 
     /** Where the data starts. */
-    final long headBytes;
+    public final long headBytes;
 
     Kind(int code, long ownBytes) {
       this.code = code;
@@ -40,18 +40,18 @@ final class SharedFile implements BlockFile {
     }
 
     /** The refusal of a file that is none of this kind. */
-    SimRefusal refuse(String found) {
+    public SimRefusal refuse(String found) {
       return SimRefusal.invalidValue(
           "%s (expected: a %s that a simulated driver shares)".formatted(found, this));
     }
   }
 
   /** Where the fields of a kind start. */
-  static final long OWN = FileExtents.PAGE;
+  public static final long OWN = FileExtents.PAGE;
 
   private static final int NONE = -1;
 
-  final Kind kind;
+  public final Kind kind;
   private final SimSharing sharing;
   private final boolean madeHere;
   private final SharedHead head;
@@ -94,7 +94,8 @@ final class SharedFile implements BlockFile {
   }
 
   /** Makes a file of this process, whose data is all 0. */
-  static SharedFile create(SimSharing sharing, Kind kind, SharedPlace place, long dataBytes) {
+  public static SharedFile create(
+      SimSharing sharing, Kind kind, SharedPlace place, long dataBytes) {
     DescriptorCalls calls = sharing.descriptors();
     SharedHead head = SharedHead.of(place, dataBytes);
     int descriptor =
@@ -103,7 +104,7 @@ final class SharedFile implements BlockFile {
   }
 
   /** The file of a descriptor of this process, which stays the caller's. */
-  static SharedFile ofDescriptor(SimSharing sharing, Kind kind, int number) {
+  public static SharedFile ofDescriptor(SimSharing sharing, Kind kind, int number) {
     DescriptorCalls calls = sharing.descriptors();
     if (number < 0 || !calls.isOpen(number)) {
       throw SimRefusal.invalidValue("descriptor: %d (expected: an open one)".formatted(number));
@@ -118,7 +119,7 @@ final class SharedFile implements BlockFile {
   }
 
   /** The file of a handle, from the process that has it open; all of it is mapped. */
-  static SharedFile ofHandle(SimSharing sharing, Kind kind, ShareHandle handle) {
+  public static SharedFile ofHandle(SimSharing sharing, Kind kind, ShareHandle handle) {
     ProcessId process = handle.process();
     if (!process.isAlive()) {
       throw SimRefusal.invalidValue(
@@ -216,40 +217,40 @@ final class SharedFile implements BlockFile {
   }
 
   /** What tells the file from all others, whatever it says itself. */
-  Object key() {
+  public Object key() {
     return key;
   }
 
-  boolean isMadeHere() {
+  public boolean isMadeHere() {
     return madeHere;
   }
 
   /** The identity of the file. */
-  UUID id() {
+  public UUID id() {
     return head.id();
   }
 
   /** Where what is in the file was made. */
-  SharedPlace place() {
+  public SharedPlace place() {
     return head.place();
   }
 
-  long dataBytes() {
+  public long dataBytes() {
     return head.dataBytes();
   }
 
   /** The fields of the kind. */
-  MemorySegment own() {
+  public MemorySegment own() {
     return mapped.asSlice(OWN, kind.headBytes - OWN);
   }
 
   /** A descriptor of the file that is the caller's. */
-  int export() {
+  public int export() {
     return sharing.system(() -> sharing.descriptors().duplicate(descriptor));
   }
 
   /** What another process finds this file by as long as the descriptor is open. */
-  ShareHandle handle(ShareHandle.Kind handleKind) {
+  public ShareHandle handle(ShareHandle.Kind handleKind) {
     return new ShareHandle(handleKind, id(), sharing.driverId, ProcessId.current(), descriptor, 0);
   }
 
@@ -270,7 +271,7 @@ final class SharedFile implements BlockFile {
   }
 
   /** Writes into a range, for which there is memory then. */
-  void provide(Extent extent) {
+  public void provide(Extent extent) {
     try {
       open(
           self(descriptor),
@@ -286,7 +287,7 @@ final class SharedFile implements BlockFile {
   }
 
   /** One more needs the file. */
-  void retain() {
+  public void retain() {
     users++;
   }
 
@@ -296,14 +297,14 @@ final class SharedFile implements BlockFile {
   }
 
   /** One less needs the file; the last one closes it. */
-  void release() {
+  public void release() {
     if (--users == 0) {
       close();
     }
   }
 
   /** Nobody opens the file from here any more, though those who have it keep it. */
-  void closeDescriptor() {
+  public void closeDescriptor() {
     if (descriptor != NONE) {
       int number = descriptor;
       descriptor = NONE;
@@ -316,7 +317,7 @@ final class SharedFile implements BlockFile {
   }
 
   /** Ends the file here, whoever needs it. */
-  void close() {
+  public void close() {
     if (sharing.closed(this)) {
       users = 0;
       arena.close();

@@ -17,12 +17,12 @@ import java.util.UUID;
  * @param place where what is in the file was made
  * @param dataBytes the bytes behind the head
  */
-record SharedHead(UUID id, SharedPlace place, long dataBytes) {
+public record SharedHead(UUID id, SharedPlace place, long dataBytes) {
   private static final long MAGIC = 0x31_45_54_54_45_56_55_43L;
   private static final int VERSION = 2;
 
   /** That of a new file. */
-  static SharedHead of(SharedPlace place, long dataBytes) {
+  public static SharedHead of(SharedPlace place, long dataBytes) {
     return new SharedHead(UUID.randomUUID(), place, dataBytes);
   }
 
@@ -31,7 +31,7 @@ record SharedHead(UUID id, SharedPlace place, long dataBytes) {
    *
    * @param mostBytes what an allocation may have
    */
-  static SharedHead read(
+  public static SharedHead read(
       MemorySegment mapped, SharedFile.Kind kind, long fileBytes, long mostBytes) {
     long magic = mapped.get(ValueLayout.JAVA_LONG, 0);
     int version = mapped.get(ValueLayout.JAVA_INT, 8);
@@ -55,7 +55,7 @@ record SharedHead(UUID id, SharedPlace place, long dataBytes) {
     return new SharedHead(uuid(mapped, 16), place, dataBytes);
   }
 
-  void write(MemorySegment mapped, SharedFile.Kind kind, long driver) {
+  public void write(MemorySegment mapped, SharedFile.Kind kind, long driver) {
     mapped.set(ValueLayout.JAVA_INT, 8, VERSION);
     mapped.set(ValueLayout.JAVA_INT, 12, kind.code);
     set(mapped, 16, id);

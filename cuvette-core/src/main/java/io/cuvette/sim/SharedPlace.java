@@ -12,23 +12,23 @@ import java.util.UUID;
  * @param locationType CUmemLocationType
  * @param locationId the device or node
  */
-record SharedPlace(UUID uuid, int locationType, int locationId) {
+public record SharedPlace(UUID uuid, int locationType, int locationId) {
   private static final UUID NO_DEVICE = new UUID(0, 0);
 
-  static SharedPlace of(SimDevice device) {
+  public static SharedPlace of(SimDevice device) {
     return new SharedPlace(device.uuid(), MemLocationType.DEVICE, device.index);
   }
 
-  static SharedPlace ofHost(PoolKind kind) {
+  public static SharedPlace ofHost(PoolKind kind) {
     return new SharedPlace(NO_DEVICE, kind.locationType(), kind.locationId());
   }
 
-  boolean isHost() {
+  public boolean isHost() {
     return uuid.equals(NO_DEVICE);
   }
 
   /** The device among those of this process, or INVALID_DEVICE. */
-  SimDevice device(List<SimDevice> devices) {
+  public SimDevice device(List<SimDevice> devices) {
     for (SimDevice device : devices) {
       if (device.uuid().equals(uuid)) {
         return device;

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * The memory of a pool that other processes can import, or that one of them made. Guarded by the
  * driver's lock.
  */
-final class SharedPool implements BlockFile {
+public final class SharedPool implements BlockFile {
   /** Blocks have whole pages, and units much smaller than those are allocated. */
   private static final long ROOM = 16;
 
@@ -36,7 +36,7 @@ final class SharedPool implements BlockFile {
   }
 
   /** A pool for some bytes; its file, of which untouched parts take no room, has more for gaps. */
-  static SharedPool create(SimSharing sharing, SharedPlace place, long bytes) {
+  public static SharedPool create(SimSharing sharing, SharedPlace place, long bytes) {
     return new SharedPool(
         SharedFile.create(sharing, SharedFile.Kind.POOL, place, ROOM * Math.max(bytes, LEAST)),
         bytes,
@@ -44,40 +44,40 @@ final class SharedPool implements BlockFile {
   }
 
   /** The pool behind a descriptor, which stays the caller's. */
-  static SharedPool open(SimSharing sharing, int descriptor) {
+  public static SharedPool open(SimSharing sharing, int descriptor) {
     return new SharedPool(
         SharedFile.ofDescriptor(sharing, SharedFile.Kind.POOL, descriptor),
         sharing.mostBytes,
         true);
   }
 
-  SharedPlace place() {
+  public SharedPlace place() {
     return file.place();
   }
 
   /** Whether another driver, of this process or another, allocates from the pool. */
-  boolean isImported() {
+  public boolean isImported() {
     return imported;
   }
 
-  boolean isSameFile(SharedPool other) {
+  public boolean isSameFile(SharedPool other) {
     return file.key().equals(other.file.key());
   }
 
   /** A descriptor to import the pool from. */
-  int export() {
+  public int export() {
     int descriptor = file.export();
     exported = true;
     return descriptor;
   }
 
   /** Whether somebody may have imported the pool, or this is such an import. */
-  boolean isExported() {
+  public boolean isExported() {
     return exported || imported;
   }
 
   /** Room for a block; what it holds is 0 if {@code clean}, else what was there before. */
-  Room reserve(long bytes) {
+  public Room reserve(long bytes) {
     Extent extent = extents.reserve(Math.max(1, bytes));
     if (extent.offset() > file.dataBytes() - extent.byteSize()) {
       extents.release(extent);
@@ -93,10 +93,10 @@ final class SharedPool implements BlockFile {
   }
 
   /** Room for a block. Immutable. */
-  record Room(Extent extent, boolean clean) {}
+  public record Room(Extent extent, boolean clean) {}
 
   /** Room for a block, for which there is memory. */
-  Extent provide(long bytes) {
+  public Extent provide(long bytes) {
     Extent extent = reserve(bytes).extent();
     try {
       file.provide(extent);
@@ -108,7 +108,7 @@ final class SharedPool implements BlockFile {
   }
 
   /** Room that an allocation of another process has. */
-  Extent borrow(SharedTable.Entry entry) {
+  public Extent borrow(SharedTable.Entry entry) {
     file.retain();
     return new Extent(entry.offset(), entry.byteSize());
   }
@@ -126,26 +126,26 @@ final class SharedPool implements BlockFile {
     file.release();
   }
 
-  SharedTable.Entry add(Extent extent, long byteSize) {
+  public SharedTable.Entry add(Extent extent, long byteSize) {
     return table.add(extent.offset(), byteSize);
   }
 
   /** The allocation was freed: nobody imports it any more. */
-  void remove(SharedTable.Entry entry) {
+  public void remove(SharedTable.Entry entry) {
     table.remove(entry);
   }
 
   /** Its memory is gone, in stream order. */
-  void end(SharedTable.Entry entry) {
+  public void end(SharedTable.Entry entry) {
     table.end(entry);
   }
 
   /** Whether the process that made the pool has freed an allocation. */
-  boolean isGone(SharedTable.Entry entry) {
+  public boolean isGone(SharedTable.Entry entry) {
     return table.isGone(entry);
   }
 
-  byte[] handle(SharedTable.Entry entry) {
+  public byte[] handle(SharedTable.Entry entry) {
     ShareHandle handle = file.handle(ShareHandle.Kind.POINTER);
     return new ShareHandle(
             handle.kind(),
@@ -158,7 +158,7 @@ final class SharedPool implements BlockFile {
   }
 
   /** The allocation of a handle, or INVALID_VALUE. */
-  SharedTable.Entry entry(byte[] bytes) {
+  public SharedTable.Entry entry(byte[] bytes) {
     ShareHandle handle = ShareHandle.of(bytes, ShareHandle.Kind.POINTER);
     if (!handle.file().equals(file.id())) {
       throw SimRefusal.invalidValue("handle: of an allocation of another pool");
@@ -171,22 +171,22 @@ final class SharedPool implements BlockFile {
   }
 
   /** The block that an allocation is mapped as, if it is; not one that is being freed. */
-  @Nullable SimBlock mapped(SharedTable.Entry entry) {
+  public @Nullable SimBlock mapped(SharedTable.Entry entry) {
     SimBlock block = blocks.get(entry);
     return block == null || block.isRetired() ? null : block;
   }
 
-  void mapped(SharedTable.Entry entry, SimBlock block) {
+  public void mapped(SharedTable.Entry entry, SimBlock block) {
     blocks.put(entry, block);
   }
 
   /** A block is mapped no longer. */
-  void forget(SharedTable.Entry entry, SimBlock block) {
+  public void forget(SharedTable.Entry entry, SimBlock block) {
     blocks.remove(entry, block);
   }
 
   /** The pool is gone; its blocks keep what they need. */
-  void close() {
+  public void close() {
     file.release();
   }
 }

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
  * waits: on one daemon thread that lives while there are such records. Guarded by the driver's
  * lock.
  */
-final class SharedRecords {
+public final class SharedRecords {
   // A program that records and then waits itself should run the work in the order of its seed.
   private static final long GRACE_NANOS = TimeUnit.MICROSECONDS.toNanos(500);
   private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -22,12 +22,12 @@ final class SharedRecords {
   private @Nullable Thread thread;
   private boolean closed;
 
-  SharedRecords(SimScheduler scheduler) {
+  public SharedRecords(SimScheduler scheduler) {
     this.scheduler = scheduler;
     this.changed = scheduler.lock.newCondition();
   }
 
-  void add(SimOp record) {
+  public void add(SimOp record) {
     pending.add(record);
     if (thread == null) {
       Thread started =
@@ -42,7 +42,7 @@ final class SharedRecords {
     changed.signalAll();
   }
 
-  void close() {
+  public void close() {
     closed = true;
     changed.signalAll();
   }

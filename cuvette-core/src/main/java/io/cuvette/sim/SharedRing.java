@@ -15,9 +15,9 @@ import java.lang.invoke.VarHandle;
  *   | last number  | newest told | entries: number, pid, done, start of the process
  * </pre>
  */
-final class SharedRing {
+public final class SharedRing {
   /** Entries, so that as many records can be pending at once. */
-  static final int ENTRIES = 1024;
+  public static final int ENTRIES = 1024;
 
   /** More often than others who record at once change the number; one who does nothing else can. */
   private static final int MOST_TRIES = 1000;
@@ -26,7 +26,7 @@ final class SharedRing {
   private static final int ENTRY_BYTES = 32;
 
   /** The size of the ring, in whole pages. */
-  static final long BYTES = FileExtents.PAGE + (long) ENTRIES * ENTRY_BYTES;
+  public static final long BYTES = FileExtents.PAGE + (long) ENTRIES * ENTRY_BYTES;
 
   private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
   private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
@@ -38,7 +38,7 @@ final class SharedRing {
 
   private final MemorySegment ring;
 
-  SharedRing(MemorySegment ring) {
+  public SharedRing(MemorySegment ring) {
     this.ring = ring;
   }
 
@@ -47,12 +47,12 @@ final class SharedRing {
   }
 
   /** The number of a new record; {@link #publish} tells the others of it. */
-  long begin() {
+  public long begin() {
     return 1 + (long) LONG.getAndAdd(ring, (long) LAST, 1L);
   }
 
   /** Tells of a record, once the record whose entry it takes is done. */
-  void publish(long number, ProcessId recorder) {
+  public void publish(long number, ProcessId recorder) {
     long at = at(number);
     ring.set(ValueLayout.JAVA_INT, at + PID, recorder.pid());
     ring.set(ValueLayout.JAVA_LONG, at + START, recorder.startTicks());
@@ -67,16 +67,16 @@ final class SharedRing {
   }
 
   /** The number of the newest record, 0 if there was none. */
-  long newest() {
+  public long newest() {
     return (long) LONG.getVolatile(ring, (long) NEWEST);
   }
 
-  void done(long number) {
+  public void done(long number) {
     INT.setRelease(ring, at(number) + DONE, 1);
   }
 
   /** Whether a record that was told of is done. There are none of the numbers below 1. */
-  boolean isDone(long number) {
+  public boolean isDone(long number) {
     long at = at(number);
     return number <= 0
         || (long) LONG.getAcquire(ring, at) != number
@@ -84,7 +84,7 @@ final class SharedRing {
   }
 
   /** The process that made a record that is not done. */
-  ProcessId recorder(long number) {
+  public ProcessId recorder(long number) {
     long at = at(number);
     return new ProcessId(
         ring.get(ValueLayout.JAVA_INT, at + PID), ring.get(ValueLayout.JAVA_LONG, at + START));

@@ -14,12 +14,12 @@ import org.jspecify.annotations.Nullable;
  * read; but as all can write, that one reads nothing back and the others check what they read.
  * Guarded by the driver's lock.
  */
-final class SharedTable {
+public final class SharedTable {
   private static final int PLACES = 1 << 17;
   private static final int PLACE_BYTES = 24;
 
   /** The size of the table, in whole pages. */
-  static final long BYTES = (long) PLACES * PLACE_BYTES;
+  public static final long BYTES = (long) PLACES * PLACE_BYTES;
 
   private static final VarHandle GENERATION = ValueLayout.JAVA_LONG.varHandle();
 
@@ -39,7 +39,7 @@ final class SharedTable {
    * @param dataBytes the data of the file
    * @param mostBytes what an allocation may have
    */
-  SharedTable(MemorySegment table, long dataBytes, long mostBytes) {
+  public SharedTable(MemorySegment table, long dataBytes, long mostBytes) {
     this.table = table;
     this.dataBytes = dataBytes;
     this.mostBytes = mostBytes;
@@ -53,9 +53,9 @@ final class SharedTable {
    * @param offset where it is in the data of the file
    * @param byteSize its size
    */
-  record Entry(int place, long generation, long offset, long byteSize) {}
+  public record Entry(int place, long generation, long offset, long byteSize) {}
 
-  Entry add(long offset, long byteSize) {
+  public Entry add(long offset, long byteSize) {
     int place = free.isEmpty() ? used++ : free.remove();
     if (place == PLACES) {
       used--;
@@ -74,19 +74,19 @@ final class SharedTable {
   }
 
   /** From now on nobody finds an allocation. */
-  void remove(Entry entry) {
+  public void remove(Entry entry) {
     GENERATION.setRelease(table, at(entry), ++generations[entry.place]);
   }
 
   /** An allocation that was removed is gone, for those too who found it before. */
-  void end(Entry entry) {
+  public void end(Entry entry) {
     generations[entry.place] += 2;
     GENERATION.setRelease(table, at(entry), generations[entry.place]);
     free.add(entry.place);
   }
 
   /** Whether an allocation is gone, as the process says that made it. */
-  boolean isGone(Entry entry) {
+  public boolean isGone(Entry entry) {
     return (long) GENERATION.getAcquire(table, at(entry)) - entry.generation > 1;
   }
 
@@ -95,7 +95,7 @@ final class SharedTable {
   }
 
   /** The allocation of a handle; null if it was freed, or is none that fits into the file. */
-  @Nullable Entry find(int place, long generation) {
+  public @Nullable Entry find(int place, long generation) {
     if (place < 0 || place >= PLACES || generation % 2 == 0) {
       return null;
     }

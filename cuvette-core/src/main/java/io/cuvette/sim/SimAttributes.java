@@ -7,7 +7,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /** The attributes of a simulated device, by CUdevice_attribute: those of an H200. Stateless. */
-final class SimAttributes {
+public final class SimAttributes {
   private static final int PCI_BUS_ID = 33;
   private static final int FIRST_BUS = 0x10;
   private static final int BUS_STEP = 4;
@@ -47,7 +47,7 @@ final class SimAttributes {
 
   private SimAttributes() {}
 
-  static int get(int attribute, SimDevice device, SimMachine machine) {
+  public static int get(int attribute, SimDevice device, SimMachine machine) {
     if (attribute < 1 || attribute > VALUES.length) {
       throw SimRefusal.invalidValue(
           "attribute: %d (expected: 1 to %d)".formatted(attribute, VALUES.length));
@@ -62,16 +62,16 @@ final class SimAttributes {
     };
   }
 
-  static int busOf(int device) {
+  public static int busOf(int device) {
     return FIRST_BUS + BUS_STEP * device;
   }
 
-  static String pciBusId(int device) {
+  public static String pciBusId(int device) {
     return "0000:%02x:00.0".formatted(busOf(device));
   }
 
   /** The number a device would have for a text such as {@code 0000:14:00.0} or {@code 14:00.0}. */
-  static int deviceAt(String pciBusId) {
+  public static int deviceAt(String pciBusId) {
     Matcher matcher = PCI_BUS_ID_TEXT.matcher(pciBusId);
     if (!matcher.matches()) {
       throw SimRefusal.invalidValue("pciBusId: '%s' (expected: dddd:bb:dd.f)".formatted(pciBusId));

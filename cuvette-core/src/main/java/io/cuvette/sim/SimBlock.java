@@ -6,18 +6,18 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** One allocation: where it is, and its bytes. Guarded by the driver's lock. */
-abstract sealed class SimBlock permits DeviceBlock, HostBlock {
-  final SimDevice device;
-  final long address;
-  final long byteSize;
-  final long id;
+public abstract sealed class SimBlock permits DeviceBlock, HostBlock {
+  public final SimDevice device;
+  public final long address;
+  public final long byteSize;
+  public final long id;
   private boolean live = true;
   private boolean retired;
   private boolean imported;
   private BooleanSupplier freedElsewhere = () -> false;
   private @Nullable BlockUse use;
 
-  SimBlock(SimDevice device, long address, long byteSize, long id) {
+  public SimBlock(SimDevice device, long address, long byteSize, long id) {
     this.device = device;
     this.address = address;
     this.byteSize = byteSize;
@@ -25,29 +25,29 @@ abstract sealed class SimBlock permits DeviceBlock, HostBlock {
   }
 
   /** Copies bytes of this block into host memory. */
-  abstract void read(long offset, MemorySegment target);
+  public abstract void read(long offset, MemorySegment target);
 
   /** Copies host memory into this block. */
-  abstract void write(long offset, MemorySegment source);
+  public abstract void write(long offset, MemorySegment source);
 
   /** Fills with a 4-byte pattern, whose phase is that of the block's start. */
-  abstract void fill(long offset, long bytes, int pattern);
+  public abstract void fill(long offset, long bytes, int pattern);
 
-  final boolean isLive() {
+  public final boolean isLive() {
     return live;
   }
 
-  final void die() {
+  public final void die() {
     live = false;
   }
 
   /** Says that the memory is that of another process; before it is counted. */
-  final void markImported() {
+  public final void markImported() {
     imported = true;
   }
 
   /** Says how to tell that the process of the memory has freed it. */
-  final void freedElsewhere(BooleanSupplier freed) {
+  public final void freedElsewhere(BooleanSupplier freed) {
     freedElsewhere = freed;
   }
 
@@ -55,45 +55,45 @@ abstract sealed class SimBlock permits DeviceBlock, HostBlock {
    * Whether the process of the memory has freed it: what was written is not read any more, as if
    * others had that memory now. No error, for a process that is not trusted says so.
    */
-  final boolean isLost() {
+  public final boolean isLost() {
     return freedElsewhere.getAsBoolean();
   }
 
   /** Whether the memory is that of another process: it is not counted here. */
-  final boolean isImported() {
+  public final boolean isImported() {
     return imported;
   }
 
   /** What a pool knows about the block; null for memory that is in no pool. */
-  final @Nullable BlockUse use() {
+  public final @Nullable BlockUse use() {
     return use;
   }
 
-  final void use(BlockUse pooled) {
+  public final void use(BlockUse pooled) {
     use = pooled;
   }
 
   /** Says that the program freed the block, though not when; false if it did before. */
-  final boolean retire() {
+  public final boolean retire() {
     boolean first = !retired;
     retired = true;
     return first;
   }
 
   /** Whether the program freed the block; work queued before that may still use it. */
-  final boolean isRetired() {
+  public final boolean isRetired() {
     return retired;
   }
 
   /** Refuses a block that the program freed. */
-  final void checkNotRetired() {
+  public final void checkNotRetired() {
     if (retired) {
       throw SimRefusal.invalidValue("address: 0x%x was freed already".formatted(address));
     }
   }
 
   /** What the device finds when an operation touches memory that was freed since it was queued. */
-  final void checkLive() {
+  public final void checkLive() {
     if (!live) {
       throw new SimRefusal(
           CudaStatus.ILLEGAL_ADDRESS,

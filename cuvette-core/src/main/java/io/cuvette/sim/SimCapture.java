@@ -7,26 +7,26 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** A capture from its begin to its end. Guarded by the driver's lock. */
-final class SimCapture {
-  static final int GLOBAL = 0;
-  static final int RELAXED = 2;
+public final class SimCapture {
+  public static final int GLOBAL = 0;
+  public static final int RELAXED = 2;
 
   /** Names the capture for ever. */
-  final long id;
+  public final long id;
 
-  final SimGraph graph = new SimGraph();
+  public final SimGraph graph = new SimGraph();
 
   /** The handle of the graph, which is the driver's until the capture ends. */
-  final long handle;
+  public final long handle;
 
-  final SimStream origin;
+  public final SimStream origin;
   private final HandleTable<SimGraph> graphs;
   private final int mode;
   private final Object thread = OsThread.current();
   private final List<SimStream> streams = new ArrayList<>();
   private boolean invalidated;
 
-  SimCapture(long id, SimStream origin, int mode, HandleTable<SimGraph> graphs) {
+  public SimCapture(long id, SimStream origin, int mode, HandleTable<SimGraph> graphs) {
     this.id = id;
     this.graphs = graphs;
     this.handle = graphs.add(graph);
@@ -36,12 +36,12 @@ final class SimCapture {
   }
 
   /** Whether it has not ended yet. */
-  boolean isOpen() {
+  public boolean isOpen() {
     CaptureBranch branch = CaptureBranch.of(origin);
     return branch != null && branch.capture == this;
   }
 
-  boolean isInvalidated() {
+  public boolean isInvalidated() {
     return invalidated;
   }
 
@@ -49,7 +49,7 @@ final class SimCapture {
     return thread.equals(OsThread.current());
   }
 
-  CaptureBranch join(SimStream stream) {
+  public CaptureBranch join(SimStream stream) {
     CaptureBranch branch = new CaptureBranch(this);
     stream.capture = branch;
     streams.add(stream);
@@ -57,39 +57,39 @@ final class SimCapture {
   }
 
   /** A call that a capture does not allow makes it worthless; its end then reports that. */
-  SimRefusal invalidate(CudaStatus status, String text) {
+  public SimRefusal invalidate(CudaStatus status, String text) {
     invalidate();
     return new SimRefusal(status, text + "; this makes the capture invalid");
   }
 
   /** There is no graph from now on. */
-  void invalidate() {
+  public void invalidate() {
     if (!invalidated) {
       invalidated = true;
       graphs.remove(handle).destroy();
     }
   }
 
-  void checkValid() {
+  public void checkValid() {
     if (invalidated) {
       throw new SimRefusal(
           CudaStatus.STREAM_CAPTURE_INVALIDATED, "a call that is not allowed was made during it");
     }
   }
 
-  boolean touches(SimDevice device) {
+  public boolean touches(SimDevice device) {
     return streams.stream().anyMatch(stream -> stream.device == device);
   }
 
   /** Whether a call on the legacy stream of a device would depend on this capture. */
-  boolean blocksLegacy(SimDevice device) {
+  public boolean blocksLegacy(SimDevice device) {
     return streams.stream().anyMatch(stream -> stream.device == device && stream.isBlocking());
   }
 
   /**
    * Ends the capture on its stream: the streams run again; what is wrong is reported after that.
    */
-  long end(SimStream stream) {
+  public long end(SimStream stream) {
     if (stream != origin) {
       throw invalidate(CudaStatus.STREAM_CAPTURE_UNMATCHED, "the capture began on another stream");
     }
@@ -127,7 +127,7 @@ final class SimCapture {
   }
 
   /** The stream is gone: there is no end any more if the capture began there. */
-  void destroyed(SimStream stream) {
+  public void destroyed(SimStream stream) {
     invalidate();
     if (stream == origin) {
       release();

@@ -5,13 +5,15 @@ import io.cuvette.driver.CaptureInfo;
 import io.cuvette.driver.UserObject;
 
 /** The calls about captures and graphs. Thread-safe. */
-final class SimCaptureCalls implements CaptureCalls {
+public final class SimCaptureCalls implements CaptureCalls {
 
-  final HandleTable<SimExecutable> executables = new HandleTable<>(HandleKind.EXECUTABLE, false);
-  final HandleTable<SimUserObject> userObjects = new HandleTable<>(HandleKind.USER_OBJECT, true);
+  public final HandleTable<SimExecutable> executables =
+      new HandleTable<>(HandleKind.EXECUTABLE, false);
+  public final HandleTable<SimUserObject> userObjects =
+      new HandleTable<>(HandleKind.USER_OBJECT, true);
   private final SimMachine machine;
 
-  SimCaptureCalls(SimMachine machine) {
+  public SimCaptureCalls(SimMachine machine) {
     this.machine = machine;
   }
 

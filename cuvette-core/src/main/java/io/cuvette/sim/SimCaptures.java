@@ -9,14 +9,14 @@ import java.util.List;
  * some captures alone, for those run with the capture mode of the thread relaxed, but what
  * contradicts a capture in any mode. Guarded by the driver's lock.
  */
-final class SimCaptures {
+public final class SimCaptures {
   /** The graphs, of which one that is being captured is one already. */
-  final HandleTable<SimGraph> graphs = new HandleTable<>(HandleKind.GRAPH, false);
+  public final HandleTable<SimGraph> graphs = new HandleTable<>(HandleKind.GRAPH, false);
 
   private final List<SimCapture> open = new ArrayList<>();
   private long captures;
 
-  void begin(SimStream stream, int mode) {
+  public void begin(SimStream stream, int mode) {
     if (mode < SimCapture.GLOBAL || mode > SimCapture.RELAXED) {
       throw SimRefusal.invalidValue("mode: %d (expected: 0 to 2)".formatted(mode));
     }
@@ -31,7 +31,7 @@ final class SimCaptures {
   }
 
   /** Ends a capture and gives the handle of its graph. */
-  long end(SimStream stream) {
+  public long end(SimStream stream) {
     CaptureBranch branch = CaptureBranch.of(stream);
     if (branch == null) {
       throw new SimRefusal(CudaStatus.ILLEGAL_STATE, "the stream is not captured");
@@ -43,7 +43,7 @@ final class SimCaptures {
     }
   }
 
-  void destroyed(SimStream stream) {
+  public void destroyed(SimStream stream) {
     CaptureBranch branch = CaptureBranch.of(stream);
     if (branch != null) {
       branch.capture.destroyed(stream);
@@ -52,13 +52,13 @@ final class SimCaptures {
   }
 
   /** For calls that wait for or ask about a stream. */
-  void checkQuery(SimStream stream) {
+  public void checkQuery(SimStream stream) {
     checkCaptured(stream);
     checkLegacy(stream);
   }
 
   /** For calls that ask about a stream, whatever others do. */
-  void checkCaptured(SimStream stream) {
+  public void checkCaptured(SimStream stream) {
     CaptureBranch branch = CaptureBranch.of(stream);
     if (branch != null) {
       throw branch.capture.invalidate(
@@ -67,7 +67,7 @@ final class SimCaptures {
   }
 
   /** For calls on a stream: the legacy stream would wait for blocking streams that are captured. */
-  void checkLegacy(SimStream stream) {
+  public void checkLegacy(SimStream stream) {
     if (stream.isLegacy()) {
       for (SimCapture capture : open) {
         if (capture.blocksLegacy(stream.device)) {
@@ -80,7 +80,7 @@ final class SimCaptures {
   }
 
   /** For calls that wait for or ask about an event. */
-  void checkQuery(SimEvent event) {
+  public void checkQuery(SimEvent event) {
     CaptureBranch.Point point = event.capturedPoint();
     if (point != null && point.capture().isOpen()) {
       point.capture().invalidate();
@@ -89,7 +89,7 @@ final class SimCaptures {
   }
 
   /** For calls that need the time of a record. */
-  void checkTimed(SimEvent event) {
+  public void checkTimed(SimEvent event) {
     CaptureBranch.Point point = event.capturedPoint();
     if (point != null) {
       throw new SimRefusal(
@@ -99,7 +99,7 @@ final class SimCaptures {
   }
 
   /** For the question alone whether a stream is captured, which spoils nothing. */
-  void checkAsked(SimStream stream) {
+  public void checkAsked(SimStream stream) {
     if (stream.isLegacy() && open.stream().anyMatch(c -> c.blocksLegacy(stream.device))) {
       throw new SimRefusal(
           CudaStatus.STREAM_CAPTURE_IMPLICIT,
@@ -108,7 +108,7 @@ final class SimCaptures {
   }
 
   /** For calls that wait for a device. */
-  void checkDevice(SimDevice device) {
+  public void checkDevice(SimDevice device) {
     for (SimCapture capture : open) {
       if (capture.touches(device)) {
         throw capture.invalidate(

@@ -7,14 +7,14 @@ import io.cuvette.driver.MemLocationType;
  * Where only one size was measured, the split into a fixed part and a part by size is an estimate.
  * Stateless.
  */
-final class SimCosts {
-  static final long CALL = 10;
-  static final long SUBMIT = 1_290;
-  static final long EVENT_RECORD = 1_292;
-  static final long EVENT_QUERY = 132;
-  static final long STREAM_QUERY = 153;
-  static final long STREAM_CREATE = 10_000;
-  static final long POOL_CREATE = 10_000;
+public final class SimCosts {
+  public static final long CALL = 10;
+  public static final long SUBMIT = 1_290;
+  public static final long EVENT_RECORD = 1_292;
+  public static final long EVENT_QUERY = 132;
+  public static final long STREAM_QUERY = 153;
+  public static final long STREAM_CREATE = 10_000;
+  public static final long POOL_CREATE = 10_000;
 
   // Bytes per nanosecond are GB/s.
   private static final double HOST_TO_DEVICE = 55.3;
@@ -30,17 +30,17 @@ final class SimCosts {
   private SimCosts() {}
 
   /** cuMemAlloc or cuMemFree: a pair is 56.7 µs for 1 MiB and 135.1 µs for 64 MiB. */
-  static long alloc(long bytes) {
+  public static long alloc(long bytes) {
     return 27_700 + Math.round(bytes * (622.0 / (1 << 20)));
   }
 
   /** cuMemHostAlloc or cuMemFreeHost: a pair is 663.6 µs for 1 MiB. */
-  static long hostAlloc(long bytes) {
+  public static long hostAlloc(long bytes) {
     return 100_000 + Math.round(bytes * (231_780.0 / (1 << 20)));
   }
 
   /** A stream-ordered allocation or free: half of a measured pair, without that of the JVM. */
-  static long pooled(PoolKind kind) {
+  public static long pooled(PoolKind kind) {
     return switch (kind.locationType()) {
       case MemLocationType.HOST -> 620;
       case MemLocationType.HOST_NUMA -> 450;
@@ -49,19 +49,19 @@ final class SimCosts {
   }
 
   /** What a pool pays to grow: making, mapping and opening a range of 32 MiB, 34.4 µs each. */
-  static long poolGrowth(long bytes) {
+  public static long poolGrowth(long bytes) {
     return (bytes + PoolSpace.STEP - 1) / PoolSpace.STEP * 34_400;
   }
 
-  static long fill(long bytes) {
+  public static long fill(long bytes) {
     return LATENCY + Math.round(bytes / FILL);
   }
 
-  static long prefetch(long bytes) {
+  public static long prefetch(long bytes) {
     return LATENCY + Math.round(bytes / HOST_TO_DEVICE);
   }
 
-  static long copy(SimBlock target, SimBlock source, long bytes) {
+  public static long copy(SimBlock target, SimBlock source, long bytes) {
     return LATENCY + Math.round(bytes / bandwidth(target, source));
   }
 

@@ -11,8 +11,8 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /** One simulated device with its context. Guarded by the driver's lock. */
-final class SimDevice {
-  final int index;
+public final class SimDevice {
+  public final int index;
 
   private final BitSet peers = new BitSet();
   private final SimStream legacy;
@@ -26,26 +26,26 @@ final class SimDevice {
   private @Nullable SimRefusal failure;
   private long lastEndNanos;
 
-  SimDevice(int index, long legacyStreamId) {
+  public SimDevice(int index, long legacyStreamId) {
     this.index = index;
     this.legacy = new SimStream(this, legacyStreamId, 0, 0);
   }
 
   /** The identity, which is the same for the device of this number of all simulated drivers. */
-  UUID uuid() {
+  public UUID uuid() {
     String name = "cuvette simulated device " + index;
     return UUID.nameUUIDFromBytes(name.getBytes(StandardCharsets.US_ASCII));
   }
 
-  SimStream legacy() {
+  public SimStream legacy() {
     return legacy;
   }
 
-  boolean hasPeer(SimDevice peer) {
+  public boolean hasPeer(SimDevice peer) {
     return peers.get(peer.index);
   }
 
-  void enablePeer(SimDevice peer) {
+  public void enablePeer(SimDevice peer) {
     if (hasPeer(peer)) {
       throw new SimRefusal(
           CudaStatus.PEER_ACCESS_ALREADY_ENABLED, "from device " + index + " to " + peer.index);
@@ -53,7 +53,7 @@ final class SimDevice {
     peers.set(peer.index);
   }
 
-  void disablePeer(SimDevice peer) {
+  public void disablePeer(SimDevice peer) {
     if (!hasPeer(peer)) {
       throw new SimRefusal(
           CudaStatus.PEER_ACCESS_NOT_ENABLED, "from device " + index + " to " + peer.index);
@@ -62,17 +62,17 @@ final class SimDevice {
   }
 
   /** A failure of the device is for good: every later call that needs the device reports it. */
-  void checkWorks() {
+  public void checkWorks() {
     if (failure != null) {
       throw failure;
     }
   }
 
-  void fail(SimRefusal cause) {
+  public void fail(SimRefusal cause) {
     failure = failure == null ? cause : failure;
   }
 
-  void added(SimStream stream) {
+  public void added(SimStream stream) {
     if (stream.queue.size() == 1) {
       active.add(stream);
     }
@@ -81,7 +81,7 @@ final class SimDevice {
     }
   }
 
-  void removed(SimStream stream) {
+  public void removed(SimStream stream) {
     lastEndNanos = Math.max(lastEndNanos, stream.nanos);
     if (stream.queue.isEmpty()) {
       active.remove(stream);
@@ -90,7 +90,7 @@ final class SimDevice {
   }
 
   /** The ends of the blocking streams' work that the legacy stream does not wait for yet. */
-  List<SimOp> takeBlockingEnds() {
+  public List<SimOp> takeBlockingEnds() {
     List<SimOp> ends = new ArrayList<>(unjoined.size());
     for (SimStream stream : unjoined) {
       SimOp end = stream.pendingTail();
@@ -103,12 +103,12 @@ final class SimDevice {
   }
 
   /** Whether there are blocking streams with work that the legacy stream does not wait for yet. */
-  boolean hasBlockingEnds() {
+  public boolean hasBlockingEnds() {
     return !unjoined.isEmpty();
   }
 
   /** The last operation of each stream with queued work. */
-  List<SimOp> pendingTails() {
+  public List<SimOp> pendingTails() {
     List<SimOp> tails = new ArrayList<>(active.size());
     for (SimStream stream : active) {
       tails.add(stream.queue.getLast());
@@ -116,12 +116,12 @@ final class SimDevice {
     return tails;
   }
 
-  List<SimStream> activeStreams() {
+  public List<SimStream> activeStreams() {
     return List.copyOf(active);
   }
 
   /** When the last finished operation ended, in simulated time. */
-  long lastEndNanos() {
+  public long lastEndNanos() {
     return lastEndNanos;
   }
 }

@@ -9,15 +9,15 @@ import java.util.OptionalInt;
 import java.util.UUID;
 
 /** The calls about devices. Thread-safe. */
-final class SimDeviceCalls implements DeviceCalls {
-  static final PriorityRange PRIORITIES = new PriorityRange(0, -5);
+public final class SimDeviceCalls implements DeviceCalls {
+  public static final PriorityRange PRIORITIES = new PriorityRange(0, -5);
 
   private final SimMachine machine;
 
   /** Of the contexts, by device. */
   private final List<SimLimits> limits;
 
-  SimDeviceCalls(SimMachine machine) {
+  public SimDeviceCalls(SimMachine machine) {
     this.machine = machine;
     this.limits = machine.devices().stream().map(_ -> new SimLimits()).toList();
   }

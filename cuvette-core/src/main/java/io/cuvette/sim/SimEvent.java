@@ -5,24 +5,24 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** A point in a stream that can be waited for and has a time. Guarded by the driver's lock. */
-final class SimEvent {
-  static final int ALL_FLAGS = 7;
-  static final int DISABLE_TIMING = 2;
-  static final int INTERPROCESS = 4;
+public final class SimEvent {
+  public static final int ALL_FLAGS = 7;
+  public static final int DISABLE_TIMING = 2;
+  public static final int INTERPROCESS = 4;
 
-  final SimDevice device;
-  final int flags;
+  public final SimDevice device;
+  public final int flags;
 
   private @Nullable SharedEvent shared;
   private @Nullable SimOp record;
   private CaptureBranch.@Nullable Point captured;
 
-  SimEvent(SimDevice device, int flags) {
+  public SimEvent(SimDevice device, int flags) {
     this.device = device;
     this.flags = flags;
   }
 
-  static void checkFlags(int flags) {
+  public static void checkFlags(int flags) {
     if ((flags & ~ALL_FLAGS) != 0) {
       throw SimRefusal.invalidValue("flags: %d (expected: 0 to %d)".formatted(flags, ALL_FLAGS));
     }
@@ -32,45 +32,45 @@ final class SimEvent {
     }
   }
 
-  boolean isInterprocess() {
+  public boolean isInterprocess() {
     return (flags & INTERPROCESS) != 0;
   }
 
   /** What other processes use too; null if the event was neither exported nor opened. */
-  @Nullable SharedEvent shared() {
+  public @Nullable SharedEvent shared() {
     return shared;
   }
 
-  void share(SharedEvent event) {
+  public void share(SharedEvent event) {
     shared = event;
   }
 
   /** What is done when the newest record is, if another process made that; else null. */
-  @Nullable BooleanSupplier foreignRecord() {
+  public @Nullable BooleanSupplier foreignRecord() {
     return shared == null || shared.isOwn() ? null : shared.newest();
   }
 
-  void recorded(SimOp op) {
+  public void recorded(SimOp op) {
     record = op;
     captured = null;
   }
 
-  void captured(CaptureBranch.Point point) {
+  public void captured(CaptureBranch.Point point) {
     captured = point;
   }
 
   /** What was recorded into a capture, if that was the last record. */
-  CaptureBranch.@Nullable Point capturedPoint() {
+  public CaptureBranch.@Nullable Point capturedPoint() {
     return captured;
   }
 
   /** The last record outside of captures, if there was one. */
-  @Nullable SimOp lastRecord() {
+  public @Nullable SimOp lastRecord() {
     return record;
   }
 
   /** The last record of an event that shall have a time. */
-  SimOp timedRecord(String name) {
+  public SimOp timedRecord(String name) {
     if ((flags & DISABLE_TIMING) != 0) {
       throw new SimRefusal(CudaStatus.INVALID_HANDLE, name + " event: made without timing");
     }

@@ -6,15 +6,15 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** The calls about events. Thread-safe. */
-final class SimEventCalls implements EventCalls {
+public final class SimEventCalls implements EventCalls {
   private static final double NANOS_PER_MILLI = 1e6;
 
   /** The events by their handles. */
-  final HandleTable<SimEvent> all = new HandleTable<>(HandleKind.EVENT, false);
+  public final HandleTable<SimEvent> all = new HandleTable<>(HandleKind.EVENT, false);
 
   private final SimMachine machine;
 
-  SimEventCalls(SimMachine machine) {
+  public SimEventCalls(SimMachine machine) {
     this.machine = machine;
   }
 
@@ -102,7 +102,7 @@ final class SimEventCalls implements EventCalls {
   }
 
   /** Tells other processes of a record, and makes sure that it comes even if nobody here waits. */
-  void share(SharedEvent event, long number, SimOp record) {
+  public void share(SharedEvent event, long number, SimOp record) {
     event.record(number, record);
     machine.scheduler.sharedRecords().add(record);
   }

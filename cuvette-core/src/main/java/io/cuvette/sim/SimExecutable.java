@@ -7,20 +7,20 @@ import org.jspecify.annotations.Nullable;
  * What a graph was instantiated to. Its operations run one after the other in the stream of the
  * launch, in an order that the graph allows. Guarded by the driver's lock.
  */
-final class SimExecutable {
+public final class SimExecutable {
   private final List<SimOp> operations;
   private final List<SimUserObject> objects;
   private @Nullable SimOp last;
   private boolean destroyed;
 
   /** Takes over one reference to each of the objects. */
-  SimExecutable(List<SimOp> operations, List<SimUserObject> objects) {
+  public SimExecutable(List<SimOp> operations, List<SimUserObject> objects) {
     this.operations = operations;
     this.objects = List.copyOf(objects);
   }
 
   /** Queues the operations behind those of the launch before, or captures them. */
-  void launch(SimMachine machine, SimStream stream) {
+  public void launch(SimMachine machine, SimStream stream) {
     long now = machine.hostNanos();
     CaptureBranch branch = CaptureBranch.of(stream);
     if (branch == null && last != null && !last.isDone()) {
@@ -44,7 +44,7 @@ final class SimExecutable {
   }
 
   /** The objects stay as long as a launch runs. */
-  void destroy() {
+  public void destroy() {
     destroyed = true;
     if (last == null || last.isDone()) {
       release();

@@ -5,12 +5,12 @@ import io.cuvette.driver.IpcCalls;
 import java.util.Objects;
 
 /** The calls that share memory and events with other processes. Thread-safe. */
-final class SimIpcCalls implements IpcCalls {
+public final class SimIpcCalls implements IpcCalls {
 
   private final SimMachine machine;
   private final SimEventCalls events;
 
-  SimIpcCalls(SimMachine machine, SimEventCalls events) {
+  public SimIpcCalls(SimMachine machine, SimEventCalls events) {
     this.machine = machine;
     this.events = events;
   }

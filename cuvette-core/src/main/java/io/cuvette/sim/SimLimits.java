@@ -5,11 +5,11 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /** The resource limits of a context, by CUlimit. Guarded by the driver's lock. */
-final class SimLimits {
+public final class SimLimits {
   private static final int MAX_L2_FETCH_GRANULARITY = 5;
   private static final int PERSISTING_L2_CACHE_SIZE = 6;
   private static final long MAX_FETCH = 128;
-  static final long MAX_PERSISTING_L2 = 39_321_600;
+  public static final long MAX_PERSISTING_L2 = 39_321_600;
 
   // Stack size, printf buffer, malloc heap, pending launches, L2 fetch granularity, persisting L2.
   private final Map<Integer, Long> values =
@@ -28,11 +28,11 @@ final class SimLimits {
               PERSISTING_L2_CACHE_SIZE,
               0L));
 
-  long get(int limit) {
+  public long get(int limit) {
     return values.getOrDefault(known(limit), 0L);
   }
 
-  void set(int limit, long value) {
+  public void set(int limit, long value) {
     int key = known(limit);
     if (value < 0 || (key == MAX_L2_FETCH_GRANULARITY && value > MAX_FETCH)) {
       throw SimRefusal.invalidValue(

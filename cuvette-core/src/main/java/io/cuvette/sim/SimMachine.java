@@ -14,18 +14,18 @@ import org.jspecify.annotations.Nullable;
  * The state of a simulated driver: devices, handles, host memory, clock. All but the calls' frame
  * is guarded by the driver's lock.
  */
-final class SimMachine {
-  final SimulatedOptions options;
+public final class SimMachine {
+  public final SimulatedOptions options;
 
   /** Which devices can be peers. */
-  final PeerRule peers;
+  public final PeerRule peers;
 
-  final SimScheduler scheduler;
-  final HostMemory hostMemory = new HostMemory();
-  final SimSharing sharing;
-  final SimPools pools;
-  final HandleTable<SimStream> streams = new HandleTable<>(HandleKind.STREAM, true);
-  final SimCaptures captures = new SimCaptures();
+  public final SimScheduler scheduler;
+  public final HostMemory hostMemory = new HostMemory();
+  public final SimSharing sharing;
+  public final SimPools pools;
+  public final HandleTable<SimStream> streams = new HandleTable<>(HandleKind.STREAM, true);
+  public final SimCaptures captures = new SimCaptures();
   private final HiddenManaged hidden;
 
   private final LongAdder calls = new LongAdder();
@@ -36,7 +36,7 @@ final class SimMachine {
   private long hostNanos;
   private boolean closed;
 
-  SimMachine(SimulatedOptions options) {
+  public SimMachine(SimulatedOptions options) {
     this.options = options;
     this.peers = PeerRule.parse(options.peers(), options.devices());
     this.hidden = new HiddenManaged(options);
@@ -54,7 +54,7 @@ final class SimMachine {
   /**
    * Runs the body of a driver call under the lock; a refusal becomes an exception with its name.
    */
-  <T> T call(Supplier<T> body, Supplier<String> name) {
+  public <T> T call(Supplier<T> body, Supplier<String> name) {
     enter(name);
     try {
       return body.get();
@@ -67,7 +67,7 @@ final class SimMachine {
   }
 
   /** The same for a call that gives a long, which need not be boxed. */
-  long callLong(LongSupplier body, Supplier<String> name) {
+  public long callLong(LongSupplier body, Supplier<String> name) {
     enter(name);
     try {
       return body.getAsLong();
@@ -80,7 +80,7 @@ final class SimMachine {
   }
 
   /** The same for a call that gives nothing. */
-  void run(Runnable body, Supplier<String> name) {
+  public void run(Runnable body, Supplier<String> name) {
     enter(name);
     try {
       body.run();
@@ -107,12 +107,12 @@ final class SimMachine {
     hostNanos += SimCosts.CALL;
   }
 
-  long calls() {
+  public long calls() {
     return calls.sum();
   }
 
   /** Reads something under the lock, closed or not, without counting a call. */
-  <T> T peek(Supplier<T> body) {
+  public <T> T peek(Supplier<T> body) {
     scheduler.lock.lock();
     try {
       return body.get();
@@ -122,7 +122,7 @@ final class SimMachine {
   }
 
   /** The device of a number, whether it works or not. */
-  SimDevice device(int index) {
+  public SimDevice device(int index) {
     if (index < 0 || index >= devices.size()) {
       throw new SimRefusal(
           CudaStatus.INVALID_DEVICE,
@@ -132,26 +132,26 @@ final class SimMachine {
   }
 
   /** The device of a number for a call that needs its context. */
-  SimDevice working(int index) {
+  public SimDevice working(int index) {
     SimDevice device = device(index);
     device.checkWorks();
     return device;
   }
 
-  DeviceMemory memory(SimDevice device) {
+  public DeviceMemory memory(SimDevice device) {
     return memories.get(device.index);
   }
 
-  List<DeviceMemory> memories() {
+  public List<DeviceMemory> memories() {
     return memories;
   }
 
-  List<SimDevice> devices() {
+  public List<SimDevice> devices() {
     return devices;
   }
 
   /** The stream of a handle, where 0 and 1 are the legacy stream and 2 is that of the thread. */
-  SimStream stream(SimDevice current, long handle) {
+  public SimStream stream(SimDevice current, long handle) {
     SimStream stream =
         handle == 0 || handle == 1
             ? current.legacy()
@@ -170,12 +170,12 @@ final class SimMachine {
     return stream;
   }
 
-  long nextId() {
+  public long nextId() {
     return nextId++;
   }
 
   /** Where an address is, in memory of any kind, with room for a number of bytes behind it. */
-  SimPlace place(String name, long address, long bytes) {
+  public SimPlace place(String name, long address, long bytes) {
     SimPlace place = find(address);
     if (place == null) {
       throw SimRefusal.invalidValue(
@@ -187,7 +187,7 @@ final class SimMachine {
   }
 
   /** The block that starts at an address. */
-  SimBlock start(long address) {
+  public SimBlock start(long address) {
     SimPlace place = place("address", address, 0);
     if (address != place.block().address) {
       throw SimRefusal.invalidValue(
@@ -196,7 +196,7 @@ final class SimMachine {
     return place.block();
   }
 
-  @Nullable SimPlace find(long address) {
+  public @Nullable SimPlace find(long address) {
     int index = Addresses.deviceOf(address);
     if (index < 0) {
       return hostMemory.find(address);
@@ -207,13 +207,13 @@ final class SimMachine {
         : new SimPlace(block, address - block.address);
   }
 
-  boolean wasFreed(long address) {
+  public boolean wasFreed(long address) {
     int index = Addresses.deviceOf(address);
     return index >= 0 && index < devices.size() && memories.get(index).wasFreed(address);
   }
 
   /** The program freed a block: it is counted no longer. */
-  void retire(SimBlock block) {
+  public void retire(SimBlock block) {
     switch (block) {
       case DeviceBlock onDevice -> onDevice.memory.retire(onDevice);
       case HostBlock host -> hostMemory.retire(host);
@@ -221,7 +221,7 @@ final class SimMachine {
   }
 
   /** Ends a block. */
-  void discard(SimBlock block) {
+  public void discard(SimBlock block) {
     switch (block) {
       case DeviceBlock onDevice -> onDevice.memory.free(onDevice);
       case HostBlock host -> hostMemory.free(host);
@@ -229,12 +229,12 @@ final class SimMachine {
   }
 
   /** Queues work in stream order, or records it if the stream is captured. */
-  SimOp submit(SimStream stream, Runnable work, long costNanos, SimBlock... used) {
+  public SimOp submit(SimStream stream, Runnable work, long costNanos, SimBlock... used) {
     hostNanos += SimCosts.SUBMIT;
     return queue(SimOp.work(stream, work, costNanos, hostNanos).holding(HostBlock.managedOf(used)));
   }
 
-  SimOp queue(SimOp op) {
+  public SimOp queue(SimOp op) {
     CaptureBranch branch = CaptureBranch.of(op.stream);
     captures.checkLegacy(op.stream);
     if (branch != null) {
@@ -248,7 +248,7 @@ final class SimMachine {
   }
 
   /** Waits for an operation, and for its time. */
-  void await(@Nullable SimOp op) {
+  public void await(@Nullable SimOp op) {
     if (op != null) {
       scheduler.await(op);
       spendUntil(op.endNanos());
@@ -257,7 +257,7 @@ final class SimMachine {
   }
 
   /** The host knows that a stream is done up to an operation. */
-  void observed(SimStream stream, long number) {
+  public void observed(SimStream stream, long number) {
     pools.observed(stream, number);
     hidden.observed();
   }
@@ -266,7 +266,7 @@ final class SimMachine {
    * Waits for all work that a device has now, without looking at whether it failed. What others
    * queue meanwhile is not waited for: there may be no end to it.
    */
-  void drain(SimDevice device) {
+  public void drain(SimDevice device) {
     List<SimOp> ends = device.pendingTails();
     spendUntil(device.lastEndNanos());
     for (SimOp end : ends) {
@@ -278,28 +278,28 @@ final class SimMachine {
   }
 
   /** Waits for something outside of the driver, and lets queued work run meanwhile. */
-  void awaitOutside(BooleanSupplier condition) {
+  public void awaitOutside(BooleanSupplier condition) {
     scheduler.awaitOutside(condition);
   }
 
-  void drainAll() {
+  public void drainAll() {
     devices.forEach(this::drain);
   }
 
-  void spend(long nanos) {
+  public void spend(long nanos) {
     hostNanos += nanos;
   }
 
   /** The host was busy until a moment of a stream. */
-  void spendUntil(long nanos) {
+  public void spendUntil(long nanos) {
     hostNanos = Math.max(hostNanos, nanos);
   }
 
-  long hostNanos() {
+  public long hostNanos() {
     return hostNanos;
   }
 
-  void close() {
+  public void close() {
     scheduler.lock.lock();
     try {
       if (!closed) {

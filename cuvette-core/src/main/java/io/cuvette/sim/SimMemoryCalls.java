@@ -5,12 +5,12 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /** The calls about memory, without those that move bytes. Thread-safe. */
-final class SimMemoryCalls {
+public final class SimMemoryCalls {
   private static final int MAX_HOST_FLAGS = 7;
 
   private final SimMachine machine;
 
-  SimMemoryCalls(SimMachine machine) {
+  public SimMemoryCalls(SimMachine machine) {
     this.machine = machine;
   }
 

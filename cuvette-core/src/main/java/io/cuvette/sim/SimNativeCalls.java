@@ -4,12 +4,13 @@ import io.cuvette.driver.NativeCalls;
 import org.jspecify.annotations.Nullable;
 
 /** The calls of C functions, which here are functions of Java. Thread-safe. */
-final class SimNativeCalls implements NativeCalls {
-  final HandleTable<MallocFunction> mallocs = new HandleTable<>(HandleKind.MALLOC_FUNCTION, false);
-  final HandleTable<FreeFunction> frees = new HandleTable<>(HandleKind.FREE_FUNCTION, false);
+public final class SimNativeCalls implements NativeCalls {
+  public final HandleTable<MallocFunction> mallocs =
+      new HandleTable<>(HandleKind.MALLOC_FUNCTION, false);
+  public final HandleTable<FreeFunction> frees = new HandleTable<>(HandleKind.FREE_FUNCTION, false);
   private final SimMachine machine;
 
-  SimNativeCalls(SimMachine machine) {
+  public SimNativeCalls(SimMachine machine) {
     this.machine = machine;
   }
 

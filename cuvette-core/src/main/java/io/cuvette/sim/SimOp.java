@@ -9,14 +9,14 @@ import org.jspecify.annotations.Nullable;
  * One operation in the queue of a stream; others can wait for its end. Guarded by the driver's
  * lock.
  */
-final class SimOp {
+public final class SimOp {
   /** The stream it was queued on. */
-  final SimStream stream;
+  public final SimStream stream;
 
-  final long costNanos;
+  public final long costNanos;
 
   /** When the host queued it; it cannot start before. */
-  final long queuedNanos;
+  public final long queuedNanos;
 
   private Runnable work;
   private @Nullable Runnable hostFunction;
@@ -45,27 +45,27 @@ final class SimOp {
   }
 
   /** Work of the device, which may fail with a {@link SimRefusal}. */
-  static SimOp work(SimStream stream, Runnable work, long costNanos, long queuedNanos) {
+  public static SimOp work(SimStream stream, Runnable work, long costNanos, long queuedNanos) {
     return new SimOp(stream, work, null, null, costNanos, queuedNanos);
   }
 
   /** No work: a point that can be waited for. */
-  static SimOp point(SimStream stream, long queuedNanos) {
+  public static SimOp point(SimStream stream, long queuedNanos) {
     return work(stream, SimOp::nothing, 0, queuedNanos);
   }
 
   /** No work, but the stream stops here until another operation is done. */
-  static SimOp waiting(SimStream stream, SimOp dependency, long queuedNanos) {
+  public static SimOp waiting(SimStream stream, SimOp dependency, long queuedNanos) {
     return new SimOp(stream, SimOp::nothing, null, dependency, 0, queuedNanos);
   }
 
   /** No work, but the stream stops here until something outside of the driver is done. */
-  static SimOp waitingOutside(SimStream stream, BooleanSupplier outside, long queuedNanos) {
+  public static SimOp waitingOutside(SimStream stream, BooleanSupplier outside, long queuedNanos) {
     return waitingOutside(stream, outside, SimOp::nothing, queuedNanos);
   }
 
   /** The same, and then some work. */
-  static SimOp waitingOutside(
+  public static SimOp waitingOutside(
       SimStream stream, BooleanSupplier outside, Runnable work, long queuedNanos) {
     SimOp op = work(stream, work, 0, queuedNanos);
     op.outside = outside;
@@ -73,14 +73,14 @@ final class SimOp {
   }
 
   /** A function of the host, which runs on a thread of the driver. */
-  static SimOp host(SimStream stream, Runnable function, long queuedNanos) {
+  public static SimOp host(SimStream stream, Runnable function, long queuedNanos) {
     return new SimOp(stream, SimOp::nothing, function, null, 0, queuedNanos);
   }
 
   private static void nothing() {}
 
   /** The same work once more, in another stream; for what was captured and never runs itself. */
-  SimOp again(SimStream in, long queued) {
+  public SimOp again(SimStream in, long queued) {
     SimOp op = new SimOp(in, work, hostFunction, null, costNanos, queued);
     op.outside = outside;
     op.held = held;
@@ -88,63 +88,63 @@ final class SimOp {
   }
 
   /** Says what the operation holds. */
-  SimOp holding(List<? extends HeldMemory> memory) {
+  public SimOp holding(List<? extends HeldMemory> memory) {
     held = memory;
     return this;
   }
 
   /** What the operation holds. */
-  List<? extends HeldMemory> held() {
+  public List<? extends HeldMemory> held() {
     return held;
   }
 
   /** Says which operation of its stream this is. */
-  void number(long value) {
+  public void number(long value) {
     number = value;
   }
 
   /** Which operation of its stream this is, from 1; 0 before it is queued. */
-  long number() {
+  public long number() {
     return number;
   }
 
-  Runnable work() {
+  public Runnable work() {
     return work;
   }
 
-  @Nullable Runnable hostFunction() {
+  public @Nullable Runnable hostFunction() {
     return hostFunction;
   }
 
-  @Nullable SimOp dependency() {
+  public @Nullable SimOp dependency() {
     return dependency;
   }
 
   /** What outside of the driver the operation waits for; null if it does not. */
-  @Nullable BooleanSupplier outside() {
+  public @Nullable BooleanSupplier outside() {
     return outside;
   }
 
   /** Runs something short once the operation is done, or never will be done. */
-  void whenDone(Runnable action) {
+  public void whenDone(Runnable action) {
     whenDone = action;
   }
 
-  boolean isDone() {
+  public boolean isDone() {
     return done;
   }
 
-  long endNanos() {
+  public long endNanos() {
     return endNanos;
   }
 
   /** When the operation starts if its stream gets to it at some time. */
-  long startNanos(long streamNanos) {
+  public long startNanos(long streamNanos) {
     long start = Math.max(streamNanos, queuedNanos);
     return dependency == null ? start : Math.max(start, dependency.endNanos);
   }
 
-  void block(SimStream waiting) {
+  public void block(SimStream waiting) {
     if (blocked == null) {
       blocked = new ArrayList<>(2);
     }
@@ -156,7 +156,7 @@ final class SimOp {
    *
    * @return the streams that wait for it
    */
-  List<SimStream> finish(long nanos) {
+  public List<SimStream> finish(long nanos) {
     List<SimStream> waiting = blocked == null ? List.of() : blocked;
     if (whenDone != null) {
       whenDone.run();

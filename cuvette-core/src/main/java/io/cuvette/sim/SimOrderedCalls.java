@@ -5,11 +5,11 @@ import io.cuvette.driver.MemAllocationType;
 import io.cuvette.driver.MemLocationType;
 
 /** The calls that allocate and free in stream order. Thread-safe. */
-final class SimOrderedCalls {
+public final class SimOrderedCalls {
 
   private final SimMachine machine;
 
-  SimOrderedCalls(SimMachine machine) {
+  public SimOrderedCalls(SimMachine machine) {
     this.machine = machine;
   }
 

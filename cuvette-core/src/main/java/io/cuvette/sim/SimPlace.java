@@ -8,10 +8,10 @@ import java.lang.foreign.MemorySegment;
  * @param block the block
  * @param offset bytes from its start
  */
-record SimPlace(SimBlock block, long offset) {
+public record SimPlace(SimBlock block, long offset) {
   private static final int UNTOUCHED = 0xA5A5_A5A5;
 
-  void checkRoom(String name, long bytes) {
+  public void checkRoom(String name, long bytes) {
     if (bytes < 0 || bytes > block.byteSize - offset) {
       throw SimRefusal.invalidValue(
           "%s: %d bytes from offset %d (expected: inside %s)"
@@ -20,7 +20,7 @@ record SimPlace(SimBlock block, long offset) {
   }
 
   /** Refuses what a GPU does not: to copy between ranges with common bytes is undefined there. */
-  void checkApart(SimPlace source, long bytes) {
+  public void checkApart(SimPlace source, long bytes) {
     long shared = bytes - Math.abs(offset - source.offset);
     if (block == source.block && shared > 0) {
       throw SimRefusal.invalidValue(
@@ -30,7 +30,7 @@ record SimPlace(SimBlock block, long offset) {
   }
 
   /** Copies from another place; both are inside blocks that may have been freed meanwhile. */
-  void copyFrom(SimPlace source, long bytes) {
+  public void copyFrom(SimPlace source, long bytes) {
     block.checkLive();
     source.block.checkLive();
     if (source.block.isLost()) {
@@ -54,7 +54,7 @@ record SimPlace(SimBlock block, long offset) {
     return ((HostBlock) block).content();
   }
 
-  void fill(long bytes, int pattern, DevicePages by) {
+  public void fill(long bytes, int pattern, DevicePages by) {
     block.checkLive();
     if (block instanceof HostBlock host && host.kind == HostBlock.Kind.MANAGED) {
       host.pages.bring(by, offset, bytes);

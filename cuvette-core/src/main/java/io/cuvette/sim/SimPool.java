@@ -8,15 +8,15 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** A memory pool. Guarded by the driver's lock. */
-final class SimPool {
+public final class SimPool {
 
-  final PoolKind kind;
-  final int handleTypes;
-  final PoolAccess access;
-  final boolean isDefault;
+  public final PoolKind kind;
+  public final int handleTypes;
+  public final PoolAccess access;
+  public final boolean isDefault;
 
   /** The file with the memory, if other processes can import it or one of them made it. */
-  final @Nullable SharedPool shared;
+  public final @Nullable SharedPool shared;
 
   private final PoolSpace space;
 
@@ -34,7 +34,7 @@ final class SimPool {
   /** How often it was imported and not destroyed. */
   private int imports = 1;
 
-  SimPool(
+  public SimPool(
       PoolKind kind,
       int handleTypes,
       PoolAccess access,
@@ -50,26 +50,26 @@ final class SimPool {
   }
 
   /** Whether the pool is that of another process: nothing can be allocated from it here. */
-  boolean isImported() {
+  public boolean isImported() {
     return shared != null && shared.isImported();
   }
 
-  boolean isImportOf(SharedPool other) {
+  public boolean isImportOf(SharedPool other) {
     return isImported() && !destroyed && Objects.requireNonNull(shared).isSameFile(other);
   }
 
-  void importedAgain() {
+  public void importedAgain() {
     imports++;
   }
 
   /** Takes one import back; true if there are others. */
-  boolean isStillImported() {
+  public boolean isStillImported() {
     imports--;
     return imports > 0;
   }
 
   /** What only the driver that made the pool answers. */
-  SimPool ofThisProcess() {
+  public SimPool ofThisProcess() {
     if (isImported()) {
       throw SimRefusal.invalidValue(
           "pool: 0x%x of another process (expected: one that was made here)".formatted(handle));
@@ -77,16 +77,16 @@ final class SimPool {
     return this;
   }
 
-  void named(long value) {
+  public void named(long value) {
     handle = value;
   }
 
   /** The handle, 0 once the pool is destroyed: another pool may have it by then. */
-  long handle() {
+  public long handle() {
     return destroyed ? 0 : handle;
   }
 
-  long attribute(int attribute) {
+  public long attribute(int attribute) {
     return switch (attribute) {
       case MemPoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES,
           MemPoolAttribute.REUSE_ALLOW_OPPORTUNISTIC,
@@ -102,7 +102,7 @@ final class SimPool {
     };
   }
 
-  void attribute(int attribute, long value) {
+  public void attribute(int attribute, long value) {
     switch (attribute) {
       case MemPoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES,
           MemPoolAttribute.REUSE_ALLOW_OPPORTUNISTIC,
@@ -138,7 +138,7 @@ final class SimPool {
    *
    * @param wait makes the stream wait for an operation
    */
-  Extent take(long size, SimStream stream, Consumer<SimOp> wait) {
+  public Extent take(long size, SimStream stream, Consumer<SimOp> wait) {
     Predicate<PoolFree> usable = free -> isUsable(free, stream);
     Extent place = frees.find(size, usable);
     if (place == null) {
@@ -184,12 +184,12 @@ final class SimPool {
   }
 
   /** A free was queued. */
-  void freeing(PoolFree free) {
+  public void freeing(PoolFree free) {
     frees.add(free);
   }
 
   /** A queued free happens now; what an allocation got of it before is not free. */
-  void freed(PoolFree free) {
+  public void freed(PoolFree free) {
     used.add(-free.byteSize());
     if (destroyed) {
       settle(other -> other == free);
@@ -198,7 +198,7 @@ final class SimPool {
   }
 
   /** Frees at once. */
-  void free(Extent place) {
+  public void free(Extent place) {
     used.add(-place.byteSize());
     space.gaps.add(place);
     if (destroyed) {
@@ -211,30 +211,30 @@ final class SimPool {
   }
 
   /** Learns from a queued operation that waits for another. */
-  void ordered(SimOp waiting, SimOp dependency) {
+  public void ordered(SimOp waiting, SimOp dependency) {
     frees.ordered(waiting, dependency);
   }
 
   /** The host knows that a stream is done up to an operation. */
-  void observed(SimStream stream, long number) {
+  public void observed(SimStream stream, long number) {
     settle(free -> free.isDone() && free.isBefore(stream, number));
   }
 
   /** The host knows that a device is done. */
-  void observed(SimDevice device) {
+  public void observed(SimDevice device) {
     settle(free -> free.isDone() && free.isOn(device));
   }
 
   /** Gives back what is above the threshold. */
-  void releaseExcess() {
+  public void releaseExcess() {
     space.shrinkTo(settings[MemPoolAttribute.RELEASE_THRESHOLD]);
   }
 
-  void trimTo(long bytesToKeep) {
+  public void trimTo(long bytesToKeep) {
     space.trimTo(bytesToKeep);
   }
 
-  void destroy() {
+  public void destroy() {
     destroyed = true;
     settings[MemPoolAttribute.RELEASE_THRESHOLD] = 0;
     settle(PoolFree::isDone);
@@ -245,7 +245,7 @@ final class SimPool {
   }
 
   /** Whether nothing of a destroyed pool is left. */
-  boolean isGone() {
+  public boolean isGone() {
     return destroyed && space.reserved.bytes() == 0;
   }
 }

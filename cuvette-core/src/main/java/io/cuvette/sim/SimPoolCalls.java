@@ -7,11 +7,11 @@ import io.cuvette.driver.PoolProperties;
 import java.util.Arrays;
 
 /** The calls about memory pools, without those that allocate. Thread-safe. */
-final class SimPoolCalls {
+public final class SimPoolCalls {
 
   private final SimMachine machine;
 
-  SimPoolCalls(SimMachine machine) {
+  public SimPoolCalls(SimMachine machine) {
     this.machine = machine;
   }
 

@@ -14,7 +14,7 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** The memory pools of a driver. Guarded by the driver's lock. */
-final class SimPools {
+public final class SimPools {
   private static final int POOLS = 11_020;
   private static final int POOLS_BY_LOCATION = 13_000;
 
@@ -30,7 +30,7 @@ final class SimPools {
   /** The pools that may hold memory, those destroyed too. */
   private final List<SimPool> holding = new ArrayList<>();
 
-  SimPools(
+  public SimPools(
       SimulatedOptions options,
       PeerRule peers,
       List<SimDevice> devices,
@@ -44,16 +44,16 @@ final class SimPools {
   }
 
   /** Checks that the driver has pools at all. */
-  void require() {
+  public void require() {
     require(POOLS);
   }
 
   /** Checks that the driver knows pools by their location. */
-  void requireLocations() {
+  public void requireLocations() {
     require(POOLS_BY_LOCATION);
   }
 
-  boolean haveLocations() {
+  public boolean haveLocations() {
     return options.driverVersion() >= POOLS_BY_LOCATION;
   }
 
@@ -65,15 +65,15 @@ final class SimPools {
     }
   }
 
-  SimPool get(long handle) {
+  public SimPool get(long handle) {
     return handles.get(handle);
   }
 
-  PoolKind kind(int locationType, int locationId, int allocationType) {
+  public PoolKind kind(int locationType, int locationId, int allocationType) {
     return PoolKind.of(options, locationType, locationId, allocationType);
   }
 
-  SimPool create(PoolProperties properties) {
+  public SimPool create(PoolProperties properties) {
     PoolKind kind =
         kind(properties.locationType(), properties.locationId(), properties.allocationType());
     checkHandles(kind, properties.handleTypes());
@@ -96,7 +96,7 @@ final class SimPools {
    * The pool of another process behind a descriptor, which stays the caller's. A pool that was
    * imported already is the same one, to be destroyed once more.
    */
-  SimPool open(int descriptor) {
+  public SimPool open(int descriptor) {
     SharedPool shared = SharedPool.open(sharing, descriptor);
     try {
       for (SimPool known : holding) {
@@ -160,7 +160,7 @@ final class SimPools {
   }
 
   /** Makes the default pools of all locations, which are there from the start. */
-  void createDefaults() {
+  public void createDefaults() {
     for (int type = MemAllocationType.PINNED; type <= MemAllocationType.MANAGED; type++) {
       for (int device = 0; device < options.devices(); device++) {
         createDefault(new PoolKind(MemLocationType.DEVICE, device, type));
@@ -177,16 +177,16 @@ final class SimPools {
     defaults.put(kind, add(kind, 0, 0, true, null));
   }
 
-  SimPool defaultOf(PoolKind kind) {
+  public SimPool defaultOf(PoolKind kind) {
     return Objects.requireNonNull(defaults.get(kind));
   }
 
-  SimPool currentOf(PoolKind kind) {
+  public SimPool currentOf(PoolKind kind) {
     SimPool pool = current.get(kind);
     return pool == null ? defaultOf(kind) : pool;
   }
 
-  void setCurrent(PoolKind kind, long handle) {
+  public void setCurrent(PoolKind kind, long handle) {
     SimPool pool = get(handle);
     checkOwn(pool);
     if (!pool.kind.equals(kind)) {
@@ -197,7 +197,7 @@ final class SimPools {
   }
 
   /** Refuses a pool of another process, which cannot be allocated from. */
-  static void checkOwn(SimPool pool) {
+  public static void checkOwn(SimPool pool) {
     if (pool.isImported()) {
       throw SimRefusal.invalidValue(
           "pool: 0x%x was imported (expected: one that this process can allocate from)"
@@ -205,7 +205,7 @@ final class SimPools {
     }
   }
 
-  void destroy(long handle) {
+  public void destroy(long handle) {
     SimPool pool = get(handle);
     if (pool.isDefault) {
       throw SimRefusal.invalidValue("pool: 0x%x is the default of %s".formatted(handle, pool.kind));
@@ -220,7 +220,7 @@ final class SimPools {
   }
 
   /** Learns from a queued operation that waits for another. */
-  void ordered(SimOp waiting) {
+  public void ordered(SimOp waiting) {
     SimOp dependency = waiting.dependency();
     if (dependency != null) {
       holding.forEach(pool -> pool.ordered(waiting, dependency));
@@ -228,17 +228,17 @@ final class SimPools {
   }
 
   /** The host knows that a stream is done up to an operation. */
-  void observed(SimStream stream, long number) {
+  public void observed(SimStream stream, long number) {
     holding.forEach(pool -> pool.observed(stream, number));
   }
 
   /** The host knows that a device is done. */
-  void observed(SimDevice device) {
+  public void observed(SimDevice device) {
     holding.forEach(pool -> pool.observed(device));
   }
 
   /** What each synchronization does with cached memory. */
-  void releaseExcess() {
+  public void releaseExcess() {
     holding.forEach(SimPool::releaseExcess);
     forgetGone();
   }
@@ -248,11 +248,11 @@ final class SimPools {
   }
 
   /** The pools that a program made and did not destroy. */
-  int live() {
+  public int live() {
     return handles.size() - defaults.size();
   }
 
-  void forEachLive(Consumer<SimPool> action) {
+  public void forEachLive(Consumer<SimPool> action) {
     handles.forEach(pool -> {
       if (!pool.isDefault) {
         action.accept(pool);

@@ -5,7 +5,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.FirstFailure;
 
 /** A call the simulated driver refuses, before its name and arguments are known. Immutable. */
-final class SimRefusal extends RuntimeException {
+public final class SimRefusal extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
   private final CudaStatus status;
@@ -14,26 +14,26 @@ final class SimRefusal extends RuntimeException {
   /** One failure of a device is thrown by every call from then on. */
   private final transient FirstFailure first = new FirstFailure();
 
-  SimRefusal(CudaStatus status, String text) {
+  public SimRefusal(CudaStatus status, String text) {
     // No stack trace of its own: the exception made of it has one.
     super(text, null, false, false);
     this.status = status;
     this.text = text;
   }
 
-  static SimRefusal invalidValue(String text) {
+  public static SimRefusal invalidValue(String text) {
     return new SimRefusal(CudaStatus.INVALID_VALUE, text);
   }
 
-  CudaStatus status() {
+  public CudaStatus status() {
     return status;
   }
 
-  String text() {
+  public String text() {
     return text;
   }
 
-  CudaException in(String call) {
+  public CudaException in(String call) {
     String lost = first.explain(status, call);
     return new CudaException(status, call, lost.isEmpty() ? text : text + "; " + lost);
   }

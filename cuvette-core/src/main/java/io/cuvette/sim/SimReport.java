@@ -3,11 +3,11 @@ package io.cuvette.sim;
 import java.util.function.Consumer;
 
 /** Says what of a driver is live. Stateless. */
-final class SimReport {
+public final class SimReport {
 
   private SimReport() {}
 
-  static String of(SimMachine machine, SimEventCalls events, SimCaptureCalls captures) {
+  public static String of(SimMachine machine, SimEventCalls events, SimCaptureCalls captures) {
     StringBuilder text = new StringBuilder();
     Consumer<SimBlock> line = block -> text.append(block.isRetired() ? "" : line(block));
     machine.memories().forEach(memory -> memory.forEach(line));

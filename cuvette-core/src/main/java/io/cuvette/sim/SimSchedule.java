@@ -17,7 +17,7 @@ import java.util.SplittableRandom;
  * @param pace how much runs while the host goes on
  * @param order which stream runs next
  */
-record SimSchedule(Pace pace, Order order) {
+public record SimSchedule(Pace pace, Order order) {
   private static final List<SimulatedPace> PACES =
       List.of(SimulatedPace.MIXED, SimulatedPace.LAZY, SimulatedPace.EAGER);
   private static final List<SimulatedOrder> ORDERS =
@@ -27,7 +27,7 @@ record SimSchedule(Pace pace, Order order) {
           SimulatedOrder.FAIR,
           SimulatedOrder.PRIORITY);
 
-  static SimSchedule of(SimulatedOptions options) {
+  public static SimSchedule of(SimulatedOptions options) {
     SplittableRandom random = new SplittableRandom(options.seed());
     return new SimSchedule(
         pace(options.pace(), options.seed(), random.split()),

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * So each seed gives one of the orders and times that a device could have chosen. The lock is that
  * of the whole driver; all but the lock is guarded by it.
  */
-final class SimScheduler {
+public final class SimScheduler {
   // How long a waiting thread lets a host function run before it goes on with other streams: long
   // enough that the order depends on the seed alone unless the function waits for something itself.
   private static final long PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
@@ -29,12 +29,12 @@ final class SimScheduler {
   private static final long STALL_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
   /** How soon something outside of the driver is looked at again: more and more seldom. */
-  static final long POLL_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
+  public static final long POLL_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
 
   private static final long LAST_POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
   private static final long LOOK_NANOS = TimeUnit.MICROSECONDS.toNanos(10);
 
-  final ReentrantLock lock = new ReentrantLock();
+  public final ReentrantLock lock = new ReentrantLock();
 
   private final Condition progress = lock.newCondition();
 
@@ -69,21 +69,21 @@ final class SimScheduler {
   private boolean closed;
 
   /** A scheduler that tells of each queued operation that waits for another. */
-  SimScheduler(SimSchedule schedule, Consumer<SimOp> waits) {
+  public SimScheduler(SimSchedule schedule, Consumer<SimOp> waits) {
     this.schedule = schedule;
     this.waits = waits;
   }
 
-  HostFunctions hostFunctions() {
+  public HostFunctions hostFunctions() {
     return hostFunctions;
   }
 
-  SharedRecords sharedRecords() {
+  public SharedRecords sharedRecords() {
     return sharedRecords;
   }
 
   /** Queues an operation, behind what the rules of the legacy stream put before it. */
-  void submit(SimOp op) {
+  public void submit(SimOp op) {
     SimStream stream = op.stream;
     SimDevice device = stream.device;
     if (stream.isLegacy()) {
@@ -116,7 +116,7 @@ final class SimScheduler {
   }
 
   /** Ends a call: waits for room if it queued too much, and lets some time pass. */
-  void endCall() {
+  public void endCall() {
     calls++;
     if (full != null) {
       awaitRoom();
@@ -132,22 +132,22 @@ final class SimScheduler {
   }
 
   /** The call of this moment gives the answer that work is not done. */
-  void toldBusy() {
+  public void toldBusy() {
     busy = true;
   }
 
   /** Whether there are operations that wait for no other. */
-  boolean hasWork() {
+  public boolean hasWork() {
     return !closed && !(ready.isEmpty() && outside.isEmpty());
   }
 
   /** The number of calls that ended. */
-  long calls() {
+  public long calls() {
     return calls;
   }
 
   /** The number of operations that ended. */
-  long finished() {
+  public long finished() {
     return finished;
   }
 
@@ -226,18 +226,18 @@ final class SimScheduler {
   }
 
   /** Runs and waits until an operation is done. */
-  void await(@Nullable SimOp op) {
+  public void await(@Nullable SimOp op) {
     if (op != null) {
       awaitUntil(op::isDone);
     }
   }
 
-  void awaitUntil(BooleanSupplier condition) {
+  public void awaitUntil(BooleanSupplier condition) {
     await(condition, false);
   }
 
   /** Runs and waits until something outside of the driver holds, which is looked at often. */
-  void awaitOutside(BooleanSupplier condition) {
+  public void awaitOutside(BooleanSupplier condition) {
     await(condition, true);
   }
 
@@ -293,7 +293,7 @@ final class SimScheduler {
   }
 
   /** Runs one operation, or waits a little for a host function; false if no stream is ready. */
-  boolean step() {
+  public boolean step() {
     look();
     if (ready.isEmpty()) {
       return false;
@@ -322,7 +322,7 @@ final class SimScheduler {
    *
    * @return how many ran
    */
-  int runReady(int most) {
+  public int runReady(int most) {
     int ran = 0;
     if (most > 0) {
       look();
@@ -359,7 +359,7 @@ final class SimScheduler {
    *
    * @return false if something outside of the driver, or a host function, has to come first
    */
-  boolean runUpTo(SimOp op) {
+  public boolean runUpTo(SimOp op) {
     look();
     while (!op.isDone() && op.stream.queue.element() != op) {
       if (!advance(op.stream)) {
@@ -384,7 +384,7 @@ final class SimScheduler {
   }
 
   /** The same with the operation. */
-  boolean runThrough(SimOp op) {
+  public boolean runThrough(SimOp op) {
     if (!runUpTo(op)) {
       hostFunctions.hurry();
       return false;
@@ -412,7 +412,7 @@ final class SimScheduler {
     }
   }
 
-  void finish(SimStream stream, SimOp op) {
+  public void finish(SimStream stream, SimOp op) {
     removeReady(stream);
     finished++;
     stream.queue.remove();
@@ -426,7 +426,7 @@ final class SimScheduler {
   }
 
   /** What the first operation of a stream waited for outside of the driver holds now. */
-  void pass(SimOp op) {
+  public void pass(SimOp op) {
     if (!op.isDone()) {
       outside.remove(op.stream);
       addReady(op.stream);
@@ -444,7 +444,7 @@ final class SimScheduler {
   }
 
   /** The device fails for good: what is queued there never runs, and nobody waits for it. */
-  void fail(SimDevice device, SimRefusal failure) {
+  public void fail(SimDevice device, SimRefusal failure) {
     device.fail(failure);
     for (SimStream stream : device.activeStreams()) {
       removeReady(stream);
@@ -461,7 +461,7 @@ final class SimScheduler {
   }
 
   /** What is queued never runs; those who wait for it are told. */
-  void close() {
+  public void close() {
     closed = true;
     hostFunctions.close();
     sharedRecords.close();
@@ -470,7 +470,7 @@ final class SimScheduler {
     room.signalAll();
   }
 
-  void signalAll() {
+  public void signalAll() {
     progress.signalAll();
   }
 }

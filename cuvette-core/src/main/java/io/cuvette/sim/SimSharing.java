@@ -14,9 +14,9 @@ import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** What a driver shares with others. Guarded by the driver's lock. */
-final class SimSharing {
+public final class SimSharing {
   /** Tells this driver from all others, of this process too. */
-  final long driverId = UUID.randomUUID().getLeastSignificantBits();
+  public final long driverId = UUID.randomUUID().getLeastSignificantBits();
 
   private final Set<SharedFile> files = Collections.newSetFromMap(new IdentityHashMap<>());
   private final Set<SharedEvent> events = Collections.newSetFromMap(new IdentityHashMap<>());
@@ -25,16 +25,16 @@ final class SimSharing {
   private final Map<Object, OpenedMemory> memory = new HashMap<>();
 
   /** What an allocation of another process may have: the devices of all processes are the same. */
-  final long mostBytes;
+  public final long mostBytes;
 
   private @Nullable DescriptorCalls descriptors;
 
-  SimSharing(long mostBytes) {
+  public SimSharing(long mostBytes) {
     this.mostBytes = mostBytes;
   }
 
   /** Whether there are calls about descriptors. */
-  boolean isPossible() {
+  public boolean isPossible() {
     if (descriptors == null) {
       descriptors = DescriptorCalls.find().orElse(null);
     }
@@ -42,7 +42,7 @@ final class SimSharing {
   }
 
   /** The calls about descriptors, or NOT_SUPPORTED with what is missing. */
-  DescriptorCalls descriptors() {
+  public DescriptorCalls descriptors() {
     DescriptorCalls calls = isPossible() ? descriptors : null;
     if (calls == null) {
       throw new SimRefusal(
@@ -53,7 +53,7 @@ final class SimSharing {
   }
 
   /** A descriptor that the system gives, or OPERATING_SYSTEM with why it does not. */
-  int system(IntSupplier call) {
+  public int system(IntSupplier call) {
     try {
       return call.getAsInt();
     } catch (UncheckedIOException e) {
@@ -61,53 +61,53 @@ final class SimSharing {
     }
   }
 
-  void opened(SharedFile file) {
+  public void opened(SharedFile file) {
     files.add(file);
   }
 
   /** Whether a file was open until now. */
-  boolean closed(SharedFile file) {
+  public boolean closed(SharedFile file) {
     return files.remove(file);
   }
 
   /** The number of shared files that this driver has open. */
-  int files() {
+  public int files() {
     return files.size();
   }
 
   /** Whether a file is one of this driver, that was opened as another's. */
-  boolean isMadeHere(SharedFile opened) {
+  public boolean isMadeHere(SharedFile opened) {
     return files.stream().anyMatch(file -> file.isMadeHere() && file.key().equals(opened.key()));
   }
 
-  void opened(SharedEvent event) {
+  public void opened(SharedEvent event) {
     events.add(event);
   }
 
-  void closed(SharedEvent event) {
+  public void closed(SharedEvent event) {
     events.remove(event);
   }
 
   /** The memory of a file that is open already; null if it is not. */
-  @Nullable OpenedMemory memory(SharedFile file) {
+  public @Nullable OpenedMemory memory(SharedFile file) {
     return memory.get(file.key());
   }
 
-  void opened(SharedFile file, OpenedMemory opened) {
+  public void opened(SharedFile file, OpenedMemory opened) {
     memory.put(file.key(), opened);
   }
 
   /** What was opened as a block; null if the block was not. */
-  @Nullable OpenedMemory memory(SimBlock block) {
+  public @Nullable OpenedMemory memory(SimBlock block) {
     return memory.values().stream().filter(o -> o.block() == block).findFirst().orElse(null);
   }
 
-  void closed(OpenedMemory opened) {
+  public void closed(OpenedMemory opened) {
     memory.values().remove(opened);
   }
 
   /** Gives everything back; nobody waits for what this driver recorded any more. */
-  void close() {
+  public void close() {
     events.forEach(SharedEvent::abandon);
     List.copyOf(files).forEach(SharedFile::close);
   }

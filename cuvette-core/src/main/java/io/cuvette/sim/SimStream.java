@@ -4,70 +4,70 @@ import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
 
 /** A queue of operations that run in order. Guarded by the driver's lock. */
-final class SimStream {
-  static final int NON_BLOCKING = 1;
+public final class SimStream {
+  public static final int NON_BLOCKING = 1;
 
-  final SimDevice device;
-  final long id;
-  final int flags;
-  final int priority;
+  public final SimDevice device;
+  public final long id;
+  public final int flags;
+  public final int priority;
 
   /** What is queued and not done, oldest first. */
-  final ArrayDeque<SimOp> queue = new ArrayDeque<>();
+  public final ArrayDeque<SimOp> queue = new ArrayDeque<>();
 
   /** The part of this stream in a capture, if it is captured. */
-  @Nullable StreamCapture capture;
+  public @Nullable StreamCapture capture;
 
   /** Position among the ready streams, -1 if it is not one of them. */
-  int readyIndex = -1;
+  public int readyIndex = -1;
 
   /** What the first operation waits for, if it does. */
-  @Nullable SimOp blockedBy;
+  public @Nullable SimOp blockedBy;
 
   /** An operation that was first for long while the queue was full. */
-  @Nullable SimOp stalled;
+  public @Nullable SimOp stalled;
 
   /** When its last finished operation ended. */
-  long nanos;
+  public long nanos;
 
   private long appended;
   private @Nullable SimOp tail;
   private @Nullable SimOp legacySeen;
 
-  SimStream(SimDevice device, long id, int flags, int priority) {
+  public SimStream(SimDevice device, long id, int flags, int priority) {
     this.device = device;
     this.id = id;
     this.flags = flags;
     this.priority = priority;
   }
 
-  boolean isLegacy() {
+  public boolean isLegacy() {
     return device.legacy() == this;
   }
 
   /** Whether the stream and the legacy stream wait for each other. */
-  boolean isBlocking() {
+  public boolean isBlocking() {
     return (flags & NON_BLOCKING) == 0 && !isLegacy();
   }
 
-  void append(SimOp op) {
+  public void append(SimOp op) {
     op.number(++appended);
     queue.add(op);
     tail = op;
   }
 
   /** The number of the last operation queued so far, 0 if there was none. */
-  long lastNumber() {
+  public long lastNumber() {
     return appended;
   }
 
   /** The last operation, if it is not done. */
-  @Nullable SimOp pendingTail() {
+  public @Nullable SimOp pendingTail() {
     return tail == null || tail.isDone() ? null : tail;
   }
 
   /** The end of the legacy stream's work, if this stream does not wait for it yet. */
-  @Nullable SimOp legacyToWaitFor() {
+  public @Nullable SimOp legacyToWaitFor() {
     SimOp legacy = isBlocking() ? device.legacy().pendingTail() : null;
     if (legacy == null || legacy == legacySeen) {
       return null;

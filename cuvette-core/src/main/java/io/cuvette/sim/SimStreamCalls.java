@@ -6,12 +6,12 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** The calls about streams. Thread-safe. */
-final class SimStreamCalls implements StreamCalls {
+public final class SimStreamCalls implements StreamCalls {
 
   private final SimMachine machine;
   private final SimEventCalls events;
 
-  SimStreamCalls(SimMachine machine, SimEventCalls events) {
+  public SimStreamCalls(SimMachine machine, SimEventCalls events) {
     this.machine = machine;
     this.events = events;
   }

@@ -5,13 +5,13 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** The calls that move bytes. Thread-safe. */
-final class SimTransferCalls {
+public final class SimTransferCalls {
   // The driver copies this much of pageable memory at once, so that the caller may change it.
   private static final long STAGED_BYTES = 64 << 10;
 
   private final SimMachine machine;
 
-  SimTransferCalls(SimMachine machine) {
+  public SimTransferCalls(SimMachine machine) {
     this.machine = machine;
   }
 

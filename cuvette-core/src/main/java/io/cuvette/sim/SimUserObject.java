@@ -1,21 +1,21 @@
 package io.cuvette.sim;
 
 /** Something that graphs hold references to. Guarded by the driver's lock, but for the question. */
-final class SimUserObject {
+public final class SimUserObject {
   private final Runnable forget;
   private int references = 1;
   private volatile boolean destroyed;
 
   /** An object with one reference; {@code forget} runs with the last. */
-  SimUserObject(Runnable forget) {
+  public SimUserObject(Runnable forget) {
     this.forget = forget;
   }
 
-  void retain() {
+  public void retain() {
     references++;
   }
 
-  void release() {
+  public void release() {
     if (--references == 0) {
       destroyed = true;
       forget.run();
@@ -23,7 +23,7 @@ final class SimUserObject {
   }
 
   /** Whether the last reference is gone. */
-  boolean isDestroyed() {
+  public boolean isDestroyed() {
     return destroyed;
   }
 }

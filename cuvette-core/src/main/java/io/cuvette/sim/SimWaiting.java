@@ -4,7 +4,7 @@ import java.util.function.BooleanSupplier;
 
 /** A way to wait for something outside of the driver. */
 @FunctionalInterface
-interface SimWaiting {
+public interface SimWaiting {
 
   /** Waits until something holds, and lets queued work run meanwhile. */
   void await(BooleanSupplier condition);

@@ -9,7 +9,7 @@ import java.lang.invoke.VarHandle;
  * Four bytes of memory that a stream waits at, which other threads write past the driver. Guarded
  * by the driver's lock.
  */
-final class SimWord {
+public final class SimWord {
   private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
 
   private static final int GREATER_OR_EQUAL = 0;
@@ -23,7 +23,7 @@ final class SimWord {
     this.place = place;
   }
 
-  static SimWord at(SimPlace place, long address) {
+  public static SimWord at(SimPlace place, long address) {
     if (address % Integer.BYTES != 0) {
       throw SimRefusal.invalidValue(
           "address: 0x%x (expected: a multiple of %d)".formatted(address, Integer.BYTES));
@@ -36,24 +36,24 @@ final class SimWord {
     return new SimWord(place);
   }
 
-  static void checkFlags(int flags) {
+  public static void checkFlags(int flags) {
     if (flags < GREATER_OR_EQUAL || flags > NOR) {
       throw SimRefusal.invalidValue("flags: %d (expected: 0 to 3)".formatted(flags));
     }
   }
 
-  boolean isLive() {
+  public boolean isLive() {
     return place.block().isLive();
   }
 
   /** The device has stopped at memory that was freed. */
-  void check() {
+  public void check() {
     if (!isLive()) {
       throw new SimRefusal(CudaStatus.ILLEGAL_ADDRESS, "a stream waits at memory that was freed");
     }
   }
 
-  boolean satisfies(int value, int flags) {
+  public boolean satisfies(int value, int flags) {
     int word = read();
     return switch (flags) {
       case GREATER_OR_EQUAL -> word - value >= 0;

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  * The blocks of one size class by slot. A freed slot is used again only after many others, so that
  * the use of a stale address is found. Guarded by the driver's lock.
  */
-final class SlotClass {
+public final class SlotClass {
   private static final int DELAY = 1024;
 
   private final int delay;
@@ -23,12 +23,12 @@ final class SlotClass {
   private int count;
 
   /** A class with room for a number of slots. */
-  SlotClass(long slots) {
+  public SlotClass(long slots) {
     this.slots = slots;
     this.delay = (int) Math.min(DELAY, slots / 2);
   }
 
-  int take() {
+  public int take() {
     if (count > delay || (used == slots && count > 0)) {
       int slot = freed[oldest];
       oldest = (oldest + 1) % freed.length;
@@ -45,19 +45,19 @@ final class SlotClass {
     return used++;
   }
 
-  void put(int slot, DeviceBlock block) {
+  public void put(int slot, DeviceBlock block) {
     blocks[slot] = block;
   }
 
-  @Nullable DeviceBlock get(long slot) {
+  public @Nullable DeviceBlock get(long slot) {
     return slot < used ? blocks[(int) slot] : null;
   }
 
-  boolean wasUsed(long slot) {
+  public boolean wasUsed(long slot) {
     return slot < used;
   }
 
-  void give(int slot) {
+  public void give(int slot) {
     blocks[slot] = null;
     if (count == freed.length) {
       freed = grown();
@@ -74,7 +74,7 @@ final class SlotClass {
     return larger;
   }
 
-  void forEach(Consumer<SimBlock> action) {
+  public void forEach(Consumer<SimBlock> action) {
     for (int i = 0; i < used; i++) {
       DeviceBlock block = blocks[i];
       if (block != null) {

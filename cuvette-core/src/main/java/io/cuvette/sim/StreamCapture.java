@@ -1,4 +1,4 @@
 package io.cuvette.sim;
 
 /** What a stream is captured by. Guarded by the driver's lock. */
-interface StreamCapture {}
+public interface StreamCapture {}

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  * which the work writes, or polls something else, sees an end. Runs on one daemon thread that lives
  * while there is such work. Guarded by the driver's lock.
  */
-final class UnattendedWork {
+public final class UnattendedWork {
   // So long that a run depends on its seed alone unless the program waits without the driver.
   private static final long FIRST_PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
   private static final long LEAST_PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
@@ -28,13 +28,13 @@ final class UnattendedWork {
 
   private boolean closed;
 
-  UnattendedWork(SimScheduler scheduler) {
+  public UnattendedWork(SimScheduler scheduler) {
     this.scheduler = scheduler;
     this.closing = scheduler.lock.newCondition();
   }
 
   /** A call ends, and leaves work that is not done. */
-  void left() {
+  public void left() {
     if (thread == null && !closed) {
       Thread started =
           Thread.ofPlatform()
@@ -47,7 +47,7 @@ final class UnattendedWork {
     }
   }
 
-  void close() {
+  public void close() {
     closed = true;
     closing.signalAll();
   }

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * open, where the system allows that: nothing is left of it, however the process ends. Guarded by
  * the driver's lock.
  */
-final class UnnamedFile {
+public final class UnnamedFile {
   private static final Path DESCRIPTORS = Path.of("/proc/self/fd");
 
   /** Keeps the file, and is used for nothing that an interrupt could end. */
@@ -36,7 +36,7 @@ final class UnnamedFile {
     this.channel = keeper;
   }
 
-  static UnnamedFile create(Path directory) throws IOException {
+  public static UnnamedFile create(Path directory) throws IOException {
     String name = "cuvette-sim-" + UUID.randomUUID();
     Set<StandardOpenOption> options =
         Set.of(
@@ -76,14 +76,14 @@ final class UnnamedFile {
   }
 
   /** The open file, opened again if an interrupt of a thread has closed it. */
-  FileChannel channel() throws IOException {
+  public FileChannel channel() throws IOException {
     if (descriptor != null && (channel == keeper || !channel.isOpen())) {
       channel = FileChannel.open(descriptor, StandardOpenOption.READ, StandardOpenOption.WRITE);
     }
     return channel;
   }
 
-  void close() throws IOException {
+  public void close() throws IOException {
     try (keeper) {
       channel.close();
     }
