@@ -1,6 +1,7 @@
 package io.cuvette.sim;
 
 import io.cuvette.internal.ByteSize;
+import io.cuvette.sim.internal.base.SettingText;
 import java.util.List;
 
 /** Simulated options while they are changed. Not thread-safe. */

@@ -6,15 +6,22 @@ import io.cuvette.driver.MemoryInfo;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.driver.PriorityRange;
 import io.cuvette.driver.UserObject;
+import io.cuvette.sim.internal.allocation.SimIpcCalls;
+import io.cuvette.sim.internal.allocation.SimMemoryCalls;
+import io.cuvette.sim.internal.allocation.SimOrderedCalls;
+import io.cuvette.sim.internal.allocation.SimPoolCalls;
+import io.cuvette.sim.internal.calls.SimCaptureCalls;
+import io.cuvette.sim.internal.calls.SimDeviceCalls;
+import io.cuvette.sim.internal.calls.SimEventCalls;
+import io.cuvette.sim.internal.calls.SimStreamCalls;
+import io.cuvette.sim.internal.calls.SimTransferCalls;
+import io.cuvette.sim.internal.machine.SimMachine;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.OptionalInt;
 import java.util.UUID;
 
-/**
- * The calls of a driver, each passed on to the part that it belongs to. A part holds what is its
- * own; what they share is the machine. Thread-safe.
- */
+/** Passes each call on to its part; what parts share is the machine. Thread-safe. */
 abstract class SimCalls implements CudaDriver {
   final SimMachine machine;
   private final SimDeviceCalls devices;
@@ -172,15 +179,14 @@ abstract class SimCalls implements CudaDriver {
 
   @Override
   public final void memcpyPeerAsync(
-      int streamDevice,
+      int device,
       long target,
       int targetDevice,
       long source,
       int sourceDevice,
       long bytes,
       long stream) {
-    transfers.memcpyPeerAsync(
-        streamDevice, target, targetDevice, source, sourceDevice, bytes, stream);
+    transfers.memcpyPeerAsync(device, target, targetDevice, source, sourceDevice, bytes, stream);
   }
 
   @Override

@@ -1,5 +1,10 @@
 package io.cuvette.sim;
 
+import io.cuvette.sim.internal.calls.SimNativeCalls;
+import io.cuvette.sim.internal.calls.SimReport;
+import io.cuvette.sim.internal.machine.SimMachine;
+import io.cuvette.sim.internal.memory.DeviceMemory;
+import io.cuvette.sim.internal.schedule.SimDevice;
 import java.util.Objects;
 
 /**

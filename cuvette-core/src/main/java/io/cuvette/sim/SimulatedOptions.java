@@ -1,5 +1,8 @@
 package io.cuvette.sim;
 
+import io.cuvette.sim.internal.base.Addresses;
+import io.cuvette.sim.internal.base.SettingText;
+import io.cuvette.sim.internal.pool.PeerRule;
 import java.util.HashSet;
 import java.util.Objects;
 import java.util.Set;

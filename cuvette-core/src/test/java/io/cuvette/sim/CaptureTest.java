@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cuvette.driver.CaptureInfo;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.sim.internal.machine.SimGraph;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemoryInfo;
+import io.cuvette.sim.internal.base.PagedBytes;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;

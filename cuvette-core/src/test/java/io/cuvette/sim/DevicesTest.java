@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PriorityRange;
+import io.cuvette.sim.internal.calls.SimLimits;
 import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;

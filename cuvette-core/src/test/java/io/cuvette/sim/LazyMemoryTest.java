@@ -2,6 +2,7 @@ package io.cuvette.sim;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.sim.internal.base.PagedBytes;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.junit.jupiter.api.Test;

@@ -1,7 +1,0 @@
-package io.cuvette.sim;
-
-/** What an operation holds until it is done. Guarded by the driver's lock. */
-public interface HeldMemory {
-  /** An operation that uses it is done, or never will be. */
-  void done();
-}

@@ -1,0 +1,236 @@
+package io.cuvette.sim.internal.allocation;
+
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.sim.internal.base.SimRefusal;
+import io.cuvette.sim.internal.machine.CaptureBranch;
+import io.cuvette.sim.internal.machine.ManagedRange;
+import io.cuvette.sim.internal.machine.PointerAttributes;
+import io.cuvette.sim.internal.machine.SimCosts;
+import io.cuvette.sim.internal.machine.SimMachine;
+import io.cuvette.sim.internal.memory.DeviceBlock;
+import io.cuvette.sim.internal.memory.HostBlock;
+import io.cuvette.sim.internal.memory.RangeAdvice;
+import io.cuvette.sim.internal.memory.SimBlock;
+import io.cuvette.sim.internal.memory.SimPlace;
+import io.cuvette.sim.internal.pool.PoolUse;
+import io.cuvette.sim.internal.schedule.SimDevice;
+import io.cuvette.sim.internal.schedule.SimStream;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/** The calls about memory, without those that move bytes. Thread-safe. */
+public final class SimMemoryCalls {
+  private static final int MAX_HOST_FLAGS = 7;
+
+  private final SimMachine machine;
+
+  public SimMemoryCalls(SimMachine machine) {
+    this.machine = machine;
+  }
+
+  public long memAlloc(int device, long bytes) {
+    return machine.callLong(
+        () -> {
+          SimDevice owner = machine.working(device);
+          machine.spend(SimCosts.alloc(bytes));
+          return machine.memory(owner).allocate(bytes, machine.nextId()).address;
+        },
+        () -> "cuMemAlloc(bytes=%d, device=%d)".formatted(bytes, device));
+  }
+
+  public void memFree(int device, long address) {
+    machine.run(
+        () -> free(machine.working(device), address),
+        () -> "cuMemFree(address=0x%x, device=%d)".formatted(address, device));
+  }
+
+  private void free(SimDevice current, long address) {
+    SimBlock freed = machine.start(address);
+    PoolUse use = PoolUse.of(freed);
+    if (use != null) {
+      freePooled(freed, use);
+    } else if (freed instanceof DeviceBlock block) {
+      if (block.isImported()) {
+        throw SimRefusal.invalidValue(
+            "address: 0x%x of another process (expected: memory allocated here)"
+                .formatted(address));
+      }
+      // The driver waits for the device of the memory, and no other.
+      machine.drain(block.device);
+      checkStillLive(block);
+      machine.discard(block);
+      machine.spend(SimCosts.alloc(block.byteSize));
+      block.device.checkWorks();
+    } else {
+      freeHost((HostBlock) freed, HostBlock.Kind.MANAGED);
+    }
+    current.checkWorks();
+  }
+
+  /** Memory of a pool goes back there; it can have been used by any device. */
+  private void freePooled(SimBlock block, PoolUse use) {
+    machine.drainAll();
+    block.checkNotRetired();
+    use.unshare(block);
+    use.end();
+    machine.discard(block);
+    if (!use.pool.isImported()) {
+      use.pool.free(use.place());
+    }
+    machine.spend(SimCosts.pooled(use.pool.kind));
+    block.device.checkWorks();
+  }
+
+  private static void checkStillLive(SimBlock block) {
+    if (!block.isLive()) {
+      throw SimRefusal.invalidValue("address: 0x%x was freed meanwhile".formatted(block.address));
+    }
+  }
+
+  private void freeHost(HostBlock block, HostBlock.Kind kind) {
+    if (block.kind != kind || block.use() != null) {
+      throw SimRefusal.invalidValue(
+          "address: 0x%x (expected: %s memory; this is %s%s)"
+              .formatted(block.address, kind, block.kind, block.use() == null ? "" : " of a pool"));
+    }
+    machine.drainAll();
+    checkStillLive(block);
+    machine.hostMemory.free(block);
+    machine.spend(SimCosts.hostAlloc(block.byteSize));
+    block.device.checkWorks();
+  }
+
+  public MemorySegment memAllocManaged(int device, long bytes, int flags) {
+    return machine.call(
+        () -> {
+          if (flags != 1 && flags != 2) {
+            throw SimRefusal.invalidValue(
+                "flags: %d (expected: 1 global or 2 host)".formatted(flags));
+          }
+          return allocateHost(HostBlock.Kind.MANAGED, device, bytes, flags);
+        },
+        () -> "cuMemAllocManaged(bytes=%d, flags=%d, device=%d)".formatted(bytes, flags, device));
+  }
+
+  public MemorySegment memHostAlloc(int device, long bytes, int flags) {
+    return machine.call(
+        () -> {
+          if (flags < 0 || flags > MAX_HOST_FLAGS) {
+            throw SimRefusal.invalidValue(
+                "flags: %d (expected: 0 to %d)".formatted(flags, MAX_HOST_FLAGS));
+          }
+          return allocateHost(HostBlock.Kind.PINNED, device, bytes, flags);
+        },
+        () -> "cuMemHostAlloc(bytes=%d, flags=%d, device=%d)".formatted(bytes, flags, device));
+  }
+
+  private MemorySegment allocateHost(HostBlock.Kind kind, int device, long bytes, int flags) {
+    if (bytes <= 0) {
+      throw SimRefusal.invalidValue("bytes: %d (expected: > 0)".formatted(bytes));
+    }
+    SimDevice owner = machine.working(device);
+    HostBlock block = machine.hostMemory.allocate(kind, owner, bytes, machine.nextId(), flags);
+    machine.spend(SimCosts.hostAlloc(bytes));
+    return block.segment;
+  }
+
+  public void memFreeHost(int device, long address) {
+    machine.run(
+        () -> {
+          machine.working(device);
+          if (machine.start(address) instanceof HostBlock block) {
+            freeHost(block, HostBlock.Kind.PINNED);
+          } else {
+            throw SimRefusal.invalidValue(
+                "address: 0x%x (expected: page-locked host memory; this is device memory)"
+                    .formatted(address));
+          }
+        },
+        () -> "cuMemFreeHost(address=0x%x, device=%d)".formatted(address, device));
+  }
+
+  public MemorySegment hostView(int device, long address, long bytes, Arena arena) {
+    return machine.call(
+        () -> {
+          SimPlace place = machine.place("address", address, bytes);
+          if (!(place.block() instanceof HostBlock)) {
+            throw SimRefusal.invalidValue(
+                "address: 0x%x (expected: host-accessible memory; this is device memory)"
+                    .formatted(address));
+          }
+          return machine.hostMemory.view(place, bytes, arena);
+        },
+        () -> "hostView(address=0x%x, bytes=%d)".formatted(address, bytes));
+  }
+
+  public void memAdvise(
+      int device, long address, long bytes, int advice, int locationType, int locationId) {
+    machine.run(
+        () -> {
+          machine.working(device);
+          ManagedRange range = ManagedRange.of(machine, address, bytes);
+          range.advise(advice, locationType, locationId);
+        },
+        () ->
+            "cuMemAdvise(address=0x%x, bytes=%d, advice=%d, location=%d:%d)"
+                .formatted(address, bytes, advice, locationType, locationId));
+  }
+
+  public int memRangeGetAttribute(int device, int attribute, long address, long bytes) {
+    return machine.call(
+        () -> {
+          machine.working(device);
+          return ManagedRange.of(machine, address, bytes).attribute(attribute);
+        },
+        () ->
+            "cuMemRangeGetAttribute(attribute=%d, address=0x%x, bytes=%d)"
+                .formatted(attribute, address, bytes));
+  }
+
+  public void memPrefetchAsync(
+      int device, long address, long bytes, int locationType, int locationId, long stream) {
+    machine.run(
+        () -> {
+          SimStream queue = machine.stream(machine.working(device), stream);
+          ManagedRange range = ManagedRange.of(machine, address, bytes);
+          RangeAdvice.Location location = range.location(locationType, locationId);
+          CaptureBranch branch = CaptureBranch.of(queue);
+          if (branch != null) {
+            throw branch.capture.invalidate(
+                CudaStatus.STREAM_CAPTURE_UNSUPPORTED, "a prefetch cannot be captured");
+          }
+          SimBlock block = range.place().block();
+          Runnable move =
+              () -> {
+                block.checkLive();
+                range.moveTo(location);
+              };
+          machine.submit(queue, move, SimCosts.prefetch(bytes), block);
+          range.prefetch(location);
+        },
+        () ->
+            "cuMemPrefetchAsync(address=0x%x, bytes=%d, location=%d:%d, stream=0x%x)"
+                .formatted(address, bytes, locationType, locationId, stream));
+  }
+
+  public int[] memRangeGetAttributeList(
+      int device, int attribute, long address, long bytes, int count) {
+    return machine.call(
+        () -> {
+          machine.working(device);
+          return ManagedRange.of(machine, address, bytes).attributes(attribute, count);
+        },
+        () ->
+            "cuMemRangeGetAttribute(attribute=%d, address=0x%x, bytes=%d, count=%d)"
+                .formatted(attribute, address, bytes, count));
+  }
+
+  public long pointerGetAttribute(int device, int attribute, long address) {
+    return machine.callLong(
+        () -> {
+          SimDevice asking = machine.working(device);
+          return PointerAttributes.get(attribute, machine.place("address", address, 1), asking);
+        },
+        () -> "cuPointerGetAttribute(attribute=%d, address=0x%x)".formatted(attribute, address));
+  }
+}

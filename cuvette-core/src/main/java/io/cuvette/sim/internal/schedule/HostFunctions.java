@@ -1,0 +1,232 @@
+package io.cuvette.sim.internal.schedule;
+
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.internal.UserFailures;
+import io.cuvette.sim.internal.base.SimRefusal;
+import java.util.ArrayDeque;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Runs the host functions of a driver in the order they were queued, on one daemon thread that
+ * lives while there are any. It also runs the work before them, so that they come even if nobody
+ * waits. Guarded by the driver's lock, which is not held while a function runs.
+ */
+public final class HostFunctions {
+  // A program that queues a function and then waits should be the one that runs the work before it,
+  // in the order of its seed; so this thread starts a little later.
+  private static final long GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+  private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+  /** With more functions than that this thread is behind. */
+  private static final int FEW = 16;
+
+  private static final int MOST_YIELDS = 100;
+
+  private final SimScheduler scheduler;
+  private final Condition changed;
+
+  /** The functions of each stream, oldest first. */
+  private final Map<SimStream, ArrayDeque<Numbered>> queues = new HashMap<>();
+
+  /** The same by the number of the oldest: before that no other of the stream can run. */
+  private final TreeMap<Long, ArrayDeque<Numbered>> byOldest = new TreeMap<>();
+
+  private long added;
+
+  private volatile @Nullable Thread thread;
+  private @Nullable SimOp running;
+
+  /** Whether the function itself is running. */
+  private volatile boolean calling;
+
+  /** The number of functions that have not started. */
+  private int waiting;
+
+  /** Whether these are many. */
+  private volatile boolean behind;
+
+  private boolean hurry;
+  private boolean closed;
+
+  private record Numbered(SimOp op, long number) {}
+
+  public HostFunctions(SimScheduler scheduler) {
+    this.scheduler = scheduler;
+    this.changed = scheduler.lock.newCondition();
+  }
+
+  public void add(SimOp op) {
+    Numbered last = new Numbered(op, ++added);
+    ArrayDeque<Numbered> queue = queues.computeIfAbsent(op.stream, _ -> new ArrayDeque<>());
+    queue.add(last);
+    if (queue.size() == 1) {
+      byOldest.put(last.number, queue);
+    }
+    count(1);
+    if (thread == null) {
+      Thread started =
+          Thread.ofPlatform()
+              .daemon()
+              .name("cuvette-sim-host-functions")
+              .inheritInheritableThreadLocals(false)
+              .unstarted(this::loop);
+      started.start();
+      thread = started;
+    }
+    changed.signalAll();
+  }
+
+  /** Somebody waits. */
+  public void hurry() {
+    hurry = true;
+    changed.signalAll();
+  }
+
+  public boolean isIdle() {
+    return queues.isEmpty() && running == null;
+  }
+
+  /** Whether there is something to do, and not a function that takes its time. */
+  public boolean isDue() {
+    return !isIdle() && !calling;
+  }
+
+  public boolean isCurrentThread() {
+    return Thread.currentThread().equals(thread);
+  }
+
+  /** Lets this thread have the lock if it is behind: among many that queue more it would starve. */
+  @SuppressWarnings("ThreadPriorityCheck")
+  public // it is only a hint
+  void giveWay() {
+    Thread starving = behind ? thread : null;
+    for (int i = 0; starving != null && i < MOST_YIELDS; i++) {
+      if (!scheduler.lock.hasQueuedThread(starving)) {
+        return;
+      }
+      Thread.yield();
+    }
+  }
+
+  /** Functions that did not start yet never will. */
+  public void close() {
+    closed = true;
+    queues.clear();
+    byOldest.clear();
+    count(-waiting);
+    changed.signalAll();
+  }
+
+  private void loop() {
+    scheduler.lock.lock();
+    try {
+      while (awaitOne()) {
+        runOne();
+      }
+    } finally {
+      thread = null;
+      scheduler.lock.unlock();
+    }
+  }
+
+  /** Waits for a function, and then a little more; false if there is none for long. */
+  private boolean awaitOne() {
+    try {
+      long left = IDLE_NANOS;
+      while (queues.isEmpty() && !closed && left > 0) {
+        left = changed.awaitNanos(left);
+      }
+      left = queues.isEmpty() ? 0 : GRACE_NANOS;
+      while (!hurry && !behind && left > 0) {
+        left = changed.awaitNanos(left);
+      }
+    } catch (InterruptedException e) {
+      // Only a function can have interrupted this thread, which is not how it ends.
+      return true;
+    }
+    hurry = false;
+    return !queues.isEmpty();
+  }
+
+  private void runOne() {
+    SimOp op = first();
+    if (op == null) {
+      awaitOutside();
+      return;
+    }
+    remove(op);
+    running = op;
+    Runnable function = op.hostFunction();
+    if (function != null) {
+      Throwable failure = call(function);
+      if (!op.isDone()) {
+        scheduler.finish(op.stream, op);
+      }
+      if (failure != null) {
+        String text = "a host function threw " + UserFailures.text(failure);
+        scheduler.fail(op.stream.device, new SimRefusal(CudaStatus.LAUNCH_FAILED, text));
+      }
+    }
+    running = null;
+    scheduler.signalAll();
+  }
+
+  /** The oldest function before which nothing is left; null if all wait for something outside. */
+  private @Nullable SimOp first() {
+    for (ArrayDeque<Numbered> queue : byOldest.values()) {
+      SimOp op = queue.element().op;
+      if (scheduler.runUpTo(op)) {
+        return op;
+      }
+    }
+    return null;
+  }
+
+  private void count(int more) {
+    waiting += more;
+    behind = waiting > FEW;
+  }
+
+  private void remove(SimOp op) {
+    ArrayDeque<Numbered> queue = queues.get(op.stream);
+    if (queue != null) { // null if the driver was closed meanwhile
+      byOldest.remove(queue.remove().number);
+      count(-1);
+      if (queue.isEmpty()) {
+        queues.remove(op.stream);
+      } else {
+        byOldest.put(queue.element().number, queue);
+      }
+    }
+  }
+
+  private void awaitOutside() {
+    try {
+      long left = SimScheduler.POLL_NANOS;
+      while (left > 0) {
+        left = changed.awaitNanos(left);
+      }
+    } catch (InterruptedException e) {
+      // Only a function can have interrupted this thread: it looks again at once.
+    }
+  }
+
+  private @Nullable Throwable call(Runnable function) {
+    calling = true;
+    scheduler.lock.unlock();
+    try {
+      function.run();
+      return null;
+    } catch (Throwable e) { // whatever the caller's function throws
+      return e;
+    } finally {
+      calling = false;
+      scheduler.lock.lock();
+    }
+  }
+}
