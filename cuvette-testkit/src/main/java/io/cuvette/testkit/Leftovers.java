@@ -125,11 +125,15 @@ record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String
   /** The call of the library. */
   private static String place(Throwable site) {
     return Arrays.stream(site.getStackTrace())
-        .filter(frame -> !LIBRARY.contains(packageOf(frame.getClassName())))
+        .filter(frame -> !isOfLibrary(packageOf(frame.getClassName())))
         .filter(frame -> !frame.getClassName().equals(LiveHandles.class.getName()))
         .findFirst()
         .map(StackTraceElement::toString)
         .orElse("an unknown place");
+  }
+
+  private static boolean isOfLibrary(String name) {
+    return LIBRARY.stream().anyMatch(own -> name.equals(own) || name.startsWith(own + ".internal"));
   }
 
   private static String packageOf(String className) {
