@@ -22,7 +22,7 @@ final class AccessedBy extends LiveSet<MemoryLocation> {
   @Override
   List<MemoryLocation> now() {
     int[] places =
-        range.attributeList(MemRangeAttribute.ACCESSED_BY, range.cuda().deviceCount() + 1);
+        range.attributeList(MemRangeAttribute.ACCESSED_BY, range.session().devices().size() + 1);
     Stream<MemoryLocation> devices =
         Arrays.stream(places)
             .filter(place -> place >= 0)

@@ -12,7 +12,7 @@ import java.util.function.LongSupplier;
 /** An {@link AsyncMemoryPool} on one device. Thread-safe. */
 final class AsyncDevicePool {
   final DriverPool pool;
-  private final CudaDevice device;
+  private final Device device;
 
   /**
    * What the limit counts: bytes are taken from it before the driver is asked, so that threads
@@ -32,11 +32,15 @@ final class AsyncDevicePool {
   private record Limit(MemoryLimit given, long bytes) {}
 
   AsyncDevicePool(
-      CudaDevice device, AsyncPoolChoice choice, AsyncPoolOptions options, MemoryLimit limit) {
+      DriverPools pools,
+      Device device,
+      AsyncPoolChoice choice,
+      AsyncPoolOptions options,
+      MemoryLimit limit) {
     this.device = device;
     this.limit = new Limit(limit, limit.bytesOf(device.totalBytes()));
     // Last, for nobody would destroy it.
-    this.pool = open(device, choice, options.thresholdRaised());
+    this.pool = open(pools, device, choice, options.thresholdRaised());
     this.memory = pool.memory();
     try {
       this.memory.whenFreed(bytes -> countedBytes.addAndGet(-bytes));
@@ -47,18 +51,18 @@ final class AsyncDevicePool {
     }
   }
 
-  private static DriverPool open(CudaDevice device, AsyncPoolChoice choice, boolean keeping) {
-    Cuda cuda = device.cuda();
-    cuda.checkOpen();
+  private static DriverPool open(
+      DriverPools pools, Device device, AsyncPoolChoice choice, boolean keeping) {
+    device.session().checkOpen();
     try {
       return switch (choice) {
-        case AsyncPoolChoice.Borrowed borrowed -> borrow(device, borrowed, keeping);
-        case AsyncPoolChoice.Handle given -> foreign(device, given.handle(), keeping);
+        case AsyncPoolChoice.Borrowed borrowed -> borrow(pools, device, borrowed, keeping);
+        case AsyncPoolChoice.Handle given -> foreign(pools, device, given.handle(), keeping);
         case AsyncPoolChoice.New made ->
             DriverPool.createKeeping(
-                cuda,
+                pools,
                 StreamOrderedSupport.poolAt(
-                    MemoryLocation.device(device),
+                    new MemoryLocation.Device(device.id()),
                     MemAllocationType.PINNED,
                     MemHandleType.NONE,
                     made.maxBytes()));
@@ -70,19 +74,20 @@ final class AsyncDevicePool {
 
   /** The pool a device was born with is there for ever, whichever is current later. */
   private static DriverPool borrow(
-      CudaDevice device, AsyncPoolChoice.Borrowed choice, boolean keeping) {
-    CudaDriver driver = device.cuda().driver();
+      DriverPools pools, Device device, AsyncPoolChoice.Borrowed choice, boolean keeping) {
+    CudaDriver driver = device.session().driver();
     int id = device.id();
     LongSupplier now = () -> driver.deviceGetMemPool(id);
     long born = device.ask(_ -> driver.deviceGetDefaultMemPool(id));
     long handle =
         choice == AsyncPoolChoice.Borrowed.DEFAULT ? born : device.ask(_ -> now.getAsLong());
     LongSupplier current = handle == born ? () -> born : now;
-    return DriverPool.borrow(device.cuda(), handle, current, keeping);
+    return DriverPool.borrow(pools, handle, current, keeping);
   }
 
   /** The driver does not tell whose a pool is, only who may access it. */
-  private static DriverPool foreign(CudaDevice device, long handle, boolean keeping) {
+  private static DriverPool foreign(
+      DriverPools pools, Device device, long handle, boolean keeping) {
     int access;
     try {
       access =
@@ -101,10 +106,10 @@ final class AsyncDevicePool {
       throw new IllegalArgumentException(
           "pool handle: 0x%x is no pool that %s can access".formatted(handle, device));
     }
-    return DriverPool.borrow(device.cuda(), handle, null, keeping);
+    return DriverPool.borrow(pools, handle, null, keeping);
   }
 
-  BufferBase allocate(long bytes, long rounded, CudaStream stream) {
+  BufferBase allocate(long bytes, long rounded, OpenStream stream) {
     if (countedBytes.get() > limit.bytes) {
       memory.giveBackIdle(_ -> true); // the limit was lowered: nothing of it is for the next
     }
@@ -137,7 +142,7 @@ final class AsyncDevicePool {
   }
 
   private boolean reserveAfterAll(long bytes) {
-    LeakTracker leaks = device.cuda().leaks();
+    LeakTracker leaks = device.session().leaks();
     if (bytes > limit.bytes) {
       return false;
     }
@@ -156,7 +161,7 @@ final class AsyncDevicePool {
       before = reservations.get();
       reserved = reserveWithoutIdle(bytes);
       if (!reserved) {
-        device.cuda().leaks().drain();
+        device.session().leaks().drain();
         memory.await();
         reserved = reserveWithoutIdle(bytes);
       }
@@ -174,7 +179,7 @@ final class AsyncDevicePool {
   }
 
   private DriverPools pools() {
-    return device.cuda().driverPools();
+    return pool.pools();
   }
 
   MemoryLimit limit() {
@@ -190,16 +195,20 @@ final class AsyncDevicePool {
     return memory.liveBytes();
   }
 
-  long freeAllBlocks(CudaStream stream) {
-    device.cuda().checkOwn(stream);
+  long freeAllBlocks(OpenStream stream) {
+    stream.checkOf(device.session());
     stream.checkNotCapturing("freeAllBlocks");
-    device.cuda().leaks().drain();
+    device.session().leaks().drain();
     long before = reservedBytes();
     stream.awaitWork();
     long live = memory.liveBytes();
     memory.settle();
     if (memory.liveBytes() < live) {
-      device.nullStream().awaitWork(); // these were freed in its order
+      CudaStream.of(stream)
+          .device()
+          .nullStream()
+          .core()
+          .awaitWork(); // these were freed in its order
     }
     pool.trimTo(0);
     return before < 0 ? before : Math.max(0, before - reservedBytes());

@@ -12,10 +12,11 @@ final class AsyncMemory {
   private AsyncMemory() {}
 
   /** Memory for checked arguments. */
-  static DeviceBuffer allocate(long bytes, CudaStream stream) {
-    CudaDevice device = stream.device();
-    Entrance entrance = device.cuda().owned().entrance();
-    StreamOrderedMemory memory = device.cuda().owned().asyncMemory();
+  static DeviceBuffer allocate(long bytes, OpenStream stream) {
+    Device device = stream.on();
+    Entrance entrance = device.session().entrance();
+    DriverPools pools = CudaStream.of(stream).device().cuda().engine().driverPools();
+    StreamOrderedMemory memory = pools.asyncMemory();
     memory.settle();
     Refusals refusals = new Refusals();
     Supplier<@Nullable DeviceBuffer> once = () -> tryOnce(bytes, stream, memory, refusals);
@@ -24,6 +25,7 @@ final class AsyncMemory {
       return found != null
           ? found
           : StreamOrderedRecovery.run(
+              pools,
               stream,
               memory,
               () -> entrance.run(() -> trim(device)),
@@ -36,10 +38,10 @@ final class AsyncMemory {
   }
 
   private static @Nullable DeviceBuffer tryOnce(
-      long bytes, CudaStream stream, StreamOrderedMemory memory, Refusals refusals) {
+      long bytes, OpenStream stream, StreamOrderedMemory memory, Refusals refusals) {
     CudaDriver driver = stream.hold();
     try {
-      long address = driver.memAllocAsync(stream.device().id(), bytes, stream.state.handle);
+      long address = driver.memAllocAsync(stream.on().id(), bytes, stream.state.handle);
       return (DeviceBuffer) memory.own(DeviceBuffer::new, address, bytes, bytes, stream);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
@@ -52,13 +54,13 @@ final class AsyncMemory {
     }
   }
 
-  private static void trim(CudaDevice device) {
+  private static void trim(Device device) {
     CudaDriver driver = device.context();
     driver.memPoolTrimTo(driver.deviceGetMemPool(device.id()), 0);
   }
 
-  private static OutOfDeviceMemoryException outOfMemory(long bytes, CudaStream stream) {
-    CudaDevice device = stream.device();
+  private static OutOfDeviceMemoryException outOfMemory(long bytes, OpenStream stream) {
+    Device device = stream.on();
     CudaDriver driver = device.context();
     long pool = driver.deviceGetMemPool(device.id());
     return StreamOrderedSupport.outOfMemory(

@@ -75,7 +75,7 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
     this.options = options;
     this.devicePools = new AtomicReferenceArray<>(cuda.deviceCount());
     cuda.checkOpen();
-    this.lifetime = new AsyncPoolLifetime(this, cuda, devicePools, owns(choices));
+    this.lifetime = new AsyncPoolLifetime(this, cuda.session(), devicePools, owns(choices));
     try {
       lookUp();
     } catch (RuntimeException | OutOfMemoryError e) {
@@ -125,7 +125,7 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
     Objects.requireNonNull(stream, "stream");
     long rounded = BlockArena.roundUp(bytes);
     try {
-      return (DeviceBuffer) devicePool(stream.device()).allocate(bytes, rounded, stream);
+      return (DeviceBuffer) devicePool(stream.device()).allocate(bytes, rounded, stream.core());
     } finally {
       Reference.reachabilityFence(this);
     }
@@ -150,7 +150,7 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
   public long freeAllBlocks(CudaStream stream) {
     Objects.requireNonNull(stream, "stream");
     try {
-      return devicePool(stream.device()).freeAllBlocks(stream);
+      return devicePool(stream.device()).freeAllBlocks(stream.core());
     } finally {
       Reference.reachabilityFence(this);
     }
@@ -277,6 +277,11 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
   }
 
   private AsyncDevicePool make(CudaDevice device) {
-    return new AsyncDevicePool(device, choices.get(device.id()), options, cuda.firstLimit());
+    return new AsyncDevicePool(
+        cuda.engine().driverPools(),
+        device.core(),
+        choices.get(device.id()),
+        options,
+        cuda.session().firstLimit());
   }
 }

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  * their last memory. It does not keep the object reachable. Thread-safe.
  */
 final class AsyncPoolLifetime extends Lifetime {
-  private final Cuda cuda;
+  private final Session session;
   private final AtomicReferenceArray<@Nullable AsyncDevicePool> pools;
   private final String text;
   private final boolean owns;
@@ -20,16 +20,16 @@ final class AsyncPoolLifetime extends Lifetime {
    * @param owns whether pools are made for it: replacing an allocator that has none is no leak
    */
   AsyncPoolLifetime(
-      AsyncMemoryPool of,
-      Cuda cuda,
+      Object of,
+      Session session,
       AtomicReferenceArray<@Nullable AsyncDevicePool> pools,
       boolean owns) {
-    super(of, cuda.leaks().queue, cuda.leaks().site());
-    this.cuda = cuda;
+    super(of, session.leaks().queue, session.leaks().site());
+    this.session = session;
     this.pools = pools;
     this.owns = owns;
     this.text = of.toString();
-    cuda.owned().children().add(end);
+    session.children().add(end);
     opened();
   }
 
@@ -52,7 +52,7 @@ final class AsyncPoolLifetime extends Lifetime {
         failures.run(pool.pool::close);
       }
     }
-    cuda.owned().children().remove(end);
+    session.children().remove(end);
     failures.throwFirst();
   }
 }

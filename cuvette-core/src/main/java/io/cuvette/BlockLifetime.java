@@ -85,7 +85,7 @@ abstract class BlockLifetime extends Lifetime {
    * Whether a device that is not the memory's own has no access to it: memory of a driver's pool is
    * its device's alone until others are let in. Others' plain memory can be copied without.
    */
-  boolean keepsOut(CudaDevice device) {
+  boolean keepsOut(Device device) {
     return false;
   }
 

@@ -21,9 +21,7 @@ final class BlockReports {
   static void allocated(@Nullable BlockListener listener, BufferBase given) {
     if (listener != null && given.lifetime().depth() > 0) {
       listener.blockAllocated(
-          block(given.lifetime(), given.address()),
-          given.device().id(),
-          given.stream().state.handle);
+          block(given.lifetime(), given.address()), given.on().id(), given.order().state.handle);
     }
   }
 
@@ -47,7 +45,7 @@ final class BlockReports {
 
   /** The host is about to copy bytes between a buffer and a segment. */
   static void hostCopy(BufferBase buffer, MemorySegment other, long bytes, boolean in) {
-    BlockListener listener = buffer.device().cuda().driver().blockListener();
+    BlockListener listener = buffer.on().session().driver().blockListener();
     if (listener != null) {
       listener.hostAccess(buffer.address(), bytes, in);
       if (other.isNative()) {
@@ -58,7 +56,7 @@ final class BlockReports {
 
   /** Work queued by other means uses a buffer. */
   static void usedElsewhere(BufferBase buffer, StreamState stream) {
-    BlockListener listener = buffer.device().cuda().driver().blockListener();
+    BlockListener listener = buffer.on().session().driver().blockListener();
     if (listener != null && buffer.byteSize() > 0) {
       listener.usedElsewhere(
           buffer.address(), buffer.byteSize(), stream.device.id(), stream.handle);

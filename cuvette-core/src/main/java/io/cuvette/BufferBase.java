@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 abstract class BufferBase {
   private final long address;
   private final long byteSize;
-  private final CudaStream stream;
+  private final OpenStream stream;
 
   /** The buffer this is a slice of: it stays reachable as long as its slices. */
   private final @Nullable BufferBase root;
@@ -19,7 +19,7 @@ abstract class BufferBase {
 
   /** A buffer that owns memory; {@link #own} follows. */
   @SuppressWarnings("NullAway.Init")
-  BufferBase(long address, long byteSize, CudaStream stream) {
+  BufferBase(long address, long byteSize, OpenStream stream) {
     this.address = address;
     this.byteSize = byteSize;
     this.stream = stream;
@@ -52,7 +52,7 @@ abstract class BufferBase {
   }
 
   /** A block of this memory as a buffer of the same kind; {@link #own} follows. */
-  abstract BufferBase block(long offset, long bytes, CudaStream of);
+  abstract BufferBase block(long offset, long bytes, OpenStream of);
 
   /** Itself as the public type. */
   abstract Buffer asBuffer();
@@ -85,11 +85,21 @@ abstract class BufferBase {
   }
 
   public final CudaDevice device() {
-    return stream.device();
+    return stream().device();
+  }
+
+  /** The stream as the engine knows it. */
+  final OpenStream order() {
+    return stream;
+  }
+
+  /** The device as the engine knows it. */
+  final Device on() {
+    return stream.on();
   }
 
   public final CudaStream stream() {
-    return stream;
+    return CudaStream.of(stream);
   }
 
   public final boolean isClosed() {
@@ -103,7 +113,7 @@ abstract class BufferBase {
 
   public final void copyFrom(Buffer source, CudaStream stream) {
     Objects.requireNonNull(source, "source");
-    Transfers.copyAsync(this, base(source), stream);
+    Transfers.copyAsync(this, base(source), CudaStream.coreOf(stream));
   }
 
   public final void copyTo(Buffer target) {
@@ -123,7 +133,7 @@ abstract class BufferBase {
 
   public final void copyFrom(MemorySegment source, CudaStream stream) {
     Objects.requireNonNull(source, "source");
-    HostTransfers.copyInAsync(this, source, stream);
+    HostTransfers.copyInAsync(this, source, CudaStream.coreOf(stream));
   }
 
   public final void copyTo(MemorySegment target) {
@@ -133,7 +143,7 @@ abstract class BufferBase {
 
   public final void copyTo(MemorySegment target, CudaStream stream) {
     Objects.requireNonNull(target, "target");
-    HostTransfers.copyOutAsync(this, target, stream);
+    HostTransfers.copyOutAsync(this, target, CudaStream.coreOf(stream));
   }
 
   public final void fill(byte value) {
@@ -141,7 +151,7 @@ abstract class BufferBase {
   }
 
   public final void fill(byte value, CudaStream stream) {
-    Transfers.fillAsync(this, FillValue.ofByte(value), stream);
+    Transfers.fillAsync(this, FillValue.ofByte(value), CudaStream.coreOf(stream));
   }
 
   public final void fill(int value) {
@@ -149,7 +159,7 @@ abstract class BufferBase {
   }
 
   public final void fill(int value, CudaStream stream) {
-    Transfers.fillAsync(this, FillValue.ofByte(value), stream);
+    Transfers.fillAsync(this, FillValue.ofByte(value), CudaStream.coreOf(stream));
   }
 
   public final void fillShorts(short value) {
@@ -157,7 +167,7 @@ abstract class BufferBase {
   }
 
   public final void fillShorts(short value, CudaStream stream) {
-    Transfers.fillAsync(this, FillValue.ofShort(value), stream);
+    Transfers.fillAsync(this, FillValue.ofShort(value), CudaStream.coreOf(stream));
   }
 
   public final void fillInts(int value) {
@@ -165,11 +175,11 @@ abstract class BufferBase {
   }
 
   public final void fillInts(int value, CudaStream stream) {
-    Transfers.fillAsync(this, FillValue.ofInt(value), stream);
+    Transfers.fillAsync(this, FillValue.ofInt(value), CudaStream.coreOf(stream));
   }
 
   public final void recordUse(CudaStream stream) {
-    device().cuda().checkOwn(stream);
+    CudaStream.coreOf(stream).checkOf(on().session());
     lifetime.hold();
     try {
       lifetime.useIn(stream.state);
@@ -211,7 +221,7 @@ abstract class BufferBase {
   }
 
   final void checkOpen() {
-    device().cuda().checkOpen();
+    on().session().checkOpen();
     lifetime.checkOpen();
   }
 
@@ -222,7 +232,7 @@ abstract class BufferBase {
    * @throws IllegalStateException if it, or its Cuda, is closed
    */
   final void hold() {
-    device().cuda().checkOpen();
+    on().session().checkOpen();
     lifetime.hold();
   }
 

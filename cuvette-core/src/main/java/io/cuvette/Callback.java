@@ -220,7 +220,7 @@ final class Callback {
     if (of != null && isBefore(of, call)) {
       throw itself(call);
     }
-    long nanos = stream.cuda.callbacks().patienceNanos();
+    long nanos = stream.streams.callbacks().patienceNanos();
     if (!Await.until(isDone, nanos)) {
       throw new IllegalStateException(
           ("%s in %s: not done after %d ms (expected: work that does not wait for %s, which goes on"

@@ -19,7 +19,7 @@ final class CallbackFlags {
   private static final int UNTIL_GREATER_OR_EQUAL = 0;
   private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();
 
-  private final Cuda cuda;
+  private final Session session;
   private final BargingLock lock = new BargingLock();
   private @Nullable Flag free;
 
@@ -76,12 +76,12 @@ final class CallbackFlags {
     }
   }
 
-  CallbackFlags(Cuda cuda) {
-    this.cuda = cuda;
+  CallbackFlags(Session session) {
+    this.session = session;
   }
 
   /** A word that nobody has; the caller releases it. */
-  Flag take(CudaDevice device) {
+  Flag take(Device device) {
     Flag taken = poll();
     while (taken == null) {
       grow(device);
@@ -108,13 +108,13 @@ final class CallbackFlags {
     }
   }
 
-  private void grow(CudaDevice device) {
+  private void grow(Device device) {
     CudaDriver driver = device.context();
-    cuda.owned()
+    session
         .entrance()
         .ask(() -> {
           MemorySegment memory = driver.memHostAlloc(device.id(), BYTES, PORTABLE_AND_MAPPED);
-          cuda.owned().children().add(() -> end(device, memory));
+          session.children().add(() -> end(device, memory));
           memory.fill((byte) 0);
           add(memory);
           return memory;
@@ -133,7 +133,7 @@ final class CallbackFlags {
   }
 
   /** Once all work has been waited for: a callback that still runs leaves its word alone. */
-  private void end(CudaDevice device, MemorySegment memory) {
+  private void end(Device device, MemorySegment memory) {
     lock.lock();
     try {
       closed = true;
@@ -142,6 +142,6 @@ final class CallbackFlags {
     } finally {
       lock.unlock();
     }
-    cuda.driver().memFreeHost(device.id(), memory.address());
+    session.driver().memFreeHost(device.id(), memory.address());
   }
 }

@@ -23,8 +23,8 @@ final class CallbackQueue {
   /** The devices by number, true if they can wait at a flag; absent if that is not known. */
   private final ConcurrentHashMap<Integer, Boolean> canWait = new ConcurrentHashMap<>();
 
-  CallbackQueue(Cuda cuda) {
-    this.flags = new CallbackFlags(cuda);
+  CallbackQueue(Session session) {
+    this.flags = new CallbackFlags(session);
   }
 
   /**

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 final class CallbackThreads {
   private static final long IDLE_SECONDS = 5;
 
-  private final Cuda cuda;
+  private final Session session;
   private final ThreadStates states;
 
   private final ExecutorService threads =
@@ -32,9 +32,9 @@ final class CallbackThreads {
               .inheritInheritableThreadLocals(false)
               .factory());
 
-  CallbackThreads(Cuda cuda, ThreadStates states) {
-    this.cuda = cuda;
-    this.states = states;
+  CallbackThreads(Session session) {
+    this.session = session;
+    this.states = session.threads();
   }
 
   /** Has a thread do something, now. */
@@ -53,7 +53,7 @@ final class CallbackThreads {
    * @param failure why its stream did not come to it, if that is so
    */
   void run(Callback callback, @Nullable RuntimeException failure) {
-    states.begin(callback);
+    states.begin(callback.stream.device, callback);
     try {
       Throwable thrown = failure == null || callback.always ? call(callback, failure) : null;
       complete(callback, failure == null ? thrown : with(failure, thrown));
@@ -76,7 +76,7 @@ final class CallbackThreads {
   @SuppressWarnings("CatchingUnchecked")
   private @Nullable Throwable call(Callback callback, @Nullable RuntimeException failure) {
     try {
-      cuda.callUser(callback, () -> callback.run(status(failure)));
+      session.callUser(callback, () -> callback.run(status(failure)));
       return null;
     } catch (Throwable e) { // the user's code: whatever it throws goes to the future
       return e;

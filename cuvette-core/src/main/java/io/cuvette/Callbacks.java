@@ -27,10 +27,9 @@ final class Callbacks {
   /** How often the watcher looks before new callbacks have to leave a gap for what was put off. */
   private static final int LOOKS_A_GAP = 6;
 
-  private final Cuda cuda;
+  private final Session session;
   private final CallbackQueue queue;
   private final CallbackThreads threads;
-  private final CallbackStreams streams;
 
   private final HoldsAndFrees holds = new HoldsAndFrees();
 
@@ -54,11 +53,10 @@ final class Callbacks {
 
   private volatile long patienceNanos = TimeUnit.SECONDS.toNanos(10);
 
-  Callbacks(Cuda cuda, ThreadStates states) {
-    this.cuda = cuda;
-    this.streams = new CallbackStreams(cuda);
-    this.queue = new CallbackQueue(cuda);
-    this.threads = new CallbackThreads(cuda, states);
+  Callbacks(Streams streams) {
+    this.session = streams.session();
+    this.queue = new CallbackQueue(session);
+    this.threads = new CallbackThreads(session);
   }
 
   /** How long a callback waits for work of a device, and others for a callback. */
@@ -70,9 +68,9 @@ final class Callbacks {
     patienceNanos = nanos;
   }
 
-  /** The stream that is current inside callbacks. */
-  CudaStream streamOf(CudaDevice device) {
-    return streams.of(device);
+  /** The callback that this thread is inside of, if it is. */
+  @Nullable Callback inside() {
+    return (Callback) session.state().callback;
   }
 
   /**
@@ -89,7 +87,7 @@ final class Callbacks {
     try {
       watch();
       if (callback.holds()) {
-        holds.beginHold(cuda.callback() != null, patienceNanos);
+        holds.beginHold(session.isInsideCallback(), patienceNanos);
         callback.whenReleased(holds::endHold);
       }
       queue(callback);
@@ -158,7 +156,7 @@ final class Callbacks {
 
   /** Whether {@link #putOff} may put anything off now. */
   boolean mayPutOff() {
-    return cuda.callback() != null || areHolding();
+    return session.isInsideCallback() || areHolding();
   }
 
   /**
@@ -168,7 +166,7 @@ final class Callbacks {
    * @return false if it can be released now
    */
   boolean putOff(BlockLifetime memory, Runnable release) {
-    Callback inside = cuda.callback();
+    Callback inside = inside();
     if (inside != null) {
       inside.after(memory.wouldWait() ? () -> freeSoon(release) : release);
       return true;
@@ -217,7 +215,7 @@ final class Callbacks {
 
   /** Frees what found no gap before, if there is one now or soon. */
   boolean freeLeft() {
-    return cuda.callback() == null
+    return !session.isInsideCallback()
         && !left.isEmpty()
         && holds.free(() -> {}, Lifetime.PATIENCE_NANOS)
         && freeLeftNow();
@@ -296,9 +294,9 @@ final class Callbacks {
    * Asks for memory: unlike a stream's query that disturbs no capture, and it reports a lost
    * context too.
    */
-  private void ask(CudaDevice device) {
+  private void ask(Device device) {
     try {
-      cuda.owned().entrance().run(() -> cuda.driver().memGetInfo(device.id()));
+      session.entrance().run(() -> session.driver().memGetInfo(device.id()));
     } catch (CudaException e) {
       open.stream()
           .filter(callback -> callback.stream.device == device)
@@ -368,7 +366,7 @@ final class Callbacks {
     if (watching != null) {
       cancel();
       boolean _ = Await.until(() -> open.isEmpty() || isOverdue(), patienceNanos);
-      left.clear(); // who ends the Cuda frees it
+      left.clear(); // who ends the Session frees it
       watching.shutdown();
       threads.shutdown();
     }

@@ -18,7 +18,7 @@ final class Capture implements Fence {
   private final @Nullable CudaException refusal;
 
   /** What stands for the capture where pools expect a stream. */
-  private final ConcurrentHashMap<CudaDevice, StreamState> states = new ConcurrentHashMap<>();
+  private final ConcurrentHashMap<Device, StreamState> states = new ConcurrentHashMap<>();
 
   /** What was to be for a capture cannot be any more: its graph is gone. */
   static final class EndedException extends IllegalStateException {

@@ -40,7 +40,7 @@ final class Chunks {
       }
       int chunk = freeCount > 0 ? free[freeCount - 1] : count;
       reserve(chunk);
-      loans[chunk] = add(all.add(buffer, bytes), buffer);
+      loans[chunk] = add(all.add(buffer.address(), bytes, buffer), buffer);
       if (chunk == count) {
         count++;
       } else {

@@ -7,9 +7,6 @@ import io.cuvette.internal.Checks;
 import java.util.List;
 import java.util.Objects;
 import java.util.OptionalInt;
-import java.util.function.Consumer;
-import java.util.function.Function;
-import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,47 +19,20 @@ import org.jspecify.annotations.Nullable;
  * <p>Thread-safe.
  */
 public final class Cuda implements AutoCloseable {
-  private final CudaDriver driver;
+  private final Engine engine;
+  private final Session session;
   private final List<CudaDevice> devices;
-  private final LeakTracker leaks;
-  private final Callbacks callbacks;
-  private final Captures captures;
-  private final PeerAccess peers;
-  private final StreamStates streams;
-  private final ThreadStates states;
-  private final ResourceRegistry registry = new ResourceRegistry();
-  private final HostViews views = new HostViews();
-  private final ImportTable imports;
-  private final Owned owned;
-  private final MemoryLimit firstLimit;
+  private final ThreadStreams threadStreams;
   private final MemoryPool defaultPool;
   private final PinnedMemoryPool defaultPinnedPool;
   private volatile MemoryResource globalAllocator;
   private volatile PinnedAllocator pinnedAllocator;
-  private volatile boolean closed;
 
-  private Cuda(
-      CudaDriver driver, CudaOptions options, MemoryLimit firstLimit, LeakLevel leakLevel) {
-    this.driver = driver;
-    this.firstLimit = firstLimit;
-    this.captures = new Captures(driver);
-    Consumer<LeakReport> listener = options.leakListener();
-    this.leaks =
-        new LeakTracker(
-            leakLevel,
-            leak -> callUser("the leak listener", () -> listener.accept(leak)),
-            this::pollCaptures);
-    this.streams = new StreamStates(this);
-    this.devices =
-        IntStream.range(0, driver.deviceGetCount())
-            .mapToObj(id -> new CudaDevice(this, id))
-            .toList();
-    this.states =
-        new ThreadStates(devices.get(options.firstDevice(devices.size())), devices.size());
-    this.peers = new PeerAccess(driver, devices.size());
-    this.imports = ImportTable.of(driver.isSimulated());
-    this.owned = new Owned(this);
-    this.callbacks = new Callbacks(this, states);
+  private Cuda(Engine engine) {
+    this.engine = engine;
+    this.session = engine.session();
+    this.devices = session.devices().stream().map(device -> new CudaDevice(this, device)).toList();
+    this.threadStreams = new ThreadStreams(engine.streams());
     this.defaultPool = new MemoryPool(this);
     this.defaultPinnedPool = new PinnedMemoryPool(this);
     defaultPool.keep();
@@ -94,7 +64,8 @@ public final class Cuda implements AutoCloseable {
     LeakLevel leakLevel = options.firstLeakLevel();
     CudaDriver base = options.openDriver();
     try {
-      return new Cuda(options.decorator().apply(base), options, limit, leakLevel);
+      CudaDriver driver = options.decorator().apply(base);
+      return new Cuda(new Engine(driver, options, limit, leakLevel));
     } catch (RuntimeException e) {
       Failures.closeAfter(e, base);
       throw e;
@@ -130,7 +101,7 @@ public final class Cuda implements AutoCloseable {
    */
   public CudaDevice deviceByPciBusId(String pciBusId) {
     Objects.requireNonNull(pciBusId, "pciBusId");
-    return device(ask(to -> to.deviceGetByPciBusId(pciBusId)));
+    return device(session.ask(to -> to.deviceGetByPciBusId(pciBusId)));
   }
 
   /**
@@ -139,13 +110,14 @@ public final class Cuda implements AutoCloseable {
    * @throws CudaException INVALID_VALUE if the driver does not know the address
    */
   public CudaDevice deviceOf(long address) {
-    long device = ask(to -> to.pointerGetAttribute(0, PointerAttribute.DEVICE_ORDINAL, address));
+    long device =
+        session.ask(to -> to.pointerGetAttribute(0, PointerAttribute.DEVICE_ORDINAL, address));
     return device((int) device);
   }
 
   /** The device that is current on this thread; at first that of {@code gpu:1}, else device 0. */
   public CudaDevice currentDevice() {
-    return state().device;
+    return current().device();
   }
 
   /**
@@ -156,19 +128,19 @@ public final class Cuda implements AutoCloseable {
    */
   public void setCurrentDevice(CudaDevice device) {
     checkMine(device);
-    outsideScopes("setCurrentDevice").device = device;
+    outsideScopes("setCurrentDevice").thread.device = device.core();
   }
 
   /** The stream that is current on this thread for the current device; the null stream at first. */
   public CudaStream currentStream() {
-    ThreadState state = state();
-    return state.stream(state.device);
+    Current current = current();
+    return current.stream(current.device());
   }
 
   /** The stream that is current on this thread for a device. */
   public CudaStream currentStream(CudaDevice device) {
     checkMine(device);
-    return state().stream(device);
+    return current().stream(device);
   }
 
   /**
@@ -187,7 +159,7 @@ public final class Cuda implements AutoCloseable {
    * global one.
    */
   public MemoryResource currentAllocator() {
-    MemoryResource scoped = state().allocator;
+    MemoryResource scoped = current().allocator;
     return scoped != null ? scoped : globalAllocator;
   }
 
@@ -197,7 +169,7 @@ public final class Cuda implements AutoCloseable {
    * @throws IllegalStateException inside a {@link #useAllocator} scope of this thread
    */
   public void setAllocator(MemoryResource allocator) {
-    if (state().allocator != null) {
+    if (current().allocator != null) {
       throw new IllegalStateException(
           "setAllocator inside a useAllocator scope of this thread (expected: after the scope is"
               + " closed)");
@@ -210,17 +182,17 @@ public final class Cuda implements AutoCloseable {
    */
   public Scope useAllocator(MemoryResource allocator) {
     Objects.requireNonNull(allocator, "allocator");
-    ThreadState state = state();
-    MemoryResource before = state.allocator;
-    Scope scope = new Scope(state, "allocator " + allocator, () -> state.allocator = before);
-    state.allocator = allocator;
+    Current current = current();
+    MemoryResource before = current.allocator;
+    Scope scope = new Scope(current, "allocator " + allocator, () -> current.allocator = before);
+    current.allocator = allocator;
     return scope;
   }
 
   /** {@link #allocate(long, CudaStream)} on the current stream. */
   public Buffer allocate(long bytes) {
-    ThreadState state = state();
-    return allocate(bytes, state.stream(state.device), state);
+    Current current = current();
+    return allocate(bytes, current.stream(current.device()), current);
   }
 
   /**
@@ -231,11 +203,11 @@ public final class Cuda implements AutoCloseable {
    * @throws IllegalStateException if the current allocator called this method
    */
   public Buffer allocate(long bytes, CudaStream stream) {
-    return allocate(bytes, stream, state());
+    return allocate(bytes, stream, current());
   }
 
-  private Buffer allocate(long bytes, CudaStream stream, ThreadState state) {
-    MemoryResource scoped = state.allocator;
+  private Buffer allocate(long bytes, CudaStream stream, Current current) {
+    MemoryResource scoped = current.allocator;
     MemoryResource allocator = scoped != null ? scoped : globalAllocator;
     if (allocator instanceof MemoryPool pool) {
       checkOwn(stream);
@@ -243,6 +215,7 @@ public final class Cuda implements AutoCloseable {
     }
     Checks.notNegative("bytes", bytes);
     checkOwn(stream);
+    ThreadState state = current.thread;
     state.enter(allocator);
     Buffer given;
     try {
@@ -250,12 +223,12 @@ public final class Cuda implements AutoCloseable {
     } finally {
       state.leave();
     }
-    return Upstream.checked("the allocator", given, bytes, this, stream.device()).asBuffer();
+    return Upstream.checked("the allocator", given, bytes, session, stream.core().on()).asBuffer();
   }
 
   /** Managed memory without a pool, on the current stream's device (cuMemAllocManaged). */
   public ManagedBuffer allocateManaged(long bytes) {
-    return DirectMemory.managed(bytes, currentStream());
+    return DirectMemory.managed(bytes, currentStream().core());
   }
 
   /**
@@ -265,12 +238,12 @@ public final class Cuda implements AutoCloseable {
    */
   public PinnedBuffer allocatePinned(long bytes) {
     Checks.notNegative("bytes", bytes);
-    checkOpen();
+    session.checkOpen();
     PinnedAllocator allocator = pinnedAllocator;
     if (allocator instanceof PinnedMemoryPool pool) {
       return pool.allocate(bytes);
     }
-    ThreadState state = state();
+    ThreadState state = session.state();
     state.enter(allocator);
     PinnedBuffer given;
     try {
@@ -278,7 +251,7 @@ public final class Cuda implements AutoCloseable {
     } finally {
       state.leave();
     }
-    Upstream.checked("the pinned allocator", given, bytes, this, null);
+    Upstream.checked("the pinned allocator", given, bytes, session, null);
     return given;
   }
 
@@ -294,7 +267,7 @@ public final class Cuda implements AutoCloseable {
 
   /** Page-locked host memory without a pool (cuMemHostAlloc, portable and device-mapped). */
   public PinnedAllocator directPinned() {
-    return bytes -> DirectMemory.pinned(bytes, currentDevice().nullStream());
+    return bytes -> DirectMemory.pinned(bytes, currentDevice().nullStream().core());
   }
 
   /**
@@ -303,7 +276,7 @@ public final class Cuda implements AutoCloseable {
    * @see CudaDevice#wrap(long, long, Object)
    */
   public Buffer wrap(long address, long bytes, @Nullable Object owner) {
-    checkOpen();
+    session.checkOpen();
     return ForeignMemory.wrap(this, address, bytes, owner);
   }
 
@@ -319,28 +292,28 @@ public final class Cuda implements AutoCloseable {
 
   /** The newest CUDA version the driver supports, 13000 for 13.0 (cuDriverGetVersion). */
   public int driverVersion() {
-    return ask(CudaDriver::driverGetVersion);
+    return session.driverVersion();
   }
 
   /** The version of the CUDA runtime library found on this machine; Cuvette does not need one. */
   public OptionalInt runtimeVersion() {
-    return ask(CudaDriver::runtimeGetVersion);
+    return session.ask(CudaDriver::runtimeGetVersion);
   }
 
   /** The driver with its decorators. */
   public CudaDriver driver() {
-    return driver;
+    return session.driver();
   }
 
   /** Whether the devices are simulated. */
   public boolean isSimulated() {
-    return driver.isSimulated();
+    return session.isSimulated();
   }
 
   /** The number of forgotten objects found so far; looks for more first. */
   public long leaksFound() {
-    leaks.drain();
-    return leaks.found();
+    session.leaks().drain();
+    return session.leaks().found();
   }
 
   /**
@@ -353,13 +326,13 @@ public final class Cuda implements AutoCloseable {
    * MemoryPool#freeAllBlocks()} releases.
    */
   public List<OpenObject> openObjects() {
-    leaks.drain();
-    return leaks.open();
+    session.leaks().drain();
+    return session.leaks().open();
   }
 
   /** Whether this object was closed. */
   public boolean isClosed() {
-    return closed;
+    return session.isClosed();
   }
 
   /**
@@ -375,126 +348,64 @@ public final class Cuda implements AutoCloseable {
    */
   @Override
   public void close() {
-    if (!closed) {
-      state().checkOutsideCode("Cuda.close()");
+    try {
+      engine.close();
+    } finally {
+      if (isClosed()) {
+        session.threads().close();
+        threadStreams.close();
+      }
     }
-    owned.close(ends -> closed = ends);
-    states.close();
   }
 
   @Override
   public String toString() {
-    return "Cuda[" + driver.name() + ", devices=" + devices.size() + "]";
+    return "Cuda[" + session.driver().name() + ", devices=" + devices.size() + "]";
   }
 
-  ThreadState state() {
-    return states.get();
+  /** What does the work. */
+  Engine engine() {
+    return engine;
   }
 
-  /** Runs code of the user, which cannot end this meanwhile. */
-  void callUser(Object what, Runnable code) {
-    ThreadState state = state();
-    state.enterCode(what);
-    try {
-      code.run();
-    } finally {
-      state.leave();
-    }
+  /** The open driver. */
+  Session session() {
+    return session;
   }
 
-  /** The callback that this thread is inside of, if it is. */
-  @Nullable Callback callback() {
-    return state().callback;
+  ThreadStreams threadStreams() {
+    return threadStreams;
   }
 
-  LeakTracker leaks() {
-    return leaks;
-  }
-
-  private void pollCaptures() {
-    captures.poll();
-    streams.poll();
-  }
-
-  /** The captures that use memory. */
-  Captures captures() {
-    return captures;
-  }
-
-  Callbacks callbacks() {
-    return callbacks;
-  }
-
-  /** What is to be taken back at the end. */
-  Owned owned() {
-    return owned;
-  }
-
-  /** The memory resources that are known by a UUID. */
-  ResourceRegistry registry() {
-    return registry;
-  }
-
-  /** What users see memory of buffers through. */
-  HostViews views() {
-    return views;
-  }
-
-  /** The memory of other processes. */
-  ImportTable imports() {
-    return imports;
-  }
-
-  PeerAccess peers() {
-    return peers;
-  }
-
-  StreamStates streams() {
-    return streams;
-  }
-
-  MemoryLimit firstLimit() {
-    return firstLimit;
-  }
-
-  DriverPools driverPools() {
-    return owned.driverPools();
-  }
-
-  /** Asks the driver something; closing this waits for the answer. */
-  <T extends @Nullable Object> T ask(Function<CudaDriver, T> question) {
-    checkOpen();
-    return owned.entrance().ask(() -> question.apply(driver));
+  /** What is current on this thread. */
+  Current current() {
+    return Current.of(this);
   }
 
   void checkOpen() {
-    if (closed) {
-      throw new IllegalStateException("Cuda is closed");
-    }
+    session.checkOpen();
   }
 
   void checkOwn(CudaStream stream) {
-    Objects.requireNonNull(stream, "stream");
-    checkMine(stream.device());
-    stream.checkUsable();
+    CudaStream.coreOf(stream).checkOf(session);
   }
 
   private void checkMine(CudaDevice device) {
     Objects.requireNonNull(device, "device");
-    checkOpen();
+    session.checkOpen();
     if (device.cuda() != this) {
       throw new IllegalArgumentException(
           "%s belongs to another Cuda (expected: one of this)".formatted(device));
     }
   }
 
-  private ThreadState outsideScopes(String what) {
-    ThreadState state = state();
-    if (state.innermost != null) {
+  private Current outsideScopes(String what) {
+    Current current = current();
+    if (current.innermost != null) {
       throw new IllegalStateException(
           "%s inside the %s (expected: outside of scopes, or a nested use())"
-              .formatted(what, state.innermost));
+              .formatted(what, current.innermost));
     }
-    return state;
+    return current;
   }
 }

@@ -1,20 +1,13 @@
 package io.cuvette;
 
-import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
-import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemoryInfo;
 import io.cuvette.driver.PriorityRange;
 import io.cuvette.driver.StreamHandle;
 import io.cuvette.internal.Checks;
-import java.util.Collections;
-import java.util.EnumMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.UUID;
-import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.Consumer;
-import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,19 +18,19 @@ public final class CudaDevice implements Comparable<CudaDevice> {
   private static final int COMPUTE_CAPABILITY_MINOR = 76;
 
   private final Cuda cuda;
+  private final Device core;
   private final int id;
   private final CudaStream nullStream;
   private final CudaStream legacyStream;
-  private final AtomicLong waits = new AtomicLong();
-  private final AtomicLong awaited = new AtomicLong();
-  private volatile boolean used;
-  private volatile @Nullable Map<DeviceAttribute, Integer> attributes;
 
-  CudaDevice(Cuda cuda, int id) {
+  CudaDevice(Cuda cuda, Device core) {
     this.cuda = cuda;
-    this.id = id;
-    this.nullStream = CudaStream.builtIn(cuda, this, StreamHandle.NULL);
-    this.legacyStream = CudaStream.builtIn(cuda, this, StreamHandle.LEGACY);
+    this.core = core;
+    this.id = core.id();
+    Streams streams = cuda.engine().streams();
+    this.nullStream = new CudaStream(this, new OpenStream(streams.nullStream(core), false), null);
+    this.legacyStream =
+        new CudaStream(this, new OpenStream(streams.legacyStream(core), false), null);
   }
 
   /** The number of the device. */
@@ -52,17 +45,17 @@ public final class CudaDevice implements Comparable<CudaDevice> {
 
   /** The name of the device (cuDeviceGetName). */
   public String name() {
-    return cuda.ask(driver -> driver.deviceGetName(id));
+    return core.session().ask(driver -> driver.deviceGetName(id));
   }
 
   /** The identity of the device, unique over machines (cuDeviceGetUuid). */
   public UUID uuid() {
-    return cuda.ask(driver -> driver.deviceGetUuid(id));
+    return core.uuid();
   }
 
   /** The address on the bus, {@code dddd:bb:dd.f} (cuDeviceGetPCIBusId). */
   public String pciBusId() {
-    return cuda.ask(driver -> driver.deviceGetPciBusId(id));
+    return core.session().ask(driver -> driver.deviceGetPciBusId(id));
   }
 
   /** The generation of the instruction set. */
@@ -83,53 +76,22 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    * @throws CudaException INVALID_VALUE if the driver does not know it
    */
   public int attribute(int code) {
-    return cuda.ask(driver -> driver.deviceGetAttribute(code, id));
-  }
-
-  /** The NUMA node of the host that is nearest; negative if there is none, or it is not known. */
-  int nearestNode() {
-    try {
-      return attribute(DeviceAttribute.HOST_NUMA_ID);
-    } catch (CudaException e) {
-      if (e.status() != CudaStatus.INVALID_VALUE) {
-        throw e;
-      }
-      return -1; // the driver does not know the question
-    }
+    return core.attribute(code);
   }
 
   /** All attributes that the driver knows, asked once. Unmodifiable. */
   public Map<DeviceAttribute, Integer> attributes() {
-    Map<DeviceAttribute, Integer> known = attributes;
-    if (known == null) {
-      known = Collections.unmodifiableMap(readAttributes());
-      attributes = known;
-    }
-    return known;
-  }
-
-  private Map<DeviceAttribute, Integer> readAttributes() {
-    Map<DeviceAttribute, Integer> known = new EnumMap<>(DeviceAttribute.class);
-    for (DeviceAttribute attribute : DeviceAttribute.values()) {
-      try {
-        known.put(attribute, attribute(attribute));
-      } catch (CudaException e) {
-        if (e.status() != CudaStatus.INVALID_VALUE) {
-          throw e;
-        }
-      }
-    }
-    return known;
+    return core.attributes();
   }
 
   /** Free and total memory now (cuMemGetInfo). */
   public MemoryInfo memoryInfo() {
-    return ask(driver -> driver.memGetInfo(id));
+    return core.memoryInfo();
   }
 
   /** The memory of the device in bytes (cuDeviceTotalMem). */
   public long totalBytes() {
-    return cuda.ask(driver -> driver.deviceTotalMem(id));
+    return core.totalBytes();
   }
 
   /**
@@ -144,10 +106,11 @@ public final class CudaDevice implements Comparable<CudaDevice> {
   /** Makes this device current on this thread until the scope closes. */
   public Scope use() {
     cuda.checkOpen();
-    ThreadState state = cuda.state();
-    CudaDevice before = state.device;
-    Scope scope = new Scope(state, toString(), () -> state.device = before);
-    state.device = this;
+    Current current = cuda.current();
+    ThreadState thread = current.thread;
+    Device before = thread.device;
+    Scope scope = new Scope(current, toString(), () -> thread.device = before);
+    thread.device = core;
     return scope;
   }
 
@@ -162,68 +125,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    * @throws IllegalStateException inside a callback, which it might wait for
    */
   public void synchronize() {
-    cuda.checkOpen();
-    Callback callback = cuda.callback();
-    if (callback != null) {
-      throw callback.itself("synchronize() of " + this);
-    }
-    cuda.driverPools().giveBackIdle(stream -> stream.device == this);
-    long wait = waits.incrementAndGet();
-    if (ask(driver -> awaitAll() || cuda.callbacks().free(() -> driver.ctxSynchronize(id)))) {
-      awaited.accumulateAndGet(wait, Math::max);
-    }
-    cuda.callbacks().awaitPutOff();
-    cuda.owned().entrance().run(cuda.imports()::settle); // these hold their pools
-    cuda.driverPools().poll();
-    cuda.streams().ended().pollAll();
-    cuda.owned().settleClosed();
-  }
-
-  /** How many waits for the device have begun. */
-  long waits() {
-    return waits.get();
-  }
-
-  /** Whether a wait for the device has ended that began after so many others. */
-  boolean isAwaitedSince(long others) {
-    return awaited.get() > others;
-  }
-
-  /** Waits for the streams that are known, then for all others; false if it could not for these. */
-  boolean awaitAll() {
-    cuda.streams().await(this);
-    return awaitWork();
-  }
-
-  /**
-   * Waits for the work of all streams, whoever made them: freeing plain memory does (cuMemFree),
-   * and lets captures go on. False if there is no memory to free, or no gap between callbacks.
-   */
-  boolean awaitWork() {
-    boolean[] waited = new boolean[1];
-    return cuda.callbacks().free(() -> waited[0] = allocateAndFree()) && waited[0];
-  }
-
-  private boolean allocateAndFree() {
-    CudaDriver driver = cuda.driver();
-    long address;
-    try {
-      address = driver.memAlloc(id, 1);
-    } catch (CudaException e) {
-      if (e.status() != CudaStatus.OUT_OF_MEMORY) {
-        throw e;
-      }
-      return false;
-    }
-    Once freed = new Once();
-    Runnable free = () -> freed.free(() -> driver.memFree(id, address));
-    try {
-      free.run();
-    } catch (RuntimeException e) {
-      Failures.closeAfter(e, free::run);
-      throw e;
-    }
-    return true;
+    streams().waits().synchronize(core);
   }
 
   /** Makes a stream with {@link StreamOptions#DEFAULTS}. */
@@ -257,7 +159,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    * @throws WrongThreadException on a virtual thread, which has no OS thread of its own
    */
   public CudaStream perThreadStream() {
-    return cuda.streams().perThread(this);
+    return cuda.threadStreams().perThread(this);
   }
 
   /**
@@ -269,12 +171,21 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    * @throws IllegalArgumentException if the stream is another device's
    */
   public CudaStream wrapStream(long handle, @Nullable Object owner) {
-    return cuda.streams().wrap(this, handle, owner);
+    if (handle == StreamHandle.NULL) {
+      return nullStream;
+    }
+    if (handle == StreamHandle.LEGACY) {
+      return legacyStream;
+    }
+    if (handle == StreamHandle.PER_THREAD) {
+      return perThreadStream();
+    }
+    return new CudaStream(this, new OpenStream(streams().wrap(core, handle), false), owner);
   }
 
   /** The priorities a stream can have; lower is more urgent (cuCtxGetStreamPriorityRange). */
   public PriorityRange priorityRange() {
-    return ask(driver -> driver.ctxGetStreamPriorityRange(id));
+    return core.priorityRange();
   }
 
   /** Makes an event with {@link EventOptions#DEFAULTS}. */
@@ -294,7 +205,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
   public boolean canAccess(CudaDevice peer) {
     Objects.requireNonNull(peer, "peer");
     checkSameCuda(peer);
-    return cuda.ask(_ -> cuda.peers().can(id, peer.id));
+    return core.session().ask(_ -> core.session().peers().can(id, peer.id));
   }
 
   /**
@@ -307,28 +218,28 @@ public final class CudaDevice implements Comparable<CudaDevice> {
   public void enablePeerAccess(CudaDevice peer) {
     Objects.requireNonNull(peer, "peer");
     checkPeer(peer);
-    peer.context();
-    run(_ -> cuda.peers().enable(id, peer.id));
+    peer.core.context();
+    core.run(_ -> core.session().peers().enable(id, peer.id));
   }
 
   /** Takes peer access back; does nothing if there is none (cuCtxDisablePeerAccess). */
   public void disablePeerAccess(CudaDevice peer) {
     Objects.requireNonNull(peer, "peer");
     checkPeer(peer);
-    run(_ -> cuda.peers().disable(id, peer.id));
+    core.run(_ -> core.session().peers().disable(id, peer.id));
   }
 
   /** A resource limit of the device, such as the printf buffer (cuCtxGetLimit, CUlimit). */
   public long limit(int limit) {
     Checks.notNegative("limit", limit);
-    return ask(driver -> driver.ctxGetLimit(id, limit));
+    return core.ask(driver -> driver.ctxGetLimit(id, limit));
   }
 
   /** Sets a resource limit of the device (cuCtxSetLimit, CUlimit). */
   public void setLimit(int limit, long value) {
     Checks.notNegative("limit", limit);
     Checks.notNegative("value", value);
-    run(driver -> driver.ctxSetLimit(id, limit, value));
+    core.run(driver -> driver.ctxSetLimit(id, limit, value));
   }
 
   /**
@@ -384,7 +295,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
     Objects.requireNonNull(descriptor, "descriptor");
     Objects.requireNonNull(stream, "stream");
     cuda.checkOpen();
-    return Imports.plain(descriptor, this, stream);
+    return Imports.plain(descriptor, cuda.engine().imports(), core, stream.core());
   }
 
   /**
@@ -418,38 +329,19 @@ public final class CudaDevice implements Comparable<CudaDevice> {
     return "device " + id;
   }
 
-  CudaStream defaultStream() {
-    return nullStream;
+  /** The device as the engine knows it. */
+  Device core() {
+    return core;
   }
 
-  /**
-   * The driver for a call that makes the context exist, which {@link Cuda#close()} then waits for.
-   */
-  CudaDriver context() {
-    cuda.checkOpen();
-    if (!used) {
-      used = true;
-    }
-    return cuda.driver();
+  /** The streams as the engine knows them. */
+  Streams streams() {
+    return cuda.engine().streams();
   }
 
-  boolean wasUsed() {
-    return used;
-  }
-
-  /** Asks the driver something that makes the context exist; closing Cuda waits for the answer. */
-  <T> T ask(Function<CudaDriver, T> question) {
-    context();
-    return cuda.ask(question);
-  }
-
-  /** The same for a call without an answer. */
-  private void run(Consumer<CudaDriver> call) {
-    context();
-    cuda.<@Nullable Void>ask(driver -> {
-      call.accept(driver);
-      return null;
-    });
+  /** {@link #core()} of an argument. */
+  static Device coreOf(CudaDevice device) {
+    return Objects.requireNonNull(device, "device").core;
   }
 
   private void checkSameCuda(CudaDevice peer) {

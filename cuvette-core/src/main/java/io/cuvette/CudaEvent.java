@@ -37,18 +37,16 @@ public final class CudaEvent implements AutoCloseable {
     this.device = device;
     this.handle = handle;
     this.options = options;
-    this.lifetime = new EventLifetime(this, device.cuda());
+    this.lifetime = new EventLifetime(this, device.core(), handle);
   }
 
   static CudaEvent create(CudaDevice device, EventOptions options) {
-    device.cuda().leaks().drain();
-    return device
-        .cuda()
-        .owned()
+    Device on = device.core();
+    on.session().leaks().drain();
+    return on.session()
         .entrance()
-        .make(() ->
-            registered(
-                device, device.context().eventCreate(device.id(), options.flags()), options));
+        .make(
+            () -> registered(device, on.context().eventCreate(on.id(), options.flags()), options));
   }
 
   /** The driver gets the event back if there is no Java heap for it. */
@@ -62,24 +60,26 @@ public final class CudaEvent implements AutoCloseable {
       if (event != null) {
         event.lifetime.discard();
       }
-      device.cuda().driver().eventDestroy(device.id(), handle);
+      device.core().session().driver().eventDestroy(device.id(), handle);
       throw e;
     }
   }
 
   static CudaEvent imported(CudaDevice device, EventDescriptor descriptor) {
-    device.cuda().leaks().drain();
-    return device.cuda().owned().entrance().make(() -> open(device, descriptor));
+    Session session = device.core().session();
+    session.leaks().drain();
+    return session.entrance().make(() -> open(device, descriptor));
   }
 
   private static CudaEvent open(CudaDevice device, EventDescriptor descriptor) {
     EventOptions options = new EventOptions(descriptor.blockingSync(), false, true);
     long handle;
     try {
-      byte[] checked = device.cuda().owned().handles().checkedEvent(device, descriptor.handle());
-      handle = device.context().ipcOpenEventHandle(device.id(), checked);
+      Device on = device.core();
+      byte[] checked = on.session().handles().checkedEvent(on, descriptor.handle());
+      handle = on.context().ipcOpenEventHandle(on.id(), checked);
     } catch (CudaException e) {
-      throw explained(e, descriptor.process().equals(device.cuda().imports().process));
+      throw explained(e, descriptor.process().equals(device.core().session().process()));
     }
     CudaEvent event = registered(device, handle, options);
     event.recorded = true;
@@ -172,7 +172,7 @@ public final class CudaEvent implements AutoCloseable {
     try {
       byte[] bytes = driver.ipcGetEventHandle(device.id(), handle);
       return new EventDescriptor(
-          options.blockingSync(), device.cuda().imports().process, device.uuid(), bytes);
+          options.blockingSync(), device.core().session().process(), device.uuid(), bytes);
     } finally {
       unhold();
     }
@@ -203,12 +203,12 @@ public final class CudaEvent implements AutoCloseable {
               .formatted(this, device, stream));
     }
     mayBeCaptured |= stream.state.isExposed();
-    CudaDriver driver = stream.holdToQueue();
+    CudaDriver driver = stream.core().holdToQueue();
     try {
       use(own -> driver.eventRecord(device.id(), own, stream.state.handle));
       captured = stream.state.isExposed() && stream.state.capturing.goesOn();
     } finally {
-      stream.unhold();
+      stream.core().unhold();
     }
     recordedOn = stream.state.confinedTo == null ? stream.state : null;
     recorded = true;
@@ -239,7 +239,7 @@ public final class CudaEvent implements AutoCloseable {
    * @throws IllegalStateException if it was recorded in a stream that is capturing still
    */
   public void synchronize() {
-    Callback inside = device.cuda().callback();
+    Callback inside = device.streams().callbacks().inside();
     if (inside == null) {
       synchronizeHere();
     } else {
@@ -322,7 +322,7 @@ public final class CudaEvent implements AutoCloseable {
   private CudaDriver hold() {
     lifetime.hold();
     try {
-      return device.context();
+      return device.core().context();
     } catch (IllegalStateException e) {
       unhold();
       throw e;

@@ -2,11 +2,9 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
-import io.cuvette.driver.PriorityRange;
 import java.lang.ref.Reference;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,68 +15,28 @@ import org.jspecify.annotations.Nullable;
  */
 public final class CudaStream implements AutoCloseable {
   final StreamState state;
+  private final OpenStream core;
+  private final CudaDevice device;
   private final @Nullable Object owner;
-  private @Nullable Lifetime lifetime;
 
-  /** Whether this wrapper was closed, which need not end the stream. */
-  private final AtomicBoolean unwrapped = new AtomicBoolean();
-
-  CudaStream(StreamState state, @Nullable Object owner) {
-    this.state = state;
+  CudaStream(CudaDevice device, OpenStream core, @Nullable Object owner) {
+    this.device = device;
+    this.core = core;
+    this.state = core.state;
     this.owner = owner;
-  }
-
-  static CudaStream builtIn(Cuda cuda, CudaDevice device, long handle) {
-    return new CudaStream(StreamState.foreign(cuda, device, handle), null);
+    core.standsFor(this);
   }
 
   static CudaStream create(CudaDevice device, StreamOptions options) {
-    Cuda cuda = device.cuda();
-    cuda.leaks().drain();
-    cuda.streams().ended().poll();
-    return cuda.owned().entrance().make(() -> open(device, options));
+    Streams streams = device.streams();
+    streams.session().leaks().drain();
+    streams.ended().poll();
+    return new CudaStream(device, streams.create(device.core(), options), null);
   }
 
   /** A stream of the library's own, apart from the hardware queues that most streams share. */
   static CudaStream ofLibrary(CudaDevice device) {
-    StreamOptions options =
-        StreamOptions.NON_BLOCKING.withPriority(device.priorityRange().greatest());
-    Cuda cuda = device.cuda();
-    CudaStream stream = cuda.owned().entrance().make(() -> open(device, options));
-    cuda.leaks().closed(stream.state.lifetime());
-    return stream;
-  }
-
-  private static CudaStream open(CudaDevice device, StreamOptions options) {
-    Cuda cuda = device.cuda();
-    PriorityRange range = device.priorityRange();
-    if (!range.contains(options.priority())) {
-      throw new IllegalArgumentException(
-          "priority: %d (expected: %d, most urgent, to %d)"
-              .formatted(options.priority(), range.greatest(), range.least()));
-    }
-    CudaDriver driver = device.context();
-    long handle =
-        driver.streamCreateWithPriority(
-            device.id(), options.nonBlocking() ? 1 : 0, options.priority());
-    StreamLifetime lifetime = null;
-    try {
-      StreamState state = cuda.streams().created(device, handle, !options.nonBlocking());
-      CudaStream stream = new CudaStream(state, null);
-      lifetime = state.endsWith(stream);
-      stream.lifetime = lifetime;
-      cuda.streams().list(state);
-      return stream;
-    } catch (OutOfMemoryError e) {
-      if (lifetime != null) {
-        lifetime.discard();
-      }
-      driver.streamDestroy(device.id(), handle);
-      throw e;
-    } catch (RuntimeException e) {
-      Failures.closeAfter(e, () -> driver.streamDestroy(device.id(), handle));
-      throw e;
-    }
+    return new CudaStream(device, device.streams().createForLibrary(device.core()), null);
   }
 
   /** The handle of the driver: 0 null, 1 legacy default, 2 per-thread default, else CUstream. */
@@ -89,7 +47,7 @@ public final class CudaStream implements AutoCloseable {
 
   /** The device whose work this stream takes. */
   public CudaDevice device() {
-    return state.device;
+    return device;
   }
 
   /** What was given to {@link CudaDevice#wrapStream} to be kept reachable. */
@@ -101,7 +59,7 @@ public final class CudaStream implements AutoCloseable {
   public int priority() {
     CudaDriver driver = hold();
     try {
-      return driver.streamGetPriority(device().id(), state.handle);
+      return driver.streamGetPriority(state.device.id(), state.handle);
     } finally {
       unhold();
     }
@@ -123,12 +81,7 @@ public final class CudaStream implements AutoCloseable {
 
   /** Whether work queued here goes into a graph instead of to the device (cuStreamIsCapturing). */
   public boolean isCapturing() {
-    CudaDriver driver = hold();
-    try {
-      return driver.streamIsCapturing(device().id(), state.handle) != 0;
-    } finally {
-      unhold();
-    }
+    return core.isCapturing();
   }
 
   /**
@@ -138,17 +91,7 @@ public final class CudaStream implements AutoCloseable {
    * @throws IllegalStateException if the stream is capturing, which the question would invalidate
    */
   public boolean isDone() {
-    return isDone("isDone");
-  }
-
-  private boolean isDone(String call) {
-    CudaDriver _ = hold();
-    try {
-      checkNotCapturing(call);
-      return state.isWorkDone();
-    } finally {
-      unhold();
-    }
+    return core.isDone("isDone");
   }
 
   /**
@@ -158,38 +101,8 @@ public final class CudaStream implements AutoCloseable {
    * @throws IllegalStateException if the stream is capturing, which waiting would invalidate
    */
   public void synchronize() {
-    awaitWork();
-    state.cuda.owned().settleClosed();
-  }
-
-  /** The wait itself, for a thread in the middle of something: it calls no upstream resource. */
-  void awaitWork() {
-    Callback inside = state.cuda.callback();
-    if (inside == null) {
-      synchronizeHere();
-    } else {
-      inside.await(state, "synchronize() of " + this, () -> isDone("synchronize"));
-    }
-  }
-
-  private void synchronizeHere() {
-    CudaDriver _ = hold();
-    try {
-      checkNotCapturing("synchronize");
-      state.cuda.driverPools().giveBackIdle(stream -> stream == state);
-      state.lifetime().await(this::awaitHeld);
-    } finally {
-      unhold();
-    }
-    state.cuda.driverPools().poll();
-    state.cuda.streams().ended().pollAll();
-  }
-
-  private void awaitHeld() {
-    while (!state.awaitWork()) {
-      state.cuda.checkOpen();
-      checkNotCapturing("synchronize");
-    }
+    core.awaitWork();
+    state.streams.relief().settleClosed();
   }
 
   /** Records a new event with {@link EventOptions#DEFAULTS}; the caller closes it. */
@@ -213,13 +126,13 @@ public final class CudaStream implements AutoCloseable {
   /** Makes work queued here from now on wait for an event, of any device (cuStreamWaitEvent). */
   public void waitFor(CudaEvent event) {
     Objects.requireNonNull(event, "event");
-    if (event.device().cuda() != state.cuda) {
+    if (event.device().cuda() != device.cuda()) {
       throw new IllegalArgumentException("%s belongs to another Cuda".formatted(event));
     }
-    CudaDriver driver = holdToQueue();
+    CudaDriver driver = core.holdToQueue();
     try {
       Runnable wait =
-          () -> event.use(own -> driver.streamWaitEvent(device().id(), state.handle, own));
+          () -> event.use(own -> driver.streamWaitEvent(state.device.id(), state.handle, own));
       if (event.mayBeCaptured()) {
         state.capturing.join(wait);
       } else {
@@ -235,10 +148,10 @@ public final class CudaStream implements AutoCloseable {
   /** Makes work queued here from now on wait for all work queued in another stream so far. */
   public void waitFor(CudaStream other) {
     Objects.requireNonNull(other, "other");
-    if (other.state.cuda != state.cuda) {
+    if (other.state.session != state.session) {
       throw new IllegalArgumentException("%s belongs to another Cuda".formatted(other));
     }
-    checkUsable();
+    core.checkUsable();
     try (CudaEvent event = other.device().createEvent(EventOptions.ORDER_ONLY)) {
       event.record(other);
       waitFor(event);
@@ -296,15 +209,15 @@ public final class CudaStream implements AutoCloseable {
   }
 
   private CompletableFuture<Void> submit(Callback callback) {
-    checkUsable();
+    core.checkUsable();
     try {
-      checkNotCapturing(callback.call());
-      return state.cuda.callbacks().submit(callback);
+      core.checkNotCapturing(callback.call());
+      return state.streams.callbacks().submit(callback);
     } catch (CudaException e) {
       if (!e.status().losesContext()) {
         throw e;
       }
-      return state.cuda.callbacks().failed(callback, e);
+      return state.streams.callbacks().failed(callback, e);
     } finally {
       Reference.reachabilityFence(this);
     }
@@ -316,26 +229,27 @@ public final class CudaStream implements AutoCloseable {
    * @throws IllegalStateException if the stream is closed
    */
   public Scope use() {
-    checkUsable();
-    ThreadState thread = state.cuda.state();
-    CudaDevice device = thread.device;
-    CudaStream stream = thread.chosenStream(device());
+    core.checkUsable();
+    Current current = device.cuda().current();
+    ThreadState thread = current.thread;
+    Device before = thread.device;
+    CudaStream stream = current.chosenStream(device);
     Scope scope =
         new Scope(
-            thread,
+            current,
             toString(),
             () -> {
-              thread.device = device;
-              thread.chooseStream(device(), stream);
+              thread.device = before;
+              current.chooseStream(device, stream);
             });
-    thread.device = device();
-    thread.chooseStream(device(), this);
+    thread.device = state.device;
+    current.chooseStream(device, this);
     return scope;
   }
 
   /** Whether the stream was closed. Streams that exist from the start never are. */
   public boolean isClosed() {
-    return unwrapped.get() || state.isClosing();
+    return core.isClosed();
   }
 
   /**
@@ -345,11 +259,7 @@ public final class CudaStream implements AutoCloseable {
    */
   @Override
   public void close() {
-    if (lifetime != null) {
-      lifetime.close();
-    } else if (!state.isBuiltIn() && unwrapped.compareAndSet(false, true)) {
-      state.unwrapped();
-    }
+    core.close();
   }
 
   @Override
@@ -367,79 +277,31 @@ public final class CudaStream implements AutoCloseable {
     return state.toString();
   }
 
-  void checkUsable() {
-    state.checkUsable();
-    checkWrapped();
+  /** The stream as the engine knows it. */
+  OpenStream core() {
+    return core;
   }
 
-  private void checkWrapped() {
-    if (unwrapped.get()) {
-      throw new IllegalStateException(this + " is closed");
-    }
+  /** {@link #core()} of an argument. */
+  static OpenStream coreOf(CudaStream stream) {
+    return Objects.requireNonNull(stream, "stream").core;
   }
 
-  /**
-   * Keeps the stream from being destroyed until {@link #unhold}, for a call of the driver.
-   *
-   * @throws IllegalStateException if it is closed
-   */
-  CudaDriver hold() {
-    checkWrapped();
-    return state.hold();
+  /** The object that users have of an open stream. */
+  static CudaStream of(OpenStream stream) {
+    return (CudaStream) stream.face();
   }
 
-  void unhold() {
-    try {
-      state.unhold();
-    } finally {
-      Reference.reachabilityFence(this);
-    }
+  /** One for the asking of upstream, whose memory may stay cached for long: it ends nothing. */
+  CudaStream forUpstream() {
+    return core.ends() ? new CudaStream(device, new OpenStream(state, false), null) : this;
   }
 
-  /** As {@link #hold}, for work that is queued. */
-  CudaDriver holdToQueue() {
-    CudaDriver driver = hold();
-    try {
-      state.capturing.checkNotInterrupted();
-      return driver;
-    } catch (RuntimeException e) {
-      unhold();
-      throw e;
-    }
+  private CudaDriver hold() {
+    return core.hold();
   }
 
-  /** Asks only where the answer can be yes: otherwise nobody has the handle. */
-  void checkNotCapturing(String call) {
-    if (state.isExposed() || state.isBuiltIn()) {
-      state.checkNotCapturing(call, "");
-    }
-  }
-
-  /** Before work that the driver waits for: inside a callback, waits itself, with its bounds. */
-  void awaitInCallback(String call) {
-    checkCanWait(call);
-    Callback inside = state.cuda.callback();
-    if (inside != null) {
-      inside.await(state, call + " on " + this, () -> isDone(call));
-    }
-  }
-
-  /** Refuses work that waits for a callback which this thread is inside of. */
-  void checkCanWait(String call) {
-    Callback callback = state.cuda.callback();
-    if (callback != null) {
-      hold();
-      try {
-        callback.checkCanWaitFor(state, call);
-      } finally {
-        unhold();
-      }
-    }
-  }
-
-  /** Refuses an allocation that the driver would make a part of the graph. */
-  void checkAllocatesInOrder() {
-    state.checkNotCapturing(
-        "allocate", " (expected: a stream that is not, or memory of a MemoryPool)");
+  private void unhold() {
+    core.unhold();
   }
 }

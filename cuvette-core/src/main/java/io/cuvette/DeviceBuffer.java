@@ -3,7 +3,7 @@ package io.cuvette;
 /** Memory of a device. See {@link Buffer} for its operations and for threads. */
 public final class DeviceBuffer extends BufferBase implements Buffer {
 
-  DeviceBuffer(long address, long byteSize, CudaStream stream) {
+  DeviceBuffer(long address, long byteSize, OpenStream stream) {
     super(address, byteSize, stream);
   }
 
@@ -32,7 +32,7 @@ public final class DeviceBuffer extends BufferBase implements Buffer {
   }
 
   @Override
-  DeviceBuffer block(long offset, long bytes, CudaStream of) {
+  DeviceBuffer block(long offset, long bytes, OpenStream of) {
     return new DeviceBuffer(address() + offset, bytes, of);
   }
 

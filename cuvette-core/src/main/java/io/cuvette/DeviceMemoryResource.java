@@ -38,22 +38,23 @@ public final class DeviceMemoryResource extends DriverPoolResource {
   }
 
   private DeviceMemoryResource(CudaDevice device, Source source) {
-    super(source, DeviceBuffer::new);
+    super(device.cuda(), source, DeviceBuffer::new);
     this.device = device;
     this.peers = new PoolPeers(pool(), device, this);
   }
 
   private static DriverPool current(CudaDevice device) {
     Objects.requireNonNull(device, "device");
-    CudaDriver driver = device.context();
-    return DriverPool.borrow(device.cuda(), () -> driver.deviceGetMemPool(device.id()));
+    CudaDriver driver = device.core().context();
+    return DriverPool.borrow(
+        device.cuda().engine().driverPools(), () -> driver.deviceGetMemPool(device.id()));
   }
 
   private static DriverPool explaining(CudaDevice device, Supplier<DriverPool> pool) {
     try {
       return pool.get();
     } catch (CudaException e) {
-      throw StreamOrderedSupport.explained(e, device);
+      throw StreamOrderedSupport.explained(e, device.core());
     }
   }
 
@@ -65,18 +66,21 @@ public final class DeviceMemoryResource extends DriverPoolResource {
           StreamOrderedSupport.poolAt(
               here, MemAllocationType.PINNED, MemHandleType.NONE, options.maxBytes());
       return Source.unshared(
-          explaining(device, () -> DriverPool.createKeeping(device.cuda(), properties)));
+          explaining(
+              device,
+              () -> DriverPool.createKeeping(device.cuda().engine().driverPools(), properties)));
     }
     Descriptors.require("DeviceMemoryResource with ipcEnabled");
     var properties =
         StreamOrderedSupport.poolAt(
             here, MemAllocationType.PINNED, MemHandleType.FILE_DESCRIPTOR, options.maxBytes());
     try {
-      return PoolSharing.create(device.cuda(), properties, BufferDescriptor.Kind.DEVICE_POOL);
+      return PoolSharing.create(
+          device.cuda().engine().driverPools(), properties, BufferDescriptor.Kind.DEVICE_POOL);
     } catch (CudaException e) {
       throw PoolSharing.explained(
           e,
-          device,
+          device.core(),
           DeviceAttribute.MEMPOOL_SUPPORTED_HANDLE_TYPES,
           "plain memory of MemoryResource.direct() may be shareable");
     }
@@ -103,8 +107,8 @@ public final class DeviceMemoryResource extends DriverPoolResource {
     Objects.requireNonNull(handle, "handle");
     DeviceMemoryResource found =
         PoolSharing.fromHandle(
-            device.cuda(),
-            device,
+            device.cuda().engine(),
+            device.core(),
             handle,
             DeviceMemoryResource.class,
             BufferDescriptor.Kind.DEVICE_POOL,
@@ -145,7 +149,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
     Objects.requireNonNull(cuda, "cuda");
     Objects.requireNonNull(uuid, "uuid");
     cuda.checkOpen();
-    return cuda.registry().get(uuid, DeviceMemoryResource.class);
+    return cuda.engine().registry().get(uuid, DeviceMemoryResource.class);
   }
 
   /**

@@ -19,7 +19,7 @@ final class DevicePool {
   private static final long MOST_TIMES_THE_REQUEST = 8;
 
   final MemoryPoolCore pool;
-  final CudaDevice device;
+  final Device device;
 
   private final Chunks chunks = new Chunks();
   private final HeldBytes held;
@@ -31,7 +31,7 @@ final class DevicePool {
   private final AtomicLong outOfMemories = new AtomicLong();
   private volatile MemoryLimit limit;
 
-  DevicePool(MemoryPoolCore pool, CudaDevice device, MemoryLimit limit) {
+  DevicePool(MemoryPoolCore pool, Device device, MemoryLimit limit) {
     this.pool = pool;
     this.device = device;
     this.limit = limit;
@@ -78,7 +78,7 @@ final class DevicePool {
   }
 
   /** A block that no cached one of its stream was found for. */
-  BufferBase allocateSlow(PoolArena arena, long bytes, long rounded, CudaStream stream) {
+  BufferBase allocateSlow(PoolArena arena, long bytes, long rounded, OpenStream stream) {
     settle();
     BufferBase found = arena.take(bytes, rounded, stream);
     if (found != null) {
@@ -99,7 +99,7 @@ final class DevicePool {
 
   /** Takes back what is done or forgotten. */
   void settle() {
-    pool.cuda().leaks().drain();
+    pool.session().leaks().drain();
     pending.poll();
   }
 
@@ -190,7 +190,7 @@ final class DevicePool {
   /** Gives a chunk that left its arena for good back to upstream; it counts as held until then. */
   private long free(int chunk) {
     long bytes = chunks.bytes(chunk);
-    if (pool.cuda().callbacks().mayPutOff() && putOffFree(chunk)) {
+    if (pool.streams().callbacks().mayPutOff() && putOffFree(chunk)) {
       return bytes;
     }
     try {
@@ -204,7 +204,7 @@ final class DevicePool {
   /** Needs Java heap, but only while callbacks hold streams. */
   private boolean putOffFree(int chunk) {
     BufferBase memory = chunks.get(chunk);
-    return pool.cuda().callbacks().putOff(memory.lifetime(), () -> free(chunk));
+    return pool.streams().callbacks().putOff(memory.lifetime(), () -> free(chunk));
   }
 
   /** Gives a chunk that could not come into another arena back to upstream. */
@@ -285,11 +285,11 @@ final class DevicePool {
         arena.stream.await();
       }
     }
-    if (pool.cuda().callback() == null) { // else they may wait for the callback
+    if (!pool.session().isInsideCallback()) { // else they may wait for the callback
       held.awaitRoom(wantedBytes);
     }
     if (wantedBytes <= held.room()) {
-      device.cuda().owned().awaitFrees(device);
+      pool.streams().relief().awaitFrees(device);
     }
   }
 
@@ -343,7 +343,7 @@ final class DevicePool {
     try {
       arenas.assertConsistent(held, chunks);
     } catch (AssertionError e) {
-      if (!chunks.isOver()) { // else the Cuda is closing, and all of it goes
+      if (!chunks.isOver()) { // else the Session is closing, and all of it goes
         throw e;
       }
     }

@@ -11,7 +11,7 @@ final class DeviceRecovery extends Recovery<BufferBase> {
   private long driverFree;
 
   DeviceRecovery(DevicePool devicePool, Request request) {
-    super(devicePool.pool.cuda().leaks(), devicePool.turns(), request.refusals());
+    super(devicePool.pool.session().leaks(), devicePool.turns(), request.refusals());
     this.devicePool = devicePool;
     this.request = request;
     noteRefusal();
@@ -45,7 +45,10 @@ final class DeviceRecovery extends Recovery<BufferBase> {
   @Override
   long releaseCached() {
     boolean limited = request.rounded() > devicePool.held().room();
-    return devicePool.pool.cuda().owned().releaseCached(devicePool, !limited);
+    long released = devicePool.freeAllBlocks(null);
+    return limited
+        ? released
+        : released + devicePool.pool.streams().relief().releaseCached(devicePool.device);
   }
 
   @Override
@@ -78,7 +81,7 @@ final class DeviceRecovery extends Recovery<BufferBase> {
 
   @Override
   boolean hasForgotten() {
-    return devicePool.hasForgotten() || devicePool.pool.cuda().owned().hasForgottenPools();
+    return devicePool.hasForgotten() || devicePool.pool.streams().relief().hasForgottenPools();
   }
 
   @Override

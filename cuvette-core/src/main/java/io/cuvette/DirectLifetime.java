@@ -10,14 +10,15 @@ import java.util.function.LongFunction;
  * by waiting for the device, so streams that used host memory are waited for first.
  */
 final class DirectLifetime extends BlockLifetime {
-  private final Cuda cuda;
+  private final Streams streams;
+  private final Session session;
   private final LongConsumer free;
   private final Runnable freeNow = this::free;
   private final Runnable end = this::endByOwner;
   private final Runnable giveOnce = this::give;
   private final String text;
   private final long bytes;
-  private final CudaDevice device;
+  private final Device device;
   private final long address;
 
   /** Whether somebody else allocated the memory, who may have it from a pool of the driver. */
@@ -29,10 +30,11 @@ final class DirectLifetime extends BlockLifetime {
   private final Once given = new Once();
 
   private DirectLifetime(
-      BufferBase buffer, Cuda cuda, LongConsumer free, boolean foreign, boolean byUser) {
-    super(buffer, cuda.leaks().queue, cuda.leaks().site(), null);
-    this.cuda = cuda;
-    this.device = buffer.device();
+      BufferBase buffer, Streams streams, LongConsumer free, boolean foreign, boolean byUser) {
+    super(buffer, streams.session().leaks().queue, streams.session().leaks().site(), null);
+    this.streams = streams;
+    this.session = streams.session();
+    this.device = buffer.on();
     this.address = buffer.address();
     this.free = free;
     this.foreign = foreign;
@@ -69,27 +71,28 @@ final class DirectLifetime extends BlockLifetime {
       free.accept(address);
       throw e;
     }
-    lifetime.joinCapture(buffer.stream().state);
+    lifetime.joinCapture(buffer.order().state);
     return buffer;
   }
 
   /** Makes a buffer own memory that code of the user gives back, which nobody waits for. */
   static void ownAdopted(BufferBase buffer, Runnable free) {
-    list(buffer, _ -> free.run(), true, true).joinCapture(buffer.stream().state);
+    list(buffer, _ -> free.run(), true, true).joinCapture(buffer.order().state);
   }
 
   /** All or nothing, should there be no Java heap. */
   private static DirectLifetime list(
       BufferBase buffer, LongConsumer free, boolean foreign, boolean byUser) {
-    Cuda cuda = buffer.device().cuda();
-    DirectLifetime lifetime = new DirectLifetime(buffer, cuda, free, foreign, byUser);
+    Streams streams = buffer.order().state.streams;
+    Session session = streams.session();
+    DirectLifetime lifetime = new DirectLifetime(buffer, streams, free, foreign, byUser);
     try {
-      cuda.owned().children().add(lifetime.end);
+      session.children().add(lifetime.end);
       buffer.own(lifetime);
       return lifetime;
     } catch (OutOfMemoryError e) {
       lifetime.clear();
-      cuda.owned().children().remove(lifetime.end);
+      session.children().remove(lifetime.end);
       throw e;
     }
   }
@@ -113,8 +116,8 @@ final class DirectLifetime extends BlockLifetime {
   }
 
   @Override
-  boolean keepsOut(CudaDevice other) {
-    return foreign && ForeignMemory.keepsOut(device, address, other);
+  boolean keepsOut(Device other) {
+    return foreign && Addresses.keepsOut(device, address, other);
   }
 
   @Override
@@ -134,16 +137,16 @@ final class DirectLifetime extends BlockLifetime {
 
   @Override
   boolean wouldWait() {
-    return !byUser && cuda.callbacks().areHolding();
+    return !byUser && streams.callbacks().areHolding();
   }
 
   @Override
   void giveBack() {
     if (isCaptured()) {
-      cuda.captures().releaseLater(this);
+      streams.captures().releaseLater(this);
       return;
     }
-    if (cuda.callbacks().putOff(this, this::releaseAgain)) {
+    if (streams.callbacks().putOff(this, this::releaseAgain)) {
       return;
     }
     for (StreamUse use = uses(); use != null; use = use.next()) {
@@ -152,13 +155,13 @@ final class DirectLifetime extends BlockLifetime {
     if (byUser) {
       give();
     } else {
-      cuda.callbacks().free(() -> cuda.owned().entrance().run(giveOnce), this::releaseAgain);
+      streams.callbacks().free(() -> session.entrance().run(giveOnce), this::releaseAgain);
     }
   }
 
   @Override
   void failed() {
-    cuda.leaks().failed(this);
+    session.leaks().failed(this);
   }
 
   @Override
@@ -181,6 +184,6 @@ final class DirectLifetime extends BlockLifetime {
 
   private void give() {
     given.free(freeNow);
-    cuda.owned().children().remove(end);
+    session.children().remove(end);
   }
 }

@@ -5,7 +5,6 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.Checks;
 import java.lang.foreign.MemorySegment;
-import java.util.Objects;
 import java.util.function.LongConsumer;
 import java.util.function.LongFunction;
 import java.util.function.Supplier;
@@ -20,7 +19,7 @@ final class DirectMemory {
 
   private DirectMemory() {}
 
-  static DeviceBuffer device(long bytes, CudaStream stream) {
+  static DeviceBuffer device(long bytes, OpenStream stream) {
     check(bytes, stream);
     if (bytes == 0) {
       return emptyDevice(stream);
@@ -28,8 +27,8 @@ final class DirectMemory {
     return make(stream, () -> deviceNow(bytes, stream));
   }
 
-  private static DeviceBuffer deviceNow(long bytes, CudaStream stream) {
-    CudaDevice device = stream.device();
+  private static DeviceBuffer deviceNow(long bytes, OpenStream stream) {
+    Device device = stream.on();
     CudaDriver driver = device.context();
     LongFunction<DeviceBuffer> kind = address -> new DeviceBuffer(address, bytes, stream);
     LongConsumer free = address -> driver.memFree(device.id(), address);
@@ -42,7 +41,7 @@ final class DirectMemory {
     return DirectLifetime.own(given, kind, free);
   }
 
-  static ManagedBuffer managed(long bytes, CudaStream stream) {
+  static ManagedBuffer managed(long bytes, OpenStream stream) {
     check(bytes, stream);
     if (bytes == 0) {
       return empty(new ManagedBuffer(0, 0, stream));
@@ -50,8 +49,8 @@ final class DirectMemory {
     return make(stream, () -> managedNow(bytes, stream));
   }
 
-  private static ManagedBuffer managedNow(long bytes, CudaStream stream) {
-    CudaDevice device = stream.device();
+  private static ManagedBuffer managedNow(long bytes, OpenStream stream) {
+    Device device = stream.on();
     CudaDriver driver = device.context();
     LongFunction<ManagedBuffer> kind = address -> new ManagedBuffer(address, bytes, stream);
     LongConsumer free = address -> driver.memFree(device.id(), address);
@@ -64,16 +63,16 @@ final class DirectMemory {
     return DirectLifetime.own(given.address(), kind, free);
   }
 
-  static DeviceBuffer async(long bytes, CudaStream stream) {
+  static DeviceBuffer async(long bytes, OpenStream stream) {
     check(bytes, stream);
     if (bytes == 0) {
       return emptyDevice(stream);
     }
-    stream.device().cuda().owned().entrance().run(() -> stream.checkAllocatesInOrder());
+    stream.on().session().entrance().run(() -> stream.checkAllocatesInOrder());
     return AsyncMemory.allocate(bytes, stream);
   }
 
-  static PinnedBuffer pinned(long bytes, CudaStream stream) {
+  static PinnedBuffer pinned(long bytes, OpenStream stream) {
     check(bytes, stream);
     if (bytes == 0) {
       return empty(new PinnedBuffer(MemorySegment.NULL, stream));
@@ -81,8 +80,8 @@ final class DirectMemory {
     return make(stream, () -> pinnedNow(bytes, stream));
   }
 
-  private static PinnedBuffer pinnedNow(long bytes, CudaStream stream) {
-    CudaDevice device = stream.device();
+  private static PinnedBuffer pinnedNow(long bytes, OpenStream stream) {
+    Device device = stream.on();
     CudaDriver driver = device.context();
     MemorySegment[] given = new MemorySegment[1];
     LongFunction<PinnedBuffer> kind = _ -> new PinnedBuffer(given[0], stream);
@@ -102,7 +101,7 @@ final class DirectMemory {
     return DirectLifetime.own(given[0].address(), kind, free);
   }
 
-  static DeviceBuffer emptyDevice(CudaStream stream) {
+  static DeviceBuffer emptyDevice(OpenStream stream) {
     return empty(new DeviceBuffer(0, 0, stream));
   }
 
@@ -112,28 +111,28 @@ final class DirectMemory {
     return buffer;
   }
 
-  private static void check(long bytes, CudaStream stream) {
+  private static void check(long bytes, OpenStream stream) {
     Checks.notNegative("bytes", bytes);
-    Cuda cuda = Objects.requireNonNull(stream, "stream").device().cuda();
-    cuda.checkOwn(stream);
-    cuda.leaks().drain();
-    cuda.owned().settleClosed();
+    Session session = stream.on().session();
+    stream.checkOf(session);
+    session.leaks().drain();
+    stream.state.streams.relief().settleClosed();
   }
 
-  private static <B> B make(CudaStream stream, Supplier<B> maker) {
-    Cuda cuda = stream.device().cuda();
+  private static <B> B make(OpenStream stream, Supplier<B> maker) {
+    Session session = stream.on().session();
     try {
-      return cuda.owned().entrance().make(maker);
+      return session.entrance().make(maker);
     } catch (CudaException e) {
-      if (e.status() != CudaStatus.OUT_OF_MEMORY || !cuda.callbacks().freeLeft()) {
+      if (e.status() != CudaStatus.OUT_OF_MEMORY || !stream.state.streams.callbacks().freeLeft()) {
         throw e;
       }
-      return cuda.owned().entrance().make(maker);
+      return session.entrance().make(maker);
     }
   }
 
   /** Out of memory with the numbers of the device; another failure as it is. */
-  static CudaException explained(CudaException e, long bytes, CudaDevice device) {
+  static CudaException explained(CudaException e, long bytes, Device device) {
     if (e.status() != CudaStatus.OUT_OF_MEMORY) {
       return e;
     }
@@ -158,7 +157,7 @@ final class DirectMemory {
   }
 
   /** What the driver has free, −1 if it does not say. */
-  static long driverFree(CudaDevice device) {
+  static long driverFree(Device device) {
     try {
       return device.memoryInfo().freeBytes();
     } catch (CudaException e) {

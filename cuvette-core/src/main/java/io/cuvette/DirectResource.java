@@ -5,19 +5,19 @@ enum DirectResource implements MemoryResource {
   DEVICE {
     @Override
     public DeviceBuffer allocate(long bytes, CudaStream stream) {
-      return DirectMemory.device(bytes, stream);
+      return DirectMemory.device(bytes, CudaStream.coreOf(stream));
     }
   },
   MANAGED {
     @Override
     public ManagedBuffer allocate(long bytes, CudaStream stream) {
-      return DirectMemory.managed(bytes, stream);
+      return DirectMemory.managed(bytes, CudaStream.coreOf(stream));
     }
   },
   ASYNC {
     @Override
     public DeviceBuffer allocate(long bytes, CudaStream stream) {
-      return DirectMemory.async(bytes, stream);
+      return DirectMemory.async(bytes, CudaStream.coreOf(stream));
     }
   };
 

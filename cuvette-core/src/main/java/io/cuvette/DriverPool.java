@@ -4,7 +4,6 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemAccessFlags;
-import io.cuvette.driver.MemAllocationType;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.PoolProperties;
 import java.util.List;
@@ -22,8 +21,8 @@ import org.jspecify.annotations.Nullable;
  * freed. Thread-safe.
  */
 final class DriverPool {
-
-  private final Cuda cuda;
+  private final DriverPools pools;
+  private final Session session;
   private final long handle;
   private final Origin origin;
 
@@ -63,52 +62,48 @@ final class DriverPool {
   private final @Nullable PoolOrigin importedFrom;
 
   private DriverPool(
-      Cuda cuda,
+      DriverPools pools,
       long handle,
       Origin origin,
       IntPredicate isGuest,
       @Nullable LongSupplier current,
       @Nullable PoolOrigin importedFrom) {
     this.importedFrom = importedFrom;
-    this.cuda = cuda;
+    this.pools = pools;
+    this.session = pools.session();
     this.handle = handle;
     this.origin = origin;
     this.isGuest = isGuest;
     this.current = current;
-    this.entrance = cuda.owned().entrance();
-    this.memory = new StreamOrderedMemory(entrance, cuda.driver().blockListener(), this);
-    cuda.driverPools().add(this, end);
+    this.entrance = session.entrance();
+    this.memory = new StreamOrderedMemory(entrance, session.driver().blockListener(), this);
+    pools.add(this, end);
   }
 
-  private static DriverPool create(Cuda cuda, PoolProperties properties) {
-    cuda.checkOpen();
-    return cuda.owned()
+  private static DriverPool create(DriverPools pools, PoolProperties properties) {
+    Session session = pools.session();
+    session.checkOpen();
+    return session
         .entrance()
         .make(() -> {
-          cuda.driverPools().poll();
-          IntPredicate isGuest = device -> isGuest(properties, device);
-          long handle = cuda.driver().memPoolCreate(properties);
+          pools.poll();
+          IntPredicate isGuest = device -> StreamOrderedSupport.isGuest(properties, device);
+          long handle = session.driver().memPoolCreate(properties);
           try {
-            return new DriverPool(cuda, handle, Origin.HERE, isGuest, null, null);
+            return new DriverPool(pools, handle, Origin.HERE, isGuest, null, null);
           } catch (OutOfMemoryError e) {
-            cuda.driver().memPoolDestroy(handle);
+            session.driver().memPoolDestroy(handle);
             throw e;
           }
         });
-  }
-
-  private static boolean isGuest(PoolProperties properties, int device) {
-    boolean atHome =
-        properties.locationType() == MemLocationType.DEVICE && properties.locationId() == device;
-    return properties.allocationType() != MemAllocationType.MANAGED && !atHome;
   }
 
   /**
    * A new pool that gives nothing back by itself: the driver's default would empty it at each
    * synchronisation.
    */
-  static DriverPool createKeeping(Cuda cuda, PoolProperties properties) {
-    DriverPool made = create(cuda, properties);
+  static DriverPool createKeeping(DriverPools pools, PoolProperties properties) {
+    DriverPool made = create(pools, properties);
     try {
       new PoolAttributes(made).setReleaseThreshold(Long.MAX_VALUE);
       return made;
@@ -119,8 +114,8 @@ final class DriverPool {
   }
 
   /** The pool of a place, as the driver says which that is. */
-  static DriverPool borrow(Cuda cuda, LongSupplier current) {
-    return borrow(cuda, cuda.ask(_ -> current.getAsLong()), current, false);
+  static DriverPool borrow(DriverPools pools, LongSupplier current) {
+    return borrow(pools, pools.session().ask(_ -> current.getAsLong()), current, false);
   }
 
   /**
@@ -130,13 +125,14 @@ final class DriverPool {
    * @param keeping whether it gives nothing back by itself as long as it is open here
    */
   static DriverPool borrow(
-      Cuda cuda, long handle, @Nullable LongSupplier current, boolean keeping) {
-    cuda.checkOpen();
-    return cuda.owned()
+      DriverPools pools, long handle, @Nullable LongSupplier current, boolean keeping) {
+    Session session = pools.session();
+    session.checkOpen();
+    return session
         .entrance()
         .make(() -> {
           DriverPool pool =
-              new DriverPool(cuda, handle, Origin.BORROWED, _ -> false, current, null);
+              new DriverPool(pools, handle, Origin.BORROWED, _ -> false, current, null);
           if (keeping) {
             pool.keepAll();
           }
@@ -145,11 +141,11 @@ final class DriverPool {
   }
 
   private void keepAll() {
-    if (cuda.driverPools().isImportedHere(this)) {
+    if (pools.isImportedHere(this)) {
       return;
     }
     try {
-      thresholds().raise(cuda.driver(), handle);
+      thresholds().raise(session.driver(), handle);
       raised.set(true);
     } catch (RuntimeException | OutOfMemoryError e) {
       Failures.closeAfter(e, this::close);
@@ -162,25 +158,31 @@ final class DriverPool {
    *
    * @param home the device the memory is of, null if it is of none
    */
-  static DriverPool imported(Cuda cuda, @Nullable CudaDevice home, PoolOrigin from) {
-    cuda.checkOpen();
-    return cuda.owned()
+  static DriverPool imported(DriverPools pools, @Nullable Device home, PoolOrigin from) {
+    Session session = pools.session();
+    session.checkOpen();
+    return session
         .entrance()
         .make(() -> {
-          cuda.driverPools().poll();
+          pools.poll();
           IntPredicate isGuest = device -> home == null || home.id() != device;
-          long handle = from.open(cuda.driver());
+          long handle = from.open(session.driver());
           try {
-            return new DriverPool(cuda, handle, Origin.OTHER_PROCESS, isGuest, null, from);
+            return new DriverPool(pools, handle, Origin.OTHER_PROCESS, isGuest, null, from);
           } catch (OutOfMemoryError e) {
-            cuda.driver().memPoolDestroy(handle);
+            session.driver().memPoolDestroy(handle);
             throw e;
           }
         });
   }
 
-  Cuda cuda() {
-    return cuda;
+  /** All that this one is among. */
+  DriverPools pools() {
+    return pools;
+  }
+
+  Session session() {
+    return session;
   }
 
   long handle() {
@@ -220,9 +222,9 @@ final class DriverPool {
    */
   void enter() {
     users.incrementAndGet();
-    if (closed.get() || cuda.isClosed()) {
+    if (closed.get() || session.isClosed()) {
       leave();
-      cuda.checkOpen();
+      session.checkOpen();
       checkOpen();
     }
   }
@@ -260,7 +262,7 @@ final class DriverPool {
     try {
       memory.settle();
       memory.giveBackIdle(_ -> true);
-      return question.applyAsLong(cuda.driver());
+      return question.applyAsLong(session.driver());
     } finally {
       leave();
     }
@@ -287,8 +289,8 @@ final class DriverPool {
     }
     users.incrementAndGet();
     try {
-      if (!closed.get() && !cuda.isClosed()) {
-        cuda.driver().memPoolTrimTo(handle, raised.get() ? thresholds().before(handle) : 0);
+      if (!closed.get() && !session.isClosed()) {
+        session.driver().memPoolTrimTo(handle, raised.get() ? thresholds().before(handle) : 0);
       }
     } finally {
       leave();
@@ -300,8 +302,8 @@ final class DriverPool {
    *
    * @param access one for each device, or one for all
    */
-  void setAccess(List<CudaDevice> devices, int... access) {
-    int[] ids = devices.stream().mapToInt(CudaDevice::id).toArray();
+  void setAccess(List<Device> devices, int... access) {
+    int[] ids = devices.stream().mapToInt(Device::id).toArray();
     ask(driver -> {
       driver.memPoolSetAccess(handle, MemLocationType.DEVICE, ids, access);
       return 0;
@@ -332,7 +334,7 @@ final class DriverPool {
     users.incrementAndGet();
     try {
       if (!closed.get() && canBeAsked()) {
-        last = PoolNumbers.of(cuda.driver(), handle);
+        last = PoolNumbers.of(session.driver(), handle);
       }
     } finally {
       leave();
@@ -365,14 +367,14 @@ final class DriverPool {
 
   private void restoreOrForget() {
     if (current == null || canBeAsked()) {
-      thresholds().restore(cuda.driver(), handle);
+      thresholds().restore(session.driver(), handle);
     } else {
       thresholds().forget(handle);
     }
   }
 
   private ReleaseThresholds thresholds() {
-    return cuda.driverPools().thresholds();
+    return pools.thresholds();
   }
 
   /**
@@ -383,7 +385,7 @@ final class DriverPool {
     return switch (origin) {
       case HERE -> true;
       case OTHER_PROCESS -> false;
-      case BORROWED -> cuda.driverPools().isMadeHere(this) || isCurrent();
+      case BORROWED -> pools.isMadeHere(this) || isCurrent();
     };
   }
 
@@ -395,22 +397,22 @@ final class DriverPool {
   private void letGo() {
     forgetIfEmpty();
     if (origin == Origin.BORROWED) {
-      cuda.driverPools().poll(); // the owner here may have waited for this
+      pools.poll(); // the owner here may have waited for this
     } else {
-      cuda.driverPools().retire(this);
+      pools.retire(this);
     }
   }
 
   /** The last memory of a closed pool was freed, or its last user left. */
   void emptied() {
     forgetIfEmpty();
-    cuda.driverPools().poll();
+    pools.poll();
   }
 
   /** A thread that is still allocating from a closed pool may yet have memory for Cuda to end. */
   private void forgetIfEmpty() {
     if (isUnneeded()) {
-      cuda.driverPools().remove(this, end);
+      pools.remove(this, end);
     }
   }
 
@@ -418,7 +420,7 @@ final class DriverPool {
   boolean isUnused() {
     memory.settle();
     // Who borrowed it tells of its frees before it goes.
-    return isUnneeded() && !cuda.driverPools().isBorrowed(this) && memory.freesAreDone();
+    return isUnneeded() && !pools.isBorrowed(this) && memory.freesAreDone();
   }
 
   private boolean isUnneeded() {
@@ -430,7 +432,7 @@ final class DriverPool {
     int[] guests = destroyed.isDone() ? new int[0] : accessors(isGuest).toArray();
     if (guests.length > 0) {
       try {
-        cuda.driver().memPoolSetAccess(handle, MemLocationType.DEVICE, guests, MemAccessFlags.NONE);
+        revoke(guests);
       } catch (CudaException e) {
         revokeWhatCanBe(guests);
       }
@@ -440,7 +442,7 @@ final class DriverPool {
 
   /** For a Cuda that ends, and a driver that does not let access be taken. */
   void destroyWithItsAccess() {
-    destroyed.free(() -> cuda.imports().freeing(() -> cuda.driver().memPoolDestroy(handle)));
+    destroyed.free(() -> pools.imports().freeing(() -> session.driver().memPoolDestroy(handle)));
     PoolOrigin.close(importedFrom);
   }
 
@@ -449,13 +451,16 @@ final class DriverPool {
     return importedFrom;
   }
 
+  private void revoke(int... guests) {
+    CudaDriver driver = session.driver();
+    driver.memPoolSetAccess(handle, MemLocationType.DEVICE, guests, MemAccessFlags.NONE);
+  }
+
   /** A pool that was imported as another device's has an owner that cannot lose its access. */
   private void revokeWhatCanBe(int[] guests) {
     for (int guest : guests) {
       try {
-        cuda.driver()
-            .memPoolSetAccess(
-                handle, MemLocationType.DEVICE, new int[] {guest}, MemAccessFlags.NONE);
+        revoke(guest);
       } catch (CudaException e) {
         if (e.status() != CudaStatus.INVALID_VALUE && e.status() != CudaStatus.INVALID_DEVICE) {
           throw e;
@@ -470,11 +475,11 @@ final class DriverPool {
   }
 
   private IntStream accessors(IntPredicate among) {
-    return cuda.devices().stream()
-        .mapToInt(CudaDevice::id)
+    return session.devices().stream()
+        .mapToInt(Device::id)
         .filter(among)
         .filter(id ->
-            cuda.driver().memPoolGetAccess(handle, MemLocationType.DEVICE, id)
+            session.driver().memPoolGetAccess(handle, MemLocationType.DEVICE, id)
                 != MemAccessFlags.NONE);
   }
 

@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
  */
 public abstract sealed class DriverPoolResource implements MemoryResource, AutoCloseable
     permits DeviceMemoryResource, ManagedMemoryResource, PinnedMemoryResource {
+  private final Cuda cuda;
   private final DriverPool pool;
   private final StreamOrderedAllocator allocator;
   private final PoolAttributes attributes;
@@ -28,7 +29,8 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     }
   }
 
-  DriverPoolResource(Source source, StreamOrderedAllocator.Kind kind) {
+  DriverPoolResource(Cuda cuda, Source source, StreamOrderedAllocator.Kind kind) {
+    this.cuda = cuda;
     this.pool = source.pool;
     this.sharing = source.sharing;
     try {
@@ -105,9 +107,9 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
    * @see #deallocate(long, long)
    */
   public final void deallocate(long address, long bytes, @Nullable CudaStream stream) {
-    pool.cuda().checkOpen();
+    pool.session().checkOpen();
     if (stream != null) {
-      pool.cuda().checkOwn(stream);
+      cuda.checkOwn(stream);
     }
     if (address == 0 && bytes == 0) {
       return;
@@ -230,6 +232,10 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     lifetime.close();
   }
 
+  final Cuda cuda() {
+    return cuda;
+  }
+
   final DriverPool pool() {
     return pool;
   }
@@ -242,7 +248,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
               + " importBuffer)");
     }
     try {
-      return allocator.allocate(bytes, bytes, stream);
+      return allocator.allocate(bytes, bytes, CudaStream.coreOf(stream));
     } finally {
       Reference.reachabilityFence(this);
     }
@@ -256,7 +262,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     sharing("importBuffer");
     pool.checkOpen();
     try {
-      return Imports.ofPool(descriptor, kind, pool, stream, maker);
+      return Imports.ofPool(descriptor, kind, pool, CudaStream.coreOf(stream), maker);
     } finally {
       Reference.reachabilityFence(this);
     }
@@ -267,7 +273,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     PoolSharing shared = sharing("register");
     pool.checkOpen();
     shared.handle().checkIdentity(uuid);
-    ResourceRegistry registry = pool.cuda().registry();
+    ResourceRegistry registry = cuda.engine().registry();
     DriverPoolResource found = registry.find(uuid, shared.handle());
     if (found == null) {
       shared.handle().identify(uuid);
@@ -292,7 +298,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
         switch (block) {
           case StreamOrderedLifetime taken -> taken.isOf(pool.memory());
           case ImportedLifetime imported -> imported.isOf(pool);
-          default -> buffer.byteSize() == 0 && buffer.device().cuda() == pool.cuda();
+          default -> buffer.byteSize() == 0 && buffer.on().session() == pool.session();
         };
     if (!mine) {
       throw new IllegalArgumentException("%s is no buffer of %s".formatted(buffer, this));

@@ -16,6 +16,8 @@ import org.jspecify.annotations.Nullable;
  * 580.159) that destroys such a pool crashes at some later synchronisation. Thread-safe.
  */
 final class DriverPools {
+  private final Session session;
+  private final ImportTable imports;
   private final Entrance entrance;
   private final Children children;
 
@@ -30,14 +32,30 @@ final class DriverPools {
   private final AtomicInteger shortages = new AtomicInteger();
 
   DriverPools(
-      Entrance entrance,
-      Children children,
+      Session session,
+      ImportTable imports,
       StreamOrderedMemory asyncMemory,
       ReleaseThresholds thresholds) {
-    this.entrance = entrance;
-    this.children = children;
+    this.session = session;
+    this.imports = imports;
+    this.entrance = session.entrance();
+    this.children = session.children();
     this.asyncMemory = asyncMemory;
     this.thresholds = thresholds;
+  }
+
+  Session session() {
+    return session;
+  }
+
+  /** The memory of other processes. */
+  ImportTable imports() {
+    return imports;
+  }
+
+  /** What {@link MemoryResource#async()} gave out. */
+  StreamOrderedMemory asyncMemory() {
+    return asyncMemory;
   }
 
   /** The release thresholds of others' pools that are raised here. */
@@ -138,7 +156,7 @@ final class DriverPools {
    * Waits until what was freed on a device is free, also in pools that were closed, which are then
    * destroyed.
    */
-  void awaitFrees(CudaDevice device) {
+  void awaitFrees(Device device) {
     asyncMemory.awaitFrees(device);
     open.forEach(pool -> pool.memory().awaitFrees(device));
     retired.forEach(pool -> pool.memory().awaitFrees(device));

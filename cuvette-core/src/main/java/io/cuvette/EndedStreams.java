@@ -22,8 +22,8 @@ final class EndedStreams {
   }
 
   /** Adds the guards of a device to others. */
-  void addTo(Collection<Fence> others, CudaDevice device) {
-    guards.stream().filter(guard -> guard.device() == device).forEach(others::add);
+  void addTo(Collection<Fence> others, Device device) {
+    guards.stream().filter(guard -> guard.on() == device).forEach(others::add);
   }
 
   /** Looks at a few, for a caller that does something short; a failing call is thrown. */

@@ -2,28 +2,28 @@ package io.cuvette;
 
 /** The end of an event. */
 final class EventLifetime extends HandleLifetime {
-  private final Cuda cuda;
+  private final Session session;
   private final int device;
   private final long handle;
   private final Runnable end = this::endByOwner;
   private final Once destroyed = new Once();
 
-  EventLifetime(CudaEvent event, Cuda cuda) {
-    super(event, cuda.leaks().queue, cuda.leaks().site());
-    this.cuda = cuda;
-    this.device = event.device().id();
-    this.handle = event.handle();
+  EventLifetime(Object event, Device device, long handle) {
+    super(event, device.session().leaks().queue, device.session().leaks().site());
+    this.session = device.session();
+    this.device = device.id();
+    this.handle = handle;
   }
 
   void register() {
-    cuda.owned().children().add(end);
+    session.children().add(end);
     opened();
   }
 
   /** Its event was not made, for want of Java heap, and is destroyed by the caller. */
   void discard() {
     clear();
-    cuda.owned().children().remove(end);
+    session.children().remove(end);
   }
 
   @Override
@@ -33,12 +33,12 @@ final class EventLifetime extends HandleLifetime {
 
   @Override
   void release() {
-    cuda.owned().entrance().run(this::destroy);
+    session.entrance().run(this::destroy);
   }
 
   @Override
   void failed() {
-    cuda.leaks().failed(this);
+    session.leaks().failed(this);
   }
 
   private void endByOwner() {
@@ -47,7 +47,7 @@ final class EventLifetime extends HandleLifetime {
   }
 
   private void destroy() {
-    destroyed.free(() -> cuda.driver().eventDestroy(device, handle));
-    cuda.owned().children().remove(end);
+    destroyed.free(() -> session.driver().eventDestroy(device, handle));
+    session.children().remove(end);
   }
 }

@@ -35,8 +35,8 @@ record FillValue(int bits, int bytes) {
     }
   }
 
-  void fill(CudaDriver driver, BufferBase target, CudaStream stream) {
-    int device = stream.device().id();
+  void fill(CudaDriver driver, BufferBase target, OpenStream stream) {
+    int device = stream.on().id();
     long count = target.byteSize() / bytes;
     switch (bytes) {
       case 1 ->

@@ -2,8 +2,6 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.driver.MemAccessFlags;
-import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.MemoryType;
 import io.cuvette.driver.PointerAttribute;
 import io.cuvette.internal.Checks;
@@ -22,7 +20,7 @@ final class ForeignMemory {
       throw new IllegalArgumentException(
           "address: 0 has no device (expected: device.wrap, which names one)");
     }
-    CudaDevice first = cuda.device(0);
+    Device first = cuda.session().device(0);
     int device = (int) ask(first, PointerAttribute.DEVICE_ORDINAL, address);
     return wrap(device < 0 ? cuda.currentDevice() : cuda.device(device), address, bytes, owner);
   }
@@ -34,12 +32,13 @@ final class ForeignMemory {
         throw new IllegalArgumentException(
             "address: 0 with %d bytes (expected: 0 bytes)".formatted(bytes));
       }
-      return DirectMemory.emptyDevice(device.nullStream());
+      return DirectMemory.emptyDevice(device.nullStream().core());
     }
-    int type = (int) ask(device, PointerAttribute.MEMORY_TYPE, address);
-    boolean managed = ask(device, PointerAttribute.IS_MANAGED, address) != 0;
-    checkDevice(device, address, managed || type == MemoryType.HOST);
-    checkRange(device, address, bytes);
+    Device on = device.core();
+    int type = (int) ask(on, PointerAttribute.MEMORY_TYPE, address);
+    boolean managed = ask(on, PointerAttribute.IS_MANAGED, address) != 0;
+    checkDevice(on, address, managed || type == MemoryType.HOST);
+    checkRange(on, address, bytes);
     BufferBase buffer = make(device, address, bytes, managed, type);
     buffer.own(new NoMemoryLifetime(buffer, owner));
     return buffer.asBuffer();
@@ -48,57 +47,30 @@ final class ForeignMemory {
   /** As {@link #wrap}, and the buffer gives the memory back with {@code free}. */
   static Buffer adopt(CudaDevice device, long address, long bytes, Runnable free) {
     Objects.requireNonNull(free, "free");
-    device.cuda().checkOpen();
-    return device
-        .cuda()
-        .owned()
+    Session session = device.core().session();
+    session.checkOpen();
+    return session
         .entrance()
         .make(() -> {
           Buffer wrapped = wrap(device, address, bytes, null);
-          DirectLifetime.ownAdopted(BufferBase.base(wrapped), calledOnce(device.cuda(), free));
+          DirectLifetime.ownAdopted(BufferBase.base(wrapped), calledOnce(session, free));
           return wrapped;
         });
   }
 
   /** Not again if it throws: nobody here knows how far it came. */
-  private static Runnable calledOnce(Cuda cuda, Runnable free) {
+  private static Runnable calledOnce(Session session, Runnable free) {
     AtomicBoolean called = new AtomicBoolean();
     return () -> {
       if (called.compareAndSet(false, true)) {
-        cuda.callUser("the end of adopted memory", free);
+        session.callUser("the end of adopted memory", free);
       }
     };
   }
 
-  /**
-   * Whether memory of unknown origin is of a pool that a device other than its own cannot access.
-   */
-  static boolean keepsOut(CudaDevice owner, long address, CudaDevice other) {
-    long pool = poolOf(owner, address);
-    return pool != 0 && keepsOut(other, pool);
-  }
-
-  /**
-   * Whether a device has no access to a pool; memory of it that is in use keeps the pool from being
-   * destroyed meanwhile.
-   */
-  static boolean keepsOut(CudaDevice other, long pool) {
-    return other.cuda().driver().memPoolGetAccess(pool, MemLocationType.DEVICE, other.id())
-        != MemAccessFlags.READ_WRITE;
-  }
-
-  /** The handle of the pool that memory of a device is from; 0 if it is from none. */
-  static long poolOf(CudaDevice owner, long address) {
-    try {
-      return attribute(owner, PointerAttribute.MEMPOOL_HANDLE, address);
-    } catch (CudaException e) {
-      return 0; // what is wrong with the memory, the copy will tell
-    }
-  }
-
   private static BufferBase make(
       CudaDevice device, long address, long bytes, boolean managed, int type) {
-    CudaStream stream = device.nullStream();
+    OpenStream stream = device.nullStream().core();
     if (!managed && type == MemoryType.DEVICE) {
       return new DeviceBuffer(address, bytes, stream);
     }
@@ -107,9 +79,9 @@ final class ForeignMemory {
         : new PinnedBuffer(address, bytes, null, stream);
   }
 
-  private static long ask(CudaDevice device, int attribute, long address) {
+  private static long ask(Device device, int attribute, long address) {
     try {
-      return attribute(device, attribute, address);
+      return Addresses.attribute(device, attribute, address);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.INVALID_VALUE) {
         throw e;
@@ -121,7 +93,7 @@ final class ForeignMemory {
     }
   }
 
-  private static void checkDevice(CudaDevice device, long address, boolean anywhere) {
+  private static void checkDevice(Device device, long address, boolean anywhere) {
     int of = (int) ask(device, PointerAttribute.DEVICE_ORDINAL, address);
     if (!anywhere && of != device.id()) {
       throw new IllegalArgumentException(
@@ -129,17 +101,13 @@ final class ForeignMemory {
     }
   }
 
-  private static long attribute(CudaDevice device, int attribute, long address) {
-    return device.ask(driver -> driver.pointerGetAttribute(device.id(), attribute, address));
-  }
-
   /** Where the driver knows the allocation, the range must lie in it. */
-  private static void checkRange(CudaDevice device, long address, long bytes) {
+  private static void checkRange(Device device, long address, long bytes) {
     long start;
     long size;
     try {
-      start = attribute(device, PointerAttribute.RANGE_START, address);
-      size = attribute(device, PointerAttribute.RANGE_SIZE, address);
+      start = Addresses.attribute(device, PointerAttribute.RANGE_START, address);
+      size = Addresses.attribute(device, PointerAttribute.RANGE_SIZE, address);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.INVALID_VALUE && e.status() != CudaStatus.NOT_SUPPORTED) {
         throw e;

@@ -108,7 +108,7 @@ final class FrontCache {
      *
      * @throws IllegalStateException if the pool was torn down by another thread
      */
-    @Nullable BufferBase take(long blockBytes, long bytes, CudaStream of) {
+    @Nullable BufferBase take(long blockBytes, long bytes, OpenStream of) {
       lock.lock();
       try {
         for (int i = count - 1; i >= 0; i--) {

@@ -50,7 +50,7 @@ final class Guard implements Fence {
     this.stream = stream;
     this.deviceWide = deviceWide;
     this.made = stream.device.waits();
-    this.entrance = stream.cuda.owned().entrance();
+    this.entrance = stream.session.entrance();
   }
 
   /** A guard that is not recorded yet. */
@@ -87,7 +87,7 @@ final class Guard implements Fence {
     }
   }
 
-  CudaDevice device() {
+  Device on() {
     return stream.device;
   }
 
@@ -145,7 +145,7 @@ final class Guard implements Fence {
    */
   @Override
   public void await() {
-    if (stream.cuda.callback() == null && entrance.tryEnterAgain()) {
+    if (!stream.session.isInsideCallback() && entrance.tryEnterAgain()) {
       try {
         awaitNow();
       } finally {
@@ -203,7 +203,7 @@ final class Guard implements Fence {
       }
     }
     if (isOfDevice()) {
-      return stream.device.awaitWork();
+      return stream.streams.waits().awaitWork(stream.device);
     }
     if (stream.isClosed()) {
       stream.await(); // its last work has an event, or is the device's
@@ -223,7 +223,8 @@ final class Guard implements Fence {
 
   private boolean recordIfPossible() {
     if (!recorded && !deviceWide) {
-      StreamState on = stream.isConfinedElsewhere() ? stream.device.nullStream().state : stream;
+      StreamState on =
+          stream.isConfinedElsewhere() ? stream.streams.nullStream(stream.device) : stream;
       recorded = on.ask(() -> recordEvent(on.handle)) && !isCapturedNow(on);
     }
     return recorded;
@@ -265,13 +266,13 @@ final class Guard implements Fence {
   }
 
   private void create(int device) {
-    stream.cuda.owned().children().add(end); // first: there may be no heap for it later
+    stream.session.children().add(end); // first: there may be no heap for it later
     try {
       event = driver().eventCreate(device, EventOptions.ORDER_ONLY.flags());
       created.set(true);
     } finally {
       if (!created.get()) {
-        stream.cuda.owned().children().remove(end);
+        stream.session.children().remove(end);
       }
     }
   }
@@ -302,10 +303,10 @@ final class Guard implements Fence {
         throw e;
       }
     }
-    stream.cuda.owned().children().remove(end);
+    stream.session.children().remove(end);
   }
 
   private CudaDriver driver() {
-    return stream.cuda.driver();
+    return stream.session.driver();
   }
 }

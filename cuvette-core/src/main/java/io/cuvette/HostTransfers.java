@@ -15,7 +15,7 @@ final class HostTransfers {
   private HostTransfers() {}
 
   static void copyIn(BufferBase target, MemorySegment source) {
-    CudaStream stream = Transfers.streamToWaitFor(target, "copyFrom");
+    OpenStream stream = Transfers.streamToWaitFor(target, "copyFrom");
     Transfers.checkFits(target, source.byteSize());
     checkApart(target, source);
     if (source.byteSize() == 0) {
@@ -34,7 +34,7 @@ final class HostTransfers {
   }
 
   static void copyOut(BufferBase source, MemorySegment target) {
-    CudaStream stream = Transfers.streamToWaitFor(source, "copyTo");
+    OpenStream stream = Transfers.streamToWaitFor(source, "copyTo");
     checkHolds(source, target);
     checkApart(source, target);
     if (target.byteSize() == 0) {
@@ -53,18 +53,18 @@ final class HostTransfers {
   }
 
   /** Inside a callback a wait can end before the work; the driver is not left with user memory. */
-  private static boolean canWait(CudaStream stream) {
-    return stream.device().cuda().callback() == null;
+  private static boolean canWait(OpenStream stream) {
+    return !stream.on().session().isInsideCallback();
   }
 
-  static void copyInAsync(BufferBase target, MemorySegment source, CudaStream stream) {
+  static void copyInAsync(BufferBase target, MemorySegment source, OpenStream stream) {
     target.checkOpen();
     Transfers.checkFits(target, source.byteSize());
     checkNative("source", source);
     Transfers.checkStream(target, target, stream);
     checkApart(target, source);
     if (source.byteSize() > 0) {
-      int device = stream.device().id();
+      int device = stream.on().id();
       queue(
           stream,
           target,
@@ -73,7 +73,7 @@ final class HostTransfers {
     }
   }
 
-  static void copyOutAsync(BufferBase source, MemorySegment target, CudaStream stream) {
+  static void copyOutAsync(BufferBase source, MemorySegment target, OpenStream stream) {
     source.checkOpen();
     checkHolds(source, target);
     checkNative("target", target);
@@ -83,7 +83,7 @@ final class HostTransfers {
     Transfers.checkStream(source, source, stream);
     checkApart(source, target);
     if (target.byteSize() > 0) {
-      int device = stream.device().id();
+      int device = stream.on().id();
       queue(
           stream,
           source,
@@ -111,8 +111,8 @@ final class HostTransfers {
    * stream after, too. The arena of the memory is held by the call of the driver.
    */
   private static void queue(
-      CudaStream stream, BufferBase buffer, MemorySegment host, Consumer<CudaDriver> work) {
-    BlockLifetime viewed = stream.device().cuda().views().find(host);
+      OpenStream stream, BufferBase buffer, MemorySegment host, Consumer<CudaDriver> work) {
+    BlockLifetime viewed = stream.state.streams.views().find(host);
     if (viewed == null) {
       stream.awaitInCallback("a copy of native memory"); // pageable, for which the driver waits
       Transfers.queue(stream, buffer, work);
@@ -149,7 +149,7 @@ final class HostTransfers {
     }
   }
 
-  private static void stage(BufferBase device, MemorySegment heap, CudaStream stream, boolean in) {
+  private static void stage(BufferBase device, MemorySegment heap, OpenStream stream, boolean in) {
     if (!in && heap.isReadOnly()) {
       throw new IllegalArgumentException("target: %s is read-only".formatted(heap));
     }

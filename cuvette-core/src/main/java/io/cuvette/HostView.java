@@ -64,14 +64,16 @@ final class HostView {
   }
 
   private static MemorySegment make(BufferBase buffer) {
-    Cuda cuda = buffer.device().cuda();
+    Session session = buffer.on().session();
     Arena arena = Arena.ofShared();
     buffer.hold(); // so that whoever closes it meets the view
     try {
       MemorySegment made =
-          cuda.ask(driver ->
-              driver.hostView(buffer.device().id(), buffer.address(), buffer.byteSize(), arena));
-      buffer.lifetime().viewedThrough(cuda.views().add(buffer.lifetime(), arena, made));
+          session.ask(driver ->
+              driver.hostView(buffer.on().id(), buffer.address(), buffer.byteSize(), arena));
+      buffer
+          .lifetime()
+          .viewedThrough(buffer.order().state.streams.views().add(buffer.lifetime(), arena, made));
       return made;
     } catch (RuntimeException e) {
       Failures.closeAfter(e, arena);

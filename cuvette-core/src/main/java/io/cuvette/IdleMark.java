@@ -46,7 +46,7 @@ final class IdleMark {
       return done;
     } finally {
       if (!last.compareAndSet(before, done ? null : now)) {
-        stream.cuda.streams().ended().add(now); // nobody else has it
+        stream.streams.ended().add(now); // nobody else has it
       }
       if (stream.isClosed()) {
         forget();
@@ -82,7 +82,7 @@ final class IdleMark {
       return done;
     } finally {
       if (!done) {
-        stream.cuda.streams().ended().add(now); // it may have an event
+        stream.streams.ended().add(now); // it may have an event
       }
     }
   }
@@ -91,7 +91,7 @@ final class IdleMark {
   void forget() {
     Guard left = last.getAndSet(null);
     if (left != null) {
-      stream.cuda.streams().ended().add(left);
+      stream.streams.ended().add(left);
     }
   }
 }

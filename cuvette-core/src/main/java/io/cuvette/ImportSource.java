@@ -9,13 +9,13 @@ import org.jspecify.annotations.Nullable;
 sealed interface ImportSource {
 
   /** The device whose driver context does it. */
-  CudaDevice device();
+  Device device();
 
   /** What tells pools apart; the same for all imports that the driver keeps apart by itself. */
   Object identity();
 
   /** Whether a device other than the memory's has no access to it; while the source is held. */
-  boolean keepsOut(CudaDevice other);
+  boolean keepsOut(Device other);
 
   /** From now on the memory needs the source. */
   void hold();
@@ -40,7 +40,7 @@ sealed interface ImportSource {
   boolean isStreamOrdered();
 
   /** Memory of a pool that was imported (cuMemPoolImportPointer). */
-  record OfPool(DriverPool pool, CudaDevice device) implements ImportSource {
+  record OfPool(DriverPool pool, Device device) implements ImportSource {
     /** Another Cuda's import is destroyed when that ends, so it is kept apart. */
     @Override
     public Object identity() {
@@ -49,8 +49,8 @@ sealed interface ImportSource {
     }
 
     @Override
-    public boolean keepsOut(CudaDevice other) {
-      return ForeignMemory.keepsOut(other, pool.handle());
+    public boolean keepsOut(Device other) {
+      return Addresses.keepsOut(other, pool.handle());
     }
 
     @Override
@@ -68,19 +68,19 @@ sealed interface ImportSource {
 
     @Override
     public long map(byte[] handle) {
-      byte[] checked = pool.cuda().owned().handles().checkedPointer(device, pool.handle(), handle);
-      return pool.cuda().driver().memPoolImportPointer(pool.handle(), checked);
+      byte[] checked = pool.session().handles().checkedPointer(device, pool.handle(), handle);
+      return pool.session().driver().memPoolImportPointer(pool.handle(), checked);
     }
 
     @Override
     public void discard(long address) {
-      device.cuda().driver().memFree(device.id(), address);
+      device.session().driver().memFree(device.id(), address);
     }
 
     @Override
     public void checkForeign(long address) {
       long owner = poolAt(address);
-      if (owner != pool.handle() && pool.cuda().driverPools().isOwn(owner)) {
+      if (owner != pool.handle() && pool.pools().isOwn(owner)) {
         throw new IllegalArgumentException(
             "descriptor: 0x%x is of pool 0x%x of this process (expected: another's; use the buffer"
                     .formatted(address, owner)
@@ -95,7 +95,7 @@ sealed interface ImportSource {
   }
 
   /** A whole allocation without a pool (cuIpcOpenMemHandle). */
-  record Plain(CudaDevice device) implements ImportSource {
+  record Plain(Device device) implements ImportSource {
     private static final Object ONE = new Object();
 
     @Override
@@ -104,7 +104,7 @@ sealed interface ImportSource {
     }
 
     @Override
-    public boolean keepsOut(CudaDevice other) {
+    public boolean keepsOut(Device other) {
       return false;
     }
 
@@ -116,13 +116,13 @@ sealed interface ImportSource {
 
     @Override
     public long map(byte[] handle) {
-      byte[] checked = device.cuda().owned().handles().checkedPlain(device, handle);
+      byte[] checked = device.session().handles().checkedPlain(device, handle);
       return device.context().ipcOpenMemHandle(device.id(), checked);
     }
 
     @Override
     public void discard(long address) {
-      device.cuda().driver().ipcCloseMemHandle(device.id(), address);
+      device.session().driver().ipcCloseMemHandle(device.id(), address);
     }
 
     @Override
@@ -160,7 +160,7 @@ sealed interface ImportSource {
 
   /** Who has mapped something goes on to its end, also while the Cuda is being closed. */
   private long attribute(int attribute, long address) {
-    return device().cuda().driver().pointerGetAttribute(device().id(), attribute, address);
+    return device().session().driver().pointerGetAttribute(device().id(), attribute, address);
   }
 
   /** A failure of {@link #map} with what it may come from. */

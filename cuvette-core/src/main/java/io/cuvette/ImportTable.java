@@ -54,7 +54,7 @@ final class ImportTable {
       return new Key(-1, ByteBuffer.wrap(descriptor.handle()), range);
     }
 
-    static Key ofPlain(BufferDescriptor descriptor, CudaDevice device) {
+    static Key ofPlain(BufferDescriptor descriptor, Device device) {
       return new Key(device.id(), ByteBuffer.wrap(descriptor.handle()), null);
     }
 
@@ -409,7 +409,7 @@ final class ImportTable {
 
   private static boolean mayWork(StreamState stream) {
     try {
-      return !stream.cuda.isClosed() && !stream.isIdle();
+      return !stream.session.isClosed() && !stream.isIdle();
     } catch (CudaException e) {
       return true; // who frees the memory will be told
     }
@@ -457,10 +457,10 @@ final class ImportTable {
   }
 
   /** Frees what waits for streams of a Cuda whose devices are done, at its end. */
-  void endOf(Cuda cuda) {
+  void endOf(Session session) {
     Failures failures = new Failures();
     for (ImportedMemory memory : unused()) {
-      if (memory.wasLastUsedBy(cuda) && makeBusy(memory)) {
+      if (memory.wasLastUsedBy(session) && makeBusy(memory)) {
         try {
           failures.run(memory::end);
         } finally {

@@ -27,13 +27,13 @@ final class ImportedLifetime extends BlockLifetime {
       ImportSource held) {
     super(
         buffer,
-        buffer.device().cuda().leaks().queue,
-        buffer.device().cuda().leaks().site(),
-        buffer.stream().state);
+        buffer.on().session().leaks().queue,
+        buffer.on().session().leaks().site(),
+        buffer.order().state);
     this.table = table;
     this.memory = memory;
     this.descriptor = descriptor;
-    this.stream = buffer.stream().state;
+    this.stream = buffer.order().state;
     this.pool = pool;
     this.held = held;
   }
@@ -48,7 +48,7 @@ final class ImportedLifetime extends BlockLifetime {
       ImportSource held) {
     ImportedLifetime lifetime = new ImportedLifetime(buffer, table, memory, descriptor, pool, held);
     buffer.own(lifetime);
-    buffer.device().cuda().owned().children().add(lifetime.end);
+    buffer.on().session().children().add(lifetime.end);
   }
 
   boolean isOf(DriverPool other) {
@@ -61,7 +61,7 @@ final class ImportedLifetime extends BlockLifetime {
   }
 
   @Override
-  boolean keepsOut(CudaDevice device) {
+  boolean keepsOut(Device device) {
     return held.keepsOut(device);
   }
 
@@ -90,22 +90,22 @@ final class ImportedLifetime extends BlockLifetime {
 
   @Override
   boolean wouldWait() {
-    return stream.cuda.callbacks().areHolding();
+    return stream.streams.callbacks().areHolding();
   }
 
   @Override
   void giveBack() {
     if (isCaptured()) {
-      stream.cuda.captures().releaseLater(this);
-    } else if (!stream.cuda.callbacks().putOff(this, this::releaseAgain)) {
-      Cuda cuda = stream.cuda;
-      cuda.callbacks().free(() -> cuda.owned().entrance().run(this::give), this::releaseAgain);
+      stream.streams.captures().releaseLater(this);
+    } else if (!stream.streams.callbacks().putOff(this, this::releaseAgain)) {
+      Session session = stream.session;
+      stream.streams.callbacks().free(() -> session.entrance().run(this::give), this::releaseAgain);
     }
   }
 
   @Override
   void failed() {
-    stream.cuda.leaks().failed(this);
+    stream.session.leaks().failed(this);
   }
 
   private void endByOwner() {
@@ -116,7 +116,7 @@ final class ImportedLifetime extends BlockLifetime {
   private void give() {
     given.run(() -> {
       table.close(memory, stream, uses());
-      stream.cuda.owned().children().remove(end);
+      stream.session.children().remove(end);
     });
   }
 }

@@ -95,8 +95,8 @@ final class ImportedMemory {
     return sources.getOrDefault(user.identity(), user);
   }
 
-  boolean wasLastUsedBy(Cuda cuda) {
-    return last != null && last.cuda == cuda;
+  boolean wasLastUsedBy(Session session) {
+    return last != null && last.session == session;
   }
 
   /** Whether the driver gives this address for the memory. */
@@ -177,13 +177,13 @@ final class ImportedMemory {
    */
   void free(StreamState home) {
     last = home;
-    behind.removeIf(stream -> stream.cuda.isClosed());
+    behind.removeIf(stream -> stream.session.isClosed());
     if (source != null && !source.isStreamOrdered()) {
       awaitUses(home);
-      CudaDriver driver = home.cuda.driver();
+      CudaDriver driver = home.session.driver();
       each(one -> driver.ipcCloseMemHandle(key.device(), one)); // where it was opened
       over(null);
-    } else if (home.cuda.isClosed()) {
+    } else if (home.session.isClosed()) {
       awaitUses(home);
       freeAtLast();
     } else if (isOrderedBehindUses(home) && home.ask(() -> freeOn(home))) {
@@ -199,7 +199,7 @@ final class ImportedMemory {
   /** The streams of a Cuda that is closed are done, and no longer there to be asked. */
   private void awaitUses(StreamState home) {
     behind.forEach(StreamState::await);
-    if (!home.cuda.isClosed()) {
+    if (!home.session.isClosed()) {
       home.await();
     }
   }
@@ -234,7 +234,7 @@ final class ImportedMemory {
       Guard drained = drain;
       return drained != null ? drained.isDone() : waiting.stream().allMatch(Guard::isDone);
     } catch (CudaException e) {
-      return false; // the end of the Cuda decides
+      return false; // the end of the Session decides
     }
   }
 
@@ -280,7 +280,8 @@ final class ImportedMemory {
 
   /** Frees memory that no stream uses any more. */
   private void freeUnordered() {
-    StreamState any = Objects.requireNonNull(last).device.nullStream().state;
+    StreamState used = Objects.requireNonNull(last);
+    StreamState any = used.streams.nullStream(used.device);
     if (any.ask(() -> freeOn(any))) {
       over(any);
     } else {
@@ -290,12 +291,12 @@ final class ImportedMemory {
 
   private void freePlainly() {
     StreamState home = Objects.requireNonNull(last);
-    table.freeing(() -> each(one -> home.cuda.driver().memFree(home.device.id(), one)));
+    table.freeing(() -> each(one -> home.session.driver().memFree(home.device.id(), one)));
     over(null);
   }
 
   private boolean freeOn(StreamState stream) {
-    CudaDriver driver = stream.cuda.driver();
+    CudaDriver driver = stream.session.driver();
     table.freeing(() -> each(one -> driver.memFreeAsync(stream.device.id(), one, stream.handle)));
     return true;
   }

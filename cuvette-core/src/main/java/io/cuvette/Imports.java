@@ -8,7 +8,7 @@ final class Imports {
 
   /** A buffer of the kind that a resource gives. */
   interface Maker {
-    BufferBase make(long address, long bytes, CudaStream stream);
+    BufferBase make(long address, long bytes, OpenStream stream);
   }
 
   /**
@@ -20,55 +20,64 @@ final class Imports {
       BufferDescriptor descriptor,
       BufferDescriptor.Kind kind,
       DriverPool pool,
-      CudaStream stream,
+      OpenStream stream,
       Maker maker) {
     checkKind(descriptor, kind);
-    Cuda cuda = pool.cuda();
-    cuda.checkOwn(stream);
-    cuda.leaks().drain();
+    Session session = pool.session();
+    stream.checkOf(session);
+    session.leaks().drain();
     pool.enter();
     try {
-      ImportSource source = new ImportSource.OfPool(pool, stream.device());
-      PeerHandles.Range range = cuda.owned().handles().range(stream.device(), descriptor.handle());
+      ImportSource source = new ImportSource.OfPool(pool, stream.on());
+      PeerHandles.Range range = session.handles().range(stream.on(), descriptor.handle());
       ImportTable.Key key = ImportTable.Key.ofPool(descriptor, range);
-      return open(key, source, descriptor, stream, maker, pool);
+      return open(pool.pools().imports(), key, source, descriptor, stream, maker, pool);
     } finally {
       pool.leave();
     }
   }
 
   /** A buffer of memory without a pool. */
-  static DeviceBuffer plain(BufferDescriptor descriptor, CudaDevice device, CudaStream stream) {
+  static DeviceBuffer plain(
+      BufferDescriptor descriptor, ImportTable imports, Device device, OpenStream stream) {
     checkKind(descriptor, BufferDescriptor.Kind.PLAIN);
-    Cuda cuda = device.cuda();
-    if (descriptor.process().equals(cuda.imports().process)) {
+    Session session = device.session();
+    if (descriptor.process().equals(imports.process)) {
       throw new IllegalArgumentException(
           "descriptor: %s was made by this very process (expected: another's; use the buffer"
                   .formatted(descriptor)
               + " itself)");
     }
-    cuda.checkOwn(stream);
-    if (!stream.device().equals(device)) {
+    stream.checkOf(session);
+    if (!stream.on().equals(device)) {
       throw new IllegalArgumentException("%s (expected: a stream of %s)".formatted(stream, device));
     }
-    cuda.leaks().drain();
+    session.leaks().drain();
     ImportTable.Key key = ImportTable.Key.ofPlain(descriptor, device);
     return (DeviceBuffer)
-        open(key, new ImportSource.Plain(device), descriptor, stream, DeviceBuffer::new, null);
+        open(
+            imports,
+            key,
+            new ImportSource.Plain(device),
+            descriptor,
+            stream,
+            DeviceBuffer::new,
+            null);
   }
 
   private static BufferBase open(
+      ImportTable imports,
       ImportTable.Key key,
       ImportSource source,
       BufferDescriptor descriptor,
-      CudaStream stream,
+      OpenStream stream,
       Maker maker,
       @Nullable DriverPool pool) {
-    Cuda cuda = stream.device().cuda();
-    checkClaim(descriptor, cuda);
-    return cuda.owned()
+    Session session = stream.on().session();
+    checkClaim(descriptor, session);
+    return session
         .entrance()
-        .make(() -> openNow(cuda.imports(), key, source, descriptor, stream, maker, pool));
+        .make(() -> openNow(imports, key, source, descriptor, stream, maker, pool));
   }
 
   private static BufferBase openNow(
@@ -76,7 +85,7 @@ final class Imports {
       ImportTable.Key key,
       ImportSource source,
       BufferDescriptor descriptor,
-      CudaStream stream,
+      OpenStream stream,
       Maker maker,
       @Nullable DriverPool pool) {
     ImportedMemory memory = table.open(key, source);
@@ -99,19 +108,14 @@ final class Imports {
   }
 
   /** The claim of a descriptor against what any device has, before anything is mapped. */
-  private static void checkClaim(BufferDescriptor descriptor, Cuda cuda) {
-    long most = largest(cuda);
+  private static void checkClaim(BufferDescriptor descriptor, Session session) {
+    long most = session.mostMemory();
     if (descriptor.kind() != BufferDescriptor.Kind.HOST_POOL
         && descriptor.byteSize() > most - descriptor.offset()) {
       throw new IllegalArgumentException(
           "descriptor: %d bytes at offset %d (expected: inside the memory of a device, which has %d)"
               .formatted(descriptor.byteSize(), descriptor.offset(), most));
     }
-  }
-
-  /** The memory of the device that has most. */
-  static long largest(Cuda cuda) {
-    return cuda.devices().stream().mapToLong(CudaDevice::totalBytes).max().orElseThrow();
   }
 
   private static void checkKind(BufferDescriptor descriptor, BufferDescriptor.Kind expected) {

@@ -61,7 +61,7 @@ final class Loans {
    * @throws IllegalStateException if a pool lends from it already, or it is closed
    */
   Loan add(BufferBase memory, long bytes) {
-    Span span = parts.add(memory, bytes);
+    Span span = parts.add(memory.address(), bytes, memory);
     boolean added = false;
     try {
       Loan loan = new Loan(memory, span, this);

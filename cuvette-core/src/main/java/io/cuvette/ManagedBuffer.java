@@ -16,7 +16,7 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
   private final HostView view;
   private final ManagedRange range = new ManagedRange(this);
 
-  ManagedBuffer(long address, long bytes, CudaStream stream) {
+  ManagedBuffer(long address, long bytes, OpenStream stream) {
     super(address, bytes, stream);
     this.view = new HostView();
   }
@@ -50,18 +50,19 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
   public void prefetch(MemoryLocation target, CudaStream stream) {
     Objects.requireNonNull(target, "target");
     checkOpen();
-    device().cuda().checkOwn(stream);
+    OpenStream order = CudaStream.coreOf(stream);
+    order.checkOf(on().session());
     range.check(target);
-    stream.checkNotCapturing("prefetch");
+    order.checkNotCapturing("prefetch");
     if (byteSize() > 0) {
       lifetime().advised();
-      int on = stream.device().id();
+      int on = order.on().id();
       Transfers.queue(
-          stream,
+          order,
           this,
           driver ->
               driver.memPrefetchAsync(
-                  on, address(), byteSize(), target.type(), target.id(), stream.state.handle));
+                  on, address(), byteSize(), target.type(), target.id(), order.state.handle));
     }
   }
 
@@ -171,7 +172,7 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
   }
 
   @Override
-  ManagedBuffer block(long offset, long bytes, CudaStream of) {
+  ManagedBuffer block(long offset, long bytes, OpenStream of) {
     return new ManagedBuffer(address() + offset, bytes, of);
   }
 

@@ -55,7 +55,7 @@ public final class ManagedMemoryResource extends DriverPoolResource {
       Cuda cuda, ManagedMemoryResourceOptions options) {
     Objects.requireNonNull(options, "options");
     checkVersion(cuda); // an older driver may not know what is asked of the device either
-    return options.resolve(cuda);
+    return options.resolve(cuda.session().state().device);
   }
 
   private ManagedMemoryResource(Cuda cuda, @Nullable MemoryLocation preferred) {
@@ -64,7 +64,7 @@ public final class ManagedMemoryResource extends DriverPoolResource {
 
   private ManagedMemoryResource(
       Cuda cuda, Supplier<DriverPool> pool, @Nullable MemoryLocation preferred) {
-    super(Source.unshared(open(cuda, pool, preferred)), ManagedBuffer::new);
+    super(cuda, Source.unshared(open(cuda, pool, preferred)), ManagedBuffer::new);
     this.preferred = preferred;
   }
 
@@ -102,12 +102,14 @@ public final class ManagedMemoryResource extends DriverPoolResource {
     int type = preferred == null ? MemLocationType.NONE : preferred.type();
     int id = preferred == null ? 0 : preferred.id();
     CudaDriver driver = cuda.driver();
-    return DriverPool.borrow(cuda, () -> driver.memGetMemPool(type, id, MemAllocationType.MANAGED));
+    return DriverPool.borrow(
+        cuda.engine().driverPools(),
+        () -> driver.memGetMemPool(type, id, MemAllocationType.MANAGED));
   }
 
   private static DriverPool create(Cuda cuda, @Nullable MemoryLocation preferred) {
     return DriverPool.createKeeping(
-        cuda,
+        cuda.engine().driverPools(),
         preferred == null
             ? new PoolProperties(MemAllocationType.MANAGED, 0, MemLocationType.NONE, 0, 0)
             : StreamOrderedSupport.poolAt(
@@ -161,7 +163,7 @@ public final class ManagedMemoryResource extends DriverPoolResource {
 
   @Override
   public ManagedBuffer allocate(long bytes) {
-    return allocate(bytes, pool().cuda().currentStream());
+    return allocate(bytes, cuda().currentStream());
   }
 
   /** Where the memory is kept preferably. */

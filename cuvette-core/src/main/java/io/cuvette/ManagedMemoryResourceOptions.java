@@ -100,16 +100,14 @@ public record ManagedMemoryResourceOptions(
   }
 
   /** The place that is meant, with what the current device says; null for none. */
-  @Nullable MemoryLocation resolve(Cuda cuda) {
+  @Nullable MemoryLocation resolve(Device current) {
     return switch (preferredLocationType) {
       case null -> preferredLocation.isEmpty() ? null : untyped(preferredLocation.getAsInt());
       case DEVICE -> new MemoryLocation.Device(preferredLocation.getAsInt());
       case HOST -> MemoryLocation.host();
       case HOST_NUMA ->
           MemoryLocation.hostNuma(
-              preferredLocation.isPresent()
-                  ? preferredLocation.getAsInt()
-                  : nearestNode(cuda.currentDevice()));
+              preferredLocation.isPresent() ? preferredLocation.getAsInt() : nearestNode(current));
     };
   }
 
@@ -119,7 +117,7 @@ public record ManagedMemoryResourceOptions(
         : new MemoryLocation.Device(location);
   }
 
-  private static int nearestNode(CudaDevice device) {
+  private static int nearestNode(Device device) {
     int node = device.nearestNode();
     if (node < 0) {
       throw new IllegalStateException(

@@ -19,8 +19,8 @@ record ManagedRange(ManagedBuffer buffer) {
   /** Since then the driver tells NUMA nodes, with a type and, one attribute on, a number. */
   private static final int TYPES_SINCE = 13000;
 
-  Cuda cuda() {
-    return buffer.device().cuda();
+  Session session() {
+    return buffer.on().session();
   }
 
   boolean isReadMostly() {
@@ -43,7 +43,7 @@ record ManagedRange(ManagedBuffer buffer) {
       return Optional.empty();
     }
     return Optional.ofNullable(
-        cuda().driverVersion() >= TYPES_SINCE
+        session().driverVersion() >= TYPES_SINCE
             ? typed(attribute(typeAttribute), typeAttribute + 1)
             : untyped(attribute(attribute)));
   }
@@ -68,7 +68,7 @@ record ManagedRange(ManagedBuffer buffer) {
   private int attribute(int attribute) {
     return ask(driver ->
         driver.memRangeGetAttribute(
-            buffer.device().id(), attribute, buffer.address(), buffer.byteSize()));
+            buffer.on().id(), attribute, buffer.address(), buffer.byteSize()));
   }
 
   int[] attributeList(int attribute, int count) {
@@ -78,7 +78,7 @@ record ManagedRange(ManagedBuffer buffer) {
     }
     return ask(driver ->
         driver.memRangeGetAttributeList(
-            buffer.device().id(), attribute, buffer.address(), buffer.byteSize(), count));
+            buffer.on().id(), attribute, buffer.address(), buffer.byteSize(), count));
   }
 
   void advise(MemoryAdvice advice, MemoryLocation location) {
@@ -89,7 +89,7 @@ record ManagedRange(ManagedBuffer buffer) {
       buffer.lifetime().advised();
       ask(driver -> {
         driver.memAdvise(
-            buffer.device().id(),
+            buffer.on().id(),
             buffer.address(),
             buffer.byteSize(),
             advice.code(),
@@ -111,7 +111,8 @@ record ManagedRange(ManagedBuffer buffer) {
       throw new IllegalArgumentException(
           "location: %s (expected: a device or the host, for %s)".formatted(location, advice));
     }
-    if (location instanceof MemoryLocation.Device device && !canShare(cuda().device(device.id()))) {
+    if (location instanceof MemoryLocation.Device device
+        && !canShare(session().device(device.id()))) {
       throw new IllegalArgumentException(
           "location: device %d has no concurrent managed access (expected: one that has, for %s)"
               .formatted(device.id(), advice));
@@ -120,21 +121,21 @@ record ManagedRange(ManagedBuffer buffer) {
 
   /** A location that is there; the driver alone knows the NUMA nodes. */
   void check(MemoryLocation location) {
-    int devices = cuda().deviceCount();
+    int devices = session().devices().size();
     if (location instanceof MemoryLocation.Device device && device.id() >= devices) {
       throw new IllegalArgumentException(
           "location: device %d (expected: 0 to %d)".formatted(device.id(), devices - 1));
     }
   }
 
-  private static boolean canShare(CudaDevice device) {
+  private static boolean canShare(Device device) {
     return device.attributes().getOrDefault(DeviceAttribute.CONCURRENT_MANAGED_ACCESS, 0) != 0;
   }
 
   private <T> T ask(Function<CudaDriver, T> question) {
     buffer.hold();
     try {
-      return buffer.device().ask(question);
+      return buffer.on().ask(question);
     } catch (CudaException e) {
       throw explained(e);
     } finally {

@@ -15,26 +15,32 @@ final class MemoryHooks {
   private final @Nullable BlockListener watching;
   private final List<Registered> hooks;
 
+  /** What hooks are given devices of; not null if there are hooks. */
+  private final @Nullable Cuda cuda;
+
   /** A hook and the only thread it sees; null for all. */
   private record Registered(MemoryHook hook, @Nullable Thread thread) {}
 
-  private MemoryHooks(@Nullable BlockListener watching, List<Registered> hooks) {
+  private MemoryHooks(
+      @Nullable BlockListener watching, List<Registered> hooks, @Nullable Cuda cuda) {
     this.watching = watching;
     this.hooks = hooks;
+    this.cuda = cuda;
   }
 
   /** Without hooks; null if nobody watches either. */
   static @Nullable MemoryHooks none(@Nullable BlockListener watching) {
-    return watching == null ? null : new MemoryHooks(watching, List.of());
+    return watching == null ? null : new MemoryHooks(watching, List.of(), null);
   }
 
-  static MemoryHooks with(@Nullable MemoryHooks before, MemoryHook hook, @Nullable Thread thread) {
+  static MemoryHooks with(
+      @Nullable MemoryHooks before, MemoryHook hook, @Nullable Thread thread, Cuda cuda) {
     List<Registered> hooks = before == null ? new ArrayList<>() : new ArrayList<>(before.hooks);
     if (hooks.stream().anyMatch(known -> known.hook == hook && known.thread == thread)) {
       throw new IllegalStateException("hook: %s is registered already".formatted(hook));
     }
     hooks.add(new Registered(hook, thread));
-    return new MemoryHooks(before == null ? null : before.watching, List.copyOf(hooks));
+    return new MemoryHooks(before == null ? null : before.watching, List.copyOf(hooks), cuda);
   }
 
   static @Nullable MemoryHooks without(
@@ -46,11 +52,11 @@ final class MemoryHooks {
     hooks.remove(new Registered(hook, thread));
     return hooks.isEmpty()
         ? none(before.watching)
-        : new MemoryHooks(before.watching, List.copyOf(hooks));
+        : new MemoryHooks(before.watching, List.copyOf(hooks), before.cuda);
   }
 
-  BufferBase grow(MemoryPoolCore pool, CudaStream stream, long bytes, Supplier<BufferBase> body) {
-    var before = new MemoryHook.Growth(stream.device(), bytes, 0);
+  BufferBase grow(MemoryPoolCore pool, OpenStream stream, long bytes, Supplier<BufferBase> body) {
+    var before = new MemoryHook.Growth(CudaStream.of(stream).device(), bytes, 0);
     each(pool, hook -> hook.allocPreprocess(before));
     BufferBase chunk = null;
     try {
@@ -58,22 +64,25 @@ final class MemoryHooks {
       return chunk;
     } finally {
       var after =
-          chunk == null ? before : new MemoryHook.Growth(stream.device(), bytes, chunk.address());
+          chunk == null
+              ? before
+              : new MemoryHook.Growth(CudaStream.of(stream).device(), bytes, chunk.address());
       keptOnlyIf(chunk, () -> each(pool, hook -> hook.allocPostprocess(after)));
     }
   }
 
   BufferBase malloc(
-      MemoryPoolCore pool, CudaStream stream, long bytes, long rounded, Supplier<BufferBase> body) {
-    pool.cuda().state().checkOutsideHooks(pool);
-    var before = new MemoryHook.Block(stream.device(), bytes, rounded, 0, 0);
+      MemoryPoolCore pool, OpenStream stream, long bytes, long rounded, Supplier<BufferBase> body) {
+    pool.session().state().checkOutsideHooks(pool);
+    var before = new MemoryHook.Block(CudaStream.of(stream).device(), bytes, rounded, 0, 0);
     each(pool, hook -> hook.mallocPreprocess(before));
     BufferBase given = null;
     try {
       given = watched(body.get());
       return given;
     } finally {
-      var after = given == null ? before : block(stream.device(), given, bytes, rounded);
+      var after =
+          given == null ? before : block(CudaStream.of(stream).device(), given, bytes, rounded);
       keptOnlyIf(given, () -> each(pool, hook -> hook.mallocPostprocess(after)));
     }
   }
@@ -104,10 +113,10 @@ final class MemoryHooks {
     MemoryPoolCore pool = block.arena.pool;
     MemoryHook.Block call = null;
     try {
-      if (!pool.cuda().state().isInsideHook(pool)) {
+      if (cuda != null && !pool.session().state().isInsideHook(pool)) {
         call =
             new MemoryHook.Block(
-                block.arena.devicePool.device,
+                cuda.device(block.arena.devicePool.device.id()),
                 block.requestedBytes,
                 block.blockBytes(),
                 block.address,
@@ -152,10 +161,10 @@ final class MemoryHooks {
   }
 
   private void each(MemoryPoolCore pool, Consumer<MemoryHook> call) {
-    ThreadState state = pool.cuda().state();
+    ThreadState state = pool.session().state();
     for (Registered registered : hooks) {
       if (registered.thread == null || registered.thread == state.thread) {
-        state.enterCode(pool, registered.hook);
+        state.enterHook(pool, registered.hook);
         try {
           call.accept(registered.hook);
         } finally {

@@ -28,8 +28,8 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
     Objects.requireNonNull(options, "options");
     this.cuda = cuda;
     cuda.checkOpen();
-    cuda.leaks().drain();
-    this.core = new MemoryPoolCore(this, cuda, options);
+    cuda.session().leaks().drain();
+    this.core = new MemoryPoolCore(this, cuda.engine().streams(), options);
   }
 
   /** How the pool was made. */
@@ -54,7 +54,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   public Buffer allocate(long bytes, CudaStream stream) {
     Objects.requireNonNull(stream, "stream");
     try {
-      return core.allocate(bytes, stream);
+      return core.allocate(bytes, stream.core()).asBuffer();
     } finally {
       Reference.reachabilityFence(this);
     }
@@ -71,14 +71,13 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
 
   /** {@link #freeAllBlocks()} on a device. */
   public long freeAllBlocks(CudaDevice device) {
-    Objects.requireNonNull(device, "device");
-    return core.freeAllBlocks(device);
+    return core.freeAllBlocks(CudaDevice.coreOf(device));
   }
 
   /** Gives cached memory of one stream back to upstream; 0 for a stream that has none. */
   public long freeAllBlocks(CudaStream stream) {
     Objects.requireNonNull(stream, "stream");
-    return core.freeAllBlocks(stream);
+    return core.freeAllBlocks(stream.core());
   }
 
   /** Bytes of the blocks in use. */
@@ -108,12 +107,12 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
 
   /** All numbers of a device. Takes back what is done or forgotten first. */
   public PoolStats stats(CudaDevice device) {
-    return core.stats(device);
+    return core.stats(CudaDevice.coreOf(device));
   }
 
   /** Starts the peaks of a device anew from what is used and held now. */
   public void resetPeaks(CudaDevice device) {
-    core.resetPeaks(device);
+    core.resetPeaks(CudaDevice.coreOf(device));
   }
 
   /** The limit on the current device. */
@@ -123,12 +122,12 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
 
   /** The limit on a device. */
   public MemoryLimit limit(CudaDevice device) {
-    return core.limit(device);
+    return core.limit(CudaDevice.coreOf(device));
   }
 
   /** The limit on the current device in bytes, {@link Long#MAX_VALUE} for none. */
   public long limitBytes() {
-    return core.limitBytes(cuda.currentDevice());
+    return core.limitBytes(cuda.session().state().device);
   }
 
   /** Sets the limit on the current device; {@link MemoryLimit#none()}, or one of 0, is no limit. */
@@ -143,7 +142,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
    */
   public void setLimit(CudaDevice device, MemoryLimit limit) {
     Objects.requireNonNull(limit, "limit");
-    core.setLimit(device, limit);
+    core.setLimit(CudaDevice.coreOf(device), limit);
   }
 
   /**
@@ -152,19 +151,33 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
    * @throws IllegalStateException if the hook is there already
    */
   public Registration addHook(MemoryHook hook) {
-    return core.addHook(Objects.requireNonNull(hook, "hook"), null);
+    return core.addHook(Objects.requireNonNull(hook, "hook"), null, cuda);
   }
 
   /** Adds a hook that sees only this thread, until the scope closes. */
   public Scope useHook(MemoryHook hook) {
     Objects.requireNonNull(hook, "hook");
-    Registration registration = core.addHook(hook, Thread.currentThread());
-    return new Scope(cuda.state(), "hook " + hook, registration::close);
+    Registration registration = core.addHook(hook, Thread.currentThread(), cuda);
+    return new Scope(cuda.current(), "hook " + hook, registration::close);
   }
 
   /** Adds a listener that is asked when memory runs out, until the result is closed. */
   public Registration addPressureListener(PressureListener listener) {
-    return core.addPressureListener(Objects.requireNonNull(listener, "listener"));
+    Objects.requireNonNull(listener, "listener");
+    return core.addPressureListener(new Listening(cuda, listener));
+  }
+
+  /** A listener of the user, as the engine asks it. */
+  private record Listening(Cuda cuda, PressureListener listener) implements Pressure {
+    @Override
+    public long onPressure(Device device, long neededBytes) {
+      return listener.onPressure(cuda.device(device.id()), neededBytes);
+    }
+
+    @Override
+    public String toString() {
+      return listener.toString();
+    }
   }
 
   /**

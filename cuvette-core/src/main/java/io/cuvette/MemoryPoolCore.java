@@ -15,10 +15,11 @@ import org.jspecify.annotations.Nullable;
  * alone, so that the pool can be forgotten. Thread-safe.
  */
 final class MemoryPoolCore implements CachingPool {
-  private final Cuda cuda;
+  private final Streams streams;
+  private final Session session;
   private final PoolOptions options;
-  private final ConcurrentHashMap<CudaDevice, DevicePool> devicePools = new ConcurrentHashMap<>();
-  private final List<PressureListener> listeners = new CopyOnWriteArrayList<>();
+  private final ConcurrentHashMap<Device, DevicePool> devicePools = new ConcurrentHashMap<>();
+  private final List<Pressure> listeners = new CopyOnWriteArrayList<>();
   private final BargingLock hookLock = new BargingLock();
 
   /** The hooks and listeners that are listed as open. */
@@ -34,12 +35,13 @@ final class MemoryPoolCore implements CachingPool {
   private final PoolLifetime lifetime;
 
   /** A pool for one object of its user. */
-  MemoryPoolCore(MemoryPool of, Cuda cuda, PoolOptions options) {
-    this.cuda = cuda;
+  MemoryPoolCore(Object of, Streams streams, PoolOptions options) {
+    this.streams = streams;
+    this.session = streams.session();
     this.options = options;
-    this.hooks = MemoryHooks.none(cuda.driver().blockListener());
-    this.lifetime = new PoolLifetime(of, this, cuda.leaks());
-    cuda.owned().add(this, lifetime);
+    this.hooks = MemoryHooks.none(session.driver().blockListener());
+    this.lifetime = new PoolLifetime(of, this, session.leaks());
+    streams.relief().add(this, lifetime);
     lifetime.opened();
   }
 
@@ -48,16 +50,16 @@ final class MemoryPoolCore implements CachingPool {
   }
 
   /** Allocates a block in order of a stream, on its device. */
-  Buffer allocate(long bytes, CudaStream stream) {
+  BufferBase allocate(long bytes, OpenStream stream) {
     MemoryHooks watching = hooks;
     if (watching == null) {
-      return take(bytes, stream).asBuffer();
+      return take(bytes, stream);
     }
     long rounded = BlockArena.roundUp(bytes);
-    return watching.malloc(this, stream, bytes, rounded, () -> take(bytes, stream)).asBuffer();
+    return watching.malloc(this, stream, bytes, rounded, () -> take(bytes, stream));
   }
 
-  private BufferBase take(long bytes, CudaStream stream) {
+  private BufferBase take(long bytes, OpenStream stream) {
     long rounded = BlockArena.roundUp(bytes);
     stream.checkUsable();
     checkOpen();
@@ -76,7 +78,7 @@ final class MemoryPoolCore implements CachingPool {
   }
 
   /** A block for captured work, which nothing queued before may still use. */
-  private BufferBase takeFor(Capture capture, long bytes, long rounded, CudaStream stream) {
+  private BufferBase takeFor(Capture capture, long bytes, long rounded, OpenStream stream) {
     StreamState like = capture.checked("allocate", stream.state).stateLike(stream.state);
     PoolArena arena = like.arenas.of(this);
     BufferBase taken;
@@ -89,49 +91,55 @@ final class MemoryPoolCore implements CachingPool {
     return taken;
   }
 
-  long freeAllBlocks(CudaDevice device) {
-    cuda.owned().settleClosed();
+  long freeAllBlocks(Device device) {
+    streams.relief().settleClosed();
     return release(device);
   }
 
-  long release(CudaDevice device) {
-    DevicePool pool = devicePools.get(device);
+  @Override
+  public boolean isOfHost() {
+    return false;
+  }
+
+  @Override
+  public long release(@Nullable Device device) {
+    DevicePool pool = device == null ? null : devicePools.get(device);
     return pool == null ? 0 : pool.freeAllBlocks(null);
   }
 
-  long freeAllBlocks(CudaStream stream) {
-    DevicePool pool = devicePools.get(stream.device());
+  long freeAllBlocks(OpenStream stream) {
+    DevicePool pool = devicePools.get(stream.on());
     return pool == null ? 0 : pool.freeAllBlocks(stream.state);
   }
 
-  PoolStats stats(CudaDevice device) {
+  PoolStats stats(Device device) {
     return devicePool(device).stats();
   }
 
-  void resetPeaks(CudaDevice device) {
+  void resetPeaks(Device device) {
     devicePool(device).resetPeaks();
   }
 
-  MemoryLimit limit(CudaDevice device) {
+  MemoryLimit limit(Device device) {
     return devicePool(device).limit();
   }
 
-  long limitBytes(CudaDevice device) {
+  long limitBytes(Device device) {
     return devicePool(device).limitBytes();
   }
 
-  void setLimit(CudaDevice device, MemoryLimit limit) {
+  void setLimit(Device device, MemoryLimit limit) {
     devicePool(device).setLimit(limit);
   }
 
   /** Adds a hook that sees one thread, or all if null. */
-  Registration addHook(MemoryHook hook, @Nullable Thread thread) {
-    changeHooks(() -> hooks = MemoryHooks.with(hooks, hook, thread));
+  Registration addHook(MemoryHook hook, @Nullable Thread thread, Cuda cuda) {
+    changeHooks(() -> hooks = MemoryHooks.with(hooks, hook, thread, cuda));
     return registration(
         "hook " + hook, () -> changeHooks(() -> hooks = MemoryHooks.without(hooks, hook, thread)));
   }
 
-  Registration addPressureListener(PressureListener listener) {
+  Registration addPressureListener(Pressure listener) {
     listeners.add(listener);
     return registration("pressure listener " + listener, () -> listeners.remove(listener));
   }
@@ -149,14 +157,15 @@ final class MemoryPoolCore implements CachingPool {
     lifetime.unlist();
   }
 
-  boolean isForgotten() {
+  @Override
+  public boolean isForgotten() {
     return lifetime.isForgotten();
   }
 
   /** Does nothing the second time. */
   void close() {
     if (lifetime.close()) {
-      cuda.leaks().drain();
+      session.leaks().drain();
     }
   }
 
@@ -180,16 +189,16 @@ final class MemoryPoolCore implements CachingPool {
     failures.throwFirst();
   }
 
-  /** Takes back what streams no longer use, if nobody else does. */
-  void settleIfClosed() {
+  @Override
+  public void settleIfClosed() {
     if (closed) {
       devicePools.values().forEach(pool -> pool.pending().poll());
     }
   }
 
-  /** The same once the streams are done with it. */
-  void awaitIfClosed(CudaDevice device) {
-    DevicePool pool = closed ? devicePools.get(device) : null;
+  @Override
+  public void awaitIfClosed(@Nullable Device device) {
+    DevicePool pool = closed && device != null ? devicePools.get(device) : null;
     if (pool != null) {
       pool.pending().await();
     }
@@ -198,7 +207,7 @@ final class MemoryPoolCore implements CachingPool {
   /** A closed pool that holds nothing has nothing left to end. */
   void forgetIfEmpty() {
     if (devicePools.values().stream().allMatch(pool -> pool.heldBytes() == 0)) {
-      cuda.owned().remove(this, lifetime);
+      streams.relief().remove(this, lifetime);
     }
   }
 
@@ -207,8 +216,12 @@ final class MemoryPoolCore implements CachingPool {
     return "MemoryPool[upstream=" + options.upstream() + "]";
   }
 
-  Cuda cuda() {
-    return cuda;
+  Streams streams() {
+    return streams;
+  }
+
+  Session session() {
+    return session;
   }
 
   @Nullable MemoryHooks hooks() {
@@ -223,17 +236,17 @@ final class MemoryPoolCore implements CachingPool {
   }
 
   private void checkOwn(StreamState stream) {
-    if (stream.cuda != cuda) {
+    if (stream.session != session) {
       throw new IllegalArgumentException(
           "%s belongs to another Cuda than the pool".formatted(stream));
     }
   }
 
   /** Asks the listeners; whether anyone gave something back. */
-  boolean pressure(CudaDevice device, long neededBytes) {
+  boolean pressure(Device device, long neededBytes) {
     long given = 0;
-    ThreadState state = cuda.state();
-    for (PressureListener listener : listeners) {
+    ThreadState state = session.state();
+    for (Pressure listener : listeners) {
       state.enter(this, listener);
       try {
         given += Checks.notNegative("bytes given back", listener.onPressure(device, neededBytes));
@@ -244,9 +257,9 @@ final class MemoryPoolCore implements CachingPool {
     return given > 0;
   }
 
-  private DevicePool devicePool(CudaDevice device) {
+  private DevicePool devicePool(Device device) {
     Objects.requireNonNull(device, "device");
-    if (device.cuda() != cuda) {
+    if (device.session() != session) {
       throw new IllegalArgumentException(
           "%s belongs to another Cuda than the pool".formatted(device));
     }
@@ -259,23 +272,23 @@ final class MemoryPoolCore implements CachingPool {
     return other != null ? other : made;
   }
 
-  private DevicePool newDevicePool(CudaDevice device) {
+  private DevicePool newDevicePool(Device device) {
     MemoryLimit first = options.limit();
-    return new DevicePool(this, device, first != null ? first : cuda.firstLimit());
+    return new DevicePool(this, device, first != null ? first : session.firstLimit());
   }
 
   /** So that closing again does not remove what was added again meanwhile. */
   private Registration registration(String what, Runnable remove) {
     AtomicBoolean removed = new AtomicBoolean();
     registrations.add(removed);
-    cuda.leaks().opened(removed, () -> what + " of " + this);
+    session.leaks().opened(removed, () -> what + " of " + this);
     if (closed) {
       endRegistrations();
     }
     return () -> {
       if (removed.compareAndSet(false, true)) {
         registrations.remove(removed);
-        cuda.leaks().closed(removed);
+        session.leaks().closed(removed);
         remove.run();
       }
     };
@@ -283,7 +296,7 @@ final class MemoryPoolCore implements CachingPool {
 
   /** Hooks and listeners end with the pool, but for the hooks of blocks that come back later. */
   private void endRegistrations() {
-    registrations.forEach(cuda.leaks()::closed);
+    registrations.forEach(session.leaks()::closed);
     registrations.clear();
   }
 

@@ -49,17 +49,18 @@ public final class NativeFunctionResource implements MemoryResource {
   public Buffer allocate(long bytes, CudaStream stream) {
     Objects.requireNonNull(stream, "stream");
     Checks.notNegative("bytes", bytes);
-    Cuda cuda = stream.device().cuda();
-    cuda.checkOwn(stream);
+    OpenStream order = stream.core();
+    Session session = order.on().session();
+    order.checkOf(session);
     if (bytes == 0) {
-      return DirectMemory.emptyDevice(stream);
+      return DirectMemory.emptyDevice(order);
     }
-    return cuda.owned().entrance().make(() -> allocate(bytes, stream, stream.device()));
+    return session.entrance().make(() -> allocate(bytes, order, order.on()));
   }
 
-  private Buffer allocate(long bytes, CudaStream stream, CudaDevice device) {
+  private Buffer allocate(long bytes, OpenStream stream, Device device) {
     CudaDriver driver = device.context();
-    ThreadState state = device.cuda().state();
+    ThreadState state = device.session().state();
     LongFunction<DeviceBuffer> kind = given -> new DeviceBuffer(given, bytes, stream);
     LongConsumer back = given -> give(driver, given, device);
     long address;
@@ -91,9 +92,9 @@ public final class NativeFunctionResource implements MemoryResource {
     return "NativeFunctionResource[malloc=0x%x]".formatted(malloc.address());
   }
 
-  private void give(CudaDriver driver, long address, CudaDevice device) {
+  private void give(CudaDriver driver, long address, Device device) {
     device
-        .cuda()
+        .session()
         .callUser(
             this, () -> driver.callFree(free.address(), parameter.address(), address, device.id()));
   }

@@ -9,17 +9,19 @@ import org.jspecify.annotations.Nullable;
 final class NoMemoryLifetime extends BlockLifetime {
   private final String text;
   private final long bytes;
-  private final CudaDevice device;
+  private final Device device;
+  private final Captures captures;
   private final long address;
 
   @SuppressWarnings("UnusedVariable") // holding it is its use
   private @Nullable Object owner;
 
   NoMemoryLifetime(BufferBase buffer, @Nullable Object owner) {
-    super(buffer, null, null, buffer.stream().state);
+    super(buffer, null, null, buffer.order().state);
     this.owner = owner;
     this.bytes = buffer.byteSize();
-    this.device = buffer.device();
+    this.device = buffer.on();
+    this.captures = buffer.order().state.streams.captures();
     this.address = buffer.address();
     this.text = "buffer of %d bytes at 0x%x".formatted(bytes, buffer.address());
   }
@@ -30,8 +32,8 @@ final class NoMemoryLifetime extends BlockLifetime {
   }
 
   @Override
-  boolean keepsOut(CudaDevice other) {
-    return ForeignMemory.keepsOut(device, address, other);
+  boolean keepsOut(Device other) {
+    return Addresses.keepsOut(device, address, other);
   }
 
   @Override
@@ -52,7 +54,7 @@ final class NoMemoryLifetime extends BlockLifetime {
   @Override
   void giveBack() {
     if (isCaptured()) {
-      device.cuda().captures().releaseLater(this);
+      captures.releaseLater(this);
     } else {
       owner = null;
     }

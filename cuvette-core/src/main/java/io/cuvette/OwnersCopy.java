@@ -18,14 +18,14 @@ final class OwnersCopy {
    *
    * @throws IllegalStateException if the stream is capturing
    */
-  static void queue(BufferBase target, BufferBase source, CudaDevice owner, CudaStream stream) {
+  static void queue(BufferBase target, BufferBase source, Device owner, OpenStream stream) {
     checkNotCapturing(stream, owner);
     CudaDriver driver = owner.context();
     int device = owner.id();
     // A stream of its own: in a shared one, copies would wait for the streams of each other.
     long between = driver.streamCreateWithPriority(device, NON_BLOCKING, 0);
     try {
-      follow(driver, stream.device().id(), stream.state.handle, device, between);
+      follow(driver, stream.on().id(), stream.state.handle, device, between);
       copyAndJoinBack(owner, target, source, between, stream);
     } finally {
       driver.streamDestroy(device, between); // its work still completes
@@ -37,12 +37,12 @@ final class OwnersCopy {
    * one that was queued although the call failed.
    */
   private static void copyAndJoinBack(
-      CudaDevice owner, BufferBase target, BufferBase source, long between, CudaStream stream) {
-    CudaDriver driver = owner.cuda().driver();
+      Device owner, BufferBase target, BufferBase source, long between, OpenStream stream) {
+    CudaDriver driver = owner.session().driver();
     int device = owner.id();
     try {
       driver.memcpyAsync(device, target.address(), source.address(), source.byteSize(), between);
-      follow(driver, device, between, stream.device().id(), stream.state.handle);
+      follow(driver, device, between, stream.on().id(), stream.state.handle);
     } catch (RuntimeException e) {
       Failures.closeAfter(e, () -> driver.streamSynchronize(device, between));
       throw e;
@@ -62,7 +62,7 @@ final class OwnersCopy {
   }
 
   /** The stream that is used between could not go before the capture ends. */
-  private static void checkNotCapturing(CudaStream stream, CudaDevice owner) {
+  private static void checkNotCapturing(OpenStream stream, Device owner) {
     if (stream.isCapturing()) {
       throw new IllegalStateException(
           ("copy: %s is capturing a graph, and its device has no access to the pool of %s"

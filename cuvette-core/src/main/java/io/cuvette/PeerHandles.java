@@ -77,8 +77,8 @@ final class PeerHandles {
   record Range(ByteBuffer block, long offset, long bytes) {}
 
   /** The part of a pool that a handle claims; null where that is not known. */
-  @Nullable Range range(CudaDevice device, byte[] handle) {
-    if (device.cuda().isSimulated() || !knowsPointers(device)) {
+  @Nullable Range range(Device device, byte[] handle) {
+    if (device.session().isSimulated() || !knowsPointers(device)) {
       return null;
     }
     ByteBuffer words = words(handle);
@@ -117,11 +117,11 @@ final class PeerHandles {
    *
    * @throws CudaException INVALID_VALUE if its range is no device's, or no allocation's
    */
-  byte[] checkedPointer(CudaDevice device, long pool, byte[] handle) {
+  byte[] checkedPointer(Device device, long pool, byte[] handle) {
     Range range = range(device, handle);
     if (range != null) {
       String call = "cuMemPoolImportPointer";
-      long most = Imports.largest(device.cuda());
+      long most = device.session().mostMemory();
       check(call, "offset", range.offset, 2 * Long.highestOneBit(most));
       check(call, "offset modulo %d".formatted(ALIGNMENT), range.offset % ALIGNMENT, 1);
       checkSize(call, range.bytes, most);
@@ -133,7 +133,7 @@ final class PeerHandles {
   }
 
   /** Imports the last bytes alone, which fails where a size that is too large ends the process. */
-  private static void checkEnd(CudaDevice device, long pool, byte[] handle, Range range) {
+  private static void checkEnd(Device device, long pool, byte[] handle, Range range) {
     long last = range.offset + range.bytes - 1;
     byte[] end = handle.clone();
     words(end).putLong(OFFSET_AT, last - last % ALIGNMENT).putLong(SIZE_AT, 1);
@@ -152,12 +152,12 @@ final class PeerHandles {
    *
    * @throws CudaException INVALID_VALUE if it is of no device's size, or not of the memory's block
    */
-  byte[] checkedPlain(CudaDevice device, byte[] handle) {
-    if (!device.cuda().isSimulated() && knowsPlain(device)) {
+  byte[] checkedPlain(Device device, byte[] handle) {
+    if (!device.session().isSimulated() && knowsPlain(device)) {
       ByteBuffer words = words(handle);
       long offset = Integer.toUnsignedLong(words.getInt(PLAIN_OFFSET_AT));
       check("cuIpcOpenMemHandle", "offset", offset, PLAIN_BLOCK);
-      long most = Imports.largest(device.cuda());
+      long most = device.session().mostMemory();
       checkSize("cuIpcOpenMemHandle", words.getLong(PLAIN_SIZE_AT), most);
     }
     return handle;
@@ -168,8 +168,8 @@ final class PeerHandles {
    *
    * @throws CudaException INVALID_VALUE if it names a slot that no table has
    */
-  byte[] checkedEvent(CudaDevice device, byte[] handle) {
-    if (!device.cuda().isSimulated() && knowsEvents(device)) {
+  byte[] checkedEvent(Device device, byte[] handle) {
+    if (!device.session().isSimulated() && knowsEvents(device)) {
       long slot = Integer.toUnsignedLong(words(handle).getInt(SLOT_AT));
       check("cuIpcOpenEventHandle", "slot", slot, SLOTS);
     }
@@ -200,7 +200,7 @@ final class PeerHandles {
     return ByteBuffer.wrap(handle).order(ByteOrder.nativeOrder());
   }
 
-  private boolean knowsPointers(CudaDevice device) {
+  private boolean knowsPointers(Device device) {
     Boolean known = knowsPointers;
     if (known == null) {
       known = tried(() -> lookAtPointers(device));
@@ -209,7 +209,7 @@ final class PeerHandles {
     return known != null && known;
   }
 
-  private boolean knowsEvents(CudaDevice device) {
+  private boolean knowsEvents(Device device) {
     Boolean known = knowsEvents;
     if (known == null) {
       known = tried(() -> lookAtEvent(device));
@@ -218,7 +218,7 @@ final class PeerHandles {
     return known != null && known;
   }
 
-  private boolean knowsPlain(CudaDevice device) {
+  private boolean knowsPlain(Device device) {
     Boolean known = knowsPlain;
     if (known == null) {
       known = tried(() -> lookAtPlain(device.context(), device.id()));
@@ -236,7 +236,7 @@ final class PeerHandles {
     }
   }
 
-  private boolean lookAtPointers(CudaDevice device) {
+  private boolean lookAtPointers(Device device) {
     CudaDriver driver = device.context();
     int id = device.id();
     long pool = driver.memPoolCreate(new PoolProperties(1, 1, 1, id, 0));
@@ -249,7 +249,7 @@ final class PeerHandles {
   }
 
   /** Does something on a stream of its own, and waits for it. */
-  private static boolean withStream(CudaDevice device, LongPredicate work) {
+  private static boolean withStream(Device device, LongPredicate work) {
     CudaDriver driver = device.context();
     long stream = driver.streamCreateWithPriority(device.id(), 1, 0);
     try {
@@ -301,7 +301,7 @@ final class PeerHandles {
     return size >= ALIGNMENT && size <= PLAIN_BLOCK;
   }
 
-  private static boolean lookAtEvent(CudaDevice device) {
+  private static boolean lookAtEvent(Device device) {
     CudaDriver driver = device.context();
     int flags = new EventOptions(false, false, true).flags();
     long event = driver.eventCreate(device.id(), flags);

@@ -7,7 +7,7 @@ final class PinnedBlock extends BlockLifetime {
   final long requestedBytes;
 
   PinnedBlock(PinnedBuffer buffer, PinnedPoolCore pool, PinnedChunk chunk) {
-    super(buffer, pool.cuda().leaks().queue, pool.cuda().leaks().site(), null);
+    super(buffer, pool.session().leaks().queue, pool.session().leaks().site(), null);
     this.pool = pool;
     this.chunk = chunk;
     this.requestedBytes = buffer.byteSize();

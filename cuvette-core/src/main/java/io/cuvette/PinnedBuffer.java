@@ -15,12 +15,12 @@ public final class PinnedBuffer extends BufferBase implements Buffer {
   /** The host's side of the memory; null if it is seen through the view alone. */
   private final @Nullable MemorySegment memory;
 
-  PinnedBuffer(MemorySegment memory, CudaStream stream) {
+  PinnedBuffer(MemorySegment memory, OpenStream stream) {
     this(memory.address(), memory.byteSize(), memory, stream);
   }
 
   /** The memory at an address, which the host may see at another one, or has not seen yet. */
-  PinnedBuffer(long address, long bytes, @Nullable MemorySegment memory, CudaStream stream) {
+  PinnedBuffer(long address, long bytes, @Nullable MemorySegment memory, OpenStream stream) {
     super(address, bytes, stream);
     this.memory = memory;
     this.view = new HostView();
@@ -76,7 +76,7 @@ public final class PinnedBuffer extends BufferBase implements Buffer {
   }
 
   @Override
-  PinnedBuffer block(long offset, long bytes, CudaStream of) {
+  PinnedBuffer block(long offset, long bytes, OpenStream of) {
     return new PinnedBuffer(address() + offset, bytes, hostMemory().asSlice(offset, bytes), of);
   }
 

@@ -9,6 +9,7 @@ import java.util.Objects;
  * Thread-safe; freeing never waits.
  */
 public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
+  private final Cuda cuda;
   private final PinnedPoolCore core;
 
   /** A pool with {@link PinnedPoolOptions#DEFAULTS}. */
@@ -21,8 +22,11 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
     Objects.requireNonNull(cuda, "cuda");
     Objects.requireNonNull(options, "options");
     cuda.checkOpen();
-    cuda.leaks().drain();
-    this.core = new PinnedPoolCore(this, cuda, options);
+    this.cuda = cuda;
+    cuda.session().leaks().drain();
+    PinnedAllocator given = options.upstream();
+    PinnedAllocator upstream = given != null ? given : cuda.directPinned();
+    this.core = new PinnedPoolCore(this, cuda.engine().streams(), upstream, options.limit());
   }
 
   /**
@@ -35,7 +39,7 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
   @Override
   public PinnedBuffer allocate(long bytes) {
     try {
-      return core.allocate(bytes);
+      return core.allocate(bytes, cuda.currentDevice().nullStream().core());
     } finally {
       Reference.reachabilityFence(this);
     }

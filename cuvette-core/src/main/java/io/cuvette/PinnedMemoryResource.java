@@ -26,7 +26,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
    * host in.
    */
   public PinnedMemoryResource(Cuda cuda) {
-    this(Source.unshared(current(cuda)), NO_NODE);
+    this(cuda, Source.unshared(current(cuda)), NO_NODE);
   }
 
   /**
@@ -44,11 +44,11 @@ public final class PinnedMemoryResource extends DriverPoolResource {
   }
 
   private PinnedMemoryResource(Cuda cuda, PinnedMemoryResourceOptions options, int numaId) {
-    this(create(cuda, options, numaId), numaId);
+    this(cuda, create(cuda, options, numaId), numaId);
   }
 
-  private PinnedMemoryResource(Source source, int numaId) {
-    super(source, (address, bytes, stream) -> new PinnedBuffer(address, bytes, null, stream));
+  private PinnedMemoryResource(Cuda cuda, Source source, int numaId) {
+    super(cuda, source, (address, bytes, stream) -> new PinnedBuffer(address, bytes, null, stream));
     this.numaId = numaId;
   }
 
@@ -60,7 +60,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
     }
     Descriptors.require("PinnedMemoryResource with ipcEnabled");
     CudaDevice device = cuda.currentDevice();
-    int node = device.nearestNode();
+    int node = device.core().nearestNode();
     if (node < 0) {
       throw new IllegalStateException(
           "HOST_NUMA_ID of %s: %d, and a pool that is shared needs a node (expected:"
@@ -91,12 +91,12 @@ public final class PinnedMemoryResource extends DriverPoolResource {
     Objects.requireNonNull(cuda, "cuda");
     Objects.requireNonNull(handle, "handle");
     return PoolSharing.fromHandle(
-        cuda,
+        cuda.engine(),
         null,
         handle,
         PinnedMemoryResource.class,
         BufferDescriptor.Kind.HOST_POOL,
-        source -> new PinnedMemoryResource(source, NO_NODE));
+        source -> new PinnedMemoryResource(cuda, source, NO_NODE));
   }
 
   /**
@@ -122,7 +122,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
     Objects.requireNonNull(cuda, "cuda");
     Objects.requireNonNull(uuid, "uuid");
     cuda.checkOpen();
-    return cuda.registry().get(uuid, PinnedMemoryResource.class);
+    return cuda.engine().registry().get(uuid, PinnedMemoryResource.class);
   }
 
   /**
@@ -145,7 +145,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
    */
   public PinnedBuffer importBuffer(BufferDescriptor descriptor) {
     Objects.requireNonNull(descriptor, "descriptor");
-    return importBuffer(descriptor, pool().cuda().currentStream());
+    return importBuffer(descriptor, cuda().currentStream());
   }
 
   /**
@@ -173,7 +173,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
       cuda.checkOpen();
       pool =
           DriverPool.borrow(
-              cuda,
+              cuda.engine().driverPools(),
               () -> cuda.driver().memGetMemPool(host.type(), host.id(), MemAllocationType.PINNED));
     } catch (CudaException e) {
       throw explained(e, NO_NODE);
@@ -189,14 +189,14 @@ public final class PinnedMemoryResource extends DriverPoolResource {
 
   /** The driver lets in the host alone. What a device has already is not asked for again. */
   private static void letDevicesIn(DriverPool pool) {
-    List<CudaDevice> outside =
-        pool.cuda().devices().stream().filter(device -> !hasAccess(pool, device)).toList();
+    List<Device> outside =
+        pool.session().devices().stream().filter(device -> !hasAccess(pool, device)).toList();
     if (!outside.isEmpty()) {
       pool.setAccess(outside, MemAccessFlags.READ_WRITE);
     }
   }
 
-  private static boolean hasAccess(DriverPool pool, CudaDevice device) {
+  private static boolean hasAccess(DriverPool pool, Device device) {
     return pool.ask(
             driver -> driver.memPoolGetAccess(pool.handle(), MemLocationType.DEVICE, device.id()))
         == MemAccessFlags.READ_WRITE;
@@ -223,7 +223,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
     try {
       return Source.unshared(
           DriverPool.createKeeping(
-              cuda,
+              cuda.engine().driverPools(),
               StreamOrderedSupport.poolAt(
                   location, MemAllocationType.PINNED, MemHandleType.NONE, options.maxBytes())));
     } catch (CudaException e) {
@@ -240,11 +240,12 @@ public final class PinnedMemoryResource extends DriverPoolResource {
             MemHandleType.FILE_DESCRIPTOR,
             options.maxBytes());
     try {
-      return PoolSharing.create(cuda, properties, BufferDescriptor.Kind.HOST_POOL);
+      return PoolSharing.create(
+          cuda.engine().driverPools(), properties, BufferDescriptor.Kind.HOST_POOL);
     } catch (CudaException e) {
       throw PoolSharing.explained(
           e,
-          cuda.currentDevice(),
+          cuda.currentDevice().core(),
           DeviceAttribute.HOST_NUMA_MEMORY_POOLS_SUPPORTED,
           "a DeviceMemoryResource with ipcEnabled shares device memory; numaId: %d may be a node that"
                   .formatted(node)
@@ -279,7 +280,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
 
   @Override
   public PinnedBuffer allocate(long bytes) {
-    return allocate(bytes, pool().cuda().currentStream());
+    return allocate(bytes, cuda().currentStream());
   }
 
   /**

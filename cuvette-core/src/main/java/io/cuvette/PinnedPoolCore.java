@@ -10,7 +10,8 @@ import org.jspecify.annotations.Nullable;
 
 /** What a {@link PinnedMemoryPool} does, which can be forgotten. Thread-safe. */
 final class PinnedPoolCore implements CachingPool {
-  private final Cuda cuda;
+  private final Streams streams;
+  private final Session session;
   private final PinnedAllocator upstream;
   private final PinnedStore store;
   private final PendingFrees<PinnedBlock> pending = new PendingFrees<>(this::give);
@@ -22,29 +23,29 @@ final class PinnedPoolCore implements CachingPool {
   private final PoolLifetime lifetime;
 
   /** A pool for one object of its user. */
-  PinnedPoolCore(PinnedMemoryPool of, Cuda cuda, PinnedPoolOptions options) {
-    this.cuda = cuda;
-    PinnedAllocator given = options.upstream();
-    this.upstream = given != null ? given : cuda.directPinned();
-    this.limit = options.limit();
-    this.watching = cuda.driver().blockListener();
+  PinnedPoolCore(Object of, Streams streams, PinnedAllocator upstream, MemoryLimit limit) {
+    this.streams = streams;
+    this.session = streams.session();
+    this.upstream = upstream;
+    this.limit = limit;
+    this.watching = session.driver().blockListener();
     this.store = new PinnedStore(limit.bytesOf(0));
-    this.lifetime = new PoolLifetime(of, this, cuda.leaks());
-    cuda.owned().add(this, lifetime);
+    this.lifetime = new PoolLifetime(of, this, session.leaks());
+    streams.relief().add(this, lifetime);
     lifetime.opened();
   }
 
-  PinnedBuffer allocate(long bytes) {
+  /** A block as a buffer, which belongs to a stream in name alone. */
+  PinnedBuffer allocate(long bytes, OpenStream of) {
     Checks.notNegative("bytes", bytes);
-    cuda.checkOpen();
+    session.checkOpen();
     checkOpen();
     if (bytes == 0) {
-      return DirectMemory.empty(
-          new PinnedBuffer(MemorySegment.NULL, cuda.currentDevice().nullStream()));
+      return DirectMemory.empty(new PinnedBuffer(MemorySegment.NULL, of));
     }
     int sizeClass = SizeClasses.classOf(bytes);
     PinnedChunk chunk = store.take(sizeClass);
-    return watched(lend(chunk != null ? chunk : find(bytes, sizeClass), bytes));
+    return watched(lend(chunk != null ? chunk : find(bytes, sizeClass), bytes, of));
   }
 
   private PinnedBuffer watched(PinnedBuffer given) {
@@ -58,7 +59,17 @@ final class PinnedPoolCore implements CachingPool {
   }
 
   long freeAllBlocks() {
-    cuda.owned().settleClosed();
+    streams.relief().settleClosed();
+    return release();
+  }
+
+  @Override
+  public boolean isOfHost() {
+    return true;
+  }
+
+  @Override
+  public long release(@Nullable Device device) {
     return release();
   }
 
@@ -94,7 +105,7 @@ final class PinnedPoolCore implements CachingPool {
 
   /** What would wait for callbacks is freed later, and counts until then. */
   private void giveUp(PinnedChunk chunk) {
-    Callbacks callbacks = cuda.callbacks();
+    Callbacks callbacks = streams.callbacks();
     if (!callbacks.mayPutOff()
         || !callbacks.putOff(chunk.loan.memory.lifetime(), () -> giveUp(chunk))) {
       store.giveUp(chunk);
@@ -129,14 +140,15 @@ final class PinnedPoolCore implements CachingPool {
     lifetime.unlist();
   }
 
-  boolean isForgotten() {
+  @Override
+  public boolean isForgotten() {
     return lifetime.isForgotten();
   }
 
   /** Does nothing the second time. */
   void close() {
     if (lifetime.close()) {
-      cuda.leaks().drain();
+      session.leaks().drain();
     }
   }
 
@@ -159,15 +171,15 @@ final class PinnedPoolCore implements CachingPool {
     }
   }
 
-  /** Takes back what streams no longer use, if nobody else does. */
-  void settleIfClosed() {
+  @Override
+  public void settleIfClosed() {
     if (closed) {
       pending.poll();
     }
   }
 
-  /** The same once the streams are done with it. */
-  void awaitIfClosed() {
+  @Override
+  public void awaitIfClosed(@Nullable Device device) {
     if (closed) {
       pending.await();
     }
@@ -176,7 +188,7 @@ final class PinnedPoolCore implements CachingPool {
   /** A closed pool that holds nothing has nothing left to end. */
   private void forgetIfEmpty() {
     if (store.held().held() == 0) {
-      cuda.owned().remove(this, lifetime);
+      streams.relief().remove(this, lifetime);
     }
   }
 
@@ -185,8 +197,12 @@ final class PinnedPoolCore implements CachingPool {
     return "PinnedMemoryPool";
   }
 
-  Cuda cuda() {
-    return cuda;
+  Streams streams() {
+    return streams;
+  }
+
+  Session session() {
+    return session;
   }
 
   void free(PinnedBlock block) {
@@ -229,16 +245,16 @@ final class PinnedPoolCore implements CachingPool {
   }
 
   private void settle() {
-    cuda.leaks().drain();
+    session.leaks().drain();
     pending.poll();
   }
 
   /** Lends a chunk in hand; it is cached again if it cannot be. */
-  private PinnedBuffer lend(PinnedChunk chunk, long bytes) {
+  private PinnedBuffer lend(PinnedChunk chunk, long bytes, OpenStream of) {
     PinnedBlock block = null;
     boolean lent = false;
     try {
-      PinnedBuffer buffer = chunk.memory.block(0, bytes, cuda.currentDevice().nullStream());
+      PinnedBuffer buffer = chunk.memory.block(0, bytes, of);
       block = new PinnedBlock(buffer, this, chunk);
       buffer.own(block);
       lent = store.lend(block);
@@ -324,7 +340,7 @@ final class PinnedPoolCore implements CachingPool {
   }
 
   private PinnedBuffer ask(long blockBytes) {
-    ThreadState state = cuda.state();
+    ThreadState state = session.state();
     state.enter(this, upstream);
     PinnedBuffer given;
     try {
@@ -332,7 +348,7 @@ final class PinnedPoolCore implements CachingPool {
     } finally {
       state.leave();
     }
-    Upstream.checked("the upstream allocator", given, blockBytes, cuda, null);
+    Upstream.checked("the upstream allocator", given, blockBytes, session, null);
     return given;
   }
 

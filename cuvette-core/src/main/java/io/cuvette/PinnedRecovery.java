@@ -13,7 +13,7 @@ final class PinnedRecovery extends Recovery<PinnedChunk> {
 
   PinnedRecovery(
       PinnedPoolCore pool, PinnedStore store, long bytes, int sizeClass, Refusals refusals) {
-    super(pool.cuda().leaks(), pool.turns(), refusals);
+    super(pool.session().leaks(), pool.turns(), refusals);
     this.pool = pool;
     this.store = store;
     this.bytes = bytes;
@@ -36,18 +36,18 @@ final class PinnedRecovery extends Recovery<PinnedChunk> {
   long releaseCached() {
     boolean limited = blockBytes > store.held().room();
     long released = pool.release();
-    return limited ? released : released + pool.cuda().owned().releaseCachedPinned();
+    return limited ? released : released + pool.streams().relief().releaseCached(null);
   }
 
   @Override
   @Nullable PinnedChunk awaitOnce() {
     PinnedChunk found = pool.pending().await(this::search);
     if (found == null) {
-      if (pool.cuda().callback() == null) { // else it may wait for the callback
+      if (!pool.session().isInsideCallback()) { // else it may wait for the callback
         store.held().awaitRoom(blockBytes);
       }
       if (blockBytes <= store.held().room()) {
-        pool.cuda().owned().awaitPinnedFrees();
+        pool.streams().relief().awaitFrees(null);
       }
       found = searchAndRelease();
     }
@@ -66,7 +66,7 @@ final class PinnedRecovery extends Recovery<PinnedChunk> {
 
   @Override
   boolean hasForgotten() {
-    return store.hasForgotten() || pool.cuda().owned().hasForgottenPools();
+    return store.hasForgotten() || pool.streams().relief().hasForgottenPools();
   }
 
   @Override

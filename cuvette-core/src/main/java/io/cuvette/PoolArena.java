@@ -67,12 +67,12 @@ final class PoolArena {
     this.devicePool = devicePool;
     this.stream = stream;
     this.number = number;
-    this.leaks = stream.cuda.leaks();
+    this.leaks = stream.session.leaks();
     this.chunks = devicePool.chunks();
   }
 
   /** A cached block; null if none fits. */
-  @Nullable BufferBase take(long bytes, long rounded, CudaStream of) {
+  @Nullable BufferBase take(long bytes, long rounded, OpenStream of) {
     FrontCache cache = front;
     if (cache == null || !FrontCache.keeps(rounded)) {
       return takeHere(bytes, rounded, of, null);
@@ -83,7 +83,7 @@ final class PoolArena {
   }
 
   private @Nullable BufferBase takeHere(
-      long bytes, long rounded, CudaStream of, FrontCache.@Nullable Stripe stripe) {
+      long bytes, long rounded, OpenStream of, FrontCache.@Nullable Stripe stripe) {
     boolean met = !lock.tryLock();
     if (met) {
       lock.lock();
@@ -108,7 +108,7 @@ final class PoolArena {
    * full, the block stays free. Under the lock.
    */
   private BufferBase lend(
-      int block, long bytes, long rounded, CudaStream of, FrontCache.@Nullable Stripe stripe) {
+      int block, long bytes, long rounded, OpenStream of, FrontCache.@Nullable Stripe stripe) {
     BufferBase chunk = chunks.get(blocks.chunk(block));
     BufferBase buffer = PooledBlock.lend(this, block, chunk, blocks.offset(block), bytes, of);
     PooledBlock lifetime = (PooledBlock) buffer.lifetime();

@@ -38,7 +38,7 @@ final class PoolPeers extends LiveSet<CudaDevice> {
   @Override
   public boolean contains(@Nullable Object device) {
     return device instanceof CudaDevice peer
-        && peer.cuda() == pool.cuda()
+        && peer.core().session() == pool.session()
         && !peer.equals(owner)
         && hasAccess(peer);
   }
@@ -55,7 +55,7 @@ final class PoolPeers extends LiveSet<CudaDevice> {
     if (owner.equals(device)) {
       return false;
     }
-    if (device.cuda() != pool.cuda()) {
+    if (device.core().session() != pool.session()) {
       throw new IllegalArgumentException(
           "peer: %s of another Cuda (expected: of the same as %s)".formatted(device, owner));
     }
@@ -73,12 +73,12 @@ final class PoolPeers extends LiveSet<CudaDevice> {
     int[] access = new int[all.size()];
     Arrays.fill(access, 0, out.size(), MemAccessFlags.NONE);
     Arrays.fill(access, out.size(), access.length, MemAccessFlags.READ_WRITE);
-    pool.setAccess(all, access);
+    pool.setAccess(all.stream().map(CudaDevice::core).toList(), access);
   }
 
   private Stream<CudaDevice> others() {
     pool.checkOpen(); // with one device nobody would ask
-    return pool.cuda().devices().stream().filter(device -> !device.equals(owner));
+    return owner.cuda().devices().stream().filter(device -> !device.equals(owner));
   }
 
   private boolean hasAccess(CudaDevice device) {

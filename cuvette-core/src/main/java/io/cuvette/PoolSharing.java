@@ -21,8 +21,8 @@ import org.jspecify.annotations.Nullable;
 record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean mapped) {
 
   /** A new pool that other processes can import, with an identity of its own. */
-  static Source create(Cuda cuda, PoolProperties properties, BufferDescriptor.Kind kind) {
-    DriverPool pool = DriverPool.createKeeping(cuda, properties);
+  static Source create(DriverPools pools, PoolProperties properties, BufferDescriptor.Kind kind) {
+    DriverPool pool = DriverPool.createKeeping(pools, properties);
     try {
       DescriptorCalls calls = Descriptors.require("ipcEnabled");
       return new Source(pool, new PoolSharing(kind, exported(calls, pool), false));
@@ -57,25 +57,26 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
    * @param home the device the memory is of, null if it is of none
    */
   static <R extends DriverPoolResource> R fromHandle(
-      Cuda cuda,
-      @Nullable CudaDevice home,
+      Engine engine,
+      @Nullable Device home,
       AllocationHandle handle,
       Class<R> type,
       BufferDescriptor.Kind kind,
       Function<Source, R> maker) {
-    cuda.checkOpen();
+    engine.session().checkOpen();
     handle.checkOpen();
-    cuda.leaks().drain();
-    Supplier<R> importer = () -> imported(cuda, home, handle.duplicate(), kind, maker);
+    engine.session().leaks().drain();
+    Supplier<R> importer =
+        () -> imported(engine.driverPools(), home, handle.duplicate(), kind, maker);
     UUID uuid = handle.uuid().orElse(null);
     return uuid == null
         ? importer.get()
-        : cuda.registry().alone(uuid, () -> registered(cuda, uuid, handle, type, importer));
+        : engine.registry().alone(uuid, () -> registered(engine, uuid, handle, type, importer));
   }
 
   private static <R extends DriverPoolResource> R registered(
-      Cuda cuda, UUID uuid, AllocationHandle handle, Class<R> type, Supplier<R> importer) {
-    DriverPoolResource known = cuda.registry().find(uuid, handle);
+      Engine engine, UUID uuid, AllocationHandle handle, Class<R> type, Supplier<R> importer) {
+    DriverPoolResource known = engine.registry().find(uuid, handle);
     if (known != null) {
       return ResourceRegistry.as(known, uuid, type);
     }
@@ -93,13 +94,13 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
   }
 
   private static <R> R imported(
-      Cuda cuda,
-      @Nullable CudaDevice home,
+      DriverPools pools,
+      @Nullable Device home,
       AllocationHandle own,
       BufferDescriptor.Kind kind,
       Function<Source, R> maker) {
     try {
-      DriverPool pool = importPool(cuda, own, home);
+      DriverPool pool = importPool(pools, own, home);
       try {
         return maker.apply(new Source(pool, new PoolSharing(kind, own, true)));
       } catch (RuntimeException | Error e) {
@@ -114,7 +115,7 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
 
   /** A failure of making or exporting a pool, with what the device says about such pools. */
   static CudaException explained(
-      CudaException e, CudaDevice device, DeviceAttribute attribute, String instead) {
+      CudaException e, Device device, DeviceAttribute attribute, String instead) {
     return switch (e.status()) {
       case NOT_SUPPORTED, NOT_PERMITTED, CALL_REQUIRES_NEWER_DRIVER, INVALID_VALUE ->
           e.explained(
@@ -126,7 +127,7 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
     };
   }
 
-  private static String value(CudaDevice device, DeviceAttribute attribute) {
+  private static String value(Device device, DeviceAttribute attribute) {
     try {
       return Integer.toString(device.attribute(attribute));
     } catch (CudaException e) {
@@ -135,10 +136,10 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
   }
 
   private static DriverPool importPool(
-      Cuda cuda, AllocationHandle handle, @Nullable CudaDevice home) {
-    PoolOrigin origin = PoolOrigin.of(handle, cuda.driverPools());
+      DriverPools pools, AllocationHandle handle, @Nullable Device home) {
+    PoolOrigin origin = PoolOrigin.of(handle, pools);
     try {
-      return importPool(cuda, handle, home, origin);
+      return importPool(pools, handle, home, origin);
     } catch (RuntimeException | Error e) {
       Failures.closeAfter(e, () -> PoolOrigin.close(origin));
       throw e;
@@ -146,9 +147,9 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
   }
 
   private static DriverPool importPool(
-      Cuda cuda, AllocationHandle handle, @Nullable CudaDevice home, PoolOrigin origin) {
+      DriverPools pools, AllocationHandle handle, @Nullable Device home, PoolOrigin origin) {
     try {
-      return DriverPool.imported(cuda, home, origin);
+      return DriverPool.imported(pools, home, origin);
     } catch (CudaException e) {
       if (e.status() == CudaStatus.OPERATING_SYSTEM || e.status() == CudaStatus.OUT_OF_MEMORY) {
         throw e; // which says nothing about the descriptor

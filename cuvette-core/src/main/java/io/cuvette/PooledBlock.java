@@ -25,7 +25,7 @@ final class PooledBlock extends BlockLifetime {
       PoolArena arena,
       int block,
       BufferBase chunk) {
-    super(buffer, queue, site, buffer.stream().state);
+    super(buffer, queue, site, buffer.order().state);
     this.arena = arena;
     this.block = block;
     this.chunk = chunk;
@@ -38,7 +38,7 @@ final class PooledBlock extends BlockLifetime {
    * {@link #opened} follows.
    */
   static BufferBase lend(
-      PoolArena arena, int block, BufferBase chunk, long offset, long bytes, CudaStream of) {
+      PoolArena arena, int block, BufferBase chunk, long offset, long bytes, OpenStream of) {
     BufferBase buffer = chunk.block(offset, bytes, of);
     LeakTracker leaks = arena.leaks;
     Throwable site = leaks.remembersSites() ? leaks.site() : null;
@@ -47,7 +47,7 @@ final class PooledBlock extends BlockLifetime {
   }
 
   /** One more buffer of this block, which has ended. */
-  BufferBase again(long bytes, CudaStream of) {
+  BufferBase again(long bytes, OpenStream of) {
     return lend(arena, block, chunk, address - chunk.address(), bytes, of);
   }
 
@@ -67,7 +67,7 @@ final class PooledBlock extends BlockLifetime {
   }
 
   @Override
-  boolean keepsOut(CudaDevice device) {
+  boolean keepsOut(Device device) {
     return chunk.lifetime().keepsOut(device);
   }
 

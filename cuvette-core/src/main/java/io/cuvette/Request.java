@@ -9,4 +9,4 @@ package io.cuvette;
  * @param stream the stream that it is for
  * @param refusals what upstream threw for want of memory
  */
-record Request(PoolArena arena, long bytes, long rounded, CudaStream stream, Refusals refusals) {}
+record Request(PoolArena arena, long bytes, long rounded, OpenStream stream, Refusals refusals) {}

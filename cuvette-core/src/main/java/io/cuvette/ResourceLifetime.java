@@ -12,14 +12,14 @@ final class ResourceLifetime extends Lifetime {
   private final String text;
   private final Runnable end = this::close;
 
-  ResourceLifetime(DriverPoolResource resource, DriverPoolResource.Source source) {
-    super(resource, source.pool().cuda().leaks().queue, source.pool().cuda().leaks().site());
+  ResourceLifetime(Object resource, DriverPoolResource.Source source) {
+    super(resource, source.pool().session().leaks().queue, source.pool().session().leaks().site());
     this.pool = source.pool();
     this.sharing = source.sharing();
     this.text = "%s of %s".formatted(resource.getClass().getSimpleName(), pool);
-    pool.cuda().owned().children().add(end);
+    pool.session().children().add(end);
     opened();
-    if (pool.cuda().isClosed()) {
+    if (pool.session().isClosed()) {
       close(); // nobody may look at the children any more
     }
   }
@@ -36,7 +36,7 @@ final class ResourceLifetime extends Lifetime {
     if (sharing != null) {
       failures.run(sharing.handle()::close);
     }
-    pool.cuda().owned().children().remove(end);
+    pool.session().children().remove(end);
     failures.throwFirst();
   }
 }

@@ -6,18 +6,18 @@ package io.cuvette;
  * checked before anything changes. Confined to its thread.
  */
 public final class Scope implements AutoCloseable {
-  private final ThreadState state;
+  private final Current current;
   private final @org.jspecify.annotations.Nullable Scope outer;
   private final String what;
   private final Runnable restore;
   private boolean closed;
 
-  Scope(ThreadState state, String what, Runnable restore) {
-    this.state = state;
+  Scope(Current current, String what, Runnable restore) {
+    this.current = current;
     this.what = what;
     this.restore = restore;
-    this.outer = state.innermost;
-    state.innermost = this;
+    this.outer = current.innermost;
+    current.innermost = this;
   }
 
   /**
@@ -28,20 +28,21 @@ public final class Scope implements AutoCloseable {
    */
   @Override
   public void close() {
-    if (!Thread.currentThread().equals(state.thread)) {
+    if (!Thread.currentThread().equals(current.thread.thread)) {
       throw new WrongThreadException(
           "%s was opened by %s and cannot be closed by %s"
-              .formatted(this, state.thread, Thread.currentThread()));
+              .formatted(this, current.thread.thread, Thread.currentThread()));
     }
     if (closed) {
       return;
     }
-    if (state.innermost != this) {
+    if (current.innermost != this) {
       throw new IllegalStateException(
-          "%s cannot be closed before %s, which was opened later".formatted(this, state.innermost));
+          "%s cannot be closed before %s, which was opened later"
+              .formatted(this, current.innermost));
     }
     closed = true;
-    state.innermost = outer;
+    current.innermost = outer;
     restore.run();
   }
 

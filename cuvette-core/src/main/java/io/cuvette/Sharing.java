@@ -14,7 +14,7 @@ final class Sharing {
    * @param address inside the allocation
    */
   static BufferDescriptor plain(BufferBase part, long address) {
-    CudaDevice device = part.device();
+    Device device = part.on();
     if (!(part instanceof DeviceBuffer)) {
       throw cannot(part, "it is host or managed memory without a pool of the driver");
     }
@@ -30,12 +30,12 @@ final class Sharing {
         BufferDescriptor.Kind.PLAIN,
         address - start,
         part.byteSize(),
-        device.cuda().imports().process,
+        device.session().process(),
         device.uuid(),
         handle);
   }
 
-  private static long ask(CudaDevice device, int attribute, long address) {
+  private static long ask(Device device, int attribute, long address) {
     try {
       return device.ask(driver -> driver.pointerGetAttribute(device.id(), attribute, address));
     } catch (CudaException e) {

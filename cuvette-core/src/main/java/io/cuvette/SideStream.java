@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class SideStream {
   private final StreamState beside;
-  private final AtomicReference<@Nullable CudaStream> made = new AtomicReference<>();
+  private final AtomicReference<@Nullable OpenStream> made = new AtomicReference<>();
 
   SideStream(StreamState beside) {
     this.beside = beside;
@@ -18,9 +18,9 @@ final class SideStream {
 
   /** The stream, for who holds the other. */
   StreamState get() {
-    CudaStream stream = made.get();
+    OpenStream stream = made.get();
     if (stream == null) {
-      CudaStream other = CudaStream.ofLibrary(beside.device);
+      OpenStream other = beside.streams.createForLibrary(beside.device);
       stream = made.compareAndExchange(null, other);
       if (stream == null) {
         return other.state;
@@ -31,7 +31,7 @@ final class SideStream {
   }
 
   void close() {
-    CudaStream stream = made.getAndSet(null);
+    OpenStream stream = made.getAndSet(null);
     if (stream != null) {
       stream.close();
     }

@@ -23,10 +23,11 @@ final class Spans {
    * Adds the addresses of memory that upstream gave.
    *
    * @param bytes what the pool uses of it
+   * @param what the memory, for a message
    * @throws IllegalStateException if some of it is there already: it would be handed out twice
    */
-  Span add(BufferBase memory, long bytes) {
-    Span span = new Span(memory.address(), memory.address() + bytes);
+  Span add(long address, long bytes, Object what) {
+    Span span = new Span(address, address + bytes);
     lock.lock();
     try {
       Span below = ordered.lower(new Span(span.end, span.end));
@@ -34,7 +35,7 @@ final class Spans {
         throw new IllegalStateException(
             ("upstream returned %s again, or a part of it: the pool holds 0x%x to 0x%x"
                     + " (expected: memory that the pool does not hold)")
-                .formatted(memory.asBuffer(), below.start, below.end));
+                .formatted(what, below.start, below.end));
       }
       ordered.add(span);
       return span;

@@ -8,7 +8,7 @@ import java.lang.foreign.MemorySegment;
 final class StagingChunk implements AutoCloseable {
   private final BufferBase device;
   private final MemorySegment heap;
-  private final CudaStream stream;
+  private final OpenStream stream;
   private final PinnedBuffer pinned;
   private final MemorySegment memory;
   private final CudaEvent sent;
@@ -16,14 +16,14 @@ final class StagingChunk implements AutoCloseable {
   /** Where the bytes that are on their way out belong; none if negative. */
   private long arriving = -1;
 
-  StagingChunk(BufferBase device, MemorySegment heap, CudaStream stream, long bytes) {
+  StagingChunk(BufferBase device, MemorySegment heap, OpenStream stream, long bytes) {
     this.device = device;
     this.heap = heap;
     this.stream = stream;
-    this.pinned = stream.device().cuda().allocatePinned(bytes);
+    this.pinned = CudaStream.of(stream).device().cuda().allocatePinned(bytes);
     this.memory = pinned.hostMemory();
     try {
-      this.sent = stream.device().createEvent(EventOptions.ORDER_ONLY);
+      this.sent = CudaStream.of(stream).device().createEvent(EventOptions.ORDER_ONLY);
     } catch (RuntimeException e) {
       Failures.closeAfter(e, pinned);
       throw e;
@@ -76,12 +76,12 @@ final class StagingChunk implements AutoCloseable {
   }
 
   private void transfer(long target, long source, long bytes) {
-    int on = stream.device().id();
+    int on = stream.on().id();
     Transfers.queue(
         stream,
         device,
         pinned.lifetime(),
         driver -> driver.memcpyAsync(on, target, source, bytes, stream.state.handle));
-    stream.record(sent);
+    CudaStream.of(stream).record(sent);
   }
 }

@@ -42,7 +42,7 @@ final class StreamCapture {
       return true;
     }
     int device = stream.device.id();
-    CudaDriver driver = stream.cuda.driver();
+    CudaDriver driver = stream.session.driver();
     CaptureInfo info = driver.streamGetCaptureInfo(device, stream.handle);
     if (!info.isCapturing()) {
       return true;
@@ -69,7 +69,7 @@ final class StreamCapture {
 
   /** Checks that no capture of a blocking stream makes the null stream unusable. */
   void checkNotInterrupted() {
-    if (stream.isLegacy() && stream.cuda.captures().isAnyPossible()) {
+    if (stream.isLegacy() && stream.streams.captures().isAnyPossible()) {
       stream.checkNotCapturing("work", "");
     }
   }
@@ -98,7 +98,7 @@ final class StreamCapture {
   /** The null stream takes part, so to speak, in the capture of any stream that blocks with it. */
   boolean goesOn() {
     try {
-      return stream.cuda.driver().streamIsCapturing(stream.device.id(), stream.handle) != 0;
+      return stream.session.driver().streamIsCapturing(stream.device.id(), stream.handle) != 0;
     } catch (CudaException e) {
       if (e.status() == CudaStatus.STREAM_CAPTURE_IMPLICIT) {
         return true;

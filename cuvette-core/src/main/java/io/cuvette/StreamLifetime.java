@@ -25,12 +25,12 @@ final class StreamLifetime extends HandleLifetime {
   }
 
   /** The end of a stream that was made here and is lost with its object. */
-  static StreamLifetime owned(CudaStream stream, StreamState state) {
-    LeakTracker leaks = state.cuda.leaks();
+  static StreamLifetime owned(OpenStream open, StreamState state) {
+    LeakTracker leaks = state.session.leaks();
     StreamLifetime lifetime =
-        new StreamLifetime(stream, state, state.toString(), leaks.queue, leaks.site());
+        new StreamLifetime(open, state, state.toString(), leaks.queue, leaks.site());
     try {
-      state.cuda.owned().children().add(lifetime.end);
+      state.session.children().add(lifetime.end);
       lifetime.opened();
       return lifetime;
     } catch (OutOfMemoryError e) {
@@ -64,7 +64,7 @@ final class StreamLifetime extends HandleLifetime {
   void release() {
     StreamState ending = state;
     if (ending != null) {
-      ending.cuda.owned().entrance().run(ending::end);
+      ending.session.entrance().run(ending::end);
     }
   }
 
@@ -72,7 +72,7 @@ final class StreamLifetime extends HandleLifetime {
   void failed() {
     StreamState ending = state;
     if (ending != null) {
-      ending.cuda.leaks().failed(this);
+      ending.session.leaks().failed(this);
     }
   }
 
@@ -88,7 +88,7 @@ final class StreamLifetime extends HandleLifetime {
   void forget() {
     StreamState ended = state;
     if (ended != null) {
-      ended.cuda.owned().children().remove(end);
+      ended.session.children().remove(end);
     }
   }
 }

@@ -17,7 +17,7 @@ final class StreamOrderedAllocator {
 
   /** Makes the buffer for memory at an address; {@link StreamOrderedMemory#own} follows. */
   interface Kind {
-    BufferBase buffer(long address, long bytes, CudaStream stream);
+    BufferBase buffer(long address, long bytes, OpenStream stream);
   }
 
   StreamOrderedAllocator(DriverPool pool, Kind kind) {
@@ -26,7 +26,7 @@ final class StreamOrderedAllocator {
     this.kind = kind;
   }
 
-  BufferBase allocate(long bytes, long rounded, CudaStream stream) {
+  BufferBase allocate(long bytes, long rounded, OpenStream stream) {
     BufferBase idle = reuse(bytes, rounded, stream);
     return idle != null ? idle : allocateNew(bytes, rounded, stream);
   }
@@ -35,9 +35,9 @@ final class StreamOrderedAllocator {
    * A buffer for which the driver need not be asked: idle memory, or none; null if there is no
    * such.
    */
-  @Nullable BufferBase reuse(long bytes, long rounded, CudaStream stream) {
+  @Nullable BufferBase reuse(long bytes, long rounded, OpenStream stream) {
     Checks.notNegative("bytes", bytes);
-    pool.cuda().checkOwn(stream);
+    stream.checkOf(pool.session());
     pool.enter();
     try {
       if (bytes == 0) {
@@ -51,13 +51,14 @@ final class StreamOrderedAllocator {
   }
 
   /** A buffer of memory that the driver gives; what {@link #reuse} checks is checked. */
-  BufferBase allocateNew(long bytes, long rounded, CudaStream stream) {
+  BufferBase allocateNew(long bytes, long rounded, OpenStream stream) {
     memory.settle();
     Refusals refusals = new Refusals();
     BufferBase found = tryOnce(bytes, rounded, stream, refusals);
     return found != null
         ? found
         : StreamOrderedRecovery.run(
+            pool.pools(),
             stream,
             memory,
             () -> pool.trimTo(0),
@@ -67,7 +68,7 @@ final class StreamOrderedAllocator {
   }
 
   private @Nullable BufferBase tryOnce(
-      long bytes, long rounded, CudaStream stream, Refusals refusals) {
+      long bytes, long rounded, OpenStream stream, Refusals refusals) {
     pool.enter();
     try {
       return ask(bytes, rounded, stream, refusals);
@@ -76,9 +77,9 @@ final class StreamOrderedAllocator {
     }
   }
 
-  private @Nullable BufferBase ask(long bytes, long rounded, CudaStream stream, Refusals refusals) {
+  private @Nullable BufferBase ask(long bytes, long rounded, OpenStream stream, Refusals refusals) {
     CudaDriver driver = stream.hold();
-    int device = stream.device().id();
+    int device = stream.on().id();
     try {
       long address =
           driver.memAllocFromPoolAsync(device, rounded, pool.handle(), stream.state.handle);
@@ -95,13 +96,13 @@ final class StreamOrderedAllocator {
   }
 
   OutOfDeviceMemoryException outOfMemory(
-      long bytes, long rounded, CudaStream stream, long limitBytes) {
+      long bytes, long rounded, OpenStream stream, long limitBytes) {
     PoolAttributes now = new PoolAttributes(pool);
     long live = memory.liveBytes();
     return StreamOrderedSupport.outOfMemory(
         "allocate(bytes=%d, stream=%s) from %s with %d bytes live"
             .formatted(bytes, stream, pool, live),
-        stream.device(),
+        stream.on(),
         bytes,
         rounded,
         now::reservedMemCurrent,

@@ -5,7 +5,7 @@ import org.jspecify.annotations.Nullable;
 /** The end of memory from a pool of the driver: it is freed in order of its stream. */
 final class StreamOrderedLifetime extends BlockLifetime {
   private final StreamOrderedMemory memory;
-  final CudaDevice device;
+  final Device device;
   final long address;
   private final long blockBytes;
   private final long requestedBytes;
@@ -32,11 +32,11 @@ final class StreamOrderedLifetime extends BlockLifetime {
   StreamOrderedLifetime(BufferBase buffer, StreamOrderedMemory memory, long blockBytes) {
     super(
         buffer,
-        buffer.device().cuda().leaks().queue,
-        buffer.device().cuda().leaks().site(),
-        buffer.stream().state);
+        buffer.on().session().leaks().queue,
+        buffer.on().session().leaks().site(),
+        buffer.order().state);
     this.memory = memory;
-    this.device = buffer.device();
+    this.device = buffer.on();
     this.address = buffer.address();
     this.blockBytes = blockBytes;
     this.requestedBytes = buffer.byteSize();
@@ -62,15 +62,15 @@ final class StreamOrderedLifetime extends BlockLifetime {
         sharing.kind(),
         part.address() - address,
         part.byteSize(),
-        device.cuda().imports().process,
+        device.session().process(),
         device.uuid(),
         known);
   }
 
   @Override
-  boolean keepsOut(CudaDevice other) {
+  boolean keepsOut(Device other) {
     long pool = memory.poolOf(this);
-    return pool == 0 || ForeignMemory.keepsOut(other, pool);
+    return pool == 0 || Addresses.keepsOut(other, pool);
   }
 
   boolean isOf(StreamOrderedMemory other) {

@@ -4,6 +4,7 @@ import io.cuvette.driver.BlockListener;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongConsumer;
@@ -66,7 +67,7 @@ final class StreamOrderedMemory {
   /** The handle of the pool that a block is from; 0 if the driver does not tell. */
   long poolOf(StreamOrderedLifetime block) {
     DriverPool all = pool;
-    return all != null ? all.handle() : ForeignMemory.poolOf(block.device, block.address);
+    return all != null ? all.handle() : Addresses.poolOf(block.device, block.address);
   }
 
   /** The block that begins at an address; null if none does. */
@@ -88,12 +89,12 @@ final class StreamOrderedMemory {
       long address,
       long bytes,
       long blockBytes,
-      CudaStream stream) {
+      OpenStream stream) {
     try {
       return own(kind.buffer(address, bytes, stream), blockBytes);
     } catch (OutOfMemoryError e) {
-      CudaDriver driver = stream.state.cuda.driver();
-      driver.memFreeAsync(stream.device().id(), address, stream.state.handle);
+      CudaDriver driver = stream.state.session.driver();
+      driver.memFreeAsync(stream.on().id(), address, stream.state.handle);
       throw e;
     }
   }
@@ -113,7 +114,7 @@ final class StreamOrderedMemory {
 
   /** A buffer of idle memory of this size that the stream can use again at once; null if none. */
   @Nullable BufferBase reuse(
-      StreamOrderedAllocator.Kind kind, long bytes, long blockBytes, CudaStream stream) {
+      StreamOrderedAllocator.Kind kind, long bytes, long blockBytes, OpenStream stream) {
     StreamOrderedLifetime idle = blocks.take(stream.state, blockBytes);
     if (idle == null) {
       return null;
@@ -144,7 +145,7 @@ final class StreamOrderedMemory {
    * waited for its streams, and its driver answers no more.
    */
   private boolean isOfAnEndedCuda(StreamState stream) {
-    return pool != null && stream.cuda != pool.cuda() && stream.cuda.isClosed();
+    return pool != null && stream.session != pool.session() && stream.session.isClosed();
   }
 
   /**
@@ -217,7 +218,7 @@ final class StreamOrderedMemory {
   /**
    * Waits for the frees that are queued on the streams of a device, as far as these can be asked.
    */
-  void awaitFrees(CudaDevice device) {
+  void awaitFrees(Device device) {
     await();
     for (StreamState stream : freedOn) {
       if (stream.device.equals(device)) {
@@ -264,8 +265,8 @@ final class StreamOrderedMemory {
     StreamState home = block.home;
     return pool != null
         && !pool.isClosed()
-        && !pool.cuda().isClosed()
-        && !pool.cuda().driverPools().isShort()
+        && !pool.session().isClosed()
+        && !pool.pools().isShort()
         && home != null
         && !home.isClosing();
   }
@@ -370,7 +371,7 @@ final class StreamOrderedMemory {
     rememberFreedOn(stream); // first: there may be no heap for it later
     boolean freed =
         stream.ask(() -> {
-          CudaDriver driver = stream.cuda.driver();
+          CudaDriver driver = stream.session.driver();
           block.free(() -> driver.memFreeAsync(stream.device.id(), block.address, stream.handle));
           return true;
         });
@@ -411,14 +412,15 @@ final class StreamOrderedMemory {
 
   /** For memory that no stream uses any more. */
   private void freeUnordered(StreamOrderedLifetime block) {
-    StreamState any = block.device.nullStream().state;
+    StreamState own = Objects.requireNonNull(block.home);
+    StreamState any = own.streams.nullStream(own.device);
     if (!freeOn(any, block)) {
       freePlainly(block);
     }
   }
 
   private void freePlainly(StreamOrderedLifetime block) {
-    CudaDriver driver = block.device.cuda().driver();
+    CudaDriver driver = block.device.session().driver();
     block.free(() -> driver.memFree(block.device.id(), block.address));
     remove(block);
   }

@@ -13,6 +13,7 @@ final class StreamOrderedRecovery {
   /**
    * Tries everything, while no pool keeps anything idle.
    *
+   * @param pools the driver's pools
    * @param memory what was taken from where memory is short
    * @param trim has that give back what nobody uses
    * @param refusals what the driver said so far
@@ -20,41 +21,40 @@ final class StreamOrderedRecovery {
    * @param failure what is thrown if it is to the end
    */
   static <T> T run(
-      CudaStream stream,
+      DriverPools pools,
+      OpenStream stream,
       StreamOrderedMemory memory,
       Runnable trim,
       Refusals refusals,
       Supplier<@Nullable T> again,
       Supplier<? extends RuntimeException> failure) {
-    return stream
-        .device()
-        .cuda()
-        .driverPools()
-        .whileShort(() -> inSteps(stream, memory, trim, refusals, again, failure));
+    return pools.whileShort(() -> inSteps(pools, stream, memory, trim, refusals, again, failure));
   }
 
   private static <T> T inSteps(
-      CudaStream stream,
+      DriverPools pools,
+      OpenStream stream,
       StreamOrderedMemory memory,
       Runnable trim,
       Refusals refusals,
       Supplier<@Nullable T> again,
       Supplier<? extends RuntimeException> failure) {
-    CudaDevice device = stream.device();
-    Cuda cuda = device.cuda();
-    cuda.leaks().drain();
-    cuda.driverPools().giveBackAll();
+    Device device = stream.on();
+    Session session = device.session();
+    session.leaks().drain();
+    pools.giveBackAll();
     await(stream);
     memory.settle();
     T found = again.get();
     if (found == null) {
       trim.run();
-      cuda.owned().releaseCached(device);
+      stream.state.streams.relief().releaseCached(device);
       found = again.get();
     }
     if (found == null) {
       found =
-          Reclaim.search(cuda.leaks(), memory::hasForgotten, () -> releaseAll(stream, trim, again));
+          Reclaim.search(
+              session.leaks(), memory::hasForgotten, () -> releaseAll(stream, trim, again));
     }
     if (found == null) {
       throw refusals.explain(failure.get());
@@ -63,21 +63,20 @@ final class StreamOrderedRecovery {
   }
 
   private static <T> @Nullable T releaseAll(
-      CudaStream stream, Runnable trim, Supplier<@Nullable T> again) {
-    CudaDevice device = stream.device();
-    Cuda cuda = device.cuda();
-    cuda.owned().awaitFrees(device);
+      OpenStream stream, Runnable trim, Supplier<@Nullable T> again) {
+    Device device = stream.on();
+    stream.state.streams.relief().awaitFrees(device);
     await(stream);
     trim.run();
-    cuda.owned().releaseCached(device);
+    stream.state.streams.relief().releaseCached(device);
     return again.get();
   }
 
   /** Not inside a callback, for which the stream may have to wait. */
-  private static void await(CudaStream stream) {
-    Cuda cuda = stream.device().cuda();
-    if (cuda.callback() == null) {
-      cuda.owned().entrance().run(stream::awaitWork);
+  private static void await(OpenStream stream) {
+    Session session = stream.on().session();
+    if (!session.isInsideCallback()) {
+      session.entrance().run(stream::awaitWork);
     }
   }
 }

@@ -1,6 +1,8 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.MemAllocationType;
+import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.PoolProperties;
 import java.util.function.LongSupplier;
 
@@ -21,7 +23,7 @@ final class StreamOrderedSupport {
    */
   static OutOfDeviceMemoryException outOfMemory(
       String call,
-      CudaDevice device,
+      Device device,
       long bytes,
       long rounded,
       LongSupplier held,
@@ -66,15 +68,21 @@ final class StreamOrderedSupport {
   }
 
   /** The statuses of a driver or a device without stream-ordered memory, with what works there. */
-  static CudaException explained(CudaException e, CudaDevice device) {
+  static CudaException explained(CudaException e, Device device) {
     return switch (e.status()) {
       case NOT_SUPPORTED, CALL_REQUIRES_NEWER_DRIVER, NOT_FOUND ->
           e.explained(
               "%s has no stream-ordered memory, which needs a driver of CUDA 11.2 (this one"
                       .formatted(device)
                   + " supports %d); MemoryPool works everywhere"
-                      .formatted(device.cuda().driverVersion()));
+                      .formatted(device.session().driverVersion()));
       default -> e;
     };
+  }
+
+  /** Whether a device has access to a pool only if that is given to it. */
+  static boolean isGuest(PoolProperties pool, int device) {
+    boolean atHome = pool.locationType() == MemLocationType.DEVICE && pool.locationId() == device;
+    return pool.allocationType() != MemAllocationType.MANAGED && !atHome;
   }
 }

@@ -10,16 +10,17 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One stream of the driver, shared by all {@link CudaStream}s that stand for it. It has the arenas
- * that pools keep for it, so that a handle value used again by the driver never meets the blocks of
- * its predecessor. Thread-safe.
+ * One stream of the driver, shared by all objects that stand for it. It has the arenas that pools
+ * keep for it, so that a handle value used again by the driver never meets the blocks of its
+ * predecessor. Thread-safe.
  */
 final class StreamState {
   /** Instead of a number of wrappers: the last one was closed. */
   private static final int GONE = Integer.MIN_VALUE;
 
-  final Cuda cuda;
-  final CudaDevice device;
+  final Streams streams;
+  final Session session;
+  final Device device;
   final long handle;
 
   /** The identity, which the driver never uses twice; 0 for those that exist from the start. */
@@ -58,8 +59,6 @@ final class StreamState {
   /** Whether it has ended: {@link #lastWork} tells about its work from then on. */
   private volatile boolean closed;
 
-  private @Nullable CudaStream unowned;
-
   /** Once closed: when its last work is done; null if it was done then. */
   private volatile @Nullable Guard lastWork;
 
@@ -74,8 +73,8 @@ final class StreamState {
   final AtomicReference<@Nullable Callback> lastCallback = new AtomicReference<>();
 
   /** A stream that somebody else has, or that exists from the start. */
-  static StreamState foreign(Cuda cuda, CudaDevice device, long handle) {
-    StreamState state = new StreamState(cuda, device, handle, false, null, null);
+  static StreamState foreign(Streams streams, Device device, long handle) {
+    StreamState state = new StreamState(streams, device, handle, false, null, null);
     state.lifetime = StreamLifetime.foreign(state);
     state.expose();
     return state;
@@ -84,22 +83,23 @@ final class StreamState {
   /** What pools keep the memory of a capture by, beside the streams that capture. */
   static StreamState ofCapture(StreamState stream, Capture capture) {
     StreamState state =
-        new StreamState(stream.cuda, stream.device, stream.handle, false, null, capture);
+        new StreamState(stream.streams, stream.device, stream.handle, false, null, capture);
     state.lifetime = StreamLifetime.foreign(state);
     return state;
   }
 
   /** A stream that was made here; {@link #endsWith} follows. */
-  static StreamState owned(Cuda cuda, CudaDevice device, long handle, boolean blocking) {
-    StreamState state = new StreamState(cuda, device, handle, true, null, null);
+  static StreamState owned(Streams streams, Device device, long handle, boolean blocking) {
+    StreamState state = new StreamState(streams, device, handle, true, null, null);
     state.blocking = blocking;
     return state;
   }
 
   /** The default stream of this thread. */
-  static StreamState perThread(Cuda cuda, CudaDevice device, ReferenceQueue<Object> forgotten) {
+  static StreamState perThread(Streams streams, Device device, ReferenceQueue<Object> forgotten) {
     StreamState state =
-        new StreamState(cuda, device, StreamHandle.PER_THREAD, false, Thread.currentThread(), null);
+        new StreamState(
+            streams, device, StreamHandle.PER_THREAD, false, Thread.currentThread(), null);
     state.lifetime = StreamLifetime.perThread(state, forgotten);
     state.expose();
     return state;
@@ -107,13 +107,14 @@ final class StreamState {
 
   @SuppressWarnings("NullAway.Init") // the lifetime, right after
   private StreamState(
-      Cuda cuda,
-      CudaDevice device,
+      Streams streams,
+      Device device,
       long handle,
       boolean owned,
       @Nullable Thread confinedTo,
       @Nullable Capture memoryOf) {
-    this.cuda = cuda;
+    this.streams = streams;
+    this.session = streams.session();
     this.device = device;
     this.handle = handle;
     this.owned = owned;
@@ -122,8 +123,8 @@ final class StreamState {
   }
 
   /** Makes the stream end with the object that stands for it. */
-  StreamLifetime endsWith(CudaStream stream) {
-    lifetime = StreamLifetime.owned(stream, this);
+  StreamLifetime endsWith(OpenStream open) {
+    lifetime = StreamLifetime.owned(open, this);
     return lifetime;
   }
 
@@ -136,24 +137,8 @@ final class StreamState {
     return StreamHandle.isBuiltIn(handle);
   }
 
-  /**
-   * The stream for the asking of upstream, whose memory may stay cached for long: one that does not
-   * keep a forgotten stream reachable.
-   */
-  CudaStream forUpstream(CudaStream asked) {
-    if (!owned) {
-      return asked;
-    }
-    CudaStream known = unowned;
-    if (known == null) {
-      known = new CudaStream(this, null);
-      unowned = known;
-    }
-    return known;
-  }
-
   void checkUsable() {
-    cuda.checkOpen();
+    session.checkOpen();
     lifetime.checkOpen();
     checkThread();
   }
@@ -220,7 +205,7 @@ final class StreamState {
   /** Operations of others that took it for a stream that nobody captures have ended then. */
   private void expose(int holds) {
     if (!exposedToAll && !isLegacy()) {
-      cuda.captures().arePossible();
+      streams.captures().arePossible();
       exposed = true;
       lifetime.awaitOperations(holds);
       exposedToAll = true;
@@ -252,7 +237,7 @@ final class StreamState {
     Boolean known = isBuiltIn() ? Boolean.TRUE : blocking;
     if (known == null) {
       capturing.check(call, "");
-      known = (cuda.driver().streamGetFlags(device.id(), handle) & 1) == 0;
+      known = (session.driver().streamGetFlags(device.id(), handle) & 1) == 0;
       blocking = known;
     }
     return known;
@@ -277,7 +262,7 @@ final class StreamState {
       return null;
     }
     try {
-      return cuda.captures().of(this);
+      return streams.captures().of(this);
     } finally {
       lifetime.unhold();
     }
@@ -323,7 +308,7 @@ final class StreamState {
     }
     return exposed
         ? mark.isReached()
-        : ask(() -> !exposed && cuda.driver().streamQuery(device.id(), handle));
+        : ask(() -> !exposed && session.driver().streamQuery(device.id(), handle));
   }
 
   /** The same, but an idle stream has a moment to say so: for who is not asked again and again. */
@@ -334,7 +319,9 @@ final class StreamState {
 
   /** Whether all work queued so far is done, for who holds the stream; no capture is harmed. */
   boolean isWorkDone() {
-    return canBeCaptured() ? mark.isReachedSoon() : cuda.driver().streamQuery(device.id(), handle);
+    return canBeCaptured()
+        ? mark.isReachedSoon()
+        : session.driver().streamQuery(device.id(), handle);
   }
 
   /**
@@ -346,7 +333,7 @@ final class StreamState {
     if (canBeCaptured()) {
       return mark.await();
     }
-    cuda.driver().streamSynchronize(device.id(), handle);
+    session.driver().streamSynchronize(device.id(), handle);
     return true;
   }
 
@@ -394,7 +381,7 @@ final class StreamState {
       try {
         guard.await();
       } catch (RuntimeException e) {
-        cuda.streams().ended().add(guard); // nobody else has it
+        streams.ended().add(guard); // nobody else has it
         throw e;
       }
     }
@@ -408,7 +395,7 @@ final class StreamState {
     Failures failures = new Failures();
     boolean[] goesOn = new boolean[1];
     failures.run(() -> goesOn[0] = owned && !closed && !capturing.endIfPossible());
-    failures.run(goesOn[0] ? () -> cuda.streams().endLater(this) : this::endNow);
+    failures.run(goesOn[0] ? () -> streams.endLater(this) : this::endNow);
     failures.throwFirst();
   }
 
@@ -426,7 +413,7 @@ final class StreamState {
 
   private void handOn(Failures failures) {
     lifetime.beginAlone();
-    failures.run(() -> cuda.driverPools().giveBackIdle(stream -> stream == this));
+    failures.run(() -> streams.listener().beforeWait(stream -> stream == this));
     lastWork = Guard.ofDevice(this); // the safe answer, should asking fail
     failures.run(this::guardLastWork);
     closed = true;
@@ -434,8 +421,8 @@ final class StreamState {
     failures.run(side::close);
     lifetime.endAlone();
     retireArenas();
-    cuda.streams().forget(this);
-    failures.run(cuda.streams().ended()::poll);
+    streams.forget(this);
+    failures.run(streams.ended()::poll);
   }
 
   /** Makes the cached memory everybody's. */
@@ -445,7 +432,7 @@ final class StreamState {
   }
 
   private void destroy() {
-    destroyed.free(() -> cuda.driver().streamDestroy(device.id(), handle));
+    destroyed.free(() -> session.driver().streamDestroy(device.id(), handle));
     lifetime.forget();
   }
 
@@ -455,7 +442,7 @@ final class StreamState {
       lastWork = null;
     } else if (guard.isRecorded()) {
       lastWork = guard;
-      cuda.streams().ended().add(guard);
+      streams.ended().add(guard);
     }
   }
 

@@ -3,47 +3,27 @@ package io.cuvette;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is current on one thread for one {@link Cuda}. It lives in a thread local, never in the OS
- * thread: a virtual thread may change its carrier between two driver calls.
+ * What is current on one thread for one {@link Session}. It lives in a thread local, never in the
+ * OS thread: a virtual thread may change its carrier between two driver calls.
  */
 final class ThreadState {
   /** Allocators that make new allocators without end are found here. */
   private static final int MOST_NESTED = 100;
 
   final Thread thread = Thread.currentThread();
-  CudaDevice device;
-  @Nullable Scope innermost;
+  Device device;
 
-  /** The allocator of the innermost {@code useAllocator} scope, if there is one. */
-  @Nullable MemoryResource allocator;
+  /** What the handles keep for this thread, which is theirs alone. */
+  @Nullable Object ofHandles;
 
-  private final @Nullable CudaStream[] streams;
   private @Nullable Running running;
 
-  /** The callback that this thread is inside of. */
-  final @Nullable Callback callback;
+  /** The callback that this thread is inside of; {@link Callbacks} knows what it is. */
+  final @Nullable Object callback;
 
-  ThreadState(CudaDevice device, int devices, @Nullable Callback callback) {
+  ThreadState(Device device, @Nullable Object callback) {
     this.device = device;
-    this.streams = new CudaStream[devices];
     this.callback = callback;
-  }
-
-  CudaStream stream(CudaDevice of) {
-    CudaStream stream = streams[of.id()];
-    return stream != null ? stream : firstStream(of);
-  }
-
-  private CudaStream firstStream(CudaDevice of) {
-    return callback == null ? of.defaultStream() : of.cuda().callbacks().streamOf(of);
-  }
-
-  @Nullable CudaStream chosenStream(CudaDevice of) {
-    return streams[of.id()];
-  }
-
-  void chooseStream(CudaDevice of, @Nullable CudaStream stream) {
-    streams[of.id()] = stream;
   }
 
   /**
@@ -69,7 +49,7 @@ final class ThreadState {
     if (running != null && running.depth >= MOST_NESTED) {
       throw reentrant(running);
     }
-    running = new Running(resource, code, running);
+    running = new Running(resource, code, false, running);
   }
 
   /** Notes that this thread is inside code of the user; {@link #leave} follows. */
@@ -79,7 +59,12 @@ final class ThreadState {
 
   /** The same for code that a resource has called. */
   void enterCode(Object resource, Object code) {
-    running = new Running(resource, code, running);
+    running = new Running(resource, code, false, running);
+  }
+
+  /** The same for a hook of a pool. */
+  void enterHook(Object pool, Object hook) {
+    running = new Running(pool, hook, true, running);
   }
 
   /**
@@ -87,7 +72,7 @@ final class ThreadState {
    *
    * @throws IllegalStateException if this thread is inside a hook of the pool
    */
-  void checkOutsideHooks(MemoryPoolCore pool) {
+  void checkOutsideHooks(Object pool) {
     Running hook = hookOf(pool);
     if (hook != null) {
       throw reentrant(hook);
@@ -95,13 +80,13 @@ final class ThreadState {
   }
 
   /** Whether this thread is inside a hook of a pool. */
-  boolean isInsideHook(MemoryPoolCore pool) {
+  boolean isInsideHook(Object pool) {
     return hookOf(pool) != null;
   }
 
-  private @Nullable Running hookOf(MemoryPoolCore pool) {
+  private @Nullable Running hookOf(Object pool) {
     Running found = running;
-    while (found != null && !(found.resource == pool && found.code instanceof MemoryHook)) {
+    while (found != null && !(found.resource == pool && found.isHook)) {
       found = found.outer;
     }
     return found;
@@ -139,11 +124,13 @@ final class ThreadState {
    * Code of the user that this thread is inside of.
    *
    * @param resource what called it
+   * @param isHook whether it is a hook of a pool
    * @param depth how many there are
    */
-  private record Running(Object resource, Object code, @Nullable Running outer, int depth) {
-    Running(Object resource, Object code, @Nullable Running outer) {
-      this(resource, code, outer, outer == null ? 1 : outer.depth + 1);
+  private record Running(
+      Object resource, Object code, boolean isHook, @Nullable Running outer, int depth) {
+    Running(Object resource, Object code, boolean isHook, @Nullable Running outer) {
+      this(resource, code, isHook, outer, outer == null ? 1 : outer.depth + 1);
     }
   }
 }

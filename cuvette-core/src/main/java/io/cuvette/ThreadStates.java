@@ -2,15 +2,13 @@ package io.cuvette;
 
 import io.cuvette.internal.PerThread;
 
-/** What is current on each thread for one {@link Cuda}. Thread-safe. */
+/** What is current on each thread for one {@link Session}. Thread-safe. */
 final class ThreadStates {
   private final PerThread<ThreadState> states;
-  private final int devices;
 
   /** A thread begins with a device. */
-  ThreadStates(CudaDevice first, int devices) {
-    this.devices = devices;
-    this.states = new PerThread<>(() -> new ThreadState(first, devices, null));
+  ThreadStates(Device first) {
+    this.states = new PerThread<>(() -> new ThreadState(first, null));
   }
 
   /** That of this thread. */
@@ -18,9 +16,9 @@ final class ThreadStates {
     return states.get();
   }
 
-  /** Has this thread be inside a callback until {@link #end}, with the stream's device current. */
-  void begin(Callback callback) {
-    states.set(new ThreadState(callback.stream.device, devices, callback));
+  /** Has this thread be inside a callback until {@link #end}, with a device current. */
+  void begin(Device device, Object callback) {
+    states.set(new ThreadState(device, callback));
   }
 
   /** Has this thread begin anew. */
@@ -28,7 +26,7 @@ final class ThreadStates {
     states.remove();
   }
 
-  /** Lets go of the states of all threads, which live longer than the {@link Cuda}. */
+  /** Lets go of the states of all threads, which live longer than the {@link Session}. */
   void close() {
     states.close();
   }

@@ -11,14 +11,14 @@ final class Transfers {
   private Transfers() {}
 
   static void copy(BufferBase target, BufferBase source) {
-    CudaStream stream = streamToWaitFor(target, "copyFrom");
+    OpenStream stream = streamToWaitFor(target, "copyFrom");
     copyAsync(target, source, stream);
     if (source.byteSize() > 0) {
       stream.awaitWork();
     }
   }
 
-  static void copyAsync(BufferBase target, BufferBase source, CudaStream stream) {
+  static void copyAsync(BufferBase target, BufferBase source, OpenStream stream) {
     target.checkOpen();
     source.checkOpen();
     checkFits(target, source.byteSize());
@@ -35,28 +35,28 @@ final class Transfers {
   }
 
   private static void copy(
-      CudaDriver driver, BufferBase target, BufferBase source, CudaStream stream) {
-    int device = stream.device().id();
-    int from = source.device().id();
-    int to = target.device().id();
+      CudaDriver driver, BufferBase target, BufferBase source, OpenStream stream) {
+    int device = stream.on().id();
+    int from = source.on().id();
+    int to = target.on().id();
     long bytes = source.byteSize();
     if (from != to && isDeviceMemory(source) && isDeviceMemory(target)) {
-      stream.state.cuda.peers().prepareCopy(from, to);
+      stream.state.session.peers().prepareCopy(from, to);
       driver.memcpyPeerAsync(
           device, target.address(), to, source.address(), from, bytes, stream.state.handle);
-    } else if (from != to && isKeptFrom(stream.device(), target)) {
-      OwnersCopy.queue(target, source, target.device(), stream);
-    } else if (from != to && isKeptFrom(stream.device(), source)) {
-      OwnersCopy.queue(target, source, source.device(), stream);
+    } else if (from != to && isKeptFrom(stream.on(), target)) {
+      OwnersCopy.queue(target, source, target.on(), stream);
+    } else if (from != to && isKeptFrom(stream.on(), source)) {
+      OwnersCopy.queue(target, source, source.on(), stream);
     } else {
       driver.memcpyAsync(device, target.address(), source.address(), bytes, stream.state.handle);
     }
   }
 
   /** Whether it is memory of a driver's pool that a device other than its own cannot access. */
-  private static boolean isKeptFrom(CudaDevice device, BufferBase buffer) {
+  private static boolean isKeptFrom(Device device, BufferBase buffer) {
     return isDeviceMemory(buffer)
-        && !device.equals(buffer.device())
+        && !device.equals(buffer.on())
         && buffer.lifetime().keepsOut(device);
   }
 
@@ -64,7 +64,7 @@ final class Transfers {
    * Queues work with a buffer, which knows the stream after. Both are held, and reachable, until
    * the driver has the work.
    */
-  static void queue(CudaStream stream, BufferBase buffer, Consumer<CudaDriver> work) {
+  static void queue(OpenStream stream, BufferBase buffer, Consumer<CudaDriver> work) {
     buffer.hold();
     try {
       CudaDriver driver = stream.holdToQueue();
@@ -84,7 +84,7 @@ final class Transfers {
 
   /** The same for work with two buffers; the caller keeps the other one reachable. */
   static void queue(
-      CudaStream stream, BufferBase buffer, BlockLifetime other, Consumer<CudaDriver> work) {
+      OpenStream stream, BufferBase buffer, BlockLifetime other, Consumer<CudaDriver> work) {
     other.hold();
     try {
       queue(
@@ -103,14 +103,14 @@ final class Transfers {
   }
 
   static void fill(BufferBase target, FillValue value) {
-    CudaStream stream = streamToWaitFor(target, "fill");
+    OpenStream stream = streamToWaitFor(target, "fill");
     fillAsync(target, value, stream);
     if (target.byteSize() > 0) {
       stream.awaitWork();
     }
   }
 
-  static void fillAsync(BufferBase target, FillValue value, CudaStream stream) {
+  static void fillAsync(BufferBase target, FillValue value, OpenStream stream) {
     target.checkOpen();
     value.check(target);
     checkStream(target, target, stream);
@@ -125,7 +125,7 @@ final class Transfers {
   }
 
   /** Devices are not let into host memory of another process, but copy to it. */
-  private static void fillByCopies(PinnedBuffer target, FillValue value, CudaStream stream) {
+  private static void fillByCopies(PinnedBuffer target, FillValue value, OpenStream stream) {
     long bytes = target.byteSize();
     try (DeviceBuffer filled = DirectMemory.async(Math.min(bytes, PIECE_BYTES), stream)) {
       fillAsync(filled, value, stream);
@@ -137,9 +137,9 @@ final class Transfers {
   }
 
   /** The current stream of the buffer's device, for an operation that waits. */
-  static CudaStream streamToWaitFor(BufferBase buffer, String call) {
+  static OpenStream streamToWaitFor(BufferBase buffer, String call) {
     buffer.checkOpen();
-    CudaStream stream = buffer.device().cuda().currentStream(buffer.device());
+    OpenStream stream = buffer.device().cuda().currentStream(buffer.device()).core();
     stream.checkNotCapturing(call);
     stream.checkCanWait(call);
     return stream;
@@ -167,22 +167,22 @@ final class Transfers {
    * The stream's device must be that of one of the buffers; host and managed memory fit every
    * device.
    */
-  static void checkStream(BufferBase target, BufferBase source, CudaStream stream) {
-    target.device().cuda().checkOwn(stream);
-    if (source.device().cuda() != target.device().cuda()) {
+  static void checkStream(BufferBase target, BufferBase source, OpenStream stream) {
+    stream.checkOf(target.on().session());
+    if (source.on().session() != target.on().session()) {
       throw new IllegalArgumentException("%s belongs to another Cuda".formatted(source.asBuffer()));
     }
     boolean fits =
-        stream.device().equals(target.device())
-            || stream.device().equals(source.device())
+        stream.on().equals(target.on())
+            || stream.on().equals(source.on())
             || (!isDeviceMemory(target) && !isDeviceMemory(source));
     if (!fits) {
       throw new IllegalArgumentException(
           "%s (expected: a stream of %s%s)"
               .formatted(
                   stream,
-                  target.device(),
-                  target.device().equals(source.device()) ? "" : " or " + source.device()));
+                  target.on(),
+                  target.on().equals(source.on()) ? "" : " or " + source.on()));
     }
   }
 

@@ -6,23 +6,23 @@ import org.jspecify.annotations.Nullable;
 final class Upstream {
   private Upstream() {}
 
-  static BufferBase allocate(MemoryPoolCore pool, long bytes, CudaStream stream) {
+  static BufferBase allocate(MemoryPoolCore pool, long bytes, OpenStream stream) {
     MemoryHooks hooks = pool.hooks();
     return hooks == null
         ? ask(pool, bytes, stream)
         : hooks.grow(pool, stream, bytes, () -> ask(pool, bytes, stream));
   }
 
-  private static BufferBase ask(MemoryPoolCore pool, long bytes, CudaStream stream) {
-    ThreadState state = pool.cuda().state();
+  private static BufferBase ask(MemoryPoolCore pool, long bytes, OpenStream stream) {
+    ThreadState state = pool.session().state();
     state.enter(pool, pool.options().upstream());
     Buffer given;
     try {
-      given = pool.options().upstream().allocate(bytes, stream.state.forUpstream(stream));
+      given = pool.options().upstream().allocate(bytes, CudaStream.of(stream).forUpstream());
     } finally {
       state.leave();
     }
-    BufferBase chunk = checked("the upstream resource", given, bytes, pool.cuda(), stream.device());
+    BufferBase chunk = checked("the upstream resource", given, bytes, pool.session(), stream.on());
     if (chunk.lifetime().home != null) {
       chunk.lifetime().use(stream.state); // upstream may have answered with another stream's memory
     }
@@ -32,16 +32,16 @@ final class Upstream {
   /** What a resource of the user gave, which is closed if it does not fit. */
   @SuppressWarnings("NullAway") // a lambda of the user can return null
   static BufferBase checked(
-      String who, Buffer given, long bytes, Cuda cuda, @Nullable CudaDevice device) {
+      String who, Buffer given, long bytes, Session session, @Nullable Device device) {
     if (given == null) {
       throw new IllegalStateException("%s returned null for %d bytes".formatted(who, bytes));
     }
     String expected = null;
     if (given.byteSize() < bytes) {
       expected = ">= %d bytes".formatted(bytes);
-    } else if (given.isClosed() || (device != null && !given.device().equals(device))) {
+    } else if (given.isClosed() || (device != null && BufferBase.base(given).on() != device)) {
       expected = "an open buffer" + (device == null ? "" : " of " + device);
-    } else if (given.device().cuda() != cuda) {
+    } else if (BufferBase.base(given).on().session() != session) {
       expected = "memory of the same Cuda";
     }
     if (expected != null) {

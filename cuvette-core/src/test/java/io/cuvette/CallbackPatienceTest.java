@@ -20,7 +20,10 @@ class CallbackPatienceTest {
   private final CountDownLatch never = new CountDownLatch(1);
 
   CallbackPatienceTest() {
-    cuda.callbacks().setPatienceNanos(TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS));
+    cuda.engine()
+        .streams()
+        .callbacks()
+        .setPatienceNanos(TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS));
   }
 
   private CudaStream stream() {
@@ -68,7 +71,7 @@ class CallbackPatienceTest {
   /** A pool at its limit cannot be helped there by what the callback itself put off. */
   @Test
   void allocationThatOnlyLaterFreesWouldHelp_isOutOfMemory() throws Exception {
-    cuda.callbacks().setPatienceNanos(TimeUnit.SECONDS.toNanos(60));
+    cuda.engine().streams().callbacks().setPatienceNanos(TimeUnit.SECONDS.toNanos(60));
     CudaStream stream = stream();
     MemoryPool pool = new MemoryPool(cuda);
     pool.setLimit(new MemoryLimit.Bytes(1 << 20));

@@ -16,7 +16,8 @@ class ChunkMoveTest {
   private final CudaStream two = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
   private final MemoryPool owner = new MemoryPool(cuda);
   private final MemoryPoolCore pool =
-      new MemoryPoolCore(owner, cuda, PoolOptions.DEFAULTS.withCrossStreamBytes(0));
+      new MemoryPoolCore(
+          owner, cuda.engine().streams(), PoolOptions.DEFAULTS.withCrossStreamBytes(0));
 
   @AfterEach
   void close() {
@@ -26,18 +27,18 @@ class ChunkMoveTest {
 
   @Test
   void wholeChunk_staysWithTheStreamThatTookIt() {
-    pool.allocate(BYTES, one).close();
+    pool.allocate(BYTES, one.core()).close();
     for (int i = 0; i < 3; i++) {
-      pool.allocate(BYTES, two).close();
-      assertThat(pool.stats(cuda.device(0)).crossStreamReuses()).isEqualTo(1);
+      pool.allocate(BYTES, two.core()).close();
+      assertThat(pool.stats(cuda.device(0).core()).crossStreamReuses()).isEqualTo(1);
     }
     assertThat(pool.heldBytes()).isEqualTo(BYTES);
   }
 
   @Test
   void chunkThatCouldComeIntoNoArena_goesBackToUpstream() {
-    long free = DirectMemory.driverFree(cuda.device(0));
-    pool.allocate(BYTES, one).close();
+    long free = DirectMemory.driverFree(cuda.device(0).core());
+    pool.allocate(BYTES, one.core()).close();
     PoolArena arena = one.state.arenas.of(pool);
     int inHand = arena.takeInHand(BYTES, arena.fit(BYTES));
     int chunk = arena.chunk(inHand);
@@ -46,7 +47,7 @@ class ChunkMoveTest {
     arena.devicePool.freeMoved(chunk);
     assertThat(pool.heldBytes()).isZero();
     assertThat(arena.devicePool.chunks().bytes()).isZero();
-    assertThat(DirectMemory.driverFree(cuda.device(0))).isEqualTo(free);
+    assertThat(DirectMemory.driverFree(cuda.device(0).core())).isEqualTo(free);
     pool.assertConsistent();
   }
 
@@ -63,14 +64,14 @@ class ChunkMoveTest {
   void hook_isAmongTheOpenObjects_untilItEndsOrItsPool() {
     MemoryHook hook = new MemoryHook() {};
     int open = cuda.openObjects().size();
-    Registration first = pool.addHook(hook, null);
+    Registration first = pool.addHook(hook, null, cuda);
     assertThat(cuda.openObjects()).hasSize(open + 1);
     first.close();
     assertThat(cuda.openObjects()).hasSize(open);
-    Registration second = pool.addHook(hook, null);
+    Registration second = pool.addHook(hook, null, cuda);
     pool.close();
     assertThat(cuda.openObjects()).as("neither the hook nor the pool").hasSize(open - 1);
-    Registration late = pool.addHook(new MemoryHook() {}, null);
+    Registration late = pool.addHook(new MemoryHook() {}, null, cuda);
     assertThat(cuda.openObjects()).hasSize(open - 1);
     second.close();
     late.close();
@@ -79,13 +80,13 @@ class ChunkMoveTest {
   @Test
   void perThreadStreamOfAnotherThread_isRefused_alsoWhereMemoryIsCached() throws Exception {
     CudaStream mine = cuda.device(0).perThreadStream();
-    pool.allocate(512, mine).close();
+    pool.allocate(512, mine.core()).close();
     AtomicReference<Throwable> thrown = new AtomicReference<>();
     Thread other =
         Thread.ofPlatform()
             .start(() -> {
               try {
-                pool.allocate(512, mine).close();
+                pool.allocate(512, mine.core()).close();
               } catch (RuntimeException e) {
                 thrown.set(e);
               }

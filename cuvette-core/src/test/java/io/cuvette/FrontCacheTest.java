@@ -79,12 +79,12 @@ class FrontCacheTest {
     PooledBlock first = cached(512);
     PooledBlock other = cached(1024);
     PooledBlock last = cached(512);
-    assertThat(stripe.take(2048, 2048, stream)).isNull();
-    BufferBase taken = stripe.take(512, 500, stream);
+    assertThat(stripe.take(2048, 2048, stream.core())).isNull();
+    BufferBase taken = stripe.take(512, 500, stream.core());
     assertThat(lifetime(taken).address).isEqualTo(last.address);
     assertThat(taken.byteSize()).isEqualTo(500);
-    assertThat(lifetime(stripe.take(512, 512, stream)).address).isEqualTo(first.address);
-    assertThat(stripe.take(512, 512, stream)).isNull();
+    assertThat(lifetime(stripe.take(512, 512, stream.core())).address).isEqualTo(first.address);
+    assertThat(stripe.take(512, 512, stream.core())).isNull();
     assertThat(all(front.removeCached())).containsExactly(other);
     assertThat(front.removeCached()).isNull();
   }
@@ -93,7 +93,7 @@ class FrontCacheTest {
   void placeOfATakenBlock_isForTheNext() {
     for (int i = 0; i < 2 * SLOTS; i++) {
       PooledBlock _ = cached(512);
-      buffers.add(stripe.take(512, 512, stream).asBuffer());
+      buffers.add(stripe.take(512, 512, stream.core()).asBuffer());
     }
     assertThat(front.removeCached()).isNull();
   }
@@ -102,7 +102,7 @@ class FrontCacheTest {
   void takenBlock_isInUse_andAmongTheOpenObjects() {
     PooledBlock before = cached(512);
     int open = cuda.openObjects().size();
-    BufferBase taken = stripe.take(512, 512, stream);
+    BufferBase taken = stripe.take(512, 512, stream.core());
     assertThat(cuda.openObjects()).hasSize(open + 1);
     assertThat(lifetime(taken).stripe).isSameAs(stripe);
     assertThat(front.endAll()).containsExactly(lifetime(taken)).doesNotContain(before);
@@ -120,7 +120,7 @@ class FrontCacheTest {
     assertThat(one.end()).isTrue();
     assertThat(stripe.give(one)).isTrue();
     assertThat(front.requestedBytes()).isEqualTo(320);
-    assertThat(lifetime(stripe.take(1024, 1024, stream)).requestedBytes).isEqualTo(1024);
+    assertThat(lifetime(stripe.take(1024, 1024, stream.core())).requestedBytes).isEqualTo(1024);
     assertThat(front.requestedBytes()).isEqualTo(1344);
     assertThat(front.allocations()).isEqualTo(4);
   }
@@ -150,7 +150,7 @@ class FrontCacheTest {
     assertThat(one.end()).isTrue();
     assertThat(stripe.give(one)).isFalse();
     assertThat(front.requestedBytes()).isZero();
-    BufferBase taken = stripe.take(512, 512, stream);
+    BufferBase taken = stripe.take(512, 512, stream.core());
     assertThat(front.endAll()).containsExactly(lifetime(taken));
     assertThat(all(front.removeCached())).hasSize(SLOTS - 1).doesNotContain(one);
   }
@@ -176,7 +176,7 @@ class FrontCacheTest {
     assertThat(front.endAll()).isEmpty();
     PooledBlock late = block(512);
     assertThatThrownBy(() -> stripe.lend(late)).hasMessage("the pool is closed");
-    assertThatThrownBy(() -> stripe.take(512, 512, stream)).hasMessage("the pool is closed");
+    assertThatThrownBy(() -> stripe.take(512, 512, stream.core())).hasMessage("the pool is closed");
     assertThat(front.allocations()).isEqualTo(1);
     assertThatThrownBy(() -> otherStripe().lend(late)).hasMessage("the pool is closed");
   }

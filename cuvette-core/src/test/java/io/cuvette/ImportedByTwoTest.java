@@ -46,7 +46,7 @@ class ImportedByTwoTest extends OverFakeSharing {
   void closeBoth() {
     first.close();
     second.close();
-    assertThat(first.imports().size()).isZero();
+    assertThat(first.engine().imports().size()).isZero();
   }
 
   private DeviceMemoryResource mapped(CudaDevice owner) {

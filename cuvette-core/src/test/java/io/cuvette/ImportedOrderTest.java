@@ -261,11 +261,11 @@ class ImportedOrderTest extends OverFakeSharing {
   }
 
   private List<StreamState> behind(DeviceMemoryResource resource) {
-    ImportTable table = cuda.imports();
+    ImportTable table = cuda.engine().imports();
     ImportedMemory memory =
         table.open(
             ImportTable.Key.ofPool(descriptor(1, 0, 64), null),
-            new ImportSource.OfPool(resource.pool(), device));
+            new ImportSource.OfPool(resource.pool(), device.core()));
     List<StreamState> behind = List.copyOf(memory.behind);
     table.close(memory, two.state, null);
     return behind;

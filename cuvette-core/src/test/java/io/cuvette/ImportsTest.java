@@ -76,7 +76,7 @@ class ImportsTest extends OverFakeSharing {
           .isInstanceOfSatisfying(
               CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.INVALID_VALUE))
           .hasMessageContaining("another pool");
-      assertThat(cuda.imports().size()).isZero();
+      assertThat(cuda.engine().imports().size()).isZero();
     }
   }
 
@@ -188,7 +188,7 @@ class ImportsTest extends OverFakeSharing {
       driver.failing.put("memPoolImportPointer", CudaStatus.OUT_OF_MEMORY);
       assertThatThrownBy(() -> resource.importBuffer(descriptor(1, 0, 64)))
           .isInstanceOf(CudaException.class);
-      assertThat(cuda.imports().size()).isZero();
+      assertThat(cuda.engine().imports().size()).isZero();
       resource.importBuffer(descriptor(1, 0, 64)).close();
     }
   }
@@ -332,7 +332,12 @@ class ImportsTest extends OverFakeSharing {
     byte[] handle = new byte[IpcCalls.HANDLE_BYTES];
     BufferDescriptor own =
         new BufferDescriptor(
-            BufferDescriptor.Kind.PLAIN, 0, 1, cuda.imports().process, device.uuid(), handle);
+            BufferDescriptor.Kind.PLAIN,
+            0,
+            1,
+            cuda.engine().imports().process,
+            device.uuid(),
+            handle);
     assertThatThrownBy(() -> device.importBuffer(own))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("this very process");

@@ -38,7 +38,7 @@ abstract class OverFakeSharing {
     assertThat(driver.mappings()).as("mappings at the end").isZero();
     assertThat(driver.poolsOpen).as("pools at the end").hasValue(0);
     assertThat(descriptors.open).as("descriptors at the end").isEmpty();
-    assertThat(cuda.imports().size()).isZero();
+    assertThat(cuda.engine().imports().size()).isZero();
   }
 
   /**
@@ -48,7 +48,8 @@ abstract class OverFakeSharing {
     CountDownLatch gate = new CountDownLatch(1);
     gates.add(gate);
     stream
-        .device()
+        .core()
+        .on()
         .context()
         .launchHostFunc(stream.device().id(), stream.handle(), () -> await(gate));
     return gate;

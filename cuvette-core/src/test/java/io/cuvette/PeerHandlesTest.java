@@ -41,7 +41,7 @@ class PeerHandlesTest {
   private final Cuda cuda =
       Cuda.open(
           CudaOptions.simulated().withDevice("sim:memory=80GiB").withDecorator(Exporting::new));
-  private final CudaDevice device = cuda.device(0);
+  private final Device device = cuda.device(0).core();
 
   private static final long POOL_BYTES = 2L << 30;
   private static final long POOL = 4711;

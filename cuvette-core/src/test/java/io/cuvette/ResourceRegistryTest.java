@@ -57,7 +57,7 @@ class ResourceRegistryTest extends OverFakeSharing {
     UUID uuid = UUID.randomUUID();
     DeviceMemoryResource resource = mapped();
     resource.close();
-    ResourceRegistry registry = cuda.registry();
+    ResourceRegistry registry = cuda.engine().registry();
     try (DeviceMemoryResource open = mapped()) {
       AllocationHandle handle = open.allocationHandle();
       assertThatThrownBy(() -> registry.register(uuid, resource, handle))

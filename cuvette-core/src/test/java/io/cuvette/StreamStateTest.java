@@ -95,7 +95,7 @@ class StreamStateTest {
     assertThat(stream.state.isOver()).isFalse();
     assertThat(stream.state.guard()).isNotNull();
     driver.finish(stream);
-    cuda.streams().ended().pollAll();
+    cuda.engine().streams().ended().pollAll();
     assertThat(driver.events()).isZero();
     assertThat(stream.state.isOver()).isTrue();
   }
@@ -268,11 +268,10 @@ class StreamStateTest {
 
   @Test
   void memoryThatStaysCached_keepsNoForgottenStreamReachable() {
-    CudaStream stands = stream.state.forUpstream(stream);
+    CudaStream stands = stream.forUpstream();
     assertThat(stands).isNotSameAs(stream).isEqualTo(stream);
-    assertThat(stream.state.forUpstream(stream)).isSameAs(stands);
     CudaStream nobodys = device.nullStream();
-    assertThat(nobodys.state.forUpstream(nobodys)).isSameAs(nobodys);
+    assertThat(nobodys.forUpstream()).isSameAs(nobodys);
   }
 
   @Test

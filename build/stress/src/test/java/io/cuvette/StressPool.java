@@ -6,7 +6,8 @@ final class StressPool {
 
   private static final Cuda CUDA = Cuda.open(CudaOptions.simulated().withLeakLevel(LeakLevel.OFF));
   private static final MemoryPool OWNER = new MemoryPool(CUDA);
-  private static final MemoryPoolCore POOL = new MemoryPoolCore(OWNER, CUDA, PoolOptions.DEFAULTS);
+  private static final MemoryPoolCore POOL =
+      new MemoryPoolCore(OWNER, CUDA.engine().streams(), PoolOptions.DEFAULTS);
 
   private StressPool() {}
 
@@ -15,7 +16,7 @@ final class StressPool {
   }
 
   static Buffer allocate(CudaStream stream) {
-    return POOL.allocate(BYTES, stream);
+    return POOL.allocate(BYTES, stream.core()).asBuffer();
   }
 
   static PooledBlock block(CudaStream stream) {
@@ -24,7 +25,7 @@ final class StressPool {
 
   /** Two blocks in use that are one chunk. */
   static Buffer[] twoBlocks(CudaStream stream) {
-    POOL.allocate(2 * BYTES, stream).close();
+    POOL.allocate(2 * BYTES, stream.core()).close();
     return new Buffer[] {allocate(stream), allocate(stream)};
   }
 
@@ -35,7 +36,7 @@ final class StressPool {
     if (arena != null) {
       arena.count(census);
     }
-    POOL.freeAllBlocks(stream);
+    POOL.freeAllBlocks(stream.core());
     stream.close();
     return census;
   }

@@ -21,7 +21,7 @@ import java.util.Set;
 record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String> wrong) {
   /** Makers of what lasts as long as the Cuda: what callbacks need. */
   private static final Set<String> LASTING =
-      Set.of("io.cuvette.CallbackFlags", "io.cuvette.CallbackStreams");
+      Set.of("io.cuvette.CallbackFlags", "io.cuvette.ThreadStreams");
 
   /** Makes one event for a stream, which lasts as long as the stream. */
   private static final String MARK = "io.cuvette.IdleMark";

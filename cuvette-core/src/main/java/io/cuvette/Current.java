@@ -1,0 +1,58 @@
+package io.cuvette;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What is current on one thread for one {@link Cuda}, as far as users see it: the streams that were
+ * chosen, the allocator, and the scopes that are open. Confined to its thread.
+ */
+final class Current {
+  final ThreadState thread;
+  @Nullable Scope innermost;
+
+  /** The allocator of the innermost {@code useAllocator} scope, if there is one. */
+  @Nullable MemoryResource allocator;
+
+  private final Cuda cuda;
+  private final @Nullable CudaStream[] streams;
+
+  private Current(Cuda cuda, ThreadState thread) {
+    this.cuda = cuda;
+    this.thread = thread;
+    this.streams = new CudaStream[cuda.deviceCount()];
+  }
+
+  /** That of this thread. */
+  static Current of(Cuda cuda) {
+    ThreadState thread = cuda.session().state();
+    if (thread.ofHandles instanceof Current known) {
+      return known;
+    }
+    Current made = new Current(cuda, thread);
+    thread.ofHandles = made;
+    return made;
+  }
+
+  CudaDevice device() {
+    return cuda.devices().get(thread.device.id());
+  }
+
+  /** The stream that is current for a device. */
+  CudaStream stream(CudaDevice of) {
+    CudaStream stream = streams[of.id()];
+    return stream != null ? stream : firstStream(of);
+  }
+
+  private CudaStream firstStream(CudaDevice of) {
+    return thread.callback == null ? of.nullStream() : cuda.threadStreams().insideCallbacks(of);
+  }
+
+  /** The stream that was chosen for a device, if one was. */
+  @Nullable CudaStream chosenStream(CudaDevice of) {
+    return streams[of.id()];
+  }
+
+  void chooseStream(CudaDevice of, @Nullable CudaStream stream) {
+    streams[of.id()] = stream;
+  }
+}

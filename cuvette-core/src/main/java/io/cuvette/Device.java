@@ -1,0 +1,169 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemoryInfo;
+import io.cuvette.driver.PriorityRange;
+import java.util.Collections;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/** One device of a {@link Session}: one object for each. Thread-safe. */
+final class Device {
+  private final Session session;
+  private final int id;
+  private final AtomicLong waits = new AtomicLong();
+  private final AtomicLong awaited = new AtomicLong();
+  private volatile boolean used;
+  private volatile @Nullable Map<DeviceAttribute, Integer> attributes;
+
+  Device(Session session, int id) {
+    this.session = session;
+    this.id = id;
+  }
+
+  /** The number of the device. */
+  int id() {
+    return id;
+  }
+
+  Session session() {
+    return session;
+  }
+
+  /** The identity of the device (cuDeviceGetUuid). */
+  UUID uuid() {
+    return session.ask(driver -> driver.deviceGetUuid(id));
+  }
+
+  /** One attribute (cuDeviceGetAttribute). */
+  int attribute(DeviceAttribute attribute) {
+    return attribute(attribute.code());
+  }
+
+  /** One attribute by its number. */
+  int attribute(int code) {
+    return session.ask(driver -> driver.deviceGetAttribute(code, id));
+  }
+
+  /** All attributes that the driver knows, asked once. Unmodifiable. */
+  Map<DeviceAttribute, Integer> attributes() {
+    Map<DeviceAttribute, Integer> known = attributes;
+    if (known == null) {
+      known = Collections.unmodifiableMap(readAttributes());
+      attributes = known;
+    }
+    return known;
+  }
+
+  private Map<DeviceAttribute, Integer> readAttributes() {
+    Map<DeviceAttribute, Integer> known = new EnumMap<>(DeviceAttribute.class);
+    for (DeviceAttribute attribute : DeviceAttribute.values()) {
+      try {
+        known.put(attribute, attribute(attribute));
+      } catch (CudaException e) {
+        if (e.status() != CudaStatus.INVALID_VALUE) {
+          throw e;
+        }
+      }
+    }
+    return known;
+  }
+
+  /** The NUMA node of the host that is nearest; negative if there is none, or it is not known. */
+  int nearestNode() {
+    try {
+      return attribute(DeviceAttribute.HOST_NUMA_ID);
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.INVALID_VALUE) {
+        throw e;
+      }
+      return -1; // the driver does not know the question
+    }
+  }
+
+  /** Free and total memory now (cuMemGetInfo). */
+  MemoryInfo memoryInfo() {
+    return ask(driver -> driver.memGetInfo(id));
+  }
+
+  /** The memory of the device in bytes (cuDeviceTotalMem). */
+  long totalBytes() {
+    return session.ask(driver -> driver.deviceTotalMem(id));
+  }
+
+  /** The priorities a stream can have (cuCtxGetStreamPriorityRange). */
+  PriorityRange priorityRange() {
+    return ask(driver -> driver.ctxGetStreamPriorityRange(id));
+  }
+
+  /** Counts a wait for the device that begins; its number. */
+  long beginWait() {
+    return waits.incrementAndGet();
+  }
+
+  /** Takes note that a wait has ended, with all work done that there was when it began. */
+  void endWait(long number) {
+    awaited.accumulateAndGet(number, Math::max);
+  }
+
+  /** How many waits for the device have begun. */
+  long waits() {
+    return waits.get();
+  }
+
+  /** Whether a wait for the device has ended that began after so many others. */
+  boolean isAwaitedSince(long others) {
+    return awaited.get() > others;
+  }
+
+  /** The driver for a call that makes the context exist, which closing then waits for. */
+  CudaDriver context() {
+    session.checkOpen();
+    if (!used) {
+      used = true;
+    }
+    return session.driver();
+  }
+
+  boolean wasUsed() {
+    return used;
+  }
+
+  /** Asks the driver something that makes the context exist; closing waits for the answer. */
+  <T> T ask(Function<CudaDriver, T> question) {
+    context();
+    return session.ask(question);
+  }
+
+  /** The same for a call without an answer. */
+  void run(Consumer<CudaDriver> call) {
+    context();
+    session.<@Nullable Void>ask(driver -> {
+      call.accept(driver);
+      return null;
+    });
+  }
+
+  /** The number: what is kept by device comes in the same order each time. */
+  @Override
+  public int hashCode() {
+    return id;
+  }
+
+  @Override
+  public boolean equals(@Nullable Object other) {
+    return this == other;
+  }
+
+  @Override
+  public String toString() {
+    return "device " + id;
+  }
+}

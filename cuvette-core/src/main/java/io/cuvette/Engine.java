@@ -1,0 +1,171 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaDriver;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/** The pools of a {@link Session}, and how all that it has made is taken back. Thread-safe. */
+final class Engine implements SyncListener, Relief {
+  private final Session session;
+  private final Streams streams;
+  private final ImportTable imports;
+  private final ResourceRegistry registry = new ResourceRegistry();
+  private final DriverPools driverPools;
+  private final Set<CachingPool> pools = ConcurrentHashMap.newKeySet();
+  private final AtomicBoolean ending = new AtomicBoolean();
+
+  /** An engine for a driver, which is closed at the end. */
+  Engine(CudaDriver driver, CudaOptions options, MemoryLimit firstLimit, LeakLevel leakLevel) {
+    this.imports = ImportTable.of(driver.isSimulated());
+    this.session = new Session(driver, options, firstLimit, leakLevel, imports.process);
+    this.streams = new Streams(session, this, this);
+    StreamOrderedMemory asyncMemory =
+        new StreamOrderedMemory(session.entrance(), driver.blockListener(), null);
+    ReleaseThresholds thresholds = ReleaseThresholds.of(session.isSimulated());
+    this.driverPools = new DriverPools(session, imports, asyncMemory, thresholds);
+    session.children().add(() -> imports.endOf(session));
+    session.children().add(asyncMemory::destroy);
+  }
+
+  Session session() {
+    return session;
+  }
+
+  Streams streams() {
+    return streams;
+  }
+
+  /** The memory of other processes. */
+  ImportTable imports() {
+    return imports;
+  }
+
+  /** The memory resources that are known by a UUID. */
+  ResourceRegistry registry() {
+    return registry;
+  }
+
+  /** The driver's pools. */
+  DriverPools driverPools() {
+    return driverPools;
+  }
+
+  @Override
+  public void add(CachingPool pool, PoolLifetime lifetime) {
+    pools.add(pool);
+    session.children().addPool(lifetime.endLent, lifetime.destroy);
+  }
+
+  @Override
+  public void remove(CachingPool pool, PoolLifetime lifetime) {
+    pools.remove(pool);
+    session.children().removePool(lifetime.endLent, lifetime.destroy);
+  }
+
+  @Override
+  public boolean hasForgottenPools() {
+    return pools.stream().anyMatch(CachingPool::isForgotten);
+  }
+
+  @Override
+  public void settleClosed() {
+    pools.forEach(CachingPool::settleIfClosed);
+  }
+
+  @Override
+  public void awaitFrees(@Nullable Device device) {
+    if (device != null) {
+      driverPools.awaitFrees(device);
+    }
+    for (CachingPool pool : pools) {
+      if (pool.isOfHost() == (device == null)) {
+        pool.awaitIfClosed(device);
+      }
+    }
+  }
+
+  @Override
+  public long releaseCached(@Nullable Device device) {
+    long released = 0;
+    for (CachingPool pool : pools) {
+      if (pool.isOfHost() == (device == null)) {
+        released += pool.release(device);
+      }
+    }
+    if (device != null) {
+      driverPools.giveBackIdle(stream -> stream.device == device);
+      driverPools.trim();
+    }
+    return released;
+  }
+
+  @Override
+  public void beforeWait(Predicate<StreamState> of) {
+    driverPools.giveBackIdle(of);
+  }
+
+  @Override
+  public void afterStream() {
+    driverPools.poll();
+  }
+
+  @Override
+  public void afterDevice() {
+    session.entrance().run(imports::settle); // these hold their pools
+    driverPools.poll();
+  }
+
+  /**
+   * Takes everything back, once. What other threads are about at this moment is waited for, so that
+   * each thing is given back by one thread alone, and none calls the driver after its end.
+   *
+   * @throws IllegalStateException if the segment of a buffer is in use: nothing is closed then but
+   *     other segments
+   */
+  void close() {
+    if (!session.isClosed()) {
+      session.state().checkOutsideCode("Cuda.close()");
+    }
+    if (!ending.compareAndSet(false, true)) {
+      return;
+    }
+    Failures failures = new Failures();
+    streams.callbacks().shut();
+    streams.endCaptures(failures);
+    failures.run(() -> driverPools.giveBackIdle(_ -> true));
+    synchronizeAll(failures);
+    session.setClosed(true);
+    try {
+      streams.views().closeAll();
+    } catch (IllegalStateException e) {
+      session.setClosed(false);
+      streams.callbacks().reopen();
+      ending.set(false);
+      throw e;
+    }
+    failures.run(streams.callbacks()::close);
+    failures.run(session.leaks()::drain);
+    session.entrance().shut();
+    driverPools.awaitUsers();
+    failures.run(session.children()::close);
+    if (driverPools.hasRetired()) {
+      synchronizeAll(failures);
+      failures.run(driverPools::destroyRetired);
+    }
+    streams.shut();
+    session.entrance().close();
+    failures.run(session.driver()::close);
+    failures.throwFirst();
+  }
+
+  private void synchronizeAll(Failures failures) {
+    for (Device device : session.devices()) {
+      if (device.wasUsed()) {
+        failures.run(() -> streams.waits().awaitAll(device));
+      }
+    }
+  }
+}
