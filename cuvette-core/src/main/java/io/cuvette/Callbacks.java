@@ -366,7 +366,7 @@ final class Callbacks {
     if (watching != null) {
       cancel();
       boolean _ = Await.until(() -> open.isEmpty() || isOverdue(), patienceNanos);
-      left.clear(); // who ends the Session frees it
+      left.clear(); // who ends the Cuda frees it
       watching.shutdown();
       threads.shutdown();
     }

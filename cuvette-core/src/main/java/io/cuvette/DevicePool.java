@@ -343,7 +343,7 @@ final class DevicePool {
     try {
       arenas.assertConsistent(held, chunks);
     } catch (AssertionError e) {
-      if (!chunks.isOver()) { // else the Session is closing, and all of it goes
+      if (!chunks.isOver()) { // else the Cuda is closing, and all of it goes
         throw e;
       }
     }

@@ -234,7 +234,7 @@ final class ImportedMemory {
       Guard drained = drain;
       return drained != null ? drained.isDone() : waiting.stream().allMatch(Guard::isDone);
     } catch (CudaException e) {
-      return false; // the end of the Session decides
+      return false; // the end of the Cuda decides
     }
   }
 

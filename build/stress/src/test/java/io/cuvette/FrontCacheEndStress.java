@@ -28,7 +28,7 @@ public class FrontCacheEndStress {
   @Actor
   public void take(II_Result result) {
     try {
-      result.r1 = stripe.take(StressPool.BYTES, StressPool.BYTES, stream) == null ? 0 : 1;
+      result.r1 = stripe.take(StressPool.BYTES, StressPool.BYTES, stream.core()) == null ? 0 : 1;
     } catch (IllegalStateException e) {
       result.r1 = 0;
     }

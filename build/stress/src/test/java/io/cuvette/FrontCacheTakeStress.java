@@ -28,12 +28,12 @@ public class FrontCacheTakeStress {
 
   @Actor
   public void one(III_Result result) {
-    result.r1 = stripe.take(StressPool.BYTES, StressPool.BYTES, stream) == null ? 0 : 1;
+    result.r1 = stripe.take(StressPool.BYTES, StressPool.BYTES, stream.core()) == null ? 0 : 1;
   }
 
   @Actor
   public void two(III_Result result) {
-    result.r2 = stripe.take(StressPool.BYTES, StressPool.BYTES, stream) == null ? 0 : 1;
+    result.r2 = stripe.take(StressPool.BYTES, StressPool.BYTES, stream.core()) == null ? 0 : 1;
   }
 
   @Actor
