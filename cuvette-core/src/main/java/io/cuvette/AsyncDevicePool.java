@@ -195,7 +195,7 @@ final class AsyncDevicePool {
     return memory.liveBytes();
   }
 
-  long freeAllBlocks(OpenStream stream) {
+  long freeAllBlocks(OpenStream stream, OpenStream nullStream) {
     stream.checkOf(device.session());
     stream.checkNotCapturing("freeAllBlocks");
     device.session().leaks().drain();
@@ -204,11 +204,7 @@ final class AsyncDevicePool {
     long live = memory.liveBytes();
     memory.settle();
     if (memory.liveBytes() < live) {
-      CudaStream.of(stream)
-          .device()
-          .nullStream()
-          .core()
-          .awaitWork(); // these were freed in its order
+      nullStream.awaitWork(); // these were freed in its order
     }
     pool.trimTo(0);
     return before < 0 ? before : Math.max(0, before - reservedBytes());

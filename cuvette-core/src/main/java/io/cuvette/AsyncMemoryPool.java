@@ -150,7 +150,8 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
   public long freeAllBlocks(CudaStream stream) {
     Objects.requireNonNull(stream, "stream");
     try {
-      return devicePool(stream.device()).freeAllBlocks(stream.core());
+      return devicePool(stream.device())
+          .freeAllBlocks(stream.core(), stream.device().nullStream().core());
     } finally {
       Reference.reachabilityFence(this);
     }

@@ -108,7 +108,7 @@ abstract class BufferBase {
 
   public final void copyFrom(Buffer source) {
     Objects.requireNonNull(source, "source");
-    Transfers.copy(this, base(source));
+    Transfers.copy(this, base(source), current());
   }
 
   public final void copyFrom(Buffer source, CudaStream stream) {
@@ -128,7 +128,7 @@ abstract class BufferBase {
 
   public final void copyFrom(MemorySegment source) {
     Objects.requireNonNull(source, "source");
-    HostTransfers.copyIn(this, source);
+    HostTransfers.copyIn(this, source, current());
   }
 
   public final void copyFrom(MemorySegment source, CudaStream stream) {
@@ -138,7 +138,7 @@ abstract class BufferBase {
 
   public final void copyTo(MemorySegment target) {
     Objects.requireNonNull(target, "target");
-    HostTransfers.copyOut(this, target);
+    HostTransfers.copyOut(this, target, current());
   }
 
   public final void copyTo(MemorySegment target, CudaStream stream) {
@@ -147,7 +147,7 @@ abstract class BufferBase {
   }
 
   public final void fill(byte value) {
-    Transfers.fill(this, FillValue.ofByte(value));
+    Transfers.fill(this, FillValue.ofByte(value), current());
   }
 
   public final void fill(byte value, CudaStream stream) {
@@ -155,7 +155,7 @@ abstract class BufferBase {
   }
 
   public final void fill(int value) {
-    Transfers.fill(this, FillValue.ofByte(value));
+    Transfers.fill(this, FillValue.ofByte(value), current());
   }
 
   public final void fill(int value, CudaStream stream) {
@@ -163,7 +163,7 @@ abstract class BufferBase {
   }
 
   public final void fillShorts(short value) {
-    Transfers.fill(this, FillValue.ofShort(value));
+    Transfers.fill(this, FillValue.ofShort(value), current());
   }
 
   public final void fillShorts(short value, CudaStream stream) {
@@ -171,7 +171,7 @@ abstract class BufferBase {
   }
 
   public final void fillInts(int value) {
-    Transfers.fill(this, FillValue.ofInt(value));
+    Transfers.fill(this, FillValue.ofInt(value), current());
   }
 
   public final void fillInts(int value, CudaStream stream) {
@@ -210,6 +210,12 @@ abstract class BufferBase {
     if (root == null) {
       lifetime.close();
     }
+  }
+
+  /** The current stream of the buffer's device, for an operation that waits. */
+  private OpenStream current() {
+    checkOpen();
+    return device().cuda().currentStream(device()).core();
   }
 
   static BufferBase base(Buffer buffer) {

@@ -270,15 +270,9 @@ public final class CudaEvent implements AutoCloseable {
     }
   }
 
-  /** Whether a question about an event, or a wait for it, failed because a graph has the record. */
-  static boolean isOfCapture(CudaException e) {
-    return e.status() == CudaStatus.CAPTURED_EVENT // of a capture that goes on, else
-        || e.status() == CudaStatus.INVALID_VALUE;
-  }
-
   /** Tells what a status of an event means that is in order but for its record. */
   static CudaException explainedIfCaptured(CudaException e) {
-    return isOfCapture(e)
+    return StreamCapture.hasTheRecord(e)
         ? e.explained(
             "the event was last recorded in a capture: its place is in the graph, and it tells"
                 + " nothing before it is recorded again")

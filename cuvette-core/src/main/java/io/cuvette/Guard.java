@@ -177,7 +177,7 @@ final class Guard implements Fence {
     try {
       return question.getAsBoolean();
     } catch (CudaException e) {
-      if (!stream.isExposed() || !CudaEvent.isOfCapture(e) || ++refusals > MOST_REFUSALS) {
+      if (!stream.isExposed() || !StreamCapture.hasTheRecord(e) || ++refusals > MOST_REFUSALS) {
         throw e;
       }
       recorded = false;

@@ -14,8 +14,8 @@ final class HostTransfers {
 
   private HostTransfers() {}
 
-  static void copyIn(BufferBase target, MemorySegment source) {
-    OpenStream stream = Transfers.streamToWaitFor(target, "copyFrom");
+  static void copyIn(BufferBase target, MemorySegment source, OpenStream stream) {
+    Transfers.checkCanWait(stream, "copyFrom");
     Transfers.checkFits(target, source.byteSize());
     checkApart(target, source);
     if (source.byteSize() == 0) {
@@ -33,8 +33,8 @@ final class HostTransfers {
     }
   }
 
-  static void copyOut(BufferBase source, MemorySegment target) {
-    OpenStream stream = Transfers.streamToWaitFor(source, "copyTo");
+  static void copyOut(BufferBase source, MemorySegment target, OpenStream stream) {
+    Transfers.checkCanWait(stream, "copyTo");
     checkHolds(source, target);
     checkApart(source, target);
     if (target.byteSize() == 0) {

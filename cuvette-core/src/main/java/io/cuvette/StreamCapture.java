@@ -74,6 +74,12 @@ final class StreamCapture {
     }
   }
 
+  /** Whether a question about an event, or a wait for it, failed because a graph has the record. */
+  static boolean hasTheRecord(CudaException e) {
+    return e.status() == CudaStatus.CAPTURED_EVENT // of a capture that goes on, else
+        || e.status() == CudaStatus.INVALID_VALUE;
+  }
+
   /** Refuses what would invalidate a capture, for who holds the stream. */
   void check(String call, String instead) {
     if (goesOn()) {

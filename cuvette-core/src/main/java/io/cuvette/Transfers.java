@@ -10,8 +10,8 @@ final class Transfers {
 
   private Transfers() {}
 
-  static void copy(BufferBase target, BufferBase source) {
-    OpenStream stream = streamToWaitFor(target, "copyFrom");
+  static void copy(BufferBase target, BufferBase source, OpenStream stream) {
+    checkCanWait(stream, "copyFrom");
     copyAsync(target, source, stream);
     if (source.byteSize() > 0) {
       stream.awaitWork();
@@ -102,8 +102,8 @@ final class Transfers {
     }
   }
 
-  static void fill(BufferBase target, FillValue value) {
-    OpenStream stream = streamToWaitFor(target, "fill");
+  static void fill(BufferBase target, FillValue value, OpenStream stream) {
+    checkCanWait(stream, "fill");
     fillAsync(target, value, stream);
     if (target.byteSize() > 0) {
       stream.awaitWork();
@@ -136,13 +136,10 @@ final class Transfers {
     }
   }
 
-  /** The current stream of the buffer's device, for an operation that waits. */
-  static OpenStream streamToWaitFor(BufferBase buffer, String call) {
-    buffer.checkOpen();
-    OpenStream stream = buffer.device().cuda().currentStream(buffer.device()).core();
+  /** Checks that an operation may wait for a stream. */
+  static void checkCanWait(OpenStream stream, String call) {
     stream.checkNotCapturing(call);
     stream.checkCanWait(call);
-    return stream;
   }
 
   static void checkFits(BufferBase target, long bytes) {
