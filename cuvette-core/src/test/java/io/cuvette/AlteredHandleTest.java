@@ -86,6 +86,8 @@ class AlteredHandleTest extends OverFakeSharing {
     assertThat(driver.poolsOpen).as("both, since the mapping may be of either").hasValue(2);
     second.fill((byte) 1);
     second.close();
+    device.synchronize(); // the mapping ends behind the fill
+    assertThat(cuda.leaksFound()).as("what is looked for next").isZero();
     assertThat(driver.poolsOpen).hasValue(0);
   }
 

@@ -156,7 +156,7 @@ class ImportedOrderTest extends OverFakeSharing {
       assertThat(driver.frees).hasValue(0);
       driver.graphDestroy(driver.streamEndCapture(0, one.handle()));
       List<DeviceBuffer> later = new ArrayList<>();
-      for (int i = 0; i < 20 && driver.frees.get() == 0; i++) {
+      for (int i = 0; i < 1000 && driver.frees.get() == 0; i++) {
         later.add(resource.importBuffer(descriptor(2, 0, 64), two));
       }
       assertThat(driver.frees).hasValue(1);

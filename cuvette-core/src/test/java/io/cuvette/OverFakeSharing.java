@@ -22,7 +22,7 @@ abstract class OverFakeSharing {
   final Cuda cuda =
       Cuda.open(
           CudaOptions.simulated()
-              .withDevice("sim:devices=2,seed=0") // one schedule: the order of calls is tested
+              .withDevice("sim:devices=2")
               .withDecorator(sim -> {
                 driver = new FakeSharing(sim);
                 return driver;

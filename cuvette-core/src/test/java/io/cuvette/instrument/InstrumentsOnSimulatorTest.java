@@ -101,7 +101,7 @@ class InstrumentsOnSimulatorTest {
   @Test
   void sweepOfACarefulUseCase_isClean_andTheSimulatorIsEmpty() throws Exception {
     SweepReport report =
-        FaultSweep.over(() -> simulator("seed=1"))
+        FaultSweep.over(() -> simulator(""))
             .checking(_ -> {
               SimulatedDriver simulator = simulators.getLast();
               boolean empty = simulator.liveAllocations() + simulator.liveStreams() == 0;
@@ -136,7 +136,7 @@ class InstrumentsOnSimulatorTest {
   @Test
   void sweepOfACarefulPoolUser_isClean_andTheSimulatorIsEmpty() throws Exception {
     SweepReport report =
-        FaultSweep.over(() -> simulator("seed=1"))
+        FaultSweep.over(() -> simulator(""))
             .checking(_ ->
                 List.of(simulators.getLast().report()).stream()
                     .filter(text -> !text.isEmpty())
@@ -150,8 +150,7 @@ class InstrumentsOnSimulatorTest {
 
   @Test
   void sweepOfACarelessUseCase_namesWhatIsLeft() throws Exception {
-    SweepReport report =
-        FaultSweep.over(() -> simulator("seed=1")).run(driver -> pipeline(driver, true));
+    SweepReport report = FaultSweep.over(() -> simulator("")).run(driver -> pipeline(driver, true));
 
     assertThat(report.isClean()).isFalse();
     assertThat(report.findings())

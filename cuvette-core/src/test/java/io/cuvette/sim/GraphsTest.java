@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cuvette.driver.CaptureInfo;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.UserObject;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
@@ -74,9 +75,11 @@ class GraphsTest extends SimTestBase {
     long executable = driver.graphInstantiate(0, graph);
     driver.graphDestroy(graph);
     assertThat(object.isDestroyed()).isFalse();
+    CountDownLatch goOn = hold(0, other);
     driver.graphLaunch(0, executable, other);
     driver.graphExecDestroy(executable);
     assertThat(object.isDestroyed()).isFalse();
+    goOn.countDown();
     driver.streamSynchronize(0, other);
     assertThat(object.isDestroyed()).isTrue();
     assertThat(driver.liveUserObjects()).isZero();

@@ -15,6 +15,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
@@ -118,9 +119,11 @@ class HostMemoryTest extends SimTestBase {
     try (Arena arena = Arena.ofShared()) {
       MemorySegment view = driver.hostView(0, segment.address() + 5000, 100, arena);
       assertThat(driver.pointerGetAttribute(0, 11, view.address())).isEqualTo(segment.address());
+      CountDownLatch goOn = hold(0, stream);
       driver.memcpyHtoDAsync(0, device, view, stream);
       // Page-locked memory is read when the copy runs, and through the driver's own mapping.
       view.fill((byte) 9);
+      goOn.countDown();
     }
     driver.streamSynchronize(0, stream);
     assertThat(read(device, 1)).containsExactly(9);

@@ -9,6 +9,7 @@ import io.cuvette.sim.internal.base.PagedBytes;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.concurrent.CountDownLatch;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -106,8 +107,10 @@ class OrderedMemoryTest extends SimTestBase {
   @Test
   void fatalUse_isSticky() {
     long address = driver.memAllocAsync(0, KIB, stream);
+    CountDownLatch goOn = hold(0, stream);
     driver.memFreeAsync(0, address, stream);
     fill(driver, address, stream);
+    goOn.countDown();
     assertFails(
         CudaStatus.ILLEGAL_ADDRESS,
         "1024 bytes that were freed before",
@@ -119,11 +122,13 @@ class OrderedMemoryTest extends SimTestBase {
   @Test
   void secondFree_isInvalid_beforeAndAfterTheFirstHappened() {
     long address = driver.memAllocAsync(0, KIB, stream);
+    CountDownLatch goOn = hold(0, stream);
     driver.memFreeAsync(0, address, stream);
     assertFails(
         CudaStatus.INVALID_VALUE,
         "was freed already",
         () -> driver.memFreeAsync(0, address, stream));
+    goOn.countDown();
     assertFails(CudaStatus.INVALID_VALUE, "freed", () -> driver.memFree(0, address));
     driver.streamSynchronize(0, stream);
     assertFails(

@@ -7,23 +7,47 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.sim.internal.schedule.SimStream;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 
-/** Two small simulated devices whose work waits to be waited for, and words for tests of them. */
+/** Two small simulated devices, whose work runs as the seed says, and words for tests of them. */
 abstract class SimTestBase {
   static final long KIB = 1L << 10;
   static final long MIB = 1L << 20;
   static final long GIB = 1L << 30;
+  private static final long PATIENCE_SECONDS = 40;
   static final long NO_HANDLE = 0x51L << 56 | 0xFFF0;
 
   final SimulatedDriver driver =
       SimulatedDriver.open(
-          SimulatedOptions.parse("devices=2,pace=lazy").withMemoryBytes(64 * MIB).withPeers("all"));
+          SimulatedOptions.parse("devices=2").withMemoryBytes(64 * MIB).withPeers("all"));
+
+  private final List<CountDownLatch> holds = new ArrayList<>();
 
   @AfterEach
   void close() {
+    holds.forEach(CountDownLatch::countDown);
     driver.close();
+  }
+
+  /** Keeps what a stream gets from now on from running, until it is counted down. */
+  CountDownLatch hold(int device, long stream) {
+    CountDownLatch goOn = new CountDownLatch(1);
+    holds.add(goOn);
+    driver.launchHostFunc(device, stream, () -> await(goOn));
+    return goOn;
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      boolean _ = latch.await(PATIENCE_SECONDS, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   static void assertFails(CudaStatus status, String message, ThrowingCallable call) {
