@@ -64,7 +64,9 @@ final class Captures {
     try {
       driver.graphRetainUserObject(graph, object.handle());
     } catch (RuntimeException e) {
-      Failures.closeAfter(e, () -> driver.userObjectRelease(object.handle()));
+      if (!Once.mayBeDone(e)) { // else the graph may have it
+        Failures.closeAfter(e, () -> driver.userObjectRelease(object.handle()));
+      }
       throw e;
     }
     return object;

@@ -9,18 +9,18 @@ import io.cuvette.examples.WrongResultException;
 import io.cuvette.instrument.FaultSweep;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.testkit.CudaTest;
 import java.io.OutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Isolated;
 
 /** The tour with driver call 1, 2, 3 … failing: no leak, no hang, a typed error. */
+@Isolated
 class DemoUnderFaultsTest {
   @Test
   void demo_leavesNothingBehindWhateverFails() throws Exception {
-    PrintStream nowhere =
-        new PrintStream(OutputStream.nullOutputStream(), false, StandardCharsets.UTF_8);
-    CommonOptions options = new CommonOptions(new Terminal(nowhere, nowhere, false));
     FaultSweep.over(() -> SimulatedDriver.open(SimulatedOptions.DEFAULTS))
         .failingAsUsual()
         // When memory is short the pool takes another stream's block, which the tour notices.
@@ -32,9 +32,21 @@ class DemoUnderFaultsTest {
         .allowing(STREAM_CAPTURE_IMPLICIT, IllegalStateException.class)
         .run(driver -> {
           try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDriver(driver))) {
-            new DemoTour(cuda, new Narrator(options, "demo", "tour")).run();
+            tour(cuda).run();
           }
         })
         .orThrow();
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void demo_leavesNothingBehind(Cuda cuda) {
+    tour(cuda).run();
+  }
+
+  private static DemoTour tour(Cuda cuda) {
+    PrintStream nowhere =
+        new PrintStream(OutputStream.nullOutputStream(), false, StandardCharsets.UTF_8);
+    CommonOptions options = new CommonOptions(new Terminal(nowhere, nowhere, false));
+    return new DemoTour(cuda, new Narrator(options, "demo", "tour"));
   }
 }

@@ -14,6 +14,8 @@ import io.cuvette.CudaOptions;
 import io.cuvette.instrument.FaultSweep;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.testkit.FaultSweeps;
+import io.cuvette.testkit.FaultSweeps.CudaUse;
 import java.util.List;
 import java.util.concurrent.CompletionException;
 import org.junit.jupiter.api.Test;
@@ -33,7 +35,7 @@ class ExamplesUnderFaultsTest {
 
   private static final boolean EVERY_ERROR = "every".equals(System.getProperty("cuvette.faults"));
 
-  private static final Output SILENT =
+  static final Output SILENT =
       new Output() {
         @Override
         public void say(String text) {}
@@ -49,6 +51,7 @@ class ExamplesUnderFaultsTest {
   @ParameterizedTest
   @FieldSource("EXAMPLES")
   void example_leavesNothingBehindWhateverFails(Example example) throws Exception {
+    CudaUse use = cuda -> example.program().run(cuda, SILENT);
     FaultSweep sweep =
         FaultSweep.over(() -> SimulatedDriver.open(SimulatedOptions.DEFAULTS.withDevices(2)));
     // UnderFaultsTest has every error for every use; here it takes minutes: -Dcuvette.faults=every.
@@ -71,12 +74,17 @@ class ExamplesUnderFaultsTest {
         .recoveringFrom("driverGetVersion", "memPoolGetAttribute")
         // Access is taken again from one device after the other.
         .recoveringFrom("memPoolSetAccess")
-        .run(driver -> {
-          try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDriver(driver))) {
-            example.program().run(cuda, SILENT);
-          }
-        })
+        .run(EVERY_ERROR ? FaultSweeps.usingTidily(use) : quickly(use))
         .orThrow();
+  }
+
+  /** Looks at what is left when the Cuda is closed alone. */
+  private static FaultSweep.UseCase quickly(CudaUse use) {
+    return driver -> {
+      try (Cuda cuda = Cuda.open(CudaOptions.simulated().withDriver(driver))) {
+        use.run(cuda);
+      }
+    };
   }
 
   @Test

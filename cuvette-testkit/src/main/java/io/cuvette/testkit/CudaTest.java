@@ -30,9 +30,10 @@ import org.junit.jupiter.api.extension.ExtendWith;
  *
  * <p>After the test, and before the Cuda is closed, everything must be back to zero: {@link
  * io.cuvette.Cuda#openObjects()} once the caches of the default pools are empty, and what the
- * driver has: memory, mappings, pools, streams, events and graphs. Whatever is left is named with
- * the place where it was made. After the Cuda is closed, no thread of the library and no file of a
- * simulated device may be left.
+ * driver has: memory, mappings, pools, streams, events, graphs, executable ones and user objects.
+ * Whatever is left is named with the place where it was made. After the Cuda is closed, no thread
+ * of the library and no file of a simulated device may be left; where tests run in parallel, that
+ * is looked at in classes that are {@link org.junit.jupiter.api.parallel.Isolated} alone.
  *
  * <p>A failure says the seed of the simulator, and how to run it again.
  */

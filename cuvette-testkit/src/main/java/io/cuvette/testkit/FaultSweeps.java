@@ -69,6 +69,19 @@ public final class FaultSweeps {
    * close takes back are a finding.
    */
   public static FaultSweep.UseCase using(CudaUse use) {
+    return using(use, false);
+  }
+
+  /**
+   * The same for a program that closes all it opens, also when it fails: what is still open before
+   * the Cuda is closed is a finding too, and so are books of the default pools that are not back to
+   * zero.
+   */
+  public static FaultSweep.UseCase usingTidily(CudaUse use) {
+    return using(use, true);
+  }
+
+  private static FaultSweep.UseCase using(CudaUse use, boolean tidy) {
     Objects.requireNonNull(use, "use");
     return driver -> {
       LiveHandles handles = new LiveHandles(driver);
@@ -81,26 +94,41 @@ public final class FaultSweeps {
         try {
           use.run(cuda);
         } catch (Exception | Error e) {
-          checkNothingLost(cuda, driver, handles, e);
+          checkNothingLeft(cuda, driver, handles, tidy, e);
           throw e;
         }
-        checkNothingLost(cuda, driver, handles, null);
+        checkNothingLeft(cuda, driver, handles, tidy, null);
       }
     };
   }
 
   /** Once the fault has come: until then, what is left is for the Cuda's close to meet it with. */
-  private static void checkNothingLost(
-      Cuda cuda, CudaDriver driver, LiveHandles handles, @Nullable Throwable failure) {
+  private static void checkNothingLeft(
+      Cuda cuda,
+      CudaDriver driver,
+      LiveHandles handles,
+      boolean tidy,
+      @Nullable Throwable failure) {
     if (driver instanceof SweptDriver swept && swept.fired()) {
       try {
-        swept.withoutFaults(() -> Leftovers.of(cuda, handles, cuda.deviceCount()).throwIfLost());
+        swept.withoutFaults(() -> checkNothingLeft(cuda, handles, tidy));
       } catch (AssertionError e) {
         if (failure != null) {
           e.addSuppressed(failure);
         }
         throw e;
       }
+    }
+  }
+
+  private static void checkNothingLeft(Cuda cuda, LiveHandles handles, boolean tidy) {
+    Leftovers left = Leftovers.of(cuda, handles, cuda.deviceCount());
+    if (tidy) {
+      left.throwIfAny();
+      cuda.defaultMemoryPool().assertConsistent();
+      cuda.defaultPinnedMemoryPool().assertConsistent();
+    } else {
+      left.throwIfLost();
     }
   }
 }

@@ -1,7 +1,9 @@
 package io.cuvette.testkit;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
 import io.cuvette.driver.PoolProperties;
+import io.cuvette.driver.UserObject;
 import io.cuvette.instrument.ForwardingDriver;
 import java.lang.foreign.MemorySegment;
 import java.util.Comparator;
@@ -24,7 +26,9 @@ final class LiveHandles extends ForwardingDriver {
     STREAM,
     EVENT,
     POOL,
-    GRAPH
+    GRAPH,
+    EXECUTABLE_GRAPH,
+    USER_OBJECT
   }
 
   private record Key(Kind kind, long handle) {}
@@ -216,6 +220,44 @@ final class LiveHandles extends ForwardingDriver {
   public void graphDestroy(long graph) {
     given(Kind.GRAPH, graph);
     super.graphDestroy(graph);
+  }
+
+  @Override
+  public long graphInstantiate(int device, long graph) {
+    return made(Kind.EXECUTABLE_GRAPH, super.graphInstantiate(device, graph), "graphInstantiate");
+  }
+
+  @Override
+  public void graphExecDestroy(long executable) {
+    given(Kind.EXECUTABLE_GRAPH, executable);
+    super.graphExecDestroy(executable);
+  }
+
+  /** Its maker's until a graph has it. */
+  @Override
+  public UserObject userObjectCreate() {
+    UserObject object = super.userObjectCreate();
+    long _ = made(Kind.USER_OBJECT, object.handle(), "userObjectCreate");
+    return object;
+  }
+
+  @Override
+  public void graphRetainUserObject(long graph, long object) {
+    try {
+      super.graphRetainUserObject(graph, object);
+      given(Kind.USER_OBJECT, object);
+    } catch (CudaException e) {
+      if (e.status().losesContext()) {
+        given(Kind.USER_OBJECT, object); // the graph may have it
+      }
+      throw e;
+    }
+  }
+
+  @Override
+  public void userObjectRelease(long object) {
+    given(Kind.USER_OBJECT, object);
+    super.userObjectRelease(object);
   }
 
   @Override

@@ -16,6 +16,7 @@ import org.junit.jupiter.api.extension.ParameterContext;
 import org.junit.jupiter.api.extension.ParameterResolver;
 import org.junit.jupiter.api.extension.TestExecutionExceptionHandler;
 import org.junit.jupiter.api.extension.TestTemplateInvocationContext;
+import org.junit.jupiter.api.parallel.Isolated;
 import org.opentest4j.TestAbortedException;
 
 /** One run of a {@link CudaTest} on a subject. Confined to the run. */
@@ -99,10 +100,11 @@ final class SubjectRun
 
   /** What other tests leave at this moment cannot be told from what this one leaves. */
   private static boolean isAlone(ExtensionContext context) {
-    return !context
-        .getConfigurationParameter("junit.jupiter.execution.parallel.enabled")
-        .map(Boolean::parseBoolean)
-        .orElse(false);
+    return context.getRequiredTestClass().isAnnotationPresent(Isolated.class)
+        || !context
+            .getConfigurationParameter("junit.jupiter.execution.parallel.enabled")
+            .map(Boolean::parseBoolean)
+            .orElse(false);
   }
 
   @Override

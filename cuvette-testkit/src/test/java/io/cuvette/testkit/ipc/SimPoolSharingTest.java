@@ -378,6 +378,7 @@ class SimPoolSharingTest extends SimSharingBase {
     long pool = pool(location);
     long ours = allocate(pool, KIB);
     fill(exporter, ours, 8, KIB, out);
+    exporter.streamSynchronize(0, out);
     long mapped = imported(pool);
     long theirs = importer.memPoolImportPointer(mapped, exporter.memPoolExportPointer(ours));
     importer.memPoolDestroy(mapped);

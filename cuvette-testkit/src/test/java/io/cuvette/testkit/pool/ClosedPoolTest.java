@@ -121,7 +121,7 @@ class ClosedPoolTest {
     }
     try (DeviceMemoryResource pool =
         new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS)) {
-      cuda.device(0).synchronize();
+      stream.synchronize(); // what the driver gives back, it gives back in a wait
       waitsFor(pool, (POOLS + 10) * MIB);
     }
   }

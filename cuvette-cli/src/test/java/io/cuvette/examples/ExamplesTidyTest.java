@@ -1,0 +1,21 @@
+package io.cuvette.examples;
+
+import io.cuvette.Cuda;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Subject;
+import org.junit.jupiter.api.parallel.Isolated;
+
+/**
+ * Each example gives back what it took before its Cuda is closed: objects, memory, handles, the
+ * books of the pools, threads and descriptors.
+ */
+@Isolated
+class ExamplesTidyTest {
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void examples_leaveNothingBehind(Subject subject) throws Exception {
+    for (Example example : ExamplesUnderFaultsTest.EXAMPLES) {
+      Cuda cuda = subject.open(options -> options);
+      example.program().run(cuda, ExamplesUnderFaultsTest.SILENT);
+    }
+  }
+}
