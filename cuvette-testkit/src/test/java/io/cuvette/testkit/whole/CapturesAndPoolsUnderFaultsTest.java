@@ -62,8 +62,7 @@ class CapturesAndPoolsUnderFaultsTest {
             Buffer ordered = MemoryResource.async().allocate(1000, stream);
             Captured _ = new Captured(cuda.driver(), stream)) {
           direct.fill((byte) 1, stream);
-          direct.close();
-          ordered.close();
+          List.of(direct, ordered).forEach(Buffer::close);
         }
       }
     },

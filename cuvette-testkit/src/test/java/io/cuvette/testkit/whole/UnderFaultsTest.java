@@ -133,15 +133,15 @@ class UnderFaultsTest {
     MEMORY_ACROSS_STREAMS {
       @Override
       public void run(Cuda cuda) {
-        try (CudaStream own = cuda.device(0).createStream();
-            CudaStream other = cuda.device(0).createStream()) {
-          try (Buffer buffer = cuda.allocate(PAGE, own)) {
-            for (int i = 0; i < 8; i++) {
-              buffer.fill((byte) i, other);
+        try (CudaStream other = cuda.device(0).createStream()) {
+          try (CudaStream own = cuda.device(0).createStream()) {
+            try (Buffer buffer = cuda.allocate(PAGE, own)) {
+              for (int i = 0; i < 8; i++) {
+                buffer.fill((byte) i, other);
+              }
             }
+            cuda.allocate(PAGE, own).close();
           }
-          cuda.allocate(PAGE, own).close();
-          own.close();
           cuda.allocate(PAGE, other).close();
           cuda.defaultMemoryPool().stats();
         }
