@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.driver.BlockListener;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.instrument.ForwardingDriver;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Supplier;
@@ -60,6 +62,26 @@ class BlockReportsTest {
     inner.allocate(BYTES, stream).close();
     over(inner).allocate(BYTES, stream).close();
     assertThat(told).isEmpty();
+  }
+
+  /** Both places: work that is queued may use either. */
+  @Test
+  void copiesOfTheHost_areToldWithWhatTheyReadAndWrite() {
+    try (Arena arena = Arena.ofConfined();
+        PinnedBuffer pinned = cuda.allocatePinned(16)) {
+      MemorySegment host = arena.allocate(16);
+      told.clear();
+      pinned.copyFrom(host);
+      assertThat(told)
+          .containsExactly("writes 16 at " + pinned.address(), "reads 16 at " + host.address());
+      told.clear();
+      pinned.copyTo(host);
+      assertThat(told)
+          .containsExactly("reads 16 at " + pinned.address(), "writes 16 at " + host.address());
+      told.clear();
+      pinned.copyFrom(MemorySegment.ofArray(new byte[16]));
+      assertThat(told).containsExactly("writes 16 at " + pinned.address());
+    }
   }
 
   @ParameterizedTest
@@ -157,6 +179,8 @@ class BlockReportsTest {
     public void usedElsewhere(long address, long bytes, int device, long stream) {}
 
     @Override
-    public void hostAccess(long address, long bytes, boolean writes) {}
+    public void hostAccess(long address, long bytes, boolean writes) {
+      told.add("%s %d at %d".formatted(writes ? "writes" : "reads", bytes, address));
+    }
   }
 }

@@ -69,6 +69,17 @@ class CaptureTest extends SimTestBase {
   }
 
   @Test
+  void invalidCapture_takesInNoOtherStream() {
+    long event = driver.eventCreate(0, 2);
+    driver.streamBeginCapture(0, one, GLOBAL);
+    driver.eventRecord(0, event, one);
+    assertFails(CudaStatus.STREAM_CAPTURE_UNSUPPORTED, "", () -> driver.streamSynchronize(0, one));
+    assertFails(
+        CudaStatus.STREAM_CAPTURE_INVALIDATED, "", () -> driver.streamWaitEvent(0, other, event));
+    assertThat(driver.streamIsCapturing(0, other)).isZero();
+  }
+
+  @Test
   void forkWithoutJoin_isAnError_andTheStreamsRunAgain() {
     long event = driver.eventCreate(0, 2);
     driver.streamBeginCapture(0, one, RELAXED);

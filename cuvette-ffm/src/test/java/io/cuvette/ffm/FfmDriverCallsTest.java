@@ -4,10 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaDriverProvider;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemoryInfo;
 import io.cuvette.driver.PriorityRange;
+import io.cuvette.ffm.part.HostFunctions;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -15,6 +17,9 @@ import java.lang.ref.WeakReference;
 import java.nio.file.Path;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -362,6 +367,48 @@ class FfmDriverCallsTest {
         });
     driver.launchHostFunc(1, 0x5, () -> ran.complete(true));
     assertThat(ran.join()).isTrue();
+  }
+
+  /** Nobody else could be told. */
+  @Test
+  void hostFunctionThatThrows_isLogged() {
+    CompletableFuture<LogRecord> logged = new CompletableFuture<>();
+    Handler handler =
+        new Handler() {
+          @Override
+          public void publish(LogRecord entry) {
+            logged.complete(entry);
+          }
+
+          @Override
+          public void flush() {}
+
+          @Override
+          public void close() {}
+        };
+    Logger logger = Logger.getLogger(HostFunctions.class.getName());
+    logger.addHandler(handler);
+    try {
+      driver.launchHostFunc(
+          1,
+          0x5,
+          () -> {
+            throw new IllegalStateException("to be logged");
+          });
+      assertThat(logged.join().getThrown()).hasMessage("to be logged");
+    } finally {
+      logger.removeHandler(handler);
+    }
+  }
+
+  /** The library is loaded once for all drivers of a process. */
+  @Test
+  void secondDriver_usesTheLibraryThatIsLoaded() {
+    CudaDriverProvider provider = library.provider();
+    try (CudaDriver one = provider.open("");
+        CudaDriver two = provider.open("")) {
+      assertThat(one.driverGetVersion()).isEqualTo(two.driverGetVersion()).isEqualTo(13000);
+    }
   }
 
   @Test

@@ -7,6 +7,7 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.ManagedBuffer;
+import io.cuvette.MemoryLocation;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.support.Kind;
@@ -81,5 +82,35 @@ class ZeroSizeTest {
           .as("%s", kind)
           .isInstanceOf(IllegalStateException.class);
     }
+  }
+
+  /** Nothing would be done, but the program is wrong all the same. */
+  @CudaTest
+  void closedBufferOfNoBytes_refusesWhatHasNothingToDo(Cuda cuda) {
+    CudaStream stream = cuda.currentStream();
+    try (Buffer none = cuda.allocate(0)) {
+      for (Kind kind : Kind.values()) {
+        Buffer empty = kind.allocate(cuda, 0);
+        empty.close();
+        assertClosed(kind, () -> empty.copyFrom(none));
+        assertClosed(kind, () -> empty.copyFrom(none, stream));
+        assertClosed(kind, () -> none.copyFrom(empty, stream));
+        assertClosed(kind, () -> empty.copyFrom(MemorySegment.NULL, stream));
+        assertClosed(kind, () -> empty.copyTo(MemorySegment.NULL, stream));
+        assertClosed(kind, () -> empty.fill((byte) 1, stream));
+        assertClosed(kind, empty::descriptor);
+      }
+      ManagedBuffer managed = cuda.allocateManaged(0);
+      managed.close();
+      assertClosed(Kind.MANAGED, () -> managed.prefetch(MemoryLocation.host(), stream));
+      assertClosed(Kind.MANAGED, managed::lastPrefetchLocation);
+    }
+  }
+
+  private static void assertClosed(Kind kind, Runnable call) {
+    assertThatThrownBy(call::run)
+        .as("%s", kind)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageEndingWith("is closed");
   }
 }

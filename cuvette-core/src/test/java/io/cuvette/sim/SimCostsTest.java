@@ -1,0 +1,25 @@
+package io.cuvette.sim;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.assertj.core.data.Percentage;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** What calls cost on the simulated clock, beside what was measured on an H200. */
+class SimCostsTest {
+
+  @ParameterizedTest
+  @CsvSource({"1, 56.7", "64, 135.1"})
+  void pairOfAllocAndFree_takesWhatWasMeasured(long mebibytes, double micros) {
+    assertThat(2 * SimCosts.alloc(mebibytes << 20) / 1000.0)
+        .isCloseTo(micros, Percentage.withPercentage(1));
+  }
+
+  @ParameterizedTest
+  @CsvSource({"0, 200", "1, 663.6"})
+  void pairOfHostAllocAndFree_takesWhatWasMeasured(long mebibytes, double micros) {
+    assertThat(2 * SimCosts.hostAlloc(mebibytes << 20) / 1000.0)
+        .isCloseTo(micros, Percentage.withPercentage(1));
+  }
+}
