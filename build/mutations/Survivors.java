@@ -111,7 +111,7 @@ final class Survivors {
 
   /**
    * A mutation that may live, with the reason: a line of the list. {@code *} stands for any code,
-   * or any change.
+   * or any end of a change.
    */
   record Known(String method, String code, String change, String reason) {
     static final String BETWEEN = " :: ";
@@ -133,7 +133,10 @@ final class Survivors {
     boolean means(Mutation mutation) {
       return method.equals(mutation.method())
           && (code.equals("*") || code.equals(mutation.code()))
-          && (change.equals("*") || change.equals(mutation.change()));
+          && (change.equals("*")
+              || change.equals(mutation.change())
+              || (change.endsWith("*")
+                  && mutation.change().startsWith(change.substring(0, change.length() - 1))));
     }
   }
 }

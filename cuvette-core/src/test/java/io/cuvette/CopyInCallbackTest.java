@@ -1,0 +1,81 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.instrument.TracingDriver;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Copies inside a callback: none waits for the callback itself, nor leaves the driver memory. */
+@Timeout(60)
+class CopyInCallbackTest {
+  private static final int BYTES = 64;
+
+  private final List<String> calls = new CopyOnWriteArrayList<>();
+  private final Cuda cuda =
+      Cuda.open(
+          CudaOptions.simulated()
+              .withDecorator(driver -> TracingDriver.of(driver, call -> calls.add(call.call()))));
+  private final CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+  private final Buffer buffer = cuda.allocate(BYTES, stream);
+  private final MemorySegment nativeMemory = Arena.ofAuto().allocate(BYTES);
+
+  @AfterEach
+  void close() {
+    cuda.close();
+  }
+
+  private void inCallback(Runnable code) {
+    buffer.fill((byte) 7, stream);
+    stream.addCallback(code).join();
+  }
+
+  private long copies() {
+    return calls.stream().filter(call -> call.startsWith("memcpy")).count();
+  }
+
+  @Test
+  void copyThatWaitsOnTheStreamOfTheCallback_isRefused_beforeAnythingIsQueued() {
+    MemorySegment heap = MemorySegment.ofArray(new byte[BYTES]);
+    inCallback(() -> {
+      try (var _ = stream.use()) {
+        assertThatThrownBy(() -> buffer.copyTo(heap)).hasMessageStartingWith("copyTo on stream");
+        assertThatThrownBy(() -> buffer.copyFrom(heap)).hasMessageStartingWith("copyFrom on");
+        assertThatThrownBy(() -> buffer.copyTo(nativeMemory)).hasMessageStartingWith("copyTo on");
+      }
+    });
+    assertThat(copies()).isZero();
+  }
+
+  /** Its wait may end before the copy does. */
+  @Test
+  void copyThatWaits_goesThroughMemoryOfTheLibrary() {
+    String address = Long.toHexString(nativeMemory.address());
+    inCallback(() -> {
+      buffer.copyTo(nativeMemory);
+      buffer.copyFrom(nativeMemory);
+    });
+    assertThat(nativeMemory.toArray(ValueLayout.JAVA_BYTE)).containsOnly(7);
+    assertThat(copies()).isEqualTo(2);
+    assertThat(calls).noneMatch(call -> call.contains(address));
+  }
+
+  /** The driver waits until it has read the memory, which is behind the callback. */
+  @Test
+  void copyOfNativeMemoryInTheStreamOfTheCallback_isRefused() {
+    inCallback(() -> {
+      assertThatThrownBy(() -> buffer.copyFrom(nativeMemory, stream))
+          .hasMessageStartingWith("a copy of native memory on stream");
+      assertThatThrownBy(() -> buffer.copyTo(nativeMemory, stream))
+          .hasMessageStartingWith("a copy of native memory on stream");
+    });
+    assertThat(copies()).isZero();
+  }
+}
