@@ -26,6 +26,10 @@ public final class CallFrame {
   private static final long SPARE = 40;
   private static final long BYTES = 64; // a cache line
 
+  // Frames are aligned; what asks for it checks that each time.
+  private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG_UNALIGNED;
+  private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT_UNALIGNED;
+
   /** All memory: reading through a constant costs less than through a segment for each frame. */
   private static final MemorySegment MEMORY = NativeAccess.memory(0, Long.MAX_VALUE);
 
@@ -60,8 +64,8 @@ public final class CallFrame {
       frame = frame.inner();
     }
     frame.taken = true;
-    MEMORY.set(ValueLayout.JAVA_LONG, frame.out, 0);
-    MEMORY.set(ValueLayout.JAVA_LONG, frame.out + Long.BYTES, 0);
+    MEMORY.set(LONG, frame.out, 0);
+    MEMORY.set(LONG, frame.out + Long.BYTES, 0);
     return frame;
   }
 
@@ -89,7 +93,7 @@ public final class CallFrame {
     int status;
     try {
       status = (int) CallFunctions.GET_CURRENT.invokeExact(out + CURRENT);
-      long current = MEMORY.get(ValueLayout.JAVA_LONG, out + CURRENT);
+      long current = MEMORY.get(LONG, out + CURRENT);
       if (status == 0 && current != context) {
         status = (int) CallFunctions.SET_CURRENT.invokeExact(context);
         previous = current;
@@ -130,7 +134,7 @@ public final class CallFrame {
    * the thread's, for every library that runs on it.
    */
   void relax() {
-    MEMORY.set(ValueLayout.JAVA_INT, out + MODE, Layouts.CAPTURE_RELAXED);
+    MEMORY.set(INT, out + MODE, Layouts.CAPTURE_RELAXED);
     int status = exchangeMode();
     if (status != CudaStatus.SUCCESS.code()) {
       leave();
@@ -155,7 +159,7 @@ public final class CallFrame {
    * @return the first 8 bytes of results; a shorter value is in the low bytes
    */
   public long leave() {
-    long result = MEMORY.get(ValueLayout.JAVA_LONG, out);
+    long result = MEMORY.get(LONG, out);
     missing = 0;
     if (relaxed) {
       relaxed = false;
@@ -193,7 +197,7 @@ public final class CallFrame {
 
   /** The second 8 bytes of results; to be read before {@link #leave}. */
   public long second() {
-    return MEMORY.get(ValueLayout.JAVA_LONG, out + Long.BYTES);
+    return MEMORY.get(LONG, out + Long.BYTES);
   }
 
   /** The address of room for another 4 bytes of results. */
@@ -203,19 +207,19 @@ public final class CallFrame {
 
   /** What is in that room; to be read before {@link #leave}. */
   public int spareResult() {
-    return MEMORY.get(ValueLayout.JAVA_INT, out + SPARE);
+    return MEMORY.get(INT, out + SPARE);
   }
 
   /** Puts a value where the call reads it, and returns where; a shorter one is in the low bytes. */
   public long value(long value) {
-    MEMORY.set(ValueLayout.JAVA_LONG, out, value);
+    MEMORY.set(LONG, out, value);
     return out;
   }
 
   /** A CUmemLocation to pass. */
   public MemorySegment location(int type, int id) {
-    location.set(ValueLayout.JAVA_INT, 0, type);
-    location.set(ValueLayout.JAVA_INT, Integer.BYTES, id);
+    location.set(INT, 0, type);
+    location.set(INT, Integer.BYTES, id);
     return location;
   }
 }

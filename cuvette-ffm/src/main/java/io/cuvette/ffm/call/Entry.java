@@ -2,7 +2,7 @@ package io.cuvette.ffm.call;
 
 import io.cuvette.driver.StreamHandle;
 import java.lang.invoke.MethodHandle;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -16,7 +16,10 @@ public final class Entry {
   private static final int CLOSED = 1;
   private static final int SHUT_DOWN = 2;
 
-  private final AtomicInteger state = new AtomicInteger(OPEN);
+  private static final AtomicIntegerFieldUpdater<Entry> STATE =
+      AtomicIntegerFieldUpdater.newUpdater(Entry.class, "state");
+
+  private volatile int state = OPEN;
   private final Contexts contexts = Contexts.ofAllDevices();
 
   /** The devices and their contexts. */
@@ -146,7 +149,7 @@ public final class Entry {
   }
 
   private boolean mayFree() {
-    int now = state.get();
+    int now = state;
     if (now == CLOSED) {
       throw Contexts.closed();
     }
@@ -159,21 +162,24 @@ public final class Entry {
    * @throws IllegalStateException if the driver is closed, or the JVM is shutting down
    */
   public void checkOpen() {
-    int now = state.get();
-    if (now != OPEN) {
-      throw now == CLOSED
-          ? Contexts.closed()
-          : new IllegalStateException("driver ffm: no calls while the JVM is shutting down");
+    if (state != OPEN) {
+      throw refused();
     }
+  }
+
+  private IllegalStateException refused() {
+    return state == CLOSED
+        ? Contexts.closed()
+        : new IllegalStateException("driver ffm: no calls while the JVM is shutting down");
   }
 
   /** Keeps every further call from the driver, as the JVM is shutting down. */
   public void shutDown() {
-    state.compareAndSet(OPEN, SHUT_DOWN);
+    STATE.compareAndSet(this, OPEN, SHUT_DOWN);
   }
 
   /** Refuses further calls; whether this call was the one that closed. */
   public boolean close() {
-    return state.compareAndSet(OPEN, CLOSED);
+    return STATE.compareAndSet(this, OPEN, CLOSED);
   }
 }
