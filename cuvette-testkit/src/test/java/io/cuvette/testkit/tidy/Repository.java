@@ -7,10 +7,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.attribute.BasicFileAttributes;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
 
 /**
  * The text files of the repository that this test was built from, and not those that a user has put
@@ -37,14 +37,15 @@ final class Repository {
     return Optional.empty();
   }
 
-  static List<SourceFile> read(Path root) {
-    List<SourceFile> files = new ArrayList<>();
+  /** The texts by their paths from the root, with slashes. */
+  static SortedMap<String, String> read(Path root) {
+    SortedMap<String, String> texts = new TreeMap<>();
     try {
-      Files.walkFileTree(root, new Reader(root, files));
+      Files.walkFileTree(root, new Reader(root, texts));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
-    return files;
+    return texts;
   }
 
   private static boolean isText(String path) {
@@ -61,11 +62,11 @@ final class Repository {
 
   private static final class Reader extends SimpleFileVisitor<Path> {
     private final Path root;
-    private final List<SourceFile> files;
+    private final SortedMap<String, String> texts;
 
-    Reader(Path root, List<SourceFile> files) {
+    Reader(Path root, SortedMap<String, String> texts) {
       this.root = root;
-      this.files = files;
+      this.texts = texts;
     }
 
     @Override
@@ -85,7 +86,7 @@ final class Repository {
     public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) throws IOException {
       String path = root.relativize(file).toString().replace('\\', '/');
       if (attributes.isRegularFile() && isText(path) && (path.contains("/") || isOurPage(path))) {
-        files.add(SourceFile.of(path, Files.readString(file)));
+        texts.put(path, Files.readString(file));
       }
       return FileVisitResult.CONTINUE;
     }

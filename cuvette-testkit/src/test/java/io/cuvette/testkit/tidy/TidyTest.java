@@ -7,15 +7,38 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
-/** Holds the rules over the sources. Skipped where there are none, as in the GPU bundle. */
+/**
+ * Holds what all texts of the repository keep, Java or not: nothing left over from work, scripts of
+ * a size. The other rules are those of Checkstyle and {@link ArchitectureTest}. Skipped where there
+ * are no sources, as in the GPU bundle.
+ */
 class TidyTest {
-  private static List<SourceFile> files = List.of();
+  // Each pattern is written so that it does not find itself.
+  private static final Map<String, Pattern> LEFTOVERS =
+      Map.of(
+          "a note of something to do",
+          Pattern.compile("\\b(TOD[O]|FIXM[E]|XX[X])\\b"),
+          "a folder of one machine",
+          Pattern.compile("(?<![\\w.}*-])/(work|root|tmp|home/\\w+)/[\\w.]"),
+          "the host of a registry",
+          Pattern.compile(
+              "repo1?[.](maven|apache)|maven[.]org/maven2|pypi[.]org|pythonhosted[.]org"
+                  + "|registry[.]npmjs|crates[.]io|proxy[.]golang"));
+  private static final int MOST_LINES = 500;
+  private static final int MOST_COLUMNS = 120;
+
+  private static SortedMap<String, String> files = new TreeMap<>();
 
   @BeforeAll
   static void readSources() {
@@ -27,12 +50,12 @@ class TidyTest {
   @Test
   void repository_isReadWhole() {
     assertThat(files)
-        .extracting(SourceFile::path)
-        .contains(
+        .containsKeys(
             "pom.xml",
             "README.md",
             "cuvette",
             ".ci/run",
+            "build/checkstyle/rules.xml",
             "cuvette-core/src/main/java/module-info.java",
             "cuvette-testkit/src/test/java/io/cuvette/testkit/tidy/TidyTest.java");
   }
@@ -44,20 +67,22 @@ class TidyTest {
       Files.createDirectories(path.getParent());
       Files.writeString(path, "");
     }
-    assertThat(Repository.read(folder))
-        .extracting(SourceFile::path)
-        .containsExactly("cuvette-core/My.java");
+    assertThat(Repository.read(folder)).containsOnlyKeys("cuvette-core/My.java");
   }
 
   @Test
-  void formatter_isGivenEveryModule_andNotTheRoot() {
-    String pom = files.stream().filter(f -> f.path().equals("pom.xml")).findFirst().get().text();
+  void formatterAndCheckstyle_areGivenEveryModule_andNotTheRoot() {
+    String pom = files.getOrDefault("pom.xml", "");
     List<String> modules = found(pom, "<module>(cuvette-[a-z]+)</module>");
     assertThat(modules).isNotEmpty();
     assertThat(found(pom, "<argument>(\\.|build|cuvette-[a-z]+)</argument>"))
         .startsWith("build")
         .containsAll(modules)
         .hasSize(modules.size() + 1);
+    String checkstyle = files.getOrDefault("build/checkstyle/pom.xml", "");
+    assertThat(found(checkstyle, "<sourceDirectory>.*/(build|cuvette-[a-z]+(?=/src))\\b.*<"))
+        .startsWith("build")
+        .containsAll(modules);
   }
 
   private static List<String> found(String text, String pattern) {
@@ -65,20 +90,53 @@ class TidyTest {
   }
 
   @Test
-  void everyFile_keepsTheRules() {
+  void nothing_isLeftOverFromWork() {
     assertThat(
-            files.stream()
-                .flatMap(file -> Rule.all().stream().flatMap(rule -> rule.check(file).stream())))
+            files.entrySet().stream()
+                .flatMap(file ->
+                    leftovers(file.getValue()).stream().map(line -> file.getKey() + ": " + line)))
         .isEmpty();
   }
 
-  @Test
-  void everyPackage_isNullMarked() {
-    assertThat(PackageRules.nullMarked(files)).isEmpty();
+  private static List<String> leftovers(String text) {
+    return text.lines()
+        .flatMap(line ->
+            LEFTOVERS.entrySet().stream()
+                .filter(leftover -> leftover.getValue().matcher(line).find())
+                .map(leftover -> leftover.getKey() + ": " + line.strip()))
+        .toList();
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "// TO" + "DO later",
+        "a FIX" + "ME",
+        "see /wo" + "rk/x",
+        "'/ro" + "ot/.m2'",
+        "pip -i https://py" + "pi.org/simple"
+      })
+  void leftover_isFound(String line) {
+    assertThat(leftovers("a\n" + line)).hasSize(1);
   }
 
   @Test
-  void everyProvider_isFoundOnModulePathAndClassPath() {
-    assertThat(PackageRules.services(files)).isEmpty();
+  void leftover_isNoOrdinaryWord() {
+    assertThat(leftovers("network/works the root/x a.work/b /workload $HOME/work/x")).isEmpty();
+  }
+
+  @Test
+  void scripts_haveTheSizesOfSources() {
+    assertThat(
+            files.entrySet().stream()
+                .filter(file -> file.getKey().endsWith(".sh") || file.getKey().endsWith(".py"))
+                .filter(file -> isTooLarge(file.getValue()))
+                .map(Map.Entry::getKey))
+        .isEmpty();
+  }
+
+  private static boolean isTooLarge(String text) {
+    return text.lines().count() > MOST_LINES
+        || text.lines().anyMatch(line -> line.length() > MOST_COLUMNS && !line.contains("://"));
   }
 }
