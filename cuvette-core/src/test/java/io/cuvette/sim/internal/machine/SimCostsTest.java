@@ -1,4 +1,4 @@
-package io.cuvette.sim;
+package io.cuvette.sim.internal.machine;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
