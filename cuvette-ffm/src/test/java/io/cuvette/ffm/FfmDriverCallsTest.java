@@ -9,7 +9,6 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemoryInfo;
 import io.cuvette.driver.PriorityRange;
-import io.cuvette.ffm.part.HostFunctions;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -17,9 +16,6 @@ import java.lang.ref.WeakReference;
 import java.nio.file.Path;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
-import java.util.logging.Handler;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -367,38 +363,6 @@ class FfmDriverCallsTest {
         });
     driver.launchHostFunc(1, 0x5, () -> ran.complete(true));
     assertThat(ran.join()).isTrue();
-  }
-
-  /** Nobody else could be told. */
-  @Test
-  void hostFunctionThatThrows_isLogged() {
-    CompletableFuture<LogRecord> logged = new CompletableFuture<>();
-    Handler handler =
-        new Handler() {
-          @Override
-          public void publish(LogRecord entry) {
-            logged.complete(entry);
-          }
-
-          @Override
-          public void flush() {}
-
-          @Override
-          public void close() {}
-        };
-    Logger logger = Logger.getLogger(HostFunctions.class.getName());
-    logger.addHandler(handler);
-    try {
-      driver.launchHostFunc(
-          1,
-          0x5,
-          () -> {
-            throw new IllegalStateException("to be logged");
-          });
-      assertThat(logged.join().getThrown()).hasMessage("to be logged");
-    } finally {
-      logger.removeHandler(handler);
-    }
   }
 
   /** The library is loaded once for all drivers of a process. */
