@@ -69,6 +69,11 @@ class CudaTestTest {
     }
 
     @CudaTest(simulatedOnly = true)
+    void bufferOfAPoolThatIsAParameter(MemoryPool pool) {
+      LEFT.add(pool.allocate(1000));
+    }
+
+    @CudaTest(simulatedOnly = true)
     void directBuffer(Cuda cuda) {
       LEFT.add(MemoryResource.direct().allocate(1000, cuda.currentStream()));
     }
