@@ -31,8 +31,11 @@ record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String
   /** Makes one event for a stream, which lasts as long as the stream. */
   private static final String MARK = "io.cuvette.IdleMark";
 
-  /** What one wait makes free is freed by the next look, and what waits for that by one more. */
-  private static final int ROUNDS = 2;
+  /**
+   * What one wait makes free is freed by the next look; a pool of the driver whose last block that
+   * is waits for that free once more, and goes with the look after it.
+   */
+  private static final int ROUNDS = 3;
 
   private static final Set<String> LIBRARY =
       Set.of(
