@@ -34,7 +34,13 @@ final class Clock {
 
   /** Whether a piece of work comes before. */
   boolean covers(Lane lane, long number) {
-    return numbers.getOrDefault(lane, 0L) >= number || (base != null && base.covers(lane, number));
+    return last(lane) >= number;
+  }
+
+  /** The last piece of a stream's work that comes before; 0 if none does. */
+  long last(Lane lane) {
+    long own = numbers.getOrDefault(lane, 0L);
+    return base == null ? own : Math.max(own, base.last(lane));
   }
 
   void raise(Lane lane, long number) {

@@ -16,6 +16,9 @@ final class Lane {
 
   private long count;
 
+  /** The last work that is known to be finished: asked for each use of each byte. */
+  private long finished;
+
   /** Whether somebody knows how far the stream is: what comes next is behind that. */
   private boolean isKnown = true;
 
@@ -56,8 +59,19 @@ final class Lane {
     }
   }
 
-  boolean isFinished(Clock finished) {
-    return finished.covers(this, count);
+  /** Learns from all that is known to be finished. */
+  void finish(Clock known) {
+    finished = Math.max(finished, known.last(this));
+  }
+
+  /** Whether all that is queued so far is finished. */
+  boolean isFinished() {
+    return finished >= count;
+  }
+
+  /** Whether a piece of work is known to be finished. */
+  boolean isFinished(long number) {
+    return retired || finished >= number;
   }
 
   /** What is being captured instead of run, if the stream is part of a capture. */

@@ -70,7 +70,7 @@ final class StreamOrder {
   }
 
   boolean isFinished(Access access) {
-    return access.lane().isRetired() || finished.covers(access.lane(), access.number());
+    return access.lane().isFinished(access.number());
   }
 
   /** All work queued so far on all streams, for a wait whose reach is not known. */
@@ -102,7 +102,8 @@ final class StreamOrder {
     List<Lane> gone = new ArrayList<>();
     for (Set<Lane> some : lanes.values()) {
       some.removeIf(lane -> {
-        boolean over = lane.isDestroyed() && lane.isFinished(finished);
+        lane.finish(finished);
+        boolean over = lane.isDestroyed() && lane.isFinished();
         if (over) {
           lane.retire();
           gone.add(lane);
