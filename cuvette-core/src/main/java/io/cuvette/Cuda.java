@@ -66,7 +66,7 @@ public final class Cuda implements AutoCloseable {
     try {
       CudaDriver driver = options.decorator().apply(base);
       return new Cuda(new Engine(driver, options, limit, leakLevel));
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       Failures.closeAfter(e, base);
       throw e;
     }

@@ -132,15 +132,10 @@ final class Engine implements SyncListener, Relief {
     if (!ending.compareAndSet(false, true)) {
       return;
     }
-    Failures failures = new Failures();
-    streams.callbacks().shut();
-    streams.endCaptures(failures);
-    failures.run(() -> driverPools.giveBackIdle(_ -> true));
-    synchronizeAll(failures);
-    session.setClosed(true);
+    Failures failures;
     try {
-      streams.views().closeAll();
-    } catch (IllegalStateException e) {
+      failures = beginClose();
+    } catch (IllegalStateException | Error e) { // also no stack or heap for it: try once more later
       session.setClosed(false);
       streams.callbacks().reopen();
       ending.set(false);
@@ -159,6 +154,18 @@ final class Engine implements SyncListener, Relief {
     session.entrance().close();
     failures.run(session.driver()::close);
     failures.throwFirst();
+  }
+
+  /** Lets nothing new begin and waits for what has; after a failure all of it can be done again. */
+  private Failures beginClose() {
+    Failures failures = new Failures();
+    streams.callbacks().shut();
+    streams.endCaptures(failures);
+    failures.run(() -> driverPools.giveBackIdle(_ -> true));
+    synchronizeAll(failures);
+    session.setClosed(true);
+    streams.views().closeAll();
+    return failures;
   }
 
   private void synchronizeAll(Failures failures) {

@@ -16,6 +16,9 @@ import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryPool;
 import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PoolOptions;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Forgetting;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -47,6 +50,20 @@ class CloseTest {
             new ManagedMemoryResource(cuda).allocate(100).segment());
     cuda.close();
     assertThat(views).noneMatch(view -> view.scope().isAlive());
+  }
+
+  @Test
+  void openingThatEndsWithAnError_closesTheDriver() {
+    try (ScriptedDriver script = new ScriptedDriver()) {
+      CudaOptions options =
+          CudaOptions.DEFAULTS
+              .withDriver(script.over(SimulatedDriver.open(SimulatedOptions.DEFAULTS)))
+              .withDecorator(_ -> {
+                throw new AssertionError("on purpose");
+              });
+      assertThatThrownBy(() -> Cuda.open(options)).hasMessage("on purpose");
+      assertThat(script.count("close")).isEqualTo(1);
+    }
   }
 
   @Test
