@@ -36,7 +36,8 @@ final class AsyncDevicePool {
       Device device,
       AsyncPoolChoice choice,
       AsyncPoolOptions options,
-      MemoryLimit limit) {
+      MemoryLimit limit,
+      Faces faces) {
     this.device = device;
     this.limit = new Limit(limit, limit.bytesOf(device.totalBytes()));
     // Last, for nobody would destroy it.
@@ -44,7 +45,7 @@ final class AsyncDevicePool {
     this.memory = pool.memory();
     try {
       this.memory.whenFreed(bytes -> countedBytes.addAndGet(-bytes));
-      this.allocator = new StreamOrderedAllocator(pool, DeviceBuffer::new);
+      this.allocator = new StreamOrderedAllocator(pool, faces);
     } catch (OutOfMemoryError e) {
       Failures.closeAfter(e, pool::close);
       throw e;
@@ -109,11 +110,11 @@ final class AsyncDevicePool {
     return DriverPool.borrow(pools, handle, null, keeping);
   }
 
-  BufferBase allocate(long bytes, long rounded, OpenStream stream) {
+  Face allocate(long bytes, long rounded, OpenStream stream) {
     if (countedBytes.get() > limit.bytes) {
       memory.giveBackIdle(_ -> true); // the limit was lowered: nothing of it is for the next
     }
-    BufferBase idle = allocator.reuse(bytes, rounded, stream);
+    Face idle = allocator.reuse(bytes, rounded, stream);
     if (idle != null) {
       return idle; // counted already
     }

@@ -11,17 +11,20 @@ import org.jspecify.annotations.Nullable;
 final class AsyncMemory {
   private AsyncMemory() {}
 
-  /** Memory for checked arguments. */
-  static DeviceBuffer allocate(long bytes, OpenStream stream) {
+  static Face allocate(DriverPools pools, Faces faces, long bytes, OpenStream stream) {
+    DirectMemory.check(bytes, stream);
+    if (bytes == 0) {
+      return DirectMemory.empty(faces, stream);
+    }
     Device device = stream.on();
     Entrance entrance = device.session().entrance();
-    DriverPools pools = CudaStream.of(stream).device().cuda().engine().driverPools();
+    entrance.run(stream::checkAllocatesInOrder);
     StreamOrderedMemory memory = pools.asyncMemory();
     memory.settle();
     Refusals refusals = new Refusals();
-    Supplier<@Nullable DeviceBuffer> once = () -> tryOnce(bytes, stream, memory, refusals);
+    Supplier<@Nullable Face> once = () -> tryOnce(faces, bytes, stream, memory, refusals);
     try {
-      DeviceBuffer found = entrance.make(once);
+      Face found = entrance.make(once);
       return found != null
           ? found
           : StreamOrderedRecovery.run(
@@ -37,12 +40,12 @@ final class AsyncMemory {
     }
   }
 
-  private static @Nullable DeviceBuffer tryOnce(
-      long bytes, OpenStream stream, StreamOrderedMemory memory, Refusals refusals) {
+  private static @Nullable Face tryOnce(
+      Faces faces, long bytes, OpenStream stream, StreamOrderedMemory memory, Refusals refusals) {
     CudaDriver driver = stream.hold();
     try {
       long address = driver.memAllocAsync(stream.on().id(), bytes, stream.state.handle);
-      return (DeviceBuffer) memory.own(DeviceBuffer::new, address, bytes, bytes, stream);
+      return memory.own(faces, address, bytes, bytes, stream);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
         throw e;

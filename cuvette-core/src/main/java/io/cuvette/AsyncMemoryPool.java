@@ -283,6 +283,7 @@ public final class AsyncMemoryPool implements MemoryResource, AutoCloseable {
         device.core(),
         choices.get(device.id()),
         options,
-        cuda.session().firstLimit());
+        cuda.session().firstLimit(),
+        BufferKind.DEVICE);
   }
 }

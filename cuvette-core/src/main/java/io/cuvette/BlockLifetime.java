@@ -77,7 +77,7 @@ abstract class BlockLifetime extends Lifetime {
    *
    * @throws IllegalStateException if it cannot be shared, saying what could
    */
-  BufferDescriptor descriptor(BufferBase part) {
+  BufferDescriptor descriptor(Memory part) {
     throw Sharing.cannot(part, "this kind of memory belongs to its process");
   }
 
@@ -207,7 +207,7 @@ abstract class BlockLifetime extends Lifetime {
    *
    * @throws IllegalStateException if a pool lends from it already, or it is closed
    */
-  static Loans.Loan lend(BufferBase memory, long bytes) {
+  static Loans.Loan lend(Memory memory, long bytes) {
     BlockLifetime of = memory.lifetime();
     if (of.loans == null) {
       boolean _ = LOANS.compareAndSet(of, null, new Loans());

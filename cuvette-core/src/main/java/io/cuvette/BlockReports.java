@@ -12,23 +12,24 @@ final class BlockReports {
   private BlockReports() {}
 
   /** The depth of a block that is cut from memory of upstream. */
-  static int depthAbove(BufferBase upstream) {
+  static int depthAbove(Memory upstream) {
     int depth = upstream.lifetime().depth();
     return depth == FOREIGN ? FOREIGN : depth + 1;
   }
 
-  /** A pool lends a block in order of the buffer's stream. */
-  static void allocated(@Nullable BlockListener listener, BufferBase given) {
-    if (listener != null && given.lifetime().depth() > 0) {
-      listener.blockAllocated(
-          block(given.lifetime(), given.address()), given.on().id(), given.order().state.handle);
+  /** A pool lends a block in order of a stream. */
+  static void allocated(
+      @Nullable BlockListener listener, BlockLifetime given, long address, StreamState stream) {
+    if (listener != null && given.depth() > 0) {
+      listener.blockAllocated(block(given, address), stream.device.id(), stream.handle);
     }
   }
 
   /** A pool lends a block that the host may use at once. */
-  static void allocatedForHost(@Nullable BlockListener listener, BufferBase given) {
-    if (listener != null && given.lifetime().depth() > 0) {
-      listener.blockAllocated(block(given.lifetime(), given.address()));
+  static void allocatedForHost(
+      @Nullable BlockListener listener, BlockLifetime given, long address) {
+    if (listener != null && given.depth() > 0) {
+      listener.blockAllocated(block(given, address));
     }
   }
 
@@ -44,7 +45,7 @@ final class BlockReports {
   }
 
   /** The host is about to copy bytes between a buffer and a segment. */
-  static void hostCopy(BufferBase buffer, MemorySegment other, long bytes, boolean in) {
+  static void hostCopy(Memory buffer, MemorySegment other, long bytes, boolean in) {
     BlockListener listener = buffer.on().session().driver().blockListener();
     if (listener != null) {
       listener.hostAccess(buffer.address(), bytes, in);
@@ -55,7 +56,7 @@ final class BlockReports {
   }
 
   /** Work queued by other means uses a buffer. */
-  static void usedElsewhere(BufferBase buffer, StreamState stream) {
+  static void usedElsewhere(Memory buffer, StreamState stream) {
     BlockListener listener = buffer.on().session().driver().blockListener();
     if (listener != null && buffer.byteSize() > 0) {
       listener.usedElsewhere(

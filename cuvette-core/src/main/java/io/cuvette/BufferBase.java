@@ -2,12 +2,11 @@ package io.cuvette;
 
 import io.cuvette.internal.Checks;
 import java.lang.foreign.MemorySegment;
-import java.lang.ref.Reference;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** What the three kinds of buffers share. */
-abstract class BufferBase {
+abstract class BufferBase implements Face {
   private final long address;
   private final long byteSize;
   private final OpenStream stream;
@@ -17,7 +16,7 @@ abstract class BufferBase {
 
   private BlockLifetime lifetime;
 
-  /** A buffer that owns memory; {@link #own} follows. */
+  /** A buffer that owns memory; {@link #attach} follows. */
   @SuppressWarnings("NullAway.Init")
   BufferBase(long address, long byteSize, OpenStream stream) {
     this.address = address;
@@ -37,12 +36,7 @@ abstract class BufferBase {
     this.lifetime = of.lifetime;
   }
 
-  final void own(BlockLifetime owned) {
-    attach(owned);
-    owned.opened();
-  }
-
-  /** The same for what is not complete: {@link Lifetime#opened} follows. */
+  /** Tells the block; {@link Lifetime#opened} follows. */
   final void attach(BlockLifetime owned) {
     this.lifetime = owned;
   }
@@ -51,8 +45,17 @@ abstract class BufferBase {
     return lifetime;
   }
 
-  /** A block of this memory as a buffer of the same kind; {@link #own} follows. */
-  abstract BufferBase block(long offset, long bytes, OpenStream of);
+  abstract BufferKind kind();
+
+  /** The memory as the engine uses it. */
+  final Memory memory() {
+    return new Memory(this, kind(), lifetime, address, byteSize, stream, root == null);
+  }
+
+  /** The memory of what code of the user gave, which can be null. */
+  static @Nullable Memory memoryOf(@Nullable Buffer given) {
+    return given == null ? null : base(given).memory();
+  }
 
   /** Itself as the public type. */
   abstract Buffer asBuffer();
@@ -108,12 +111,12 @@ abstract class BufferBase {
 
   public final void copyFrom(Buffer source) {
     Objects.requireNonNull(source, "source");
-    Transfers.copy(this, base(source), current());
+    Transfers.copy(memory(), base(source).memory(), current());
   }
 
   public final void copyFrom(Buffer source, CudaStream stream) {
     Objects.requireNonNull(source, "source");
-    Transfers.copyAsync(this, base(source), CudaStream.coreOf(stream));
+    Transfers.copyAsync(memory(), base(source).memory(), CudaStream.coreOf(stream));
   }
 
   public final void copyTo(Buffer target) {
@@ -128,64 +131,65 @@ abstract class BufferBase {
 
   public final void copyFrom(MemorySegment source) {
     Objects.requireNonNull(source, "source");
-    HostTransfers.copyIn(this, source, current());
+    HostTransfers.copyIn(memory(), source, current(), pinned());
   }
 
   public final void copyFrom(MemorySegment source, CudaStream stream) {
     Objects.requireNonNull(source, "source");
-    HostTransfers.copyInAsync(this, source, CudaStream.coreOf(stream));
+    HostTransfers.copyInAsync(memory(), source, CudaStream.coreOf(stream));
   }
 
   public final void copyTo(MemorySegment target) {
     Objects.requireNonNull(target, "target");
-    HostTransfers.copyOut(this, target, current());
+    HostTransfers.copyOut(memory(), target, current(), pinned());
   }
 
   public final void copyTo(MemorySegment target, CudaStream stream) {
     Objects.requireNonNull(target, "target");
-    HostTransfers.copyOutAsync(this, target, CudaStream.coreOf(stream));
+    HostTransfers.copyOutAsync(memory(), target, CudaStream.coreOf(stream));
   }
 
   public final void fill(byte value) {
-    Transfers.fill(this, FillValue.ofByte(value), current());
+    fill(FillValue.ofByte(value));
   }
 
   public final void fill(byte value, CudaStream stream) {
-    Transfers.fillAsync(this, FillValue.ofByte(value), CudaStream.coreOf(stream));
+    fill(FillValue.ofByte(value), stream);
   }
 
   public final void fill(int value) {
-    Transfers.fill(this, FillValue.ofByte(value), current());
+    fill(FillValue.ofByte(value));
   }
 
   public final void fill(int value, CudaStream stream) {
-    Transfers.fillAsync(this, FillValue.ofByte(value), CudaStream.coreOf(stream));
+    fill(FillValue.ofByte(value), stream);
   }
 
   public final void fillShorts(short value) {
-    Transfers.fill(this, FillValue.ofShort(value), current());
+    fill(FillValue.ofShort(value));
   }
 
   public final void fillShorts(short value, CudaStream stream) {
-    Transfers.fillAsync(this, FillValue.ofShort(value), CudaStream.coreOf(stream));
+    fill(FillValue.ofShort(value), stream);
   }
 
   public final void fillInts(int value) {
-    Transfers.fill(this, FillValue.ofInt(value), current());
+    fill(FillValue.ofInt(value));
   }
 
   public final void fillInts(int value, CudaStream stream) {
-    Transfers.fillAsync(this, FillValue.ofInt(value), CudaStream.coreOf(stream));
+    fill(FillValue.ofInt(value), stream);
   }
 
   public final void recordUse(CudaStream stream) {
     CudaStream.coreOf(stream).checkOf(on().session());
     lifetime.hold();
+    Memory memory = memory();
     try {
       lifetime.useIn(stream.state);
-      BlockReports.usedElsewhere(this, stream.state);
+      BlockReports.usedElsewhere(memory, stream.state);
     } finally {
-      unhold();
+      memory.unhold();
     }
   }
 
@@ -195,14 +199,15 @@ abstract class BufferBase {
 
   public final BufferDescriptor descriptor() {
     checkOpen();
+    Memory memory = memory();
     if (byteSize == 0) {
-      throw Sharing.cannot(this, "an empty buffer has no memory");
+      throw Sharing.cannot(memory, "an empty buffer has no memory");
     }
-    hold();
+    memory.hold();
     try {
-      return lifetime.descriptor(this);
+      return lifetime.descriptor(memory);
     } finally {
-      unhold();
+      memory.unhold();
     }
   }
 
@@ -210,6 +215,25 @@ abstract class BufferBase {
     if (root == null) {
       lifetime.close();
     }
+  }
+
+  /** Page-locked memory for copies that go through it. */
+  private ChunkSource pinned() {
+    return new PinnedChunks(device().cuda()::allocatePinned);
+  }
+
+  /** Memory of a stream's device, in its order. */
+  private static Memory scratch(long bytes, OpenStream stream) {
+    DriverPools pools = CudaStream.of(stream).device().cuda().engine().driverPools();
+    return BufferKind.DEVICE.memory(AsyncMemory.allocate(pools, BufferKind.DEVICE, bytes, stream));
+  }
+
+  private void fill(FillValue value) {
+    Transfers.fill(memory(), value, current(), BufferBase::scratch);
+  }
+
+  private void fill(FillValue value, CudaStream stream) {
+    Transfers.fillAsync(memory(), value, CudaStream.coreOf(stream), BufferBase::scratch);
   }
 
   /** The current stream of the buffer's device, for an operation that waits. */
@@ -229,26 +253,6 @@ abstract class BufferBase {
   final void checkOpen() {
     on().session().checkOpen();
     lifetime.checkOpen();
-  }
-
-  /**
-   * Keeps the memory from being freed until {@link #unhold}, for a call of the driver or a copy of
-   * some bytes, but not for a wait for a device.
-   *
-   * @throws IllegalStateException if it, or its Cuda, is closed
-   */
-  final void hold() {
-    on().session().checkOpen();
-    lifetime.hold();
-  }
-
-  /** The buffer is not forgotten before this. */
-  final void unhold() {
-    try {
-      lifetime.unhold();
-    } finally {
-      Reference.reachabilityFence(this);
-    }
   }
 
   final String text(String kind) {

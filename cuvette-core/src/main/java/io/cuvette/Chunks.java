@@ -13,7 +13,7 @@ final class Chunks {
   static final int NONE = -1;
 
   private final BargingLock lock = new BargingLock();
-  private volatile @Nullable BufferBase[] buffers = new BufferBase[16];
+  private volatile @Nullable Memory[] buffers = new Memory[16];
 
   /** The same allocations with what they are used for, and all their addresses in order. */
   private @Nullable Loan[] loans = new Loan[16];
@@ -32,7 +32,7 @@ final class Chunks {
    * @param bytes what the pool uses of it
    * @throws IllegalStateException if a pool has some of it already: it would be handed out twice
    */
-  int add(BufferBase buffer, long bytes) {
+  int add(Memory buffer, long bytes) {
     lock.lock();
     try {
       if (over) {
@@ -46,7 +46,7 @@ final class Chunks {
       } else {
         freeCount--;
       }
-      @Nullable BufferBase[] current = buffers;
+      @Nullable Memory[] current = buffers;
       current[chunk] = buffer;
       buffers = current;
       return chunk;
@@ -55,7 +55,7 @@ final class Chunks {
     }
   }
 
-  private Loan add(Span span, BufferBase buffer) {
+  private Loan add(Span span, Memory buffer) {
     Loan loan = null;
     try {
       loan = BlockLifetime.lend(buffer, span.bytes());
@@ -82,9 +82,9 @@ final class Chunks {
    *
    * @throws IllegalStateException if the pool was torn down by another thread
    */
-  BufferBase get(int chunk) {
-    @Nullable BufferBase[] all = buffers;
-    BufferBase buffer = chunk < all.length ? all[chunk] : null;
+  Memory get(int chunk) {
+    @Nullable Memory[] all = buffers;
+    Memory buffer = chunk < all.length ? all[chunk] : null;
     if (buffer == null) {
       throw isGone(chunk);
     }
@@ -152,7 +152,7 @@ final class Chunks {
     lock.lock();
     try {
       over = true;
-      buffers = new BufferBase[0];
+      buffers = new Memory[0];
       all.clear();
     } finally {
       lock.unlock();

@@ -223,12 +223,15 @@ public final class Cuda implements AutoCloseable {
     } finally {
       state.leave();
     }
-    return Upstream.checked("the allocator", given, bytes, session, stream.core().on()).asBuffer();
+    Memory _ =
+        Upstream.check(
+            "the allocator", BufferBase.memoryOf(given), bytes, session, stream.core().on());
+    return given;
   }
 
   /** Managed memory without a pool, on the current stream's device (cuMemAllocManaged). */
   public ManagedBuffer allocateManaged(long bytes) {
-    return DirectMemory.managed(bytes, currentStream().core());
+    return (ManagedBuffer) DirectMemory.managed(BufferKind.MANAGED, bytes, currentStream().core());
   }
 
   /**
@@ -251,7 +254,8 @@ public final class Cuda implements AutoCloseable {
     } finally {
       state.leave();
     }
-    Upstream.checked("the pinned allocator", given, bytes, session, null);
+    Memory _ =
+        Upstream.check("the pinned allocator", BufferBase.memoryOf(given), bytes, session, null);
     return given;
   }
 
@@ -267,7 +271,9 @@ public final class Cuda implements AutoCloseable {
 
   /** Page-locked host memory without a pool (cuMemHostAlloc, portable and device-mapped). */
   public PinnedAllocator directPinned() {
-    return bytes -> DirectMemory.pinned(bytes, currentDevice().nullStream().core());
+    return bytes ->
+        (PinnedBuffer)
+            DirectMemory.pinned(BufferKind.PINNED, bytes, currentDevice().nullStream().core());
   }
 
   /**

@@ -295,7 +295,8 @@ public final class CudaDevice implements Comparable<CudaDevice> {
     Objects.requireNonNull(descriptor, "descriptor");
     Objects.requireNonNull(stream, "stream");
     cuda.checkOpen();
-    return Imports.plain(descriptor, cuda.engine().imports(), core, stream.core());
+    return (DeviceBuffer)
+        Imports.plain(descriptor, cuda.engine().imports(), core, stream.core(), BufferKind.DEVICE);
   }
 
   /**

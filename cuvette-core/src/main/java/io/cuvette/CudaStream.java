@@ -132,14 +132,15 @@ public final class CudaStream implements AutoCloseable {
     CudaDriver driver = core.holdToQueue();
     try {
       Runnable wait =
-          () -> event.use(own -> driver.streamWaitEvent(state.device.id(), state.handle, own));
-      if (event.mayBeCaptured()) {
+          () ->
+              event.core().use(own -> driver.streamWaitEvent(state.device.id(), state.handle, own));
+      if (event.core().mayBeCaptured()) {
         state.capturing.join(wait);
       } else {
         wait.run();
       }
     } catch (CudaException e) {
-      throw CudaEvent.explainedIfCaptured(e);
+      throw OpenEvent.explainedIfCaptured(e);
     } finally {
       unhold();
     }

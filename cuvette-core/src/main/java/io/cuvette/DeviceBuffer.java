@@ -32,8 +32,8 @@ public final class DeviceBuffer extends BufferBase implements Buffer {
   }
 
   @Override
-  DeviceBuffer block(long offset, long bytes, OpenStream of) {
-    return new DeviceBuffer(address() + offset, bytes, of);
+  BufferKind kind() {
+    return BufferKind.DEVICE;
   }
 
   @Override

@@ -38,7 +38,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
   }
 
   private DeviceMemoryResource(CudaDevice device, Source source) {
-    super(device.cuda(), source, DeviceBuffer::new);
+    super(device.cuda(), source, BufferKind.DEVICE);
     this.device = device;
     this.peers = new PoolPeers(pool(), device, this);
   }
@@ -220,7 +220,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
       }
     }
     return (DeviceBuffer)
-        importBuffer(descriptor, BufferDescriptor.Kind.DEVICE_POOL, stream, DeviceBuffer::new);
+        importBuffer(descriptor, BufferDescriptor.Kind.DEVICE_POOL, stream, BufferKind.DEVICE);
   }
 
   @Override

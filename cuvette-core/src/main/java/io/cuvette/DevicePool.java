@@ -78,15 +78,15 @@ final class DevicePool {
   }
 
   /** A block that no cached one of its stream was found for. */
-  BufferBase allocateSlow(PoolArena arena, long bytes, long rounded, OpenStream stream) {
+  Face allocateSlow(PoolArena arena, long bytes, long rounded, OpenStream stream) {
     settle();
-    BufferBase found = arena.take(bytes, rounded, stream);
+    Face found = arena.take(bytes, rounded, stream);
     if (found != null) {
       return found;
     }
     Request request = new Request(arena, bytes, rounded, stream, new Refusals());
     found = others.takeBest(arenas.retired(), request, Long.MAX_VALUE);
-    if (found == null && rounded >= pool.options().crossStreamBytes()) {
+    if (found == null && rounded >= pool.crossStreamBytes()) {
       long most =
           Math.clamp(rounded, 0, Long.MAX_VALUE / MOST_TIMES_THE_REQUEST) * MOST_TIMES_THE_REQUEST;
       found = others.takeBest(arenas.all(), request, most);
@@ -104,9 +104,9 @@ final class DevicePool {
   }
 
   /** What can be had without releasing anything or waiting, however large the block. */
-  @Nullable BufferBase search(Request request) {
+  @Nullable Face search(Request request) {
     settle();
-    BufferBase found = request.arena().take(request.bytes(), request.rounded(), request.stream());
+    Face found = request.arena().take(request.bytes(), request.rounded(), request.stream());
     if (found == null) {
       found = others.takeBest(arenas.all(), request, Long.MAX_VALUE);
     }
@@ -114,12 +114,12 @@ final class DevicePool {
   }
 
   /** More memory from upstream; null if the limit or upstream says no. */
-  private @Nullable BufferBase grow(Request request) {
+  private @Nullable Face grow(Request request) {
     long rounded = request.rounded();
     if (!request.refusals().isWorthAsking() || !held.reserve(rounded)) {
       return null;
     }
-    BufferBase block = null;
+    Face block = null;
     try {
       pool.checkOpen(); // again: whoever closes it may not have seen the bytes just reserved
       block = adopt(Upstream.allocate(pool, rounded, request.stream()), request);
@@ -141,7 +141,7 @@ final class DevicePool {
   }
 
   /** What cannot be adopted goes back, but for memory that the pool has already. */
-  private BufferBase adopt(BufferBase chunk, Request request) {
+  private Face adopt(Memory chunk, Request request) {
     int number;
     try {
       number = chunks.add(chunk, request.rounded());
@@ -153,7 +153,7 @@ final class DevicePool {
       chunk.close();
       throw isOver(request.arena());
     }
-    BufferBase block = null;
+    Face block = null;
     try {
       block = adopt(number, request);
     } finally {
@@ -170,9 +170,9 @@ final class DevicePool {
    * @throws IllegalStateException if the arena's stream or the pool was closed meanwhile; the chunk
    *     is not in it then
    */
-  BufferBase adopt(int chunk, Request request) {
+  Face adopt(int chunk, Request request) {
     long address = chunks.get(chunk).address();
-    BufferBase block = request.arena().adopt(address, chunk, chunks.bytes(chunk), request);
+    Face block = request.arena().adopt(address, chunk, chunks.bytes(chunk), request);
     if (block == null) {
       throw isOver(request.arena());
     }
@@ -203,7 +203,7 @@ final class DevicePool {
 
   /** Needs Java heap, but only while callbacks hold streams. */
   private boolean putOffFree(int chunk) {
-    BufferBase memory = chunks.get(chunk);
+    Memory memory = chunks.get(chunk);
     return pool.streams().callbacks().putOff(memory.lifetime(), () -> free(chunk));
   }
 

@@ -3,7 +3,7 @@ package io.cuvette;
 import org.jspecify.annotations.Nullable;
 
 /** What is done about an allocation that one pool on one device has no memory for. */
-final class DeviceRecovery extends Recovery<BufferBase> {
+final class DeviceRecovery extends Recovery<Face> {
   private final DevicePool devicePool;
   private final Request request;
 
@@ -24,12 +24,12 @@ final class DeviceRecovery extends Recovery<BufferBase> {
 
   /** Upstream is asked again once the driver has more than it had at the refusal. */
   @Override
-  @Nullable BufferBase search() {
+  @Nullable Face search() {
     Refusals refusals = request.refusals();
     if (!refusals.isWorthAsking() && DirectMemory.driverFree(devicePool.device) > driverFree) {
       refusals.retry();
     }
-    BufferBase found = devicePool.search(request);
+    Face found = devicePool.search(request);
     if (found == null) {
       noteRefusal();
     }
@@ -57,10 +57,10 @@ final class DeviceRecovery extends Recovery<BufferBase> {
   }
 
   @Override
-  @Nullable BufferBase awaitOnce() {
+  @Nullable Face awaitOnce() {
     for (StreamState stream : devicePool.busyStreams(request.rounded())) {
       stream.await();
-      BufferBase found = search();
+      Face found = search();
       if (found != null) {
         return found;
       }

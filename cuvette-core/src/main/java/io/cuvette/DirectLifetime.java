@@ -2,8 +2,8 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.internal.UserFailures;
+import java.lang.foreign.MemorySegment;
 import java.util.function.LongConsumer;
-import java.util.function.LongFunction;
 
 /**
  * The end of memory that no pool caches. The driver's plain free does not know streams other than
@@ -21,78 +21,94 @@ final class DirectLifetime extends BlockLifetime {
   private final Device device;
   private final long address;
 
-  /** Whether somebody else allocated the memory, who may have it from a pool of the driver. */
-  private final boolean foreign;
-
-  /** Whether code of the user gives it back. */
-  private final boolean byUser;
+  private final By by;
 
   private final Once given = new Once();
 
+  /** Who gives the memory, and gets it back. */
+  enum By {
+    /** The driver, without a pool. */
+    DRIVER,
+
+    /** Somebody else, who may have it from a pool of the driver. */
+    OTHERS,
+
+    /** The same, and code of the user gets it back, which nobody waits for. */
+    USER
+  }
+
   private DirectLifetime(
-      BufferBase buffer, Streams streams, LongConsumer free, boolean foreign, boolean byUser) {
-    super(buffer, streams.session().leaks().queue, streams.session().leaks().site(), null);
-    this.streams = streams;
+      Face buffer, OpenStream stream, long address, long bytes, LongConsumer free, By by) {
+    super(buffer, stream.on().session().leaks().queue, stream.on().session().leaks().site(), null);
+    this.streams = stream.state.streams;
     this.session = streams.session();
-    this.device = buffer.on();
-    this.address = buffer.address();
+    this.device = stream.on();
+    this.address = address;
     this.free = free;
-    this.foreign = foreign;
-    this.byUser = byUser;
-    this.bytes = buffer.byteSize();
-    this.text = "buffer of %d bytes at 0x%x".formatted(bytes, buffer.address());
+    this.by = by;
+    this.bytes = bytes;
+    this.text = "buffer of %d bytes at 0x%x".formatted(bytes, address);
   }
 
   /**
-   * Makes a buffer that owns plain memory which the driver has just given; it gets it back if there
-   * is no Java heap for that.
+   * Makes a buffer that owns memory which was just given; who gave it gets it back if there is no
+   * Java heap for that.
    *
-   * @param kind makes the buffer
    * @param free gives the memory back
    */
-  static <B extends BufferBase> B own(long address, LongFunction<B> kind, LongConsumer free) {
-    return own(address, kind, free, false);
-  }
-
-  /** The same for memory that somebody else has just allocated. */
-  static <B extends BufferBase> B ownForeign(
-      long address, LongFunction<B> kind, LongConsumer free) {
-    return own(address, kind, free, true);
-  }
-
-  private static <B extends BufferBase> B own(
-      long address, LongFunction<B> kind, LongConsumer free, boolean foreign) {
-    B buffer;
+  static Face own(
+      Faces faces, long address, long bytes, OpenStream stream, LongConsumer free, By by) {
     DirectLifetime lifetime;
+    Face buffer;
     try {
-      buffer = kind.apply(address);
-      lifetime = list(buffer, free, foreign, false);
+      buffer = faces.make(address, bytes, stream);
+      lifetime = new DirectLifetime(buffer, stream, address, bytes, free, by);
+      list(faces, buffer, lifetime);
     } catch (OutOfMemoryError e) {
       free.accept(address);
       throw e;
     }
-    lifetime.joinCapture(buffer.order().state);
+    lifetime.joinCapture(stream.state);
+    return buffer;
+  }
+
+  /** The same for memory of the driver that the host sees as a segment. */
+  static Face own(Faces faces, MemorySegment given, OpenStream stream, LongConsumer free) {
+    long address = given.address();
+    DirectLifetime lifetime;
+    Face buffer;
+    try {
+      buffer = faces.make(given, stream);
+      lifetime = new DirectLifetime(buffer, stream, address, given.byteSize(), free, By.DRIVER);
+      list(faces, buffer, lifetime);
+    } catch (OutOfMemoryError e) {
+      free.accept(address);
+      throw e;
+    }
+    lifetime.joinCapture(stream.state);
     return buffer;
   }
 
   /** Makes a buffer own memory that code of the user gives back, which nobody waits for. */
-  static void ownAdopted(BufferBase buffer, Runnable free) {
-    list(buffer, _ -> free.run(), true, true).joinCapture(buffer.order().state);
+  static void ownAdopted(Memory memory, Runnable free) {
+    OpenStream stream = memory.order();
+    DirectLifetime lifetime =
+        new DirectLifetime(
+            memory.face(), stream, memory.address(), memory.byteSize(), _ -> free.run(), By.USER);
+    list(memory.faces(), memory.face(), lifetime);
+    lifetime.joinCapture(stream.state);
   }
 
   /** All or nothing, should there be no Java heap. */
-  private static DirectLifetime list(
-      BufferBase buffer, LongConsumer free, boolean foreign, boolean byUser) {
-    Streams streams = buffer.order().state.streams;
-    Session session = streams.session();
-    DirectLifetime lifetime = new DirectLifetime(buffer, streams, free, foreign, byUser);
+  private static void list(Faces faces, Face buffer, DirectLifetime lifetime) {
+    Children children = lifetime.session.children();
     try {
-      session.children().add(lifetime.end);
-      buffer.own(lifetime);
-      return lifetime;
+      children.add(lifetime.end);
+      faces.own(buffer, lifetime);
+      lifetime.opened();
     } catch (OutOfMemoryError e) {
       lifetime.clear();
-      session.children().remove(lifetime.end);
+      children.remove(lifetime.end);
       throw e;
     }
   }
@@ -117,16 +133,16 @@ final class DirectLifetime extends BlockLifetime {
 
   @Override
   boolean keepsOut(Device other) {
-    return foreign && Addresses.keepsOut(device, address, other);
+    return by != By.DRIVER && Addresses.keepsOut(device, address, other);
   }
 
   @Override
   int depth() {
-    return foreign ? BlockReports.FOREIGN : super.depth();
+    return by != By.DRIVER ? BlockReports.FOREIGN : super.depth();
   }
 
   @Override
-  BufferDescriptor descriptor(BufferBase part) {
+  BufferDescriptor descriptor(Memory part) {
     return Sharing.plain(part, part.address());
   }
 
@@ -137,7 +153,7 @@ final class DirectLifetime extends BlockLifetime {
 
   @Override
   boolean wouldWait() {
-    return !byUser && streams.callbacks().areHolding();
+    return by != By.USER && streams.callbacks().areHolding();
   }
 
   @Override
@@ -152,7 +168,7 @@ final class DirectLifetime extends BlockLifetime {
     for (StreamUse use = uses(); use != null; use = use.next()) {
       use.stream().await();
     }
-    if (byUser) {
+    if (by == By.USER) {
       give();
     } else {
       streams.callbacks().free(() -> session.entrance().run(giveOnce), this::releaseAgain);
@@ -166,7 +182,7 @@ final class DirectLifetime extends BlockLifetime {
 
   @Override
   void failedUntold(Throwable e) {
-    if (byUser && !(e instanceof CudaException)) {
+    if (by == By.USER && !(e instanceof CudaException)) {
       UserFailures.uncaught(e);
     } else {
       super.failedUntold(e);

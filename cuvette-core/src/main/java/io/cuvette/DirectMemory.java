@@ -6,7 +6,6 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.Checks;
 import java.lang.foreign.MemorySegment;
 import java.util.function.LongConsumer;
-import java.util.function.LongFunction;
 import java.util.function.Supplier;
 
 /**
@@ -19,18 +18,15 @@ final class DirectMemory {
 
   private DirectMemory() {}
 
-  static DeviceBuffer device(long bytes, OpenStream stream) {
+  /** Memory of the stream's device (cuMemAlloc). */
+  static Face device(Faces faces, long bytes, OpenStream stream) {
     check(bytes, stream);
-    if (bytes == 0) {
-      return emptyDevice(stream);
-    }
-    return make(stream, () -> deviceNow(bytes, stream));
+    return bytes == 0 ? empty(faces, stream) : make(stream, () -> deviceNow(faces, bytes, stream));
   }
 
-  private static DeviceBuffer deviceNow(long bytes, OpenStream stream) {
+  private static Face deviceNow(Faces faces, long bytes, OpenStream stream) {
     Device device = stream.on();
     CudaDriver driver = device.context();
-    LongFunction<DeviceBuffer> kind = address -> new DeviceBuffer(address, bytes, stream);
     LongConsumer free = address -> driver.memFree(device.id(), address);
     long given;
     try {
@@ -38,21 +34,18 @@ final class DirectMemory {
     } catch (CudaException e) {
       throw explained(e, bytes, device);
     }
-    return DirectLifetime.own(given, kind, free);
+    return DirectLifetime.own(faces, given, bytes, stream, free, DirectLifetime.By.DRIVER);
   }
 
-  static ManagedBuffer managed(long bytes, OpenStream stream) {
+  /** Managed memory (cuMemAllocManaged). */
+  static Face managed(Faces faces, long bytes, OpenStream stream) {
     check(bytes, stream);
-    if (bytes == 0) {
-      return empty(new ManagedBuffer(0, 0, stream));
-    }
-    return make(stream, () -> managedNow(bytes, stream));
+    return bytes == 0 ? empty(faces, stream) : make(stream, () -> managedNow(faces, bytes, stream));
   }
 
-  private static ManagedBuffer managedNow(long bytes, OpenStream stream) {
+  private static Face managedNow(Faces faces, long bytes, OpenStream stream) {
     Device device = stream.on();
     CudaDriver driver = device.context();
-    LongFunction<ManagedBuffer> kind = address -> new ManagedBuffer(address, bytes, stream);
     LongConsumer free = address -> driver.memFree(device.id(), address);
     MemorySegment given;
     try {
@@ -60,34 +53,24 @@ final class DirectMemory {
     } catch (CudaException e) {
       throw explained(e, bytes, device);
     }
-    return DirectLifetime.own(given.address(), kind, free);
+    return DirectLifetime.own(faces, given, stream, free);
   }
 
-  static DeviceBuffer async(long bytes, OpenStream stream) {
+  /** Page-locked memory (cuMemHostAlloc). */
+  static Face pinned(Faces faces, long bytes, OpenStream stream) {
     check(bytes, stream);
-    if (bytes == 0) {
-      return emptyDevice(stream);
-    }
-    stream.on().session().entrance().run(() -> stream.checkAllocatesInOrder());
-    return AsyncMemory.allocate(bytes, stream);
+    return bytes == 0
+        ? emptyOfHost(faces, stream)
+        : make(stream, () -> pinnedNow(faces, bytes, stream));
   }
 
-  static PinnedBuffer pinned(long bytes, OpenStream stream) {
-    check(bytes, stream);
-    if (bytes == 0) {
-      return empty(new PinnedBuffer(MemorySegment.NULL, stream));
-    }
-    return make(stream, () -> pinnedNow(bytes, stream));
-  }
-
-  private static PinnedBuffer pinnedNow(long bytes, OpenStream stream) {
+  private static Face pinnedNow(Faces faces, long bytes, OpenStream stream) {
     Device device = stream.on();
     CudaDriver driver = device.context();
-    MemorySegment[] given = new MemorySegment[1];
-    LongFunction<PinnedBuffer> kind = _ -> new PinnedBuffer(given[0], stream);
     LongConsumer free = address -> driver.memFreeHost(device.id(), address);
+    MemorySegment given;
     try {
-      given[0] = driver.memHostAlloc(device.id(), bytes, PORTABLE_AND_MAPPED);
+      given = driver.memHostAlloc(device.id(), bytes, PORTABLE_AND_MAPPED);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
         throw e;
@@ -98,20 +81,28 @@ final class DirectMemory {
       out.initCause(e);
       throw out;
     }
-    return DirectLifetime.own(given[0].address(), kind, free);
+    return DirectLifetime.own(faces, given, stream, free);
   }
 
-  static DeviceBuffer emptyDevice(OpenStream stream) {
-    return empty(new DeviceBuffer(0, 0, stream));
+  /** A buffer without memory, whose end gives nothing back. */
+  static Face empty(Faces faces, OpenStream stream) {
+    return own(faces, faces.make(0, 0, stream), stream);
   }
 
-  /** A buffer whose end gives nothing back. */
-  static <B extends BufferBase> B empty(B buffer) {
-    buffer.own(new NoMemoryLifetime(buffer, null));
+  /** The same, which the host sees. */
+  static Face emptyOfHost(Faces faces, OpenStream stream) {
+    return own(faces, faces.make(MemorySegment.NULL, stream), stream);
+  }
+
+  private static Face own(Faces faces, Face buffer, OpenStream stream) {
+    NoMemoryLifetime lifetime = new NoMemoryLifetime(buffer, stream, 0, 0, null);
+    faces.own(buffer, lifetime);
+    lifetime.opened();
     return buffer;
   }
 
-  private static void check(long bytes, OpenStream stream) {
+  /** Checks what is asked for, and takes back what was forgotten. */
+  static void check(long bytes, OpenStream stream) {
     Checks.notNegative("bytes", bytes);
     Session session = stream.on().session();
     stream.checkOf(session);

@@ -5,19 +5,23 @@ enum DirectResource implements MemoryResource {
   DEVICE {
     @Override
     public DeviceBuffer allocate(long bytes, CudaStream stream) {
-      return DirectMemory.device(bytes, CudaStream.coreOf(stream));
+      return (DeviceBuffer)
+          DirectMemory.device(BufferKind.DEVICE, bytes, CudaStream.coreOf(stream));
     }
   },
   MANAGED {
     @Override
     public ManagedBuffer allocate(long bytes, CudaStream stream) {
-      return DirectMemory.managed(bytes, CudaStream.coreOf(stream));
+      return (ManagedBuffer)
+          DirectMemory.managed(BufferKind.MANAGED, bytes, CudaStream.coreOf(stream));
     }
   },
   ASYNC {
     @Override
     public DeviceBuffer allocate(long bytes, CudaStream stream) {
-      return DirectMemory.async(bytes, CudaStream.coreOf(stream));
+      OpenStream order = CudaStream.coreOf(stream);
+      DriverPools pools = stream.device().cuda().engine().driverPools();
+      return (DeviceBuffer) AsyncMemory.allocate(pools, BufferKind.DEVICE, bytes, order);
     }
   };
 

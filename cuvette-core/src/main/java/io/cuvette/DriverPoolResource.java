@@ -29,12 +29,12 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     }
   }
 
-  DriverPoolResource(Cuda cuda, Source source, StreamOrderedAllocator.Kind kind) {
+  DriverPoolResource(Cuda cuda, Source source, Faces faces) {
     this.cuda = cuda;
     this.pool = source.pool;
     this.sharing = source.sharing;
     try {
-      this.allocator = new StreamOrderedAllocator(pool, kind);
+      this.allocator = new StreamOrderedAllocator(pool, faces);
       this.attributes = new PoolAttributes(pool, this);
       if (sharing != null) {
         pool.memory().shareBy(sharing);
@@ -80,7 +80,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
    */
   public final void deallocate(Buffer buffer, @Nullable CudaStream stream) {
     Objects.requireNonNull(buffer, "buffer");
-    checkMine(BufferBase.base(buffer));
+    checkMine(BufferBase.base(buffer).memory());
     if (stream != null) {
       buffer.recordUse(stream);
     }
@@ -240,7 +240,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     return pool;
   }
 
-  final BufferBase take(long bytes, CudaStream stream) {
+  final Face take(long bytes, CudaStream stream) {
     if (isMapped()) {
       throw new UnsupportedOperationException(
           "%s is mapped: nothing can be allocated from the pool of another process (expected:"
@@ -254,15 +254,12 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     }
   }
 
-  final BufferBase importBuffer(
-      BufferDescriptor descriptor,
-      BufferDescriptor.Kind kind,
-      CudaStream stream,
-      Imports.Maker maker) {
+  final Face importBuffer(
+      BufferDescriptor descriptor, BufferDescriptor.Kind kind, CudaStream stream, Faces faces) {
     sharing("importBuffer");
     pool.checkOpen();
     try {
-      return Imports.ofPool(descriptor, kind, pool, CudaStream.coreOf(stream), maker);
+      return Imports.ofPool(descriptor, kind, pool, CudaStream.coreOf(stream), faces);
     } finally {
       Reference.reachabilityFence(this);
     }
@@ -292,7 +289,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     return shared;
   }
 
-  private void checkMine(BufferBase buffer) {
+  private void checkMine(Memory buffer) {
     BlockLifetime block = buffer.lifetime();
     boolean mine =
         switch (block) {
@@ -303,7 +300,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     if (!mine) {
       throw new IllegalArgumentException("%s is no buffer of %s".formatted(buffer, this));
     }
-    if (buffer.whole() != buffer) {
+    if (!buffer.isWhole()) {
       throw new IllegalArgumentException("%s (expected: the whole buffer)".formatted(buffer));
     }
   }

@@ -27,7 +27,7 @@ record FillValue(int bits, int bytes) {
     return new FillValue(value, Integer.BYTES);
   }
 
-  void check(BufferBase target) {
+  void check(Memory target) {
     if (target.byteSize() % bytes != 0 || target.address() % bytes != 0) {
       throw new IllegalArgumentException(
           "fill with a %d-byte value: %d bytes at 0x%x (expected: address and size are multiples of %d)"
@@ -35,7 +35,7 @@ record FillValue(int bits, int bytes) {
     }
   }
 
-  void fill(CudaDriver driver, BufferBase target, OpenStream stream) {
+  void fill(CudaDriver driver, Memory target, OpenStream stream) {
     int device = stream.on().id();
     long count = target.byteSize() / bytes;
     switch (bytes) {

@@ -32,15 +32,17 @@ final class ForeignMemory {
         throw new IllegalArgumentException(
             "address: 0 with %d bytes (expected: 0 bytes)".formatted(bytes));
       }
-      return DirectMemory.emptyDevice(device.nullStream().core());
+      return (DeviceBuffer) DirectMemory.empty(BufferKind.DEVICE, device.nullStream().core());
     }
     Device on = device.core();
     int type = (int) ask(on, PointerAttribute.MEMORY_TYPE, address);
     boolean managed = ask(on, PointerAttribute.IS_MANAGED, address) != 0;
     checkDevice(on, address, managed || type == MemoryType.HOST);
     checkRange(on, address, bytes);
-    BufferBase buffer = make(device, address, bytes, managed, type);
-    buffer.own(new NoMemoryLifetime(buffer, owner));
+    OpenStream stream = device.nullStream().core();
+    BufferBase buffer = BufferKind.base(kind(managed, type).make(address, bytes, stream));
+    buffer.attach(new NoMemoryLifetime(buffer, stream, address, bytes, owner));
+    buffer.lifetime().opened();
     return buffer.asBuffer();
   }
 
@@ -53,7 +55,7 @@ final class ForeignMemory {
         .entrance()
         .make(() -> {
           Buffer wrapped = wrap(device, address, bytes, null);
-          DirectLifetime.ownAdopted(BufferBase.base(wrapped), calledOnce(session, free));
+          DirectLifetime.ownAdopted(BufferBase.base(wrapped).memory(), calledOnce(session, free));
           return wrapped;
         });
   }
@@ -68,15 +70,11 @@ final class ForeignMemory {
     };
   }
 
-  private static BufferBase make(
-      CudaDevice device, long address, long bytes, boolean managed, int type) {
-    OpenStream stream = device.nullStream().core();
-    if (!managed && type == MemoryType.DEVICE) {
-      return new DeviceBuffer(address, bytes, stream);
+  private static BufferKind kind(boolean managed, int type) {
+    if (managed) {
+      return BufferKind.MANAGED;
     }
-    return managed
-        ? new ManagedBuffer(address, bytes, stream)
-        : new PinnedBuffer(address, bytes, null, stream);
+    return type == MemoryType.DEVICE ? BufferKind.DEVICE : BufferKind.PINNED;
   }
 
   private static long ask(Device device, int attribute, long address) {

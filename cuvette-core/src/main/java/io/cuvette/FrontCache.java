@@ -108,14 +108,17 @@ final class FrontCache {
      *
      * @throws IllegalStateException if the pool was torn down by another thread
      */
-    @Nullable BufferBase take(long blockBytes, long bytes, OpenStream of) {
+    @Nullable Face take(long blockBytes, long bytes, OpenStream of) {
       lock.lock();
       try {
         for (int i = count - 1; i >= 0; i--) {
           PooledBlock ready = cached[i];
           if (ready != null && ready.blockBytes() == blockBytes) {
-            BufferBase buffer = ready.again(bytes, of);
-            PooledBlock lifetime = (PooledBlock) buffer.lifetime();
+            Memory chunk = ready.chunk;
+            long address = ready.address;
+            Face buffer = chunk.faces().cut(chunk, address - chunk.address(), bytes, of);
+            PooledBlock lifetime =
+                PooledBlock.lend(buffer, ready.arena, ready.block, chunk, address, bytes, of);
             link(lifetime);
             cached[i] = cached[--count];
             cached[count] = null;

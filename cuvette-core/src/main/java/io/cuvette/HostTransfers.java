@@ -14,7 +14,12 @@ final class HostTransfers {
 
   private HostTransfers() {}
 
-  static void copyIn(BufferBase target, MemorySegment source, OpenStream stream) {
+  /**
+   * Copies a segment and waits.
+   *
+   * @param pinned page-locked memory for what goes through it
+   */
+  static void copyIn(Memory target, MemorySegment source, OpenStream stream, ChunkSource pinned) {
     Transfers.checkCanWait(stream, "copyFrom");
     Transfers.checkFits(target, source.byteSize());
     checkApart(target, source);
@@ -29,11 +34,16 @@ final class HostTransfers {
       copyInAsync(target, source, stream);
       stream.awaitWork();
     } else {
-      stage(target, source, stream, true);
+      stage(target, source, stream, pinned, true);
     }
   }
 
-  static void copyOut(BufferBase source, MemorySegment target, OpenStream stream) {
+  /**
+   * Copies into a segment and waits.
+   *
+   * @param pinned page-locked memory for what goes through it
+   */
+  static void copyOut(Memory source, MemorySegment target, OpenStream stream, ChunkSource pinned) {
     Transfers.checkCanWait(stream, "copyTo");
     checkHolds(source, target);
     checkApart(source, target);
@@ -48,7 +58,7 @@ final class HostTransfers {
       copyOutAsync(source, target, stream);
       stream.awaitWork();
     } else {
-      stage(source, target, stream, false);
+      stage(source, target, stream, pinned, false);
     }
   }
 
@@ -57,7 +67,7 @@ final class HostTransfers {
     return !stream.on().session().isInsideCallback();
   }
 
-  static void copyInAsync(BufferBase target, MemorySegment source, OpenStream stream) {
+  static void copyInAsync(Memory target, MemorySegment source, OpenStream stream) {
     target.checkOpen();
     Transfers.checkFits(target, source.byteSize());
     checkNative("source", source);
@@ -73,7 +83,7 @@ final class HostTransfers {
     }
   }
 
-  static void copyOutAsync(BufferBase source, MemorySegment target, OpenStream stream) {
+  static void copyOutAsync(Memory source, MemorySegment target, OpenStream stream) {
     source.checkOpen();
     checkHolds(source, target);
     checkNative("target", target);
@@ -94,7 +104,7 @@ final class HostTransfers {
 
   /** Copies bytes of a buffer on this thread; in pieces, so that closing it waits for one alone. */
   private static void copyHere(
-      BufferBase buffer, MemorySegment from, MemorySegment to, long bytes, boolean in) {
+      Memory buffer, MemorySegment from, MemorySegment to, long bytes, boolean in) {
     BlockReports.hostCopy(buffer, in ? from : to, bytes, in);
     for (long done = 0; done < bytes; done += CHUNK_BYTES) {
       buffer.hold();
@@ -111,7 +121,7 @@ final class HostTransfers {
    * stream after, too. The arena of the memory is held by the call of the driver.
    */
   private static void queue(
-      OpenStream stream, BufferBase buffer, MemorySegment host, Consumer<CudaDriver> work) {
+      OpenStream stream, Memory buffer, MemorySegment host, Consumer<CudaDriver> work) {
     BlockLifetime viewed = stream.state.streams.views().find(host);
     if (viewed == null) {
       stream.awaitInCallback("a copy of native memory"); // pageable, for which the driver waits
@@ -121,16 +131,16 @@ final class HostTransfers {
     }
   }
 
-  private static void checkHolds(BufferBase source, MemorySegment target) {
+  private static void checkHolds(Memory source, MemorySegment target) {
     if (target.byteSize() > source.byteSize()) {
       throw new IndexOutOfBoundsException(
           "copy of %d bytes out of %s (expected: <= %d)"
-              .formatted(target.byteSize(), source.asBuffer(), source.byteSize()));
+              .formatted(target.byteSize(), source, source.byteSize()));
     }
   }
 
   /** A segment can be the buffer's own memory, at the device's address or at the host's. */
-  private static void checkApart(BufferBase buffer, MemorySegment segment) {
+  private static void checkApart(Memory buffer, MemorySegment segment) {
     if (segment.isNative()) {
       Transfers.checkApart(buffer.address(), segment.address(), segment.byteSize());
       Transfers.checkApart(buffer.hostAddress(), segment.address(), segment.byteSize());
@@ -149,14 +159,17 @@ final class HostTransfers {
     }
   }
 
-  private static void stage(BufferBase device, MemorySegment heap, OpenStream stream, boolean in) {
+  private static void stage(
+      Memory device, MemorySegment heap, OpenStream stream, ChunkSource pinned, boolean in) {
     if (!in && heap.isReadOnly()) {
       throw new IllegalArgumentException("target: %s is read-only".formatted(heap));
     }
     long chunk = Math.min(CHUNK_BYTES, heap.byteSize());
-    try (StagingChunk even = new StagingChunk(device, heap, stream, chunk);
+    try (StagingChunk even = new StagingChunk(device, heap, stream, pinned, chunk);
         StagingChunk odd =
-            heap.byteSize() > chunk ? new StagingChunk(device, heap, stream, chunk) : even) {
+            heap.byteSize() > chunk
+                ? new StagingChunk(device, heap, stream, pinned, chunk)
+                : even) {
       StagingChunk next = even;
       for (long offset = 0; offset < heap.byteSize(); offset += chunk) {
         if (in) {

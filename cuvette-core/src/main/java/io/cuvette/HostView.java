@@ -18,29 +18,27 @@ final class HostView {
   private @Nullable MemorySegment segment;
 
   /** The segment of a buffer, or of a slice of it. */
-  MemorySegment of(BufferBase part) {
+  MemorySegment of(Memory part, Memory whole) {
     part.checkOpen();
     if (part.byteSize() == 0) {
       return MemorySegment.NULL;
     }
-    BufferBase whole = part.whole();
-    MemorySegment all = whole(whole);
-    return all.asSlice(part.address() - whole.address(), part.byteSize());
+    return whole(whole).asSlice(part.address() - whole.address(), part.byteSize());
   }
 
   /** Where a buffer, or a slice of it, is seen; its own address if nobody has seen it yet. */
-  long addressOf(BufferBase part) {
+  long addressOf(Memory part, Memory whole) {
     lock.lock();
     try {
       return segment == null || part.byteSize() == 0
           ? part.address()
-          : segment.address() + part.address() - part.whole().address();
+          : segment.address() + part.address() - whole.address();
     } finally {
       lock.unlock();
     }
   }
 
-  private MemorySegment whole(BufferBase buffer) {
+  private MemorySegment whole(Memory buffer) {
     lock.lock();
     try {
       MemorySegment made = segment;
@@ -63,7 +61,7 @@ final class HostView {
     return segment.asByteBuffer().order(ByteOrder.nativeOrder());
   }
 
-  private static MemorySegment make(BufferBase buffer) {
+  private static MemorySegment make(Memory buffer) {
     Session session = buffer.on().session();
     Arena arena = Arena.ofShared();
     buffer.hold(); // so that whoever closes it meets the view

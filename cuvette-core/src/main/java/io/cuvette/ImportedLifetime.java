@@ -19,7 +19,8 @@ final class ImportedLifetime extends BlockLifetime {
   private final Once given = new Once();
 
   private ImportedLifetime(
-      BufferBase buffer,
+      Face buffer,
+      OpenStream stream,
       ImportTable table,
       ImportedMemory memory,
       BufferDescriptor descriptor,
@@ -27,28 +28,34 @@ final class ImportedLifetime extends BlockLifetime {
       ImportSource held) {
     super(
         buffer,
-        buffer.on().session().leaks().queue,
-        buffer.on().session().leaks().site(),
-        buffer.order().state);
+        stream.on().session().leaks().queue,
+        stream.on().session().leaks().site(),
+        stream.state);
     this.table = table;
     this.memory = memory;
     this.descriptor = descriptor;
-    this.stream = buffer.order().state;
+    this.stream = stream.state;
     this.pool = pool;
     this.held = held;
   }
 
-  /** Makes a buffer a user of memory that was opened for it. */
-  static void own(
-      BufferBase buffer,
+  /** Makes a buffer that uses memory which was opened for it. */
+  static Face own(
+      Faces faces,
+      OpenStream stream,
       ImportTable table,
       ImportedMemory memory,
       BufferDescriptor descriptor,
       @Nullable DriverPool pool,
       ImportSource held) {
-    ImportedLifetime lifetime = new ImportedLifetime(buffer, table, memory, descriptor, pool, held);
-    buffer.own(lifetime);
-    buffer.on().session().children().add(lifetime.end);
+    long address = memory.address() + descriptor.offset();
+    Face buffer = faces.make(address, descriptor.byteSize(), stream);
+    ImportedLifetime lifetime =
+        new ImportedLifetime(buffer, stream, table, memory, descriptor, pool, held);
+    faces.own(buffer, lifetime);
+    lifetime.opened();
+    stream.on().session().children().add(lifetime.end);
+    return buffer;
   }
 
   boolean isOf(DriverPool other) {
@@ -67,7 +74,7 @@ final class ImportedLifetime extends BlockLifetime {
 
   /** The exporter's handle, which is good for any process: memory is mapped from its origin. */
   @Override
-  BufferDescriptor descriptor(BufferBase part) {
+  BufferDescriptor descriptor(Memory part) {
     return new BufferDescriptor(
         descriptor.kind(),
         part.address() - memory.address(),

@@ -6,22 +6,17 @@ import org.jspecify.annotations.Nullable;
 final class Imports {
   private Imports() {}
 
-  /** A buffer of the kind that a resource gives. */
-  interface Maker {
-    BufferBase make(long address, long bytes, OpenStream stream);
-  }
-
   /**
    * A buffer of a pool.
    *
    * @param kind that the pool's resource takes
    */
-  static BufferBase ofPool(
+  static Face ofPool(
       BufferDescriptor descriptor,
       BufferDescriptor.Kind kind,
       DriverPool pool,
       OpenStream stream,
-      Maker maker) {
+      Faces faces) {
     checkKind(descriptor, kind);
     Session session = pool.session();
     stream.checkOf(session);
@@ -31,15 +26,19 @@ final class Imports {
       ImportSource source = new ImportSource.OfPool(pool, stream.on());
       PeerHandles.Range range = session.handles().range(stream.on(), descriptor.handle());
       ImportTable.Key key = ImportTable.Key.ofPool(descriptor, range);
-      return open(pool.pools().imports(), key, source, descriptor, stream, maker, pool);
+      return open(pool.pools().imports(), key, source, descriptor, stream, faces, pool);
     } finally {
       pool.leave();
     }
   }
 
   /** A buffer of memory without a pool. */
-  static DeviceBuffer plain(
-      BufferDescriptor descriptor, ImportTable imports, Device device, OpenStream stream) {
+  static Face plain(
+      BufferDescriptor descriptor,
+      ImportTable imports,
+      Device device,
+      OpenStream stream,
+      Faces faces) {
     checkKind(descriptor, BufferDescriptor.Kind.PLAIN);
     Session session = device.session();
     if (descriptor.process().equals(imports.process)) {
@@ -54,46 +53,37 @@ final class Imports {
     }
     session.leaks().drain();
     ImportTable.Key key = ImportTable.Key.ofPlain(descriptor, device);
-    return (DeviceBuffer)
-        open(
-            imports,
-            key,
-            new ImportSource.Plain(device),
-            descriptor,
-            stream,
-            DeviceBuffer::new,
-            null);
+    return open(imports, key, new ImportSource.Plain(device), descriptor, stream, faces, null);
   }
 
-  private static BufferBase open(
+  private static Face open(
       ImportTable imports,
       ImportTable.Key key,
       ImportSource source,
       BufferDescriptor descriptor,
       OpenStream stream,
-      Maker maker,
+      Faces faces,
       @Nullable DriverPool pool) {
     Session session = stream.on().session();
     checkClaim(descriptor, session);
     return session
         .entrance()
-        .make(() -> openNow(imports, key, source, descriptor, stream, maker, pool));
+        .make(() -> openNow(imports, key, source, descriptor, stream, faces, pool));
   }
 
-  private static BufferBase openNow(
+  private static Face openNow(
       ImportTable table,
       ImportTable.Key key,
       ImportSource source,
       BufferDescriptor descriptor,
       OpenStream stream,
-      Maker maker,
+      Faces faces,
       @Nullable DriverPool pool) {
     ImportedMemory memory = table.open(key, source);
-    BufferBase buffer;
+    Face buffer;
     try {
-      long address = memory.address() + descriptor.offset();
-      buffer = maker.make(address, descriptor.byteSize(), stream);
-      ImportedLifetime.own(buffer, table, memory, descriptor, pool, memory.heldFor(source));
+      ImportSource held = memory.heldFor(source);
+      buffer = ImportedLifetime.own(faces, stream, table, memory, descriptor, pool, held);
     } catch (RuntimeException | Error e) {
       Failures.closeAfter(e, () -> table.close(memory, stream.state, null));
       throw e;
@@ -102,7 +92,7 @@ final class Imports {
       checkFits(descriptor, source, memory);
       return buffer;
     } catch (RuntimeException | Error e) {
-      Failures.closeAfter(e, buffer::close); // which is tried again if it fails
+      Failures.closeAfter(e, faces.memory(buffer)::close); // which is tried again if it fails
       throw e;
     }
   }

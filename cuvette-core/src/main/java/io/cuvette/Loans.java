@@ -19,12 +19,12 @@ final class Loans {
 
   /** Memory from upstream that a pool lends from until it gives it back. */
   static final class Loan {
-    final BufferBase memory;
+    final Memory memory;
     final Span span;
     private final Loans all;
     private final AtomicBoolean over = new AtomicBoolean();
 
-    private Loan(BufferBase memory, Span span, Loans all) {
+    private Loan(Memory memory, Span span, Loans all) {
       this.memory = memory;
       this.span = span;
       this.all = all;
@@ -46,7 +46,7 @@ final class Loans {
       all.parts.remove(span); // first: upstream may give the same memory again at once
       all.open.decrementAndGet();
       BlockLifetime lifetime = memory.lifetime();
-      if (memory.whole() == memory) {
+      if (memory.isWhole()) {
         lifetime.closeHeld();
       } else {
         lifetime.unhold();
@@ -60,7 +60,7 @@ final class Loans {
    * @param bytes what the pool uses of it
    * @throws IllegalStateException if a pool lends from it already, or it is closed
    */
-  Loan add(BufferBase memory, long bytes) {
+  Loan add(Memory memory, long bytes) {
     Span span = parts.add(memory.address(), bytes, memory);
     boolean added = false;
     try {

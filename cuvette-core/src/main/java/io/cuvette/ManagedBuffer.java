@@ -14,7 +14,6 @@ import java.util.Set;
  */
 public final class ManagedBuffer extends BufferBase implements Buffer {
   private final HostView view;
-  private final ManagedRange range = new ManagedRange(this);
 
   ManagedBuffer(long address, long bytes, OpenStream stream) {
     super(address, bytes, stream);
@@ -32,7 +31,7 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
    * any more is taken back, and its segment dies with it.
    */
   public MemorySegment segment() {
-    return view.of(this);
+    return view.of(memory(), whole().memory());
   }
 
   /** The memory as a byte buffer in the host's byte order, up to 2 GiB. It dies with the buffer. */
@@ -52,14 +51,14 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
     checkOpen();
     OpenStream order = CudaStream.coreOf(stream);
     order.checkOf(on().session());
-    range.check(target);
+    range().check(target);
     order.checkNotCapturing("prefetch");
     if (byteSize() > 0) {
       lifetime().advised();
       int on = order.on().id();
       Transfers.queue(
           order,
-          this,
+          memory(),
           driver ->
               driver.memPrefetchAsync(
                   on, address(), byteSize(), target.type(), target.id(), order.state.handle));
@@ -77,7 +76,7 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
    * were or went to different places. It need not be there any more (cuMemRangeGetAttribute).
    */
   public Optional<MemoryLocation> lastPrefetchLocation() {
-    return range.lastPrefetch();
+    return range().lastPrefetch();
   }
 
   /**
@@ -92,7 +91,7 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
   public void advise(MemoryAdvice advice, MemoryLocation location) {
     Objects.requireNonNull(advice, "advice");
     Objects.requireNonNull(location, "location");
-    range.advise(advice, location);
+    range().advise(advice, location);
   }
 
   /**
@@ -101,14 +100,15 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
    */
   public boolean isReadMostly() {
     checkOpen();
-    return range.isReadMostly();
+    return range().isReadMostly();
   }
 
   /** Sets {@link #isReadMostly()} or takes it back. */
   public void setReadMostly(boolean mostly) {
-    range.advise(
-        mostly ? MemoryAdvice.SET_READ_MOSTLY : MemoryAdvice.UNSET_READ_MOSTLY,
-        MemoryLocation.host());
+    range()
+        .advise(
+            mostly ? MemoryAdvice.SET_READ_MOSTLY : MemoryAdvice.UNSET_READ_MOSTLY,
+            MemoryLocation.host());
   }
 
   /**
@@ -116,18 +116,18 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
    * differ. A driver before CUDA 13 gives a NUMA node as the host.
    */
   public Optional<MemoryLocation> preferredLocation() {
-    return range.preferred();
+    return range().preferred();
   }
 
   /** Sets {@link #preferredLocation()}. */
   public void setPreferredLocation(MemoryLocation location) {
     Objects.requireNonNull(location, "location");
-    range.advise(MemoryAdvice.SET_PREFERRED_LOCATION, location);
+    range().advise(MemoryAdvice.SET_PREFERRED_LOCATION, location);
   }
 
   /** Takes {@link #preferredLocation()} back. */
   public void clearPreferredLocation() {
-    range.advise(MemoryAdvice.UNSET_PREFERRED_LOCATION, MemoryLocation.host());
+    range().advise(MemoryAdvice.UNSET_PREFERRED_LOCATION, MemoryLocation.host());
   }
 
   /**
@@ -137,7 +137,7 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
    * order, the host last.
    */
   public Set<MemoryLocation> accessedBy() {
-    return new AccessedBy(range);
+    return new AccessedBy(range());
   }
 
   /**
@@ -148,7 +148,11 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
   public void setAccessedBy(Collection<? extends MemoryLocation> locations) {
     Objects.requireNonNull(locations, "locations");
     checkOpen();
-    new AccessedBy(range).assign(locations);
+    new AccessedBy(range()).assign(locations);
+  }
+
+  private ManagedRange range() {
+    return new ManagedRange(memory());
   }
 
   @Override
@@ -172,8 +176,8 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
   }
 
   @Override
-  ManagedBuffer block(long offset, long bytes, OpenStream of) {
-    return new ManagedBuffer(address() + offset, bytes, of);
+  BufferKind kind() {
+    return BufferKind.MANAGED;
   }
 
   @Override
@@ -183,7 +187,7 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
 
   @Override
   long hostAddress() {
-    return view.addressOf(this);
+    return view.addressOf(memory(), whole().memory());
   }
 
   @Override

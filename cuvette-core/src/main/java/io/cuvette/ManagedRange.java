@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param buffer has at least one byte, or there is nothing to say and to ask
  */
-record ManagedRange(ManagedBuffer buffer) {
+record ManagedRange(Memory buffer) {
 
   /** Since then the driver tells NUMA nodes, with a type and, one attribute on, a number. */
   private static final int TYPES_SINCE = 13000;

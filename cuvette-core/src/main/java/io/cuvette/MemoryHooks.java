@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.PoolHook.Call;
 import io.cuvette.driver.BlockListener;
 import java.util.ArrayList;
 import java.util.List;
@@ -15,85 +16,91 @@ final class MemoryHooks {
   private final @Nullable BlockListener watching;
   private final List<Registered> hooks;
 
-  /** What hooks are given devices of; not null if there are hooks. */
-  private final @Nullable Cuda cuda;
-
   /** A hook and the only thread it sees; null for all. */
-  private record Registered(MemoryHook hook, @Nullable Thread thread) {}
+  private record Registered(PoolHook hook, @Nullable Thread thread) {
+    boolean is(Object user, @Nullable Thread of) {
+      return hook.user() == user && thread == of;
+    }
+  }
 
-  private MemoryHooks(
-      @Nullable BlockListener watching, List<Registered> hooks, @Nullable Cuda cuda) {
+  private MemoryHooks(@Nullable BlockListener watching, List<Registered> hooks) {
     this.watching = watching;
     this.hooks = hooks;
-    this.cuda = cuda;
   }
 
   /** Without hooks; null if nobody watches either. */
   static @Nullable MemoryHooks none(@Nullable BlockListener watching) {
-    return watching == null ? null : new MemoryHooks(watching, List.of(), null);
+    return watching == null ? null : new MemoryHooks(watching, List.of());
   }
 
-  static MemoryHooks with(
-      @Nullable MemoryHooks before, MemoryHook hook, @Nullable Thread thread, Cuda cuda) {
+  static MemoryHooks with(@Nullable MemoryHooks before, PoolHook hook, @Nullable Thread thread) {
     List<Registered> hooks = before == null ? new ArrayList<>() : new ArrayList<>(before.hooks);
-    if (hooks.stream().anyMatch(known -> known.hook == hook && known.thread == thread)) {
-      throw new IllegalStateException("hook: %s is registered already".formatted(hook));
+    if (hooks.stream().anyMatch(known -> known.is(hook.user(), thread))) {
+      throw new IllegalStateException("hook: %s is registered already".formatted(hook.user()));
     }
     hooks.add(new Registered(hook, thread));
-    return new MemoryHooks(before == null ? null : before.watching, List.copyOf(hooks), cuda);
+    return new MemoryHooks(before == null ? null : before.watching, List.copyOf(hooks));
   }
 
   static @Nullable MemoryHooks without(
-      @Nullable MemoryHooks before, MemoryHook hook, @Nullable Thread thread) {
+      @Nullable MemoryHooks before, PoolHook hook, @Nullable Thread thread) {
     if (before == null) {
       return null;
     }
     List<Registered> hooks = new ArrayList<>(before.hooks);
-    hooks.remove(new Registered(hook, thread));
+    hooks.removeIf(known -> known.is(hook.user(), thread));
     return hooks.isEmpty()
         ? none(before.watching)
-        : new MemoryHooks(before.watching, List.copyOf(hooks), before.cuda);
+        : new MemoryHooks(before.watching, List.copyOf(hooks));
   }
 
-  BufferBase grow(MemoryPoolCore pool, OpenStream stream, long bytes, Supplier<BufferBase> body) {
-    var before = new MemoryHook.Growth(CudaStream.of(stream).device(), bytes, 0);
-    each(pool, hook -> hook.allocPreprocess(before));
-    BufferBase chunk = null;
+  Memory grow(MemoryPoolCore pool, OpenStream stream, long bytes, Supplier<Memory> body) {
+    var before = new Call(stream.on(), bytes, bytes, 0, 0);
+    each(pool, hook -> hook.beforeGrowth(before));
+    Memory chunk = null;
     try {
       chunk = body.get();
       return chunk;
     } finally {
-      var after =
-          chunk == null
-              ? before
-              : new MemoryHook.Growth(CudaStream.of(stream).device(), bytes, chunk.address());
-      keptOnlyIf(chunk, () -> each(pool, hook -> hook.allocPostprocess(after)));
+      var after = chunk == null ? before : new Call(stream.on(), bytes, bytes, chunk.address(), 0);
+      keptOnlyIf(chunk, () -> each(pool, hook -> hook.afterGrowth(after)));
     }
   }
 
-  BufferBase malloc(
-      MemoryPoolCore pool, OpenStream stream, long bytes, long rounded, Supplier<BufferBase> body) {
+  /**
+   * Gives out a block.
+   *
+   * @param faces read the buffer that the body gives
+   */
+  Face malloc(
+      MemoryPoolCore pool,
+      OpenStream stream,
+      long bytes,
+      long rounded,
+      Faces faces,
+      Supplier<Face> body) {
     pool.session().state().checkOutsideHooks(pool);
-    var before = new MemoryHook.Block(CudaStream.of(stream).device(), bytes, rounded, 0, 0);
-    each(pool, hook -> hook.mallocPreprocess(before));
-    BufferBase given = null;
+    var before = new Call(stream.on(), bytes, rounded, 0, 0);
+    each(pool, hook -> hook.beforeAllocation(before));
+    Memory given = null;
     try {
-      given = watched(body.get());
-      return given;
+      given = watched(faces.memory(body.get()));
+      return given.face();
     } finally {
-      var after =
-          given == null ? before : block(CudaStream.of(stream).device(), given, bytes, rounded);
-      keptOnlyIf(given, () -> each(pool, hook -> hook.mallocPostprocess(after)));
+      var after = given == null ? before : block(given, bytes, rounded);
+      keptOnlyIf(given, () -> each(pool, hook -> hook.afterAllocation(after)));
     }
   }
 
-  private BufferBase watched(BufferBase given) {
-    keptOnlyIf(given, () -> BlockReports.allocated(watching, given));
+  private Memory watched(Memory given) {
+    StreamState stream = given.order().state;
+    keptOnlyIf(
+        given, () -> BlockReports.allocated(watching, given.lifetime(), given.address(), stream));
     return given;
   }
 
   /** Memory that nobody will get, since a hook throws, is given back. */
-  private static void keptOnlyIf(@Nullable BufferBase given, Runnable calls) {
+  private static void keptOnlyIf(@Nullable Memory given, Runnable calls) {
     boolean done = false;
     try {
       calls.run();
@@ -111,16 +118,11 @@ final class MemoryHooks {
    */
   void free(PooledBlock block) {
     MemoryPoolCore pool = block.arena.pool;
-    MemoryHook.Block call = null;
+    Call call = null;
     try {
-      if (cuda != null && !pool.session().state().isInsideHook(pool)) {
-        call =
-            new MemoryHook.Block(
-                cuda.device(block.arena.devicePool.device.id()),
-                block.requestedBytes,
-                block.blockBytes(),
-                block.address,
-                id(block));
+      if (!hooks.isEmpty() && !pool.session().state().isInsideHook(pool)) {
+        Device device = block.arena.devicePool.device;
+        call = new Call(device, block.requestedBytes, block.blockBytes(), block.address, id(block));
         begins(pool, call);
       }
     } finally {
@@ -142,29 +144,28 @@ final class MemoryHooks {
     }
   }
 
-  private void begins(MemoryPoolCore pool, MemoryHook.Block freed) {
-    each(pool, hook -> hook.freePreprocess(freed));
+  private void begins(MemoryPoolCore pool, Call freed) {
+    each(pool, hook -> hook.beforeFree(freed));
   }
 
-  private void ends(MemoryPoolCore pool, MemoryHook.Block freed) {
-    each(pool, hook -> hook.freePostprocess(freed));
+  private void ends(MemoryPoolCore pool, Call freed) {
+    each(pool, hook -> hook.afterFree(freed));
   }
 
-  private static MemoryHook.Block block(
-      CudaDevice device, BufferBase given, long bytes, long rounded) {
+  private static Call block(Memory given, long bytes, long rounded) {
     long id = given.byteSize() == 0 ? 0 : id(given.lifetime());
-    return new MemoryHook.Block(device, bytes, rounded, given.address(), id);
+    return new Call(given.on(), bytes, rounded, given.address(), id);
   }
 
   private static long id(BlockLifetime lifetime) {
     return System.identityHashCode(lifetime);
   }
 
-  private void each(MemoryPoolCore pool, Consumer<MemoryHook> call) {
+  private void each(MemoryPoolCore pool, Consumer<PoolHook> call) {
     ThreadState state = pool.session().state();
     for (Registered registered : hooks) {
       if (registered.thread == null || registered.thread == state.thread) {
-        state.enterHook(pool, registered.hook);
+        state.enterHook(pool, registered.hook.user());
         try {
           call.accept(registered.hook);
         } finally {

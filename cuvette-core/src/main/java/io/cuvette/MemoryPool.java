@@ -15,6 +15,7 @@ import java.util.Objects;
  */
 public final class MemoryPool implements MemoryResource, AutoCloseable {
   private final Cuda cuda;
+  private final PoolOptions options;
   private final MemoryPoolCore core;
 
   /** A pool with {@link PoolOptions#DEFAULTS}. */
@@ -29,12 +30,24 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
     this.cuda = cuda;
     cuda.checkOpen();
     cuda.session().leaks().drain();
-    this.core = new MemoryPoolCore(this, cuda.engine().streams(), options);
+    this.options = options;
+    this.core = core(this, cuda, options);
+  }
+
+  /** What does the work for one object of the user. */
+  static MemoryPoolCore core(Object of, Cuda cuda, PoolOptions options) {
+    return new MemoryPoolCore(
+        of,
+        cuda.engine().streams(),
+        new UpstreamChunks(options.upstream()),
+        options.limit(),
+        options.crossStreamBytes(),
+        BufferKind.DEVICE);
   }
 
   /** How the pool was made. */
   public PoolOptions options() {
-    return core.options();
+    return options;
   }
 
   /** Allocates on the current stream. */
@@ -54,7 +67,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   public Buffer allocate(long bytes, CudaStream stream) {
     Objects.requireNonNull(stream, "stream");
     try {
-      return core.allocate(bytes, stream.core()).asBuffer();
+      return BufferKind.base(core.allocate(bytes, stream.core())).asBuffer();
     } finally {
       Reference.reachabilityFence(this);
     }
@@ -151,13 +164,14 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
    * @throws IllegalStateException if the hook is there already
    */
   public Registration addHook(MemoryHook hook) {
-    return core.addHook(Objects.requireNonNull(hook, "hook"), null, cuda);
+    Objects.requireNonNull(hook, "hook");
+    return core.addHook(new HookOfUser(cuda, hook), null);
   }
 
   /** Adds a hook that sees only this thread, until the scope closes. */
   public Scope useHook(MemoryHook hook) {
     Objects.requireNonNull(hook, "hook");
-    Registration registration = core.addHook(hook, Thread.currentThread(), cuda);
+    Registration registration = core.addHook(new HookOfUser(cuda, hook), Thread.currentThread());
     return new Scope(cuda.current(), "hook " + hook, registration::close);
   }
 

@@ -17,7 +17,16 @@ import org.jspecify.annotations.Nullable;
 final class MemoryPoolCore implements CachingPool {
   private final Streams streams;
   private final Session session;
-  private final PoolOptions options;
+  private final ChunkSource upstream;
+
+  /** The first limit on each device; null for the session's. */
+  private final @Nullable MemoryLimit firstLimit;
+
+  private final long crossStreamBytes;
+
+  /** What makes buffers without memory, and reads all of them. */
+  private final Faces faces;
+
   private final ConcurrentHashMap<Device, DevicePool> devicePools = new ConcurrentHashMap<>();
   private final List<Pressure> listeners = new CopyOnWriteArrayList<>();
   private final BargingLock hookLock = new BargingLock();
@@ -34,38 +43,59 @@ final class MemoryPoolCore implements CachingPool {
 
   private final PoolLifetime lifetime;
 
-  /** A pool for one object of its user. */
-  MemoryPoolCore(Object of, Streams streams, PoolOptions options) {
+  /**
+   * A pool for one object of its user.
+   *
+   * @param upstream where chunks come from, which also makes the buffers
+   * @param firstLimit on each device; null for the session's
+   * @param crossStreamBytes from which size on memory of idle streams is taken before it grows
+   * @param faces makes buffers without memory
+   */
+  MemoryPoolCore(
+      Object of,
+      Streams streams,
+      ChunkSource upstream,
+      @Nullable MemoryLimit firstLimit,
+      long crossStreamBytes,
+      Faces faces) {
     this.streams = streams;
     this.session = streams.session();
-    this.options = options;
+    this.upstream = upstream;
+    this.firstLimit = firstLimit;
+    this.crossStreamBytes = crossStreamBytes;
+    this.faces = faces;
     this.hooks = MemoryHooks.none(session.driver().blockListener());
     this.lifetime = new PoolLifetime(of, this, session.leaks());
     streams.relief().add(this, lifetime);
     lifetime.opened();
   }
 
-  PoolOptions options() {
-    return options;
+  ChunkSource upstream() {
+    return upstream;
+  }
+
+  /** From which size on memory of idle streams is taken before the pool grows. */
+  long crossStreamBytes() {
+    return crossStreamBytes;
   }
 
   /** Allocates a block in order of a stream, on its device. */
-  BufferBase allocate(long bytes, OpenStream stream) {
+  Face allocate(long bytes, OpenStream stream) {
     MemoryHooks watching = hooks;
     if (watching == null) {
       return take(bytes, stream);
     }
     long rounded = BlockArena.roundUp(bytes);
-    return watching.malloc(this, stream, bytes, rounded, () -> take(bytes, stream));
+    return watching.malloc(this, stream, bytes, rounded, faces, () -> take(bytes, stream));
   }
 
-  private BufferBase take(long bytes, OpenStream stream) {
+  private Face take(long bytes, OpenStream stream) {
     long rounded = BlockArena.roundUp(bytes);
     stream.checkUsable();
     checkOpen();
     if (bytes == 0) {
       checkOwn(stream.state);
-      return DirectMemory.emptyDevice(stream);
+      return DirectMemory.empty(faces, stream);
     }
     StreamState state = stream.state;
     Capture capture = state.isExposed() ? state.capture() : null;
@@ -73,21 +103,21 @@ final class MemoryPoolCore implements CachingPool {
       return takeFor(capture, bytes, rounded, stream);
     }
     PoolArena arena = state.arenas.of(this);
-    BufferBase cached = arena.take(bytes, rounded, stream);
+    Face cached = arena.take(bytes, rounded, stream);
     return cached != null ? cached : arena.devicePool.allocateSlow(arena, bytes, rounded, stream);
   }
 
   /** A block for captured work, which nothing queued before may still use. */
-  private BufferBase takeFor(Capture capture, long bytes, long rounded, OpenStream stream) {
+  private Face takeFor(Capture capture, long bytes, long rounded, OpenStream stream) {
     StreamState like = capture.checked("allocate", stream.state).stateLike(stream.state);
     PoolArena arena = like.arenas.of(this);
-    BufferBase taken;
+    Face taken;
     try {
       taken = arena.devicePool.allocateSlow(arena, bytes, rounded, stream);
     } catch (Capture.EndedException e) {
       return take(bytes, stream); // in order of the stream, or for the capture there is now
     }
-    taken.lifetime().use(capture);
+    faces.memory(taken).lifetime().use(capture);
     return taken;
   }
 
@@ -133,10 +163,11 @@ final class MemoryPoolCore implements CachingPool {
   }
 
   /** Adds a hook that sees one thread, or all if null. */
-  Registration addHook(MemoryHook hook, @Nullable Thread thread, Cuda cuda) {
-    changeHooks(() -> hooks = MemoryHooks.with(hooks, hook, thread, cuda));
+  Registration addHook(PoolHook hook, @Nullable Thread thread) {
+    changeHooks(() -> hooks = MemoryHooks.with(hooks, hook, thread));
     return registration(
-        "hook " + hook, () -> changeHooks(() -> hooks = MemoryHooks.without(hooks, hook, thread)));
+        "hook " + hook.user(),
+        () -> changeHooks(() -> hooks = MemoryHooks.without(hooks, hook, thread)));
   }
 
   Registration addPressureListener(Pressure listener) {
@@ -213,7 +244,7 @@ final class MemoryPoolCore implements CachingPool {
 
   @Override
   public String toString() {
-    return "MemoryPool[upstream=" + options.upstream() + "]";
+    return "MemoryPool[upstream=" + upstream.user() + "]";
   }
 
   Streams streams() {
@@ -273,8 +304,7 @@ final class MemoryPoolCore implements CachingPool {
   }
 
   private DevicePool newDevicePool(Device device) {
-    MemoryLimit first = options.limit();
-    return new DevicePool(this, device, first != null ? first : session.firstLimit());
+    return new DevicePool(this, device, firstLimit != null ? firstLimit : session.firstLimit());
   }
 
   /** So that closing again does not remove what was added again meanwhile. */

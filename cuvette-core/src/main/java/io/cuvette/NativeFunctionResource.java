@@ -7,7 +7,6 @@ import io.cuvette.internal.Checks;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import java.util.function.LongConsumer;
-import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -53,7 +52,7 @@ public final class NativeFunctionResource implements MemoryResource {
     Session session = order.on().session();
     order.checkOf(session);
     if (bytes == 0) {
-      return DirectMemory.emptyDevice(order);
+      return (DeviceBuffer) DirectMemory.empty(BufferKind.DEVICE, order);
     }
     return session.entrance().make(() -> allocate(bytes, order, order.on()));
   }
@@ -61,7 +60,6 @@ public final class NativeFunctionResource implements MemoryResource {
   private Buffer allocate(long bytes, OpenStream stream, Device device) {
     CudaDriver driver = device.context();
     ThreadState state = device.session().state();
-    LongFunction<DeviceBuffer> kind = given -> new DeviceBuffer(given, bytes, stream);
     LongConsumer back = given -> give(driver, given, device);
     long address;
     state.enter(this);
@@ -79,7 +77,9 @@ public final class NativeFunctionResource implements MemoryResource {
           bytes,
           device);
     }
-    return DirectLifetime.ownForeign(address, kind, back);
+    return (DeviceBuffer)
+        DirectLifetime.own(
+            BufferKind.DEVICE, address, bytes, stream, back, DirectLifetime.By.OTHERS);
   }
 
   /** What keeps the functions valid. */

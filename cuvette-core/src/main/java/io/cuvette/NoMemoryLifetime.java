@@ -16,14 +16,15 @@ final class NoMemoryLifetime extends BlockLifetime {
   @SuppressWarnings("UnusedVariable") // holding it is its use
   private @Nullable Object owner;
 
-  NoMemoryLifetime(BufferBase buffer, @Nullable Object owner) {
-    super(buffer, null, null, buffer.order().state);
+  NoMemoryLifetime(
+      Face buffer, OpenStream stream, long address, long bytes, @Nullable Object owner) {
+    super(buffer, null, null, stream.state);
     this.owner = owner;
-    this.bytes = buffer.byteSize();
-    this.device = buffer.on();
-    this.captures = buffer.order().state.streams.captures();
-    this.address = buffer.address();
-    this.text = "buffer of %d bytes at 0x%x".formatted(bytes, buffer.address());
+    this.bytes = bytes;
+    this.device = stream.on();
+    this.captures = stream.state.streams.captures();
+    this.address = address;
+    this.text = "buffer of %d bytes at 0x%x".formatted(bytes, address);
   }
 
   @Override
@@ -42,7 +43,7 @@ final class NoMemoryLifetime extends BlockLifetime {
   }
 
   @Override
-  BufferDescriptor descriptor(BufferBase part) {
+  BufferDescriptor descriptor(Memory part) {
     return Sharing.plain(part, part.address());
   }
 

@@ -33,7 +33,7 @@ final class OtherStreams {
    * The best fit of at most {@code most} bytes over several arenas; the next best if that arena's
    * stream is busy.
    */
-  @Nullable BufferBase takeBest(List<PoolArena> from, Request request, long most) {
+  @Nullable Face takeBest(List<PoolArena> from, Request request, long most) {
     List<Fit> fits = new ArrayList<>();
     for (PoolArena arena : from) {
       Fit fit = arena == request.arena() ? null : arena.fit(request.rounded());
@@ -43,7 +43,7 @@ final class OtherStreams {
     }
     fits.sort(Comparator.comparingLong(Fit::bytes).thenComparingLong(fit -> fit.arena().number));
     for (Fit fit : fits) {
-      BufferBase found = takeFrom(fit, request, most);
+      Face found = takeFrom(fit, request, most);
       if (found != null) {
         reuses.incrementAndGet();
         return found;
@@ -52,14 +52,14 @@ final class OtherStreams {
     return null;
   }
 
-  private @Nullable BufferBase takeFrom(Fit first, Request request, long most) {
+  private @Nullable Face takeFrom(Fit first, Request request, long most) {
     PoolArena from = first.arena();
     Fit fit = first;
     for (int i = 0; i < TRIES && fit != null && fit.bytes() <= most; i++) {
       if (!from.stream.isIdleSoon()) {
         return null;
       }
-      BufferBase found = take(fit, request);
+      Face found = take(fit, request);
       if (found != null) {
         return found;
       }
@@ -69,15 +69,15 @@ final class OtherStreams {
   }
 
   /** A whole chunk moves to the asking arena; a part of one is only lent. */
-  private @Nullable BufferBase take(Fit fit, Request request) {
+  private @Nullable Face take(Fit fit, Request request) {
     PoolArena from = fit.arena();
     int inHand = from.takeInHand(request.rounded(), fit);
     return inHand == BlockArena.NONE ? from.lendTo(request, fit) : move(from, inHand, request);
   }
 
-  private BufferBase move(PoolArena from, int inHand, Request request) {
+  private Face move(PoolArena from, int inHand, Request request) {
     int chunk = from.chunk(inHand);
-    BufferBase moved = null;
+    Face moved = null;
     try {
       devicePool.chunks().get(chunk).lifetime().use(request.stream().state);
       moved = devicePool.adopt(chunk, request);

@@ -18,7 +18,7 @@ final class OwnersCopy {
    *
    * @throws IllegalStateException if the stream is capturing
    */
-  static void queue(BufferBase target, BufferBase source, Device owner, OpenStream stream) {
+  static void queue(Memory target, Memory source, Device owner, OpenStream stream) {
     checkNotCapturing(stream, owner);
     CudaDriver driver = owner.context();
     int device = owner.id();
@@ -37,7 +37,7 @@ final class OwnersCopy {
    * one that was queued although the call failed.
    */
   private static void copyAndJoinBack(
-      Device owner, BufferBase target, BufferBase source, long between, OpenStream stream) {
+      Device owner, Memory target, Memory source, long between, OpenStream stream) {
     CudaDriver driver = owner.session().driver();
     int device = owner.id();
     try {

@@ -6,11 +6,11 @@ final class PinnedBlock extends BlockLifetime {
   final PinnedChunk chunk;
   final long requestedBytes;
 
-  PinnedBlock(PinnedBuffer buffer, PinnedPoolCore pool, PinnedChunk chunk) {
+  PinnedBlock(Face buffer, PinnedPoolCore pool, PinnedChunk chunk, long bytes) {
     super(buffer, pool.session().leaks().queue, pool.session().leaks().site(), null);
     this.pool = pool;
     this.chunk = chunk;
-    this.requestedBytes = buffer.byteSize();
+    this.requestedBytes = bytes;
   }
 
   @Override
@@ -34,7 +34,7 @@ final class PinnedBlock extends BlockLifetime {
   }
 
   @Override
-  BufferDescriptor descriptor(BufferBase part) {
+  BufferDescriptor descriptor(Memory part) {
     return chunk.memory.lifetime().descriptor(part);
   }
 

@@ -15,10 +15,6 @@ public final class PinnedBuffer extends BufferBase implements Buffer {
   /** The host's side of the memory; null if it is seen through the view alone. */
   private final @Nullable MemorySegment memory;
 
-  PinnedBuffer(MemorySegment memory, OpenStream stream) {
-    this(memory.address(), memory.byteSize(), memory, stream);
-  }
-
   /** The memory at an address, which the host may see at another one, or has not seen yet. */
   PinnedBuffer(long address, long bytes, @Nullable MemorySegment memory, OpenStream stream) {
     super(address, bytes, stream);
@@ -38,7 +34,7 @@ public final class PinnedBuffer extends BufferBase implements Buffer {
    * any more is taken back, and its segment dies with it.
    */
   public MemorySegment segment() {
-    return view.of(this);
+    return view.of(memory(), whole().memory());
   }
 
   /** The memory as a byte buffer in the host's byte order, up to 2 GiB. It dies with the buffer. */
@@ -76,8 +72,8 @@ public final class PinnedBuffer extends BufferBase implements Buffer {
   }
 
   @Override
-  PinnedBuffer block(long offset, long bytes, OpenStream of) {
-    return new PinnedBuffer(address() + offset, bytes, hostMemory().asSlice(offset, bytes), of);
+  BufferKind kind() {
+    return BufferKind.PINNED;
   }
 
   @Override
@@ -89,12 +85,12 @@ public final class PinnedBuffer extends BufferBase implements Buffer {
   MemorySegment hostMemory() {
     // Through the view, and not another one, because that ends with the buffer: what maps memory
     // for longer keeps a simulated device from taking it back.
-    return memory == null ? view.of(this) : memory;
+    return memory == null ? view.of(memory(), whole().memory()) : memory;
   }
 
   @Override
   long hostAddress() {
-    return view.addressOf(this);
+    return view.addressOf(memory(), whole().memory());
   }
 
   @Override

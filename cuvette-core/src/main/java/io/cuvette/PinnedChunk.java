@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  * lent to a buffer, or in the hands of one thread. Guarded by the lock of its store.
  */
 final class PinnedChunk {
-  final PinnedBuffer memory;
+  final Memory memory;
   final int sizeClass;
 
   /** By which the pool holds it. */
@@ -23,7 +23,7 @@ final class PinnedChunk {
   /** Whether the store has it; else it comes from upstream, or goes there. */
   boolean isInStore;
 
-  PinnedChunk(PinnedBuffer memory, int sizeClass, Loan loan) {
+  PinnedChunk(Memory memory, int sizeClass, Loan loan) {
     this.memory = memory;
     this.sizeClass = sizeClass;
     this.loan = loan;

@@ -26,7 +26,13 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
     cuda.session().leaks().drain();
     PinnedAllocator given = options.upstream();
     PinnedAllocator upstream = given != null ? given : cuda.directPinned();
-    this.core = new PinnedPoolCore(this, cuda.engine().streams(), upstream, options.limit());
+    this.core =
+        new PinnedPoolCore(
+            this,
+            cuda.engine().streams(),
+            new PinnedChunks(upstream),
+            options.limit(),
+            BufferKind.PINNED);
   }
 
   /**
@@ -39,7 +45,7 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
   @Override
   public PinnedBuffer allocate(long bytes) {
     try {
-      return core.allocate(bytes, cuda.currentDevice().nullStream().core());
+      return (PinnedBuffer) core.allocate(bytes, cuda.currentDevice().nullStream().core());
     } finally {
       Reference.reachabilityFence(this);
     }

@@ -48,7 +48,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
   }
 
   private PinnedMemoryResource(Cuda cuda, Source source, int numaId) {
-    super(cuda, source, (address, bytes, stream) -> new PinnedBuffer(address, bytes, null, stream));
+    super(cuda, source, BufferKind.PINNED);
     this.numaId = numaId;
   }
 
@@ -158,11 +158,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
     Objects.requireNonNull(descriptor, "descriptor");
     Objects.requireNonNull(stream, "stream");
     return (PinnedBuffer)
-        importBuffer(
-            descriptor,
-            BufferDescriptor.Kind.HOST_POOL,
-            stream,
-            (address, bytes, on) -> new PinnedBuffer(address, bytes, null, on));
+        importBuffer(descriptor, BufferDescriptor.Kind.HOST_POOL, stream, BufferKind.PINNED);
   }
 
   private static DriverPool current(Cuda cuda) {

@@ -5,14 +5,17 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.Checks;
 import io.cuvette.pool.SizeClasses;
-import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /** What a {@link PinnedMemoryPool} does, which can be forgotten. Thread-safe. */
 final class PinnedPoolCore implements CachingPool {
   private final Streams streams;
   private final Session session;
-  private final PinnedAllocator upstream;
+  private final ChunkSource upstream;
+
+  /** What makes buffers without memory. */
+  private final Faces faces;
+
   private final PinnedStore store;
   private final PendingFrees<PinnedBlock> pending = new PendingFrees<>(this::give);
   private final Turns turns = new Turns();
@@ -23,8 +26,9 @@ final class PinnedPoolCore implements CachingPool {
   private final PoolLifetime lifetime;
 
   /** A pool for one object of its user. */
-  PinnedPoolCore(Object of, Streams streams, PinnedAllocator upstream, MemoryLimit limit) {
+  PinnedPoolCore(Object of, Streams streams, ChunkSource upstream, MemoryLimit limit, Faces faces) {
     this.streams = streams;
+    this.faces = faces;
     this.session = streams.session();
     this.upstream = upstream;
     this.limit = limit;
@@ -36,26 +40,16 @@ final class PinnedPoolCore implements CachingPool {
   }
 
   /** A block as a buffer, which belongs to a stream in name alone. */
-  PinnedBuffer allocate(long bytes, OpenStream of) {
+  Face allocate(long bytes, OpenStream of) {
     Checks.notNegative("bytes", bytes);
     session.checkOpen();
     checkOpen();
     if (bytes == 0) {
-      return DirectMemory.empty(new PinnedBuffer(MemorySegment.NULL, of));
+      return DirectMemory.emptyOfHost(faces, of);
     }
     int sizeClass = SizeClasses.classOf(bytes);
     PinnedChunk chunk = store.take(sizeClass);
-    return watched(lend(chunk != null ? chunk : find(bytes, sizeClass), bytes, of));
-  }
-
-  private PinnedBuffer watched(PinnedBuffer given) {
-    try {
-      BlockReports.allocatedForHost(watching, given);
-      return given;
-    } catch (RuntimeException e) {
-      Failures.closeAfter(e, given);
-      throw e;
-    }
+    return lend(chunk != null ? chunk : find(bytes, sizeClass, of), bytes, of);
   }
 
   long freeAllBlocks() {
@@ -250,18 +244,20 @@ final class PinnedPoolCore implements CachingPool {
   }
 
   /** Lends a chunk in hand; it is cached again if it cannot be. */
-  private PinnedBuffer lend(PinnedChunk chunk, long bytes, OpenStream of) {
+  private Face lend(PinnedChunk chunk, long bytes, OpenStream of) {
+    Memory memory = chunk.memory;
     PinnedBlock block = null;
+    Face buffer;
     boolean lent = false;
     try {
-      PinnedBuffer buffer = chunk.memory.block(0, bytes, of);
-      block = new PinnedBlock(buffer, this, chunk);
-      buffer.own(block);
+      buffer = memory.faces().cut(memory, 0, bytes, of);
+      block = new PinnedBlock(buffer, this, chunk, bytes);
+      memory.faces().own(buffer, block);
+      block.opened();
       lent = store.lend(block);
       if (!lent) {
         throw isClosedNow();
       }
-      return buffer;
     } finally {
       if (!lent) {
         if (block != null) {
@@ -271,26 +267,37 @@ final class PinnedPoolCore implements CachingPool {
         releaseIfClosed(chunk);
       }
     }
+    report(block);
+    return buffer;
+  }
+
+  private void report(PinnedBlock block) {
+    try {
+      BlockReports.allocatedForHost(watching, block, block.chunk.memory.address());
+    } catch (RuntimeException e) {
+      Failures.closeAfter(e, block::close);
+      throw e;
+    }
   }
 
   /** One step after the other, searching again after each. */
-  private PinnedChunk find(long bytes, int sizeClass) {
+  private PinnedChunk find(long bytes, int sizeClass, OpenStream of) {
     Refusals refusals = new Refusals();
-    PinnedChunk found = search(sizeClass, refusals);
+    PinnedChunk found = search(sizeClass, of, refusals);
     return found != null
         ? found
-        : new PinnedRecovery(this, store, bytes, sizeClass, refusals).run();
+        : new PinnedRecovery(this, store, bytes, sizeClass, of, refusals).run();
   }
 
   /** What can be had without releasing anything or waiting, in hand. */
-  @Nullable PinnedChunk search(int sizeClass, Refusals refusals) {
+  @Nullable PinnedChunk search(int sizeClass, OpenStream of, Refusals refusals) {
     settle();
     PinnedChunk cached = store.take(sizeClass);
-    return cached != null ? cached : grow(sizeClass, refusals);
+    return cached != null ? cached : grow(sizeClass, of, refusals);
   }
 
   /** More memory from upstream; null if the limit or upstream says no. */
-  private @Nullable PinnedChunk grow(int sizeClass, Refusals refusals) {
+  private @Nullable PinnedChunk grow(int sizeClass, OpenStream of, Refusals refusals) {
     long blockBytes = PinnedStore.blockBytes(sizeClass);
     if (!refusals.isWorthAsking() || !store.held().reserve(blockBytes)) {
       return null;
@@ -298,7 +305,7 @@ final class PinnedPoolCore implements CachingPool {
     PinnedChunk chunk = null;
     try {
       checkOpen(); // again: whoever closed it may not have seen the bytes just reserved
-      chunk = adopt(ask(blockBytes), sizeClass);
+      chunk = adopt(ask(blockBytes, of), sizeClass);
       return chunk;
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
@@ -314,12 +321,12 @@ final class PinnedPoolCore implements CachingPool {
   }
 
   /** What cannot be adopted goes back, but for memory that the pool has already. */
-  private PinnedChunk adopt(PinnedBuffer memory, int sizeClass) {
+  private PinnedChunk adopt(Memory memory, int sizeClass) {
     PinnedChunk chunk;
     try {
       chunk = store.add(memory, sizeClass);
     } catch (OutOfMemoryError e) {
-      Failures.closeAfter(e, memory);
+      Failures.closeAfter(e, memory::close);
       throw e;
     }
     if (chunk == null) {
@@ -339,17 +346,16 @@ final class PinnedPoolCore implements CachingPool {
     return new IllegalStateException(this + " is closed");
   }
 
-  private PinnedBuffer ask(long blockBytes) {
+  private Memory ask(long blockBytes, OpenStream of) {
     ThreadState state = session.state();
-    state.enter(this, upstream);
-    PinnedBuffer given;
+    state.enter(this, upstream.user());
+    Memory given;
     try {
-      given = upstream.allocate(blockBytes);
+      given = upstream.allocate(blockBytes, of);
     } finally {
       state.leave();
     }
-    Upstream.checked("the upstream allocator", given, blockBytes, session, null);
-    return given;
+    return Upstream.check("the upstream allocator", given, blockBytes, session, null);
   }
 
   OutOfPinnedMemoryException outOfMemory(

@@ -8,16 +8,23 @@ final class PinnedRecovery extends Recovery<PinnedChunk> {
   private final PinnedStore store;
   private final long bytes;
   private final int sizeClass;
+  private final OpenStream stream;
   private final long blockBytes;
   private final Refusals refusals;
 
   PinnedRecovery(
-      PinnedPoolCore pool, PinnedStore store, long bytes, int sizeClass, Refusals refusals) {
+      PinnedPoolCore pool,
+      PinnedStore store,
+      long bytes,
+      int sizeClass,
+      OpenStream stream,
+      Refusals refusals) {
     super(pool.session().leaks(), pool.turns(), refusals);
     this.pool = pool;
     this.store = store;
     this.bytes = bytes;
     this.sizeClass = sizeClass;
+    this.stream = stream;
     this.blockBytes = PinnedStore.blockBytes(sizeClass);
     this.refusals = refusals;
   }
@@ -29,7 +36,7 @@ final class PinnedRecovery extends Recovery<PinnedChunk> {
 
   @Override
   @Nullable PinnedChunk search() {
-    return pool.search(sizeClass, refusals);
+    return pool.search(sizeClass, stream, refusals);
   }
 
   @Override

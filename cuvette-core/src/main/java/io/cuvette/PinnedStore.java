@@ -57,7 +57,7 @@ final class PinnedStore {
    *
    * @throws IllegalStateException if a pool has some of it already
    */
-  @Nullable PinnedChunk add(PinnedBuffer memory, int sizeClass) {
+  @Nullable PinnedChunk add(Memory memory, int sizeClass) {
     Spans.Span span = spans.add(memory.address(), blockBytes(sizeClass), memory);
     Loan loan = null;
     PinnedChunk chunk = null;

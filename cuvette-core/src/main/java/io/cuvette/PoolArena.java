@@ -72,17 +72,17 @@ final class PoolArena {
   }
 
   /** A cached block; null if none fits. */
-  @Nullable BufferBase take(long bytes, long rounded, OpenStream of) {
+  @Nullable Face take(long bytes, long rounded, OpenStream of) {
     FrontCache cache = front;
     if (cache == null || !FrontCache.keeps(rounded)) {
       return takeHere(bytes, rounded, of, null);
     }
     FrontCache.Stripe stripe = cache.mine();
-    BufferBase ready = stripe.take(rounded, bytes, of);
+    Face ready = stripe.take(rounded, bytes, of);
     return ready != null ? ready : takeHere(bytes, rounded, of, stripe);
   }
 
-  private @Nullable BufferBase takeHere(
+  private @Nullable Face takeHere(
       long bytes, long rounded, OpenStream of, FrontCache.@Nullable Stripe stripe) {
     boolean met = !lock.tryLock();
     if (met) {
@@ -107,11 +107,13 @@ final class PoolArena {
    * Gives a free block to a buffer. Everything that needs the Java heap comes first: if that is
    * full, the block stays free. Under the lock.
    */
-  private BufferBase lend(
+  private Face lend(
       int block, long bytes, long rounded, OpenStream of, FrontCache.@Nullable Stripe stripe) {
-    BufferBase chunk = chunks.get(blocks.chunk(block));
-    BufferBase buffer = PooledBlock.lend(this, block, chunk, blocks.offset(block), bytes, of);
-    PooledBlock lifetime = (PooledBlock) buffer.lifetime();
+    Memory chunk = chunks.get(blocks.chunk(block));
+    long offset = blocks.offset(block);
+    Face buffer = chunk.faces().cut(chunk, offset, bytes, of);
+    PooledBlock lifetime =
+        PooledBlock.lend(buffer, this, block, chunk, chunk.address() + offset, bytes, of);
     if (stripe == null) {
       live.put(block, lifetime);
       allocations++;
@@ -145,7 +147,7 @@ final class PoolArena {
    * Adds a chunk and gives the first part of it; null if the arena is over. Without a result
    * nothing is added.
    */
-  @Nullable BufferBase adopt(long address, int chunk, long chunkBytes, Request request) {
+  @Nullable Face adopt(long address, int chunk, long chunkBytes, Request request) {
     lock.lock();
     try {
       return over ? null : adoptNow(address, chunk, chunkBytes, request);
@@ -154,9 +156,9 @@ final class PoolArena {
     }
   }
 
-  private BufferBase adoptNow(long address, int chunk, long chunkBytes, Request request) {
+  private Face adoptNow(long address, int chunk, long chunkBytes, Request request) {
     int whole = blocks.add(address, chunkBytes, chunk);
-    BufferBase lent = null;
+    Face lent = null;
     try {
       int block = blocks.find(request.rounded());
       lent = lend(block, request.bytes(), request.rounded(), request.stream(), null);
@@ -211,7 +213,7 @@ final class PoolArena {
   }
 
   /** Lends the best fit to a buffer of another stream, if nothing was freed since; else null. */
-  @Nullable BufferBase lendTo(Request other, Fit fit) {
+  @Nullable Face lendTo(Request other, Fit fit) {
     lock.lock();
     try {
       gather();

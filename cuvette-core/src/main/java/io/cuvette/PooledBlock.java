@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 final class PooledBlock extends BlockLifetime {
   final PoolArena arena;
   final int block;
-  final BufferBase chunk;
+  final Memory chunk;
   final long address;
   final long requestedBytes;
 
@@ -19,36 +19,43 @@ final class PooledBlock extends BlockLifetime {
   @Nullable PooledBlock newer;
 
   private PooledBlock(
-      BufferBase buffer,
+      Face buffer,
       @Nullable ReferenceQueue<Object> queue,
       @Nullable Throwable site,
       PoolArena arena,
       int block,
-      BufferBase chunk) {
-    super(buffer, queue, site, buffer.order().state);
+      Memory chunk,
+      long address,
+      long bytes,
+      StreamState home) {
+    super(buffer, queue, site, home);
     this.arena = arena;
     this.block = block;
     this.chunk = chunk;
-    this.address = buffer.address();
-    this.requestedBytes = buffer.byteSize();
+    this.address = address;
+    this.requestedBytes = bytes;
   }
 
   /**
-   * A buffer of a block of an arena. Changes nothing in the arena; once that has the block in use,
-   * {@link #opened} follows.
+   * Has a buffer own a block of an arena. Changes nothing in the arena; once that has the block in
+   * use, {@link #opened} follows.
+   *
+   * @param buffer made of that part of the chunk
    */
-  static BufferBase lend(
-      PoolArena arena, int block, BufferBase chunk, long offset, long bytes, OpenStream of) {
-    BufferBase buffer = chunk.block(offset, bytes, of);
+  static PooledBlock lend(
+      Face buffer,
+      PoolArena arena,
+      int block,
+      Memory chunk,
+      long address,
+      long bytes,
+      OpenStream of) {
     LeakTracker leaks = arena.leaks;
     Throwable site = leaks.remembersSites() ? leaks.site() : null;
-    buffer.attach(new PooledBlock(buffer, leaks.queue, site, arena, block, chunk));
-    return buffer;
-  }
-
-  /** One more buffer of this block, which has ended. */
-  BufferBase again(long bytes, OpenStream of) {
-    return lend(arena, block, chunk, address - chunk.address(), bytes, of);
+    PooledBlock lent =
+        new PooledBlock(buffer, leaks.queue, site, arena, block, chunk, address, bytes, of.state);
+    chunk.faces().own(buffer, lent);
+    return lent;
   }
 
   @Override
@@ -77,7 +84,7 @@ final class PooledBlock extends BlockLifetime {
   }
 
   @Override
-  BufferDescriptor descriptor(BufferBase part) {
+  BufferDescriptor descriptor(Memory part) {
     return chunk.lifetime().descriptor(part);
   }
 

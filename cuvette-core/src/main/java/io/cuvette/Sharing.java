@@ -13,9 +13,9 @@ final class Sharing {
    *
    * @param address inside the allocation
    */
-  static BufferDescriptor plain(BufferBase part, long address) {
+  static BufferDescriptor plain(Memory part, long address) {
     Device device = part.on();
-    if (!(part instanceof DeviceBuffer)) {
+    if (!part.isOfDevice()) {
       throw cannot(part, "it is host or managed memory without a pool of the driver");
     }
     if (ask(device, PointerAttribute.IS_LEGACY_IPC_CAPABLE, address) == 0) {
@@ -47,7 +47,7 @@ final class Sharing {
   }
 
   /** The refusal to share a buffer, with what can be shared. */
-  static IllegalStateException cannot(BufferBase buffer, String why) {
+  static IllegalStateException cannot(Memory buffer, String why) {
     return new IllegalStateException(
         "%s cannot be shared between processes: %s (expected: memory of a DeviceMemoryResource or"
                 .formatted(buffer, why)

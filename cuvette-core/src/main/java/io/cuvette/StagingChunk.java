@@ -1,31 +1,33 @@
 package io.cuvette;
 
 import java.lang.foreign.MemorySegment;
+import java.util.Objects;
 
 /**
  * A page-locked chunk between a heap segment and a device buffer. Confined to the copying thread.
  */
 final class StagingChunk implements AutoCloseable {
-  private final BufferBase device;
+  private final Memory device;
   private final MemorySegment heap;
   private final OpenStream stream;
-  private final PinnedBuffer pinned;
+  private final Memory pinned;
   private final MemorySegment memory;
-  private final CudaEvent sent;
+  private final OpenEvent sent;
 
   /** Where the bytes that are on their way out belong; none if negative. */
   private long arriving = -1;
 
-  StagingChunk(BufferBase device, MemorySegment heap, OpenStream stream, long bytes) {
+  StagingChunk(
+      Memory device, MemorySegment heap, OpenStream stream, ChunkSource pinned, long bytes) {
     this.device = device;
     this.heap = heap;
     this.stream = stream;
-    this.pinned = CudaStream.of(stream).device().cuda().allocatePinned(bytes);
-    this.memory = pinned.hostMemory();
+    this.pinned = Objects.requireNonNull(pinned.allocate(bytes, stream));
+    this.memory = Objects.requireNonNull(this.pinned.hostMemory());
     try {
-      this.sent = CudaStream.of(stream).device().createEvent(EventOptions.ORDER_ONLY);
+      this.sent = OpenEvent.create(stream.on(), EventOptions.ORDER_ONLY);
     } catch (RuntimeException e) {
-      Failures.closeAfter(e, pinned);
+      Failures.closeAfter(e, this.pinned::close);
       throw e;
     }
   }
@@ -82,6 +84,6 @@ final class StagingChunk implements AutoCloseable {
         device,
         pinned.lifetime(),
         driver -> driver.memcpyAsync(on, target, source, bytes, stream.state.handle));
-    CudaStream.of(stream).record(sent);
+    sent.record(stream);
   }
 }

@@ -13,21 +13,16 @@ import org.jspecify.annotations.Nullable;
 final class StreamOrderedAllocator {
   private final DriverPool pool;
   private final StreamOrderedMemory memory;
-  private final Kind kind;
+  private final Faces faces;
 
-  /** Makes the buffer for memory at an address; {@link StreamOrderedMemory#own} follows. */
-  interface Kind {
-    BufferBase buffer(long address, long bytes, OpenStream stream);
-  }
-
-  StreamOrderedAllocator(DriverPool pool, Kind kind) {
+  StreamOrderedAllocator(DriverPool pool, Faces faces) {
     this.pool = pool;
     this.memory = pool.memory();
-    this.kind = kind;
+    this.faces = faces;
   }
 
-  BufferBase allocate(long bytes, long rounded, OpenStream stream) {
-    BufferBase idle = reuse(bytes, rounded, stream);
+  Face allocate(long bytes, long rounded, OpenStream stream) {
+    Face idle = reuse(bytes, rounded, stream);
     return idle != null ? idle : allocateNew(bytes, rounded, stream);
   }
 
@@ -35,26 +30,26 @@ final class StreamOrderedAllocator {
    * A buffer for which the driver need not be asked: idle memory, or none; null if there is no
    * such.
    */
-  @Nullable BufferBase reuse(long bytes, long rounded, OpenStream stream) {
+  @Nullable Face reuse(long bytes, long rounded, OpenStream stream) {
     Checks.notNegative("bytes", bytes);
     stream.checkOf(pool.session());
     pool.enter();
     try {
       if (bytes == 0) {
-        return DirectMemory.empty(kind.buffer(0, 0, stream));
+        return DirectMemory.empty(faces, stream);
       }
       stream.checkAllocatesInOrder();
-      return memory.reuse(kind, bytes, rounded, stream);
+      return memory.reuse(faces, bytes, rounded, stream);
     } finally {
       pool.leave();
     }
   }
 
   /** A buffer of memory that the driver gives; what {@link #reuse} checks is checked. */
-  BufferBase allocateNew(long bytes, long rounded, OpenStream stream) {
+  Face allocateNew(long bytes, long rounded, OpenStream stream) {
     memory.settle();
     Refusals refusals = new Refusals();
-    BufferBase found = tryOnce(bytes, rounded, stream, refusals);
+    Face found = tryOnce(bytes, rounded, stream, refusals);
     return found != null
         ? found
         : StreamOrderedRecovery.run(
@@ -67,8 +62,7 @@ final class StreamOrderedAllocator {
             () -> outOfMemory(bytes, rounded, stream, Long.MAX_VALUE));
   }
 
-  private @Nullable BufferBase tryOnce(
-      long bytes, long rounded, OpenStream stream, Refusals refusals) {
+  private @Nullable Face tryOnce(long bytes, long rounded, OpenStream stream, Refusals refusals) {
     pool.enter();
     try {
       return ask(bytes, rounded, stream, refusals);
@@ -77,13 +71,13 @@ final class StreamOrderedAllocator {
     }
   }
 
-  private @Nullable BufferBase ask(long bytes, long rounded, OpenStream stream, Refusals refusals) {
+  private @Nullable Face ask(long bytes, long rounded, OpenStream stream, Refusals refusals) {
     CudaDriver driver = stream.hold();
     int device = stream.on().id();
     try {
       long address =
           driver.memAllocFromPoolAsync(device, rounded, pool.handle(), stream.state.handle);
-      return memory.own(kind, address, bytes, rounded, stream);
+      return memory.own(faces, address, bytes, rounded, stream);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
         throw e;

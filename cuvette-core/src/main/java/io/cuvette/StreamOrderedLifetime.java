@@ -29,17 +29,23 @@ final class StreamOrderedLifetime extends BlockLifetime {
   /** Whether its buffer is closed and it is kept for another; guarded by the memory's lock. */
   boolean isIdle;
 
-  StreamOrderedLifetime(BufferBase buffer, StreamOrderedMemory memory, long blockBytes) {
+  StreamOrderedLifetime(
+      Face buffer,
+      StreamOrderedMemory memory,
+      long address,
+      long bytes,
+      long blockBytes,
+      OpenStream stream) {
     super(
         buffer,
-        buffer.on().session().leaks().queue,
-        buffer.on().session().leaks().site(),
-        buffer.order().state);
+        stream.on().session().leaks().queue,
+        stream.on().session().leaks().site(),
+        stream.state);
     this.memory = memory;
-    this.device = buffer.on();
-    this.address = buffer.address();
+    this.device = stream.on();
+    this.address = address;
     this.blockBytes = blockBytes;
-    this.requestedBytes = buffer.byteSize();
+    this.requestedBytes = bytes;
   }
 
   @Override
@@ -48,7 +54,7 @@ final class StreamOrderedLifetime extends BlockLifetime {
   }
 
   @Override
-  BufferDescriptor descriptor(BufferBase part) {
+  BufferDescriptor descriptor(Memory part) {
     PoolSharing sharing = memory.sharing();
     if (sharing == null) {
       throw Sharing.cannot(part, "its pool is not IPC-enabled");

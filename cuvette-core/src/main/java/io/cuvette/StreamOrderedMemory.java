@@ -84,14 +84,9 @@ final class StreamOrderedMemory {
    * Makes a buffer of memory that was just allocated in order of a stream, which the caller holds.
    * The driver gets it back if there is no Java heap for that.
    */
-  BufferBase own(
-      StreamOrderedAllocator.Kind kind,
-      long address,
-      long bytes,
-      long blockBytes,
-      OpenStream stream) {
+  Face own(Faces faces, long address, long bytes, long blockBytes, OpenStream stream) {
     try {
-      return own(kind.buffer(address, bytes, stream), blockBytes);
+      return ownNow(faces, address, bytes, blockBytes, stream);
     } catch (OutOfMemoryError e) {
       CudaDriver driver = stream.state.session.driver();
       driver.memFreeAsync(stream.on().id(), address, stream.state.handle);
@@ -99,28 +94,30 @@ final class StreamOrderedMemory {
     }
   }
 
-  private BufferBase own(BufferBase buffer, long blockBytes) {
-    StreamOrderedLifetime lifetime = new StreamOrderedLifetime(buffer, this, blockBytes);
-    buffer.own(lifetime);
-    blocks.add(lifetime);
+  private Face ownNow(Faces faces, long address, long bytes, long blockBytes, OpenStream stream) {
+    Face buffer = faces.make(address, bytes, stream);
+    StreamOrderedLifetime block =
+        new StreamOrderedLifetime(buffer, this, address, bytes, blockBytes, stream);
+    faces.own(buffer, block);
+    block.opened();
+    blocks.add(block);
     try {
-      BlockReports.allocated(watching, buffer);
+      BlockReports.allocated(watching, block, address, stream.state);
     } catch (RuntimeException e) {
-      Failures.closeAfter(e, buffer.asBuffer());
+      Failures.closeAfter(e, block::close);
       throw e;
     }
     return buffer;
   }
 
   /** A buffer of idle memory of this size that the stream can use again at once; null if none. */
-  @Nullable BufferBase reuse(
-      StreamOrderedAllocator.Kind kind, long bytes, long blockBytes, OpenStream stream) {
+  @Nullable Face reuse(Faces faces, long bytes, long blockBytes, OpenStream stream) {
     StreamOrderedLifetime idle = blocks.take(stream.state, blockBytes);
     if (idle == null) {
       return null;
     }
     try {
-      return own(kind.buffer(idle.address, bytes, stream), blockBytes);
+      return ownNow(faces, idle.address, bytes, blockBytes, stream);
     } catch (OutOfMemoryError e) {
       blocks.add(idle);
       giveBack(idle);

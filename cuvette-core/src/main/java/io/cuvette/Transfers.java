@@ -2,6 +2,7 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
 import java.lang.ref.Reference;
+import java.util.Objects;
 import java.util.function.Consumer;
 
 /** Copies between buffers and fills: checks first, then the driver. Stateless. */
@@ -10,7 +11,7 @@ final class Transfers {
 
   private Transfers() {}
 
-  static void copy(BufferBase target, BufferBase source, OpenStream stream) {
+  static void copy(Memory target, Memory source, OpenStream stream) {
     checkCanWait(stream, "copyFrom");
     copyAsync(target, source, stream);
     if (source.byteSize() > 0) {
@@ -18,7 +19,7 @@ final class Transfers {
     }
   }
 
-  static void copyAsync(BufferBase target, BufferBase source, OpenStream stream) {
+  static void copyAsync(Memory target, Memory source, OpenStream stream) {
     target.checkOpen();
     source.checkOpen();
     checkFits(target, source.byteSize());
@@ -30,12 +31,11 @@ final class Transfers {
     try {
       queue(stream, source, target.lifetime(), driver -> copy(driver, target, source, stream));
     } finally {
-      Reference.reachabilityFence(target);
+      Reference.reachabilityFence(target.face());
     }
   }
 
-  private static void copy(
-      CudaDriver driver, BufferBase target, BufferBase source, OpenStream stream) {
+  private static void copy(CudaDriver driver, Memory target, Memory source, OpenStream stream) {
     int device = stream.on().id();
     int from = source.on().id();
     int to = target.on().id();
@@ -54,7 +54,7 @@ final class Transfers {
   }
 
   /** Whether it is memory of a driver's pool that a device other than its own cannot access. */
-  private static boolean isKeptFrom(Device device, BufferBase buffer) {
+  private static boolean isKeptFrom(Device device, Memory buffer) {
     return isDeviceMemory(buffer)
         && !device.equals(buffer.on())
         && buffer.lifetime().keepsOut(device);
@@ -64,7 +64,7 @@ final class Transfers {
    * Queues work with a buffer, which knows the stream after. Both are held, and reachable, until
    * the driver has the work.
    */
-  static void queue(OpenStream stream, BufferBase buffer, Consumer<CudaDriver> work) {
+  static void queue(OpenStream stream, Memory buffer, Consumer<CudaDriver> work) {
     buffer.hold();
     try {
       CudaDriver driver = stream.holdToQueue();
@@ -84,7 +84,7 @@ final class Transfers {
 
   /** The same for work with two buffers; the caller keeps the other one reachable. */
   static void queue(
-      OpenStream stream, BufferBase buffer, BlockLifetime other, Consumer<CudaDriver> work) {
+      OpenStream stream, Memory buffer, BlockLifetime other, Consumer<CudaDriver> work) {
     other.hold();
     try {
       queue(
@@ -102,37 +102,46 @@ final class Transfers {
     }
   }
 
-  static void fill(BufferBase target, FillValue value, OpenStream stream) {
+  static void fill(Memory target, FillValue value, OpenStream stream, ChunkSource scratch) {
     checkCanWait(stream, "fill");
-    fillAsync(target, value, stream);
+    fillAsync(target, value, stream, scratch);
     if (target.byteSize() > 0) {
       stream.awaitWork();
     }
   }
 
-  static void fillAsync(BufferBase target, FillValue value, OpenStream stream) {
+  /**
+   * Queues a fill.
+   *
+   * @param scratch memory of the device, in order of the stream
+   */
+  static void fillAsync(Memory target, FillValue value, OpenStream stream, ChunkSource scratch) {
     target.checkOpen();
     value.check(target);
     checkStream(target, target, stream);
     if (target.byteSize() == 0) {
       return;
     }
-    if (target instanceof PinnedBuffer pinned && target.lifetime().isMapped()) {
-      fillByCopies(pinned, value, stream);
+    if (target.faces().isOfHost() && target.lifetime().isMapped()) {
+      fillByCopies(target, value, stream, scratch);
     } else {
       queue(stream, target, driver -> value.fill(driver, target, stream));
     }
   }
 
   /** Devices are not let into host memory of another process, but copy to it. */
-  private static void fillByCopies(PinnedBuffer target, FillValue value, OpenStream stream) {
+  private static void fillByCopies(
+      Memory target, FillValue value, OpenStream stream, ChunkSource scratch) {
     long bytes = target.byteSize();
-    try (DeviceBuffer filled = DirectMemory.async(Math.min(bytes, PIECE_BYTES), stream)) {
-      fillAsync(filled, value, stream);
+    Memory filled = Objects.requireNonNull(scratch.allocate(Math.min(bytes, PIECE_BYTES), stream));
+    try {
+      fillAsync(filled, value, stream, scratch);
       for (long done = 0; done < bytes; done += PIECE_BYTES) {
         long piece = Math.min(PIECE_BYTES, bytes - done);
-        copyAsync(target.slice(done, piece), filled.slice(0, piece), stream);
+        copyAsync(target.part(done, piece), filled.part(0, piece), stream);
       }
+    } finally {
+      filled.close();
     }
   }
 
@@ -142,11 +151,10 @@ final class Transfers {
     stream.checkCanWait(call);
   }
 
-  static void checkFits(BufferBase target, long bytes) {
+  static void checkFits(Memory target, long bytes) {
     if (bytes > target.byteSize()) {
       throw new IndexOutOfBoundsException(
-          "copy of %d bytes into %s (expected: <= %d)"
-              .formatted(bytes, target.asBuffer(), target.byteSize()));
+          "copy of %d bytes into %s (expected: <= %d)".formatted(bytes, target, target.byteSize()));
     }
   }
 
@@ -164,10 +172,10 @@ final class Transfers {
    * The stream's device must be that of one of the buffers; host and managed memory fit every
    * device.
    */
-  static void checkStream(BufferBase target, BufferBase source, OpenStream stream) {
+  static void checkStream(Memory target, Memory source, OpenStream stream) {
     stream.checkOf(target.on().session());
     if (source.on().session() != target.on().session()) {
-      throw new IllegalArgumentException("%s belongs to another Cuda".formatted(source.asBuffer()));
+      throw new IllegalArgumentException("%s belongs to another Cuda".formatted(source));
     }
     boolean fits =
         stream.on().equals(target.on())
@@ -183,7 +191,7 @@ final class Transfers {
     }
   }
 
-  private static boolean isDeviceMemory(BufferBase buffer) {
-    return buffer instanceof DeviceBuffer;
+  private static boolean isDeviceMemory(Memory buffer) {
+    return buffer.isOfDevice();
   }
 }

@@ -6,23 +6,24 @@ import org.jspecify.annotations.Nullable;
 final class Upstream {
   private Upstream() {}
 
-  static BufferBase allocate(MemoryPoolCore pool, long bytes, OpenStream stream) {
+  static Memory allocate(MemoryPoolCore pool, long bytes, OpenStream stream) {
     MemoryHooks hooks = pool.hooks();
     return hooks == null
         ? ask(pool, bytes, stream)
         : hooks.grow(pool, stream, bytes, () -> ask(pool, bytes, stream));
   }
 
-  private static BufferBase ask(MemoryPoolCore pool, long bytes, OpenStream stream) {
+  private static Memory ask(MemoryPoolCore pool, long bytes, OpenStream stream) {
+    ChunkSource upstream = pool.upstream();
     ThreadState state = pool.session().state();
-    state.enter(pool, pool.options().upstream());
-    Buffer given;
+    state.enter(pool, upstream.user());
+    Memory given;
     try {
-      given = pool.options().upstream().allocate(bytes, CudaStream.of(stream).forUpstream());
+      given = upstream.allocate(bytes, stream);
     } finally {
       state.leave();
     }
-    BufferBase chunk = checked("the upstream resource", given, bytes, pool.session(), stream.on());
+    Memory chunk = check("the upstream resource", given, bytes, pool.session(), stream.on());
     if (chunk.lifetime().home != null) {
       chunk.lifetime().use(stream.state); // upstream may have answered with another stream's memory
     }
@@ -30,27 +31,26 @@ final class Upstream {
   }
 
   /** What a resource of the user gave, which is closed if it does not fit. */
-  @SuppressWarnings("NullAway") // a lambda of the user can return null
-  static BufferBase checked(
-      String who, Buffer given, long bytes, Session session, @Nullable Device device) {
+  static Memory check(
+      String who, @Nullable Memory given, long bytes, Session session, @Nullable Device device) {
     if (given == null) {
       throw new IllegalStateException("%s returned null for %d bytes".formatted(who, bytes));
     }
     String expected = null;
     if (given.byteSize() < bytes) {
       expected = ">= %d bytes".formatted(bytes);
-    } else if (given.isClosed() || (device != null && BufferBase.base(given).on() != device)) {
+    } else if (given.lifetime().ended() || (device != null && given.on() != device)) {
       expected = "an open buffer" + (device == null ? "" : " of " + device);
-    } else if (BufferBase.base(given).on().session() != session) {
+    } else if (given.on().session() != session) {
       expected = "memory of the same Cuda";
     }
     if (expected != null) {
       var wrong =
           new IllegalStateException(
               "%s returned %s (expected: %s)".formatted(who, given, expected));
-      Failures.closeAfter(wrong, given);
+      Failures.closeAfter(wrong, given::close);
       throw wrong;
     }
-    return BufferBase.base(given);
+    return given;
   }
 }

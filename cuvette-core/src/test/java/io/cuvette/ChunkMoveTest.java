@@ -16,8 +16,11 @@ class ChunkMoveTest {
   private final CudaStream two = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
   private final MemoryPool owner = new MemoryPool(cuda);
   private final MemoryPoolCore pool =
-      new MemoryPoolCore(
-          owner, cuda.engine().streams(), PoolOptions.DEFAULTS.withCrossStreamBytes(0));
+      MemoryPool.core(owner, cuda, PoolOptions.DEFAULTS.withCrossStreamBytes(0));
+
+  private BufferBase allocate(long bytes, CudaStream stream) {
+    return BufferKind.base(pool.allocate(bytes, stream.core()));
+  }
 
   @AfterEach
   void close() {
@@ -27,9 +30,9 @@ class ChunkMoveTest {
 
   @Test
   void wholeChunk_staysWithTheStreamThatTookIt() {
-    pool.allocate(BYTES, one.core()).close();
+    allocate(BYTES, one).close();
     for (int i = 0; i < 3; i++) {
-      pool.allocate(BYTES, two.core()).close();
+      allocate(BYTES, two).close();
       assertThat(pool.stats(cuda.device(0).core()).crossStreamReuses()).isEqualTo(1);
     }
     assertThat(pool.heldBytes()).isEqualTo(BYTES);
@@ -38,7 +41,7 @@ class ChunkMoveTest {
   @Test
   void chunkThatCouldComeIntoNoArena_goesBackToUpstream() {
     long free = DirectMemory.driverFree(cuda.device(0).core());
-    pool.allocate(BYTES, one.core()).close();
+    allocate(BYTES, one).close();
     PoolArena arena = one.state.arenas.of(pool);
     int inHand = arena.takeInHand(BYTES, arena.fit(BYTES));
     int chunk = arena.chunk(inHand);
@@ -64,14 +67,14 @@ class ChunkMoveTest {
   void hook_isAmongTheOpenObjects_untilItEndsOrItsPool() {
     MemoryHook hook = new MemoryHook() {};
     int open = cuda.openObjects().size();
-    Registration first = pool.addHook(hook, null, cuda);
+    Registration first = pool.addHook(new HookOfUser(cuda, hook), null);
     assertThat(cuda.openObjects()).hasSize(open + 1);
     first.close();
     assertThat(cuda.openObjects()).hasSize(open);
-    Registration second = pool.addHook(hook, null, cuda);
+    Registration second = pool.addHook(new HookOfUser(cuda, hook), null);
     pool.close();
     assertThat(cuda.openObjects()).as("neither the hook nor the pool").hasSize(open - 1);
-    Registration late = pool.addHook(new MemoryHook() {}, null, cuda);
+    Registration late = pool.addHook(new HookOfUser(cuda, new MemoryHook() {}), null);
     assertThat(cuda.openObjects()).hasSize(open - 1);
     second.close();
     late.close();
@@ -80,13 +83,13 @@ class ChunkMoveTest {
   @Test
   void perThreadStreamOfAnotherThread_isRefused_alsoWhereMemoryIsCached() throws Exception {
     CudaStream mine = cuda.device(0).perThreadStream();
-    pool.allocate(512, mine.core()).close();
+    allocate(512, mine).close();
     AtomicReference<Throwable> thrown = new AtomicReference<>();
     Thread other =
         Thread.ofPlatform()
             .start(() -> {
               try {
-                pool.allocate(512, mine.core()).close();
+                allocate(512, mine).close();
               } catch (RuntimeException e) {
                 thrown.set(e);
               }

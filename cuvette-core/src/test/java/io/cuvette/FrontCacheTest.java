@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -53,9 +54,12 @@ class FrontCacheTest {
     return all;
   }
 
-  private static PooledBlock lifetime(@Nullable BufferBase buffer) {
-    assertThat(buffer).isNotNull();
-    return (PooledBlock) buffer.lifetime();
+  private static BufferBase base(@Nullable Face buffer) {
+    return BufferKind.base(Objects.requireNonNull(buffer));
+  }
+
+  private static PooledBlock lifetime(@Nullable Face buffer) {
+    return (PooledBlock) base(buffer).lifetime();
   }
 
   @Test
@@ -80,9 +84,9 @@ class FrontCacheTest {
     PooledBlock other = cached(1024);
     PooledBlock last = cached(512);
     assertThat(stripe.take(2048, 2048, stream.core())).isNull();
-    BufferBase taken = stripe.take(512, 500, stream.core());
+    Face taken = stripe.take(512, 500, stream.core());
     assertThat(lifetime(taken).address).isEqualTo(last.address);
-    assertThat(taken.byteSize()).isEqualTo(500);
+    assertThat(lifetime(taken).requestedBytes).isEqualTo(500);
     assertThat(lifetime(stripe.take(512, 512, stream.core())).address).isEqualTo(first.address);
     assertThat(stripe.take(512, 512, stream.core())).isNull();
     assertThat(all(front.removeCached())).containsExactly(other);
@@ -93,7 +97,7 @@ class FrontCacheTest {
   void placeOfATakenBlock_isForTheNext() {
     for (int i = 0; i < 2 * SLOTS; i++) {
       PooledBlock _ = cached(512);
-      buffers.add(stripe.take(512, 512, stream.core()).asBuffer());
+      buffers.add(base(stripe.take(512, 512, stream.core())).asBuffer());
     }
     assertThat(front.removeCached()).isNull();
   }
@@ -102,7 +106,7 @@ class FrontCacheTest {
   void takenBlock_isInUse_andAmongTheOpenObjects() {
     PooledBlock before = cached(512);
     int open = cuda.openObjects().size();
-    BufferBase taken = stripe.take(512, 512, stream.core());
+    Face taken = stripe.take(512, 512, stream.core());
     assertThat(cuda.openObjects()).hasSize(open + 1);
     assertThat(lifetime(taken).stripe).isSameAs(stripe);
     assertThat(front.endAll()).containsExactly(lifetime(taken)).doesNotContain(before);
@@ -150,7 +154,7 @@ class FrontCacheTest {
     assertThat(one.end()).isTrue();
     assertThat(stripe.give(one)).isFalse();
     assertThat(front.requestedBytes()).isZero();
-    BufferBase taken = stripe.take(512, 512, stream.core());
+    Face taken = stripe.take(512, 512, stream.core());
     assertThat(front.endAll()).containsExactly(lifetime(taken));
     assertThat(all(front.removeCached())).hasSize(SLOTS - 1).doesNotContain(one);
   }

@@ -16,9 +16,9 @@ class LoansTest {
   void loanGivenBackTwice_isGivenBackOnce() {
     try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
       Buffer slab = MemoryResource.direct().allocate(2 * BYTES, cuda.currentStream());
-      BufferBase part = (BufferBase) slab.slice(0, BYTES);
+      Memory part = BufferBase.base(slab.slice(0, BYTES)).memory();
       Loan first = BlockLifetime.lend(part, BYTES);
-      Loan second = BlockLifetime.lend((BufferBase) slab.slice(BYTES, BYTES), BYTES);
+      Loan second = BlockLifetime.lend(BufferBase.base(slab.slice(BYTES, BYTES)).memory(), BYTES);
       assertThat(part.lifetime().lenders()).isEqualTo(2);
       first.giveBack();
       first.giveBack();

@@ -6,8 +6,7 @@ final class StressPool {
 
   private static final Cuda CUDA = Cuda.open(CudaOptions.simulated().withLeakLevel(LeakLevel.OFF));
   private static final MemoryPool OWNER = new MemoryPool(CUDA);
-  private static final MemoryPoolCore POOL =
-      new MemoryPoolCore(OWNER, CUDA.engine().streams(), PoolOptions.DEFAULTS);
+  private static final MemoryPoolCore POOL = MemoryPool.core(OWNER, CUDA, PoolOptions.DEFAULTS);
 
   private StressPool() {}
 
@@ -16,7 +15,7 @@ final class StressPool {
   }
 
   static Buffer allocate(CudaStream stream) {
-    return POOL.allocate(BYTES, stream.core()).asBuffer();
+    return BufferKind.base(POOL.allocate(BYTES, stream.core())).asBuffer();
   }
 
   static PooledBlock block(CudaStream stream) {
@@ -25,7 +24,7 @@ final class StressPool {
 
   /** Two blocks in use that are one chunk. */
   static Buffer[] twoBlocks(CudaStream stream) {
-    POOL.allocate(2 * BYTES, stream.core()).close();
+    BufferKind.base(POOL.allocate(2 * BYTES, stream.core())).close();
     return new Buffer[] {allocate(stream), allocate(stream)};
   }
 

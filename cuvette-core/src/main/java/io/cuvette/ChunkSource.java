@@ -1,0 +1,18 @@
+package io.cuvette;
+
+import org.jspecify.annotations.Nullable;
+
+/** Where a pool, or an operation, gets memory from: code of the user, or the library's own. */
+interface ChunkSource {
+  /**
+   * Allocates memory in order of a stream.
+   *
+   * @return null if code of the user returned that
+   */
+  @Nullable Memory allocate(long bytes, OpenStream stream);
+
+  /** What is asked, for messages, and to find out that it asks itself. */
+  default Object user() {
+    return this;
+  }
+}

@@ -1,0 +1,11 @@
+package io.cuvette;
+
+import org.jspecify.annotations.Nullable;
+
+/** A memory resource as the upstream of a pool. */
+record UpstreamChunks(MemoryResource user) implements ChunkSource {
+  @Override
+  public @Nullable Memory allocate(long bytes, OpenStream stream) {
+    return BufferBase.memoryOf(user.allocate(bytes, CudaStream.of(stream).forUpstream()));
+  }
+}
