@@ -303,7 +303,7 @@ public final class Cuda implements AutoCloseable {
 
   /** The version of the CUDA runtime library found on this machine; Cuvette does not need one. */
   public OptionalInt runtimeVersion() {
-    return session.ask(CudaDriver::runtimeGetVersion);
+    return session.ask(driver -> driver.devices().runtimeGetVersion());
   }
 
   /** The driver with its decorators. */

@@ -148,7 +148,7 @@ final class Session {
 
   /** The newest CUDA version that the driver supports. */
   int driverVersion() {
-    return ask(CudaDriver::driverGetVersion);
+    return ask(driver -> driver.devices().driverGetVersion());
   }
 
   /** Asks the driver something; closing waits for the answer. */

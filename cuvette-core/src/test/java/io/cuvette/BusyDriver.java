@@ -48,7 +48,7 @@ final class BusyDriver extends ForwardingDriver {
   }
 
   /** How many events there are. */
-  synchronized int events() {
+  synchronized int liveEvents() {
     return events.size();
   }
 

@@ -176,7 +176,7 @@ final class ClockDriver extends ForwardingDriver {
   }
 
   /** How many events are recorded and not destroyed. */
-  synchronized int events() {
+  synchronized int liveEvents() {
     return events.size();
   }
 }

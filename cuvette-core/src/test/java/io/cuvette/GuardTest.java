@@ -58,10 +58,10 @@ class GuardTest {
     Guard guard = recorded();
     assertThat(guard.isRecorded()).isTrue();
     assertThat(guard.isDone()).isFalse();
-    assertThat(busy.events()).isOne();
+    assertThat(busy.liveEvents()).isOne();
     busy.finish(stream);
     assertThat(guard.isDone()).isTrue();
-    assertThat(busy.events()).isZero();
+    assertThat(busy.liveEvents()).isZero();
   }
 
   @Test
@@ -71,7 +71,7 @@ class GuardTest {
     guard.await(); // which cannot be waited for
     assertThat(guard.isRecorded()).isFalse();
     assertThat(guard.isDone()).isFalse();
-    assertThat(busy.events()).isZero();
+    assertThat(busy.liveEvents()).isZero();
     endCapture();
     busy.begin(stream);
     assertThat(guard.isDone()).isFalse();
@@ -86,7 +86,7 @@ class GuardTest {
     driver.failRecord(CudaStatus.STREAM_CAPTURE_UNSUPPORTED);
     Guard guard = recorded();
     assertThat(guard.isRecorded()).isFalse();
-    assertThat(busy.events()).isZero();
+    assertThat(busy.liveEvents()).isZero();
     busy.begin(stream);
     assertThat(guard.isDone()).isFalse();
     busy.finish(stream);
@@ -100,10 +100,10 @@ class GuardTest {
     assertThatThrownBy(guard::record)
         .isInstanceOfSatisfying(
             CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.LAUNCH_TIMEOUT));
-    assertThat(busy.events()).isZero();
+    assertThat(busy.liveEvents()).isZero();
     busy.begin(stream);
     assertThat(guard.isDone()).isFalse();
-    assertThat(busy.events()).isOne();
+    assertThat(busy.liveEvents()).isOne();
     busy.finish(stream);
     assertThat(guard.isDone()).isTrue();
   }
@@ -160,9 +160,9 @@ class GuardTest {
     driver.failQuery(CudaStatus.CAPTURED_EVENT);
     assertThat(guard.precede(other.state)).isFalse();
     assertThat(driver.waiting).isEmpty();
-    assertThat(busy.events()).isZero();
+    assertThat(busy.liveEvents()).isZero();
     assertThat(guard.isDone()).isFalse();
-    assertThat(busy.events()).isOne();
+    assertThat(busy.liveEvents()).isOne();
   }
 
   @Test
@@ -180,7 +180,7 @@ class GuardTest {
     Guard guard = recorded();
     guard.await();
     assertThat(guard.isDone()).isTrue();
-    assertThat(busy.events()).isZero();
+    assertThat(busy.liveEvents()).isZero();
     guard.await();
     assertThat(busy.waits()).isOne();
   }
@@ -211,7 +211,7 @@ class GuardTest {
     assertThat(next.isDone()).isFalse();
     next.await();
     assertThat(next.isDone()).isTrue();
-    assertThat(busy.events()).isZero();
+    assertThat(busy.liveEvents()).isZero();
   }
 
   @Test
@@ -230,7 +230,7 @@ class GuardTest {
     driver.atRecord = () -> driver.streamBeginCapture(0, handle, 2);
     Guard guard = recorded();
     assertThat(guard.isRecorded()).isFalse();
-    assertThat(busy.events()).isZero();
+    assertThat(busy.liveEvents()).isZero();
     endCapture();
     driver.atRecord = () -> {};
     assertThat(guard.isDone()).isFalse();
@@ -243,10 +243,10 @@ class GuardTest {
     driver.failDestroy = CudaStatus.INVALID_VALUE;
     assertThatThrownBy(guard::isDone).isInstanceOf(CudaException.class);
     assertThat(guard.isDone()).isTrue();
-    assertThat(busy.events()).isOne();
+    assertThat(busy.liveEvents()).isOne();
     driver.failDestroy = null;
     cuda.close();
-    assertThat(busy.events()).isZero();
+    assertThat(busy.liveEvents()).isZero();
   }
 
   /** The call may have had its effect, and the handle be another event's by now. */
@@ -257,7 +257,7 @@ class GuardTest {
     assertThatThrownBy(guard::isDone).isInstanceOf(CudaException.class);
     driver.failDestroy = null;
     cuda.close();
-    assertThat(busy.events()).isOne();
+    assertThat(busy.liveEvents()).isOne();
   }
 
   @Test
@@ -265,14 +265,14 @@ class GuardTest {
     busy.begin(stream);
     Guard guard = recorded();
     guard.abandon();
-    assertThat(busy.events()).isZero();
+    assertThat(busy.liveEvents()).isZero();
     assertThat(guard.isDone()).isTrue();
 
     stream.close();
     Guard last = Objects.requireNonNull(stream.state.guard());
     last.abandon();
     assertThat(last.isDone()).isFalse();
-    assertThat(busy.events()).isOne();
+    assertThat(busy.liveEvents()).isOne();
   }
 
   @Test
@@ -284,7 +284,7 @@ class GuardTest {
     guard.await();
     guard.record();
     guard.abandon();
-    assertThat(busy.events()).isZero();
+    assertThat(busy.liveEvents()).isZero();
     assertThat(Guard.of(stream.state).isDone()).as("nobody knows").isFalse();
   }
 

@@ -83,7 +83,7 @@ class PendingFreesTest {
       pending.poll();
       assertThat(given).containsExactly(block);
       checkPending(0);
-      assertThat(driver.events()).isZero();
+      assertThat(driver.liveEvents()).isZero();
     }
   }
 
@@ -237,7 +237,7 @@ class PendingFreesTest {
     driver.finish(two);
     pending.poll();
     assertThat(given).containsExactly(block);
-    assertThat(driver.events()).isZero();
+    assertThat(driver.liveEvents()).isZero();
   }
 
   @Test
@@ -245,12 +245,12 @@ class PendingFreesTest {
     PooledBlock block = used(one, two);
     driver.failAfter(1, new OutOfMemoryError("none left"));
     pending.free(block, home.state);
-    assertThat(driver.events()).isZero();
+    assertThat(driver.liveEvents()).isZero();
     assertThat(given).isEmpty();
     checkPending(1);
     pending.poll();
     checkPending(1);
-    assertThat(driver.events()).as("it waits for both now").isEqualTo(2);
+    assertThat(driver.liveEvents()).as("it waits for both now").isEqualTo(2);
     driver.finish(one);
     driver.finish(two);
     pending.poll();

@@ -89,14 +89,14 @@ class StreamStateTest {
     stream.handle(); // asked through marks from now on
     driver.begin(stream);
     assertThat(stream.state.isIdle()).isFalse();
-    assertThat(driver.events()).isOne();
+    assertThat(driver.liveEvents()).isOne();
     stream.close();
     assertThat(stream.state.isIdle()).isFalse();
     assertThat(stream.state.isOver()).isFalse();
     assertThat(stream.state.guard()).isNotNull();
     driver.finish(stream);
     cuda.engine().streams().ended().pollAll();
-    assertThat(driver.events()).isZero();
+    assertThat(driver.liveEvents()).isZero();
     assertThat(stream.state.isOver()).isTrue();
   }
 
@@ -106,10 +106,10 @@ class StreamStateTest {
     CudaStream next = device.createStream(StreamOptions.NON_BLOCKING);
     driver.begin(stream);
     stream.close();
-    assertThat(driver.events()).isOne();
+    assertThat(driver.liveEvents()).isOne();
     driver.finish(stream);
     next.close();
-    assertThat(driver.events()).isZero();
+    assertThat(driver.liveEvents()).isZero();
   }
 
   @Test
@@ -119,7 +119,7 @@ class StreamStateTest {
     assertThat(driver.waits()).isZero();
     device.synchronize();
     assertThat(driver.waits()).isOne();
-    assertThat(driver.events()).isZero();
+    assertThat(driver.liveEvents()).isZero();
   }
 
   @Test
@@ -283,6 +283,6 @@ class StreamStateTest {
     assertThatThrownBy(device::synchronize).isInstanceOf(CudaException.class);
     driver.finish(stream);
     device.synchronize();
-    assertThat(driver.events()).isZero();
+    assertThat(driver.liveEvents()).isZero();
   }
 }

@@ -15,7 +15,9 @@ import org.jspecify.annotations.Nullable;
 public interface CudaDriver
     extends DeviceCalls,
         MemoryCalls,
+        TransferCalls,
         PoolCalls,
+        OrderedCalls,
         StreamCalls,
         EventCalls,
         CaptureCalls,
@@ -35,6 +37,56 @@ public interface CudaDriver
   /** Who wants to know what becomes of the memory above the driver; null if nobody does. */
   default @Nullable BlockListener blockListener() {
     return null;
+  }
+
+  /** The calls about devices and contexts. */
+  default DeviceCalls devices() {
+    return this;
+  }
+
+  /** The calls about allocations and pointers. */
+  default MemoryCalls memory() {
+    return this;
+  }
+
+  /** The calls about copies and fills. */
+  default TransferCalls transfers() {
+    return this;
+  }
+
+  /** The calls about the pools of the driver. */
+  default PoolCalls pools() {
+    return this;
+  }
+
+  /** The calls about allocations in stream order. */
+  default OrderedCalls ordered() {
+    return this;
+  }
+
+  /** The calls about streams. */
+  default StreamCalls streams() {
+    return this;
+  }
+
+  /** The calls about events. */
+  default EventCalls events() {
+    return this;
+  }
+
+  /** The calls about captures and graphs. */
+  default CaptureCalls captures() {
+    return this;
+  }
+
+  /** The calls about memory and events of other processes. */
+  default IpcCalls sharing() {
+    return this;
+  }
+
+  /** The calls about allocator functions in C. */
+  default NativeCalls natives() {
+    return this;
   }
 
   /**

@@ -30,7 +30,7 @@ public interface IpcCalls {
 
   /**
    * Memory of another process, whose allocation must be complete before it is touched; {@link
-   * PoolCalls#memFreeAsync} gives it back, before the exporter's own free (cuMemPoolImportPointer).
+   * OrderedCalls#memFreeAsync} gives it back, before the exporter's own free (cuMemPoolImportPointer).
    * Two imports of the same bytes at once are not safe on every driver.
    */
   long memPoolImportPointer(long pool, byte[] handle);

@@ -1,8 +1,8 @@
 package io.cuvette.driver;
 
 /**
- * Driver calls about stream-ordered memory and the pools it comes from. Some need a newer driver
- * than the rest; they then throw {@link CudaStatus#CALL_REQUIRES_NEWER_DRIVER}. Thread-safe.
+ * Driver calls about the pools that stream-ordered memory comes from. Some need a newer driver than
+ * the rest; they then throw {@link CudaStatus#CALL_REQUIRES_NEWER_DRIVER}. Thread-safe.
  */
 public interface PoolCalls {
 
@@ -67,15 +67,4 @@ public interface PoolCalls {
    * @throws CudaException INVALID_DEVICE or INVALID_VALUE for a device that cannot reach the memory
    */
   void memPoolSetAccess(long pool, int locationType, int[] locationIds, int... access);
-
-  /** Allocates from the current pool of the stream's device in stream order (cuMemAllocAsync). */
-  long memAllocAsync(int device, long bytes, long stream);
-
-  /**
-   * Allocates from a pool in stream order; 0 bytes have an address too (cuMemAllocFromPoolAsync).
-   */
-  long memAllocFromPoolAsync(int device, long bytes, long pool, long stream);
-
-  /** Frees stream-ordered memory in stream order (cuMemFreeAsync). */
-  void memFreeAsync(int device, long address, long stream);
 }

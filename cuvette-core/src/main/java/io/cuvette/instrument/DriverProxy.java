@@ -4,40 +4,96 @@ import io.cuvette.driver.CudaDriver;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.lang.reflect.Parameter;
 import java.lang.reflect.Proxy;
 import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.StringJoiner;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** Drivers whose calls all pass through one method. Stateless. */
-final class DriverProxy {
+/**
+ * Drivers whose calls all pass through one method, whichever part of the driver they belong to. One
+ * object is the driver and each of its parts. Stateless.
+ */
+public final class DriverProxy {
   private static final Object[] NO_ARGUMENTS = {};
+
+  /** What gives each part of a driver, by the interface of the part. */
+  private static final Map<Class<?>, Method> PARTS =
+      Arrays.stream(CudaDriver.class.getDeclaredMethods())
+          .filter(method -> method.getReturnType().getSimpleName().endsWith("Calls"))
+          .collect(Collectors.toUnmodifiableMap(Method::getReturnType, method -> method));
+
+  private static final Class<?>[] INTERFACES =
+      Stream.concat(Stream.of(CudaDriver.class), PARTS.keySet().stream()).toArray(Class<?>[]::new);
+
+  private static final List<Method> METHODS =
+      Arrays.stream(INTERFACES)
+          .flatMap(type -> Arrays.stream(type.getDeclaredMethods()))
+          .filter(method -> !Modifier.isStatic(method.getModifiers()) && !isPart(method))
+          .toList();
 
   private DriverProxy() {}
 
   /** Sees the calls of a driver, {@code close} among them, and decides what becomes of them. */
-  interface Interceptor {
+  @FunctionalInterface
+  public interface Interceptor {
+    /**
+     * Answers a call.
+     *
+     * @param method the method of {@link CudaDriver} or of one of its parts
+     * @return the result; null for a call that has none
+     * @throws Throwable what the caller gets
+     */
     @Nullable Object intercept(Method method, Object[] arguments) throws Throwable;
   }
 
-  /** A driver called {@code decorator(name)} that asks the interceptor instead of the delegate. */
-  static CudaDriver of(CudaDriver delegate, String decorator, Interceptor interceptor) {
-    String name = decorator + "(" + delegate.name() + ")";
+  /**
+   * Returns a driver that asks the interceptor about everything but its identity: the calls of all
+   * parts, its name, whether it is simulated, its listener, its text and its end.
+   */
+  public static CudaDriver of(Interceptor interceptor) {
+    Objects.requireNonNull(interceptor, "interceptor");
     return (CudaDriver)
         Proxy.newProxyInstance(
             CudaDriver.class.getClassLoader(),
-            new Class<?>[] {CudaDriver.class},
-            (proxy, method, arguments) ->
-                switch (method.getName()) {
-                  case "name", "toString" -> name;
-                  case "isSimulated" -> delegate.isSimulated();
-                  case "blockListener" -> delegate.blockListener();
-                  case "hashCode" -> System.identityHashCode(proxy);
-                  case "equals" -> isSame(proxy, arguments[0]);
-                  default ->
-                      interceptor.intercept(method, arguments == null ? NO_ARGUMENTS : arguments);
-                });
+            INTERFACES,
+            (proxy, method, arguments) -> {
+              if (isPart(method) || method.getName().equals("hashCode")) {
+                return isPart(method) ? proxy : System.identityHashCode(proxy);
+              }
+              return method.getName().equals("equals")
+                  ? isSame(proxy, arguments[0])
+                  : interceptor.intercept(method, arguments == null ? NO_ARGUMENTS : arguments);
+            });
+  }
+
+  /** Returns a driver called {@code decorator(name)} that asks the interceptor about calls. */
+  static CudaDriver of(CudaDriver delegate, String decorator, Interceptor interceptor) {
+    String name = decorator + "(" + delegate.name() + ")";
+    return of((method, arguments) ->
+        switch (method.getName()) {
+          case "name", "toString" -> name;
+          case "isSimulated" -> delegate.isSimulated();
+          case "blockListener" -> delegate.blockListener();
+          default -> interceptor.intercept(method, arguments);
+        });
+  }
+
+  /** Returns the methods of {@link CudaDriver} and of its parts, in no particular order. */
+  public static List<Method> methods() {
+    return METHODS;
+  }
+
+  /** Returns whether a method of {@link CudaDriver} gives a part and calls no driver. */
+  private static boolean isPart(Method method) {
+    return method.getDeclaringClass() == CudaDriver.class
+        && PARTS.containsKey(method.getReturnType());
   }
 
   @SuppressWarnings("ReferenceEquality") // a proxy is equal to itself alone
@@ -45,11 +101,20 @@ final class DriverProxy {
     return proxy == other;
   }
 
-  /** Calls the delegate and throws what it throws. */
-  static @Nullable Object forward(CudaDriver delegate, Method method, Object[] arguments)
+  /**
+   * Makes a call on the part of a driver that it belongs to.
+   *
+   * @return the result; null if it has none
+   * @throws Throwable what the driver throws
+   */
+  public static @Nullable Object forward(CudaDriver delegate, Method method, Object[] arguments)
       throws Throwable {
+    Objects.requireNonNull(delegate, "delegate");
+    Objects.requireNonNull(method, "method");
+    Objects.requireNonNull(arguments, "arguments");
     try {
-      return method.invoke(delegate, arguments);
+      Method part = PARTS.get(method.getDeclaringClass());
+      return method.invoke(part == null ? delegate : part.invoke(delegate), arguments);
     } catch (InvocationTargetException e) {
       throw e.getCause() == null ? e : e.getCause();
     }

@@ -13,8 +13,6 @@ import io.cuvette.driver.UserObject;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Method;
-import java.lang.reflect.Modifier;
-import java.lang.reflect.Proxy;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -56,8 +54,7 @@ class ForwardingDriverTest {
   private @Nullable Object answer;
 
   static Stream<Method> methods() {
-    return Arrays.stream(CudaDriver.class.getMethods())
-        .filter(method -> !Modifier.isStatic(method.getModifiers()));
+    return DriverProxy.methods().stream();
   }
 
   @ParameterizedTest
@@ -93,15 +90,11 @@ class ForwardingDriverTest {
   }
 
   private CudaDriver recorder() {
-    return (CudaDriver)
-        Proxy.newProxyInstance(
-            CudaDriver.class.getClassLoader(),
-            new Class<?>[] {CudaDriver.class},
-            (_, method, arguments) -> {
-              received.add(method);
-              received.addAll(arguments == null ? List.of() : Arrays.asList(arguments));
-              return answer;
-            });
+    return DriverProxy.of((method, arguments) -> {
+      received.add(method);
+      received.addAll(Arrays.asList(arguments));
+      return answer;
+    });
   }
 
   /** A value no other argument has. */

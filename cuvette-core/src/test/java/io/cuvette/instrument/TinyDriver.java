@@ -6,7 +6,6 @@ import io.cuvette.driver.CudaStatus;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Method;
-import java.lang.reflect.Proxy;
 import java.util.Map;
 import java.util.Queue;
 import java.util.Set;
@@ -35,12 +34,7 @@ final class TinyDriver {
   private final Map<Long, String> live = new ConcurrentHashMap<>();
 
   TinyDriver() {
-    driver =
-        (CudaDriver)
-            Proxy.newProxyInstance(
-                CudaDriver.class.getClassLoader(),
-                new Class<?>[] {CudaDriver.class},
-                (_, method, arguments) -> call(method, arguments));
+    driver = DriverProxy.of(this::call);
   }
 
   /** What was made and not freed, by address or handle. */

@@ -1,7 +1,7 @@
 package io.cuvette.testkit;
 
+import io.cuvette.instrument.DriverProxy;
 import io.cuvette.driver.CudaDriver;
-import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Parameter;
 import java.util.Objects;
@@ -57,10 +57,6 @@ public final class DriverCall {
             .formatted(type.getSimpleName(), parameter, method));
   }
 
-  Object argument(int index) {
-    return arguments[index];
-  }
-
   /**
    * Makes the call.
    *
@@ -68,10 +64,6 @@ public final class DriverCall {
    * @throws Throwable what it fails with
    */
   public @Nullable Object proceed() throws Throwable {
-    try {
-      return method.invoke(below, arguments);
-    } catch (InvocationTargetException e) {
-      throw e.getCause() == null ? e : e.getCause();
-    }
+    return DriverProxy.forward(below, method, arguments);
   }
 }

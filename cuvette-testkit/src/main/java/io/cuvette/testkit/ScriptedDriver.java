@@ -1,11 +1,10 @@
 package io.cuvette.testkit;
 
+import io.cuvette.instrument.DriverProxy;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import java.lang.reflect.Method;
-import java.lang.reflect.Proxy;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -22,19 +21,17 @@ import org.jspecify.annotations.Nullable;
 /**
  * Scripts the calls of a driver by name: answers them, lets them fail or holds them, counts all of
  * them and notes the ones it is asked to. A call without a script does what the driver below does.
- * Names are those of the methods of {@link CudaDriver}; a name that it does not have is refused at
- * once.
+ * Names are those of the methods of {@link CudaDriver} and its parts; a name that they do not have
+ * is refused at once.
  *
  * <p>A {@link CudaTest} takes it as a parameter, and has its {@link io.cuvette.Cuda} above it.
  * Thread-safe; closing it lets go all that it holds.
  */
 public final class ScriptedDriver implements AutoCloseable {
   private static final Set<String> NAMES =
-      Arrays.stream(CudaDriver.class.getMethods())
+      DriverProxy.methods().stream()
           .map(Method::getName)
           .collect(Collectors.toUnmodifiableSet());
-
-  private static final Object[] NO_ARGUMENTS = {};
 
   private final Map<String, Answer> answers = new ConcurrentHashMap<>();
   private final Map<String, Hold> holds = new ConcurrentHashMap<>();
@@ -61,11 +58,10 @@ public final class ScriptedDriver implements AutoCloseable {
   /** A driver that follows the script above another one, for {@code withDecorator}. */
   public CudaDriver over(CudaDriver below) {
     Objects.requireNonNull(below, "below");
-    return (CudaDriver)
-        Proxy.newProxyInstance(
-            CudaDriver.class.getClassLoader(),
-            new Class<?>[] {CudaDriver.class},
-            (proxy, method, arguments) -> invoke(below, proxy, method, arguments));
+    return DriverProxy.of((method, arguments) ->
+        method.getName().equals("toString")
+            ? "scripted(" + below.name() + ")"
+            : follow(new DriverCall(below, method, arguments)));
   }
 
   /** The driver itself, which whoever is above does not close. */
@@ -163,18 +159,6 @@ public final class ScriptedDriver implements AutoCloseable {
           "name: '%s' (expected: a call of CudaDriver)".formatted(name));
     }
     return name;
-  }
-
-  private @Nullable Object invoke(
-      CudaDriver below, Object proxy, Method method, Object @Nullable [] arguments)
-      throws Throwable {
-    DriverCall call = new DriverCall(below, method, arguments == null ? NO_ARGUMENTS : arguments);
-    return switch (method.getName()) {
-      case "hashCode" -> System.identityHashCode(proxy);
-      case "equals" -> proxy == call.argument(0);
-      case "toString" -> "scripted(" + below.name() + ")";
-      default -> follow(call);
-    };
   }
 
   private @Nullable Object follow(DriverCall call) throws Throwable {

@@ -1,8 +1,7 @@
 package io.cuvette.cli.replay;
 
+import io.cuvette.instrument.DriverProxy;
 import io.cuvette.driver.CudaDriver;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Proxy;
 
 /** Counts the calls of a driver. Not thread-safe. */
 final class CallCounter {
@@ -15,17 +14,9 @@ final class CallCounter {
 
   /** A driver whose calls are counted. */
   CudaDriver around(CudaDriver driver) {
-    return (CudaDriver)
-        Proxy.newProxyInstance(
-            CudaDriver.class.getClassLoader(),
-            new Class<?>[] {CudaDriver.class},
-            (_, method, arguments) -> {
-              calls++;
-              try {
-                return method.invoke(driver, arguments);
-              } catch (InvocationTargetException e) {
-                throw e.getCause() == null ? e : e.getCause();
-              }
-            });
+    return DriverProxy.of((method, arguments) -> {
+      calls++;
+      return DriverProxy.forward(driver, method, arguments);
+    });
   }
 }

@@ -9,6 +9,7 @@ import static io.cuvette.ffm.link.Layouts.SIZE;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.MemoryCalls;
+import io.cuvette.driver.TransferCalls;
 import io.cuvette.ffm.call.Call;
 import io.cuvette.ffm.call.CallFrame;
 import io.cuvette.ffm.library.DriverLibrary;
@@ -22,7 +23,7 @@ import java.lang.invoke.MethodHandle;
  * Calls about device memory, page-locked and managed host memory and pointers; copies and fills in
  * stream order. Thread-safe.
  */
-public interface FfmMemory extends Part, MemoryCalls {
+public interface FfmMemory extends Part, MemoryCalls, TransferCalls {
   MethodHandle ALLOC = Libcuda.required("cuMemAlloc", 3020, POINTER, SIZE);
   MethodHandle FREE = Libcuda.required("cuMemFree", 3020, POINTER);
   MethodHandle HOST_ALLOC = Libcuda.required("cuMemHostAlloc", 2020, POINTER, SIZE, INT);

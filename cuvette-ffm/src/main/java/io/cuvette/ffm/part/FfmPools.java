@@ -6,6 +6,7 @@ import static io.cuvette.ffm.link.Layouts.SEGMENT;
 import static io.cuvette.ffm.link.Layouts.SIZE;
 
 import io.cuvette.driver.MemPoolAttribute;
+import io.cuvette.driver.OrderedCalls;
 import io.cuvette.driver.PoolCalls;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.ffm.call.Call;
@@ -21,7 +22,7 @@ import java.util.stream.IntStream;
  * Calls about pools, none of which needs a context, and those that allocate from them in stream
  * order, which are written out. Thread-safe.
  */
-public interface FfmPools extends Part, PoolCalls {
+public interface FfmPools extends Part, PoolCalls, OrderedCalls {
   MethodHandle DEVICE_GET_DEFAULT =
       Libcuda.function("cuDeviceGetDefaultMemPool", 11020, POINTER, INT);
   MethodHandle DEVICE_GET = Libcuda.function("cuDeviceGetMemPool", 11020, POINTER, INT);

@@ -1,9 +1,8 @@
 package io.cuvette.testkit.races;
 
+import io.cuvette.instrument.DriverProxy;
 import io.cuvette.driver.CudaDriver;
-import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
-import java.lang.reflect.Proxy;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
@@ -52,20 +51,16 @@ final class CountedDriver {
   /** A driver for one Cuda, which ends when that does. */
   CudaDriver open() {
     AtomicBoolean closed = new AtomicBoolean();
-    return (CudaDriver)
-        Proxy.newProxyInstance(
-            CudaDriver.class.getClassLoader(),
-            new Class<?>[] {CudaDriver.class},
-            (_, method, arguments) -> {
-              if (method.getName().equals("close")) {
-                closed.set(true);
-                return null;
-              }
-              if (closed.get() && method.getDeclaringClass() != Object.class) {
-                throw new AssertionError("after the end of the Cuda: " + method.getName());
-              }
-              return call(method, arguments);
-            });
+    return DriverProxy.of((method, arguments) -> {
+      if (method.getName().equals("close")) {
+        closed.set(true);
+        return null;
+      }
+      if (closed.get() && method.getDeclaringClass() != Object.class) {
+        throw new AssertionError("after the end of the Cuda: " + method.getName());
+      }
+      return call(method, arguments);
+    });
   }
 
   /** The driver as another library of the process would call it: nothing is counted. */
@@ -94,14 +89,10 @@ final class CountedDriver {
     if (group != null) {
       group.stop();
     }
-    try {
-      Object result = method.invoke(delegate, arguments);
-      count(GIVES.get(method.getName()), 1);
-      count(TAKES.get(method.getName()), -1);
-      return result;
-    } catch (InvocationTargetException e) {
-      throw e.getCause() == null ? e : e.getCause();
-    }
+    Object result = DriverProxy.forward(delegate, method, arguments);
+    count(GIVES.get(method.getName()), 1);
+    count(TAKES.get(method.getName()), -1);
+    return result;
   }
 
   private void count(@Nullable String what, int change) {

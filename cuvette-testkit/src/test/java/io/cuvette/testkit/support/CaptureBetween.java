@@ -1,11 +1,10 @@
 package io.cuvette.testkit.support;
 
+import io.cuvette.instrument.DriverProxy;
 import io.cuvette.CudaStream;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
-import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
-import java.lang.reflect.Proxy;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -28,11 +27,7 @@ public final class CaptureBetween {
   /** The driver to open a Cuda with. */
   public CudaDriver over(CudaDriver driver) {
     delegate = driver;
-    return (CudaDriver)
-        Proxy.newProxyInstance(
-            CudaDriver.class.getClassLoader(),
-            new Class<?>[] {CudaDriver.class},
-            (_, method, arguments) -> intercept(method, arguments));
+    return DriverProxy.of(this::intercept);
   }
 
   /**
@@ -67,11 +62,7 @@ public final class CaptureBetween {
     if (Thread.currentThread() == thread) {
       between();
     }
-    try {
-      return method.invoke(delegate, arguments);
-    } catch (InvocationTargetException e) {
-      throw Objects.requireNonNull(e.getCause());
-    }
+    return DriverProxy.forward(Objects.requireNonNull(delegate), method, arguments);
   }
 
   private void between() {

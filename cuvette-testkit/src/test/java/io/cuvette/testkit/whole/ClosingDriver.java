@@ -1,9 +1,8 @@
 package io.cuvette.testkit.whole;
 
+import io.cuvette.instrument.DriverProxy;
 import io.cuvette.driver.CudaDriver;
-import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
-import java.lang.reflect.Proxy;
 import java.util.Queue;
 import java.util.Set;
 import java.util.SplittableRandom;
@@ -20,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class ClosingDriver {
   private static final Set<String> NO_CALLS =
-      Set.of("name", "toString", "isSimulated", "hashCode", "equals");
+      Set.of("name", "toString", "isSimulated");
 
   private static final int HELD_OF = 4;
   private static final long MOMENT_MICROS = 500;
@@ -44,11 +43,7 @@ final class ClosingDriver {
   }
 
   CudaDriver asDriver() {
-    return (CudaDriver)
-        Proxy.newProxyInstance(
-            CudaDriver.class.getClassLoader(),
-            new Class<?>[] {CudaDriver.class},
-            (_, method, arguments) -> intercept(method, arguments));
+    return DriverProxy.of(this::intercept);
   }
 
   boolean isClosed() {
@@ -67,10 +62,10 @@ final class ClosingDriver {
       if (others > 0) {
         late.add("close() with " + others + " calls under way");
       }
-      return forward(method, arguments);
+      return DriverProxy.forward(delegate, method, arguments);
     }
     if (NO_CALLS.contains(method.getName())) {
-      return forward(method, arguments);
+      return DriverProxy.forward(delegate, method, arguments);
     }
     SplittableRandom random = new SplittableRandom(seed + calls.getAndIncrement());
     inside.incrementAndGet();
@@ -79,7 +74,7 @@ final class ClosingDriver {
         late.add(method.getName());
       }
       meet(random.nextInt(HELD_OF) == 0);
-      Object result = forward(method, arguments);
+      Object result = DriverProxy.forward(delegate, method, arguments);
       meet(random.nextInt(HELD_OF) == 0);
       return result;
     } finally {
@@ -116,11 +111,4 @@ final class ClosingDriver {
     }
   }
 
-  private @Nullable Object forward(Method method, Object[] arguments) throws Throwable {
-    try {
-      return method.invoke(delegate, arguments);
-    } catch (InvocationTargetException e) {
-      throw e.getCause() == null ? e : e.getCause();
-    }
-  }
 }

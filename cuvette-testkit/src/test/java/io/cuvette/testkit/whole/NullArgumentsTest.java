@@ -42,6 +42,7 @@ class NullArgumentsTest {
           "WithStatus",
           "MallocFunction",
           "FreeFunction",
+          "Interceptor",
           "UseCase",
           "Leftovers",
           "CudaUse",

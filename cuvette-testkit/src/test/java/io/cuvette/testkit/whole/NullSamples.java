@@ -29,6 +29,8 @@ import io.cuvette.PoolOptions;
 import io.cuvette.PressureListener;
 import io.cuvette.StreamCallback;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.instrument.DriverProxy;
+import java.lang.reflect.Method;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.FirstFailure;
@@ -192,6 +194,9 @@ final class NullSamples implements AutoCloseable {
     values.put(UnaryOperator.class, UnaryOperator.identity());
     values.put(Consumer.class, (Consumer<Object>) _ -> {});
     values.put(Function.class, Function.identity());
+    values.put(Method.class, DriverProxy.methods().getFirst());
+    values.put(Object[].class, new Object[0]);
+    values.put(DriverProxy.Interceptor.class, (DriverProxy.Interceptor) (_, _) -> null);
     values.put(ScriptedDriver.Answer.class, (ScriptedDriver.Answer) DriverCall::proceed);
     values.put(Predicate.class, (Predicate<Object>) _ -> true);
     values.put(Supplier.class, (Supplier<Object>) () -> driver);
