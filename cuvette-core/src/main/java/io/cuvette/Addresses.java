@@ -22,7 +22,11 @@ final class Addresses {
    * destroyed meanwhile.
    */
   static boolean keepsOut(Device other, long pool) {
-    return other.session().driver().memPoolGetAccess(pool, MemLocationType.DEVICE, other.id())
+    return other
+            .session()
+            .driver()
+            .pools()
+            .memPoolGetAccess(pool, MemLocationType.DEVICE, other.id())
         != MemAccessFlags.READ_WRITE;
   }
 
@@ -37,6 +41,7 @@ final class Addresses {
 
   /** One attribute of an address (cuPointerGetAttribute). */
   static long attribute(Device device, int attribute, long address) {
-    return device.ask(driver -> driver.pointerGetAttribute(device.id(), attribute, address));
+    return device.ask(
+        driver -> driver.memory().pointerGetAttribute(device.id(), attribute, address));
   }
 }

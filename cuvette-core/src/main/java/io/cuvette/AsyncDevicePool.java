@@ -78,8 +78,8 @@ final class AsyncDevicePool {
       DriverPools pools, Device device, AsyncPoolChoice.Borrowed choice, boolean keeping) {
     CudaDriver driver = device.session().driver();
     int id = device.id();
-    LongSupplier now = () -> driver.deviceGetMemPool(id);
-    long born = device.ask(_ -> driver.deviceGetDefaultMemPool(id));
+    LongSupplier now = () -> driver.pools().deviceGetMemPool(id);
+    long born = device.ask(_ -> driver.pools().deviceGetDefaultMemPool(id));
     long handle =
         choice == AsyncPoolChoice.Borrowed.DEFAULT ? born : device.ask(_ -> now.getAsLong());
     LongSupplier current = handle == born ? () -> born : now;
@@ -92,8 +92,8 @@ final class AsyncDevicePool {
     int access;
     try {
       access =
-          device.ask(
-              driver -> driver.memPoolGetAccess(handle, MemLocationType.DEVICE, device.id()));
+          device.ask(driver ->
+              driver.pools().memPoolGetAccess(handle, MemLocationType.DEVICE, device.id()));
     } catch (CudaException e) {
       if (e.status() != CudaStatus.INVALID_VALUE && e.status() != CudaStatus.INVALID_HANDLE) {
         throw e;

@@ -44,7 +44,7 @@ final class AsyncMemory {
       Faces faces, long bytes, OpenStream stream, StreamOrderedMemory memory, Refusals refusals) {
     CudaDriver driver = stream.hold();
     try {
-      long address = driver.memAllocAsync(stream.on().id(), bytes, stream.state.handle);
+      long address = driver.ordered().memAllocAsync(stream.on().id(), bytes, stream.state.handle);
       return memory.own(faces, address, bytes, bytes, stream);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
@@ -59,20 +59,20 @@ final class AsyncMemory {
 
   private static void trim(Device device) {
     CudaDriver driver = device.context();
-    driver.memPoolTrimTo(driver.deviceGetMemPool(device.id()), 0);
+    driver.pools().memPoolTrimTo(driver.pools().deviceGetMemPool(device.id()), 0);
   }
 
   private static OutOfDeviceMemoryException outOfMemory(long bytes, OpenStream stream) {
     Device device = stream.on();
     CudaDriver driver = device.context();
-    long pool = driver.deviceGetMemPool(device.id());
+    long pool = driver.pools().deviceGetMemPool(device.id());
     return StreamOrderedSupport.outOfMemory(
         "cuMemAllocAsync(bytes=%d, stream=%s) from pool 0x%x".formatted(bytes, stream, pool),
         device,
         bytes,
         bytes,
-        () -> driver.memPoolGetAttribute(pool, MemPoolAttribute.RESERVED_MEM_CURRENT),
-        () -> driver.memPoolGetAttribute(pool, MemPoolAttribute.USED_MEM_CURRENT),
+        () -> driver.pools().memPoolGetAttribute(pool, MemPoolAttribute.RESERVED_MEM_CURRENT),
+        () -> driver.pools().memPoolGetAttribute(pool, MemPoolAttribute.USED_MEM_CURRENT),
         Long.MAX_VALUE,
         0);
   }

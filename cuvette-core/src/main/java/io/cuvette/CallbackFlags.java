@@ -52,12 +52,14 @@ final class CallbackFlags {
     }
 
     private void queueWait(CudaDriver driver, StreamState stream, int until) {
-      driver.streamWaitValue32(
-          stream.device.id(),
-          stream.handle,
-          memory.address() + offset,
-          until,
-          UNTIL_GREATER_OR_EQUAL);
+      driver
+          .streams()
+          .streamWaitValue32(
+              stream.device.id(),
+              stream.handle,
+              memory.address() + offset,
+              until,
+              UNTIL_GREATER_OR_EQUAL);
     }
 
     /** Lets the stream go on, also one that will come to wait later; once. */
@@ -113,7 +115,8 @@ final class CallbackFlags {
     session
         .entrance()
         .ask(() -> {
-          MemorySegment memory = driver.memHostAlloc(device.id(), BYTES, PORTABLE_AND_MAPPED);
+          MemorySegment memory =
+              driver.memory().memHostAlloc(device.id(), BYTES, PORTABLE_AND_MAPPED);
           session.children().add(() -> end(device, memory));
           memory.fill((byte) 0);
           add(memory);
@@ -142,6 +145,6 @@ final class CallbackFlags {
     } finally {
       lock.unlock();
     }
-    session.driver().memFreeHost(device.id(), memory.address());
+    session.driver().memory().memFreeHost(device.id(), memory.address());
   }
 }

@@ -88,7 +88,7 @@ final class CallbackQueue {
   }
 
   private static void launch(CudaDriver driver, StreamState on, Runnable reached) {
-    driver.launchHostFunc(on.device.id(), on.handle, reached);
+    driver.streams().launchHostFunc(on.device.id(), on.handle, reached);
   }
 
   /** What a stream can wait at; null if its device cannot. */

@@ -296,7 +296,7 @@ final class Callbacks {
    */
   private void ask(Device device) {
     try {
-      session.entrance().run(() -> session.driver().memGetInfo(device.id()));
+      session.entrance().run(() -> session.driver().devices().memGetInfo(device.id()));
     } catch (CudaException e) {
       open.stream()
           .filter(callback -> callback.stream.device == device)

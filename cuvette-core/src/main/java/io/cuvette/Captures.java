@@ -35,10 +35,10 @@ final class Captures {
   /** The capture that a stream, which the caller holds, takes part in; null if in none. */
   @Nullable Capture of(StreamState stream) {
     int device = stream.device.id();
-    if (driver.streamIsCapturing(device, stream.handle) == 0) {
+    if (driver.captures().streamIsCapturing(device, stream.handle) == 0) {
       return null;
     }
-    CaptureInfo info = driver.streamGetCaptureInfo(device, stream.handle);
+    CaptureInfo info = driver.captures().streamGetCaptureInfo(device, stream.handle);
     if (!info.isActive()) {
       return null; // what was captured never runs
     }
@@ -51,7 +51,7 @@ final class Captures {
     try {
       made = new Capture(info.id(), retainedBy(info.graph()), null);
     } catch (CudaException e) {
-      CaptureInfo now = driver.streamGetCaptureInfo(stream.device.id(), stream.handle);
+      CaptureInfo now = driver.captures().streamGetCaptureInfo(stream.device.id(), stream.handle);
       boolean isOver = !now.isCapturing() || now.id() != info.id();
       return isOver ? of(stream) : new Capture(info.id(), null, e);
     }
@@ -60,12 +60,12 @@ final class Captures {
   }
 
   private UserObject retainedBy(long graph) {
-    UserObject object = driver.userObjectCreate();
+    UserObject object = driver.captures().userObjectCreate();
     try {
-      driver.graphRetainUserObject(graph, object.handle());
+      driver.captures().graphRetainUserObject(graph, object.handle());
     } catch (RuntimeException e) {
       if (!Once.mayBeDone(e)) { // else the graph may have it
-        Failures.closeAfter(e, () -> driver.userObjectRelease(object.handle()));
+        Failures.closeAfter(e, () -> driver.captures().userObjectRelease(object.handle()));
       }
       throw e;
     }

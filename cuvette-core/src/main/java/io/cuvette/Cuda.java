@@ -101,7 +101,7 @@ public final class Cuda implements AutoCloseable {
    */
   public CudaDevice deviceByPciBusId(String pciBusId) {
     Objects.requireNonNull(pciBusId, "pciBusId");
-    return device(session.ask(to -> to.deviceGetByPciBusId(pciBusId)));
+    return device(session.ask(to -> to.devices().deviceGetByPciBusId(pciBusId)));
   }
 
   /**
@@ -111,7 +111,8 @@ public final class Cuda implements AutoCloseable {
    */
   public CudaDevice deviceOf(long address) {
     long device =
-        session.ask(to -> to.pointerGetAttribute(0, PointerAttribute.DEVICE_ORDINAL, address));
+        session.ask(
+            to -> to.memory().pointerGetAttribute(0, PointerAttribute.DEVICE_ORDINAL, address));
     return device((int) device);
   }
 

@@ -45,7 +45,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
 
   /** The name of the device (cuDeviceGetName). */
   public String name() {
-    return core.session().ask(driver -> driver.deviceGetName(id));
+    return core.session().ask(driver -> driver.devices().deviceGetName(id));
   }
 
   /** The identity of the device, unique over machines (cuDeviceGetUuid). */
@@ -55,7 +55,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
 
   /** The address on the bus, {@code dddd:bb:dd.f} (cuDeviceGetPCIBusId). */
   public String pciBusId() {
-    return core.session().ask(driver -> driver.deviceGetPciBusId(id));
+    return core.session().ask(driver -> driver.devices().deviceGetPciBusId(id));
   }
 
   /** The generation of the instruction set. */
@@ -232,14 +232,14 @@ public final class CudaDevice implements Comparable<CudaDevice> {
   /** A resource limit of the device, such as the printf buffer (cuCtxGetLimit, CUlimit). */
   public long limit(int limit) {
     Checks.notNegative("limit", limit);
-    return core.ask(driver -> driver.ctxGetLimit(id, limit));
+    return core.ask(driver -> driver.devices().ctxGetLimit(id, limit));
   }
 
   /** Sets a resource limit of the device (cuCtxSetLimit, CUlimit). */
   public void setLimit(int limit, long value) {
     Checks.notNegative("limit", limit);
     Checks.notNegative("value", value);
-    core.run(driver -> driver.ctxSetLimit(id, limit, value));
+    core.run(driver -> driver.devices().ctxSetLimit(id, limit, value));
   }
 
   /**

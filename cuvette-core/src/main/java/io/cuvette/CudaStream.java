@@ -59,7 +59,7 @@ public final class CudaStream implements AutoCloseable {
   public int priority() {
     CudaDriver driver = hold();
     try {
-      return driver.streamGetPriority(state.device.id(), state.handle);
+      return driver.streams().streamGetPriority(state.device.id(), state.handle);
     } finally {
       unhold();
     }
@@ -133,7 +133,10 @@ public final class CudaStream implements AutoCloseable {
     try {
       Runnable wait =
           () ->
-              event.core().use(own -> driver.streamWaitEvent(state.device.id(), state.handle, own));
+              event
+                  .core()
+                  .use(own ->
+                      driver.streams().streamWaitEvent(state.device.id(), state.handle, own));
       if (event.core().mayBeCaptured()) {
         state.capturing.join(wait);
       } else {

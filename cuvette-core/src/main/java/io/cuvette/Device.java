@@ -39,7 +39,7 @@ final class Device {
 
   /** The identity of the device (cuDeviceGetUuid). */
   UUID uuid() {
-    return session.ask(driver -> driver.deviceGetUuid(id));
+    return session.ask(driver -> driver.devices().deviceGetUuid(id));
   }
 
   /** One attribute (cuDeviceGetAttribute). */
@@ -49,7 +49,7 @@ final class Device {
 
   /** One attribute by its number. */
   int attribute(int code) {
-    return session.ask(driver -> driver.deviceGetAttribute(code, id));
+    return session.ask(driver -> driver.devices().deviceGetAttribute(code, id));
   }
 
   /** All attributes that the driver knows, asked once. Unmodifiable. */
@@ -90,17 +90,17 @@ final class Device {
 
   /** Free and total memory now (cuMemGetInfo). */
   MemoryInfo memoryInfo() {
-    return ask(driver -> driver.memGetInfo(id));
+    return ask(driver -> driver.devices().memGetInfo(id));
   }
 
   /** The memory of the device in bytes (cuDeviceTotalMem). */
   long totalBytes() {
-    return session.ask(driver -> driver.deviceTotalMem(id));
+    return session.ask(driver -> driver.devices().deviceTotalMem(id));
   }
 
   /** The priorities a stream can have (cuCtxGetStreamPriorityRange). */
   PriorityRange priorityRange() {
-    return ask(driver -> driver.ctxGetStreamPriorityRange(id));
+    return ask(driver -> driver.devices().ctxGetStreamPriorityRange(id));
   }
 
   /** Counts a wait for the device that begins; its number. */

@@ -47,7 +47,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
     Objects.requireNonNull(device, "device");
     CudaDriver driver = device.core().context();
     return DriverPool.borrow(
-        device.cuda().engine().driverPools(), () -> driver.deviceGetMemPool(device.id()));
+        device.cuda().engine().driverPools(), () -> driver.pools().deviceGetMemPool(device.id()));
   }
 
   private static DriverPool explaining(CudaDevice device, Supplier<DriverPool> pool) {

@@ -24,7 +24,9 @@ final class DeviceWaits {
     streams.listener().beforeWait(stream -> stream.device == device);
     long wait = device.beginWait();
     if (device.ask(
-        driver -> awaitAll(device) || callbacks.free(() -> driver.ctxSynchronize(device.id())))) {
+        driver ->
+            awaitAll(device)
+                || callbacks.free(() -> driver.devices().ctxSynchronize(device.id())))) {
       device.endWait(wait);
     }
     callbacks.awaitPutOff();
@@ -53,7 +55,7 @@ final class DeviceWaits {
     int id = device.id();
     long address;
     try {
-      address = driver.memAlloc(id, 1);
+      address = driver.memory().memAlloc(id, 1);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
         throw e;
@@ -61,7 +63,7 @@ final class DeviceWaits {
       return false;
     }
     Once freed = new Once();
-    Runnable free = () -> freed.free(() -> driver.memFree(id, address));
+    Runnable free = () -> freed.free(() -> driver.memory().memFree(id, address));
     try {
       free.run();
     } catch (RuntimeException e) {

@@ -27,10 +27,10 @@ final class DirectMemory {
   private static Face deviceNow(Faces faces, long bytes, OpenStream stream) {
     Device device = stream.on();
     CudaDriver driver = device.context();
-    LongConsumer free = address -> driver.memFree(device.id(), address);
+    LongConsumer free = address -> driver.memory().memFree(device.id(), address);
     long given;
     try {
-      given = driver.memAlloc(device.id(), bytes);
+      given = driver.memory().memAlloc(device.id(), bytes);
     } catch (CudaException e) {
       throw explained(e, bytes, device);
     }
@@ -46,10 +46,10 @@ final class DirectMemory {
   private static Face managedNow(Faces faces, long bytes, OpenStream stream) {
     Device device = stream.on();
     CudaDriver driver = device.context();
-    LongConsumer free = address -> driver.memFree(device.id(), address);
+    LongConsumer free = address -> driver.memory().memFree(device.id(), address);
     MemorySegment given;
     try {
-      given = driver.memAllocManaged(device.id(), bytes, ATTACH_GLOBAL);
+      given = driver.memory().memAllocManaged(device.id(), bytes, ATTACH_GLOBAL);
     } catch (CudaException e) {
       throw explained(e, bytes, device);
     }
@@ -67,10 +67,10 @@ final class DirectMemory {
   private static Face pinnedNow(Faces faces, long bytes, OpenStream stream) {
     Device device = stream.on();
     CudaDriver driver = device.context();
-    LongConsumer free = address -> driver.memFreeHost(device.id(), address);
+    LongConsumer free = address -> driver.memory().memFreeHost(device.id(), address);
     MemorySegment given;
     try {
-      given = driver.memHostAlloc(device.id(), bytes, PORTABLE_AND_MAPPED);
+      given = driver.memory().memHostAlloc(device.id(), bytes, PORTABLE_AND_MAPPED);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
         throw e;

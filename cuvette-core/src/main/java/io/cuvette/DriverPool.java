@@ -88,11 +88,11 @@ final class DriverPool {
         .make(() -> {
           pools.poll();
           IntPredicate isGuest = device -> StreamOrderedSupport.isGuest(properties, device);
-          long handle = session.driver().memPoolCreate(properties);
+          long handle = session.driver().pools().memPoolCreate(properties);
           try {
             return new DriverPool(pools, handle, Origin.HERE, isGuest, null, null);
           } catch (OutOfMemoryError e) {
-            session.driver().memPoolDestroy(handle);
+            session.driver().pools().memPoolDestroy(handle);
             throw e;
           }
         });
@@ -170,7 +170,7 @@ final class DriverPool {
           try {
             return new DriverPool(pools, handle, Origin.OTHER_PROCESS, isGuest, null, from);
           } catch (OutOfMemoryError e) {
-            session.driver().memPoolDestroy(handle);
+            session.driver().pools().memPoolDestroy(handle);
             throw e;
           }
         });
@@ -277,7 +277,7 @@ final class DriverPool {
   void trimTo(long bytesToKeep) {
     ask(driver -> {
       boolean _ = memory.freesAreDone(); // so that the driver notices
-      driver.memPoolTrimTo(handle, bytesToKeep);
+      driver.pools().memPoolTrimTo(handle, bytesToKeep);
       return 0;
     });
   }
@@ -290,7 +290,8 @@ final class DriverPool {
     users.incrementAndGet();
     try {
       if (!closed.get() && !session.isClosed()) {
-        session.driver().memPoolTrimTo(handle, raised.get() ? thresholds().before(handle) : 0);
+        long kept = raised.get() ? thresholds().before(handle) : 0;
+        session.driver().pools().memPoolTrimTo(handle, kept);
       }
     } finally {
       leave();
@@ -305,7 +306,7 @@ final class DriverPool {
   void setAccess(List<Device> devices, int... access) {
     int[] ids = devices.stream().mapToInt(Device::id).toArray();
     ask(driver -> {
-      driver.memPoolSetAccess(handle, MemLocationType.DEVICE, ids, access);
+      driver.pools().memPoolSetAccess(handle, MemLocationType.DEVICE, ids, access);
       return 0;
     });
   }
@@ -442,7 +443,8 @@ final class DriverPool {
 
   /** For a Cuda that ends, and a driver that does not let access be taken. */
   void destroyWithItsAccess() {
-    destroyed.free(() -> pools.imports().freeing(() -> session.driver().memPoolDestroy(handle)));
+    destroyed.free(
+        () -> pools.imports().freeing(() -> session.driver().pools().memPoolDestroy(handle)));
     PoolOrigin.close(importedFrom);
   }
 
@@ -453,7 +455,7 @@ final class DriverPool {
 
   private void revoke(int... guests) {
     CudaDriver driver = session.driver();
-    driver.memPoolSetAccess(handle, MemLocationType.DEVICE, guests, MemAccessFlags.NONE);
+    driver.pools().memPoolSetAccess(handle, MemLocationType.DEVICE, guests, MemAccessFlags.NONE);
   }
 
   /** A pool that was imported as another device's has an owner that cannot lose its access. */
@@ -479,7 +481,7 @@ final class DriverPool {
         .mapToInt(Device::id)
         .filter(among)
         .filter(id ->
-            session.driver().memPoolGetAccess(handle, MemLocationType.DEVICE, id)
+            session.driver().pools().memPoolGetAccess(handle, MemLocationType.DEVICE, id)
                 != MemAccessFlags.NONE);
   }
 

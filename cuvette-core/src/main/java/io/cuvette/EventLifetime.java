@@ -47,7 +47,7 @@ final class EventLifetime extends HandleLifetime {
   }
 
   private void destroy() {
-    destroyed.free(() -> session.driver().eventDestroy(device, handle));
+    destroyed.free(() -> session.driver().events().eventDestroy(device, handle));
     session.children().remove(end);
   }
 }

@@ -40,10 +40,17 @@ record FillValue(int bits, int bytes) {
     long count = target.byteSize() / bytes;
     switch (bytes) {
       case 1 ->
-          driver.memsetD8Async(device, target.address(), (byte) bits, count, stream.state.handle);
+          driver
+              .transfers()
+              .memsetD8Async(device, target.address(), (byte) bits, count, stream.state.handle);
       case 2 ->
-          driver.memsetD16Async(device, target.address(), (short) bits, count, stream.state.handle);
-      default -> driver.memsetD32Async(device, target.address(), bits, count, stream.state.handle);
+          driver
+              .transfers()
+              .memsetD16Async(device, target.address(), (short) bits, count, stream.state.handle);
+      default ->
+          driver
+              .transfers()
+              .memsetD32Async(device, target.address(), bits, count, stream.state.handle);
     }
   }
 }

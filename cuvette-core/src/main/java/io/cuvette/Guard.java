@@ -126,8 +126,8 @@ final class Guard implements Fence {
   boolean precede(StreamState follower) {
     return recorded
         && unlessCaptured(() -> {
-          if (!driver().eventQuery(stream.device.id(), event)) {
-            driver().streamWaitEvent(follower.device.id(), follower.handle, event);
+          if (!driver().events().eventQuery(stream.device.id(), event)) {
+            driver().streams().streamWaitEvent(follower.device.id(), follower.handle, event);
           }
           return true;
         });
@@ -166,7 +166,7 @@ final class Guard implements Fence {
   }
 
   private boolean isReached() {
-    return unlessCaptured(() -> driver().eventQuery(stream.device.id(), event));
+    return unlessCaptured(() -> driver().events().eventQuery(stream.device.id(), event));
   }
 
   /**
@@ -217,7 +217,7 @@ final class Guard implements Fence {
   }
 
   private boolean awaitEvent(int device) {
-    driver().eventSynchronize(device, event);
+    driver().events().eventSynchronize(device, event);
     return true;
   }
 
@@ -249,7 +249,7 @@ final class Guard implements Fence {
       create(device);
     }
     try {
-      driver().eventRecord(device, event, handle);
+      driver().events().eventRecord(device, event, handle);
     } catch (RuntimeException e) {
       Failures.closeAfter(e, this::destroy); // nobody may ask this guard again
       if (!isOfCapture(e)) {
@@ -268,7 +268,7 @@ final class Guard implements Fence {
   private void create(int device) {
     stream.session.children().add(end); // first: there may be no heap for it later
     try {
-      event = driver().eventCreate(device, EventOptions.ORDER_ONLY.flags());
+      event = driver().events().eventCreate(device, EventOptions.ORDER_ONLY.flags());
       created.set(true);
     } finally {
       if (!created.get()) {
@@ -297,7 +297,7 @@ final class Guard implements Fence {
   private void destroy() {
     if (created.compareAndSet(true, false)) {
       try {
-        driver().eventDestroy(stream.device.id(), event);
+        driver().events().eventDestroy(stream.device.id(), event);
       } catch (RuntimeException e) {
         created.set(!Once.mayBeDone(e));
         throw e;

@@ -79,7 +79,10 @@ final class HostTransfers {
           stream,
           target,
           source,
-          driver -> driver.memcpyHtoDAsync(device, target.address(), source, stream.state.handle));
+          driver ->
+              driver
+                  .transfers()
+                  .memcpyHtoDAsync(device, target.address(), source, stream.state.handle));
     }
   }
 
@@ -98,7 +101,10 @@ final class HostTransfers {
           stream,
           source,
           target,
-          driver -> driver.memcpyDtoHAsync(device, target, source.address(), stream.state.handle));
+          driver ->
+              driver
+                  .transfers()
+                  .memcpyDtoHAsync(device, target, source.address(), stream.state.handle));
     }
   }
 

@@ -68,7 +68,9 @@ final class HostView {
     try {
       MemorySegment made =
           session.ask(driver ->
-              driver.hostView(buffer.on().id(), buffer.address(), buffer.byteSize(), arena));
+              driver
+                  .memory()
+                  .hostView(buffer.on().id(), buffer.address(), buffer.byteSize(), arena));
       buffer
           .lifetime()
           .viewedThrough(buffer.order().state.streams.views().add(buffer.lifetime(), arena, made));

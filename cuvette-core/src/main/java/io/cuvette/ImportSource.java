@@ -69,12 +69,12 @@ sealed interface ImportSource {
     @Override
     public long map(byte[] handle) {
       byte[] checked = pool.session().handles().checkedPointer(device, pool.handle(), handle);
-      return pool.session().driver().memPoolImportPointer(pool.handle(), checked);
+      return pool.session().driver().sharing().memPoolImportPointer(pool.handle(), checked);
     }
 
     @Override
     public void discard(long address) {
-      device.session().driver().memFree(device.id(), address);
+      device.session().driver().memory().memFree(device.id(), address);
     }
 
     @Override
@@ -117,12 +117,12 @@ sealed interface ImportSource {
     @Override
     public long map(byte[] handle) {
       byte[] checked = device.session().handles().checkedPlain(device, handle);
-      return device.context().ipcOpenMemHandle(device.id(), checked);
+      return device.context().sharing().ipcOpenMemHandle(device.id(), checked);
     }
 
     @Override
     public void discard(long address) {
-      device.session().driver().ipcCloseMemHandle(device.id(), address);
+      device.session().driver().sharing().ipcCloseMemHandle(device.id(), address);
     }
 
     @Override
@@ -160,7 +160,11 @@ sealed interface ImportSource {
 
   /** Who has mapped something goes on to its end, also while the Cuda is being closed. */
   private long attribute(int attribute, long address) {
-    return device().session().driver().pointerGetAttribute(device().id(), attribute, address);
+    return device()
+        .session()
+        .driver()
+        .memory()
+        .pointerGetAttribute(device().id(), attribute, address);
   }
 
   /** A failure of {@link #map} with what it may come from. */

@@ -181,7 +181,7 @@ final class ImportedMemory {
     if (source != null && !source.isStreamOrdered()) {
       awaitUses(home);
       CudaDriver driver = home.session.driver();
-      each(one -> driver.ipcCloseMemHandle(key.device(), one)); // where it was opened
+      each(one -> driver.sharing().ipcCloseMemHandle(key.device(), one)); // where it was opened
       over(null);
     } else if (home.session.isClosed()) {
       awaitUses(home);
@@ -291,13 +291,14 @@ final class ImportedMemory {
 
   private void freePlainly() {
     StreamState home = Objects.requireNonNull(last);
-    table.freeing(() -> each(one -> home.session.driver().memFree(home.device.id(), one)));
+    table.freeing(() -> each(one -> home.session.driver().memory().memFree(home.device.id(), one)));
     over(null);
   }
 
   private boolean freeOn(StreamState stream) {
     CudaDriver driver = stream.session.driver();
-    table.freeing(() -> each(one -> driver.memFreeAsync(stream.device.id(), one, stream.handle)));
+    table.freeing(
+        () -> each(one -> driver.ordered().memFreeAsync(stream.device.id(), one, stream.handle)));
     return true;
   }
 

@@ -60,8 +60,10 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
           order,
           memory(),
           driver ->
-              driver.memPrefetchAsync(
-                  on, address(), byteSize(), target.type(), target.id(), order.state.handle));
+              driver
+                  .memory()
+                  .memPrefetchAsync(
+                      on, address(), byteSize(), target.type(), target.id(), order.state.handle));
     }
   }
 

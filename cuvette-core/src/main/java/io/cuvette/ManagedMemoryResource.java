@@ -104,7 +104,7 @@ public final class ManagedMemoryResource extends DriverPoolResource {
     CudaDriver driver = cuda.driver();
     return DriverPool.borrow(
         cuda.engine().driverPools(),
-        () -> driver.memGetMemPool(type, id, MemAllocationType.MANAGED));
+        () -> driver.pools().memGetMemPool(type, id, MemAllocationType.MANAGED));
   }
 
   private static DriverPool create(Cuda cuda, @Nullable MemoryLocation preferred) {

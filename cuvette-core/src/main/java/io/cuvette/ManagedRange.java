@@ -67,8 +67,10 @@ record ManagedRange(Memory buffer) {
 
   private int attribute(int attribute) {
     return ask(driver ->
-        driver.memRangeGetAttribute(
-            buffer.on().id(), attribute, buffer.address(), buffer.byteSize()));
+        driver
+            .memory()
+            .memRangeGetAttribute(
+                buffer.on().id(), attribute, buffer.address(), buffer.byteSize()));
   }
 
   int[] attributeList(int attribute, int count) {
@@ -77,8 +79,10 @@ record ManagedRange(Memory buffer) {
       return new int[0];
     }
     return ask(driver ->
-        driver.memRangeGetAttributeList(
-            buffer.on().id(), attribute, buffer.address(), buffer.byteSize(), count));
+        driver
+            .memory()
+            .memRangeGetAttributeList(
+                buffer.on().id(), attribute, buffer.address(), buffer.byteSize(), count));
   }
 
   void advise(MemoryAdvice advice, MemoryLocation location) {
@@ -88,13 +92,15 @@ record ManagedRange(Memory buffer) {
     if (buffer.byteSize() > 0) {
       buffer.lifetime().advised();
       ask(driver -> {
-        driver.memAdvise(
-            buffer.on().id(),
-            buffer.address(),
-            buffer.byteSize(),
-            advice.code(),
-            about.type(),
-            about.id());
+        driver
+            .memory()
+            .memAdvise(
+                buffer.on().id(),
+                buffer.address(),
+                buffer.byteSize(),
+                advice.code(),
+                about.type(),
+                about.id());
         return advice;
       });
     }

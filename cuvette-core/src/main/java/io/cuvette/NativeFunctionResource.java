@@ -64,7 +64,8 @@ public final class NativeFunctionResource implements MemoryResource {
     long address;
     state.enter(this);
     try {
-      address = driver.callMalloc(malloc.address(), parameter.address(), bytes, device.id());
+      address =
+          driver.natives().callMalloc(malloc.address(), parameter.address(), bytes, device.id());
     } finally {
       state.leave();
     }
@@ -96,7 +97,11 @@ public final class NativeFunctionResource implements MemoryResource {
     device
         .session()
         .callUser(
-            this, () -> driver.callFree(free.address(), parameter.address(), address, device.id()));
+            this,
+            () ->
+                driver
+                    .natives()
+                    .callFree(free.address(), parameter.address(), address, device.id()));
   }
 
   private static MemorySegment checkFunction(String name, MemorySegment function) {

@@ -48,7 +48,9 @@ final class OpenEvent implements AutoCloseable {
         .entrance()
         .make(() ->
             registered(
-                device, device.context().eventCreate(device.id(), options.flags()), options));
+                device,
+                device.context().events().eventCreate(device.id(), options.flags()),
+                options));
   }
 
   /** The driver gets the event back if there is no Java heap for it. */
@@ -62,7 +64,7 @@ final class OpenEvent implements AutoCloseable {
       if (event != null) {
         event.lifetime.discard();
       }
-      device.session().driver().eventDestroy(device.id(), handle);
+      device.session().driver().events().eventDestroy(device.id(), handle);
       throw e;
     }
   }
@@ -79,7 +81,7 @@ final class OpenEvent implements AutoCloseable {
     long handle;
     try {
       byte[] checked = device.session().handles().checkedEvent(device, descriptor.handle());
-      handle = device.context().ipcOpenEventHandle(device.id(), checked);
+      handle = device.context().sharing().ipcOpenEventHandle(device.id(), checked);
     } catch (CudaException e) {
       throw explained(e, descriptor.process().equals(device.session().process()));
     }
@@ -114,7 +116,7 @@ final class OpenEvent implements AutoCloseable {
     try {
       end.hold();
       try {
-        return driver.eventElapsedTime(start.device.id(), start.handle, end.handle);
+        return driver.events().eventElapsedTime(start.device.id(), start.handle, end.handle);
       } finally {
         end.unhold();
       }
@@ -156,7 +158,7 @@ final class OpenEvent implements AutoCloseable {
   private EventDescriptor export() {
     CudaDriver driver = hold();
     try {
-      byte[] bytes = driver.ipcGetEventHandle(device.id(), handle);
+      byte[] bytes = driver.sharing().ipcGetEventHandle(device.id(), handle);
       return new EventDescriptor(
           options.blockingSync(), device.session().process(), device.uuid(), bytes);
     } finally {
@@ -179,7 +181,7 @@ final class OpenEvent implements AutoCloseable {
     mayBeCaptured |= stream.state.isExposed();
     CudaDriver driver = stream.holdToQueue();
     try {
-      use(own -> driver.eventRecord(device.id(), own, stream.state.handle));
+      use(own -> driver.events().eventRecord(device.id(), own, stream.state.handle));
       captured = stream.state.isExposed() && stream.state.capturing.goesOn();
     } finally {
       stream.unhold();
@@ -193,7 +195,7 @@ final class OpenEvent implements AutoCloseable {
     CudaDriver driver = hold();
     try {
       checkNotCaptured("isDone");
-      return driver.eventQuery(device.id(), handle);
+      return driver.events().eventQuery(device.id(), handle);
     } catch (CudaException e) {
       throw explainedIfCaptured(e);
     } finally {
@@ -216,7 +218,7 @@ final class OpenEvent implements AutoCloseable {
     CudaDriver driver = hold();
     try {
       checkNotCaptured("synchronize");
-      lifetime.await(() -> driver.eventSynchronize(device.id(), handle));
+      lifetime.await(() -> driver.events().eventSynchronize(device.id(), handle));
     } catch (CudaException e) {
       throw explainedIfCaptured(e);
     } finally {

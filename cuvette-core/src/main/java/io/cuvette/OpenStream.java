@@ -62,7 +62,7 @@ final class OpenStream {
   boolean isCapturing() {
     CudaDriver driver = hold();
     try {
-      return driver.streamIsCapturing(state.device.id(), state.handle) != 0;
+      return driver.captures().streamIsCapturing(state.device.id(), state.handle) != 0;
     } finally {
       unhold();
     }

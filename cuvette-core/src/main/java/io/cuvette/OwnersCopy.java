@@ -23,12 +23,12 @@ final class OwnersCopy {
     CudaDriver driver = owner.context();
     int device = owner.id();
     // A stream of its own: in a shared one, copies would wait for the streams of each other.
-    long between = driver.streamCreateWithPriority(device, NON_BLOCKING, 0);
+    long between = driver.streams().streamCreateWithPriority(device, NON_BLOCKING, 0);
     try {
       follow(driver, stream.on().id(), stream.state.handle, device, between);
       copyAndJoinBack(owner, target, source, between, stream);
     } finally {
-      driver.streamDestroy(device, between); // its work still completes
+      driver.streams().streamDestroy(device, between); // its work still completes
     }
   }
 
@@ -41,10 +41,12 @@ final class OwnersCopy {
     CudaDriver driver = owner.session().driver();
     int device = owner.id();
     try {
-      driver.memcpyAsync(device, target.address(), source.address(), source.byteSize(), between);
+      driver
+          .transfers()
+          .memcpyAsync(device, target.address(), source.address(), source.byteSize(), between);
       follow(driver, device, between, stream.on().id(), stream.state.handle);
     } catch (RuntimeException e) {
-      Failures.closeAfter(e, () -> driver.streamSynchronize(device, between));
+      Failures.closeAfter(e, () -> driver.streams().streamSynchronize(device, between));
       throw e;
     }
   }
@@ -52,12 +54,12 @@ final class OwnersCopy {
   /** Makes one stream wait for the work of another so far. */
   private static void follow(
       CudaDriver driver, int device, long stream, int laterDevice, long later) {
-    long event = driver.eventCreate(device, EventOptions.ORDER_ONLY.flags());
+    long event = driver.events().eventCreate(device, EventOptions.ORDER_ONLY.flags());
     try {
-      driver.eventRecord(device, event, stream);
-      driver.streamWaitEvent(laterDevice, later, event);
+      driver.events().eventRecord(device, event, stream);
+      driver.streams().streamWaitEvent(laterDevice, later, event);
     } finally {
-      driver.eventDestroy(device, event);
+      driver.events().eventDestroy(device, event);
     }
   }
 

@@ -17,12 +17,12 @@ final class PeerAccess {
   }
 
   boolean can(int device, int peer) {
-    return device == peer || driver.deviceCanAccessPeer(device, peer);
+    return device == peer || driver.devices().deviceCanAccessPeer(device, peer);
   }
 
   void enable(int device, int peer) {
     try {
-      driver.ctxEnablePeerAccess(device, peer);
+      driver.devices().ctxEnablePeerAccess(device, peer);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.PEER_ACCESS_ALREADY_ENABLED) {
         throw e;
@@ -33,7 +33,7 @@ final class PeerAccess {
   void disable(int device, int peer) {
     tried[device][peer] = true; // a copy does not undo what the user wanted
     try {
-      driver.ctxDisablePeerAccess(device, peer);
+      driver.devices().ctxDisablePeerAccess(device, peer);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.PEER_ACCESS_NOT_ENABLED) {
         throw e;

@@ -141,8 +141,8 @@ final class PeerHandles {
     withStream(
         device,
         stream -> {
-          long address = driver.memPoolImportPointer(pool, end);
-          driver.memFreeAsync(device.id(), address, stream);
+          long address = driver.sharing().memPoolImportPointer(pool, end);
+          driver.ordered().memFreeAsync(device.id(), address, stream);
           return true;
         });
   }
@@ -239,60 +239,61 @@ final class PeerHandles {
   private boolean lookAtPointers(Device device) {
     CudaDriver driver = device.context();
     int id = device.id();
-    long pool = driver.memPoolCreate(new PoolProperties(1, 1, 1, id, 0));
+    long pool = driver.pools().memPoolCreate(new PoolProperties(1, 1, 1, id, 0));
     try {
-      closing.accept(driver.memPoolExportToShareableHandle(pool)); // else no memory of it is
+      closing.accept(
+          driver.sharing().memPoolExportToShareableHandle(pool)); // else no memory of it is
       return withStream(device, stream -> lookAtPointers(driver, id, pool, stream));
     } finally {
-      driver.memPoolDestroy(pool);
+      driver.pools().memPoolDestroy(pool);
     }
   }
 
   /** Does something on a stream of its own, and waits for it. */
   private static boolean withStream(Device device, LongPredicate work) {
     CudaDriver driver = device.context();
-    long stream = driver.streamCreateWithPriority(device.id(), 1, 0);
+    long stream = driver.streams().streamCreateWithPriority(device.id(), 1, 0);
     try {
       return work.test(stream);
     } finally {
-      driver.streamSynchronize(device.id(), stream);
-      driver.streamDestroy(device.id(), stream);
+      driver.streams().streamSynchronize(device.id(), stream);
+      driver.streams().streamDestroy(device.id(), stream);
     }
   }
 
   private static boolean lookAtPointers(CudaDriver driver, int device, long pool, long stream) {
-    long one = driver.memAllocFromPoolAsync(device, PROBE_BYTES, pool, stream);
+    long one = driver.ordered().memAllocFromPoolAsync(device, PROBE_BYTES, pool, stream);
     try {
-      long two = driver.memAllocFromPoolAsync(device, 2 * PROBE_BYTES, pool, stream);
+      long two = driver.ordered().memAllocFromPoolAsync(device, 2 * PROBE_BYTES, pool, stream);
       try {
-        ByteBuffer first = words(driver.memPoolExportPointer(one));
-        ByteBuffer second = words(driver.memPoolExportPointer(two));
+        ByteBuffer first = words(driver.sharing().memPoolExportPointer(one));
+        ByteBuffer second = words(driver.sharing().memPoolExportPointer(two));
         return first.getLong(SIZE_AT) == PROBE_BYTES
             && second.getLong(SIZE_AT) == 2 * PROBE_BYTES
             && second.getLong(OFFSET_AT) - first.getLong(OFFSET_AT) == two - one;
       } finally {
-        driver.memFreeAsync(device, two, stream);
+        driver.ordered().memFreeAsync(device, two, stream);
       }
     } finally {
-      driver.memFreeAsync(device, one, stream);
+      driver.ordered().memFreeAsync(device, one, stream);
     }
   }
 
   /** Of two small allocations both are in one block, as a rule. */
   private static boolean lookAtPlain(CudaDriver driver, int device) {
-    long one = driver.memAlloc(device, ALIGNMENT);
+    long one = driver.memory().memAlloc(device, ALIGNMENT);
     try {
-      long two = driver.memAlloc(device, ALIGNMENT);
+      long two = driver.memory().memAlloc(device, ALIGNMENT);
       try {
-        ByteBuffer first = words(driver.ipcGetMemHandle(device, one));
-        ByteBuffer second = words(driver.ipcGetMemHandle(device, two));
+        ByteBuffer first = words(driver.sharing().ipcGetMemHandle(device, one));
+        ByteBuffer second = words(driver.sharing().ipcGetMemHandle(device, two));
         int apart = second.getInt(PLAIN_OFFSET_AT) - first.getInt(PLAIN_OFFSET_AT);
         return apart != 0 && apart == two - one && isPlainSize(first) && isPlainSize(second);
       } finally {
-        driver.memFree(device, two);
+        driver.memory().memFree(device, two);
       }
     } finally {
-      driver.memFree(device, one);
+      driver.memory().memFree(device, one);
     }
   }
 
@@ -304,12 +305,12 @@ final class PeerHandles {
   private static boolean lookAtEvent(Device device) {
     CudaDriver driver = device.context();
     int flags = new EventOptions(false, false, true).flags();
-    long event = driver.eventCreate(device.id(), flags);
+    long event = driver.events().eventCreate(device.id(), flags);
     try {
-      ByteBuffer handle = words(driver.ipcGetEventHandle(device.id(), event));
+      ByteBuffer handle = words(driver.sharing().ipcGetEventHandle(device.id(), event));
       return Integer.toUnsignedLong(handle.getInt(SLOT_AT)) < SLOTS && isZeroAfter(handle);
     } finally {
-      driver.eventDestroy(device.id(), event);
+      driver.events().eventDestroy(device.id(), event);
     }
   }
 

@@ -170,7 +170,10 @@ public final class PinnedMemoryResource extends DriverPoolResource {
       pool =
           DriverPool.borrow(
               cuda.engine().driverPools(),
-              () -> cuda.driver().memGetMemPool(host.type(), host.id(), MemAllocationType.PINNED));
+              () ->
+                  cuda.driver()
+                      .pools()
+                      .memGetMemPool(host.type(), host.id(), MemAllocationType.PINNED));
     } catch (CudaException e) {
       throw explained(e, NO_NODE);
     }
@@ -193,8 +196,8 @@ public final class PinnedMemoryResource extends DriverPoolResource {
   }
 
   private static boolean hasAccess(DriverPool pool, Device device) {
-    return pool.ask(
-            driver -> driver.memPoolGetAccess(pool.handle(), MemLocationType.DEVICE, device.id()))
+    return pool.ask(driver ->
+        driver.pools().memPoolGetAccess(pool.handle(), MemLocationType.DEVICE, device.id()))
         == MemAccessFlags.READ_WRITE;
   }
 

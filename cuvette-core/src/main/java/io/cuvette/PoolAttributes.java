@@ -148,7 +148,7 @@ public final class PoolAttributes {
     try {
       return ask(driver -> {
         checkVersion(driver, "cuMemPoolGetAttribute", attribute);
-        return driver.memPoolGetAttribute(pool.handle(), attribute);
+        return driver.pools().memPoolGetAttribute(pool.handle(), attribute);
       });
     } catch (IllegalStateException e) { // it is closed
       Long last = pool.last(attribute);
@@ -162,7 +162,7 @@ public final class PoolAttributes {
   private void set(int attribute, long value) {
     ask(driver -> {
       checkVersion(driver, "cuMemPoolSetAttribute", attribute);
-      driver.memPoolSetAttribute(pool.handle(), attribute, value);
+      driver.pools().memPoolSetAttribute(pool.handle(), attribute, value);
       return 0;
     });
   }
@@ -185,12 +185,12 @@ public final class PoolAttributes {
   /** An older driver would only say INVALID_VALUE. */
   private void checkVersion(CudaDriver driver, String call, int attribute) {
     if (attribute >= MemPoolAttribute.RESERVED_MEM_CURRENT
-        && driver.driverGetVersion() < BYTES_SINCE) {
+        && driver.devices().driverGetVersion() < BYTES_SINCE) {
       throw new CudaException(
           CudaStatus.CALL_REQUIRES_NEWER_DRIVER,
           "%s(%s, attribute=%d)".formatted(call, pool, attribute),
           "the driver supports CUDA %d (expected: >= %d)"
-              .formatted(driver.driverGetVersion(), BYTES_SINCE));
+              .formatted(driver.devices().driverGetVersion(), BYTES_SINCE));
     }
   }
 }

@@ -18,7 +18,7 @@ final class PoolNumbers {
     PoolNumbers numbers = new PoolNumbers();
     for (int attribute = FIRST; attribute <= LAST; attribute++) {
       try {
-        numbers.values[attribute] = driver.memPoolGetAttribute(pool, attribute);
+        numbers.values[attribute] = driver.pools().memPoolGetAttribute(pool, attribute);
       } catch (CudaException e) {
         // An older driver, or a context that was lost: nobody has asked yet.
       }

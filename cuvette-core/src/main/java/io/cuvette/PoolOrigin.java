@@ -40,7 +40,9 @@ final class PoolOrigin {
   /** Has a driver import the pool. */
   long open(CudaDriver driver) {
     return handle.use(descriptor ->
-        driver.memPoolImportFromShareableHandle(PeerHandles.checkedPool(driver, descriptor)));
+        driver
+            .sharing()
+            .memPoolImportFromShareableHandle(PeerHandles.checkedPool(driver, descriptor)));
   }
 
   /** Closes the descriptor of a pool that is gone, if it was imported. */

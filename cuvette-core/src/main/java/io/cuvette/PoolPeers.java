@@ -87,7 +87,7 @@ final class PoolPeers extends LiveSet<CudaDevice> {
 
   private int access(CudaDevice device) {
     return (int)
-        pool.ask(
-            driver -> driver.memPoolGetAccess(pool.handle(), MemLocationType.DEVICE, device.id()));
+        pool.ask(driver ->
+            driver.pools().memPoolGetAccess(pool.handle(), MemLocationType.DEVICE, device.id()));
   }
 }

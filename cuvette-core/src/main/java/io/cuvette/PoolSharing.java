@@ -35,7 +35,8 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
   /** The handle of a new pool; no child process inherits it, whatever the driver does. */
   private static AllocationHandle exported(DescriptorCalls calls, DriverPool pool) {
     UUID uuid = UUID.randomUUID();
-    int descriptor = (int) pool.ask(driver -> driver.memPoolExportToShareableHandle(pool.handle()));
+    int descriptor =
+        (int) pool.ask(driver -> driver.sharing().memPoolExportToShareableHandle(pool.handle()));
     try {
       return AllocationHandle.own(calls, calls.duplicate(descriptor), uuid);
     } finally {

@@ -47,10 +47,12 @@ final class ReleaseThresholds {
     Raised raised = enter(pool);
     int users = 0;
     try {
-      long now = driver.memPoolGetAttribute(pool, MemPoolAttribute.RELEASE_THRESHOLD);
+      long now = driver.pools().memPoolGetAttribute(pool, MemPoolAttribute.RELEASE_THRESHOLD);
       if (now != MemPoolAttribute.KEEP_ALL) {
-        driver.memPoolSetAttribute(
-            pool, MemPoolAttribute.RELEASE_THRESHOLD, MemPoolAttribute.KEEP_ALL);
+        driver
+            .pools()
+            .memPoolSetAttribute(
+                pool, MemPoolAttribute.RELEASE_THRESHOLD, MemPoolAttribute.KEEP_ALL);
         raised.before = now;
       }
       users = 1;
@@ -80,10 +82,10 @@ final class ReleaseThresholds {
 
   private static void restore(CudaDriver driver, long pool, long before) {
     if (before != MemPoolAttribute.KEEP_ALL
-        && driver.memPoolGetAttribute(pool, MemPoolAttribute.RELEASE_THRESHOLD)
+        && driver.pools().memPoolGetAttribute(pool, MemPoolAttribute.RELEASE_THRESHOLD)
             == MemPoolAttribute.KEEP_ALL) {
-      driver.memPoolSetAttribute(pool, MemPoolAttribute.RELEASE_THRESHOLD, before);
-      driver.memPoolTrimTo(pool, before);
+      driver.pools().memPoolSetAttribute(pool, MemPoolAttribute.RELEASE_THRESHOLD, before);
+      driver.pools().memPoolTrimTo(pool, before);
     }
   }
 

@@ -51,7 +51,9 @@ final class Session {
             leak -> callUser("the leak listener", () -> listener.accept(leak)),
             () -> whenDrained.forEach(Runnable::run));
     this.devices =
-        IntStream.range(0, driver.deviceGetCount()).mapToObj(id -> new Device(this, id)).toList();
+        IntStream.range(0, driver.devices().deviceGetCount())
+            .mapToObj(id -> new Device(this, id))
+            .toList();
     this.threads = new ThreadStates(devices.get(options.firstDevice(devices.size())));
     this.peers = new PeerAccess(driver, devices.size());
   }

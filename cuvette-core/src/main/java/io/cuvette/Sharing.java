@@ -25,7 +25,7 @@ final class Sharing {
     if (start == 0) {
       throw cannot(part, "the driver does not say where its allocation begins");
     }
-    byte[] handle = device.ask(driver -> driver.ipcGetMemHandle(device.id(), start));
+    byte[] handle = device.ask(driver -> driver.sharing().ipcGetMemHandle(device.id(), start));
     return new BufferDescriptor(
         BufferDescriptor.Kind.PLAIN,
         address - start,
@@ -37,7 +37,8 @@ final class Sharing {
 
   private static long ask(Device device, int attribute, long address) {
     try {
-      return device.ask(driver -> driver.pointerGetAttribute(device.id(), attribute, address));
+      return device.ask(
+          driver -> driver.memory().pointerGetAttribute(device.id(), attribute, address));
     } catch (CudaException e) {
       if (e.status() == CudaStatus.INVALID_VALUE || e.status() == CudaStatus.NOT_SUPPORTED) {
         return 0; // not memory of CUDA

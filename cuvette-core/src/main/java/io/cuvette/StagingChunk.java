@@ -83,7 +83,7 @@ final class StagingChunk implements AutoCloseable {
         stream,
         device,
         pinned.lifetime(),
-        driver -> driver.memcpyAsync(on, target, source, bytes, stream.state.handle));
+        driver -> driver.transfers().memcpyAsync(on, target, source, bytes, stream.state.handle));
     sent.record(stream);
   }
 }

@@ -43,7 +43,7 @@ final class StreamCapture {
     }
     int device = stream.device.id();
     CudaDriver driver = stream.session.driver();
-    CaptureInfo info = driver.streamGetCaptureInfo(device, stream.handle);
+    CaptureInfo info = driver.captures().streamGetCaptureInfo(device, stream.handle);
     if (!info.isCapturing()) {
       return true;
     }
@@ -51,7 +51,7 @@ final class StreamCapture {
       return false;
     }
     try {
-      driver.graphDestroy(driver.streamEndCapture(device, stream.handle));
+      driver.captures().graphDestroy(driver.captures().streamEndCapture(device, stream.handle));
       return true;
     } catch (CudaException e) {
       return !goesOn(); // an invalid capture has ended, another thread's has not
@@ -104,7 +104,8 @@ final class StreamCapture {
   /** The null stream takes part, so to speak, in the capture of any stream that blocks with it. */
   boolean goesOn() {
     try {
-      return stream.session.driver().streamIsCapturing(stream.device.id(), stream.handle) != 0;
+      return stream.session.driver().captures().streamIsCapturing(stream.device.id(), stream.handle)
+          != 0;
     } catch (CudaException e) {
       if (e.status() == CudaStatus.STREAM_CAPTURE_IMPLICIT) {
         return true;

@@ -76,7 +76,9 @@ final class StreamOrderedAllocator {
     int device = stream.on().id();
     try {
       long address =
-          driver.memAllocFromPoolAsync(device, rounded, pool.handle(), stream.state.handle);
+          driver
+              .ordered()
+              .memAllocFromPoolAsync(device, rounded, pool.handle(), stream.state.handle);
       return memory.own(faces, address, bytes, rounded, stream);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {

@@ -61,7 +61,7 @@ final class StreamOrderedLifetime extends BlockLifetime {
     }
     byte[] known = exported;
     if (known == null) {
-      known = device.context().memPoolExportPointer(address);
+      known = device.context().sharing().memPoolExportPointer(address);
       exported = known;
     }
     return new BufferDescriptor(

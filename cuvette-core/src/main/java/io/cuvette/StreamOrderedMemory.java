@@ -89,7 +89,7 @@ final class StreamOrderedMemory {
       return ownNow(faces, address, bytes, blockBytes, stream);
     } catch (OutOfMemoryError e) {
       CudaDriver driver = stream.state.session.driver();
-      driver.memFreeAsync(stream.on().id(), address, stream.state.handle);
+      driver.ordered().memFreeAsync(stream.on().id(), address, stream.state.handle);
       throw e;
     }
   }
@@ -369,7 +369,8 @@ final class StreamOrderedMemory {
     boolean freed =
         stream.ask(() -> {
           CudaDriver driver = stream.session.driver();
-          block.free(() -> driver.memFreeAsync(stream.device.id(), block.address, stream.handle));
+          block.free(() ->
+              driver.ordered().memFreeAsync(stream.device.id(), block.address, stream.handle));
           return true;
         });
     if (freed) {
@@ -418,7 +419,7 @@ final class StreamOrderedMemory {
 
   private void freePlainly(StreamOrderedLifetime block) {
     CudaDriver driver = block.device.session().driver();
-    block.free(() -> driver.memFree(block.device.id(), block.address));
+    block.free(() -> driver.memory().memFree(block.device.id(), block.address));
     remove(block);
   }
 

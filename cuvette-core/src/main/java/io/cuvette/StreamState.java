@@ -237,7 +237,7 @@ final class StreamState {
     Boolean known = isBuiltIn() ? Boolean.TRUE : blocking;
     if (known == null) {
       capturing.check(call, "");
-      known = (session.driver().streamGetFlags(device.id(), handle) & 1) == 0;
+      known = (session.driver().streams().streamGetFlags(device.id(), handle) & 1) == 0;
       blocking = known;
     }
     return known;
@@ -308,7 +308,7 @@ final class StreamState {
     }
     return exposed
         ? mark.isReached()
-        : ask(() -> !exposed && session.driver().streamQuery(device.id(), handle));
+        : ask(() -> !exposed && session.driver().streams().streamQuery(device.id(), handle));
   }
 
   /** The same, but an idle stream has a moment to say so: for who is not asked again and again. */
@@ -321,7 +321,7 @@ final class StreamState {
   boolean isWorkDone() {
     return canBeCaptured()
         ? mark.isReachedSoon()
-        : session.driver().streamQuery(device.id(), handle);
+        : session.driver().streams().streamQuery(device.id(), handle);
   }
 
   /**
@@ -333,7 +333,7 @@ final class StreamState {
     if (canBeCaptured()) {
       return mark.await();
     }
-    session.driver().streamSynchronize(device.id(), handle);
+    session.driver().streams().streamSynchronize(device.id(), handle);
     return true;
   }
 
@@ -432,7 +432,7 @@ final class StreamState {
   }
 
   private void destroy() {
-    destroyed.free(() -> session.driver().streamDestroy(device.id(), handle));
+    destroyed.free(() -> session.driver().streams().streamDestroy(device.id(), handle));
     lifetime.forget();
   }
 

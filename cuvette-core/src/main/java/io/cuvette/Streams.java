@@ -127,8 +127,10 @@ final class Streams {
     }
     CudaDriver driver = device.context();
     long handle =
-        driver.streamCreateWithPriority(
-            device.id(), options.nonBlocking() ? 1 : 0, options.priority());
+        driver
+            .streams()
+            .streamCreateWithPriority(
+                device.id(), options.nonBlocking() ? 1 : 0, options.priority());
     StreamLifetime lifetime = null;
     try {
       StreamState state = created(device, handle, !options.nonBlocking());
@@ -140,16 +142,16 @@ final class Streams {
       if (lifetime != null) {
         lifetime.discard();
       }
-      driver.streamDestroy(device.id(), handle);
+      driver.streams().streamDestroy(device.id(), handle);
       throw e;
     } catch (RuntimeException e) {
-      Failures.closeAfter(e, () -> driver.streamDestroy(device.id(), handle));
+      Failures.closeAfter(e, () -> driver.streams().streamDestroy(device.id(), handle));
       throw e;
     }
   }
 
   private StreamState created(Device device, long handle, boolean blocking) {
-    long id = session.driver().streamGetId(device.id(), handle);
+    long id = session.driver().streams().streamGetId(device.id(), handle);
     StreamState state = StreamState.owned(this, device, handle, blocking);
     state.id = id;
     return state;
@@ -162,7 +164,7 @@ final class Streams {
 
   /** A stream that somebody else made, with one wrapper more. */
   StreamState wrap(Device device, long handle) {
-    int of = device.ask(driver -> driver.streamGetDevice(device.id(), handle));
+    int of = device.ask(driver -> driver.streams().streamGetDevice(device.id(), handle));
     if (of != device.id()) {
       throw new IllegalArgumentException(
           "stream 0x%x belongs to device %d (expected: %s)".formatted(handle, of, device));
@@ -181,8 +183,8 @@ final class Streams {
   /** The identity of a stream; none while it is capturing, which the question would spoil. */
   private static OptionalLong id(Device device, long handle) {
     return device.ask(driver ->
-        driver.streamIsCapturing(device.id(), handle) == 0
-            ? OptionalLong.of(driver.streamGetId(device.id(), handle))
+        driver.captures().streamIsCapturing(device.id(), handle) == 0
+            ? OptionalLong.of(driver.streams().streamGetId(device.id(), handle))
             : OptionalLong.empty());
   }
 

@@ -42,14 +42,18 @@ final class Transfers {
     long bytes = source.byteSize();
     if (from != to && isDeviceMemory(source) && isDeviceMemory(target)) {
       stream.state.session.peers().prepareCopy(from, to);
-      driver.memcpyPeerAsync(
-          device, target.address(), to, source.address(), from, bytes, stream.state.handle);
+      driver
+          .transfers()
+          .memcpyPeerAsync(
+              device, target.address(), to, source.address(), from, bytes, stream.state.handle);
     } else if (from != to && isKeptFrom(stream.on(), target)) {
       OwnersCopy.queue(target, source, target.on(), stream);
     } else if (from != to && isKeptFrom(stream.on(), source)) {
       OwnersCopy.queue(target, source, source.on(), stream);
     } else {
-      driver.memcpyAsync(device, target.address(), source.address(), bytes, stream.state.handle);
+      driver
+          .transfers()
+          .memcpyAsync(device, target.address(), source.address(), bytes, stream.state.handle);
     }
   }
 

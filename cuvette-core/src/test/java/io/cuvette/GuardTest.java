@@ -45,11 +45,11 @@ class GuardTest {
   }
 
   private void beginCapture() {
-    driver.streamBeginCapture(0, stream.handle(), 2);
+    driver.captures().streamBeginCapture(0, stream.handle(), 2);
   }
 
   private void endCapture() {
-    driver.graphDestroy(driver.streamEndCapture(0, stream.handle()));
+    driver.captures().graphDestroy(driver.captures().streamEndCapture(0, stream.handle()));
   }
 
   @Test
@@ -227,7 +227,7 @@ class GuardTest {
   void captureThatBeginsAtTheRecord_mayHaveTheEvent_whichIsGivenUp() {
     long handle = stream.handle();
     busy.begin(stream);
-    driver.atRecord = () -> driver.streamBeginCapture(0, handle, 2);
+    driver.atRecord = () -> driver.captures().streamBeginCapture(0, handle, 2);
     Guard guard = recorded();
     assertThat(guard.isRecorded()).isFalse();
     assertThat(busy.liveEvents()).isZero();

@@ -99,7 +99,7 @@ class ImportedByTwoTest extends OverFakeSharing {
     DeviceBuffer earlier = mapped(first.device(0)).importBuffer(descriptor(1, 0, 64), one);
     mapped(second.device(0)).importBuffer(descriptor(1, 0, 64), two);
     AtomicBoolean done = new AtomicBoolean();
-    driver.launchHostFunc(0, one.handle(), () -> done.set(true));
+    driver.streams().launchHostFunc(0, one.handle(), () -> done.set(true));
     earlier.close();
     assertThat(driver.frees).hasValue(0);
     second.close();

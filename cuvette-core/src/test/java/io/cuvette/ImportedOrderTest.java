@@ -77,7 +77,7 @@ class ImportedOrderTest extends OverFakeSharing {
     DeviceBuffer first = device.importBuffer(plain, one);
     DeviceBuffer second = device.importBuffer(plain, two);
     AtomicBoolean done = new AtomicBoolean();
-    driver.launchHostFunc(0, one.handle(), () -> done.set(true));
+    driver.streams().launchHostFunc(0, one.handle(), () -> done.set(true));
     first.close();
     second.close();
     assertThat(done).isTrue();
@@ -151,10 +151,10 @@ class ImportedOrderTest extends OverFakeSharing {
   void memoryOfAStreamThatCaptured_isFreedByALaterImport() {
     try (DeviceMemoryResource resource = mapped()) {
       DeviceBuffer buffer = imported(resource, one);
-      driver.streamBeginCapture(0, one.handle(), 2);
+      driver.captures().streamBeginCapture(0, one.handle(), 2);
       buffer.close();
       assertThat(driver.frees).hasValue(0);
-      driver.graphDestroy(driver.streamEndCapture(0, one.handle()));
+      driver.captures().graphDestroy(driver.captures().streamEndCapture(0, one.handle()));
       List<DeviceBuffer> later = new ArrayList<>();
       for (int i = 0; i < 1000 && driver.frees.get() == 0; i++) {
         later.add(resource.importBuffer(descriptor(2, 0, 64), two));

@@ -359,13 +359,13 @@ class ImportsTest extends OverFakeSharing {
     try (DeviceMemoryResource resource = mapped()) {
       CudaStream stream = device.createStream();
       DeviceBuffer buffer = resource.importBuffer(descriptor(1, 0, 64), stream);
-      cuda.driver().streamBeginCapture(0, stream.handle(), 2);
+      cuda.driver().captures().streamBeginCapture(0, stream.handle(), 2);
       buffer.close();
       assertThat(driver.frees).hasValue(0);
       DeviceBuffer again = resource.importBuffer(descriptor(1, 0, 64));
       assertThat(driver.imports).as("the mapping was still there").hasValue(1);
-      long graph = cuda.driver().streamEndCapture(0, stream.handle());
-      cuda.driver().graphDestroy(graph);
+      long graph = cuda.driver().captures().streamEndCapture(0, stream.handle());
+      cuda.driver().captures().graphDestroy(graph);
       again.close();
       for (int i = 0; i < 2; i++) { // the guard is recorded by the first question
         assertThat(cuda.leaksFound()).as("what is looked for next").isZero();

@@ -51,6 +51,7 @@ abstract class OverFakeSharing {
         .core()
         .on()
         .context()
+        .streams()
         .launchHostFunc(stream.device().id(), stream.handle(), () -> await(gate));
     return gate;
   }

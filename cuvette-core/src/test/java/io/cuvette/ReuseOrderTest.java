@@ -65,7 +65,7 @@ class ReuseOrderTest {
       }
       all.forEach(thread -> Await.until(() -> !thread.isAlive()));
       assertThat(failures).as("seed=%d", SEED).isEmpty();
-      driver.ctxSynchronize(0);
+      driver.devices().ctxSynchronize(0);
       assertThat(pool.stats().usedBytes()).isZero();
       assertThat(pool.stats().pendingBytes()).isZero();
       pool.assertConsistent();

@@ -164,18 +164,18 @@ class StreamStateTest {
     }
     assertThat(device.nullStream().isNonBlocking()).isFalse();
     assertThat(count("streamGetFlags")).isZero();
-    long handle = cuda.driver().streamCreateWithPriority(0, 1, 0);
+    long handle = cuda.driver().streams().streamCreateWithPriority(0, 1, 0);
     CudaStream wrapped = device.wrapStream(handle, this);
     assertThat(wrapped.isNonBlocking()).isTrue();
     assertThat(wrapped.isNonBlocking()).isTrue();
     assertThat(count("streamGetFlags")).isOne();
     wrapped.close();
-    cuda.driver().streamDestroy(0, handle);
+    cuda.driver().streams().streamDestroy(0, handle);
   }
 
   @Test
   void wrappedStream_endsWithItsLastWrapper_andIsNotDestroyed() {
-    long handle = cuda.driver().streamCreateWithPriority(0, 1, 0);
+    long handle = cuda.driver().streams().streamCreateWithPriority(0, 1, 0);
     CudaStream one = device.wrapStream(handle, this);
     CudaStream two = device.wrapStream(handle, this);
     assertThat(one).isEqualTo(two).hasSameHashCodeAs(two);
@@ -196,13 +196,15 @@ class StreamStateTest {
 
   @Test
   void capturingStream_cannotBeAskedOrWaitedFor_butIsNotDone() {
-    cuda.driver().streamBeginCapture(0, stream.handle(), 2);
+    cuda.driver().captures().streamBeginCapture(0, stream.handle(), 2);
     assertThat(stream.state.isCapturing()).isTrue();
     assertThat(stream.state.isIdle()).isFalse();
     assertThat(stream.state.isIdleSoon()).isFalse();
     assertThat(stream.state.awaitWork()).isFalse();
     assertThatThrownBy(stream::synchronize).hasMessageContaining("is capturing a graph");
-    cuda.driver().graphDestroy(cuda.driver().streamEndCapture(0, stream.handle()));
+    cuda.driver()
+        .captures()
+        .graphDestroy(cuda.driver().captures().streamEndCapture(0, stream.handle()));
     assertThat(stream.state.isCapturing()).isFalse();
     assertThat(stream.state.awaitWork()).isTrue();
     stream.synchronize();
@@ -212,12 +214,12 @@ class StreamStateTest {
   @Test
   void streamThatIsClosedWhileItCaptures_isIdleOnceTheDeviceWasWaitedFor() {
     CudaDriver others = cuda.driver();
-    long handle = others.streamCreateWithPriority(0, 1, 0);
+    long handle = others.streams().streamCreateWithPriority(0, 1, 0);
     CudaStream wrapped = device.wrapStream(handle, this);
-    others.streamBeginCapture(0, handle, 2);
+    others.captures().streamBeginCapture(0, handle, 2);
     wrapped.close();
     assertThat(wrapped.state.isIdle()).isFalse();
-    others.graphDestroy(others.streamEndCapture(0, handle));
+    others.captures().graphDestroy(others.captures().streamEndCapture(0, handle));
     assertThat(wrapped.state.isIdle()).isFalse();
     device.synchronize();
     assertThat(wrapped.state.isIdle()).isTrue();
@@ -226,10 +228,10 @@ class StreamStateTest {
   @Test
   void cudaThatCloses_endsCapturesOfItsStreams_andNotOfOthers() {
     CudaDriver others = cuda.driver();
-    long handle = others.streamCreateWithPriority(0, 1, 0);
+    long handle = others.streams().streamCreateWithPriority(0, 1, 0);
     device.wrapStream(handle, this);
-    others.streamBeginCapture(0, handle, 2);
-    others.streamBeginCapture(0, stream.handle(), 2);
+    others.captures().streamBeginCapture(0, handle, 2);
+    others.captures().streamBeginCapture(0, stream.handle(), 2);
     calls.clear();
     cuda.close();
     assertThat(calls.stream().filter(call -> call.startsWith("streamEndCapture(")))

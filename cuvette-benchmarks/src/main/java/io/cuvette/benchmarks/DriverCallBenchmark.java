@@ -54,7 +54,7 @@ public class DriverCallBenchmark {
   /** The cheapest call there is: cuDriverGetVersion, through the seam. */
   @Benchmark
   public int driverGetVersion(PoolState state) {
-    return state.cuda.driver().driverGetVersion();
+    return state.cuda.driver().devices().driverGetVersion();
   }
 
   /** cuStreamQuery of an idle stream. */

@@ -50,7 +50,7 @@ final class DriverWork {
 
   private static void driverGetVersion(CudaDriver driver, int turns) {
     for (int i = 0; i < turns; i++) {
-      driver.driverGetVersion();
+      driver.devices().driverGetVersion();
     }
   }
 

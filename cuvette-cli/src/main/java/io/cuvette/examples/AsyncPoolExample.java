@@ -21,7 +21,7 @@ public final class AsyncPoolExample {
   /** Runs the example. */
   public static void run(Cuda cuda, Output out) {
     int device = cuda.currentDevice().id();
-    long current = cuda.driver().deviceGetMemPool(device);
+    long current = cuda.driver().pools().deviceGetMemPool(device);
     try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
         CudaStream stream = cuda.currentDevice().createStream()) {
       order(pool, stream, out);
@@ -30,7 +30,7 @@ public final class AsyncPoolExample {
       allocator(cuda, pool, out);
     }
     out.say("The pool was its own; the device's current pool is the one from before.");
-    out.check("same current pool", cuda.driver().deviceGetMemPool(device) == current, true);
+    out.check("same current pool", cuda.driver().pools().deviceGetMemPool(device) == current, true);
     choices(cuda, out);
   }
 
@@ -105,11 +105,12 @@ public final class AsyncPoolExample {
     int device = cuda.currentDevice().id();
     try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda)) {
       long handle = pool.handle(cuda.currentDevice());
-      out.check("the current one", handle == cuda.driver().deviceGetMemPool(device), true);
+      out.check("the current one", handle == cuda.driver().pools().deviceGetMemPool(device), true);
     }
     try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofDefault())) {
       long handle = pool.handle(cuda.currentDevice());
-      out.check("the default", handle == cuda.driver().deviceGetDefaultMemPool(device), true);
+      out.check(
+          "the default", handle == cuda.driver().pools().deviceGetDefaultMemPool(device), true);
     }
   }
 

@@ -35,12 +35,12 @@ final class NativeFunctionsExample {
             return 0;
           }
           live.incrementAndGet();
-          return driver.memAlloc(device, bytes);
+          return driver.memory().memAlloc(device, bytes);
         });
     long free =
         driver.registerFree((parameter, address, device) -> {
           live.decrementAndGet();
-          driver.memFree(device, address);
+          driver.memory().memFree(device, address);
         });
     NativeFunctionResource resource =
         new NativeFunctionResource(

@@ -30,8 +30,8 @@ public interface IpcCalls {
 
   /**
    * Memory of another process, whose allocation must be complete before it is touched; {@link
-   * OrderedCalls#memFreeAsync} gives it back, before the exporter's own free (cuMemPoolImportPointer).
-   * Two imports of the same bytes at once are not safe on every driver.
+   * OrderedCalls#memFreeAsync} gives it back, before the exporter's own free
+   * (cuMemPoolImportPointer). Two imports of the same bytes at once are not safe on every driver.
    */
   long memPoolImportPointer(long pool, byte[] handle);
 

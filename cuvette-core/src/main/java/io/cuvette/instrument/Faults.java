@@ -227,7 +227,7 @@ public final class Faults {
     try {
       Object made = forward(method, arguments);
       if (made instanceof Long graph) {
-        target.graphDestroy(graph);
+        target.captures().graphDestroy(graph);
       }
     } catch (CudaException e) {
       refusedFrees.refused(method, arguments);

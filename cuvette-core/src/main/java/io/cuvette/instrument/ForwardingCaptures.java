@@ -17,56 +17,56 @@ abstract class ForwardingCaptures implements CudaDriver {
 
   @Override
   public void streamBeginCapture(int device, long stream, int mode) {
-    delegate.streamBeginCapture(device, stream, mode);
+    delegate.captures().streamBeginCapture(device, stream, mode);
   }
 
   @Override
   public long streamEndCapture(int device, long stream) {
-    return delegate.streamEndCapture(device, stream);
+    return delegate.captures().streamEndCapture(device, stream);
   }
 
   @Override
   public int streamIsCapturing(int device, long stream) {
-    return delegate.streamIsCapturing(device, stream);
+    return delegate.captures().streamIsCapturing(device, stream);
   }
 
   @Override
   public CaptureInfo streamGetCaptureInfo(int device, long stream) {
-    return delegate.streamGetCaptureInfo(device, stream);
+    return delegate.captures().streamGetCaptureInfo(device, stream);
   }
 
   @Override
   public UserObject userObjectCreate() {
-    return delegate.userObjectCreate();
+    return delegate.captures().userObjectCreate();
   }
 
   @Override
   public void userObjectRelease(long object) {
-    delegate.userObjectRelease(object);
+    delegate.captures().userObjectRelease(object);
   }
 
   @Override
   public void graphRetainUserObject(long graph, long object) {
-    delegate.graphRetainUserObject(graph, object);
+    delegate.captures().graphRetainUserObject(graph, object);
   }
 
   @Override
   public long graphInstantiate(int device, long graph) {
-    return delegate.graphInstantiate(device, graph);
+    return delegate.captures().graphInstantiate(device, graph);
   }
 
   @Override
   public void graphLaunch(int device, long executable, long stream) {
-    delegate.graphLaunch(device, executable, stream);
+    delegate.captures().graphLaunch(device, executable, stream);
   }
 
   @Override
   public void graphExecDestroy(long executable) {
-    delegate.graphExecDestroy(executable);
+    delegate.captures().graphExecDestroy(executable);
   }
 
   @Override
   public void graphDestroy(long graph) {
-    delegate.graphDestroy(graph);
+    delegate.captures().graphDestroy(graph);
   }
 }

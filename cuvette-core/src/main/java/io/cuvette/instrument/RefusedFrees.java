@@ -51,8 +51,8 @@ final class RefusedFrees {
 
   /** Queued work may use what is freed now, and another device's does not hold the free up. */
   private static void await(CudaDriver driver) {
-    for (int device = 0; device < driver.deviceGetCount(); device++) {
-      driver.ctxSynchronize(device);
+    for (int device = 0; device < driver.devices().deviceGetCount(); device++) {
+      driver.devices().ctxSynchronize(device);
     }
   }
 
@@ -60,7 +60,7 @@ final class RefusedFrees {
     try {
       if (call.method.getName().equals("memFreeAsync")) {
         // Its stream may be gone, and the other function frees such memory too.
-        driver.memFree((Integer) call.arguments.get(0), (Long) call.arguments.get(1));
+        driver.memory().memFree((Integer) call.arguments.get(0), (Long) call.arguments.get(1));
       } else {
         DriverProxy.forward(driver, call.method, call.arguments.toArray());
       }

@@ -25,26 +25,26 @@ final class SanitizerIpc {
   public int memPoolExportToShareableHandle(long pool) {
     Site site = Site.passing("memPoolExportToShareableHandle", "pool", pool);
     core.check(findings -> core.streams.pool(pool, site, findings));
-    return driver.memPoolExportToShareableHandle(pool);
+    return driver.sharing().memPoolExportToShareableHandle(pool);
   }
 
   public long memPoolImportFromShareableHandle(int descriptor) {
     Site site = Site.of("memPoolImportFromShareableHandle", "descriptor", descriptor);
-    long pool = driver.memPoolImportFromShareableHandle(descriptor);
+    long pool = driver.sharing().memPoolImportFromShareableHandle(descriptor);
     core.check(_ -> core.streams.pools.addOnceMore(pool, false, site));
     return pool;
   }
 
   public byte[] memPoolExportPointer(long address) {
     core.share(Site.of("memPoolExportPointer", "address", address), address);
-    return driver.memPoolExportPointer(address);
+    return driver.sharing().memPoolExportPointer(address);
   }
 
   public long memPoolImportPointer(long pool, byte[] handle) {
     Site site = Site.of("memPoolImportPointer", "pool", pool, "handle", handle);
     core.check(findings -> core.streams.pool(pool, site, findings));
-    long address = driver.memPoolImportPointer(pool, handle);
-    long bytes = size(0, address, () -> driver.memFree(0, address));
+    long address = driver.sharing().memPoolImportPointer(pool, handle);
+    long bytes = size(0, address, () -> driver.memory().memFree(0, address));
     core.check(_ -> core.memory.imported(address, bytes, "memFreeAsync", site));
     return address;
   }
@@ -52,7 +52,7 @@ final class SanitizerIpc {
   /** The size of memory that was just imported, which ends if it cannot be told. */
   private long size(int device, long address, Runnable end) {
     try {
-      return driver.pointerGetAttribute(device, PointerAttribute.RANGE_SIZE, address);
+      return driver.memory().pointerGetAttribute(device, PointerAttribute.RANGE_SIZE, address);
     } catch (CudaException e) {
       try {
         end.run();
@@ -66,13 +66,13 @@ final class SanitizerIpc {
   public byte[] ipcGetMemHandle(int device, long address) {
     Site site = Site.of("ipcGetMemHandle", "device", device, "address", address);
     core.share(site, address);
-    return driver.ipcGetMemHandle(device, address);
+    return driver.sharing().ipcGetMemHandle(device, address);
   }
 
   public long ipcOpenMemHandle(int device, byte[] handle) {
     Site site = Site.of("ipcOpenMemHandle", "device", device, "handle", handle);
-    long address = driver.ipcOpenMemHandle(device, handle);
-    long bytes = size(device, address, () -> driver.ipcCloseMemHandle(device, address));
+    long address = driver.sharing().ipcOpenMemHandle(device, handle);
+    long bytes = size(device, address, () -> driver.sharing().ipcCloseMemHandle(device, address));
     core.check(_ -> {
       core.memory.imported(address, bytes, CLOSE, site);
       openings.merge(address, 1, Integer::sum);
@@ -89,7 +89,11 @@ final class SanitizerIpc {
     });
     boolean open = core.locked(_ -> openings.containsKey(address));
     try {
-      core.free(this::closeOnce, address, site, () -> driver.ipcCloseMemHandle(device, address));
+      core.free(
+          this::closeOnce,
+          address,
+          site,
+          () -> driver.sharing().ipcCloseMemHandle(device, address));
     } catch (CudaException e) {
       if (open) {
         core.check(_ -> openings.merge(address, 1, Integer::sum));
@@ -107,12 +111,12 @@ final class SanitizerIpc {
   public byte[] ipcGetEventHandle(int device, long event) {
     Site site = Site.of("ipcGetEventHandle", "device", device, "event", event);
     core.check(findings -> core.streams.events.use(event, site, findings));
-    return driver.ipcGetEventHandle(device, event);
+    return driver.sharing().ipcGetEventHandle(device, event);
   }
 
   public long ipcOpenEventHandle(int device, byte[] handle) {
     Site site = Site.of("ipcOpenEventHandle", "device", device, "handle", handle);
-    long event = driver.ipcOpenEventHandle(device, handle);
+    long event = driver.sharing().ipcOpenEventHandle(device, handle);
     core.check(_ -> core.streams.events.add(event, new EventMark(true), site));
     return event;
   }

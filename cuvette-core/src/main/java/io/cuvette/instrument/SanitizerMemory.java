@@ -19,7 +19,7 @@ final class SanitizerMemory {
 
   public long memAlloc(int device, long bytes) {
     Site site = Site.of("memAlloc", "device", device, "bytes", bytes);
-    long address = driver.memAlloc(device, bytes);
+    long address = driver.memory().memAlloc(device, bytes);
     core.check(_ -> core.memory.allocatedOnDevice(address, bytes, site));
     return address;
   }
@@ -27,8 +27,8 @@ final class SanitizerMemory {
   public MemorySegment memAllocManaged(int device, long bytes, int flags) {
     Site site = Site.of("memAllocManaged", "device", device, "bytes", bytes);
     // Where devices and the host take turns, the host sees nonsense while work is queued.
-    boolean atOnce = driver.deviceGetAttribute(CONCURRENT_MANAGED_ACCESS, device) == 1;
-    MemorySegment segment = driver.memAllocManaged(device, bytes, flags);
+    boolean atOnce = driver.devices().deviceGetAttribute(CONCURRENT_MANAGED_ACCESS, device) == 1;
+    MemorySegment segment = driver.memory().memAllocManaged(device, bytes, flags);
     core.check(_ -> {
       if (atOnce) {
         core.memory.allocatedOnHost(segment, "memFree", site);
@@ -41,7 +41,7 @@ final class SanitizerMemory {
 
   public MemorySegment memHostAlloc(int device, long bytes, int flags) {
     Site site = Site.of("memHostAlloc", "device", device, "bytes", bytes);
-    MemorySegment segment = driver.memHostAlloc(device, bytes, flags);
+    MemorySegment segment = driver.memory().memHostAlloc(device, bytes, flags);
     core.check(_ -> core.memory.allocatedOnHost(segment, "memFreeHost", site));
     return segment;
   }
@@ -49,18 +49,18 @@ final class SanitizerMemory {
   public void memFree(int device, long address) {
     Site site = Site.of("memFree", "device", device, "address", address);
     core.check(findings -> core.memory.checkFree(address, "memFree", site, findings));
-    core.free(core.memory::free, address, site, () -> driver.memFree(device, address));
+    core.free(core.memory::free, address, site, () -> driver.memory().memFree(device, address));
   }
 
   public void memFreeHost(int device, long address) {
     Site site = Site.of("memFreeHost", "device", device, "address", address);
     core.check(findings -> core.memory.checkFree(address, "memFreeHost", site, findings));
-    core.free(core.memory::free, address, site, () -> driver.memFreeHost(device, address));
+    core.free(core.memory::free, address, site, () -> driver.memory().memFreeHost(device, address));
   }
 
   public long callMalloc(long function, long parameter, long bytes, int device) {
     Site site = Site.of("callMalloc", "function", function, "bytes", bytes, "device", device);
-    long address = driver.callMalloc(function, parameter, bytes, device);
+    long address = driver.natives().callMalloc(function, parameter, bytes, device);
     core.check(_ -> core.memory.allocatedNatively(address, bytes, site));
     return address;
   }
@@ -72,12 +72,12 @@ final class SanitizerMemory {
         core.memory::freeNatively,
         address,
         site,
-        () -> driver.callFree(function, parameter, address, device));
+        () -> driver.natives().callFree(function, parameter, address, device));
   }
 
   public MemorySegment hostView(int device, long address, long bytes, Arena arena) {
     core.checkLive(Site.passing("hostView", "address", address, "bytes", bytes), address, bytes);
-    MemorySegment view = driver.hostView(device, address, bytes, arena);
+    MemorySegment view = driver.memory().hostView(device, address, bytes, arena);
     core.check(_ -> core.memory.viewed(view, address));
     return view;
   }
@@ -85,13 +85,13 @@ final class SanitizerMemory {
   public void memAdvise(
       int device, long address, long bytes, int advice, int locationType, int locationId) {
     core.checkLive(Site.passing("memAdvise", "address", address, "bytes", bytes), address, bytes);
-    driver.memAdvise(device, address, bytes, advice, locationType, locationId);
+    driver.memory().memAdvise(device, address, bytes, advice, locationType, locationId);
   }
 
   public int memRangeGetAttribute(int device, int attribute, long address, long bytes) {
     core.checkLive(
         Site.passing("memRangeGetAttribute", "address", address, "bytes", bytes), address, bytes);
-    return driver.memRangeGetAttribute(device, attribute, address, bytes);
+    return driver.memory().memRangeGetAttribute(device, attribute, address, bytes);
   }
 
   public void memcpyAsync(int device, long target, long source, long bytes, long stream) {
@@ -100,21 +100,21 @@ final class SanitizerMemory {
             "memcpyAsync", "target", target, "source", source, "bytes", bytes, "stream", stream);
     core.queue(
         new Work(site, device, stream).reads(source, bytes).writes(target, bytes),
-        () -> driver.memcpyAsync(device, target, source, bytes, stream));
+        () -> driver.transfers().memcpyAsync(device, target, source, bytes, stream));
   }
 
   public void memcpyHtoDAsync(int device, long target, MemorySegment source, long stream) {
     Site site = Site.often("memcpyHtoDAsync", "target", target, "source", source, "stream", stream);
     core.queue(
         new Work(site, device, stream).reads(source).writes(target, source.byteSize()),
-        () -> driver.memcpyHtoDAsync(device, target, source, stream));
+        () -> driver.transfers().memcpyHtoDAsync(device, target, source, stream));
   }
 
   public void memcpyDtoHAsync(int device, MemorySegment target, long source, long stream) {
     Site site = Site.often("memcpyDtoHAsync", "target", target, "source", source, "stream", stream);
     core.queue(
         new Work(site, device, stream).reads(source, target.byteSize()).writes(target),
-        () -> driver.memcpyDtoHAsync(device, target, source, stream));
+        () -> driver.transfers().memcpyDtoHAsync(device, target, source, stream));
   }
 
   public void memcpyPeerAsync(
@@ -139,26 +139,28 @@ final class SanitizerMemory {
     core.queue(
         new Work(site, streamDevice, stream).reads(source, bytes).writes(target, bytes),
         () ->
-            driver.memcpyPeerAsync(
-                streamDevice, target, targetDevice, source, sourceDevice, bytes, stream));
+            driver
+                .transfers()
+                .memcpyPeerAsync(
+                    streamDevice, target, targetDevice, source, sourceDevice, bytes, stream));
   }
 
   public void memsetD8Async(int device, long target, byte value, long count, long stream) {
     core.queue(
         fill("memsetD8Async", device, target, count, stream),
-        () -> driver.memsetD8Async(device, target, value, count, stream));
+        () -> driver.transfers().memsetD8Async(device, target, value, count, stream));
   }
 
   public void memsetD16Async(int device, long target, short value, long count, long stream) {
     core.queue(
         fill("memsetD16Async", device, target, count * Short.BYTES, stream),
-        () -> driver.memsetD16Async(device, target, value, count, stream));
+        () -> driver.transfers().memsetD16Async(device, target, value, count, stream));
   }
 
   public void memsetD32Async(int device, long target, int value, long count, long stream) {
     core.queue(
         fill("memsetD32Async", device, target, count * Integer.BYTES, stream),
-        () -> driver.memsetD32Async(device, target, value, count, stream));
+        () -> driver.transfers().memsetD32Async(device, target, value, count, stream));
   }
 
   public void memPrefetchAsync(
@@ -167,7 +169,10 @@ final class SanitizerMemory {
         Site.often("memPrefetchAsync", "address", address, "bytes", bytes, "stream", stream);
     core.queue(
         new Work(site, device, stream).holds(address, bytes),
-        () -> driver.memPrefetchAsync(device, address, bytes, locationType, locationId, stream));
+        () ->
+            driver
+                .memory()
+                .memPrefetchAsync(device, address, bytes, locationType, locationId, stream));
   }
 
   private static Work fill(String method, int device, long target, long bytes, long stream) {

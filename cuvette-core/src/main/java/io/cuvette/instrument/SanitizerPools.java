@@ -37,37 +37,37 @@ final class SanitizerPools {
   }
 
   public long deviceGetDefaultMemPool(int device) {
-    return named(driver.deviceGetDefaultMemPool(device), true);
+    return named(driver.pools().deviceGetDefaultMemPool(device), true);
   }
 
   public long deviceGetMemPool(int device) {
-    return named(driver.deviceGetMemPool(device), true);
+    return named(driver.pools().deviceGetMemPool(device), true);
   }
 
   public void deviceSetMemPool(int device, long pool) {
     use("deviceSetMemPool", pool);
-    driver.deviceSetMemPool(device, pool);
+    driver.pools().deviceSetMemPool(device, pool);
   }
 
   public long memGetDefaultMemPool(int locationType, int locationId, int allocationType) {
     return named(
-        driver.memGetDefaultMemPool(locationType, locationId, allocationType),
+        driver.pools().memGetDefaultMemPool(locationType, locationId, allocationType),
         isOnDevice(locationType, allocationType));
   }
 
   public long memGetMemPool(int locationType, int locationId, int allocationType) {
     return named(
-        driver.memGetMemPool(locationType, locationId, allocationType),
+        driver.pools().memGetMemPool(locationType, locationId, allocationType),
         isOnDevice(locationType, allocationType));
   }
 
   public void memSetMemPool(int locationType, int locationId, int allocationType, long pool) {
     use("memSetMemPool", pool);
-    driver.memSetMemPool(locationType, locationId, allocationType, pool);
+    driver.pools().memSetMemPool(locationType, locationId, allocationType, pool);
   }
 
   public long pointerGetAttribute(int device, int attribute, long address) {
-    long answer = driver.pointerGetAttribute(device, attribute, address);
+    long answer = driver.memory().pointerGetAttribute(device, attribute, address);
     return attribute == PointerAttribute.MEMPOOL_HANDLE && answer != 0
         ? named(answer, false)
         : answer;
@@ -75,7 +75,7 @@ final class SanitizerPools {
 
   public long memPoolCreate(PoolProperties properties) {
     Site site = Site.of("memPoolCreate", "properties", properties);
-    long pool = driver.memPoolCreate(properties);
+    long pool = driver.pools().memPoolCreate(properties);
     boolean onDevice = isOnDevice(properties.locationType(), properties.allocationType());
     core.check(_ -> core.streams.pools.add(pool, onDevice, site));
     return pool;
@@ -83,38 +83,39 @@ final class SanitizerPools {
 
   public void memPoolDestroy(long pool) {
     Site site = Site.of("memPoolDestroy", "pool", pool);
-    core.destroy(core.streams.pools, pool, site, () -> driver.memPoolDestroy(pool));
+    core.destroy(core.streams.pools, pool, site, () -> driver.pools().memPoolDestroy(pool));
   }
 
   public void memPoolTrimTo(long pool, long bytesToKeep) {
     use("memPoolTrimTo", pool);
-    driver.memPoolTrimTo(pool, bytesToKeep);
+    driver.pools().memPoolTrimTo(pool, bytesToKeep);
   }
 
   public long memPoolGetAttribute(long pool, int attribute) {
     use("memPoolGetAttribute", pool);
-    return driver.memPoolGetAttribute(pool, attribute);
+    return driver.pools().memPoolGetAttribute(pool, attribute);
   }
 
   public void memPoolSetAttribute(long pool, int attribute, long value) {
     use("memPoolSetAttribute", pool);
-    driver.memPoolSetAttribute(pool, attribute, value);
+    driver.pools().memPoolSetAttribute(pool, attribute, value);
   }
 
   public int memPoolGetAccess(long pool, int locationType, int locationId) {
     use("memPoolGetAccess", pool);
-    return driver.memPoolGetAccess(pool, locationType, locationId);
+    return driver.pools().memPoolGetAccess(pool, locationType, locationId);
   }
 
   public void memPoolSetAccess(long pool, int locationType, int[] locationIds, int... access) {
     use("memPoolSetAccess", pool);
-    driver.memPoolSetAccess(pool, locationType, locationIds, access);
+    driver.pools().memPoolSetAccess(pool, locationType, locationIds, access);
   }
 
   public long memAllocAsync(int device, long bytes, long stream) {
     Site site = Site.of("memAllocAsync", "device", device, "bytes", bytes, "stream", stream);
     Lane lane = lane(device, stream, site);
-    return allocated(driver.memAllocAsync(device, bytes, stream), bytes, lane, true, site);
+    return allocated(
+        driver.ordered().memAllocAsync(device, bytes, stream), bytes, lane, true, site);
   }
 
   public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
@@ -131,7 +132,7 @@ final class SanitizerPools {
             stream);
     boolean onDevice = core.locked(findings -> core.streams.pool(pool, site, findings));
     Lane lane = lane(device, stream, site);
-    long address = driver.memAllocFromPoolAsync(device, bytes, pool, stream);
+    long address = driver.ordered().memAllocFromPoolAsync(device, bytes, pool, stream);
     return allocated(address, bytes, lane, onDevice, site);
   }
 
@@ -158,6 +159,10 @@ final class SanitizerPools {
     if (lane != null) {
       core.check(findings -> core.memory.checkFreeInOrder(address, lane, site, findings));
     }
-    core.free(core.memory::free, address, site, () -> driver.memFreeAsync(device, address, stream));
+    core.free(
+        core.memory::free,
+        address,
+        site,
+        () -> driver.ordered().memFreeAsync(device, address, stream));
   }
 }

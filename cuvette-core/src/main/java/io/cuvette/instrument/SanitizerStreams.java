@@ -25,7 +25,7 @@ final class SanitizerStreams {
   public long streamCreateWithPriority(int device, int flags, int priority) {
     Site site =
         Site.of("streamCreateWithPriority", "device", device, "flags", flags, "priority", priority);
-    long stream = driver.streamCreateWithPriority(device, flags, priority);
+    long stream = driver.streams().streamCreateWithPriority(device, flags, priority);
     core.check(_ -> core.streams.create(device, stream, flags == 0, site));
     return stream;
   }
@@ -34,7 +34,10 @@ final class SanitizerStreams {
     Site site = Site.of("streamDestroy", "device", device, "stream", stream);
     Lane lane =
         core.destroy(
-            core.streams.streams, stream, site, () -> driver.streamDestroy(device, stream));
+            core.streams.streams,
+            stream,
+            site,
+            () -> driver.streams().streamDestroy(device, stream));
     if (lane != null) {
       core.check(_ -> core.streams.order.destroy(lane));
     }
@@ -42,32 +45,32 @@ final class SanitizerStreams {
 
   public int streamGetPriority(int device, long stream) {
     core.lane("streamGetPriority", device, stream);
-    return driver.streamGetPriority(device, stream);
+    return driver.streams().streamGetPriority(device, stream);
   }
 
   public int streamGetFlags(int device, long stream) {
     core.lane("streamGetFlags", device, stream);
-    return driver.streamGetFlags(device, stream);
+    return driver.streams().streamGetFlags(device, stream);
   }
 
   public long streamGetId(int device, long stream) {
     core.lane("streamGetId", device, stream);
-    return driver.streamGetId(device, stream);
+    return driver.streams().streamGetId(device, stream);
   }
 
   public int streamGetDevice(int device, long stream) {
     core.lane("streamGetDevice", device, stream);
-    return driver.streamGetDevice(device, stream);
+    return driver.streams().streamGetDevice(device, stream);
   }
 
   public boolean streamQuery(int device, long stream) {
     Clock work = core.workOf("streamQuery", device, stream);
-    return core.finishIf(driver.streamQuery(device, stream), work);
+    return core.finishIf(driver.streams().streamQuery(device, stream), work);
   }
 
   public void streamSynchronize(int device, long stream) {
     Clock work = core.workOf("streamSynchronize", device, stream);
-    driver.streamSynchronize(device, stream);
+    driver.streams().streamSynchronize(device, stream);
     core.finish(work);
   }
 
@@ -75,7 +78,7 @@ final class SanitizerStreams {
     Site site = Site.passing("streamWaitEvent", "device", device, "stream", stream, "event", event);
     Lane lane = core.locked(findings -> core.streams.lane(device, stream, site, findings));
     EventMark mark = core.locked(findings -> core.streams.events.use(event, site, findings));
-    driver.streamWaitEvent(device, stream, event);
+    driver.streams().streamWaitEvent(device, stream, event);
     if (lane != null) {
       core.check(_ -> core.streams.await(lane, mark));
     }
@@ -83,7 +86,7 @@ final class SanitizerStreams {
 
   public void ctxSynchronize(int device) {
     Clock work = core.locked(_ -> core.streams.order.everythingOn(device));
-    driver.ctxSynchronize(device);
+    driver.devices().ctxSynchronize(device);
     core.finish(work);
   }
 
@@ -95,18 +98,18 @@ final class SanitizerStreams {
           function.run();
         };
     core.unseen(core.lane("launchHostFunc", device, stream), site("launchHostFunc", stream));
-    driver.launchHostFunc(device, stream, announced);
+    driver.streams().launchHostFunc(device, stream, announced);
   }
 
   public void streamWaitValue32(int device, long stream, long address, int value, int flags) {
     Lane lane = core.lane("streamWaitValue32", device, stream);
     core.unseen(lane, site("streamWaitValue32", stream));
-    driver.streamWaitValue32(device, stream, address, value, flags);
+    driver.streams().streamWaitValue32(device, stream, address, value, flags);
   }
 
   public long eventCreate(int device, int flags) {
     Site site = Site.of("eventCreate", "device", device, "flags", flags);
-    long event = driver.eventCreate(device, flags);
+    long event = driver.events().eventCreate(device, flags);
     core.check(
         _ -> core.streams.events.add(event, new EventMark((flags & INTERPROCESS) != 0), site));
     return event;
@@ -114,14 +117,15 @@ final class SanitizerStreams {
 
   public void eventDestroy(int device, long event) {
     Site site = Site.of("eventDestroy", "device", device, "event", event);
-    core.destroy(core.streams.events, event, site, () -> driver.eventDestroy(device, event));
+    core.destroy(
+        core.streams.events, event, site, () -> driver.events().eventDestroy(device, event));
   }
 
   public void eventRecord(int device, long event, long stream) {
     Site site = Site.passing("eventRecord", "device", device, "event", event, "stream", stream);
     Lane lane = core.locked(findings -> core.streams.lane(device, stream, site, findings));
     EventMark mark = core.locked(findings -> core.streams.events.use(event, site, findings));
-    driver.eventRecord(device, event, stream);
+    driver.events().eventRecord(device, event, stream);
     if (lane != null && mark != null) {
       core.check(_ -> core.streams.record(mark, lane));
     }
@@ -129,19 +133,19 @@ final class SanitizerStreams {
 
   public boolean eventQuery(int device, long event) {
     Clock work = core.workBefore("eventQuery", event);
-    return core.finishIf(driver.eventQuery(device, event), work);
+    return core.finishIf(driver.events().eventQuery(device, event), work);
   }
 
   public void eventSynchronize(int device, long event) {
     Clock work = core.workBefore("eventSynchronize", event);
-    driver.eventSynchronize(device, event);
+    driver.events().eventSynchronize(device, event);
     core.finish(work);
   }
 
   public float eventElapsedTime(int device, long start, long end) {
     Clock first = core.workBefore("eventElapsedTime", start);
     Clock last = core.workBefore("eventElapsedTime", end);
-    float millis = driver.eventElapsedTime(device, start, end);
+    float millis = driver.events().eventElapsedTime(device, start, end);
     core.finish(first);
     core.finish(last);
     return millis;
@@ -149,7 +153,7 @@ final class SanitizerStreams {
 
   public void streamBeginCapture(int device, long stream, int mode) {
     Lane lane = core.lane("streamBeginCapture", device, stream);
-    driver.streamBeginCapture(device, stream, mode);
+    driver.captures().streamBeginCapture(device, stream, mode);
     core.check(_ -> core.streams.beginCapture(lane));
   }
 
@@ -157,7 +161,7 @@ final class SanitizerStreams {
     Site site = Site.of("streamEndCapture", "device", device, "stream", stream);
     Lane lane = core.locked(findings -> core.streams.lane(device, stream, site, findings));
     try {
-      long graph = driver.streamEndCapture(device, stream);
+      long graph = driver.captures().streamEndCapture(device, stream);
       core.check(_ -> core.streams.endCapture(lane));
       core.check(_ -> core.streams.graphs.add(graph, true, site));
       return graph;
@@ -171,7 +175,7 @@ final class SanitizerStreams {
 
   public int streamIsCapturing(int device, long stream) {
     Lane lane = core.lane("streamIsCapturing", device, stream);
-    int status = driver.streamIsCapturing(device, stream);
+    int status = driver.captures().streamIsCapturing(device, stream);
     if (status == 0) {
       core.check(_ -> core.streams.endCapture(lane));
     }
@@ -181,7 +185,7 @@ final class SanitizerStreams {
   public void graphLaunch(int device, long executable, long stream) {
     core.check(_ -> core.memory.hostReads.clear());
     core.unseen(core.lane("graphLaunch", device, stream), site("graphLaunch", stream));
-    driver.graphLaunch(device, executable, stream);
+    driver.captures().graphLaunch(device, executable, stream);
   }
 
   private static Site site(String method, long stream) {
@@ -190,6 +194,6 @@ final class SanitizerStreams {
 
   public void graphDestroy(long graph) {
     Site site = Site.of("graphDestroy", "graph", graph);
-    core.destroy(core.streams.graphs, graph, site, () -> driver.graphDestroy(graph));
+    core.destroy(core.streams.graphs, graph, site, () -> driver.captures().graphDestroy(graph));
   }
 }

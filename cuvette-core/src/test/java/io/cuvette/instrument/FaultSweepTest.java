@@ -27,12 +27,12 @@ class FaultSweepTest {
 
   /** Makes a stream and memory and gives both back, whatever fails: four calls. */
   private static void careful(CudaDriver driver) {
-    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
     try {
-      long address = driver.memAlloc(0, 512);
-      driver.memFree(0, address);
+      long address = driver.memory().memAlloc(0, 512);
+      driver.memory().memFree(0, address);
     } finally {
-      driver.streamDestroy(0, stream);
+      driver.streams().streamDestroy(0, stream);
     }
   }
 
@@ -76,10 +76,10 @@ class FaultSweepTest {
   void leakAfterAFault_isFoundWithTheCallAndTheAllocation() throws Exception {
     SweepReport report =
         sweep.run(driver -> {
-          long first = driver.memAlloc(0, 100);
-          long second = driver.memAlloc(0, 200);
-          driver.memFree(0, second);
-          driver.memFree(0, first);
+          long first = driver.memory().memAlloc(0, 100);
+          long second = driver.memory().memAlloc(0, 200);
+          driver.memory().memFree(0, second);
+          driver.memory().memFree(0, first);
         });
 
     assertThat(report.findings())
@@ -104,7 +104,7 @@ class FaultSweepTest {
 
   @Test
   void leakWithoutAnyFault_isFoundInTheFirstRun_andNothingElseIsTried() throws Exception {
-    SweepReport report = sweep.run(driver -> driver.eventCreate(0, 0));
+    SweepReport report = sweep.run(driver -> driver.events().eventCreate(0, 0));
 
     assertThat(report.runs()).isEqualTo(1);
     assertThat(report.findings())
@@ -121,7 +121,7 @@ class FaultSweepTest {
     UseCase swallowing =
         driver -> {
           try {
-            driver.memFree(0, driver.memAlloc(0, 1));
+            driver.memory().memFree(0, driver.memory().memAlloc(0, 1));
           } catch (CudaException e) {
             // the mistake under test
           }
@@ -144,7 +144,7 @@ class FaultSweepTest {
   }
 
   private static void asForItself(CudaDriver driver) {
-    swallow(() -> driver.memGetInfo(0));
+    swallow(() -> driver.devices().memGetInfo(0));
   }
 
   @Test
@@ -154,7 +154,7 @@ class FaultSweepTest {
             .recoveringWithin("FaultSweepTest.asForItself", "memGetInfo")
             .run(driver -> {
               asForItself(driver);
-              swallow(() -> driver.memGetInfo(0));
+              swallow(() -> driver.devices().memGetInfo(0));
             });
 
     assertThat(report.findings())
@@ -175,7 +175,7 @@ class FaultSweepTest {
             .timeLimit(Duration.ofMillis(50))
             .run(driver -> {
               try {
-                driver.deviceGetCount();
+                driver.devices().deviceGetCount();
               } catch (CudaException e) {
                 try {
                   never.await();
@@ -230,7 +230,7 @@ class FaultSweepTest {
 
   @Test
   void mistakesTheSanitizerSees_areFindings_unlessIgnored() throws Exception {
-    UseCase mistaken = driver -> driver.memsetD8Async(0, 4096, (byte) 1, 8, 0);
+    UseCase mistaken = driver -> driver.transfers().memsetD8Async(0, 4096, (byte) 1, 8, 0);
 
     SweepReport strict = sweep.run(mistaken);
     SweepReport lenient = sweep.ignoring(Misuse.UNKNOWN_ADDRESS).run(mistaken);
@@ -287,11 +287,11 @@ class FaultSweepTest {
   void effectOfACallThatFailsAllTheSame_isNotUndoneTwice() throws Exception {
     SweepReport report =
         sweep.run(driver -> {
-          long address = driver.memAlloc(0, 512);
+          long address = driver.memory().memAlloc(0, 512);
           try {
-            driver.memFree(0, address);
+            driver.memory().memFree(0, address);
           } catch (CudaException e) {
-            driver.memFree(0, address); // right only if the first was refused
+            driver.memory().memFree(0, address); // right only if the first was refused
             throw e;
           }
         });
@@ -310,7 +310,7 @@ class FaultSweepTest {
     SweepReport report =
         sweep.run(driver -> {
           try {
-            driver.memFree(0, driver.memAlloc(0, 1));
+            driver.memory().memFree(0, driver.memory().memAlloc(0, 1));
           } catch (CudaException e) {
             if (e.status() != CudaStatus.INVALID_CONTEXT) {
               throw e;
@@ -348,15 +348,17 @@ class FaultSweepTest {
     SweepReport waits = sweep.run(FaultSweepTest::freeAlthoughTheWaitFailed);
     SweepReport queues =
         sweep.run(driver -> {
-          long address = driver.memAllocAsync(0, 512, 0);
-          long stream = driver.streamCreateWithPriority(0, 1, 0);
+          long address = driver.ordered().memAllocAsync(0, 512, 0);
+          long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
           try {
-            driver.streamSynchronize(0, 0);
-            driver.memsetD8Async(0, address, (byte) 1, 512, stream);
-            driver.streamSynchronize(0, stream);
+            driver.streams().streamSynchronize(0, 0);
+            driver.transfers().memsetD8Async(0, address, (byte) 1, 512, stream);
+            driver.streams().streamSynchronize(0, stream);
           } finally {
-            driver.memFreeAsync(0, address, 0); // another stream than the one that uses it
-            driver.streamDestroy(0, stream);
+            driver
+                .ordered()
+                .memFreeAsync(0, address, 0); // another stream than the one that uses it
+            driver.streams().streamDestroy(0, stream);
           }
         });
 
@@ -368,12 +370,12 @@ class FaultSweepTest {
   }
 
   private static void freeAlthoughTheWaitFailed(CudaDriver driver) {
-    long address = driver.memAlloc(0, 512);
+    long address = driver.memory().memAlloc(0, 512);
     try {
-      driver.memsetD8Async(0, address, (byte) 1, 512, 0);
-      driver.streamSynchronize(0, 0);
+      driver.transfers().memsetD8Async(0, address, (byte) 1, 512, 0);
+      driver.streams().streamSynchronize(0, 0);
     } finally {
-      driver.memFree(0, address);
+      driver.memory().memFree(0, address);
     }
   }
 

@@ -21,8 +21,8 @@ class FaultsTest {
   void none_countsAndLetsEverythingThrough() {
     Faults faults = Faults.none(tiny.driver);
 
-    long address = faults.driver().memAlloc(0, 512);
-    faults.driver().memFree(0, address);
+    long address = faults.driver().memory().memAlloc(0, 512);
+    faults.driver().memory().memFree(0, address);
 
     assertThat(faults.calls()).isEqualTo(2);
     assertThat(faults.fired()).isFalse();
@@ -32,10 +32,10 @@ class FaultsTest {
   @Test
   void at_failsThatCallAlone() {
     Faults faults = Faults.at(tiny.driver, 2, CudaStatus.ILLEGAL_ADDRESS);
-    faults.driver().memAlloc(0, 1);
+    faults.driver().memory().memAlloc(0, 1);
 
-    CudaException thrown = failure(() -> faults.driver().memAlloc(0, 2));
-    faults.driver().memAlloc(0, 3);
+    CudaException thrown = failure(() -> faults.driver().memory().memAlloc(0, 2));
+    faults.driver().memory().memAlloc(0, 3);
 
     assertThat(thrown.status()).isEqualTo(CudaStatus.ILLEGAL_ADDRESS);
     assertThat(thrown)
@@ -49,13 +49,13 @@ class FaultsTest {
   @Test
   void from_failsThatCallAndAllAfterIt() {
     Faults faults = Faults.from(tiny.driver, 2);
-    long address = faults.driver().memAlloc(0, 1);
+    long address = faults.driver().memory().memAlloc(0, 1);
 
-    assertThat(failure(() -> faults.driver().memAlloc(0, 2)).status())
+    assertThat(failure(() -> faults.driver().memory().memAlloc(0, 2)).status())
         .isEqualTo(CudaStatus.OUT_OF_MEMORY);
-    assertThat(failure(() -> faults.driver().ctxSynchronize(0)).status())
+    assertThat(failure(() -> faults.driver().devices().ctxSynchronize(0)).status())
         .isEqualTo(CudaStatus.LAUNCH_FAILED);
-    assertThat(failure(() -> faults.driver().memFree(0, address)).status())
+    assertThat(failure(() -> faults.driver().memory().memFree(0, address)).status())
         .isEqualTo(CudaStatus.UNKNOWN);
     assertThat(faults.failedCall().orElseThrow()).as("the first one").startsWith("memAlloc(");
   }
@@ -63,12 +63,12 @@ class FaultsTest {
   @Test
   void refusedFree_hasNotFreed_andIsFreedByTheNextAttempt() {
     Faults faults = Faults.at(tiny.driver, 2);
-    long address = faults.driver().memAlloc(0, 1);
+    long address = faults.driver().memory().memAlloc(0, 1);
 
-    assertThat(failure(() -> faults.driver().memFree(0, address))).isNotNull();
+    assertThat(failure(() -> faults.driver().memory().memFree(0, address))).isNotNull();
     assertThat(tiny.live()).containsOnlyKeys(address);
 
-    faults.driver().memFree(0, address);
+    faults.driver().memory().memFree(0, address);
     assertThat(tiny.live()).isEmpty();
     assertThat(faults.freeRefused()).as("nothing is owed").isEmpty();
   }
@@ -76,11 +76,11 @@ class FaultsTest {
   @Test
   void freeRefused_freesWhatTheProgramTriedToFree_andNothingElse() {
     Faults faults = Faults.from(tiny.driver, 4);
-    long tried = faults.driver().memAlloc(0, 1);
-    long forgotten = faults.driver().memAlloc(0, 1);
-    long stream = faults.driver().streamCreateWithPriority(0, 1, 0);
-    assertThat(failure(() -> faults.driver().memFree(0, tried))).isNotNull();
-    assertThat(failure(() -> faults.driver().streamDestroy(0, stream))).isNotNull();
+    long tried = faults.driver().memory().memAlloc(0, 1);
+    long forgotten = faults.driver().memory().memAlloc(0, 1);
+    long stream = faults.driver().streams().streamCreateWithPriority(0, 1, 0);
+    assertThat(failure(() -> faults.driver().memory().memFree(0, tried))).isNotNull();
+    assertThat(failure(() -> faults.driver().streams().streamDestroy(0, stream))).isNotNull();
 
     assertThat(faults.freeRefused()).hasSize(2);
     assertThat(tiny.live()).containsOnlyKeys(forgotten);
@@ -89,11 +89,11 @@ class FaultsTest {
   @Test
   void only_countsAndFailsTheNamedCallsAlone() {
     Faults faults = Faults.at(tiny.driver, 1, CudaStatus.OUT_OF_MEMORY).only("eventCreate");
-    faults.driver().memAlloc(0, 1);
-    faults.driver().streamCreateWithPriority(0, 1, 0);
+    faults.driver().memory().memAlloc(0, 1);
+    faults.driver().streams().streamCreateWithPriority(0, 1, 0);
     assertThat(faults.calls()).isZero();
 
-    assertThat(failure(() -> faults.driver().eventCreate(0, 0))).isNotNull();
+    assertThat(failure(() -> faults.driver().events().eventCreate(0, 0))).isNotNull();
     assertThat(faults.calls()).isEqualTo(1);
   }
 
@@ -104,7 +104,7 @@ class FaultsTest {
     assertThat(faults.driver().name()).isEqualTo("faults(tiny)");
     assertThat(faults.driver()).hasToString("faults(tiny)").isEqualTo(faults.driver());
     assertThat(faults.driver().isSimulated()).isTrue();
-    faults.driver().hostView(0, 4096, 1, Arena.global());
+    faults.driver().memory().hostView(0, 4096, 1, Arena.global());
     faults.driver().close();
 
     assertThat(faults.calls()).isZero();
@@ -113,10 +113,10 @@ class FaultsTest {
 
   @Test
   void nativeAllocator_failsWithNull_unlessAStatusIsGiven() {
-    assertThat(Faults.at(tiny.driver, 1).driver().callMalloc(1, 2, 3, 0)).isZero();
+    assertThat(Faults.at(tiny.driver, 1).driver().natives().callMalloc(1, 2, 3, 0)).isZero();
 
     Faults explicit = Faults.at(tiny.driver, 1, CudaStatus.INVALID_CONTEXT);
-    assertThat(failure(() -> explicit.driver().callMalloc(1, 2, 3, 0)).status())
+    assertThat(failure(() -> explicit.driver().natives().callMalloc(1, 2, 3, 0)).status())
         .isEqualTo(CudaStatus.INVALID_CONTEXT);
   }
 
@@ -124,7 +124,7 @@ class FaultsTest {
   void errorsOfTheDriver_passUnchanged() {
     Faults faults = Faults.none(tiny.driver);
 
-    CudaException thrown = failure(() -> faults.driver().memFree(0, 12345));
+    CudaException thrown = failure(() -> faults.driver().memory().memFree(0, 12345));
 
     assertThat(thrown).hasMessageNotContaining("injected");
     assertThat(thrown.status()).isEqualTo(CudaStatus.INVALID_VALUE);

@@ -31,27 +31,27 @@ class InstrumentsOnSimulatorTest {
 
   /** Fills on one stream, copies on another, waits and checks; ordered by an event or not. */
   private static void pipeline(CudaDriver driver, boolean ordered) {
-    long producer = driver.streamCreateWithPriority(0, 1, 0);
-    long consumer = driver.streamCreateWithPriority(0, 1, 0);
-    long event = driver.eventCreate(0, 2);
-    long device = driver.memAlloc(0, BYTES);
-    MemorySegment pinned = driver.memHostAlloc(0, BYTES, 1);
-    driver.memsetD8Async(0, device, (byte) 7, BYTES, producer);
-    driver.eventRecord(0, event, producer);
+    long producer = driver.streams().streamCreateWithPriority(0, 1, 0);
+    long consumer = driver.streams().streamCreateWithPriority(0, 1, 0);
+    long event = driver.events().eventCreate(0, 2);
+    long device = driver.memory().memAlloc(0, BYTES);
+    MemorySegment pinned = driver.memory().memHostAlloc(0, BYTES, 1);
+    driver.transfers().memsetD8Async(0, device, (byte) 7, BYTES, producer);
+    driver.events().eventRecord(0, event, producer);
     if (ordered) {
-      driver.streamWaitEvent(0, consumer, event);
+      driver.streams().streamWaitEvent(0, consumer, event);
     }
-    driver.memcpyDtoHAsync(0, pinned, device, consumer);
-    driver.streamSynchronize(0, consumer);
+    driver.transfers().memcpyDtoHAsync(0, pinned, device, consumer);
+    driver.streams().streamSynchronize(0, consumer);
     if (ordered) {
       assertThat(pinned.get(ValueLayout.JAVA_BYTE, BYTES - 1)).isEqualTo((byte) 7);
     }
-    driver.ctxSynchronize(0);
-    driver.memFreeHost(0, pinned.address());
-    driver.memFree(0, device);
-    driver.eventDestroy(0, event);
-    driver.streamDestroy(0, consumer);
-    driver.streamDestroy(0, producer);
+    driver.devices().ctxSynchronize(0);
+    driver.memory().memFreeHost(0, pinned.address());
+    driver.memory().memFree(0, device);
+    driver.events().eventDestroy(0, event);
+    driver.streams().streamDestroy(0, consumer);
+    driver.streams().streamDestroy(0, producer);
   }
 
   @ParameterizedTest
@@ -84,17 +84,17 @@ class InstrumentsOnSimulatorTest {
 
   /** A use case that gives everything back whatever fails. */
   private static void carefulPipeline(CudaDriver driver) {
-    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
     try {
-      long device = driver.memAlloc(0, BYTES);
+      long device = driver.memory().memAlloc(0, BYTES);
       try {
-        driver.memsetD32Async(0, device, 1, BYTES / Integer.BYTES, stream);
-        driver.streamSynchronize(0, stream);
+        driver.transfers().memsetD32Async(0, device, 1, BYTES / Integer.BYTES, stream);
+        driver.streams().streamSynchronize(0, stream);
       } finally {
-        driver.memFree(0, device);
+        driver.memory().memFree(0, device);
       }
     } finally {
-      driver.streamDestroy(0, stream);
+      driver.streams().streamDestroy(0, stream);
     }
   }
 
@@ -115,21 +115,21 @@ class InstrumentsOnSimulatorTest {
   }
 
   private static void carefulPoolUser(CudaDriver driver) {
-    long pool = driver.memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
+    long pool = driver.pools().memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
     try {
-      long stream = driver.streamCreateWithPriority(0, 1, 0);
+      long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
       try {
-        long device = driver.memAllocFromPoolAsync(0, BYTES, pool, stream);
+        long device = driver.ordered().memAllocFromPoolAsync(0, BYTES, pool, stream);
         try {
-          driver.memsetD32Async(0, device, 1, BYTES / Integer.BYTES, stream);
+          driver.transfers().memsetD32Async(0, device, 1, BYTES / Integer.BYTES, stream);
         } finally {
-          driver.memFreeAsync(0, device, stream);
+          driver.ordered().memFreeAsync(0, device, stream);
         }
       } finally {
-        driver.streamDestroy(0, stream);
+        driver.streams().streamDestroy(0, stream);
       }
     } finally {
-      driver.memPoolDestroy(pool);
+      driver.pools().memPoolDestroy(pool);
     }
   }
 

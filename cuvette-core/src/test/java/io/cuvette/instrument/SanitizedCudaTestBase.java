@@ -38,7 +38,7 @@ abstract class SanitizedCudaTestBase {
   }
 
   void fill(long address, long bytes, CudaStream in) {
-    driver.memsetD8Async(0, address, (byte) 1, bytes, in.handle());
+    driver.transfers().memsetD8Async(0, address, (byte) 1, bytes, in.handle());
   }
 
   void assertSilent() {

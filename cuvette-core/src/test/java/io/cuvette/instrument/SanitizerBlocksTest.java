@@ -157,7 +157,7 @@ class SanitizerBlocksTest extends SanitizedCudaTestBase {
     long address = block.address();
     try (Buffer device = cuda.allocate(BYTES)) {
       block.close();
-      driver.memcpyAsync(0, device.address(), address, BYTES, stream.handle());
+      driver.transfers().memcpyAsync(0, device.address(), address, BYTES, stream.handle());
       assertOnly(Misuse.USE_AFTER_FREE);
       stream.synchronize();
     }
@@ -180,9 +180,11 @@ class SanitizerBlocksTest extends SanitizedCudaTestBase {
       assertThatExceptionOfType(CudaException.class)
           .as("the simulated device refuses it")
           .isThrownBy(() ->
-              driver.memcpyAsync(0, block.address() + 10, block.address(), 11, stream.handle()));
+              driver
+                  .transfers()
+                  .memcpyAsync(0, block.address() + 10, block.address(), 11, stream.handle()));
       assertOnly(Misuse.OVERLAPPING_COPY);
-      driver.memcpyAsync(0, block.address() + 10, block.address(), 10, stream.handle());
+      driver.transfers().memcpyAsync(0, block.address() + 10, block.address(), 10, stream.handle());
       stream.synchronize();
     }
   }

@@ -85,7 +85,7 @@ class SanitizerFuzzTest extends SanitizerTestBase {
       beforeEvent.add(new BitSet());
     }
     for (int i = 0; i < BLOCKS; i++) {
-      blocks[i] = driver.memAlloc(0, blockBytes);
+      blocks[i] = driver.memory().memAlloc(0, blockBytes);
     }
   }
 
@@ -96,23 +96,23 @@ class SanitizerFuzzTest extends SanitizerTestBase {
     if (kind < 60) {
       return use(random, stream);
     } else if (kind < 75) {
-      driver.eventRecord(0, events[event], streams[stream]);
+      driver.events().eventRecord(0, events[event], streams[stream]);
       join(stream);
       beforeEvent.set(event, (BitSet) beforeStream.get(stream).clone());
     } else if (kind < 92) {
-      driver.streamWaitEvent(0, streams[stream], events[event]);
+      driver.streams().streamWaitEvent(0, streams[stream], events[event]);
       beforeStream.get(stream).or(beforeEvent.get(event));
     } else if (kind < 95) {
-      driver.eventSynchronize(0, events[event]);
+      driver.events().eventSynchronize(0, events[event]);
       done.or(beforeEvent.get(event));
     } else if (kind < 98) {
-      driver.streamSynchronize(0, streams[stream]);
+      driver.streams().streamSynchronize(0, streams[stream]);
       if (stream == STREAMS - 1) {
         join(stream);
       }
       done.or(beforeStream.get(stream));
     } else if (kind < 99) {
-      driver.ctxSynchronize(0);
+      driver.devices().ctxSynchronize(0);
       beforeStream.forEach(done::or);
     }
     return false;
@@ -125,9 +125,9 @@ class SanitizerFuzzTest extends SanitizerTestBase {
     boolean write = random.nextInt(3) == 0;
     long address = blocks[block] + offset;
     if (write) {
-      driver.memsetD8Async(0, address, (byte) 1, bytes, streams[stream]);
+      driver.transfers().memsetD8Async(0, address, (byte) 1, bytes, streams[stream]);
     } else {
-      driver.memcpyDtoHAsync(0, HOST.asSlice(0, bytes), address, streams[stream]);
+      driver.transfers().memcpyDtoHAsync(0, HOST.asSlice(0, bytes), address, streams[stream]);
     }
     join(stream);
     Op op = new Op(address, address + bytes - 1, write);

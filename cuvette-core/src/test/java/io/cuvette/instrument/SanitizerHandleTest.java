@@ -12,14 +12,14 @@ class SanitizerHandleTest extends SanitizerTestBase {
   void liveHandles_areSilent() {
     long stream = stream();
     long event = event();
-    driver.streamGetId(0, stream);
-    driver.streamGetFlags(0, stream);
-    driver.streamGetPriority(0, stream);
-    driver.streamGetDevice(0, stream);
-    driver.streamIsCapturing(0, stream);
-    driver.eventRecord(0, event, stream);
-    driver.eventDestroy(0, event);
-    driver.streamDestroy(0, stream);
+    driver.streams().streamGetId(0, stream);
+    driver.streams().streamGetFlags(0, stream);
+    driver.streams().streamGetPriority(0, stream);
+    driver.streams().streamGetDevice(0, stream);
+    driver.captures().streamIsCapturing(0, stream);
+    driver.events().eventRecord(0, event, stream);
+    driver.events().eventDestroy(0, event);
+    driver.streams().streamDestroy(0, stream);
     driver.close();
 
     assertSilent();
@@ -28,7 +28,7 @@ class SanitizerHandleTest extends SanitizerTestBase {
   @Test
   void destroyedStream_isReportedWithItsDestruction() {
     long stream = stream();
-    driver.streamDestroy(0, stream);
+    driver.streams().streamDestroy(0, stream);
 
     write(memory(), stream);
 
@@ -45,9 +45,9 @@ class SanitizerHandleTest extends SanitizerTestBase {
   @Test
   void destroyedEvent_isReported() {
     long event = event();
-    driver.eventDestroy(0, event);
+    driver.events().eventDestroy(0, event);
 
-    driver.streamWaitEvent(0, 0, event);
+    driver.streams().streamWaitEvent(0, 0, event);
 
     assertOnly(Misuse.DESTROYED_HANDLE);
   }
@@ -55,8 +55,9 @@ class SanitizerHandleTest extends SanitizerTestBase {
   @Test
   void secondDestruction_isADoubleFree() {
     long event = event();
-    driver.eventDestroy(0, event);
-    assertThatExceptionOfType(CudaException.class).isThrownBy(() -> driver.eventDestroy(0, event));
+    driver.events().eventDestroy(0, event);
+    assertThatExceptionOfType(CudaException.class)
+        .isThrownBy(() -> driver.events().eventDestroy(0, event));
 
     assertThat(assertOnly(Misuse.DOUBLE_FREE).sites()).hasSize(3);
   }
@@ -77,30 +78,30 @@ class SanitizerHandleTest extends SanitizerTestBase {
   void foreignEvent_isReported_andTakenToOrderEverything() {
     SanitizerDriver lenient =
         SanitizerDriver.reporting(tiny.driver, reports::add, Misuse.UNKNOWN_HANDLE);
-    long address = lenient.memAlloc(0, 64);
-    long first = lenient.streamCreateWithPriority(0, 1, 0);
-    long second = lenient.streamCreateWithPriority(0, 1, 0);
-    lenient.memsetD8Async(0, address, (byte) 1, 64, first);
-    lenient.streamWaitEvent(0, second, 0xabcd);
-    lenient.memsetD8Async(0, address, (byte) 1, 64, second);
+    long address = lenient.memory().memAlloc(0, 64);
+    long first = lenient.streams().streamCreateWithPriority(0, 1, 0);
+    long second = lenient.streams().streamCreateWithPriority(0, 1, 0);
+    lenient.transfers().memsetD8Async(0, address, (byte) 1, 64, first);
+    lenient.streams().streamWaitEvent(0, second, 0xabcd);
+    lenient.transfers().memsetD8Async(0, address, (byte) 1, 64, second);
     assertSilent();
 
-    driver.streamWaitEvent(0, 0, 0xabcd);
+    driver.streams().streamWaitEvent(0, 0, 0xabcd);
     assertOnly(Misuse.UNKNOWN_HANDLE);
   }
 
   @Test
   void graph_isLeakedUnlessDestroyed() {
     long stream = stream();
-    driver.streamBeginCapture(0, stream, 0);
-    long graph = driver.streamEndCapture(0, stream);
-    driver.streamDestroy(0, stream);
+    driver.captures().streamBeginCapture(0, stream, 0);
+    long graph = driver.captures().streamEndCapture(0, stream);
+    driver.streams().streamDestroy(0, stream);
 
     assertThat(driver.leaks())
         .singleElement()
         .satisfies(leak ->
             assertThat(leak.message()).contains("graph 0x%x is never freed".formatted(graph)));
-    driver.graphDestroy(graph);
+    driver.captures().graphDestroy(graph);
     assertThat(driver.leaks()).isEmpty();
   }
 }

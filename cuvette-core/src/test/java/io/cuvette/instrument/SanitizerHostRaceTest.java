@@ -34,17 +34,17 @@ class SanitizerHostRaceTest {
               SimulatedDriver.open(SimulatedOptions.DEFAULTS.withSeed(seed)),
               reports::add,
               Misuse.LEAK);
-      stream = driver.streamCreateWithPriority(0, 1, 0);
-      memory = driver.memAlloc(0, BYTES);
-      pinned = driver.memHostAlloc(0, BYTES, 0);
+      stream = driver.streams().streamCreateWithPriority(0, 1, 0);
+      memory = driver.memory().memAlloc(0, BYTES);
+      pinned = driver.memory().memHostAlloc(0, BYTES, 0);
     }
 
     void send(MemorySegment source) {
-      driver.memcpyHtoDAsync(0, memory, source, stream);
+      driver.transfers().memcpyHtoDAsync(0, memory, source, stream);
     }
 
     void synchronize() {
-      driver.streamSynchronize(0, stream);
+      driver.streams().streamSynchronize(0, stream);
     }
 
     @Override
@@ -76,14 +76,14 @@ class SanitizerHostRaceTest {
   @Test
   void memoryBesideTheCopy_andMemoryOfDoneCopies_mayBeChanged() {
     try (Machine on = new Machine(1)) {
-      on.driver.memcpyAsync(0, on.memory, on.pinned.address(), BYTES / 2, on.stream);
+      on.driver.transfers().memcpyAsync(0, on.memory, on.pinned.address(), BYTES / 2, on.stream);
       on.pinned.asSlice(BYTES / 2).fill((byte) 1);
       on.synchronize();
       on.pinned.fill((byte) 2);
-      on.driver.memcpyAsync(0, on.memory, on.pinned.address(), BYTES, on.stream);
-      on.driver.ctxSynchronize(0);
+      on.driver.transfers().memcpyAsync(0, on.memory, on.pinned.address(), BYTES, on.stream);
+      on.driver.devices().ctxSynchronize(0);
       on.pinned.fill((byte) 3);
-      on.driver.ctxSynchronize(0);
+      on.driver.devices().ctxSynchronize(0);
     }
     assertThat(reports).isEmpty();
   }
@@ -91,10 +91,10 @@ class SanitizerHostRaceTest {
   @Test
   void memoryThatTheDeviceWrites_beforeOrAfter_isNotOfTheHost() {
     try (Machine on = new Machine(1)) {
-      on.driver.memsetD8Async(0, on.memory, (byte) 5, BYTES, on.stream);
+      on.driver.transfers().memsetD8Async(0, on.memory, (byte) 5, BYTES, on.stream);
       on.send(on.pinned);
-      on.driver.memsetD8Async(0, on.memory, (byte) 6, BYTES, on.stream);
-      on.driver.memcpyDtoHAsync(0, on.pinned, on.memory, on.stream);
+      on.driver.transfers().memsetD8Async(0, on.memory, (byte) 6, BYTES, on.stream);
+      on.driver.transfers().memcpyDtoHAsync(0, on.pinned, on.memory, on.stream);
       on.send(on.pinned);
       on.synchronize();
     }
@@ -105,7 +105,7 @@ class SanitizerHostRaceTest {
   void hostFunction_mayFillMemory_beforeACopyAndAfterOne() {
     try (Machine on = new Machine(1)) {
       on.send(on.pinned);
-      on.driver.launchHostFunc(0, on.stream, () -> on.pinned.fill((byte) 8));
+      on.driver.streams().launchHostFunc(0, on.stream, () -> on.pinned.fill((byte) 8));
       on.send(on.pinned);
       on.synchronize();
     }
@@ -117,8 +117,8 @@ class SanitizerHostRaceTest {
     try (Machine on = new Machine(1)) {
       on.send(on.pinned);
       on.synchronize();
-      on.driver.memFreeHost(0, on.pinned.address());
-      on.driver.ctxSynchronize(0);
+      on.driver.memory().memFreeHost(0, on.pinned.address());
+      on.driver.devices().ctxSynchronize(0);
     }
     assertThat(reports).isEmpty();
   }
@@ -127,7 +127,7 @@ class SanitizerHostRaceTest {
   void memoryThatTheHostSeesElsewhere_isTheSameMemory() {
     try (Machine on = new Machine(1);
         Arena arena = Arena.ofConfined()) {
-      MemorySegment view = on.driver.hostView(0, on.pinned.address(), BYTES, arena);
+      MemorySegment view = on.driver.memory().hostView(0, on.pinned.address(), BYTES, arena);
       assertThat(view.address()).isNotEqualTo(on.pinned.address());
       on.send(view.asSlice(8, 16));
       view.set(ValueLayout.JAVA_BYTE, 9, (byte) 3);
@@ -140,10 +140,10 @@ class SanitizerHostRaceTest {
   void memoryOfAHostPool_isLookedAtOnceTheHostSeesIt() {
     try (Machine on = new Machine(1);
         Arena arena = Arena.ofConfined()) {
-      long pool = on.driver.memPoolCreate(new PoolProperties(1, 0, 2, 0, 0));
-      long block = on.driver.memAllocFromPoolAsync(0, BYTES, pool, on.stream);
-      MemorySegment view = on.driver.hostView(0, block, BYTES, arena);
-      on.driver.memcpyAsync(0, on.memory, block, BYTES, on.stream);
+      long pool = on.driver.pools().memPoolCreate(new PoolProperties(1, 0, 2, 0, 0));
+      long block = on.driver.ordered().memAllocFromPoolAsync(0, BYTES, pool, on.stream);
+      MemorySegment view = on.driver.memory().hostView(0, block, BYTES, arena);
+      on.driver.transfers().memcpyAsync(0, on.memory, block, BYTES, on.stream);
       view.set(ValueLayout.JAVA_BYTE, 9, (byte) 3);
       on.synchronize();
     }
@@ -156,17 +156,17 @@ class SanitizerHostRaceTest {
     SimulatedOptions options = SimulatedOptions.parse("seed=1,concurrentManaged=" + atOnce);
     try (SanitizerDriver driver =
         SanitizerDriver.reporting(SimulatedDriver.open(options), reports::add, Misuse.LEAK)) {
-      long memory = driver.memAlloc(0, BYTES);
-      MemorySegment managed = driver.memAllocManaged(0, BYTES, 1);
+      long memory = driver.memory().memAlloc(0, BYTES);
+      MemorySegment managed = driver.memory().memAllocManaged(0, BYTES, 1);
       managed.fill((byte) 1);
-      driver.memcpyAsync(0, memory, managed.address(), BYTES, 0);
+      driver.transfers().memcpyAsync(0, memory, managed.address(), BYTES, 0);
       if (atOnce) {
         managed.set(ValueLayout.JAVA_BYTE, 9, (byte) 3);
       }
-      driver.streamSynchronize(0, 0);
-      driver.memcpyAsync(0, memory, managed.address(), BYTES, 0);
-      driver.memsetD8Async(0, managed.address(), (byte) 4, BYTES, 0);
-      driver.streamSynchronize(0, 0);
+      driver.streams().streamSynchronize(0, 0);
+      driver.transfers().memcpyAsync(0, memory, managed.address(), BYTES, 0);
+      driver.transfers().memsetD8Async(0, managed.address(), (byte) 4, BYTES, 0);
+      driver.streams().streamSynchronize(0, 0);
     }
     assertThat(reports).hasSize(atOnce ? 1 : 0);
   }
@@ -175,9 +175,9 @@ class SanitizerHostRaceTest {
   void middleOfALargeCopy_isLookedAt() {
     long bytes = 8L << 20;
     try (Machine on = new Machine(1)) {
-      long memory = on.driver.memAlloc(0, bytes);
-      MemorySegment pinned = on.driver.memHostAlloc(0, bytes, 0);
-      on.driver.memcpyAsync(0, memory, pinned.address(), bytes, on.stream);
+      long memory = on.driver.memory().memAlloc(0, bytes);
+      MemorySegment pinned = on.driver.memory().memHostAlloc(0, bytes, 0);
+      on.driver.transfers().memcpyAsync(0, memory, pinned.address(), bytes, on.stream);
       pinned.set(ValueLayout.JAVA_BYTE, bytes / 2, (byte) 3);
       on.synchronize();
     }
@@ -189,9 +189,9 @@ class SanitizerHostRaceTest {
   @ValueSource(longs = {0, LONG_BYTES - 1})
   void endsOfALongCopy_areCompared(long changed) {
     try (Machine on = new Machine(1)) {
-      long memory = on.driver.memAlloc(0, LONG_BYTES);
-      MemorySegment pinned = on.driver.memHostAlloc(0, LONG_BYTES, 0);
-      on.driver.memcpyHtoDAsync(0, memory, pinned, on.stream);
+      long memory = on.driver.memory().memAlloc(0, LONG_BYTES);
+      MemorySegment pinned = on.driver.memory().memHostAlloc(0, LONG_BYTES, 0);
+      on.driver.transfers().memcpyHtoDAsync(0, memory, pinned, on.stream);
       pinned.set(ValueLayout.JAVA_BYTE, changed, (byte) 1);
       on.synchronize();
     }
@@ -202,18 +202,18 @@ class SanitizerHostRaceTest {
   @Test
   void graph_mayChangeWhatCopiesBeforeItRead() {
     try (Machine on = new Machine(1)) {
-      on.driver.memsetD8Async(0, on.memory, (byte) 5, BYTES, on.stream);
-      on.driver.streamBeginCapture(0, on.stream, 2);
-      on.driver.memcpyDtoHAsync(0, on.pinned, on.memory, on.stream);
-      long graph = on.driver.streamEndCapture(0, on.stream);
-      long executable = on.driver.graphInstantiate(0, graph);
-      long other = on.driver.memAlloc(0, BYTES);
-      on.driver.memcpyHtoDAsync(0, other, on.pinned, on.stream);
-      on.driver.graphLaunch(0, executable, on.stream);
+      on.driver.transfers().memsetD8Async(0, on.memory, (byte) 5, BYTES, on.stream);
+      on.driver.captures().streamBeginCapture(0, on.stream, 2);
+      on.driver.transfers().memcpyDtoHAsync(0, on.pinned, on.memory, on.stream);
+      long graph = on.driver.captures().streamEndCapture(0, on.stream);
+      long executable = on.driver.captures().graphInstantiate(0, graph);
+      long other = on.driver.memory().memAlloc(0, BYTES);
+      on.driver.transfers().memcpyHtoDAsync(0, other, on.pinned, on.stream);
+      on.driver.captures().graphLaunch(0, executable, on.stream);
       on.synchronize();
       assertThat(on.pinned.get(ValueLayout.JAVA_BYTE, 0)).isEqualTo((byte) 5);
-      on.driver.graphExecDestroy(executable);
-      on.driver.graphDestroy(graph);
+      on.driver.captures().graphExecDestroy(executable);
+      on.driver.captures().graphDestroy(graph);
     }
     assertThat(reports).isEmpty();
   }

@@ -16,24 +16,24 @@ class SanitizerIpcTest extends SanitizerTestBase {
 
   @Test
   void orderlyProgram_isSilent() {
-    long pool = driver.memPoolImportFromShareableHandle(5);
-    long address = driver.memPoolImportPointer(pool, HANDLE);
+    long pool = driver.sharing().memPoolImportFromShareableHandle(5);
+    long address = driver.sharing().memPoolImportPointer(pool, HANDLE);
     write(address, one);
-    driver.memPoolExportPointer(address);
-    driver.memFreeAsync(0, address, one);
-    driver.memPoolExportToShareableHandle(pool);
-    driver.memPoolDestroy(pool);
-    long opened = driver.ipcOpenMemHandle(0, HANDLE);
-    long event = driver.ipcOpenEventHandle(0, HANDLE);
-    driver.streamWaitEvent(0, one, event);
+    driver.sharing().memPoolExportPointer(address);
+    driver.ordered().memFreeAsync(0, address, one);
+    driver.sharing().memPoolExportToShareableHandle(pool);
+    driver.pools().memPoolDestroy(pool);
+    long opened = driver.sharing().ipcOpenMemHandle(0, HANDLE);
+    long event = driver.sharing().ipcOpenEventHandle(0, HANDLE);
+    driver.streams().streamWaitEvent(0, one, event);
     read(opened, one);
-    driver.eventRecord(0, event, one);
-    driver.eventSynchronize(0, event);
-    driver.ipcCloseMemHandle(0, opened);
-    driver.ipcGetEventHandle(0, event);
-    driver.eventDestroy(0, event);
-    driver.streamDestroy(0, one);
-    driver.streamDestroy(0, other);
+    driver.events().eventRecord(0, event, one);
+    driver.events().eventSynchronize(0, event);
+    driver.sharing().ipcCloseMemHandle(0, opened);
+    driver.sharing().ipcGetEventHandle(0, event);
+    driver.events().eventDestroy(0, event);
+    driver.streams().streamDestroy(0, one);
+    driver.streams().streamDestroy(0, other);
     driver.close();
 
     assertSilent();
@@ -41,14 +41,14 @@ class SanitizerIpcTest extends SanitizerTestBase {
 
   @Test
   void useAndSecondFreeOfImportedMemory_areReported() {
-    long pool = driver.memPoolImportFromShareableHandle(5);
-    long address = driver.memPoolImportPointer(pool, HANDLE);
-    driver.memFreeAsync(0, address, one);
+    long pool = driver.sharing().memPoolImportFromShareableHandle(5);
+    long address = driver.sharing().memPoolImportPointer(pool, HANDLE);
+    driver.ordered().memFreeAsync(0, address, one);
 
     write(address, one);
     assertOnly(Misuse.USE_AFTER_FREE);
     assertThatExceptionOfType(CudaException.class)
-        .isThrownBy(() -> driver.memFreeAsync(0, address, one));
+        .isThrownBy(() -> driver.ordered().memFreeAsync(0, address, one));
     assertThat(reports)
         .extracting(SanitizerReport::misuse)
         .containsExactly(Misuse.USE_AFTER_FREE, Misuse.DOUBLE_FREE);
@@ -57,14 +57,14 @@ class SanitizerIpcTest extends SanitizerTestBase {
   @Test
   void exportsOfWhatIsGone_areReported() {
     long plain = memory();
-    driver.memFree(0, plain);
-    expect(() -> driver.ipcGetMemHandle(0, plain), Misuse.USE_AFTER_FREE);
-    long ordered = driver.memAllocAsync(0, 64, one);
-    driver.memFreeAsync(0, ordered, one);
-    expect(() -> driver.memPoolExportPointer(ordered), Misuse.USE_AFTER_FREE);
-    long event = driver.eventCreate(0, INTERPROCESS);
-    driver.eventDestroy(0, event);
-    expect(() -> driver.ipcGetEventHandle(0, event), Misuse.DESTROYED_HANDLE);
+    driver.memory().memFree(0, plain);
+    expect(() -> driver.sharing().ipcGetMemHandle(0, plain), Misuse.USE_AFTER_FREE);
+    long ordered = driver.ordered().memAllocAsync(0, 64, one);
+    driver.ordered().memFreeAsync(0, ordered, one);
+    expect(() -> driver.sharing().memPoolExportPointer(ordered), Misuse.USE_AFTER_FREE);
+    long event = driver.events().eventCreate(0, INTERPROCESS);
+    driver.events().eventDestroy(0, event);
+    expect(() -> driver.sharing().ipcGetEventHandle(0, event), Misuse.DESTROYED_HANDLE);
   }
 
   /** Whatever the driver below answers. */
@@ -80,36 +80,39 @@ class SanitizerIpcTest extends SanitizerTestBase {
 
   @Test
   void useBeyondImportedMemory_isReported() {
-    long address = driver.memPoolImportPointer(driver.memPoolImportFromShareableHandle(5), HANDLE);
+    long address =
+        driver
+            .sharing()
+            .memPoolImportPointer(driver.sharing().memPoolImportFromShareableHandle(5), HANDLE);
 
-    driver.memsetD8Async(0, address + 1, (byte) 1, 1024, one);
+    driver.transfers().memsetD8Async(0, address + 1, (byte) 1, 1024, one);
 
     assertOnly(Misuse.OUT_OF_BOUNDS);
   }
 
   @Test
   void destroyedImportedPool_isReported() {
-    long pool = driver.memPoolImportFromShareableHandle(5);
-    driver.memPoolDestroy(pool);
+    long pool = driver.sharing().memPoolImportFromShareableHandle(5);
+    driver.pools().memPoolDestroy(pool);
 
-    driver.memPoolImportPointer(pool, HANDLE);
+    driver.sharing().memPoolImportPointer(pool, HANDLE);
 
     assertOnly(Misuse.DESTROYED_HANDLE);
   }
 
   @Test
   void openedMemory_isUsableUntilItsLastClose() {
-    long address = driver.ipcOpenMemHandle(0, HANDLE);
+    long address = driver.sharing().ipcOpenMemHandle(0, HANDLE);
     tiny.openAgain(address);
-    assertThat(driver.ipcOpenMemHandle(0, HANDLE)).isEqualTo(address);
-    driver.ipcCloseMemHandle(0, address);
+    assertThat(driver.sharing().ipcOpenMemHandle(0, HANDLE)).isEqualTo(address);
+    driver.sharing().ipcCloseMemHandle(0, address);
     write(address, one);
-    driver.streamSynchronize(0, one);
+    driver.streams().streamSynchronize(0, one);
     assertSilent();
-    driver.ipcCloseMemHandle(0, address);
+    driver.sharing().ipcCloseMemHandle(0, address);
 
     assertThatExceptionOfType(CudaException.class)
-        .isThrownBy(() -> driver.ipcCloseMemHandle(0, address));
+        .isThrownBy(() -> driver.sharing().ipcCloseMemHandle(0, address));
     assertOnly(Misuse.DOUBLE_FREE);
     write(address, one);
     assertThat(reports.getLast().misuse()).isEqualTo(Misuse.USE_AFTER_FREE);
@@ -117,12 +120,12 @@ class SanitizerIpcTest extends SanitizerTestBase {
 
   @Test
   void closeUnderWork_andTheWrongFree_areReported() {
-    long address = driver.ipcOpenMemHandle(0, HANDLE);
+    long address = driver.sharing().ipcOpenMemHandle(0, HANDLE);
     write(address, one);
-    driver.ipcCloseMemHandle(0, address);
+    driver.sharing().ipcCloseMemHandle(0, address);
     assertOnly(Misuse.FREE_WHILE_IN_USE);
-    long second = driver.ipcOpenMemHandle(0, HANDLE);
-    driver.memFree(0, second);
+    long second = driver.sharing().ipcOpenMemHandle(0, HANDLE);
+    driver.memory().memFree(0, second);
     assertThat(reports.getLast().misuse()).isEqualTo(Misuse.INVALID_FREE);
   }
 
@@ -131,39 +134,39 @@ class SanitizerIpcTest extends SanitizerTestBase {
     tiny.refuse("pointerGetAttribute");
 
     assertThatExceptionOfType(CudaException.class)
-        .isThrownBy(() -> driver.ipcOpenMemHandle(0, HANDLE));
+        .isThrownBy(() -> driver.sharing().ipcOpenMemHandle(0, HANDLE));
     assertThatExceptionOfType(CudaException.class)
-        .isThrownBy(() -> driver.memPoolImportPointer(1, HANDLE));
+        .isThrownBy(() -> driver.sharing().memPoolImportPointer(1, HANDLE));
 
     assertThat(tiny.live()).doesNotContainValue("memory");
   }
 
   @Test
   void refusedClose_leavesTheMemoryOpen_asOftenAsItWas() {
-    long address = driver.ipcOpenMemHandle(0, HANDLE);
+    long address = driver.sharing().ipcOpenMemHandle(0, HANDLE);
     tiny.openAgain(address);
-    driver.ipcOpenMemHandle(0, HANDLE);
+    driver.sharing().ipcOpenMemHandle(0, HANDLE);
     tiny.refuse("ipcCloseMemHandle");
     assertThatExceptionOfType(CudaException.class)
-        .isThrownBy(() -> driver.ipcCloseMemHandle(0, address));
+        .isThrownBy(() -> driver.sharing().ipcCloseMemHandle(0, address));
     tiny.refuse("nothing");
 
     write(address, one);
-    driver.streamSynchronize(0, one);
-    driver.ipcCloseMemHandle(0, address);
+    driver.streams().streamSynchronize(0, one);
+    driver.sharing().ipcCloseMemHandle(0, address);
     write(address, one);
-    driver.streamSynchronize(0, one);
-    driver.ipcCloseMemHandle(0, address);
+    driver.streams().streamSynchronize(0, one);
+    driver.sharing().ipcCloseMemHandle(0, address);
 
     assertSilent();
   }
 
   @Test
   void destroyedEvent_isReported() {
-    long event = driver.ipcOpenEventHandle(0, HANDLE);
-    driver.eventDestroy(0, event);
+    long event = driver.sharing().ipcOpenEventHandle(0, HANDLE);
+    driver.events().eventDestroy(0, event);
 
-    driver.eventQuery(0, event);
+    driver.events().eventQuery(0, event);
 
     assertOnly(Misuse.DESTROYED_HANDLE);
   }
@@ -171,12 +174,12 @@ class SanitizerIpcTest extends SanitizerTestBase {
   @Test
   void workThatAnotherProcessOrders_isNoRace() {
     long address = memory();
-    long ours = driver.eventCreate(0, INTERPROCESS);
-    long theirs = driver.ipcOpenEventHandle(0, HANDLE);
+    long ours = driver.events().eventCreate(0, INTERPROCESS);
+    long theirs = driver.sharing().ipcOpenEventHandle(0, HANDLE);
     write(address, one);
-    driver.eventRecord(0, ours, one);
+    driver.events().eventRecord(0, ours, one);
     // The other process waits for ours and then records theirs.
-    driver.streamWaitEvent(0, other, theirs);
+    driver.streams().streamWaitEvent(0, other, theirs);
     read(address, other);
 
     assertSilent();
@@ -185,9 +188,9 @@ class SanitizerIpcTest extends SanitizerTestBase {
   @Test
   void workThatNobodyShowed_isARaceStill() {
     long address = memory();
-    long theirs = driver.ipcOpenEventHandle(0, HANDLE);
+    long theirs = driver.sharing().ipcOpenEventHandle(0, HANDLE);
     write(address, one);
-    driver.streamWaitEvent(0, other, theirs);
+    driver.streams().streamWaitEvent(0, other, theirs);
     read(address, other);
 
     assertOnly(Misuse.RACE);
@@ -195,11 +198,13 @@ class SanitizerIpcTest extends SanitizerTestBase {
 
   @Test
   void whatIsLeftOpen_isALeak() {
-    driver.memPoolImportPointer(driver.memPoolImportFromShareableHandle(5), HANDLE);
-    driver.ipcOpenMemHandle(0, HANDLE);
-    driver.ipcOpenEventHandle(0, HANDLE);
-    driver.streamDestroy(0, one);
-    driver.streamDestroy(0, other);
+    driver
+        .sharing()
+        .memPoolImportPointer(driver.sharing().memPoolImportFromShareableHandle(5), HANDLE);
+    driver.sharing().ipcOpenMemHandle(0, HANDLE);
+    driver.sharing().ipcOpenEventHandle(0, HANDLE);
+    driver.streams().streamDestroy(0, one);
+    driver.streams().streamDestroy(0, other);
 
     assertThat(driver.leaks())
         .extracting(SanitizerReport::misuse)

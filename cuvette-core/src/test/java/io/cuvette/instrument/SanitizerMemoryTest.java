@@ -19,23 +19,23 @@ class SanitizerMemoryTest extends SanitizerTestBase {
   void orderlyProgram_isSilent() {
     long stream = stream();
     long device = memory();
-    MemorySegment pinned = driver.memHostAlloc(0, 1024, 1);
-    MemorySegment managed = driver.memAllocManaged(0, 1024, 1);
-    driver.memAdvise(0, managed.address(), 1024, 1, 1, 0);
-    driver.memPrefetchAsync(0, managed.address(), 1024, 1, 0, stream);
-    driver.memcpyHtoDAsync(0, device, pinned, stream);
-    driver.memcpyAsync(0, device, managed.address(), 1024, stream);
-    driver.memcpyPeerAsync(0, managed.address(), 0, device, 0, 1024, stream);
-    driver.memsetD16Async(0, device, (short) 1, 512, stream);
-    driver.memsetD32Async(0, device, 1, 256, stream);
-    driver.memcpyDtoHAsync(0, pinned, device, stream);
-    driver.streamSynchronize(0, stream);
-    driver.hostView(0, pinned.address(), 1024, Arena.global());
-    driver.memFree(0, device);
-    driver.memFree(0, managed.address());
-    driver.memFreeHost(0, pinned.address());
-    driver.memFree(0, 0);
-    driver.streamDestroy(0, stream);
+    MemorySegment pinned = driver.memory().memHostAlloc(0, 1024, 1);
+    MemorySegment managed = driver.memory().memAllocManaged(0, 1024, 1);
+    driver.memory().memAdvise(0, managed.address(), 1024, 1, 1, 0);
+    driver.memory().memPrefetchAsync(0, managed.address(), 1024, 1, 0, stream);
+    driver.transfers().memcpyHtoDAsync(0, device, pinned, stream);
+    driver.transfers().memcpyAsync(0, device, managed.address(), 1024, stream);
+    driver.transfers().memcpyPeerAsync(0, managed.address(), 0, device, 0, 1024, stream);
+    driver.transfers().memsetD16Async(0, device, (short) 1, 512, stream);
+    driver.transfers().memsetD32Async(0, device, 1, 256, stream);
+    driver.transfers().memcpyDtoHAsync(0, pinned, device, stream);
+    driver.streams().streamSynchronize(0, stream);
+    driver.memory().hostView(0, pinned.address(), 1024, Arena.global());
+    driver.memory().memFree(0, device);
+    driver.memory().memFree(0, managed.address());
+    driver.memory().memFreeHost(0, pinned.address());
+    driver.memory().memFree(0, 0);
+    driver.streams().streamDestroy(0, stream);
     driver.close();
 
     assertSilent();
@@ -45,9 +45,9 @@ class SanitizerMemoryTest extends SanitizerTestBase {
   @Test
   void useAfterFree_namesTheFreeAndTheAllocation() {
     long address = memory();
-    driver.memFree(0, address);
+    driver.memory().memFree(0, address);
 
-    driver.memsetD8Async(0, address + 8, (byte) 1, 16, 0);
+    driver.transfers().memsetD8Async(0, address + 8, (byte) 1, 16, 0);
 
     SanitizerReport report = assertOnly(Misuse.USE_AFTER_FREE);
     assertThat(report.message())
@@ -66,7 +66,7 @@ class SanitizerMemoryTest extends SanitizerTestBase {
     MemorySegment fixed = Arena.ofAuto().allocate(64);
     for (int i = 0; i < 3; i++) {
       long address = memory();
-      driver.memFree(0, address);
+      driver.memory().memFree(0, address);
     }
     SanitizerDriver again =
         SanitizerDriver.reporting(
@@ -80,8 +80,8 @@ class SanitizerMemoryTest extends SanitizerTestBase {
               public void memFree(int device, long address) {}
             },
             reports::add);
-    again.memFree(0, again.memAlloc(0, 64));
-    again.memsetD8Async(0, again.memAlloc(0, 64), (byte) 1, 64, 0);
+    again.memory().memFree(0, again.memory().memAlloc(0, 64));
+    again.transfers().memsetD8Async(0, again.memory().memAlloc(0, 64), (byte) 1, 64, 0);
 
     assertSilent();
   }
@@ -89,9 +89,9 @@ class SanitizerMemoryTest extends SanitizerTestBase {
   @Test
   void doubleFree_hasBothStacks() {
     long address = memory();
-    driver.memFree(0, address);
+    driver.memory().memFree(0, address);
 
-    refused(() -> driver.memFree(0, address));
+    refused(() -> driver.memory().memFree(0, address));
 
     SanitizerReport report = assertOnly(Misuse.DOUBLE_FREE);
     assertThat(report.sites()).hasSize(3);
@@ -103,23 +103,23 @@ class SanitizerMemoryTest extends SanitizerTestBase {
   void freeInsideABlock_isInvalid() {
     long address = memory();
 
-    refused(() -> driver.memFree(0, address + 256));
+    refused(() -> driver.memory().memFree(0, address + 256));
 
     assertThat(assertOnly(Misuse.INVALID_FREE).message()).contains("256 bytes into block");
   }
 
   @Test
   void freeOfAnUnknownAddress_isInvalid() {
-    refused(() -> driver.memFree(0, 0x1234));
+    refused(() -> driver.memory().memFree(0, 0x1234));
 
     assertThat(assertOnly(Misuse.INVALID_FREE).message()).contains("no block begins at 0x1234");
   }
 
   @Test
   void freeWithTheWrongFunction_isInvalid() {
-    MemorySegment pinned = driver.memHostAlloc(0, 64, 1);
+    MemorySegment pinned = driver.memory().memHostAlloc(0, 64, 1);
 
-    driver.memFree(0, pinned.address());
+    driver.memory().memFree(0, pinned.address());
 
     assertThat(assertOnly(Misuse.INVALID_FREE).message()).contains("is freed by memFreeHost");
   }
@@ -128,7 +128,7 @@ class SanitizerMemoryTest extends SanitizerTestBase {
   void useBeyondTheEnd_isOutOfBounds() {
     long address = memory();
 
-    driver.memsetD32Async(0, address + 1000, 1, 7, 0);
+    driver.transfers().memsetD32Async(0, address + 1000, 1, 7, 0);
 
     assertThat(assertOnly(Misuse.OUT_OF_BOUNDS).message())
         .contains("write of 28 bytes")
@@ -139,8 +139,8 @@ class SanitizerMemoryTest extends SanitizerTestBase {
   @Test
   void useOfTheLastByte_isInBounds_andOfNoBytes_anywhere() {
     long address = memory();
-    driver.memsetD8Async(0, address + 1023, (byte) 1, 1, 0);
-    driver.memsetD8Async(0, address + 1024, (byte) 1, 0, 0);
+    driver.transfers().memsetD8Async(0, address + 1023, (byte) 1, 1, 0);
+    driver.transfers().memsetD8Async(0, address + 1024, (byte) 1, 0, 0);
 
     assertSilent();
   }
@@ -149,7 +149,7 @@ class SanitizerMemoryTest extends SanitizerTestBase {
   void useOfAnUnknownAddress_namesTheNearestBlock() {
     long address = memory();
 
-    driver.memcpyAsync(0, address, address + 4096, 16, 0);
+    driver.transfers().memcpyAsync(0, address, address + 4096, 16, 0);
 
     assertThat(assertOnly(Misuse.UNKNOWN_ADDRESS).message())
         .contains("read of 16 bytes")
@@ -161,24 +161,24 @@ class SanitizerMemoryTest extends SanitizerTestBase {
     long address = memory();
     MemorySegment dead;
     try (Arena arena = Arena.ofConfined()) {
-      driver.memcpyHtoDAsync(0, address, arena.allocate(16), 0);
+      driver.transfers().memcpyHtoDAsync(0, address, arena.allocate(16), 0);
       dead = arena.allocate(16);
     }
     assertSilent();
 
-    driver.memcpyHtoDAsync(0, address, dead, 0);
+    driver.transfers().memcpyHtoDAsync(0, address, dead, 0);
 
     assertOnly(Misuse.UNKNOWN_ADDRESS);
   }
 
   @Test
   void viewOrAdviceOfFreedMemory_isUseAfterFree() {
-    long address = driver.memAllocManaged(0, 64, 1).address();
-    driver.memFree(0, address);
+    long address = driver.memory().memAllocManaged(0, 64, 1).address();
+    driver.memory().memFree(0, address);
 
-    driver.hostView(0, address, 64, Arena.global());
-    driver.memAdvise(0, address, 64, 1, 1, 0);
-    driver.memRangeGetAttribute(0, 1, address, 64);
+    driver.memory().hostView(0, address, 64, Arena.global());
+    driver.memory().memAdvise(0, address, 64, 1, 1, 0);
+    driver.memory().memRangeGetAttribute(0, 1, address, 64);
 
     assertThat(reports)
         .extracting(SanitizerReport::misuse)
@@ -207,14 +207,14 @@ class SanitizerMemoryTest extends SanitizerTestBase {
   void refusedFree_leavesTheBlockLive() {
     Faults faults = Faults.at(tiny.driver, 3);
     SanitizerDriver above = SanitizerDriver.reporting(faults.driver(), reports::add);
-    long address = above.memAlloc(0, 64);
-    long stream = above.streamCreateWithPriority(0, 1, 0);
+    long address = above.memory().memAlloc(0, 64);
+    long stream = above.streams().streamCreateWithPriority(0, 1, 0);
 
-    refused(() -> above.memFree(0, address));
-    above.memsetD8Async(0, address, (byte) 1, 64, stream);
-    above.streamSynchronize(0, stream);
-    above.memFree(0, address);
-    above.streamDestroy(0, stream);
+    refused(() -> above.memory().memFree(0, address));
+    above.transfers().memsetD8Async(0, address, (byte) 1, 64, stream);
+    above.streams().streamSynchronize(0, stream);
+    above.memory().memFree(0, address);
+    above.streams().streamDestroy(0, stream);
 
     assertSilent();
     assertThat(above.leaks()).isEmpty();
@@ -223,9 +223,9 @@ class SanitizerMemoryTest extends SanitizerTestBase {
   @Test
   void throwingSanitizer_keepsTheMistakeFromTheDriver() {
     SanitizerDriver strict = SanitizerDriver.throwing(tiny.driver);
-    MemorySegment pinned = strict.memHostAlloc(0, 64, 1);
+    MemorySegment pinned = strict.memory().memHostAlloc(0, 64, 1);
 
-    assertThatThrownBy(() -> strict.memFree(0, pinned.address()))
+    assertThatThrownBy(() -> strict.memory().memFree(0, pinned.address()))
         .isInstanceOfSatisfying(
             SanitizerException.class,
             e -> {
@@ -233,15 +233,15 @@ class SanitizerMemoryTest extends SanitizerTestBase {
               assertThat(e.getSuppressed()).hasSize(2);
             });
     assertThat(tiny.live()).hasSize(1);
-    strict.memFreeHost(0, pinned.address());
+    strict.memory().memFreeHost(0, pinned.address());
     assertThat(tiny.live()).isEmpty();
   }
 
   @Test
   void throwingSanitizer_closesTheDriverDespiteLeaks() {
     SanitizerDriver strict = SanitizerDriver.throwing(tiny.driver);
-    strict.memAlloc(0, 64);
-    strict.eventCreate(0, 0);
+    strict.memory().memAlloc(0, 64);
+    strict.events().eventCreate(0, 0);
 
     assertThatThrownBy(strict::close)
         .isInstanceOf(SanitizerException.class)
@@ -253,8 +253,8 @@ class SanitizerMemoryTest extends SanitizerTestBase {
   void ignoredMisuse_isNotReported() {
     SanitizerDriver lenient =
         SanitizerDriver.throwing(tiny.driver, Misuse.UNKNOWN_ADDRESS, Misuse.LEAK);
-    lenient.memsetD8Async(0, 0x1000, (byte) 1, 8, 0);
-    lenient.memAlloc(0, 8);
+    lenient.transfers().memsetD8Async(0, 0x1000, (byte) 1, 8, 0);
+    lenient.memory().memAlloc(0, 8);
     lenient.close();
 
     assertThat(lenient.name()).isEqualTo("sanitizer(tiny)");
@@ -262,13 +262,13 @@ class SanitizerMemoryTest extends SanitizerTestBase {
 
   @Test
   void nativeAllocations_areWatchedTheSameWay() {
-    long address = driver.callMalloc(1, 0, 64, 0);
-    driver.memsetD8Async(0, address, (byte) 1, 64, 0);
-    driver.ctxSynchronize(0);
-    driver.callFree(2, 0, address, 0);
+    long address = driver.natives().callMalloc(1, 0, 64, 0);
+    driver.transfers().memsetD8Async(0, address, (byte) 1, 64, 0);
+    driver.devices().ctxSynchronize(0);
+    driver.natives().callFree(2, 0, address, 0);
     assertSilent();
 
-    refused(() -> driver.callFree(2, 0, address, 0));
+    refused(() -> driver.natives().callFree(2, 0, address, 0));
     assertOnly(Misuse.DOUBLE_FREE);
   }
 }

@@ -33,7 +33,7 @@ class SanitizerOrderTest extends SanitizerTestBase {
     reports.clear();
 
     write(other, first);
-    driver.streamSynchronize(0, first);
+    driver.streams().streamSynchronize(0, first);
     read(other, first);
     read(other, second);
     assertSilent();
@@ -43,11 +43,11 @@ class SanitizerOrderTest extends SanitizerTestBase {
 
   @Test
   void disjointRangesOfOneBlock_areNoRace_overlappingOnesAre() {
-    driver.memsetD8Async(0, block, (byte) 1, 512, first);
-    driver.memsetD8Async(0, block + 512, (byte) 1, 512, second);
+    driver.transfers().memsetD8Async(0, block, (byte) 1, 512, first);
+    driver.transfers().memsetD8Async(0, block + 512, (byte) 1, 512, second);
     assertSilent();
 
-    driver.memsetD8Async(0, block + 511, (byte) 1, 1, second);
+    driver.transfers().memsetD8Async(0, block + 511, (byte) 1, 1, second);
     assertOnly(Misuse.RACE);
   }
 
@@ -64,8 +64,8 @@ class SanitizerOrderTest extends SanitizerTestBase {
   void waitForAnEvent_orders() {
     long event = event();
     write(block, first);
-    driver.eventRecord(0, event, first);
-    driver.streamWaitEvent(0, second, event);
+    driver.events().eventRecord(0, event, first);
+    driver.streams().streamWaitEvent(0, second, event);
     write(block, second);
 
     assertSilent();
@@ -76,10 +76,10 @@ class SanitizerOrderTest extends SanitizerTestBase {
     long third = stream();
     long event = event();
     write(block, first);
-    driver.eventRecord(0, event, first);
-    driver.streamWaitEvent(0, third, event);
-    driver.eventRecord(0, event, third);
-    driver.streamWaitEvent(0, second, event);
+    driver.events().eventRecord(0, event, first);
+    driver.streams().streamWaitEvent(0, third, event);
+    driver.events().eventRecord(0, event, third);
+    driver.streams().streamWaitEvent(0, second, event);
     write(block, second);
 
     assertSilent();
@@ -88,9 +88,9 @@ class SanitizerOrderTest extends SanitizerTestBase {
   @Test
   void eventRecordedTooEarly_doesNotOrderLaterWork() {
     long event = event();
-    driver.eventRecord(0, event, first);
+    driver.events().eventRecord(0, event, first);
     write(block, first);
-    driver.streamWaitEvent(0, second, event);
+    driver.streams().streamWaitEvent(0, second, event);
     write(block, second);
 
     assertOnly(Misuse.RACE);
@@ -99,7 +99,7 @@ class SanitizerOrderTest extends SanitizerTestBase {
   @Test
   void waitForAnEventNeverRecorded_ordersNothing() {
     write(block, first);
-    driver.streamWaitEvent(0, second, event());
+    driver.streams().streamWaitEvent(0, second, event());
     write(block, second);
 
     assertOnly(Misuse.RACE);
@@ -108,10 +108,10 @@ class SanitizerOrderTest extends SanitizerTestBase {
   @Test
   void waitTakesTheLastRecordBeforeIt_notLaterOnes() {
     long event = event();
-    driver.eventRecord(0, event, first);
-    driver.streamWaitEvent(0, second, event);
+    driver.events().eventRecord(0, event, first);
+    driver.streams().streamWaitEvent(0, second, event);
     write(block, first);
-    driver.eventRecord(0, event, first);
+    driver.events().eventRecord(0, event, first);
     write(block, second);
 
     assertOnly(Misuse.RACE);
@@ -121,12 +121,12 @@ class SanitizerOrderTest extends SanitizerTestBase {
   void hostThatWaited_ordersAllLaterWork() {
     long event = event();
     write(block, first);
-    driver.streamSynchronize(0, first);
+    driver.streams().streamSynchronize(0, first);
     write(block, second);
-    driver.eventRecord(0, event, second);
-    driver.eventSynchronize(0, event);
+    driver.events().eventRecord(0, event, second);
+    driver.events().eventSynchronize(0, event);
     write(block, first);
-    driver.ctxSynchronize(0);
+    driver.devices().ctxSynchronize(0);
     write(block, second);
 
     assertSilent();
@@ -135,8 +135,8 @@ class SanitizerOrderTest extends SanitizerTestBase {
   @Test
   void hostThatWaitedForTheOtherStream_ordersNothing() {
     write(block, first);
-    driver.streamSynchronize(0, second);
-    driver.ctxSynchronize(1);
+    driver.streams().streamSynchronize(0, second);
+    driver.devices().ctxSynchronize(1);
     write(block, second);
 
     assertOnly(Misuse.RACE);
@@ -145,12 +145,12 @@ class SanitizerOrderTest extends SanitizerTestBase {
   @Test
   void queryThatSaysDone_orders_oneThatSaysBusy_doesNot() {
     write(block, first);
-    assertThat(driver.streamQuery(0, first)).isTrue();
+    assertThat(driver.streams().streamQuery(0, first)).isTrue();
     write(block, second);
     assertSilent();
 
     tiny.idle.set(false);
-    assertThat(driver.streamQuery(0, second)).isFalse();
+    assertThat(driver.streams().streamQuery(0, second)).isFalse();
     write(block, first);
     assertOnly(Misuse.RACE);
   }
@@ -159,11 +159,11 @@ class SanitizerOrderTest extends SanitizerTestBase {
   void eventQueryAndElapsedTime_order() {
     long event = event();
     write(block, first);
-    driver.eventRecord(0, event, first);
-    assertThat(driver.eventQuery(0, event)).isTrue();
+    driver.events().eventRecord(0, event, first);
+    assertThat(driver.events().eventQuery(0, event)).isTrue();
     write(block, second);
-    driver.eventRecord(0, event, second);
-    driver.eventElapsedTime(0, event, event);
+    driver.events().eventRecord(0, event, second);
+    driver.events().eventElapsedTime(0, event, event);
     write(block, first);
 
     assertSilent();
@@ -172,7 +172,7 @@ class SanitizerOrderTest extends SanitizerTestBase {
   @Test
   void hostFunctionThatRan_saysThatEarlierWorkIsDone() {
     write(block, first);
-    driver.launchHostFunc(0, first, () -> {});
+    driver.streams().launchHostFunc(0, first, () -> {});
     write(block, second);
 
     assertSilent();
@@ -204,10 +204,10 @@ class SanitizerOrderTest extends SanitizerTestBase {
   @Test
   void freeWhileWorkMayRun_isReported_alsoOfReads() {
     write(block, second);
-    driver.streamSynchronize(0, second);
+    driver.streams().streamSynchronize(0, second);
     read(block, first);
 
-    driver.memFree(0, block);
+    driver.memory().memFree(0, block);
 
     SanitizerReport report = assertOnly(Misuse.FREE_WHILE_IN_USE);
     assertThat(report.message()).contains("may still be used by work on stream");
@@ -223,11 +223,11 @@ class SanitizerOrderTest extends SanitizerTestBase {
   void freeAfterWaitingForTheLastUser_isSilent() {
     long event = event();
     write(block, first);
-    driver.eventRecord(0, event, first);
-    driver.streamWaitEvent(0, second, event);
+    driver.events().eventRecord(0, event, first);
+    driver.streams().streamWaitEvent(0, second, event);
     read(block, second);
-    driver.streamSynchronize(0, second);
-    driver.memFree(0, block);
+    driver.streams().streamSynchronize(0, second);
+    driver.memory().memFree(0, block);
 
     assertSilent();
   }
@@ -237,13 +237,13 @@ class SanitizerOrderTest extends SanitizerTestBase {
     long other = memory();
     write(block, first);
     write(other, first);
-    driver.streamDestroy(0, first);
-    driver.memFree(0, block);
+    driver.streams().streamDestroy(0, first);
+    driver.memory().memFree(0, block);
     assertOnly(Misuse.FREE_WHILE_IN_USE);
     reports.clear();
 
-    driver.ctxSynchronize(0);
-    driver.memFree(0, other);
+    driver.devices().ctxSynchronize(0);
+    driver.memory().memFree(0, other);
     assertSilent();
   }
 
@@ -251,36 +251,36 @@ class SanitizerOrderTest extends SanitizerTestBase {
   void workThatTheDriverRefused_isNotInUse() {
     Faults faults = Faults.at(tiny.driver, 2);
     SanitizerDriver above = SanitizerDriver.reporting(faults.driver(), reports::add);
-    long address = above.memAlloc(0, 64);
+    long address = above.memory().memAlloc(0, 64);
     assertThatExceptionOfType(CudaException.class)
-        .isThrownBy(() -> above.memsetD8Async(0, address, (byte) 1, 64, 0));
-    above.memFree(0, address);
+        .isThrownBy(() -> above.transfers().memsetD8Async(0, address, (byte) 1, 64, 0));
+    above.memory().memFree(0, address);
 
     assertSilent();
   }
 
   @Test
   void prefetch_isAUse_butNoRace() {
-    long managed = driver.memAllocManaged(0, 1024, 1).address();
+    long managed = driver.memory().memAllocManaged(0, 1024, 1).address();
     write(managed, first);
-    driver.memPrefetchAsync(0, managed, 1024, 1, 0, second);
-    driver.streamSynchronize(0, first);
+    driver.memory().memPrefetchAsync(0, managed, 1024, 1, 0, second);
+    driver.streams().streamSynchronize(0, first);
     assertSilent();
 
-    driver.memFree(0, managed);
+    driver.memory().memFree(0, managed);
     assertOnly(Misuse.FREE_WHILE_IN_USE);
   }
 
   @Test
   void capturedWork_isNotRun_andTheCaptureSpreadsOverEvents() {
     long event = event();
-    driver.streamBeginCapture(0, first, 0);
+    driver.captures().streamBeginCapture(0, first, 0);
     write(block, first);
-    driver.eventRecord(0, event, first);
-    driver.streamWaitEvent(0, second, event);
+    driver.events().eventRecord(0, event, first);
+    driver.streams().streamWaitEvent(0, second, event);
     write(block, second);
-    driver.graphDestroy(driver.streamEndCapture(0, first));
-    driver.memFree(0, block);
+    driver.captures().graphDestroy(driver.captures().streamEndCapture(0, first));
+    driver.memory().memFree(0, block);
     assertSilent();
 
     long other = memory();
@@ -294,8 +294,8 @@ class SanitizerOrderTest extends SanitizerTestBase {
     for (int i = 0; i < 10_000; i++) {
       long stream = stream();
       write(block, stream);
-      driver.streamSynchronize(0, stream);
-      driver.streamDestroy(0, stream);
+      driver.streams().streamSynchronize(0, stream);
+      driver.streams().streamDestroy(0, stream);
     }
 
     assertSilent();

@@ -16,36 +16,36 @@ class SanitizerOrderedTest extends SanitizerTestBase {
   private final long other = stream();
 
   private long ordered() {
-    return driver.memAllocAsync(0, 1024, one);
+    return driver.ordered().memAllocAsync(0, 1024, one);
   }
 
   private void order(long first, long then) {
     long event = event();
-    driver.eventRecord(0, event, first);
-    driver.streamWaitEvent(0, then, event);
-    driver.eventDestroy(0, event);
+    driver.events().eventRecord(0, event, first);
+    driver.streams().streamWaitEvent(0, then, event);
+    driver.events().eventDestroy(0, event);
   }
 
   @Test
   void orderlyProgram_isSilent() {
-    long pool = driver.memPoolCreate(PROPERTIES);
-    driver.deviceSetMemPool(0, pool);
-    driver.memPoolSetAttribute(pool, 4, 1);
-    driver.memPoolSetAccess(pool, 1, new int[] {0}, 3);
-    long address = driver.memAllocFromPoolAsync(0, 1024, pool, one);
+    long pool = driver.pools().memPoolCreate(PROPERTIES);
+    driver.pools().deviceSetMemPool(0, pool);
+    driver.pools().memPoolSetAttribute(pool, 4, 1);
+    driver.pools().memPoolSetAccess(pool, 1, new int[] {0}, 3);
+    long address = driver.ordered().memAllocFromPoolAsync(0, 1024, pool, one);
     write(address, one);
     order(one, other);
     read(address, other);
-    driver.memFreeAsync(0, address, other);
+    driver.ordered().memFreeAsync(0, address, other);
     long plain = ordered();
     write(plain, one);
-    driver.streamSynchronize(0, one);
-    driver.memFree(0, plain);
-    driver.memPoolTrimTo(driver.deviceGetDefaultMemPool(0), 0);
-    driver.memPoolDestroy(pool);
-    driver.ctxSynchronize(0);
-    driver.streamDestroy(0, one);
-    driver.streamDestroy(0, other);
+    driver.streams().streamSynchronize(0, one);
+    driver.memory().memFree(0, plain);
+    driver.pools().memPoolTrimTo(driver.pools().deviceGetDefaultMemPool(0), 0);
+    driver.pools().memPoolDestroy(pool);
+    driver.devices().ctxSynchronize(0);
+    driver.streams().streamDestroy(0, one);
+    driver.streams().streamDestroy(0, other);
     driver.close();
 
     assertSilent();
@@ -54,7 +54,7 @@ class SanitizerOrderedTest extends SanitizerTestBase {
   @Test
   void useAfterTheFree_isReported_evenOnItsOwnStream() {
     long address = ordered();
-    driver.memFreeAsync(0, address, one);
+    driver.ordered().memFreeAsync(0, address, one);
 
     write(address, one);
 
@@ -70,11 +70,12 @@ class SanitizerOrderedTest extends SanitizerTestBase {
   @Test
   void secondFree_isDouble_byEitherFunction() {
     long address = ordered();
-    driver.memFreeAsync(0, address, one);
+    driver.ordered().memFreeAsync(0, address, one);
 
     assertThatExceptionOfType(CudaException.class)
-        .isThrownBy(() -> driver.memFreeAsync(0, address, one));
-    assertThatExceptionOfType(CudaException.class).isThrownBy(() -> driver.memFree(0, address));
+        .isThrownBy(() -> driver.ordered().memFreeAsync(0, address, one));
+    assertThatExceptionOfType(CudaException.class)
+        .isThrownBy(() -> driver.memory().memFree(0, address));
 
     assertThat(reports)
         .extracting(SanitizerReport::misuse)
@@ -85,7 +86,7 @@ class SanitizerOrderedTest extends SanitizerTestBase {
   void freeOfPlainMemory_isInvalid() {
     long address = memory();
 
-    driver.memFreeAsync(0, address, one);
+    driver.ordered().memFreeAsync(0, address, one);
 
     assertThat(assertOnly(Misuse.INVALID_FREE).message()).contains("is freed by memFree");
   }
@@ -96,7 +97,7 @@ class SanitizerOrderedTest extends SanitizerTestBase {
     order(one, other);
     write(address, other);
 
-    driver.memFreeAsync(0, address, one);
+    driver.ordered().memFreeAsync(0, address, one);
 
     assertOnly(Misuse.FREE_WHILE_IN_USE);
   }
@@ -115,7 +116,7 @@ class SanitizerOrderedTest extends SanitizerTestBase {
   void plainFreeOfOrderedMemory_needsASynchronization() {
     long address = ordered();
 
-    driver.memFree(0, address);
+    driver.memory().memFree(0, address);
 
     assertOnly(Misuse.FREE_WHILE_IN_USE);
   }
@@ -123,7 +124,7 @@ class SanitizerOrderedTest extends SanitizerTestBase {
   @Test
   void addressGivenOutAgain_isLive() {
     long address = ordered();
-    driver.memFreeAsync(0, address, one);
+    driver.ordered().memFreeAsync(0, address, one);
     SanitizerDriver above =
         SanitizerDriver.reporting(
             new ForwardingDriver(tiny.driver) {
@@ -137,9 +138,9 @@ class SanitizerOrderedTest extends SanitizerTestBase {
             },
             reports::add);
     for (int i = 0; i < 3; i++) {
-      above.memAllocAsync(0, 64, 0);
-      above.memsetD8Async(0, 0x7000, (byte) 1, 64, 0);
-      above.memFreeAsync(0, 0x7000, 0);
+      above.ordered().memAllocAsync(0, 64, 0);
+      above.transfers().memsetD8Async(0, 0x7000, (byte) 1, 64, 0);
+      above.ordered().memFreeAsync(0, 0x7000, 0);
     }
 
     assertSilent();
@@ -148,10 +149,10 @@ class SanitizerOrderedTest extends SanitizerTestBase {
   @Test
   void leaks_areMemoryAndPools_butNoPoolOfTheDriver() {
     ordered();
-    driver.memPoolCreate(PROPERTIES);
-    driver.deviceGetMemPool(0);
-    driver.streamDestroy(0, one);
-    driver.streamDestroy(0, other);
+    driver.pools().memPoolCreate(PROPERTIES);
+    driver.pools().deviceGetMemPool(0);
+    driver.streams().streamDestroy(0, one);
+    driver.streams().streamDestroy(0, other);
 
     driver.close();
 
@@ -163,35 +164,36 @@ class SanitizerOrderedTest extends SanitizerTestBase {
 
   @Test
   void destroyedOrUnknownPool_isReported() {
-    long pool = driver.memPoolCreate(PROPERTIES);
-    driver.memPoolDestroy(pool);
-    driver.memAllocFromPoolAsync(0, 64, pool, one);
+    long pool = driver.pools().memPoolCreate(PROPERTIES);
+    driver.pools().memPoolDestroy(pool);
+    driver.ordered().memAllocFromPoolAsync(0, 64, pool, one);
     assertOnly(Misuse.DESTROYED_HANDLE);
     reports.clear();
 
-    driver.memPoolGetAttribute(0xABC, 5);
-    driver.memPoolTrimTo(0xABC, 5);
+    driver.pools().memPoolGetAttribute(0xABC, 5);
+    driver.pools().memPoolTrimTo(0xABC, 5);
     assertOnly(Misuse.UNKNOWN_HANDLE);
     reports.clear();
 
-    assertThatExceptionOfType(CudaException.class).isThrownBy(() -> driver.memPoolDestroy(pool));
+    assertThatExceptionOfType(CudaException.class)
+        .isThrownBy(() -> driver.pools().memPoolDestroy(pool));
     assertOnly(Misuse.DOUBLE_FREE);
   }
 
   @Test
   void everyCallWithADestroyedPool_isReported() {
-    long pool = driver.memPoolCreate(PROPERTIES);
-    driver.memPoolDestroy(pool);
+    long pool = driver.pools().memPoolCreate(PROPERTIES);
+    driver.pools().memPoolDestroy(pool);
     List<Runnable> calls =
         List.of(
-            () -> driver.deviceSetMemPool(0, pool),
-            () -> driver.memSetMemPool(1, 0, 1, pool),
-            () -> driver.memPoolTrimTo(pool, 0),
-            () -> driver.memPoolGetAttribute(pool, 5),
-            () -> driver.memPoolSetAttribute(pool, 4, 0),
-            () -> driver.memPoolGetAccess(pool, 1, 0),
-            () -> driver.memPoolSetAccess(pool, 1, new int[] {0}, 3),
-            () -> driver.memPoolExportToShareableHandle(pool));
+            () -> driver.pools().deviceSetMemPool(0, pool),
+            () -> driver.pools().memSetMemPool(1, 0, 1, pool),
+            () -> driver.pools().memPoolTrimTo(pool, 0),
+            () -> driver.pools().memPoolGetAttribute(pool, 5),
+            () -> driver.pools().memPoolSetAttribute(pool, 4, 0),
+            () -> driver.pools().memPoolGetAccess(pool, 1, 0),
+            () -> driver.pools().memPoolSetAccess(pool, 1, new int[] {0}, 3),
+            () -> driver.sharing().memPoolExportToShareableHandle(pool));
     for (Runnable call : calls) {
       try {
         call.run();
@@ -206,10 +208,10 @@ class SanitizerOrderedTest extends SanitizerTestBase {
   /** The legacy default stream comes after all work of streams that block with it. */
   @Test
   void freeOnTheLegacyStream_isOrderedBehindBlockingStreams() {
-    long blocking = driver.streamCreateWithPriority(0, 0, 0);
-    long address = driver.memAllocAsync(0, 1024, blocking);
+    long blocking = driver.streams().streamCreateWithPriority(0, 0, 0);
+    long address = driver.ordered().memAllocAsync(0, 1024, blocking);
     write(address, blocking);
-    driver.memFreeAsync(0, address, 0);
+    driver.ordered().memFreeAsync(0, address, 0);
 
     assertSilent();
   }
@@ -218,13 +220,13 @@ class SanitizerOrderedTest extends SanitizerTestBase {
   void refusedFree_leavesTheBlockLive_andTheFaultsFreeItWithoutItsStream() {
     Faults failing = Faults.at(tiny.driver, 1).only("memFreeAsync");
     SanitizerDriver above = SanitizerDriver.reporting(failing.driver(), reports::add);
-    long stream = above.streamCreateWithPriority(0, 1, 0);
-    long address = above.memAllocAsync(0, 64, stream);
+    long stream = above.streams().streamCreateWithPriority(0, 1, 0);
+    long address = above.ordered().memAllocAsync(0, 64, stream);
     assertThatExceptionOfType(CudaException.class)
-        .isThrownBy(() -> above.memFreeAsync(0, address, stream));
-    above.memsetD8Async(0, address, (byte) 1, 64, stream);
+        .isThrownBy(() -> above.ordered().memFreeAsync(0, address, stream));
+    above.transfers().memsetD8Async(0, address, (byte) 1, 64, stream);
     assertSilent();
-    above.streamDestroy(0, stream);
+    above.streams().streamDestroy(0, stream);
 
     assertThat(failing.freeRefused()).singleElement().asString().startsWith("memFreeAsync(");
     assertThat(tiny.live()).doesNotContainKey(address);
@@ -233,10 +235,10 @@ class SanitizerOrderedTest extends SanitizerTestBase {
   @Test
   void refusedFree_isSettledByEitherFunction() {
     Faults failing = Faults.at(tiny.driver, 1).only("memFreeAsync");
-    long address = failing.driver().memAllocAsync(0, 64, 0);
+    long address = failing.driver().ordered().memAllocAsync(0, 64, 0);
     assertThatExceptionOfType(CudaException.class)
-        .isThrownBy(() -> failing.driver().memFreeAsync(0, address, 0));
-    failing.driver().memFree(0, address);
+        .isThrownBy(() -> failing.driver().ordered().memFreeAsync(0, address, 0));
+    failing.driver().memory().memFree(0, address);
 
     assertThat(failing.freeRefused()).isEmpty();
   }

@@ -10,7 +10,7 @@ class SanitizerPoolTest extends SanitizerTestBase {
   private final long second = stream();
 
   private void fill(long address, long bytes, long stream) {
-    driver.memsetD8Async(0, address, (byte) 1, bytes, stream);
+    driver.transfers().memsetD8Async(0, address, (byte) 1, bytes, stream);
   }
 
   @Test
@@ -24,8 +24,8 @@ class SanitizerPoolTest extends SanitizerTestBase {
     fill(chunk, 256, first);
     driver.blockFreed(0, chunk, first);
     driver.blockFreed(0, chunk + 512, second);
-    driver.ctxSynchronize(0);
-    driver.memFree(0, chunk);
+    driver.devices().ctxSynchronize(0);
+    driver.memory().memFree(0, chunk);
 
     assertSilent();
   }

@@ -16,27 +16,27 @@ abstract class SanitizerTestBase {
   final SanitizerDriver driver = SanitizerDriver.reporting(tiny.driver, reports::add);
 
   long stream() {
-    return driver.streamCreateWithPriority(0, 1, 0);
+    return driver.streams().streamCreateWithPriority(0, 1, 0);
   }
 
   long blockingStream() {
-    return driver.streamCreateWithPriority(0, 0, 0);
+    return driver.streams().streamCreateWithPriority(0, 0, 0);
   }
 
   long event() {
-    return driver.eventCreate(0, 2);
+    return driver.events().eventCreate(0, 2);
   }
 
   long memory() {
-    return driver.memAlloc(0, 1024);
+    return driver.memory().memAlloc(0, 1024);
   }
 
   void write(long address, long stream) {
-    driver.memsetD8Async(0, address, (byte) 1, 1024, stream);
+    driver.transfers().memsetD8Async(0, address, (byte) 1, 1024, stream);
   }
 
   void read(long address, long stream) {
-    driver.memcpyDtoHAsync(0, HOST.asSlice(0, 1024), address, stream);
+    driver.transfers().memcpyDtoHAsync(0, HOST.asSlice(0, 1024), address, stream);
   }
 
   void assertSilent() {

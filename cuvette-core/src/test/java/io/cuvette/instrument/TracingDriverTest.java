@@ -20,7 +20,7 @@ class TracingDriverTest {
 
   @Test
   void call_isToldWithArgumentsResultAndTime() {
-    long address = driver.memAlloc(0, 512);
+    long address = driver.memory().memAlloc(0, 512);
 
     TracedCall call = ring.calls().getFirst();
     assertThat(call.call()).startsWith("memAlloc(").contains("0, ").endsWith("512)");
@@ -33,7 +33,7 @@ class TracingDriverTest {
 
   @Test
   void error_isToldAndThrown() {
-    assertThatThrownBy(() -> driver.memFree(0, 1)).isInstanceOf(CudaException.class);
+    assertThatThrownBy(() -> driver.memory().memFree(0, 1)).isInstanceOf(CudaException.class);
 
     assertThat(ring.calls())
         .singleElement()
@@ -46,7 +46,7 @@ class TracingDriverTest {
 
   @Test
   void callWithoutResult_isVoid_andCloseIsTold() {
-    driver.ctxSynchronize(0);
+    driver.devices().ctxSynchronize(0);
     driver.close();
 
     assertThat(ring.calls()).extracting(TracedCall::result).containsExactly("void", "void");
@@ -57,7 +57,7 @@ class TracingDriverTest {
   @Test
   void ring_keepsTheLastCallsAndCountsTheOthers() {
     for (int i = 0; i < 5; i++) {
-      driver.deviceGetCount();
+      driver.devices().deviceGetCount();
     }
 
     assertThat(ring.calls()).extracting(TracedCall::sequence).containsExactly(4L, 5L);
@@ -81,7 +81,7 @@ class TracingDriverTest {
               throw new IllegalStateException("full disk");
             });
 
-    Thread thread = new Thread(() -> addresses.add(broken.memAlloc(0, 1)));
+    Thread thread = new Thread(() -> addresses.add(broken.memory().memAlloc(0, 1)));
     thread.setUncaughtExceptionHandler((_, e) -> heard.set(e));
     thread.start();
     thread.join();
@@ -100,7 +100,7 @@ class TracingDriverTest {
               throw new StackOverflowError("consumer");
             });
 
-    Thread thread = new Thread(() -> addresses.add(broken.memAlloc(0, 1)));
+    Thread thread = new Thread(() -> addresses.add(broken.memory().memAlloc(0, 1)));
     thread.setUncaughtExceptionHandler((_, _) -> {
       throw new IllegalStateException("handler");
     });

@@ -17,10 +17,10 @@ class CaptureTest extends SimTestBase {
 
   private final long one = stream(0);
   private final long other = stream(0);
-  private final long memory = driver.memAlloc(0, 64);
+  private final long memory = driver.memory().memAlloc(0, 64);
 
   private void fill(int value, long stream) {
-    driver.memsetD8Async(0, memory, (byte) value, 64, stream);
+    driver.transfers().memsetD8Async(0, memory, (byte) value, 64, stream);
   }
 
   private SimGraph graph(long handle) {
@@ -30,183 +30,208 @@ class CaptureTest extends SimTestBase {
   @Test
   void capturedWork_isRecordedAndDoesNotRun() {
     fill(1, one);
-    driver.streamBeginCapture(0, one, RELAXED);
-    assertThat(driver.streamIsCapturing(0, one)).isEqualTo(1);
-    assertThat(driver.streamIsCapturing(0, other)).isZero();
+    driver.captures().streamBeginCapture(0, one, RELAXED);
+    assertThat(driver.captures().streamIsCapturing(0, one)).isEqualTo(1);
+    assertThat(driver.captures().streamIsCapturing(0, other)).isZero();
     fill(2, one);
-    driver.launchHostFunc(0, one, () -> {});
-    long graph = driver.streamEndCapture(0, one);
-    assertThat(driver.streamIsCapturing(0, one)).isZero();
-    driver.streamSynchronize(0, one);
+    driver.streams().launchHostFunc(0, one, () -> {});
+    long graph = driver.captures().streamEndCapture(0, one);
+    assertThat(driver.captures().streamIsCapturing(0, one)).isZero();
+    driver.streams().streamSynchronize(0, one);
     assertThat(read(memory, 1)).containsExactly(1);
     assertThat(graph(graph).size()).isEqualTo(2);
     assertThat(driver.liveGraphs()).isEqualTo(1);
-    driver.graphDestroy(graph);
+    driver.captures().graphDestroy(graph);
     assertThat(driver.liveGraphs()).isZero();
-    assertFails(CudaStatus.INVALID_HANDLE, "destroyed", () -> driver.graphDestroy(graph));
+    assertFails(
+        CudaStatus.INVALID_HANDLE, "destroyed", () -> driver.captures().graphDestroy(graph));
   }
 
   @Test
   void forkAndJoin_captureTheOtherStreamToo() {
-    long event = driver.eventCreate(0, 2);
-    driver.streamBeginCapture(0, one, GLOBAL);
+    long event = driver.events().eventCreate(0, 2);
+    driver.captures().streamBeginCapture(0, one, GLOBAL);
     fill(1, one);
-    driver.eventRecord(0, event, one);
-    driver.streamWaitEvent(0, other, event);
-    assertThat(driver.streamIsCapturing(0, other)).isEqualTo(1);
+    driver.events().eventRecord(0, event, one);
+    driver.streams().streamWaitEvent(0, other, event);
+    assertThat(driver.captures().streamIsCapturing(0, other)).isEqualTo(1);
     fill(2, other);
-    driver.eventRecord(0, event, other);
-    driver.streamWaitEvent(0, one, event);
+    driver.events().eventRecord(0, event, other);
+    driver.streams().streamWaitEvent(0, one, event);
     fill(3, one);
-    long graph = driver.streamEndCapture(0, one);
+    long graph = driver.captures().streamEndCapture(0, one);
     assertThat(graph(graph).size()).isEqualTo(3);
-    assertThat(driver.streamIsCapturing(0, other)).isZero();
-    assertFails(CudaStatus.INVALID_VALUE, "capture", () -> driver.eventSynchronize(0, event));
-    assertFails(CudaStatus.INVALID_VALUE, "capture", () -> driver.eventQuery(0, event));
-    assertFails(CudaStatus.INVALID_VALUE, "ended", () -> driver.streamWaitEvent(0, other, event));
-    driver.eventRecord(0, event, one);
-    driver.eventSynchronize(0, event);
+    assertThat(driver.captures().streamIsCapturing(0, other)).isZero();
+    assertFails(
+        CudaStatus.INVALID_VALUE, "capture", () -> driver.events().eventSynchronize(0, event));
+    assertFails(CudaStatus.INVALID_VALUE, "capture", () -> driver.events().eventQuery(0, event));
+    assertFails(
+        CudaStatus.INVALID_VALUE, "ended", () -> driver.streams().streamWaitEvent(0, other, event));
+    driver.events().eventRecord(0, event, one);
+    driver.events().eventSynchronize(0, event);
   }
 
   @Test
   void invalidCapture_takesInNoOtherStream() {
-    long event = driver.eventCreate(0, 2);
-    driver.streamBeginCapture(0, one, GLOBAL);
-    driver.eventRecord(0, event, one);
-    assertFails(CudaStatus.STREAM_CAPTURE_UNSUPPORTED, "", () -> driver.streamSynchronize(0, one));
+    long event = driver.events().eventCreate(0, 2);
+    driver.captures().streamBeginCapture(0, one, GLOBAL);
+    driver.events().eventRecord(0, event, one);
     assertFails(
-        CudaStatus.STREAM_CAPTURE_INVALIDATED, "", () -> driver.streamWaitEvent(0, other, event));
-    assertThat(driver.streamIsCapturing(0, other)).isZero();
+        CudaStatus.STREAM_CAPTURE_UNSUPPORTED,
+        "",
+        () -> driver.streams().streamSynchronize(0, one));
+    assertFails(
+        CudaStatus.STREAM_CAPTURE_INVALIDATED,
+        "",
+        () -> driver.streams().streamWaitEvent(0, other, event));
+    assertThat(driver.captures().streamIsCapturing(0, other)).isZero();
   }
 
   @Test
   void forkWithoutJoin_isAnError_andTheStreamsRunAgain() {
-    long event = driver.eventCreate(0, 2);
-    driver.streamBeginCapture(0, one, RELAXED);
-    driver.eventRecord(0, event, one);
-    driver.streamWaitEvent(0, other, event);
+    long event = driver.events().eventCreate(0, 2);
+    driver.captures().streamBeginCapture(0, one, RELAXED);
+    driver.events().eventRecord(0, event, one);
+    driver.streams().streamWaitEvent(0, other, event);
     fill(2, other);
     assertFails(
-        CudaStatus.STREAM_CAPTURE_UNJOINED, "unjoined", () -> driver.streamEndCapture(0, one));
-    assertThat(driver.streamIsCapturing(0, one)).isZero();
-    assertThat(driver.streamIsCapturing(0, other)).isZero();
+        CudaStatus.STREAM_CAPTURE_UNJOINED,
+        "unjoined",
+        () -> driver.captures().streamEndCapture(0, one));
+    assertThat(driver.captures().streamIsCapturing(0, one)).isZero();
+    assertThat(driver.captures().streamIsCapturing(0, other)).isZero();
     fill(5, other);
-    driver.streamSynchronize(0, other);
+    driver.streams().streamSynchronize(0, other);
     assertThat(read(memory, 1)).containsExactly(5);
     assertThat(driver.liveGraphs()).isZero();
   }
 
   @Test
   void endingElsewhere_isUnmatched() {
-    long event = driver.eventCreate(0, 2);
-    assertFails(CudaStatus.ILLEGAL_STATE, "not captured", () -> driver.streamEndCapture(0, one));
-    driver.streamBeginCapture(0, one, RELAXED);
-    driver.eventRecord(0, event, one);
-    driver.streamWaitEvent(0, other, event);
+    long event = driver.events().eventCreate(0, 2);
+    assertFails(
+        CudaStatus.ILLEGAL_STATE, "not captured", () -> driver.captures().streamEndCapture(0, one));
+    driver.captures().streamBeginCapture(0, one, RELAXED);
+    driver.events().eventRecord(0, event, one);
+    driver.streams().streamWaitEvent(0, other, event);
     assertFails(
         CudaStatus.STREAM_CAPTURE_UNMATCHED,
         "another stream",
-        () -> driver.streamEndCapture(0, other));
-    assertThat(driver.streamIsCapturing(0, one)).isEqualTo(2);
+        () -> driver.captures().streamEndCapture(0, other));
+    assertThat(driver.captures().streamIsCapturing(0, one)).isEqualTo(2);
     assertFails(
-        CudaStatus.STREAM_CAPTURE_INVALIDATED, "during", () -> driver.streamEndCapture(0, one));
-    assertThat(driver.streamIsCapturing(0, one)).isZero();
+        CudaStatus.STREAM_CAPTURE_INVALIDATED,
+        "during",
+        () -> driver.captures().streamEndCapture(0, one));
+    assertThat(driver.captures().streamIsCapturing(0, one)).isZero();
   }
 
   @Test
   void beginning_isRefusedOnTheLegacyStream_twice_andWithUnknownMode() {
     CudaStatus status = CudaStatus.STREAM_CAPTURE_UNSUPPORTED;
-    assertFails(status, "legacy", () -> driver.streamBeginCapture(0, 0, RELAXED));
-    assertFails(status, "legacy", () -> driver.streamBeginCapture(0, 1, RELAXED));
-    assertFails(CudaStatus.INVALID_VALUE, "mode: 3", () -> driver.streamBeginCapture(0, one, 3));
-    driver.streamBeginCapture(0, 2, RELAXED);
-    driver.graphDestroy(driver.streamEndCapture(0, 2));
-    driver.streamBeginCapture(0, one, RELAXED);
+    assertFails(status, "legacy", () -> driver.captures().streamBeginCapture(0, 0, RELAXED));
+    assertFails(status, "legacy", () -> driver.captures().streamBeginCapture(0, 1, RELAXED));
     assertFails(
-        CudaStatus.ILLEGAL_STATE, "already", () -> driver.streamBeginCapture(0, one, RELAXED));
+        CudaStatus.INVALID_VALUE, "mode: 3", () -> driver.captures().streamBeginCapture(0, one, 3));
+    driver.captures().streamBeginCapture(0, 2, RELAXED);
+    driver.captures().graphDestroy(driver.captures().streamEndCapture(0, 2));
+    driver.captures().streamBeginCapture(0, one, RELAXED);
+    assertFails(
+        CudaStatus.ILLEGAL_STATE,
+        "already",
+        () -> driver.captures().streamBeginCapture(0, one, RELAXED));
   }
 
   private void assertInvalidates(String message, Runnable call) {
-    driver.streamBeginCapture(0, one, RELAXED);
+    driver.captures().streamBeginCapture(0, one, RELAXED);
     assertFails(CudaStatus.STREAM_CAPTURE_UNSUPPORTED, message, call::run);
-    assertThat(driver.streamIsCapturing(0, one)).isEqualTo(2);
+    assertThat(driver.captures().streamIsCapturing(0, one)).isEqualTo(2);
     assertFails(CudaStatus.STREAM_CAPTURE_INVALIDATED, "during", () -> fill(1, one));
     assertFails(
-        CudaStatus.STREAM_CAPTURE_INVALIDATED, "during", () -> driver.streamEndCapture(0, one));
+        CudaStatus.STREAM_CAPTURE_INVALIDATED,
+        "during",
+        () -> driver.captures().streamEndCapture(0, one));
   }
 
   @Test
   void waitingForACapturedStream_invalidatesTheCapture() {
-    long managed = driver.memAllocManaged(0, 64, 1).address();
-    assertInvalidates("captured", () -> driver.streamSynchronize(0, one));
-    assertInvalidates("captured", () -> driver.streamQuery(0, one));
-    assertInvalidates("captured", () -> driver.ctxSynchronize(0));
-    assertInvalidates("prefetch", () -> driver.memPrefetchAsync(0, managed, 64, 1, 0, one));
-    driver.ctxSynchronize(1);
+    long managed = driver.memory().memAllocManaged(0, 64, 1).address();
+    assertInvalidates("captured", () -> driver.streams().streamSynchronize(0, one));
+    assertInvalidates("captured", () -> driver.streams().streamQuery(0, one));
+    assertInvalidates("captured", () -> driver.devices().ctxSynchronize(0));
+    assertInvalidates(
+        "prefetch", () -> driver.memory().memPrefetchAsync(0, managed, 64, 1, 0, one));
+    driver.devices().ctxSynchronize(1);
   }
 
   @Test
   void unsafeCalls_harmNoCapture() throws InterruptedException {
     for (int mode : new int[] {GLOBAL, THREAD_LOCAL, RELAXED}) {
-      driver.streamBeginCapture(0, one, mode);
+      driver.captures().streamBeginCapture(0, one, mode);
       Thread.ofVirtual().start(this::allocateAndAsk).join();
       allocateAndAsk();
-      assertThat(driver.streamIsCapturing(0, one)).isEqualTo(1);
-      driver.graphDestroy(driver.streamEndCapture(0, one));
+      assertThat(driver.captures().streamIsCapturing(0, one)).isEqualTo(1);
+      driver.captures().graphDestroy(driver.captures().streamEndCapture(0, one));
     }
   }
 
   private void allocateAndAsk() {
-    driver.memFree(0, driver.memAlloc(0, 64));
-    driver.streamSynchronize(0, other);
+    driver.memory().memFree(0, driver.memory().memAlloc(0, 64));
+    driver.streams().streamSynchronize(0, other);
   }
 
   /** As driver 580 does, in every mode; priority and device are told. */
   @Test
   void flagsAndIdentityOfACapturingStream_invalidateTheCapture() {
     for (Runnable question :
-        List.<Runnable>of(() -> driver.streamGetFlags(0, one), () -> driver.streamGetId(0, one))) {
-      driver.streamBeginCapture(0, one, RELAXED);
-      assertThat(driver.streamGetPriority(0, one)).isZero();
-      assertThat(driver.streamGetDevice(0, one)).isZero();
-      driver.streamGetFlags(0, other);
-      assertThat(driver.streamIsCapturing(0, one)).isEqualTo(1);
+        List.<Runnable>of(
+            () -> driver.streams().streamGetFlags(0, one),
+            () -> driver.streams().streamGetId(0, one))) {
+      driver.captures().streamBeginCapture(0, one, RELAXED);
+      assertThat(driver.streams().streamGetPriority(0, one)).isZero();
+      assertThat(driver.streams().streamGetDevice(0, one)).isZero();
+      driver.streams().streamGetFlags(0, other);
+      assertThat(driver.captures().streamIsCapturing(0, one)).isEqualTo(1);
       assertFails(CudaStatus.STREAM_CAPTURE_UNSUPPORTED, "captured", question::run);
-      assertThat(driver.streamIsCapturing(0, one)).isEqualTo(2);
+      assertThat(driver.captures().streamIsCapturing(0, one)).isEqualTo(2);
       assertFails(
-          CudaStatus.STREAM_CAPTURE_INVALIDATED, "during", () -> driver.streamEndCapture(0, one));
+          CudaStatus.STREAM_CAPTURE_INVALIDATED,
+          "during",
+          () -> driver.captures().streamEndCapture(0, one));
     }
   }
 
   @Test
   void eventThatWasNeverRecorded_isNoneToWaitFor_inACaptureEither() {
-    driver.streamBeginCapture(0, one, GLOBAL);
-    driver.streamWaitEvent(0, one, driver.eventCreate(0, 2));
-    driver.graphDestroy(driver.streamEndCapture(0, one));
+    driver.captures().streamBeginCapture(0, one, GLOBAL);
+    driver.streams().streamWaitEvent(0, one, driver.events().eventCreate(0, 2));
+    driver.captures().graphDestroy(driver.captures().streamEndCapture(0, one));
   }
 
   @Test
   void queryOfACapturedEvent_invalidatesTheCapture() {
-    long event = driver.eventCreate(0, 2);
-    driver.streamBeginCapture(0, one, RELAXED);
-    driver.eventRecord(0, event, one);
-    assertFails(CudaStatus.CAPTURED_EVENT, "capture", () -> driver.eventQuery(0, event));
-    assertThat(driver.streamIsCapturing(0, one)).isEqualTo(2);
-    assertThat(driver.streamGetCaptureInfo(0, one)).isEqualTo(CaptureInfo.of(2, 0, 0));
+    long event = driver.events().eventCreate(0, 2);
+    driver.captures().streamBeginCapture(0, one, RELAXED);
+    driver.events().eventRecord(0, event, one);
+    assertFails(CudaStatus.CAPTURED_EVENT, "capture", () -> driver.events().eventQuery(0, event));
+    assertThat(driver.captures().streamIsCapturing(0, one)).isEqualTo(2);
+    assertThat(driver.captures().streamGetCaptureInfo(0, one)).isEqualTo(CaptureInfo.of(2, 0, 0));
     assertFails(
-        CudaStatus.STREAM_CAPTURE_INVALIDATED, "during", () -> driver.streamEndCapture(0, one));
+        CudaStatus.STREAM_CAPTURE_INVALIDATED,
+        "during",
+        () -> driver.captures().streamEndCapture(0, one));
     assertThat(driver.liveGraphs()).isZero();
   }
 
   @Test
   void endingOnAnotherThread_isAllowedToRelaxedCapturesOnly() throws InterruptedException {
     for (int mode : new int[] {THREAD_LOCAL, RELAXED}) {
-      driver.streamBeginCapture(0, one, mode);
+      driver.captures().streamBeginCapture(0, one, mode);
       CudaStatus[] status = {CudaStatus.SUCCESS};
       Thread.ofVirtual()
           .start(() -> {
             try {
-              driver.graphDestroy(driver.streamEndCapture(0, one));
+              driver.captures().graphDestroy(driver.captures().streamEndCapture(0, one));
             } catch (CudaException e) {
               status[0] = e.status();
             }
@@ -215,48 +240,55 @@ class CaptureTest extends SimTestBase {
       assertThat(status[0])
           .isEqualTo(mode == RELAXED ? CudaStatus.SUCCESS : CudaStatus.STREAM_CAPTURE_WRONG_THREAD);
       if (mode != RELAXED) {
-        driver.graphDestroy(driver.streamEndCapture(0, one));
+        driver.captures().graphDestroy(driver.captures().streamEndCapture(0, one));
       }
     }
   }
 
   @Test
   void legacyStream_wouldDependOnCapturedBlockingStreams() {
-    long blocking = driver.streamCreateWithPriority(0, 0, 0);
-    driver.streamBeginCapture(0, blocking, RELAXED);
+    long blocking = driver.streams().streamCreateWithPriority(0, 0, 0);
+    driver.captures().streamBeginCapture(0, blocking, RELAXED);
     assertFails(CudaStatus.STREAM_CAPTURE_IMPLICIT, "legacy", () -> fill(1, 0));
     assertFails(
         CudaStatus.STREAM_CAPTURE_INVALIDATED,
         "during",
-        () -> driver.streamEndCapture(0, blocking));
-    driver.streamBeginCapture(0, blocking, RELAXED);
-    assertFails(CudaStatus.STREAM_CAPTURE_IMPLICIT, "legacy", () -> driver.streamIsCapturing(0, 0));
-    driver.streamDestroy(0, blocking);
+        () -> driver.captures().streamEndCapture(0, blocking));
+    driver.captures().streamBeginCapture(0, blocking, RELAXED);
+    assertFails(
+        CudaStatus.STREAM_CAPTURE_IMPLICIT,
+        "legacy",
+        () -> driver.captures().streamIsCapturing(0, 0));
+    driver.streams().streamDestroy(0, blocking);
     fill(1, 0);
-    driver.streamBeginCapture(0, one, RELAXED);
+    driver.captures().streamBeginCapture(0, one, RELAXED);
     fill(2, 0);
-    driver.streamSynchronize(0, 0);
-    driver.graphDestroy(driver.streamEndCapture(0, one));
+    driver.streams().streamSynchronize(0, 0);
+    driver.captures().graphDestroy(driver.captures().streamEndCapture(0, one));
   }
 
   @Test
   void eventsOfOutside_cannotBeWaitedForInside_norOtherCaptures() {
-    long outside = driver.eventCreate(0, 2);
-    driver.eventRecord(0, outside, other);
-    driver.streamBeginCapture(0, one, RELAXED);
+    long outside = driver.events().eventCreate(0, 2);
+    driver.events().eventRecord(0, outside, other);
+    driver.captures().streamBeginCapture(0, one, RELAXED);
     assertFails(
         CudaStatus.STREAM_CAPTURE_ISOLATION,
         "outside",
-        () -> driver.streamWaitEvent(0, one, outside));
+        () -> driver.streams().streamWaitEvent(0, one, outside));
     assertFails(
-        CudaStatus.STREAM_CAPTURE_INVALIDATED, "during", () -> driver.streamEndCapture(0, one));
-    long inside = driver.eventCreate(0, 2);
-    driver.streamBeginCapture(0, one, RELAXED);
-    driver.streamBeginCapture(0, other, RELAXED);
-    driver.eventRecord(0, inside, one);
+        CudaStatus.STREAM_CAPTURE_INVALIDATED,
+        "during",
+        () -> driver.captures().streamEndCapture(0, one));
+    long inside = driver.events().eventCreate(0, 2);
+    driver.captures().streamBeginCapture(0, one, RELAXED);
+    driver.captures().streamBeginCapture(0, other, RELAXED);
+    driver.events().eventRecord(0, inside, one);
     assertFails(
-        CudaStatus.STREAM_CAPTURE_MERGE, "another", () -> driver.streamWaitEvent(0, other, inside));
-    assertThat(driver.streamIsCapturing(0, one)).isEqualTo(2);
-    assertThat(driver.streamIsCapturing(0, other)).isEqualTo(2);
+        CudaStatus.STREAM_CAPTURE_MERGE,
+        "another",
+        () -> driver.streams().streamWaitEvent(0, other, inside));
+    assertThat(driver.captures().streamIsCapturing(0, one)).isEqualTo(2);
+    assertThat(driver.captures().streamIsCapturing(0, other)).isEqualTo(2);
   }
 }

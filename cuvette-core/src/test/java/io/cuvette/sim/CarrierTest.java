@@ -21,7 +21,7 @@ class CarrierTest {
   private static final int STEPS = 100_000;
 
   private final SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
-  private final long stream = driver.streamCreateWithPriority(0, 1, 0);
+  private final long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
 
   @AfterEach
   void close() {
@@ -55,7 +55,7 @@ class CarrierTest {
     boolean moved =
         onVirtualThread(() -> {
           Object carrier = OsThread.current();
-          driver.streamBeginCapture(0, stream, mode);
+          driver.captures().streamBeginCapture(0, stream, mode);
           return carrier.equals(OsThread.current()) && moves(carrier) && failsHere();
         });
     assumeTrue(moved, "one carrier had the thread all the time");
@@ -68,7 +68,7 @@ class CarrierTest {
 
   private boolean failsHere() {
     assertThatExceptionOfType(CudaException.class)
-        .isThrownBy(() -> driver.streamEndCapture(0, stream))
+        .isThrownBy(() -> driver.captures().streamEndCapture(0, stream))
         .satisfies(e -> assertThat(e.status()).isEqualTo(CudaStatus.STREAM_CAPTURE_WRONG_THREAD));
     return true;
   }
@@ -79,7 +79,7 @@ class CarrierTest {
     long graph =
         onVirtualThread(() -> {
           Object carrier = OsThread.current();
-          driver.streamBeginCapture(0, stream, mode);
+          driver.captures().streamBeginCapture(0, stream, mode);
           return (mode < 2 || moves(carrier)) ? end(carrier) : end(OsThread.current());
         });
     assertThat(graph).isNotZero();
@@ -88,7 +88,7 @@ class CarrierTest {
   /** The call may have waited for the driver's lock, and come back elsewhere. */
   private long end(Object carrier) {
     try {
-      return driver.streamEndCapture(0, stream);
+      return driver.captures().streamEndCapture(0, stream);
     } catch (CudaException e) {
       if (carrier.equals(OsThread.current())) {
         throw e;

@@ -24,7 +24,7 @@ class ConcurrencyTest {
   @Test
   @Timeout(120)
   void tenThousandVirtualThreads_giveRightResults_andLeaveNothing() throws Exception {
-    MemorySegment host = driver.memHostAlloc(0, 8L * THREADS, 0);
+    MemorySegment host = driver.memory().memHostAlloc(0, 8L * THREADS, 0);
     try (ExecutorService executor = Executors.newVirtualThreadPerTaskExecutor()) {
       List<Future<?>> futures = new ArrayList<>();
       for (int i = 0; i < THREADS; i++) {
@@ -39,7 +39,7 @@ class ConcurrencyTest {
       assertThat(host.getAtIndex(ValueLayout.JAVA_INT, 2L * i)).isEqualTo(i);
       assertThat(host.getAtIndex(ValueLayout.JAVA_INT, 2L * i + 1)).isEqualTo(i);
     }
-    driver.memFreeHost(0, host.address());
+    driver.memory().memFreeHost(0, host.address());
     assertThat(driver.report()).isEmpty();
     assertThat(driver.liveBytes(0) + driver.liveBytes(1) + driver.liveHostBytes()).isZero();
     driver.close();
@@ -48,26 +48,26 @@ class ConcurrencyTest {
   /** Fills on one device, copies to the other, and back to the host, on three streams. */
   private void work(int number, MemorySegment result) {
     int device = number % 2;
-    long one = driver.streamCreateWithPriority(device, number % 3 == 0 ? 0 : 1, 0);
-    long event = driver.eventCreate(device, 2);
-    long first = driver.memAlloc(device, 8);
-    long second = driver.memAlloc(1 - device, 8);
-    driver.memsetD32Async(device, first, number, 2, one);
-    driver.memcpyPeerAsync(device, second, 1 - device, first, device, 8, one);
-    driver.eventRecord(device, event, one);
-    driver.streamWaitEvent(1 - device, 2, event);
-    driver.memcpyDtoHAsync(1 - device, result, second, 2);
+    long one = driver.streams().streamCreateWithPriority(device, number % 3 == 0 ? 0 : 1, 0);
+    long event = driver.events().eventCreate(device, 2);
+    long first = driver.memory().memAlloc(device, 8);
+    long second = driver.memory().memAlloc(1 - device, 8);
+    driver.transfers().memsetD32Async(device, first, number, 2, one);
+    driver.transfers().memcpyPeerAsync(device, second, 1 - device, first, device, 8, one);
+    driver.events().eventRecord(device, event, one);
+    driver.streams().streamWaitEvent(1 - device, 2, event);
+    driver.transfers().memcpyDtoHAsync(1 - device, result, second, 2);
     if (number % 5 == 0) {
-      while (!driver.streamQuery(1 - device, 2)) {
+      while (!driver.streams().streamQuery(1 - device, 2)) {
         Thread.yield();
       }
     } else {
-      driver.streamSynchronize(1 - device, 2);
+      driver.streams().streamSynchronize(1 - device, 2);
     }
-    driver.memFree(device, first);
-    driver.memFree(device, second);
-    driver.eventDestroy(device, event);
-    driver.streamDestroy(device, one);
+    driver.memory().memFree(device, first);
+    driver.memory().memFree(device, second);
+    driver.events().eventDestroy(device, event);
+    driver.streams().streamDestroy(device, one);
   }
 
   @Test
@@ -79,12 +79,12 @@ class ConcurrencyTest {
       for (int i = 0; i < 500; i++) {
         futures.add(
             executor.submit(() -> {
-              long stream = driver.streamCreateWithPriority(0, 1, 0);
+              long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
               int[] mine = new int[1];
-              driver.launchHostFunc(0, stream, () -> mine[0] = ran.incrementAndGet());
-              driver.streamSynchronize(0, stream);
+              driver.streams().launchHostFunc(0, stream, () -> mine[0] = ran.incrementAndGet());
+              driver.streams().streamSynchronize(0, stream);
               assertThat(mine[0]).isPositive();
-              driver.streamDestroy(0, stream);
+              driver.streams().streamDestroy(0, stream);
             }));
       }
       for (Future<?> future : futures) {
@@ -113,19 +113,20 @@ class ConcurrencyTest {
         SimulatedDriver.open(SimulatedOptions.DEFAULTS.withDevices(2).withSeed(seed))) {
       long[] streams = new long[6];
       for (int i = 0; i < streams.length; i++) {
-        streams[i] = i == 0 ? 0 : sim.streamCreateWithPriority(i % 2, random.nextInt(2), 0);
+        streams[i] =
+            i == 0 ? 0 : sim.streams().streamCreateWithPriority(i % 2, random.nextInt(2), 0);
       }
       long[] address = new long[blocks];
       long[] lastUse = new long[blocks];
       byte[] model = new byte[blocks];
-      sim.ctxEnablePeerAccess(0, 1); // the fills need it
-      sim.ctxEnablePeerAccess(1, 0);
+      sim.devices().ctxEnablePeerAccess(0, 1); // the fills need it
+      sim.devices().ctxEnablePeerAccess(1, 0);
       for (int i = 0; i < blocks; i++) {
-        address[i] = sim.memAlloc(i % 2, 100_000);
-        sim.memsetD8Async(i % 2, address[i], (byte) 0, 100_000, 0);
+        address[i] = sim.memory().memAlloc(i % 2, 100_000);
+        sim.transfers().memsetD8Async(i % 2, address[i], (byte) 0, 100_000, 0);
       }
-      sim.ctxSynchronize(0);
-      sim.ctxSynchronize(1);
+      sim.devices().ctxSynchronize(0);
+      sim.devices().ctxSynchronize(1);
       for (int i = 0; i < 150; i++) {
         int which = random.nextInt(streams.length);
         int device = which % 2;
@@ -133,22 +134,24 @@ class ConcurrencyTest {
         int source = random.nextInt(blocks);
         for (int used : new int[] {target, source}) {
           if (lastUse[used] != 0) {
-            sim.streamWaitEvent(device, streams[which], lastUse[used]);
+            sim.streams().streamWaitEvent(device, streams[which], lastUse[used]);
           }
         }
         if (source == target) {
-          sim.memsetD8Async(device, address[target], (byte) i, 100_000, streams[which]);
+          sim.transfers().memsetD8Async(device, address[target], (byte) i, 100_000, streams[which]);
           model[target] = (byte) i;
         } else {
-          sim.memcpyAsync(device, address[target], address[source], 100_000, streams[which]);
+          sim.transfers()
+              .memcpyAsync(device, address[target], address[source], 100_000, streams[which]);
           model[target] = model[source];
         }
-        long event = sim.eventCreate(device, 2);
-        sim.eventRecord(device, event, streams[which]);
+        long event = sim.events().eventCreate(device, 2);
+        sim.events().eventRecord(device, event, streams[which]);
         lastUse[target] = event;
         lastUse[source] = event;
         if (random.nextInt(10) == 0) {
-          sim.streamQuery(device, streams[random.nextInt(streams.length / 2) * 2 + device]);
+          sim.streams()
+              .streamQuery(device, streams[random.nextInt(streams.length / 2) * 2 + device]);
         }
       }
       assertContents(sim, seed, address, model);
@@ -156,12 +159,12 @@ class ConcurrencyTest {
   }
 
   private static void assertContents(SimulatedDriver sim, long seed, long[] address, byte[] model) {
-    sim.ctxSynchronize(0);
-    sim.ctxSynchronize(1);
-    MemorySegment host = sim.memHostAlloc(0, 100_000, 0);
+    sim.devices().ctxSynchronize(0);
+    sim.devices().ctxSynchronize(1);
+    MemorySegment host = sim.memory().memHostAlloc(0, 100_000, 0);
     for (int i = 0; i < address.length; i++) {
-      sim.memcpyDtoHAsync(0, host, address[i], 0);
-      sim.streamSynchronize(0, 0);
+      sim.transfers().memcpyDtoHAsync(0, host, address[i], 0);
+      sim.streams().streamSynchronize(0, 0);
       assertThat(host.get(ValueLayout.JAVA_BYTE, 0)).as("seed %d", seed).isEqualTo(model[i]);
       assertThat(host.get(ValueLayout.JAVA_BYTE, 99_999)).isEqualTo(model[i]);
     }

@@ -16,23 +16,23 @@ class DevicesTest extends SimTestBase {
 
   @Test
   void devices_haveIdentities_thatAreTheSameInEveryRun() {
-    assertThat(driver.deviceGetCount()).isEqualTo(2);
-    assertThat(driver.driverGetVersion()).isEqualTo(13_000);
-    assertThat(driver.runtimeGetVersion()).isEqualTo(OptionalInt.of(13_000));
-    assertThat(driver.deviceGetName(1)).isEqualTo("Simulated H200 (NVIDIA H200 figures)");
-    assertThat(driver.deviceGetUuid(0)).isNotEqualTo(driver.deviceGetUuid(1));
+    assertThat(driver.devices().deviceGetCount()).isEqualTo(2);
+    assertThat(driver.devices().driverGetVersion()).isEqualTo(13_000);
+    assertThat(driver.devices().runtimeGetVersion()).isEqualTo(OptionalInt.of(13_000));
+    assertThat(driver.devices().deviceGetName(1)).isEqualTo("Simulated H200 (NVIDIA H200 figures)");
+    assertThat(driver.devices().deviceGetUuid(0)).isNotEqualTo(driver.devices().deviceGetUuid(1));
     try (SimulatedDriver again = SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
-      assertThat(again.deviceGetUuid(0)).isEqualTo(driver.deviceGetUuid(0));
+      assertThat(again.devices().deviceGetUuid(0)).isEqualTo(driver.devices().deviceGetUuid(0));
     }
-    assertThat(driver.ctxGetStreamPriorityRange(1)).isEqualTo(new PriorityRange(0, -5));
+    assertThat(driver.devices().ctxGetStreamPriorityRange(1)).isEqualTo(new PriorityRange(0, -5));
   }
 
   @Test
   void pciBusId_goesBothWays() {
-    assertThat(driver.deviceGetPciBusId(1)).isEqualTo("0000:14:00.0");
-    assertThat(driver.deviceGetAttribute(33, 1)).isEqualTo(0x14);
+    assertThat(driver.devices().deviceGetPciBusId(1)).isEqualTo("0000:14:00.0");
+    assertThat(driver.devices().deviceGetAttribute(33, 1)).isEqualTo(0x14);
     for (String text : new String[] {"0000:14:00.0", "00000000:14:00.0", "14:00.0", "14:0"}) {
-      assertThat(driver.deviceGetByPciBusId(text)).isEqualTo(1);
+      assertThat(driver.devices().deviceGetByPciBusId(text)).isEqualTo(1);
     }
   }
 
@@ -50,7 +50,7 @@ class DevicesTest extends SimTestBase {
     "0000:04:00.0, INVALID_DEVICE",
   })
   void otherPciBusIds_areRefused(String text, CudaStatus status) {
-    assertFails(status, text, () -> driver.deviceGetByPciBusId(text));
+    assertFails(status, text, () -> driver.devices().deviceGetByPciBusId(text));
   }
 
   @ParameterizedTest
@@ -60,7 +60,7 @@ class DevicesTest extends SimTestBase {
     "115, 1", "120, 1", "131, -1", "134, 0", "139, 590680286", "144, 1", "147, 0"
   })
   void attributes_areThoseOfAnH200(int attribute, int value) {
-    assertThat(driver.deviceGetAttribute(attribute, 0)).isEqualTo(value);
+    assertThat(driver.devices().deviceGetAttribute(attribute, 0)).isEqualTo(value);
   }
 
   @ParameterizedTest
@@ -69,7 +69,7 @@ class DevicesTest extends SimTestBase {
     assertFails(
         CudaStatus.INVALID_VALUE,
         "attribute: " + attribute,
-        () -> driver.deviceGetAttribute(attribute, 0));
+        () -> driver.devices().deviceGetAttribute(attribute, 0));
   }
 
   @ParameterizedTest
@@ -77,76 +77,80 @@ class DevicesTest extends SimTestBase {
   void unknownDevice_isRefusedByEveryCall(int device) {
     CudaStatus status = CudaStatus.INVALID_DEVICE;
     String message = "device: " + device + " (expected: 0 to 1)";
-    assertFails(status, message, () -> driver.deviceGetName(device));
-    assertFails(status, message, () -> driver.deviceGetUuid(device));
-    assertFails(status, message, () -> driver.deviceTotalMem(device));
-    assertFails(status, message, () -> driver.deviceGetAttribute(1, device));
-    assertFails(status, message, () -> driver.deviceGetPciBusId(device));
-    assertFails(status, message, () -> driver.deviceCanAccessPeer(0, device));
-    assertFails(status, message, () -> driver.ctxEnablePeerAccess(0, device));
-    assertFails(status, message, () -> driver.ctxSynchronize(device));
-    assertFails(status, message, () -> driver.memGetInfo(device));
-    assertFails(status, message, () -> driver.memAlloc(device, 1));
-    assertFails(status, message, () -> driver.memHostAlloc(device, 1, 0));
-    assertFails(status, message, () -> driver.streamCreateWithPriority(device, 0, 0));
-    assertFails(status, message, () -> driver.streamQuery(device, 0));
-    assertFails(status, message, () -> driver.eventCreate(device, 0));
-    assertFails(status, message, () -> driver.ctxGetLimit(device, 0));
+    assertFails(status, message, () -> driver.devices().deviceGetName(device));
+    assertFails(status, message, () -> driver.devices().deviceGetUuid(device));
+    assertFails(status, message, () -> driver.devices().deviceTotalMem(device));
+    assertFails(status, message, () -> driver.devices().deviceGetAttribute(1, device));
+    assertFails(status, message, () -> driver.devices().deviceGetPciBusId(device));
+    assertFails(status, message, () -> driver.devices().deviceCanAccessPeer(0, device));
+    assertFails(status, message, () -> driver.devices().ctxEnablePeerAccess(0, device));
+    assertFails(status, message, () -> driver.devices().ctxSynchronize(device));
+    assertFails(status, message, () -> driver.devices().memGetInfo(device));
+    assertFails(status, message, () -> driver.memory().memAlloc(device, 1));
+    assertFails(status, message, () -> driver.memory().memHostAlloc(device, 1, 0));
+    assertFails(status, message, () -> driver.streams().streamCreateWithPriority(device, 0, 0));
+    assertFails(status, message, () -> driver.streams().streamQuery(device, 0));
+    assertFails(status, message, () -> driver.events().eventCreate(device, 0));
+    assertFails(status, message, () -> driver.devices().ctxGetLimit(device, 0));
   }
 
   @Test
   void limits_areSetAndRead_perDevice() {
-    assertThat(driver.ctxGetLimit(0, 0)).isEqualTo(1024);
-    driver.ctxSetLimit(0, 0, 4096);
-    assertThat(driver.ctxGetLimit(0, 0)).isEqualTo(4096);
-    assertThat(driver.ctxGetLimit(1, 0)).isEqualTo(1024);
-    driver.ctxSetLimit(0, 6, Long.MAX_VALUE);
-    assertThat(driver.ctxGetLimit(0, 6)).isEqualTo(SimLimits.MAX_PERSISTING_L2);
-    assertFails(CudaStatus.UNSUPPORTED_LIMIT, "limit: 3", () -> driver.ctxGetLimit(0, 3));
-    assertFails(CudaStatus.UNSUPPORTED_LIMIT, "limit: 77", () -> driver.ctxSetLimit(0, 77, 1));
-    assertFails(CudaStatus.INVALID_VALUE, "limit: -1", () -> driver.ctxGetLimit(0, -1));
-    assertFails(CudaStatus.INVALID_VALUE, "value: -1", () -> driver.ctxSetLimit(0, 0, -1));
-    assertFails(CudaStatus.INVALID_VALUE, "value: 129", () -> driver.ctxSetLimit(0, 5, 129));
+    assertThat(driver.devices().ctxGetLimit(0, 0)).isEqualTo(1024);
+    driver.devices().ctxSetLimit(0, 0, 4096);
+    assertThat(driver.devices().ctxGetLimit(0, 0)).isEqualTo(4096);
+    assertThat(driver.devices().ctxGetLimit(1, 0)).isEqualTo(1024);
+    driver.devices().ctxSetLimit(0, 6, Long.MAX_VALUE);
+    assertThat(driver.devices().ctxGetLimit(0, 6)).isEqualTo(SimLimits.MAX_PERSISTING_L2);
+    assertFails(CudaStatus.UNSUPPORTED_LIMIT, "limit: 3", () -> driver.devices().ctxGetLimit(0, 3));
+    assertFails(
+        CudaStatus.UNSUPPORTED_LIMIT, "limit: 77", () -> driver.devices().ctxSetLimit(0, 77, 1));
+    assertFails(CudaStatus.INVALID_VALUE, "limit: -1", () -> driver.devices().ctxGetLimit(0, -1));
+    assertFails(
+        CudaStatus.INVALID_VALUE, "value: -1", () -> driver.devices().ctxSetLimit(0, 0, -1));
+    assertFails(
+        CudaStatus.INVALID_VALUE, "value: 129", () -> driver.devices().ctxSetLimit(0, 5, 129));
   }
 
   @Test
   void peerAccess_isPerDirection_andRefusedTwice() {
-    assertThat(driver.deviceCanAccessPeer(0, 1)).isTrue();
-    assertThat(driver.deviceCanAccessPeer(0, 0)).isFalse();
-    driver.ctxEnablePeerAccess(0, 1);
+    assertThat(driver.devices().deviceCanAccessPeer(0, 1)).isTrue();
+    assertThat(driver.devices().deviceCanAccessPeer(0, 0)).isFalse();
+    driver.devices().ctxEnablePeerAccess(0, 1);
     assertFails(
         CudaStatus.PEER_ACCESS_ALREADY_ENABLED,
         "from device 0 to 1",
-        () -> driver.ctxEnablePeerAccess(0, 1));
+        () -> driver.devices().ctxEnablePeerAccess(0, 1));
     assertFails(
         CudaStatus.PEER_ACCESS_NOT_ENABLED,
         "from device 1 to 0",
-        () -> driver.ctxDisablePeerAccess(1, 0));
-    driver.ctxDisablePeerAccess(0, 1);
+        () -> driver.devices().ctxDisablePeerAccess(1, 0));
+    driver.devices().ctxDisablePeerAccess(0, 1);
     assertFails(
         CudaStatus.PEER_ACCESS_NOT_ENABLED,
         "from device 0 to 1",
-        () -> driver.ctxDisablePeerAccess(0, 1));
-    assertFails(CudaStatus.INVALID_DEVICE, "itself", () -> driver.ctxEnablePeerAccess(1, 1));
+        () -> driver.devices().ctxDisablePeerAccess(0, 1));
+    assertFails(
+        CudaStatus.INVALID_DEVICE, "itself", () -> driver.devices().ctxEnablePeerAccess(1, 1));
   }
 
   @Test
   void peers_canBePairs_orNone_andCopiesWorkAnyway() {
     try (SimulatedDriver three =
         SimulatedDriver.open(SimulatedOptions.parse("devices=3,peers=0-2"))) {
-      assertThat(three.deviceCanAccessPeer(2, 0)).isTrue();
-      assertThat(three.deviceCanAccessPeer(0, 1)).isFalse();
+      assertThat(three.devices().deviceCanAccessPeer(2, 0)).isTrue();
+      assertThat(three.devices().deviceCanAccessPeer(0, 1)).isFalse();
       assertFails(
           CudaStatus.PEER_ACCESS_UNSUPPORTED,
           "from device 0 to 1",
-          () -> three.ctxEnablePeerAccess(0, 1));
-      long source = three.memAlloc(0, 64);
-      long target = three.memAlloc(1, 64);
-      three.memsetD8Async(0, source, (byte) 4, 64, 0);
-      three.ctxSynchronize(0);
-      three.memcpyPeerAsync(1, target, 1, source, 0, 64, 0);
-      three.ctxSynchronize(1);
-      assertThat(three.pointerGetAttribute(0, 9, target)).isEqualTo(1);
+          () -> three.devices().ctxEnablePeerAccess(0, 1));
+      long source = three.memory().memAlloc(0, 64);
+      long target = three.memory().memAlloc(1, 64);
+      three.transfers().memsetD8Async(0, source, (byte) 4, 64, 0);
+      three.devices().ctxSynchronize(0);
+      three.transfers().memcpyPeerAsync(1, target, 1, source, 0, 64, 0);
+      three.devices().ctxSynchronize(1);
+      assertThat(three.memory().pointerGetAttribute(0, 9, target)).isEqualTo(1);
     }
   }
 }

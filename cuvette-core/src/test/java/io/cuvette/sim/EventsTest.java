@@ -20,7 +20,7 @@ class EventsTest {
   @ParameterizedTest
   @ValueSource(ints = {0, 1, 2, 3, 6, 7})
   void flags_thatMakeSense_areTaken(int flags) {
-    driver.eventDestroy(0, driver.eventCreate(0, flags));
+    driver.events().eventDestroy(0, driver.events().eventCreate(0, flags));
     assertThat(driver.liveEvents()).isZero();
   }
 
@@ -28,140 +28,156 @@ class EventsTest {
   @ValueSource(ints = {4, 5, 8, -1})
   void otherFlags_areRefused(int flags) {
     SimTestBase.assertFails(
-        CudaStatus.INVALID_VALUE, "flags: " + flags, () -> driver.eventCreate(0, flags));
+        CudaStatus.INVALID_VALUE, "flags: " + flags, () -> driver.events().eventCreate(0, flags));
   }
 
   @Test
   void eventNeverRecorded_isDone() {
-    long event = driver.eventCreate(0, 0);
-    assertThat(driver.eventQuery(0, event)).isTrue();
-    driver.eventSynchronize(0, event);
-    driver.streamWaitEvent(0, 0, event);
-    assertThat(driver.streamQuery(0, 0)).isTrue();
+    long event = driver.events().eventCreate(0, 0);
+    assertThat(driver.events().eventQuery(0, event)).isTrue();
+    driver.events().eventSynchronize(0, event);
+    driver.streams().streamWaitEvent(0, 0, event);
+    assertThat(driver.streams().streamQuery(0, 0)).isTrue();
   }
 
   @Test
   void recordedEvent_isDoneWithTheWorkBeforeIt_andAskingMakesProgress() {
-    long stream = driver.streamCreateWithPriority(0, 1, 0);
-    long address = driver.memAlloc(0, 64);
-    long event = driver.eventCreate(0, 0);
-    driver.memsetD8Async(0, address, (byte) 1, 64, stream);
-    driver.memsetD8Async(0, address, (byte) 2, 64, stream);
-    driver.eventRecord(0, event, stream);
-    assertThat(driver.eventQuery(0, event)).isFalse();
-    driver.eventSynchronize(0, event);
-    assertThat(driver.eventQuery(0, event)).isTrue();
-    assertThat(driver.streamQuery(0, stream)).isTrue();
+    long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
+    long address = driver.memory().memAlloc(0, 64);
+    long event = driver.events().eventCreate(0, 0);
+    driver.transfers().memsetD8Async(0, address, (byte) 1, 64, stream);
+    driver.transfers().memsetD8Async(0, address, (byte) 2, 64, stream);
+    driver.events().eventRecord(0, event, stream);
+    assertThat(driver.events().eventQuery(0, event)).isFalse();
+    driver.events().eventSynchronize(0, event);
+    assertThat(driver.events().eventQuery(0, event)).isTrue();
+    assertThat(driver.streams().streamQuery(0, stream)).isTrue();
   }
 
   @Test
   void elapsedTime_needsRecordedEventsWithTimingOfOneDevice() {
-    long start = driver.eventCreate(0, 0);
-    long end = driver.eventCreate(0, 0);
-    long plain = driver.eventCreate(0, 2);
-    long other = driver.eventCreate(1, 0);
+    long start = driver.events().eventCreate(0, 0);
+    long end = driver.events().eventCreate(0, 0);
+    long plain = driver.events().eventCreate(0, 2);
+    long other = driver.events().eventCreate(1, 0);
     CudaStatus status = CudaStatus.INVALID_HANDLE;
     SimTestBase.assertFails(
-        status, "start event: never recorded", () -> driver.eventElapsedTime(0, start, end));
-    driver.eventRecord(0, start, 0);
-    driver.eventRecord(0, plain, 0);
-    driver.eventRecord(1, other, 0);
+        status,
+        "start event: never recorded",
+        () -> driver.events().eventElapsedTime(0, start, end));
+    driver.events().eventRecord(0, start, 0);
+    driver.events().eventRecord(0, plain, 0);
+    driver.events().eventRecord(1, other, 0);
     SimTestBase.assertFails(
-        status, "end event: never recorded", () -> driver.eventElapsedTime(0, start, end));
+        status, "end event: never recorded", () -> driver.events().eventElapsedTime(0, start, end));
     SimTestBase.assertFails(
-        status, "end event: made without timing", () -> driver.eventElapsedTime(0, start, plain));
+        status,
+        "end event: made without timing",
+        () -> driver.events().eventElapsedTime(0, start, plain));
     SimTestBase.assertFails(
-        status, "devices 0 and 1", () -> driver.eventElapsedTime(0, start, other));
-    SimTestBase.assertFails(status, "the same device", () -> driver.eventRecord(0, other, 0));
+        status, "devices 0 and 1", () -> driver.events().eventElapsedTime(0, start, other));
+    SimTestBase.assertFails(
+        status, "the same device", () -> driver.events().eventRecord(0, other, 0));
   }
 
   @Test
   void elapsedTime_isNotReadyBeforeTheWorkIsDone() {
-    long start = driver.eventCreate(0, 0);
-    long end = driver.eventCreate(0, 0);
-    long address = driver.memAlloc(0, 64);
-    driver.eventRecord(0, start, 0);
+    long start = driver.events().eventCreate(0, 0);
+    long end = driver.events().eventCreate(0, 0);
+    long address = driver.memory().memAlloc(0, 64);
+    driver.events().eventRecord(0, start, 0);
     for (int i = 0; i < 5; i++) {
-      driver.memsetD8Async(0, address, (byte) i, 64, 0);
+      driver.transfers().memsetD8Async(0, address, (byte) i, 64, 0);
     }
-    driver.eventRecord(0, end, 0);
+    driver.events().eventRecord(0, end, 0);
     SimTestBase.assertFails(
-        CudaStatus.NOT_READY, "not done", () -> driver.eventElapsedTime(0, start, end));
-    driver.eventSynchronize(0, end);
-    assertThat(driver.eventElapsedTime(0, start, end)).isPositive();
-    assertThat(driver.eventElapsedTime(0, end, start)).isNegative();
+        CudaStatus.NOT_READY, "not done", () -> driver.events().eventElapsedTime(0, start, end));
+    driver.events().eventSynchronize(0, end);
+    assertThat(driver.events().eventElapsedTime(0, start, end)).isPositive();
+    assertThat(driver.events().eventElapsedTime(0, end, start)).isNegative();
   }
 
   private double gigabytesPerSecond(double bytes, Runnable work) {
-    long start = driver.eventCreate(0, 0);
-    long end = driver.eventCreate(0, 0);
-    driver.eventRecord(0, start, 0);
+    long start = driver.events().eventCreate(0, 0);
+    long end = driver.events().eventCreate(0, 0);
+    driver.events().eventRecord(0, start, 0);
     work.run();
-    driver.eventRecord(0, end, 0);
-    driver.eventSynchronize(0, end);
-    return bytes / driver.eventElapsedTime(0, start, end) / 1e6;
+    driver.events().eventRecord(0, end, 0);
+    driver.events().eventSynchronize(0, end);
+    return bytes / driver.events().eventElapsedTime(0, start, end) / 1e6;
   }
 
   @Test
   void copies_takeTheTimeMeasuredOnTheDevice() {
-    long one = driver.memAlloc(0, GIB);
-    long other = driver.memAlloc(0, GIB);
-    long peer = driver.memAlloc(1, GIB);
-    driver.memsetD8Async(0, one, (byte) 1, GIB, 0);
-    assertThat(gigabytesPerSecond(GIB_BYTES, () -> driver.memcpyAsync(0, other, one, GIB, 0)))
-        .isCloseTo(2129, withPercentage(2));
-    assertThat(gigabytesPerSecond(GIB_BYTES, () -> driver.memsetD8Async(0, one, (byte) 2, GIB, 0)))
-        .isCloseTo(4491, withPercentage(3));
-    assertThat(gigabytesPerSecond(GIB_BYTES, () -> driver.memcpyAsync(0, peer, one, GIB, 0)))
-        .isCloseTo(27.65, withPercentage(1));
-    driver.ctxEnablePeerAccess(0, 1);
+    long one = driver.memory().memAlloc(0, GIB);
+    long other = driver.memory().memAlloc(0, GIB);
+    long peer = driver.memory().memAlloc(1, GIB);
+    driver.transfers().memsetD8Async(0, one, (byte) 1, GIB, 0);
     assertThat(
-            gigabytesPerSecond(GIB_BYTES, () -> driver.memcpyPeerAsync(0, peer, 1, one, 0, GIB, 0)))
+            gigabytesPerSecond(
+                GIB_BYTES, () -> driver.transfers().memcpyAsync(0, other, one, GIB, 0)))
+        .isCloseTo(2129, withPercentage(2));
+    assertThat(
+            gigabytesPerSecond(
+                GIB_BYTES, () -> driver.transfers().memsetD8Async(0, one, (byte) 2, GIB, 0)))
+        .isCloseTo(4491, withPercentage(3));
+    assertThat(
+            gigabytesPerSecond(
+                GIB_BYTES, () -> driver.transfers().memcpyAsync(0, peer, one, GIB, 0)))
+        .isCloseTo(27.65, withPercentage(1));
+    driver.devices().ctxEnablePeerAccess(0, 1);
+    assertThat(
+            gigabytesPerSecond(
+                GIB_BYTES, () -> driver.transfers().memcpyPeerAsync(0, peer, 1, one, 0, GIB, 0)))
         .isCloseTo(391, withPercentage(1));
   }
 
   @Test
   void pinnedTransfers_runAtTheSpeedOfTheBus() {
     long bytes = 128L << 20;
-    long device = driver.memAlloc(0, bytes);
-    MemorySegment host = driver.memHostAlloc(0, bytes, 0);
-    assertThat(gigabytesPerSecond((double) bytes, () -> driver.memcpyHtoDAsync(0, device, host, 0)))
+    long device = driver.memory().memAlloc(0, bytes);
+    MemorySegment host = driver.memory().memHostAlloc(0, bytes, 0);
+    assertThat(
+            gigabytesPerSecond(
+                (double) bytes, () -> driver.transfers().memcpyHtoDAsync(0, device, host, 0)))
         .isCloseTo(55.3, withPercentage(1));
-    assertThat(gigabytesPerSecond((double) bytes, () -> driver.memcpyDtoHAsync(0, host, device, 0)))
+    assertThat(
+            gigabytesPerSecond(
+                (double) bytes, () -> driver.transfers().memcpyDtoHAsync(0, host, device, 0)))
         .isCloseTo(55.3, withPercentage(1));
     driver.close();
   }
 
   @Test
   void streams_haveTimesOfTheirOwn_andWaitsJoinThem() {
-    long one = driver.streamCreateWithPriority(0, 1, 0);
-    long other = driver.streamCreateWithPriority(0, 1, 0);
-    long a = driver.memAlloc(0, GIB);
-    long b = driver.memAlloc(0, GIB);
+    long one = driver.streams().streamCreateWithPriority(0, 1, 0);
+    long other = driver.streams().streamCreateWithPriority(0, 1, 0);
+    long a = driver.memory().memAlloc(0, GIB);
+    long b = driver.memory().memAlloc(0, GIB);
     long[] events = new long[4];
     for (int i = 0; i < 4; i++) {
-      events[i] = driver.eventCreate(0, 0);
+      events[i] = driver.events().eventCreate(0, 0);
     }
-    driver.eventRecord(0, events[0], one);
-    driver.eventRecord(0, events[1], other);
-    driver.memsetD8Async(0, a, (byte) 1, GIB, one);
-    driver.memsetD8Async(0, b, (byte) 1, GIB, other);
-    driver.eventRecord(0, events[2], one);
-    driver.streamWaitEvent(0, other, events[2]);
-    driver.eventRecord(0, events[3], other);
-    driver.ctxSynchronize(0);
+    driver.events().eventRecord(0, events[0], one);
+    driver.events().eventRecord(0, events[1], other);
+    driver.transfers().memsetD8Async(0, a, (byte) 1, GIB, one);
+    driver.transfers().memsetD8Async(0, b, (byte) 1, GIB, other);
+    driver.events().eventRecord(0, events[2], one);
+    driver.streams().streamWaitEvent(0, other, events[2]);
+    driver.events().eventRecord(0, events[3], other);
+    driver.devices().ctxSynchronize(0);
     double fill = GIB / 4491e6;
-    assertThat((double) driver.eventElapsedTime(0, events[0], events[2]))
+    assertThat((double) driver.events().eventElapsedTime(0, events[0], events[2]))
         .isCloseTo(fill, withPercentage(5));
-    assertThat((double) driver.eventElapsedTime(0, events[1], events[3]))
+    assertThat((double) driver.events().eventElapsedTime(0, events[1], events[3]))
         .isCloseTo(fill, withPercentage(5));
   }
 
   @Test
   void simulatedTime_goesOnWithCallsAndWork() {
     long before = driver.simulatedNanos(0);
-    long address = driver.memAlloc(0, 1 << 20);
-    driver.memFree(0, address);
+    long address = driver.memory().memAlloc(0, 1 << 20);
+    driver.memory().memFree(0, address);
     assertThat((double) driver.simulatedNanos(0) - before).isCloseTo(56_690, withPercentage(1));
   }
 }

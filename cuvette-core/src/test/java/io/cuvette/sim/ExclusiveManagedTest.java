@@ -36,23 +36,23 @@ class ExclusiveManagedTest {
   @ValueSource(strings = {"eager", "lazy", "mixed"})
   void hostThatReadsBeforeItWaited_readsNonsense_howeverSoonTheWorkIsDone(String pace) {
     try (SimulatedDriver driver = open(",pace=" + pace)) {
-      MemorySegment managed = driver.memAllocManaged(0, SIZE, 1);
+      MemorySegment managed = driver.memory().memAllocManaged(0, SIZE, 1);
       managed.fill((byte) 3);
-      long device = driver.memAlloc(0, SIZE);
-      driver.memcpyAsync(0, device, managed.address(), SIZE, 0);
+      long device = driver.memory().memAlloc(0, SIZE);
+      driver.transfers().memcpyAsync(0, device, managed.address(), SIZE, 0);
       assertThat(first(managed)).as("only read by the device").isNotEqualTo((byte) 3);
-      driver.streamSynchronize(0, 0);
+      driver.streams().streamSynchronize(0, 0);
       assertThat(first(managed)).isEqualTo((byte) 3);
-      driver.memsetD8Async(0, managed.address(), (byte) 5, SIZE, 0);
+      driver.transfers().memsetD8Async(0, managed.address(), (byte) 5, SIZE, 0);
       assertThat(first(managed)).isNotIn((byte) 3, (byte) 5);
-      long event = driver.eventCreate(0, 2);
-      driver.eventRecord(0, event, 0);
-      driver.eventSynchronize(0, event);
+      long event = driver.events().eventCreate(0, 2);
+      driver.events().eventRecord(0, event, 0);
+      driver.events().eventSynchronize(0, event);
       assertThat(first(managed)).isEqualTo((byte) 5);
       managed.fill((byte) 6);
-      driver.memcpyAsync(0, device, managed.address(), SIZE, 0);
-      driver.memcpyAsync(0, managed.address(), device, SIZE, 0);
-      driver.ctxSynchronize(0);
+      driver.transfers().memcpyAsync(0, device, managed.address(), SIZE, 0);
+      driver.transfers().memcpyAsync(0, managed.address(), device, SIZE, 0);
+      driver.devices().ctxSynchronize(0);
       assertThat(first(managed)).isEqualTo((byte) 6);
     }
   }
@@ -61,37 +61,37 @@ class ExclusiveManagedTest {
   @ValueSource(strings = {"eager", "lazy", "mixed"})
   void hostThatWritesBeforeItWaited_breaksTheDevice(String pace) {
     try (SimulatedDriver driver = open(",pace=" + pace)) {
-      MemorySegment managed = driver.memAllocManaged(0, SIZE, 1);
-      driver.memsetD8Async(0, managed.address(), (byte) 5, 10, 0);
+      MemorySegment managed = driver.memory().memAllocManaged(0, SIZE, 1);
+      driver.transfers().memsetD8Async(0, managed.address(), (byte) 5, 10, 0);
       managed.set(ValueLayout.JAVA_BYTE, SIZE - 1, (byte) 1);
-      assertFails(CudaStatus.ILLEGAL_ADDRESS, () -> driver.streamSynchronize(0, 0));
-      assertFails(CudaStatus.ILLEGAL_ADDRESS, () -> driver.memAlloc(0, 1));
+      assertFails(CudaStatus.ILLEGAL_ADDRESS, () -> driver.streams().streamSynchronize(0, 0));
+      assertFails(CudaStatus.ILLEGAL_ADDRESS, () -> driver.memory().memAlloc(0, 1));
     }
   }
 
   @Test
   void otherMemory_isTheHostsAllTheTime() {
     try (SimulatedDriver driver = open(",pace=lazy")) {
-      MemorySegment managed = driver.memAllocManaged(0, SIZE, 1);
-      MemorySegment other = driver.memAllocManaged(0, SIZE, 1);
-      MemorySegment pinned = driver.memHostAlloc(0, SIZE, 0);
-      driver.memsetD8Async(0, managed.address(), (byte) 5, SIZE, 0);
-      driver.memsetD8Async(0, pinned.address(), (byte) 5, 10, 0);
+      MemorySegment managed = driver.memory().memAllocManaged(0, SIZE, 1);
+      MemorySegment other = driver.memory().memAllocManaged(0, SIZE, 1);
+      MemorySegment pinned = driver.memory().memHostAlloc(0, SIZE, 0);
+      driver.transfers().memsetD8Async(0, managed.address(), (byte) 5, SIZE, 0);
+      driver.transfers().memsetD8Async(0, pinned.address(), (byte) 5, 10, 0);
       other.fill((byte) 1);
       pinned.set(ValueLayout.JAVA_BYTE, 100, (byte) 2);
-      driver.streamSynchronize(0, 0);
+      driver.streams().streamSynchronize(0, 0);
       assertThat(first(other)).isEqualTo((byte) 1);
       assertThat(first(managed)).isEqualTo((byte) 5);
-      driver.memFree(0, managed.address());
+      driver.memory().memFree(0, managed.address());
     }
   }
 
   @Test
   void memoryThatIsFreedBehindItsWork_isNoError() {
     try (SimulatedDriver driver = open(",pace=lazy")) {
-      MemorySegment managed = driver.memAllocManaged(0, SIZE, 1);
-      driver.memsetD8Async(0, managed.address(), (byte) 5, SIZE, 0);
-      driver.memFree(0, managed.address());
+      MemorySegment managed = driver.memory().memAllocManaged(0, SIZE, 1);
+      driver.transfers().memsetD8Async(0, managed.address(), (byte) 5, SIZE, 0);
+      driver.memory().memFree(0, managed.address());
       assertThat(driver.report()).isEmpty();
     }
   }
@@ -99,13 +99,13 @@ class ExclusiveManagedTest {
   @Test
   void deviceSaysSo_andFetchesNoPages() {
     try (SimulatedDriver driver = open("")) {
-      assertThat(driver.deviceGetAttribute(89, 0)).isZero();
-      long managed = driver.memAllocManaged(0, SIZE, 1).address();
+      assertThat(driver.devices().deviceGetAttribute(89, 0)).isZero();
+      long managed = driver.memory().memAllocManaged(0, SIZE, 1).address();
       CudaStatus status = CudaStatus.INVALID_DEVICE;
-      assertFails(status, () -> driver.memPrefetchAsync(0, managed, SIZE, 1, 0, 0));
-      assertFails(status, () -> driver.memAdvise(0, managed, SIZE, 3, 1, 0));
+      assertFails(status, () -> driver.memory().memPrefetchAsync(0, managed, SIZE, 1, 0, 0));
+      assertFails(status, () -> driver.memory().memAdvise(0, managed, SIZE, 3, 1, 0));
       PoolProperties pool = new PoolProperties(2, 0, 0, 0, 0);
-      assertFails(CudaStatus.NOT_SUPPORTED, () -> driver.memPoolCreate(pool));
+      assertFails(CudaStatus.NOT_SUPPORTED, () -> driver.pools().memPoolCreate(pool));
     }
   }
 }

@@ -15,16 +15,16 @@ class GraphsTest extends SimTestBase {
 
   private final long one = stream(0);
   private final long other = stream(0);
-  private final long memory = driver.memAlloc(0, 64);
+  private final long memory = driver.memory().memAlloc(0, 64);
 
   private void fill(int value, long stream) {
-    driver.memsetD8Async(0, memory, (byte) value, 64, stream);
+    driver.transfers().memsetD8Async(0, memory, (byte) value, 64, stream);
   }
 
   private long capture(Runnable body) {
-    driver.streamBeginCapture(0, one, RELAXED);
+    driver.captures().streamBeginCapture(0, one, RELAXED);
     body.run();
-    return driver.streamEndCapture(0, one);
+    return driver.captures().streamEndCapture(0, one);
   }
 
   @Test
@@ -33,30 +33,32 @@ class GraphsTest extends SimTestBase {
     long graph =
         capture(() -> {
           fill(7, one);
-          driver.launchHostFunc(0, one, calls::incrementAndGet);
+          driver.streams().launchHostFunc(0, one, calls::incrementAndGet);
         });
-    long executable = driver.graphInstantiate(0, graph);
-    driver.graphDestroy(graph);
+    long executable = driver.captures().graphInstantiate(0, graph);
+    driver.captures().graphDestroy(graph);
     assertThat(driver.liveExecutables()).isEqualTo(1);
     for (int i = 1; i <= 3; i++) {
       fill(i, other);
-      driver.graphLaunch(0, executable, other);
-      driver.streamSynchronize(0, other);
+      driver.captures().graphLaunch(0, executable, other);
+      driver.streams().streamSynchronize(0, other);
       assertThat(calls).hasValue(i);
       assertThat(read(memory, 1)).containsExactly(7);
     }
-    driver.graphExecDestroy(executable);
+    driver.captures().graphExecDestroy(executable);
     assertThat(driver.liveExecutables()).isZero();
     assertFails(
-        CudaStatus.INVALID_HANDLE, "destroyed", () -> driver.graphLaunch(0, executable, other));
+        CudaStatus.INVALID_HANDLE,
+        "destroyed",
+        () -> driver.captures().graphLaunch(0, executable, other));
   }
 
   @Test
   void captureInfo_namesCapturesForEver_andTheirGraph() {
-    assertThat(driver.streamGetCaptureInfo(0, one)).isEqualTo(CaptureInfo.of(0, 0, 0));
+    assertThat(driver.captures().streamGetCaptureInfo(0, one)).isEqualTo(CaptureInfo.of(0, 0, 0));
     CaptureInfo[] info = new CaptureInfo[2];
-    long first = capture(() -> info[0] = driver.streamGetCaptureInfo(0, one));
-    long second = capture(() -> info[1] = driver.streamGetCaptureInfo(0, one));
+    long first = capture(() -> info[0] = driver.captures().streamGetCaptureInfo(0, one));
+    long second = capture(() -> info[1] = driver.captures().streamGetCaptureInfo(0, one));
     assertThat(info[0].isActive()).isTrue();
     assertThat(info[0].graph()).isEqualTo(first);
     assertThat(info[1].graph()).isEqualTo(second);
@@ -65,42 +67,49 @@ class GraphsTest extends SimTestBase {
 
   @Test
   void userObject_livesAsLongAsGraphExecutablesAndLaunches() {
-    UserObject object = driver.userObjectCreate();
+    UserObject object = driver.captures().userObjectCreate();
     long graph =
         capture(() -> {
-          long captured = driver.streamGetCaptureInfo(0, one).graph();
-          driver.graphRetainUserObject(captured, object.handle());
+          long captured = driver.captures().streamGetCaptureInfo(0, one).graph();
+          driver.captures().graphRetainUserObject(captured, object.handle());
           fill(1, one);
         });
-    long executable = driver.graphInstantiate(0, graph);
-    driver.graphDestroy(graph);
+    long executable = driver.captures().graphInstantiate(0, graph);
+    driver.captures().graphDestroy(graph);
     assertThat(object.isDestroyed()).isFalse();
     CountDownLatch goOn = hold(0, other);
-    driver.graphLaunch(0, executable, other);
-    driver.graphExecDestroy(executable);
+    driver.captures().graphLaunch(0, executable, other);
+    driver.captures().graphExecDestroy(executable);
     assertThat(object.isDestroyed()).isFalse();
     goOn.countDown();
-    driver.streamSynchronize(0, other);
+    driver.streams().streamSynchronize(0, other);
     assertThat(object.isDestroyed()).isTrue();
     assertThat(driver.liveUserObjects()).isZero();
   }
 
   @Test
   void userObject_ofACaptureThatFails_isGone() {
-    UserObject object = driver.userObjectCreate();
-    driver.streamBeginCapture(0, one, RELAXED);
-    driver.graphRetainUserObject(driver.streamGetCaptureInfo(0, one).graph(), object.handle());
+    UserObject object = driver.captures().userObjectCreate();
+    driver.captures().streamBeginCapture(0, one, RELAXED);
+    driver
+        .captures()
+        .graphRetainUserObject(
+            driver.captures().streamGetCaptureInfo(0, one).graph(), object.handle());
     assertFails(
-        CudaStatus.STREAM_CAPTURE_UNSUPPORTED, "captured", () -> driver.streamSynchronize(0, one));
+        CudaStatus.STREAM_CAPTURE_UNSUPPORTED,
+        "captured",
+        () -> driver.streams().streamSynchronize(0, one));
     assertThat(object.isDestroyed()).isTrue();
   }
 
   @Test
   void userObjectNobodyRetained_isReleased() {
-    UserObject object = driver.userObjectCreate();
-    driver.userObjectRelease(object.handle());
+    UserObject object = driver.captures().userObjectCreate();
+    driver.captures().userObjectRelease(object.handle());
     assertThat(object.isDestroyed()).isTrue();
     assertFails(
-        CudaStatus.INVALID_HANDLE, "destroyed", () -> driver.userObjectRelease(object.handle()));
+        CudaStatus.INVALID_HANDLE,
+        "destroyed",
+        () -> driver.captures().userObjectRelease(object.handle()));
   }
 }

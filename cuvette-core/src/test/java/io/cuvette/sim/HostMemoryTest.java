@@ -33,9 +33,9 @@ class HostMemoryTest extends SimTestBase {
   void interruptedThread_hasHostMemoryAllTheSame() {
     Thread.currentThread().interrupt();
     try {
-      MemorySegment memory = driver.memHostAlloc(0, KIB, 0);
-      driver.memFreeHost(0, memory.address());
-      driver.memFreeHost(0, driver.memHostAlloc(0, KIB, 0).address());
+      MemorySegment memory = driver.memory().memHostAlloc(0, KIB, 0);
+      driver.memory().memFreeHost(0, memory.address());
+      driver.memory().memFreeHost(0, driver.memory().memHostAlloc(0, KIB, 0).address());
     } finally {
       assertThat(Thread.interrupted()).isTrue();
     }
@@ -51,11 +51,11 @@ class HostMemoryTest extends SimTestBase {
             .start(() -> {
               try {
                 for (int round = 0; round < 400; round++) {
-                  MemorySegment memory = driver.memHostAlloc(0, 300 * KIB, 0);
+                  MemorySegment memory = driver.memory().memHostAlloc(0, 300 * KIB, 0);
                   try (Arena arena = Arena.ofShared()) {
-                    driver.hostView(0, memory.address(), KIB, arena).fill((byte) 1);
+                    driver.memory().hostView(0, memory.address(), KIB, arena).fill((byte) 1);
                   }
-                  driver.memFreeHost(0, memory.address());
+                  driver.memory().memFreeHost(0, memory.address());
                 }
               } catch (Throwable e) {
                 failure.set(e);
@@ -67,44 +67,44 @@ class HostMemoryTest extends SimTestBase {
     }
     user.join();
     assertThat(failure).hasNullValue();
-    driver.memFreeHost(0, driver.memHostAlloc(0, KIB, 0).address());
+    driver.memory().memFreeHost(0, driver.memory().memHostAlloc(0, KIB, 0).address());
   }
 
   @ParameterizedTest
   @ValueSource(longs = {1, 4096, 100_000, 3 * MIB})
   void memory_holdsNoZeros_isWritable_andNative(long bytes) {
     for (int round = 0; round < 3; round++) {
-      MemorySegment segment = driver.memHostAlloc(0, bytes, 7);
+      MemorySegment segment = driver.memory().memHostAlloc(0, bytes, 7);
       assertThat(segment.byteSize()).isEqualTo(bytes);
       assertThat(segment.isNative()).isTrue();
       byte[] untouched = new byte[(int) bytes];
       Arrays.fill(untouched, PagedBytes.UNTOUCHED);
       assertThat(segment.mismatch(MemorySegment.ofArray(untouched))).isEqualTo(-1);
       segment.fill((byte) 0xFF);
-      driver.memFreeHost(0, segment.address());
+      driver.memory().memFreeHost(0, segment.address());
     }
     assertThat(driver.liveHostBytes()).isZero();
   }
 
   @Test
   void segment_diesWithItsMemory() {
-    MemorySegment segment = driver.memHostAlloc(0, 64, 0);
-    driver.memFreeHost(0, segment.address());
+    MemorySegment segment = driver.memory().memHostAlloc(0, 64, 0);
+    driver.memory().memFreeHost(0, segment.address());
     assertThatIllegalStateException().isThrownBy(() -> segment.get(ValueLayout.JAVA_BYTE, 0));
   }
 
   @Test
   void view_isTheSameMemory_andDiesWithItsArena() {
-    MemorySegment segment = driver.memHostAlloc(0, 10_000, 0);
+    MemorySegment segment = driver.memory().memHostAlloc(0, 10_000, 0);
     MemorySegment view;
     try (Arena arena = Arena.ofConfined()) {
-      view = driver.hostView(0, segment.address() + 5000, 100, arena);
+      view = driver.memory().hostView(0, segment.address() + 5000, 100, arena);
       view.set(ValueLayout.JAVA_BYTE, 7, (byte) 42);
       assertThat(segment.get(ValueLayout.JAVA_BYTE, 5007)).isEqualTo((byte) 42);
       segment.set(ValueLayout.JAVA_BYTE, 5008, (byte) 43);
       assertThat(view.get(ValueLayout.JAVA_BYTE, 8)).isEqualTo((byte) 43);
       assertThat(view.byteSize()).isEqualTo(100);
-      assertThat(driver.hostView(0, segment.address(), 0, arena).byteSize()).isZero();
+      assertThat(driver.memory().hostView(0, segment.address(), 0, arena).byteSize()).isZero();
     }
     MemorySegment dead = view;
     assertThatIllegalStateException().isThrownBy(() -> dead.get(ValueLayout.JAVA_BYTE, 0));
@@ -113,30 +113,31 @@ class HostMemoryTest extends SimTestBase {
 
   @Test
   void view_isPageLockedMemoryForCopiesToo() {
-    MemorySegment segment = driver.memHostAlloc(0, 10_000, 0);
-    long device = driver.memAlloc(0, 100);
+    MemorySegment segment = driver.memory().memHostAlloc(0, 10_000, 0);
+    long device = driver.memory().memAlloc(0, 100);
     long stream = stream(0);
     try (Arena arena = Arena.ofShared()) {
-      MemorySegment view = driver.hostView(0, segment.address() + 5000, 100, arena);
-      assertThat(driver.pointerGetAttribute(0, 11, view.address())).isEqualTo(segment.address());
+      MemorySegment view = driver.memory().hostView(0, segment.address() + 5000, 100, arena);
+      assertThat(driver.memory().pointerGetAttribute(0, 11, view.address()))
+          .isEqualTo(segment.address());
       CountDownLatch goOn = hold(0, stream);
-      driver.memcpyHtoDAsync(0, device, view, stream);
+      driver.transfers().memcpyHtoDAsync(0, device, view, stream);
       // Page-locked memory is read when the copy runs, and through the driver's own mapping.
       view.fill((byte) 9);
       goOn.countDown();
     }
-    driver.streamSynchronize(0, stream);
+    driver.streams().streamSynchronize(0, stream);
     assertThat(read(device, 1)).containsExactly(9);
   }
 
   @Test
   void viewThatOutlivesItsMemory_keepsItsRangeToItself() {
-    MemorySegment segment = driver.memHostAlloc(0, 8192, 0);
+    MemorySegment segment = driver.memory().memHostAlloc(0, 8192, 0);
     try (Arena arena = Arena.ofConfined()) {
-      MemorySegment view = driver.hostView(0, segment.address(), 8192, arena);
+      MemorySegment view = driver.memory().hostView(0, segment.address(), 8192, arena);
       segment.fill((byte) 1);
-      driver.memFreeHost(0, segment.address());
-      MemorySegment other = driver.memHostAlloc(0, 8192, 0);
+      driver.memory().memFreeHost(0, segment.address());
+      MemorySegment other = driver.memory().memHostAlloc(0, 8192, 0);
       other.fill((byte) 2);
       assertThat(view.get(ValueLayout.JAVA_BYTE, 4096)).isEqualTo((byte) 1);
     }
@@ -144,34 +145,36 @@ class HostMemoryTest extends SimTestBase {
 
   @Test
   void views_areOfHostMemory_andInsideIt() {
-    MemorySegment segment = driver.memHostAlloc(0, 100, 0);
-    long device = driver.memAlloc(0, 100);
+    MemorySegment segment = driver.memory().memHostAlloc(0, 100, 0);
+    long device = driver.memory().memAlloc(0, 100);
     CudaStatus status = CudaStatus.INVALID_VALUE;
     try (Arena arena = Arena.ofConfined()) {
-      assertFails(status, "device memory", () -> driver.hostView(0, device, 100, arena));
-      assertFails(status, "inside", () -> driver.hostView(0, segment.address(), 101, arena));
-      assertFails(status, "inside", () -> driver.hostView(0, segment.address() + 1, 100, arena));
+      assertFails(status, "device memory", () -> driver.memory().hostView(0, device, 100, arena));
+      assertFails(
+          status, "inside", () -> driver.memory().hostView(0, segment.address(), 101, arena));
+      assertFails(
+          status, "inside", () -> driver.memory().hostView(0, segment.address() + 1, 100, arena));
     }
   }
 
   @Test
   void pageableMemory_isCopiedBeforeTheCallReturns() {
-    long device = driver.memAlloc(0, MIB);
+    long device = driver.memory().memAlloc(0, MIB);
     long stream = stream(0);
     for (int bytes : new int[] {100, 500_000}) {
       try (Arena arena = Arena.ofConfined()) {
         MemorySegment source = arena.allocate(bytes);
         source.fill((byte) 11);
-        driver.memsetD8Async(0, device, (byte) 1, MIB, stream);
-        driver.memcpyHtoDAsync(0, device, source, stream);
+        driver.transfers().memsetD8Async(0, device, (byte) 1, MIB, stream);
+        driver.transfers().memcpyHtoDAsync(0, device, source, stream);
         source.fill((byte) 12);
         MemorySegment target = arena.allocate(bytes);
-        driver.memcpyDtoHAsync(0, target, device, stream);
+        driver.transfers().memcpyDtoHAsync(0, target, device, stream);
         assertThat(target.get(ValueLayout.JAVA_BYTE, bytes - 1)).isEqualTo((byte) 11);
         assertFails(
             CudaStatus.INVALID_VALUE,
             "read-only",
-            () -> driver.memcpyDtoHAsync(0, target.asReadOnly(), device, stream));
+            () -> driver.transfers().memcpyDtoHAsync(0, target.asReadOnly(), device, stream));
       }
     }
   }
@@ -179,13 +182,17 @@ class HostMemoryTest extends SimTestBase {
   @Test
   void wrongArguments_areRefused() {
     CudaStatus status = CudaStatus.INVALID_VALUE;
-    assertFails(status, "bytes: 0", () -> driver.memHostAlloc(0, 0, 0));
-    assertFails(status, "flags: 8", () -> driver.memHostAlloc(0, 1, 8));
-    assertFails(status, "flags: 3", () -> driver.memAllocManaged(0, 1, 3));
+    assertFails(status, "bytes: 0", () -> driver.memory().memHostAlloc(0, 0, 0));
+    assertFails(status, "flags: 8", () -> driver.memory().memHostAlloc(0, 1, 8));
+    assertFails(status, "flags: 3", () -> driver.memory().memAllocManaged(0, 1, 3));
     assertFails(
-        CudaStatus.OUT_OF_MEMORY, "-Dcuvette.sim.dir", () -> driver.memHostAlloc(0, 1L << 60, 0));
+        CudaStatus.OUT_OF_MEMORY,
+        "-Dcuvette.sim.dir",
+        () -> driver.memory().memHostAlloc(0, 1L << 60, 0));
     assertFails(
-        CudaStatus.OUT_OF_MEMORY, "requested=", () -> driver.memAllocManaged(0, Long.MAX_VALUE, 1));
+        CudaStatus.OUT_OF_MEMORY,
+        "requested=",
+        () -> driver.memory().memAllocManaged(0, Long.MAX_VALUE, 1));
     assertThat(driver.liveAllocations()).isZero();
   }
 
@@ -201,9 +208,9 @@ class HostMemoryTest extends SimTestBase {
       if (old != null) {
         assertThat(old.get(ValueLayout.JAVA_BYTE, 0)).as("seed %d", seed).isEqualTo((byte) index);
         assertThat(old.get(ValueLayout.JAVA_BYTE, old.byteSize() - 1)).isEqualTo((byte) index);
-        driver.memFreeHost(0, old.address());
+        driver.memory().memFreeHost(0, old.address());
       }
-      MemorySegment fresh = driver.memHostAlloc(0, 1 + random.nextInt(50_000), 0);
+      MemorySegment fresh = driver.memory().memHostAlloc(0, 1 + random.nextInt(50_000), 0);
       assertThat(fresh.get(ValueLayout.JAVA_BYTE, fresh.byteSize() - 1))
           .isEqualTo(PagedBytes.UNTOUCHED);
       fresh.fill((byte) index);
@@ -213,7 +220,7 @@ class HostMemoryTest extends SimTestBase {
     assertThat(driver.machine.hostMemory.fileBytes()).isLessThan(3 * peak);
     for (MemorySegment segment : live) {
       if (segment != null) {
-        driver.memFreeHost(0, segment.address());
+        driver.memory().memFreeHost(0, segment.address());
       }
     }
     assertThat(driver.machine.hostMemory.fileBytes()).isZero();
@@ -223,7 +230,7 @@ class HostMemoryTest extends SimTestBase {
   void directory_canBeChosen_andNothingIsLeftThere(@TempDir Path directory) throws IOException {
     System.setProperty("cuvette.sim.dir", directory.toString());
     try (SimulatedDriver other = SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
-      other.memHostAlloc(0, 100, 0).fill((byte) 1);
+      other.memory().memHostAlloc(0, 100, 0).fill((byte) 1);
     } finally {
       System.clearProperty("cuvette.sim.dir");
     }
@@ -237,7 +244,7 @@ class HostMemoryTest extends SimTestBase {
   void file_isForThisUserAlone_andHasNoName(@TempDir Path directory) throws IOException {
     System.setProperty("cuvette.sim.dir", directory.toString());
     try (SimulatedDriver other = SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
-      other.memHostAlloc(0, 100, 0);
+      other.memory().memHostAlloc(0, 100, 0);
       try (var files = Files.list(directory)) {
         assertThat(files).isEmpty();
       }
@@ -272,11 +279,11 @@ class HostMemoryTest extends SimTestBase {
   void memory_isThereWhenItIsAllocated(@TempDir Path directory) throws Exception {
     System.setProperty("cuvette.sim.dir", directory.toString());
     try (SimulatedDriver other = SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
-      MemorySegment first = other.memHostAlloc(0, 3 * MIB, 0);
-      other.memAllocManaged(0, 5 * MIB, 1);
+      MemorySegment first = other.memory().memHostAlloc(0, 3 * MIB, 0);
+      other.memory().memAllocManaged(0, 5 * MIB, 1);
       assertThat(bytesOnDisk(directory)).isGreaterThanOrEqualTo(8 * MIB);
-      other.memFreeHost(0, first.address());
-      other.memHostAlloc(0, 4 * MIB, 0);
+      other.memory().memFreeHost(0, first.address());
+      other.memory().memHostAlloc(0, 4 * MIB, 0);
       assertThat(bytesOnDisk(directory)).isGreaterThanOrEqualTo(9 * MIB);
     } finally {
       System.clearProperty("cuvette.sim.dir");
@@ -300,7 +307,7 @@ class HostMemoryTest extends SimTestBase {
       assertFails(
           CudaStatus.OPERATING_SYSTEM,
           "missing' (expected: a directory)",
-          () -> other.memHostAlloc(0, 100, 0));
+          () -> other.memory().memHostAlloc(0, 100, 0));
       assertThat(other.liveAllocations()).isZero();
     } finally {
       System.clearProperty("cuvette.sim.dir");

@@ -15,28 +15,30 @@ class ManagedMemoryTest extends SimTestBase {
   private static final int PREFETCHED = 4;
   private static final long PAGE = 4096;
 
-  private final MemorySegment memory = driver.memAllocManaged(0, 10 * PAGE, 1);
+  private final MemorySegment memory = driver.memory().memAllocManaged(0, 10 * PAGE, 1);
 
   private int attribute(int attribute, long page, long pages) {
-    return driver.memRangeGetAttribute(0, attribute, memory.address() + page * PAGE, pages * PAGE);
+    return driver
+        .memory()
+        .memRangeGetAttribute(0, attribute, memory.address() + page * PAGE, pages * PAGE);
   }
 
   private void advise(int advice, long page, long pages, int type, int id) {
-    driver.memAdvise(0, memory.address() + page * PAGE, pages * PAGE, advice, type, id);
+    driver.memory().memAdvise(0, memory.address() + page * PAGE, pages * PAGE, advice, type, id);
   }
 
   @Test
   void hostAndDevice_seeTheSameMemory() {
     memory.fill((byte) 3);
-    long device = driver.memAlloc(0, 100);
-    driver.memcpyAsync(0, device, memory.address(), 100, 0);
-    driver.memsetD8Async(0, memory.address(), (byte) 4, 10, 0);
-    driver.ctxSynchronize(0);
+    long device = driver.memory().memAlloc(0, 100);
+    driver.transfers().memcpyAsync(0, device, memory.address(), 100, 0);
+    driver.transfers().memsetD8Async(0, memory.address(), (byte) 4, 10, 0);
+    driver.devices().ctxSynchronize(0);
     assertThat(read(device, 1)).containsExactly(3);
     assertThat(memory.get(ValueLayout.JAVA_BYTE, 9)).isEqualTo((byte) 4);
     assertThat(memory.get(ValueLayout.JAVA_BYTE, 10)).isEqualTo((byte) 3);
     assertThat(driver.liveBytes(0)).isEqualTo(512);
-    driver.memFree(1, memory.address());
+    driver.memory().memFree(1, memory.address());
     assertThat(driver.liveHostBytes()).isZero();
   }
 
@@ -97,20 +99,20 @@ class ManagedMemoryTest extends SimTestBase {
 
   @Test
   void prefetch_isReadBack() {
-    driver.memPrefetchAsync(0, memory.address() + PAGE, 2 * PAGE, 1, 1, 0);
+    driver.memory().memPrefetchAsync(0, memory.address() + PAGE, 2 * PAGE, 1, 1, 0);
     assertThat(attribute(PREFETCHED, 1, 2)).isEqualTo(1);
     assertThat(attribute(7, 1, 2)).isEqualTo(1);
     assertThat(attribute(8, 1, 2)).isEqualTo(1);
     assertThat(attribute(PREFETCHED, 0, 1)).isEqualTo(-2);
     assertThat(attribute(PREFETCHED, 3, 1)).isEqualTo(-2);
-    driver.memPrefetchAsync(0, memory.address(), 10 * PAGE, 2, 0, 0);
+    driver.memory().memPrefetchAsync(0, memory.address(), 10 * PAGE, 2, 0, 0);
     assertThat(attribute(PREFETCHED, 0, 10)).isEqualTo(-1);
-    driver.ctxSynchronize(0);
+    driver.devices().ctxSynchronize(0);
   }
 
   @Test
   void partOfAPage_countsAsThePage() {
-    driver.memAdvise(0, memory.address() + PAGE + 5, 1, 1, 0, 0);
+    driver.memory().memAdvise(0, memory.address() + PAGE + 5, 1, 1, 0, 0);
     assertThat(attribute(READ_MOSTLY, 1, 1)).isEqualTo(1);
     assertThat(attribute(READ_MOSTLY, 0, 1)).isZero();
     assertThat(attribute(READ_MOSTLY, 2, 1)).isZero();
@@ -119,23 +121,29 @@ class ManagedMemoryTest extends SimTestBase {
   @Test
   void wrongArguments_areRefused() {
     long address = memory.address();
-    long device = driver.memAlloc(0, 64);
-    long pinned = driver.memHostAlloc(0, 64, 0).address();
+    long device = driver.memory().memAlloc(0, 64);
+    long pinned = driver.memory().memHostAlloc(0, 64, 0).address();
     CudaStatus status = CudaStatus.INVALID_VALUE;
-    assertFails(status, "managed memory", () -> driver.memAdvise(0, device, 64, 1, 0, 0));
-    assertFails(status, "managed memory", () -> driver.memPrefetchAsync(0, pinned, 64, 1, 0, 0));
-    assertFails(status, "managed memory", () -> driver.memRangeGetAttribute(0, 1, device, 64));
-    assertFails(status, "inside", () -> driver.memAdvise(0, address, 11 * PAGE, 1, 0, 0));
-    assertFails(status, "bytes: 0", () -> driver.memAdvise(0, address, 0, 1, 0, 0));
-    assertFails(status, "advice: 7", () -> driver.memAdvise(0, address, 1, 7, 1, 0));
-    assertFails(status, "location type: 0", () -> driver.memAdvise(0, address, 1, 3, 0, 0));
-    assertFails(status, "location type: 3", () -> driver.memAdvise(0, address, 1, 5, 3, 0));
-    assertFails(status, "NUMA node: 4", () -> driver.memPrefetchAsync(0, address, 1, 3, 4, 0));
-    assertFails(status, "attribute: 9", () -> driver.memRangeGetAttribute(0, 9, address, 1));
+    assertFails(status, "managed memory", () -> driver.memory().memAdvise(0, device, 64, 1, 0, 0));
+    assertFails(
+        status, "managed memory", () -> driver.memory().memPrefetchAsync(0, pinned, 64, 1, 0, 0));
+    assertFails(
+        status, "managed memory", () -> driver.memory().memRangeGetAttribute(0, 1, device, 64));
+    assertFails(status, "inside", () -> driver.memory().memAdvise(0, address, 11 * PAGE, 1, 0, 0));
+    assertFails(status, "bytes: 0", () -> driver.memory().memAdvise(0, address, 0, 1, 0, 0));
+    assertFails(status, "advice: 7", () -> driver.memory().memAdvise(0, address, 1, 7, 1, 0));
+    assertFails(
+        status, "location type: 0", () -> driver.memory().memAdvise(0, address, 1, 3, 0, 0));
+    assertFails(
+        status, "location type: 3", () -> driver.memory().memAdvise(0, address, 1, 5, 3, 0));
+    assertFails(
+        status, "NUMA node: 4", () -> driver.memory().memPrefetchAsync(0, address, 1, 3, 4, 0));
+    assertFails(
+        status, "attribute: 9", () -> driver.memory().memRangeGetAttribute(0, 9, address, 1));
     assertFails(
         CudaStatus.INVALID_DEVICE,
         "device: 2",
-        () -> driver.memPrefetchAsync(0, address, 1, 1, 2, 0));
-    driver.ctxSynchronize(0);
+        () -> driver.memory().memPrefetchAsync(0, address, 1, 1, 2, 0));
+    driver.devices().ctxSynchronize(0);
   }
 }

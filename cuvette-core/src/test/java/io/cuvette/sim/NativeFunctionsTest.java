@@ -17,16 +17,16 @@ class NativeFunctionsTest extends SimTestBase {
     long malloc =
         driver.registerMalloc((parameter, bytes, device) -> {
           calls.add("malloc %d %d %d".formatted(parameter, bytes, device));
-          return driver.memAlloc(device, bytes);
+          return driver.memory().memAlloc(device, bytes);
         });
     long free =
         driver.registerFree((parameter, address, device) -> {
           calls.add("free %d %d".formatted(parameter, device));
-          driver.memFree(device, address);
+          driver.memory().memFree(device, address);
         });
-    long address = driver.callMalloc(malloc, 7, 100, 1);
-    assertThat(driver.pointerGetAttribute(0, 9, address)).isEqualTo(1);
-    driver.callFree(free, 8, address, 1);
+    long address = driver.natives().callMalloc(malloc, 7, 100, 1);
+    assertThat(driver.memory().pointerGetAttribute(0, 9, address)).isEqualTo(1);
+    driver.natives().callFree(free, 8, address, 1);
     assertThat(calls).containsExactly("malloc 7 100 1", "free 8 1");
     assertThat(driver.liveAllocations()).isZero();
   }
@@ -34,16 +34,17 @@ class NativeFunctionsTest extends SimTestBase {
   @Test
   void null_isPassedOn() {
     long malloc = driver.registerMalloc((parameter, bytes, device) -> 0);
-    assertThat(driver.callMalloc(malloc, 0, 100, 0)).isZero();
+    assertThat(driver.natives().callMalloc(malloc, 0, 100, 0)).isZero();
   }
 
   @Test
   void unknownFunctions_areRefused() {
     long malloc = driver.registerMalloc((parameter, bytes, device) -> 0);
     CudaStatus status = CudaStatus.INVALID_VALUE;
-    assertFails(status, "a registered malloc", () -> driver.callMalloc(0, 0, 1, 0));
-    assertFails(status, "a registered free", () -> driver.callFree(malloc, 0, 1, 0));
-    assertFails(CudaStatus.INVALID_DEVICE, "device: 5", () -> driver.callMalloc(malloc, 0, 1, 5));
+    assertFails(status, "a registered malloc", () -> driver.natives().callMalloc(0, 0, 1, 0));
+    assertFails(status, "a registered free", () -> driver.natives().callFree(malloc, 0, 1, 0));
+    assertFails(
+        CudaStatus.INVALID_DEVICE, "device: 5", () -> driver.natives().callMalloc(malloc, 0, 1, 5));
   }
 
   @Test
@@ -60,13 +61,13 @@ class NativeFunctionsTest extends SimTestBase {
   void accounting_seesEveryKindOfObject() {
     assertThat(driver.report()).isEmpty();
     long calls = driver.driverCalls();
-    driver.memAlloc(0, 100);
-    driver.memHostAlloc(0, 200, 0);
-    driver.memAllocManaged(1, 300, 1);
+    driver.memory().memAlloc(0, 100);
+    driver.memory().memHostAlloc(0, 200, 0);
+    driver.memory().memAllocManaged(1, 300, 1);
     long stream = stream(1);
-    driver.eventCreate(0, 2);
-    driver.streamBeginCapture(1, stream, 2);
-    driver.streamEndCapture(1, stream);
+    driver.events().eventCreate(0, 2);
+    driver.captures().streamBeginCapture(1, stream, 2);
+    driver.captures().streamEndCapture(1, stream);
     assertThat(driver.driverCalls() - calls).isEqualTo(7);
     assertThat(driver.liveAllocations()).isEqualTo(3);
     assertThat(driver.liveHostBytes()).isEqualTo(500);

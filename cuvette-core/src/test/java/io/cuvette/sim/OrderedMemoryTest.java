@@ -22,7 +22,7 @@ class OrderedMemoryTest extends SimTestBase {
   private final long stream = stream(0);
 
   private long host(int locationType) {
-    return driver.memPoolCreate(new PoolProperties(1, 0, locationType, 0, 0));
+    return driver.pools().memPoolCreate(new PoolProperties(1, 0, locationType, 0, 0));
   }
 
   /** A program with two streams; gives how many seeds make the device fail. */
@@ -31,10 +31,10 @@ class OrderedMemoryTest extends SimTestBase {
         .filter(seed -> {
           try (SimulatedDriver driver =
               SimulatedDriver.open(SimulatedOptions.DEFAULTS.withSeed(seed))) {
-            long one = driver.streamCreateWithPriority(0, 1, 0);
-            long other = driver.streamCreateWithPriority(0, 1, 0);
+            long one = driver.streams().streamCreateWithPriority(0, 1, 0);
+            long other = driver.streams().streamCreateWithPriority(0, 1, 0);
             program.run(driver, one, other);
-            driver.ctxSynchronize(0);
+            driver.devices().ctxSynchronize(0);
             return false;
           } catch (CudaException e) {
             // The device finds it, or the call itself where the free is done already.
@@ -53,24 +53,24 @@ class OrderedMemoryTest extends SimTestBase {
   }
 
   private static void fill(SimulatedDriver driver, long address, long stream) {
-    driver.memsetD8Async(0, address, (byte) 1, KIB, stream);
+    driver.transfers().memsetD8Async(0, address, (byte) 1, KIB, stream);
   }
 
   private static void order(SimulatedDriver driver, long first, long then) {
-    long event = driver.eventCreate(0, 2);
-    driver.eventRecord(0, event, first);
-    driver.streamWaitEvent(0, then, event);
+    long event = driver.events().eventCreate(0, 2);
+    driver.events().eventRecord(0, event, first);
+    driver.streams().streamWaitEvent(0, then, event);
   }
 
   @Test
   void memory_livesFromItsAllocationToItsFree_inStreamOrder() {
     long count =
         failingSeeds((driver, one, other) -> {
-          long address = driver.memAllocAsync(0, KIB, one);
+          long address = driver.ordered().memAllocAsync(0, KIB, one);
           fill(driver, address, one);
           order(driver, one, other);
           fill(driver, address, other);
-          driver.memFreeAsync(0, address, other);
+          driver.ordered().memFreeAsync(0, address, other);
         });
     assertThat(count).isZero();
   }
@@ -79,8 +79,8 @@ class OrderedMemoryTest extends SimTestBase {
   void useAfterTheFree_inStreamOrder_failsForEverySeed() {
     long count =
         failingSeeds((driver, one, other) -> {
-          long address = driver.memAllocAsync(0, KIB, one);
-          driver.memFreeAsync(0, address, one);
+          long address = driver.ordered().memAllocAsync(0, KIB, one);
+          driver.ordered().memFreeAsync(0, address, one);
           fill(driver, address, one);
         });
     assertThat(count).isEqualTo(SEEDS);
@@ -90,15 +90,15 @@ class OrderedMemoryTest extends SimTestBase {
   void useOnAStreamThatIsNotOrdered_failsForSomeSeeds_beforeOrAfter() {
     long late =
         failingSeeds((driver, one, other) -> {
-          long address = driver.memAllocAsync(0, KIB, one);
-          driver.streamSynchronize(0, one);
+          long address = driver.ordered().memAllocAsync(0, KIB, one);
+          driver.streams().streamSynchronize(0, one);
           fill(driver, address, other);
-          driver.memFreeAsync(0, address, one);
+          driver.ordered().memFreeAsync(0, address, one);
         });
     assertThat(late).isBetween(3L, SEEDS - 3);
     long early =
         failingSeeds((driver, one, other) -> {
-          long address = driver.memAllocAsync(0, KIB, one);
+          long address = driver.ordered().memAllocAsync(0, KIB, one);
           fill(driver, address, other);
         });
     assertThat(early).isBetween(3L, SEEDS - 3);
@@ -106,117 +106,127 @@ class OrderedMemoryTest extends SimTestBase {
 
   @Test
   void fatalUse_isSticky() {
-    long address = driver.memAllocAsync(0, KIB, stream);
+    long address = driver.ordered().memAllocAsync(0, KIB, stream);
     CountDownLatch goOn = hold(0, stream);
-    driver.memFreeAsync(0, address, stream);
+    driver.ordered().memFreeAsync(0, address, stream);
     fill(driver, address, stream);
     goOn.countDown();
     assertFails(
         CudaStatus.ILLEGAL_ADDRESS,
         "1024 bytes that were freed before",
-        () -> driver.streamSynchronize(0, stream));
-    assertFails(CudaStatus.ILLEGAL_ADDRESS, "freed", () -> driver.memAllocAsync(0, KIB, stream));
-    driver.memAllocAsync(1, KIB, stream(1));
+        () -> driver.streams().streamSynchronize(0, stream));
+    assertFails(
+        CudaStatus.ILLEGAL_ADDRESS, "freed", () -> driver.ordered().memAllocAsync(0, KIB, stream));
+    driver.ordered().memAllocAsync(1, KIB, stream(1));
   }
 
   @Test
   void secondFree_isInvalid_beforeAndAfterTheFirstHappened() {
-    long address = driver.memAllocAsync(0, KIB, stream);
+    long address = driver.ordered().memAllocAsync(0, KIB, stream);
     CountDownLatch goOn = hold(0, stream);
-    driver.memFreeAsync(0, address, stream);
+    driver.ordered().memFreeAsync(0, address, stream);
     assertFails(
         CudaStatus.INVALID_VALUE,
         "was freed already",
-        () -> driver.memFreeAsync(0, address, stream));
+        () -> driver.ordered().memFreeAsync(0, address, stream));
     goOn.countDown();
-    assertFails(CudaStatus.INVALID_VALUE, "freed", () -> driver.memFree(0, address));
-    driver.streamSynchronize(0, stream);
+    assertFails(CudaStatus.INVALID_VALUE, "freed", () -> driver.memory().memFree(0, address));
+    driver.streams().streamSynchronize(0, stream);
     assertFails(
-        CudaStatus.INVALID_VALUE, "this was freed", () -> driver.memFreeAsync(0, address, stream));
+        CudaStatus.INVALID_VALUE,
+        "this was freed",
+        () -> driver.ordered().memFreeAsync(0, address, stream));
   }
 
   @Test
   void onlyStartsOfStreamOrderedMemory_canBeFreedInOrder() {
-    long plain = driver.memAlloc(0, KIB);
-    long pinned = driver.memHostAlloc(0, KIB, 0).address();
-    long ordered = driver.memAllocAsync(0, KIB, stream);
+    long plain = driver.memory().memAlloc(0, KIB);
+    long pinned = driver.memory().memHostAlloc(0, KIB, 0).address();
+    long ordered = driver.ordered().memAllocAsync(0, KIB, stream);
     String rule = "expected: memory allocated in stream order";
-    assertFails(CudaStatus.INVALID_VALUE, rule, () -> driver.memFreeAsync(0, plain, stream));
-    assertFails(CudaStatus.INVALID_VALUE, rule, () -> driver.memFreeAsync(0, pinned, stream));
+    assertFails(
+        CudaStatus.INVALID_VALUE, rule, () -> driver.ordered().memFreeAsync(0, plain, stream));
+    assertFails(
+        CudaStatus.INVALID_VALUE, rule, () -> driver.ordered().memFreeAsync(0, pinned, stream));
     assertFails(
         CudaStatus.INVALID_VALUE,
         "expected: the start of",
-        () -> driver.memFreeAsync(0, ordered + 8, stream));
-    assertFails(CudaStatus.INVALID_VALUE, "live memory", () -> driver.memFreeAsync(0, 0, stream));
+        () -> driver.ordered().memFreeAsync(0, ordered + 8, stream));
+    assertFails(
+        CudaStatus.INVALID_VALUE, "live memory", () -> driver.ordered().memFreeAsync(0, 0, stream));
     assertThat(driver.liveAllocations()).isEqualTo(3);
   }
 
   @Test
   void plainFree_waitsAndGivesTheMemoryBackToItsPool() {
-    long pool = driver.deviceGetMemPool(0);
-    long address = driver.memAllocAsync(0, KIB, stream);
+    long pool = driver.pools().deviceGetMemPool(0);
+    long address = driver.ordered().memAllocAsync(0, KIB, stream);
     fill(driver, address, stream);
-    driver.memFree(0, address);
-    assertThat(driver.memPoolGetAttribute(pool, 7)).isZero();
-    assertThat(driver.memPoolGetAttribute(pool, 5)).isEqualTo(2 * MIB);
+    driver.memory().memFree(0, address);
+    assertThat(driver.pools().memPoolGetAttribute(pool, 7)).isZero();
+    assertThat(driver.pools().memPoolGetAttribute(pool, 5)).isEqualTo(2 * MIB);
     assertThat(driver.liveAllocations()).isZero();
-    driver.streamSynchronize(0, stream);
-    assertThat(driver.memPoolGetAttribute(pool, 5)).isZero();
+    driver.streams().streamSynchronize(0, stream);
+    assertThat(driver.pools().memPoolGetAttribute(pool, 5)).isZero();
   }
 
   @Test
   void negativeSize_isRefused() {
     CudaStatus status = CudaStatus.INVALID_VALUE;
-    assertFails(status, "(expected: >= 0)", () -> driver.memAllocAsync(0, -1, stream));
+    assertFails(status, "(expected: >= 0)", () -> driver.ordered().memAllocAsync(0, -1, stream));
     long pool = host(2);
     assertFails(
-        status, "(expected: >= 0)", () -> driver.memAllocFromPoolAsync(0, -1, pool, stream));
+        status,
+        "(expected: >= 0)",
+        () -> driver.ordered().memAllocFromPoolAsync(0, -1, pool, stream));
   }
 
   @ParameterizedTest
   @CsvSource({"1, 1", "1, 2", "1, 3", "2, 0"})
   void nothing_canBeAllocatedAndFreed(int type, int location) {
-    long pool = driver.memPoolCreate(new PoolProperties(type, 0, location, 0, 0));
-    long one = driver.memAllocFromPoolAsync(0, 0, pool, stream);
-    long other = driver.memAllocFromPoolAsync(0, 0, pool, stream);
+    long pool = driver.pools().memPoolCreate(new PoolProperties(type, 0, location, 0, 0));
+    long one = driver.ordered().memAllocFromPoolAsync(0, 0, pool, stream);
+    long other = driver.ordered().memAllocFromPoolAsync(0, 0, pool, stream);
     assertThat(other).isNotEqualTo(one).isNotZero();
     assertThat(driver.liveAllocations()).isEqualTo(2);
-    driver.memFreeAsync(0, one, stream);
-    driver.memFreeAsync(0, other, stream);
-    driver.streamSynchronize(0, stream);
+    driver.ordered().memFreeAsync(0, one, stream);
+    driver.ordered().memFreeAsync(0, other, stream);
+    driver.streams().streamSynchronize(0, stream);
     assertThat(driver.liveAllocations()).isZero();
-    assertThat(driver.memPoolGetAttribute(pool, 7)).isZero();
+    assertThat(driver.pools().memPoolGetAttribute(pool, 7)).isZero();
   }
 
   @Test
   void capturedStream_takesNeither_andTheCaptureIsLost() {
-    long address = driver.memAllocAsync(0, KIB, stream);
-    driver.streamBeginCapture(0, stream, 2);
+    long address = driver.ordered().memAllocAsync(0, KIB, stream);
+    driver.captures().streamBeginCapture(0, stream, 2);
     assertFails(
         CudaStatus.STREAM_CAPTURE_UNSUPPORTED,
         "captured",
-        () -> driver.memAllocAsync(0, KIB, stream));
-    assertThat(driver.streamIsCapturing(0, stream)).isEqualTo(2);
+        () -> driver.ordered().memAllocAsync(0, KIB, stream));
+    assertThat(driver.captures().streamIsCapturing(0, stream)).isEqualTo(2);
     assertFails(
-        CudaStatus.STREAM_CAPTURE_INVALIDATED, "", () -> driver.streamEndCapture(0, stream));
-    driver.streamBeginCapture(0, stream, 2);
+        CudaStatus.STREAM_CAPTURE_INVALIDATED,
+        "",
+        () -> driver.captures().streamEndCapture(0, stream));
+    driver.captures().streamBeginCapture(0, stream, 2);
     assertFails(
         CudaStatus.INVALID_VALUE,
         "memory of a graph",
-        () -> driver.memFreeAsync(0, address, stream));
-    assertThat(driver.streamIsCapturing(0, stream)).isEqualTo(2);
+        () -> driver.ordered().memFreeAsync(0, address, stream));
+    assertThat(driver.captures().streamIsCapturing(0, stream)).isEqualTo(2);
     assertThat(driver.liveAllocations()).isEqualTo(1);
   }
 
   @Test
   void deviceMemory_costsNothingUntilItIsWritten() {
     try (SimulatedDriver large = SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
-      long queue = large.streamCreateWithPriority(0, 1, 0);
-      long address = large.memAllocAsync(0, 120 * GIB, queue);
-      large.memsetD8Async(0, address + 119 * GIB, (byte) 3, 1, queue);
-      MemorySegment host = large.memHostAlloc(0, 2, 0);
-      large.memcpyDtoHAsync(0, host, address + 119 * GIB, queue);
-      large.streamSynchronize(0, queue);
+      long queue = large.streams().streamCreateWithPriority(0, 1, 0);
+      long address = large.ordered().memAllocAsync(0, 120 * GIB, queue);
+      large.transfers().memsetD8Async(0, address + 119 * GIB, (byte) 3, 1, queue);
+      MemorySegment host = large.memory().memHostAlloc(0, 2, 0);
+      large.transfers().memcpyDtoHAsync(0, host, address + 119 * GIB, queue);
+      large.streams().streamSynchronize(0, queue);
       assertThat(host.toArray(ValueLayout.JAVA_BYTE)).containsExactly(3, PagedBytes.UNTOUCHED);
     }
   }
@@ -224,35 +234,36 @@ class OrderedMemoryTest extends SimTestBase {
   @ParameterizedTest
   @CsvSource({"2, 1", "3, 1", "2, 2"})
   void hostPoolMemory_isSeenByBoth(int locationType, int type) {
-    long pool = driver.memPoolCreate(new PoolProperties(type, 0, locationType, 0, 0));
-    driver.memPoolSetAccess(pool, 1, new int[] {0}, 3);
-    long address = driver.memAllocFromPoolAsync(0, KIB, pool, stream);
-    driver.streamSynchronize(0, stream);
+    long pool = driver.pools().memPoolCreate(new PoolProperties(type, 0, locationType, 0, 0));
+    driver.pools().memPoolSetAccess(pool, 1, new int[] {0}, 3);
+    long address = driver.ordered().memAllocFromPoolAsync(0, KIB, pool, stream);
+    driver.streams().streamSynchronize(0, stream);
     try (Arena arena = Arena.ofShared()) {
-      MemorySegment view = driver.hostView(0, address, KIB, arena);
+      MemorySegment view = driver.memory().hostView(0, address, KIB, arena);
       view.set(ValueLayout.JAVA_BYTE, 7, (byte) 42);
       assertThat(read(address + 7, 1)).containsExactly(42);
-      driver.memsetD8Async(0, address, (byte) 9, KIB, stream);
-      driver.streamSynchronize(0, stream);
+      driver.transfers().memsetD8Async(0, address, (byte) 9, KIB, stream);
+      driver.streams().streamSynchronize(0, stream);
       assertThat(view.get(ValueLayout.JAVA_BYTE, KIB - 1)).isEqualTo((byte) 9);
     }
-    assertFails(CudaStatus.INVALID_VALUE, "of a pool", () -> driver.memFreeHost(0, address));
-    driver.memFreeAsync(0, address, stream);
-    driver.streamSynchronize(0, stream);
+    assertFails(
+        CudaStatus.INVALID_VALUE, "of a pool", () -> driver.memory().memFreeHost(0, address));
+    driver.ordered().memFreeAsync(0, address, stream);
+    driver.streams().streamSynchronize(0, stream);
     assertThat(driver.liveHostBytes()).isZero();
     assertFails(
         CudaStatus.INVALID_VALUE,
         "live memory",
-        () -> driver.hostView(0, address, KIB, Arena.global()));
+        () -> driver.memory().hostView(0, address, KIB, Arena.global()));
   }
 
   @Test
   void viewThatOutlivesItsMemory_isNoCrash() {
     long pool = host(2);
-    long address = driver.memAllocFromPoolAsync(0, KIB, pool, stream);
-    MemorySegment view = driver.hostView(0, address, KIB, Arena.ofAuto());
-    driver.memFreeAsync(0, address, stream);
-    driver.streamSynchronize(0, stream);
+    long address = driver.ordered().memAllocFromPoolAsync(0, KIB, pool, stream);
+    MemorySegment view = driver.memory().hostView(0, address, KIB, Arena.ofAuto());
+    driver.ordered().memFreeAsync(0, address, stream);
+    driver.streams().streamSynchronize(0, stream);
     view.fill((byte) 1);
     assertThat(driver.liveAllocations()).isZero();
   }
@@ -267,50 +278,52 @@ class OrderedMemoryTest extends SimTestBase {
   })
   void pointerAttributes_areThoseOfTheAllocation(
       int type, int location, int memoryType, int managed, int rdma, int access) {
-    long pool = driver.memPoolCreate(new PoolProperties(type, 0, location, 0, 0));
-    driver.memAllocFromPoolAsync(0, 4 * KIB, pool, stream);
-    long address = driver.memAllocFromPoolAsync(0, 4 * KIB, pool, stream);
+    long pool = driver.pools().memPoolCreate(new PoolProperties(type, 0, location, 0, 0));
+    driver.ordered().memAllocFromPoolAsync(0, 4 * KIB, pool, stream);
+    long address = driver.ordered().memAllocFromPoolAsync(0, 4 * KIB, pool, stream);
     long inside = address + 100;
-    assertThat(driver.pointerGetAttribute(0, 17, inside)).isEqualTo(pool);
-    assertThat(driver.pointerGetAttribute(0, 2, inside)).isEqualTo(memoryType);
-    assertThat(driver.pointerGetAttribute(0, 8, inside)).isEqualTo(managed);
-    assertThat(driver.pointerGetAttribute(0, 11, inside)).isEqualTo(address);
-    assertThat(driver.pointerGetAttribute(0, 12, inside)).isEqualTo(4 * KIB);
-    assertThat(driver.pointerGetAttribute(0, 14, inside)).as("handle types").isZero();
-    assertThat(driver.pointerGetAttribute(0, 15, inside)).isEqualTo(rdma);
-    assertThat(driver.pointerGetAttribute(0, 10, inside)).as("legacy IPC").isZero();
-    assertThat(driver.pointerGetAttribute(0, 16, inside)).isEqualTo(access);
-    assertThat(driver.pointerGetAttribute(0, 17, driver.memAlloc(0, 1))).isZero();
+    assertThat(driver.memory().pointerGetAttribute(0, 17, inside)).isEqualTo(pool);
+    assertThat(driver.memory().pointerGetAttribute(0, 2, inside)).isEqualTo(memoryType);
+    assertThat(driver.memory().pointerGetAttribute(0, 8, inside)).isEqualTo(managed);
+    assertThat(driver.memory().pointerGetAttribute(0, 11, inside)).isEqualTo(address);
+    assertThat(driver.memory().pointerGetAttribute(0, 12, inside)).isEqualTo(4 * KIB);
+    assertThat(driver.memory().pointerGetAttribute(0, 14, inside)).as("handle types").isZero();
+    assertThat(driver.memory().pointerGetAttribute(0, 15, inside)).isEqualTo(rdma);
+    assertThat(driver.memory().pointerGetAttribute(0, 10, inside)).as("legacy IPC").isZero();
+    assertThat(driver.memory().pointerGetAttribute(0, 16, inside)).isEqualTo(access);
+    assertThat(driver.memory().pointerGetAttribute(0, 17, driver.memory().memAlloc(0, 1))).isZero();
   }
 
   @ParameterizedTest
   @CsvSource({"0, 0, -2", "1, 1, 1", "2, 0, -1"})
   void managedPoolMemory_prefersTheLocationOfThePool_andTakesAdvice(int type, int id, int device) {
-    long pool = driver.memPoolCreate(new PoolProperties(2, 0, type, id, 0));
-    long address = driver.memAllocFromPoolAsync(0, 4 * KIB, pool, stream);
-    assertThat(driver.memRangeGetAttribute(0, 2, address, 4 * KIB)).isEqualTo(device);
-    driver.memAdvise(0, address, 4 * KIB, 1, 1, 0);
-    assertThat(driver.memRangeGetAttribute(0, 1, address, 4 * KIB)).isEqualTo(1);
-    driver.memPrefetchAsync(0, address, 4 * KIB, 1, 1, stream);
-    driver.streamSynchronize(0, stream);
-    assertThat(driver.memRangeGetAttribute(0, 4, address, 4 * KIB)).isEqualTo(1);
+    long pool = driver.pools().memPoolCreate(new PoolProperties(2, 0, type, id, 0));
+    long address = driver.ordered().memAllocFromPoolAsync(0, 4 * KIB, pool, stream);
+    assertThat(driver.memory().memRangeGetAttribute(0, 2, address, 4 * KIB)).isEqualTo(device);
+    driver.memory().memAdvise(0, address, 4 * KIB, 1, 1, 0);
+    assertThat(driver.memory().memRangeGetAttribute(0, 1, address, 4 * KIB)).isEqualTo(1);
+    driver.memory().memPrefetchAsync(0, address, 4 * KIB, 1, 1, stream);
+    driver.streams().streamSynchronize(0, stream);
+    assertThat(driver.memory().memRangeGetAttribute(0, 4, address, 4 * KIB)).isEqualTo(1);
   }
 
   @Test
   void memoryOfAnotherDevicesPool_canBeAllocatedOnAnyStream() {
-    long address = driver.memAllocFromPoolAsync(0, KIB, driver.deviceGetMemPool(1), stream);
-    assertThat(driver.pointerGetAttribute(0, 9, address)).isEqualTo(1);
+    long address =
+        driver.ordered().memAllocFromPoolAsync(0, KIB, driver.pools().deviceGetMemPool(1), stream);
+    assertThat(driver.memory().pointerGetAttribute(0, 9, address)).isEqualTo(1);
     assertThat(driver.liveBytes(1)).isEqualTo(KIB);
-    driver.memFreeAsync(0, address, stream);
-    driver.streamSynchronize(0, stream);
-    assertThat(driver.memGetInfo(1).freeBytes()).isEqualTo(64 * MIB);
+    driver.ordered().memFreeAsync(0, address, stream);
+    driver.streams().streamSynchronize(0, stream);
+    assertThat(driver.devices().memGetInfo(1).freeBytes()).isEqualTo(64 * MIB);
   }
 
   @Test
   void closedDriver_refusesAndHoldsNoHostMemory() {
-    driver.memAllocFromPoolAsync(0, KIB, host(2), stream);
+    driver.ordered().memAllocFromPoolAsync(0, KIB, host(2), stream);
     driver.close();
     assertThat(driver.liveHostBytes()).isZero();
-    assertFails(CudaStatus.DEINITIALIZED, "closed", () -> driver.memAllocAsync(0, KIB, stream));
+    assertFails(
+        CudaStatus.DEINITIALIZED, "closed", () -> driver.ordered().memAllocAsync(0, KIB, stream));
   }
 }

@@ -19,7 +19,7 @@ class PoolAccessTest extends SimTestBase {
   private final long pool = create(three, 1, 1);
 
   private static long create(SimulatedDriver driver, int type, int location) {
-    return driver.memPoolCreate(new PoolProperties(type, 0, location, 0, 0));
+    return driver.pools().memPoolCreate(new PoolProperties(type, 0, location, 0, 0));
   }
 
   @org.junit.jupiter.api.AfterEach
@@ -28,11 +28,11 @@ class PoolAccessTest extends SimTestBase {
   }
 
   private int access(int device) {
-    return three.memPoolGetAccess(pool, 1, device);
+    return three.pools().memPoolGetAccess(pool, 1, device);
   }
 
   private void set(int access, int... devices) {
-    three.memPoolSetAccess(pool, 1, devices, access);
+    three.pools().memPoolSetAccess(pool, 1, devices, access);
   }
 
   @Test
@@ -47,7 +47,7 @@ class PoolAccessTest extends SimTestBase {
     assertThat(access(1)).isZero();
     assertFails(CudaStatus.INVALID_DEVICE, "access of the owner: 0", () -> set(0, 0));
     assertThat(access(0)).isEqualTo(3);
-    assertThat(three.memPoolGetAccess(pool, 2, 0)).as("the host").isZero();
+    assertThat(three.pools().memPoolGetAccess(pool, 2, 0)).as("the host").isZero();
   }
 
   @Test
@@ -55,20 +55,20 @@ class PoolAccessTest extends SimTestBase {
     SimulatedDriver four = SimulatedDriver.open(SimulatedOptions.DEFAULTS.withDevices(4));
     try (four) {
       long shared = create(four, 1, 1);
-      four.memPoolSetAccess(shared, 1, new int[] {1, 2}, 3);
-      four.memPoolSetAccess(shared, 1, new int[] {2, 3, 1}, 0, 3, 1);
-      assertThat(four.memPoolGetAccess(shared, 1, 1)).isEqualTo(1);
-      assertThat(four.memPoolGetAccess(shared, 1, 2)).isZero();
-      assertThat(four.memPoolGetAccess(shared, 1, 3)).isEqualTo(3);
+      four.pools().memPoolSetAccess(shared, 1, new int[] {1, 2}, 3);
+      four.pools().memPoolSetAccess(shared, 1, new int[] {2, 3, 1}, 0, 3, 1);
+      assertThat(four.pools().memPoolGetAccess(shared, 1, 1)).isEqualTo(1);
+      assertThat(four.pools().memPoolGetAccess(shared, 1, 2)).isZero();
+      assertThat(four.pools().memPoolGetAccess(shared, 1, 3)).isEqualTo(3);
       assertFails(
           CudaStatus.INVALID_VALUE,
           "access: 2 flags for 3 places (expected: 1 or 3)",
-          () -> four.memPoolSetAccess(shared, 1, new int[] {1, 2, 3}, 3, 3));
+          () -> four.pools().memPoolSetAccess(shared, 1, new int[] {1, 2, 3}, 3, 3));
       assertFails(
           CudaStatus.INVALID_DEVICE,
           "access of the owner: 0",
-          () -> four.memPoolSetAccess(shared, 1, new int[] {2, 0}, 3, 0));
-      assertThat(four.memPoolGetAccess(shared, 1, 2)).isZero();
+          () -> four.pools().memPoolSetAccess(shared, 1, new int[] {2, 0}, 3, 0));
+      assertThat(four.pools().memPoolGetAccess(shared, 1, 2)).isZero();
     }
   }
 
@@ -88,127 +88,140 @@ class PoolAccessTest extends SimTestBase {
     assertFails(
         CudaStatus.INVALID_VALUE,
         message,
-        () -> three.memPoolSetAccess(pool, location, new int[] {1}, access));
+        () -> three.pools().memPoolSetAccess(pool, location, new int[] {1}, access));
   }
 
   @ParameterizedTest
   @ValueSource(ints = {2, 3})
   void hostPool_isTheHostsAlone_untilADeviceGetsAccess_butCanBeCopied(int location) {
     long host = create(driver, 1, location);
-    assertThat(driver.memPoolGetAccess(host, 2, 0)).isEqualTo(3);
-    assertThat(driver.memPoolGetAccess(host, 1, 0)).isZero();
-    long address = driver.memAllocFromPoolAsync(0, 64, host, 0);
-    driver.memcpyAsync(0, driver.memAlloc(0, 64), address, 64, 0);
+    assertThat(driver.pools().memPoolGetAccess(host, 2, 0)).isEqualTo(3);
+    assertThat(driver.pools().memPoolGetAccess(host, 1, 0)).isZero();
+    long address = driver.ordered().memAllocFromPoolAsync(0, 64, host, 0);
+    driver.transfers().memcpyAsync(0, driver.memory().memAlloc(0, 64), address, 64, 0);
     assertFails(
         CudaStatus.INVALID_VALUE,
         "device 0 has access 0 to its pool (expected: 3)",
-        () -> driver.memsetD8Async(0, address, (byte) 1, 64, 0));
-    driver.memPoolSetAccess(host, 1, new int[] {0}, 3);
-    driver.memPoolSetAccess(host, 1, new int[] {1}, 1);
-    assertThat(driver.memPoolGetAccess(host, 1, 0)).isEqualTo(3);
-    driver.memsetD8Async(0, address, (byte) 1, 64, 0);
-    driver.ctxSynchronize(0);
+        () -> driver.transfers().memsetD8Async(0, address, (byte) 1, 64, 0));
+    driver.pools().memPoolSetAccess(host, 1, new int[] {0}, 3);
+    driver.pools().memPoolSetAccess(host, 1, new int[] {1}, 1);
+    assertThat(driver.pools().memPoolGetAccess(host, 1, 0)).isEqualTo(3);
+    driver.transfers().memsetD8Async(0, address, (byte) 1, 64, 0);
+    driver.devices().ctxSynchronize(0);
     assertThat(read(address, 1)).containsExactly(1);
     assertFails(
         CudaStatus.INVALID_VALUE,
         "device 1 has access 1 to its pool (expected: 3)",
-        () -> driver.memsetD8Async(1, address, (byte) 1, 64, 0));
+        () -> driver.transfers().memsetD8Async(1, address, (byte) 1, 64, 0));
     assertFails(
         CudaStatus.INVALID_VALUE,
         "access of the host: 0 (expected: 3",
-        () -> driver.memPoolSetAccess(host, 2, new int[] {0}, 0));
-    driver.memPoolSetAccess(host, 2, new int[] {0}, 3);
+        () -> driver.pools().memPoolSetAccess(host, 2, new int[] {0}, 0));
+    driver.pools().memPoolSetAccess(host, 2, new int[] {0}, 3);
   }
 
   @Test
   void managedPool_isOpenToAll_forEver() {
     long managed = create(driver, 2, 0);
-    assertThat(driver.memPoolGetAccess(managed, 1, 1)).isEqualTo(3);
+    assertThat(driver.pools().memPoolGetAccess(managed, 1, 1)).isEqualTo(3);
     assertFails(
         CudaStatus.INVALID_VALUE,
         "managed memory",
-        () -> driver.memPoolSetAccess(managed, 1, new int[] {1}, 0));
+        () -> driver.pools().memPoolSetAccess(managed, 1, new int[] {1}, 0));
   }
 
   @Test
   void directCopyBetweenDevices_needsAccess_andAPeerCopyNever() {
     long own = create(driver, 1, 1);
-    long source = driver.memAllocFromPoolAsync(0, 64, own, 0);
-    driver.memsetD8Async(0, source, (byte) 6, 64, 0);
-    driver.ctxSynchronize(0);
+    long source = driver.ordered().memAllocFromPoolAsync(0, 64, own, 0);
+    driver.transfers().memsetD8Async(0, source, (byte) 6, 64, 0);
+    driver.devices().ctxSynchronize(0);
     assertFails(
         CudaStatus.INVALID_VALUE,
         "device 1 has access 0 to its pool (expected: 3)",
-        () -> driver.memsetD8Async(1, source, (byte) 6, 64, 0));
-    long target = driver.memAlloc(1, 64);
+        () -> driver.transfers().memsetD8Async(1, source, (byte) 6, 64, 0));
+    long target = driver.memory().memAlloc(1, 64);
     String rule = "device 1 has access 0 to its pool (expected: 1)";
-    assertFails(CudaStatus.INVALID_VALUE, rule, () -> driver.memcpyAsync(1, target, source, 64, 0));
-    driver.memcpyPeerAsync(1, target, 1, source, 0, 64, 0);
-    driver.ctxSynchronize(1);
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        rule,
+        () -> driver.transfers().memcpyAsync(1, target, source, 64, 0));
+    driver.transfers().memcpyPeerAsync(1, target, 1, source, 0, 64, 0);
+    driver.devices().ctxSynchronize(1);
     assertThat(read(target, 1)).containsExactly(6);
-    driver.memPoolSetAccess(own, 1, new int[] {1}, 1);
-    driver.memcpyAsync(1, target, source, 64, 0);
+    driver.pools().memPoolSetAccess(own, 1, new int[] {1}, 1);
+    driver.transfers().memcpyAsync(1, target, source, 64, 0);
     assertFails(
         CudaStatus.INVALID_VALUE,
         "device 1 has access 1 to its pool (expected: 3)",
-        () -> driver.memcpyAsync(1, source, target, 64, 0));
-    driver.memPoolSetAccess(own, 1, new int[] {1}, 3);
-    driver.memcpyAsync(1, source, target, 64, 0);
-    driver.memcpyAsync(0, target, source, 64, 0);
-    assertThat(driver.pointerGetAttribute(1, 16, source)).isEqualTo(3);
+        () -> driver.transfers().memcpyAsync(1, source, target, 64, 0));
+    driver.pools().memPoolSetAccess(own, 1, new int[] {1}, 3);
+    driver.transfers().memcpyAsync(1, source, target, 64, 0);
+    driver.transfers().memcpyAsync(0, target, source, 64, 0);
+    assertThat(driver.memory().pointerGetAttribute(1, 16, source)).isEqualTo(3);
   }
 
   /** Whatever is on the other side; plain memory of another device takes it. */
   @Test
   void copyWithTheHost_needsAccessToDeviceMemoryOfAPool() {
     long own = create(driver, 1, 1);
-    long memory = driver.memAllocFromPoolAsync(0, 64, own, 0);
-    long plain = driver.memAlloc(0, 64);
-    driver.ctxSynchronize(0);
-    MemorySegment pinned = driver.memHostAlloc(1, 64, 1);
-    MemorySegment managed = driver.memAllocManaged(1, 64, 1);
+    long memory = driver.ordered().memAllocFromPoolAsync(0, 64, own, 0);
+    long plain = driver.memory().memAlloc(0, 64);
+    driver.devices().ctxSynchronize(0);
+    MemorySegment pinned = driver.memory().memHostAlloc(1, 64, 1);
+    MemorySegment managed = driver.memory().memAllocManaged(1, 64, 1);
     MemorySegment pageable = Arena.ofAuto().allocate(64);
     String written = "device 1 has access 0 to its pool (expected: 3)";
     String read = "device 1 has access 0 to its pool (expected: 1)";
     for (MemorySegment host : List.of(pinned, managed, pageable)) {
-      Runnable in = () -> driver.memcpyHtoDAsync(1, memory, host, 0);
-      Runnable out = () -> driver.memcpyDtoHAsync(1, host, memory, 0);
+      Runnable in = () -> driver.transfers().memcpyHtoDAsync(1, memory, host, 0);
+      Runnable out = () -> driver.transfers().memcpyDtoHAsync(1, host, memory, 0);
       assertFails(CudaStatus.INVALID_VALUE, written, in::run);
       assertFails(CudaStatus.INVALID_VALUE, read, out::run);
-      driver.memcpyHtoDAsync(0, memory, host, 0);
-      driver.memcpyDtoHAsync(0, host, memory, 0);
-      driver.memcpyHtoDAsync(1, plain, host, 0);
-      driver.ctxSynchronize(0);
-      driver.ctxSynchronize(1);
+      driver.transfers().memcpyHtoDAsync(0, memory, host, 0);
+      driver.transfers().memcpyDtoHAsync(0, host, memory, 0);
+      driver.transfers().memcpyHtoDAsync(1, plain, host, 0);
+      driver.devices().ctxSynchronize(0);
+      driver.devices().ctxSynchronize(1);
     }
     for (MemorySegment host : List.of(pinned, managed)) {
       long address = host.address();
       assertFails(
-          CudaStatus.INVALID_VALUE, written, () -> driver.memcpyAsync(1, memory, address, 64, 0));
+          CudaStatus.INVALID_VALUE,
+          written,
+          () -> driver.transfers().memcpyAsync(1, memory, address, 64, 0));
       assertFails(
-          CudaStatus.INVALID_VALUE, read, () -> driver.memcpyAsync(1, address, memory, 64, 0));
+          CudaStatus.INVALID_VALUE,
+          read,
+          () -> driver.transfers().memcpyAsync(1, address, memory, 64, 0));
     }
-    driver.memPoolSetAccess(own, 1, new int[] {1}, 3);
-    driver.memcpyAsync(1, memory, pinned.address(), 64, 0);
-    driver.memcpyHtoDAsync(1, memory, pageable, 0);
-    driver.memcpyDtoHAsync(1, pageable, memory, 0);
+    driver.pools().memPoolSetAccess(own, 1, new int[] {1}, 3);
+    driver.transfers().memcpyAsync(1, memory, pinned.address(), 64, 0);
+    driver.transfers().memcpyHtoDAsync(1, memory, pageable, 0);
+    driver.transfers().memcpyDtoHAsync(1, pageable, memory, 0);
   }
 
   /** Copies of plain memory find another way; as seen on two H200. */
   @Test
   void plainMemoryOfAnotherDevice_isCopied_butFilledWithPeerAccessAlone() {
-    long there = driver.memAlloc(1, KIB);
-    long here = driver.memAlloc(0, KIB);
+    long there = driver.memory().memAlloc(1, KIB);
+    long here = driver.memory().memAlloc(0, KIB);
     CudaStatus status = CudaStatus.INVALID_VALUE;
-    assertFails(status, "no peer access", () -> driver.memsetD8Async(0, there, (byte) 1, KIB, 0));
-    driver.memsetD8Async(1, there, (byte) 2, KIB, 0);
-    driver.streamSynchronize(1, 0);
-    driver.memcpyAsync(0, here, there, KIB, 0);
+    assertFails(
+        status,
+        "no peer access",
+        () -> driver.transfers().memsetD8Async(0, there, (byte) 1, KIB, 0));
+    driver.transfers().memsetD8Async(1, there, (byte) 2, KIB, 0);
+    driver.streams().streamSynchronize(1, 0);
+    driver.transfers().memcpyAsync(0, here, there, KIB, 0);
     assertThat(read(here, 1)).containsExactly(2);
-    driver.ctxEnablePeerAccess(0, 1);
-    driver.memsetD8Async(0, there, (byte) 3, KIB, 0);
+    driver.devices().ctxEnablePeerAccess(0, 1);
+    driver.transfers().memsetD8Async(0, there, (byte) 3, KIB, 0);
     assertThat(read(there, 1)).containsExactly(3);
-    driver.ctxDisablePeerAccess(0, 1);
-    assertFails(status, "no peer access", () -> driver.memsetD8Async(0, there, (byte) 1, KIB, 0));
+    driver.devices().ctxDisablePeerAccess(0, 1);
+    assertFails(
+        status,
+        "no peer access",
+        () -> driver.transfers().memsetD8Async(0, there, (byte) 1, KIB, 0));
   }
 }

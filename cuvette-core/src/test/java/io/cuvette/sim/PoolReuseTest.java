@@ -32,42 +32,42 @@ class PoolReuseTest {
                   .withContextBytes(0));
       return new Scene(
           driver,
-          driver.streamCreateWithPriority(0, flags, 0),
-          driver.streamCreateWithPriority(0, flags, 0),
-          driver.memPoolCreate(new PoolProperties(1, 0, 1, 0, maxBytes)));
+          driver.streams().streamCreateWithPriority(0, flags, 0),
+          driver.streams().streamCreateWithPriority(0, flags, 0),
+          driver.pools().memPoolCreate(new PoolProperties(1, 0, 1, 0, maxBytes)));
     }
 
     long allocate(long stream) {
-      return driver.memAllocFromPoolAsync(0, 32 * MIB, pool, stream);
+      return driver.ordered().memAllocFromPoolAsync(0, 32 * MIB, pool, stream);
     }
 
     void fill(long address, int value, long stream) {
-      driver.memsetD8Async(0, address, (byte) value, 32 * MIB, stream);
+      driver.transfers().memsetD8Async(0, address, (byte) value, 32 * MIB, stream);
     }
 
     /** Allocates, uses and frees on a stream. */
     void use(long stream) {
       long address = allocate(stream);
       fill(address, 1, stream);
-      driver.memFreeAsync(0, address, stream);
+      driver.ordered().memFreeAsync(0, address, stream);
     }
 
     void disable(int... policies) {
       for (int policy : policies) {
-        driver.memPoolSetAttribute(pool, policy, 0);
+        driver.pools().memPoolSetAttribute(pool, policy, 0);
       }
     }
 
     void order(long first, long then) {
-      long event = driver.eventCreate(0, 2);
-      driver.eventRecord(0, event, first);
-      driver.streamWaitEvent(0, then, event);
-      driver.eventDestroy(0, event);
+      long event = driver.events().eventCreate(0, 2);
+      driver.events().eventRecord(0, event, first);
+      driver.streams().streamWaitEvent(0, then, event);
+      driver.events().eventDestroy(0, event);
     }
 
     /** How many times 32 MiB the pool holds. */
     long steps() {
-      return driver.memPoolGetAttribute(pool, 5) / (32 * MIB);
+      return driver.pools().memPoolGetAttribute(pool, 5) / (32 * MIB);
     }
 
     /** Runs what is queued, of which the host does not know. */
@@ -84,7 +84,7 @@ class PoolReuseTest {
 
     @Override
     public void close() {
-      driver.ctxSynchronize(0);
+      driver.devices().ctxSynchronize(0);
       driver.close();
     }
   }
@@ -120,10 +120,10 @@ class PoolReuseTest {
   void freedMemory_isReusedBehindEvents_ifThePolicyAllows(long seed) {
     for (int follow = 0; follow <= 1; follow++) {
       try (Scene scene = Scene.of(seed, 1, 0)) {
-        scene.driver.memPoolSetAttribute(scene.pool, FOLLOW_EVENTS, follow);
+        scene.driver.pools().memPoolSetAttribute(scene.pool, FOLLOW_EVENTS, follow);
         scene.use(scene.one);
         // Through a third stream, and without regard to which device work is done.
-        long third = scene.driver.streamCreateWithPriority(0, 1, 0);
+        long third = scene.driver.streams().streamCreateWithPriority(0, 1, 0);
         scene.order(scene.one, third);
         scene.order(third, scene.other);
         scene.use(scene.other);
@@ -137,7 +137,7 @@ class PoolReuseTest {
     try (Scene scene = Scene.of(0, 1, 0)) {
       long address = scene.allocate(scene.one);
       scene.order(scene.one, scene.other);
-      scene.driver.memFreeAsync(0, address, scene.one);
+      scene.driver.ordered().memFreeAsync(0, address, scene.one);
       scene.use(scene.other);
       assertThat(scene.steps()).isEqualTo(2);
     }
@@ -173,7 +173,7 @@ class PoolReuseTest {
   void finishedFree_isReusedAnywhere_ifThePolicyAllows() {
     for (int allowed = 0; allowed <= 1; allowed++) {
       try (Scene scene = Scene.of(0, 1, 0)) {
-        scene.driver.memPoolSetAttribute(scene.pool, OPPORTUNISTIC, allowed);
+        scene.driver.pools().memPoolSetAttribute(scene.pool, OPPORTUNISTIC, allowed);
         scene.use(scene.one);
         scene.progress();
         scene.use(scene.other);
@@ -187,14 +187,14 @@ class PoolReuseTest {
   void synchronizedFree_isReusedAnywhere_whateverThePolicies(long seed) {
     try (Scene scene = Scene.of(seed, 1, 0)) {
       scene.disable(FOLLOW_EVENTS, OPPORTUNISTIC, INTERNAL);
-      scene.driver.memPoolSetAttribute(scene.pool, 4, -1);
+      scene.driver.pools().memPoolSetAttribute(scene.pool, 4, -1);
       scene.use(scene.one);
-      scene.driver.streamSynchronize(0, scene.one);
+      scene.driver.streams().streamSynchronize(0, scene.one);
       scene.use(scene.other);
-      scene.driver.streamSynchronize(0, scene.one);
+      scene.driver.streams().streamSynchronize(0, scene.one);
       scene.use(scene.one);
       assertThat(scene.steps()).as("the free on the other stream is not known").isEqualTo(2);
-      scene.driver.ctxSynchronize(0);
+      scene.driver.devices().ctxSynchronize(0);
       scene.use(scene.other);
       scene.use(scene.other);
       assertThat(scene.steps()).isEqualTo(2);
@@ -205,16 +205,16 @@ class PoolReuseTest {
   @MethodSource("seeds")
   void fullPool_makesTheStreamWait_soThatTheMemoryIsNeverUsedTwice(long seed) {
     try (Scene scene = Scene.of(seed, 1, 32 * MIB)) {
-      scene.driver.memPoolSetAttribute(scene.pool, OPPORTUNISTIC, 0);
+      scene.driver.pools().memPoolSetAttribute(scene.pool, OPPORTUNISTIC, 0);
       scene.use(scene.one);
-      long free = scene.driver.eventCreate(0, 2);
-      scene.driver.eventRecord(0, free, scene.one);
+      long free = scene.driver.events().eventCreate(0, 2);
+      scene.driver.events().eventRecord(0, free, scene.one);
       long address = scene.allocate(scene.other);
       scene.fill(address, 2, scene.other);
-      scene.driver.memFreeAsync(0, address, scene.other);
-      scene.driver.streamSynchronize(0, scene.other);
-      assertThat(scene.driver.memPoolGetAttribute(scene.pool, 8)).isEqualTo(32 * MIB);
-      assertThat(scene.driver.memPoolGetAttribute(scene.pool, 7)).isZero();
+      scene.driver.ordered().memFreeAsync(0, address, scene.other);
+      scene.driver.streams().streamSynchronize(0, scene.other);
+      assertThat(scene.driver.pools().memPoolGetAttribute(scene.pool, 8)).isEqualTo(32 * MIB);
+      assertThat(scene.driver.pools().memPoolGetAttribute(scene.pool, 7)).isZero();
     }
   }
 
@@ -227,7 +227,7 @@ class PoolReuseTest {
           .isThrownBy(() -> scene.allocate(scene.other))
           .satisfies(e -> assertThat(e.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY));
       assertThat(scene.driver.liveAllocations()).isZero();
-      scene.driver.streamSynchronize(0, scene.one);
+      scene.driver.streams().streamSynchronize(0, scene.one);
       scene.use(scene.other);
     }
   }
@@ -237,7 +237,9 @@ class PoolReuseTest {
   void randomProgram_neverUsesMoreThanItHolds_andGivesAllBack(long seed) {
     java.util.Random random = new java.util.Random(seed);
     try (Scene scene = Scene.of(seed, (int) (seed % 2), 0)) {
-      long[] streams = {scene.one, scene.other, 0, scene.driver.streamCreateWithPriority(0, 1, 0)};
+      long[] streams = {
+        scene.one, scene.other, 0, scene.driver.streams().streamCreateWithPriority(0, 1, 0)
+      };
       java.util.List<long[]> live = new java.util.ArrayList<>();
       for (int step = 0; step < 400; step++) {
         long stream = streams[random.nextInt(streams.length)];
@@ -246,31 +248,35 @@ class PoolReuseTest {
           long bytes = 1 + random.nextLong(20 * MIB);
           live.add(
               new long[] {
-                scene.driver.memAllocFromPoolAsync(0, bytes, scene.pool, stream), stream
+                scene.driver.ordered().memAllocFromPoolAsync(0, bytes, scene.pool, stream), stream
               });
         } else if (kind < 8 && !live.isEmpty()) {
           long[] freed = live.remove(random.nextInt(live.size()));
           if (freed[1] != stream) {
             scene.order(freed[1], stream);
           }
-          scene.driver.memsetD8Async(0, freed[0], (byte) step, 1, stream);
-          scene.driver.memFreeAsync(0, freed[0], stream);
+          scene.driver.transfers().memsetD8Async(0, freed[0], (byte) step, 1, stream);
+          scene.driver.ordered().memFreeAsync(0, freed[0], stream);
         } else if (kind == 8) {
-          scene.driver.memPoolSetAttribute(scene.pool, 1 + random.nextInt(3), random.nextInt(2));
+          scene
+              .driver
+              .pools()
+              .memPoolSetAttribute(scene.pool, 1 + random.nextInt(3), random.nextInt(2));
         } else {
-          scene.driver.streamSynchronize(0, stream);
+          scene.driver.streams().streamSynchronize(0, stream);
         }
-        long reserved = scene.driver.memPoolGetAttribute(scene.pool, 5);
-        long used = scene.driver.memPoolGetAttribute(scene.pool, 7);
+        long reserved = scene.driver.pools().memPoolGetAttribute(scene.pool, 5);
+        long used = scene.driver.pools().memPoolGetAttribute(scene.pool, 7);
         assertThat(used).as("seed=%d step=%d", seed, step).isBetween(0L, reserved);
         assertThat(scene.driver.liveAllocations()).isEqualTo(live.size());
       }
-      scene.driver.ctxSynchronize(0);
-      live.forEach(block -> scene.driver.memFreeAsync(0, block[0], block[1]));
-      scene.driver.ctxSynchronize(0);
+      scene.driver.devices().ctxSynchronize(0);
+      live.forEach(block -> scene.driver.ordered().memFreeAsync(0, block[0], block[1]));
+      scene.driver.devices().ctxSynchronize(0);
       assertThat(scene.steps()).isZero();
-      assertThat(scene.driver.memPoolGetAttribute(scene.pool, 7)).isZero();
-      assertThat(scene.driver.memGetInfo(0).freeBytes()).isEqualTo(scene.driver.deviceTotalMem(0));
+      assertThat(scene.driver.pools().memPoolGetAttribute(scene.pool, 7)).isZero();
+      assertThat(scene.driver.devices().memGetInfo(0).freeBytes())
+          .isEqualTo(scene.driver.devices().deviceTotalMem(0));
     }
   }
 }

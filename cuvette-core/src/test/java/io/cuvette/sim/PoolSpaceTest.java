@@ -18,24 +18,24 @@ class PoolSpaceTest extends SimTestBase {
   private static final int USED_HIGH = 8;
 
   private final SimulatedDriver large = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
-  private final long free = large.memGetInfo(0).freeBytes();
-  private final long stream = large.streamCreateWithPriority(0, 1, 0);
+  private final long free = large.devices().memGetInfo(0).freeBytes();
+  private final long stream = large.streams().streamCreateWithPriority(0, 1, 0);
   private final long pool = create(0);
 
   private long create(long maxBytes) {
-    return large.memPoolCreate(new PoolProperties(1, 0, 1, 0, maxBytes));
+    return large.pools().memPoolCreate(new PoolProperties(1, 0, 1, 0, maxBytes));
   }
 
   private long allocate(long bytes) {
-    return large.memAllocFromPoolAsync(0, bytes, pool, stream);
+    return large.ordered().memAllocFromPoolAsync(0, bytes, pool, stream);
   }
 
   private void free(long address) {
-    large.memFreeAsync(0, address, stream);
+    large.ordered().memFreeAsync(0, address, stream);
   }
 
   private long get(int attribute) {
-    return large.memPoolGetAttribute(pool, attribute);
+    return large.pools().memPoolGetAttribute(pool, attribute);
   }
 
   @org.junit.jupiter.api.AfterEach
@@ -52,12 +52,14 @@ class PoolSpaceTest extends SimTestBase {
   @Test
   void settableAttributes_areSet_unsigned() {
     for (int policy = 1; policy <= 3; policy++) {
-      large.memPoolSetAttribute(pool, policy, 0);
+      large.pools().memPoolSetAttribute(pool, policy, 0);
       assertThat(get(policy)).isZero();
     }
-    large.memPoolSetAttribute(pool, THRESHOLD, -1);
+    large.pools().memPoolSetAttribute(pool, THRESHOLD, -1);
     assertThat(get(THRESHOLD)).isEqualTo(-1);
-    assertThat(large.memPoolGetAttribute(create(0), THRESHOLD)).as("of this pool alone").isZero();
+    assertThat(large.pools().memPoolGetAttribute(create(0), THRESHOLD))
+        .as("of this pool alone")
+        .isZero();
   }
 
   @ParameterizedTest
@@ -73,7 +75,9 @@ class PoolSpaceTest extends SimTestBase {
   })
   void everythingElse_isInvalid(int attribute, long value, String message) {
     assertFails(
-        CudaStatus.INVALID_VALUE, message, () -> large.memPoolSetAttribute(pool, attribute, value));
+        CudaStatus.INVALID_VALUE,
+        message,
+        () -> large.pools().memPoolSetAttribute(pool, attribute, value));
   }
 
   @ParameterizedTest
@@ -92,64 +96,64 @@ class PoolSpaceTest extends SimTestBase {
     allocate(513);
     assertThat(get(USED)).isEqualTo(32 * MIB + KIB);
     assertThat(get(RESERVED)).isEqualTo(64 * MIB);
-    assertThat(large.memGetInfo(0).freeBytes()).isEqualTo(free - 64 * MIB);
+    assertThat(large.devices().memGetInfo(0).freeBytes()).isEqualTo(free - 64 * MIB);
   }
 
   @Test
   void poolOfASmallDevice_growsInStepsOf2MiB() {
-    long small = driver.memPoolCreate(new PoolProperties(1, 0, 1, 0, 5 * MIB));
-    driver.memAllocFromPoolAsync(0, KIB, small, 0);
-    assertThat(driver.memPoolGetAttribute(small, RESERVED)).isEqualTo(2 * MIB);
-    driver.memAllocFromPoolAsync(0, 3 * MIB, small, 0);
-    assertThat(driver.memPoolGetAttribute(small, RESERVED)).isEqualTo(4 * MIB);
+    long small = driver.pools().memPoolCreate(new PoolProperties(1, 0, 1, 0, 5 * MIB));
+    driver.ordered().memAllocFromPoolAsync(0, KIB, small, 0);
+    assertThat(driver.pools().memPoolGetAttribute(small, RESERVED)).isEqualTo(2 * MIB);
+    driver.ordered().memAllocFromPoolAsync(0, 3 * MIB, small, 0);
+    assertThat(driver.pools().memPoolGetAttribute(small, RESERVED)).isEqualTo(4 * MIB);
   }
 
   @Test
   void limit_countsAsTheNextMultipleOf32MiB_andIsKept() {
     long small = create(33 * MIB);
-    long all = large.memAllocFromPoolAsync(0, 64 * MIB, small, stream);
+    long all = large.ordered().memAllocFromPoolAsync(0, 64 * MIB, small, stream);
     assertFails(
         CudaStatus.OUT_OF_MEMORY,
         "requested=512, reserved=67108864, used=67108864 bytes in a pool of device 0, at"
             + " most 67108864",
-        () -> large.memAllocFromPoolAsync(0, 1, small, stream));
-    large.memFreeAsync(0, all, stream);
-    large.memAllocFromPoolAsync(0, 1, small, stream);
+        () -> large.ordered().memAllocFromPoolAsync(0, 1, small, stream));
+    large.ordered().memFreeAsync(0, all, stream);
+    large.ordered().memAllocFromPoolAsync(0, 1, small, stream);
     assertThat(large.liveAllocations()).isEqualTo(1);
   }
 
   @ParameterizedTest
   @CsvSource({"2, 0", "3, 0"})
   void limit_holdsForHostMemoryToo(int location, int id) {
-    long host = large.memPoolCreate(new PoolProperties(1, 0, location, id, 4 * MIB));
+    long host = large.pools().memPoolCreate(new PoolProperties(1, 0, location, id, 4 * MIB));
     assertFails(
         CudaStatus.OUT_OF_MEMORY,
         "at most 33554432",
-        () -> large.memAllocFromPoolAsync(0, 33 * MIB, host, stream));
+        () -> large.ordered().memAllocFromPoolAsync(0, 33 * MIB, host, stream));
     assertThat(large.liveHostBytes()).isZero();
-    large.memAllocFromPoolAsync(0, 4 * MIB, host, stream);
+    large.ordered().memAllocFromPoolAsync(0, 4 * MIB, host, stream);
   }
 
   @Test
   void pool_growsByWhatTheDeviceHasLeft_andNotOneStepMore() {
-    long small = driver.deviceGetMemPool(0);
+    long small = driver.pools().deviceGetMemPool(0);
     long own = stream(0);
-    driver.memAlloc(0, 20 * MIB);
-    driver.memAllocAsync(0, 30 * MIB, own);
-    assertThat(driver.memPoolGetAttribute(small, RESERVED)).isEqualTo(30 * MIB);
-    driver.memAllocAsync(0, 3 * MIB, own);
-    assertThat(driver.memPoolGetAttribute(small, RESERVED)).isEqualTo(34 * MIB);
+    driver.memory().memAlloc(0, 20 * MIB);
+    driver.ordered().memAllocAsync(0, 30 * MIB, own);
+    assertThat(driver.pools().memPoolGetAttribute(small, RESERVED)).isEqualTo(30 * MIB);
+    driver.ordered().memAllocAsync(0, 3 * MIB, own);
+    assertThat(driver.pools().memPoolGetAttribute(small, RESERVED)).isEqualTo(34 * MIB);
     assertFails(
         CudaStatus.OUT_OF_MEMORY,
         "requested=12582912, reserved=35651584, used=34603008",
-        () -> driver.memAllocAsync(0, 12 * MIB, own));
+        () -> driver.ordered().memAllocAsync(0, 12 * MIB, own));
     assertFails(
         CudaStatus.OUT_OF_MEMORY,
         "requested=" + (1L << 62),
-        () -> driver.memAllocAsync(0, 1L << 62, own));
-    driver.memAllocAsync(0, 11 * MIB, own);
-    assertThat(driver.memGetInfo(0).freeBytes()).isZero();
-    assertFails(CudaStatus.OUT_OF_MEMORY, "free=0", () -> driver.memAlloc(0, 1));
+        () -> driver.ordered().memAllocAsync(0, 1L << 62, own));
+    driver.ordered().memAllocAsync(0, 11 * MIB, own);
+    assertThat(driver.devices().memGetInfo(0).freeBytes()).isZero();
+    assertFails(CudaStatus.OUT_OF_MEMORY, "free=0", () -> driver.memory().memAlloc(0, 1));
   }
 
   @Test
@@ -157,34 +161,34 @@ class PoolSpaceTest extends SimTestBase {
     free(allocate(100 * MIB));
     assertThat(get(RESERVED)).isEqualTo(128 * MIB);
     assertThat(get(USED)).as("until the stream gets to the free").isEqualTo(100 * MIB);
-    large.streamSynchronize(0, stream);
+    large.streams().streamSynchronize(0, stream);
     assertThat(get(RESERVED)).isZero();
     assertThat(get(USED)).isZero();
     assertThat(get(RESERVED_HIGH)).isEqualTo(128 * MIB);
     assertThat(get(USED_HIGH)).isEqualTo(100 * MIB);
-    assertThat(large.memGetInfo(0).freeBytes()).isEqualTo(free);
+    assertThat(large.devices().memGetInfo(0).freeBytes()).isEqualTo(free);
   }
 
   @Test
   void everySynchronization_givesBack_ofEveryPool() {
-    long event = large.eventCreate(0, 2);
-    long other = large.streamCreateWithPriority(0, 1, 0);
+    long event = large.events().eventCreate(0, 2);
+    long other = large.streams().streamCreateWithPriority(0, 1, 0);
     Runnable[] waits = {
-      () -> large.streamSynchronize(0, stream),
-      () -> large.eventSynchronize(0, event),
-      () -> large.ctxSynchronize(0),
+      () -> large.streams().streamSynchronize(0, stream),
+      () -> large.events().eventSynchronize(0, event),
+      () -> large.devices().ctxSynchronize(0),
       () -> {
         // Done, as the host knows from asking; then any wait will do.
-        while (!large.streamQuery(0, stream)) {
+        while (!large.streams().streamQuery(0, stream)) {
           assertThat(get(RESERVED)).isEqualTo(64 * MIB);
         }
         assertThat(get(RESERVED)).isEqualTo(64 * MIB);
-        large.streamSynchronize(0, other);
+        large.streams().streamSynchronize(0, other);
       },
     };
     for (Runnable wait : waits) {
       free(allocate(40 * MIB));
-      large.eventRecord(0, event, stream);
+      large.events().eventRecord(0, event, stream);
       assertThat(get(RESERVED)).isEqualTo(64 * MIB);
       wait.run();
       assertThat(get(RESERVED)).isZero();
@@ -196,54 +200,54 @@ class PoolSpaceTest extends SimTestBase {
     long kept = allocate(33 * MIB);
     free(allocate(90 * MIB));
     assertThat(get(RESERVED)).isEqualTo(128 * MIB);
-    large.streamSynchronize(0, stream);
+    large.streams().streamSynchronize(0, stream);
     assertThat(get(RESERVED)).isEqualTo(64 * MIB);
     free(kept);
-    large.streamSynchronize(0, stream);
+    large.streams().streamSynchronize(0, stream);
     assertThat(get(RESERVED)).isZero();
   }
 
   @ParameterizedTest
   @CsvSource({"0, 0", "1, 0", "33554432, 32", "80000000, 64", "134217728, 128", "-1, 128"})
   void threshold_isWhatIsKept_inWholeSteps(long threshold, long keptMib) {
-    large.memPoolSetAttribute(pool, THRESHOLD, threshold);
+    large.pools().memPoolSetAttribute(pool, THRESHOLD, threshold);
     free(allocate(128 * MIB));
-    large.streamSynchronize(0, stream);
+    large.streams().streamSynchronize(0, stream);
     assertThat(get(RESERVED)).isEqualTo(keptMib * MIB);
   }
 
   @ParameterizedTest
   @CsvSource({"0, 0", "1, 32", "67108864, 64", "67108865, 96", "-1, 128", "999999999, 128"})
   void trim_keepsAtLeastSoMuch(long keep, long keptMib) {
-    large.memPoolSetAttribute(pool, THRESHOLD, -1);
+    large.pools().memPoolSetAttribute(pool, THRESHOLD, -1);
     free(allocate(128 * MIB));
-    large.streamSynchronize(0, stream);
-    large.memPoolTrimTo(pool, keep);
+    large.streams().streamSynchronize(0, stream);
+    large.pools().memPoolTrimTo(pool, keep);
     assertThat(get(RESERVED)).isEqualTo(keptMib * MIB);
   }
 
   @Test
   void trim_keepsMemoryOfUnfinishedFrees_andOfThoseTheHostDoesNotKnow() {
-    large.memPoolSetAttribute(pool, THRESHOLD, -1);
+    large.pools().memPoolSetAttribute(pool, THRESHOLD, -1);
     long used = allocate(10 * MIB);
     long freed = allocate(40 * MIB);
     free(freed);
-    large.memPoolTrimTo(pool, 0);
+    large.pools().memPoolTrimTo(pool, 0);
     assertThat(get(RESERVED)).isEqualTo(64 * MIB);
-    large.streamSynchronize(0, stream);
-    large.memPoolTrimTo(pool, 0);
+    large.streams().streamSynchronize(0, stream);
+    large.pools().memPoolTrimTo(pool, 0);
     assertThat(get(RESERVED)).isEqualTo(32 * MIB);
-    large.memsetD8Async(0, used, (byte) 1, 10 * MIB, stream);
-    large.streamSynchronize(0, stream);
+    large.transfers().memsetD8Async(0, used, (byte) 1, 10 * MIB, stream);
+    large.streams().streamSynchronize(0, stream);
   }
 
   @Test
   void highMarks_areResetToTheCurrentValues() {
     free(allocate(100 * MIB));
     allocate(10 * MIB);
-    large.streamSynchronize(0, stream);
-    large.memPoolSetAttribute(pool, RESERVED_HIGH, 0);
-    large.memPoolSetAttribute(pool, USED_HIGH, 0);
+    large.streams().streamSynchronize(0, stream);
+    large.pools().memPoolSetAttribute(pool, RESERVED_HIGH, 0);
+    large.pools().memPoolSetAttribute(pool, USED_HIGH, 0);
     assertThat(get(RESERVED_HIGH)).isEqualTo(32 * MIB);
     assertThat(get(USED_HIGH)).isEqualTo(10 * MIB);
     allocate(40 * MIB);

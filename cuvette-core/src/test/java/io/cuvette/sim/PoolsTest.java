@@ -29,14 +29,14 @@ class PoolsTest extends SimTestBase {
     "2, 0, 3, 0",
   })
   void poolOfEachKind_canBeMadeAndUsed(int type, int handles, int location, int id) {
-    long pool = driver.memPoolCreate(new PoolProperties(type, handles, location, id, 0));
-    long address = driver.memAllocFromPoolAsync(0, KIB, pool, stream);
-    driver.memPoolSetAccess(pool, 1, new int[] {0}, 3);
-    driver.memsetD8Async(0, address, (byte) 5, KIB, stream);
-    driver.streamSynchronize(0, stream);
+    long pool = driver.pools().memPoolCreate(new PoolProperties(type, handles, location, id, 0));
+    long address = driver.ordered().memAllocFromPoolAsync(0, KIB, pool, stream);
+    driver.pools().memPoolSetAccess(pool, 1, new int[] {0}, 3);
+    driver.transfers().memsetD8Async(0, address, (byte) 5, KIB, stream);
+    driver.streams().streamSynchronize(0, stream);
     assertThat(read(address + KIB - 1, 1)).containsExactly(5);
-    driver.memFreeAsync(0, address, stream);
-    driver.memPoolDestroy(pool);
+    driver.ordered().memFreeAsync(0, address, stream);
+    driver.pools().memPoolDestroy(pool);
     assertThat(driver.livePools()).isZero();
     assertThat(driver.liveAllocations()).isZero();
   }
@@ -48,7 +48,7 @@ class PoolsTest extends SimTestBase {
     assertFails(
         CudaStatus.NOT_SUPPORTED,
         "needs Linux and the module io.cuvette.ffm",
-        () -> driver.memPoolCreate(new PoolProperties(1, 1, location, 0, 0)));
+        () -> driver.pools().memPoolCreate(new PoolProperties(1, 1, location, 0, 0)));
     assertThat(driver.livePools()).isZero();
   }
 
@@ -73,102 +73,106 @@ class PoolsTest extends SimTestBase {
   void propertiesThatExcludeEachOther_areInvalid(
       int type, int handles, int location, int id, String message) {
     PoolProperties properties = new PoolProperties(type, handles, location, id, 0);
-    assertFails(CudaStatus.INVALID_VALUE, message, () -> driver.memPoolCreate(properties));
+    assertFails(CudaStatus.INVALID_VALUE, message, () -> driver.pools().memPoolCreate(properties));
     assertThat(driver.livePools()).isZero();
   }
 
   @Test
   void eachDevice_hasItsDefaultPool_whichIsCurrentAtFirst() {
-    long first = driver.deviceGetDefaultMemPool(0);
-    assertThat(driver.deviceGetDefaultMemPool(1)).isNotEqualTo(first);
-    assertThat(driver.deviceGetMemPool(0)).isEqualTo(first);
-    assertThat(driver.memGetDefaultMemPool(1, 0, 1)).isEqualTo(first);
-    assertThat(driver.memGetMemPool(1, 0, 1)).isEqualTo(first);
+    long first = driver.pools().deviceGetDefaultMemPool(0);
+    assertThat(driver.pools().deviceGetDefaultMemPool(1)).isNotEqualTo(first);
+    assertThat(driver.pools().deviceGetMemPool(0)).isEqualTo(first);
+    assertThat(driver.pools().memGetDefaultMemPool(1, 0, 1)).isEqualTo(first);
+    assertThat(driver.pools().memGetMemPool(1, 0, 1)).isEqualTo(first);
     assertThat(driver.livePools()).isZero();
     assertThat(driver.report()).doesNotContain("pool");
-    assertFails(CudaStatus.INVALID_DEVICE, "device: 2", () -> driver.deviceGetMemPool(2));
-    assertFails(CudaStatus.INVALID_VALUE, "default", () -> driver.memPoolDestroy(first));
+    assertFails(CudaStatus.INVALID_DEVICE, "device: 2", () -> driver.pools().deviceGetMemPool(2));
+    assertFails(CudaStatus.INVALID_VALUE, "default", () -> driver.pools().memPoolDestroy(first));
   }
 
   @ParameterizedTest
   @CsvSource({"2, 0, 1", "3, 0, 1", "0, 0, 2", "1, 1, 2", "2, 0, 2", "3, 0, 2"})
   void eachLocationAndType_hasItsDefaultPool(int location, int id, int type) {
-    long pool = driver.memGetDefaultMemPool(location, id, type);
-    assertThat(pool).isNotEqualTo(driver.deviceGetDefaultMemPool(0));
-    long mine = driver.memPoolCreate(new PoolProperties(type, 0, location, id, 0));
-    driver.memSetMemPool(location, id, type, mine);
-    assertThat(driver.memGetMemPool(location, id, type)).isEqualTo(mine);
-    assertThat(driver.memGetDefaultMemPool(location, id, type)).isEqualTo(pool);
-    driver.memPoolDestroy(mine);
-    assertThat(driver.memGetMemPool(location, id, type)).isEqualTo(pool);
+    long pool = driver.pools().memGetDefaultMemPool(location, id, type);
+    assertThat(pool).isNotEqualTo(driver.pools().deviceGetDefaultMemPool(0));
+    long mine = driver.pools().memPoolCreate(new PoolProperties(type, 0, location, id, 0));
+    driver.pools().memSetMemPool(location, id, type, mine);
+    assertThat(driver.pools().memGetMemPool(location, id, type)).isEqualTo(mine);
+    assertThat(driver.pools().memGetDefaultMemPool(location, id, type)).isEqualTo(pool);
+    driver.pools().memPoolDestroy(mine);
+    assertThat(driver.pools().memGetMemPool(location, id, type)).isEqualTo(pool);
   }
 
   @Test
   void allocation_comesFromTheCurrentPoolOfTheStreamsDevice() {
-    long mine = driver.memPoolCreate(ON_DEVICE);
-    driver.deviceSetMemPool(0, mine);
-    long address = driver.memAllocAsync(0, KIB, stream);
-    assertThat(driver.pointerGetAttribute(0, 17, address)).isEqualTo(mine);
-    long other = driver.memAllocAsync(1, KIB, stream(1));
-    assertThat(driver.pointerGetAttribute(1, 17, other))
-        .isEqualTo(driver.deviceGetDefaultMemPool(1));
+    long mine = driver.pools().memPoolCreate(ON_DEVICE);
+    driver.pools().deviceSetMemPool(0, mine);
+    long address = driver.ordered().memAllocAsync(0, KIB, stream);
+    assertThat(driver.memory().pointerGetAttribute(0, 17, address)).isEqualTo(mine);
+    long other = driver.ordered().memAllocAsync(1, KIB, stream(1));
+    assertThat(driver.memory().pointerGetAttribute(1, 17, other))
+        .isEqualTo(driver.pools().deviceGetDefaultMemPool(1));
   }
 
   @Test
   void poolOfAnotherLocation_cannotBeCurrent() {
-    long other = driver.memPoolCreate(new PoolProperties(1, 0, 1, 1, 0));
-    long managed = driver.memPoolCreate(new PoolProperties(2, 0, 1, 0, 0));
+    long other = driver.pools().memPoolCreate(new PoolProperties(1, 0, 1, 1, 0));
+    long managed = driver.pools().memPoolCreate(new PoolProperties(2, 0, 1, 0, 0));
     String rule = "(expected: one of device 0)";
-    assertFails(CudaStatus.INVALID_VALUE, rule, () -> driver.deviceSetMemPool(0, other));
-    assertFails(CudaStatus.INVALID_VALUE, rule, () -> driver.memSetMemPool(1, 0, 1, managed));
-    assertThat(driver.deviceGetMemPool(0)).isEqualTo(driver.deviceGetDefaultMemPool(0));
+    assertFails(CudaStatus.INVALID_VALUE, rule, () -> driver.pools().deviceSetMemPool(0, other));
+    assertFails(
+        CudaStatus.INVALID_VALUE, rule, () -> driver.pools().memSetMemPool(1, 0, 1, managed));
+    assertThat(driver.pools().deviceGetMemPool(0))
+        .isEqualTo(driver.pools().deviceGetDefaultMemPool(0));
   }
 
   @Test
   void destroyedPool_isGone_andTheDefaultIsCurrentAgain() {
-    long mine = driver.memPoolCreate(ON_DEVICE);
-    driver.deviceSetMemPool(0, mine);
-    driver.memPoolDestroy(mine);
-    assertThat(driver.deviceGetMemPool(0)).isEqualTo(driver.deviceGetDefaultMemPool(0));
-    assertFails(CudaStatus.INVALID_VALUE, "destroyed", () -> driver.memPoolDestroy(mine));
-    assertFails(CudaStatus.INVALID_VALUE, "destroyed", () -> driver.memPoolGetAttribute(mine, 5));
+    long mine = driver.pools().memPoolCreate(ON_DEVICE);
+    driver.pools().deviceSetMemPool(0, mine);
+    driver.pools().memPoolDestroy(mine);
+    assertThat(driver.pools().deviceGetMemPool(0))
+        .isEqualTo(driver.pools().deviceGetDefaultMemPool(0));
+    assertFails(CudaStatus.INVALID_VALUE, "destroyed", () -> driver.pools().memPoolDestroy(mine));
+    assertFails(
+        CudaStatus.INVALID_VALUE, "destroyed", () -> driver.pools().memPoolGetAttribute(mine, 5));
   }
 
   @Test
   void poolDestroyedWithMemoryInUse_keepsItUntilItIsFreed() {
-    long mine = driver.memPoolCreate(ON_DEVICE);
-    driver.memPoolSetAttribute(mine, 4, -1);
-    long address = driver.memAllocFromPoolAsync(0, KIB, mine, stream);
-    long cached = driver.memAllocFromPoolAsync(0, 33 * MIB, mine, stream);
-    driver.memFreeAsync(0, cached, stream);
-    driver.streamSynchronize(0, stream);
+    long mine = driver.pools().memPoolCreate(ON_DEVICE);
+    driver.pools().memPoolSetAttribute(mine, 4, -1);
+    long address = driver.ordered().memAllocFromPoolAsync(0, KIB, mine, stream);
+    long cached = driver.ordered().memAllocFromPoolAsync(0, 33 * MIB, mine, stream);
+    driver.ordered().memFreeAsync(0, cached, stream);
+    driver.streams().streamSynchronize(0, stream);
     assertThat(free()).isEqualTo(30 * MIB);
-    driver.memPoolDestroy(mine);
+    driver.pools().memPoolDestroy(mine);
     assertThat(free()).as("what is cached goes at once").isEqualTo(62 * MIB);
-    driver.memsetD8Async(0, address, (byte) 1, KIB, stream);
-    driver.memFreeAsync(0, address, stream);
-    driver.streamSynchronize(0, stream);
+    driver.transfers().memsetD8Async(0, address, (byte) 1, KIB, stream);
+    driver.ordered().memFreeAsync(0, address, stream);
+    driver.streams().streamSynchronize(0, stream);
     assertThat(free()).isEqualTo(64 * MIB);
   }
 
   private long free() {
-    return driver.memGetInfo(0).freeBytes();
+    return driver.devices().memGetInfo(0).freeBytes();
   }
 
   @Test
   void handleOfADestroyedPool_isThatOfTheNext_andOldMemoryIsNotSaidToBeOfIt() {
-    long mine = driver.memPoolCreate(ON_DEVICE);
-    long address = driver.memAllocFromPoolAsync(0, KIB, mine, stream);
-    driver.memPoolSetAccess(mine, 1, new int[] {1}, 3);
-    driver.memPoolDestroy(mine);
-    long next = driver.memPoolCreate(ON_DEVICE);
+    long mine = driver.pools().memPoolCreate(ON_DEVICE);
+    long address = driver.ordered().memAllocFromPoolAsync(0, KIB, mine, stream);
+    driver.pools().memPoolSetAccess(mine, 1, new int[] {1}, 3);
+    driver.pools().memPoolDestroy(mine);
+    long next = driver.pools().memPoolCreate(ON_DEVICE);
     assertThat(next).isEqualTo(mine);
-    assertThat(driver.memPoolGetAttribute(next, 7)).isZero();
-    assertThat(driver.memPoolGetAccess(next, 1, 1)).isZero();
-    assertThat(driver.pointerGetAttribute(0, 17, address)).isZero();
-    driver.memFreeAsync(0, address, stream);
-    driver.streamSynchronize(0, stream);
-    assertThat(driver.memPoolGetAttribute(next, 7)).isZero();
+    assertThat(driver.pools().memPoolGetAttribute(next, 7)).isZero();
+    assertThat(driver.pools().memPoolGetAccess(next, 1, 1)).isZero();
+    assertThat(driver.memory().pointerGetAttribute(0, 17, address)).isZero();
+    driver.ordered().memFreeAsync(0, address, stream);
+    driver.streams().streamSynchronize(0, stream);
+    assertThat(driver.pools().memPoolGetAttribute(next, 7)).isZero();
   }
 
   @Test
@@ -176,17 +180,19 @@ class PoolsTest extends SimTestBase {
     assertFails(
         CudaStatus.INVALID_VALUE,
         "(expected: a live memory pool; this is a stream)",
-        () -> driver.memAllocFromPoolAsync(0, 1, stream, stream));
-    long pool = driver.deviceGetMemPool(0);
+        () -> driver.ordered().memAllocFromPoolAsync(0, 1, stream, stream));
+    long pool = driver.pools().deviceGetMemPool(0);
     assertFails(
-        CudaStatus.INVALID_HANDLE, "this is a memory pool", () -> driver.memAllocAsync(0, 1, pool));
+        CudaStatus.INVALID_HANDLE,
+        "this is a memory pool",
+        () -> driver.ordered().memAllocAsync(0, 1, pool));
   }
 
   @Test
   void liveObjects_areCountedAndNamed() {
-    long pool = driver.memPoolCreate(new PoolProperties(2, 0, 2, 0, 0));
-    driver.memAllocFromPoolAsync(0, 100, pool, stream);
-    driver.memAllocAsync(1, 200, stream(1));
+    long pool = driver.pools().memPoolCreate(new PoolProperties(2, 0, 2, 0, 0));
+    driver.ordered().memAllocFromPoolAsync(0, 100, pool, stream);
+    driver.ordered().memAllocAsync(1, 200, stream(1));
     assertThat(driver.livePools()).isEqualTo(1);
     assertThat(driver.liveAllocations()).isEqualTo(2);
     assertThat(driver.liveBytes(1)).isEqualTo(512);
@@ -202,15 +208,15 @@ class PoolsTest extends SimTestBase {
   void olderDriver_refusesWhatItDoesNotKnow() {
     try (SimulatedDriver old =
         SimulatedDriver.open(SimulatedOptions.DEFAULTS.withDriverVersion(12_080))) {
-      assertThat(old.deviceGetMemPool(0)).isEqualTo(old.deviceGetDefaultMemPool(0));
+      assertThat(old.pools().deviceGetMemPool(0)).isEqualTo(old.pools().deviceGetDefaultMemPool(0));
       assertFails(
           CudaStatus.CALL_REQUIRES_NEWER_DRIVER,
           "CUDA 12080 (expected: >= 13000)",
-          () -> old.memGetMemPool(1, 0, 1));
+          () -> old.pools().memGetMemPool(1, 0, 1));
       assertFails(
           CudaStatus.NOT_SUPPORTED,
           "need CUDA 13.0",
-          () -> old.memPoolCreate(new PoolProperties(2, 0, 0, 0, 0)));
+          () -> old.pools().memPoolCreate(new PoolProperties(2, 0, 0, 0, 0)));
     }
   }
 
@@ -219,23 +225,23 @@ class PoolsTest extends SimTestBase {
     SimulatedOptions options = SimulatedOptions.DEFAULTS.withDevices(3).withNumaNodes(2);
     try (SimulatedDriver numa = SimulatedDriver.open(options)) {
       assertThat(java.util.List.of(0, 1, 2))
-          .extracting(device -> numa.deviceGetAttribute(134, device))
+          .extracting(device -> numa.devices().deviceGetAttribute(134, device))
           .containsExactly(0, 1, 0);
-      numa.memPoolDestroy(numa.memPoolCreate(new PoolProperties(1, 0, 3, 1, 0)));
+      numa.pools().memPoolDestroy(numa.pools().memPoolCreate(new PoolProperties(1, 0, 3, 1, 0)));
       assertFails(
           CudaStatus.INVALID_VALUE,
           "NUMA node: 2 (expected: 0 to 1)",
-          () -> numa.memPoolCreate(new PoolProperties(1, 0, 3, 2, 0)));
+          () -> numa.pools().memPoolCreate(new PoolProperties(1, 0, 3, 2, 0)));
     }
   }
 
   @Test
   void changeOfAPool_leavesACaptureOfTheThreadValid() {
-    long pool = driver.memPoolCreate(ON_DEVICE);
-    driver.streamBeginCapture(0, stream, 1);
-    driver.memPoolGetAttribute(pool, 4);
-    driver.memPoolSetAttribute(pool, 4, 1);
-    driver.memPoolTrimTo(pool, 0);
-    assertThat(driver.streamIsCapturing(0, stream)).isEqualTo(1);
+    long pool = driver.pools().memPoolCreate(ON_DEVICE);
+    driver.captures().streamBeginCapture(0, stream, 1);
+    driver.pools().memPoolGetAttribute(pool, 4);
+    driver.pools().memPoolSetAttribute(pool, 4, 1);
+    driver.pools().memPoolTrimTo(pool, 0);
+    assertThat(driver.captures().streamIsCapturing(0, stream)).isEqualTo(1);
   }
 }

@@ -45,23 +45,23 @@ class SchedulesTest {
   }
 
   private static long stream(SimulatedDriver driver) {
-    return driver.streamCreateWithPriority(0, SimStream.NON_BLOCKING, 0);
+    return driver.streams().streamCreateWithPriority(0, SimStream.NON_BLOCKING, 0);
   }
 
   private static int first(SimulatedDriver driver, long memory) {
-    MemorySegment host = driver.memHostAlloc(0, 1, 0);
-    driver.ctxSynchronize(0);
-    driver.memcpyDtoHAsync(0, host, memory, 0);
-    driver.streamSynchronize(0, 0);
+    MemorySegment host = driver.memory().memHostAlloc(0, 1, 0);
+    driver.devices().ctxSynchronize(0);
+    driver.transfers().memcpyDtoHAsync(0, host, memory, 0);
+    driver.streams().streamSynchronize(0, 0);
     return host.get(ValueLayout.JAVA_BYTE, 0);
   }
 
   private static int fillsPinnedMemory(SimulatedDriver driver, boolean late) {
     long stream = stream(driver);
-    long memory = driver.memAlloc(0, BYTES);
-    MemorySegment pinned = driver.memHostAlloc(0, BYTES, 0);
+    long memory = driver.memory().memAlloc(0, BYTES);
+    MemorySegment pinned = driver.memory().memHostAlloc(0, BYTES, 0);
     pinned.fill((byte) (late ? 1 : 2));
-    driver.memcpyHtoDAsync(0, memory, pinned, stream);
+    driver.transfers().memcpyHtoDAsync(0, memory, pinned, stream);
     pinned.fill((byte) 2);
     return first(driver, memory);
   }
@@ -74,12 +74,12 @@ class SchedulesTest {
 
   private static int reusesPinnedMemory(SimulatedDriver driver, boolean waits) {
     long stream = stream(driver);
-    long memory = driver.memAlloc(0, BYTES);
-    MemorySegment pinned = driver.memHostAlloc(0, BYTES, 0);
+    long memory = driver.memory().memAlloc(0, BYTES);
+    MemorySegment pinned = driver.memory().memHostAlloc(0, BYTES, 0);
     pinned.fill((byte) 1);
-    driver.memcpyHtoDAsync(0, memory, pinned, stream);
+    driver.transfers().memcpyHtoDAsync(0, memory, pinned, stream);
     if (waits) {
-      driver.streamSynchronize(0, stream);
+      driver.streams().streamSynchronize(0, stream);
     }
     pinned.fill((byte) 2);
     return first(driver, memory);
@@ -93,12 +93,12 @@ class SchedulesTest {
 
   private static int readsOnTheHost(SimulatedDriver driver, boolean waits) {
     long stream = stream(driver);
-    long memory = driver.memAlloc(0, BYTES);
-    MemorySegment pinned = driver.memHostAlloc(0, BYTES, 0);
-    driver.memsetD8Async(0, memory, (byte) 3, BYTES, stream);
-    driver.memcpyDtoHAsync(0, pinned, memory, stream);
+    long memory = driver.memory().memAlloc(0, BYTES);
+    MemorySegment pinned = driver.memory().memHostAlloc(0, BYTES, 0);
+    driver.transfers().memsetD8Async(0, memory, (byte) 3, BYTES, stream);
+    driver.transfers().memcpyDtoHAsync(0, pinned, memory, stream);
     if (waits) {
-      driver.streamSynchronize(0, stream);
+      driver.streams().streamSynchronize(0, stream);
     }
     return pinned.get(ValueLayout.JAVA_BYTE, BYTES - 1);
   }
@@ -113,17 +113,17 @@ class SchedulesTest {
   private static int readsBehind(SimulatedDriver driver, int operations, boolean waits) {
     long writer = stream(driver);
     long reader = stream(driver);
-    long memory = driver.memAlloc(0, BYTES);
-    long read = driver.memAlloc(0, BYTES);
-    long event = driver.eventCreate(0, 2);
+    long memory = driver.memory().memAlloc(0, BYTES);
+    long read = driver.memory().memAlloc(0, BYTES);
+    long event = driver.events().eventCreate(0, 2);
     for (int i = 1; i <= operations; i++) {
-      driver.memsetD8Async(0, memory, (byte) i, BYTES, writer);
+      driver.transfers().memsetD8Async(0, memory, (byte) i, BYTES, writer);
     }
-    driver.eventRecord(0, event, writer);
+    driver.events().eventRecord(0, event, writer);
     if (waits) {
-      driver.streamWaitEvent(0, reader, event);
+      driver.streams().streamWaitEvent(0, reader, event);
     }
-    driver.memcpyAsync(0, read, memory, BYTES, reader);
+    driver.transfers().memcpyAsync(0, read, memory, BYTES, reader);
     return first(driver, read);
   }
 
@@ -139,21 +139,21 @@ class SchedulesTest {
   private static int overwritesTooEarly(SimulatedDriver driver, int operations, boolean waits) {
     long reader = stream(driver);
     long writer = stream(driver);
-    long memory = driver.memAlloc(0, BYTES);
-    long read = driver.memAlloc(0, BYTES);
-    long event = driver.eventCreate(0, 2);
-    driver.memsetD8Async(0, memory, (byte) 1, BYTES, reader);
-    driver.eventRecord(0, event, reader);
-    driver.streamWaitEvent(0, writer, event);
+    long memory = driver.memory().memAlloc(0, BYTES);
+    long read = driver.memory().memAlloc(0, BYTES);
+    long event = driver.events().eventCreate(0, 2);
+    driver.transfers().memsetD8Async(0, memory, (byte) 1, BYTES, reader);
+    driver.events().eventRecord(0, event, reader);
+    driver.streams().streamWaitEvent(0, writer, event);
     for (int i = 0; i < operations; i++) {
-      driver.memsetD8Async(0, read, (byte) 5, 1, reader);
+      driver.transfers().memsetD8Async(0, read, (byte) 5, 1, reader);
     }
-    driver.memcpyAsync(0, read, memory, BYTES, reader);
+    driver.transfers().memcpyAsync(0, read, memory, BYTES, reader);
     if (waits) {
-      driver.eventRecord(0, event, reader);
-      driver.streamWaitEvent(0, writer, event);
+      driver.events().eventRecord(0, event, reader);
+      driver.streams().streamWaitEvent(0, writer, event);
     }
-    driver.memsetD8Async(0, memory, (byte) 2, BYTES, writer);
+    driver.transfers().memsetD8Async(0, memory, (byte) 2, BYTES, writer);
     return first(driver, read);
   }
 
@@ -168,20 +168,20 @@ class SchedulesTest {
   private static int copiesPageableMemory(SimulatedDriver driver, boolean waits) {
     long stream = stream(driver);
     long other = stream(driver);
-    long event = driver.eventCreate(0, 2);
-    long memory = driver.memAlloc(0, LARGE);
-    long read = driver.memAlloc(0, LARGE);
-    driver.memsetD8Async(0, memory, (byte) 0, LARGE, stream);
+    long event = driver.events().eventCreate(0, 2);
+    long memory = driver.memory().memAlloc(0, LARGE);
+    long read = driver.memory().memAlloc(0, LARGE);
+    driver.transfers().memsetD8Async(0, memory, (byte) 0, LARGE, stream);
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment pageable = arena.allocate(LARGE).fill((byte) 4);
-      driver.memcpyHtoDAsync(0, memory, pageable, stream);
+      driver.transfers().memcpyHtoDAsync(0, memory, pageable, stream);
       pageable.fill((byte) 9);
     }
-    driver.eventRecord(0, event, stream);
+    driver.events().eventRecord(0, event, stream);
     if (waits) {
-      driver.streamWaitEvent(0, other, event);
+      driver.streams().streamWaitEvent(0, other, event);
     }
-    driver.memcpyAsync(0, read, memory, LARGE, other);
+    driver.transfers().memcpyAsync(0, read, memory, LARGE, other);
     return first(driver, read);
   }
 
@@ -197,12 +197,12 @@ class SchedulesTest {
             wrong(
                 FEW,
                 driver -> {
-                  long memory = driver.memAlloc(0, LARGE);
+                  long memory = driver.memory().memAlloc(0, LARGE);
                   long stream = stream(driver);
-                  driver.memsetD8Async(0, memory, (byte) 7, LARGE, stream);
+                  driver.transfers().memsetD8Async(0, memory, (byte) 7, LARGE, stream);
                   try (Arena arena = Arena.ofConfined()) {
                     MemorySegment pageable = arena.allocate(LARGE);
-                    driver.memcpyDtoHAsync(0, pageable, memory, stream);
+                    driver.transfers().memcpyDtoHAsync(0, pageable, memory, stream);
                     return pageable.get(ValueLayout.JAVA_BYTE, LARGE - 1);
                   }
                 },
@@ -213,12 +213,12 @@ class SchedulesTest {
   private static List<Boolean> answers(SimulatedOptions options, int queries) {
     try (SimulatedDriver driver = open(options)) {
       long stream = stream(driver);
-      long memory = driver.memAlloc(0, BYTES);
-      driver.memsetD8Async(0, memory, (byte) 1, BYTES, stream);
-      driver.memsetD8Async(0, memory, (byte) 2, BYTES, stream);
+      long memory = driver.memory().memAlloc(0, BYTES);
+      driver.transfers().memsetD8Async(0, memory, (byte) 1, BYTES, stream);
+      driver.transfers().memsetD8Async(0, memory, (byte) 2, BYTES, stream);
       List<Boolean> answers = new ArrayList<>();
       for (int i = 0; i < queries; i++) {
-        answers.add(driver.streamQuery(0, stream));
+        answers.add(driver.streams().streamQuery(0, stream));
       }
       return answers;
     }
@@ -249,9 +249,9 @@ class SchedulesTest {
   void program_thatSpinsAtMemory_seesAnEnd(SimulatedPace pace) {
     try (SimulatedDriver driver = open(SimulatedOptions.DEFAULTS.withPace(pace))) {
       long stream = stream(driver);
-      MemorySegment pinned = driver.memHostAlloc(0, Integer.BYTES, 0);
+      MemorySegment pinned = driver.memory().memHostAlloc(0, Integer.BYTES, 0);
       for (int round = 1; round <= 10; round++) {
-        driver.memsetD8Async(0, pinned.address(), (byte) round, Integer.BYTES, stream);
+        driver.transfers().memsetD8Async(0, pinned.address(), (byte) round, Integer.BYTES, stream);
         while ((byte) WORD.getVolatile(pinned, 0L) != round) {
           Thread.onSpinWait();
         }
@@ -264,10 +264,10 @@ class SchedulesTest {
   void program_thatSpinsAtAnotherCall_seesAnEnd() {
     try (SimulatedDriver driver = open(SimulatedOptions.DEFAULTS.withPace(SimulatedPace.LAZY))) {
       long stream = stream(driver);
-      MemorySegment pinned = driver.memHostAlloc(0, Integer.BYTES, 0);
-      driver.memsetD8Async(0, pinned.address(), (byte) 1, Integer.BYTES, stream);
+      MemorySegment pinned = driver.memory().memHostAlloc(0, Integer.BYTES, 0);
+      driver.transfers().memsetD8Async(0, pinned.address(), (byte) 1, Integer.BYTES, stream);
       while ((byte) WORD.getVolatile(pinned, 0L) != 1) {
-        assertThat(driver.memGetInfo(0).totalBytes()).isPositive();
+        assertThat(driver.devices().memGetInfo(0).totalBytes()).isPositive();
       }
     }
   }
@@ -277,10 +277,10 @@ class SchedulesTest {
     ToIntFunction<SimulatedDriver> program =
         driver -> {
           long stream = stream(driver);
-          MemorySegment pinned = driver.memHostAlloc(0, 1, 0);
-          long memory = driver.memAlloc(0, 1);
-          driver.launchHostFunc(0, stream, () -> pinned.fill((byte) 6));
-          driver.memcpyHtoDAsync(0, memory, pinned, stream);
+          MemorySegment pinned = driver.memory().memHostAlloc(0, 1, 0);
+          long memory = driver.memory().memAlloc(0, 1);
+          driver.streams().launchHostFunc(0, stream, () -> pinned.fill((byte) 6));
+          driver.transfers().memcpyHtoDAsync(0, memory, pinned, stream);
           return first(driver, memory);
         };
     assertThat(wrong(FEW, program, 6)).isZero();
@@ -290,11 +290,11 @@ class SchedulesTest {
   void thousandStreams_endForEachSeed() {
     ToIntFunction<SimulatedDriver> program =
         driver -> {
-          long memory = driver.memAlloc(0, BYTES);
+          long memory = driver.memory().memAlloc(0, BYTES);
           for (int i = 0; i < 1000; i++) {
-            driver.memsetD8Async(0, memory + i, (byte) 1, 1, stream(driver));
+            driver.transfers().memsetD8Async(0, memory + i, (byte) 1, 1, stream(driver));
           }
-          driver.ctxSynchronize(0);
+          driver.devices().ctxSynchronize(0);
           return first(driver, memory + 999);
         };
     assertThat(wrong(FEW, program, 1)).isZero();

@@ -32,14 +32,14 @@ class ShortageTest {
   }
 
   private long free() {
-    return driver.memGetInfo(0).freeBytes();
+    return driver.devices().memGetInfo(0).freeBytes();
   }
 
   private List<Long> fillUp(long bytes) {
     List<Long> blocks = new ArrayList<>();
     try {
       while (blocks.size() < 100_000) {
-        blocks.add(driver.memAlloc(0, bytes));
+        blocks.add(driver.memory().memAlloc(0, bytes));
       }
     } catch (CudaException e) {
       assertThat(e.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY);
@@ -52,7 +52,7 @@ class ShortageTest {
     assertThat(free()).isEqualTo(143_156 * MIB - 552_402_944);
     reopen("memory=10GiB,context=300MiB,others=2GiB");
     assertThat(free()).isEqualTo(10 * GIB - 300 * MIB - 2 * GIB);
-    assertThat(driver.deviceTotalMem(0)).isEqualTo(10 * GIB);
+    assertThat(driver.devices().deviceTotalMem(0)).isEqualTo(10 * GIB);
     assertThat(fillUp(GIB)).hasSize(7);
   }
 
@@ -78,10 +78,10 @@ class ShortageTest {
     long before = free();
     List<Long> blocks = new ArrayList<>();
     for (int i = 0; i < count; i++) {
-      blocks.add(driver.memAlloc(0, bytes));
+      blocks.add(driver.memory().memAlloc(0, bytes));
     }
     assertThat(before - free()).isEqualTo(mebibytes * MIB);
-    blocks.forEach(block -> driver.memFree(0, block));
+    blocks.forEach(block -> driver.memory().memFree(0, block));
     assertThat(free()).isEqualTo(before);
   }
 
@@ -105,7 +105,7 @@ class ShortageTest {
     long[] taken = {2, 0, 0, 2, 0, 2, 0, 4, 2, 0, 0, 2, 0};
     for (int i = 0; i < sizes.length; i++) {
       long before = free();
-      driver.memAlloc(0, sizes[i]);
+      driver.memory().memAlloc(0, sizes[i]);
       assertThat(before - free()).as("allocation %d", i).isEqualTo(taken[i] * MIB);
     }
   }
@@ -115,24 +115,24 @@ class ShortageTest {
     long before = free();
     List<Long> blocks = new ArrayList<>();
     for (int i = 0; i < 4096; i++) {
-      blocks.add(driver.memAlloc(0, 4 * KIB));
+      blocks.add(driver.memory().memAlloc(0, 4 * KIB));
     }
     for (int i = 0; i < 4096; i += 2) {
-      driver.memFree(0, blocks.get(i));
+      driver.memory().memFree(0, blocks.get(i));
     }
     assertThat(free()).isEqualTo(before - 16 * MIB);
     for (int i = 0; i < 4096; i += 2) {
-      blocks.set(i, driver.memAlloc(0, 4 * KIB));
+      blocks.set(i, driver.memory().memAlloc(0, 4 * KIB));
     }
     assertThat(free()).isEqualTo(before - 16 * MIB);
     for (int i = 0; i < 4096; i++) {
       if (i % 512 != 1) {
-        driver.memFree(0, blocks.get(i));
+        driver.memory().memFree(0, blocks.get(i));
       }
     }
     assertThat(free()).as("one block in each page").isEqualTo(before - 16 * MIB);
     for (int i = 1; i < 4096; i += 512) {
-      driver.memFree(0, blocks.get(i));
+      driver.memory().memFree(0, blocks.get(i));
     }
     assertThat(free()).isEqualTo(before);
   }
@@ -144,22 +144,22 @@ class ShortageTest {
     assertThat(blocks).hasSize(2048);
     assertThat(fillUp(1)).isEmpty();
     for (int i = 0; i < 2048; i += 2) {
-      driver.memFree(0, blocks.get(i));
+      driver.memory().memFree(0, blocks.get(i));
     }
-    driver.memAlloc(0, 2 * GIB);
+    driver.memory().memAlloc(0, 2 * GIB);
     assertThat(free()).isZero();
   }
 
   @Test
   void poolAtTheBrim_growsByWholeSteps() {
     reopen("memory=1GiB,context=0");
-    driver.memAlloc(0, GIB - 62 * MIB);
-    driver.memAllocAsync(0, 32 * MIB, 0);
+    driver.memory().memAlloc(0, GIB - 62 * MIB);
+    driver.ordered().memAllocAsync(0, 32 * MIB, 0);
     assertThat(free()).isEqualTo(30 * MIB);
     assertThatExceptionOfType(CudaException.class)
-        .isThrownBy(() -> driver.memAllocAsync(0, 1, 0))
+        .isThrownBy(() -> driver.ordered().memAllocAsync(0, 1, 0))
         .satisfies(e -> assertThat(e.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY));
-    driver.memAlloc(0, 30 * MIB);
+    driver.memory().memAlloc(0, 30 * MIB);
   }
 
   @Test
@@ -174,23 +174,23 @@ class ShortageTest {
   @Test
   void gapsInAPool_serveNothingLargerThanThey() {
     reopen("memory=2GiB,context=0");
-    long pool = driver.memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
-    driver.memPoolSetAttribute(pool, 4, -1);
+    long pool = driver.pools().memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
+    driver.pools().memPoolSetAttribute(pool, 4, -1);
     List<Long> blocks = new ArrayList<>();
     for (int i = 0; i < 64; i++) {
-      blocks.add(driver.memAllocFromPoolAsync(0, 32 * MIB, pool, 0));
+      blocks.add(driver.ordered().memAllocFromPoolAsync(0, 32 * MIB, pool, 0));
     }
     for (int i = 0; i < 64; i += 2) {
-      driver.memFreeAsync(0, blocks.get(i), 0);
+      driver.ordered().memFreeAsync(0, blocks.get(i), 0);
     }
-    driver.streamSynchronize(0, 0);
+    driver.streams().streamSynchronize(0, 0);
     assertThatExceptionOfType(CudaException.class)
-        .isThrownBy(() -> driver.memAllocFromPoolAsync(0, 33 * MIB, pool, 0))
+        .isThrownBy(() -> driver.ordered().memAllocFromPoolAsync(0, 33 * MIB, pool, 0))
         .satisfies(e -> assertThat(e.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY));
-    driver.memFreeAsync(0, blocks.get(1), 0);
-    driver.memAllocFromPoolAsync(0, 96 * MIB, pool, 0);
-    driver.memPoolTrimTo(pool, 0);
-    driver.memAllocFromPoolAsync(0, 33 * MIB, pool, 0);
+    driver.ordered().memFreeAsync(0, blocks.get(1), 0);
+    driver.ordered().memAllocFromPoolAsync(0, 96 * MIB, pool, 0);
+    driver.pools().memPoolTrimTo(pool, 0);
+    driver.ordered().memAllocFromPoolAsync(0, 33 * MIB, pool, 0);
   }
 
   @Test
@@ -202,49 +202,49 @@ class ShortageTest {
     int[] counts = {16, 64, 256, 1024};
     for (int i = 0; i < counts.length; i++) {
       while (made < counts[i]) {
-        streams[made++] = driver.streamCreateWithPriority(0, 1, 0);
+        streams[made++] = driver.streams().streamCreateWithPriority(0, 1, 0);
       }
       assertThat(before - free()).isEqualTo(taken[i] * MIB);
     }
     for (long stream : streams) {
-      driver.streamDestroy(0, stream);
+      driver.streams().streamDestroy(0, stream);
     }
     assertThat(before - free()).isEqualTo(560 * MIB);
-    driver.streamCreateWithPriority(0, 1, 0);
+    driver.streams().streamCreateWithPriority(0, 1, 0);
     assertThat(before - free()).isEqualTo(560 * MIB);
   }
 
   @Test
   void managedMemory_countsFromItsPrefetchOrFill_untilItIsFreed() {
     long before = free();
-    long managed = driver.memAllocManaged(0, 8 * MIB, 1).address();
+    long managed = driver.memory().memAllocManaged(0, 8 * MIB, 1).address();
     assertThat(free()).isEqualTo(before);
-    driver.memPrefetchAsync(0, managed, 3 * MIB, 1, 0, 0);
-    driver.streamSynchronize(0, 0);
+    driver.memory().memPrefetchAsync(0, managed, 3 * MIB, 1, 0, 0);
+    driver.streams().streamSynchronize(0, 0);
     assertThat(before - free()).isEqualTo(4 * MIB);
-    driver.memsetD8Async(0, managed + 7 * MIB, (byte) 1, 1, 0);
-    driver.streamSynchronize(0, 0);
+    driver.transfers().memsetD8Async(0, managed + 7 * MIB, (byte) 1, 1, 0);
+    driver.streams().streamSynchronize(0, 0);
     assertThat(before - free()).isEqualTo(6 * MIB);
-    driver.memPrefetchAsync(0, managed, 8 * MIB, 2, 0, 0);
-    driver.streamSynchronize(0, 0);
+    driver.memory().memPrefetchAsync(0, managed, 8 * MIB, 2, 0, 0);
+    driver.streams().streamSynchronize(0, 0);
     assertThat(before - free()).as("the host's copy does not free the device's").isEqualTo(6 * MIB);
-    driver.memFree(0, managed);
+    driver.memory().memFree(0, managed);
     assertThat(free()).isEqualTo(before);
   }
 
   @Test
   void managedMemory_makesRoom_forOthersAndForItself() {
     reopen("memory=1GiB,context=0");
-    driver.memAlloc(0, GIB - 32 * MIB);
-    long managed = driver.memAllocManaged(0, 64 * MIB, 1).address();
-    driver.memPrefetchAsync(0, managed, 64 * MIB, 1, 0, 0);
-    driver.streamSynchronize(0, 0);
+    driver.memory().memAlloc(0, GIB - 32 * MIB);
+    long managed = driver.memory().memAllocManaged(0, 64 * MIB, 1).address();
+    driver.memory().memPrefetchAsync(0, managed, 64 * MIB, 1, 0, 0);
+    driver.streams().streamSynchronize(0, 0);
     assertThat(free()).as("more than there is room for").isZero();
-    long plain = driver.memAlloc(0, 24 * MIB);
+    long plain = driver.memory().memAlloc(0, 24 * MIB);
     assertThat(free()).isZero();
-    driver.memFree(0, plain);
+    driver.memory().memFree(0, plain);
     assertThat(free()).as("what left stays away").isEqualTo(24 * MIB);
-    driver.memFree(0, managed);
+    driver.memory().memFree(0, managed);
     assertThat(free()).isEqualTo(32 * MIB);
     assertThat(fillUp(2 * MIB)).hasSize(16);
   }

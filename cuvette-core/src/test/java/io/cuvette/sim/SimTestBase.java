@@ -38,7 +38,7 @@ abstract class SimTestBase {
   CountDownLatch hold(int device, long stream) {
     CountDownLatch goOn = new CountDownLatch(1);
     holds.add(goOn);
-    driver.launchHostFunc(device, stream, () -> await(goOn));
+    driver.streams().launchHostFunc(device, stream, () -> await(goOn));
     return goOn;
   }
 
@@ -58,22 +58,22 @@ abstract class SimTestBase {
   }
 
   long stream(int device) {
-    return driver.streamCreateWithPriority(device, SimStream.NON_BLOCKING, 0);
+    return driver.streams().streamCreateWithPriority(device, SimStream.NON_BLOCKING, 0);
   }
 
   void write(long address, byte... bytes) {
-    MemorySegment host = driver.memHostAlloc(0, bytes.length, 0);
+    MemorySegment host = driver.memory().memHostAlloc(0, bytes.length, 0);
     host.copyFrom(MemorySegment.ofArray(bytes));
-    driver.memcpyAsync(0, address, host.address(), bytes.length, 0);
-    driver.memFreeHost(0, host.address());
+    driver.transfers().memcpyAsync(0, address, host.address(), bytes.length, 0);
+    driver.memory().memFreeHost(0, host.address());
   }
 
   byte[] read(long address, int count) {
-    MemorySegment host = driver.memHostAlloc(0, count, 0);
-    driver.memcpyAsync(0, host.address(), address, count, 0);
-    driver.streamSynchronize(0, 0);
+    MemorySegment host = driver.memory().memHostAlloc(0, count, 0);
+    driver.transfers().memcpyAsync(0, host.address(), address, count, 0);
+    driver.streams().streamSynchronize(0, 0);
     byte[] bytes = host.toArray(ValueLayout.JAVA_BYTE);
-    driver.memFreeHost(0, host.address());
+    driver.memory().memFreeHost(0, host.address());
     return bytes;
   }
 }

@@ -94,7 +94,7 @@ class SimulatedOptionsTest {
     try (CudaDriver driver = provider.open("devices=2")) {
       assertThat(driver.name()).isEqualTo("sim");
       assertThat(driver.isSimulated()).isTrue();
-      assertThat(driver.deviceGetCount()).isEqualTo(2);
+      assertThat(driver.devices().deviceGetCount()).isEqualTo(2);
     }
   }
 }

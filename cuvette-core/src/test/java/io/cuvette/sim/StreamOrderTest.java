@@ -28,23 +28,23 @@ class StreamOrderTest {
 
   private static byte result(long seed, int flags, Program program) {
     try (SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS.withSeed(seed))) {
-      long memory = driver.memAlloc(0, BYTES);
-      long one = driver.streamCreateWithPriority(0, flags, 0);
-      long other = driver.streamCreateWithPriority(0, flags, 0);
+      long memory = driver.memory().memAlloc(0, BYTES);
+      long one = driver.streams().streamCreateWithPriority(0, flags, 0);
+      long other = driver.streams().streamCreateWithPriority(0, flags, 0);
       return program.run(driver, one, other, memory);
     }
   }
 
   /** The first byte of memory once all work is done. */
   private static byte firstByte(SimulatedDriver driver, long memory) {
-    driver.ctxSynchronize(0);
+    driver.devices().ctxSynchronize(0);
     return readByte(driver, memory, 0);
   }
 
   private static byte readByte(SimulatedDriver driver, long memory, long stream) {
-    MemorySegment host = driver.memHostAlloc(0, 1, 0);
-    driver.memcpyDtoHAsync(0, host, memory, stream);
-    driver.streamSynchronize(0, stream);
+    MemorySegment host = driver.memory().memHostAlloc(0, 1, 0);
+    driver.transfers().memcpyDtoHAsync(0, host, memory, stream);
+    driver.streams().streamSynchronize(0, stream);
     return host.get(ValueLayout.JAVA_BYTE, 0);
   }
 
@@ -53,8 +53,8 @@ class StreamOrderTest {
     Program program =
         (driver, one, other, memory) -> {
           for (int i = 1; i <= 20; i++) {
-            driver.memsetD8Async(0, memory, (byte) i, BYTES, one);
-            driver.memsetD8Async(0, memory + BYTES / 2, (byte) i, 1, other);
+            driver.transfers().memsetD8Async(0, memory, (byte) i, BYTES, one);
+            driver.transfers().memsetD8Async(0, memory + BYTES / 2, (byte) i, 1, other);
           }
           return firstByte(driver, memory);
         };
@@ -63,18 +63,18 @@ class StreamOrderTest {
 
   private static byte copyChain(
       SimulatedDriver driver, long one, long other, long memory, boolean waits) {
-    long middle = driver.memAlloc(0, BYTES);
-    long last = driver.memAlloc(0, BYTES);
-    long event = driver.eventCreate(0, 2);
-    driver.memsetD8Async(0, memory, (byte) 1, BYTES, one);
-    driver.memsetD8Async(0, memory, (byte) 2, BYTES, one);
-    driver.memcpyAsync(0, middle, memory, BYTES, one);
-    driver.eventRecord(0, event, one);
+    long middle = driver.memory().memAlloc(0, BYTES);
+    long last = driver.memory().memAlloc(0, BYTES);
+    long event = driver.events().eventCreate(0, 2);
+    driver.transfers().memsetD8Async(0, memory, (byte) 1, BYTES, one);
+    driver.transfers().memsetD8Async(0, memory, (byte) 2, BYTES, one);
+    driver.transfers().memcpyAsync(0, middle, memory, BYTES, one);
+    driver.events().eventRecord(0, event, one);
     if (waits) {
-      driver.streamWaitEvent(0, other, event);
+      driver.streams().streamWaitEvent(0, other, event);
     }
-    driver.memcpyAsync(0, last, middle, BYTES, other);
-    driver.streamSynchronize(0, other);
+    driver.transfers().memcpyAsync(0, last, middle, BYTES, other);
+    driver.streams().streamSynchronize(0, other);
     return firstByte(driver, last);
   }
 
@@ -103,19 +103,19 @@ class StreamOrderTest {
     // The other stream waits for the second of two fills; its work behind the wait must see it.
     Program program =
         (driver, one, other, memory) -> {
-          long copy = driver.memAlloc(0, BYTES);
-          long event = driver.eventCreate(0, 2);
-          long third = driver.streamCreateWithPriority(0, NON_BLOCKING, 0);
+          long copy = driver.memory().memAlloc(0, BYTES);
+          long event = driver.events().eventCreate(0, 2);
+          long third = driver.streams().streamCreateWithPriority(0, NON_BLOCKING, 0);
           for (int i = 1; i <= 10; i++) {
-            driver.memsetD8Async(0, memory, (byte) i, BYTES, one);
-            driver.eventRecord(0, event, one);
-            driver.streamWaitEvent(0, other, event);
-            driver.memcpyAsync(0, copy, memory, BYTES, other);
-            driver.eventRecord(0, event, other);
-            driver.streamWaitEvent(0, one, event);
-            driver.memsetD8Async(0, copy + BYTES - 1, (byte) 0, 1, third);
+            driver.transfers().memsetD8Async(0, memory, (byte) i, BYTES, one);
+            driver.events().eventRecord(0, event, one);
+            driver.streams().streamWaitEvent(0, other, event);
+            driver.transfers().memcpyAsync(0, copy, memory, BYTES, other);
+            driver.events().eventRecord(0, event, other);
+            driver.streams().streamWaitEvent(0, one, event);
+            driver.transfers().memsetD8Async(0, copy + BYTES - 1, (byte) 0, 1, third);
           }
-          driver.streamSynchronize(0, other);
+          driver.streams().streamSynchronize(0, other);
           return readByte(driver, copy, other);
         };
     assertThat(wrongSeeds(NON_BLOCKING, (byte) 10, program)).isZero();
@@ -125,13 +125,13 @@ class StreamOrderTest {
   void eventRecordedAgain_doesNotChangeEarlierWaits() {
     Program program =
         (driver, one, other, memory) -> {
-          long event = driver.eventCreate(0, 2);
-          driver.memsetD8Async(0, memory, (byte) 1, BYTES, one);
-          driver.eventRecord(0, event, one);
-          driver.streamWaitEvent(0, other, event);
-          driver.eventRecord(0, event, other);
-          driver.eventDestroy(0, event);
-          driver.memsetD8Async(0, memory, (byte) 2, BYTES, other);
+          long event = driver.events().eventCreate(0, 2);
+          driver.transfers().memsetD8Async(0, memory, (byte) 1, BYTES, one);
+          driver.events().eventRecord(0, event, one);
+          driver.streams().streamWaitEvent(0, other, event);
+          driver.events().eventRecord(0, event, other);
+          driver.events().eventDestroy(0, event);
+          driver.transfers().memsetD8Async(0, memory, (byte) 2, BYTES, other);
           return firstByte(driver, memory);
         };
     assertThat(wrongSeeds(NON_BLOCKING, (byte) 2, program)).isZero();
@@ -144,16 +144,16 @@ class StreamOrderTest {
             .filter(seed -> {
               SimulatedOptions options = SimulatedOptions.DEFAULTS.withDevices(2).withSeed(seed);
               try (SimulatedDriver driver = SimulatedDriver.open(options)) {
-                long one = driver.streamCreateWithPriority(0, NON_BLOCKING, 0);
-                long other = driver.streamCreateWithPriority(1, NON_BLOCKING, 0);
-                long source = driver.memAlloc(0, BYTES);
-                long target = driver.memAlloc(1, BYTES);
-                long event = driver.eventCreate(0, 2);
-                driver.memsetD8Async(0, source, (byte) 7, BYTES, one);
-                driver.eventRecord(0, event, one);
-                driver.streamWaitEvent(1, other, event);
-                driver.memcpyPeerAsync(1, target, 1, source, 0, BYTES, other);
-                driver.streamSynchronize(1, other);
+                long one = driver.streams().streamCreateWithPriority(0, NON_BLOCKING, 0);
+                long other = driver.streams().streamCreateWithPriority(1, NON_BLOCKING, 0);
+                long source = driver.memory().memAlloc(0, BYTES);
+                long target = driver.memory().memAlloc(1, BYTES);
+                long event = driver.events().eventCreate(0, 2);
+                driver.transfers().memsetD8Async(0, source, (byte) 7, BYTES, one);
+                driver.events().eventRecord(0, event, one);
+                driver.streams().streamWaitEvent(1, other, event);
+                driver.transfers().memcpyPeerAsync(1, target, 1, source, 0, BYTES, other);
+                driver.streams().streamSynchronize(1, other);
                 return readByte(driver, target, 0) != 7;
               }
             })
@@ -166,12 +166,12 @@ class StreamOrderTest {
   void legacyStream_waitsForBlockingStreams_andTheyForIt(long legacy) {
     Program program =
         (driver, one, other, memory) -> {
-          driver.memsetD8Async(0, memory, (byte) 1, BYTES, one);
-          driver.memsetD8Async(0, memory, (byte) 2, BYTES, legacy);
-          driver.memsetD8Async(0, memory, (byte) 3, BYTES, other);
-          driver.memsetD8Async(0, memory, (byte) 4, BYTES, legacy);
-          driver.memsetD8Async(0, memory, (byte) 5, BYTES, one);
-          driver.memsetD8Async(0, memory, (byte) 6, BYTES, legacy);
+          driver.transfers().memsetD8Async(0, memory, (byte) 1, BYTES, one);
+          driver.transfers().memsetD8Async(0, memory, (byte) 2, BYTES, legacy);
+          driver.transfers().memsetD8Async(0, memory, (byte) 3, BYTES, other);
+          driver.transfers().memsetD8Async(0, memory, (byte) 4, BYTES, legacy);
+          driver.transfers().memsetD8Async(0, memory, (byte) 5, BYTES, one);
+          driver.transfers().memsetD8Async(0, memory, (byte) 6, BYTES, legacy);
           return firstByte(driver, memory);
         };
     assertThat(wrongSeeds(BLOCKING, (byte) 6, program)).isZero();
@@ -182,17 +182,17 @@ class StreamOrderTest {
   void blockingStream_waitsForTheLegacyStreamsWorkSoFar_eachTime() {
     Program program =
         (driver, one, other, memory) -> {
-          long copy = driver.memAlloc(0, BYTES);
+          long copy = driver.memory().memAlloc(0, BYTES);
           for (int i = 1; i <= 5; i++) {
-            driver.memsetD8Async(0, memory, (byte) (i - 1), BYTES, 0);
-            driver.memsetD8Async(0, memory, (byte) i, BYTES, 0);
-            driver.memcpyAsync(0, copy, memory, BYTES, one);
-            driver.memsetD8Async(0, memory + 1, (byte) 0, 1, other);
+            driver.transfers().memsetD8Async(0, memory, (byte) (i - 1), BYTES, 0);
+            driver.transfers().memsetD8Async(0, memory, (byte) i, BYTES, 0);
+            driver.transfers().memcpyAsync(0, copy, memory, BYTES, one);
+            driver.transfers().memsetD8Async(0, memory + 1, (byte) 0, 1, other);
           }
-          driver.streamSynchronize(0, one);
-          MemorySegment host = driver.memHostAlloc(0, 1, 0);
-          driver.memcpyDtoHAsync(0, host, copy, one);
-          driver.streamSynchronize(0, one);
+          driver.streams().streamSynchronize(0, one);
+          MemorySegment host = driver.memory().memHostAlloc(0, 1, 0);
+          driver.transfers().memcpyDtoHAsync(0, host, copy, one);
+          driver.streams().streamSynchronize(0, one);
           return host.get(ValueLayout.JAVA_BYTE, 0);
         };
     assertThat(wrongSeeds(BLOCKING, (byte) 5, program)).isZero();
@@ -203,8 +203,8 @@ class StreamOrderTest {
   void synchronizingTheLegacyStream_waitsForBlockingStreamsOnly() {
     Program program =
         (driver, one, other, memory) -> {
-          driver.memsetD8Async(0, memory, (byte) 9, BYTES, one);
-          driver.streamSynchronize(0, 0);
+          driver.transfers().memsetD8Async(0, memory, (byte) 9, BYTES, one);
+          driver.streams().streamSynchronize(0, 0);
           return readByte(driver, memory, other);
         };
     assertThat(wrongSeeds(BLOCKING, (byte) 9, program)).isZero();
@@ -214,12 +214,12 @@ class StreamOrderTest {
   @Test
   void perThreadStream_isOneForEachThread_andBlocking() throws InterruptedException {
     try (SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
-      long mine = driver.streamGetId(0, 2);
+      long mine = driver.streams().streamGetId(0, 2);
       long[] theirs = new long[1];
-      Thread.ofVirtual().start(() -> theirs[0] = driver.streamGetId(0, 2)).join();
-      assertThat(driver.streamGetId(0, 2)).isEqualTo(mine);
+      Thread.ofVirtual().start(() -> theirs[0] = driver.streams().streamGetId(0, 2)).join();
+      assertThat(driver.streams().streamGetId(0, 2)).isEqualTo(mine);
       assertThat(theirs[0]).isNotEqualTo(mine);
-      assertThat(driver.streamGetFlags(0, 2)).isZero();
+      assertThat(driver.streams().streamGetFlags(0, 2)).isZero();
     }
   }
 
@@ -227,8 +227,8 @@ class StreamOrderTest {
   void destroyedStream_stillCompletesItsWork() {
     Program program =
         (driver, one, other, memory) -> {
-          driver.memsetD8Async(0, memory, (byte) 8, BYTES, one);
-          driver.streamDestroy(0, one);
+          driver.transfers().memsetD8Async(0, memory, (byte) 8, BYTES, one);
+          driver.streams().streamDestroy(0, one);
           return firstByte(driver, memory);
         };
     assertThat(wrongSeeds(NON_BLOCKING, (byte) 8, program)).isZero();
@@ -239,10 +239,10 @@ class StreamOrderTest {
     Program race =
         (driver, one, other, memory) -> {
           for (int i = 0; i < 50; i++) {
-            driver.memsetD8Async(0, memory, (byte) i, 1, one);
-            driver.memsetD8Async(0, memory, (byte) (100 + i), 1, other);
+            driver.transfers().memsetD8Async(0, memory, (byte) i, 1, one);
+            driver.transfers().memsetD8Async(0, memory, (byte) (100 + i), 1, other);
           }
-          driver.streamSynchronize(0, one);
+          driver.streams().streamSynchronize(0, one);
           return readByte(driver, memory, one);
         };
     for (long seed = 0; seed < SEEDS; seed++) {

@@ -26,8 +26,8 @@ class StreamsTest extends SimTestBase {
     for (int i = 0; i < 100; i++) {
       long stream = stream(0);
       handles.add(stream);
-      ids.add(driver.streamGetId(0, stream));
-      driver.streamDestroy(0, stream);
+      ids.add(driver.streams().streamGetId(0, stream));
+      driver.streams().streamDestroy(0, stream);
     }
     assertThat(handles).hasSize(1);
     assertThat(ids).hasSize(100);
@@ -36,73 +36,78 @@ class StreamsTest extends SimTestBase {
 
   @Test
   void newStreamWithTheValueOfAnOldOne_doesNotWaitForItsWork() {
-    long address = driver.memAlloc(0, 64);
+    long address = driver.memory().memAlloc(0, 64);
     long old = stream(0);
-    driver.memsetD8Async(0, address, (byte) 1, 64, old);
-    driver.streamDestroy(0, old);
+    driver.transfers().memsetD8Async(0, address, (byte) 1, 64, old);
+    driver.streams().streamDestroy(0, old);
     long fresh = stream(0);
     assertThat(fresh).isEqualTo(old);
-    assertThat(driver.streamQuery(0, fresh)).isTrue();
+    assertThat(driver.streams().streamQuery(0, fresh)).isTrue();
   }
 
   @Test
   void eventHandles_areNotReused() {
-    long event = driver.eventCreate(0, 0);
-    driver.eventDestroy(0, event);
-    driver.eventCreate(0, 0);
-    assertFails(CudaStatus.INVALID_HANDLE, "destroyed", () -> driver.eventQuery(0, event));
+    long event = driver.events().eventCreate(0, 0);
+    driver.events().eventDestroy(0, event);
+    driver.events().eventCreate(0, 0);
+    assertFails(CudaStatus.INVALID_HANDLE, "destroyed", () -> driver.events().eventQuery(0, event));
     assertThat(driver.liveEvents()).isEqualTo(1);
   }
 
   @Test
   void wrongHandle_isNamed() {
     long stream = stream(0);
-    long event = driver.eventCreate(0, 0);
-    long address = driver.memAlloc(1, 64);
+    long event = driver.events().eventCreate(0, 0);
+    long address = driver.memory().memAlloc(1, 64);
     CudaStatus status = CudaStatus.INVALID_HANDLE;
-    assertFails(status, "this is an event", () -> driver.streamSynchronize(0, event));
-    assertFails(status, "this is a stream", () -> driver.eventRecord(0, stream, stream));
-    assertFails(status, "an address of device 1", () -> driver.streamQuery(0, address));
-    assertFails(status, "no handle", () -> driver.streamQuery(0, 77));
-    assertFails(status, "never made", () -> driver.streamQuery(0, NO_HANDLE));
-    assertFails(status, "no handle", () -> driver.streamDestroy(0, 0));
-    assertFails(status, "a live graph", () -> driver.graphDestroy(stream));
-    driver.streamDestroy(0, stream);
-    assertFails(status, "destroyed", () -> driver.streamDestroy(0, stream));
-    assertFails(status, "destroyed", () -> driver.memsetD8Async(1, address, (byte) 0, 1, stream));
+    assertFails(status, "this is an event", () -> driver.streams().streamSynchronize(0, event));
+    assertFails(status, "this is a stream", () -> driver.events().eventRecord(0, stream, stream));
+    assertFails(status, "an address of device 1", () -> driver.streams().streamQuery(0, address));
+    assertFails(status, "no handle", () -> driver.streams().streamQuery(0, 77));
+    assertFails(status, "never made", () -> driver.streams().streamQuery(0, NO_HANDLE));
+    assertFails(status, "no handle", () -> driver.streams().streamDestroy(0, 0));
+    assertFails(status, "a live graph", () -> driver.captures().graphDestroy(stream));
+    driver.streams().streamDestroy(0, stream);
+    assertFails(status, "destroyed", () -> driver.streams().streamDestroy(0, stream));
+    assertFails(
+        status,
+        "destroyed",
+        () -> driver.transfers().memsetD8Async(1, address, (byte) 0, 1, stream));
   }
 
   @ParameterizedTest
   @CsvSource({"0, 0", "-3, -3", "-5, -5", "-9, -5", "4, 0"})
   void priority_isClamped(int wanted, int given) {
-    long stream = driver.streamCreateWithPriority(1, 1, wanted);
-    assertThat(driver.streamGetPriority(1, stream)).isEqualTo(given);
-    assertThat(driver.streamGetFlags(1, stream)).isEqualTo(1);
-    assertThat(driver.streamGetDevice(0, stream)).isEqualTo(1);
+    long stream = driver.streams().streamCreateWithPriority(1, 1, wanted);
+    assertThat(driver.streams().streamGetPriority(1, stream)).isEqualTo(given);
+    assertThat(driver.streams().streamGetFlags(1, stream)).isEqualTo(1);
+    assertThat(driver.streams().streamGetDevice(0, stream)).isEqualTo(1);
   }
 
   @Test
   void defaultStreams_areOfTheGivenDevice() {
     for (long handle = 0; handle <= 2; handle++) {
-      assertThat(driver.streamGetDevice(1, handle)).isEqualTo(1);
-      assertThat(driver.streamGetPriority(1, handle)).isZero();
-      assertThat(driver.streamQuery(1, handle)).isTrue();
+      assertThat(driver.streams().streamGetDevice(1, handle)).isEqualTo(1);
+      assertThat(driver.streams().streamGetPriority(1, handle)).isZero();
+      assertThat(driver.streams().streamQuery(1, handle)).isTrue();
     }
-    assertThat(driver.streamGetId(0, 0)).isEqualTo(driver.streamGetId(0, 1));
-    assertThat(driver.streamGetId(0, 0)).isNotEqualTo(driver.streamGetId(1, 0));
+    assertThat(driver.streams().streamGetId(0, 0)).isEqualTo(driver.streams().streamGetId(0, 1));
+    assertThat(driver.streams().streamGetId(0, 0)).isNotEqualTo(driver.streams().streamGetId(1, 0));
     assertFails(
-        CudaStatus.INVALID_VALUE, "flags: 2", () -> driver.streamCreateWithPriority(0, 2, 0));
+        CudaStatus.INVALID_VALUE,
+        "flags: 2",
+        () -> driver.streams().streamCreateWithPriority(0, 2, 0));
   }
 
   @Test
   void queryLoop_ends() {
     long stream = stream(0);
-    long address = driver.memAlloc(0, 64);
+    long address = driver.memory().memAlloc(0, 64);
     for (int i = 0; i < 50; i++) {
-      driver.memsetD8Async(0, address, (byte) i, 64, stream);
+      driver.transfers().memsetD8Async(0, address, (byte) i, 64, stream);
     }
     int asked = 0;
-    while (!driver.streamQuery(0, stream)) {
+    while (!driver.streams().streamQuery(0, stream)) {
       assertThat(asked++).isLessThan(5_000);
     }
   }
@@ -115,9 +120,9 @@ class StreamsTest extends SimTestBase {
     CountDownLatch last = new CountDownLatch(1);
     for (int i = 0; i < 20; i++) {
       int number = i;
-      driver.launchHostFunc(0, stream, () -> ran.add(number));
+      driver.streams().launchHostFunc(0, stream, () -> ran.add(number));
     }
-    driver.launchHostFunc(0, stream, last::countDown);
+    driver.streams().launchHostFunc(0, stream, last::countDown);
     assertThat(last.await(40, TimeUnit.SECONDS)).isTrue();
     assertThat(ran).hasSize(20).isSorted();
   }
@@ -130,20 +135,22 @@ class StreamsTest extends SimTestBase {
     CountDownLatch go = new CountDownLatch(1);
     CountDownLatch started = new CountDownLatch(1);
     List<String> order = new ArrayList<>();
-    driver.launchHostFunc(
-        0,
-        stream,
-        () -> {
-          started.countDown();
-          awaitQuietly(go);
-          order.add("function");
-        });
-    driver.memsetD8Async(0, driver.memAlloc(0, 64), (byte) 0, 64, other);
-    driver.streamSynchronize(0, other);
+    driver
+        .streams()
+        .launchHostFunc(
+            0,
+            stream,
+            () -> {
+              started.countDown();
+              awaitQuietly(go);
+              order.add("function");
+            });
+    driver.transfers().memsetD8Async(0, driver.memory().memAlloc(0, 64), (byte) 0, 64, other);
+    driver.streams().streamSynchronize(0, other);
     assertThat(started.await(40, TimeUnit.SECONDS)).isTrue();
-    assertThat(driver.streamQuery(0, stream)).isFalse();
+    assertThat(driver.streams().streamQuery(0, stream)).isFalse();
     go.countDown();
-    driver.streamSynchronize(0, stream);
+    driver.streams().streamSynchronize(0, stream);
     assertThat(order).containsExactly("function");
   }
 
@@ -160,9 +167,9 @@ class StreamsTest extends SimTestBase {
   void interruptedThread_stillWaitsForHostFunctions_andStaysInterrupted() {
     long stream = stream(0);
     boolean[] ran = new boolean[1];
-    driver.launchHostFunc(0, stream, () -> ran[0] = true);
+    driver.streams().launchHostFunc(0, stream, () -> ran[0] = true);
     Thread.currentThread().interrupt();
-    driver.streamSynchronize(0, stream);
+    driver.streams().streamSynchronize(0, stream);
     assertThat(Thread.interrupted()).isTrue();
     assertThat(ran[0]).isTrue();
   }
@@ -172,17 +179,19 @@ class StreamsTest extends SimTestBase {
   void hostFunction_mustNotCallTheDriver() {
     AtomicReference<Throwable> thrown = new AtomicReference<>();
     long stream = stream(0);
-    driver.launchHostFunc(
-        0,
-        stream,
-        () -> {
-          try {
-            driver.memAlloc(0, 64);
-          } catch (RuntimeException e) {
-            thrown.set(e);
-          }
-        });
-    driver.streamSynchronize(0, stream);
+    driver
+        .streams()
+        .launchHostFunc(
+            0,
+            stream,
+            () -> {
+              try {
+                driver.memory().memAlloc(0, 64);
+              } catch (RuntimeException e) {
+                thrown.set(e);
+              }
+            });
+    driver.streams().streamSynchronize(0, stream);
     assertThat(thrown.get()).hasMessageContaining("CUDA_ERROR_NOT_PERMITTED");
   }
 
@@ -190,34 +199,41 @@ class StreamsTest extends SimTestBase {
   @Timeout(60)
   void hostFunctionThatThrows_failsItsDevice() {
     long stream = stream(0);
-    driver.launchHostFunc(
-        0,
-        stream,
-        () -> {
-          throw new IllegalStateException("oops");
-        });
-    assertFails(CudaStatus.LAUNCH_FAILED, "oops", () -> driver.streamSynchronize(0, stream));
-    driver.ctxSynchronize(1);
+    driver
+        .streams()
+        .launchHostFunc(
+            0,
+            stream,
+            () -> {
+              throw new IllegalStateException("oops");
+            });
+    assertFails(
+        CudaStatus.LAUNCH_FAILED, "oops", () -> driver.streams().streamSynchronize(0, stream));
+    driver.devices().ctxSynchronize(1);
   }
 
   @Test
   @Timeout(60)
   void hostFunctionThatThrowsWhatHasNoText_failsItsDevice() {
     long stream = stream(0);
-    driver.launchHostFunc(
-        0,
-        stream,
-        () -> {
-          throw new IllegalStateException("oops") {
-            @Override
-            public String toString() {
-              throw new StackOverflowError();
-            }
-          };
-        });
+    driver
+        .streams()
+        .launchHostFunc(
+            0,
+            stream,
+            () -> {
+              throw new IllegalStateException("oops") {
+                @Override
+                public String toString() {
+                  throw new StackOverflowError();
+                }
+              };
+            });
     assertFails(
-        CudaStatus.LAUNCH_FAILED, "StackOverflowError", () -> driver.streamSynchronize(0, stream));
-    driver.ctxSynchronize(1);
+        CudaStatus.LAUNCH_FAILED,
+        "StackOverflowError",
+        () -> driver.streams().streamSynchronize(0, stream));
+    driver.devices().ctxSynchronize(1);
   }
 
   @Test
@@ -226,19 +242,21 @@ class StreamsTest extends SimTestBase {
     CountDownLatch never = new CountDownLatch(1);
     CountDownLatch started = new CountDownLatch(1);
     long stream = stream(0);
-    driver.launchHostFunc(
-        0,
-        stream,
-        () -> {
-          started.countDown();
-          awaitQuietly(never);
-        });
+    driver
+        .streams()
+        .launchHostFunc(
+            0,
+            stream,
+            () -> {
+              started.countDown();
+              awaitQuietly(never);
+            });
     AtomicReference<Throwable> thrown = new AtomicReference<>();
     Thread waiter =
         Thread.ofVirtual()
             .start(() -> {
               try {
-                driver.streamSynchronize(0, stream);
+                driver.streams().streamSynchronize(0, stream);
               } catch (RuntimeException e) {
                 thrown.set(e);
               }
@@ -248,7 +266,7 @@ class StreamsTest extends SimTestBase {
     waiter.join();
     never.countDown();
     assertThat(thrown.get()).hasMessageContaining("DEINITIALIZED");
-    assertFails(CudaStatus.DEINITIALIZED, "closed", () -> driver.memAlloc(0, 64));
+    assertFails(CudaStatus.DEINITIALIZED, "closed", () -> driver.memory().memAlloc(0, 64));
     driver.close();
   }
 }

@@ -42,22 +42,22 @@ final class ContextProbe {
       long out) {
 
     static Handles of(CudaDriver driver) {
-      long stream = driver.streamCreateWithPriority(0, 1, 0);
-      long event = driver.eventCreate(0, 0);
-      long later = driver.eventCreate(0, 0);
-      driver.eventRecord(0, event, stream);
-      driver.eventRecord(0, later, stream);
-      long pool = driver.memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
-      long ordered = driver.memAllocFromPoolAsync(0, 4096, pool, stream);
-      driver.streamSynchronize(0, stream);
+      long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
+      long event = driver.events().eventCreate(0, 0);
+      long later = driver.events().eventCreate(0, 0);
+      driver.events().eventRecord(0, event, stream);
+      driver.events().eventRecord(0, later, stream);
+      long pool = driver.pools().memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
+      long ordered = driver.ordered().memAllocFromPoolAsync(0, 4096, pool, stream);
+      driver.streams().streamSynchronize(0, stream);
       return new Handles(
           ((FfmDriver) driver).entry().context(0),
           stream,
           event,
           later,
-          driver.memAlloc(0, 4096),
-          driver.memAlloc(0, 4096),
-          driver.memHostAlloc(0, 4096, 1).address(),
+          driver.memory().memAlloc(0, 4096),
+          driver.memory().memAlloc(0, 4096),
+          driver.memory().memHostAlloc(0, 4096, 1).address(),
           pool,
           ordered,
           CallFrame.take().out);

@@ -32,8 +32,8 @@ class FfmCaptureCallsTest {
   void open(@TempDir Path folder) {
     library = StubLibrary.compile(folder);
     driver = library.open();
-    driver.memGetInfo(0);
-    driver.memGetInfo(1);
+    driver.devices().memGetInfo(0);
+    driver.devices().memGetInfo(1);
   }
 
   @AfterAll
@@ -57,9 +57,10 @@ class FfmCaptureCallsTest {
   @Test
   void captureInfo_isThatOfTheStream() {
     library.answer(17, 0xabc);
-    assertThat(driver.streamGetCaptureInfo(1, 0x5)).isEqualTo(CaptureInfo.of(1, 17, 0xabc));
+    assertThat(driver.captures().streamGetCaptureInfo(1, 0x5))
+        .isEqualTo(CaptureInfo.of(1, 17, 0xabc));
     library.answer(0, 0xabc);
-    assertThat(driver.streamGetCaptureInfo(1, 0x5)).isEqualTo(new CaptureInfo(2, 0, 0));
+    assertThat(driver.captures().streamGetCaptureInfo(1, 0x5)).isEqualTo(new CaptureInfo(2, 0, 0));
     noted(
         "cuStreamGetCaptureInfo@11030(5, 0, 0) in c001",
         "cuStreamGetCaptureInfo@11030(5, 0, 0) in c001");
@@ -68,13 +69,13 @@ class FfmCaptureCallsTest {
   @Test
   void userObject_isDestroyed_onceTheDriverCalledItsDestructor() {
     library.answer(0x77, 0);
-    UserObject object = driver.userObjectCreate();
-    driver.graphRetainUserObject(0xabc, object.handle());
+    UserObject object = driver.captures().userObjectCreate();
+    driver.captures().graphRetainUserObject(0xabc, object.handle());
     assertThat(object.isDestroyed()).isFalse();
     library.destroyUserObject();
     assertThat(object.isDestroyed()).isTrue();
     assertThat(object.isDestroyed()).isTrue();
-    driver.userObjectRelease(0x78);
+    driver.captures().userObjectRelease(0x78);
     noted(
         "cuUserObjectCreate@11030(1, 1) in c001",
         "cuGraphRetainUserObject@11030(abc, 77, 1, 1) in c001",
@@ -84,23 +85,23 @@ class FfmCaptureCallsTest {
   @Test
   void userObjectsOneAfterTheOther_areToldApart() {
     for (int i = 0; i < 100; i++) {
-      UserObject object = driver.userObjectCreate();
+      UserObject object = driver.captures().userObjectCreate();
       assertThat(object.isDestroyed()).isFalse();
       library.destroyUserObject();
       assertThat(object.isDestroyed()).isTrue();
     }
     library.fail("cuUserObjectCreate", 2);
-    assertThatThrownBy(driver::userObjectCreate).isInstanceOf(CudaException.class);
+    assertThatThrownBy(driver.captures()::userObjectCreate).isInstanceOf(CudaException.class);
     library.reset();
-    assertThat(driver.userObjectCreate().isDestroyed()).isFalse();
+    assertThat(driver.captures().userObjectCreate().isDestroyed()).isFalse();
   }
 
   @Test
   void graphs() {
     library.answer(0x99, 0);
-    assertThat(driver.graphInstantiate(1, 0xabc)).isEqualTo(0x99);
-    driver.graphLaunch(1, 0x99, 0x5);
-    driver.graphExecDestroy(0x99);
+    assertThat(driver.captures().graphInstantiate(1, 0xabc)).isEqualTo(0x99);
+    driver.captures().graphLaunch(1, 0x99, 0x5);
+    driver.captures().graphExecDestroy(0x99);
     noted(
         "cuGraphInstantiateWithFlags@11040(abc, 0) in c001",
         "cuGraphLaunch@10000(99, 5) in c001",
@@ -111,40 +112,40 @@ class FfmCaptureCallsTest {
   private List<Runnable> callsThatAreRelaxed() {
     PoolProperties properties = new PoolProperties(1, 0, 1, 0, 0);
     return List.of(
-        () -> driver.memAlloc(1, 64),
-        () -> driver.memFree(1, 64),
-        () -> driver.memHostAlloc(1, 64, 0),
-        () -> driver.memFreeHost(1, 64),
-        () -> driver.memAllocManaged(1, 64, 1),
-        () -> driver.memAllocAsync(1, 64, 0x5),
-        () -> driver.memAllocFromPoolAsync(1, 64, 0x6, 0x5),
-        () -> driver.memFreeAsync(1, 64, 0x5),
-        () -> driver.memFreeAsync(1, 64, 0),
-        () -> driver.memPoolCreate(properties),
-        () -> driver.memPoolDestroy(0x6),
-        () -> driver.memPoolTrimTo(0x6, 0),
-        () -> driver.memPoolGetAttribute(0x6, 4),
-        () -> driver.memPoolSetAttribute(0x6, 4, 0),
-        () -> driver.deviceGetAttribute(75, 1),
-        () -> driver.memGetInfo(1),
-        () -> driver.pointerGetAttribute(1, 9, 64),
-        () -> driver.streamCreateWithPriority(1, 1, 0),
-        () -> driver.streamDestroy(1, 0x5),
-        () -> driver.streamQuery(1, 0x5),
-        () -> driver.streamQuery(1, 0),
-        () -> driver.streamSynchronize(1, 0x5),
-        () -> driver.eventCreate(1, 2),
-        () -> driver.eventDestroy(1, 0x7),
-        () -> driver.eventQuery(1, 0x7),
-        () -> driver.eventSynchronize(1, 0x7),
-        () -> driver.ctxSetLimit(1, 0, 1),
-        () -> driver.ctxEnablePeerAccess(1, 0),
-        () -> driver.memcpyHtoDAsync(1, 64, Arena.ofAuto().allocate(8), 0x5),
-        () -> driver.memcpyDtoHAsync(1, Arena.ofAuto().allocate(8), 64, 0x5),
-        () -> driver.callMalloc(library.address("stub_malloc"), 0, 64, 1),
-        () -> driver.callFree(library.address("stub_free"), 0, 64, 1),
-        () -> driver.graphInstantiate(1, 0xabc),
-        () -> driver.graphDestroy(0xabc));
+        () -> driver.memory().memAlloc(1, 64),
+        () -> driver.memory().memFree(1, 64),
+        () -> driver.memory().memHostAlloc(1, 64, 0),
+        () -> driver.memory().memFreeHost(1, 64),
+        () -> driver.memory().memAllocManaged(1, 64, 1),
+        () -> driver.ordered().memAllocAsync(1, 64, 0x5),
+        () -> driver.ordered().memAllocFromPoolAsync(1, 64, 0x6, 0x5),
+        () -> driver.ordered().memFreeAsync(1, 64, 0x5),
+        () -> driver.ordered().memFreeAsync(1, 64, 0),
+        () -> driver.pools().memPoolCreate(properties),
+        () -> driver.pools().memPoolDestroy(0x6),
+        () -> driver.pools().memPoolTrimTo(0x6, 0),
+        () -> driver.pools().memPoolGetAttribute(0x6, 4),
+        () -> driver.pools().memPoolSetAttribute(0x6, 4, 0),
+        () -> driver.devices().deviceGetAttribute(75, 1),
+        () -> driver.devices().memGetInfo(1),
+        () -> driver.memory().pointerGetAttribute(1, 9, 64),
+        () -> driver.streams().streamCreateWithPriority(1, 1, 0),
+        () -> driver.streams().streamDestroy(1, 0x5),
+        () -> driver.streams().streamQuery(1, 0x5),
+        () -> driver.streams().streamQuery(1, 0),
+        () -> driver.streams().streamSynchronize(1, 0x5),
+        () -> driver.events().eventCreate(1, 2),
+        () -> driver.events().eventDestroy(1, 0x7),
+        () -> driver.events().eventQuery(1, 0x7),
+        () -> driver.events().eventSynchronize(1, 0x7),
+        () -> driver.devices().ctxSetLimit(1, 0, 1),
+        () -> driver.devices().ctxEnablePeerAccess(1, 0),
+        () -> driver.transfers().memcpyHtoDAsync(1, 64, Arena.ofAuto().allocate(8), 0x5),
+        () -> driver.transfers().memcpyDtoHAsync(1, Arena.ofAuto().allocate(8), 64, 0x5),
+        () -> driver.natives().callMalloc(library.address("stub_malloc"), 0, 64, 1),
+        () -> driver.natives().callFree(library.address("stub_free"), 0, 64, 1),
+        () -> driver.captures().graphInstantiate(1, 0xabc),
+        () -> driver.captures().graphDestroy(0xabc));
   }
 
   @Test
@@ -163,11 +164,11 @@ class FfmCaptureCallsTest {
   @Test
   void callsThatFail_leaveTheModeOfTheThreadAsItWas() {
     library.fail("cuMemAlloc", 2);
-    assertThatThrownBy(() -> driver.memAlloc(1, 64)).isInstanceOf(CudaException.class);
+    assertThatThrownBy(() -> driver.memory().memAlloc(1, 64)).isInstanceOf(CudaException.class);
     assertThat(library.mode()).isEqualTo(GLOBAL);
     library.makeCurrent(0xc000);
     library.fail("cuCtxSetCurrent", 2);
-    assertThatThrownBy(() -> driver.memAlloc(1, 64)).isInstanceOf(CudaException.class);
+    assertThatThrownBy(() -> driver.memory().memAlloc(1, 64)).isInstanceOf(CudaException.class);
     assertThat(library.mode()).isEqualTo(GLOBAL);
   }
 
@@ -179,7 +180,7 @@ class FfmCaptureCallsTest {
           Thread.ofVirtual()
               .start(() -> {
                 for (int turn = 0; turn < 20; turn++) {
-                  driver.memAlloc(1, 64);
+                  driver.memory().memAlloc(1, 64);
                   assertThat(library.mode()).isEqualTo(GLOBAL);
                   Thread.yield();
                 }
@@ -193,11 +194,11 @@ class FfmCaptureCallsTest {
 
   @Test
   void queuedWorkAndQuestionsAboutCaptures_arePassedOnAsTheyAre() {
-    driver.eventRecord(1, 0x7, 0x5);
-    driver.streamWaitEvent(1, 0x5, 0x7);
-    driver.memcpyAsync(1, 64, 128, 8, 0x5);
-    driver.memsetD8Async(1, 64, (byte) 1, 8, 0x5);
-    driver.streamIsCapturing(1, 0x5);
+    driver.events().eventRecord(1, 0x7, 0x5);
+    driver.streams().streamWaitEvent(1, 0x5, 0x7);
+    driver.transfers().memcpyAsync(1, 64, 128, 8, 0x5);
+    driver.transfers().memsetD8Async(1, 64, (byte) 1, 8, 0x5);
+    driver.captures().streamIsCapturing(1, 0x5);
     assertThat(library.notRelaxed())
         .containsExactly(
             "cuEventRecord@2000",
@@ -210,9 +211,9 @@ class FfmCaptureCallsTest {
   @Test
   void callsAboutStreamsAndEvents_needNoContext_unlessTheDriverSaysSo() {
     library.makeCurrent(0);
-    driver.streamQuery(1, 0x5);
-    driver.eventQuery(1, 0x7);
-    driver.streamQuery(1, 0);
+    driver.streams().streamQuery(1, 0x5);
+    driver.events().eventQuery(1, 0x7);
+    driver.streams().streamQuery(1, 0);
     noted(
         "cuStreamQuery@2000(5) in 0",
         "cuEventQuery@2000(7) in 0",
@@ -221,7 +222,8 @@ class FfmCaptureCallsTest {
     library.reset();
     library.makeCurrent(0xc000);
     library.fail("cuStreamQuery", 201);
-    assertThatThrownBy(() -> driver.streamQuery(1, 0x5)).isInstanceOf(CudaException.class);
+    assertThatThrownBy(() -> driver.streams().streamQuery(1, 0x5))
+        .isInstanceOf(CudaException.class);
     noted(
         "cuStreamQuery@2000(5) in c000",
         "cuCtxSetCurrent@4000(c001) in c000",

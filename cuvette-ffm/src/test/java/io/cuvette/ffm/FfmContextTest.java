@@ -54,8 +54,8 @@ class FfmContextTest {
 
   @Test
   void context_isRetainedAtItsFirstUse_andReleasedAtTheEnd() {
-    driver.memAlloc(1, 8);
-    driver.memAlloc(1, 8);
+    driver.memory().memAlloc(1, 8);
+    driver.memory().memAlloc(1, 8);
     assertThat(library.retained(0)).isZero();
     assertThat(library.retained(1)).isEqualTo(1);
     driver.close();
@@ -73,9 +73,9 @@ class FfmContextTest {
   @Test
   void contextOfSomebodyElse_isRestored() {
     library.makeCurrent(0xeee);
-    driver.memAlloc(1, 8);
+    driver.memory().memAlloc(1, 8);
     assertThat(library.current()).isEqualTo(0xeee);
-    driver.memAlloc(0, 8);
+    driver.memory().memAlloc(0, 8);
     assertThat(library.current()).isEqualTo(0xeee);
     assertThat(library.calls())
         .contains("cuMemAlloc@3020(8) in c001", "cuMemAlloc@3020(8) in c000");
@@ -85,7 +85,7 @@ class FfmContextTest {
   void contextOfSomebodyElse_isRestoredAfterAFailure() {
     library.makeCurrent(0xeee);
     library.fail("cuMemAlloc", 2);
-    assertThatThrownBy(() -> driver.memAlloc(1, 512))
+    assertThatThrownBy(() -> driver.memory().memAlloc(1, 512))
         .isInstanceOf(CudaException.class)
         .hasMessage("cuMemAlloc(bytes=512, device=1): CUDA_ERROR_OUT_OF_MEMORY (2): out of memory");
     assertThat(library.current()).isEqualTo(0xeee);
@@ -94,11 +94,11 @@ class FfmContextTest {
   @Test
   void contextThatCannotBeRetained_isRetriedAtTheNextCall() {
     library.fail("cuDevicePrimaryCtxRetain", 2);
-    assertThatThrownBy(() -> driver.memAlloc(1, 8))
+    assertThatThrownBy(() -> driver.memory().memAlloc(1, 8))
         .isInstanceOf(CudaException.class)
         .hasMessageContaining("cuDevicePrimaryCtxRetain(device=1)");
     library.reset();
-    assertThat(driver.memAlloc(1, 8)).isEqualTo(24);
+    assertThat(driver.memory().memAlloc(1, 8)).isEqualTo(24);
     assertThat(library.retained(1)).isEqualTo(1);
   }
 
@@ -106,19 +106,19 @@ class FfmContextTest {
   void contextThatCannotBecomeCurrent_failsTheCall() {
     library.makeCurrent(0xeee);
     library.fail("cuCtxSetCurrent", 709);
-    assertThatThrownBy(() -> driver.memAlloc(1, 8))
+    assertThatThrownBy(() -> driver.memory().memAlloc(1, 8))
         .isInstanceOfSatisfying(
             CudaException.class,
             e -> assertThat(e.status()).isEqualTo(CudaStatus.CONTEXT_IS_DESTROYED));
     assertThat(library.calls()).noneMatch(call -> call.startsWith("cuMemAlloc"));
     library.reset();
-    assertThat(driver.memAlloc(1, 8)).isEqualTo(24);
+    assertThat(driver.memory().memAlloc(1, 8)).isEqualTo(24);
   }
 
   @Test
   void unknownDevice_isAnError() {
     for (int device : new int[] {-1, 2, Integer.MAX_VALUE}) {
-      assertThatThrownBy(() -> driver.memAlloc(device, 8))
+      assertThatThrownBy(() -> driver.memory().memAlloc(device, 8))
           .isInstanceOf(CudaException.class)
           .hasMessageContaining("cuDeviceGet(ordinal=" + device + "): CUDA_ERROR_INVALID_DEVICE");
     }
@@ -126,8 +126,8 @@ class FfmContextTest {
 
   @Test
   void failedRelease_doesNotKeepOthers() {
-    driver.memAlloc(0, 8);
-    driver.memAlloc(1, 8);
+    driver.memory().memAlloc(0, 8);
+    driver.memory().memAlloc(1, 8);
     library.fail("cuDevicePrimaryCtxRelease", 700);
     assertThatThrownBy(driver::close)
         .isInstanceOf(CudaException.class)
@@ -137,21 +137,21 @@ class FfmContextTest {
 
   @Test
   void afterClose_everyCallFailsAndNamesTheDriver() {
-    driver.memAlloc(0, 8);
+    driver.memory().memAlloc(0, 8);
     driver.close();
     library.reset();
     List<Runnable> calls =
         List.of(
-            () -> driver.memAlloc(0, 8),
-            () -> driver.memFree(0, 8),
-            () -> driver.graphDestroy(8),
-            () -> driver.deviceGetName(0),
-            () -> driver.deviceGetCount(),
-            () -> driver.driverGetVersion(),
-            () -> driver.ctxSynchronize(1),
-            () -> driver.ctxEnablePeerAccess(0, 1),
-            () -> driver.streamGetDevice(0, 0),
-            () -> driver.launchHostFunc(0, 1, () -> {}));
+            () -> driver.memory().memAlloc(0, 8),
+            () -> driver.memory().memFree(0, 8),
+            () -> driver.captures().graphDestroy(8),
+            () -> driver.devices().deviceGetName(0),
+            () -> driver.devices().deviceGetCount(),
+            () -> driver.devices().driverGetVersion(),
+            () -> driver.devices().ctxSynchronize(1),
+            () -> driver.devices().ctxEnablePeerAccess(0, 1),
+            () -> driver.streams().streamGetDevice(0, 0),
+            () -> driver.streams().launchHostFunc(0, 1, () -> {}));
     assertThat(calls)
         .allSatisfy(call ->
             assertThatThrownBy(call::run)
@@ -162,17 +162,18 @@ class FfmContextTest {
 
   @Test
   void twoDrivers_holdContextsOfTheirOwn() {
-    driver.memAlloc(0, 8);
+    driver.memory().memAlloc(0, 8);
     driver.close();
     driver = library.open();
-    assertThat(driver.memAlloc(0, 8)).isEqualTo(24);
+    assertThat(driver.memory().memAlloc(0, 8)).isEqualTo(24);
     assertThat(library.retained(0)).isEqualTo(1);
   }
 
   @Test
   void manyThreads_retainAContextOnce() throws Exception {
     try (ExecutorService executor = Executors.newFixedThreadPool(16)) {
-      for (Future<Long> call : executor.invokeAll(copies(64, () -> driver.memAlloc(1, 8)))) {
+      for (Future<Long> call :
+          executor.invokeAll(copies(64, () -> driver.memory().memAlloc(1, 8)))) {
         assertThat(call.get()).isEqualTo(24);
       }
     }
@@ -187,7 +188,7 @@ class FfmContextTest {
       long bytes = 1_000L + i;
       tasks.add(() -> {
         Thread.yield();
-        assertThat(driver.memAlloc(device, bytes)).isEqualTo(3 * bytes);
+        assertThat(driver.memory().memAlloc(device, bytes)).isEqualTo(3 * bytes);
         Thread.yield();
         return bytes;
       });
@@ -227,7 +228,7 @@ class FfmContextTest {
                       ValueLayout.JAVA_INT),
                   arena)
               .address();
-      assertThat(driver.callMalloc(function, 0, 100, 1)).isEqualTo(300 + 600);
+      assertThat(driver.natives().callMalloc(function, 0, 100, 1)).isEqualTo(300 + 600);
     }
     assertThat(library.calls())
         .containsSubsequence(
@@ -238,8 +239,9 @@ class FfmContextTest {
 
   @SuppressWarnings("unused") // called through a method handle
   private long allocateWithHelp(long parameter, long bytes, int device) {
-    long sum = driver.memAlloc(device, bytes) + driver.memAlloc(1 - device, 2 * bytes);
-    driver.memFree(device, 1);
+    long sum =
+        driver.memory().memAlloc(device, bytes) + driver.memory().memAlloc(1 - device, 2 * bytes);
+    driver.memory().memFree(device, 1);
     return sum;
   }
 

@@ -35,8 +35,8 @@ class FfmDriverCallsTest {
   void open(@TempDir Path folder) {
     library = StubLibrary.compile(folder);
     driver = library.open();
-    driver.memGetInfo(0);
-    driver.memGetInfo(1);
+    driver.devices().memGetInfo(0);
+    driver.devices().memGetInfo(1);
   }
 
   @AfterAll
@@ -58,19 +58,19 @@ class FfmDriverCallsTest {
 
   @Test
   void driverGetVersion() {
-    assertThat(driver.driverGetVersion()).isEqualTo(13000);
+    assertThat(driver.devices().driverGetVersion()).isEqualTo(13000);
     noted("cuDriverGetVersion@2020() in c001");
   }
 
   @Test
   void devices() {
     library.answer(BIG, 0);
-    assertThat(driver.deviceGetCount()).isEqualTo(2);
-    assertThat(driver.deviceGetName(1)).isEqualTo("Stub 41");
-    assertThat(driver.deviceGetUuid(1))
+    assertThat(driver.devices().deviceGetCount()).isEqualTo(2);
+    assertThat(driver.devices().deviceGetName(1)).isEqualTo("Stub 41");
+    assertThat(driver.devices().deviceGetUuid(1))
         .isEqualTo(UUID.fromString("f0f1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff"));
-    assertThat(driver.deviceTotalMem(1)).isEqualTo(BIG);
-    assertThat(driver.deviceGetPciBusId(1)).isEqualTo("0000:1b:00.0");
+    assertThat(driver.devices().deviceTotalMem(1)).isEqualTo(BIG);
+    assertThat(driver.devices().deviceGetPciBusId(1)).isEqualTo("0000:1b:00.0");
     assertThat(library.calls())
         .containsExactly(
             "cuDeviceGetName@2000(256, 41) in c001",
@@ -82,20 +82,20 @@ class FfmDriverCallsTest {
   @Test
   void deviceGetAttribute() {
     library.answer(-5, 0);
-    assertThat(driver.deviceGetAttribute(75, 1)).isEqualTo(-5);
+    assertThat(driver.devices().deviceGetAttribute(75, 1)).isEqualTo(-5);
     noted("cuDeviceGetAttribute@2000(75, 41) in c001");
   }
 
   @Test
   void deviceGetByPciBusId() {
     library.answer(41, 0);
-    assertThat(driver.deviceGetByPciBusId("0000:1b:00.0")).isEqualTo(1);
+    assertThat(driver.devices().deviceGetByPciBusId("0000:1b:00.0")).isEqualTo(1);
     noted("cuDeviceGetByPCIBusId@4010(0000:1b:00.0) in c001");
   }
 
   @Test
   void deviceGetByPciBusId_withNul_isInvalid() {
-    assertThatThrownBy(() -> driver.deviceGetByPciBusId("0000:1b:00.0\0"))
+    assertThatThrownBy(() -> driver.devices().deviceGetByPciBusId("0000:1b:00.0\0"))
         .isInstanceOfSatisfying(
             CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.INVALID_VALUE));
     assertThat(library.calls()).isEmpty();
@@ -104,11 +104,11 @@ class FfmDriverCallsTest {
   @Test
   void peers() {
     library.answer(1, 0);
-    assertThat(driver.deviceCanAccessPeer(0, 1)).isTrue();
+    assertThat(driver.devices().deviceCanAccessPeer(0, 1)).isTrue();
     library.answer(0, 0);
-    assertThat(driver.deviceCanAccessPeer(1, 0)).isFalse();
-    driver.ctxEnablePeerAccess(1, 0);
-    driver.ctxDisablePeerAccess(1, 0);
+    assertThat(driver.devices().deviceCanAccessPeer(1, 0)).isFalse();
+    driver.devices().ctxEnablePeerAccess(1, 0);
+    driver.devices().ctxDisablePeerAccess(1, 0);
     assertThat(library.calls())
         .containsExactly(
             "cuDeviceCanAccessPeer@4000(40, 41) in c001",
@@ -119,15 +119,15 @@ class FfmDriverCallsTest {
 
   @Test
   void ctxSynchronize_needsNoCurrentContext() {
-    driver.ctxSynchronize(0);
+    driver.devices().ctxSynchronize(0);
     noted("cuCtxSynchronize@13000(c000) in c001");
   }
 
   @Test
   void limits() {
     library.answer(BIG, 0);
-    assertThat(driver.ctxGetLimit(1, 2)).isEqualTo(BIG);
-    driver.ctxSetLimit(1, 2, 4096);
+    assertThat(driver.devices().ctxGetLimit(1, 2)).isEqualTo(BIG);
+    driver.devices().ctxSetLimit(1, 2, 4096);
     assertThat(library.calls())
         .containsExactly("cuCtxGetLimit@3010(2) in c001", "cuCtxSetLimit@3010(2, 4096) in c001");
   }
@@ -135,9 +135,9 @@ class FfmDriverCallsTest {
   @Test
   void answersOfTwoValues() {
     library.answer(0, -5);
-    assertThat(driver.ctxGetStreamPriorityRange(1)).isEqualTo(new PriorityRange(0, -5));
+    assertThat(driver.devices().ctxGetStreamPriorityRange(1)).isEqualTo(new PriorityRange(0, -5));
     library.answer(BIG, BIG + 1);
-    assertThat(driver.memGetInfo(1)).isEqualTo(new MemoryInfo(BIG, BIG + 1));
+    assertThat(driver.devices().memGetInfo(1)).isEqualTo(new MemoryInfo(BIG, BIG + 1));
     assertThat(library.calls())
         .containsExactly(
             "cuCtxGetStreamPriorityRange@5050() in c001", "cuMemGetInfo@3020() in c001");
@@ -146,8 +146,8 @@ class FfmDriverCallsTest {
   @Test
   void memory() {
     library.answer(BIG, 0);
-    assertThat(driver.memAlloc(1, 1L << 40)).isEqualTo(BIG);
-    driver.memFree(1, BIG);
+    assertThat(driver.memory().memAlloc(1, 1L << 40)).isEqualTo(BIG);
+    driver.memory().memFree(1, BIG);
     assertThat(library.calls())
         .containsExactly(
             "cuMemAlloc@3020(1099511627776) in c001", "cuMemFree@3020(76543210fedc) in c001");
@@ -155,12 +155,12 @@ class FfmDriverCallsTest {
 
   @Test
   void hostMemory_canBeWritten() {
-    MemorySegment pinned = driver.memHostAlloc(1, 24, 5);
-    MemorySegment managed = driver.memAllocManaged(1, 24, 2);
+    MemorySegment pinned = driver.memory().memHostAlloc(1, 24, 5);
+    MemorySegment managed = driver.memory().memAllocManaged(1, 24, 2);
     pinned.set(ValueLayout.JAVA_LONG, 16, BIG);
     managed.set(ValueLayout.JAVA_LONG, 16, BIG);
     assertThat(pinned.byteSize()).isEqualTo(managed.byteSize()).isEqualTo(24);
-    driver.memFreeHost(1, 0xabc);
+    driver.memory().memFreeHost(1, 0xabc);
     assertThat(library.calls())
         .containsExactly(
             "cuMemHostAlloc@2020(24, 5) in c001",
@@ -170,10 +170,10 @@ class FfmDriverCallsTest {
 
   @Test
   void hostView_diesWithItsArena() {
-    MemorySegment pinned = driver.memHostAlloc(1, 8, 0);
+    MemorySegment pinned = driver.memory().memHostAlloc(1, 8, 0);
     MemorySegment view;
     try (Arena arena = Arena.ofConfined()) {
-      view = driver.hostView(1, pinned.address(), 8, arena);
+      view = driver.memory().hostView(1, pinned.address(), 8, arena);
       view.set(ValueLayout.JAVA_LONG, 0, BIG);
       assertThat(pinned.get(ValueLayout.JAVA_LONG, 0)).isEqualTo(BIG);
     }
@@ -184,8 +184,8 @@ class FfmDriverCallsTest {
   @Test
   void pointerAttributes_shorterOnesAreZeroExtended() {
     library.answer(-2, 0);
-    assertThat(driver.pointerGetAttribute(1, 9, BIG)).isEqualTo(0xffff_fffeL);
-    assertThat(driver.pointerGetAttribute(1, 7, BIG)).isEqualTo(-2);
+    assertThat(driver.memory().pointerGetAttribute(1, 9, BIG)).isEqualTo(0xffff_fffeL);
+    assertThat(driver.memory().pointerGetAttribute(1, 7, BIG)).isEqualTo(-2);
     assertThat(library.calls())
         .containsExactly(
             "cuPointerGetAttribute@4000(9, 76543210fedc) in c001",
@@ -195,10 +195,10 @@ class FfmDriverCallsTest {
   @Test
   void managedMemory_placesAreStructuresByValue() {
     library.answer(7, 0);
-    driver.memPrefetchAsync(1, BIG, 4096, 1, 1, 0x5);
-    driver.memPrefetchAsync(1, BIG, 4096, 3, 1, 0x5);
-    driver.memAdvise(1, BIG, 4096, 3, 2, 0);
-    assertThat(driver.memRangeGetAttribute(1, 4, BIG, 4096)).isEqualTo(7);
+    driver.memory().memPrefetchAsync(1, BIG, 4096, 1, 1, 0x5);
+    driver.memory().memPrefetchAsync(1, BIG, 4096, 3, 1, 0x5);
+    driver.memory().memAdvise(1, BIG, 4096, 3, 2, 0);
+    assertThat(driver.memory().memRangeGetAttribute(1, 4, BIG, 4096)).isEqualTo(7);
     assertThat(library.calls())
         .containsExactly(
             "cuMemPrefetchAsync@12020(76543210fedc, 4096, {1, 41}, 0, 5) in c001",
@@ -212,10 +212,10 @@ class FfmDriverCallsTest {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment text = arena.allocateFrom("text");
       MemorySegment room = arena.allocate(3);
-      driver.memcpyAsync(1, BIG, 0x20, 4096, 0x5);
-      driver.memcpyHtoDAsync(1, BIG, text, 0x5);
-      driver.memcpyDtoHAsync(1, room, BIG, 0x5);
-      driver.memcpyPeerAsync(1, BIG, 0, 0x20, 1, 4096, 0x5);
+      driver.transfers().memcpyAsync(1, BIG, 0x20, 4096, 0x5);
+      driver.transfers().memcpyHtoDAsync(1, BIG, text, 0x5);
+      driver.transfers().memcpyDtoHAsync(1, room, BIG, 0x5);
+      driver.transfers().memcpyPeerAsync(1, BIG, 0, 0x20, 1, 4096, 0x5);
       assertThat(room.toArray(ValueLayout.JAVA_BYTE)).containsExactly(7, 7, 7);
     }
     assertThat(library.calls())
@@ -229,11 +229,11 @@ class FfmDriverCallsTest {
   @Test
   void copiesOfHeapSegments_areRefused() {
     MemorySegment heap = MemorySegment.ofArray(new byte[4]);
-    assertThatThrownBy(() -> driver.memcpyHtoDAsync(1, BIG, heap, 0))
+    assertThatThrownBy(() -> driver.transfers().memcpyHtoDAsync(1, BIG, heap, 0))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("source: heap segment")
         .hasMessageContaining("PinnedBuffer");
-    assertThatThrownBy(() -> driver.memcpyDtoHAsync(1, heap, BIG, 0))
+    assertThatThrownBy(() -> driver.transfers().memcpyDtoHAsync(1, heap, BIG, 0))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("target: heap segment");
     assertThat(library.calls()).isEmpty();
@@ -244,16 +244,16 @@ class FfmDriverCallsTest {
     Arena arena = Arena.ofConfined();
     MemorySegment gone = arena.allocate(8);
     arena.close();
-    assertThatThrownBy(() -> driver.memcpyHtoDAsync(1, BIG, gone, 0))
+    assertThatThrownBy(() -> driver.transfers().memcpyHtoDAsync(1, BIG, gone, 0))
         .isInstanceOf(IllegalStateException.class);
     assertThat(library.calls()).isEmpty();
   }
 
   @Test
   void fills_takeUnsignedValues() {
-    driver.memsetD8Async(1, BIG, (byte) -2, 3, 0x5);
-    driver.memsetD16Async(1, BIG, (short) -2, 3, 0x5);
-    driver.memsetD32Async(1, BIG, -2, 3, 0x5);
+    driver.transfers().memsetD8Async(1, BIG, (byte) -2, 3, 0x5);
+    driver.transfers().memsetD16Async(1, BIG, (short) -2, 3, 0x5);
+    driver.transfers().memsetD32Async(1, BIG, -2, 3, 0x5);
     assertThat(library.calls())
         .containsExactly(
             "cuMemsetD8Async@3020(76543210fedc, 254, 3, 5) in c001",
@@ -264,15 +264,15 @@ class FfmDriverCallsTest {
   @Test
   void streams() {
     library.answer(BIG, 0);
-    assertThat(driver.streamCreateWithPriority(1, 1, -3)).isEqualTo(BIG);
-    assertThat(driver.streamGetId(1, 0x5)).isEqualTo(BIG);
+    assertThat(driver.streams().streamCreateWithPriority(1, 1, -3)).isEqualTo(BIG);
+    assertThat(driver.streams().streamGetId(1, 0x5)).isEqualTo(BIG);
     library.answer(-3, 0);
-    assertThat(driver.streamGetPriority(1, 0x5)).isEqualTo(-3);
+    assertThat(driver.streams().streamGetPriority(1, 0x5)).isEqualTo(-3);
     library.answer(1, 0);
-    assertThat(driver.streamGetFlags(1, 0x5)).isEqualTo(1);
-    driver.streamSynchronize(1, 0x5);
-    driver.streamWaitEvent(1, 0x5, 0x6);
-    driver.streamDestroy(1, 0x5);
+    assertThat(driver.streams().streamGetFlags(1, 0x5)).isEqualTo(1);
+    driver.streams().streamSynchronize(1, 0x5);
+    driver.streams().streamWaitEvent(1, 0x5, 0x6);
+    driver.streams().streamDestroy(1, 0x5);
     assertThat(library.calls())
         .containsExactly(
             "cuStreamCreateWithPriority@5050(1, -3) in c001",
@@ -287,25 +287,25 @@ class FfmDriverCallsTest {
   @Test
   void streamGetDevice_isTheOrdinal() {
     library.answer(0xeee, 41);
-    assertThat(driver.streamGetDevice(0, 0x5)).isEqualTo(1);
+    assertThat(driver.streams().streamGetDevice(0, 0x5)).isEqualTo(1);
     assertThat(library.calls())
         .contains("cuStreamGetCtx@9020(5) in c000", "cuCtxGetDevice@2000() in eee");
     library.reset();
-    assertThat(driver.streamGetDevice(0, 2)).isEqualTo(0);
-    assertThat(driver.streamGetDevice(1, 0)).isEqualTo(1);
+    assertThat(driver.streams().streamGetDevice(0, 2)).isEqualTo(0);
+    assertThat(driver.streams().streamGetDevice(1, 0)).isEqualTo(1);
     assertThat(library.calls()).isEmpty();
   }
 
   @Test
   void queries_tellReadyFromNotReadyFromFailed() {
-    assertThat(driver.streamQuery(1, 0x5)).isTrue();
-    assertThat(driver.eventQuery(1, 0x6)).isTrue();
+    assertThat(driver.streams().streamQuery(1, 0x5)).isTrue();
+    assertThat(driver.events().eventQuery(1, 0x6)).isTrue();
     library.fail("cuStreamQuery", 600);
-    assertThat(driver.streamQuery(1, 0x5)).isFalse();
+    assertThat(driver.streams().streamQuery(1, 0x5)).isFalse();
     library.fail("cuEventQuery", 600);
-    assertThat(driver.eventQuery(1, 0x6)).isFalse();
+    assertThat(driver.events().eventQuery(1, 0x6)).isFalse();
     library.fail("cuEventQuery", 700);
-    assertThatThrownBy(() -> driver.eventQuery(1, 0x6))
+    assertThatThrownBy(() -> driver.events().eventQuery(1, 0x6))
         .isInstanceOf(CudaException.class)
         .hasMessageContaining(
             "cuEventQuery(event=0x6, device=1): CUDA_ERROR_ILLEGAL_ADDRESS (700)");
@@ -314,11 +314,11 @@ class FfmDriverCallsTest {
   @Test
   void events() {
     library.answer(BIG, 0);
-    assertThat(driver.eventCreate(1, 6)).isEqualTo(BIG);
-    driver.eventRecord(1, 0x6, 0x5);
-    driver.eventSynchronize(1, 0x6);
-    assertThat(driver.eventElapsedTime(1, 0x6, 0x7)).isEqualTo(1.5f);
-    driver.eventDestroy(1, 0x6);
+    assertThat(driver.events().eventCreate(1, 6)).isEqualTo(BIG);
+    driver.events().eventRecord(1, 0x6, 0x5);
+    driver.events().eventSynchronize(1, 0x6);
+    assertThat(driver.events().eventElapsedTime(1, 0x6, 0x7)).isEqualTo(1.5f);
+    driver.events().eventDestroy(1, 0x6);
     assertThat(library.calls())
         .containsExactly(
             "cuEventCreate@2000(6) in c001",
@@ -330,12 +330,12 @@ class FfmDriverCallsTest {
 
   @Test
   void capture() {
-    driver.streamBeginCapture(1, 0x5, 2);
+    driver.captures().streamBeginCapture(1, 0x5, 2);
     library.answer(1, 0);
-    assertThat(driver.streamIsCapturing(1, 0x5)).isEqualTo(1);
+    assertThat(driver.captures().streamIsCapturing(1, 0x5)).isEqualTo(1);
     library.answer(BIG, 0);
-    assertThat(driver.streamEndCapture(1, 0x5)).isEqualTo(BIG);
-    driver.graphDestroy(BIG);
+    assertThat(driver.captures().streamEndCapture(1, 0x5)).isEqualTo(BIG);
+    driver.captures().graphDestroy(BIG);
     assertThat(library.calls())
         .containsExactly(
             "cuStreamBeginCapture@10010(5, 2) in c001",
@@ -347,7 +347,7 @@ class FfmDriverCallsTest {
   @Test
   void hostFunctions_runOnAThreadOfTheDriver() {
     CompletableFuture<Thread> ran = new CompletableFuture<>();
-    driver.launchHostFunc(1, 0x5, () -> ran.complete(Thread.currentThread()));
+    driver.streams().launchHostFunc(1, 0x5, () -> ran.complete(Thread.currentThread()));
     assertThat(ran.join()).isNotSameAs(Thread.currentThread());
     noted("cuLaunchHostFunc@10000(5) in c001");
   }
@@ -355,13 +355,15 @@ class FfmDriverCallsTest {
   @Test
   void hostFunctionsThatThrow_harmNobody() {
     CompletableFuture<Boolean> ran = new CompletableFuture<>();
-    driver.launchHostFunc(
-        1,
-        0x5,
-        () -> {
-          throw new IllegalStateException("thrown on purpose");
-        });
-    driver.launchHostFunc(1, 0x5, () -> ran.complete(true));
+    driver
+        .streams()
+        .launchHostFunc(
+            1,
+            0x5,
+            () -> {
+              throw new IllegalStateException("thrown on purpose");
+            });
+    driver.streams().launchHostFunc(1, 0x5, () -> ran.complete(true));
     assertThat(ran.join()).isTrue();
   }
 
@@ -371,7 +373,9 @@ class FfmDriverCallsTest {
     CudaDriverProvider provider = library.provider();
     try (CudaDriver one = provider.open("");
         CudaDriver two = provider.open("")) {
-      assertThat(one.driverGetVersion()).isEqualTo(two.driverGetVersion()).isEqualTo(13000);
+      assertThat(one.devices().driverGetVersion())
+          .isEqualTo(two.devices().driverGetVersion())
+          .isEqualTo(13000);
     }
   }
 
@@ -389,7 +393,7 @@ class FfmDriverCallsTest {
   }
 
   private void launchFails(byte[] captured) {
-    assertThatThrownBy(() -> driver.launchHostFunc(1, 0x5, () -> captured[0] = 1))
+    assertThatThrownBy(() -> driver.streams().launchHostFunc(1, 0x5, () -> captured[0] = 1))
         .isInstanceOf(CudaException.class)
         .hasMessageContaining("cuLaunchHostFunc(stream=0x5, device=1)");
   }
@@ -397,12 +401,13 @@ class FfmDriverCallsTest {
   @Test
   void nativeAllocators_areCalledWithTheDeviceCurrent() {
     library.answer(BIG, 0);
-    assertThat(driver.callMalloc(library.address("stub_malloc"), 0xaa, 1L << 40, 1)).isEqualTo(BIG);
-    driver.callFree(library.address("stub_free"), 0xaa, BIG, 1);
+    assertThat(driver.natives().callMalloc(library.address("stub_malloc"), 0xaa, 1L << 40, 1))
+        .isEqualTo(BIG);
+    driver.natives().callFree(library.address("stub_free"), 0xaa, BIG, 1);
     assertThat(library.calls())
         .containsExactly(
             "malloc(aa, 1099511627776, 1) in c001", "free(aa, 76543210fedc, 1) in c001");
-    assertThatThrownBy(() -> driver.callMalloc(0, 0, 1, 1))
+    assertThatThrownBy(() -> driver.natives().callMalloc(0, 0, 1, 1))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("function: 0");
   }

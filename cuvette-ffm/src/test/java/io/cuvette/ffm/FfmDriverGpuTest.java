@@ -40,13 +40,13 @@ class FfmDriverGpuTest {
     FfmDriverProvider provider = new FfmDriverProvider();
     assumeTrue(provider.isAvailable(), "no GPU");
     driver = provider.open("");
-    stream = driver.streamCreateWithPriority(0, 1, 0);
+    stream = driver.streams().streamCreateWithPriority(0, 1, 0);
   }
 
   @AfterEach
   void close() {
     if (driver != null) {
-      driver.streamDestroy(0, stream);
+      driver.streams().streamDestroy(0, stream);
       driver.close();
     }
   }
@@ -58,52 +58,54 @@ class FfmDriverGpuTest {
 
   @Test
   void device_isDescribed() {
-    assertThat(driver.driverGetVersion()).isGreaterThanOrEqualTo(Versions.OLDEST);
-    assertThat(driver.deviceGetCount()).isPositive();
-    assertThat(driver.deviceGetName(0)).isNotBlank();
-    assertThat(driver.deviceGetUuid(0).getMostSignificantBits()).isNotZero();
-    assertThat(driver.deviceTotalMem(0)).isGreaterThan(1L << 30);
-    assertThat(driver.deviceGetAttribute(75, 0)).isGreaterThanOrEqualTo(5);
-    String address = driver.deviceGetPciBusId(0);
+    assertThat(driver.devices().driverGetVersion()).isGreaterThanOrEqualTo(Versions.OLDEST);
+    assertThat(driver.devices().deviceGetCount()).isPositive();
+    assertThat(driver.devices().deviceGetName(0)).isNotBlank();
+    assertThat(driver.devices().deviceGetUuid(0).getMostSignificantBits()).isNotZero();
+    assertThat(driver.devices().deviceTotalMem(0)).isGreaterThan(1L << 30);
+    assertThat(driver.devices().deviceGetAttribute(75, 0)).isGreaterThanOrEqualTo(5);
+    String address = driver.devices().deviceGetPciBusId(0);
     assertThat(address).matches("[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-9a-fA-F]");
-    assertThat(driver.deviceGetByPciBusId(address)).isZero();
-    assertThat(driver.deviceCanAccessPeer(0, 0)).isFalse();
-    assertStatus(CudaStatus.INVALID_VALUE, () -> driver.deviceGetAttribute(100_000, 0));
-    assertStatus(CudaStatus.INVALID_VALUE, () -> driver.deviceGetByPciBusId("nonsense"));
+    assertThat(driver.devices().deviceGetByPciBusId(address)).isZero();
+    assertThat(driver.devices().deviceCanAccessPeer(0, 0)).isFalse();
+    assertStatus(CudaStatus.INVALID_VALUE, () -> driver.devices().deviceGetAttribute(100_000, 0));
+    assertStatus(CudaStatus.INVALID_VALUE, () -> driver.devices().deviceGetByPciBusId("nonsense"));
   }
 
   @Test
   void runtimeVersion_isEmptyOrPlausible() {
-    assertThat(driver.runtimeGetVersion().orElse(12_000)).isGreaterThanOrEqualTo(10_000);
+    assertThat(driver.devices().runtimeGetVersion().orElse(12_000)).isGreaterThanOrEqualTo(10_000);
   }
 
   @Test
   void context_isDescribed() {
-    MemoryInfo memory = driver.memGetInfo(0);
+    MemoryInfo memory = driver.devices().memGetInfo(0);
     assertThat(memory.freeBytes()).isPositive().isLessThanOrEqualTo(memory.totalBytes());
-    PriorityRange range = driver.ctxGetStreamPriorityRange(0);
+    PriorityRange range = driver.devices().ctxGetStreamPriorityRange(0);
     assertThat(range.contains(0)).isTrue();
-    long stack = driver.ctxGetLimit(0, 0);
-    driver.ctxSetLimit(0, 0, stack);
-    assertThat(driver.ctxGetLimit(0, 0)).isEqualTo(stack);
-    driver.ctxSynchronize(0);
+    long stack = driver.devices().ctxGetLimit(0, 0);
+    driver.devices().ctxSetLimit(0, 0, stack);
+    assertThat(driver.devices().ctxGetLimit(0, 0)).isEqualTo(stack);
+    driver.devices().ctxSynchronize(0);
   }
 
   @Test
   void peers_canBeEnabledOnce() {
-    assumeTrue(driver.deviceGetCount() > 1, "one GPU");
-    assumeTrue(driver.deviceCanAccessPeer(0, 1), "no peer access");
+    assumeTrue(driver.devices().deviceGetCount() > 1, "one GPU");
+    assumeTrue(driver.devices().deviceCanAccessPeer(0, 1), "no peer access");
     takeBackAccess(0, 1);
-    driver.ctxEnablePeerAccess(0, 1);
-    assertStatus(CudaStatus.PEER_ACCESS_ALREADY_ENABLED, () -> driver.ctxEnablePeerAccess(0, 1));
-    driver.ctxDisablePeerAccess(0, 1);
-    assertStatus(CudaStatus.PEER_ACCESS_NOT_ENABLED, () -> driver.ctxDisablePeerAccess(0, 1));
+    driver.devices().ctxEnablePeerAccess(0, 1);
+    assertStatus(
+        CudaStatus.PEER_ACCESS_ALREADY_ENABLED, () -> driver.devices().ctxEnablePeerAccess(0, 1));
+    driver.devices().ctxDisablePeerAccess(0, 1);
+    assertStatus(
+        CudaStatus.PEER_ACCESS_NOT_ENABLED, () -> driver.devices().ctxDisablePeerAccess(0, 1));
   }
 
   /** Access belongs to the contexts, which other tests of the process may retain. */
   private void takeBackAccess(int device, int peer) {
     try {
-      driver.ctxDisablePeerAccess(device, peer);
+      driver.devices().ctxDisablePeerAccess(device, peer);
     } catch (CudaException e) {
       assertThat(e.status()).isEqualTo(CudaStatus.PEER_ACCESS_NOT_ENABLED);
     }
@@ -111,114 +113,116 @@ class FfmDriverGpuTest {
 
   @Test
   void bytes_goThereAndBack() {
-    long first = driver.memAlloc(0, BYTES);
-    long second = driver.memAlloc(0, BYTES);
-    MemorySegment source = driver.memHostAlloc(0, BYTES, 1);
-    MemorySegment target = driver.memHostAlloc(0, BYTES, 1);
+    long first = driver.memory().memAlloc(0, BYTES);
+    long second = driver.memory().memAlloc(0, BYTES);
+    MemorySegment source = driver.memory().memHostAlloc(0, BYTES, 1);
+    MemorySegment target = driver.memory().memHostAlloc(0, BYTES, 1);
     for (int i = 0; i < BYTES; i += Integer.BYTES) {
       source.set(ValueLayout.JAVA_INT, i, 31 * i);
     }
-    driver.memcpyHtoDAsync(0, first, source, stream);
-    driver.memcpyAsync(0, second, first, BYTES, stream);
-    driver.memcpyPeerAsync(0, first, 0, second, 0, BYTES, stream);
-    driver.memcpyDtoHAsync(0, target, first, stream);
-    driver.streamSynchronize(0, stream);
+    driver.transfers().memcpyHtoDAsync(0, first, source, stream);
+    driver.transfers().memcpyAsync(0, second, first, BYTES, stream);
+    driver.transfers().memcpyPeerAsync(0, first, 0, second, 0, BYTES, stream);
+    driver.transfers().memcpyDtoHAsync(0, target, first, stream);
+    driver.streams().streamSynchronize(0, stream);
     assertThat(target.mismatch(source)).isEqualTo(-1);
-    driver.memFreeHost(0, target.address());
-    driver.memFreeHost(0, source.address());
-    driver.memFree(0, second);
-    driver.memFree(0, first);
-    assertStatus(CudaStatus.INVALID_VALUE, () -> driver.memFree(0, first));
+    driver.memory().memFreeHost(0, target.address());
+    driver.memory().memFreeHost(0, source.address());
+    driver.memory().memFree(0, second);
+    driver.memory().memFree(0, first);
+    assertStatus(CudaStatus.INVALID_VALUE, () -> driver.memory().memFree(0, first));
   }
 
   @Test
   void fills_fill() {
-    long memory = driver.memAlloc(0, 16);
-    MemorySegment target = driver.memHostAlloc(0, 16, 0);
-    driver.memsetD32Async(0, memory, 0xfedc_ba98, 4, stream);
-    driver.memsetD16Async(0, memory, (short) 0xfedc, 2, stream);
-    driver.memsetD8Async(0, memory, (byte) 0xfe, 2, stream);
-    driver.memcpyDtoHAsync(0, target, memory, stream);
-    driver.streamSynchronize(0, stream);
+    long memory = driver.memory().memAlloc(0, 16);
+    MemorySegment target = driver.memory().memHostAlloc(0, 16, 0);
+    driver.transfers().memsetD32Async(0, memory, 0xfedc_ba98, 4, stream);
+    driver.transfers().memsetD16Async(0, memory, (short) 0xfedc, 2, stream);
+    driver.transfers().memsetD8Async(0, memory, (byte) 0xfe, 2, stream);
+    driver.transfers().memcpyDtoHAsync(0, target, memory, stream);
+    driver.streams().streamSynchronize(0, stream);
     assertThat(target.toArray(ValueLayout.JAVA_INT_UNALIGNED))
         .containsExactly(0xfedc_fefe, 0xfedc_ba98, 0xfedc_ba98, 0xfedc_ba98);
-    driver.memFreeHost(0, target.address());
-    driver.memFree(0, memory);
+    driver.memory().memFreeHost(0, target.address());
+    driver.memory().memFree(0, memory);
   }
 
   @Test
   void managedMemory_isSeenByBoth() {
-    MemorySegment managed = driver.memAllocManaged(0, BYTES, 1);
+    MemorySegment managed = driver.memory().memAllocManaged(0, BYTES, 1);
     long address = managed.address();
-    driver.memAdvise(0, address, BYTES, 3, 1, 0);
-    driver.memPrefetchAsync(0, address, BYTES, 1, 0, stream);
-    driver.memsetD8Async(0, address, (byte) 5, BYTES, stream);
-    driver.memPrefetchAsync(0, address, BYTES, 2, 0, stream);
-    driver.streamSynchronize(0, stream);
+    driver.memory().memAdvise(0, address, BYTES, 3, 1, 0);
+    driver.memory().memPrefetchAsync(0, address, BYTES, 1, 0, stream);
+    driver.transfers().memsetD8Async(0, address, (byte) 5, BYTES, stream);
+    driver.memory().memPrefetchAsync(0, address, BYTES, 2, 0, stream);
+    driver.streams().streamSynchronize(0, stream);
     assertThat(managed.get(ValueLayout.JAVA_BYTE, BYTES - 1)).isEqualTo((byte) 5);
-    assertThat(driver.memRangeGetAttribute(0, 2, address, BYTES)).isZero(); // preferred: device 0
+    assertThat(driver.memory().memRangeGetAttribute(0, 2, address, BYTES))
+        .isZero(); // preferred: device 0
     try (Arena arena = Arena.ofConfined()) {
-      assertThat(driver.hostView(0, address, 8, arena).byteSize()).isEqualTo(8);
+      assertThat(driver.memory().hostView(0, address, 8, arena).byteSize()).isEqualTo(8);
     }
-    driver.memFree(0, address);
+    driver.memory().memFree(0, address);
   }
 
   @Test
   void pointers_areKnown() {
-    long memory = driver.memAlloc(0, BYTES);
-    assertThat(driver.pointerGetAttribute(0, 2, memory)).isEqualTo(2); // device memory
-    assertThat(driver.pointerGetAttribute(0, 9, memory)).isZero(); // its ordinal
-    assertThat(driver.pointerGetAttribute(0, 11, memory)).isEqualTo(memory); // its start
-    assertThat(driver.pointerGetAttribute(0, 12, memory)).isEqualTo(BYTES); // its size
-    assertThat(driver.pointerGetAttribute(0, 8, memory)).isZero(); // not managed
-    driver.memFree(0, memory);
-    assertStatus(CudaStatus.INVALID_VALUE, () -> driver.pointerGetAttribute(0, 9, 0x10));
+    long memory = driver.memory().memAlloc(0, BYTES);
+    assertThat(driver.memory().pointerGetAttribute(0, 2, memory)).isEqualTo(2); // device memory
+    assertThat(driver.memory().pointerGetAttribute(0, 9, memory)).isZero(); // its ordinal
+    assertThat(driver.memory().pointerGetAttribute(0, 11, memory)).isEqualTo(memory); // its start
+    assertThat(driver.memory().pointerGetAttribute(0, 12, memory)).isEqualTo(BYTES); // its size
+    assertThat(driver.memory().pointerGetAttribute(0, 8, memory)).isZero(); // not managed
+    driver.memory().memFree(0, memory);
+    assertStatus(CudaStatus.INVALID_VALUE, () -> driver.memory().pointerGetAttribute(0, 9, 0x10));
   }
 
   @Test
   void streams_answer() {
-    PriorityRange range = driver.ctxGetStreamPriorityRange(0);
-    long urgent = driver.streamCreateWithPriority(0, 0, range.greatest());
-    assertThat(driver.streamGetPriority(0, urgent)).isEqualTo(range.greatest());
-    assertThat(driver.streamGetFlags(0, urgent)).isZero();
-    assertThat(driver.streamGetFlags(0, stream)).isOne();
-    assertThat(driver.streamGetId(0, urgent)).isNotEqualTo(driver.streamGetId(0, stream));
-    assertThat(driver.streamGetDevice(0, urgent)).isZero();
-    driver.streamSynchronize(0, urgent);
-    assertThat(driver.streamQuery(0, urgent)).isTrue();
-    driver.streamDestroy(0, urgent);
+    PriorityRange range = driver.devices().ctxGetStreamPriorityRange(0);
+    long urgent = driver.streams().streamCreateWithPriority(0, 0, range.greatest());
+    assertThat(driver.streams().streamGetPriority(0, urgent)).isEqualTo(range.greatest());
+    assertThat(driver.streams().streamGetFlags(0, urgent)).isZero();
+    assertThat(driver.streams().streamGetFlags(0, stream)).isOne();
+    assertThat(driver.streams().streamGetId(0, urgent))
+        .isNotEqualTo(driver.streams().streamGetId(0, stream));
+    assertThat(driver.streams().streamGetDevice(0, urgent)).isZero();
+    driver.streams().streamSynchronize(0, urgent);
+    assertThat(driver.streams().streamQuery(0, urgent)).isTrue();
+    driver.streams().streamDestroy(0, urgent);
     for (long special = 0; special <= 2; special++) {
-      driver.streamSynchronize(0, special);
-      assertThat(driver.streamGetDevice(0, special)).isZero();
+      driver.streams().streamSynchronize(0, special);
+      assertThat(driver.streams().streamGetDevice(0, special)).isZero();
     }
   }
 
   @Test
   void events_measureTime() {
-    long start = driver.eventCreate(0, 0);
-    long end = driver.eventCreate(0, 0);
-    assertThat(driver.eventQuery(0, start)).isTrue();
-    assertStatus(CudaStatus.INVALID_HANDLE, () -> driver.eventElapsedTime(0, start, end));
-    driver.eventRecord(0, start, stream);
-    driver.eventRecord(0, end, stream);
-    driver.streamWaitEvent(0, stream, end);
-    driver.eventSynchronize(0, end);
-    assertThat(driver.eventElapsedTime(0, start, end)).isNotNegative();
-    driver.eventDestroy(0, end);
-    driver.eventDestroy(0, start);
+    long start = driver.events().eventCreate(0, 0);
+    long end = driver.events().eventCreate(0, 0);
+    assertThat(driver.events().eventQuery(0, start)).isTrue();
+    assertStatus(CudaStatus.INVALID_HANDLE, () -> driver.events().eventElapsedTime(0, start, end));
+    driver.events().eventRecord(0, start, stream);
+    driver.events().eventRecord(0, end, stream);
+    driver.streams().streamWaitEvent(0, stream, end);
+    driver.events().eventSynchronize(0, end);
+    assertThat(driver.events().eventElapsedTime(0, start, end)).isNotNegative();
+    driver.events().eventDestroy(0, end);
+    driver.events().eventDestroy(0, start);
   }
 
   @Test
   void captures_giveGraphs() {
-    long memory = driver.memAlloc(0, 16);
-    driver.streamBeginCapture(0, stream, 2);
-    driver.memsetD8Async(0, memory, (byte) 1, 16, stream);
-    assertThat(driver.streamIsCapturing(0, stream)).isOne();
-    long graph = driver.streamEndCapture(0, stream);
+    long memory = driver.memory().memAlloc(0, 16);
+    driver.captures().streamBeginCapture(0, stream, 2);
+    driver.transfers().memsetD8Async(0, memory, (byte) 1, 16, stream);
+    assertThat(driver.captures().streamIsCapturing(0, stream)).isOne();
+    long graph = driver.captures().streamEndCapture(0, stream);
     assertThat(graph).isNotZero();
-    assertThat(driver.streamIsCapturing(0, stream)).isZero();
-    driver.graphDestroy(graph);
-    driver.memFree(0, memory);
+    assertThat(driver.captures().streamIsCapturing(0, stream)).isZero();
+    driver.captures().graphDestroy(graph);
+    driver.memory().memFree(0, memory);
   }
 
   @Test
@@ -226,24 +230,24 @@ class FfmDriverGpuTest {
     StringBuffer order = new StringBuffer();
     for (char letter = 'a'; letter <= 'e'; letter++) {
       char appended = letter;
-      driver.launchHostFunc(0, stream, () -> order.append(appended));
+      driver.streams().launchHostFunc(0, stream, () -> order.append(appended));
     }
-    driver.streamSynchronize(0, stream);
+    driver.streams().streamSynchronize(0, stream);
     assertThat(order).hasToString("abcde");
   }
 
   @Test
   void hostFunctions_holdBackTheStream() {
     CompletableFuture<Void> gate = new CompletableFuture<>();
-    driver.launchHostFunc(0, stream, gate::join);
-    long event = driver.eventCreate(0, 2);
-    driver.eventRecord(0, event, stream);
-    assertThat(driver.eventQuery(0, event)).isFalse();
-    assertThat(driver.streamQuery(0, stream)).isFalse();
+    driver.streams().launchHostFunc(0, stream, gate::join);
+    long event = driver.events().eventCreate(0, 2);
+    driver.events().eventRecord(0, event, stream);
+    assertThat(driver.events().eventQuery(0, event)).isFalse();
+    assertThat(driver.streams().streamQuery(0, stream)).isFalse();
     gate.complete(null);
-    driver.eventSynchronize(0, event);
-    assertThat(driver.eventQuery(0, event)).isTrue();
-    driver.eventDestroy(0, event);
+    driver.events().eventSynchronize(0, event);
+    assertThat(driver.events().eventQuery(0, event)).isTrue();
+    driver.events().eventDestroy(0, event);
   }
 
   @Test
@@ -267,9 +271,9 @@ class FfmDriverGpuTest {
                       ValueLayout.JAVA_INT),
                   arena)
               .address();
-      long memory = driver.callMalloc(function, 0, BYTES, 0);
-      assertThat(driver.pointerGetAttribute(0, 12, memory)).isEqualTo(BYTES);
-      driver.memFree(0, memory);
+      long memory = driver.natives().callMalloc(function, 0, BYTES, 0);
+      assertThat(driver.memory().pointerGetAttribute(0, 12, memory)).isEqualTo(BYTES);
+      driver.memory().memFree(0, memory);
     }
   }
 
@@ -279,22 +283,22 @@ class FfmDriverGpuTest {
 
   @Test
   void hugeAllocation_isOutOfMemory() {
-    assertStatus(CudaStatus.OUT_OF_MEMORY, () -> driver.memAlloc(0, 1L << 50));
-    assertStatus(CudaStatus.INVALID_VALUE, () -> driver.memAlloc(0, 0));
+    assertStatus(CudaStatus.OUT_OF_MEMORY, () -> driver.memory().memAlloc(0, 1L << 50));
+    assertStatus(CudaStatus.INVALID_VALUE, () -> driver.memory().memAlloc(0, 0));
   }
 
   /** The thread keeps the context of the first driver as its current one, and it is gone. */
   @Test
   void driver_canBeOpenedAgainOnTheSameThread() {
     for (int i = 0; i < 3; i++) {
-      driver.streamDestroy(0, stream);
+      driver.streams().streamDestroy(0, stream);
       driver.close();
       driver = new FfmDriverProvider().open("");
-      stream = driver.streamCreateWithPriority(0, 1, 0);
-      long memory = driver.memAlloc(0, BYTES);
-      driver.memsetD8Async(0, memory, (byte) 1, BYTES, stream);
-      driver.streamSynchronize(0, stream);
-      driver.memFree(0, memory);
+      stream = driver.streams().streamCreateWithPriority(0, 1, 0);
+      long memory = driver.memory().memAlloc(0, BYTES);
+      driver.transfers().memsetD8Async(0, memory, (byte) 1, BYTES, stream);
+      driver.streams().streamSynchronize(0, stream);
+      driver.memory().memFree(0, memory);
     }
   }
 
@@ -306,15 +310,15 @@ class FfmDriverGpuTest {
               CompletableFuture.runAsync(
                   () -> {
                     int bytes = 512 + i;
-                    long event = driver.eventCreate(0, 2);
+                    long event = driver.events().eventCreate(0, 2);
                     Thread.yield();
-                    long memory = driver.memAlloc(0, bytes);
+                    long memory = driver.memory().memAlloc(0, bytes);
                     Thread.yield();
-                    driver.memsetD8Async(0, memory, (byte) i, bytes, stream);
-                    driver.eventRecord(0, event, stream);
-                    driver.eventSynchronize(0, event);
-                    driver.memFree(0, memory);
-                    driver.eventDestroy(0, event);
+                    driver.transfers().memsetD8Async(0, memory, (byte) i, bytes, stream);
+                    driver.events().eventRecord(0, event, stream);
+                    driver.events().eventSynchronize(0, event);
+                    driver.memory().memFree(0, memory);
+                    driver.events().eventDestroy(0, event);
                   },
                   executor))
           .toList()

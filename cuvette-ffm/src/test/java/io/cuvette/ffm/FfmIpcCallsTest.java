@@ -32,7 +32,7 @@ class FfmIpcCallsTest {
   void open(@TempDir Path folder) {
     library = StubLibrary.compile(folder);
     driver = library.open();
-    driver.memGetInfo(1); // retains the context
+    driver.devices().memGetInfo(1); // retains the context
     library.makeCurrent(0);
     library.reset();
     library.answer(BIG, 0);
@@ -62,14 +62,14 @@ class FfmIpcCallsTest {
   @Test
   void pool_isExportedAsADescriptor() {
     library.answer(-1L << 32 | 77, -1);
-    assertThat(driver.memPoolExportToShareableHandle(BIG)).isEqualTo(77);
+    assertThat(driver.sharing().memPoolExportToShareableHandle(BIG)).isEqualTo(77);
     noted("cuMemPoolExportToShareableHandle@11020(76543210fedc, 1, 0) in 0");
   }
 
   @Test
   void pool_isImportedByADescriptorInPlaceOfAPointer() {
-    assertThat(driver.memPoolImportFromShareableHandle(77)).isEqualTo(BIG);
-    assertThat(driver.memPoolImportFromShareableHandle(-1)).isEqualTo(BIG);
+    assertThat(driver.sharing().memPoolImportFromShareableHandle(77)).isEqualTo(BIG);
+    assertThat(driver.sharing().memPoolImportFromShareableHandle(-1)).isEqualTo(BIG);
     noted(
         "cuMemPoolImportFromShareableHandle@11020(77, 1, 0) in 0",
         "cuMemPoolImportFromShareableHandle@11020(-1, 1, 0) in 0");
@@ -77,8 +77,8 @@ class FfmIpcCallsTest {
 
   @Test
   void pointerOfAPool_isExportedAndImportedAs64Bytes() {
-    assertThat(driver.memPoolExportPointer(BIG)).isEqualTo(FILLED);
-    assertThat(driver.memPoolImportPointer(9, HANDLE)).isEqualTo(BIG);
+    assertThat(driver.sharing().memPoolExportPointer(BIG)).isEqualTo(FILLED);
+    assertThat(driver.sharing().memPoolImportPointer(9, HANDLE)).isEqualTo(BIG);
     noted(
         "cuMemPoolExportPointer@11020(76543210fedc) in 0",
         "cuMemPoolImportPointer@11020(9, " + TEXT + ") in 0");
@@ -87,9 +87,9 @@ class FfmIpcCallsTest {
   /** The structure is passed by value, and the flags behind it arrive. */
   @Test
   void memory_isOpenedInTheDevicesContext() {
-    assertThat(driver.ipcGetMemHandle(1, BIG)).isEqualTo(FILLED);
-    assertThat(driver.ipcOpenMemHandle(1, HANDLE)).isEqualTo(BIG);
-    driver.ipcCloseMemHandle(1, BIG);
+    assertThat(driver.sharing().ipcGetMemHandle(1, BIG)).isEqualTo(FILLED);
+    assertThat(driver.sharing().ipcOpenMemHandle(1, HANDLE)).isEqualTo(BIG);
+    driver.sharing().ipcCloseMemHandle(1, BIG);
     noted(
         "cuIpcGetMemHandle@4010(76543210fedc) in c001",
         "cuIpcOpenMemHandle@11000(" + TEXT + ", 1) in c001",
@@ -98,8 +98,8 @@ class FfmIpcCallsTest {
 
   @Test
   void event_isOpenedInTheDevicesContext() {
-    assertThat(driver.ipcGetEventHandle(1, 6)).isEqualTo(FILLED);
-    assertThat(driver.ipcOpenEventHandle(1, HANDLE)).isEqualTo(BIG);
+    assertThat(driver.sharing().ipcGetEventHandle(1, 6)).isEqualTo(FILLED);
+    assertThat(driver.sharing().ipcOpenEventHandle(1, HANDLE)).isEqualTo(BIG);
     noted("cuIpcGetEventHandle@4010(6) in c001", "cuIpcOpenEventHandle@4010(" + TEXT + ") in c001");
   }
 
@@ -109,9 +109,9 @@ class FfmIpcCallsTest {
       byte[] wrong = new byte[length];
       List<ThrowingCallable> calls =
           List.of(
-              () -> driver.memPoolImportPointer(9, wrong),
-              () -> driver.ipcOpenMemHandle(1, wrong),
-              () -> driver.ipcOpenEventHandle(1, wrong));
+              () -> driver.sharing().memPoolImportPointer(9, wrong),
+              () -> driver.sharing().ipcOpenMemHandle(1, wrong),
+              () -> driver.sharing().ipcOpenEventHandle(1, wrong));
       assertThat(calls)
           .allSatisfy(call ->
               assertThatThrownBy(call)
@@ -124,23 +124,23 @@ class FfmIpcCallsTest {
   @Test
   void handlesArePassedAsTheyAre_andNotKept() {
     byte[] handle = HANDLE.clone();
-    driver.ipcOpenMemHandle(1, handle);
+    driver.sharing().ipcOpenMemHandle(1, handle);
     assertThat(handle).isEqualTo(HANDLE);
-    byte[] exported = driver.ipcGetMemHandle(1, BIG);
+    byte[] exported = driver.sharing().ipcGetMemHandle(1, BIG);
     exported[0] = 0;
-    assertThat(driver.ipcGetMemHandle(1, BIG)).isEqualTo(FILLED);
+    assertThat(driver.sharing().ipcGetMemHandle(1, BIG)).isEqualTo(FILLED);
   }
 
   @Test
   void unknownDevice_isAnError() {
     List<ThrowingCallable> calls =
         List.of(
-            () -> driver.ipcGetMemHandle(2, BIG),
-            () -> driver.ipcOpenMemHandle(2, HANDLE),
-            () -> driver.ipcCloseMemHandle(-1, BIG),
-            () -> driver.ipcGetEventHandle(2, 6),
-            () -> driver.ipcOpenEventHandle(2, HANDLE),
-            () -> driver.memRangeGetAttributeList(2, 3, BIG, 64, 3));
+            () -> driver.sharing().ipcGetMemHandle(2, BIG),
+            () -> driver.sharing().ipcOpenMemHandle(2, HANDLE),
+            () -> driver.sharing().ipcCloseMemHandle(-1, BIG),
+            () -> driver.sharing().ipcGetEventHandle(2, 6),
+            () -> driver.sharing().ipcOpenEventHandle(2, HANDLE),
+            () -> driver.memory().memRangeGetAttributeList(2, 3, BIG, 64, 3));
     assertThat(calls)
         .allSatisfy(call ->
             assertThatThrownBy(call)
@@ -153,8 +153,9 @@ class FfmIpcCallsTest {
   @Test
   void listOfARange_hasAsManyPlacesAsAreAskedFor() {
     library.answer(-1L << 32, -2L << 32 | 1);
-    assertThat(driver.memRangeGetAttributeList(1, 3, BIG, 4096, 4)).containsExactly(0, -1, 1, -2);
-    assertThat(driver.memRangeGetAttributeList(1, 3, BIG, 4096, 1)).containsExactly(0);
+    assertThat(driver.memory().memRangeGetAttributeList(1, 3, BIG, 4096, 4))
+        .containsExactly(0, -1, 1, -2);
+    assertThat(driver.memory().memRangeGetAttributeList(1, 3, BIG, 4096, 1)).containsExactly(0);
     noted(
         "cuMemRangeGetAttribute@8000(16, 3, 76543210fedc, 4096) in c001",
         "cuMemRangeGetAttribute@8000(4, 3, 76543210fedc, 4096) in c001");
@@ -163,7 +164,7 @@ class FfmIpcCallsTest {
   @Test
   void listOfNoPlaces_isInvalid() {
     for (int count : new int[] {0, -1}) {
-      assertThatThrownBy(() -> driver.memRangeGetAttributeList(1, 3, 0xab, 4096, count))
+      assertThatThrownBy(() -> driver.memory().memRangeGetAttributeList(1, 3, 0xab, 4096, count))
           .isInstanceOf(CudaException.class)
           .hasMessageContaining(
               "bytes=4096, count=" + count + ", device=1): CUDA_ERROR_INVALID_VALUE (1)");
@@ -176,10 +177,10 @@ class FfmIpcCallsTest {
     StubLibrary old = StubLibrary.compile(folder);
     old.hide("cuMemPoolImportPointer");
     try (CudaDriver without = old.open()) {
-      assertThatThrownBy(() -> without.memPoolImportPointer(9, HANDLE))
+      assertThatThrownBy(() -> without.sharing().memPoolImportPointer(9, HANDLE))
           .isInstanceOf(CudaException.class)
           .hasMessageContaining("the driver does not have cuMemPoolImportPointer as of CUDA 11.2");
-      assertThat(without.ipcGetMemHandle(0, BIG)).isEqualTo(FILLED);
+      assertThat(without.sharing().ipcGetMemHandle(0, BIG)).isEqualTo(FILLED);
     }
   }
 
@@ -188,16 +189,16 @@ class FfmIpcCallsTest {
     driver.close();
     List<ThrowingCallable> calls =
         List.of(
-            () -> driver.memPoolExportToShareableHandle(9),
-            () -> driver.memPoolImportFromShareableHandle(9),
-            () -> driver.memPoolExportPointer(9),
-            () -> driver.memPoolImportPointer(9, HANDLE),
-            () -> driver.ipcGetMemHandle(0, 9),
-            () -> driver.ipcOpenMemHandle(0, HANDLE),
-            () -> driver.ipcCloseMemHandle(0, 9),
-            () -> driver.ipcGetEventHandle(0, 9),
-            () -> driver.ipcOpenEventHandle(0, HANDLE),
-            () -> driver.memRangeGetAttributeList(0, 3, 9, 8, 1));
+            () -> driver.sharing().memPoolExportToShareableHandle(9),
+            () -> driver.sharing().memPoolImportFromShareableHandle(9),
+            () -> driver.sharing().memPoolExportPointer(9),
+            () -> driver.sharing().memPoolImportPointer(9, HANDLE),
+            () -> driver.sharing().ipcGetMemHandle(0, 9),
+            () -> driver.sharing().ipcOpenMemHandle(0, HANDLE),
+            () -> driver.sharing().ipcCloseMemHandle(0, 9),
+            () -> driver.sharing().ipcGetEventHandle(0, 9),
+            () -> driver.sharing().ipcOpenEventHandle(0, HANDLE),
+            () -> driver.memory().memRangeGetAttributeList(0, 3, 9, 8, 1));
     assertThat(calls)
         .allSatisfy(call ->
             assertThatThrownBy(call)

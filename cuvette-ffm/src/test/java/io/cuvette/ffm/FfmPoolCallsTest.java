@@ -49,9 +49,9 @@ class FfmPoolCallsTest {
 
   @Test
   void poolsOfDevices() {
-    assertThat(driver.deviceGetDefaultMemPool(1)).isEqualTo(BIG);
-    assertThat(driver.deviceGetMemPool(0)).isEqualTo(BIG);
-    driver.deviceSetMemPool(1, BIG);
+    assertThat(driver.pools().deviceGetDefaultMemPool(1)).isEqualTo(BIG);
+    assertThat(driver.pools().deviceGetMemPool(0)).isEqualTo(BIG);
+    driver.pools().deviceSetMemPool(1, BIG);
     noted(
         "cuDeviceGetDefaultMemPool@11020(41) in 0",
         "cuDeviceGetMemPool@11020(40) in 0",
@@ -60,9 +60,9 @@ class FfmPoolCallsTest {
 
   @Test
   void poolsOfLocations_nameDevicesByHandleAndNodesAsTheyAre() {
-    assertThat(driver.memGetDefaultMemPool(1, 1, 2)).isEqualTo(BIG);
-    assertThat(driver.memGetMemPool(3, 1, 1)).isEqualTo(BIG);
-    driver.memSetMemPool(2, 0, 1, BIG);
+    assertThat(driver.pools().memGetDefaultMemPool(1, 1, 2)).isEqualTo(BIG);
+    assertThat(driver.pools().memGetMemPool(3, 1, 1)).isEqualTo(BIG);
+    driver.pools().memSetMemPool(2, 0, 1, BIG);
     noted(
         "cuMemGetDefaultMemPool@13000({1, 41}, 2) in 0",
         "cuMemGetMemPool@13000({3, 1}, 1) in 0",
@@ -71,8 +71,9 @@ class FfmPoolCallsTest {
 
   @Test
   void memPoolCreate_passesEveryPropertyAndLeavesTheRestZero() {
-    assertThat(driver.memPoolCreate(new PoolProperties(1, 8, 1, 1, 1L << 40))).isEqualTo(BIG);
-    assertThat(driver.memPoolCreate(new PoolProperties(2, 0, 3, 1, 0))).isEqualTo(BIG);
+    assertThat(driver.pools().memPoolCreate(new PoolProperties(1, 8, 1, 1, 1L << 40)))
+        .isEqualTo(BIG);
+    assertThat(driver.pools().memPoolCreate(new PoolProperties(2, 0, 3, 1, 0))).isEqualTo(BIG);
     noted(
         "cuMemPoolCreate@11020({1, 8, {1, 41}, 1099511627776, 0}) in 0",
         "cuMemPoolCreate@11020({2, 0, {3, 1}, 0, 0}) in 0");
@@ -80,8 +81,8 @@ class FfmPoolCallsTest {
 
   @Test
   void poolsEndAndShrink() {
-    driver.memPoolTrimTo(BIG, 1L << 40);
-    driver.memPoolDestroy(BIG);
+    driver.pools().memPoolTrimTo(BIG, 1L << 40);
+    driver.pools().memPoolDestroy(BIG);
     noted(
         "cuMemPoolTrimTo@11020(76543210fedc, 1099511627776) in 0",
         "cuMemPoolDestroy@11020(76543210fedc) in 0");
@@ -90,17 +91,17 @@ class FfmPoolCallsTest {
   @Test
   void attributesThatAreRead_areZeroExtended() {
     library.answer(-1, -1);
-    assertThat(driver.memPoolGetAttribute(9, 3)).isEqualTo(0xffff_ffffL);
-    assertThat(driver.memPoolGetAttribute(9, 4)).isEqualTo(-1);
+    assertThat(driver.pools().memPoolGetAttribute(9, 3)).isEqualTo(0xffff_ffffL);
+    assertThat(driver.pools().memPoolGetAttribute(9, 4)).isEqualTo(-1);
     noted("cuMemPoolGetAttribute@11020(9, 3) in 0", "cuMemPoolGetAttribute@11020(9, 4) in 0");
   }
 
   @Test
   void attributesThatAreSet_haveTheWidthTheDriverReads() {
-    driver.memPoolSetAttribute(9, 1, 1);
-    driver.memPoolSetAttribute(9, 3, 0);
-    driver.memPoolSetAttribute(9, 4, -1);
-    driver.memPoolSetAttribute(9, 8, 0);
+    driver.pools().memPoolSetAttribute(9, 1, 1);
+    driver.pools().memPoolSetAttribute(9, 3, 0);
+    driver.pools().memPoolSetAttribute(9, 4, -1);
+    driver.pools().memPoolSetAttribute(9, 8, 0);
     noted(
         "cuMemPoolSetAttribute@11020(9, 1, int 1) in 0",
         "cuMemPoolSetAttribute@11020(9, 3, int 0) in 0",
@@ -110,7 +111,7 @@ class FfmPoolCallsTest {
 
   @Test
   void policyThatFitsNoInt_isInvalid() {
-    assertThatThrownBy(() -> driver.memPoolSetAttribute(9, 2, 1L << 32))
+    assertThatThrownBy(() -> driver.pools().memPoolSetAttribute(9, 2, 1L << 32))
         .isInstanceOf(CudaException.class)
         .hasMessageContaining(
             "cuMemPoolSetAttribute(pool=0x9, attribute=2, value=4294967296):"
@@ -121,11 +122,11 @@ class FfmPoolCallsTest {
   @Test
   void access_isSetForSeveralPlacesInOneCall() {
     library.answer(3, 0);
-    assertThat(driver.memPoolGetAccess(9, 1, 1)).isEqualTo(3);
-    driver.memPoolSetAccess(9, 1, new int[] {1, 0, 1}, 3);
-    driver.memPoolSetAccess(9, 2, new int[] {0}, 1);
-    driver.memPoolSetAccess(9, 1, new int[] {0, 1}, 0, 3);
-    assertThatThrownBy(() -> driver.memPoolSetAccess(9, 1, new int[] {0, 1, 0}, 0, 3))
+    assertThat(driver.pools().memPoolGetAccess(9, 1, 1)).isEqualTo(3);
+    driver.pools().memPoolSetAccess(9, 1, new int[] {1, 0, 1}, 3);
+    driver.pools().memPoolSetAccess(9, 2, new int[] {0}, 1);
+    driver.pools().memPoolSetAccess(9, 1, new int[] {0, 1}, 0, 3);
+    assertThatThrownBy(() -> driver.pools().memPoolSetAccess(9, 1, new int[] {0, 1, 0}, 0, 3))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("2 flags for 3 locations");
     noted(
@@ -137,11 +138,11 @@ class FfmPoolCallsTest {
 
   @Test
   void memoryOfStreams_isOfTheirContext_whichTheHandlesOfAllDevicesDoNotName() {
-    assertThat(driver.memAllocAsync(1, 1L << 40, 5)).isEqualTo(BIG);
-    assertThat(driver.memAllocFromPoolAsync(1, 1L << 40, 9, 5)).isEqualTo(BIG);
-    driver.memFreeAsync(1, BIG, 5);
-    assertThat(driver.memAllocAsync(1, 1L << 40, 0)).isEqualTo(BIG);
-    driver.memFreeAsync(1, BIG, 2);
+    assertThat(driver.ordered().memAllocAsync(1, 1L << 40, 5)).isEqualTo(BIG);
+    assertThat(driver.ordered().memAllocFromPoolAsync(1, 1L << 40, 9, 5)).isEqualTo(BIG);
+    driver.ordered().memFreeAsync(1, BIG, 5);
+    assertThat(driver.ordered().memAllocAsync(1, 1L << 40, 0)).isEqualTo(BIG);
+    driver.ordered().memFreeAsync(1, BIG, 2);
     assertThat(library.calls())
         .endsWith(
             "cuMemAllocAsync@11020(1099511627776, 5) in 0",
@@ -154,9 +155,9 @@ class FfmPoolCallsTest {
 
   @Test
   void memoryOfSpecialStreams_isThatOfTheDevice() {
-    driver.memAllocAsync(1, 8, 0);
-    driver.memAllocFromPoolAsync(0, 8, 9, 1);
-    driver.memFreeAsync(1, 8, 2);
+    driver.ordered().memAllocAsync(1, 8, 0);
+    driver.ordered().memAllocFromPoolAsync(0, 8, 9, 1);
+    driver.ordered().memFreeAsync(1, 8, 2);
     assertThat(library.calls())
         .contains(
             "cuMemAllocAsync@11020(8, 0) in c001",
@@ -168,15 +169,15 @@ class FfmPoolCallsTest {
   void unknownDevice_isAnError() {
     List<ThrowingCallable> calls =
         List.of(
-            () -> driver.deviceGetDefaultMemPool(2),
-            () -> driver.deviceGetMemPool(-1),
-            () -> driver.deviceSetMemPool(2, 9),
-            () -> driver.memGetMemPool(1, 2, 1),
-            () -> driver.memPoolCreate(new PoolProperties(1, 0, 1, 2, 0)),
-            () -> driver.memPoolGetAccess(9, 1, 2),
-            () -> driver.memPoolSetAccess(9, 1, new int[] {0, 2}, 3),
-            () -> driver.memAllocAsync(2, 8, 5),
-            () -> driver.memFreeAsync(-1, 8, 5));
+            () -> driver.pools().deviceGetDefaultMemPool(2),
+            () -> driver.pools().deviceGetMemPool(-1),
+            () -> driver.pools().deviceSetMemPool(2, 9),
+            () -> driver.pools().memGetMemPool(1, 2, 1),
+            () -> driver.pools().memPoolCreate(new PoolProperties(1, 0, 1, 2, 0)),
+            () -> driver.pools().memPoolGetAccess(9, 1, 2),
+            () -> driver.pools().memPoolSetAccess(9, 1, new int[] {0, 2}, 3),
+            () -> driver.ordered().memAllocAsync(2, 8, 5),
+            () -> driver.ordered().memFreeAsync(-1, 8, 5));
     assertThat(calls).allSatisfy(call -> assertStatus(CudaStatus.INVALID_DEVICE, call));
     noted();
   }
@@ -188,9 +189,9 @@ class FfmPoolCallsTest {
     try (CudaDriver cuda12 = old.open()) {
       Map<String, ThrowingCallable> calls =
           Map.of(
-              "cuMemGetDefaultMemPool", () -> cuda12.memGetDefaultMemPool(2, 0, 1),
-              "cuMemGetMemPool", () -> cuda12.memGetMemPool(2, 0, 1),
-              "cuMemSetMemPool", () -> cuda12.memSetMemPool(2, 0, 1, 9));
+              "cuMemGetDefaultMemPool", () -> cuda12.pools().memGetDefaultMemPool(2, 0, 1),
+              "cuMemGetMemPool", () -> cuda12.pools().memGetMemPool(2, 0, 1),
+              "cuMemSetMemPool", () -> cuda12.pools().memSetMemPool(2, 0, 1, 9));
       assertThat(calls)
           .allSatisfy((name, call) -> {
             assertStatus(CudaStatus.CALL_REQUIRES_NEWER_DRIVER, call);
@@ -199,7 +200,7 @@ class FfmPoolCallsTest {
                 .hasMessageContaining("install a newer NVIDIA driver");
           });
       old.answer(BIG, 0);
-      assertThat(cuda12.deviceGetMemPool(1)).isEqualTo(BIG);
+      assertThat(cuda12.pools().deviceGetMemPool(1)).isEqualTo(BIG);
     }
   }
 
@@ -208,12 +209,12 @@ class FfmPoolCallsTest {
     driver.close();
     List<ThrowingCallable> calls =
         List.of(
-            () -> driver.memPoolDestroy(9),
-            () -> driver.memPoolTrimTo(9, 0),
-            () -> driver.deviceGetMemPool(0),
-            () -> driver.memAllocAsync(0, 8, 5),
-            () -> driver.memFreeAsync(0, 8, 5),
-            () -> driver.memFreeAsync(0, 8, 2));
+            () -> driver.pools().memPoolDestroy(9),
+            () -> driver.pools().memPoolTrimTo(9, 0),
+            () -> driver.pools().deviceGetMemPool(0),
+            () -> driver.ordered().memAllocAsync(0, 8, 5),
+            () -> driver.ordered().memFreeAsync(0, 8, 5),
+            () -> driver.ordered().memFreeAsync(0, 8, 2));
     assertThat(calls)
         .allSatisfy(call ->
             assertThatThrownBy(call)

@@ -24,27 +24,27 @@ class FfmProcessTest {
 
     public static void main(String[] arguments) {
       CudaDriver driver = new FfmDriverProvider().open("");
-      driver.memFree(0, 9);
+      driver.memory().memFree(0, 9);
       Runtime.getRuntime().addShutdownHook(new Thread(() -> useDuringShutdown(driver)));
     }
 
     private static void useDuringShutdown(CudaDriver driver) {
       try {
         while (true) {
-          driver.deviceGetCount(); // until the library knows of the shutdown too
+          driver.devices().deviceGetCount(); // until the library knows of the shutdown too
           Thread.onSpinWait();
         }
       } catch (IllegalStateException e) {
         System.out.println(e.getMessage());
       }
-      driver.memFree(0, 10);
-      driver.memFreeHost(0, 10);
-      driver.streamDestroy(0, 5);
-      driver.eventDestroy(0, 6);
-      driver.graphDestroy(7);
-      driver.memPoolDestroy(9);
-      driver.ipcCloseMemHandle(0, 10);
-      driver.callFree(8, 0, 10, 0);
+      driver.memory().memFree(0, 10);
+      driver.memory().memFreeHost(0, 10);
+      driver.streams().streamDestroy(0, 5);
+      driver.events().eventDestroy(0, 6);
+      driver.captures().graphDestroy(7);
+      driver.pools().memPoolDestroy(9);
+      driver.sharing().ipcCloseMemHandle(0, 10);
+      driver.natives().callFree(8, 0, 10, 0);
       driver.close();
       System.out.println("done");
     }
@@ -85,13 +85,15 @@ class FfmProcessTest {
     /** Runs a function, and then waits for its thread to end. */
     private static void launch(CudaDriver driver, Runnable function) throws InterruptedException {
       CompletableFuture<Thread> thread = new CompletableFuture<>();
-      driver.launchHostFunc(
-          0,
-          5,
-          () -> {
-            thread.complete(Thread.currentThread());
-            function.run();
-          });
+      driver
+          .streams()
+          .launchHostFunc(
+              0,
+              5,
+              () -> {
+                thread.complete(Thread.currentThread());
+                function.run();
+              });
       thread.join().join();
     }
 

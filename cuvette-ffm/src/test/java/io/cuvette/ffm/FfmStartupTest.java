@@ -187,12 +187,12 @@ class FfmStartupTest {
     library.hide("cuLaunchHostFunc");
     try (CudaDriver driver = library.open()) {
       library.makeCurrent(0xeee);
-      assertThatThrownBy(() -> driver.launchHostFunc(0, 5, () -> {}))
+      assertThatThrownBy(() -> driver.streams().launchHostFunc(0, 5, () -> {}))
           .isInstanceOf(CudaException.class)
           .hasMessageContaining("cuLaunchHostFunc")
           .hasMessageContaining("as of CUDA 10.0");
       assertThat(library.current()).isEqualTo(0xeee);
-      assertThat(driver.memAlloc(0, 8)).isEqualTo(24);
+      assertThat(driver.memory().memAlloc(0, 8)).isEqualTo(24);
     }
   }
 
@@ -201,16 +201,16 @@ class FfmStartupTest {
     StubLibrary library = StubLibrary.compile(folder);
     library.version(12_000);
     try (CudaDriver driver = library.open()) {
-      driver.memAlloc(1, 8);
+      driver.memory().memAlloc(1, 8);
       library.reset();
       library.makeCurrent(0xc001);
-      driver.ctxSynchronize(1);
-      driver.memPrefetchAsync(1, 0x10, 4096, 1, 0, 5);
-      driver.memPrefetchAsync(1, 0x10, 4096, 2, 0, 5);
-      driver.memAdvise(1, 0x10, 4096, 3, 1, 1);
-      driver.eventElapsedTime(1, 6, 7);
+      driver.devices().ctxSynchronize(1);
+      driver.memory().memPrefetchAsync(1, 0x10, 4096, 1, 0, 5);
+      driver.memory().memPrefetchAsync(1, 0x10, 4096, 2, 0, 5);
+      driver.memory().memAdvise(1, 0x10, 4096, 3, 1, 1);
+      driver.events().eventElapsedTime(1, 6, 7);
       library.answer(0xeee, 41);
-      assertThat(driver.streamGetDevice(1, 5)).isEqualTo(1);
+      assertThat(driver.streams().streamGetDevice(1, 5)).isEqualTo(1);
       assertThat(library.current()).isEqualTo(0xc001);
       assertThat(library.calls())
           .containsExactly(
@@ -223,7 +223,7 @@ class FfmStartupTest {
               "cuCtxSetCurrent@4000(eee) in c001",
               "cuCtxGetDevice@2000() in eee",
               "cuCtxSetCurrent@4000(c001) in eee");
-      assertThatThrownBy(() -> driver.memAdvise(1, 0x10, 4096, 3, 3, 1))
+      assertThatThrownBy(() -> driver.memory().memAdvise(1, 0x10, 4096, 3, 3, 1))
           .isInstanceOf(CudaException.class)
           .hasMessageContaining("cuMemAdvise as of CUDA 12.2");
     }

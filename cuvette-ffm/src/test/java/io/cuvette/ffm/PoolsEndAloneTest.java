@@ -33,15 +33,16 @@ class PoolsEndAloneTest {
   @SuppressWarnings("unused") // by its name
   private static final List<Call> CALLS =
       List.of(
-          new Call("cuEventSynchronize", driver -> driver.eventSynchronize(1, 6)),
-          new Call("cuStreamSynchronize", driver -> driver.streamSynchronize(1, 5)),
-          new Call("cuCtxSynchronize", driver -> driver.ctxSynchronize(1)),
-          new Call("cuMemPoolDestroy", driver -> driver.memPoolDestroy(8)),
+          new Call("cuEventSynchronize", driver -> driver.events().eventSynchronize(1, 6)),
+          new Call("cuStreamSynchronize", driver -> driver.streams().streamSynchronize(1, 5)),
+          new Call("cuCtxSynchronize", driver -> driver.devices().ctxSynchronize(1)),
+          new Call("cuMemPoolDestroy", driver -> driver.pools().memPoolDestroy(8)),
           new Call(
-              "cuMemPoolCreate", driver -> driver.memPoolCreate(new PoolProperties(1, 0, 1, 1, 0))),
+              "cuMemPoolCreate",
+              driver -> driver.pools().memPoolCreate(new PoolProperties(1, 0, 1, 1, 0))),
           new Call(
               "cuMemPoolImportFromShareableHandle",
-              driver -> driver.memPoolImportFromShareableHandle(3)));
+              driver -> driver.sharing().memPoolImportFromShareableHandle(3)));
 
   private StubLibrary library;
   private CudaDriver driver;
@@ -50,7 +51,7 @@ class PoolsEndAloneTest {
   void open(@TempDir Path folder) {
     library = StubLibrary.compile(folder);
     driver = library.open();
-    driver.memGetInfo(1);
+    driver.devices().memGetInfo(1);
   }
 
   @AfterAll
@@ -69,7 +70,7 @@ class PoolsEndAloneTest {
     call.body.accept(driver); // what has ended keeps nobody
     library.reset();
     library.hold("cuMemPoolDestroy");
-    Thread destroys = Thread.ofPlatform().daemon().start(() -> driver.memPoolDestroy(9));
+    Thread destroys = Thread.ofPlatform().daemon().start(() -> driver.pools().memPoolDestroy(9));
     while (library.calls().isEmpty()) {
       Thread.onSpinWait();
     }

@@ -188,7 +188,7 @@ enum RaceProgram {
           copyOutOfForgotten(cuda, heap.asSlice(0, 8));
         }
         CountDownLatch collected = new CountDownLatch(1);
-        cuda.driver().launchHostFunc(0, 0, () -> await(collected));
+        cuda.driver().streams().launchHostFunc(0, 0, () -> await(collected));
         race.run(
             () -> copyOutOfForgotten(cuda, heap), // waits for the stream, then copies
             () -> {
@@ -245,11 +245,13 @@ enum RaceProgram {
       Cuda cuda = RaceMain.open();
       CudaDriver driver = cuda.driver();
       CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
-      driver.streamBeginCapture(0, stream.handle(), 0);
+      driver.captures().streamBeginCapture(0, stream.handle(), 0);
       use(cuda.allocate(BYTES, stream), stream);
-      long graph = driver.streamEndCapture(0, stream.handle());
-      driver.graphLaunch(0, driver.graphInstantiate(0, graph), stream.handle());
-      Runtime.getRuntime().addShutdownHook(new Thread(() -> driver.graphDestroy(graph)));
+      long graph = driver.captures().streamEndCapture(0, stream.handle());
+      driver
+          .captures()
+          .graphLaunch(0, driver.captures().graphInstantiate(0, graph), stream.handle());
+      Runtime.getRuntime().addShutdownHook(new Thread(() -> driver.captures().graphDestroy(graph)));
       System.out.println("survived");
       System.exit(0);
     }
@@ -322,17 +324,17 @@ enum RaceProgram {
 
   /** Captures as another library does, in global mode, in a stream that nobody knows. */
   private static void captureUntil(CudaDriver driver, CountDownLatch over) {
-    long stream = driver.streamCreateWithPriority(0, 1, 0);
-    long memory = driver.memAlloc(0, BYTES);
+    long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
+    long memory = driver.memory().memAlloc(0, BYTES);
     while (over.getCount() > 0) {
-      driver.streamBeginCapture(0, stream, 0);
+      driver.captures().streamBeginCapture(0, stream, 0);
       for (int i = 0; i < 100; i++) {
-        driver.memsetD8Async(0, memory, (byte) i, BYTES, stream);
+        driver.transfers().memsetD8Async(0, memory, (byte) i, BYTES, stream);
       }
-      driver.graphDestroy(driver.streamEndCapture(0, stream));
+      driver.captures().graphDestroy(driver.captures().streamEndCapture(0, stream));
     }
-    driver.memFree(0, memory);
-    driver.streamDestroy(0, stream);
+    driver.memory().memFree(0, memory);
+    driver.streams().streamDestroy(0, stream);
   }
 
   private static void copyOutOfForgotten(Cuda cuda, MemorySegment heap) {

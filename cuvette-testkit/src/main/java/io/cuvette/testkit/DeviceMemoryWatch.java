@@ -51,8 +51,8 @@ final class DeviceMemoryWatch {
   }
 
   private long[] freeBytes() {
-    long[] free = new long[driver.deviceGetCount()];
-    Arrays.setAll(free, device -> driver.memGetInfo(device).freeBytes());
+    long[] free = new long[driver.devices().deviceGetCount()];
+    Arrays.setAll(free, device -> driver.devices().memGetInfo(device).freeBytes());
     return free;
   }
 }

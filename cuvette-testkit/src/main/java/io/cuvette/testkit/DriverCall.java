@@ -1,7 +1,7 @@
 package io.cuvette.testkit;
 
-import io.cuvette.instrument.DriverProxy;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.instrument.DriverProxy;
 import java.lang.reflect.Method;
 import java.lang.reflect.Parameter;
 import java.util.Objects;

@@ -25,169 +25,179 @@ public abstract class DriverCaptureContract {
 
   @CudaTest
   public void capture_isSeen_andEndsInAGraph(CudaDriver driver) {
-    long stream = driver.streamCreateWithPriority(0, 1, 0);
-    long memory = driver.memAlloc(0, 512);
+    long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
+    long memory = driver.memory().memAlloc(0, 512);
     for (int mode = 0; mode <= RELAXED; mode++) {
-      driver.streamBeginCapture(0, stream, mode);
-      assertThat(driver.streamIsCapturing(0, stream)).isEqualTo(1);
-      driver.memsetD8Async(0, memory, (byte) 1, 512, stream);
-      long graph = driver.streamEndCapture(0, stream);
+      driver.captures().streamBeginCapture(0, stream, mode);
+      assertThat(driver.captures().streamIsCapturing(0, stream)).isEqualTo(1);
+      driver.transfers().memsetD8Async(0, memory, (byte) 1, 512, stream);
+      long graph = driver.captures().streamEndCapture(0, stream);
       assertThat(graph).isNotZero();
-      assertThat(driver.streamIsCapturing(0, stream)).isZero();
-      driver.graphDestroy(graph);
+      assertThat(driver.captures().streamIsCapturing(0, stream)).isZero();
+      driver.captures().graphDestroy(graph);
     }
-    driver.memFree(0, memory);
-    driver.streamDestroy(0, stream);
+    driver.memory().memFree(0, memory);
+    driver.streams().streamDestroy(0, stream);
   }
 
   @CudaTest
   public void capturesThatCannotBe_areRefused(CudaDriver driver) {
-    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
     Refused.with(
         CudaStatus.STREAM_CAPTURE_UNSUPPORTED,
-        () -> driver.streamBeginCapture(0, NULL_STREAM, RELAXED));
-    Refused.with(CudaStatus.ILLEGAL_STATE, () -> driver.streamEndCapture(0, stream));
-    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.streamBeginCapture(0, stream, 9));
-    driver.streamBeginCapture(0, stream, RELAXED);
-    Refused.with(CudaStatus.ILLEGAL_STATE, () -> driver.streamBeginCapture(0, stream, RELAXED));
-    driver.graphDestroy(driver.streamEndCapture(0, stream));
-    driver.streamDestroy(0, stream);
+        () -> driver.captures().streamBeginCapture(0, NULL_STREAM, RELAXED));
+    Refused.with(CudaStatus.ILLEGAL_STATE, () -> driver.captures().streamEndCapture(0, stream));
+    Refused.with(
+        CudaStatus.INVALID_VALUE, () -> driver.captures().streamBeginCapture(0, stream, 9));
+    driver.captures().streamBeginCapture(0, stream, RELAXED);
+    Refused.with(
+        CudaStatus.ILLEGAL_STATE, () -> driver.captures().streamBeginCapture(0, stream, RELAXED));
+    driver.captures().graphDestroy(driver.captures().streamEndCapture(0, stream));
+    driver.streams().streamDestroy(0, stream);
   }
 
   @CudaTest
   public void waitForACapturingStream_spoilsTheCapture(CudaDriver driver) {
-    long stream = driver.streamCreateWithPriority(0, 1, 0);
-    driver.streamBeginCapture(0, stream, RELAXED);
-    Refused.with(CudaStatus.STREAM_CAPTURE_UNSUPPORTED, () -> driver.streamSynchronize(0, stream));
-    Refused.with(CudaStatus.STREAM_CAPTURE_INVALIDATED, () -> driver.streamEndCapture(0, stream));
-    driver.streamSynchronize(0, stream);
-    driver.streamDestroy(0, stream);
+    long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
+    driver.captures().streamBeginCapture(0, stream, RELAXED);
+    Refused.with(
+        CudaStatus.STREAM_CAPTURE_UNSUPPORTED, () -> driver.streams().streamSynchronize(0, stream));
+    Refused.with(
+        CudaStatus.STREAM_CAPTURE_INVALIDATED, () -> driver.captures().streamEndCapture(0, stream));
+    driver.streams().streamSynchronize(0, stream);
+    driver.streams().streamDestroy(0, stream);
   }
 
   /** As cuda.h says: the capture of the blocking stream is not invalidated by the question. */
   @CudaTest
   public void askingTheNullStreamWhileABlockingOneCaptures_isRefused_andHarmless(
       CudaDriver driver) {
-    long stream = driver.streamCreateWithPriority(0, 0, 0);
-    driver.streamBeginCapture(0, stream, RELAXED);
+    long stream = driver.streams().streamCreateWithPriority(0, 0, 0);
+    driver.captures().streamBeginCapture(0, stream, RELAXED);
     Refused.with(
-        CudaStatus.STREAM_CAPTURE_IMPLICIT, () -> driver.streamIsCapturing(0, NULL_STREAM));
-    driver.graphDestroy(driver.streamEndCapture(0, stream));
-    driver.streamDestroy(0, stream);
+        CudaStatus.STREAM_CAPTURE_IMPLICIT,
+        () -> driver.captures().streamIsCapturing(0, NULL_STREAM));
+    driver.captures().graphDestroy(driver.captures().streamEndCapture(0, stream));
+    driver.streams().streamDestroy(0, stream);
   }
 
   @CudaTest
   public void callsBesideACapture_leaveItValid_inEveryMode(CudaDriver driver) {
-    long stream = driver.streamCreateWithPriority(0, 1, 0);
-    long other = driver.streamCreateWithPriority(0, 1, 0);
-    long memory = driver.memAlloc(0, BYTES);
+    long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
+    long other = driver.streams().streamCreateWithPriority(0, 1, 0);
+    long memory = driver.memory().memAlloc(0, BYTES);
     for (int mode = 0; mode <= RELAXED; mode++) {
-      driver.streamBeginCapture(0, stream, mode);
+      driver.captures().streamBeginCapture(0, stream, mode);
       callEverything(driver, other);
       Thread thread = Thread.ofPlatform().start(() -> callEverything(driver, other));
       join(thread);
-      assertThat(driver.streamIsCapturing(0, stream)).isEqualTo(1);
-      driver.memsetD8Async(0, memory, (byte) 1, BYTES, stream);
-      driver.graphDestroy(driver.streamEndCapture(0, stream));
+      assertThat(driver.captures().streamIsCapturing(0, stream)).isEqualTo(1);
+      driver.transfers().memsetD8Async(0, memory, (byte) 1, BYTES, stream);
+      driver.captures().graphDestroy(driver.captures().streamEndCapture(0, stream));
     }
-    driver.memFree(0, memory);
-    driver.streamDestroy(0, other);
-    driver.streamDestroy(0, stream);
+    driver.memory().memFree(0, memory);
+    driver.streams().streamDestroy(0, other);
+    driver.streams().streamDestroy(0, stream);
   }
 
   /** What CUDA counts as unsafe beside a capture in global mode, and what it might. */
   private static void callEverything(CudaDriver driver, long stream) {
-    long memory = driver.memAlloc(0, BYTES);
-    MemorySegment pinned = driver.memHostAlloc(0, BYTES, 0);
-    MemorySegment managed = driver.memAllocManaged(0, BYTES, 1);
-    long event = driver.eventCreate(0, 2);
-    driver.memcpyHtoDAsync(0, memory, pinned, stream);
-    driver.eventRecord(0, event, stream);
-    driver.eventQuery(0, event);
-    driver.eventSynchronize(0, event);
-    driver.streamQuery(0, stream);
-    driver.streamSynchronize(0, stream);
-    long ordered = driver.memAllocAsync(0, BYTES, stream);
-    driver.memFreeAsync(0, ordered, stream);
-    long pool = driver.memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
-    driver.memPoolGetAttribute(pool, 5);
-    driver.memPoolSetAttribute(pool, 4, 0);
-    driver.memPoolTrimTo(pool, 0);
-    driver.memPoolDestroy(pool);
-    driver.memGetInfo(0);
-    driver.pointerGetAttribute(0, 9, memory);
-    driver.streamDestroy(0, driver.streamCreateWithPriority(0, 1, 0));
-    driver.eventDestroy(0, event);
-    driver.memFree(0, managed.address());
-    driver.memFreeHost(0, pinned.address());
-    driver.memFree(0, memory);
+    long memory = driver.memory().memAlloc(0, BYTES);
+    MemorySegment pinned = driver.memory().memHostAlloc(0, BYTES, 0);
+    MemorySegment managed = driver.memory().memAllocManaged(0, BYTES, 1);
+    long event = driver.events().eventCreate(0, 2);
+    driver.transfers().memcpyHtoDAsync(0, memory, pinned, stream);
+    driver.events().eventRecord(0, event, stream);
+    driver.events().eventQuery(0, event);
+    driver.events().eventSynchronize(0, event);
+    driver.streams().streamQuery(0, stream);
+    driver.streams().streamSynchronize(0, stream);
+    long ordered = driver.ordered().memAllocAsync(0, BYTES, stream);
+    driver.ordered().memFreeAsync(0, ordered, stream);
+    long pool = driver.pools().memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
+    driver.pools().memPoolGetAttribute(pool, 5);
+    driver.pools().memPoolSetAttribute(pool, 4, 0);
+    driver.pools().memPoolTrimTo(pool, 0);
+    driver.pools().memPoolDestroy(pool);
+    driver.devices().memGetInfo(0);
+    driver.memory().pointerGetAttribute(0, 9, memory);
+    driver.streams().streamDestroy(0, driver.streams().streamCreateWithPriority(0, 1, 0));
+    driver.events().eventDestroy(0, event);
+    driver.memory().memFree(0, managed.address());
+    driver.memory().memFreeHost(0, pinned.address());
+    driver.memory().memFree(0, memory);
   }
 
   @CudaTest
   public void captureInfo_namesTheCaptureAndItsGraph(CudaDriver driver) {
-    long stream = driver.streamCreateWithPriority(0, 1, 0);
-    assertThat(driver.streamGetCaptureInfo(0, stream).isCapturing()).isFalse();
-    driver.streamBeginCapture(0, stream, RELAXED);
-    CaptureInfo first = driver.streamGetCaptureInfo(0, stream);
+    long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
+    assertThat(driver.captures().streamGetCaptureInfo(0, stream).isCapturing()).isFalse();
+    driver.captures().streamBeginCapture(0, stream, RELAXED);
+    CaptureInfo first = driver.captures().streamGetCaptureInfo(0, stream);
     assertThat(first.isActive()).isTrue();
-    assertThat(driver.streamGetCaptureInfo(0, stream)).isEqualTo(first);
-    long graph = driver.streamEndCapture(0, stream);
+    assertThat(driver.captures().streamGetCaptureInfo(0, stream)).isEqualTo(first);
+    long graph = driver.captures().streamEndCapture(0, stream);
     assertThat(graph).isEqualTo(first.graph());
-    driver.graphDestroy(graph);
-    driver.streamBeginCapture(0, stream, RELAXED);
-    assertThat(driver.streamGetCaptureInfo(0, stream).id()).isNotEqualTo(first.id());
-    Refused.with(CudaStatus.STREAM_CAPTURE_UNSUPPORTED, () -> driver.streamQuery(0, stream));
-    assertThat(driver.streamGetCaptureInfo(0, stream)).isEqualTo(CaptureInfo.of(2, 0, 0));
-    Refused.with(CudaStatus.STREAM_CAPTURE_INVALIDATED, () -> driver.streamEndCapture(0, stream));
-    driver.streamDestroy(0, stream);
+    driver.captures().graphDestroy(graph);
+    driver.captures().streamBeginCapture(0, stream, RELAXED);
+    assertThat(driver.captures().streamGetCaptureInfo(0, stream).id()).isNotEqualTo(first.id());
+    Refused.with(
+        CudaStatus.STREAM_CAPTURE_UNSUPPORTED, () -> driver.streams().streamQuery(0, stream));
+    assertThat(driver.captures().streamGetCaptureInfo(0, stream))
+        .isEqualTo(CaptureInfo.of(2, 0, 0));
+    Refused.with(
+        CudaStatus.STREAM_CAPTURE_INVALIDATED, () -> driver.captures().streamEndCapture(0, stream));
+    driver.streams().streamDestroy(0, stream);
   }
 
   @CudaTest
   public void userObject_isDestroyed_withTheLastOfGraphExecutableAndLaunch(CudaDriver driver) {
-    long stream = driver.streamCreateWithPriority(0, 1, 0);
-    MemorySegment pinned = driver.memHostAlloc(0, BYTES, 0);
-    long memory = driver.memAlloc(0, BYTES);
-    UserObject object = driver.userObjectCreate();
-    driver.streamBeginCapture(0, stream, 0);
-    long captured = driver.streamGetCaptureInfo(0, stream).graph();
-    driver.graphRetainUserObject(captured, object.handle());
-    driver.memsetD8Async(0, memory, (byte) 9, BYTES, stream);
-    driver.memcpyDtoHAsync(0, pinned, memory, stream);
-    long graph = driver.streamEndCapture(0, stream);
-    long executable = driver.graphInstantiate(0, graph);
-    driver.graphDestroy(graph);
+    long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
+    MemorySegment pinned = driver.memory().memHostAlloc(0, BYTES, 0);
+    long memory = driver.memory().memAlloc(0, BYTES);
+    UserObject object = driver.captures().userObjectCreate();
+    driver.captures().streamBeginCapture(0, stream, 0);
+    long captured = driver.captures().streamGetCaptureInfo(0, stream).graph();
+    driver.captures().graphRetainUserObject(captured, object.handle());
+    driver.transfers().memsetD8Async(0, memory, (byte) 9, BYTES, stream);
+    driver.transfers().memcpyDtoHAsync(0, pinned, memory, stream);
+    long graph = driver.captures().streamEndCapture(0, stream);
+    long executable = driver.captures().graphInstantiate(0, graph);
+    driver.captures().graphDestroy(graph);
     for (int i = 0; i < 2; i++) {
       pinned.fill((byte) 0);
-      driver.graphLaunch(0, executable, stream);
-      driver.streamSynchronize(0, stream);
+      driver.captures().graphLaunch(0, executable, stream);
+      driver.streams().streamSynchronize(0, stream);
       assertThat(pinned.toArray(ValueLayout.JAVA_BYTE)).containsOnly(9);
     }
     assertThat(object.isDestroyed()).isFalse();
-    driver.graphExecDestroy(executable);
+    driver.captures().graphExecDestroy(executable);
     awaitDestroyed(object);
-    driver.memFree(0, memory);
-    driver.memFreeHost(0, pinned.address());
-    driver.streamDestroy(0, stream);
+    driver.memory().memFree(0, memory);
+    driver.memory().memFreeHost(0, pinned.address());
+    driver.streams().streamDestroy(0, stream);
   }
 
   @CudaTest
   public void userObject_isDestroyed_withACaptureThatFails(CudaDriver driver) {
-    long stream = driver.streamCreateWithPriority(0, 1, 0);
-    UserObject object = driver.userObjectCreate();
-    driver.streamBeginCapture(0, stream, RELAXED);
-    long captured = driver.streamGetCaptureInfo(0, stream).graph();
-    driver.graphRetainUserObject(captured, object.handle());
-    Refused.with(CudaStatus.STREAM_CAPTURE_UNSUPPORTED, () -> driver.streamQuery(0, stream));
-    Refused.with(CudaStatus.STREAM_CAPTURE_INVALIDATED, () -> driver.streamEndCapture(0, stream));
+    long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
+    UserObject object = driver.captures().userObjectCreate();
+    driver.captures().streamBeginCapture(0, stream, RELAXED);
+    long captured = driver.captures().streamGetCaptureInfo(0, stream).graph();
+    driver.captures().graphRetainUserObject(captured, object.handle());
+    Refused.with(
+        CudaStatus.STREAM_CAPTURE_UNSUPPORTED, () -> driver.streams().streamQuery(0, stream));
+    Refused.with(
+        CudaStatus.STREAM_CAPTURE_INVALIDATED, () -> driver.captures().streamEndCapture(0, stream));
     awaitDestroyed(object);
-    driver.streamDestroy(0, stream);
+    driver.streams().streamDestroy(0, stream);
   }
 
   @CudaTest
   public void userObject_thatNobodyRetained_isReleased(CudaDriver driver) {
-    UserObject object = driver.userObjectCreate();
+    UserObject object = driver.captures().userObjectCreate();
     assertThat(object.isDestroyed()).isFalse();
-    driver.userObjectRelease(object.handle());
+    driver.captures().userObjectRelease(object.handle());
     awaitDestroyed(object);
   }
 

@@ -22,56 +22,59 @@ public abstract class DriverDeviceContract {
   public void driver_hasANameAndAVersion(CudaDriver driver, Subject subject) {
     assertThat(driver.name()).isNotBlank();
     assertThat(driver.isSimulated()).isEqualTo(subject.isSimulated());
-    assertThat(driver.driverGetVersion()).isGreaterThanOrEqualTo(11_000);
-    driver.runtimeGetVersion().ifPresent(version -> assertThat(version).isPositive());
+    assertThat(driver.devices().driverGetVersion()).isGreaterThanOrEqualTo(11_000);
+    driver.devices().runtimeGetVersion().ifPresent(version -> assertThat(version).isPositive());
   }
 
   @CudaTest
   public void everyDevice_hasNameIdentityAndMemory(CudaDriver driver) {
     Set<UUID> seen = new HashSet<>();
-    assertThat(driver.deviceGetCount()).isPositive();
-    for (int device = 0; device < driver.deviceGetCount(); device++) {
-      assertThat(driver.deviceGetName(device)).isNotBlank();
-      assertThat(seen.add(driver.deviceGetUuid(device))).isTrue();
-      assertThat(driver.deviceTotalMem(device)).isPositive();
-      MemoryInfo info = driver.memGetInfo(device);
+    assertThat(driver.devices().deviceGetCount()).isPositive();
+    for (int device = 0; device < driver.devices().deviceGetCount(); device++) {
+      assertThat(driver.devices().deviceGetName(device)).isNotBlank();
+      assertThat(seen.add(driver.devices().deviceGetUuid(device))).isTrue();
+      assertThat(driver.devices().deviceTotalMem(device)).isPositive();
+      MemoryInfo info = driver.devices().memGetInfo(device);
       assertThat(info.freeBytes()).isPositive().isLessThanOrEqualTo(info.totalBytes());
-      assertThat(driver.deviceGetAttribute(COMPUTE_CAPABILITY_MAJOR, device)).isPositive();
+      assertThat(driver.devices().deviceGetAttribute(COMPUTE_CAPABILITY_MAJOR, device))
+          .isPositive();
     }
   }
 
   @CudaTest
   public void numbersOfNoDevice_areInvalidDevice(CudaDriver driver) {
-    for (int device : new int[] {-1, driver.deviceGetCount(), Integer.MAX_VALUE}) {
-      Refused.with(CudaStatus.INVALID_DEVICE, () -> driver.deviceGetName(device));
-      Refused.with(CudaStatus.INVALID_DEVICE, () -> driver.deviceTotalMem(device));
-      Refused.with(CudaStatus.INVALID_DEVICE, () -> driver.deviceGetUuid(device));
-      Refused.with(CudaStatus.INVALID_DEVICE, () -> driver.deviceGetPciBusId(device));
+    for (int device : new int[] {-1, driver.devices().deviceGetCount(), Integer.MAX_VALUE}) {
+      Refused.with(CudaStatus.INVALID_DEVICE, () -> driver.devices().deviceGetName(device));
+      Refused.with(CudaStatus.INVALID_DEVICE, () -> driver.devices().deviceTotalMem(device));
+      Refused.with(CudaStatus.INVALID_DEVICE, () -> driver.devices().deviceGetUuid(device));
+      Refused.with(CudaStatus.INVALID_DEVICE, () -> driver.devices().deviceGetPciBusId(device));
       Refused.with(
           CudaStatus.INVALID_DEVICE,
-          () -> driver.deviceGetAttribute(COMPUTE_CAPABILITY_MAJOR, device));
+          () -> driver.devices().deviceGetAttribute(COMPUTE_CAPABILITY_MAJOR, device));
     }
   }
 
   @CudaTest
   public void pciBusId_leadsBack(CudaDriver driver) {
-    for (int device = 0; device < driver.deviceGetCount(); device++) {
-      String id = driver.deviceGetPciBusId(device);
-      assertThat(driver.deviceGetByPciBusId(id)).isEqualTo(device);
+    for (int device = 0; device < driver.devices().deviceGetCount(); device++) {
+      String id = driver.devices().deviceGetPciBusId(device);
+      assertThat(driver.devices().deviceGetByPciBusId(id)).isEqualTo(device);
     }
-    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.deviceGetByPciBusId("no address"));
-    Refused.with(CudaStatus.INVALID_DEVICE, () -> driver.deviceGetByPciBusId("FFFF:FF:1F.0"));
+    Refused.with(
+        CudaStatus.INVALID_VALUE, () -> driver.devices().deviceGetByPciBusId("no address"));
+    Refused.with(
+        CudaStatus.INVALID_DEVICE, () -> driver.devices().deviceGetByPciBusId("FFFF:FF:1F.0"));
   }
 
   @CudaTest
   public void unknownAttribute_isInvalidValue(CudaDriver driver) {
-    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.deviceGetAttribute(100_000, 0));
-    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.deviceGetAttribute(-1, 0));
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.devices().deviceGetAttribute(100_000, 0));
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.devices().deviceGetAttribute(-1, 0));
   }
 
   @CudaTest
   public void priorities_runFromLeastToGreatest(CudaDriver driver) {
-    PriorityRange range = driver.ctxGetStreamPriorityRange(0);
+    PriorityRange range = driver.devices().ctxGetStreamPriorityRange(0);
     assertThat(range.greatest()).isLessThanOrEqualTo(range.least());
     assertThat(range.contains(range.least()) && range.contains(range.greatest())).isTrue();
     assertThat(range.contains(range.least() + 1)).isFalse();
@@ -80,42 +83,46 @@ public abstract class DriverDeviceContract {
 
   @CudaTest
   public void limits_areReadAndSet(CudaDriver driver) {
-    long before = driver.ctxGetLimit(0, PRINTF_FIFO_SIZE);
-    driver.ctxSetLimit(0, PRINTF_FIFO_SIZE, 4 << 20);
-    assertThat(driver.ctxGetLimit(0, PRINTF_FIFO_SIZE)).isGreaterThanOrEqualTo(4 << 20);
-    driver.ctxSetLimit(0, PRINTF_FIFO_SIZE, before);
-    Refused.withAny(() -> driver.ctxGetLimit(0, 12_345));
+    long before = driver.devices().ctxGetLimit(0, PRINTF_FIFO_SIZE);
+    driver.devices().ctxSetLimit(0, PRINTF_FIFO_SIZE, 4 << 20);
+    assertThat(driver.devices().ctxGetLimit(0, PRINTF_FIFO_SIZE)).isGreaterThanOrEqualTo(4 << 20);
+    driver.devices().ctxSetLimit(0, PRINTF_FIFO_SIZE, before);
+    Refused.withAny(() -> driver.devices().ctxGetLimit(0, 12_345));
   }
 
   @CudaTest
   public void device_isNoPeerOfItself(CudaDriver driver) {
-    assertThat(driver.deviceCanAccessPeer(0, 0)).isFalse();
-    Refused.withAny(() -> driver.ctxEnablePeerAccess(0, 0));
+    assertThat(driver.devices().deviceCanAccessPeer(0, 0)).isFalse();
+    Refused.withAny(() -> driver.devices().ctxEnablePeerAccess(0, 0));
   }
 
   @CudaTest(devices = 2)
   public void peerAccess_isEnabledOnce_andTakenBackOnce(CudaDriver driver) {
-    if (!driver.deviceCanAccessPeer(0, 1)) {
-      Refused.with(CudaStatus.PEER_ACCESS_UNSUPPORTED, () -> driver.ctxEnablePeerAccess(0, 1));
+    if (!driver.devices().deviceCanAccessPeer(0, 1)) {
+      Refused.with(
+          CudaStatus.PEER_ACCESS_UNSUPPORTED, () -> driver.devices().ctxEnablePeerAccess(0, 1));
       return;
     }
     EnabledPeers.takeBack(driver); // somebody else in the process may have enabled it
-    driver.ctxEnablePeerAccess(0, 1);
-    Refused.with(CudaStatus.PEER_ACCESS_ALREADY_ENABLED, () -> driver.ctxEnablePeerAccess(0, 1));
-    driver.ctxDisablePeerAccess(0, 1);
-    Refused.with(CudaStatus.PEER_ACCESS_NOT_ENABLED, () -> driver.ctxDisablePeerAccess(0, 1));
+    driver.devices().ctxEnablePeerAccess(0, 1);
+    Refused.with(
+        CudaStatus.PEER_ACCESS_ALREADY_ENABLED, () -> driver.devices().ctxEnablePeerAccess(0, 1));
+    driver.devices().ctxDisablePeerAccess(0, 1);
+    Refused.with(
+        CudaStatus.PEER_ACCESS_NOT_ENABLED, () -> driver.devices().ctxDisablePeerAccess(0, 1));
   }
 
   @CudaTest(devices = 2, peers = "none")
   public void devicesThatAreNoPeers_areRefused(CudaDriver driver) {
-    assertThat(driver.deviceCanAccessPeer(0, 1)).isFalse();
-    Refused.with(CudaStatus.PEER_ACCESS_UNSUPPORTED, () -> driver.ctxEnablePeerAccess(0, 1));
+    assertThat(driver.devices().deviceCanAccessPeer(0, 1)).isFalse();
+    Refused.with(
+        CudaStatus.PEER_ACCESS_UNSUPPORTED, () -> driver.devices().ctxEnablePeerAccess(0, 1));
   }
 
   @CudaTest
   public void closedTwice_isClosedOnce(Subject subject) {
     CudaDriver driver = DriverProviders.open(subject.specification());
-    driver.ctxSynchronize(0);
+    driver.devices().ctxSynchronize(0);
     driver.close();
     driver.close();
   }

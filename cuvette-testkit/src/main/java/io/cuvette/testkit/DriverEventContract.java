@@ -18,87 +18,90 @@ public abstract class DriverEventContract {
   @CudaTest
   public void everyAllowedFlag_works_andTheRestIsInvalidValue(CudaDriver driver) {
     for (int flags : new int[] {0, 1, 2, 3, 6, 7}) {
-      long event = driver.eventCreate(0, flags);
-      driver.eventRecord(0, event, NULL_STREAM);
-      driver.eventSynchronize(0, event);
-      assertThat(driver.eventQuery(0, event)).isTrue();
-      driver.eventDestroy(0, event);
+      long event = driver.events().eventCreate(0, flags);
+      driver.events().eventRecord(0, event, NULL_STREAM);
+      driver.events().eventSynchronize(0, event);
+      assertThat(driver.events().eventQuery(0, event)).isTrue();
+      driver.events().eventDestroy(0, event);
     }
-    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.eventCreate(0, INTERPROCESS));
-    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.eventCreate(0, 0x100));
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.events().eventCreate(0, INTERPROCESS));
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.events().eventCreate(0, 0x100));
   }
 
   @CudaTest
   public void eventNeverRecorded_isDone(CudaDriver driver) {
-    long event = driver.eventCreate(0, 0);
-    assertThat(driver.eventQuery(0, event)).isTrue();
-    driver.eventSynchronize(0, event);
-    driver.eventDestroy(0, event);
+    long event = driver.events().eventCreate(0, 0);
+    assertThat(driver.events().eventQuery(0, event)).isTrue();
+    driver.events().eventSynchronize(0, event);
+    driver.events().eventDestroy(0, event);
   }
 
   @CudaTest
   public void recordedEvent_isDoneWithTheWorkBeforeIt(CudaDriver driver) {
-    long stream = driver.streamCreateWithPriority(0, 1, 0);
-    long event = driver.eventCreate(0, NO_TIMING);
+    long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
+    long event = driver.events().eventCreate(0, NO_TIMING);
     CountDownLatch gate = new CountDownLatch(1);
-    driver.launchHostFunc(0, stream, () -> await(gate));
-    driver.eventRecord(0, event, stream);
-    assertThat(driver.eventQuery(0, event)).isFalse();
+    driver.streams().launchHostFunc(0, stream, () -> await(gate));
+    driver.events().eventRecord(0, event, stream);
+    assertThat(driver.events().eventQuery(0, event)).isFalse();
     gate.countDown();
-    driver.eventSynchronize(0, event);
-    assertThat(driver.eventQuery(0, event)).isTrue();
-    driver.streamDestroy(0, stream);
-    driver.eventDestroy(0, event);
+    driver.events().eventSynchronize(0, event);
+    assertThat(driver.events().eventQuery(0, event)).isTrue();
+    driver.streams().streamDestroy(0, stream);
+    driver.events().eventDestroy(0, event);
   }
 
   @CudaTest
   public void elapsedTime_isPositive_forWorkInBetween(CudaDriver driver) {
-    long start = driver.eventCreate(0, 0);
-    long end = driver.eventCreate(0, 0);
-    long memory = driver.memAlloc(0, 64 << 20);
-    driver.eventRecord(0, start, NULL_STREAM);
-    driver.memsetD8Async(0, memory, (byte) 1, 64 << 20, NULL_STREAM);
-    driver.eventRecord(0, end, NULL_STREAM);
-    driver.eventSynchronize(0, end);
-    assertThat(driver.eventElapsedTime(0, start, end)).isPositive();
-    driver.memFree(0, memory);
-    driver.eventDestroy(0, start);
-    driver.eventDestroy(0, end);
+    long start = driver.events().eventCreate(0, 0);
+    long end = driver.events().eventCreate(0, 0);
+    long memory = driver.memory().memAlloc(0, 64 << 20);
+    driver.events().eventRecord(0, start, NULL_STREAM);
+    driver.transfers().memsetD8Async(0, memory, (byte) 1, 64 << 20, NULL_STREAM);
+    driver.events().eventRecord(0, end, NULL_STREAM);
+    driver.events().eventSynchronize(0, end);
+    assertThat(driver.events().eventElapsedTime(0, start, end)).isPositive();
+    driver.memory().memFree(0, memory);
+    driver.events().eventDestroy(0, start);
+    driver.events().eventDestroy(0, end);
   }
 
   @CudaTest
   public void elapsedTime_needsTwoRecordedEventsWithTiming(CudaDriver driver) {
-    long timed = driver.eventCreate(0, 0);
-    long fresh = driver.eventCreate(0, 0);
-    long untimed = driver.eventCreate(0, NO_TIMING);
-    driver.eventRecord(0, timed, NULL_STREAM);
-    driver.eventRecord(0, untimed, NULL_STREAM);
-    driver.streamSynchronize(0, NULL_STREAM);
-    Refused.with(CudaStatus.INVALID_HANDLE, () -> driver.eventElapsedTime(0, timed, fresh));
-    Refused.with(CudaStatus.INVALID_HANDLE, () -> driver.eventElapsedTime(0, fresh, timed));
-    Refused.with(CudaStatus.INVALID_HANDLE, () -> driver.eventElapsedTime(0, timed, untimed));
-    driver.eventDestroy(0, timed);
-    driver.eventDestroy(0, fresh);
-    driver.eventDestroy(0, untimed);
+    long timed = driver.events().eventCreate(0, 0);
+    long fresh = driver.events().eventCreate(0, 0);
+    long untimed = driver.events().eventCreate(0, NO_TIMING);
+    driver.events().eventRecord(0, timed, NULL_STREAM);
+    driver.events().eventRecord(0, untimed, NULL_STREAM);
+    driver.streams().streamSynchronize(0, NULL_STREAM);
+    Refused.with(
+        CudaStatus.INVALID_HANDLE, () -> driver.events().eventElapsedTime(0, timed, fresh));
+    Refused.with(
+        CudaStatus.INVALID_HANDLE, () -> driver.events().eventElapsedTime(0, fresh, timed));
+    Refused.with(
+        CudaStatus.INVALID_HANDLE, () -> driver.events().eventElapsedTime(0, timed, untimed));
+    driver.events().eventDestroy(0, timed);
+    driver.events().eventDestroy(0, fresh);
+    driver.events().eventDestroy(0, untimed);
   }
 
   @CudaTest
   public void elapsedTime_ofWorkThatRuns_isNotReady(CudaDriver driver) {
-    long stream = driver.streamCreateWithPriority(0, 1, 0);
-    long start = driver.eventCreate(0, 0);
-    long end = driver.eventCreate(0, 0);
-    driver.eventRecord(0, start, stream);
-    driver.streamSynchronize(0, stream);
+    long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
+    long start = driver.events().eventCreate(0, 0);
+    long end = driver.events().eventCreate(0, 0);
+    driver.events().eventRecord(0, start, stream);
+    driver.streams().streamSynchronize(0, stream);
     CountDownLatch gate = new CountDownLatch(1);
-    driver.launchHostFunc(0, stream, () -> await(gate));
-    driver.eventRecord(0, end, stream);
-    Refused.with(CudaStatus.NOT_READY, () -> driver.eventElapsedTime(0, start, end));
+    driver.streams().launchHostFunc(0, stream, () -> await(gate));
+    driver.events().eventRecord(0, end, stream);
+    Refused.with(CudaStatus.NOT_READY, () -> driver.events().eventElapsedTime(0, start, end));
     gate.countDown();
-    driver.streamSynchronize(0, stream);
-    assertThat(driver.eventElapsedTime(0, start, end)).isGreaterThanOrEqualTo(0);
-    driver.eventDestroy(0, start);
-    driver.eventDestroy(0, end);
-    driver.streamDestroy(0, stream);
+    driver.streams().streamSynchronize(0, stream);
+    assertThat(driver.events().eventElapsedTime(0, start, end)).isGreaterThanOrEqualTo(0);
+    driver.events().eventDestroy(0, start);
+    driver.events().eventDestroy(0, end);
+    driver.streams().streamDestroy(0, stream);
   }
 
   private static void await(CountDownLatch latch) {

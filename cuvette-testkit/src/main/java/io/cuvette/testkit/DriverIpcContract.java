@@ -45,29 +45,32 @@ public abstract class DriverIpcContract {
 
   private static long exportablePool(CudaDriver driver) {
     assumeTrue(
-        (driver.deviceGetAttribute(HANDLE_TYPES_OF_POOLS, 0) & FILE_DESCRIPTOR) != 0,
+        (driver.devices().deviceGetAttribute(HANDLE_TYPES_OF_POOLS, 0) & FILE_DESCRIPTOR) != 0,
         "pools of this device have no descriptors");
-    return driver.memPoolCreate(new PoolProperties(PINNED, FILE_DESCRIPTOR, ON_DEVICE, 0, 0));
+    return driver
+        .pools()
+        .memPoolCreate(new PoolProperties(PINNED, FILE_DESCRIPTOR, ON_DEVICE, 0, 0));
   }
 
   private static long plainPool(CudaDriver driver) {
-    return driver.memPoolCreate(new PoolProperties(PINNED, 0, ON_DEVICE, 0, 0));
+    return driver.pools().memPoolCreate(new PoolProperties(PINNED, 0, ON_DEVICE, 0, 0));
   }
 
   private static void assumeIpc(CudaDriver driver) {
-    assumeTrue(driver.deviceGetAttribute(IPC_EVENTS, 0) != 0, "this device shares no events");
+    assumeTrue(
+        driver.devices().deviceGetAttribute(IPC_EVENTS, 0) != 0, "this device shares no events");
   }
 
   @CudaTest
   public void everyExportOfAPool_isAnOpenDescriptorOfTheCallers(CudaDriver driver) {
     DescriptorCalls descriptors = descriptors();
     long pool = exportablePool(driver);
-    int one = driver.memPoolExportToShareableHandle(pool);
-    int other = driver.memPoolExportToShareableHandle(pool);
+    int one = driver.sharing().memPoolExportToShareableHandle(pool);
+    int other = driver.sharing().memPoolExportToShareableHandle(pool);
     assertThat(one).isNotEqualTo(other).isNotNegative();
     descriptors.close(one);
     assertThat(descriptors.isOpen(other)).isTrue();
-    driver.memPoolDestroy(pool);
+    driver.pools().memPoolDestroy(pool);
     assertThat(descriptors.isOpen(other)).isTrue();
     descriptors.close(other);
   }
@@ -76,13 +79,13 @@ public abstract class DriverIpcContract {
   public void exportsThatAreClosed_leaveNothingOpen(CudaDriver driver) throws IOException {
     DescriptorCalls descriptors = descriptors();
     long pool = exportablePool(driver);
-    descriptors.close(driver.memPoolExportToShareableHandle(pool));
+    descriptors.close(driver.sharing().memPoolExportToShareableHandle(pool));
     long before = openDescriptors();
     for (int i = 0; i < 100; i++) {
-      descriptors.close(driver.memPoolExportToShareableHandle(pool));
+      descriptors.close(driver.sharing().memPoolExportToShareableHandle(pool));
     }
     assertThat(openDescriptors()).isEqualTo(before);
-    driver.memPoolDestroy(pool);
+    driver.pools().memPoolDestroy(pool);
   }
 
   private static long openDescriptors() throws IOException {
@@ -94,12 +97,13 @@ public abstract class DriverIpcContract {
   @CudaTest
   public void poolWithoutHandleTypes_isNotExported(CudaDriver driver) {
     long pool = plainPool(driver);
-    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memPoolExportToShareableHandle(pool));
-    long address = driver.memAllocFromPoolAsync(0, BYTES, pool, NULL_STREAM);
-    Refused.withAny(() -> driver.memPoolExportPointer(address));
-    driver.memFreeAsync(0, address, NULL_STREAM);
-    driver.streamSynchronize(0, NULL_STREAM);
-    driver.memPoolDestroy(pool);
+    Refused.with(
+        CudaStatus.INVALID_VALUE, () -> driver.sharing().memPoolExportToShareableHandle(pool));
+    long address = driver.ordered().memAllocFromPoolAsync(0, BYTES, pool, NULL_STREAM);
+    Refused.withAny(() -> driver.sharing().memPoolExportPointer(address));
+    driver.ordered().memFreeAsync(0, address, NULL_STREAM);
+    driver.streams().streamSynchronize(0, NULL_STREAM);
+    driver.pools().memPoolDestroy(pool);
   }
 
   /** A driver exports memory of a pool only once the pool itself is exported. */
@@ -107,28 +111,28 @@ public abstract class DriverIpcContract {
   public void memoryOfAnExportedPool_isExported(CudaDriver driver) {
     DescriptorCalls descriptors = descriptors();
     long pool = exportablePool(driver);
-    long early = driver.memAllocFromPoolAsync(0, BYTES, pool, NULL_STREAM);
-    driver.streamSynchronize(0, NULL_STREAM);
-    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memPoolExportPointer(early));
-    driver.memFreeAsync(0, early, NULL_STREAM);
-    descriptors.close(driver.memPoolExportToShareableHandle(pool));
-    long one = driver.memAllocFromPoolAsync(0, BYTES, pool, NULL_STREAM);
-    long other = driver.memAllocFromPoolAsync(0, BYTES, pool, NULL_STREAM);
-    driver.streamSynchronize(0, NULL_STREAM);
-    byte[] handle = driver.memPoolExportPointer(one);
+    long early = driver.ordered().memAllocFromPoolAsync(0, BYTES, pool, NULL_STREAM);
+    driver.streams().streamSynchronize(0, NULL_STREAM);
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.sharing().memPoolExportPointer(early));
+    driver.ordered().memFreeAsync(0, early, NULL_STREAM);
+    descriptors.close(driver.sharing().memPoolExportToShareableHandle(pool));
+    long one = driver.ordered().memAllocFromPoolAsync(0, BYTES, pool, NULL_STREAM);
+    long other = driver.ordered().memAllocFromPoolAsync(0, BYTES, pool, NULL_STREAM);
+    driver.streams().streamSynchronize(0, NULL_STREAM);
+    byte[] handle = driver.sharing().memPoolExportPointer(one);
     assertThat(handle).hasSize(IpcCalls.HANDLE_BYTES).isNotEqualTo(new byte[handle.length]);
-    assertThat(driver.memPoolExportPointer(other)).isNotEqualTo(handle);
-    driver.memFreeAsync(0, one, NULL_STREAM);
-    driver.memFreeAsync(0, other, NULL_STREAM);
-    driver.streamSynchronize(0, NULL_STREAM);
-    driver.memPoolDestroy(pool);
+    assertThat(driver.sharing().memPoolExportPointer(other)).isNotEqualTo(handle);
+    driver.ordered().memFreeAsync(0, one, NULL_STREAM);
+    driver.ordered().memFreeAsync(0, other, NULL_STREAM);
+    driver.streams().streamSynchronize(0, NULL_STREAM);
+    driver.pools().memPoolDestroy(pool);
   }
 
   @CudaTest
   public void memoryOfNoPool_isNotExportedAsOfOne(CudaDriver driver) {
-    long address = driver.memAlloc(0, BYTES);
-    Refused.withAny(() -> driver.memPoolExportPointer(address));
-    driver.memFree(0, address);
+    long address = driver.memory().memAlloc(0, BYTES);
+    Refused.withAny(() -> driver.sharing().memPoolExportPointer(address));
+    driver.memory().memFree(0, address);
   }
 
   /** The descriptor stays open: it is the caller's. */
@@ -136,23 +140,23 @@ public abstract class DriverIpcContract {
   public void descriptorOfSomethingElse_isNotImported(CudaDriver driver) {
     DescriptorCalls descriptors = descriptors();
     int memory = descriptors.memoryFile("no pool", BYTES);
-    Refused.withAny(() -> driver.memPoolImportFromShareableHandle(memory));
+    Refused.withAny(() -> driver.sharing().memPoolImportFromShareableHandle(memory));
     assertThat(descriptors.isOpen(memory)).isTrue();
     descriptors.close(memory);
-    Refused.withAny(() -> driver.memPoolImportFromShareableHandle(memory));
-    Refused.withAny(() -> driver.memPoolImportFromShareableHandle(-1));
+    Refused.withAny(() -> driver.sharing().memPoolImportFromShareableHandle(memory));
+    Refused.withAny(() -> driver.sharing().memPoolImportFromShareableHandle(-1));
   }
 
   @CudaTest
   public void handlesThatNobodyMade_areRefused(CudaDriver driver) {
     assumeIpc(driver);
-    Refused.withAny(() -> driver.ipcOpenMemHandle(0, GARBAGE));
-    Refused.withAny(() -> driver.ipcOpenMemHandle(0, new byte[IpcCalls.HANDLE_BYTES]));
-    Refused.withAny(() -> driver.ipcOpenEventHandle(0, GARBAGE));
-    Refused.withAny(() -> driver.ipcOpenEventHandle(0, new byte[IpcCalls.HANDLE_BYTES]));
+    Refused.withAny(() -> driver.sharing().ipcOpenMemHandle(0, GARBAGE));
+    Refused.withAny(() -> driver.sharing().ipcOpenMemHandle(0, new byte[IpcCalls.HANDLE_BYTES]));
+    Refused.withAny(() -> driver.sharing().ipcOpenEventHandle(0, GARBAGE));
+    Refused.withAny(() -> driver.sharing().ipcOpenEventHandle(0, new byte[IpcCalls.HANDLE_BYTES]));
     long pool = exportablePool(driver);
-    Refused.withAny(() -> driver.memPoolImportPointer(pool, GARBAGE));
-    driver.memPoolDestroy(pool);
+    Refused.withAny(() -> driver.sharing().memPoolImportPointer(pool, GARBAGE));
+    driver.pools().memPoolDestroy(pool);
   }
 
   @CudaTest
@@ -161,44 +165,44 @@ public abstract class DriverIpcContract {
     for (int length : new int[] {0, IpcCalls.HANDLE_BYTES - 1, IpcCalls.HANDLE_BYTES + 1}) {
       byte[] wrong = new byte[length];
       List.<Runnable>of(
-              () -> driver.memPoolImportPointer(pool, wrong),
-              () -> driver.ipcOpenMemHandle(0, wrong),
-              () -> driver.ipcOpenEventHandle(0, wrong))
+              () -> driver.sharing().memPoolImportPointer(pool, wrong),
+              () -> driver.sharing().ipcOpenMemHandle(0, wrong),
+              () -> driver.sharing().ipcOpenEventHandle(0, wrong))
           .forEach(call ->
               assertThatThrownBy(call::run)
                   .isInstanceOf(IllegalArgumentException.class)
                   .hasMessageContaining("%d bytes (expected: 64)", length));
     }
-    driver.memPoolDestroy(pool);
+    driver.pools().memPoolDestroy(pool);
   }
 
   @CudaTest
   public void plainMemory_isExported_butNotOpenedWhereItIs(CudaDriver driver) {
     assumeIpc(driver);
-    long address = driver.memAlloc(0, BYTES);
-    byte[] handle = driver.ipcGetMemHandle(0, address);
+    long address = driver.memory().memAlloc(0, BYTES);
+    byte[] handle = driver.sharing().ipcGetMemHandle(0, address);
     assertThat(handle).hasSize(IpcCalls.HANDLE_BYTES).isNotEqualTo(new byte[handle.length]);
-    Refused.withAny(() -> driver.ipcOpenMemHandle(0, handle));
-    Refused.withAny(() -> driver.ipcCloseMemHandle(0, address));
-    driver.memFree(0, address);
+    Refused.withAny(() -> driver.sharing().ipcOpenMemHandle(0, handle));
+    Refused.withAny(() -> driver.sharing().ipcCloseMemHandle(0, address));
+    driver.memory().memFree(0, address);
   }
 
   @CudaTest
   public void memoryOfTheHost_isNotExported(CudaDriver driver) {
-    long address = driver.memHostAlloc(0, BYTES, 1).address();
-    Refused.withAny(() -> driver.ipcGetMemHandle(0, address));
-    driver.memFreeHost(0, address);
+    long address = driver.memory().memHostAlloc(0, BYTES, 1).address();
+    Refused.withAny(() -> driver.sharing().ipcGetMemHandle(0, address));
+    driver.memory().memFreeHost(0, address);
   }
 
   @CudaTest
   public void event_isExportedIfItWasMadeForThat(CudaDriver driver) {
     assumeIpc(driver);
-    long shared = driver.eventCreate(0, NO_TIMING | INTERPROCESS);
-    byte[] handle = driver.ipcGetEventHandle(0, shared);
+    long shared = driver.events().eventCreate(0, NO_TIMING | INTERPROCESS);
+    byte[] handle = driver.sharing().ipcGetEventHandle(0, shared);
     assertThat(handle).hasSize(IpcCalls.HANDLE_BYTES).isNotEqualTo(new byte[handle.length]);
-    driver.eventDestroy(0, shared);
-    long own = driver.eventCreate(0, NO_TIMING);
-    Refused.withAny(() -> driver.ipcGetEventHandle(0, own));
-    driver.eventDestroy(0, own);
+    driver.events().eventDestroy(0, shared);
+    long own = driver.events().eventCreate(0, NO_TIMING);
+    Refused.withAny(() -> driver.sharing().ipcGetEventHandle(0, own));
+    driver.events().eventDestroy(0, own);
   }
 }

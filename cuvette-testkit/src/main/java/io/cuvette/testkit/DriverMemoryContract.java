@@ -24,85 +24,85 @@ public abstract class DriverMemoryContract {
 
   @CudaTest
   public void allocation_isAligned_andCounted(CudaDriver driver, Subject subject) {
-    long before = driver.memGetInfo(0).freeBytes();
-    long address = driver.memAlloc(0, 64 << 20);
+    long before = driver.devices().memGetInfo(0).freeBytes();
+    long address = driver.memory().memAlloc(0, 64 << 20);
     assertThat(address % 256).isZero();
     assertThat(address).isNotZero();
     if (subject.isSimulated()) {
-      assertThat(driver.memGetInfo(0).freeBytes()).isEqualTo(before - (64 << 20));
+      assertThat(driver.devices().memGetInfo(0).freeBytes()).isEqualTo(before - (64 << 20));
     }
-    driver.memFree(0, address);
+    driver.memory().memFree(0, address);
     if (subject.isSimulated()) {
-      assertThat(driver.memGetInfo(0).freeBytes()).isEqualTo(before);
+      assertThat(driver.devices().memGetInfo(0).freeBytes()).isEqualTo(before);
     }
   }
 
   @CudaTest
   public void noBytes_areRefused(CudaDriver driver) {
-    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memAlloc(0, 0));
-    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memAllocManaged(0, 0, 1));
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memory().memAlloc(0, 0));
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memory().memAllocManaged(0, 0, 1));
   }
 
   @CudaTest
   public void moreThanThereIs_isOutOfMemory(CudaDriver driver) {
-    long all = driver.deviceTotalMem(0);
-    Refused.with(CudaStatus.OUT_OF_MEMORY, () -> driver.memAlloc(0, all + 1));
-    Refused.with(CudaStatus.OUT_OF_MEMORY, () -> driver.memAlloc(0, 1L << 60));
+    long all = driver.devices().deviceTotalMem(0);
+    Refused.with(CudaStatus.OUT_OF_MEMORY, () -> driver.memory().memAlloc(0, all + 1));
+    Refused.with(CudaStatus.OUT_OF_MEMORY, () -> driver.memory().memAlloc(0, 1L << 60));
   }
 
   @CudaTest(memory = "4MiB")
   public void fullDevice_isOutOfMemory_untilSomethingIsFreed(CudaDriver driver) {
-    long first = driver.memAlloc(0, 3 << 20);
-    Refused.with(CudaStatus.OUT_OF_MEMORY, () -> driver.memAlloc(0, 2 << 20));
-    driver.memFree(0, first);
-    driver.memFree(0, driver.memAlloc(0, 2 << 20));
+    long first = driver.memory().memAlloc(0, 3 << 20);
+    Refused.with(CudaStatus.OUT_OF_MEMORY, () -> driver.memory().memAlloc(0, 2 << 20));
+    driver.memory().memFree(0, first);
+    driver.memory().memFree(0, driver.memory().memAlloc(0, 2 << 20));
   }
 
   @CudaTest
   public void addressThatWasNeverAllocated_isNotFreed(CudaDriver driver) {
-    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memFree(0, 0x1234_5678L));
-    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memFreeHost(0, 0x1234_5678L));
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memory().memFree(0, 0x1234_5678L));
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memory().memFreeHost(0, 0x1234_5678L));
   }
 
   @CudaTest
   public void freedMemory_isNotFreedAgain(CudaDriver driver) {
-    long address = driver.memAlloc(0, 4096);
-    driver.memFree(0, address);
-    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memFree(0, address));
+    long address = driver.memory().memAlloc(0, 4096);
+    driver.memory().memFree(0, address);
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memory().memFree(0, address));
   }
 
   @CudaTest
   public void pinnedMemory_isSeenByTheHost(CudaDriver driver) {
     for (int flags : new int[] {0, 1, 2, 3}) {
-      MemorySegment memory = driver.memHostAlloc(0, 10_000, flags);
+      MemorySegment memory = driver.memory().memHostAlloc(0, 10_000, flags);
       assertThat(memory.byteSize()).isEqualTo(10_000);
       memory.fill((byte) 3);
       assertThat(memory.get(ValueLayout.JAVA_BYTE, 9_999)).isEqualTo((byte) 3);
-      driver.memFreeHost(0, memory.address());
+      driver.memory().memFreeHost(0, memory.address());
     }
   }
 
   @CudaTest
   public void managedMemory_isSeenByTheHost(CudaDriver driver) {
-    MemorySegment memory = driver.memAllocManaged(0, 10_000, 1);
+    MemorySegment memory = driver.memory().memAllocManaged(0, 10_000, 1);
     assertThat(memory.byteSize()).isEqualTo(10_000);
     memory.fill((byte) 3);
     assertThat(memory.get(ValueLayout.JAVA_BYTE, 9_999)).isEqualTo((byte) 3);
-    driver.memFree(0, memory.address());
+    driver.memory().memFree(0, memory.address());
   }
 
   @CudaTest
   public void wrongFlags_areRefused(CudaDriver driver) {
-    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memAllocManaged(0, 4096, 77));
-    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memHostAlloc(0, 4096, 0x7000));
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memory().memAllocManaged(0, 4096, 77));
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memory().memHostAlloc(0, 4096, 0x7000));
   }
 
   @CudaTest
   public void hostView_isTheMemory_andDiesWithItsArena(CudaDriver driver) {
-    MemorySegment memory = driver.memHostAlloc(0, 4096, 0);
+    MemorySegment memory = driver.memory().memHostAlloc(0, 4096, 0);
     MemorySegment dead;
     try (Arena arena = Arena.ofConfined()) {
-      MemorySegment view = driver.hostView(0, memory.address() + 1024, 1024, arena);
+      MemorySegment view = driver.memory().hostView(0, memory.address() + 1024, 1024, arena);
       view.set(ValueLayout.JAVA_INT, 0, 42);
       assertThat(view.byteSize()).isEqualTo(1024);
       assertThat(memory.get(ValueLayout.JAVA_INT, 1024)).isEqualTo(42);
@@ -110,33 +110,35 @@ public abstract class DriverMemoryContract {
     }
     assertThatThrownBy(() -> dead.get(ValueLayout.JAVA_INT, 0))
         .isInstanceOf(IllegalStateException.class);
-    driver.memFreeHost(0, memory.address());
+    driver.memory().memFreeHost(0, memory.address());
   }
 
   @CudaTest
   public void pointerAttributes_tellKindDeviceAndRange(CudaDriver driver) {
-    long device = driver.memAlloc(0, 8192);
-    MemorySegment pinned = driver.memHostAlloc(0, 8192, 1);
-    MemorySegment managed = driver.memAllocManaged(0, 8192, 1);
-    assertThat(driver.pointerGetAttribute(0, MEMORY_TYPE, device + 100)).isEqualTo(DEVICE);
-    assertThat(driver.pointerGetAttribute(0, DEVICE_ORDINAL, device)).isZero();
-    assertThat(driver.pointerGetAttribute(0, IS_MANAGED, device)).isZero();
-    assertThat(driver.pointerGetAttribute(0, RANGE_START, device + 100)).isEqualTo(device);
-    assertThat(driver.pointerGetAttribute(0, RANGE_SIZE, device)).isEqualTo(8192);
-    assertThat(driver.pointerGetAttribute(0, MEMORY_TYPE, pinned.address())).isEqualTo(HOST);
-    assertThat(driver.pointerGetAttribute(0, IS_MANAGED, pinned.address())).isZero();
-    assertThat(driver.pointerGetAttribute(0, IS_MANAGED, managed.address())).isEqualTo(1);
-    driver.memFree(0, device);
-    driver.memFree(0, managed.address());
-    driver.memFreeHost(0, pinned.address());
+    long device = driver.memory().memAlloc(0, 8192);
+    MemorySegment pinned = driver.memory().memHostAlloc(0, 8192, 1);
+    MemorySegment managed = driver.memory().memAllocManaged(0, 8192, 1);
+    assertThat(driver.memory().pointerGetAttribute(0, MEMORY_TYPE, device + 100)).isEqualTo(DEVICE);
+    assertThat(driver.memory().pointerGetAttribute(0, DEVICE_ORDINAL, device)).isZero();
+    assertThat(driver.memory().pointerGetAttribute(0, IS_MANAGED, device)).isZero();
+    assertThat(driver.memory().pointerGetAttribute(0, RANGE_START, device + 100)).isEqualTo(device);
+    assertThat(driver.memory().pointerGetAttribute(0, RANGE_SIZE, device)).isEqualTo(8192);
+    assertThat(driver.memory().pointerGetAttribute(0, MEMORY_TYPE, pinned.address()))
+        .isEqualTo(HOST);
+    assertThat(driver.memory().pointerGetAttribute(0, IS_MANAGED, pinned.address())).isZero();
+    assertThat(driver.memory().pointerGetAttribute(0, IS_MANAGED, managed.address())).isEqualTo(1);
+    driver.memory().memFree(0, device);
+    driver.memory().memFree(0, managed.address());
+    driver.memory().memFreeHost(0, pinned.address());
     Refused.with(
-        CudaStatus.INVALID_VALUE, () -> driver.pointerGetAttribute(0, MEMORY_TYPE, 0x1234));
+        CudaStatus.INVALID_VALUE,
+        () -> driver.memory().pointerGetAttribute(0, MEMORY_TYPE, 0x1234));
   }
 
   @CudaTest(devices = 2)
   public void memory_belongsToTheDeviceItWasAskedOf(CudaDriver driver) {
-    long address = driver.memAlloc(1, 4096);
-    assertThat(driver.pointerGetAttribute(0, DEVICE_ORDINAL, address)).isEqualTo(1);
-    driver.memFree(1, address);
+    long address = driver.memory().memAlloc(1, 4096);
+    assertThat(driver.memory().pointerGetAttribute(0, DEVICE_ORDINAL, address)).isEqualTo(1);
+    driver.memory().memFree(1, address);
   }
 }

@@ -24,7 +24,7 @@ final class DriverProviders {
         specification,
         text -> {
           try (CudaDriver driver = open(text)) {
-            return driver.deviceGetCount();
+            return driver.devices().deviceGetCount();
           }
         });
   }

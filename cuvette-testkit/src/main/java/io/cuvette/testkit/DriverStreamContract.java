@@ -23,17 +23,18 @@ public abstract class DriverStreamContract {
 
   @CudaTest
   public void stream_hasTheFlagsAndPriorityAskedFor(CudaDriver driver) {
-    PriorityRange range = driver.ctxGetStreamPriorityRange(0);
+    PriorityRange range = driver.devices().ctxGetStreamPriorityRange(0);
     for (int flags : new int[] {0, 1}) {
       for (int priority = range.greatest(); priority <= range.least(); priority++) {
-        long stream = driver.streamCreateWithPriority(0, flags, priority);
-        assertThat(driver.streamGetFlags(0, stream)).isEqualTo(flags);
-        assertThat(driver.streamGetPriority(0, stream)).isEqualTo(priority);
-        assertThat(driver.streamGetDevice(0, stream)).isZero();
-        driver.streamDestroy(0, stream);
+        long stream = driver.streams().streamCreateWithPriority(0, flags, priority);
+        assertThat(driver.streams().streamGetFlags(0, stream)).isEqualTo(flags);
+        assertThat(driver.streams().streamGetPriority(0, stream)).isEqualTo(priority);
+        assertThat(driver.streams().streamGetDevice(0, stream)).isZero();
+        driver.streams().streamDestroy(0, stream);
       }
     }
-    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.streamCreateWithPriority(0, 64, 0));
+    Refused.with(
+        CudaStatus.INVALID_VALUE, () -> driver.streams().streamCreateWithPriority(0, 64, 0));
   }
 
   /** Handles may come again, identities never. */
@@ -41,74 +42,74 @@ public abstract class DriverStreamContract {
   public void identities_areNeverUsedTwice(CudaDriver driver) {
     Set<Long> seen = new HashSet<>();
     for (int i = 0; i < 50; i++) {
-      long stream = driver.streamCreateWithPriority(0, 0, 0);
-      assertThat(seen.add(driver.streamGetId(0, stream))).isTrue();
-      driver.streamDestroy(0, stream);
+      long stream = driver.streams().streamCreateWithPriority(0, 0, 0);
+      assertThat(seen.add(driver.streams().streamGetId(0, stream))).isTrue();
+      driver.streams().streamDestroy(0, stream);
     }
   }
 
   @CudaTest
   public void idleStreams_areDone(CudaDriver driver) {
-    long stream = driver.streamCreateWithPriority(0, 0, 0);
+    long stream = driver.streams().streamCreateWithPriority(0, 0, 0);
     for (long each : new long[] {0, 1, 2, stream}) {
-      driver.streamSynchronize(0, each);
-      assertThat(driver.streamQuery(0, each)).as("stream %d", each).isTrue();
-      assertThat(driver.streamIsCapturing(0, each)).isZero();
+      driver.streams().streamSynchronize(0, each);
+      assertThat(driver.streams().streamQuery(0, each)).as("stream %d", each).isTrue();
+      assertThat(driver.captures().streamIsCapturing(0, each)).isZero();
     }
-    driver.streamDestroy(0, stream);
+    driver.streams().streamDestroy(0, stream);
   }
 
   @CudaTest
   public void heldStream_isNotDone_untilItIsLetGo(CudaDriver driver) {
-    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
     CountDownLatch gate = new CountDownLatch(1);
-    driver.launchHostFunc(0, stream, () -> await(gate));
-    assertThat(driver.streamQuery(0, stream)).isFalse();
+    driver.streams().launchHostFunc(0, stream, () -> await(gate));
+    assertThat(driver.streams().streamQuery(0, stream)).isFalse();
     gate.countDown();
-    driver.streamSynchronize(0, stream);
-    assertThat(driver.streamQuery(0, stream)).isTrue();
-    driver.streamDestroy(0, stream);
+    driver.streams().streamSynchronize(0, stream);
+    assertThat(driver.streams().streamQuery(0, stream)).isTrue();
+    driver.streams().streamDestroy(0, stream);
   }
 
   @CudaTest
   public void hostFunctions_runInOrder_afterTheWorkBeforeThem(CudaDriver driver) {
-    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
     List<Integer> seen = Collections.synchronizedList(new ArrayList<>());
     for (int i = 0; i < 20; i++) {
       int number = i;
-      driver.launchHostFunc(0, stream, () -> seen.add(number));
+      driver.streams().launchHostFunc(0, stream, () -> seen.add(number));
     }
-    driver.streamSynchronize(0, stream);
+    driver.streams().streamSynchronize(0, stream);
     assertThat(seen).hasSize(20).isSorted();
-    driver.streamDestroy(0, stream);
+    driver.streams().streamDestroy(0, stream);
   }
 
   @CudaTest
   public void hostFunction_comesEvenIfNobodyWaits(CudaDriver driver) throws InterruptedException {
-    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
     CountDownLatch reached = new CountDownLatch(1);
-    driver.launchHostFunc(0, stream, reached::countDown);
+    driver.streams().launchHostFunc(0, stream, reached::countDown);
     reached.await();
-    driver.streamSynchronize(0, stream);
-    driver.streamDestroy(0, stream);
+    driver.streams().streamSynchronize(0, stream);
+    driver.streams().streamDestroy(0, stream);
   }
 
   @CudaTest
   public void waitForAnEvent_holdsAnotherStreamBack(CudaDriver driver) {
-    long first = driver.streamCreateWithPriority(0, 1, 0);
-    long second = driver.streamCreateWithPriority(0, 1, 0);
-    long event = driver.eventCreate(0, 2);
+    long first = driver.streams().streamCreateWithPriority(0, 1, 0);
+    long second = driver.streams().streamCreateWithPriority(0, 1, 0);
+    long event = driver.events().eventCreate(0, 2);
     CountDownLatch gate = new CountDownLatch(1);
-    driver.launchHostFunc(0, first, () -> await(gate));
-    driver.eventRecord(0, event, first);
-    driver.streamWaitEvent(0, second, event);
-    driver.eventDestroy(0, event);
-    assertThat(driver.streamQuery(0, second)).isFalse();
+    driver.streams().launchHostFunc(0, first, () -> await(gate));
+    driver.events().eventRecord(0, event, first);
+    driver.streams().streamWaitEvent(0, second, event);
+    driver.events().eventDestroy(0, event);
+    assertThat(driver.streams().streamQuery(0, second)).isFalse();
     gate.countDown();
-    driver.streamSynchronize(0, second);
-    assertThat(driver.streamQuery(0, first)).isTrue();
-    driver.streamDestroy(0, first);
-    driver.streamDestroy(0, second);
+    driver.streams().streamSynchronize(0, second);
+    assertThat(driver.streams().streamQuery(0, first)).isTrue();
+    driver.streams().streamDestroy(0, first);
+    driver.streams().streamDestroy(0, second);
   }
 
   /** Flag, value, a word that holds the stream, and one that does not. */
@@ -117,57 +118,61 @@ public abstract class DriverStreamContract {
   @CudaTest
   public void waitForAWord_holdsTheStreamUntilItIsWritten(CudaDriver driver) {
     VarHandle word = ValueLayout.JAVA_INT.varHandle();
-    MemorySegment memory = driver.memHostAlloc(0, Integer.BYTES, 3);
-    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    MemorySegment memory = driver.memory().memHostAlloc(0, Integer.BYTES, 3);
+    long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
     for (int[] wait : WAITS) {
       word.setVolatile(memory, 0L, wait[2]);
-      driver.streamWaitValue32(0, stream, memory.address(), wait[1], wait[0]);
-      assertThat(driver.streamQuery(0, stream)).as("flag %d", wait[0]).isFalse();
+      driver.streams().streamWaitValue32(0, stream, memory.address(), wait[1], wait[0]);
+      assertThat(driver.streams().streamQuery(0, stream)).as("flag %d", wait[0]).isFalse();
       word.setVolatile(memory, 0L, wait[3]);
-      driver.streamSynchronize(0, stream);
+      driver.streams().streamSynchronize(0, stream);
     }
     word.setVolatile(memory, 0L, Integer.MIN_VALUE); // the difference counts, not the order
-    driver.streamWaitValue32(0, stream, memory.address(), Integer.MAX_VALUE, 0);
-    driver.streamSynchronize(0, stream);
-    driver.streamDestroy(0, stream);
-    driver.memFreeHost(0, memory.address());
+    driver.streams().streamWaitValue32(0, stream, memory.address(), Integer.MAX_VALUE, 0);
+    driver.streams().streamSynchronize(0, stream);
+    driver.streams().streamDestroy(0, stream);
+    driver.memory().memFreeHost(0, memory.address());
   }
 
   @CudaTest(simulatedOnly = true)
   public void waitForAWord_thatCannotBe_isRefused(CudaDriver driver) {
-    long address = driver.memHostAlloc(0, 8, 3).address();
-    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.streamWaitValue32(0, 0, address + 2, 1, 0));
-    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.streamWaitValue32(0, 0, address, 1, 4));
-    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.streamWaitValue32(0, 0, 0, 1, 0));
-    driver.memFreeHost(0, address);
+    long address = driver.memory().memHostAlloc(0, 8, 3).address();
+    Refused.with(
+        CudaStatus.INVALID_VALUE,
+        () -> driver.streams().streamWaitValue32(0, 0, address + 2, 1, 0));
+    Refused.with(
+        CudaStatus.INVALID_VALUE, () -> driver.streams().streamWaitValue32(0, 0, address, 1, 4));
+    Refused.with(CudaStatus.INVALID_VALUE, () -> driver.streams().streamWaitValue32(0, 0, 0, 1, 0));
+    driver.memory().memFreeHost(0, address);
   }
 
   @CudaTest
   public void destroyedStream_finishesItsWork(CudaDriver driver) throws InterruptedException {
-    long stream = driver.streamCreateWithPriority(0, 1, 0);
+    long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
     CountDownLatch gate = new CountDownLatch(1);
     CountDownLatch reached = new CountDownLatch(1);
-    driver.launchHostFunc(0, stream, () -> await(gate));
-    driver.launchHostFunc(0, stream, reached::countDown);
-    driver.streamDestroy(0, stream);
+    driver.streams().launchHostFunc(0, stream, () -> await(gate));
+    driver.streams().launchHostFunc(0, stream, reached::countDown);
+    driver.streams().streamDestroy(0, stream);
     gate.countDown();
     reached.await();
-    driver.ctxSynchronize(0);
+    driver.devices().ctxSynchronize(0);
   }
 
   @CudaTest(simulatedOnly = true)
   public void handlesThatAreNone_areInvalidHandle(CudaDriver driver) {
-    long event = driver.eventCreate(0, 0);
-    long gone = driver.streamCreateWithPriority(0, 0, 0);
-    driver.streamDestroy(0, gone);
+    long event = driver.events().eventCreate(0, 0);
+    long gone = driver.streams().streamCreateWithPriority(0, 0, 0);
+    driver.streams().streamDestroy(0, gone);
     for (long handle : new long[] {3, -1, event, gone}) {
-      Refused.with(CudaStatus.INVALID_HANDLE, () -> driver.streamQuery(0, handle));
-      Refused.with(CudaStatus.INVALID_HANDLE, () -> driver.streamSynchronize(0, handle));
-      Refused.with(CudaStatus.INVALID_HANDLE, () -> driver.streamDestroy(0, handle));
-      Refused.with(CudaStatus.INVALID_HANDLE, () -> driver.streamGetId(0, handle));
-      Refused.with(CudaStatus.INVALID_HANDLE, () -> driver.launchHostFunc(0, handle, () -> {}));
+      Refused.with(CudaStatus.INVALID_HANDLE, () -> driver.streams().streamQuery(0, handle));
+      Refused.with(CudaStatus.INVALID_HANDLE, () -> driver.streams().streamSynchronize(0, handle));
+      Refused.with(CudaStatus.INVALID_HANDLE, () -> driver.streams().streamDestroy(0, handle));
+      Refused.with(CudaStatus.INVALID_HANDLE, () -> driver.streams().streamGetId(0, handle));
+      Refused.with(
+          CudaStatus.INVALID_HANDLE, () -> driver.streams().launchHostFunc(0, handle, () -> {}));
     }
-    driver.eventDestroy(0, event);
+    driver.events().eventDestroy(0, event);
   }
 
   private static void await(CountDownLatch latch) {

@@ -22,153 +22,158 @@ public abstract class DriverTransferContract {
   @CudaTest(seeds = 3)
   public void bytes_goInAndOut_onEveryKindOfStream(CudaDriver driver) {
     byte[] pattern = random(1);
-    long made = driver.streamCreateWithPriority(0, 1, 0);
-    long device = driver.memAlloc(0, BYTES);
+    long made = driver.streams().streamCreateWithPriority(0, 1, 0);
+    long device = driver.memory().memAlloc(0, BYTES);
     try (Arena arena = Arena.ofConfined()) {
       for (long stream : new long[] {NULL_STREAM, 1, 2, made}) {
         MemorySegment in = arena.allocateFrom(ValueLayout.JAVA_BYTE, pattern);
         MemorySegment out = arena.allocate(BYTES);
-        driver.memcpyHtoDAsync(0, device, in, stream);
-        driver.memcpyDtoHAsync(0, out, device, stream);
-        driver.streamSynchronize(0, stream);
+        driver.transfers().memcpyHtoDAsync(0, device, in, stream);
+        driver.transfers().memcpyDtoHAsync(0, out, device, stream);
+        driver.streams().streamSynchronize(0, stream);
         assertThat(out.mismatch(in)).as("stream %d", stream).isEqualTo(-1);
       }
     }
-    driver.memFree(0, device);
-    driver.streamDestroy(0, made);
+    driver.memory().memFree(0, device);
+    driver.streams().streamDestroy(0, made);
   }
 
   @CudaTest
   public void copy_worksBetweenAnyAddressesTheDriverKnows(CudaDriver driver) {
-    long device = driver.memAlloc(0, BYTES);
-    MemorySegment pinned = driver.memHostAlloc(0, BYTES, 1);
-    MemorySegment managed = driver.memAllocManaged(0, BYTES, 1);
-    MemorySegment result = driver.memHostAlloc(0, BYTES, 1);
+    long device = driver.memory().memAlloc(0, BYTES);
+    MemorySegment pinned = driver.memory().memHostAlloc(0, BYTES, 1);
+    MemorySegment managed = driver.memory().memAllocManaged(0, BYTES, 1);
+    MemorySegment result = driver.memory().memHostAlloc(0, BYTES, 1);
     byte[] pattern = random(2);
     pinned.copyFrom(MemorySegment.ofArray(pattern));
-    driver.memcpyAsync(0, device, pinned.address(), BYTES, NULL_STREAM);
-    driver.memcpyAsync(0, managed.address(), device, BYTES, NULL_STREAM);
-    driver.memcpyAsync(0, result.address(), managed.address(), BYTES, NULL_STREAM);
-    driver.streamSynchronize(0, NULL_STREAM);
+    driver.transfers().memcpyAsync(0, device, pinned.address(), BYTES, NULL_STREAM);
+    driver.transfers().memcpyAsync(0, managed.address(), device, BYTES, NULL_STREAM);
+    driver.transfers().memcpyAsync(0, result.address(), managed.address(), BYTES, NULL_STREAM);
+    driver.streams().streamSynchronize(0, NULL_STREAM);
     assertThat(result.toArray(ValueLayout.JAVA_BYTE)).isEqualTo(pattern);
     assertThat(managed.toArray(ValueLayout.JAVA_BYTE)).isEqualTo(pattern);
-    driver.memFree(0, device);
-    driver.memFree(0, managed.address());
-    driver.memFreeHost(0, pinned.address());
-    driver.memFreeHost(0, result.address());
+    driver.memory().memFree(0, device);
+    driver.memory().memFree(0, managed.address());
+    driver.memory().memFreeHost(0, pinned.address());
+    driver.memory().memFreeHost(0, result.address());
   }
 
   @CudaTest(devices = 2, seeds = 3)
   public void peerCopy_worksWithAndWithoutAccess(CudaDriver driver) {
-    long source = driver.memAlloc(0, BYTES);
-    long target = driver.memAlloc(1, BYTES);
+    long source = driver.memory().memAlloc(0, BYTES);
+    long target = driver.memory().memAlloc(1, BYTES);
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment in = arena.allocateFrom(ValueLayout.JAVA_BYTE, random(3));
       MemorySegment out = arena.allocate(BYTES);
-      driver.memcpyHtoDAsync(0, source, in, NULL_STREAM);
-      driver.streamSynchronize(0, NULL_STREAM);
-      driver.memcpyPeerAsync(1, target, 1, source, 0, BYTES, NULL_STREAM);
-      driver.memcpyDtoHAsync(1, out, target, NULL_STREAM);
-      driver.streamSynchronize(1, NULL_STREAM);
+      driver.transfers().memcpyHtoDAsync(0, source, in, NULL_STREAM);
+      driver.streams().streamSynchronize(0, NULL_STREAM);
+      driver.transfers().memcpyPeerAsync(1, target, 1, source, 0, BYTES, NULL_STREAM);
+      driver.transfers().memcpyDtoHAsync(1, out, target, NULL_STREAM);
+      driver.streams().streamSynchronize(1, NULL_STREAM);
       assertThat(out.mismatch(in)).isEqualTo(-1);
     }
-    driver.memFree(0, source);
-    driver.memFree(1, target);
+    driver.memory().memFree(0, source);
+    driver.memory().memFree(1, target);
   }
 
   /** In either direction; the owner copies, and so does a device that has access. */
   @CudaTest(devices = 2)
   public void copyBetweenTheHostAndAPool_isRefusedOnADeviceWithoutAccess(CudaDriver driver) {
-    long pool = driver.memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
-    long memory = driver.memAllocFromPoolAsync(0, BYTES, pool, NULL_STREAM);
-    driver.ctxSynchronize(0);
-    long pinned = driver.memHostAlloc(1, BYTES, 1).address();
-    long managed = driver.memAllocManaged(1, BYTES, 1).address();
+    long pool = driver.pools().memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
+    long memory = driver.ordered().memAllocFromPoolAsync(0, BYTES, pool, NULL_STREAM);
+    driver.devices().ctxSynchronize(0);
+    long pinned = driver.memory().memHostAlloc(1, BYTES, 1).address();
+    long managed = driver.memory().memAllocManaged(1, BYTES, 1).address();
     for (long host : new long[] {pinned, managed}) {
       Refused.with(
-          CudaStatus.INVALID_VALUE, () -> driver.memcpyAsync(1, memory, host, BYTES, NULL_STREAM));
+          CudaStatus.INVALID_VALUE,
+          () -> driver.transfers().memcpyAsync(1, memory, host, BYTES, NULL_STREAM));
       Refused.with(
-          CudaStatus.INVALID_VALUE, () -> driver.memcpyAsync(1, host, memory, BYTES, NULL_STREAM));
-      driver.memcpyAsync(0, memory, host, BYTES, NULL_STREAM);
-      driver.memcpyAsync(0, host, memory, BYTES, NULL_STREAM);
-      driver.ctxSynchronize(0);
+          CudaStatus.INVALID_VALUE,
+          () -> driver.transfers().memcpyAsync(1, host, memory, BYTES, NULL_STREAM));
+      driver.transfers().memcpyAsync(0, memory, host, BYTES, NULL_STREAM);
+      driver.transfers().memcpyAsync(0, host, memory, BYTES, NULL_STREAM);
+      driver.devices().ctxSynchronize(0);
     }
-    if (driver.deviceCanAccessPeer(1, 0)) {
-      driver.memPoolSetAccess(pool, 1, new int[] {1}, 3);
-      driver.memcpyAsync(1, memory, pinned, BYTES, NULL_STREAM);
-      driver.ctxSynchronize(1);
-      driver.memPoolSetAccess(pool, 1, new int[] {1}, 0);
+    if (driver.devices().deviceCanAccessPeer(1, 0)) {
+      driver.pools().memPoolSetAccess(pool, 1, new int[] {1}, 3);
+      driver.transfers().memcpyAsync(1, memory, pinned, BYTES, NULL_STREAM);
+      driver.devices().ctxSynchronize(1);
+      driver.pools().memPoolSetAccess(pool, 1, new int[] {1}, 0);
     }
-    driver.memFreeAsync(0, memory, NULL_STREAM);
-    driver.ctxSynchronize(0);
-    driver.memPoolDestroy(pool);
-    driver.memFreeHost(1, pinned);
-    driver.memFree(1, managed);
+    driver.ordered().memFreeAsync(0, memory, NULL_STREAM);
+    driver.devices().ctxSynchronize(0);
+    driver.pools().memPoolDestroy(pool);
+    driver.memory().memFreeHost(1, pinned);
+    driver.memory().memFree(1, managed);
   }
 
   @CudaTest
   public void fills_writeTheirUnits(CudaDriver driver) {
-    long device = driver.memAlloc(0, 16);
-    driver.memsetD8Async(0, device, (byte) -1, 16, NULL_STREAM);
+    long device = driver.memory().memAlloc(0, 16);
+    driver.transfers().memsetD8Async(0, device, (byte) -1, 16, NULL_STREAM);
     assertThat(read(driver, device, 16)).containsOnly(0xFF);
-    driver.memsetD16Async(0, device, (short) 0x0102, 8, NULL_STREAM);
+    driver.transfers().memsetD16Async(0, device, (short) 0x0102, 8, NULL_STREAM);
     assertThat(read(driver, device, 4)).containsExactly(2, 1, 2, 1);
-    driver.memsetD32Async(0, device + 4, 0x01020304, 2, NULL_STREAM);
+    driver.transfers().memsetD32Async(0, device + 4, 0x01020304, 2, NULL_STREAM);
     assertThat(read(driver, device, 16))
         .containsExactly(2, 1, 2, 1, 4, 3, 2, 1, 4, 3, 2, 1, 2, 1, 2, 1);
-    driver.memFree(0, device);
+    driver.memory().memFree(0, device);
   }
 
   @CudaTest
   public void fillOfAMisalignedAddress_isRefused(CudaDriver driver) {
-    long device = driver.memAlloc(0, 512);
-    Refused.withAny(() -> driver.memsetD16Async(0, device + 1, (short) 1, 2, NULL_STREAM));
-    Refused.withAny(() -> driver.memsetD32Async(0, device + 2, 1, 2, NULL_STREAM));
-    driver.memFree(0, device);
+    long device = driver.memory().memAlloc(0, 512);
+    Refused.withAny(
+        () -> driver.transfers().memsetD16Async(0, device + 1, (short) 1, 2, NULL_STREAM));
+    Refused.withAny(() -> driver.transfers().memsetD32Async(0, device + 2, 1, 2, NULL_STREAM));
+    driver.memory().memFree(0, device);
   }
 
   /** A real device may only find this out later, and is lost then. */
   @CudaTest(simulatedOnly = true)
   public void transfersOutsideOfMemory_areInvalidValue(CudaDriver driver) {
-    long device = driver.memAlloc(0, 512);
+    long device = driver.memory().memAlloc(0, 512);
     Refused.with(
         CudaStatus.INVALID_VALUE,
-        () -> driver.memsetD8Async(0, device, (byte) 1, 513, NULL_STREAM));
+        () -> driver.transfers().memsetD8Async(0, device, (byte) 1, 513, NULL_STREAM));
     Refused.with(
         CudaStatus.INVALID_VALUE,
-        () -> driver.memcpyAsync(0, device + 256, device, 257, NULL_STREAM));
+        () -> driver.transfers().memcpyAsync(0, device + 256, device, 257, NULL_STREAM));
     Refused.with(
-        CudaStatus.INVALID_VALUE, () -> driver.memcpyAsync(0, 0x1234, device, 1, NULL_STREAM));
+        CudaStatus.INVALID_VALUE,
+        () -> driver.transfers().memcpyAsync(0, 0x1234, device, 1, NULL_STREAM));
     Refused.with(
-        CudaStatus.INVALID_VALUE, () -> driver.memcpyAsync(0, device, device, -1, NULL_STREAM));
-    driver.memFree(0, device);
+        CudaStatus.INVALID_VALUE,
+        () -> driver.transfers().memcpyAsync(0, device, device, -1, NULL_STREAM));
+    driver.memory().memFree(0, device);
   }
 
   @CudaTest(seeds = 20)
   public void workOfOneStream_runsInOrder(CudaDriver driver) {
-    long stream = driver.streamCreateWithPriority(0, 1, 0);
-    long other = driver.streamCreateWithPriority(0, 1, 0);
-    long device = driver.memAlloc(0, 512);
-    long unrelated = driver.memAlloc(0, 512);
+    long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
+    long other = driver.streams().streamCreateWithPriority(0, 1, 0);
+    long device = driver.memory().memAlloc(0, 512);
+    long unrelated = driver.memory().memAlloc(0, 512);
     for (int i = 0; i < 20; i++) {
-      driver.memsetD8Async(0, unrelated, (byte) i, 512, other);
-      driver.memsetD8Async(0, device, (byte) i, 512, stream);
+      driver.transfers().memsetD8Async(0, unrelated, (byte) i, 512, other);
+      driver.transfers().memsetD8Async(0, device, (byte) i, 512, stream);
     }
-    driver.streamSynchronize(0, stream);
+    driver.streams().streamSynchronize(0, stream);
     assertThat(read(driver, device, 512)).containsOnly(19);
-    driver.memFree(0, device);
-    driver.memFree(0, unrelated);
-    driver.streamDestroy(0, stream);
-    driver.streamDestroy(0, other);
+    driver.memory().memFree(0, device);
+    driver.memory().memFree(0, unrelated);
+    driver.streams().streamDestroy(0, stream);
+    driver.streams().streamDestroy(0, other);
   }
 
   /** As unsigned numbers. */
   private static int[] read(CudaDriver driver, long address, int bytes) {
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment out = arena.allocate(bytes);
-      driver.ctxSynchronize(0);
-      driver.memcpyDtoHAsync(0, out, address, NULL_STREAM);
-      driver.streamSynchronize(0, NULL_STREAM);
+      driver.devices().ctxSynchronize(0);
+      driver.transfers().memcpyDtoHAsync(0, out, address, NULL_STREAM);
+      driver.streams().streamSynchronize(0, NULL_STREAM);
       byte[] content = out.toArray(ValueLayout.JAVA_BYTE);
       int[] numbers = new int[bytes];
       Arrays.setAll(numbers, i -> content[i] & 0xFF);

@@ -13,10 +13,10 @@ final class EnabledPeers {
 
   /** Takes back the access of every device to every other. */
   static void takeBack(CudaDriver driver) {
-    int devices = driver.deviceGetCount();
+    int devices = driver.devices().deviceGetCount();
     for (int device = 0; device < devices; device++) {
       for (int peer = 0; peer < devices; peer++) {
-        if (device != peer && driver.deviceCanAccessPeer(device, peer)) {
+        if (device != peer && driver.devices().deviceCanAccessPeer(device, peer)) {
           takeBack(driver, device, peer);
         }
       }
@@ -25,7 +25,7 @@ final class EnabledPeers {
 
   private static void takeBack(CudaDriver driver, int device, int peer) {
     try {
-      driver.ctxDisablePeerAccess(device, peer);
+      driver.devices().ctxDisablePeerAccess(device, peer);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.PEER_ACCESS_NOT_ENABLED) {
         throw e;

@@ -26,6 +26,7 @@ public final class Gate implements AutoCloseable {
         .device()
         .cuda()
         .driver()
+        .streams()
         .launchHostFunc(stream.device().id(), stream.handle(), gate::await);
     return gate;
   }

@@ -78,8 +78,8 @@ record OpenedCuda(Cuda cuda, CudaDriver driver, LiveHandles live) {
   /** Whether things can be freed at all: not after an error of a device. */
   private static boolean works(CudaDriver driver) {
     try {
-      for (int device = 0; device < driver.deviceGetCount(); device++) {
-        driver.ctxSynchronize(device);
+      for (int device = 0; device < driver.devices().deviceGetCount(); device++) {
+        driver.devices().ctxSynchronize(device);
       }
       return true;
     } catch (CudaException e) {

@@ -1,9 +1,9 @@
 package io.cuvette.testkit;
 
-import io.cuvette.instrument.DriverProxy;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.instrument.DriverProxy;
 import java.lang.reflect.Method;
 import java.util.List;
 import java.util.Map;
@@ -29,9 +29,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ScriptedDriver implements AutoCloseable {
   private static final Set<String> NAMES =
-      DriverProxy.methods().stream()
-          .map(Method::getName)
-          .collect(Collectors.toUnmodifiableSet());
+      DriverProxy.methods().stream().map(Method::getName).collect(Collectors.toUnmodifiableSet());
 
   private final Map<String, Answer> answers = new ConcurrentHashMap<>();
   private final Map<String, Hold> holds = new ConcurrentHashMap<>();

@@ -95,18 +95,19 @@ class CudaTestTest {
 
     @CudaTest(simulatedOnly = true)
     void adoptedBuffer(Cuda cuda) {
-      long address = cuda.driver().memAlloc(0, 1000);
-      LEFT.add(cuda.device(0).adopt(address, 1000, () -> cuda.driver().memFree(0, address)));
+      long address = cuda.driver().memory().memAlloc(0, 1000);
+      LEFT.add(
+          cuda.device(0).adopt(address, 1000, () -> cuda.driver().memory().memFree(0, address)));
     }
 
     @CudaTest(simulatedOnly = true)
     void memoryOfTheDriverAlone(Cuda cuda) {
-      cuda.driver().memAlloc(0, 1000);
+      cuda.driver().memory().memAlloc(0, 1000);
     }
 
     @CudaTest(simulatedOnly = true, sanitized = false)
     void eventOfTheDriverAlone(Cuda cuda) {
-      cuda.driver().eventCreate(0, 0);
+      cuda.driver().events().eventCreate(0, 0);
     }
 
     @CudaTest(simulatedOnly = true)
@@ -152,7 +153,7 @@ class CudaTestTest {
     @CudaTest(simulatedOnly = true)
     void driverAndItsHostMemory(Cuda cuda) {
       SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
-      driver.memHostAlloc(0, 1000, 0);
+      driver.memory().memHostAlloc(0, 1000, 0);
       LEFT.add(driver);
     }
 
@@ -171,7 +172,7 @@ class CudaTestTest {
   static class LeavesAStream {
     @CudaTest(simulatedOnly = true)
     void test(CudaDriver driver) {
-      driver.streamCreateWithPriority(0, 0, 0);
+      driver.streams().streamCreateWithPriority(0, 0, 0);
     }
   }
 

@@ -56,9 +56,9 @@ class ScriptedDriverTest {
     assertThat(driver).isEqualTo(driver).isNotEqualTo(script.over(simulated));
     assertThat(driver).hasToString("scripted(sim)").hasSameHashCodeAs(driver);
     assertThat(driver.isSimulated()).isTrue();
-    assertThatThrownBy(() -> driver.memFree(0, 1)).isInstanceOf(CudaException.class);
+    assertThatThrownBy(() -> driver.memory().memFree(0, 1)).isInstanceOf(CudaException.class);
     assertThat(script.count("memFree")).as("it failed").isZero();
-    driver.memFree(0, driver.memAlloc(0, 512));
+    driver.memory().memFree(0, driver.memory().memAlloc(0, 512));
     assertThat(script.count("memFree")).isEqualTo(1);
   }
 
@@ -66,16 +66,16 @@ class ScriptedDriverTest {
   void failures_doNotReachTheDriverBelow_andEnd() {
     script.fail("memAlloc", CudaStatus.OUT_OF_MEMORY, 2);
     for (int i = 0; i < 2; i++) {
-      assertThatThrownBy(() -> driver.memAlloc(0, 512))
+      assertThatThrownBy(() -> driver.memory().memAlloc(0, 512))
           .isInstanceOfSatisfying(
               CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY));
     }
     assertThat(simulated.liveAllocations()).isZero();
-    driver.memFree(0, driver.memAlloc(0, 512));
+    driver.memory().memFree(0, driver.memory().memAlloc(0, 512));
     script.fail("memAlloc", CudaStatus.UNKNOWN);
-    assertThatThrownBy(() -> driver.memAlloc(0, 512)).isInstanceOf(CudaException.class);
+    assertThatThrownBy(() -> driver.memory().memAlloc(0, 512)).isInstanceOf(CudaException.class);
     script.unscript("memAlloc");
-    driver.memFree(0, driver.memAlloc(0, 512));
+    driver.memory().memFree(0, driver.memory().memAlloc(0, 512));
   }
 
   @Test
@@ -83,10 +83,11 @@ class ScriptedDriverTest {
     script.answer(
         "deviceGetAttribute",
         call -> call.number("attribute") == 1 ? (int) call.number("device") + 40 : call.proceed());
-    assertThat(driver.deviceGetAttribute(1, 0)).isEqualTo(40);
-    assertThat(driver.deviceGetAttribute(2, 0)).isEqualTo(simulated.deviceGetAttribute(2, 0));
+    assertThat(driver.devices().deviceGetAttribute(1, 0)).isEqualTo(40);
+    assertThat(driver.devices().deviceGetAttribute(2, 0))
+        .isEqualTo(simulated.devices().deviceGetAttribute(2, 0));
     script.answer("memAlloc", call -> call.number("size"));
-    assertThatThrownBy(() -> driver.memAlloc(0, 512))
+    assertThatThrownBy(() -> driver.memory().memAlloc(0, 512))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("'size'");
   }
@@ -94,9 +95,9 @@ class ScriptedDriverTest {
   @Test
   void notes_areInTheOrderInWhichCallsEnd_failedOrNot() {
     script.note("memAlloc", call -> "alloc " + call.number("bytes")).note("memFree");
-    long address = driver.memAlloc(0, 512);
-    driver.memFree(0, address);
-    assertThatThrownBy(() -> driver.memFree(0, address)).isInstanceOf(CudaException.class);
+    long address = driver.memory().memAlloc(0, 512);
+    driver.memory().memFree(0, address);
+    assertThatThrownBy(() -> driver.memory().memFree(0, address)).isInstanceOf(CudaException.class);
     assertThat(script.takeNotes()).containsExactly("alloc 512", "memFree", "memFree");
     assertThat(script.notes()).isEmpty();
   }
@@ -104,21 +105,21 @@ class ScriptedDriverTest {
   @Test
   void hold_keepsTheNextCallAlone_untilItIsReleased() throws Exception {
     Hold hold = script.hold("memAlloc");
-    FutureTask<Long> held = new FutureTask<>(() -> driver.memAlloc(0, 512));
+    FutureTask<Long> held = new FutureTask<>(() -> driver.memory().memAlloc(0, 512));
     Thread thread = Thread.ofPlatform().start(held);
     hold.awaitBegun();
-    driver.memFree(0, driver.memAlloc(0, 1024));
+    driver.memory().memFree(0, driver.memory().memAlloc(0, 1024));
     assertThat(held).isNotDone();
     assertThat(simulated.liveAllocations()).isZero();
     hold.release();
     thread.join();
-    driver.memFree(0, held.get());
+    driver.memory().memFree(0, held.get());
   }
 
   @Test
   void end_letsGoWhatIsHeld() throws Exception {
     Hold hold = script.hold("deviceGetCount");
-    Thread thread = Thread.ofPlatform().start(driver::deviceGetCount);
+    Thread thread = Thread.ofPlatform().start(driver.devices()::deviceGetCount);
     hold.awaitBegun();
     script.close();
     thread.join();

@@ -34,7 +34,7 @@ final class AsyncFacts {
 
   /** A pool made elsewhere. */
   static long foreignPool(Cuda cuda) {
-    return cuda.driver().memPoolCreate(new PoolProperties(PINNED, 0, ON_DEVICE, 0, 0));
+    return cuda.driver().pools().memPoolCreate(new PoolProperties(PINNED, 0, ON_DEVICE, 0, 0));
   }
 
   /** The choice for the first device; the others take their default pools. */
@@ -133,11 +133,11 @@ final class AsyncFacts {
   private void capturing(AsyncMemoryPool pool) {
     CudaDriver driver = cuda.driver();
     try (CudaStream busy = cuda.device(0).createStream()) {
-      driver.streamBeginCapture(0, busy.handle(), THREAD_LOCAL);
+      driver.captures().streamBeginCapture(0, busy.handle(), THREAD_LOCAL);
       try {
         pool.allocate(Ways.MIB, busy).close();
       } finally {
-        driver.graphDestroy(driver.streamEndCapture(0, busy.handle()));
+        driver.captures().graphDestroy(driver.captures().streamEndCapture(0, busy.handle()));
       }
     }
   }
@@ -145,11 +145,12 @@ final class AsyncFacts {
   /** Whose pool it allocates from, and what making it does to others. */
   void sides() {
     CudaDriver driver = cuda.driver();
-    long standard = driver.deviceGetDefaultMemPool(0);
-    long threshold = driver.memPoolGetAttribute(standard, RELEASE_THRESHOLD);
+    long standard = driver.pools().deviceGetDefaultMemPool(0);
+    long threshold = driver.pools().memPoolGetAttribute(standard, RELEASE_THRESHOLD);
     try (AsyncMemoryPool pool = of(AsyncPoolChoice.ofHandle(foreignPool(cuda)))) {
       recorder.fact(
-          "async.sides.current_pool_unchanged", () -> driver.deviceGetMemPool(0) == standard);
+          "async.sides.current_pool_unchanged",
+          () -> driver.pools().deviceGetMemPool(0) == standard);
       try (AsyncMemoryPool other = of(AsyncPoolChoice.ofHandle(foreignPool(cuda)));
           Buffer _ = pool.allocate(Ways.MIB, stream)) {
         stream.synchronize();
@@ -160,7 +161,7 @@ final class AsyncFacts {
     try (AsyncMemoryPool _ = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofDefault())) {
       recorder.fact(
           "async.sides.default_pools_threshold_unchanged",
-          () -> driver.memPoolGetAttribute(standard, RELEASE_THRESHOLD) == threshold);
+          () -> driver.pools().memPoolGetAttribute(standard, RELEASE_THRESHOLD) == threshold);
     }
   }
 }

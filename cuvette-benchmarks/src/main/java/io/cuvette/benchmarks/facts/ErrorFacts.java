@@ -79,7 +79,7 @@ final class ErrorFacts {
     CudaDevice device = ways.device();
     CudaDriver driver = ways.cuda().driver();
     try (CudaStream busy = device.createStream()) {
-      driver.streamBeginCapture(device.id(), busy.handle(), THREAD_LOCAL);
+      driver.captures().streamBeginCapture(device.id(), busy.handle(), THREAD_LOCAL);
       recorder.outcome(
           prefix + ".allocate.capturing",
           () -> {
@@ -88,7 +88,10 @@ final class ErrorFacts {
           });
       recorder.outcome(
           prefix + ".allocate.capturing.capture_lives",
-          () -> driver.graphDestroy(driver.streamEndCapture(device.id(), busy.handle())));
+          () ->
+              driver
+                  .captures()
+                  .graphDestroy(driver.captures().streamEndCapture(device.id(), busy.handle())));
     }
   }
 }

@@ -61,9 +61,9 @@ final class ResourceFacts {
 
   private long currentPool(Kind kind) {
     return switch (kind) {
-      case DEVICE -> ways.cuda().driver().deviceGetMemPool(0);
-      case PINNED -> ways.cuda().driver().memGetMemPool(AT_HOST, 0, PINNED);
-      case MANAGED -> ways.cuda().driver().memGetMemPool(AT_NONE, 0, MANAGED);
+      case DEVICE -> ways.cuda().driver().pools().deviceGetMemPool(0);
+      case PINNED -> ways.cuda().driver().pools().memGetMemPool(AT_HOST, 0, PINNED);
+      case MANAGED -> ways.cuda().driver().pools().memGetMemPool(AT_NONE, 0, MANAGED);
     };
   }
 

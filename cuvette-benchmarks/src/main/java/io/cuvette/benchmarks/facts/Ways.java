@@ -117,7 +117,7 @@ record Ways(Cuda cuda, CudaStream stream) {
 
   /** What the driver says of the size of the allocation. */
   long rangeSize(Buffer buffer) {
-    return cuda.driver().pointerGetAttribute(0, RANGE_SIZE, buffer.address());
+    return cuda.driver().memory().pointerGetAttribute(0, RANGE_SIZE, buffer.address());
   }
 
   /** What the host reads after the device wrote 0x42. */

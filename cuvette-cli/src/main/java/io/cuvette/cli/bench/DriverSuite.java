@@ -39,7 +39,7 @@ final class DriverSuite {
 
   private static void version(CudaDriver driver, int turns) {
     for (int i = 0; i < turns; i++) {
-      driver.driverGetVersion();
+      driver.devices().driverGetVersion();
     }
   }
 

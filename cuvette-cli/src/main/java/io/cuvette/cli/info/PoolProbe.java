@@ -118,14 +118,15 @@ final class PoolProbe {
   /** Makes a pool, exports it if that can be undone, and destroys it; null if all went well. */
   private @Nullable String refusal(PoolProperties properties) {
     try {
-      long pool = driver.memPoolCreate(properties);
+      long pool = driver.pools().memPoolCreate(properties);
       try {
         if (properties.handleTypes() == DESCRIPTOR) {
-          descriptors.ifPresent(calls -> calls.close(driver.memPoolExportToShareableHandle(pool)));
+          descriptors.ifPresent(
+              calls -> calls.close(driver.sharing().memPoolExportToShareableHandle(pool)));
         }
         return null;
       } finally {
-        driver.memPoolDestroy(pool);
+        driver.pools().memPoolDestroy(pool);
       }
     } catch (CudaException e) {
       return e.status().name();

@@ -1,7 +1,7 @@
 package io.cuvette.cli.replay;
 
-import io.cuvette.instrument.DriverProxy;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.instrument.DriverProxy;
 
 /** Counts the calls of a driver. Not thread-safe. */
 final class CallCounter {

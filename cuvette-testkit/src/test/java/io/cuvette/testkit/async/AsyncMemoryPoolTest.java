@@ -24,14 +24,14 @@ class AsyncMemoryPoolTest {
   @CudaTest
   void newPool_allocatesFromItself_andChangesNobodysCurrentPool(Cuda cuda, AsyncMemoryPool pool) {
     CudaDriver driver = cuda.driver();
-    long current = driver.deviceGetMemPool(0);
+    long current = driver.pools().deviceGetMemPool(0);
     assertThat(pool.handle(cuda.device(0))).isNotEqualTo(current);
     try (Buffer _ = pool.allocate(MIB)) {
       assertThat(pool.usedBytes()).isEqualTo(MIB);
       assertThat(pool.totalBytes()).isGreaterThanOrEqualTo(MIB);
       assertThat(pool.freeBytes()).isEqualTo(pool.totalBytes() - MIB);
     }
-    assertThat(driver.deviceGetMemPool(0)).isEqualTo(current);
+    assertThat(driver.pools().deviceGetMemPool(0)).isEqualTo(current);
   }
 
   @CudaTest
@@ -122,7 +122,7 @@ class AsyncMemoryPoolTest {
   @CudaTest
   void borrowedPools_stayWhenTheObjectIsClosed(Cuda cuda) {
     CudaDriver driver = cuda.driver();
-    long byDefault = driver.deviceGetDefaultMemPool(0);
+    long byDefault = driver.pools().deviceGetDefaultMemPool(0);
     for (AsyncPoolChoice choice :
         List.of(
             AsyncPoolChoice.ofDefault(),
@@ -134,7 +134,7 @@ class AsyncMemoryPoolTest {
       }
     }
     cuda.device(0).synchronize();
-    assertThat(driver.memPoolGetAttribute(byDefault, 7)).isZero();
+    assertThat(driver.pools().memPoolGetAttribute(byDefault, 7)).isZero();
   }
 
   @CudaTest(devices = 2)
@@ -192,9 +192,9 @@ class AsyncMemoryPoolTest {
 
   @CudaTest
   void asyncResource_takesFromTheCurrentPool(Cuda cuda, CudaStream stream) {
-    long current = cuda.driver().deviceGetMemPool(0);
+    long current = cuda.driver().pools().deviceGetMemPool(0);
     try (Buffer buffer = io.cuvette.MemoryResource.async().allocate(MIB, stream)) {
-      assertThat(cuda.driver().memPoolGetAttribute(current, 7)).isGreaterThanOrEqualTo(MIB);
+      assertThat(cuda.driver().pools().memPoolGetAttribute(current, 7)).isGreaterThanOrEqualTo(MIB);
       buffer.fill((byte) 1, stream);
       stream.synchronize();
     }
@@ -205,8 +205,8 @@ class AsyncMemoryPoolTest {
   @CudaTest
   void asyncMemoryOfAClosedStream_goesBackWhenSomebodySynchronises(Cuda cuda) {
     CudaDriver driver = cuda.driver();
-    long current = driver.deviceGetMemPool(0);
-    long before = driver.memPoolGetAttribute(current, 7);
+    long current = driver.pools().deviceGetMemPool(0);
+    long before = driver.pools().memPoolGetAttribute(current, 7);
     CudaStream stream = cuda.device(0).createStream();
     Buffer buffer = io.cuvette.MemoryResource.async().allocate(MIB, stream);
     buffer.fill((byte) 1, stream);
@@ -214,7 +214,7 @@ class AsyncMemoryPoolTest {
     buffer.close();
     cuda.device(0).synchronize(); // its work is done
     cuda.device(0).synchronize(); // and so is its free
-    assertThat(driver.memPoolGetAttribute(current, 7)).isEqualTo(before);
+    assertThat(driver.pools().memPoolGetAttribute(current, 7)).isEqualTo(before);
   }
 
   @CudaTest

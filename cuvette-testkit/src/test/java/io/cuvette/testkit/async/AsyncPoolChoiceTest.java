@@ -35,10 +35,10 @@ class AsyncPoolChoiceTest {
   @CudaTest
   void withoutAChoice_itIsTheCurrentPool_asItWasThen(Cuda cuda, DeviceMemoryResource other) {
     CudaDriver driver = cuda.driver();
-    long before = driver.deviceGetMemPool(0);
-    driver.deviceSetMemPool(0, other.handle());
+    long before = driver.pools().deviceGetMemPool(0);
+    driver.pools().deviceSetMemPool(0, other.handle());
     try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda)) {
-      driver.deviceSetMemPool(0, before);
+      driver.pools().deviceSetMemPool(0, before);
       assertThat(pool.handle(cuda.device(0))).isEqualTo(other.handle());
       try (Buffer buffer = pool.allocate(MIB)) {
         assertThat(other.attributes().usedMemCurrent()).isEqualTo(MIB);
@@ -47,7 +47,7 @@ class AsyncPoolChoiceTest {
       }
       cuda.currentStream().synchronize();
     } finally {
-      driver.deviceSetMemPool(0, before);
+      driver.pools().deviceSetMemPool(0, before);
     }
     assertThat(other.isHandleOwned()).as("closing it leaves the pool of another").isTrue();
     other.allocate(1).close();
@@ -57,14 +57,14 @@ class AsyncPoolChoiceTest {
   @CudaTest
   void defaultPool_isTheOneOfTheDevice_whicheverIsCurrent(Cuda cuda, DeviceMemoryResource current) {
     CudaDriver driver = cuda.driver();
-    long before = driver.deviceGetMemPool(0);
-    driver.deviceSetMemPool(0, current.handle());
+    long before = driver.pools().deviceGetMemPool(0);
+    driver.pools().deviceSetMemPool(0, current.handle());
     try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofDefault())) {
       assertThat(pool.handle(cuda.device(0)))
-          .isEqualTo(driver.deviceGetDefaultMemPool(0))
+          .isEqualTo(driver.pools().deviceGetDefaultMemPool(0))
           .isNotEqualTo(current.handle());
     } finally {
-      driver.deviceSetMemPool(0, before);
+      driver.pools().deviceSetMemPool(0, before);
     }
   }
 
@@ -72,14 +72,14 @@ class AsyncPoolChoiceTest {
   void foreignHandle_isUsed_andItsThresholdAndTheCurrentPoolAreAsBefore(
       Cuda cuda, DeviceMemoryResource foreign) {
     CudaDriver driver = cuda.driver();
-    long current = driver.deviceGetMemPool(0);
+    long current = driver.pools().deviceGetMemPool(0);
     foreign.attributes().setReleaseThreshold(5 * MIB);
     try (AsyncMemoryPool pool =
             new AsyncMemoryPool(
                 cuda, Choices.first(cuda, AsyncPoolChoice.ofHandle(foreign.handle())));
         Buffer _ = pool.allocate(MIB)) {
       assertThat(pool.usedBytes()).isEqualTo(foreign.attributes().usedMemCurrent());
-      assertThat(driver.deviceGetMemPool(0)).isEqualTo(current);
+      assertThat(driver.pools().deviceGetMemPool(0)).isEqualTo(current);
     }
     assertThat(foreign.attributes().releaseThreshold()).isEqualTo(5 * MIB);
     cuda.currentStream().synchronize();

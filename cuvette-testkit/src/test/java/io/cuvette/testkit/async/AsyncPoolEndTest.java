@@ -93,20 +93,20 @@ class AsyncPoolEndTest {
   void poolThatItsOwnerDestroyed_isNotAskedAbout(Cuda cuda, ScriptedDriver script) {
     script.note("memPoolGetAttribute", call -> Long.toHexString(call.number("pool")));
     CudaDriver driver = cuda.driver();
-    long before = driver.deviceGetMemPool(0);
-    long handle = driver.memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
+    long before = driver.pools().deviceGetMemPool(0);
+    long handle = driver.pools().memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
     AsyncMemoryPool given =
         new AsyncMemoryPool(
             cuda,
             Choices.first(cuda, AsyncPoolChoice.ofHandle(handle)),
             AsyncPoolOptions.DEFAULTS.withThresholdRaised(false));
-    driver.deviceSetMemPool(0, handle);
+    driver.pools().deviceSetMemPool(0, handle);
     DeviceMemoryResource current = new DeviceMemoryResource(cuda.device(0));
-    driver.deviceSetMemPool(0, before);
+    driver.pools().deviceSetMemPool(0, before);
     given.allocate(UNIT).close();
     current.allocate(UNIT).close();
     cuda.currentStream().synchronize();
-    driver.memPoolDestroy(handle);
+    driver.pools().memPoolDestroy(handle);
     PoolAttributes attributes = current.attributes();
     given.close();
     current.close();

@@ -60,14 +60,14 @@ class IdleMemoryTest {
       resource.allocate(MIB + i, stream).close();
     }
     stream.synchronize();
-    assertThat(driver.memPoolGetAttribute(resource.handle(), 7)).isZero();
+    assertThat(driver.pools().memPoolGetAttribute(resource.handle(), 7)).isZero();
     resource.allocate(MIB, stream).close();
     cuda.device(0).synchronize();
-    assertThat(driver.memPoolGetAttribute(resource.handle(), 7)).isZero();
+    assertThat(driver.pools().memPoolGetAttribute(resource.handle(), 7)).isZero();
     resource.allocate(MIB, stream).close();
     resource.trimTo(0);
     stream.synchronize();
-    assertThat(driver.memPoolGetAttribute(resource.handle(), 7)).isZero();
+    assertThat(driver.pools().memPoolGetAttribute(resource.handle(), 7)).isZero();
   }
 
   @CudaTest
@@ -76,8 +76,8 @@ class IdleMemoryTest {
     CudaDriver driver = cuda.driver();
     resource.allocate(MIB, stream).close();
     assertThat(resource.attributes().reservedMemCurrent()).isPositive();
-    driver.streamSynchronize(0, stream.handle()); // the library does not see it
-    assertThat(driver.memPoolGetAttribute(resource.handle(), 7)).isZero();
+    driver.streams().streamSynchronize(0, stream.handle()); // the library does not see it
+    assertThat(driver.pools().memPoolGetAttribute(resource.handle(), 7)).isZero();
   }
 
   @CudaTest
@@ -91,7 +91,7 @@ class IdleMemoryTest {
       }
     }
     cuda.device(0).synchronize();
-    assertThat(driver.memPoolGetAttribute(resource.handle(), 7)).isZero();
+    assertThat(driver.pools().memPoolGetAttribute(resource.handle(), 7)).isZero();
   }
 
   @CudaTest(simulatedOnly = true)
@@ -100,17 +100,17 @@ class IdleMemoryTest {
     CudaStream stream = cuda.device(0).createStream();
     DeviceBuffer buffer = resource.allocate(MIB, stream);
     stream.close();
-    driver.ctxSynchronize(0);
+    driver.devices().ctxSynchronize(0);
     buffer.close();
-    driver.ctxSynchronize(0); // the library does not see it
-    assertThat(driver.memPoolGetAttribute(resource.handle(), 7)).isZero();
+    driver.devices().ctxSynchronize(0); // the library does not see it
+    assertThat(driver.pools().memPoolGetAttribute(resource.handle(), 7)).isZero();
   }
 
   @CudaTest
   void idleMemory_isNotInTheWayOfALimit(Cuda cuda) {
     CudaDriver driver = cuda.driver();
     PoolProperties most = new PoolProperties(1, 0, 1, 0, 64 * MIB);
-    long handle = driver.memPoolCreate(most);
+    long handle = driver.pools().memPoolCreate(most);
     try (AsyncMemoryPool pool =
             new AsyncMemoryPool(cuda, Choices.first(cuda, AsyncPoolChoice.ofHandle(handle)));
         CudaStream stream = cuda.device(0).createStream();
@@ -122,7 +122,7 @@ class IdleMemoryTest {
       }
     } finally {
       cuda.device(0).synchronize();
-      driver.memPoolDestroy(handle);
+      driver.pools().memPoolDestroy(handle);
     }
   }
 

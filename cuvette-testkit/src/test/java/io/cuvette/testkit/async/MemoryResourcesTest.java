@@ -26,14 +26,15 @@ class MemoryResourcesTest {
   @CudaTest
   void deviceResourceWithoutOptions_borrowsTheCurrentPool(Cuda cuda) {
     try (DeviceMemoryResource resource = new DeviceMemoryResource(cuda.device(0))) {
-      assertThat(resource.handle()).isEqualTo(cuda.driver().deviceGetMemPool(0));
+      assertThat(resource.handle()).isEqualTo(cuda.driver().pools().deviceGetMemPool(0));
       assertThat(resource.isHandleOwned()).isFalse();
       assertThat(resource.deviceId()).isZero();
       assertThat(resource.isDeviceAccessible()).isTrue();
       assertThat(resource.isHostAccessible()).isFalse();
       resource.allocate(100).close();
     }
-    assertThat(cuda.driver().memPoolGetAttribute(cuda.driver().deviceGetMemPool(0), 4))
+    assertThat(
+            cuda.driver().pools().memPoolGetAttribute(cuda.driver().pools().deviceGetMemPool(0), 4))
         .as("nobody's threshold is changed")
         .isZero();
   }

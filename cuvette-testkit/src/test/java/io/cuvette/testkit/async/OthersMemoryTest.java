@@ -79,15 +79,15 @@ class OthersMemoryTest {
   @CudaTest(memory = "64MiB", simulatedOnly = true)
   void poolThatOthersMade_keepsItsMemory_howeverShortAnyoneIs(Cuda cuda) {
     CudaDriver driver = cuda.driver();
-    long handle = driver.memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
-    driver.memPoolSetAttribute(handle, 4, -1);
+    long handle = driver.pools().memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
+    driver.pools().memPoolSetAttribute(handle, 4, -1);
     try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, AsyncPoolChoice.ofHandle(handle))) {
       pool.allocate(MOST).close();
       cuda.device(0).synchronize();
       assertThatThrownBy(() -> cuda.allocate(MOST)).isInstanceOf(OutOfDeviceMemoryException.class);
-      assertThat(driver.memPoolGetAttribute(handle, 5)).isGreaterThanOrEqualTo(MOST);
+      assertThat(driver.pools().memPoolGetAttribute(handle, 5)).isGreaterThanOrEqualTo(MOST);
     }
-    driver.memPoolDestroy(handle);
+    driver.pools().memPoolDestroy(handle);
   }
 
   @CudaTest(memory = "64MiB")

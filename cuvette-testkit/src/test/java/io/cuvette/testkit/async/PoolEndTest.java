@@ -44,7 +44,7 @@ class PoolEndTest {
         "memFreeAsync",
         call -> {
           Object result = call.proceed();
-          call.below().ctxSynchronize(0); // a quick device
+          call.below().devices().ctxSynchronize(0); // a quick device
           return result;
         });
     DeviceMemoryResource resource = newResource(cuda);

@@ -141,7 +141,8 @@ class PoolPeerCopyTest {
     try (PinnedMemoryResource resource =
         new PinnedMemoryResource(cuda, PinnedMemoryResourceOptions.DEFAULTS.withNumaId(0))) {
       for (CudaDevice device : cuda.devices()) {
-        assertThat(cuda.driver().memPoolGetAccess(resource.handle(), 1, device.id())).isEqualTo(3);
+        assertThat(cuda.driver().pools().memPoolGetAccess(resource.handle(), 1, device.id()))
+            .isEqualTo(3);
         throughPinned(cuda, resource, device);
       }
     }

@@ -184,7 +184,7 @@ class PoolPeersTest {
           assertThat(peers).as("from %s", from).isEqualTo(to);
           for (CudaDevice device : cuda.devices()) {
             boolean access = device.id() == 0 || to.contains(device);
-            assertThat(cuda.driver().memPoolGetAccess(resource.handle(), 1, device.id()))
+            assertThat(cuda.driver().pools().memPoolGetAccess(resource.handle(), 1, device.id()))
                 .isEqualTo(access ? 3 : 0);
           }
         }
@@ -202,7 +202,7 @@ class PoolPeersTest {
       assertThat(peers.contains(owner)).isFalse();
       assertThat(peers.remove(owner)).isFalse();
       assertThat(peers).isEmpty();
-      assertThat(cuda.driver().memPoolGetAccess(resource.handle(), 1, 0)).isEqualTo(3);
+      assertThat(cuda.driver().pools().memPoolGetAccess(resource.handle(), 1, 0)).isEqualTo(3);
     }
   }
 
@@ -240,9 +240,9 @@ class PoolPeersTest {
   @CudaTest(devices = 2)
   void twoViewsOfOnePool_showTheSame(Cuda cuda) {
     CudaDriver driver = cuda.driver();
-    long before = driver.deviceGetMemPool(0);
+    long before = driver.pools().deviceGetMemPool(0);
     try (DeviceMemoryResource owner = ownPool(cuda)) {
-      driver.deviceSetMemPool(0, owner.handle());
+      driver.pools().deviceSetMemPool(0, owner.handle());
       try (DeviceMemoryResource view = new DeviceMemoryResource(cuda.device(0))) {
         assertThat(view.handle()).isEqualTo(owner.handle());
         view.peerAccessibleBy().add(cuda.device(1));
@@ -251,7 +251,7 @@ class PoolPeersTest {
         assertThat(view.peerAccessibleBy()).isEmpty();
         owner.peerAccessibleBy().add(cuda.device(1));
       } finally {
-        driver.deviceSetMemPool(0, before);
+        driver.pools().deviceSetMemPool(0, before);
       }
       assertThat(owner.peerAccessibleBy())
           .as("closing a view takes nothing")
@@ -296,16 +296,16 @@ class PoolPeersTest {
   @CudaTest(devices = 2, simulatedOnly = true)
   void accessForReading_isNotMembership_butIsTakenBackToo(Cuda cuda) {
     try (DeviceMemoryResource resource = ownPool(cuda)) {
-      cuda.driver().memPoolSetAccess(resource.handle(), 1, new int[] {1}, 1);
+      cuda.driver().pools().memPoolSetAccess(resource.handle(), 1, new int[] {1}, 1);
       assertThat(resource.peerAccessibleBy()).isEmpty();
       resource.peerAccessibleBy().clear();
-      assertThat(cuda.driver().memPoolGetAccess(resource.handle(), 1, 1)).isZero();
-      cuda.driver().memPoolSetAccess(resource.handle(), 1, new int[] {1}, 1);
+      assertThat(cuda.driver().pools().memPoolGetAccess(resource.handle(), 1, 1)).isZero();
+      cuda.driver().pools().memPoolSetAccess(resource.handle(), 1, new int[] {1}, 1);
       resource.setPeerAccessibleBy(List.of());
-      assertThat(cuda.driver().memPoolGetAccess(resource.handle(), 1, 1)).isZero();
-      cuda.driver().memPoolSetAccess(resource.handle(), 1, new int[] {1}, 1);
+      assertThat(cuda.driver().pools().memPoolGetAccess(resource.handle(), 1, 1)).isZero();
+      cuda.driver().pools().memPoolSetAccess(resource.handle(), 1, new int[] {1}, 1);
       resource.setPeerAccessibleBy(List.of(cuda.device(1)));
-      assertThat(cuda.driver().memPoolGetAccess(resource.handle(), 1, 1)).isEqualTo(3);
+      assertThat(cuda.driver().pools().memPoolGetAccess(resource.handle(), 1, 1)).isEqualTo(3);
     }
   }
 
@@ -315,7 +315,7 @@ class PoolPeersTest {
     assertThat(resource.peerAccessibleBy().add(cuda.device(0))).isFalse();
     assertThat(resource.peerAccessibleBy().add(cuda.device(1))).isTrue();
     assertThat(resource.peerAccessibleBy()).containsExactly(cuda.device(1));
-    assertThat(cuda.driver().memPoolGetAccess(resource.handle(), 1, 1)).isEqualTo(3);
+    assertThat(cuda.driver().pools().memPoolGetAccess(resource.handle(), 1, 1)).isEqualTo(3);
     resource.peerAccessibleBy().clear();
     assertThat(resource.peerAccessibleBy()).isEmpty();
   }

@@ -108,20 +108,20 @@ class ReleaseThresholdTest {
   @CudaTest
   void currentPool_isRestored_whicheverIsCurrentLater(Cuda cuda, DeviceMemoryResource other) {
     CudaDriver driver = cuda.driver();
-    long born = driver.deviceGetMemPool(0);
+    long born = driver.pools().deviceGetMemPool(0);
     long before = threshold(cuda);
     other.attributes().setReleaseThreshold(5 * MIB);
     AsyncMemoryPool overBorn = new AsyncMemoryPool(cuda);
     try {
-      driver.deviceSetMemPool(0, other.handle());
+      driver.pools().deviceSetMemPool(0, other.handle());
       overBorn.close();
-      assertThat(driver.memPoolGetAttribute(born, THRESHOLD)).isEqualTo(before);
+      assertThat(driver.pools().memPoolGetAttribute(born, THRESHOLD)).isEqualTo(before);
       AsyncMemoryPool overOther = new AsyncMemoryPool(cuda);
       assertThat(other.attributes().releaseThreshold()).isEqualTo(Long.MAX_VALUE);
-      driver.deviceSetMemPool(0, born);
+      driver.pools().deviceSetMemPool(0, born);
       overOther.close();
     } finally {
-      driver.deviceSetMemPool(0, born);
+      driver.pools().deviceSetMemPool(0, born);
     }
     assertThat(other.attributes().releaseThreshold()).isEqualTo(5 * MIB);
   }
@@ -137,15 +137,15 @@ class ReleaseThresholdTest {
   @Test
   void endOfTheCuda_restoresIt() {
     try (SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.parse("devices=2"))) {
-      long pool = driver.deviceGetDefaultMemPool(1);
+      long pool = driver.pools().deviceGetDefaultMemPool(1);
       Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(ScriptedDriver.keptOpen(driver)));
       AsyncMemoryPool open = new AsyncMemoryPool(cuda);
       open.allocate(64 * MIB, cuda.device(1).nullStream()).close();
-      assertThat(driver.memPoolGetAttribute(pool, THRESHOLD)).isEqualTo(KEEP_ALL);
+      assertThat(driver.pools().memPoolGetAttribute(pool, THRESHOLD)).isEqualTo(KEEP_ALL);
       cuda.close();
       assertThat(open.isClosed()).isTrue();
-      assertThat(driver.memPoolGetAttribute(pool, THRESHOLD)).isZero();
-      assertThat(driver.memPoolGetAttribute(pool, RESERVED)).isZero();
+      assertThat(driver.pools().memPoolGetAttribute(pool, THRESHOLD)).isZero();
+      assertThat(driver.pools().memPoolGetAttribute(pool, RESERVED)).isZero();
     }
   }
 
@@ -178,8 +178,8 @@ class ReleaseThresholdTest {
         reached = faults.fired();
         assertThat(reached || call > 30).as("what is swept has more calls").isTrue();
         for (int device = 0; device < 2; device++) {
-          long pool = driver.deviceGetDefaultMemPool(device);
-          assertThat(driver.memPoolGetAttribute(pool, THRESHOLD))
+          long pool = driver.pools().deviceGetDefaultMemPool(device);
+          assertThat(driver.pools().memPoolGetAttribute(pool, THRESHOLD))
               .as("call %d, device %d", call, device)
               .isZero();
         }
@@ -213,10 +213,14 @@ class ReleaseThresholdTest {
   }
 
   private static long threshold(Cuda cuda) {
-    return cuda.driver().memPoolGetAttribute(cuda.driver().deviceGetDefaultMemPool(0), THRESHOLD);
+    return cuda.driver()
+        .pools()
+        .memPoolGetAttribute(cuda.driver().pools().deviceGetDefaultMemPool(0), THRESHOLD);
   }
 
   private static long reserved(Cuda cuda) {
-    return cuda.driver().memPoolGetAttribute(cuda.driver().deviceGetDefaultMemPool(0), RESERVED);
+    return cuda.driver()
+        .pools()
+        .memPoolGetAttribute(cuda.driver().pools().deviceGetDefaultMemPool(0), RESERVED);
   }
 }

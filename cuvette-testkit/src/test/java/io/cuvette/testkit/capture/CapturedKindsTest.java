@@ -115,7 +115,7 @@ class CapturedKindsTest {
 
   @CudaTest
   void adoptedMemory_isGivenBackOnce_afterTheGraph(Cuda cuda) {
-    long address = cuda.driver().memAlloc(0, BYTES);
+    long address = cuda.driver().memory().memAlloc(0, BYTES);
     AtomicInteger freed = new AtomicInteger();
     try (CudaStream stream = stream(cuda)) {
       Buffer adopted = cuda.device(0).adopt(address, BYTES, freed::incrementAndGet);
@@ -126,7 +126,7 @@ class CapturedKindsTest {
       graph.close();
       await(() -> cuda.leaksFound() == 0 && freed.get() == 1);
     }
-    cuda.driver().memFree(0, address);
+    cuda.driver().memory().memFree(0, address);
   }
 
   @CudaTest

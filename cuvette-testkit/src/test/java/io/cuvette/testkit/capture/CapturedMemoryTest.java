@@ -194,7 +194,7 @@ class CapturedMemoryTest {
 
   @CudaTest
   void wrappedStream_isCapturedByItsOwner(Cuda cuda) {
-    long handle = cuda.driver().streamCreateWithPriority(0, 1, 0);
+    long handle = cuda.driver().streams().streamCreateWithPriority(0, 1, 0);
     try (MemoryPool pool = new MemoryPool(cuda);
         CudaStream stream = cuda.device(0).wrapStream(handle, null)) {
       Buffer[] used = new Buffer[1];
@@ -209,19 +209,19 @@ class CapturedMemoryTest {
       graph.close();
       Graph.awaitGone(pool, stream);
     }
-    cuda.driver().streamDestroy(0, handle);
+    cuda.driver().streams().streamDestroy(0, handle);
   }
 
   @CudaTest
   void captureThatFails_givesItsMemoryBack(
       Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
-    cuda.driver().streamBeginCapture(0, stream.handle(), 2);
+    cuda.driver().captures().streamBeginCapture(0, stream.handle(), 2);
     try (Buffer used = pool.allocate(BYTES, stream)) {
       used.fill((byte) 1, stream);
     }
-    assertThatThrownBy(() -> cuda.driver().streamQuery(0, stream.handle()))
+    assertThatThrownBy(() -> cuda.driver().streams().streamQuery(0, stream.handle()))
         .hasMessageContaining("STREAM_CAPTURE");
-    assertThatThrownBy(() -> cuda.driver().streamEndCapture(0, stream.handle()))
+    assertThatThrownBy(() -> cuda.driver().captures().streamEndCapture(0, stream.handle()))
         .hasMessageContaining("STREAM_CAPTURE");
     Graph.awaitGone(pool, stream);
     pool.freeAllBlocks();

@@ -259,7 +259,7 @@ class CapturesOfOthersTest {
     pool.allocate(BYTES, other).fill((byte) 1, other);
     PinnedBuffer pinned = second.allocatePinned(BYTES);
     pinned.copyFrom(buffer, other);
-    cuda.driver().streamBeginCapture(0, captured.handle(), mode);
+    cuda.driver().captures().streamBeginCapture(0, captured.handle(), mode);
     second.allocate(BYTES, captured).fill((byte) 2, captured);
     buffer.copyFrom(pinned, captured);
     second.close();

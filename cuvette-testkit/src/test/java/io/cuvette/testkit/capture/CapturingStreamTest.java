@@ -56,9 +56,9 @@ class CapturingStreamTest {
       try (CudaStream before = device.wrapStream(handle, null)) {
         check(all, driver, each, before);
       }
-      driver.streamBeginCapture(device.id(), handle, RELAXED);
+      driver.captures().streamBeginCapture(device.id(), handle, RELAXED);
       CudaStream during = device.wrapStream(handle, null);
-      driver.graphDestroy(driver.streamEndCapture(device.id(), handle));
+      driver.captures().graphDestroy(driver.captures().streamEndCapture(device.id(), handle));
       try (during;
           CudaStream after = device.wrapStream(handle, null)) {
         check(all, driver, each, during);
@@ -74,15 +74,17 @@ class CapturingStreamTest {
       Map.Entry<String, Consumer<CudaStream>> each,
       CudaStream stream) {
     int device = stream.device().id();
-    driver.streamBeginCapture(device, stream.handle(), RELAXED);
+    driver.captures().streamBeginCapture(device, stream.handle(), RELAXED);
     try {
       each.getValue().accept(stream);
     } catch (IllegalStateException e) {
       all.assertThat(e).as(each.getKey()).hasMessageContaining("is capturing a graph");
     }
-    all.assertThat(driver.streamIsCapturing(device, stream.handle())).as(each.getKey()).isOne();
+    all.assertThat(driver.captures().streamIsCapturing(device, stream.handle()))
+        .as(each.getKey())
+        .isOne();
     try {
-      driver.graphDestroy(driver.streamEndCapture(device, stream.handle()));
+      driver.captures().graphDestroy(driver.captures().streamEndCapture(device, stream.handle()));
     } catch (CudaException e) {
       all.fail(each.getKey(), e);
     }
@@ -92,9 +94,9 @@ class CapturingStreamTest {
   void streamsOfOthers(Cuda cuda) {
     CudaDriver driver = cuda.driver();
     for (int flags = 0; flags <= 1; flags++) {
-      long handle = driver.streamCreateWithPriority(0, flags, 0);
+      long handle = driver.streams().streamCreateWithPriority(0, flags, 0);
       checkAll(driver, cuda.device(0), handle);
-      driver.streamDestroy(0, handle);
+      driver.streams().streamDestroy(0, handle);
     }
   }
 
@@ -113,13 +115,13 @@ class CapturingStreamTest {
   @CudaTest
   void wrapperMadeInTheCapture_isOfTheSameStream(Cuda cuda) {
     CudaDriver driver = cuda.driver();
-    long handle = driver.streamCreateWithPriority(0, 1, 0);
+    long handle = driver.streams().streamCreateWithPriority(0, 1, 0);
     CudaDevice device = cuda.device(0);
     try (MemoryPool pool = new MemoryPool(cuda)) {
-      driver.streamBeginCapture(0, handle, RELAXED);
+      driver.captures().streamBeginCapture(0, handle, RELAXED);
       CudaStream during = device.wrapStream(handle, null);
       assertThatThrownBy(() -> during.isNonBlocking()).hasMessageContaining("is capturing");
-      driver.graphDestroy(driver.streamEndCapture(0, handle));
+      driver.captures().graphDestroy(driver.captures().streamEndCapture(0, handle));
       assertThat(during.isNonBlocking()).isTrue();
       try (CudaStream after = device.wrapStream(handle, null)) {
         assertThat(after).isEqualTo(during);
@@ -136,7 +138,7 @@ class CapturingStreamTest {
       other.close();
       assertThat(other.isClosed()).isTrue();
     }
-    driver.streamDestroy(0, handle);
+    driver.streams().streamDestroy(0, handle);
   }
 
   @CudaTest
@@ -144,9 +146,9 @@ class CapturingStreamTest {
       Cuda cuda, @NonBlocking CudaStream stream, @NonBlocking CudaStream other) {
     CudaDriver driver = cuda.driver();
     try (CudaEvent event = cuda.device(0).createEvent()) {
-      driver.streamBeginCapture(0, stream.handle(), RELAXED);
+      driver.captures().streamBeginCapture(0, stream.handle(), RELAXED);
       stream.record(event);
-      driver.graphDestroy(driver.streamEndCapture(0, stream.handle()));
+      driver.captures().graphDestroy(driver.captures().streamEndCapture(0, stream.handle()));
       String text = "the event was last recorded in a capture";
       assertThatThrownBy(event::isDone).hasMessageContaining(text);
       assertThatThrownBy(event::synchronize).hasMessageContaining(text);

@@ -80,7 +80,7 @@ class PoolsGuideTest {
     try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda, choices)) {
       for (CudaDevice device : cuda.devices()) {
         assertThat(pool.handle(device))
-            .isEqualTo(cuda.driver().deviceGetDefaultMemPool(device.id()));
+            .isEqualTo(cuda.driver().pools().deviceGetDefaultMemPool(device.id()));
       }
     }
   }

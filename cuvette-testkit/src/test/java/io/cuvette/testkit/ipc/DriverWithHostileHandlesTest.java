@@ -39,8 +39,10 @@ class DriverWithHostileHandlesTest {
         Buffer plain = MemoryResource.direct().allocate(3 * SIZE, subject.cuda().currentStream());
         ExecutorService threads = Executors.newFixedThreadPool(AT_ONCE)) {
       CudaDriver driver = subject.cuda().driver();
-      String ofPooled = HexFormat.of().formatHex(driver.memPoolExportPointer(pooled.address()));
-      String ofPlain = HexFormat.of().formatHex(driver.ipcGetMemHandle(0, plain.address()));
+      String ofPooled =
+          HexFormat.of().formatHex(driver.sharing().memPoolExportPointer(pooled.address()));
+      String ofPlain =
+          HexFormat.of().formatHex(driver.sharing().ipcGetMemHandle(0, plain.address()));
       Map<Suspect, Future<String>> asked = new TreeMap<>();
       for (Suspect suspect : suspects(subject)) {
         asked.put(

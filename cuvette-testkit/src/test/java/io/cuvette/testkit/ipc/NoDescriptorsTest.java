@@ -47,28 +47,28 @@ class NoDescriptorsTest {
     public static void main(String[] args) {
       try (SimulatedDriver exporter = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
           SimulatedDriver importer = SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
-        byte[] memory = exporter.ipcGetMemHandle(0, exporter.memAlloc(0, 64));
-        byte[] event = exporter.ipcGetEventHandle(0, exporter.eventCreate(0, 6));
-        ThrowingCallable openMemory = () -> importer.ipcOpenMemHandle(0, memory);
-        ThrowingCallable openEvent = () -> importer.ipcOpenEventHandle(0, event);
+        byte[] memory = exporter.sharing().ipcGetMemHandle(0, exporter.memory().memAlloc(0, 64));
+        byte[] event = exporter.sharing().ipcGetEventHandle(0, exporter.events().eventCreate(0, 6));
+        ThrowingCallable openMemory = () -> importer.sharing().ipcOpenMemHandle(0, memory);
+        ThrowingCallable openEvent = () -> importer.sharing().ipcOpenEventHandle(0, event);
         loadClasses(importer, memory);
         Deque<Integer> eaten = eatAll();
         assertFails(openMemory);
         assertFails(openEvent);
         eaten.forEach(CALLS::close);
-        importer.ipcOpenMemHandle(0, memory);
-        importer.ipcOpenEventHandle(0, event);
+        importer.sharing().ipcOpenMemHandle(0, memory);
+        importer.sharing().ipcOpenEventHandle(0, event);
       }
     }
 
     /** A class may lie in a file, which cannot be opened later. */
     private static void loadClasses(SimulatedDriver importer, byte[] handle) {
       assertThatExceptionOfType(CudaException.class)
-          .isThrownBy(() -> importer.memPoolImportFromShareableHandle(Integer.MAX_VALUE));
+          .isThrownBy(() -> importer.sharing().memPoolImportFromShareableHandle(Integer.MAX_VALUE));
       assertThatExceptionOfType(CudaException.class)
-          .isThrownBy(() -> importer.ipcOpenEventHandle(0, handle))
+          .isThrownBy(() -> importer.sharing().ipcOpenEventHandle(0, handle))
           .satisfies(e -> assertThat(e.status()).isNotEqualTo(CudaStatus.OPERATING_SYSTEM));
-      importer.ipcCloseMemHandle(0, importer.ipcOpenMemHandle(0, handle));
+      importer.sharing().ipcCloseMemHandle(0, importer.sharing().ipcOpenMemHandle(0, handle));
       assertThatExceptionOfType(UncheckedIOException.class)
           .isThrownBy(() -> CALLS.duplicate(Integer.MAX_VALUE));
     }

@@ -100,7 +100,7 @@ class PeerJvmTest {
   static final class Leaving implements PeerProgram {
     @Override
     public void run(Peer peer) {
-      peer.cuda().driver().memAlloc(0, 64);
+      peer.cuda().driver().memory().memAlloc(0, 64);
     }
   }
 }

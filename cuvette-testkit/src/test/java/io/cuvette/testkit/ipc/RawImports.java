@@ -43,7 +43,7 @@ public final class RawImports implements PeerProgram {
     pooled = HexFormat.of().parseHex(peer.hear());
     plain = HexFormat.of().parseHex(peer.hear());
     try (AllocationHandle handle = peer.channel().receiveAllocationHandle(Duration.ofSeconds(40))) {
-      pool = driver.memPoolImportFromShareableHandle(handle.descriptor());
+      pool = driver.sharing().memPoolImportFromShareableHandle(handle.descriptor());
       suspect.steps.run(this);
     }
     peer.say("survived:" + steps);
@@ -148,14 +148,14 @@ public final class RawImports implements PeerProgram {
   }
 
   private long pointer(byte[] handle) {
-    return used("memPoolImportPointer", () -> driver.memPoolImportPointer(pool, handle));
+    return used("memPoolImportPointer", () -> driver.sharing().memPoolImportPointer(pool, handle));
   }
 
   private long opened(int at, int more) {
     byte[] altered = plain.clone();
     ByteBuffer words = ByteBuffer.wrap(altered).order(ByteOrder.nativeOrder());
     words.putInt(at, words.getInt(at) + more);
-    return used("ipcOpenMemHandle", () -> driver.ipcOpenMemHandle(0, altered));
+    return used("ipcOpenMemHandle", () -> driver.sharing().ipcOpenMemHandle(0, altered));
   }
 
   /** What the library asks about memory that was imported; 0 if it was not. */
@@ -165,7 +165,7 @@ public final class RawImports implements PeerProgram {
       for (int attribute : ATTRIBUTES) {
         step(
             "attribute %d of 0x%x".formatted(attribute, address),
-            () -> driver.pointerGetAttribute(0, attribute, address));
+            () -> driver.memory().pointerGetAttribute(0, attribute, address));
       }
     }
     return address;
@@ -175,8 +175,8 @@ public final class RawImports implements PeerProgram {
     step(
         "memFreeAsync 0x%x".formatted(address),
         () -> {
-          driver.memFreeAsync(0, address, 0);
-          driver.streamSynchronize(0, 0);
+          driver.ordered().memFreeAsync(0, address, 0);
+          driver.streams().streamSynchronize(0, 0);
           return 0;
         });
   }
@@ -185,7 +185,7 @@ public final class RawImports implements PeerProgram {
     step(
         "ipcCloseMemHandle 0x%x".formatted(address),
         () -> {
-          driver.ipcCloseMemHandle(0, address);
+          driver.sharing().ipcCloseMemHandle(0, address);
           return 0;
         });
   }
@@ -194,7 +194,7 @@ public final class RawImports implements PeerProgram {
     step(
         "memPoolDestroy",
         () -> {
-          driver.memPoolDestroy(pool);
+          driver.pools().memPoolDestroy(pool);
           return 0;
         });
   }
@@ -206,7 +206,7 @@ public final class RawImports implements PeerProgram {
         new Thread(() -> {
           for (int i = 0; !over.get(); i++) {
             try {
-              driver.pointerGetAttribute(0, ATTRIBUTES[i % ATTRIBUTES.length], address);
+              driver.memory().pointerGetAttribute(0, ATTRIBUTES[i % ATTRIBUTES.length], address);
             } catch (CudaException e) {
               continue; // it is freed
             }
@@ -218,9 +218,9 @@ public final class RawImports implements PeerProgram {
           "%d frees while another thread asks".formatted(ROUNDS),
           () -> {
             for (int i = 0; i < ROUNDS; i++) {
-              driver.memFreeAsync(0, address, 0);
-              driver.streamSynchronize(0, 0);
-              driver.memPoolImportPointer(pool, pooled);
+              driver.ordered().memFreeAsync(0, address, 0);
+              driver.streams().streamSynchronize(0, 0);
+              driver.sharing().memPoolImportPointer(pool, pooled);
             }
             return 0;
           });
@@ -242,7 +242,7 @@ public final class RawImports implements PeerProgram {
         Path link = Path.of("/proc/self/fd/" + descriptor);
         step(
             "import %s".formatted(HeldBySystem.kindOf(link)),
-            () -> driver.memPoolImportFromShareableHandle(descriptor));
+            () -> driver.sharing().memPoolImportFromShareableHandle(descriptor));
       }
     }
   }

@@ -15,16 +15,19 @@ import org.junit.jupiter.api.Timeout;
 class SimEventSharingTest extends SimSharingBase {
   private static final long POLL_NANOS = 50_000;
 
-  private final long event = exporter.eventCreate(0, INTERPROCESS);
-  private final long opened = importer.ipcOpenEventHandle(0, exporter.ipcGetEventHandle(0, event));
+  private final long event = exporter.events().eventCreate(0, INTERPROCESS);
+  private final long opened =
+      importer.sharing().ipcOpenEventHandle(0, exporter.sharing().ipcGetEventHandle(0, event));
   private final long pool = pool(DEVICE);
   private final long ours = allocate(pool, 4);
   private final long theirs =
-      importer.memPoolImportPointer(imported(pool), exporter.memPoolExportPointer(ours));
+      importer
+          .sharing()
+          .memPoolImportPointer(imported(pool), exporter.sharing().memPoolExportPointer(ours));
 
   /** Asks until it is so, as a program does that has nothing else to do. */
   private static void awaitDone(io.cuvette.sim.SimulatedDriver driver, long event) {
-    while (!driver.eventQuery(0, event)) {
+    while (!driver.events().eventQuery(0, event)) {
       assertThat(Thread.currentThread().isInterrupted()).as("out of time").isFalse();
       LockSupport.parkNanos(POLL_NANOS);
     }
@@ -32,16 +35,16 @@ class SimEventSharingTest extends SimSharingBase {
 
   @Test
   void eventNeverRecorded_isDone() {
-    assertThat(importer.eventQuery(0, opened)).isTrue();
-    importer.eventSynchronize(0, opened);
-    importer.streamWaitEvent(0, in, opened);
-    importer.streamSynchronize(0, in);
+    assertThat(importer.events().eventQuery(0, opened)).isTrue();
+    importer.events().eventSynchronize(0, opened);
+    importer.streams().streamWaitEvent(0, in, opened);
+    importer.streams().streamSynchronize(0, in);
   }
 
   @Test
   void record_comesThoughNobodyWaitsInItsProcess() {
-    exporter.memsetD8Async(0, ours, (byte) 3, 4, out);
-    exporter.eventRecord(0, event, out);
+    exporter.transfers().memsetD8Async(0, ours, (byte) 3, 4, out);
+    exporter.events().eventRecord(0, event, out);
     awaitDone(importer, opened);
     assertThat(read(importer, theirs)).isEqualTo((byte) 3);
   }
@@ -49,15 +52,15 @@ class SimEventSharingTest extends SimSharingBase {
   @Test
   void stream_waitsForTheRecordOfTheOtherProcess() {
     CountDownLatch go = new CountDownLatch(1);
-    exporter.launchHostFunc(0, out, () -> await(go));
-    exporter.memsetD8Async(0, ours, (byte) 1, 4, out);
-    exporter.eventRecord(0, event, out);
-    importer.streamWaitEvent(0, in, opened);
-    importer.memsetD8Async(0, theirs, (byte) 2, 1, in);
-    assertThat(importer.streamQuery(0, in)).isFalse();
-    assertThat(importer.eventQuery(0, opened)).isFalse();
+    exporter.streams().launchHostFunc(0, out, () -> await(go));
+    exporter.transfers().memsetD8Async(0, ours, (byte) 1, 4, out);
+    exporter.events().eventRecord(0, event, out);
+    importer.streams().streamWaitEvent(0, in, opened);
+    importer.transfers().memsetD8Async(0, theirs, (byte) 2, 1, in);
+    assertThat(importer.streams().streamQuery(0, in)).isFalse();
+    assertThat(importer.events().eventQuery(0, opened)).isFalse();
     go.countDown();
-    importer.streamSynchronize(0, in);
+    importer.streams().streamSynchronize(0, in);
     assertThat(read(importer, theirs, 2)).containsExactly(2, 1);
   }
 
@@ -72,82 +75,84 @@ class SimEventSharingTest extends SimSharingBase {
   @Test
   void wait_isForTheRecordThatWasNewestThen_notForALaterOne() {
     CountDownLatch go = new CountDownLatch(1);
-    exporter.eventRecord(0, event, out);
+    exporter.events().eventRecord(0, event, out);
     awaitDone(importer, opened);
-    importer.streamWaitEvent(0, in, opened);
-    exporter.launchHostFunc(0, out, () -> await(go));
-    exporter.eventRecord(0, event, out);
-    importer.streamSynchronize(0, in);
-    assertThat(importer.eventQuery(0, opened)).isFalse();
+    importer.streams().streamWaitEvent(0, in, opened);
+    exporter.streams().launchHostFunc(0, out, () -> await(go));
+    exporter.events().eventRecord(0, event, out);
+    importer.streams().streamSynchronize(0, in);
+    assertThat(importer.events().eventQuery(0, opened)).isFalse();
     go.countDown();
-    importer.eventSynchronize(0, opened);
-    assertThat(importer.eventQuery(0, opened)).isTrue();
+    importer.events().eventSynchronize(0, opened);
+    assertThat(importer.events().eventQuery(0, opened)).isTrue();
   }
 
   @Test
   void laterRecordOfAnotherStream_doesNotEndAnEarlierWait() {
     CountDownLatch go = new CountDownLatch(1);
     long slow = stream(exporter);
-    exporter.launchHostFunc(0, slow, () -> await(go));
-    exporter.eventRecord(0, event, slow);
-    importer.streamWaitEvent(0, in, opened);
-    exporter.eventRecord(0, event, out);
-    importer.eventSynchronize(0, opened);
-    assertThat(importer.streamQuery(0, in)).as("waits for the first").isFalse();
+    exporter.streams().launchHostFunc(0, slow, () -> await(go));
+    exporter.events().eventRecord(0, event, slow);
+    importer.streams().streamWaitEvent(0, in, opened);
+    exporter.events().eventRecord(0, event, out);
+    importer.events().eventSynchronize(0, opened);
+    assertThat(importer.streams().streamQuery(0, in)).as("waits for the first").isFalse();
     go.countDown();
-    importer.streamSynchronize(0, in);
+    importer.streams().streamSynchronize(0, in);
   }
 
   @Test
   void eitherProcess_records() {
-    importer.memsetD8Async(0, theirs, (byte) 5, 4, in);
-    importer.eventRecord(0, opened, in);
-    exporter.streamWaitEvent(0, out, event);
-    exporter.memsetD8Async(0, ours, (byte) 6, 1, out);
-    exporter.eventRecord(0, event, out);
-    importer.streamWaitEvent(0, in, opened);
-    importer.memsetD8Async(0, theirs + 3, (byte) 7, 1, in);
-    importer.streamSynchronize(0, in);
+    importer.transfers().memsetD8Async(0, theirs, (byte) 5, 4, in);
+    importer.events().eventRecord(0, opened, in);
+    exporter.streams().streamWaitEvent(0, out, event);
+    exporter.transfers().memsetD8Async(0, ours, (byte) 6, 1, out);
+    exporter.events().eventRecord(0, event, out);
+    importer.streams().streamWaitEvent(0, in, opened);
+    importer.transfers().memsetD8Async(0, theirs + 3, (byte) 7, 1, in);
+    importer.streams().streamSynchronize(0, in);
     assertThat(read(importer, theirs, 4)).containsExactly(6, 5, 5, 7);
   }
 
   @Test
   void manyTurns_keepTheirOrder() {
-    long back = importer.eventCreate(0, INTERPROCESS);
-    long backThere = exporter.ipcOpenEventHandle(0, importer.ipcGetEventHandle(0, back));
+    long back = importer.events().eventCreate(0, INTERPROCESS);
+    long backThere =
+        exporter.sharing().ipcOpenEventHandle(0, importer.sharing().ipcGetEventHandle(0, back));
     for (int turn = 0; turn < 100; turn++) {
-      exporter.memsetD8Async(0, ours, (byte) turn, 4, out);
-      exporter.eventRecord(0, event, out);
-      importer.streamWaitEvent(0, in, opened);
-      importer.memcpyAsync(0, theirs + 1, theirs, 1, in);
-      importer.eventRecord(0, back, in);
-      exporter.streamWaitEvent(0, out, backThere);
-      exporter.memcpyAsync(0, ours + 2, ours + 1, 1, out);
+      exporter.transfers().memsetD8Async(0, ours, (byte) turn, 4, out);
+      exporter.events().eventRecord(0, event, out);
+      importer.streams().streamWaitEvent(0, in, opened);
+      importer.transfers().memcpyAsync(0, theirs + 1, theirs, 1, in);
+      importer.events().eventRecord(0, back, in);
+      exporter.streams().streamWaitEvent(0, out, backThere);
+      exporter.transfers().memcpyAsync(0, ours + 2, ours + 1, 1, out);
     }
-    exporter.streamSynchronize(0, out);
+    exporter.streams().streamSynchronize(0, out);
     assertThat(read(exporter, ours, 4)).containsExactly(99, 99, 99, 99);
-    exporter.eventDestroy(0, backThere);
+    exporter.events().eventDestroy(0, backThere);
   }
 
   @Test
   void moreRecordsThanTheRingHolds_areAllMade() {
     for (int i = 0; i < 3000; i++) {
-      exporter.eventRecord(0, event, out);
+      exporter.events().eventRecord(0, event, out);
     }
-    importer.eventSynchronize(0, opened);
-    assertThat(importer.eventQuery(0, opened)).isTrue();
+    importer.events().eventSynchronize(0, opened);
+    assertThat(importer.events().eventQuery(0, opened)).isTrue();
   }
 
   @Test
   void recordFromBeforeTheExport_countsToo() {
     CountDownLatch go = new CountDownLatch(1);
-    long early = exporter.eventCreate(0, INTERPROCESS);
-    exporter.launchHostFunc(0, out, () -> await(go));
-    exporter.eventRecord(0, early, out);
-    long seen = importer.ipcOpenEventHandle(0, exporter.ipcGetEventHandle(0, early));
-    assertThat(importer.eventQuery(0, seen)).isFalse();
+    long early = exporter.events().eventCreate(0, INTERPROCESS);
+    exporter.streams().launchHostFunc(0, out, () -> await(go));
+    exporter.events().eventRecord(0, early, out);
+    long seen =
+        importer.sharing().ipcOpenEventHandle(0, exporter.sharing().ipcGetEventHandle(0, early));
+    assertThat(importer.events().eventQuery(0, seen)).isFalse();
     go.countDown();
-    importer.eventSynchronize(0, seen);
+    importer.events().eventSynchronize(0, seen);
   }
 
   @Test
@@ -155,11 +160,11 @@ class SimEventSharingTest extends SimSharingBase {
     CountDownLatch go = new CountDownLatch(1);
     CountDownLatch behind = new CountDownLatch(1);
     CountDownLatch free = new CountDownLatch(1);
-    exporter.launchHostFunc(0, out, () -> await(go));
-    exporter.eventRecord(0, event, out);
-    importer.streamWaitEvent(0, in, opened);
-    importer.launchHostFunc(0, in, behind::countDown);
-    importer.launchHostFunc(0, stream(importer), free::countDown);
+    exporter.streams().launchHostFunc(0, out, () -> await(go));
+    exporter.events().eventRecord(0, event, out);
+    importer.streams().streamWaitEvent(0, in, opened);
+    importer.streams().launchHostFunc(0, in, behind::countDown);
+    importer.streams().launchHostFunc(0, stream(importer), free::countDown);
     free.await();
     assertThat(behind.getCount()).isEqualTo(1);
     go.countDown();
@@ -169,62 +174,65 @@ class SimEventSharingTest extends SimSharingBase {
   @Test
   void closedRecorder_isNotWaitedFor() {
     CountDownLatch go = new CountDownLatch(1);
-    exporter.launchHostFunc(0, out, () -> await(go));
-    exporter.eventRecord(0, event, out);
-    importer.streamWaitEvent(0, in, opened);
-    assertThat(importer.streamQuery(0, in)).isFalse();
+    exporter.streams().launchHostFunc(0, out, () -> await(go));
+    exporter.events().eventRecord(0, event, out);
+    importer.streams().streamWaitEvent(0, in, opened);
+    assertThat(importer.streams().streamQuery(0, in)).isFalse();
     exporter.close();
-    importer.streamSynchronize(0, in);
-    importer.eventSynchronize(0, opened);
+    importer.streams().streamSynchronize(0, in);
+    importer.events().eventSynchronize(0, opened);
     go.countDown();
   }
 
   @Test
   void failedRecorder_isNotWaitedFor() {
-    long lost = exporter.memAlloc(0, 4);
-    exporter.memsetD8Async(0, lost, (byte) 1, 4, out);
-    exporter.launchHostFunc(
-        0,
-        out,
-        () -> {
-          throw new IllegalStateException("the device fails");
-        });
-    exporter.eventRecord(0, event, out);
-    importer.eventSynchronize(0, opened);
+    long lost = exporter.memory().memAlloc(0, 4);
+    exporter.transfers().memsetD8Async(0, lost, (byte) 1, 4, out);
+    exporter
+        .streams()
+        .launchHostFunc(
+            0,
+            out,
+            () -> {
+              throw new IllegalStateException("the device fails");
+            });
+    exporter.events().eventRecord(0, event, out);
+    importer.events().eventSynchronize(0, opened);
     org.assertj.core.api.Assertions.assertThatExceptionOfType(CudaException.class)
-        .isThrownBy(() -> exporter.streamSynchronize(0, out));
+        .isThrownBy(() -> exporter.streams().streamSynchronize(0, out));
   }
 
   @Test
   void destroyedEvent_hangsNobody_andIsNotOpenedAgain() {
-    byte[] handle = exporter.ipcGetEventHandle(0, event);
-    exporter.memsetD8Async(0, ours, (byte) 4, 4, out);
-    exporter.eventRecord(0, event, out);
-    exporter.eventDestroy(0, event);
-    importer.streamWaitEvent(0, in, opened);
-    importer.eventDestroy(0, opened);
-    importer.streamSynchronize(0, in);
+    byte[] handle = exporter.sharing().ipcGetEventHandle(0, event);
+    exporter.transfers().memsetD8Async(0, ours, (byte) 4, 4, out);
+    exporter.events().eventRecord(0, event, out);
+    exporter.events().eventDestroy(0, event);
+    importer.streams().streamWaitEvent(0, in, opened);
+    importer.events().eventDestroy(0, opened);
+    importer.streams().streamSynchronize(0, in);
     assertThat(read(importer, theirs)).isEqualTo((byte) 4);
     CudaException refused =
         org.assertj.core.api.Assertions.catchThrowableOfType(
-            CudaException.class, () -> importer.ipcOpenEventHandle(0, handle));
+            CudaException.class, () -> importer.sharing().ipcOpenEventHandle(0, handle));
     assertThat(refused.status()).isEqualTo(CudaStatus.INVALID_VALUE);
-    assertFails(CudaStatus.INVALID_HANDLE, "destroyed", () -> importer.eventQuery(0, opened));
+    assertFails(
+        CudaStatus.INVALID_HANDLE, "destroyed", () -> importer.events().eventQuery(0, opened));
     assertThat(importer.liveEvents()).isZero();
   }
 
   @Test
   void closeOfAWaitingDriver_endsTheWait() throws InterruptedException {
     CountDownLatch go = new CountDownLatch(1);
-    exporter.launchHostFunc(0, out, () -> await(go));
-    exporter.eventRecord(0, event, out);
+    exporter.streams().launchHostFunc(0, out, () -> await(go));
+    exporter.events().eventRecord(0, event, out);
     Thread waiting =
         Thread.ofVirtual()
             .start(() ->
                 assertFails(
                     CudaStatus.DEINITIALIZED,
                     "closed",
-                    () -> importer.eventSynchronize(0, opened)));
+                    () -> importer.events().eventSynchronize(0, opened)));
     importer.close();
     waiting.join();
     go.countDown();
@@ -232,36 +240,42 @@ class SimEventSharingTest extends SimSharingBase {
 
   @Test
   void eventsThatCannotBeShared_areRefused() {
-    long plain = exporter.eventCreate(0, 2);
+    long plain = exporter.events().eventCreate(0, 2);
     assertFails(
         CudaStatus.INVALID_VALUE,
         "expected: 4, interprocess, and 2",
-        () -> exporter.ipcGetEventHandle(0, plain));
-    byte[] handle = exporter.ipcGetEventHandle(0, event);
-    assertThat(exporter.ipcGetEventHandle(0, event)).isEqualTo(handle);
+        () -> exporter.sharing().ipcGetEventHandle(0, plain));
+    byte[] handle = exporter.sharing().ipcGetEventHandle(0, event);
+    assertThat(exporter.sharing().ipcGetEventHandle(0, event)).isEqualTo(handle);
     assertFails(
         CudaStatus.INVALID_CONTEXT,
         "made by this process",
-        () -> exporter.ipcOpenEventHandle(0, handle));
+        () -> exporter.sharing().ipcOpenEventHandle(0, handle));
     assertThatIllegalArgumentException()
-        .isThrownBy(() -> importer.ipcOpenEventHandle(0, java.util.Arrays.copyOf(handle, 63)))
+        .isThrownBy(
+            () -> importer.sharing().ipcOpenEventHandle(0, java.util.Arrays.copyOf(handle, 63)))
         .withMessageContaining("63 bytes");
     assertFails(
-        CudaStatus.INVALID_VALUE, "handle: ", () -> importer.ipcOpenEventHandle(0, new byte[64]));
+        CudaStatus.INVALID_VALUE,
+        "handle: ",
+        () -> importer.sharing().ipcOpenEventHandle(0, new byte[64]));
     assertFails(
         CudaStatus.INVALID_VALUE,
         "of kind 1 (expected: 3, EVENT)",
-        () -> importer.ipcOpenEventHandle(0, exporter.memPoolExportPointer(ours)));
+        () ->
+            importer
+                .sharing()
+                .ipcOpenEventHandle(0, exporter.sharing().memPoolExportPointer(ours)));
     assertFails(
         CudaStatus.INVALID_HANDLE,
         "made without timing",
-        () -> importer.eventElapsedTime(0, opened, opened));
+        () -> importer.events().eventElapsedTime(0, opened, opened));
   }
 
   @Test
   void closedDrivers_leaveNothing() {
-    exporter.eventRecord(0, event, out);
-    importer.streamWaitEvent(0, in, opened);
+    exporter.events().eventRecord(0, event, out);
+    importer.streams().streamWaitEvent(0, in, opened);
     assertThat(importer.liveSharedFiles()).isEqualTo(2);
     assertThat(importer.report()).contains("event flags 6, device 0");
   }

@@ -76,15 +76,17 @@ class SimHostilePeerTest extends SimSharingBase {
   }
 
   private void assertOpensNothing(String why, byte[] handle) {
-    assertFails(CudaStatus.INVALID_VALUE, why, () -> importer.ipcOpenMemHandle(0, handle));
+    assertFails(
+        CudaStatus.INVALID_VALUE, why, () -> importer.sharing().ipcOpenMemHandle(0, handle));
     assertThat(importer.liveSharedFiles()).isZero();
     assertThat(importer.liveAllocations()).isZero();
   }
 
   @Test
   void fileThatItsOwnerCanShorten_isNotMapped(@TempDir Path folder) throws IOException {
-    byte[] handle = exporter.ipcGetMemHandle(0, exporter.memAlloc(0, 8192));
-    byte[] event = exporter.ipcGetEventHandle(0, exporter.eventCreate(0, INTERPROCESS));
+    byte[] handle = exporter.sharing().ipcGetMemHandle(0, exporter.memory().memAlloc(0, 8192));
+    byte[] event =
+        exporter.sharing().ipcGetEventHandle(0, exporter.events().eventCreate(0, INTERPROCESS));
     for (byte[] each : new byte[][] {handle, event}) {
       Path copy = folder.resolve("copy" + each.hashCode());
       Files.copy(Path.of("/proc/self/fd/" + fields(each).getInt(DESCRIPTOR)), copy);
@@ -94,8 +96,8 @@ class SimHostilePeerTest extends SimSharingBase {
           CudaStatus.INVALID_VALUE,
           "sealed memory",
           each == handle
-              ? () -> importer.ipcOpenMemHandle(0, forged)
-              : () -> importer.ipcOpenEventHandle(0, forged));
+              ? () -> importer.sharing().ipcOpenMemHandle(0, forged)
+              : () -> importer.sharing().ipcOpenEventHandle(0, forged));
       DESCRIPTORS.close(descriptor);
     }
     assertThat(importer.liveSharedFiles()).isZero();
@@ -112,7 +114,7 @@ class SimHostilePeerTest extends SimSharingBase {
 
   @Test
   void sizeThatNoDeviceHas_isRefusedBeforeItIsMapped() {
-    byte[] handle = exporter.ipcGetMemHandle(0, exporter.memAlloc(0, 1));
+    byte[] handle = exporter.sharing().ipcGetMemHandle(0, exporter.memory().memAlloc(0, 1));
     for (long bytes : new long[] {1L << 46, 64 * MIB + 1, 1L << 60}) {
       int large = DESCRIPTORS.memoryFile("large", HEAD + bytes);
       try (Arena arena = Arena.ofShared()) {
@@ -130,14 +132,19 @@ class SimHostilePeerTest extends SimSharingBase {
 
   @Test
   void fileOfThisProcess_isNotOpened_whateverTheHandleSays() {
-    byte[] handle = importer.ipcGetMemHandle(0, importer.memAlloc(0, 64));
-    byte[] event = importer.ipcGetEventHandle(0, importer.eventCreate(0, INTERPROCESS));
+    byte[] handle = importer.sharing().ipcGetMemHandle(0, importer.memory().memAlloc(0, 64));
+    byte[] event =
+        importer.sharing().ipcGetEventHandle(0, importer.events().eventCreate(0, INTERPROCESS));
     Consumer<ByteBuffer> change = fields -> fields.putLong(DRIVER, 4711);
     CudaStatus status = CudaStatus.INVALID_CONTEXT;
     assertFails(
-        status, "by this process", () -> importer.ipcOpenMemHandle(0, forged(handle, change)));
+        status,
+        "by this process",
+        () -> importer.sharing().ipcOpenMemHandle(0, forged(handle, change)));
     assertFails(
-        status, "by this process", () -> importer.ipcOpenEventHandle(0, forged(event, change)));
+        status,
+        "by this process",
+        () -> importer.sharing().ipcOpenEventHandle(0, forged(event, change)));
     assertThat(importer.liveSharedFiles()).isEqualTo(2);
   }
 
@@ -146,17 +153,17 @@ class SimHostilePeerTest extends SimSharingBase {
   void identityOfAnotherFile_isNoMoreThanAClaim() {
     try (SimulatedDriver liar = open("devices=1");
         Arena arena = Arena.ofShared()) {
-      long honest = exporter.memAlloc(0, 64);
+      long honest = exporter.memory().memAlloc(0, 64);
       fill(exporter, honest, 1, 64, out);
-      byte[] handle = exporter.ipcGetMemHandle(0, honest);
-      long lie = liar.memAlloc(0, 64);
+      byte[] handle = exporter.sharing().ipcGetMemHandle(0, honest);
+      long lie = liar.memory().memAlloc(0, 64);
       fill(liar, lie, 2, 64, 0);
-      byte[] liars = liar.ipcGetMemHandle(0, lie);
+      byte[] liars = liar.sharing().ipcGetMemHandle(0, lie);
       int descriptor = fields(liars).getInt(DESCRIPTOR);
       file(liars, arena).asSlice(16, 16).copyFrom(file(handle, arena).asSlice(16, 16));
       byte[] forged = forged(handle, fields -> fields.putInt(DESCRIPTOR, descriptor));
-      long first = importer.ipcOpenMemHandle(0, forged);
-      long second = importer.ipcOpenMemHandle(0, handle);
+      long first = importer.sharing().ipcOpenMemHandle(0, forged);
+      long second = importer.sharing().ipcOpenMemHandle(0, handle);
       assertThat(second).isNotEqualTo(first);
       assertThat(read(importer, first)).isEqualTo((byte) 2);
       assertThat(read(importer, second)).isEqualTo((byte) 1);
@@ -168,8 +175,8 @@ class SimHostilePeerTest extends SimSharingBase {
     long pool = pool(DEVICE);
     long ours = allocate(pool, KIB);
     long mapped = imported(pool);
-    byte[] handle = exporter.memPoolExportPointer(ours);
-    int descriptor = exporter.memPoolExportToShareableHandle(pool);
+    byte[] handle = exporter.sharing().memPoolExportPointer(ours);
+    int descriptor = exporter.sharing().memPoolExportToShareableHandle(pool);
     try (Arena arena = Arena.ofShared()) {
       MemorySegment place = file(descriptor, 3 << 20, arena).asSlice(HEAD, ENTRY);
       long[][] wrong = {
@@ -182,16 +189,16 @@ class SimHostilePeerTest extends SimSharingBase {
         assertFails(
             CudaStatus.INVALID_VALUE,
             "handle: ",
-            () -> importer.memPoolImportPointer(mapped, handle));
+            () -> importer.sharing().memPoolImportPointer(mapped, handle));
       }
       // What the exporter itself wrote there, it does not read.
       place.set(ValueLayout.JAVA_LONG, 0, -8);
-      exporter.memFreeAsync(0, ours, out);
-      exporter.streamSynchronize(0, out);
-      byte[] next = exporter.memPoolExportPointer(allocate(pool, KIB));
-      long theirs = importer.memPoolImportPointer(mapped, next);
+      exporter.ordered().memFreeAsync(0, ours, out);
+      exporter.streams().streamSynchronize(0, out);
+      byte[] next = exporter.sharing().memPoolExportPointer(allocate(pool, KIB));
+      long theirs = importer.sharing().memPoolImportPointer(mapped, next);
       fill(importer, theirs, 4, KIB, in);
-      importer.memFreeAsync(0, theirs, in);
+      importer.ordered().memFreeAsync(0, theirs, in);
     }
     DESCRIPTORS.close(descriptor);
   }
@@ -199,9 +206,9 @@ class SimHostilePeerTest extends SimSharingBase {
   /** The entry that a record takes is that of one which nobody ends. */
   @Test
   void recordOfAnEventWhoseRingIsFull_isRefusedSoon() {
-    long event = exporter.eventCreate(0, INTERPROCESS);
-    byte[] handle = exporter.ipcGetEventHandle(0, event);
-    long opened = importer.ipcOpenEventHandle(0, handle);
+    long event = exporter.events().eventCreate(0, INTERPROCESS);
+    byte[] handle = exporter.sharing().ipcGetEventHandle(0, event);
+    long opened = importer.sharing().ipcOpenEventHandle(0, handle);
     try (Arena arena = Arena.ofShared()) {
       MemorySegment ring = file(handle, arena).asSlice(HEAD);
       ring.set(ValueLayout.JAVA_LONG, 0, RING_ENTRIES);
@@ -218,18 +225,18 @@ class SimHostilePeerTest extends SimSharingBase {
         assertFails(
             CudaStatus.NOT_READY,
             "none was done (expected: fewer)",
-            () -> each.eventRecord(0, recorded, stream));
-        each.streamSynchronize(0, stream);
+            () -> each.events().eventRecord(0, recorded, stream));
+        each.streams().streamSynchronize(0, stream);
       }
     }
-    importer.eventDestroy(0, opened);
+    importer.events().eventDestroy(0, opened);
   }
 
   @Test
   void ringOfGarbage_isNoIndex() {
-    long event = exporter.eventCreate(0, INTERPROCESS);
-    byte[] handle = exporter.ipcGetEventHandle(0, event);
-    long opened = importer.ipcOpenEventHandle(0, handle);
+    long event = exporter.events().eventCreate(0, INTERPROCESS);
+    byte[] handle = exporter.sharing().ipcGetEventHandle(0, event);
+    long opened = importer.sharing().ipcOpenEventHandle(0, handle);
     long[] odd = {-1, Long.MIN_VALUE, Long.MAX_VALUE, -RING_ENTRIES, RING_ENTRIES, 1L << 40};
     try (Arena arena = Arena.ofShared()) {
       MemorySegment ring = file(handle, arena).asSlice(HEAD);
@@ -237,14 +244,14 @@ class SimHostilePeerTest extends SimSharingBase {
         for (long newest : odd) {
           ring.set(ValueLayout.JAVA_LONG, 0, last);
           ring.set(ValueLayout.JAVA_LONG, 8, newest);
-          importer.streamWaitEvent(0, in, opened);
-          onlyRefusals(() -> importer.eventQuery(0, opened));
-          onlyRefusals(() -> exporter.eventRecord(0, event, out));
-          onlyRefusals(() -> importer.eventRecord(0, opened, in));
+          importer.streams().streamWaitEvent(0, in, opened);
+          onlyRefusals(() -> importer.events().eventQuery(0, opened));
+          onlyRefusals(() -> exporter.events().eventRecord(0, event, out));
+          onlyRefusals(() -> importer.events().eventRecord(0, opened, in));
         }
       }
     }
-    exporter.streamSynchronize(0, out);
+    exporter.streams().streamSynchronize(0, out);
   }
 
   private static void onlyRefusals(Runnable call) {
@@ -260,22 +267,24 @@ class SimHostilePeerTest extends SimSharingBase {
   void handlesMadeUp_areRefused_orOfWhatWasShared() {
     long pool = pool(DEVICE);
     long mapped = imported(pool);
-    byte[] pointer = exporter.memPoolExportPointer(allocate(pool, KIB));
-    byte[] memory = exporter.ipcGetMemHandle(0, exporter.memAlloc(0, KIB));
-    byte[] event = exporter.ipcGetEventHandle(0, exporter.eventCreate(0, INTERPROCESS));
+    byte[] pointer = exporter.sharing().memPoolExportPointer(allocate(pool, KIB));
+    byte[] memory = exporter.sharing().ipcGetMemHandle(0, exporter.memory().memAlloc(0, KIB));
+    byte[] event =
+        exporter.sharing().ipcGetEventHandle(0, exporter.events().eventCreate(0, INTERPROCESS));
     for (int i = 0; i < 3000; i++) {
       byte[] altered = altered(i % 3 == 0 ? pointer : i % 3 == 1 ? memory : event);
       onlyRefusals(() -> {
-        long address = importer.memPoolImportPointer(mapped, altered);
+        long address = importer.sharing().memPoolImportPointer(mapped, altered);
         fill(importer, address, 1, KIB, in);
-        importer.memFree(0, address);
+        importer.memory().memFree(0, address);
       });
       onlyRefusals(() -> {
-        long address = importer.ipcOpenMemHandle(0, altered);
+        long address = importer.sharing().ipcOpenMemHandle(0, altered);
         fill(importer, address, 1, KIB, in);
-        importer.ipcCloseMemHandle(0, address);
+        importer.sharing().ipcCloseMemHandle(0, address);
       });
-      onlyRefusals(() -> importer.eventDestroy(0, importer.ipcOpenEventHandle(0, altered)));
+      onlyRefusals(() ->
+          importer.events().eventDestroy(0, importer.sharing().ipcOpenEventHandle(0, altered)));
     }
     assertThat(importer.liveAllocations()).as("seed=%d", SEED).isZero();
     assertThat(importer.liveSharedFiles()).as("the pool; seed=%d", SEED).isEqualTo(1);
@@ -300,12 +309,12 @@ class SimHostilePeerTest extends SimSharingBase {
   void filesWrittenWhileTheyAreUsed_endNothingButWhatTheyStandFor() throws Exception {
     long pool = pool(DEVICE);
     long mapped = imported(pool);
-    long event = exporter.eventCreate(0, INTERPROCESS);
-    byte[] handle = exporter.ipcGetEventHandle(0, event);
-    long opened = importer.ipcOpenEventHandle(0, handle);
-    long plain = exporter.memAlloc(0, KIB);
-    byte[] memory = exporter.ipcGetMemHandle(0, plain);
-    int descriptor = exporter.memPoolExportToShareableHandle(pool);
+    long event = exporter.events().eventCreate(0, INTERPROCESS);
+    byte[] handle = exporter.sharing().ipcGetEventHandle(0, event);
+    long opened = importer.sharing().ipcOpenEventHandle(0, handle);
+    long plain = exporter.memory().memAlloc(0, KIB);
+    byte[] memory = exporter.sharing().ipcGetMemHandle(0, plain);
+    int descriptor = exporter.sharing().memPoolExportToShareableHandle(pool);
     AtomicBoolean over = new AtomicBoolean();
     CountDownLatch begun = new CountDownLatch(1);
     try (Arena arena = Arena.ofShared()) {
@@ -330,29 +339,32 @@ class SimHostilePeerTest extends SimSharingBase {
       begun.await();
       for (int round = 0; round < 300; round++) {
         long ours = allocate(pool, 1 + random.nextInt(100_000));
-        onlyRefusals(() -> use(mapped, exporter.memPoolExportPointer(ours)));
-        exporter.memFreeAsync(0, ours, out);
-        onlyRefusals(() -> exporter.eventRecord(0, event, out));
-        onlyRefusals(() -> importer.eventQuery(0, opened));
-        onlyRefusals(() -> importer.ipcCloseMemHandle(0, importer.ipcOpenMemHandle(0, memory)));
+        onlyRefusals(() -> use(mapped, exporter.sharing().memPoolExportPointer(ours)));
+        exporter.ordered().memFreeAsync(0, ours, out);
+        onlyRefusals(() -> exporter.events().eventRecord(0, event, out));
+        onlyRefusals(() -> importer.events().eventQuery(0, opened));
+        onlyRefusals(() ->
+            importer
+                .sharing()
+                .ipcCloseMemHandle(0, importer.sharing().ipcOpenMemHandle(0, memory)));
       }
       over.set(true);
       writer.join();
     }
     fill(exporter, plain, 5, KIB, out);
     assertThat(read(exporter, plain)).isEqualTo((byte) 5);
-    long fine = importer.memAlloc(0, KIB);
+    long fine = importer.memory().memAlloc(0, KIB);
     fill(importer, fine, 6, KIB, 0);
     assertThat(read(importer, fine)).isEqualTo((byte) 6);
     assertThatExceptionOfType(CudaException.class)
-        .isThrownBy(() -> importer.memAlloc(0, 1L << 40)); // and its device still works
+        .isThrownBy(() -> importer.memory().memAlloc(0, 1L << 40)); // and its device still works
     DESCRIPTORS.close(descriptor);
   }
 
   private void use(long pool, byte[] handle) {
-    long theirs = importer.memPoolImportPointer(pool, handle);
-    importer.memsetD8Async(0, theirs, (byte) 1, 1, in);
-    importer.memFreeAsync(0, theirs, in);
-    importer.streamSynchronize(0, in);
+    long theirs = importer.sharing().memPoolImportPointer(pool, handle);
+    importer.transfers().memsetD8Async(0, theirs, (byte) 1, 1, in);
+    importer.ordered().memFreeAsync(0, theirs, in);
+    importer.streams().streamSynchronize(0, in);
   }
 }

@@ -20,161 +20,169 @@ class SimMemoryHandleTest extends SimSharingBase {
   /** Where a handle has the identity of its file. */
   private static final int FILE = 8;
 
-  private final long ours = exporter.memAlloc(0, 100_000);
+  private final long ours = exporter.memory().memAlloc(0, 100_000);
 
   @Test
   void writes_areSeenBothWays_thoseFromBeforeToo() {
-    exporter.memsetD8Async(0, ours + 70_000, (byte) 1, 30_000, out);
-    exporter.streamSynchronize(0, out);
-    exporter.memsetD8Async(0, ours, (byte) 2, 10, out);
-    byte[] handle = exporter.ipcGetMemHandle(0, ours + 50_000);
-    exporter.streamSynchronize(0, out);
-    long theirs = importer.ipcOpenMemHandle(0, handle);
+    exporter.transfers().memsetD8Async(0, ours + 70_000, (byte) 1, 30_000, out);
+    exporter.streams().streamSynchronize(0, out);
+    exporter.transfers().memsetD8Async(0, ours, (byte) 2, 10, out);
+    byte[] handle = exporter.sharing().ipcGetMemHandle(0, ours + 50_000);
+    exporter.streams().streamSynchronize(0, out);
+    long theirs = importer.sharing().ipcOpenMemHandle(0, handle);
     assertThat(read(importer, theirs, 11)).containsExactly(2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 0xA5);
     assertThat(read(importer, theirs + 69_999, 2)).containsExactly(0xA5, 1);
     assertThat(read(importer, theirs + 99_999)).isEqualTo((byte) 1);
     fill(importer, theirs + 20, 3, 5, in);
     assertThat(read(exporter, ours + 24, 2)).containsExactly(3, 0xA5);
-    assertThat(importer.pointerGetAttribute(0, 12, theirs + 5)).isEqualTo(100_000);
-    assertThat(importer.pointerGetAttribute(0, 10, theirs)).as("legacy IPC").isZero();
-    assertThat(exporter.pointerGetAttribute(0, 10, ours)).as("legacy IPC").isEqualTo(1);
+    assertThat(importer.memory().pointerGetAttribute(0, 12, theirs + 5)).isEqualTo(100_000);
+    assertThat(importer.memory().pointerGetAttribute(0, 10, theirs)).as("legacy IPC").isZero();
+    assertThat(exporter.memory().pointerGetAttribute(0, 10, ours)).as("legacy IPC").isEqualTo(1);
     assertThat(importer.liveBytes(0)).isZero();
     assertThat(exporter.liveBytes(0)).isEqualTo(100_352);
   }
 
   @Test
   void handleOpenedTwice_isOneAddress_untilItIsClosedTwice() {
-    byte[] handle = exporter.ipcGetMemHandle(0, ours);
-    assertThat(exporter.ipcGetMemHandle(0, ours + 1)).isEqualTo(handle);
-    long theirs = importer.ipcOpenMemHandle(0, handle);
-    assertThat(importer.ipcOpenMemHandle(0, handle)).isEqualTo(theirs);
+    byte[] handle = exporter.sharing().ipcGetMemHandle(0, ours);
+    assertThat(exporter.sharing().ipcGetMemHandle(0, ours + 1)).isEqualTo(handle);
+    long theirs = importer.sharing().ipcOpenMemHandle(0, handle);
+    assertThat(importer.sharing().ipcOpenMemHandle(0, handle)).isEqualTo(theirs);
     assertThat(importer.report()).contains("imported DEVICE memory");
-    importer.ipcCloseMemHandle(0, theirs);
+    importer.sharing().ipcCloseMemHandle(0, theirs);
     fill(importer, theirs, 1, 1, in);
-    importer.ipcCloseMemHandle(0, theirs);
+    importer.sharing().ipcCloseMemHandle(0, theirs);
     assertThat(importer.liveAllocations()).isZero();
     assertThat(importer.liveSharedFiles()).isZero();
-    assertFails(CudaStatus.INVALID_VALUE, "was freed", () -> importer.ipcCloseMemHandle(0, theirs));
-    long again = importer.ipcOpenMemHandle(0, handle);
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "was freed",
+        () -> importer.sharing().ipcCloseMemHandle(0, theirs));
+    long again = importer.sharing().ipcOpenMemHandle(0, handle);
     assertThat(read(importer, again)).isEqualTo((byte) 1);
   }
 
   @Test
   void close_waitsForTheWorkThatUsesTheMemory() {
-    long theirs = importer.ipcOpenMemHandle(0, exporter.ipcGetMemHandle(0, ours));
-    importer.memsetD8Async(0, theirs, (byte) 9, 100_000, in);
-    importer.ipcCloseMemHandle(0, theirs);
+    long theirs =
+        importer.sharing().ipcOpenMemHandle(0, exporter.sharing().ipcGetMemHandle(0, ours));
+    importer.transfers().memsetD8Async(0, theirs, (byte) 9, 100_000, in);
+    importer.sharing().ipcCloseMemHandle(0, theirs);
     assertThat(read(exporter, ours + 99_999)).isEqualTo((byte) 9);
-    importer.streamSynchronize(0, in);
+    importer.streams().streamSynchronize(0, in);
   }
 
   @Test
   void freedMemory_staysTheImporters_butIsNotOpenedAgain() {
-    byte[] handle = exporter.ipcGetMemHandle(0, ours);
+    byte[] handle = exporter.sharing().ipcGetMemHandle(0, ours);
     fill(exporter, ours, 5, 8, out);
-    long theirs = importer.ipcOpenMemHandle(0, handle);
-    exporter.memFree(0, ours);
+    long theirs = importer.sharing().ipcOpenMemHandle(0, handle);
+    exporter.memory().memFree(0, ours);
     assertThat(read(importer, theirs)).isEqualTo((byte) 5);
     assertThat(exporter.liveSharedFiles()).isZero();
-    importer.ipcCloseMemHandle(0, theirs);
+    importer.sharing().ipcCloseMemHandle(0, theirs);
     CudaStatus status = CudaStatus.INVALID_VALUE;
-    assertFails(status, "freed", () -> importer.ipcOpenMemHandle(0, handle));
+    assertFails(status, "freed", () -> importer.sharing().ipcOpenMemHandle(0, handle));
     // The descriptor's number now stands for something else.
-    byte[] other = exporter.ipcGetMemHandle(0, exporter.memAlloc(0, 8));
+    byte[] other = exporter.sharing().ipcGetMemHandle(0, exporter.memory().memAlloc(0, 8));
     assertThat(other).isNotEqualTo(handle);
-    assertFails(status, "freed", () -> importer.ipcOpenMemHandle(0, handle));
+    assertFails(status, "freed", () -> importer.sharing().ipcOpenMemHandle(0, handle));
     // One with the number of the file's descriptor, and sound but for the file's identity.
     ByteBuffer forged = ByteBuffer.wrap(other.clone()).order(ByteOrder.LITTLE_ENDIAN);
     forged.putLong(FILE, forged.getLong(FILE) + 1);
     CRC32C sum = new CRC32C();
     sum.update(forged.array(), 0, other.length - Integer.BYTES);
     forged.putInt(other.length - Integer.BYTES, (int) sum.getValue());
-    assertFails(status, "freed", () -> importer.ipcOpenMemHandle(0, forged.array()));
+    assertFails(status, "freed", () -> importer.sharing().ipcOpenMemHandle(0, forged.array()));
     assertThat(importer.liveSharedFiles()).isZero();
   }
 
   @Test
   void memoryThatHasNoHandle_isRefused() {
-    long pooled = exporter.memAllocAsync(0, 8, out);
+    long pooled = exporter.ordered().memAllocAsync(0, 8, out);
     long shared = allocate(pool(DEVICE), 8);
-    long pinned = exporter.memHostAlloc(0, 8, 0).address();
-    long managed = exporter.memAllocManaged(0, 8, 1).address();
+    long pinned = exporter.memory().memHostAlloc(0, 8, 0).address();
+    long managed = exporter.memory().memAllocManaged(0, 8, 1).address();
     CudaStatus status = CudaStatus.INVALID_VALUE;
     for (long address : new long[] {pooled, shared, pinned, managed}) {
       assertFails(
           status,
           "memory of cuMemAlloc of this process",
-          () -> exporter.ipcGetMemHandle(0, address));
+          () -> exporter.sharing().ipcGetMemHandle(0, address));
     }
-    assertFails(status, "live memory", () -> exporter.ipcGetMemHandle(0, 77));
-    long theirs = importer.ipcOpenMemHandle(0, exporter.ipcGetMemHandle(0, ours));
-    assertFails(status, "of this process", () -> importer.ipcGetMemHandle(0, theirs));
-    assertFails(status, "allocated here", () -> importer.memFree(0, theirs));
-    assertFails(status, "stream order", () -> importer.memFreeAsync(0, theirs, in));
-    long plain = importer.memAlloc(0, 8);
-    assertFails(status, "an opened handle", () -> importer.ipcCloseMemHandle(0, plain));
-    assertFails(status, "the start of", () -> importer.ipcCloseMemHandle(0, theirs + 1));
+    assertFails(status, "live memory", () -> exporter.sharing().ipcGetMemHandle(0, 77));
+    long theirs =
+        importer.sharing().ipcOpenMemHandle(0, exporter.sharing().ipcGetMemHandle(0, ours));
+    assertFails(status, "of this process", () -> importer.sharing().ipcGetMemHandle(0, theirs));
+    assertFails(status, "allocated here", () -> importer.memory().memFree(0, theirs));
+    assertFails(status, "stream order", () -> importer.ordered().memFreeAsync(0, theirs, in));
+    long plain = importer.memory().memAlloc(0, 8);
+    assertFails(status, "an opened handle", () -> importer.sharing().ipcCloseMemHandle(0, plain));
+    assertFails(status, "the start of", () -> importer.sharing().ipcCloseMemHandle(0, theirs + 1));
   }
 
   @Test
   void importsDuringACapture_leaveItAlone() {
-    byte[] handle = exporter.ipcGetMemHandle(0, ours);
-    int descriptor = exporter.memPoolExportToShareableHandle(pool(DEVICE));
-    importer.streamBeginCapture(0, in, GLOBAL);
-    importer.memPoolDestroy(importer.memPoolImportFromShareableHandle(descriptor));
-    importer.ipcCloseMemHandle(0, importer.ipcOpenMemHandle(0, handle));
-    importer.graphDestroy(importer.streamEndCapture(0, in));
+    byte[] handle = exporter.sharing().ipcGetMemHandle(0, ours);
+    int descriptor = exporter.sharing().memPoolExportToShareableHandle(pool(DEVICE));
+    importer.captures().streamBeginCapture(0, in, GLOBAL);
+    importer
+        .pools()
+        .memPoolDestroy(importer.sharing().memPoolImportFromShareableHandle(descriptor));
+    importer.sharing().ipcCloseMemHandle(0, importer.sharing().ipcOpenMemHandle(0, handle));
+    importer.captures().graphDestroy(importer.captures().streamEndCapture(0, in));
     DESCRIPTORS.close(descriptor);
   }
 
   @Test
   void wrongHandles_areRefused() {
-    byte[] handle = exporter.ipcGetMemHandle(0, ours);
+    byte[] handle = exporter.sharing().ipcGetMemHandle(0, ours);
     CudaStatus status = CudaStatus.INVALID_VALUE;
     assertFails(
         CudaStatus.INVALID_CONTEXT,
         "made by this process",
-        () -> exporter.ipcOpenMemHandle(0, handle));
+        () -> exporter.sharing().ipcOpenMemHandle(0, handle));
     for (int length : new int[] {0, 65}) {
       assertThatIllegalArgumentException()
-          .isThrownBy(() -> importer.ipcOpenMemHandle(0, Arrays.copyOf(handle, length)))
+          .isThrownBy(() -> importer.sharing().ipcOpenMemHandle(0, Arrays.copyOf(handle, length)))
           .withMessageContaining("%d bytes", length);
     }
     for (int i = 0; i < handle.length; i++) {
       byte[] wrong = handle.clone();
       wrong[i] ^= 0x10;
-      assertFails(status, "handle: ", () -> importer.ipcOpenMemHandle(0, wrong));
+      assertFails(status, "handle: ", () -> importer.sharing().ipcOpenMemHandle(0, wrong));
     }
-    long event = exporter.eventCreate(0, INTERPROCESS);
-    byte[] other = exporter.ipcGetEventHandle(0, event);
-    assertFails(status, "of kind 3", () -> importer.ipcOpenMemHandle(0, other));
+    long event = exporter.events().eventCreate(0, INTERPROCESS);
+    byte[] other = exporter.sharing().ipcGetEventHandle(0, event);
+    assertFails(status, "of kind 3", () -> importer.sharing().ipcOpenMemHandle(0, other));
   }
 
   @Test
   void closedExporter_isRefused() {
-    byte[] handle = exporter.ipcGetMemHandle(0, ours);
+    byte[] handle = exporter.sharing().ipcGetMemHandle(0, ours);
     exporter.close();
-    assertFails(CudaStatus.INVALID_VALUE, "freed", () -> importer.ipcOpenMemHandle(0, handle));
+    assertFails(
+        CudaStatus.INVALID_VALUE, "freed", () -> importer.sharing().ipcOpenMemHandle(0, handle));
   }
 
   @Test
   void memoryOfAnotherDevice_opensWhereItCanBeReached() {
-    long second = exporter.memAlloc(1, 64);
-    byte[] handle = exporter.ipcGetMemHandle(1, second);
-    long theirs = importer.ipcOpenMemHandle(0, handle);
-    assertThat(importer.pointerGetAttribute(0, 9, theirs)).isEqualTo(1);
+    long second = exporter.memory().memAlloc(1, 64);
+    byte[] handle = exporter.sharing().ipcGetMemHandle(1, second);
+    long theirs = importer.sharing().ipcOpenMemHandle(0, handle);
+    assertThat(importer.memory().pointerGetAttribute(0, 9, theirs)).isEqualTo(1);
     SimulatedOptions two = SimulatedOptions.DEFAULTS.withDevices(2).withPeers("none");
     try (SimulatedDriver apart = SimulatedDriver.open(two);
         SimulatedDriver single = open("devices=1")) {
       assertFails(
           CudaStatus.PEER_ACCESS_UNSUPPORTED,
           "from device 0 to device 1",
-          () -> apart.ipcOpenMemHandle(0, handle));
-      assertThat(apart.ipcOpenMemHandle(1, handle)).isNotZero();
+          () -> apart.sharing().ipcOpenMemHandle(0, handle));
+      assertThat(apart.sharing().ipcOpenMemHandle(1, handle)).isNotZero();
       assertFails(
           CudaStatus.INVALID_DEVICE,
           "shared by device 1",
-          () -> single.ipcOpenMemHandle(0, handle));
+          () -> single.sharing().ipcOpenMemHandle(0, handle));
       assertThat(single.liveSharedFiles()).isZero();
     }
   }
@@ -183,17 +191,18 @@ class SimMemoryHandleTest extends SimSharingBase {
   void largeUntouchedMemory_costsNothing() {
     try (SimulatedDriver large = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
         SimulatedDriver alike = SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
-      long address = large.memAlloc(0, 100L << 30);
-      large.memsetD8Async(0, address + (90L << 30), (byte) 1, 1, 0);
-      large.streamSynchronize(0, 0);
-      byte[] handle = large.ipcGetMemHandle(0, address);
-      long theirs = alike.ipcOpenMemHandle(0, handle);
+      long address = large.memory().memAlloc(0, 100L << 30);
+      large.transfers().memsetD8Async(0, address + (90L << 30), (byte) 1, 1, 0);
+      large.streams().streamSynchronize(0, 0);
+      byte[] handle = large.sharing().ipcGetMemHandle(0, address);
+      long theirs = alike.sharing().ipcOpenMemHandle(0, handle);
       assertThat(read(alike, theirs + (90L << 30), 2)).containsExactly(1, 0xA5);
       assertFails(
           CudaStatus.INVALID_VALUE,
           "107374182400 bytes, where a device has " + 64 * MIB,
-          () -> importer.ipcOpenMemHandle(0, handle));
+          () -> importer.sharing().ipcOpenMemHandle(0, handle));
     }
-    assertThat(exporter.memPoolCreate(new PoolProperties(1, 1, DEVICE, 0, 1L << 40))).isNotZero();
+    assertThat(exporter.pools().memPoolCreate(new PoolProperties(1, 1, DEVICE, 0, 1L << 40)))
+        .isNotZero();
   }
 }

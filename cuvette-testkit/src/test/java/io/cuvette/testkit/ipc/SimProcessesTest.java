@@ -40,7 +40,7 @@ class SimProcessesTest extends SimSharingBase {
     peer.say(path);
     int socket = DESCRIPTORS.accept(listener, SOON);
     int descriptor = DESCRIPTORS.receive(socket, 1, SOON).descriptors()[0];
-    mapped = importer.memPoolImportFromShareableHandle(descriptor);
+    mapped = importer.sharing().memPoolImportFromShareableHandle(descriptor);
     DESCRIPTORS.close(descriptor);
     DESCRIPTORS.close(socket);
     DESCRIPTORS.close(listener);
@@ -55,24 +55,27 @@ class SimProcessesTest extends SimSharingBase {
     try (PeerJvm peer = peers.start(subject)) {
       peer.run(Exporter.class);
       meet(peer);
-      long pooled = importer.memPoolImportPointer(mapped, bytes(peer));
+      long pooled = importer.sharing().memPoolImportPointer(mapped, bytes(peer));
       byte[] handle = bytes(peer);
-      long plain = importer.ipcOpenMemHandle(0, handle);
+      long plain = importer.sharing().ipcOpenMemHandle(0, handle);
       byte[] eventHandle = bytes(peer);
-      long event = importer.ipcOpenEventHandle(0, eventHandle);
-      assertThat(importer.eventQuery(0, event)).as("the record behind the function").isFalse();
-      importer.streamWaitEvent(0, in, event);
-      assertThat(importer.streamQuery(0, in)).isFalse();
+      long event = importer.sharing().ipcOpenEventHandle(0, eventHandle);
+      assertThat(importer.events().eventQuery(0, event))
+          .as("the record behind the function")
+          .isFalse();
+      importer.streams().streamWaitEvent(0, in, event);
+      assertThat(importer.streams().streamQuery(0, in)).isFalse();
       peer.kill();
-      importer.streamSynchronize(0, in);
-      importer.eventSynchronize(0, event);
+      importer.streams().streamSynchronize(0, in);
+      importer.events().eventSynchronize(0, event);
       assertThat(read(importer, pooled, 2)).containsExactly(7, 7);
       assertThat(read(importer, plain + 63)).isEqualTo((byte) 8);
       CudaStatus status = CudaStatus.INVALID_VALUE;
-      assertFails(status, "which has ended", () -> importer.ipcOpenEventHandle(0, eventHandle));
-      importer.ipcCloseMemHandle(0, plain);
-      assertFails(status, "which has ended", () -> importer.ipcOpenMemHandle(0, handle));
-      importer.memFree(0, pooled);
+      assertFails(
+          status, "which has ended", () -> importer.sharing().ipcOpenEventHandle(0, eventHandle));
+      importer.sharing().ipcCloseMemHandle(0, plain);
+      assertFails(status, "which has ended", () -> importer.sharing().ipcOpenMemHandle(0, handle));
+      importer.memory().memFree(0, pooled);
     }
   }
 
@@ -83,18 +86,18 @@ class SimProcessesTest extends SimSharingBase {
       peer.say("here");
       SimulatedDriver driver = open("devices=1");
       long stream = stream(driver);
-      long pool = driver.memPoolCreate(new PoolProperties(1, 1, DEVICE, 0, 0));
-      long pooled = driver.memAllocFromPoolAsync(0, KIB, pool, stream);
+      long pool = driver.pools().memPoolCreate(new PoolProperties(1, 1, DEVICE, 0, 0));
+      long pooled = driver.ordered().memAllocFromPoolAsync(0, KIB, pool, stream);
       fill(driver, pooled, 7, KIB, stream);
-      long plain = driver.memAlloc(0, 64);
+      long plain = driver.memory().memAlloc(0, 64);
       fill(driver, plain, 8, 64, stream);
-      long event = driver.eventCreate(0, INTERPROCESS);
-      driver.launchHostFunc(0, stream, Exporter::never);
-      driver.eventRecord(0, event, stream);
+      long event = driver.events().eventCreate(0, INTERPROCESS);
+      driver.streams().launchHostFunc(0, stream, Exporter::never);
+      driver.events().eventRecord(0, event, stream);
       sendPool(driver, pool, peer.hear());
-      peer.say(HEX.formatHex(driver.memPoolExportPointer(pooled)));
-      peer.say(HEX.formatHex(driver.ipcGetMemHandle(0, plain)));
-      peer.say(HEX.formatHex(driver.ipcGetEventHandle(0, event)));
+      peer.say(HEX.formatHex(driver.sharing().memPoolExportPointer(pooled)));
+      peer.say(HEX.formatHex(driver.sharing().ipcGetMemHandle(0, plain)));
+      peer.say(HEX.formatHex(driver.sharing().ipcGetEventHandle(0, event)));
       never();
     }
 
@@ -110,7 +113,7 @@ class SimProcessesTest extends SimSharingBase {
   private static void sendPool(SimulatedDriver driver, long pool, String path) {
     DescriptorCalls calls = DescriptorCalls.find().orElseThrow();
     int socket = calls.connect(path, SOON);
-    int descriptor = driver.memPoolExportToShareableHandle(pool);
+    int descriptor = driver.sharing().memPoolExportToShareableHandle(pool);
     calls.send(socket, new byte[] {1}, new int[] {descriptor}, SOON);
     calls.close(descriptor);
     calls.close(socket);
@@ -118,23 +121,23 @@ class SimProcessesTest extends SimSharingBase {
 
   @CudaTest(simulatedOnly = true)
   void killedImporter_isNotNoticed(Subject subject, Peers peers) {
-    long memory = exporter.memAlloc(0, 64);
-    long event = exporter.eventCreate(0, INTERPROCESS);
+    long memory = exporter.memory().memAlloc(0, 64);
+    long event = exporter.events().eventCreate(0, INTERPROCESS);
     try (PeerJvm peer = peers.start(subject)) {
       peer.run(Importer.class);
       assertThat(peer.hear()).isEqualTo("here");
-      peer.say(HEX.formatHex(exporter.ipcGetMemHandle(0, memory)));
-      peer.say(HEX.formatHex(exporter.ipcGetEventHandle(0, event)));
+      peer.say(HEX.formatHex(exporter.sharing().ipcGetMemHandle(0, memory)));
+      peer.say(HEX.formatHex(exporter.sharing().ipcGetEventHandle(0, event)));
       assertThat(peer.hear()).isEqualTo("recorded");
-      exporter.streamWaitEvent(0, out, event);
+      exporter.streams().streamWaitEvent(0, out, event);
       peer.kill();
     }
-    exporter.streamSynchronize(0, out);
+    exporter.streams().streamSynchronize(0, out);
     assertThat(read(exporter, memory)).isEqualTo((byte) 5);
     fill(exporter, memory, 6, 64, out);
-    exporter.eventRecord(0, event, out);
-    exporter.eventSynchronize(0, event);
-    exporter.memFree(0, memory);
+    exporter.events().eventRecord(0, event, out);
+    exporter.events().eventSynchronize(0, event);
+    exporter.memory().memFree(0, memory);
   }
 
   /** Writes, then records an event that never comes. */
@@ -144,11 +147,11 @@ class SimProcessesTest extends SimSharingBase {
       peer.say("here");
       SimulatedDriver driver = open("devices=1");
       long stream = stream(driver);
-      long memory = driver.ipcOpenMemHandle(0, HEX.parseHex(peer.hear()));
-      long event = driver.ipcOpenEventHandle(0, HEX.parseHex(peer.hear()));
+      long memory = driver.sharing().ipcOpenMemHandle(0, HEX.parseHex(peer.hear()));
+      long event = driver.sharing().ipcOpenEventHandle(0, HEX.parseHex(peer.hear()));
       fill(driver, memory, 5, 64, stream);
-      driver.launchHostFunc(0, stream, Exporter::never);
-      driver.eventRecord(0, event, stream);
+      driver.streams().launchHostFunc(0, stream, Exporter::never);
+      driver.events().eventRecord(0, event, stream);
       peer.say("recorded");
       Exporter.never();
     }
@@ -156,24 +159,24 @@ class SimProcessesTest extends SimSharingBase {
 
   @CudaTest(simulatedOnly = true)
   void turns_keepTheirOrder_thoughNeitherProcessWaitsInBetween(Subject subject, Peers peers) {
-    long memory = exporter.memAlloc(0, 4);
-    long event = exporter.eventCreate(0, INTERPROCESS);
-    long back = exporter.eventCreate(0, INTERPROCESS);
+    long memory = exporter.memory().memAlloc(0, 4);
+    long event = exporter.events().eventCreate(0, INTERPROCESS);
+    long back = exporter.events().eventCreate(0, INTERPROCESS);
     try (PeerJvm peer = peers.start(subject)) {
       peer.run(Turns.class);
       assertThat(peer.hear()).isEqualTo("here");
-      peer.say(HEX.formatHex(exporter.ipcGetMemHandle(0, memory)));
-      peer.say(HEX.formatHex(exporter.ipcGetEventHandle(0, event)));
-      peer.say(HEX.formatHex(exporter.ipcGetEventHandle(0, back)));
+      peer.say(HEX.formatHex(exporter.sharing().ipcGetMemHandle(0, memory)));
+      peer.say(HEX.formatHex(exporter.sharing().ipcGetEventHandle(0, event)));
+      peer.say(HEX.formatHex(exporter.sharing().ipcGetEventHandle(0, back)));
       for (int turn = 1; turn <= Turns.COUNT; turn++) {
-        exporter.memsetD8Async(0, memory, (byte) turn, 1, out);
-        exporter.eventRecord(0, event, out);
+        exporter.transfers().memsetD8Async(0, memory, (byte) turn, 1, out);
+        exporter.events().eventRecord(0, event, out);
         peer.say("recorded");
         assertThat(peer.hear()).isEqualTo("queued");
-        exporter.streamWaitEvent(0, out, back);
-        exporter.memcpyAsync(0, memory + 2, memory + 1, 1, out);
+        exporter.streams().streamWaitEvent(0, out, back);
+        exporter.transfers().memcpyAsync(0, memory + 2, memory + 1, 1, out);
       }
-      exporter.streamSynchronize(0, out);
+      exporter.streams().streamSynchronize(0, out);
       assertThat(read(exporter, memory, 3)).containsExactly(Turns.COUNT, Turns.COUNT, Turns.COUNT);
       peer.finish();
     }
@@ -188,18 +191,18 @@ class SimProcessesTest extends SimSharingBase {
       peer.say("here");
       try (SimulatedDriver driver = open("devices=1")) {
         long stream = stream(driver);
-        long memory = driver.ipcOpenMemHandle(0, HEX.parseHex(peer.hear()));
-        long event = driver.ipcOpenEventHandle(0, HEX.parseHex(peer.hear()));
-        long back = driver.ipcOpenEventHandle(0, HEX.parseHex(peer.hear()));
+        long memory = driver.sharing().ipcOpenMemHandle(0, HEX.parseHex(peer.hear()));
+        long event = driver.sharing().ipcOpenEventHandle(0, HEX.parseHex(peer.hear()));
+        long back = driver.sharing().ipcOpenEventHandle(0, HEX.parseHex(peer.hear()));
         for (int turn = 1; turn <= COUNT; turn++) {
           peer.hear();
-          driver.streamWaitEvent(0, stream, event);
-          driver.memcpyAsync(0, memory + 1, memory, 1, stream);
-          driver.eventRecord(0, back, stream);
+          driver.streams().streamWaitEvent(0, stream, event);
+          driver.transfers().memcpyAsync(0, memory + 1, memory, 1, stream);
+          driver.events().eventRecord(0, back, stream);
           peer.say("queued");
         }
-        driver.eventSynchronize(0, back);
-        driver.ipcCloseMemHandle(0, memory);
+        driver.events().eventSynchronize(0, back);
+        driver.sharing().ipcCloseMemHandle(0, memory);
       }
     }
   }

@@ -37,7 +37,7 @@ abstract class SimSharingBase {
   }
 
   static long stream(SimulatedDriver driver) {
-    return driver.streamCreateWithPriority(0, 1, 0);
+    return driver.streams().streamCreateWithPriority(0, 1, 0);
   }
 
   /** Nothing is shared any more once both are closed. */
@@ -50,20 +50,21 @@ abstract class SimSharingBase {
   }
 
   long pool(int location) {
-    long pool = exporter.memPoolCreate(new PoolProperties(1, 1, location, 0, 0));
-    exporter.memPoolSetAccess(pool, 1, new int[] {0}, 3);
-    DESCRIPTORS.close(exporter.memPoolExportToShareableHandle(pool)); // before its memory can be
+    long pool = exporter.pools().memPoolCreate(new PoolProperties(1, 1, location, 0, 0));
+    exporter.pools().memPoolSetAccess(pool, 1, new int[] {0}, 3);
+    DESCRIPTORS.close(
+        exporter.sharing().memPoolExportToShareableHandle(pool)); // before its memory can be
     return pool;
   }
 
   /** Imports a pool of the exporter. */
   long imported(long pool) {
-    int descriptor = exporter.memPoolExportToShareableHandle(pool);
+    int descriptor = exporter.sharing().memPoolExportToShareableHandle(pool);
     try {
-      long mapped = importer.memPoolImportFromShareableHandle(descriptor);
-      assertThat(importer.memPoolGetAccess(mapped, 2, 0))
-          .isEqualTo(exporter.memPoolGetAccess(pool, 2, 0));
-      importer.memPoolSetAccess(mapped, 1, new int[] {0}, 3);
+      long mapped = importer.sharing().memPoolImportFromShareableHandle(descriptor);
+      assertThat(importer.pools().memPoolGetAccess(mapped, 2, 0))
+          .isEqualTo(exporter.pools().memPoolGetAccess(pool, 2, 0));
+      importer.pools().memPoolSetAccess(mapped, 1, new int[] {0}, 3);
       return mapped;
     } finally {
       DESCRIPTORS.close(descriptor);
@@ -71,14 +72,14 @@ abstract class SimSharingBase {
   }
 
   long allocate(long pool, long bytes) {
-    long address = exporter.memAllocFromPoolAsync(0, bytes, pool, out);
-    exporter.streamSynchronize(0, out);
+    long address = exporter.ordered().memAllocFromPoolAsync(0, bytes, pool, out);
+    exporter.streams().streamSynchronize(0, out);
     return address;
   }
 
   static void fill(SimulatedDriver driver, long address, int value, long bytes, long stream) {
-    driver.memsetD8Async(0, address, (byte) value, bytes, stream);
-    driver.streamSynchronize(0, stream);
+    driver.transfers().memsetD8Async(0, address, (byte) value, bytes, stream);
+    driver.streams().streamSynchronize(0, stream);
   }
 
   static byte read(SimulatedDriver driver, long address) {
@@ -86,11 +87,11 @@ abstract class SimSharingBase {
   }
 
   static byte[] read(SimulatedDriver driver, long address, int count) {
-    MemorySegment host = driver.memHostAlloc(0, count, 0);
-    driver.memcpyAsync(0, host.address(), address, count, 0);
-    driver.streamSynchronize(0, 0);
+    MemorySegment host = driver.memory().memHostAlloc(0, count, 0);
+    driver.transfers().memcpyAsync(0, host.address(), address, count, 0);
+    driver.streams().streamSynchronize(0, 0);
     byte[] bytes = host.toArray(ValueLayout.JAVA_BYTE);
-    driver.memFreeHost(0, host.address());
+    driver.memory().memFreeHost(0, host.address());
     return bytes;
   }
 

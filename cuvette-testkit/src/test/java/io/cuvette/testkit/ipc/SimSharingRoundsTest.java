@@ -41,40 +41,45 @@ class SimSharingRoundsTest extends SimSharingBase {
     long pool = pool(number % 2 == 0 ? DEVICE : HOST_NUMA);
     shared = allocate(pool, 10 * KIB);
     long mapped = imported(pool);
-    long theirs = importer.memPoolImportPointer(mapped, exporter.memPoolExportPointer(shared));
+    long theirs =
+        importer
+            .sharing()
+            .memPoolImportPointer(mapped, exporter.sharing().memPoolExportPointer(shared));
     event(theirs, number);
     handle(number);
     if (number % 2 == 1) {
       try (Arena arena = Arena.ofShared()) {
-        importer.hostView(0, theirs, KIB, arena).fill((byte) 1);
+        importer.memory().hostView(0, theirs, KIB, arena).fill((byte) 1);
       }
     }
-    importer.memFreeAsync(0, theirs, in);
-    importer.memPoolDestroy(mapped);
-    importer.streamSynchronize(0, in);
-    exporter.memFreeAsync(0, shared, out);
-    exporter.streamSynchronize(0, out);
-    exporter.memPoolDestroy(pool);
+    importer.ordered().memFreeAsync(0, theirs, in);
+    importer.pools().memPoolDestroy(mapped);
+    importer.streams().streamSynchronize(0, in);
+    exporter.ordered().memFreeAsync(0, shared, out);
+    exporter.streams().streamSynchronize(0, out);
+    exporter.pools().memPoolDestroy(pool);
   }
 
   private void event(long theirs, int number) {
-    long event = exporter.eventCreate(0, INTERPROCESS);
-    long opened = importer.ipcOpenEventHandle(0, exporter.ipcGetEventHandle(0, event));
-    exporter.memsetD8Async(0, shared, (byte) number, 10 * KIB, out);
-    exporter.eventRecord(0, event, out);
-    importer.streamWaitEvent(0, in, opened);
-    importer.streamSynchronize(0, in);
+    long event = exporter.events().eventCreate(0, INTERPROCESS);
+    long opened =
+        importer.sharing().ipcOpenEventHandle(0, exporter.sharing().ipcGetEventHandle(0, event));
+    exporter.transfers().memsetD8Async(0, shared, (byte) number, 10 * KIB, out);
+    exporter.events().eventRecord(0, event, out);
+    importer.streams().streamWaitEvent(0, in, opened);
+    importer.streams().streamSynchronize(0, in);
     assertThat(read(importer, theirs + 10 * KIB - 1)).isEqualTo((byte) number);
-    importer.eventDestroy(0, opened);
-    exporter.eventDestroy(0, event);
+    importer.events().eventDestroy(0, opened);
+    exporter.events().eventDestroy(0, event);
   }
 
   private void handle(int number) {
-    long memory = exporter.memAlloc(0, KIB);
+    long memory = exporter.memory().memAlloc(0, KIB);
     fill(exporter, memory, number, KIB, out);
-    long opened = importer.ipcOpenMemHandle(0, exporter.ipcGetMemHandle(0, memory));
+    long opened =
+        importer.sharing().ipcOpenMemHandle(0, exporter.sharing().ipcGetMemHandle(0, memory));
     assertThat(read(importer, opened)).isEqualTo((byte) number);
-    importer.ipcCloseMemHandle(0, opened);
-    exporter.memFree(0, memory);
+    importer.sharing().ipcCloseMemHandle(0, opened);
+    exporter.memory().memFree(0, memory);
   }
 }

@@ -120,6 +120,7 @@ class ManagedMemoryTest {
         .device()
         .cuda()
         .driver()
+        .memory()
         .memRangeGetAttribute(buffer.device().id(), attribute, buffer.address(), buffer.byteSize());
   }
 }

@@ -94,7 +94,9 @@ class OverlapTest {
     try (PinnedBuffer pinned = cuda.allocatePinned(BYTES)) {
       Assertions.assertThatExceptionOfType(CudaException.class)
           .isThrownBy(() ->
-              cuda.driver().memcpyHtoDAsync(0, pinned.address(), pinned.segment(), stream.handle()))
+              cuda.driver()
+                  .transfers()
+                  .memcpyHtoDAsync(0, pinned.address(), pinned.segment(), stream.handle()))
           .withMessageContaining("%d bytes are in the source and in the target", BYTES);
     }
   }

@@ -124,7 +124,7 @@ class WrapTest {
   @CudaTest
   void adoptedMemory_isGivenBackOnce(Cuda cuda) {
     CudaDriver driver = cuda.driver();
-    long address = driver.memAlloc(0, 512);
+    long address = driver.memory().memAlloc(0, 512);
     AtomicInteger frees = new AtomicInteger();
     Buffer buffer =
         cuda.device(0)
@@ -133,7 +133,7 @@ class WrapTest {
                 512,
                 () -> {
                   frees.incrementAndGet();
-                  driver.memFree(0, address);
+                  driver.memory().memFree(0, address);
                 });
     buffer.fill((byte) 1);
     assertThat(frees).hasValue(0);
@@ -145,7 +145,7 @@ class WrapTest {
   @CudaTest
   void adoptedMemory_isGivenBackAfterTheStreamsThatUsedIt(Cuda cuda, CudaStream stream) {
     CudaDriver driver = cuda.driver();
-    long address = driver.memHostAlloc(0, 4096, 0).address();
+    long address = driver.memory().memHostAlloc(0, 4096, 0).address();
     try (Buffer source = cuda.allocate(4096)) {
       source.fill((byte) 1);
       Buffer buffer =
@@ -155,7 +155,7 @@ class WrapTest {
                   4096,
                   () -> {
                     assertThat(stream.isDone()).isTrue();
-                    driver.memFreeHost(0, address);
+                    driver.memory().memFreeHost(0, address);
                   });
       Gate gate = Gate.on(stream);
       buffer.copyFrom(source, stream);
@@ -169,7 +169,7 @@ class WrapTest {
   void adoptedMemoryLeftOpen_isGivenBackByTheCuda(Subject subject) {
     Cuda cuda = subject.open(options -> options);
     CudaDriver driver = cuda.driver();
-    long address = driver.memAlloc(0, 512);
+    long address = driver.memory().memAlloc(0, 512);
     AtomicInteger frees = new AtomicInteger();
     Buffer buffer =
         cuda.device(0)
@@ -178,7 +178,7 @@ class WrapTest {
                 512,
                 () -> {
                   frees.incrementAndGet();
-                  driver.memFree(0, address);
+                  driver.memory().memFree(0, address);
                 });
     cuda.close();
     assertThat(frees).hasValue(1);

@@ -37,11 +37,11 @@ class NativeFunctionTest {
                 assertThat(parameter).isEqualTo(0x77);
                 assertThat(bytes).isEqualTo(1000);
                 assertThat(device).isZero();
-                return driver.memAlloc(device, bytes);
+                return driver.memory().memAlloc(device, bytes);
               },
               (parameter, address, device) -> {
                 assertThat(parameter).isEqualTo(0x77);
-                driver.memFree(device, address);
+                driver.memory().memFree(device, address);
               });
       NativeFunctionResource resource =
           new NativeFunctionResource(
@@ -120,8 +120,8 @@ class NativeFunctionTest {
               subject,
               arena,
               (parameter, bytes, device) ->
-                  full.getAndSet(false) ? 0 : driver.memAlloc(device, bytes),
-              (parameter, address, device) -> driver.memFree(device, address));
+                  full.getAndSet(false) ? 0 : driver.memory().memAlloc(device, bytes),
+              (parameter, address, device) -> driver.memory().memFree(device, address));
       try (MemoryPool pool = over(cuda, functions)) {
         pool.allocate(UNIT).close();
         assertThat(functions.mallocs()).isEqualTo(2);

@@ -110,7 +110,7 @@ class PendingTest {
     cuda.defaultPinnedMemoryPool().setLimit(MemoryLimit.ofBytes(1024));
     PinnedBuffer block = cuda.allocatePinned(UNEVEN);
     block.fill((byte) 1, other);
-    cuda.driver().streamBeginCapture(0, other.handle(), 2);
+    cuda.driver().captures().streamBeginCapture(0, other.handle(), 2);
     block.close();
     other.close();
     try (PinnedBuffer again = cuda.allocatePinned(UNEVEN)) {
@@ -123,7 +123,7 @@ class PendingTest {
     cuda.defaultPinnedMemoryPool().setLimit(MemoryLimit.ofBytes(1024));
     PinnedBuffer block = cuda.allocatePinned(UNEVEN);
     block.fill((byte) 1, other);
-    cuda.driver().streamBeginCapture(0, other.handle(), 2);
+    cuda.driver().captures().streamBeginCapture(0, other.handle(), 2);
     other.close();
     block.close();
     try (PinnedBuffer again = cuda.allocatePinned(UNEVEN)) {

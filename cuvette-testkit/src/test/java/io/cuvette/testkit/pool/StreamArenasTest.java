@@ -117,7 +117,7 @@ class StreamArenasTest {
   @CudaTest
   void wrappersOfOneStream_shareItsBlocks(Cuda cuda) {
     CudaDriver driver = cuda.driver();
-    long handle = driver.streamCreateWithPriority(0, 0, 0);
+    long handle = driver.streams().streamCreateWithPriority(0, 0, 0);
     try (MemoryPool pool = new MemoryPool(cuda);
         CudaStream one = cuda.device(0).wrapStream(handle, null);
         CudaStream two = cuda.device(0).wrapStream(handle, null)) {
@@ -128,14 +128,14 @@ class StreamArenasTest {
         assertThat(second.address()).isEqualTo(first.address());
       }
     }
-    driver.streamDestroy(0, handle);
+    driver.streams().streamDestroy(0, handle);
   }
 
   /** The wrapper was closed, and somebody else's stream has the same handle now. */
   @CudaTest
   void wrapperOfANewStreamWithAnOldHandle_doesNotInheritRunningWork(Cuda cuda, MemoryPool pool) {
     CudaDriver driver = cuda.driver();
-    long old = driver.streamCreateWithPriority(0, 1, 0);
+    long old = driver.streams().streamCreateWithPriority(0, 1, 0);
     Buffer cached;
     Gate gate;
     try (CudaStream wrapped = cuda.device(0).wrapStream(old, null)) {
@@ -146,8 +146,8 @@ class StreamArenasTest {
       }
       cached.close();
     }
-    driver.streamDestroy(0, old);
-    long handle = driver.streamCreateWithPriority(0, 1, 0);
+    driver.streams().streamDestroy(0, old);
+    long handle = driver.streams().streamCreateWithPriority(0, 1, 0);
     try (CudaStream wrapped = cuda.device(0).wrapStream(handle, null);
         Buffer other = pool.allocate(4 * UNIT, wrapped)) {
       assertThat(other.address()).isNotEqualTo(cached.address());
@@ -155,7 +155,7 @@ class StreamArenasTest {
       gate.open();
     }
     cuda.device(0).synchronize();
-    driver.streamDestroy(0, handle);
+    driver.streams().streamDestroy(0, handle);
   }
 
   @CudaTest

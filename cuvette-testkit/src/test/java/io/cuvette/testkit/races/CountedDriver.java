@@ -1,7 +1,7 @@
 package io.cuvette.testkit.races;
 
-import io.cuvette.instrument.DriverProxy;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.instrument.DriverProxy;
 import java.lang.reflect.Method;
 import java.util.Map;
 import java.util.TreeMap;

@@ -144,16 +144,17 @@ final class Stage {
   /** An allocator of native functions, which the simulator stands in for. */
   NativeFunctionResource nativeFunctions() {
     SimulatedDriver simulator = (SimulatedDriver) theirs;
-    long malloc = simulator.registerMalloc((_, bytes, id) -> simulator.memAlloc(id, bytes));
-    long free = simulator.registerFree((_, address, id) -> simulator.memFree(id, address));
+    long malloc =
+        simulator.registerMalloc((_, bytes, id) -> simulator.memory().memAlloc(id, bytes));
+    long free = simulator.registerFree((_, address, id) -> simulator.memory().memFree(id, address));
     return new NativeFunctionResource(
         MemorySegment.ofAddress(malloc), MemorySegment.ofAddress(free), MemorySegment.NULL, null);
   }
 
   /** The address of memory that another library allocated, and frees after the round. */
   long foreign() {
-    long address = theirs.memAlloc(0, BYTES);
-    made.add(() -> theirs.memFree(0, address));
+    long address = theirs.memory().memAlloc(0, BYTES);
+    made.add(() -> theirs.memory().memFree(0, address));
     return address;
   }
 

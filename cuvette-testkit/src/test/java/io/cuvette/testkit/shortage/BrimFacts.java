@@ -34,31 +34,31 @@ final class BrimFacts extends MemoryFacts {
     long start = free();
     say("before");
     largest("empty", start);
-    List<Long> large = fillUp(bytes -> driver.memAlloc(0, bytes), GIB, 64 * MIB);
-    List<Long> pages = fillUp(bytes -> driver.memAlloc(0, bytes), 2 * MIB);
-    List<Long> small = fillUp(bytes -> driver.memAlloc(0, bytes), 64 * KIB, 4 * KIB, 1);
-    small.forEach(block -> driver.memFree(0, block));
+    List<Long> large = fillUp(bytes -> driver.memory().memAlloc(0, bytes), GIB, 64 * MIB);
+    List<Long> pages = fillUp(bytes -> driver.memory().memAlloc(0, bytes), 2 * MIB);
+    List<Long> small = fillUp(bytes -> driver.memory().memAlloc(0, bytes), 64 * KIB, 4 * KIB, 1);
+    small.forEach(block -> driver.memory().memFree(0, block));
     say("small ones freed");
-    driver.memFree(0, large.removeLast());
+    driver.memory().memFree(0, large.removeLast());
     say("64 MiB freed");
     largest("with one hole of 64 MiB", 128 * MIB);
-    List<Long> half = fillUp(bytes -> driver.memAlloc(0, bytes), 2 * MIB);
+    List<Long> half = fillUp(bytes -> driver.memory().memAlloc(0, bytes), 2 * MIB);
     pages.addAll(half);
     say("filled with 2 MiB; " + pages.size() + " of them");
     for (int i = 0; i < 6 && large.size() > 1; i++) {
-      driver.memFree(0, large.remove(0));
+      driver.memory().memFree(0, large.remove(0));
     }
-    List<Long> many = fillUp(bytes -> driver.memAlloc(0, bytes), 2 * MIB);
+    List<Long> many = fillUp(bytes -> driver.memory().memAlloc(0, bytes), 2 * MIB);
     for (int i = 0; i < many.size(); i += 2) {
-      driver.memFree(0, many.get(i));
+      driver.memory().memFree(0, many.get(i));
     }
     say("every second of %d of 2 MiB freed".formatted(many.size()));
     largest("in holes of 2 MiB", many.size() * 2 * MIB);
     for (int i = 1; i < many.size(); i += 2) {
-      driver.memFree(0, many.get(i));
+      driver.memory().memFree(0, many.get(i));
     }
-    pages.forEach(block -> driver.memFree(0, block));
-    large.forEach(block -> driver.memFree(0, block));
+    pages.forEach(block -> driver.memory().memFree(0, block));
+    large.forEach(block -> driver.memory().memFree(0, block));
     say("all freed");
   }
 
@@ -70,7 +70,7 @@ final class BrimFacts extends MemoryFacts {
     while (bad - good > 64 * KIB) {
       long size = (good + bad) / 2;
       try {
-        driver.memFree(0, driver.memAlloc(0, size));
+        driver.memory().memFree(0, driver.memory().memAlloc(0, size));
         good = size;
       } catch (CudaException e) {
         bad = size;
@@ -80,25 +80,26 @@ final class BrimFacts extends MemoryFacts {
   }
 
   void poolBrim() {
-    List<Long> large = fillUp(bytes -> driver.memAlloc(0, bytes), 4 * GIB, 128 * MIB);
-    driver.memFree(0, large.removeLast());
-    driver.memFree(0, large.removeLast());
+    List<Long> large = fillUp(bytes -> driver.memory().memAlloc(0, bytes), 4 * GIB, 128 * MIB);
+    driver.memory().memFree(0, large.removeLast());
+    driver.memory().memFree(0, large.removeLast());
     say("two of 128 MiB free");
     long pool = pool(0);
     List<Long> blocks =
-        fillUp(bytes -> driver.memAllocFromPoolAsync(0, bytes, pool, 0), 20 * MIB, MIB, 512);
-    say("reserved " + driver.memPoolGetAttribute(pool, 5));
-    blocks.forEach(block -> driver.memFreeAsync(0, block, 0));
-    driver.streamSynchronize(0, 0);
-    say("freed, reserved " + driver.memPoolGetAttribute(pool, 5));
-    driver.memPoolDestroy(pool);
-    large.forEach(block -> driver.memFree(0, block));
+        fillUp(
+            bytes -> driver.ordered().memAllocFromPoolAsync(0, bytes, pool, 0), 20 * MIB, MIB, 512);
+    say("reserved " + driver.pools().memPoolGetAttribute(pool, 5));
+    blocks.forEach(block -> driver.ordered().memFreeAsync(0, block, 0));
+    driver.streams().streamSynchronize(0, 0);
+    say("freed, reserved " + driver.pools().memPoolGetAttribute(pool, 5));
+    driver.pools().memPoolDestroy(pool);
+    large.forEach(block -> driver.memory().memFree(0, block));
   }
 
   void managedBrim() {
-    List<Long> large = fillUp(bytes -> driver.memAlloc(0, bytes), 4 * GIB, 256 * MIB);
+    List<Long> large = fillUp(bytes -> driver.memory().memAlloc(0, bytes), 4 * GIB, 256 * MIB);
     for (int i = 0; i < 4; i++) {
-      driver.memFree(0, large.removeLast());
+      driver.memory().memFree(0, large.removeLast());
     }
     say("a rest of four times 256 MiB");
     long block = managed(2 * GIB);
@@ -109,10 +110,10 @@ final class BrimFacts extends MemoryFacts {
     attempt("2 GiB filled by the device", () -> fill(block, 2 * GIB));
     largest("beside that", 2 * GIB);
     say("after that");
-    attempt("cuMemAlloc 256 MiB", () -> large.add(driver.memAlloc(0, 256 * MIB)));
-    driver.memFree(0, block);
+    attempt("cuMemAlloc 256 MiB", () -> large.add(driver.memory().memAlloc(0, 256 * MIB)));
+    driver.memory().memFree(0, block);
     say("managed memory freed");
-    large.forEach(one -> driver.memFree(0, one));
+    large.forEach(one -> driver.memory().memFree(0, one));
     say("all freed");
   }
 }

@@ -33,9 +33,9 @@ public final class FreedFirstMain {
 
   private static void exporter(CudaDriver driver, String device)
       throws IOException, InterruptedException {
-    long memory = driver.memAlloc(0, BYTES);
+    long memory = driver.memory().memAlloc(0, BYTES);
     fill(driver, memory, 7);
-    String handle = HexFormat.of().formatHex(driver.ipcGetMemHandle(0, memory));
+    String handle = HexFormat.of().formatHex(driver.sharing().ipcGetMemHandle(0, memory));
     Process child =
         new ProcessBuilder(
                 ProcessHandle.current().info().command().orElseThrow(),
@@ -49,9 +49,9 @@ public final class FreedFirstMain {
             .start();
     BufferedReader answers = child.inputReader(StandardCharsets.UTF_8);
     say(driver, "exported", answers.readLine());
-    driver.memFree(0, memory);
+    driver.memory().memFree(0, memory);
     say(driver, "freed by the exporter", ask(child, answers));
-    long again = driver.memAlloc(0, BYTES);
+    long again = driver.memory().memAlloc(0, BYTES);
     fill(driver, again, 9);
     say(
         driver,
@@ -67,25 +67,25 @@ public final class FreedFirstMain {
   }
 
   private static void fill(CudaDriver driver, long memory, int value) {
-    driver.memsetD8Async(0, memory, (byte) value, BYTES, 0);
-    driver.streamSynchronize(0, 0);
+    driver.transfers().memsetD8Async(0, memory, (byte) value, BYTES, 0);
+    driver.streams().streamSynchronize(0, 0);
   }
 
   private static void say(CudaDriver driver, String when, String answer) {
     System.out.printf(
-        "%-40s importer: %s; free %,d%n", when, answer, driver.memGetInfo(0).freeBytes());
+        "%-40s importer: %s; free %,d%n", when, answer, driver.devices().memGetInfo(0).freeBytes());
   }
 
   private static void importer(CudaDriver driver, byte[] handle) throws IOException {
-    long memory = driver.ipcOpenMemHandle(0, handle);
-    MemorySegment host = driver.memHostAlloc(0, BYTES, 0);
+    long memory = driver.sharing().ipcOpenMemHandle(0, handle);
+    MemorySegment host = driver.memory().memHostAlloc(0, BYTES, 0);
     BufferedReader asked =
         new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     do {
       System.out.println(read(driver, host, memory));
     } while (asked.readLine() != null);
     try {
-      driver.ipcCloseMemHandle(0, memory);
+      driver.sharing().ipcCloseMemHandle(0, memory);
       System.out.println("closed");
     } catch (CudaException e) {
       System.out.println("close: " + e.status());
@@ -95,8 +95,8 @@ public final class FreedFirstMain {
   private static String read(CudaDriver driver, MemorySegment host, long memory) {
     try {
       host.fill((byte) 1);
-      driver.memcpyDtoHAsync(0, host, memory, 0);
-      driver.streamSynchronize(0, 0);
+      driver.transfers().memcpyDtoHAsync(0, host, memory, 0);
+      driver.streams().streamSynchronize(0, 0);
       return "reads " + host.get(ValueLayout.JAVA_BYTE, 0);
     } catch (CudaException e) {
       return "reading is " + e.status();

@@ -33,7 +33,7 @@ abstract class MemoryFacts {
   }
 
   final long free() {
-    return driver.memGetInfo(0).freeBytes();
+    return driver.devices().memGetInfo(0).freeBytes();
   }
 
   final void say(String text) {
@@ -55,20 +55,20 @@ abstract class MemoryFacts {
   }
 
   final void prefetch(long address, long bytes, int location) {
-    driver.memPrefetchAsync(0, address, bytes, location, 0, 0);
-    driver.streamSynchronize(0, 0);
+    driver.memory().memPrefetchAsync(0, address, bytes, location, 0, 0);
+    driver.streams().streamSynchronize(0, 0);
   }
 
   final long managed(long bytes) {
-    return driver.memAllocManaged(0, bytes, 1).address();
+    return driver.memory().memAllocManaged(0, bytes, 1).address();
   }
 
   final void fill(long address, long bytes) {
-    driver.memsetD8Async(0, address, (byte) 5, bytes, 0);
-    driver.streamSynchronize(0, 0);
+    driver.transfers().memsetD8Async(0, address, (byte) 5, bytes, 0);
+    driver.streams().streamSynchronize(0, 0);
   }
 
   final long pool(long limit) {
-    return driver.memPoolCreate(new PoolProperties(1, 0, 1, 0, limit));
+    return driver.pools().memPoolCreate(new PoolProperties(1, 0, 1, 0, limit));
   }
 }

@@ -42,22 +42,22 @@ public final class MemoryFactsMain extends MemoryFacts {
   }
 
   private void firstWork() {
-    say("of " + driver.memGetInfo(0).totalBytes() + " in a new context");
+    say("of " + driver.devices().memGetInfo(0).totalBytes() + " in a new context");
     long[] block = new long[1];
-    change("cuMemAlloc 4 MiB", () -> block[0] = driver.memAlloc(0, 4 * MIB));
+    change("cuMemAlloc 4 MiB", () -> block[0] = driver.memory().memAlloc(0, 4 * MIB));
     change(
         "first fill",
         () -> {
-          driver.memsetD8Async(0, block[0], (byte) 1, 4 * MIB, 0);
-          driver.streamSynchronize(0, 0);
+          driver.transfers().memsetD8Async(0, block[0], (byte) 1, 4 * MIB, 0);
+          driver.streams().streamSynchronize(0, 0);
         });
-    MemorySegment pinned = driver.memHostAlloc(0, 4 * MIB, 0);
+    MemorySegment pinned = driver.memory().memHostAlloc(0, 4 * MIB, 0);
     change("first copy to page-locked", () -> copy(pinned, block[0], 0));
     change(
         "first copy on the device",
         () -> {
-          driver.memcpyAsync(0, block[0], block[0] + 2 * MIB, 2 * MIB, 0);
-          driver.streamSynchronize(0, 0);
+          driver.transfers().memcpyAsync(0, block[0], block[0] + 2 * MIB, 2 * MIB, 0);
+          driver.streams().streamSynchronize(0, 0);
         });
     try (Arena arena = Arena.ofConfined()) {
       MemorySegment pageable = arena.allocate(4 * MIB);
@@ -65,31 +65,31 @@ public final class MemoryFactsMain extends MemoryFacts {
       change(
           "first copy from pageable",
           () -> {
-            driver.memcpyHtoDAsync(0, block[0], pageable, 0);
-            driver.streamSynchronize(0, 0);
+            driver.transfers().memcpyHtoDAsync(0, block[0], pageable, 0);
+            driver.streams().streamSynchronize(0, 0);
           });
     }
     change(
         "first stream",
         () -> {
-          long stream = driver.streamCreateWithPriority(0, 1, 0);
+          long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
           copy(pinned, block[0], stream);
-          driver.streamDestroy(0, stream);
+          driver.streams().streamDestroy(0, stream);
         });
-    change("first event", () -> driver.eventDestroy(0, driver.eventCreate(0, 2)));
+    change("first event", () -> driver.events().eventDestroy(0, driver.events().eventCreate(0, 2)));
     change(
         "first callback",
         () -> {
-          driver.launchHostFunc(0, 0, () -> {});
-          driver.streamSynchronize(0, 0);
+          driver.streams().launchHostFunc(0, 0, () -> {});
+          driver.streams().streamSynchronize(0, 0);
         });
-    driver.memFreeHost(0, pinned.address());
-    change("cuMemFree", () -> driver.memFree(0, block[0]));
+    driver.memory().memFreeHost(0, pinned.address());
+    change("cuMemFree", () -> driver.memory().memFree(0, block[0]));
   }
 
   private void copy(MemorySegment target, long source, long stream) {
-    driver.memcpyDtoHAsync(0, target, source, stream);
-    driver.streamSynchronize(0, stream);
+    driver.transfers().memcpyDtoHAsync(0, target, source, stream);
+    driver.streams().streamSynchronize(0, stream);
   }
 
   private void sizes() {
@@ -136,7 +136,7 @@ public final class MemoryFactsMain extends MemoryFacts {
     List<Long> blocks = new ArrayList<>();
     long last = start;
     for (int i = 1; i <= count; i++) {
-      blocks.add(driver.memAlloc(0, size));
+      blocks.add(driver.memory().memAlloc(0, size));
       long now = free();
       if (now != last && steps.length() < 60) {
         steps.append(" %d:%d".formatted(i, last - now));
@@ -147,7 +147,7 @@ public final class MemoryFactsMain extends MemoryFacts {
     long apart = blocks.get(1) - blocks.get(0);
     List<Integer> back = new ArrayList<>();
     for (int i = 0; i < count; i++) {
-      driver.memFree(0, blocks.get(i));
+      driver.memory().memFree(0, blocks.get(i));
       long now = free();
       if (now != last && back.size() < 5) {
         back.add(i + 1);
@@ -187,12 +187,12 @@ public final class MemoryFactsMain extends MemoryFacts {
           128 * KIB
         }) {
       long before = free();
-      long block = driver.memAlloc(0, size);
+      long block = driver.memory().memAlloc(0, size);
       first = first == 0 ? block : first;
       blocks.add(block);
       sizes += " %,d at %+,d took %,d;".formatted(size, block - first, before - free());
     }
-    blocks.forEach(block -> driver.memFree(0, block));
+    blocks.forEach(block -> driver.memory().memFree(0, block));
     System.out.println("  in turn:" + sizes);
   }
 
@@ -201,61 +201,61 @@ public final class MemoryFactsMain extends MemoryFacts {
     say("before");
     List<Long> blocks = new ArrayList<>();
     for (int i = 0; i < 4096; i++) {
-      blocks.add(driver.memAlloc(0, 4 * KIB));
+      blocks.add(driver.memory().memAlloc(0, 4 * KIB));
     }
     say("4,096 blocks of 4 KiB");
     for (int i = 0; i < blocks.size(); i += 2) {
-      driver.memFree(0, blocks.get(i));
+      driver.memory().memFree(0, blocks.get(i));
     }
     say("every second one freed");
     List<Long> others = new ArrayList<>();
     for (int i = 0; i < 2048; i++) {
-      others.add(driver.memAlloc(0, 4 * KIB));
+      others.add(driver.memory().memAlloc(0, 4 * KIB));
     }
     say("2,048 more of 4 KiB");
-    others.forEach(block -> driver.memFree(0, block));
+    others.forEach(block -> driver.memory().memFree(0, block));
     say("these freed");
     for (int i = 0; i < 256; i++) {
-      others.set(i, driver.memAlloc(0, 8 * KIB));
+      others.set(i, driver.memory().memAlloc(0, 8 * KIB));
     }
     say("256 of 8 KiB");
-    others.subList(0, 256).forEach(block -> driver.memFree(0, block));
+    others.subList(0, 256).forEach(block -> driver.memory().memFree(0, block));
     for (int i = 1; i < blocks.size(); i += 2) {
       if (i % 512 != 1) {
-        driver.memFree(0, blocks.get(i));
+        driver.memory().memFree(0, blocks.get(i));
       }
     }
     say("all freed but one in 512");
     for (int i = 1; i < blocks.size(); i += 512) {
-      driver.memFree(0, blocks.get(i));
+      driver.memory().memFree(0, blocks.get(i));
     }
     say("all freed");
   }
 
   private void pools() {
-    change("pool made", () -> driver.memPoolDestroy(pool(0)));
+    change("pool made", () -> driver.pools().memPoolDestroy(pool(0)));
     long pool = pool(0);
-    driver.memPoolSetAttribute(pool, 4, -1L);
+    driver.pools().memPoolSetAttribute(pool, 4, -1L);
     List<Long> blocks = new ArrayList<>();
     for (long size : new long[] {1, 512, 31 * MIB, 33 * MIB, 100 * MIB, 40 * MIB, MIB + 1}) {
       long before = free();
-      long held = driver.memPoolGetAttribute(pool, 5);
-      blocks.add(driver.memAllocFromPoolAsync(0, size, pool, 0));
-      driver.streamSynchronize(0, 0);
+      long held = driver.pools().memPoolGetAttribute(pool, 5);
+      blocks.add(driver.ordered().memAllocFromPoolAsync(0, size, pool, 0));
+      driver.streams().streamSynchronize(0, 0);
       System.out.printf(
           "  %,12d from a pool: free %+,d, reserved %+,d, used %,d, at %+,d%n",
           size,
           free() - before,
-          driver.memPoolGetAttribute(pool, 5) - held,
-          driver.memPoolGetAttribute(pool, 7),
+          driver.pools().memPoolGetAttribute(pool, 5) - held,
+          driver.pools().memPoolGetAttribute(pool, 7),
           blocks.getLast() - blocks.getFirst());
     }
-    blocks.forEach(block -> driver.memFreeAsync(0, block, 0));
-    driver.streamSynchronize(0, 0);
-    say("freed; reserved " + driver.memPoolGetAttribute(pool, 5));
-    driver.memPoolTrimTo(pool, 0);
-    say("trimmed; reserved " + driver.memPoolGetAttribute(pool, 5));
-    driver.memPoolDestroy(pool);
+    blocks.forEach(block -> driver.ordered().memFreeAsync(0, block, 0));
+    driver.streams().streamSynchronize(0, 0);
+    say("freed; reserved " + driver.pools().memPoolGetAttribute(pool, 5));
+    driver.pools().memPoolTrimTo(pool, 0);
+    say("trimmed; reserved " + driver.pools().memPoolGetAttribute(pool, 5));
+    driver.pools().memPoolDestroy(pool);
     say("destroyed");
   }
 
@@ -267,7 +267,7 @@ public final class MemoryFactsMain extends MemoryFacts {
       String end = "no end";
       try {
         while (blocks.size() < 10_000) {
-          blocks.add(driver.memAllocFromPoolAsync(0, size, pool, 0));
+          blocks.add(driver.ordered().memAllocFromPoolAsync(0, size, pool, 0));
         }
       } catch (CudaException e) {
         end = e.status().name();
@@ -278,25 +278,25 @@ public final class MemoryFactsMain extends MemoryFacts {
           blocks.size(),
           size,
           end,
-          driver.memPoolGetAttribute(pool, 5),
-          driver.memPoolGetAttribute(pool, 7));
-      blocks.forEach(block -> driver.memFreeAsync(0, block, 0));
-      driver.streamSynchronize(0, 0);
-      driver.memPoolDestroy(pool);
+          driver.pools().memPoolGetAttribute(pool, 5),
+          driver.pools().memPoolGetAttribute(pool, 7));
+      blocks.forEach(block -> driver.ordered().memFreeAsync(0, block, 0));
+      driver.streams().streamSynchronize(0, 0);
+      driver.pools().memPoolDestroy(pool);
     }
   }
 
   private void host() {
     MemorySegment[] pinned = new MemorySegment[1];
-    change("cuMemHostAlloc 1 GiB", () -> pinned[0] = driver.memHostAlloc(0, GIB, 0));
-    change("freed", () -> driver.memFreeHost(0, pinned[0].address()));
+    change("cuMemHostAlloc 1 GiB", () -> pinned[0] = driver.memory().memHostAlloc(0, GIB, 0));
+    change("freed", () -> driver.memory().memFreeHost(0, pinned[0].address()));
   }
 
   private void managed() {
     long[] block = new long[1];
     long half = GIB / 2;
     MemorySegment[] views = new MemorySegment[1];
-    change("cuMemAllocManaged 1 GiB", () -> views[0] = driver.memAllocManaged(0, GIB, 1));
+    change("cuMemAllocManaged 1 GiB", () -> views[0] = driver.memory().memAllocManaged(0, GIB, 1));
     MemorySegment view = views[0];
     block[0] = view.address();
     change("half prefetched to the device", () -> prefetch(block[0], half, 1));
@@ -316,11 +316,11 @@ public final class MemoryFactsMain extends MemoryFacts {
           }
           System.out.print(sum == 0 ? "?" : "");
         });
-    change("freed", () -> driver.memFree(0, block[0]));
+    change("freed", () -> driver.memory().memFree(0, block[0]));
     for (long size : new long[] {1, 64 * KIB, MIB, 3 * MIB}) {
       change(size + " bytes of managed memory", () -> block[0] = managed(size));
       change("... filled", () -> fill(block[0], size));
-      change("... freed", () -> driver.memFree(0, block[0]));
+      change("... freed", () -> driver.memory().memFree(0, block[0]));
     }
   }
 
@@ -331,21 +331,23 @@ public final class MemoryFactsMain extends MemoryFacts {
           count + " streams",
           () -> {
             for (int i = 0; i < count; i++) {
-              streams.add(driver.streamCreateWithPriority(0, 1, 0));
+              streams.add(driver.streams().streamCreateWithPriority(0, 1, 0));
             }
           });
-      change("... destroyed", () -> streams.forEach(stream -> driver.streamDestroy(0, stream)));
+      change(
+          "... destroyed",
+          () -> streams.forEach(stream -> driver.streams().streamDestroy(0, stream)));
     }
     List<Long> events = new ArrayList<>();
     change(
         "10,000 events recorded",
         () -> {
           for (int i = 0; i < 10_000; i++) {
-            events.add(driver.eventCreate(0, 2));
-            driver.eventRecord(0, events.getLast(), 0);
+            events.add(driver.events().eventCreate(0, 2));
+            driver.events().eventRecord(0, events.getLast(), 0);
           }
         });
-    driver.streamSynchronize(0, 0);
-    change("... destroyed", () -> events.forEach(event -> driver.eventDestroy(0, event)));
+    driver.streams().streamSynchronize(0, 0);
+    change("... destroyed", () -> events.forEach(event -> driver.events().eventDestroy(0, event)));
   }
 }

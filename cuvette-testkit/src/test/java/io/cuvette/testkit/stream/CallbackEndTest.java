@@ -54,6 +54,7 @@ class CallbackEndTest {
     try (Gate _ = Gate.on(breaking)) {
       int device = stream.device().id();
       cuda.driver()
+          .streams()
           .launchHostFunc(
               device,
               breaking.handle(),

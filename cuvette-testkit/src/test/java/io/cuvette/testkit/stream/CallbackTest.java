@@ -213,6 +213,7 @@ class CallbackTest {
         .device()
         .cuda()
         .driver()
+        .streams()
         .launchHostFunc(
             stream.device().id(),
             stream.handle(),

@@ -17,7 +17,8 @@ class ForeignStreamTest {
   @CudaTest
   void wrapper_isTheForeignStream_andKeepsItsOwner(Cuda cuda) {
     CudaDriver driver = cuda.driver();
-    long handle = driver.streamCreateWithPriority(0, 1, cuda.device(0).priorityRange().greatest());
+    long handle =
+        driver.streams().streamCreateWithPriority(0, 1, cuda.device(0).priorityRange().greatest());
     Object owner = new Object();
     try (CudaStream stream = cuda.device(0).wrapStream(handle, owner);
         Buffer buffer = cuda.allocate(64, stream)) {
@@ -30,21 +31,21 @@ class ForeignStreamTest {
       stream.synchronize();
       assertThat(Bytes.of(buffer)).containsOnly(1);
     }
-    driver.streamSynchronize(0, handle);
-    driver.streamDestroy(0, handle);
+    driver.streams().streamSynchronize(0, handle);
+    driver.streams().streamDestroy(0, handle);
   }
 
   @CudaTest
   void closedWrapper_destroysNothing_andRefusesMore(Cuda cuda) {
     CudaDriver driver = cuda.driver();
-    long handle = driver.streamCreateWithPriority(0, 0, 0);
+    long handle = driver.streams().streamCreateWithPriority(0, 0, 0);
     CudaStream stream = cuda.device(0).wrapStream(handle, null);
     stream.close();
     stream.close();
     assertThat(stream.isClosed()).isTrue();
     assertThatThrownBy(stream::synchronize).isInstanceOf(IllegalStateException.class);
-    driver.streamSynchronize(0, handle);
-    driver.streamDestroy(0, handle);
+    driver.streams().streamSynchronize(0, handle);
+    driver.streams().streamDestroy(0, handle);
   }
 
   @CudaTest
@@ -58,11 +59,11 @@ class ForeignStreamTest {
   @CudaTest(devices = 2)
   void streamOfAnotherDevice_isRefused(Cuda cuda) {
     CudaDriver driver = cuda.driver();
-    long handle = driver.streamCreateWithPriority(1, 0, 0);
+    long handle = driver.streams().streamCreateWithPriority(1, 0, 0);
     assertThatThrownBy(() -> cuda.device(0).wrapStream(handle, null))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("belongs to device 1");
-    driver.streamDestroy(1, handle);
+    driver.streams().streamDestroy(1, handle);
   }
 
   /** A real driver follows any pointer, so only the simulator can be asked. */

@@ -58,7 +58,7 @@ class ShortStreamsTest {
       }
       assertThat(events(driver)).as("held back").isGreaterThan(STREAMS);
       gate.open();
-      cuda.driver().ctxSynchronize(0); // past the library, which is told nothing
+      cuda.driver().devices().ctxSynchronize(0); // past the library, which is told nothing
       look.accept(device);
       assertThat(events(driver)).as("events left").isLessThan(FEW);
     }
@@ -84,7 +84,7 @@ class ShortStreamsTest {
         try (CudaStream stream = device.createStream()) {
           buffer.fill((byte) 1, stream);
         }
-        cuda.driver().ctxSynchronize(0); // the device keeps up
+        cuda.driver().devices().ctxSynchronize(0); // the device keeps up
         most = Math.max(most, events(driver));
       }
     }

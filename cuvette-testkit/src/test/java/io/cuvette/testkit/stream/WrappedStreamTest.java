@@ -14,11 +14,11 @@ class WrappedStreamTest {
   void wrappersOfOneHandle_comeAndGoOnManyThreads() throws InterruptedException {
     try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
       CudaDevice device = cuda.device(0);
-      long handle = cuda.driver().streamCreateWithPriority(0, 1, 0);
+      long handle = cuda.driver().streams().streamCreateWithPriority(0, 1, 0);
       new AtOnce().run(4, _ -> useOften(cuda, device, handle));
       cuda.defaultMemoryPool().freeAllBlocks();
       assertThat(cuda.defaultMemoryPool().totalBytes()).isZero();
-      cuda.driver().streamDestroy(0, handle);
+      cuda.driver().streams().streamDestroy(0, handle);
     }
   }
 

@@ -13,11 +13,11 @@ public final class Capture {
   public static void of(CudaStream stream, Runnable body) {
     CudaDriver driver = stream.device().cuda().driver();
     int device = stream.device().id();
-    driver.streamBeginCapture(device, stream.handle(), RELAXED);
+    driver.captures().streamBeginCapture(device, stream.handle(), RELAXED);
     try {
       body.run();
     } finally {
-      driver.graphDestroy(driver.streamEndCapture(device, stream.handle()));
+      driver.captures().graphDestroy(driver.captures().streamEndCapture(device, stream.handle()));
     }
   }
 }

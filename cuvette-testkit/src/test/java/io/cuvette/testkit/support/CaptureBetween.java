@@ -1,9 +1,9 @@
 package io.cuvette.testkit.support;
 
-import io.cuvette.instrument.DriverProxy;
 import io.cuvette.CudaStream;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
+import io.cuvette.instrument.DriverProxy;
 import java.lang.reflect.Method;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -70,7 +70,7 @@ public final class CaptureBetween {
       endIfOpen();
     }
     if (calls == begin) {
-      Objects.requireNonNull(delegate).streamBeginCapture(0, stream, RELAXED);
+      Objects.requireNonNull(delegate).captures().streamBeginCapture(0, stream, RELAXED);
       isOpen = true;
     }
     calls++;
@@ -81,7 +81,7 @@ public final class CaptureBetween {
       isOpen = false;
       CudaDriver driver = Objects.requireNonNull(delegate);
       try {
-        driver.graphDestroy(driver.streamEndCapture(0, stream));
+        driver.captures().graphDestroy(driver.captures().streamEndCapture(0, stream));
       } catch (CudaException e) {
         failure = e;
       }

@@ -40,31 +40,31 @@ public final class Graph implements AutoCloseable {
 
   /** Captures a stream that nobody else knows, while the body does something beside it. */
   public static Graph beside(CudaDriver driver, int device, int mode, Runnable body) {
-    long stream = driver.streamCreateWithPriority(device, NON_BLOCKING, 0);
+    long stream = driver.streams().streamCreateWithPriority(device, NON_BLOCKING, 0);
     try {
       return of(driver, device, stream, mode, body);
     } finally {
-      driver.streamDestroy(device, stream);
+      driver.streams().streamDestroy(device, stream);
     }
   }
 
   private static Graph of(CudaDriver driver, int device, long stream, int mode, Runnable body) {
-    driver.streamBeginCapture(device, stream, mode);
+    driver.captures().streamBeginCapture(device, stream, mode);
     try {
       body.run();
-      if (driver.streamIsCapturing(device, stream) != 1) {
+      if (driver.captures().streamIsCapturing(device, stream) != 1) {
         throw new AssertionError("the capture is invalid");
       }
     } catch (RuntimeException | Error e) {
       giveUp(driver, device, stream);
       throw e;
     }
-    return new Graph(driver, device, driver.streamEndCapture(device, stream));
+    return new Graph(driver, device, driver.captures().streamEndCapture(device, stream));
   }
 
   private static void giveUp(CudaDriver driver, int device, long stream) {
     try {
-      driver.graphDestroy(driver.streamEndCapture(device, stream));
+      driver.captures().graphDestroy(driver.captures().streamEndCapture(device, stream));
     } catch (RuntimeException e) {
       // The capture was invalid, which is being told.
     }
@@ -87,15 +87,15 @@ public final class Graph implements AutoCloseable {
   /** Makes the graph executable, and runs it in a stream. */
   public void launch(CudaStream stream) {
     if (executable == 0) {
-      executable = driver.graphInstantiate(device, graph);
+      executable = driver.captures().graphInstantiate(device, graph);
     }
-    driver.graphLaunch(device, executable, stream.handle());
+    driver.captures().graphLaunch(device, executable, stream.handle());
   }
 
   /** Drops the graph, but not what was made of it. */
   public void destroyGraph() {
     if (graph != 0) {
-      driver.graphDestroy(graph);
+      driver.captures().graphDestroy(graph);
       graph = 0;
     }
   }
@@ -104,7 +104,7 @@ public final class Graph implements AutoCloseable {
   public void close() {
     destroyGraph();
     if (executable != 0) {
-      driver.graphExecDestroy(executable);
+      driver.captures().graphExecDestroy(executable);
       executable = 0;
     }
   }

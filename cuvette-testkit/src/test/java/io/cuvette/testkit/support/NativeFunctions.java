@@ -50,8 +50,8 @@ public final class NativeFunctions {
     return new NativeFunctions(
         subject,
         arena,
-        (parameter, bytes, device) -> driver.memAlloc(device, bytes),
-        (parameter, address, device) -> driver.memFree(device, address));
+        (parameter, bytes, device) -> driver.memory().memAlloc(device, bytes),
+        (parameter, address, device) -> driver.memory().memFree(device, address));
   }
 
   public MemorySegment malloc() {

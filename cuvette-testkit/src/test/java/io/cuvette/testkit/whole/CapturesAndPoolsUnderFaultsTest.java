@@ -159,7 +159,7 @@ class CapturesAndPoolsUnderFaultsTest {
   /** A capture, whose graph runs once and is gone at the end, whatever else fails. */
   private record Captured(CudaDriver driver, CudaStream stream) implements AutoCloseable {
     Captured {
-      driver.streamBeginCapture(0, stream.handle(), 2);
+      driver.captures().streamBeginCapture(0, stream.handle(), 2);
     }
 
     @Override
@@ -168,14 +168,14 @@ class CapturesAndPoolsUnderFaultsTest {
     }
 
     private void runOnce() {
-      long graph = driver.streamEndCapture(0, stream.handle());
+      long graph = driver.captures().streamEndCapture(0, stream.handle());
       try {
-        long executable = driver.graphInstantiate(0, graph);
-        driver.graphLaunch(0, executable, stream.handle());
-        driver.graphExecDestroy(executable);
+        long executable = driver.captures().graphInstantiate(0, graph);
+        driver.captures().graphLaunch(0, executable, stream.handle());
+        driver.captures().graphExecDestroy(executable);
         stream.synchronize();
       } finally {
-        driver.graphDestroy(graph);
+        driver.captures().graphDestroy(graph);
       }
     }
   }

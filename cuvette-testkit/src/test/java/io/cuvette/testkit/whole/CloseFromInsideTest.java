@@ -149,11 +149,11 @@ class CloseFromInsideTest {
               arena,
               (_, bytes, device) -> {
                 close(cuda);
-                return cuda.driver().memAlloc(device, bytes);
+                return cuda.driver().memory().memAlloc(device, bytes);
               },
               (_, address, device) -> {
                 close(cuda);
-                cuda.driver().memFree(device, address);
+                cuda.driver().memory().memFree(device, address);
               });
       new NativeFunctionResource(functions.malloc(), functions.free(), MemorySegment.NULL, arena)
           .allocate(UNIT, cuda.currentStream())
@@ -175,14 +175,14 @@ class CloseFromInsideTest {
   @CudaTest
   void adoptedMemory(Cuda cuda) {
     var driver = cuda.driver();
-    long address = driver.memAlloc(0, 512);
+    long address = driver.memory().memAlloc(0, 512);
     cuda.device(0)
         .adopt(
             address,
             512,
             () -> {
               close(cuda);
-              driver.memFree(0, address);
+              driver.memory().memFree(0, address);
             })
         .close();
     assertRefused(cuda, 1);

@@ -1,7 +1,7 @@
 package io.cuvette.testkit.whole;
 
-import io.cuvette.instrument.DriverProxy;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.instrument.DriverProxy;
 import java.lang.reflect.Method;
 import java.util.Queue;
 import java.util.Set;
@@ -18,8 +18,7 @@ import org.jspecify.annotations.Nullable;
  * after their work until another thread calls. Thread-safe.
  */
 final class ClosingDriver {
-  private static final Set<String> NO_CALLS =
-      Set.of("name", "toString", "isSimulated");
+  private static final Set<String> NO_CALLS = Set.of("name", "toString", "isSimulated");
 
   private static final int HELD_OF = 4;
   private static final long MOMENT_MICROS = 500;
@@ -110,5 +109,4 @@ final class ClosingDriver {
       return true;
     }
   }
-
 }

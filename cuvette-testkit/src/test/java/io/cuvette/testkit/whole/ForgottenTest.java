@@ -99,8 +99,9 @@ class ForgottenTest {
   void adoptedMemoryThatWasForgotten_isGivenBack(Subject subject) throws InterruptedException {
     Cuda cuda = subject.cuda();
     var driver = cuda.driver();
-    long address = driver.memAlloc(0, 512);
-    Forgetting.of(() -> cuda.device(0).adopt(address, 512, () -> driver.memFree(0, address)));
+    long address = driver.memory().memAlloc(0, 512);
+    Forgetting.of(
+        () -> cuda.device(0).adopt(address, 512, () -> driver.memory().memFree(0, address)));
     assertThat(Forgetting.collectUntil(() -> cuda.leaksFound() == 1)).isTrue();
     if (subject.isSimulated()) {
       assertThat(subject.simulator().liveAllocations()).isZero();

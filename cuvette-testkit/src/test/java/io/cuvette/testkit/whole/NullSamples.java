@@ -29,11 +29,10 @@ import io.cuvette.PoolOptions;
 import io.cuvette.PressureListener;
 import io.cuvette.StreamCallback;
 import io.cuvette.driver.CudaDriver;
-import io.cuvette.instrument.DriverProxy;
-import java.lang.reflect.Method;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.FirstFailure;
+import io.cuvette.instrument.DriverProxy;
 import io.cuvette.instrument.FaultSweep;
 import io.cuvette.instrument.Faults;
 import io.cuvette.instrument.Misuse;
@@ -52,6 +51,7 @@ import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Array;
+import java.lang.reflect.Method;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -161,7 +161,7 @@ final class NullSamples implements AutoCloseable {
           objects.add(call);
           return call.proceed();
         });
-    int _ = script.over(driver).deviceGetCount();
+    int _ = script.over(driver).devices().deviceGetCount();
   }
 
   private void makeValues() {

@@ -271,9 +271,9 @@ class ReentrantCodeTest {
                 } catch (IllegalStateException e) {
                   refused.add(e);
                 }
-                return cuda.driver().memAlloc(device, bytes);
+                return cuda.driver().memory().memAlloc(device, bytes);
               },
-              (_, address, device) -> cuda.driver().memFree(device, address));
+              (_, address, device) -> cuda.driver().memory().memFree(device, address));
       self.set(
           new NativeFunctionResource(
               functions.malloc(), functions.free(), MemorySegment.NULL, arena));

@@ -56,7 +56,7 @@ class SynchronizeUnderLoadTest {
               });
       for (byte i = 0; i < ROUNDS; i++) {
         buffer.fill(i, stream);
-        cuda.driver().memcpyDtoHAsync(0, pageable, buffer.address(), stream.handle());
+        cuda.driver().transfers().memcpyDtoHAsync(0, pageable, buffer.address(), stream.handle());
         assertThat(pageable.get(ValueLayout.JAVA_BYTE, 1 << 19)).isEqualTo(i);
       }
       ended.set(true);

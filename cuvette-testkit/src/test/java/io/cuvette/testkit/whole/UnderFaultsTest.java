@@ -271,7 +271,7 @@ class UnderFaultsTest {
         FaultSweeps.onSimulator("devices=2")
             .run(driver -> {
               FaultSweeps.using(use).run(driver);
-              driver.memAlloc(0, 512);
+              driver.memory().memAlloc(0, 512);
             });
     assertThat(report.isClean()).isFalse();
     assertThat(Stream.of(report.toString())).allMatch(text -> text.contains("LEFT_BEHIND"));
@@ -284,9 +284,9 @@ class UnderFaultsTest {
         FaultSweeps.onSimulator("devices=1")
             .run(
                 FaultSweeps.using(cuda -> {
-                  long event = cuda.driver().eventCreate(0, 2);
+                  long event = cuda.driver().events().eventCreate(0, 2);
                   cuda.device(0).synchronize();
-                  cuda.driver().eventDestroy(0, event);
+                  cuda.driver().events().eventDestroy(0, event);
                 }));
     assertThat(report.toString())
         .contains("left behind", "EVENT", getClass().getName() + ".lambda");
