@@ -46,16 +46,25 @@ final class Children {
   }
 
   /** Ends all, and then what was made meanwhile, such as the event that marks a stream's end. */
-  void close() {
-    Failures failures = new Failures();
+  void close(Failures failures) {
     while (!open.isEmpty()) {
       List<Map.Entry<Runnable, Long>> last = new ArrayList<>(open.entrySet());
       last.sort(Map.Entry.<Runnable, Long>comparingByValue(Comparator.reverseOrder()));
       for (var child : last) {
-        failures.run(child.getKey());
-        open.remove(child.getKey());
+        close(child.getKey(), failures);
       }
     }
-    failures.throwFirst();
+  }
+
+  /** With a full stack no other would end either: these are left for the next try. */
+  private void close(Runnable child, Failures failures) {
+    try {
+      child.run();
+    } catch (StackOverflowError e) {
+      throw e;
+    } catch (RuntimeException | Error e) {
+      failures.add(e);
+    }
+    open.remove(child);
   }
 }

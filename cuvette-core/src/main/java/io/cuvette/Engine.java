@@ -120,7 +120,8 @@ final class Engine implements SyncListener, Relief {
 
   /**
    * Takes everything back, once. What other threads are about at this moment is waited for, so that
-   * each thing is given back by one thread alone, and none calls the driver after its end.
+   * each thing is given back by one thread alone, and none calls the driver after its end. An error
+   * on the way, such as a full stack, leaves it half done, to be gone on with by the next call.
    *
    * @throws IllegalStateException if the segment of a buffer is in use: nothing is closed then but
    *     other segments
@@ -132,40 +133,52 @@ final class Engine implements SyncListener, Relief {
     if (!ending.compareAndSet(false, true)) {
       return;
     }
-    Failures failures;
+    Failures failures = new Failures();
     try {
-      failures = beginClose();
+      if (!session.isClosed()) {
+        beginClose(failures);
+      }
+      endAll(failures);
+    } catch (IllegalStateException | Error e) {
+      ending.set(false);
+      failures.addTo(e);
+      throw e;
+    }
+    failures.run(session.driver()::close);
+    failures.throwFirst();
+  }
+
+  /** Lets nothing new begin and waits for what has; after a failure all of it can be done again. */
+  private void beginClose(Failures failures) {
+    try {
+      streams.callbacks().shut();
+      streams.endCaptures(failures);
+      failures.run(() -> driverPools.giveBackIdle(_ -> true));
+      synchronizeAll(failures);
+      session.setClosed(true);
+      streams.views().closeAll();
     } catch (IllegalStateException | Error e) { // also no stack or heap for it: try once more later
       session.setClosed(false);
       streams.callbacks().reopen();
-      ending.set(false);
       throw e;
     }
+  }
+
+  /** Ends all that there is, and waits until nobody is in the driver. */
+  private void endAll(Failures failures) {
     failures.run(streams.callbacks()::close);
+    streams.awaitQueueing();
+    synchronizeAll(failures); // once more: what found the session open has queued its work by now
     failures.run(session.leaks()::drain);
     session.entrance().shut();
     driverPools.awaitUsers();
-    failures.run(session.children()::close);
+    session.children().close(failures);
     if (driverPools.hasRetired()) {
       synchronizeAll(failures);
       failures.run(driverPools::destroyRetired);
     }
     streams.shut();
     session.entrance().close();
-    failures.run(session.driver()::close);
-    failures.throwFirst();
-  }
-
-  /** Lets nothing new begin and waits for what has; after a failure all of it can be done again. */
-  private Failures beginClose() {
-    Failures failures = new Failures();
-    streams.callbacks().shut();
-    streams.endCaptures(failures);
-    failures.run(() -> driverPools.giveBackIdle(_ -> true));
-    synchronizeAll(failures);
-    session.setClosed(true);
-    streams.views().closeAll();
-    return failures;
   }
 
   private void synchronizeAll(Failures failures) {

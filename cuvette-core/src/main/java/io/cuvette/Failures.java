@@ -49,6 +49,14 @@ final class Failures {
     first = joined(first, e);
   }
 
+  /** Has what ends the clean-up name the failures before. */
+  void addTo(Throwable end) {
+    Throwable before = first;
+    if (before != null) {
+      suppress(end, before);
+    }
+  }
+
   void throwFirst() {
     switch (first) {
       case null -> {}

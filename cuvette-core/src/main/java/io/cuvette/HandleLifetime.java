@@ -48,6 +48,11 @@ abstract class HandleLifetime extends Lifetime {
     }
   }
 
+  /** Waits for the operations of others that hold it, but not for those that wait for work. */
+  final void awaitQueueing() {
+    Await.until(() -> holds() <= waiting());
+  }
+
   @Override
   final int waiting() {
     return waiting.get();

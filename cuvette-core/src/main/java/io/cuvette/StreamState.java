@@ -149,10 +149,15 @@ final class StreamState {
    * @throws IllegalStateException if the stream or its Cuda is closed
    */
   CudaDriver hold() {
-    CudaDriver driver = device.context();
+    session.checkOpen();
     checkThread();
     lifetime.hold();
-    return driver;
+    try {
+      return device.context(); // again: who closes the Cuda waits for those who hold a stream
+    } catch (IllegalStateException e) {
+      unhold();
+      throw e;
+    }
   }
 
   void unhold() {

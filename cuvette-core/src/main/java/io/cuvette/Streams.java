@@ -139,10 +139,10 @@ final class Streams {
       byId.put(new Key(device.id(), state.id), state); // complete
       return made;
     } catch (OutOfMemoryError e) {
+      driver.streams().streamDestroy(device.id(), handle); // a child if that fails, perhaps
       if (lifetime != null) {
         lifetime.discard();
       }
-      driver.streams().streamDestroy(device.id(), handle);
       throw e;
     } catch (RuntimeException e) {
       Failures.closeAfter(e, () -> driver.streams().streamDestroy(device.id(), handle));
@@ -279,6 +279,19 @@ final class Streams {
     if (guard != null) {
       made.add(guard);
     }
+  }
+
+  /**
+   * Waits for the operations that found the session open, and queue work: when all have left, no
+   * work comes any more.
+   */
+  void awaitQueueing() {
+    for (Device device : session.devices()) {
+      nullStream(device).lifetime().awaitQueueing();
+      legacyStream(device).lifetime().awaitQueueing();
+    }
+    byId.values().forEach(state -> state.lifetime().awaitQueueing());
+    perThreadEnds.forEach(StreamLifetime::awaitQueueing);
   }
 
   /** Nobody uses a stream any more, at the end of all: its thread waits for those who do. */

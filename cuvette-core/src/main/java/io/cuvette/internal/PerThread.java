@@ -1,5 +1,6 @@
 package io.cuvette.internal;
 
+import java.lang.invoke.VarHandle;
 import java.lang.ref.Reference;
 import java.lang.ref.ReferenceQueue;
 import java.lang.ref.WeakReference;
@@ -51,6 +52,8 @@ public final class PerThread<T> {
     Slot<T> slot = new Slot<>();
     all.add(new WeakReference<>(slot, ended));
     slot.value = first.get();
+    VarHandle
+        .fullFence(); // whoever closes meanwhile sees the value, or its thread that it is closed
     return slot;
   }
 
@@ -74,6 +77,7 @@ public final class PerThread<T> {
   public void set(T value) {
     Slot<T> slot = slots.get();
     slot.value = value;
+    VarHandle.fullFence(); // as above
     if (closed) {
       slot.weakly(value);
     }
@@ -87,6 +91,7 @@ public final class PerThread<T> {
   /** Keeps no value any more; those that somebody has stay the values of their threads. */
   public void close() {
     closed = true;
+    VarHandle.fullFence();
     for (Reference<Slot<T>> each : all) {
       Slot<T> slot = each.get();
       T value = slot == null ? null : slot.value;

@@ -3,9 +3,11 @@ package io.cuvette.testkit.whole;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.instrument.DriverProxy;
 import java.lang.reflect.Method;
+import java.util.Map;
 import java.util.Queue;
 import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -15,24 +17,38 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Looks for calls of a driver that is closed or is being closed, and holds some calls before or
- * after their work until another thread calls. Thread-safe.
+ * after their work until another thread calls; once the end has begun, some take long. Thread-safe.
  */
 final class ClosingDriver {
-  private static final Set<String> NO_CALLS = Set.of("name", "toString", "isSimulated");
+  /** What an object answers that is not a function of CUDA. */
+  private static final Set<String> NO_CALLS =
+      Set.of("name", "toString", "isSimulated", "blockListener");
 
   private static final int HELD_OF = 4;
   private static final long MOMENT_MICROS = 500;
+  private static final int SLOW_OF = 5;
+  private static final int SLOW_MICROS = 10_000;
+  private static final int MOST_SLOW = 10;
 
   private final CudaDriver delegate;
   private final long seed;
-  private final AtomicInteger inside = new AtomicInteger();
+
+  /** The calls that are under way, by their number. */
+  private final Map<Integer, String> inside = new ConcurrentHashMap<>();
+
   private final AtomicInteger calls = new AtomicInteger();
+  private final AtomicInteger slow = new AtomicInteger();
   private final Queue<String> late = new ConcurrentLinkedQueue<>();
 
   private final AtomicReference<@Nullable CountDownLatch> held = new AtomicReference<>();
 
   /** Who called last and was held in vain. */
   private volatile @Nullable Thread alone;
+
+  private final CountDownLatch ended = new CountDownLatch(1);
+
+  /** Who ends the Cuda, or what the calls are about; null before that. */
+  private volatile @Nullable Thread ending;
 
   private volatile boolean closed;
 
@@ -49,6 +65,11 @@ final class ClosingDriver {
     return closed;
   }
 
+  /** This thread ends the Cuda, or something of it. */
+  void endHere() {
+    ending = Thread.currentThread();
+  }
+
   /** The calls after the end, or at the moment of it. */
   Queue<String> late() {
     return late;
@@ -57,27 +78,28 @@ final class ClosingDriver {
   private @Nullable Object intercept(Method method, Object[] arguments) throws Throwable {
     if (method.getName().equals("close")) {
       closed = true;
-      int others = inside.get();
-      if (others > 0) {
-        late.add("close() with " + others + " calls under way");
-      }
+      inside.values().forEach(call -> late.add("close() beside " + call));
+      ended.countDown();
       return DriverProxy.forward(delegate, method, arguments);
     }
     if (NO_CALLS.contains(method.getName())) {
       return DriverProxy.forward(delegate, method, arguments);
     }
-    SplittableRandom random = new SplittableRandom(seed + calls.getAndIncrement());
-    inside.incrementAndGet();
+    int number = calls.getAndIncrement();
+    SplittableRandom random = new SplittableRandom(seed + number);
+    inside.put(number, method.getName());
     try {
       if (closed) {
         late.add(method.getName());
       }
       meet(random.nextInt(HELD_OF) == 0);
+      beSlow(random);
       Object result = DriverProxy.forward(delegate, method, arguments);
+      beSlow(random);
       meet(random.nextInt(HELD_OF) == 0);
       return result;
     } finally {
-      inside.decrementAndGet();
+      inside.remove(number);
     }
   }
 
@@ -96,14 +118,25 @@ final class ClosingDriver {
     if (before != null) {
       before.countDown();
     }
-    if (mine != null && !isLetGo(mine)) {
+    if (mine != null && !isLetGo(mine, MOMENT_MICROS)) {
       alone = caller;
     }
   }
 
-  private static boolean isLetGo(CountDownLatch latch) {
+  /** Takes long, unless the caller is the one that ends the Cuda: that one has to wait for it. */
+  private void beSlow(SplittableRandom random) {
+    Thread end = ending;
+    if (end != null
+        && !end.equals(Thread.currentThread())
+        && random.nextInt(SLOW_OF) == 0
+        && slow.getAndIncrement() < MOST_SLOW) {
+      boolean _ = isLetGo(ended, random.nextInt(SLOW_MICROS));
+    }
+  }
+
+  private static boolean isLetGo(CountDownLatch latch, long micros) {
     try {
-      return latch.await(MOMENT_MICROS, TimeUnit.MICROSECONDS);
+      return latch.await(micros, TimeUnit.MICROSECONDS);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       return true;

@@ -89,6 +89,7 @@ final class ClosingRound {
         wrong.add("steps that are missing: " + enough.getCount());
       }
       ending = true;
+      driver.endHere();
       end.run();
     } catch (RuntimeException | InterruptedException e) {
       failures.add(e);
