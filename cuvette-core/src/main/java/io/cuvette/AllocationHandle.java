@@ -1,15 +1,8 @@
 package io.cuvette;
 
-import io.cuvette.driver.DescriptorCalls;
-import io.cuvette.driver.DescriptorCalls.Sameness;
-import java.lang.ref.Reference;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.UUID;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicReference;
-import java.util.function.IntFunction;
-import org.jspecify.annotations.Nullable;
 
 /**
  * What another process imports a memory pool by: a descriptor of the operating system and, if it
@@ -21,19 +14,15 @@ import org.jspecify.annotations.Nullable;
  * ends.
  */
 public final class AllocationHandle implements AutoCloseable {
-  private final DescriptorCalls calls;
-  private final OwnedDescriptor descriptor;
-  private final AtomicReference<@Nullable UUID> uuid;
+  private final PoolHandle core;
 
-  /** Nobody passes the number on while it is being closed: the system gives it to the next file. */
-  private final Gate gate = new Gate();
+  AllocationHandle(PoolHandle core) {
+    this.core = core;
+  }
 
-  private final AtomicBoolean closed = new AtomicBoolean();
-
-  AllocationHandle(DescriptorCalls calls, int descriptor, @Nullable UUID uuid) {
-    this.calls = calls;
-    this.uuid = new AtomicReference<>(uuid);
-    this.descriptor = new OwnedDescriptor(this, calls, Descriptors.checkNumber(descriptor));
+  /** The handle as the engine knows it. */
+  PoolHandle core() {
+    return core;
   }
 
   /**
@@ -44,7 +33,7 @@ public final class AllocationHandle implements AutoCloseable {
    * @throws UnsupportedOperationException where descriptors cannot be passed
    */
   public static AllocationHandle of(int descriptor) {
-    return of(descriptor, Optional.empty());
+    return new AllocationHandle(PoolHandle.of(descriptor, null));
   }
 
   /**
@@ -54,14 +43,7 @@ public final class AllocationHandle implements AutoCloseable {
    */
   public static AllocationHandle of(int descriptor, UUID uuid) {
     Objects.requireNonNull(uuid, "uuid");
-    return of(descriptor, Optional.of(uuid));
-  }
-
-  private static AllocationHandle of(int descriptor, Optional<UUID> uuid) {
-    Descriptors.checkNumber(descriptor);
-    DescriptorCalls calls = Descriptors.require("AllocationHandle");
-    int open = Descriptors.checkOpen(calls, descriptor);
-    return new AllocationHandle(calls, open, uuid.orElse(null)); // who made it knows the number
+    return new AllocationHandle(PoolHandle.of(descriptor, uuid));
   }
 
   /**
@@ -71,14 +53,12 @@ public final class AllocationHandle implements AutoCloseable {
    * @throws IllegalStateException if the handle is closed
    */
   public int descriptor() {
-    checkOpen();
-    descriptor.expose();
-    return descriptor.number();
+    return core.descriptor();
   }
 
   /** The identity of the pool, the same in all processes; empty for a raw descriptor. */
   public Optional<UUID> uuid() {
-    return Optional.ofNullable(uuid.get());
+    return core.uuid();
   }
 
   /**
@@ -87,120 +67,22 @@ public final class AllocationHandle implements AutoCloseable {
    * @throws IllegalStateException if the handle is closed
    */
   public AllocationHandle duplicate() {
-    return own(calls, duplicateDescriptor(), uuid.get());
-  }
-
-  /** A handle of a descriptor, which is closed if there is no heap for it. */
-  static AllocationHandle own(DescriptorCalls calls, int descriptor, @Nullable UUID uuid) {
-    try {
-      AllocationHandle handle = new AllocationHandle(calls, descriptor, uuid);
-      handle.own();
-      return handle;
-    } catch (RuntimeException | Error e) {
-      Closing.closeAfter(e, calls, descriptor);
-      throw e;
-    }
-  }
-
-  /** Nobody else has the number from now on. */
-  void own() {
-    descriptor.own();
+    return new AllocationHandle(core.duplicate());
   }
 
   /** Whether the handle was closed. */
   public boolean isClosed() {
-    return closed.get();
+    return core.isClosed();
   }
 
   /** Closes the descriptor (close). Does nothing the second time. */
   @Override
   public void close() {
-    if (closed.compareAndSet(false, true)) {
-      try {
-        gate.shut();
-      } catch (Error e) {
-        closed.set(false); // no heap; it can be closed again
-        throw e;
-      }
-      descriptor.close();
-    }
+    core.close();
   }
 
   @Override
   public String toString() {
-    return "AllocationHandle[descriptor=%d, uuid=%s]%s"
-        .formatted(descriptor.number(), uuid.get(), isClosed() ? " (closed)" : "");
-  }
-
-  /** A descriptor of the same pool that is the caller's. */
-  int duplicateDescriptor() {
-    if (!gate.enter()) {
-      throw isClosedNow();
-    }
-    try {
-      return calls.duplicate(descriptor.number());
-    } finally {
-      gate.leave();
-      Reference.reachabilityFence(this);
-    }
-  }
-
-  /** Does something short with the descriptor, which cannot be closed meanwhile. */
-  <T> T use(IntFunction<T> work) {
-    if (!gate.enter()) {
-      throw isClosedNow();
-    }
-    try {
-      return work.apply(descriptor.number());
-    } finally {
-      gate.leave();
-      Reference.reachabilityFence(this);
-    }
-  }
-
-  /**
-   * Whether another handle is of the same pool. A UUID is what some process claims, so it counts
-   * only where the system cannot tell whether two descriptors are of one file.
-   */
-  boolean isSamePool(AllocationHandle other) {
-    Sameness files;
-    try {
-      files = use(own -> other.use(theirs -> calls.compare(own, theirs)));
-    } catch (IllegalStateException e) {
-      return false; // closed
-    }
-    UUID known = uuid.get();
-    return files == Sameness.SAME
-        || (files == Sameness.UNKNOWN && known != null && known.equals(other.uuid.get()));
-  }
-
-  /** Gives the pool an identity if it has none. */
-  void identify(UUID as) {
-    if (!uuid.compareAndSet(null, as)) {
-      checkIdentity(as);
-    }
-  }
-
-  /**
-   * Checks that the pool has this identity, or none.
-   *
-   * @throws IllegalStateException if it has another
-   */
-  void checkIdentity(UUID as) {
-    UUID has = uuid.get();
-    if (has != null && !has.equals(as)) {
-      throw new IllegalStateException(
-          "uuid: %s (expected: %s, which the pool has already)".formatted(as, has));
-    }
-  }
-
-  void checkOpen() {
-    if (closed.get()) {
-      throw isClosedNow();
-    }
-  }
-
-  private IllegalStateException isClosedNow() {
-    return new IllegalStateException(this + " is closed");
+    return core.toString();
   }
 }

@@ -3,38 +3,20 @@ package io.cuvette;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.lang.ref.ReferenceQueue;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** The end of a buffer's memory, and which streams used it besides its own. Thread-safe. */
-abstract class BlockLifetime extends Lifetime {
-  private static final VarHandle USES;
-  private static final VarHandle CAPTURES;
+/** The memory of a buffer, and its end: with its views, and once pools lend nothing from it. */
+abstract class BlockLifetime extends UsedMemory {
   private static final VarHandle LOANS;
-
-  /** So many streams are remembered before the finished ones among them are forgotten. */
-  private static final int LOOK_AGAIN = 32;
 
   static {
     try {
-      MethodHandles.Lookup lookup = MethodHandles.lookup();
-      USES = lookup.findVarHandle(BlockLifetime.class, "uses", StreamUse.class);
-      CAPTURES = lookup.findVarHandle(BlockLifetime.class, "captures", CaptureUse.class);
-      LOANS = lookup.findVarHandle(BlockLifetime.class, "loans", Loans.class);
+      LOANS = MethodHandles.lookup().findVarHandle(BlockLifetime.class, "loans", Loans.class);
     } catch (ReflectiveOperationException e) {
       throw new ExceptionInInitializerError(e);
     }
   }
-
-  /** The stream the memory is freed in order of; null if it belongs to no stream. */
-  final @Nullable StreamState home;
-
-  private volatile @Nullable StreamUse uses;
-
-  /** The captures that used the memory, or took it. */
-  private volatile @Nullable CaptureUse captures;
 
   /** What pools lend from the memory, made for the first of them. */
   private volatile @Nullable Loans loans;
@@ -42,30 +24,13 @@ abstract class BlockLifetime extends Lifetime {
   /** What users see the memory through, if that was asked for. */
   private volatile HostViews.@Nullable View view;
 
-  /**
-   * Streams that used the memory, newest first.
-   *
-   * @param count how many these are
-   */
-  record StreamUse(StreamState stream, @Nullable StreamUse next, int count) {
-    StreamUse(StreamState stream, @Nullable StreamUse next) {
-      this(stream, next, next == null ? 1 : next.count + 1);
-    }
-  }
-
-  private record CaptureUse(Capture capture, @Nullable CaptureUse next) {}
-
   BlockLifetime(
       Object buffer,
       @Nullable ReferenceQueue<Object> queue,
       @Nullable Throwable site,
       @Nullable StreamState home) {
-    super(buffer, queue, site);
-    this.home = home;
+    super(buffer, queue, site, home);
   }
-
-  /** The size of the whole block, in bytes. */
-  abstract long blockBytes();
 
   /** Whether the memory is another process's. */
   boolean isMapped() {
@@ -99,107 +64,9 @@ abstract class BlockLifetime extends Lifetime {
     return 0;
   }
 
-  /** The part of the block that its user asked for, in bytes. */
-  long requestedBytes() {
-    return blockBytes();
-  }
-
   @Override
   long bytes() {
     return blockBytes();
-  }
-
-  final @Nullable StreamUse uses() {
-    return uses;
-  }
-
-  /** Whether no other stream than its own used the memory, and no capture. */
-  final boolean isUsedAtHomeAlone() {
-    return uses == null && captures == null;
-  }
-
-  /** Whether a graph may still use the memory. */
-  final boolean isCaptured() {
-    return !openCaptures().isEmpty();
-  }
-
-  /** The captures whose graphs may still use the memory. */
-  final List<Capture> openCaptures() {
-    return open(captures);
-  }
-
-  private static List<Capture> open(@Nullable CaptureUse all) {
-    List<Capture> open = List.of();
-    for (CaptureUse use = all; use != null; use = use.next) {
-      if (!use.capture.isDone()) {
-        open = open.isEmpty() ? new ArrayList<>() : open;
-        open.add(use.capture);
-      }
-    }
-    return open;
-  }
-
-  /** Keeps the memory until no graph of a capture can run any more. */
-  final void use(Capture capture) {
-    while (true) {
-      CaptureUse before = captures;
-      List<Capture> open = open(before);
-      if (open.contains(capture)) {
-        return;
-      }
-      CaptureUse with = new CaptureUse(capture, null);
-      for (Capture other : open) {
-        with = new CaptureUse(other, with);
-      }
-      if (CAPTURES.compareAndSet(this, before, with)) {
-        return;
-      }
-    }
-  }
-
-  /**
-   * Notes that work which is about to be queued in a stream, or captured, uses the memory.
-   *
-   * @throws IllegalStateException if the stream is capturing, and the end of the graph could not be
-   *     known
-   */
-  final void useIn(StreamState stream) {
-    Capture capture = stream.capture();
-    if (capture == null) {
-      use(stream);
-    } else {
-      use(capture.checked("use of a buffer", stream));
-    }
-  }
-
-  /** Notes that a stream uses the memory. */
-  final void use(StreamState stream) {
-    if (stream == home) {
-      return;
-    }
-    while (true) {
-      StreamUse head = uses;
-      for (StreamUse use = head; use != null; use = use.next) {
-        if (use.stream == stream) {
-          return;
-        }
-      }
-      StreamUse rest = head != null && head.count % LOOK_AGAIN == 0 ? unfinished(head) : head;
-      if (USES.compareAndSet(this, head, new StreamUse(stream, rest))) {
-        return;
-      }
-    }
-  }
-
-  /** Without streams that are closed and done: memory that lives long sees many come and go. */
-  private static @Nullable StreamUse unfinished(StreamUse all) {
-    StreamUse rest = null;
-    for (StreamUse use = all; use != null; use = use.next) {
-      if (!use.stream.isOver()) {
-        rest = new StreamUse(use.stream, rest);
-      }
-    }
-    return rest;
   }
 
   /**
@@ -277,8 +144,8 @@ abstract class BlockLifetime extends Lifetime {
     }
   }
 
-  /** Whether giving it back would wait for a callback, which is nothing for who only passes by. */
-  boolean wouldWait() {
+  /** Whether it is of a pool of the driver. */
+  boolean isOfDriverPool() {
     return false;
   }
 

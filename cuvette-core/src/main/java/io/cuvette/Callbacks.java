@@ -165,7 +165,7 @@ final class Callbacks {
    *
    * @return false if it can be released now
    */
-  boolean putOff(BlockLifetime memory, Runnable release) {
+  boolean putOff(UsedMemory memory, Runnable release) {
     Callback inside = inside();
     if (inside != null) {
       inside.after(memory.wouldWait() ? () -> freeSoon(release) : release);

@@ -13,7 +13,7 @@ final class Captures {
   private final ConcurrentHashMap<Long, Capture> known = new ConcurrentHashMap<>();
 
   /** Memory that no pool keeps, closed while a graph could use it. */
-  private final PendingFrees<BlockLifetime> waiting = new PendingFrees<>(Lifetime::releaseAgain);
+  private final PendingFrees<UsedMemory> waiting = new PendingFrees<>(Lifetime::releaseAgain);
 
   /** Whether a stream is known that somebody else could capture. */
   private volatile boolean anyPossible;
@@ -73,7 +73,7 @@ final class Captures {
   }
 
   /** Releases memory once no graph can use it any more. */
-  void releaseLater(BlockLifetime block) {
+  void releaseLater(UsedMemory block) {
     waiting.free(block, null);
   }
 

@@ -20,6 +20,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Cuda implements AutoCloseable {
   private final Engine engine;
+  private final ResourceRegistry registry = new ResourceRegistry();
   private final Session session;
   private final List<CudaDevice> devices;
   private final ThreadStreams threadStreams;
@@ -285,6 +286,11 @@ public final class Cuda implements AutoCloseable {
   public Buffer wrap(long address, long bytes, @Nullable Object owner) {
     session.checkOpen();
     return ForeignMemory.wrap(this, address, bytes, owner);
+  }
+
+  /** The memory resources that are known by a UUID. */
+  ResourceRegistry registry() {
+    return registry;
   }
 
   /** The caching pool that is the first global allocator. */

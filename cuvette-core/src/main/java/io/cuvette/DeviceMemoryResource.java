@@ -23,7 +23,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
    * @throws CudaException if the driver or the device has no stream-ordered memory
    */
   public DeviceMemoryResource(CudaDevice device) {
-    this(device, Source.unshared(explaining(device, () -> current(device))));
+    this(device, PoolSource.unshared(explaining(device, () -> current(device))));
   }
 
   /**
@@ -37,7 +37,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
     this(device, create(device, options));
   }
 
-  private DeviceMemoryResource(CudaDevice device, Source source) {
+  private DeviceMemoryResource(CudaDevice device, PoolSource source) {
     super(device.cuda(), source, BufferKind.DEVICE);
     this.device = device;
     this.peers = new PoolPeers(pool(), device, this);
@@ -58,14 +58,14 @@ public final class DeviceMemoryResource extends DriverPoolResource {
     }
   }
 
-  private static Source create(CudaDevice device, DeviceMemoryResourceOptions options) {
+  private static PoolSource create(CudaDevice device, DeviceMemoryResourceOptions options) {
     Objects.requireNonNull(options, "options");
     MemoryLocation here = MemoryLocation.device(device);
     if (!options.ipcEnabled()) {
       var properties =
           StreamOrderedSupport.poolAt(
               here, MemAllocationType.PINNED, MemHandleType.NONE, options.maxBytes());
-      return Source.unshared(
+      return PoolSource.unshared(
           explaining(
               device,
               () -> DriverPool.createKeeping(device.cuda().engine().driverPools(), properties)));
@@ -106,8 +106,8 @@ public final class DeviceMemoryResource extends DriverPoolResource {
     Objects.requireNonNull(device, "device");
     Objects.requireNonNull(handle, "handle");
     DeviceMemoryResource found =
-        PoolSharing.fromHandle(
-            device.cuda().engine(),
+        fromHandle(
+            device.cuda(),
             device.core(),
             handle,
             DeviceMemoryResource.class,
@@ -116,7 +116,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
     return checkDevice(found, device);
   }
 
-  private static DeviceMemoryResource mapped(CudaDevice device, Source source) {
+  private static DeviceMemoryResource mapped(CudaDevice device, PoolSource source) {
     List<Integer> accessors = source.pool().accessors();
     if (!accessors.isEmpty() && !accessors.contains(device.id())) {
       throw new IllegalArgumentException(
@@ -134,7 +134,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
    * @see #fromAllocationHandle(CudaDevice, AllocationHandle)
    */
   public static DeviceMemoryResource fromAllocationHandle(CudaDevice device, int descriptor) {
-    try (AllocationHandle handle = PoolSharing.duplicate(descriptor)) {
+    try (AllocationHandle handle = new AllocationHandle(PoolHandle.duplicate(descriptor))) {
       return fromAllocationHandle(device, handle);
     }
   }
@@ -149,7 +149,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
     Objects.requireNonNull(cuda, "cuda");
     Objects.requireNonNull(uuid, "uuid");
     cuda.checkOpen();
-    return cuda.engine().registry().get(uuid, DeviceMemoryResource.class);
+    return cuda.registry().get(uuid, DeviceMemoryResource.class);
   }
 
   /**

@@ -180,7 +180,7 @@ final class DevicePool {
   }
 
   private IllegalStateException isOver(PoolArena arena) {
-    arena.stream.arenas.remove(arena);
+    StreamArenas.of(arena.stream).remove(arena);
     pool.checkOpen();
     return arena.stream.isOfCapture()
         ? new Capture.EndedException(arena.stream)
@@ -261,7 +261,7 @@ final class DevicePool {
   }
 
   private List<PoolArena> arenasOf(StreamState stream) {
-    PoolArena arena = stream.arenas.known(pool);
+    PoolArena arena = StreamArenas.of(stream).known(pool);
     return arena == null ? List.of() : List.of(arena);
   }
 

@@ -444,7 +444,7 @@ final class DriverPool {
   /** For a Cuda that ends, and a driver that does not let access be taken. */
   void destroyWithItsAccess() {
     destroyed.free(
-        () -> pools.imports().freeing(() -> session.driver().pools().memPoolDestroy(handle)));
+        () -> pools.mappings().freeing(() -> session.driver().pools().memPoolDestroy(handle)));
     PoolOrigin.close(importedFrom);
   }
 

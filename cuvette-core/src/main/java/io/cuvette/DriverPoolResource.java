@@ -5,6 +5,8 @@ import java.lang.ref.Reference;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.UUID;
+import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,25 +21,22 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
   private final StreamOrderedAllocator allocator;
   private final PoolAttributes attributes;
   private final @Nullable PoolSharing sharing;
+
+  /** As users see it. */
+  private final @Nullable AllocationHandle handle;
+
   private final ResourceLifetime lifetime;
 
-  /** A pool, and what shares it. */
-  record Source(DriverPool pool, @Nullable PoolSharing sharing) {
-    /** For this process alone. */
-    static Source unshared(DriverPool pool) {
-      return new Source(pool, null);
-    }
-  }
-
-  DriverPoolResource(Cuda cuda, Source source, Faces faces) {
+  DriverPoolResource(Cuda cuda, PoolSource source, Faces faces) {
     this.cuda = cuda;
-    this.pool = source.pool;
-    this.sharing = source.sharing;
+    this.pool = source.pool();
+    this.sharing = source.sharing();
     try {
+      this.handle = sharing == null ? null : new AllocationHandle(sharing.handle());
       this.allocator = new StreamOrderedAllocator(pool, faces);
       this.attributes = new PoolAttributes(pool, this);
       if (sharing != null) {
-        pool.memory().shareBy(sharing);
+        pool.memory().shareAs(sharing.kind());
       }
       this.lifetime = new ResourceLifetime(this, source);
     } catch (OutOfMemoryError e) {
@@ -188,9 +187,10 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
    * @throws IllegalStateException if the resource is closed or not IPC-enabled
    */
   public final AllocationHandle allocationHandle() {
-    AllocationHandle handle = sharing("allocationHandle").handle();
+    PoolSharing _ = sharing("allocationHandle");
+    AllocationHandle known = Objects.requireNonNull(handle);
     pool.checkOpen();
-    return handle;
+    return known;
   }
 
   /** Whether devices can access the memory. */
@@ -259,9 +259,53 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     sharing("importBuffer");
     pool.checkOpen();
     try {
-      return Imports.ofPool(descriptor, kind, pool, CudaStream.coreOf(stream), faces);
+      return Imports.ofPool(
+          descriptor, kind, cuda.engine().imports(), pool, CudaStream.coreOf(stream), faces);
     } finally {
       Reference.reachabilityFence(this);
+    }
+  }
+
+  /**
+   * The registered resource of a pool of another process, or a new one.
+   *
+   * @param home the device the memory is of, null if it is of none
+   */
+  static <R extends DriverPoolResource> R fromHandle(
+      Cuda cuda,
+      @Nullable Device home,
+      AllocationHandle given,
+      Class<R> type,
+      BufferDescriptor.Kind kind,
+      Function<PoolSource, R> maker) {
+    PoolHandle handle = given.core();
+    cuda.session().checkOpen();
+    handle.checkOpen();
+    cuda.session().leaks().drain();
+    DriverPools pools = cuda.engine().driverPools();
+    Supplier<R> importer = () -> PoolSharing.imported(pools, home, handle.duplicate(), kind, maker);
+    UUID uuid = handle.uuid().orElse(null);
+    return uuid == null
+        ? importer.get()
+        : cuda.registry().alone(uuid, () -> registered(cuda, uuid, handle, type, importer));
+  }
+
+  private static <R extends DriverPoolResource> R registered(
+      Cuda cuda, UUID uuid, PoolHandle handle, Class<R> type, Supplier<R> importer) {
+    DriverPoolResource known = cuda.registry().find(uuid, handle);
+    if (known != null) {
+      return ResourceRegistry.as(known, uuid, type);
+    }
+    R made = importer.get();
+    try {
+      R registered = made.register(uuid, type);
+      if (registered != made) {
+        made.close(); // somebody registered another just now
+      }
+      return registered;
+    } catch (RuntimeException | Error e) {
+      Failures.closeAfter(e, made);
+      throw e;
     }
   }
 
@@ -270,7 +314,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     PoolSharing shared = sharing("register");
     pool.checkOpen();
     shared.handle().checkIdentity(uuid);
-    ResourceRegistry registry = cuda.engine().registry();
+    ResourceRegistry registry = cuda.registry();
     DriverPoolResource found = registry.find(uuid, shared.handle());
     if (found == null) {
       shared.handle().identify(uuid);

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class DriverPools {
   private final Session session;
-  private final ImportTable imports;
+  private final MappingOrder mappings;
   private final Entrance entrance;
   private final Children children;
 
@@ -33,11 +33,11 @@ final class DriverPools {
 
   DriverPools(
       Session session,
-      ImportTable imports,
+      MappingOrder mappings,
       StreamOrderedMemory asyncMemory,
       ReleaseThresholds thresholds) {
     this.session = session;
-    this.imports = imports;
+    this.mappings = mappings;
     this.entrance = session.entrance();
     this.children = session.children();
     this.asyncMemory = asyncMemory;
@@ -48,9 +48,9 @@ final class DriverPools {
     return session;
   }
 
-  /** The memory of other processes. */
-  ImportTable imports() {
-    return imports;
+  /** What keeps frees apart from mappings. */
+  MappingOrder mappings() {
+    return mappings;
   }
 
   /** What {@link MemoryResource#async()} gave out. */
@@ -110,7 +110,7 @@ final class DriverPools {
   /**
    * What the pool of a handle was imported from, which must be the same file; null if it was not.
    */
-  @Nullable PoolOrigin importedFrom(AllocationHandle handle) {
+  @Nullable PoolOrigin importedFrom(PoolHandle handle) {
     return Stream.concat(open.stream(), retired.stream())
         .map(DriverPool::importedFrom)
         .filter(origin -> origin != null && origin.isOf(handle))

@@ -15,7 +15,6 @@ final class Engine implements SyncListener, Relief {
   private final Session session;
   private final Streams streams;
   private final ImportTable imports;
-  private final ResourceRegistry registry = new ResourceRegistry();
   private final DriverPools driverPools;
   private final Set<CachingPool> pools = ConcurrentHashMap.newKeySet();
   private final AtomicBoolean ending = new AtomicBoolean();
@@ -24,7 +23,7 @@ final class Engine implements SyncListener, Relief {
   Engine(CudaDriver driver, CudaOptions options, MemoryLimit firstLimit, LeakLevel leakLevel) {
     this.imports = ImportTable.of(driver.isSimulated());
     this.session = new Session(driver, options, firstLimit, leakLevel, imports.process);
-    this.streams = new Streams(session, this, this);
+    this.streams = new Streams(session, this, this, StreamArenas::new);
     StreamOrderedMemory asyncMemory =
         new StreamOrderedMemory(session.entrance(), driver.blockListener(), null);
     ReleaseThresholds thresholds = ReleaseThresholds.of(session.isSimulated());
@@ -44,11 +43,6 @@ final class Engine implements SyncListener, Relief {
   /** The memory of other processes. */
   ImportTable imports() {
     return imports;
-  }
-
-  /** The memory resources that are known by a UUID. */
-  ResourceRegistry registry() {
-    return registry;
   }
 
   /** The driver's pools. */

@@ -128,7 +128,7 @@ final class HostTransfers {
    */
   private static void queue(
       OpenStream stream, Memory buffer, MemorySegment host, Consumer<CudaDriver> work) {
-    BlockLifetime viewed = stream.state.streams.views().find(host);
+    UsedMemory viewed = stream.state.streams.views().find(host);
     if (viewed == null) {
       stream.awaitInCallback("a copy of native memory"); // pageable, for which the driver waits
       Transfers.queue(stream, buffer, work);

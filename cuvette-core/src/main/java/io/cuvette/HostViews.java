@@ -15,11 +15,11 @@ final class HostViews {
 
   /** The segment of a whole buffer, and the arena it dies with. */
   final class View {
-    private final BlockLifetime of;
+    private final UsedMemory of;
     private final Arena arena;
     private final MemorySegment segment;
 
-    private View(BlockLifetime of, Arena arena, MemorySegment segment) {
+    private View(UsedMemory of, Arena arena, MemorySegment segment) {
       this.of = of;
       this.arena = arena;
       this.segment = segment;
@@ -44,7 +44,7 @@ final class HostViews {
   }
 
   /** Notes a view that was just made. */
-  View add(BlockLifetime of, Arena arena, MemorySegment segment) {
+  View add(UsedMemory of, Arena arena, MemorySegment segment) {
     View view = new View(of, arena, segment);
     open.put(segment.address(), view);
     return view;
@@ -72,7 +72,7 @@ final class HostViews {
   }
 
   /** The end of the buffer whose memory a segment begins in; null if that is no buffer's. */
-  @Nullable BlockLifetime find(MemorySegment segment) {
+  @Nullable UsedMemory find(MemorySegment segment) {
     if (open.isEmpty()) {
       return null;
     }

@@ -1,7 +1,7 @@
 package io.cuvette;
 
-import io.cuvette.BlockLifetime.StreamUse;
 import io.cuvette.ImportedMemory.State;
+import io.cuvette.UsedMemory.StreamUse;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import java.nio.ByteBuffer;
@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  * the last one frees it, and whoever comes while the driver is asked about it waits; the lock
  * itself is never held across a call of the driver. Thread-safe.
  */
-final class ImportTable {
+final class ImportTable implements MappingOrder {
   /** That of the driver of this machine, which knows processes and not {@link Cuda}s. */
   private static final ImportTable PROCESS = new ImportTable();
 
@@ -288,7 +288,8 @@ final class ImportTable {
   }
 
   /** Does what frees memory of a pool; no other thread asks the driver to map some meanwhile. */
-  void freeing(Runnable work) {
+  @Override
+  public void freeing(Runnable work) {
     driverCalls.alone(this, work);
   }
 

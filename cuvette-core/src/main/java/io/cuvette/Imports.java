@@ -14,6 +14,7 @@ final class Imports {
   static Face ofPool(
       BufferDescriptor descriptor,
       BufferDescriptor.Kind kind,
+      ImportTable imports,
       DriverPool pool,
       OpenStream stream,
       Faces faces) {
@@ -26,7 +27,7 @@ final class Imports {
       ImportSource source = new ImportSource.OfPool(pool, stream.on());
       PeerHandles.Range range = session.handles().range(stream.on(), descriptor.handle());
       ImportTable.Key key = ImportTable.Key.ofPool(descriptor, range);
-      return open(pool.pools().imports(), key, source, descriptor, stream, faces, pool);
+      return open(imports, key, source, descriptor, stream, faces, pool);
     } finally {
       pool.leave();
     }

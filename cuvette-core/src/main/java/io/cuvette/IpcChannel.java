@@ -193,7 +193,7 @@ public final class IpcChannel implements AutoCloseable {
     int made = 0;
     try {
       for (AllocationHandle handle : handles) {
-        descriptors[made] = handle.duplicateDescriptor();
+        descriptors[made] = handle.core().duplicateDescriptor();
         made++;
       }
       return descriptors;

@@ -59,7 +59,7 @@ final class IpcReader implements AutoCloseable {
   <T> T handOver(Received message, Function<Received, T> maker) {
     T made = maker.apply(message);
     count = 0;
-    message.handles().forEach(AllocationHandle::own);
+    message.handles().forEach(handle -> handle.core().own());
     return made;
   }
 
@@ -81,7 +81,8 @@ final class IpcReader implements AutoCloseable {
     complete = true;
     List<AllocationHandle> handles = new ArrayList<>();
     for (int i = 0; i < count; i++) {
-      handles.add(new AllocationHandle(calls, descriptors[i], frame.uuids().get(i)));
+      handles.add(
+          new AllocationHandle(new PoolHandle(calls, descriptors[i], frame.uuids().get(i))));
     }
     return new Received(frame, List.copyOf(handles));
   }

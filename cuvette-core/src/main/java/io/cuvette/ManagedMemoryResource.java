@@ -64,7 +64,7 @@ public final class ManagedMemoryResource extends DriverPoolResource {
 
   private ManagedMemoryResource(
       Cuda cuda, Supplier<DriverPool> pool, @Nullable MemoryLocation preferred) {
-    super(cuda, Source.unshared(open(cuda, pool, preferred)), BufferKind.MANAGED);
+    super(cuda, PoolSource.unshared(open(cuda, pool, preferred)), BufferKind.MANAGED);
     this.preferred = preferred;
   }
 

@@ -154,7 +154,7 @@ record ManagedRange(Memory buffer) {
       return e;
     }
     String text =
-        buffer.lifetime() instanceof StreamOrderedLifetime
+        buffer.lifetime().isOfDriverPool()
             ? "not for memory of a pool with this driver; Cuda.allocateManaged gives memory for"
                 + " which it is"
             : "not for this memory with this driver";

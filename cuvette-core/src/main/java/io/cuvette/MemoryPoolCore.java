@@ -102,7 +102,7 @@ final class MemoryPoolCore implements CachingPool {
     if (capture != null) {
       return takeFor(capture, bytes, rounded, stream);
     }
-    PoolArena arena = state.arenas.of(this);
+    PoolArena arena = StreamArenas.of(state).of(this);
     Face cached = arena.take(bytes, rounded, stream);
     return cached != null ? cached : arena.devicePool.allocateSlow(arena, bytes, rounded, stream);
   }
@@ -110,7 +110,7 @@ final class MemoryPoolCore implements CachingPool {
   /** A block for captured work, which nothing queued before may still use. */
   private Face takeFor(Capture capture, long bytes, long rounded, OpenStream stream) {
     StreamState like = capture.checked("allocate", stream.state).stateLike(stream.state);
-    PoolArena arena = like.arenas.of(this);
+    PoolArena arena = StreamArenas.of(like).of(this);
     Face taken;
     try {
       taken = arena.devicePool.allocateSlow(arena, bytes, rounded, stream);

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param <B> the kind of block
  */
-final class PendingFrees<B extends BlockLifetime> {
+final class PendingFrees<B extends UsedMemory> {
   private final Consumer<B> give;
   private final ConcurrentLinkedQueue<Pending<B>> queue = new ConcurrentLinkedQueue<>();
 
@@ -73,7 +73,7 @@ final class PendingFrees<B extends BlockLifetime> {
   }
 
   private static @Nullable RuntimeException guardAll(
-      BlockLifetime block, @Nullable StreamState of, List<Fence> fences) {
+      UsedMemory block, @Nullable StreamState of, List<Fence> fences) {
     RuntimeException failure = null;
     for (var use = block.uses(); use != null; use = use.next()) {
       failure = guard(use.stream(), fences, failure);

@@ -92,6 +92,7 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
    */
   public void setLimit(MemoryLimit next) {
     Objects.requireNonNull(next, "next");
+    PinnedPoolOptions.checkLimit(next);
     core.setLimit(next);
   }
 

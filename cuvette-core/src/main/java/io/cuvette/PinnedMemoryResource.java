@@ -26,7 +26,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
    * host in.
    */
   public PinnedMemoryResource(Cuda cuda) {
-    this(cuda, Source.unshared(current(cuda)), NO_NODE);
+    this(cuda, PoolSource.unshared(current(cuda)), NO_NODE);
   }
 
   /**
@@ -47,7 +47,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
     this(cuda, create(cuda, options, numaId), numaId);
   }
 
-  private PinnedMemoryResource(Cuda cuda, Source source, int numaId) {
+  private PinnedMemoryResource(Cuda cuda, PoolSource source, int numaId) {
     super(cuda, source, BufferKind.PINNED);
     this.numaId = numaId;
   }
@@ -90,8 +90,8 @@ public final class PinnedMemoryResource extends DriverPoolResource {
   public static PinnedMemoryResource fromAllocationHandle(Cuda cuda, AllocationHandle handle) {
     Objects.requireNonNull(cuda, "cuda");
     Objects.requireNonNull(handle, "handle");
-    return PoolSharing.fromHandle(
-        cuda.engine(),
+    return fromHandle(
+        cuda,
         null,
         handle,
         PinnedMemoryResource.class,
@@ -107,7 +107,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
    * @see #fromAllocationHandle(Cuda, AllocationHandle)
    */
   public static PinnedMemoryResource fromAllocationHandle(Cuda cuda, int descriptor) {
-    try (AllocationHandle handle = PoolSharing.duplicate(descriptor)) {
+    try (AllocationHandle handle = new AllocationHandle(PoolHandle.duplicate(descriptor))) {
       return fromAllocationHandle(cuda, handle);
     }
   }
@@ -122,7 +122,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
     Objects.requireNonNull(cuda, "cuda");
     Objects.requireNonNull(uuid, "uuid");
     cuda.checkOpen();
-    return cuda.engine().registry().get(uuid, PinnedMemoryResource.class);
+    return cuda.registry().get(uuid, PinnedMemoryResource.class);
   }
 
   /**
@@ -201,8 +201,8 @@ public final class PinnedMemoryResource extends DriverPoolResource {
         == MemAccessFlags.READ_WRITE;
   }
 
-  private static Source create(Cuda cuda, PinnedMemoryResourceOptions options, int node) {
-    Source made = options.ipcEnabled() ? shared(cuda, options, node) : own(cuda, options, node);
+  private static PoolSource create(Cuda cuda, PinnedMemoryResourceOptions options, int node) {
+    PoolSource made = options.ipcEnabled() ? shared(cuda, options, node) : own(cuda, options, node);
     try {
       letDevicesIn(made.pool());
       return made;
@@ -216,11 +216,11 @@ public final class PinnedMemoryResource extends DriverPoolResource {
     }
   }
 
-  private static Source own(Cuda cuda, PinnedMemoryResourceOptions options, int node) {
+  private static PoolSource own(Cuda cuda, PinnedMemoryResourceOptions options, int node) {
     MemoryLocation location =
         node == NO_NODE ? MemoryLocation.host() : MemoryLocation.hostNuma(node);
     try {
-      return Source.unshared(
+      return PoolSource.unshared(
           DriverPool.createKeeping(
               cuda.engine().driverPools(),
               StreamOrderedSupport.poolAt(
@@ -230,7 +230,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
     }
   }
 
-  private static Source shared(Cuda cuda, PinnedMemoryResourceOptions options, int node) {
+  private static PoolSource shared(Cuda cuda, PinnedMemoryResourceOptions options, int node) {
     Descriptors.require("PinnedMemoryResource with ipcEnabled");
     var properties =
         StreamOrderedSupport.poolAt(

@@ -116,7 +116,6 @@ final class PinnedPoolCore implements CachingPool {
   }
 
   void setLimit(MemoryLimit next) {
-    PinnedPoolOptions.checkLimit(next);
     store.held().setLimit(next.bytesOf(0));
     limit = next;
   }

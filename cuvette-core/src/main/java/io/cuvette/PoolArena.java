@@ -360,7 +360,7 @@ final class PoolArena {
   void endIfEmpty() {
     if (retired && tryEnd()) {
       devicePool.arenas().remove(this);
-      stream.arenas.remove(this);
+      StreamArenas.of(stream).remove(this);
     }
   }
 

@@ -62,7 +62,7 @@ final class PoolArenas {
   }
 
   void clear() {
-    all.forEach(arena -> arena.stream.arenas.remove(arena));
+    all.forEach(arena -> StreamArenas.of(arena.stream).remove(arena));
     all.clear();
   }
 

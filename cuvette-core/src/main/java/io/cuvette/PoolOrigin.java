@@ -9,17 +9,17 @@ import org.jspecify.annotations.Nullable;
  * Immutable.
  */
 final class PoolOrigin {
-  private final AllocationHandle handle;
+  private final PoolHandle handle;
   private final Object identity;
 
-  private PoolOrigin(AllocationHandle handle, Object identity) {
+  private PoolOrigin(PoolHandle handle, Object identity) {
     this.handle = handle;
     this.identity = identity;
   }
 
   /** What a handle is of, with a descriptor of its own. */
-  static PoolOrigin of(AllocationHandle handle, DriverPools known) {
-    AllocationHandle own = handle.duplicate();
+  static PoolOrigin of(PoolHandle handle, DriverPools known) {
+    PoolHandle own = handle.duplicate();
     try {
       PoolOrigin same = known.importedFrom(own);
       return new PoolOrigin(own, same == null ? new Object() : same.identity);
@@ -33,7 +33,7 @@ final class PoolOrigin {
     return identity;
   }
 
-  boolean isOf(AllocationHandle other) {
+  boolean isOf(PoolHandle other) {
     return handle.isSamePool(other);
   }
 

@@ -1,13 +1,11 @@
 package io.cuvette;
 
-import io.cuvette.DriverPoolResource.Source;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.driver.PoolProperties;
 import java.util.UUID;
 import java.util.function.Function;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,14 +16,15 @@ import org.jspecify.annotations.Nullable;
  * @param handle of the pool
  * @param mapped whether the pool is another process's
  */
-record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean mapped) {
+record PoolSharing(BufferDescriptor.Kind kind, PoolHandle handle, boolean mapped) {
 
   /** A new pool that other processes can import, with an identity of its own. */
-  static Source create(DriverPools pools, PoolProperties properties, BufferDescriptor.Kind kind) {
+  static PoolSource create(
+      DriverPools pools, PoolProperties properties, BufferDescriptor.Kind kind) {
     DriverPool pool = DriverPool.createKeeping(pools, properties);
     try {
       DescriptorCalls calls = Descriptors.require("ipcEnabled");
-      return new Source(pool, new PoolSharing(kind, exported(calls, pool), false));
+      return new PoolSource(pool, new PoolSharing(kind, exported(calls, pool), false));
     } catch (RuntimeException | Error e) {
       Failures.closeAfter(e, pool::close);
       throw e;
@@ -33,77 +32,33 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
   }
 
   /** The handle of a new pool; no child process inherits it, whatever the driver does. */
-  private static AllocationHandle exported(DescriptorCalls calls, DriverPool pool) {
+  private static PoolHandle exported(DescriptorCalls calls, DriverPool pool) {
     UUID uuid = UUID.randomUUID();
     int descriptor =
         (int) pool.ask(driver -> driver.sharing().memPoolExportToShareableHandle(pool.handle()));
     try {
-      return AllocationHandle.own(calls, calls.duplicate(descriptor), uuid);
+      return PoolHandle.own(calls, calls.duplicate(descriptor), uuid);
     } finally {
       calls.close(descriptor);
     }
   }
 
-  /** A handle of its own for a raw descriptor. */
-  static AllocationHandle duplicate(int descriptor) {
-    Descriptors.checkNumber(descriptor);
-    DescriptorCalls calls = Descriptors.require("fromAllocationHandle");
-    Descriptors.checkOpen(calls, descriptor);
-    return AllocationHandle.own(calls, calls.duplicate(descriptor), null);
-  }
-
   /**
-   * The registered resource of a pool, or a new one.
+   * Something that is made of a pool of another process.
    *
    * @param home the device the memory is of, null if it is of none
+   * @param own the handle, which belongs to the result
    */
-  static <R extends DriverPoolResource> R fromHandle(
-      Engine engine,
-      @Nullable Device home,
-      AllocationHandle handle,
-      Class<R> type,
-      BufferDescriptor.Kind kind,
-      Function<Source, R> maker) {
-    engine.session().checkOpen();
-    handle.checkOpen();
-    engine.session().leaks().drain();
-    Supplier<R> importer =
-        () -> imported(engine.driverPools(), home, handle.duplicate(), kind, maker);
-    UUID uuid = handle.uuid().orElse(null);
-    return uuid == null
-        ? importer.get()
-        : engine.registry().alone(uuid, () -> registered(engine, uuid, handle, type, importer));
-  }
-
-  private static <R extends DriverPoolResource> R registered(
-      Engine engine, UUID uuid, AllocationHandle handle, Class<R> type, Supplier<R> importer) {
-    DriverPoolResource known = engine.registry().find(uuid, handle);
-    if (known != null) {
-      return ResourceRegistry.as(known, uuid, type);
-    }
-    R made = importer.get();
-    try {
-      R registered = made.register(uuid, type);
-      if (registered != made) {
-        made.close(); // somebody registered another just now
-      }
-      return registered;
-    } catch (RuntimeException | Error e) {
-      Failures.closeAfter(e, made);
-      throw e;
-    }
-  }
-
-  private static <R> R imported(
+  static <R> R imported(
       DriverPools pools,
       @Nullable Device home,
-      AllocationHandle own,
+      PoolHandle own,
       BufferDescriptor.Kind kind,
-      Function<Source, R> maker) {
+      Function<PoolSource, R> maker) {
     try {
       DriverPool pool = importPool(pools, own, home);
       try {
-        return maker.apply(new Source(pool, new PoolSharing(kind, own, true)));
+        return maker.apply(new PoolSource(pool, new PoolSharing(kind, own, true)));
       } catch (RuntimeException | Error e) {
         Failures.closeAfter(e, pool::close);
         throw e;
@@ -137,7 +92,7 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
   }
 
   private static DriverPool importPool(
-      DriverPools pools, AllocationHandle handle, @Nullable Device home) {
+      DriverPools pools, PoolHandle handle, @Nullable Device home) {
     PoolOrigin origin = PoolOrigin.of(handle, pools);
     try {
       return importPool(pools, handle, home, origin);
@@ -148,7 +103,7 @@ record PoolSharing(BufferDescriptor.Kind kind, AllocationHandle handle, boolean 
   }
 
   private static DriverPool importPool(
-      DriverPools pools, AllocationHandle handle, @Nullable Device home, PoolOrigin origin) {
+      DriverPools pools, PoolHandle handle, @Nullable Device home, PoolOrigin origin) {
     try {
       return DriverPool.imported(pools, home, origin);
     } catch (CudaException e) {

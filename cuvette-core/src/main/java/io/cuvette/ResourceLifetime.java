@@ -12,7 +12,7 @@ final class ResourceLifetime extends Lifetime {
   private final String text;
   private final Runnable end = this::close;
 
-  ResourceLifetime(Object resource, DriverPoolResource.Source source) {
+  ResourceLifetime(Object resource, PoolSource source) {
     super(resource, source.pool().session().leaks().queue, source.pool().session().leaks().site());
     this.pool = source.pool();
     this.sharing = source.sharing();

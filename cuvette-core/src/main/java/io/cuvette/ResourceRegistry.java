@@ -20,7 +20,7 @@ final class ResourceRegistry {
   private final OneByOne<UUID> importing = new OneByOne<>();
 
   /** A resource, and its own handle, by which it is told from others of the same UUID. */
-  private record Entry(WeakReference<DriverPoolResource> resource, AllocationHandle handle) {
+  private record Entry(WeakReference<DriverPoolResource> resource, PoolHandle handle) {
     @Nullable DriverPoolResource open() {
       DriverPoolResource found = resource.get();
       return found == null || found.isClosed() ? null : found;
@@ -33,7 +33,7 @@ final class ResourceRegistry {
   }
 
   /** The open resource of the pool of a handle that is known by a UUID; null if there is none. */
-  @Nullable DriverPoolResource find(UUID uuid, AllocationHandle handle) {
+  @Nullable DriverPoolResource find(UUID uuid, PoolHandle handle) {
     for (Entry entry : known.getOrDefault(uuid, List.of())) {
       DriverPoolResource resource = entry.open();
       if (resource != null && entry.handle.isSamePool(handle)) {
@@ -50,7 +50,7 @@ final class ResourceRegistry {
    * @param handle the resource's own
    * @throws IllegalStateException if the given one was closed meanwhile
    */
-  DriverPoolResource register(UUID uuid, DriverPoolResource resource, AllocationHandle handle) {
+  DriverPoolResource register(UUID uuid, DriverPoolResource resource, PoolHandle handle) {
     while (!resource.isClosed()) {
       List<Entry> before = known.getOrDefault(uuid, List.of());
       DriverPoolResource found = find(uuid, handle);

@@ -4,7 +4,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /** The arenas that pools keep for one stream. Thread-safe. */
-final class StreamArenas {
+final class StreamArenas implements StreamLocal {
   private final StreamState stream;
   private final ConcurrentHashMap<MemoryPoolCore, PoolArena> arenas = new ConcurrentHashMap<>();
 
@@ -47,8 +47,13 @@ final class StreamArenas {
     }
   }
 
-  /** The stream is closed: what is cached for it becomes everybody's. */
-  void retire() {
+  /** Those of a stream. */
+  static StreamArenas of(StreamState stream) {
+    return (StreamArenas) stream.local;
+  }
+
+  @Override
+  public void retire() {
     arenas.values().forEach(PoolArena::retire);
     arenas.clear();
     last = null;

@@ -49,14 +49,19 @@ final class StreamOrderedLifetime extends BlockLifetime {
   }
 
   @Override
+  boolean isOfDriverPool() {
+    return true;
+  }
+
+  @Override
   int depth() {
     return 1;
   }
 
   @Override
   BufferDescriptor descriptor(Memory part) {
-    PoolSharing sharing = memory.sharing();
-    if (sharing == null) {
+    BufferDescriptor.Kind kind = memory.sharedAs();
+    if (kind == null) {
       throw Sharing.cannot(part, "its pool is not IPC-enabled");
     }
     byte[] known = exported;
@@ -65,7 +70,7 @@ final class StreamOrderedLifetime extends BlockLifetime {
       exported = known;
     }
     return new BufferDescriptor(
-        sharing.kind(),
+        kind,
         part.address() - address,
         part.byteSize(),
         device.session().process(),

@@ -25,8 +25,8 @@ final class StreamOrderedMemory {
   private final PendingFrees<StreamOrderedLifetime> pending = new PendingFrees<>(this::freeOrKeep);
   private final StreamOrderedBlocks blocks = new StreamOrderedBlocks();
 
-  /** What the blocks are shared by; null if they are for this process. */
-  private volatile @Nullable PoolSharing sharing;
+  /** What the blocks are shared as; null if they are for this process. */
+  private volatile BufferDescriptor.@Nullable Kind sharedAs;
 
   /** The pool that all memory is from; null if from several, and then nothing is kept idle. */
   private final @Nullable DriverPool pool;
@@ -56,12 +56,12 @@ final class StreamOrderedMemory {
   }
 
   /** The blocks come from a pool that other processes can import. */
-  void shareBy(PoolSharing by) {
-    sharing = by;
+  void shareAs(BufferDescriptor.Kind kind) {
+    sharedAs = kind;
   }
 
-  @Nullable PoolSharing sharing() {
-    return sharing;
+  BufferDescriptor.@Nullable Kind sharedAs() {
+    return sharedAs;
   }
 
   /** The handle of the pool that a block is from; 0 if the driver does not tell. */

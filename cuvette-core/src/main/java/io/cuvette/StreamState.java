@@ -49,7 +49,8 @@ final class StreamState {
   /** The wrappers of a foreign stream that are open; the last one to close ends the state. */
   private final AtomicInteger wrappers = new AtomicInteger();
 
-  final StreamArenas arenas = new StreamArenas(this);
+  /** What pools keep for it. */
+  final StreamLocal local;
 
   /** Operations hold it as long as the driver is about the stream. */
   private StreamLifetime lifetime;
@@ -120,6 +121,7 @@ final class StreamState {
     this.owned = owned;
     this.confinedTo = confinedTo;
     this.memoryOf = memoryOf;
+    this.local = streams.local(this);
   }
 
   /** Makes the stream end with the object that stands for it. */
@@ -433,7 +435,7 @@ final class StreamState {
   /** Makes the cached memory everybody's. */
   void retireArenas() {
     closed = true;
-    arenas.retire();
+    local.retire();
   }
 
   private void destroy() {

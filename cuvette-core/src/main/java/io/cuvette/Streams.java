@@ -10,6 +10,7 @@ import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.Function;
 
 /**
  * The streams of one {@link Session} by the identity that the driver never uses twice. Thread-safe.
@@ -18,6 +19,7 @@ final class Streams {
   private final Session session;
   private final SyncListener listener;
   private final Relief relief;
+  private final Function<StreamState, StreamLocal> locals;
   private final Captures captures;
   private final Callbacks callbacks;
   private final DeviceWaits waits = new DeviceWaits(this);
@@ -38,10 +40,20 @@ final class Streams {
 
   private record Key(int device, long id) {}
 
-  Streams(Session session, SyncListener listener, Relief relief) {
+  /**
+   * Begins without streams but the built-in ones.
+   *
+   * @param locals makes what pools keep for a stream
+   */
+  Streams(
+      Session session,
+      SyncListener listener,
+      Relief relief,
+      Function<StreamState, StreamLocal> locals) {
     this.session = session;
     this.listener = listener;
     this.relief = relief;
+    this.locals = locals;
     this.captures = new Captures(session.driver());
     this.nullStreams = builtIn(StreamHandle.NULL);
     this.legacyStreams = builtIn(StreamHandle.LEGACY);
@@ -58,6 +70,11 @@ final class Streams {
 
   Session session() {
     return session;
+  }
+
+  /** What pools keep for a new stream. */
+  StreamLocal local(StreamState of) {
+    return locals.apply(of);
   }
 
   /** What is told of waits. */

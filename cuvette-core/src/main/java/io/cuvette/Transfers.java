@@ -87,8 +87,7 @@ final class Transfers {
   }
 
   /** The same for work with two buffers; the caller keeps the other one reachable. */
-  static void queue(
-      OpenStream stream, Memory buffer, BlockLifetime other, Consumer<CudaDriver> work) {
+  static void queue(OpenStream stream, Memory buffer, UsedMemory other, Consumer<CudaDriver> work) {
     other.hold();
     try {
       queue(

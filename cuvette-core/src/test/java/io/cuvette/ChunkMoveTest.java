@@ -42,7 +42,7 @@ class ChunkMoveTest {
   void chunkThatCouldComeIntoNoArena_goesBackToUpstream() {
     long free = DirectMemory.driverFree(cuda.device(0).core());
     allocate(BYTES, one).close();
-    PoolArena arena = one.state.arenas.of(pool);
+    PoolArena arena = StreamArenas.of(one.state).of(pool);
     int inHand = arena.takeInHand(BYTES, arena.fit(BYTES));
     int chunk = arena.chunk(inHand);
     assertThat(arena.devicePool.chunks().bytes(chunk)).isEqualTo(BYTES);

@@ -59,7 +59,8 @@ class IpcPeerTest {
     int socket = descriptors.memoryFile("socket", 0);
     IpcChannel channel = IpcChannel.of(descriptors, socket, "for a test");
     try (AllocationHandle handle =
-        new AllocationHandle(descriptors, descriptors.memoryFile("pool", 0), new UUID(0, 1))) {
+        new AllocationHandle(
+            new PoolHandle(descriptors, descriptors.memoryFile("pool", 0), new UUID(0, 1)))) {
       assertThatThrownBy(() -> channel.send(handle))
           .isInstanceOf(UnsupportedOperationException.class);
       assertThat(descriptors.open).containsExactly(handle.descriptor());

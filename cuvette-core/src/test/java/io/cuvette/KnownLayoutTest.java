@@ -29,7 +29,8 @@ class KnownLayoutTest {
     driver.bytesRead = BLOCK;
     FakeDescriptors descriptors = new FakeDescriptors();
     try (AllocationHandle handle =
-        new AllocationHandle(descriptors, descriptors.memoryFile("pool", 0), null)) {
+        new AllocationHandle(
+            new PoolHandle(descriptors, descriptors.memoryFile("pool", 0), null))) {
       resource = DeviceMemoryResource.fromAllocationHandle(cuda.device(0), handle);
     }
   }

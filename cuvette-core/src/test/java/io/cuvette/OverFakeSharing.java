@@ -75,7 +75,8 @@ abstract class OverFakeSharing {
   }
 
   AllocationHandle handle(UUID uuid) {
-    return new AllocationHandle(descriptors, descriptors.memoryFile("pool", 0), uuid);
+    return new AllocationHandle(
+        new PoolHandle(descriptors, descriptors.memoryFile("pool", 0), uuid));
   }
 
   DeviceMemoryResource mapped() {

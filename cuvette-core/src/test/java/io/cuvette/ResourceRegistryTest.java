@@ -57,9 +57,9 @@ class ResourceRegistryTest extends OverFakeSharing {
     UUID uuid = UUID.randomUUID();
     DeviceMemoryResource resource = mapped();
     resource.close();
-    ResourceRegistry registry = cuda.engine().registry();
+    ResourceRegistry registry = cuda.registry();
     try (DeviceMemoryResource open = mapped()) {
-      AllocationHandle handle = open.allocationHandle();
+      PoolHandle handle = open.allocationHandle().core();
       assertThatThrownBy(() -> registry.register(uuid, resource, handle))
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("closed");
@@ -227,7 +227,8 @@ class ResourceRegistryTest extends OverFakeSharing {
     UUID uuid = UUID.randomUUID();
     try (AllocationHandle raw = handle(null);
         AllocationHandle handle =
-            new AllocationHandle(descriptors, raw.duplicateDescriptor(), uuid);
+            new AllocationHandle(
+                new PoolHandle(descriptors, raw.core().duplicateDescriptor(), uuid));
         DeviceMemoryResource resource = DeviceMemoryResource.fromAllocationHandle(device, raw)) {
       driver.during =
           call -> {

@@ -31,7 +31,7 @@ final class StressPool {
   /** What a stream has in the pool; it is closed then, and its memory goes back. */
   static PoolCensus end(CudaStream stream) {
     PoolCensus census = new PoolCensus();
-    PoolArena arena = stream.state.arenas.known(POOL);
+    PoolArena arena = StreamArenas.of(stream.state).known(POOL);
     if (arena != null) {
       arena.count(census);
     }

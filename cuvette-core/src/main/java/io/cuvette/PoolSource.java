@@ -1,0 +1,15 @@
+package io.cuvette;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a memory resource stands on.
+ *
+ * @param sharing by which other processes use the pool; null if they do not
+ */
+record PoolSource(DriverPool pool, @Nullable PoolSharing sharing) {
+  /** For this process alone. */
+  static PoolSource unshared(DriverPool pool) {
+    return new PoolSource(pool, null);
+  }
+}
