@@ -6,6 +6,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemAllocationType;
 import io.cuvette.driver.MemHandleType;
 import io.cuvette.driver.MemLocationType;
+import io.cuvette.driver.PoolProperties;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 
@@ -62,10 +63,11 @@ final class AsyncDevicePool {
         case AsyncPoolChoice.New made ->
             DriverPool.createKeeping(
                 pools,
-                StreamOrderedSupport.poolAt(
-                    new MemoryLocation.Device(device.id()),
+                new PoolProperties(
                     MemAllocationType.PINNED,
                     MemHandleType.NONE,
+                    MemLocationType.DEVICE,
+                    device.id(),
                     made.maxBytes()));
       };
     } catch (CudaException e) {

@@ -63,8 +63,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
     MemoryLocation here = MemoryLocation.device(device);
     if (!options.ipcEnabled()) {
       var properties =
-          StreamOrderedSupport.poolAt(
-              here, MemAllocationType.PINNED, MemHandleType.NONE, options.maxBytes());
+          poolAt(here, MemAllocationType.PINNED, MemHandleType.NONE, options.maxBytes());
       return PoolSource.unshared(
           explaining(
               device,
@@ -72,8 +71,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
     }
     Descriptors.require("DeviceMemoryResource with ipcEnabled");
     var properties =
-        StreamOrderedSupport.poolAt(
-            here, MemAllocationType.PINNED, MemHandleType.FILE_DESCRIPTOR, options.maxBytes());
+        poolAt(here, MemAllocationType.PINNED, MemHandleType.FILE_DESCRIPTOR, options.maxBytes());
     try {
       return PoolSharing.create(
           device.cuda().engine().driverPools(), properties, BufferDescriptor.Kind.DEVICE_POOL);

@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.driver.PoolProperties;
 import io.cuvette.internal.Checks;
 import java.lang.ref.Reference;
 import java.util.Objects;
@@ -264,6 +265,13 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     } finally {
       Reference.reachabilityFence(this);
     }
+  }
+
+  /** A pool of the driver at a place, as its calls take it. */
+  static PoolProperties poolAt(
+      MemoryLocation location, int allocationType, int handleTypes, long maxBytes) {
+    return new PoolProperties(
+        allocationType, handleTypes, location.type(), location.id(), maxBytes);
   }
 
   /**

@@ -112,8 +112,7 @@ public final class ManagedMemoryResource extends DriverPoolResource {
         cuda.engine().driverPools(),
         preferred == null
             ? new PoolProperties(MemAllocationType.MANAGED, 0, MemLocationType.NONE, 0, 0)
-            : StreamOrderedSupport.poolAt(
-                preferred, MemAllocationType.MANAGED, MemHandleType.NONE, 0));
+            : poolAt(preferred, MemAllocationType.MANAGED, MemHandleType.NONE, 0));
   }
 
   private static void checkVersion(Cuda cuda) {

@@ -223,8 +223,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
       return PoolSource.unshared(
           DriverPool.createKeeping(
               cuda.engine().driverPools(),
-              StreamOrderedSupport.poolAt(
-                  location, MemAllocationType.PINNED, MemHandleType.NONE, options.maxBytes())));
+              poolAt(location, MemAllocationType.PINNED, MemHandleType.NONE, options.maxBytes())));
     } catch (CudaException e) {
       throw explained(e, node);
     }
@@ -233,7 +232,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
   private static PoolSource shared(Cuda cuda, PinnedMemoryResourceOptions options, int node) {
     Descriptors.require("PinnedMemoryResource with ipcEnabled");
     var properties =
-        StreamOrderedSupport.poolAt(
+        poolAt(
             MemoryLocation.hostNuma(node),
             MemAllocationType.PINNED,
             MemHandleType.FILE_DESCRIPTOR,

@@ -51,13 +51,6 @@ final class StreamOrderedSupport {
         limitBytes - liveBytes);
   }
 
-  /** A pool of the driver at a place, as its calls take it. */
-  static PoolProperties poolAt(
-      MemoryLocation location, int allocationType, int handleTypes, long maxBytes) {
-    return new PoolProperties(
-        allocationType, handleTypes, location.type(), location.id(), maxBytes);
-  }
-
   /** A driver that cannot tell must not hide that memory is out. */
   private static long orUnknown(LongSupplier question) {
     try {
