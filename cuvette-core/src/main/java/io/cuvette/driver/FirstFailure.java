@@ -49,14 +49,19 @@ public final class FirstFailure {
     return (where.isEmpty() ? "" : where + "; ") + "the first call that failed was " + first;
   }
 
-  /** The method of the library that the program called; empty on the library's own threads. */
+  /**
+   * The method of the library that the program called; empty on the library's own threads. What
+   * stands between the library and the driver may be somebody else's.
+   */
   private static String operation(Stream<StackFrame> frames) {
     String operation = "";
     for (Iterator<StackFrame> all = frames.iterator(); all.hasNext(); ) {
       StackFrame frame = all.next();
       Class<?> type = frame.getDeclaringClass();
       String holder = type.getPackageName();
-      if (!isLibrary(holder) && !holder.startsWith("java.") && !holder.startsWith("jdk.")) {
+      boolean program =
+          !isLibrary(holder) && !holder.startsWith("java.") && !holder.startsWith("jdk.");
+      if (program && !operation.isEmpty()) {
         return operation;
       }
       if (holder.equals(API) && !frame.getMethodName().startsWith("lambda$")) {

@@ -50,6 +50,7 @@ public final class FaultSweep {
   private Predicate<Faults.Fault> recoverable = _ -> false;
   private Leftovers leftovers = _ -> List.of();
   private Duration timeLimit = Duration.ofSeconds(30);
+  private WatchedRun.Patience patience = Thread::join;
   private long maximumCalls = 10_000;
   private @Nullable CudaStatus status;
   private boolean everyError = true;
@@ -170,6 +171,12 @@ public final class FaultSweep {
     return this;
   }
 
+  /** Has somebody else than the clock say that a run hangs. */
+  FaultSweep patience(WatchedRun.Patience other) {
+    patience = other;
+    return this;
+  }
+
   /** At which call the sweep gives up; 10,000 if not set. */
   public FaultSweep maximumCalls(long calls) {
     if (calls < 1) {
@@ -274,7 +281,7 @@ public final class FaultSweep {
       UseCase useCase, FaultMode mode, long number, @Nullable CudaStatus status)
       throws InterruptedException {
     SweepRun run = new SweepRun(drivers.get(), mode, number, status, ignored);
-    run.run(useCase, timeLimit);
+    run.run(useCase, timeLimit, patience);
     run.judge(allowed, recoverable, leftovers);
     return run;
   }

@@ -73,9 +73,10 @@ final class SweepRun {
     return findings;
   }
 
-  void run(UseCase useCase, Duration limit) throws InterruptedException {
+  void run(UseCase useCase, Duration limit, WatchedRun.Patience patience)
+      throws InterruptedException {
     CudaDriver shielded = new SweptDriver(faults.driver(), faults);
-    outcome = WatchedRun.of(() -> useCase.run(shielded), limit);
+    outcome = WatchedRun.of(() -> useCase.run(shielded), limit, patience);
   }
 
   /** Finds what is wrong with the run, and closes the driver unless the run still has it. */

@@ -8,13 +8,21 @@ import org.jspecify.annotations.Nullable;
 
 /** Runs something on a thread of its own and does not wait for it for ever. Stateless. */
 final class WatchedRun {
-  private static final Duration INTERRUPTED_LIMIT = Duration.ofSeconds(1);
+  /** Long for a thread that gives up when it is interrupted: it may have to wait for its turn. */
+  private static final Duration INTERRUPTED_LIMIT = Duration.ofSeconds(5);
 
   private WatchedRun() {}
 
   /** Something that may throw anything. */
   interface Body {
     void run() throws Exception;
+  }
+
+  /** Waits for the end of a run; a test may know sooner than a clock that it hangs. */
+  @FunctionalInterface
+  interface Patience {
+    /** Returns whether the thread ended within the limit. */
+    boolean awaitEnd(Thread run, Duration limit) throws InterruptedException;
   }
 
   /**
@@ -26,12 +34,12 @@ final class WatchedRun {
   record Outcome(@Nullable Throwable thrown, @Nullable String hung) {}
 
   /** Runs the body; at the time limit, notes the stacks, interrupts it, and leaves it. */
-  static Outcome of(Body body, Duration limit) throws InterruptedException {
+  static Outcome of(Body body, Duration limit, Patience patience) throws InterruptedException {
     AtomicReference<@Nullable Throwable> thrown = new AtomicReference<>();
     Thread thread =
         Thread.ofPlatform().daemon().name("fault-sweep").unstarted(() -> run(body, thrown));
     thread.start();
-    if (thread.join(limit)) {
+    if (patience.awaitEnd(thread, limit)) {
       return new Outcome(thrown.get(), null);
     }
     String stacks = stacks(thread);

@@ -14,7 +14,10 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 class FaultSweepTest {
   private final List<TinyDriver> drivers = new ArrayList<>();
@@ -166,18 +169,22 @@ class FaultSweepTest {
   }
 
   @Test
+  @Timeout(60)
   void hangingUseCase_isInterruptedAndReportedWithItsStack() throws Exception {
     CountDownLatch never = new CountDownLatch(1);
     CountDownLatch interrupted = new CountDownLatch(2);
+    AtomicReference<@Nullable Thread> hanging = new AtomicReference<>();
 
     SweepReport report =
         sweep
             .timeLimit(Duration.ofMillis(50))
+            .patience((run, _) -> endsOrHangs(run, hanging))
             .run(driver -> {
               try {
                 driver.devices().deviceGetCount();
               } catch (CudaException e) {
                 try {
+                  hanging.set(Thread.currentThread());
                   never.await();
                 } catch (InterruptedException end) {
                   interrupted.countDown();
@@ -191,6 +198,17 @@ class FaultSweepTest {
     assertThat(report.findings().getFirst().detail())
         .contains("no end within 50 ms", "ended when interrupted", "CountDownLatch.await");
     assertThat(report.findings().getFirst().call()).startsWith("deviceGetCount() with ");
+  }
+
+  /** The time limit without a clock: whether a run ends, or waits where it says that it hangs. */
+  private static boolean endsOrHangs(Thread run, AtomicReference<@Nullable Thread> hanging)
+      throws InterruptedException {
+    while (!run.join(Duration.ofMillis(1))) {
+      if (run.equals(hanging.get()) && run.getState() == Thread.State.WAITING) {
+        return false;
+      }
+    }
+    return true;
   }
 
   @Test

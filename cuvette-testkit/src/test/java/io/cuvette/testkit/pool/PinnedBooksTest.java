@@ -25,7 +25,6 @@ import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import javax.management.AttributeNotFoundException;
 import javax.management.JMException;
@@ -53,21 +52,12 @@ class PinnedBooksTest {
     HostBooks driver = new HostBooks(SimulatedDriver.open(SimulatedOptions.DEFAULTS));
     try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDriver(driver));
         PinnedMemoryPool pool = limited(cuda, LIMIT)) {
-      AtomicBoolean over = new AtomicBoolean();
-      Thread watching =
-          threads.start(() -> {
-            while (!over.get()) {
-              pool.assertConsistent();
-              assertThat(driver.liveBytes()).isLessThanOrEqualTo(LIMIT);
-            }
-          });
-      try {
-        threads.run(THREADS, seed -> use(cuda, pool, new SplittableRandom(seed)));
-      } finally {
-        over.set(true);
-        watching.join();
-      }
-      threads.assertNoFailures();
+      Runnable check =
+          () -> {
+            pool.assertConsistent();
+            assertThat(driver.liveBytes()).isLessThanOrEqualTo(LIMIT);
+          };
+      threads.run(THREADS, seed -> use(cuda, pool, new SplittableRandom(seed), check));
       cuda.device(0).synchronize();
       pool.assertConsistent();
       assertThat(pool.usedBytes()).isZero();
@@ -78,7 +68,9 @@ class PinnedBooksTest {
     }
   }
 
-  private static void use(Cuda cuda, PinnedMemoryPool pool, SplittableRandom random) {
+  /** Checks after each step, beside those of the others. */
+  private static void use(
+      Cuda cuda, PinnedMemoryPool pool, SplittableRandom random, Runnable check) {
     try (CudaStream stream = cuda.device(0).createStream()) {
       for (int i = 0; i < STEPS; i++) {
         PinnedBuffer buffer = pool.allocate(1 + random.nextInt(LARGEST));
@@ -89,6 +81,7 @@ class PinnedBooksTest {
         if (i % 32 == 0) {
           pool.freeAllBlocks();
         }
+        check.run();
       }
     }
   }

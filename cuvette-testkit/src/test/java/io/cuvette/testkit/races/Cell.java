@@ -17,6 +17,12 @@ final class Cell {
   /** So many batches there are at least: what grows is seen after the first. */
   private static final int BATCHES = 5;
 
+  /**
+   * What a wait makes free is freed after it; a pool of the driver whose last block that is waits
+   * for that free once more, and goes with the look after it.
+   */
+  private static final int LOOKS = 3;
+
   /** What the last rounds may have left to be given back a little later. */
   private static final int ON_ITS_WAY = 4;
 
@@ -119,8 +125,10 @@ final class Cell {
 
   /** What is live once nothing is on its way. */
   static Map<String, Integer> settled(Cuda cuda, CountedDriver driver) {
-    cuda.device(0).synchronize();
-    cuda.leaksFound();
+    for (int i = 0; i < LOOKS; i++) {
+      cuda.device(0).synchronize();
+      cuda.leaksFound();
+    }
     cuda.defaultMemoryPool().freeAllBlocks();
     cuda.defaultPinnedMemoryPool().freeAllBlocks();
     cuda.defaultMemoryPool().assertConsistent();

@@ -10,6 +10,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Bytes;
 import java.util.ArrayList;
@@ -146,6 +147,17 @@ class CallbackTest {
         .isInstanceOf(ExecutionException.class)
         .hasCauseInstanceOf(CudaException.class)
         .hasMessageContaining("LAUNCH_FAILED");
+    assertThatThrownBy(cuda::close).isInstanceOf(CudaException.class);
+  }
+
+  @CudaTest(simulatedOnly = true, tidy = false)
+  void afterADeviceError_theOperationIsNamed_alsoIfSomebodyElsesDriverStandsBetween(
+      Cuda cuda, ScriptedDriver driver) {
+    CudaStream stream = cuda.device(0).createStream();
+    breakDevice(stream);
+    assertThatThrownBy(stream::synchronize)
+        .isInstanceOf(CudaException.class)
+        .hasMessageEndingWith("in CudaStream.synchronize");
     assertThatThrownBy(cuda::close).isInstanceOf(CudaException.class);
   }
 
