@@ -42,7 +42,7 @@ class NoHeapTest {
     Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
     try (BufferedReader printed = process.inputReader()) {
       assertThat(printed.readLine()).isEqualTo("ready");
-      Thread.ofVirtual().start(() -> sendToAll(path.toString()));
+      Thread.ofPlatform().daemon().start(() -> sendToAll(path.toString()));
       String rest = printed.readAllAsString();
       assertThat(process.waitFor()).as(rest).isZero();
       assertThat(rest).matches("of \\d+ messages [1-9]\\d* lost\\n");

@@ -23,7 +23,11 @@ import io.cuvette.testkit.FaultSweeps.CudaUse;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Exporting and importing with each driver call failing, once and from then on. */
+/**
+ * Exporting and importing with each driver call failing, once and from then on. What hangs is found
+ * by the sweep itself; all runs of one take their time.
+ */
+@Timeout(150)
 class SharingUnderFaultsTest extends TwoProcesses {
   private static final PinnedMemoryResourceOptions PINNED =
       PinnedMemoryResourceOptions.DEFAULTS.withIpcEnabled(true);
@@ -75,7 +79,6 @@ class SharingUnderFaultsTest extends TwoProcesses {
   }
 
   @Test
-  @Timeout(150)
   void importerWhoseCallsFail_leavesNothing() throws InterruptedException {
     try (DeviceMemoryResource resource = shared();
         DeviceBuffer buffer = resource.allocate(UNEVEN);

@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -27,6 +28,9 @@ import java.util.concurrent.atomic.AtomicReference;
 /** However a callback ends, or does not: its stream goes on and its future completes. */
 class CallbackEndTest {
   private static final long PATIENCE_SECONDS = 30;
+
+  /** So many callbacks are queued at a time, however late the thread is that closes. */
+  private static final int MOST_QUEUED = 64;
 
   @CudaTest
   void callbackWithStatus_runsOnce_withTheStreamsStatus(CudaStream stream) throws Exception {
@@ -207,15 +211,18 @@ class CallbackEndTest {
       List<CompletableFuture<Void>> all = new ArrayList<>();
       AtomicInteger ran = new AtomicInteger();
       CountDownLatch started = new CountDownLatch(1);
+      Semaphore room = new Semaphore(MOST_QUEUED);
       Thread adding =
           Thread.ofPlatform()
               .start(() -> {
                 CudaStream stream = cuda.device(0).createStream();
                 try {
                   while (true) {
+                    room.acquireUninterruptibly();
                     all.add(
                         stream.addCallback(() -> {
                           ran.incrementAndGet();
+                          room.release();
                           cuda.allocate(64).close();
                         }));
                     started.countDown();
