@@ -405,7 +405,6 @@ class SimPoolSharingTest extends SimSharingBase {
     long mapped = imported(pool);
     long theirs = mapOf(mapped, ours);
     importer.pools().memPoolDestroy(mapped);
-    exporter.ordered().memFreeAsync(0, ours, out);
     exporter.pools().memPoolDestroy(pool);
     exporter.close();
     assertThat(read(importer, theirs)).isEqualTo((byte) 8);

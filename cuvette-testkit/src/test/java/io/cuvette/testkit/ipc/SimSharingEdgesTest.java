@@ -6,8 +6,12 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.sim.SimulatedDriver;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
-/** The ends of what can be shared: devices out of reach, and pools of any size. */
+/**
+ * The ends of what can be shared: devices out of reach, pools of any size, and memory that is gone.
+ */
 class SimSharingEdgesTest extends SimSharingBase {
 
   @Test
@@ -45,6 +49,29 @@ class SimSharingEdgesTest extends SimSharingBase {
         exporter.streams().streamSynchronize(0, out);
         exporter.pools().memPoolDestroy(pool);
       }
+    }
+  }
+
+  /** Whenever the free runs: at once, later, or when somebody waits. */
+  @ParameterizedTest
+  @ValueSource(strings = {"eager", "mixed", "lazy"})
+  void memoryThatItsExporterFreed_readsAsWhatNobodyWrote(String pace) {
+    try (SimulatedDriver first = open("devices=2,pace=" + pace)) {
+      long pool = first.pools().memPoolCreate(new PoolProperties(1, 1, DEVICE, 0, 0));
+      first.pools().memPoolSetAccess(pool, 1, new int[] {0}, 3);
+      long stream = stream(first);
+      int descriptor = first.sharing().memPoolExportToShareableHandle(pool);
+      long mapped = importer.sharing().memPoolImportFromShareableHandle(descriptor);
+      DESCRIPTORS.close(descriptor);
+      importer.pools().memPoolSetAccess(mapped, 1, new int[] {0}, 3);
+      long ours = first.ordered().memAllocFromPoolAsync(0, KIB, pool, stream);
+      fill(first, ours, 8, KIB, stream);
+      byte[] handle = first.sharing().memPoolExportPointer(ours);
+      long theirs = importer.sharing().memPoolImportPointer(mapped, handle);
+      assertThat(read(importer, theirs)).isEqualTo((byte) 8);
+      first.ordered().memFreeAsync(0, ours, stream);
+      first.streams().streamSynchronize(0, stream);
+      assertThat(read(importer, theirs)).isEqualTo((byte) 0xA5);
     }
   }
 }
