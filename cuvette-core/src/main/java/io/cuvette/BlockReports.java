@@ -17,11 +17,22 @@ final class BlockReports {
     return depth == FOREIGN ? FOREIGN : depth + 1;
   }
 
-  /** A pool lends a block in order of a stream. */
+  /**
+   * A pool lends a block in order of a stream, which is not destroyed before that is said; of one
+   * that has ended nothing can be queued any more.
+   */
   static void allocated(
       @Nullable BlockListener listener, BlockLifetime given, long address, StreamState stream) {
     if (listener != null && given.depth() > 0) {
-      listener.blockAllocated(block(given, address), stream.device.id(), stream.handle);
+      if (stream.lifetime().tryHoldAgain()) {
+        try {
+          listener.blockAllocated(block(given, address), stream.device.id(), stream.handle);
+        } finally {
+          stream.unhold();
+        }
+      } else {
+        listener.blockAllocated(block(given, address));
+      }
     }
   }
 
@@ -58,9 +69,13 @@ final class BlockReports {
   /** Work queued by other means uses a buffer. */
   static void usedElsewhere(Memory buffer, StreamState stream) {
     BlockListener listener = buffer.on().session().driver().blockListener();
-    if (listener != null && buffer.byteSize() > 0) {
-      listener.usedElsewhere(
-          buffer.address(), buffer.byteSize(), stream.device.id(), stream.handle);
+    if (listener != null && buffer.byteSize() > 0 && stream.lifetime().tryHoldAgain()) {
+      try {
+        listener.usedElsewhere(
+            buffer.address(), buffer.byteSize(), stream.device.id(), stream.handle);
+      } finally {
+        stream.unhold();
+      }
     }
   }
 }

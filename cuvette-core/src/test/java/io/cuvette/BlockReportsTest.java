@@ -22,6 +22,7 @@ class BlockReportsTest {
 
   private final List<String> told = new ArrayList<>();
   private long last;
+  private Runnable whenLent = () -> {};
   private boolean refuses;
 
   /** How much of the driver's pools is not freed. */
@@ -111,6 +112,26 @@ class BlockReportsTest {
     assertThat(ordered).isZero();
   }
 
+  @Test
+  void streamThatIsClosedMeanwhile_isThereUntilTheBlockIsReported() throws InterruptedException {
+    CudaStream home = cuda.device(0).createStream();
+    long handle = home.handle();
+    List<Boolean> done = new ArrayList<>();
+    whenLent =
+        () -> {
+          Thread closing = Thread.ofPlatform().start(home::close);
+          try {
+            closing.join(); // it has waited for the report as long as it does
+          } catch (InterruptedException e) {
+            throw new AssertionError(e);
+          }
+          done.add(cuda.driver().streams().streamQuery(0, handle));
+        };
+    cuda.allocate(BYTES, home).close();
+    assertThat(done).hasSize(1);
+    assertThat(home.isClosed()).isTrue();
+  }
+
   private void refused(Supplier<Buffer> allocate) {
     told.clear();
     refuses = true;
@@ -150,6 +171,7 @@ class BlockReportsTest {
 
     private void lent(Block block) {
       note("lent", block);
+      whenLent.run();
       if (refuses) {
         throw new IllegalStateException("refused on purpose");
       }
