@@ -202,7 +202,7 @@ final class Guard implements Fence {
         return true;
       }
     }
-    if (isOfDevice()) {
+    if (isOfDevice() || isStreamEnding()) {
       return stream.streams.waits().awaitWork(stream.device);
     }
     if (stream.isClosed()) {
@@ -214,6 +214,11 @@ final class Guard implements Fence {
   /** Also if it marks the last work of its stream and lost its event: nobody else knows then. */
   private boolean isOfDevice() {
     return deviceWide || stream.isLastWork(this);
+  }
+
+  /** The stream can be asked no more, and does not know its last work yet. */
+  private boolean isStreamEnding() {
+    return stream.isClosing() && !stream.isClosed();
   }
 
   private boolean awaitEvent(int device) {
