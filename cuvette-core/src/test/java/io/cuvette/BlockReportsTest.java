@@ -5,7 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.BlockListener;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.OrderedCalls;
 import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.ForwardingOrdered;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -146,22 +148,30 @@ class BlockReportsTest {
       super(delegate);
     }
 
-    @Override
-    public long memAllocAsync(int device, long bytes, long stream) {
-      ordered++;
-      return super.memAllocAsync(device, bytes, stream);
-    }
+    private final OrderedCalls orderedCalls =
+        new ForwardingOrdered(delegate().ordered()) {
+          @Override
+          public long memAllocAsync(int device, long bytes, long stream) {
+            ordered++;
+            return super.memAllocAsync(device, bytes, stream);
+          }
+
+          @Override
+          public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
+            ordered++;
+            return super.memAllocFromPoolAsync(device, bytes, pool, stream);
+          }
+
+          @Override
+          public void memFreeAsync(int device, long address, long stream) {
+            ordered--;
+            super.memFreeAsync(device, address, stream);
+          }
+        };
 
     @Override
-    public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
-      ordered++;
-      return super.memAllocFromPoolAsync(device, bytes, pool, stream);
-    }
-
-    @Override
-    public void memFreeAsync(int device, long address, long stream) {
-      ordered--;
-      super.memFreeAsync(device, address, stream);
+    public OrderedCalls ordered() {
+      return orderedCalls;
     }
 
     @Override

@@ -3,7 +3,11 @@ package io.cuvette;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.EventCalls;
+import io.cuvette.driver.StreamCalls;
 import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.ForwardingEvents;
+import io.cuvette.instrument.ForwardingStreams;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
@@ -57,51 +61,79 @@ final class BusyDriver extends ForwardingDriver {
     return waits;
   }
 
+  private final StreamCalls streamCalls =
+      new ForwardingStreams(delegate().streams()) {
+        @Override
+        public boolean streamQuery(int device, long stream) {
+          synchronized (BusyDriver.this) {
+            return !busy.contains(stream);
+          }
+        }
+
+        // No handle is used again: a busy stream stays busy.
+        @Override
+        public void streamDestroy(int device, long stream) {}
+      };
+
   @Override
-  public synchronized boolean streamQuery(int device, long stream) {
-    return !busy.contains(stream);
+  public StreamCalls streams() {
+    return streamCalls;
   }
 
-  /** No handle is used again: a busy stream stays busy. */
-  @Override
-  public void streamDestroy(int device, long stream) {}
+  private final EventCalls eventCalls =
+      new ForwardingEvents(delegate().events()) {
+        @Override
+        public long eventCreate(int device, int flags) {
+          synchronized (BusyDriver.this) {
+            long event = super.eventCreate(device, flags);
+            events.put(event, 0L);
+            return event;
+          }
+        }
+
+        @Override
+        public void eventDestroy(int device, long event) {
+          synchronized (BusyDriver.this) {
+            events.remove(event);
+            super.eventDestroy(device, event);
+          }
+        }
+
+        @Override
+        public void eventRecord(int device, long event, long stream) {
+          synchronized (BusyDriver.this) {
+            Error failure = error;
+            if (failure != null && recordsBefore-- == 0) {
+              error = null;
+              throw failure;
+            }
+            if (refusals > 0) {
+              refusals--;
+              throw new CudaException(CudaStatus.INVALID_VALUE.code(), "cuEventRecord");
+            }
+            events.put(event, stream);
+            super.eventRecord(device, event, stream);
+          }
+        }
+
+        @Override
+        public boolean eventQuery(int device, long event) {
+          synchronized (BusyDriver.this) {
+            return reached.contains(event) || !busy.contains(events.get(event));
+          }
+        }
+
+        @Override
+        public void eventSynchronize(int device, long event) {
+          synchronized (BusyDriver.this) {
+            waits++;
+            reached.add(event);
+          }
+        }
+      };
 
   @Override
-  public synchronized long eventCreate(int device, int flags) {
-    long event = super.eventCreate(device, flags);
-    events.put(event, 0L);
-    return event;
-  }
-
-  @Override
-  public synchronized void eventDestroy(int device, long event) {
-    events.remove(event);
-    super.eventDestroy(device, event);
-  }
-
-  @Override
-  public synchronized void eventRecord(int device, long event, long stream) {
-    Error failure = error;
-    if (failure != null && recordsBefore-- == 0) {
-      error = null;
-      throw failure;
-    }
-    if (refusals > 0) {
-      refusals--;
-      throw new CudaException(CudaStatus.INVALID_VALUE.code(), "cuEventRecord");
-    }
-    events.put(event, stream);
-    super.eventRecord(device, event, stream);
-  }
-
-  @Override
-  public synchronized boolean eventQuery(int device, long event) {
-    return reached.contains(event) || !busy.contains(events.get(event));
-  }
-
-  @Override
-  public synchronized void eventSynchronize(int device, long event) {
-    waits++;
-    reached.add(event);
+  public EventCalls events() {
+    return eventCalls;
   }
 }

@@ -1,7 +1,17 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.DeviceCalls;
+import io.cuvette.driver.EventCalls;
+import io.cuvette.driver.MemoryCalls;
+import io.cuvette.driver.StreamCalls;
+import io.cuvette.driver.TransferCalls;
+import io.cuvette.instrument.ForwardingDevices;
 import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.ForwardingEvents;
+import io.cuvette.instrument.ForwardingMemory;
+import io.cuvette.instrument.ForwardingStreams;
+import io.cuvette.instrument.ForwardingTransfers;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -77,62 +87,155 @@ final class ClockDriver extends ForwardingDriver {
     return null;
   }
 
-  @Override
-  public synchronized void memsetD8Async(
-      int device, long target, byte value, long count, long stream) {
-    Clock clock = clock(stream);
-    if (clock.done == clock.queued) {
-      busy.add(clock);
-    }
-    clock.queued++;
-    for (long unit = target; unit < target + count; unit += UNIT) {
-      List<Use> all = uses.computeIfAbsent(unit, _ -> new ArrayList<>());
-      all.removeIf(use -> use.clock == clock || use.isDone());
-      all.add(new Use(clock, clock.queued));
-    }
-  }
+  private final TransferCalls transferCalls =
+      new ForwardingTransfers(delegate().transfers()) {
+        @Override
+        public void memsetD8Async(int device, long target, byte value, long count, long stream) {
+          synchronized (ClockDriver.this) {
+            Clock clock = clock(stream);
+            if (clock.done == clock.queued) {
+              busy.add(clock);
+            }
+            clock.queued++;
+            for (long unit = target; unit < target + count; unit += UNIT) {
+              List<Use> all = uses.computeIfAbsent(unit, _ -> new ArrayList<>());
+              all.removeIf(use -> use.clock == clock || use.isDone());
+              all.add(new Use(clock, clock.queued));
+            }
+          }
+        }
+      };
 
   @Override
-  public synchronized long memAlloc(int device, long bytes) {
-    long address = nextAddress;
-    nextAddress += bytes + UNIT;
-    sizes.put(address, bytes);
-    return address;
+  public TransferCalls transfers() {
+    return transferCalls;
   }
 
-  /** As the driver, once all work is done. */
-  @Override
-  public synchronized void memFree(int device, long address) {
-    ctxSynchronize(device);
-    long bytes = sizes.remove(address);
-    for (long unit = address; unit < address + bytes; unit += UNIT) {
-      uses.remove(unit);
-    }
-  }
+  private final MemoryCalls memoryCalls =
+      new ForwardingMemory(delegate().memory()) {
+        @Override
+        public long memAlloc(int device, long bytes) {
+          synchronized (ClockDriver.this) {
+            long address = nextAddress;
+            nextAddress += bytes + UNIT;
+            sizes.put(address, bytes);
+            return address;
+          }
+        }
+
+        // As the driver, once all work is done.
+        @Override
+        public void memFree(int device, long address) {
+          synchronized (ClockDriver.this) {
+            devices().ctxSynchronize(device);
+            long bytes = sizes.remove(address);
+            for (long unit = address; unit < address + bytes; unit += UNIT) {
+              uses.remove(unit);
+            }
+          }
+        }
+      };
 
   @Override
-  public synchronized void ctxSynchronize(int device) {
-    busy.forEach(clock -> clock.done = clock.queued);
-    busy.clear();
+  public MemoryCalls memory() {
+    return memoryCalls;
   }
 
-  /** The driver uses a handle again; the work of the stream goes on. */
-  @Override
-  public synchronized void streamDestroy(int device, long stream) {
-    streams.remove(stream);
-    super.streamDestroy(device, stream);
-  }
+  private final DeviceCalls deviceCalls =
+      new ForwardingDevices(delegate().devices()) {
+        @Override
+        public void ctxSynchronize(int device) {
+          synchronized (ClockDriver.this) {
+            busy.forEach(clock -> clock.done = clock.queued);
+            busy.clear();
+          }
+        }
+      };
 
   @Override
-  public synchronized boolean streamQuery(int device, long stream) {
-    Clock clock = clock(stream);
-    return clock.done == clock.queued;
+  public DeviceCalls devices() {
+    return deviceCalls;
   }
 
+  private final StreamCalls streamCalls =
+      new ForwardingStreams(delegate().streams()) {
+        // The driver uses a handle again; the work of the stream goes on.
+        @Override
+        public void streamDestroy(int device, long stream) {
+          synchronized (ClockDriver.this) {
+            streams.remove(stream);
+            super.streamDestroy(device, stream);
+          }
+        }
+
+        @Override
+        public boolean streamQuery(int device, long stream) {
+          synchronized (ClockDriver.this) {
+            Clock clock = clock(stream);
+            return clock.done == clock.queued;
+          }
+        }
+
+        @Override
+        public void streamSynchronize(int device, long stream) {
+          synchronized (ClockDriver.this) {
+            Clock clock = clock(stream);
+            await(new Use(clock, clock.queued));
+          }
+        }
+      };
+
   @Override
-  public synchronized void streamSynchronize(int device, long stream) {
-    Clock clock = clock(stream);
-    await(new Use(clock, clock.queued));
+  public StreamCalls streams() {
+    return streamCalls;
+  }
+
+  private final EventCalls eventCalls =
+      new ForwardingEvents(delegate().events()) {
+        @Override
+        public long eventCreate(int device, int flags) {
+          synchronized (ClockDriver.this) {
+            return nextEvent++;
+          }
+        }
+
+        @Override
+        public void eventRecord(int device, long event, long stream) {
+          synchronized (ClockDriver.this) {
+            Clock clock = clock(stream);
+            events.put(event, new Use(clock, clock.queued));
+          }
+        }
+
+        @Override
+        public boolean eventQuery(int device, long event) {
+          synchronized (ClockDriver.this) {
+            Use mark = events.get(event);
+            return mark == null || mark.isDone();
+          }
+        }
+
+        @Override
+        public void eventSynchronize(int device, long event) {
+          synchronized (ClockDriver.this) {
+            Use mark = events.get(event);
+            if (mark != null) {
+              await(mark);
+            }
+          }
+        }
+
+        @Override
+        public void eventDestroy(int device, long event) {
+          synchronized (ClockDriver.this) {
+            events.remove(event);
+          }
+        }
+      };
+
+  @Override
+  public EventCalls events() {
+    return eventCalls;
   }
 
   private void await(Use use) {
@@ -143,36 +246,6 @@ final class ClockDriver extends ForwardingDriver {
         busy.remove(clock);
       }
     }
-  }
-
-  @Override
-  public synchronized long eventCreate(int device, int flags) {
-    return nextEvent++;
-  }
-
-  @Override
-  public synchronized void eventRecord(int device, long event, long stream) {
-    Clock clock = clock(stream);
-    events.put(event, new Use(clock, clock.queued));
-  }
-
-  @Override
-  public synchronized boolean eventQuery(int device, long event) {
-    Use mark = events.get(event);
-    return mark == null || mark.isDone();
-  }
-
-  @Override
-  public synchronized void eventSynchronize(int device, long event) {
-    Use mark = events.get(event);
-    if (mark != null) {
-      await(mark);
-    }
-  }
-
-  @Override
-  public synchronized void eventDestroy(int device, long event) {
-    events.remove(event);
   }
 
   /** How many events are recorded and not destroyed. */

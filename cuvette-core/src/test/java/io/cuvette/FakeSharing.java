@@ -3,9 +3,18 @@ package io.cuvette;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.EventCalls;
 import io.cuvette.driver.IpcCalls;
+import io.cuvette.driver.MemoryCalls;
+import io.cuvette.driver.OrderedCalls;
+import io.cuvette.driver.PoolCalls;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.ForwardingEvents;
+import io.cuvette.instrument.ForwardingIpc;
+import io.cuvette.instrument.ForwardingMemory;
+import io.cuvette.instrument.ForwardingOrdered;
+import io.cuvette.instrument.ForwardingPools;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -64,99 +73,163 @@ final class FakeSharing extends ForwardingDriver {
     return handles.size();
   }
 
-  @Override
-  public long memPoolImportFromShareableHandle(int descriptor) {
-    during.apply("importPool");
-    fail("memPoolImportFromShareableHandle");
-    if (importsOnce && !poolsOpen.compareAndSet(0, 1)) {
-      throw new CudaException(CudaStatus.ALREADY_MAPPED, "memPoolImportFromShareableHandle", "");
-    }
-    long pool = memPoolCreate(new PoolProperties(1, 0, 1, poolDevice, 0));
-    pools.add(pool);
-    if (!importsOnce) {
-      poolsOpen.incrementAndGet();
-    }
-    return pool;
-  }
+  private final IpcCalls ipcCalls =
+      new ForwardingIpc(delegate().sharing()) {
+        @Override
+        public long memPoolImportFromShareableHandle(int descriptor) {
+          during.apply("importPool");
+          fail("memPoolImportFromShareableHandle");
+          if (importsOnce && !poolsOpen.compareAndSet(0, 1)) {
+            throw new CudaException(
+                CudaStatus.ALREADY_MAPPED, "memPoolImportFromShareableHandle", "");
+          }
+          long pool = pools().memPoolCreate(new PoolProperties(1, 0, 1, poolDevice, 0));
+          pools.add(pool);
+          if (!importsOnce) {
+            poolsOpen.incrementAndGet();
+          }
+          return pool;
+        }
+
+        @Override
+        public long memPoolImportPointer(long pool, byte[] handle) {
+          ByteBuffer key = ByteBuffer.wrap(Arrays.copyOf(handle, bytesRead));
+          enter(key, "import");
+          try {
+            during.apply("import");
+            fail("memPoolImportPointer");
+            if (handle[0] == 0) {
+              throw new CudaException(
+                  CudaStatus.INVALID_VALUE, "cuMemPoolImportPointer", "foreign");
+            }
+            imports.incrementAndGet();
+            if (mapsAgain) {
+              mapped.remove(key);
+            }
+            long address =
+                mapped.computeIfAbsent(
+                    key,
+                    made -> {
+                      long place = ordered().memAllocAsync(poolDevice, ALLOCATION_BYTES, 0);
+                      handles.put(place, made);
+                      return place;
+                    });
+            during.apply("imported");
+            return address + shift;
+          } finally {
+            leave(key);
+          }
+        }
+
+        @Override
+        public long ipcOpenMemHandle(int device, byte[] handle) {
+          if (handle.length != IpcCalls.HANDLE_BYTES) {
+            wrong.add("open of " + handle.length + " bytes");
+          }
+          imports.incrementAndGet();
+          ByteBuffer key =
+              ByteBuffer.allocate(1 + bytesRead)
+                  .put((byte) device)
+                  .put(handle, 0, bytesRead)
+                  .flip();
+          long address =
+              mapped.computeIfAbsent(key, _ -> memory().memAlloc(device, ALLOCATION_BYTES));
+          if (openings.merge(address, 1, Integer::sum) > 1 && bytesRead == IpcCalls.HANDLE_BYTES) {
+            wrong.add("opened twice");
+          }
+          handles.put(address, key);
+          return address;
+        }
+
+        @Override
+        public void ipcCloseMemHandle(int device, long address) {
+          fail("ipcCloseMemHandle");
+          ByteBuffer key = handles.get(address);
+          if (key == null) {
+            wrong.add("close of an unknown address");
+            return;
+          }
+          if (openings.merge(address, -1, Integer::sum) > 0) {
+            return;
+          }
+          frees.incrementAndGet();
+          handles.remove(address);
+          mapped.remove(key);
+          delegate().memory().memFree(device, address);
+        }
+      };
 
   @Override
-  public void memPoolDestroy(long pool) {
-    if (pools.remove(pool)) {
-      poolsOpen.decrementAndGet();
-    }
-    super.memPoolDestroy(pool);
+  public IpcCalls sharing() {
+    return ipcCalls;
   }
 
-  @Override
-  public long memPoolImportPointer(long pool, byte[] handle) {
-    ByteBuffer key = ByteBuffer.wrap(Arrays.copyOf(handle, bytesRead));
-    enter(key, "import");
-    try {
-      during.apply("import");
-      fail("memPoolImportPointer");
-      if (handle[0] == 0) {
-        throw new CudaException(CudaStatus.INVALID_VALUE, "cuMemPoolImportPointer", "foreign");
-      }
-      imports.incrementAndGet();
-      if (mapsAgain) {
-        mapped.remove(key);
-      }
-      long address =
-          mapped.computeIfAbsent(
-              key,
-              made -> {
-                long place = memAllocAsync(poolDevice, ALLOCATION_BYTES, 0);
-                handles.put(place, made);
-                return place;
-              });
-      during.apply("imported");
-      return address + shift;
-    } finally {
-      leave(key);
-    }
-  }
+  private final PoolCalls poolCalls =
+      new ForwardingPools(delegate().pools()) {
+        @Override
+        public void memPoolDestroy(long pool) {
+          if (pools.remove(pool)) {
+            poolsOpen.decrementAndGet();
+          }
+          super.memPoolDestroy(pool);
+        }
+      };
 
   @Override
-  public long ipcOpenMemHandle(int device, byte[] handle) {
-    if (handle.length != IpcCalls.HANDLE_BYTES) {
-      wrong.add("open of " + handle.length + " bytes");
-    }
-    imports.incrementAndGet();
-    ByteBuffer key =
-        ByteBuffer.allocate(1 + bytesRead).put((byte) device).put(handle, 0, bytesRead).flip();
-    long address = mapped.computeIfAbsent(key, _ -> memAlloc(device, ALLOCATION_BYTES));
-    if (openings.merge(address, 1, Integer::sum) > 1 && bytesRead == IpcCalls.HANDLE_BYTES) {
-      wrong.add("opened twice");
-    }
-    handles.put(address, key);
-    return address;
+  public PoolCalls pools() {
+    return poolCalls;
   }
 
-  @Override
-  public void ipcCloseMemHandle(int device, long address) {
-    fail("ipcCloseMemHandle");
-    ByteBuffer key = handles.get(address);
-    if (key == null) {
-      wrong.add("close of an unknown address");
-      return;
-    }
-    if (openings.merge(address, -1, Integer::sum) > 0) {
-      return;
-    }
-    frees.incrementAndGet();
-    handles.remove(address);
-    mapped.remove(key);
-    super.memFree(device, address);
-  }
+  private final OrderedCalls orderedCalls =
+      new ForwardingOrdered(delegate().ordered()) {
+        @Override
+        public void memFreeAsync(int device, long address, long stream) {
+          free(address, "memFreeAsync", () -> super.memFreeAsync(device, address, stream));
+        }
+      };
 
   @Override
-  public void memFreeAsync(int device, long address, long stream) {
-    free(address, "memFreeAsync", () -> super.memFreeAsync(device, address, stream));
+  public OrderedCalls ordered() {
+    return orderedCalls;
   }
 
+  private final MemoryCalls memoryCalls =
+      new ForwardingMemory(delegate().memory()) {
+        @Override
+        public void memFree(int device, long address) {
+          free(address, "memFree", () -> super.memFree(device, address));
+        }
+
+        @Override
+        public long pointerGetAttribute(int device, int attribute, long address) {
+          fail("pointerGetAttribute " + attribute);
+          return super.pointerGetAttribute(device, attribute, address);
+        }
+      };
+
   @Override
-  public void memFree(int device, long address) {
-    free(address, "memFree", () -> super.memFree(device, address));
+  public MemoryCalls memory() {
+    return memoryCalls;
+  }
+
+  private final EventCalls eventCalls =
+      new ForwardingEvents(delegate().events()) {
+        @Override
+        public void eventSynchronize(int device, long event) {
+          during.apply("wait");
+          super.eventSynchronize(device, event);
+        }
+
+        @Override
+        public boolean eventQuery(int device, long event) {
+          fail("eventQuery");
+          return super.eventQuery(device, event);
+        }
+      };
+
+  @Override
+  public EventCalls events() {
+    return eventCalls;
   }
 
   private void free(long address, String call, Runnable free) {
@@ -176,24 +249,6 @@ final class FakeSharing extends ForwardingDriver {
     } finally {
       leave(key);
     }
-  }
-
-  @Override
-  public long pointerGetAttribute(int device, int attribute, long address) {
-    fail("pointerGetAttribute " + attribute);
-    return super.pointerGetAttribute(device, attribute, address);
-  }
-
-  @Override
-  public void eventSynchronize(int device, long event) {
-    during.apply("wait");
-    super.eventSynchronize(device, event);
-  }
-
-  @Override
-  public boolean eventQuery(int device, long event) {
-    fail("eventQuery");
-    return super.eventQuery(device, event);
   }
 
   private void fail(String call) {

@@ -6,7 +6,13 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.EventCalls;
+import io.cuvette.driver.MemoryCalls;
+import io.cuvette.driver.StreamCalls;
 import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.ForwardingEvents;
+import io.cuvette.instrument.ForwardingMemory;
+import io.cuvette.instrument.ForwardingStreams;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
@@ -351,51 +357,75 @@ class GuardTest {
       }
     }
 
-    @Override
-    public long memAlloc(int device, long bytes) {
-      fail(failAlloc ? CudaStatus.OUT_OF_MEMORY : null, "cuMemAlloc");
-      return super.memAlloc(device, bytes);
-    }
+    private final MemoryCalls memoryCalls =
+        new ForwardingMemory(delegate().memory()) {
+          @Override
+          public long memAlloc(int device, long bytes) {
+            fail(failAlloc ? CudaStatus.OUT_OF_MEMORY : null, "cuMemAlloc");
+            return super.memAlloc(device, bytes);
+          }
+        };
 
     @Override
-    public void eventDestroy(int device, long event) {
-      fail(failDestroy, "cuEventDestroy");
-      super.eventDestroy(device, event);
+    public MemoryCalls memory() {
+      return memoryCalls;
     }
 
-    @Override
-    public long eventCreate(int device, int flags) {
-      fail(failCreate ? CudaStatus.OUT_OF_MEMORY : null, "cuEventCreate");
-      return super.eventCreate(device, flags);
-    }
+    private final EventCalls eventCalls =
+        new ForwardingEvents(delegate().events()) {
+          @Override
+          public void eventDestroy(int device, long event) {
+            fail(failDestroy, "cuEventDestroy");
+            super.eventDestroy(device, event);
+          }
+
+          @Override
+          public long eventCreate(int device, int flags) {
+            fail(failCreate ? CudaStatus.OUT_OF_MEMORY : null, "cuEventCreate");
+            return super.eventCreate(device, flags);
+          }
+
+          @Override
+          public void eventRecord(int device, long event, long stream) {
+            CudaStatus failure = record;
+            record = null;
+            fail(failure, "cuEventRecord");
+            super.eventRecord(device, event, stream);
+            atRecord.run();
+          }
+
+          @Override
+          public boolean eventQuery(int device, long event) {
+            CudaStatus failure = query;
+            query = null;
+            fail(failure, "cuEventQuery");
+            return super.eventQuery(device, event);
+          }
+
+          @Override
+          public void eventSynchronize(int device, long event) {
+            atWait.run();
+            super.eventSynchronize(device, event);
+          }
+        };
 
     @Override
-    public void eventRecord(int device, long event, long stream) {
-      CudaStatus failure = record;
-      record = null;
-      fail(failure, "cuEventRecord");
-      super.eventRecord(device, event, stream);
-      atRecord.run();
+    public EventCalls events() {
+      return eventCalls;
     }
 
-    @Override
-    public boolean eventQuery(int device, long event) {
-      CudaStatus failure = query;
-      query = null;
-      fail(failure, "cuEventQuery");
-      return super.eventQuery(device, event);
-    }
+    private final StreamCalls streamCalls =
+        new ForwardingStreams(delegate().streams()) {
+          @Override
+          public void streamWaitEvent(int device, long stream, long event) {
+            waiting.add(stream);
+            super.streamWaitEvent(device, stream, event);
+          }
+        };
 
     @Override
-    public void eventSynchronize(int device, long event) {
-      atWait.run();
-      super.eventSynchronize(device, event);
-    }
-
-    @Override
-    public void streamWaitEvent(int device, long stream, long event) {
-      waiting.add(stream);
-      super.streamWaitEvent(device, stream, event);
+    public StreamCalls streams() {
+      return streamCalls;
     }
   }
 }

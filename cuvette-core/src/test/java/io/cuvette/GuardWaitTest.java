@@ -3,7 +3,9 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.EventCalls;
 import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.ForwardingEvents;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.util.concurrent.CountDownLatch;
@@ -56,11 +58,19 @@ class GuardWaitTest {
       super(delegate);
     }
 
+    private final EventCalls eventCalls =
+        new ForwardingEvents(delegate().events()) {
+          @Override
+          public void eventSynchronize(int device, long event) {
+            asking.countDown();
+            await(goOn);
+            super.eventSynchronize(device, event);
+          }
+        };
+
     @Override
-    public void eventSynchronize(int device, long event) {
-      asking.countDown();
-      await(goOn);
-      super.eventSynchronize(device, event);
+    public EventCalls events() {
+      return eventCalls;
     }
   }
 

@@ -3,7 +3,9 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.StreamCalls;
 import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.ForwardingStreams;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -106,9 +108,17 @@ class IdleStreamsTest {
       super(driver);
     }
 
+    private final StreamCalls streamCalls =
+        new ForwardingStreams(delegate().streams()) {
+          @Override
+          public boolean streamQuery(int device, long stream) {
+            return !busy && super.streamQuery(device, stream);
+          }
+        };
+
     @Override
-    public boolean streamQuery(int device, long stream) {
-      return !busy && super.streamQuery(device, stream);
+    public StreamCalls streams() {
+      return streamCalls;
     }
   }
 }

@@ -2,7 +2,9 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.driver.CaptureCalls;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.instrument.ForwardingCaptures;
 import io.cuvette.instrument.ForwardingDriver;
 import java.util.List;
 import java.util.UUID;
@@ -27,12 +29,20 @@ class ImportedByTwoTest extends OverFakeSharing {
 
       private volatile boolean closed;
 
+      private final CaptureCalls captureCalls =
+          new ForwardingCaptures(delegate().captures()) {
+            @Override
+            public int streamIsCapturing(int device, long stream) {
+              if (closed) {
+                driver.wrong.add("a question to a driver that is closed");
+              }
+              return super.streamIsCapturing(device, stream);
+            }
+          };
+
       @Override
-      public int streamIsCapturing(int device, long stream) {
-        if (closed) {
-          driver.wrong.add("a question to a driver that is closed");
-        }
-        return super.streamIsCapturing(device, stream);
+      public CaptureCalls captures() {
+        return captureCalls;
       }
 
       @Override

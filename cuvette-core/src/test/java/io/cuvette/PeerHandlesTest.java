@@ -7,8 +7,16 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.DescriptorCalls;
+import io.cuvette.driver.EventCalls;
+import io.cuvette.driver.IpcCalls;
+import io.cuvette.driver.OrderedCalls;
+import io.cuvette.driver.PoolCalls;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.ForwardingEvents;
+import io.cuvette.instrument.ForwardingIpc;
+import io.cuvette.instrument.ForwardingOrdered;
+import io.cuvette.instrument.ForwardingPools;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -65,73 +73,105 @@ class PeerHandlesTest {
       return false;
     }
 
-    @Override
-    public long memPoolCreate(PoolProperties properties) {
-      return super.memPoolCreate(
-          new PoolProperties(
-              properties.allocationType(),
-              0,
-              properties.locationType(),
-              properties.locationId(),
-              0));
-    }
+    private final PoolCalls poolCalls =
+        new ForwardingPools(delegate().pools()) {
+          @Override
+          public long memPoolCreate(PoolProperties properties) {
+            return super.memPoolCreate(
+                new PoolProperties(
+                    properties.allocationType(),
+                    0,
+                    properties.locationType(),
+                    properties.locationId(),
+                    0));
+          }
+        };
 
     @Override
-    public long memAllocFromPoolAsync(int device, long size, long pool, long stream) {
-      long address = super.memAllocFromPoolAsync(device, size, pool, stream);
-      bytes.put(address, size);
-      pools.put(address, pool);
-      return address;
+    public PoolCalls pools() {
+      return poolCalls;
     }
 
-    @Override
-    public int memPoolExportToShareableHandle(long pool) {
-      exported.add(pool);
-      return DescriptorCalls.find().map(calls -> calls.memoryFile("pool", 1)).orElse(42);
-    }
+    private final OrderedCalls orderedCalls =
+        new ForwardingOrdered(delegate().ordered()) {
+          @Override
+          public long memAllocFromPoolAsync(int device, long size, long pool, long stream) {
+            long address = super.memAllocFromPoolAsync(device, size, pool, stream);
+            bytes.put(address, size);
+            pools.put(address, pool);
+            return address;
+          }
+
+          @Override
+          public void memFreeAsync(int device, long address, long stream) {
+            if (!IMPORTED.remove(address)) {
+              super.memFreeAsync(device, address, stream);
+            }
+          }
+        };
 
     @Override
-    public byte[] memPoolExportPointer(long address) {
-      check(exported.contains(pools.get(address)));
-      return pointer(address, bytes.get(address));
+    public OrderedCalls ordered() {
+      return orderedCalls;
     }
 
-    /** Of a pool of 2 GiB; what is longer than it is the end of a real driver's process. */
-    @Override
-    public long memPoolImportPointer(long pool, byte[] handle) {
-      ByteBuffer words = ByteBuffer.wrap(handle).order(ByteOrder.nativeOrder());
-      assertThat(words.getLong(32)).isLessThanOrEqualTo(POOL_BYTES);
-      check(words.getLong(24) + words.getLong(32) <= POOL_BYTES);
-      IMPORTED.add(words.getLong(24));
-      return words.getLong(24);
-    }
+    private final IpcCalls ipcCalls =
+        new ForwardingIpc(delegate().sharing()) {
+          @Override
+          public int memPoolExportToShareableHandle(long pool) {
+            exported.add(pool);
+            return DescriptorCalls.find().map(calls -> calls.memoryFile("pool", 1)).orElse(42);
+          }
+
+          @Override
+          public byte[] memPoolExportPointer(long address) {
+            check(exported.contains(pools.get(address)));
+            return pointer(address, bytes.get(address));
+          }
+
+          // Of a pool of 2 GiB; what is longer than it is the end of a real driver's process.
+          @Override
+          public long memPoolImportPointer(long pool, byte[] handle) {
+            ByteBuffer words = ByteBuffer.wrap(handle).order(ByteOrder.nativeOrder());
+            assertThat(words.getLong(32)).isLessThanOrEqualTo(POOL_BYTES);
+            check(words.getLong(24) + words.getLong(32) <= POOL_BYTES);
+            IMPORTED.add(words.getLong(24));
+            return words.getLong(24);
+          }
+
+          @Override
+          public byte[] ipcGetMemHandle(int device, long address) {
+            return plain((int) address & 0x1fffff, 256);
+          }
+
+          @Override
+          public byte[] ipcGetEventHandle(int device, long event) {
+            return event(0xfff);
+          }
+        };
 
     @Override
-    public void memFreeAsync(int device, long address, long stream) {
-      if (!IMPORTED.remove(address)) {
-        super.memFreeAsync(device, address, stream);
-      }
+    public IpcCalls sharing() {
+      return ipcCalls;
+    }
+
+    private final EventCalls eventCalls =
+        new ForwardingEvents(delegate().events()) {
+          @Override
+          public long eventCreate(int device, int flags) {
+            return super.eventCreate(device, flags & ~4);
+          }
+        };
+
+    @Override
+    public EventCalls events() {
+      return eventCalls;
     }
 
     private static void check(boolean isRight) {
       if (!isRight) {
         throw new CudaException(CudaStatus.INVALID_VALUE, "test", "");
       }
-    }
-
-    @Override
-    public byte[] ipcGetMemHandle(int device, long address) {
-      return plain((int) address & 0x1fffff, 256);
-    }
-
-    @Override
-    public long eventCreate(int device, int flags) {
-      return super.eventCreate(device, flags & ~4);
-    }
-
-    @Override
-    public byte[] ipcGetEventHandle(int device, long event) {
-      return event(0xfff);
     }
   }
 

@@ -6,7 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.EventCalls;
 import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.ForwardingEvents;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import org.junit.jupiter.api.AfterEach;
@@ -80,16 +82,24 @@ class RefusedEventTest {
       }
     }
 
-    @Override
-    public boolean eventQuery(int device, long event) {
-      check("cuEventQuery");
-      return super.eventQuery(device, event);
-    }
+    private final EventCalls eventCalls =
+        new ForwardingEvents(delegate().events()) {
+          @Override
+          public boolean eventQuery(int device, long event) {
+            check("cuEventQuery");
+            return super.eventQuery(device, event);
+          }
+
+          @Override
+          public void eventSynchronize(int device, long event) {
+            check("cuEventSynchronize");
+            super.eventSynchronize(device, event);
+          }
+        };
 
     @Override
-    public void eventSynchronize(int device, long event) {
-      check("cuEventSynchronize");
-      super.eventSynchronize(device, event);
+    public EventCalls events() {
+      return eventCalls;
     }
   }
 }

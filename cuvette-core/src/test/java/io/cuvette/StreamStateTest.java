@@ -6,7 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemoryCalls;
 import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.ForwardingMemory;
 import io.cuvette.instrument.TracingDriver;
 import java.util.List;
 import java.util.Objects;
@@ -38,14 +40,22 @@ class StreamStateTest {
       super(delegate);
     }
 
+    private final MemoryCalls memoryCalls =
+        new ForwardingMemory(delegate().memory()) {
+          @Override
+          public void memFree(int device, long address) {
+            CudaStatus as = failure;
+            if (as != null) {
+              failure = null;
+              throw new CudaException(as, "cuMemFree", "on purpose");
+            }
+            super.memFree(device, address);
+          }
+        };
+
     @Override
-    public void memFree(int device, long address) {
-      CudaStatus as = failure;
-      if (as != null) {
-        failure = null;
-        throw new CudaException(as, "cuMemFree", "on purpose");
-      }
-      super.memFree(device, address);
+    public MemoryCalls memory() {
+      return memoryCalls;
     }
   }
 

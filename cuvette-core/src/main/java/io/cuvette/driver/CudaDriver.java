@@ -3,7 +3,8 @@ package io.cuvette.driver;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A CUDA driver: the real one, the simulated one, or a decorator of either.
+ * A CUDA driver: the real one, the simulated one, or a decorator of either. Its calls are in parts,
+ * one for each subject; a part is the same object for as long as the driver lives.
  *
  * <p>Handles and addresses are {@code long}s, sizes are bytes and never negative, the device is
  * always a parameter and never "the current one", and a failure is a thrown {@link CudaException};
@@ -12,18 +13,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Thread-safe, from platform and virtual threads alike.
  */
-public interface CudaDriver
-    extends DeviceCalls,
-        MemoryCalls,
-        TransferCalls,
-        PoolCalls,
-        OrderedCalls,
-        StreamCalls,
-        EventCalls,
-        CaptureCalls,
-        IpcCalls,
-        NativeCalls,
-        AutoCloseable {
+public interface CudaDriver extends AutoCloseable {
 
   /**
    * The name of the driver and its decorators, such as {@code ffm}, {@code sim}, {@code
@@ -40,54 +30,34 @@ public interface CudaDriver
   }
 
   /** The calls about devices and contexts. */
-  default DeviceCalls devices() {
-    return this;
-  }
+  DeviceCalls devices();
 
   /** The calls about allocations and pointers. */
-  default MemoryCalls memory() {
-    return this;
-  }
+  MemoryCalls memory();
 
   /** The calls about copies and fills. */
-  default TransferCalls transfers() {
-    return this;
-  }
+  TransferCalls transfers();
 
   /** The calls about the pools of the driver. */
-  default PoolCalls pools() {
-    return this;
-  }
+  PoolCalls pools();
 
   /** The calls about allocations in stream order. */
-  default OrderedCalls ordered() {
-    return this;
-  }
+  OrderedCalls ordered();
 
   /** The calls about streams. */
-  default StreamCalls streams() {
-    return this;
-  }
+  StreamCalls streams();
 
   /** The calls about events. */
-  default EventCalls events() {
-    return this;
-  }
+  EventCalls events();
 
   /** The calls about captures and graphs. */
-  default CaptureCalls captures() {
-    return this;
-  }
+  CaptureCalls captures();
 
   /** The calls about memory and events of other processes. */
-  default IpcCalls sharing() {
-    return this;
-  }
+  IpcCalls sharing();
 
   /** The calls about allocator functions in C. */
-  default NativeCalls natives() {
-    return this;
-  }
+  NativeCalls natives();
 
   /**
    * Gives back what the driver itself holds (primary contexts; a simulator's memory). Memory,

@@ -1,72 +1,74 @@
 package io.cuvette.instrument;
 
+import io.cuvette.driver.CaptureCalls;
 import io.cuvette.driver.CaptureInfo;
-import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.UserObject;
 import java.util.Objects;
 
 /**
- * The part of a forwarding driver about captures and graphs. Thread-safe if the other driver is.
+ * Forwards the capture calls to those of another driver; a decorator overrides what it changes.
+ * Thread-safe if the other driver is.
  */
-abstract class ForwardingCaptures implements CudaDriver {
-  final CudaDriver delegate;
+public abstract class ForwardingCaptures implements CaptureCalls {
+  private final CaptureCalls delegate;
 
-  ForwardingCaptures(CudaDriver delegate) {
+  /** Forwards to the part of a driver. */
+  protected ForwardingCaptures(CaptureCalls delegate) {
     this.delegate = Objects.requireNonNull(delegate, "delegate");
   }
 
   @Override
   public void streamBeginCapture(int device, long stream, int mode) {
-    delegate.captures().streamBeginCapture(device, stream, mode);
+    delegate.streamBeginCapture(device, stream, mode);
   }
 
   @Override
   public long streamEndCapture(int device, long stream) {
-    return delegate.captures().streamEndCapture(device, stream);
+    return delegate.streamEndCapture(device, stream);
   }
 
   @Override
   public int streamIsCapturing(int device, long stream) {
-    return delegate.captures().streamIsCapturing(device, stream);
+    return delegate.streamIsCapturing(device, stream);
   }
 
   @Override
   public CaptureInfo streamGetCaptureInfo(int device, long stream) {
-    return delegate.captures().streamGetCaptureInfo(device, stream);
+    return delegate.streamGetCaptureInfo(device, stream);
   }
 
   @Override
   public UserObject userObjectCreate() {
-    return delegate.captures().userObjectCreate();
+    return delegate.userObjectCreate();
   }
 
   @Override
   public void userObjectRelease(long object) {
-    delegate.captures().userObjectRelease(object);
+    delegate.userObjectRelease(object);
   }
 
   @Override
   public void graphRetainUserObject(long graph, long object) {
-    delegate.captures().graphRetainUserObject(graph, object);
+    delegate.graphRetainUserObject(graph, object);
   }
 
   @Override
   public long graphInstantiate(int device, long graph) {
-    return delegate.captures().graphInstantiate(device, graph);
+    return delegate.graphInstantiate(device, graph);
   }
 
   @Override
   public void graphLaunch(int device, long executable, long stream) {
-    delegate.captures().graphLaunch(device, executable, stream);
+    delegate.graphLaunch(device, executable, stream);
   }
 
   @Override
   public void graphExecDestroy(long executable) {
-    delegate.captures().graphExecDestroy(executable);
+    delegate.graphExecDestroy(executable);
   }
 
   @Override
   public void graphDestroy(long graph) {
-    delegate.captures().graphDestroy(graph);
+    delegate.graphDestroy(graph);
   }
 }

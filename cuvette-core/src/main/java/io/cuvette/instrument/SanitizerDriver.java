@@ -1,10 +1,17 @@
 package io.cuvette.instrument;
 
 import io.cuvette.driver.BlockListener;
+import io.cuvette.driver.CaptureCalls;
 import io.cuvette.driver.CudaDriver;
-import io.cuvette.driver.PoolProperties;
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
+import io.cuvette.driver.DeviceCalls;
+import io.cuvette.driver.EventCalls;
+import io.cuvette.driver.IpcCalls;
+import io.cuvette.driver.MemoryCalls;
+import io.cuvette.driver.NativeCalls;
+import io.cuvette.driver.OrderedCalls;
+import io.cuvette.driver.PoolCalls;
+import io.cuvette.driver.StreamCalls;
+import io.cuvette.driver.TransferCalls;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.Consumer;
@@ -36,19 +43,31 @@ import java.util.function.Consumer;
  */
 public final class SanitizerDriver extends ForwardingDriver {
   private final SanitizerCore core;
+  private final SanitizerDevices devices;
   private final SanitizerMemory memory;
-  private final SanitizerStreams streams;
+  private final SanitizerTransfers transfers;
   private final SanitizerPools pools;
+  private final SanitizerOrdered ordered;
+  private final SanitizerStreams streams;
+  private final SanitizerEvents events;
+  private final SanitizerCaptures captures;
   private final SanitizerIpc sharing;
+  private final SanitizerNatives natives;
   private final LentBlocks lent;
 
   private SanitizerDriver(CudaDriver target, SanitizerCore core) {
     super(target);
     this.core = core;
+    this.devices = new SanitizerDevices(target, core);
     this.memory = new SanitizerMemory(target, core);
-    this.streams = new SanitizerStreams(target, core);
+    this.transfers = new SanitizerTransfers(target, core);
     this.pools = new SanitizerPools(target, core);
+    this.ordered = new SanitizerOrdered(target, core);
+    this.streams = new SanitizerStreams(target, core);
+    this.events = new SanitizerEvents(target, core);
+    this.captures = new SanitizerCaptures(target, core);
     this.sharing = new SanitizerIpc(target, core);
+    this.natives = new SanitizerNatives(target, core);
     this.lent = new LentBlocks(core);
   }
 
@@ -128,346 +147,52 @@ public final class SanitizerDriver extends ForwardingDriver {
   }
 
   @Override
-  public long memAlloc(int device, long bytes) {
-    return memory.memAlloc(device, bytes);
+  public DeviceCalls devices() {
+    return devices;
   }
 
   @Override
-  public MemorySegment memAllocManaged(int device, long bytes, int flags) {
-    return memory.memAllocManaged(device, bytes, flags);
+  public MemoryCalls memory() {
+    return memory;
   }
 
   @Override
-  public MemorySegment memHostAlloc(int device, long bytes, int flags) {
-    return memory.memHostAlloc(device, bytes, flags);
+  public TransferCalls transfers() {
+    return transfers;
   }
 
   @Override
-  public void memFree(int device, long address) {
-    memory.memFree(device, address);
+  public PoolCalls pools() {
+    return pools;
   }
 
   @Override
-  public void memFreeHost(int device, long address) {
-    memory.memFreeHost(device, address);
+  public OrderedCalls ordered() {
+    return ordered;
   }
 
   @Override
-  public long callMalloc(long function, long parameter, long bytes, int device) {
-    return memory.callMalloc(function, parameter, bytes, device);
+  public StreamCalls streams() {
+    return streams;
   }
 
   @Override
-  public void callFree(long function, long parameter, long address, int device) {
-    memory.callFree(function, parameter, address, device);
+  public EventCalls events() {
+    return events;
   }
 
   @Override
-  public MemorySegment hostView(int device, long address, long bytes, Arena arena) {
-    return memory.hostView(device, address, bytes, arena);
+  public CaptureCalls captures() {
+    return captures;
   }
 
   @Override
-  public void memAdvise(
-      int device, long address, long bytes, int advice, int locationType, int locationId) {
-    memory.memAdvise(device, address, bytes, advice, locationType, locationId);
+  public IpcCalls sharing() {
+    return sharing;
   }
 
   @Override
-  public int memRangeGetAttribute(int device, int attribute, long address, long bytes) {
-    return memory.memRangeGetAttribute(device, attribute, address, bytes);
-  }
-
-  @Override
-  public void memcpyAsync(int device, long target, long source, long bytes, long stream) {
-    memory.memcpyAsync(device, target, source, bytes, stream);
-  }
-
-  @Override
-  public void memcpyHtoDAsync(int device, long target, MemorySegment source, long stream) {
-    memory.memcpyHtoDAsync(device, target, source, stream);
-  }
-
-  @Override
-  public void memcpyDtoHAsync(int device, MemorySegment target, long source, long stream) {
-    memory.memcpyDtoHAsync(device, target, source, stream);
-  }
-
-  @Override
-  public void memcpyPeerAsync(
-      int streamDevice,
-      long target,
-      int targetDevice,
-      long source,
-      int sourceDevice,
-      long bytes,
-      long stream) {
-    memory.memcpyPeerAsync(streamDevice, target, targetDevice, source, sourceDevice, bytes, stream);
-  }
-
-  @Override
-  public void memsetD8Async(int device, long target, byte value, long count, long stream) {
-    memory.memsetD8Async(device, target, value, count, stream);
-  }
-
-  @Override
-  public void memsetD16Async(int device, long target, short value, long count, long stream) {
-    memory.memsetD16Async(device, target, value, count, stream);
-  }
-
-  @Override
-  public void memsetD32Async(int device, long target, int value, long count, long stream) {
-    memory.memsetD32Async(device, target, value, count, stream);
-  }
-
-  @Override
-  public void memPrefetchAsync(
-      int device, long address, long bytes, int locationType, int locationId, long stream) {
-    memory.memPrefetchAsync(device, address, bytes, locationType, locationId, stream);
-  }
-
-  @Override
-  public long streamCreateWithPriority(int device, int flags, int priority) {
-    return streams.streamCreateWithPriority(device, flags, priority);
-  }
-
-  @Override
-  public void streamDestroy(int device, long stream) {
-    streams.streamDestroy(device, stream);
-  }
-
-  @Override
-  public int streamGetPriority(int device, long stream) {
-    return streams.streamGetPriority(device, stream);
-  }
-
-  @Override
-  public int streamGetFlags(int device, long stream) {
-    return streams.streamGetFlags(device, stream);
-  }
-
-  @Override
-  public long streamGetId(int device, long stream) {
-    return streams.streamGetId(device, stream);
-  }
-
-  @Override
-  public int streamGetDevice(int device, long stream) {
-    return streams.streamGetDevice(device, stream);
-  }
-
-  @Override
-  public boolean streamQuery(int device, long stream) {
-    return streams.streamQuery(device, stream);
-  }
-
-  @Override
-  public void streamSynchronize(int device, long stream) {
-    streams.streamSynchronize(device, stream);
-  }
-
-  @Override
-  public void streamWaitEvent(int device, long stream, long event) {
-    streams.streamWaitEvent(device, stream, event);
-  }
-
-  @Override
-  public void ctxSynchronize(int device) {
-    streams.ctxSynchronize(device);
-  }
-
-  @Override
-  public void launchHostFunc(int device, long stream, Runnable function) {
-    streams.launchHostFunc(device, stream, function);
-  }
-
-  @Override
-  public void streamWaitValue32(int device, long stream, long address, int value, int flags) {
-    streams.streamWaitValue32(device, stream, address, value, flags);
-  }
-
-  @Override
-  public long eventCreate(int device, int flags) {
-    return streams.eventCreate(device, flags);
-  }
-
-  @Override
-  public void eventDestroy(int device, long event) {
-    streams.eventDestroy(device, event);
-  }
-
-  @Override
-  public void eventRecord(int device, long event, long stream) {
-    streams.eventRecord(device, event, stream);
-  }
-
-  @Override
-  public boolean eventQuery(int device, long event) {
-    return streams.eventQuery(device, event);
-  }
-
-  @Override
-  public void eventSynchronize(int device, long event) {
-    streams.eventSynchronize(device, event);
-  }
-
-  @Override
-  public float eventElapsedTime(int device, long start, long end) {
-    return streams.eventElapsedTime(device, start, end);
-  }
-
-  @Override
-  public void streamBeginCapture(int device, long stream, int mode) {
-    streams.streamBeginCapture(device, stream, mode);
-  }
-
-  @Override
-  public long streamEndCapture(int device, long stream) {
-    return streams.streamEndCapture(device, stream);
-  }
-
-  @Override
-  public int streamIsCapturing(int device, long stream) {
-    return streams.streamIsCapturing(device, stream);
-  }
-
-  @Override
-  public void graphLaunch(int device, long executable, long stream) {
-    streams.graphLaunch(device, executable, stream);
-  }
-
-  @Override
-  public void graphDestroy(long graph) {
-    streams.graphDestroy(graph);
-  }
-
-  @Override
-  public long deviceGetDefaultMemPool(int device) {
-    return pools.deviceGetDefaultMemPool(device);
-  }
-
-  @Override
-  public long deviceGetMemPool(int device) {
-    return pools.deviceGetMemPool(device);
-  }
-
-  @Override
-  public void deviceSetMemPool(int device, long pool) {
-    pools.deviceSetMemPool(device, pool);
-  }
-
-  @Override
-  public long memGetDefaultMemPool(int locationType, int locationId, int allocationType) {
-    return pools.memGetDefaultMemPool(locationType, locationId, allocationType);
-  }
-
-  @Override
-  public long memGetMemPool(int locationType, int locationId, int allocationType) {
-    return pools.memGetMemPool(locationType, locationId, allocationType);
-  }
-
-  @Override
-  public void memSetMemPool(int locationType, int locationId, int allocationType, long pool) {
-    pools.memSetMemPool(locationType, locationId, allocationType, pool);
-  }
-
-  @Override
-  public long pointerGetAttribute(int device, int attribute, long address) {
-    return pools.pointerGetAttribute(device, attribute, address);
-  }
-
-  @Override
-  public long memPoolCreate(PoolProperties properties) {
-    return pools.memPoolCreate(properties);
-  }
-
-  @Override
-  public void memPoolDestroy(long pool) {
-    pools.memPoolDestroy(pool);
-  }
-
-  @Override
-  public void memPoolTrimTo(long pool, long bytesToKeep) {
-    pools.memPoolTrimTo(pool, bytesToKeep);
-  }
-
-  @Override
-  public long memPoolGetAttribute(long pool, int attribute) {
-    return pools.memPoolGetAttribute(pool, attribute);
-  }
-
-  @Override
-  public void memPoolSetAttribute(long pool, int attribute, long value) {
-    pools.memPoolSetAttribute(pool, attribute, value);
-  }
-
-  @Override
-  public int memPoolGetAccess(long pool, int locationType, int locationId) {
-    return pools.memPoolGetAccess(pool, locationType, locationId);
-  }
-
-  @Override
-  public void memPoolSetAccess(long pool, int locationType, int[] locationIds, int... access) {
-    pools.memPoolSetAccess(pool, locationType, locationIds, access);
-  }
-
-  @Override
-  public long memAllocAsync(int device, long bytes, long stream) {
-    return pools.memAllocAsync(device, bytes, stream);
-  }
-
-  @Override
-  public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
-    return pools.memAllocFromPoolAsync(device, bytes, pool, stream);
-  }
-
-  @Override
-  public void memFreeAsync(int device, long address, long stream) {
-    pools.memFreeAsync(device, address, stream);
-  }
-
-  @Override
-  public int memPoolExportToShareableHandle(long pool) {
-    return sharing.memPoolExportToShareableHandle(pool);
-  }
-
-  @Override
-  public long memPoolImportFromShareableHandle(int descriptor) {
-    return sharing.memPoolImportFromShareableHandle(descriptor);
-  }
-
-  @Override
-  public byte[] memPoolExportPointer(long address) {
-    return sharing.memPoolExportPointer(address);
-  }
-
-  @Override
-  public long memPoolImportPointer(long pool, byte[] handle) {
-    return sharing.memPoolImportPointer(pool, handle);
-  }
-
-  @Override
-  public byte[] ipcGetMemHandle(int device, long address) {
-    return sharing.ipcGetMemHandle(device, address);
-  }
-
-  @Override
-  public long ipcOpenMemHandle(int device, byte[] handle) {
-    return sharing.ipcOpenMemHandle(device, handle);
-  }
-
-  @Override
-  public void ipcCloseMemHandle(int device, long address) {
-    sharing.ipcCloseMemHandle(device, address);
-  }
-
-  @Override
-  public byte[] ipcGetEventHandle(int device, long event) {
-    return sharing.ipcGetEventHandle(device, event);
-  }
-
-  @Override
-  public long ipcOpenEventHandle(int device, byte[] handle) {
-    return sharing.ipcOpenEventHandle(device, handle);
+  public NativeCalls natives() {
+    return natives;
   }
 }

@@ -2,13 +2,14 @@ package io.cuvette.instrument;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.IpcCalls;
 import io.cuvette.driver.PointerAttribute;
 import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** The part of the sanitizer that watches what other processes share. Thread-safe. */
-final class SanitizerIpc {
+final class SanitizerIpc implements IpcCalls {
   private static final String CLOSE = "ipcCloseMemHandle";
 
   /** How often each address was opened; used inside the functions given to the core alone. */
@@ -22,12 +23,14 @@ final class SanitizerIpc {
     this.core = core;
   }
 
+  @Override
   public int memPoolExportToShareableHandle(long pool) {
     Site site = Site.passing("memPoolExportToShareableHandle", "pool", pool);
     core.check(findings -> core.streams.pool(pool, site, findings));
     return driver.sharing().memPoolExportToShareableHandle(pool);
   }
 
+  @Override
   public long memPoolImportFromShareableHandle(int descriptor) {
     Site site = Site.of("memPoolImportFromShareableHandle", "descriptor", descriptor);
     long pool = driver.sharing().memPoolImportFromShareableHandle(descriptor);
@@ -35,11 +38,13 @@ final class SanitizerIpc {
     return pool;
   }
 
+  @Override
   public byte[] memPoolExportPointer(long address) {
     core.share(Site.of("memPoolExportPointer", "address", address), address);
     return driver.sharing().memPoolExportPointer(address);
   }
 
+  @Override
   public long memPoolImportPointer(long pool, byte[] handle) {
     Site site = Site.of("memPoolImportPointer", "pool", pool, "handle", handle);
     core.check(findings -> core.streams.pool(pool, site, findings));
@@ -63,12 +68,14 @@ final class SanitizerIpc {
     }
   }
 
+  @Override
   public byte[] ipcGetMemHandle(int device, long address) {
     Site site = Site.of("ipcGetMemHandle", "device", device, "address", address);
     core.share(site, address);
     return driver.sharing().ipcGetMemHandle(device, address);
   }
 
+  @Override
   public long ipcOpenMemHandle(int device, byte[] handle) {
     Site site = Site.of("ipcOpenMemHandle", "device", device, "handle", handle);
     long address = driver.sharing().ipcOpenMemHandle(device, handle);
@@ -80,6 +87,7 @@ final class SanitizerIpc {
     return address;
   }
 
+  @Override
   public void ipcCloseMemHandle(int device, long address) {
     Site site = Site.of(CLOSE, "device", device, "address", address);
     core.check(findings -> {
@@ -108,12 +116,14 @@ final class SanitizerIpc {
     return left == null ? core.memory.free(address, site) : null;
   }
 
+  @Override
   public byte[] ipcGetEventHandle(int device, long event) {
     Site site = Site.of("ipcGetEventHandle", "device", device, "event", event);
     core.check(findings -> core.streams.events.use(event, site, findings));
     return driver.sharing().ipcGetEventHandle(device, event);
   }
 
+  @Override
   public long ipcOpenEventHandle(int device, byte[] handle) {
     Site site = Site.of("ipcOpenEventHandle", "device", device, "handle", handle);
     long event = driver.sharing().ipcOpenEventHandle(device, handle);

@@ -1,7 +1,27 @@
 package io.cuvette.sim;
 
+import io.cuvette.driver.CaptureCalls;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.DeviceCalls;
+import io.cuvette.driver.EventCalls;
+import io.cuvette.driver.IpcCalls;
+import io.cuvette.driver.MemoryCalls;
+import io.cuvette.driver.NativeCalls;
+import io.cuvette.driver.OrderedCalls;
+import io.cuvette.driver.PoolCalls;
+import io.cuvette.driver.StreamCalls;
+import io.cuvette.driver.TransferCalls;
+import io.cuvette.sim.internal.allocation.SimIpcCalls;
+import io.cuvette.sim.internal.allocation.SimMemoryCalls;
+import io.cuvette.sim.internal.allocation.SimOrderedCalls;
+import io.cuvette.sim.internal.allocation.SimPoolCalls;
+import io.cuvette.sim.internal.calls.SimCaptureCalls;
+import io.cuvette.sim.internal.calls.SimDeviceCalls;
+import io.cuvette.sim.internal.calls.SimEventCalls;
 import io.cuvette.sim.internal.calls.SimNativeCalls;
 import io.cuvette.sim.internal.calls.SimReport;
+import io.cuvette.sim.internal.calls.SimStreamCalls;
+import io.cuvette.sim.internal.calls.SimTransferCalls;
 import io.cuvette.sim.internal.machine.SimMachine;
 import io.cuvette.sim.internal.memory.DeviceMemory;
 import io.cuvette.sim.internal.schedule.SimDevice;
@@ -38,12 +58,30 @@ import java.util.Objects;
  * <p>Thread-safe, from platform and virtual threads alike. With several threads the order depends
  * on how they interleave too.
  */
-public final class SimulatedDriver extends SimCalls {
-
+public final class SimulatedDriver implements CudaDriver {
+  final SimMachine machine;
+  private final SimDeviceCalls devices;
+  private final SimMemoryCalls memory;
+  private final SimTransferCalls transfers;
+  private final SimPoolCalls pools;
+  private final SimOrderedCalls ordered;
+  private final SimEventCalls events;
+  private final SimStreamCalls streams;
+  private final SimCaptureCalls captures;
+  private final SimIpcCalls sharing;
   private final SimNativeCalls natives;
 
   private SimulatedDriver(SimMachine machine) {
-    super(machine);
+    this.machine = machine;
+    this.devices = new SimDeviceCalls(machine);
+    this.memory = new SimMemoryCalls(machine);
+    this.transfers = new SimTransferCalls(machine);
+    this.pools = new SimPoolCalls(machine);
+    this.ordered = new SimOrderedCalls(machine);
+    this.events = new SimEventCalls(machine);
+    this.streams = new SimStreamCalls(machine, events);
+    this.captures = new SimCaptureCalls(machine);
+    this.sharing = new SimIpcCalls(machine, events);
     this.natives = new SimNativeCalls(machine);
   }
 
@@ -63,31 +101,73 @@ public final class SimulatedDriver extends SimCalls {
     return true;
   }
 
+  @Override
+  public DeviceCalls devices() {
+    return devices;
+  }
+
+  @Override
+  public MemoryCalls memory() {
+    return memory;
+  }
+
+  @Override
+  public TransferCalls transfers() {
+    return transfers;
+  }
+
+  @Override
+  public PoolCalls pools() {
+    return pools;
+  }
+
+  @Override
+  public OrderedCalls ordered() {
+    return ordered;
+  }
+
+  @Override
+  public StreamCalls streams() {
+    return streams;
+  }
+
+  @Override
+  public EventCalls events() {
+    return events;
+  }
+
+  @Override
+  public CaptureCalls captures() {
+    return captures;
+  }
+
+  @Override
+  public IpcCalls sharing() {
+    return sharing;
+  }
+
+  @Override
+  public NativeCalls natives() {
+    return natives;
+  }
+
   /** What this driver simulates. */
   public SimulatedOptions options() {
     return machine.options;
   }
 
-  /** Stands for a C function of this kind: an address that {@link #callMalloc} accepts. */
+  /**
+   * Stands for a C function of this kind: an address that {@link NativeCalls#callMalloc} accepts.
+   */
   public long registerMalloc(MallocFunction function) {
     Objects.requireNonNull(function, "function");
     return machine.peek(() -> natives.mallocs.add(function));
   }
 
-  /** Stands for a C function of this kind: an address that {@link #callFree} accepts. */
+  /** Stands for a C function of this kind: an address that {@link NativeCalls#callFree} accepts. */
   public long registerFree(FreeFunction function) {
     Objects.requireNonNull(function, "function");
     return machine.peek(() -> natives.frees.add(function));
-  }
-
-  @Override
-  public long callMalloc(long function, long parameter, long bytes, int device) {
-    return natives.callMalloc(function, parameter, bytes, device);
-  }
-
-  @Override
-  public void callFree(long function, long parameter, long address, int device) {
-    natives.callFree(function, parameter, address, device);
   }
 
   /** The number of driver calls so far, those that failed too. */

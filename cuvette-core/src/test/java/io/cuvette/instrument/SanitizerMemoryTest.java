@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.MemoryCalls;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
@@ -71,13 +72,22 @@ class SanitizerMemoryTest extends SanitizerTestBase {
     SanitizerDriver again =
         SanitizerDriver.reporting(
             new ForwardingDriver(tiny.driver) {
-              @Override
-              public long memAlloc(int device, long bytes) {
-                return fixed.address();
-              }
+
+              private final MemoryCalls memoryCalls =
+                  new ForwardingMemory(delegate().memory()) {
+                    @Override
+                    public long memAlloc(int device, long bytes) {
+                      return fixed.address();
+                    }
+
+                    @Override
+                    public void memFree(int device, long address) {}
+                  };
 
               @Override
-              public void memFree(int device, long address) {}
+              public MemoryCalls memory() {
+                return memoryCalls;
+              }
             },
             reports::add);
     again.memory().memFree(0, again.memory().memAlloc(0, 64));

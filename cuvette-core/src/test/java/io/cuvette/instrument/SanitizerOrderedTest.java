@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.OrderedCalls;
 import io.cuvette.driver.PoolProperties;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -128,13 +129,22 @@ class SanitizerOrderedTest extends SanitizerTestBase {
     SanitizerDriver above =
         SanitizerDriver.reporting(
             new ForwardingDriver(tiny.driver) {
-              @Override
-              public long memAllocAsync(int device, long bytes, long stream) {
-                return 0x7000;
-              }
+
+              private final OrderedCalls orderedCalls =
+                  new ForwardingOrdered(delegate().ordered()) {
+                    @Override
+                    public long memAllocAsync(int device, long bytes, long stream) {
+                      return 0x7000;
+                    }
+
+                    @Override
+                    public void memFreeAsync(int device, long freed, long stream) {}
+                  };
 
               @Override
-              public void memFreeAsync(int device, long freed, long stream) {}
+              public OrderedCalls ordered() {
+                return orderedCalls;
+              }
             },
             reports::add);
     for (int i = 0; i < 3; i++) {

@@ -7,8 +7,10 @@ import io.cuvette.ffm.part.FfmCaptures;
 import io.cuvette.ffm.part.FfmDevices;
 import io.cuvette.ffm.part.FfmEvents;
 import io.cuvette.ffm.part.FfmMemory;
+import io.cuvette.ffm.part.FfmOrdered;
 import io.cuvette.ffm.part.FfmPools;
 import io.cuvette.ffm.part.FfmStreams;
+import io.cuvette.ffm.part.FfmTransfers;
 import io.cuvette.ffm.part.HostFunctions;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -129,22 +131,22 @@ final class ContextProbe {
     long stream = on.stream;
     long memory = on.memory;
     return List.of(
-        new Call("cuMemcpyAsync", FfmMemory.COPY, memory, on.spare, 4096L, stream),
-        new Call("cuMemcpyAsync to host", FfmMemory.COPY, on.pinned, memory, 8L, stream),
-        new Call("cuMemcpyHtoDAsync", FfmMemory.COPY_TO_DEVICE, memory, HOST, 8L, stream),
-        new Call("cuMemcpyDtoHAsync", FfmMemory.COPY_TO_HOST, HOST, memory, 8L, stream),
+        new Call("cuMemcpyAsync", FfmTransfers.COPY, memory, on.spare, 4096L, stream),
+        new Call("cuMemcpyAsync to host", FfmTransfers.COPY, on.pinned, memory, 8L, stream),
+        new Call("cuMemcpyHtoDAsync", FfmTransfers.COPY_TO_DEVICE, memory, HOST, 8L, stream),
+        new Call("cuMemcpyDtoHAsync", FfmTransfers.COPY_TO_HOST, HOST, memory, 8L, stream),
         new Call(
             "cuMemcpyPeerAsync",
-            FfmMemory.COPY_PEER,
+            FfmTransfers.COPY_PEER,
             memory,
             on.context,
             on.spare,
             on.context,
             8L,
             stream),
-        new Call("cuMemsetD8Async", FfmMemory.FILL_8, memory, 1, 4096L, stream),
-        new Call("cuMemsetD16Async", FfmMemory.FILL_16, memory, 1, 2048L, stream),
-        new Call("cuMemsetD32Async", FfmMemory.FILL_32, memory, 1, 1024L, stream));
+        new Call("cuMemsetD8Async", FfmTransfers.FILL_8, memory, 1, 4096L, stream),
+        new Call("cuMemsetD16Async", FfmTransfers.FILL_16, memory, 1, 2048L, stream),
+        new Call("cuMemsetD32Async", FfmTransfers.FILL_32, memory, 1, 1024L, stream));
   }
 
   private static List<Call> onPools(Handles on) {
@@ -152,9 +154,9 @@ final class ContextProbe {
     long pool = on.pool;
     long out = on.out;
     return List.of(
-        new Call("cuMemAllocAsync", FfmPools.ALLOC, out, 4096L, stream),
-        new Call("cuMemAllocFromPoolAsync", FfmPools.ALLOC_FROM, out, 4096L, pool, stream),
-        new Call("cuMemFreeAsync", FfmPools.FREE, on.ordered, stream),
+        new Call("cuMemAllocAsync", FfmOrdered.ALLOC, out, 4096L, stream),
+        new Call("cuMemAllocFromPoolAsync", FfmOrdered.ALLOC_FROM, out, 4096L, pool, stream),
+        new Call("cuMemFreeAsync", FfmOrdered.FREE, on.ordered, stream),
         new Call("cuMemPoolGetAttribute", FfmPools.GET_ATTRIBUTE, pool, 7, out),
         new Call("cuMemPoolSetAttribute", FfmPools.SET_ATTRIBUTE, pool, 4, out),
         new Call("cuMemPoolTrimTo", FfmPools.TRIM_TO, pool, 0L),

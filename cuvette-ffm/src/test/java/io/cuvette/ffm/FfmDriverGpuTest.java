@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemoryCalls;
 import io.cuvette.driver.MemoryInfo;
 import io.cuvette.driver.PriorityRange;
 import io.cuvette.ffm.library.Versions;
@@ -254,8 +255,8 @@ class FfmDriverGpuTest {
   void nativeAllocators_mayCallTheDriver() throws Exception {
     MethodHandle allocator =
         MethodHandles.lookup()
-            .findVirtual(CudaDriver.class, "memAlloc", type(long.class, int.class, long.class))
-            .bindTo(driver);
+            .findVirtual(MemoryCalls.class, "memAlloc", type(long.class, int.class, long.class))
+            .bindTo(driver.memory());
     MethodHandle inOrder =
         MethodHandles.permuteArguments(
             allocator, type(long.class, long.class, long.class, int.class), 2, 1);

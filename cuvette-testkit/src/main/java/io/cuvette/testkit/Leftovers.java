@@ -148,7 +148,7 @@ record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String
   private static String place(Throwable site) {
     return Arrays.stream(site.getStackTrace())
         .filter(frame -> !isOfLibrary(packageOf(frame.getClassName())))
-        .filter(frame -> !frame.getClassName().equals(LiveHandles.class.getName()))
+        .filter(frame -> !frame.getClassName().startsWith(LiveHandles.class.getName()))
         .findFirst()
         .map(StackTraceElement::toString)
         .orElse("an unknown place");

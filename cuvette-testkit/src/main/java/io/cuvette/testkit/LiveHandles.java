@@ -1,10 +1,26 @@
 package io.cuvette.testkit;
 
+import io.cuvette.driver.CaptureCalls;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.EventCalls;
+import io.cuvette.driver.IpcCalls;
+import io.cuvette.driver.MemoryCalls;
+import io.cuvette.driver.NativeCalls;
+import io.cuvette.driver.OrderedCalls;
+import io.cuvette.driver.PoolCalls;
 import io.cuvette.driver.PoolProperties;
+import io.cuvette.driver.StreamCalls;
 import io.cuvette.driver.UserObject;
+import io.cuvette.instrument.ForwardingCaptures;
 import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.ForwardingEvents;
+import io.cuvette.instrument.ForwardingIpc;
+import io.cuvette.instrument.ForwardingMemory;
+import io.cuvette.instrument.ForwardingNatives;
+import io.cuvette.instrument.ForwardingOrdered;
+import io.cuvette.instrument.ForwardingPools;
+import io.cuvette.instrument.ForwardingStreams;
 import java.lang.foreign.MemorySegment;
 import java.util.Comparator;
 import java.util.List;
@@ -98,188 +114,256 @@ final class LiveHandles extends ForwardingDriver {
     live.remove(new Key(kind, handle));
   }
 
-  @Override
-  public long memAlloc(int device, long bytes) {
-    return made(Kind.MEMORY, super.memAlloc(device, bytes), "memAlloc(" + bytes + " bytes)");
-  }
+  private final MemoryCalls memoryCalls =
+      new ForwardingMemory(delegate().memory()) {
+        @Override
+        public long memAlloc(int device, long bytes) {
+          return made(Kind.MEMORY, super.memAlloc(device, bytes), "memAlloc(" + bytes + " bytes)");
+        }
+
+        @Override
+        public MemorySegment memAllocManaged(int device, long bytes, int flags) {
+          return made(
+              super.memAllocManaged(device, bytes, flags), "memAllocManaged(" + bytes + " bytes)");
+        }
+
+        @Override
+        public void memFree(int device, long address) {
+          given(Kind.MEMORY, address);
+          super.memFree(device, address);
+        }
+
+        @Override
+        public MemorySegment memHostAlloc(int device, long bytes, int flags) {
+          return made(
+              super.memHostAlloc(device, bytes, flags), "memHostAlloc(" + bytes + " bytes)");
+        }
+
+        @Override
+        public void memFreeHost(int device, long address) {
+          given(Kind.MEMORY, address);
+          super.memFreeHost(device, address);
+        }
+      };
 
   @Override
-  public MemorySegment memAllocManaged(int device, long bytes, int flags) {
-    return made(
-        super.memAllocManaged(device, bytes, flags), "memAllocManaged(" + bytes + " bytes)");
+  public MemoryCalls memory() {
+    return memoryCalls;
   }
 
-  @Override
-  public void memFree(int device, long address) {
-    given(Kind.MEMORY, address);
-    super.memFree(device, address);
-  }
+  private final OrderedCalls orderedCalls =
+      new ForwardingOrdered(delegate().ordered()) {
+        @Override
+        public long memAllocAsync(int device, long bytes, long stream) {
+          return made(
+              Kind.MEMORY,
+              super.memAllocAsync(device, bytes, stream),
+              "memAllocAsync(" + bytes + " bytes)");
+        }
+
+        @Override
+        public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
+          return made(
+              Kind.MEMORY,
+              super.memAllocFromPoolAsync(device, bytes, pool, stream),
+              "memAllocFromPoolAsync(" + bytes + " bytes)");
+        }
+
+        @Override
+        public void memFreeAsync(int device, long address, long stream) {
+          given(Kind.MEMORY, address);
+          super.memFreeAsync(device, address, stream);
+        }
+      };
 
   @Override
-  public MemorySegment memHostAlloc(int device, long bytes, int flags) {
-    return made(super.memHostAlloc(device, bytes, flags), "memHostAlloc(" + bytes + " bytes)");
+  public OrderedCalls ordered() {
+    return orderedCalls;
   }
 
-  @Override
-  public void memFreeHost(int device, long address) {
-    given(Kind.MEMORY, address);
-    super.memFreeHost(device, address);
-  }
+  private final IpcCalls ipcCalls =
+      new ForwardingIpc(delegate().sharing()) {
+        @Override
+        public long memPoolImportPointer(long pool, byte[] handle) {
+          return made(
+              Kind.MEMORY, super.memPoolImportPointer(pool, handle), "memPoolImportPointer");
+        }
+
+        @Override
+        public long ipcOpenMemHandle(int device, byte[] handle) {
+          return made(Kind.MEMORY, super.ipcOpenMemHandle(device, handle), "ipcOpenMemHandle");
+        }
+
+        @Override
+        public void ipcCloseMemHandle(int device, long address) {
+          given(Kind.MEMORY, address);
+          super.ipcCloseMemHandle(device, address);
+        }
+
+        @Override
+        public long memPoolImportFromShareableHandle(int descriptor) {
+          return made(
+              Kind.POOL,
+              super.memPoolImportFromShareableHandle(descriptor),
+              "memPoolImportFromShareableHandle");
+        }
+
+        @Override
+        public long ipcOpenEventHandle(int device, byte[] handle) {
+          return made(Kind.EVENT, super.ipcOpenEventHandle(device, handle), "ipcOpenEventHandle");
+        }
+      };
 
   @Override
-  public long memAllocAsync(int device, long bytes, long stream) {
-    return made(
-        Kind.MEMORY,
-        super.memAllocAsync(device, bytes, stream),
-        "memAllocAsync(" + bytes + " bytes)");
+  public IpcCalls sharing() {
+    return ipcCalls;
   }
 
-  @Override
-  public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
-    return made(
-        Kind.MEMORY,
-        super.memAllocFromPoolAsync(device, bytes, pool, stream),
-        "memAllocFromPoolAsync(" + bytes + " bytes)");
-  }
+  private final NativeCalls nativeCalls =
+      new ForwardingNatives(delegate().natives()) {
+        @Override
+        public long callMalloc(long function, long parameter, long bytes, int device) {
+          return made(
+              Kind.MEMORY,
+              super.callMalloc(function, parameter, bytes, device),
+              "callMalloc(" + bytes + " bytes)");
+        }
+
+        @Override
+        public void callFree(long function, long parameter, long address, int device) {
+          given(Kind.MEMORY, address);
+          super.callFree(function, parameter, address, device);
+        }
+      };
 
   @Override
-  public void memFreeAsync(int device, long address, long stream) {
-    given(Kind.MEMORY, address);
-    super.memFreeAsync(device, address, stream);
+  public NativeCalls natives() {
+    return nativeCalls;
   }
 
-  @Override
-  public long memPoolImportPointer(long pool, byte[] handle) {
-    return made(Kind.MEMORY, super.memPoolImportPointer(pool, handle), "memPoolImportPointer");
-  }
+  private final PoolCalls poolCalls =
+      new ForwardingPools(delegate().pools()) {
+        @Override
+        public long memPoolCreate(PoolProperties properties) {
+          return made(
+              Kind.POOL, super.memPoolCreate(properties), "memPoolCreate(" + properties + ")");
+        }
+
+        @Override
+        public void memPoolDestroy(long pool) {
+          given(Kind.POOL, pool);
+          super.memPoolDestroy(pool);
+        }
+      };
 
   @Override
-  public long ipcOpenMemHandle(int device, byte[] handle) {
-    return made(Kind.MEMORY, super.ipcOpenMemHandle(device, handle), "ipcOpenMemHandle");
+  public PoolCalls pools() {
+    return poolCalls;
   }
 
-  @Override
-  public void ipcCloseMemHandle(int device, long address) {
-    given(Kind.MEMORY, address);
-    super.ipcCloseMemHandle(device, address);
-  }
+  private final StreamCalls streamCalls =
+      new ForwardingStreams(delegate().streams()) {
+        @Override
+        public long streamCreateWithPriority(int device, int flags, int priority) {
+          return made(
+              Kind.STREAM,
+              super.streamCreateWithPriority(device, flags, priority),
+              "streamCreateWithPriority");
+        }
+
+        @Override
+        public void streamDestroy(int device, long stream) {
+          given(Kind.STREAM, stream);
+          super.streamDestroy(device, stream);
+        }
+      };
 
   @Override
-  public long callMalloc(long function, long parameter, long bytes, int device) {
-    return made(
-        Kind.MEMORY,
-        super.callMalloc(function, parameter, bytes, device),
-        "callMalloc(" + bytes + " bytes)");
+  public StreamCalls streams() {
+    return streamCalls;
   }
 
-  @Override
-  public void callFree(long function, long parameter, long address, int device) {
-    given(Kind.MEMORY, address);
-    super.callFree(function, parameter, address, device);
-  }
+  private final CaptureCalls captureCalls =
+      new ForwardingCaptures(delegate().captures()) {
+        @Override
+        public long streamEndCapture(int device, long stream) {
+          return made(Kind.GRAPH, super.streamEndCapture(device, stream), "streamEndCapture");
+        }
+
+        @Override
+        public void graphDestroy(long graph) {
+          given(Kind.GRAPH, graph);
+          super.graphDestroy(graph);
+        }
+
+        @Override
+        public long graphInstantiate(int device, long graph) {
+          return made(
+              Kind.EXECUTABLE_GRAPH, super.graphInstantiate(device, graph), "graphInstantiate");
+        }
+
+        @Override
+        public void graphExecDestroy(long executable) {
+          given(Kind.EXECUTABLE_GRAPH, executable);
+          super.graphExecDestroy(executable);
+        }
+
+        // Its maker's until a graph has it.
+        @Override
+        public UserObject userObjectCreate() {
+          UserObject object = super.userObjectCreate();
+          long _ = made(Kind.USER_OBJECT, object.handle(), "userObjectCreate");
+          return object;
+        }
+
+        @Override
+        public void graphRetainUserObject(long graph, long object) {
+          try {
+            super.graphRetainUserObject(graph, object);
+            given(Kind.USER_OBJECT, object);
+          } catch (CudaException e) {
+            if (e.status().losesContext()) {
+              given(Kind.USER_OBJECT, object); // the graph may have it
+            }
+            throw e;
+          }
+        }
+
+        @Override
+        public void userObjectRelease(long object) {
+          given(Kind.USER_OBJECT, object);
+          super.userObjectRelease(object);
+        }
+      };
 
   @Override
-  public long memPoolCreate(PoolProperties properties) {
-    return made(Kind.POOL, super.memPoolCreate(properties), "memPoolCreate(" + properties + ")");
+  public CaptureCalls captures() {
+    return captureCalls;
   }
 
-  @Override
-  public long memPoolImportFromShareableHandle(int descriptor) {
-    return made(
-        Kind.POOL,
-        super.memPoolImportFromShareableHandle(descriptor),
-        "memPoolImportFromShareableHandle");
-  }
+  private final EventCalls eventCalls =
+      new ForwardingEvents(delegate().events()) {
+        @Override
+        public long eventCreate(int device, int flags) {
+          return made(Kind.EVENT, super.eventCreate(device, flags), "eventCreate");
+        }
+
+        @Override
+        public void eventRecord(int device, long event, long stream) {
+          super.eventRecord(device, event, stream);
+          recordedOn.put(event, stream);
+        }
+
+        @Override
+        public void eventDestroy(int device, long event) {
+          given(Kind.EVENT, event);
+          recordedOn.remove(event);
+          super.eventDestroy(device, event);
+        }
+      };
 
   @Override
-  public void memPoolDestroy(long pool) {
-    given(Kind.POOL, pool);
-    super.memPoolDestroy(pool);
-  }
-
-  @Override
-  public long streamCreateWithPriority(int device, int flags, int priority) {
-    return made(
-        Kind.STREAM,
-        super.streamCreateWithPriority(device, flags, priority),
-        "streamCreateWithPriority");
-  }
-
-  @Override
-  public void streamDestroy(int device, long stream) {
-    given(Kind.STREAM, stream);
-    super.streamDestroy(device, stream);
-  }
-
-  @Override
-  public long streamEndCapture(int device, long stream) {
-    return made(Kind.GRAPH, super.streamEndCapture(device, stream), "streamEndCapture");
-  }
-
-  @Override
-  public void graphDestroy(long graph) {
-    given(Kind.GRAPH, graph);
-    super.graphDestroy(graph);
-  }
-
-  @Override
-  public long graphInstantiate(int device, long graph) {
-    return made(Kind.EXECUTABLE_GRAPH, super.graphInstantiate(device, graph), "graphInstantiate");
-  }
-
-  @Override
-  public void graphExecDestroy(long executable) {
-    given(Kind.EXECUTABLE_GRAPH, executable);
-    super.graphExecDestroy(executable);
-  }
-
-  /** Its maker's until a graph has it. */
-  @Override
-  public UserObject userObjectCreate() {
-    UserObject object = super.userObjectCreate();
-    long _ = made(Kind.USER_OBJECT, object.handle(), "userObjectCreate");
-    return object;
-  }
-
-  @Override
-  public void graphRetainUserObject(long graph, long object) {
-    try {
-      super.graphRetainUserObject(graph, object);
-      given(Kind.USER_OBJECT, object);
-    } catch (CudaException e) {
-      if (e.status().losesContext()) {
-        given(Kind.USER_OBJECT, object); // the graph may have it
-      }
-      throw e;
-    }
-  }
-
-  @Override
-  public void userObjectRelease(long object) {
-    given(Kind.USER_OBJECT, object);
-    super.userObjectRelease(object);
-  }
-
-  @Override
-  public long eventCreate(int device, int flags) {
-    return made(Kind.EVENT, super.eventCreate(device, flags), "eventCreate");
-  }
-
-  @Override
-  public void eventRecord(int device, long event, long stream) {
-    super.eventRecord(device, event, stream);
-    recordedOn.put(event, stream);
-  }
-
-  @Override
-  public long ipcOpenEventHandle(int device, byte[] handle) {
-    return made(Kind.EVENT, super.ipcOpenEventHandle(device, handle), "ipcOpenEventHandle");
-  }
-
-  @Override
-  public void eventDestroy(int device, long event) {
-    given(Kind.EVENT, event);
-    recordedOn.remove(event);
-    super.eventDestroy(device, event);
+  public EventCalls events() {
+    return eventCalls;
   }
 }

@@ -9,54 +9,66 @@ import io.cuvette.driver.CaptureInfo;
 import io.cuvette.driver.UserObject;
 import io.cuvette.ffm.call.Call;
 import io.cuvette.ffm.call.CallFrame;
+import io.cuvette.ffm.call.Entry;
 import io.cuvette.ffm.library.Libcuda;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 
 /** Calls about the capture of streams, and about graphs. Thread-safe. */
-public interface FfmCaptures extends Part, CaptureCalls {
-  MethodHandle BEGIN = Libcuda.function("cuStreamBeginCapture", 10010, POINTER, INT);
-  MethodHandle END = Libcuda.function("cuStreamEndCapture", 10000, POINTER, POINTER);
-  MethodHandle IS_CAPTURING = Libcuda.function("cuStreamIsCapturing", 10000, POINTER, POINTER);
-  MethodHandle GET_INFO =
+public final class FfmCaptures extends Part implements CaptureCalls {
+  public static final MethodHandle BEGIN =
+      Libcuda.function("cuStreamBeginCapture", 10010, POINTER, INT);
+  public static final MethodHandle END =
+      Libcuda.function("cuStreamEndCapture", 10000, POINTER, POINTER);
+  public static final MethodHandle IS_CAPTURING =
+      Libcuda.function("cuStreamIsCapturing", 10000, POINTER, POINTER);
+  public static final MethodHandle GET_INFO =
       Libcuda.function(
           "cuStreamGetCaptureInfo", 11030, POINTER, POINTER, POINTER, POINTER, POINTER, POINTER);
-  MethodHandle USER_OBJECT_CREATE =
+  public static final MethodHandle USER_OBJECT_CREATE =
       Libcuda.function("cuUserObjectCreate", 11030, POINTER, POINTER, POINTER, INT, INT);
 
   /** Of one reference. */
-  MethodHandle USER_OBJECT_RELEASE =
+  public static final MethodHandle USER_OBJECT_RELEASE =
       MethodHandles.insertArguments(
           Libcuda.function("cuUserObjectRelease", 11030, POINTER, INT), 1, 1);
 
-  MethodHandle GRAPH_RETAIN_USER_OBJECT =
+  public static final MethodHandle GRAPH_RETAIN_USER_OBJECT =
       Libcuda.function("cuGraphRetainUserObject", 11030, POINTER, POINTER, INT, INT);
-  MethodHandle GRAPH_INSTANTIATE =
+  public static final MethodHandle GRAPH_INSTANTIATE =
       Libcuda.function("cuGraphInstantiateWithFlags", 11040, POINTER, POINTER, SIZE);
-  MethodHandle GRAPH_LAUNCH = Libcuda.function("cuGraphLaunch", 10000, POINTER, POINTER);
-  MethodHandle GRAPH_EXEC_DESTROY = Libcuda.function("cuGraphExecDestroy", 10000, POINTER);
-  MethodHandle GRAPH_DESTROY = Libcuda.function("cuGraphDestroy", 10000, POINTER);
+  public static final MethodHandle GRAPH_LAUNCH =
+      Libcuda.function("cuGraphLaunch", 10000, POINTER, POINTER);
+  public static final MethodHandle GRAPH_EXEC_DESTROY =
+      Libcuda.function("cuGraphExecDestroy", 10000, POINTER);
+  public static final MethodHandle GRAPH_DESTROY =
+      Libcuda.function("cuGraphDestroy", 10000, POINTER);
 
   /** CU_USER_OBJECT_NO_DESTRUCTOR_SYNC, which is required. */
-  int NO_DESTRUCTOR_SYNC = 1;
+  public static final int NO_DESTRUCTOR_SYNC = 1;
 
   /** CU_GRAPH_USER_OBJECT_MOVE. */
-  int MOVE_USER_OBJECT = 1;
+  public static final int MOVE_USER_OBJECT = 1;
+
+  /** The part of the driver whose calls start here. */
+  public FfmCaptures(Entry entry) {
+    super(entry);
+  }
 
   @Override
-  default void streamBeginCapture(int device, long stream, int mode) {
+  public void streamBeginCapture(int device, long stream, int mode) {
     Call.of("cuStreamBeginCapture(stream=%#x, mode=%d, device=%d)", stream, mode, device)
         .run(_ -> (int) BEGIN.invokeExact(stream, mode), enterAsIs(device));
   }
 
   @Override
-  default long streamEndCapture(int device, long stream) {
+  public long streamEndCapture(int device, long stream) {
     return Call.of("cuStreamEndCapture(stream=%#x, device=%d)", stream, device)
         .run(frame -> (int) END.invokeExact(stream, frame.out), enterAsIs(device));
   }
 
   @Override
-  default int streamIsCapturing(int device, long stream) {
+  public int streamIsCapturing(int device, long stream) {
     CallFrame frame = enterAsIs(device);
     int status;
     try {
@@ -72,7 +84,7 @@ public interface FfmCaptures extends Part, CaptureCalls {
   }
 
   @Override
-  default CaptureInfo streamGetCaptureInfo(int device, long stream) {
+  public CaptureInfo streamGetCaptureInfo(int device, long stream) {
     CallFrame frame = enterAsIs(device);
     int status;
     try {
@@ -93,7 +105,7 @@ public interface FfmCaptures extends Part, CaptureCalls {
   }
 
   @Override
-  default UserObject userObjectCreate() {
+  public UserObject userObjectCreate() {
     Signal signal = Signal.take();
     try {
       long object =
@@ -112,12 +124,12 @@ public interface FfmCaptures extends Part, CaptureCalls {
   }
 
   @Override
-  default void userObjectRelease(long object) {
-    entry().free(USER_OBJECT_RELEASE, object, "cuUserObjectRelease(object=%#x)");
+  public void userObjectRelease(long object) {
+    entry.free(USER_OBJECT_RELEASE, object, "cuUserObjectRelease(object=%#x)");
   }
 
   @Override
-  default void graphRetainUserObject(long graph, long object) {
+  public void graphRetainUserObject(long graph, long object) {
     Call.of("cuGraphRetainUserObject(graph=%#x, object=%#x)", graph, object)
         .run(
             _ -> (int) GRAPH_RETAIN_USER_OBJECT.invokeExact(graph, object, 1, MOVE_USER_OBJECT),
@@ -125,24 +137,24 @@ public interface FfmCaptures extends Part, CaptureCalls {
   }
 
   @Override
-  default long graphInstantiate(int device, long graph) {
+  public long graphInstantiate(int device, long graph) {
     return Call.of("cuGraphInstantiateWithFlags(graph=%#x, device=%d)", graph, device)
         .run(frame -> (int) GRAPH_INSTANTIATE.invokeExact(frame.out, graph, 0L), enter(device));
   }
 
   @Override
-  default void graphLaunch(int device, long executable, long stream) {
+  public void graphLaunch(int device, long executable, long stream) {
     Call.of("cuGraphLaunch(executable=%#x, stream=%#x, device=%d)", executable, stream, device)
         .run(_ -> (int) GRAPH_LAUNCH.invokeExact(executable, stream), enterAsIs(device));
   }
 
   @Override
-  default void graphExecDestroy(long executable) {
-    entry().free(GRAPH_EXEC_DESTROY, executable, "cuGraphExecDestroy(executable=%#x)");
+  public void graphExecDestroy(long executable) {
+    entry.free(GRAPH_EXEC_DESTROY, executable, "cuGraphExecDestroy(executable=%#x)");
   }
 
   @Override
-  default void graphDestroy(long graph) {
-    entry().free(GRAPH_DESTROY, graph, "cuGraphDestroy(graph=%#x)");
+  public void graphDestroy(long graph) {
+    entry.free(GRAPH_DESTROY, graph, "cuGraphDestroy(graph=%#x)");
   }
 }

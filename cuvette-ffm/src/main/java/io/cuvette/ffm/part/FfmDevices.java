@@ -10,6 +10,7 @@ import io.cuvette.driver.MemoryInfo;
 import io.cuvette.driver.PriorityRange;
 import io.cuvette.ffm.call.Call;
 import io.cuvette.ffm.call.CallFrame;
+import io.cuvette.ffm.call.Entry;
 import io.cuvette.ffm.call.Startup;
 import io.cuvette.ffm.library.Libcuda;
 import io.cuvette.ffm.library.RuntimeLibrary;
@@ -21,54 +22,70 @@ import java.util.OptionalInt;
 import java.util.UUID;
 
 /** Calls about devices and their contexts. Thread-safe. */
-public interface FfmDevices extends Part, DeviceCalls {
-  MethodHandle GET_NAME = Libcuda.required("cuDeviceGetName", 2000, SEGMENT, INT, INT);
-  MethodHandle GET_UUID = Libcuda.required("cuDeviceGetUuid", 11040, SEGMENT, INT);
-  MethodHandle TOTAL_MEM = Libcuda.required("cuDeviceTotalMem", 3020, POINTER, INT);
-  MethodHandle GET_ATTRIBUTE = Libcuda.required("cuDeviceGetAttribute", 2000, POINTER, INT, INT);
-  MethodHandle GET_PCI_BUS_ID = Libcuda.function("cuDeviceGetPCIBusId", 4010, SEGMENT, INT, INT);
-  MethodHandle GET_BY_PCI_BUS_ID =
+public final class FfmDevices extends Part implements DeviceCalls {
+  public static final MethodHandle GET_NAME =
+      Libcuda.required("cuDeviceGetName", 2000, SEGMENT, INT, INT);
+  public static final MethodHandle GET_UUID =
+      Libcuda.required("cuDeviceGetUuid", 11040, SEGMENT, INT);
+  public static final MethodHandle TOTAL_MEM =
+      Libcuda.required("cuDeviceTotalMem", 3020, POINTER, INT);
+  public static final MethodHandle GET_ATTRIBUTE =
+      Libcuda.required("cuDeviceGetAttribute", 2000, POINTER, INT, INT);
+  public static final MethodHandle GET_PCI_BUS_ID =
+      Libcuda.function("cuDeviceGetPCIBusId", 4010, SEGMENT, INT, INT);
+  public static final MethodHandle GET_BY_PCI_BUS_ID =
       Libcuda.function("cuDeviceGetByPCIBusId", 4010, POINTER, SEGMENT);
-  MethodHandle CAN_ACCESS_PEER = Libcuda.function("cuDeviceCanAccessPeer", 4000, POINTER, INT, INT);
-  MethodHandle ENABLE_PEER_ACCESS = Libcuda.function("cuCtxEnablePeerAccess", 4000, POINTER, INT);
-  MethodHandle DISABLE_PEER_ACCESS = Libcuda.function("cuCtxDisablePeerAccess", 4000, POINTER);
+  public static final MethodHandle CAN_ACCESS_PEER =
+      Libcuda.function("cuDeviceCanAccessPeer", 4000, POINTER, INT, INT);
+  public static final MethodHandle ENABLE_PEER_ACCESS =
+      Libcuda.function("cuCtxEnablePeerAccess", 4000, POINTER, INT);
+  public static final MethodHandle DISABLE_PEER_ACCESS =
+      Libcuda.function("cuCtxDisablePeerAccess", 4000, POINTER);
 
   /** Since CUDA 13 a context can be waited for without being current. */
-  boolean SYNCHRONIZES_ANY = Libcuda.has("cuCtxSynchronize", 13000);
+  private static final boolean SYNCHRONIZES_ANY = Libcuda.has("cuCtxSynchronize", 13000);
 
-  MethodHandle SYNCHRONIZE_ANY = Libcuda.function("cuCtxSynchronize", 13000, POINTER);
-  MethodHandle SYNCHRONIZE_CURRENT = Libcuda.required("cuCtxSynchronize", 2000);
-  MethodHandle GET_STREAM_PRIORITY_RANGE =
+  public static final MethodHandle SYNCHRONIZE_ANY =
+      Libcuda.function("cuCtxSynchronize", 13000, POINTER);
+  public static final MethodHandle SYNCHRONIZE_CURRENT = Libcuda.required("cuCtxSynchronize", 2000);
+  public static final MethodHandle GET_STREAM_PRIORITY_RANGE =
       Libcuda.required("cuCtxGetStreamPriorityRange", 5050, POINTER, POINTER);
-  MethodHandle GET_LIMIT = Libcuda.function("cuCtxGetLimit", 3010, POINTER, INT);
-  MethodHandle SET_LIMIT = Libcuda.function("cuCtxSetLimit", 3010, INT, SIZE);
-  MethodHandle GET_INFO = Libcuda.required("cuMemGetInfo", 3020, POINTER, POINTER);
+  public static final MethodHandle GET_LIMIT =
+      Libcuda.function("cuCtxGetLimit", 3010, POINTER, INT);
+  public static final MethodHandle SET_LIMIT = Libcuda.function("cuCtxSetLimit", 3010, INT, SIZE);
+  public static final MethodHandle GET_INFO =
+      Libcuda.required("cuMemGetInfo", 3020, POINTER, POINTER);
 
   /** As many bytes as the runtime has for a name; enough. */
-  int NAME_BYTES = 256;
+  private static final int NAME_BYTES = 256;
 
   /** More than dddddddd:bb:dd.f and its end. */
-  int PCI_BYTES = 32;
+  private static final int PCI_BYTES = 32;
+
+  /** The part of the driver whose calls start here. */
+  public FfmDevices(Entry entry) {
+    super(entry);
+  }
 
   @Override
-  default int driverGetVersion() {
-    entry().checkOpen();
+  public int driverGetVersion() {
+    entry.checkOpen();
     return Startup.version();
   }
 
   @Override
-  default OptionalInt runtimeGetVersion() {
+  public OptionalInt runtimeGetVersion() {
     return RuntimeLibrary.version();
   }
 
   @Override
-  default int deviceGetCount() {
-    entry().checkOpen();
+  public int deviceGetCount() {
+    entry.checkOpen();
     return contexts().size();
   }
 
   @Override
-  default String deviceGetName(int device) {
+  public String deviceGetName(int device) {
     int handle = contexts().handle(device);
     MemorySegment text = Arena.ofAuto().allocate(NAME_BYTES);
     Call.of("cuDeviceGetName(device=%d)", device)
@@ -77,7 +94,7 @@ public interface FfmDevices extends Part, DeviceCalls {
   }
 
   @Override
-  default UUID deviceGetUuid(int device) {
+  public UUID deviceGetUuid(int device) {
     int handle = contexts().handle(device);
     MemorySegment uuid = Arena.ofAuto().allocate(2 * Long.BYTES);
     Call.of("cuDeviceGetUuid(device=%d)", device)
@@ -87,14 +104,14 @@ public interface FfmDevices extends Part, DeviceCalls {
   }
 
   @Override
-  default long deviceTotalMem(int device) {
+  public long deviceTotalMem(int device) {
     int handle = contexts().handle(device);
     return Call.of("cuDeviceTotalMem(device=%d)", device)
         .run(frame -> (int) TOTAL_MEM.invokeExact(frame.out, handle), enter());
   }
 
   @Override
-  default int deviceGetAttribute(int attribute, int device) {
+  public int deviceGetAttribute(int attribute, int device) {
     int handle = contexts().handle(device);
     return (int)
         Call.of("cuDeviceGetAttribute(attribute=%d, device=%d)", attribute, device)
@@ -102,7 +119,7 @@ public interface FfmDevices extends Part, DeviceCalls {
   }
 
   @Override
-  default String deviceGetPciBusId(int device) {
+  public String deviceGetPciBusId(int device) {
     int handle = contexts().handle(device);
     MemorySegment text = Arena.ofAuto().allocate(PCI_BYTES);
     Call.of("cuDeviceGetPCIBusId(device=%d)", device)
@@ -111,7 +128,7 @@ public interface FfmDevices extends Part, DeviceCalls {
   }
 
   @Override
-  default int deviceGetByPciBusId(String pciBusId) {
+  public int deviceGetByPciBusId(String pciBusId) {
     Call call = Call.of("cuDeviceGetByPCIBusId(pciBusId=%s)", pciBusId);
     if (pciBusId.indexOf('\0') >= 0) { // C would read up to there
       throw call.failed(Call.INVALID_VALUE);
@@ -122,7 +139,7 @@ public interface FfmDevices extends Part, DeviceCalls {
   }
 
   @Override
-  default boolean deviceCanAccessPeer(int device, int peer) {
+  public boolean deviceCanAccessPeer(int device, int peer) {
     int handle = contexts().handle(device);
     int peerHandle = contexts().handle(peer);
     long result =
@@ -133,26 +150,26 @@ public interface FfmDevices extends Part, DeviceCalls {
   }
 
   @Override
-  default void ctxEnablePeerAccess(int device, int peer) {
-    long context = entry().context(peer);
+  public void ctxEnablePeerAccess(int device, int peer) {
+    long context = entry.context(peer);
     Call.of("cuCtxEnablePeerAccess(device=%d, peer=%d)", device, peer)
         .run(_ -> (int) ENABLE_PEER_ACCESS.invokeExact(context, 0), enter(device));
   }
 
   @Override
-  default void ctxDisablePeerAccess(int device, int peer) {
-    long context = entry().context(peer);
+  public void ctxDisablePeerAccess(int device, int peer) {
+    long context = entry.context(peer);
     Call.of("cuCtxDisablePeerAccess(device=%d, peer=%d)", device, peer)
         .run(_ -> (int) DISABLE_PEER_ACCESS.invokeExact(context), enter(device));
   }
 
   @Override
-  default void ctxSynchronize(int device) {
+  public void ctxSynchronize(int device) {
     Call call = Call.of("cuCtxSynchronize(device=%d)", device);
     long wait = PoolEnds.HERE.beginWait();
     try {
       if (SYNCHRONIZES_ANY) {
-        long context = entry().context(device);
+        long context = entry.context(device);
         call.run(_ -> (int) SYNCHRONIZE_ANY.invokeExact(context), enter());
       } else {
         call.run(_ -> (int) SYNCHRONIZE_CURRENT.invokeExact(), enter(device));
@@ -163,7 +180,7 @@ public interface FfmDevices extends Part, DeviceCalls {
   }
 
   @Override
-  default PriorityRange ctxGetStreamPriorityRange(int device) {
+  public PriorityRange ctxGetStreamPriorityRange(int device) {
     long result =
         Call.of("cuCtxGetStreamPriorityRange(device=%d)", device)
             .run(
@@ -175,19 +192,19 @@ public interface FfmDevices extends Part, DeviceCalls {
   }
 
   @Override
-  default long ctxGetLimit(int device, int limit) {
+  public long ctxGetLimit(int device, int limit) {
     return Call.of("cuCtxGetLimit(limit=%d, device=%d)", limit, device)
         .run(frame -> (int) GET_LIMIT.invokeExact(frame.out, limit), enter(device));
   }
 
   @Override
-  default void ctxSetLimit(int device, int limit, long value) {
+  public void ctxSetLimit(int device, int limit, long value) {
     Call.of("cuCtxSetLimit(limit=%d, value=%d, device=%d)", limit, value, device)
         .run(_ -> (int) SET_LIMIT.invokeExact(limit, value), enter(device));
   }
 
   @Override
-  default MemoryInfo memGetInfo(int device) {
+  public MemoryInfo memGetInfo(int device) {
     CallFrame frame = enter(device);
     int status;
     try {

@@ -6,19 +6,22 @@ import static io.cuvette.ffm.link.Layouts.POINTER;
 import io.cuvette.driver.EventCalls;
 import io.cuvette.ffm.call.Call;
 import io.cuvette.ffm.call.CallFrame;
+import io.cuvette.ffm.call.Entry;
 import io.cuvette.ffm.library.Libcuda;
 import java.lang.invoke.MethodHandle;
 
 /** Calls about events. Thread-safe. */
-public interface FfmEvents extends Part, EventCalls {
-  MethodHandle CREATE = Libcuda.required("cuEventCreate", 2000, POINTER, INT);
-  MethodHandle DESTROY = Libcuda.required("cuEventDestroy", 4000, POINTER);
-  MethodHandle RECORD = Libcuda.required("cuEventRecord", 2000, POINTER, POINTER);
-  MethodHandle QUERY = Libcuda.required("cuEventQuery", 2000, POINTER);
-  MethodHandle SYNCHRONIZE = Libcuda.required("cuEventSynchronize", 2000, POINTER);
+public final class FfmEvents extends Part implements EventCalls {
+  public static final MethodHandle CREATE = Libcuda.required("cuEventCreate", 2000, POINTER, INT);
+  public static final MethodHandle DESTROY = Libcuda.required("cuEventDestroy", 4000, POINTER);
+  public static final MethodHandle RECORD =
+      Libcuda.required("cuEventRecord", 2000, POINTER, POINTER);
+  public static final MethodHandle QUERY = Libcuda.required("cuEventQuery", 2000, POINTER);
+  public static final MethodHandle SYNCHRONIZE =
+      Libcuda.required("cuEventSynchronize", 2000, POINTER);
 
   /** Newer drivers have another form with the same parameters, which is what cuda.h means. */
-  MethodHandle ELAPSED_TIME =
+  public static final MethodHandle ELAPSED_TIME =
       Libcuda.required(
           "cuEventElapsedTime",
           Libcuda.has("cuEventElapsedTime", 12080) ? 12080 : 2000,
@@ -26,8 +29,13 @@ public interface FfmEvents extends Part, EventCalls {
           POINTER,
           POINTER);
 
+  /** The part of the driver whose calls start here. */
+  public FfmEvents(Entry entry) {
+    super(entry);
+  }
+
   @Override
-  default long eventCreate(int device, int flags) {
+  public long eventCreate(int device, int flags) {
     CallFrame frame = enter(device);
     int status;
     try {
@@ -43,8 +51,8 @@ public interface FfmEvents extends Part, EventCalls {
   }
 
   @Override
-  default void eventDestroy(int device, long event) {
-    CallFrame frame = entry().enterToFree(device);
+  public void eventDestroy(int device, long event) {
+    CallFrame frame = entry.enterToFree(device);
     if (frame == null) {
       return;
     }
@@ -61,7 +69,7 @@ public interface FfmEvents extends Part, EventCalls {
   }
 
   @Override
-  default void eventRecord(int device, long event, long stream) {
+  public void eventRecord(int device, long event, long stream) {
     CallFrame frame = enterAsIs(device);
     int status;
     try {
@@ -77,7 +85,7 @@ public interface FfmEvents extends Part, EventCalls {
   }
 
   @Override
-  default boolean eventQuery(int device, long event) {
+  public boolean eventQuery(int device, long event) {
     CallFrame frame = enterFor(device, event);
     int status;
     do {
@@ -95,7 +103,7 @@ public interface FfmEvents extends Part, EventCalls {
   }
 
   @Override
-  default void eventSynchronize(int device, long event) {
+  public void eventSynchronize(int device, long event) {
     Call call = Call.of("cuEventSynchronize(event=%#x, device=%d)", event, device);
     long wait = PoolEnds.HERE.beginWait();
     try {
@@ -106,7 +114,7 @@ public interface FfmEvents extends Part, EventCalls {
   }
 
   @Override
-  default float eventElapsedTime(int device, long start, long end) {
+  public float eventElapsedTime(int device, long start, long end) {
     long bits =
         Call.of("cuEventElapsedTime(start=%#x, end=%#x, device=%d)", start, end, device)
             .run(frame -> (int) ELAPSED_TIME.invokeExact(frame.out, start, end), enter(device));

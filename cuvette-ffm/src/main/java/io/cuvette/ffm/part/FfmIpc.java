@@ -9,6 +9,7 @@ import static io.cuvette.ffm.link.Layouts.SIZE;
 import io.cuvette.driver.IpcCalls;
 import io.cuvette.driver.MemHandleType;
 import io.cuvette.ffm.call.Call;
+import io.cuvette.ffm.call.Entry;
 import io.cuvette.ffm.library.Libcuda;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -19,29 +20,39 @@ import java.lang.invoke.MethodHandle;
  * Calls that share memory and events with other processes; those about pools need no context.
  * Thread-safe.
  */
-public interface FfmIpc extends Part, IpcCalls {
-  MethodHandle POOL_EXPORT =
+public final class FfmIpc extends Part implements IpcCalls {
+  public static final MethodHandle POOL_EXPORT =
       Libcuda.function("cuMemPoolExportToShareableHandle", 11020, POINTER, POINTER, INT, SIZE);
 
   /** The descriptor is the pointer. */
-  MethodHandle POOL_IMPORT =
+  public static final MethodHandle POOL_IMPORT =
       Libcuda.function("cuMemPoolImportFromShareableHandle", 11020, POINTER, POINTER, INT, SIZE);
 
-  MethodHandle POINTER_EXPORT = Libcuda.function("cuMemPoolExportPointer", 11020, SEGMENT, POINTER);
-  MethodHandle POINTER_IMPORT =
+  public static final MethodHandle POINTER_EXPORT =
+      Libcuda.function("cuMemPoolExportPointer", 11020, SEGMENT, POINTER);
+  public static final MethodHandle POINTER_IMPORT =
       Libcuda.function("cuMemPoolImportPointer", 11020, POINTER, POINTER, SEGMENT);
-  MethodHandle GET_MEMORY = Libcuda.function("cuIpcGetMemHandle", 4010, SEGMENT, POINTER);
-  MethodHandle OPEN_MEMORY =
+  public static final MethodHandle GET_MEMORY =
+      Libcuda.function("cuIpcGetMemHandle", 4010, SEGMENT, POINTER);
+  public static final MethodHandle OPEN_MEMORY =
       Libcuda.function("cuIpcOpenMemHandle", 11000, POINTER, IPC_HANDLE, INT);
-  MethodHandle CLOSE_MEMORY = Libcuda.function("cuIpcCloseMemHandle", 4010, POINTER);
-  MethodHandle GET_EVENT = Libcuda.function("cuIpcGetEventHandle", 4010, SEGMENT, POINTER);
-  MethodHandle OPEN_EVENT = Libcuda.function("cuIpcOpenEventHandle", 4010, POINTER, IPC_HANDLE);
+  public static final MethodHandle CLOSE_MEMORY =
+      Libcuda.function("cuIpcCloseMemHandle", 4010, POINTER);
+  public static final MethodHandle GET_EVENT =
+      Libcuda.function("cuIpcGetEventHandle", 4010, SEGMENT, POINTER);
+  public static final MethodHandle OPEN_EVENT =
+      Libcuda.function("cuIpcOpenEventHandle", 4010, POINTER, IPC_HANDLE);
 
   /** CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS, the one way the driver knows. */
-  int LAZY_PEER_ACCESS = 1;
+  public static final int LAZY_PEER_ACCESS = 1;
+
+  /** The part of the driver whose calls start here. */
+  public FfmIpc(Entry entry) {
+    super(entry);
+  }
 
   @Override
-  default int memPoolExportToShareableHandle(long pool) {
+  public int memPoolExportToShareableHandle(long pool) {
     return (int) // the driver writes an int
         Call.of("cuMemPoolExportToShareableHandle(pool=%#x)", pool)
             .run(
@@ -52,7 +63,7 @@ public interface FfmIpc extends Part, IpcCalls {
   }
 
   @Override
-  default long memPoolImportFromShareableHandle(int descriptor) {
+  public long memPoolImportFromShareableHandle(int descriptor) {
     long pointer = descriptor;
     PoolEnds.HERE.beginMaking();
     try {
@@ -69,7 +80,7 @@ public interface FfmIpc extends Part, IpcCalls {
   }
 
   @Override
-  default byte[] memPoolExportPointer(long address) {
+  public byte[] memPoolExportPointer(long address) {
     MemorySegment handle = room();
     Call.of("cuMemPoolExportPointer(address=%#x)", address)
         .run(_ -> (int) POINTER_EXPORT.invokeExact(handle, address), enter());
@@ -77,14 +88,14 @@ public interface FfmIpc extends Part, IpcCalls {
   }
 
   @Override
-  default long memPoolImportPointer(long pool, byte[] handle) {
+  public long memPoolImportPointer(long pool, byte[] handle) {
     MemorySegment data = structure(handle);
     return Call.of("cuMemPoolImportPointer(pool=%#x)", pool)
         .run(frame -> (int) POINTER_IMPORT.invokeExact(frame.out, pool, data), enter());
   }
 
   @Override
-  default byte[] ipcGetMemHandle(int device, long address) {
+  public byte[] ipcGetMemHandle(int device, long address) {
     MemorySegment handle = room();
     Call.of("cuIpcGetMemHandle(address=%#x, device=%d)", address, device)
         .run(_ -> (int) GET_MEMORY.invokeExact(handle, address), enter(device));
@@ -92,7 +103,7 @@ public interface FfmIpc extends Part, IpcCalls {
   }
 
   @Override
-  default long ipcOpenMemHandle(int device, byte[] handle) {
+  public long ipcOpenMemHandle(int device, byte[] handle) {
     MemorySegment structure = structure(handle);
     return Call.of("cuIpcOpenMemHandle(device=%d)", device)
         .run(
@@ -101,12 +112,12 @@ public interface FfmIpc extends Part, IpcCalls {
   }
 
   @Override
-  default void ipcCloseMemHandle(int device, long address) {
-    entry().free(CLOSE_MEMORY, address, device, "cuIpcCloseMemHandle(address=%#x, device=%d)");
+  public void ipcCloseMemHandle(int device, long address) {
+    entry.free(CLOSE_MEMORY, address, device, "cuIpcCloseMemHandle(address=%#x, device=%d)");
   }
 
   @Override
-  default byte[] ipcGetEventHandle(int device, long event) {
+  public byte[] ipcGetEventHandle(int device, long event) {
     MemorySegment handle = room();
     Call.of("cuIpcGetEventHandle(event=%#x, device=%d)", event, device)
         .run(_ -> (int) GET_EVENT.invokeExact(handle, event), enter(device));
@@ -114,7 +125,7 @@ public interface FfmIpc extends Part, IpcCalls {
   }
 
   @Override
-  default long ipcOpenEventHandle(int device, byte[] handle) {
+  public long ipcOpenEventHandle(int device, byte[] handle) {
     MemorySegment structure = structure(handle);
     return Call.of("cuIpcOpenEventHandle(device=%d)", device)
         .run(frame -> (int) OPEN_EVENT.invokeExact(frame.out, structure), enter(device));

@@ -9,9 +9,8 @@ import static io.cuvette.ffm.link.Layouts.SIZE;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.MemoryCalls;
-import io.cuvette.driver.TransferCalls;
 import io.cuvette.ffm.call.Call;
-import io.cuvette.ffm.call.CallFrame;
+import io.cuvette.ffm.call.Entry;
 import io.cuvette.ffm.library.DriverLibrary;
 import io.cuvette.ffm.library.Libcuda;
 import io.cuvette.ffm.link.NativeAccess;
@@ -19,56 +18,51 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 
-/**
- * Calls about device memory, page-locked and managed host memory and pointers; copies and fills in
- * stream order. Thread-safe.
- */
-public interface FfmMemory extends Part, MemoryCalls, TransferCalls {
-  MethodHandle ALLOC = Libcuda.required("cuMemAlloc", 3020, POINTER, SIZE);
-  MethodHandle FREE = Libcuda.required("cuMemFree", 3020, POINTER);
-  MethodHandle HOST_ALLOC = Libcuda.required("cuMemHostAlloc", 2020, POINTER, SIZE, INT);
-  MethodHandle FREE_HOST = Libcuda.required("cuMemFreeHost", 2000, POINTER);
-  MethodHandle ALLOC_MANAGED = Libcuda.function("cuMemAllocManaged", 6000, POINTER, SIZE, INT);
-  MethodHandle COPY = Libcuda.required("cuMemcpyAsync", 4000, POINTER, POINTER, SIZE, POINTER);
-  MethodHandle COPY_TO_DEVICE =
-      Libcuda.required("cuMemcpyHtoDAsync", 3020, POINTER, SEGMENT, SIZE, POINTER);
-  MethodHandle COPY_TO_HOST =
-      Libcuda.required("cuMemcpyDtoHAsync", 3020, SEGMENT, POINTER, SIZE, POINTER);
-  MethodHandle COPY_PEER =
-      Libcuda.function(
-          "cuMemcpyPeerAsync", 4000, POINTER, POINTER, POINTER, POINTER, SIZE, POINTER);
-  MethodHandle FILL_8 = Libcuda.required("cuMemsetD8Async", 3020, POINTER, INT, SIZE, POINTER);
-  MethodHandle FILL_16 = Libcuda.required("cuMemsetD16Async", 3020, POINTER, INT, SIZE, POINTER);
-  MethodHandle FILL_32 = Libcuda.required("cuMemsetD32Async", 3020, POINTER, INT, SIZE, POINTER);
+/** Calls about device memory, page-locked and managed host memory, and pointers. Thread-safe. */
+public final class FfmMemory extends Part implements MemoryCalls {
+  public static final MethodHandle ALLOC = Libcuda.required("cuMemAlloc", 3020, POINTER, SIZE);
+  public static final MethodHandle FREE = Libcuda.required("cuMemFree", 3020, POINTER);
+  public static final MethodHandle HOST_ALLOC =
+      Libcuda.required("cuMemHostAlloc", 2020, POINTER, SIZE, INT);
+  public static final MethodHandle FREE_HOST = Libcuda.required("cuMemFreeHost", 2000, POINTER);
+  public static final MethodHandle ALLOC_MANAGED =
+      Libcuda.function("cuMemAllocManaged", 6000, POINTER, SIZE, INT);
 
   /** Since CUDA 12.2 the place is a location, which can be a node of the host; before, a device. */
-  boolean TAKES_LOCATIONS =
+  private static final boolean TAKES_LOCATIONS =
       Libcuda.has("cuMemPrefetchAsync", 12020) && Libcuda.has("cuMemAdvise", 12020);
 
-  MethodHandle PREFETCH =
+  public static final MethodHandle PREFETCH =
       Libcuda.function("cuMemPrefetchAsync", 12020, POINTER, SIZE, LOCATION, INT, POINTER);
-  MethodHandle PREFETCH_TO_DEVICE =
+  public static final MethodHandle PREFETCH_TO_DEVICE =
       Libcuda.function("cuMemPrefetchAsync", 8000, POINTER, SIZE, INT, POINTER);
-  MethodHandle ADVISE = Libcuda.function("cuMemAdvise", 12020, POINTER, SIZE, INT, LOCATION);
-  MethodHandle ADVISE_FOR_DEVICE = Libcuda.function("cuMemAdvise", 8000, POINTER, SIZE, INT, INT);
-  MethodHandle RANGE_GET_ATTRIBUTE =
+  public static final MethodHandle ADVISE =
+      Libcuda.function("cuMemAdvise", 12020, POINTER, SIZE, INT, LOCATION);
+  public static final MethodHandle ADVISE_FOR_DEVICE =
+      Libcuda.function("cuMemAdvise", 8000, POINTER, SIZE, INT, INT);
+  public static final MethodHandle RANGE_GET_ATTRIBUTE =
       Libcuda.function("cuMemRangeGetAttribute", 8000, SEGMENT, SIZE, INT, POINTER, SIZE);
-  MethodHandle POINTER_GET_ATTRIBUTE =
+  public static final MethodHandle POINTER_GET_ATTRIBUTE =
       Libcuda.required("cuPointerGetAttribute", 4000, POINTER, INT, POINTER);
 
+  /** The part of the driver whose calls start here. */
+  public FfmMemory(Entry entry) {
+    super(entry);
+  }
+
   @Override
-  default long memAlloc(int device, long bytes) {
+  public long memAlloc(int device, long bytes) {
     return Call.of("cuMemAlloc(bytes=%d, device=%d)", bytes, device)
         .run(frame -> (int) ALLOC.invokeExact(frame.out, bytes), enter(device));
   }
 
   @Override
-  default void memFree(int device, long address) {
-    entry().free(FREE, address, device, "cuMemFree(address=%#x, device=%d)");
+  public void memFree(int device, long address) {
+    entry.free(FREE, address, device, "cuMemFree(address=%#x, device=%d)");
   }
 
   @Override
-  default MemorySegment memHostAlloc(int device, long bytes, int flags) {
+  public MemorySegment memHostAlloc(int device, long bytes, int flags) {
     long address =
         Call.of("cuMemHostAlloc(bytes=%d, flags=%d, device=%d)", bytes, flags, device)
             .run(frame -> (int) HOST_ALLOC.invokeExact(frame.out, bytes, flags), enter(device));
@@ -81,17 +75,17 @@ public interface FfmMemory extends Part, MemoryCalls, TransferCalls {
   }
 
   @Override
-  default void memFreeHost(int device, long address) {
-    entry().free(FREE_HOST, address, device, "cuMemFreeHost(address=%#x, device=%d)");
+  public void memFreeHost(int device, long address) {
+    entry.free(FREE_HOST, address, device, "cuMemFreeHost(address=%#x, device=%d)");
   }
 
   @Override
-  default MemorySegment hostView(int device, long address, long bytes, Arena arena) {
+  public MemorySegment hostView(int device, long address, long bytes, Arena arena) {
     return NativeAccess.memory(address, bytes, arena);
   }
 
   @Override
-  default MemorySegment memAllocManaged(int device, long bytes, int flags) {
+  public MemorySegment memAllocManaged(int device, long bytes, int flags) {
     long address =
         Call.of("cuMemAllocManaged(bytes=%d, flags=%d, device=%d)", bytes, flags, device)
             .run(frame -> (int) ALLOC_MANAGED.invokeExact(frame.out, bytes, flags), enter(device));
@@ -104,7 +98,7 @@ public interface FfmMemory extends Part, MemoryCalls, TransferCalls {
   }
 
   @Override
-  default long pointerGetAttribute(int device, int attribute, long address) {
+  public long pointerGetAttribute(int device, int attribute, long address) {
     return Call.of(
             "cuPointerGetAttribute(attribute=%d, address=%#x, device=%d)",
             attribute, address, device)
@@ -114,7 +108,7 @@ public interface FfmMemory extends Part, MemoryCalls, TransferCalls {
   }
 
   @Override
-  default void memPrefetchAsync(
+  public void memPrefetchAsync(
       int device, long address, long bytes, int locationType, int locationId, long stream) {
     Call call =
         Call.of(
@@ -133,7 +127,7 @@ public interface FfmMemory extends Part, MemoryCalls, TransferCalls {
   }
 
   @Override
-  default void memAdvise(
+  public void memAdvise(
       int device, long address, long bytes, int advice, int locationType, int locationId) {
     Call call =
         Call.of(
@@ -164,7 +158,7 @@ public interface FfmMemory extends Part, MemoryCalls, TransferCalls {
   }
 
   @Override
-  default int memRangeGetAttribute(int device, int attribute, long address, long bytes) {
+  public int memRangeGetAttribute(int device, int attribute, long address, long bytes) {
     Call call =
         Call.of(
             "cuMemRangeGetAttribute(attribute=%d, address=%#x, bytes=%d, device=%d)",
@@ -173,7 +167,7 @@ public interface FfmMemory extends Part, MemoryCalls, TransferCalls {
   }
 
   @Override
-  default int[] memRangeGetAttributeList(
+  public int[] memRangeGetAttributeList(
       int device, int attribute, long address, long bytes, int count) {
     Call call =
         Call.of(
@@ -193,125 +187,5 @@ public interface FfmMemory extends Part, MemoryCalls, TransferCalls {
         _ -> (int) RANGE_GET_ATTRIBUTE.invokeExact(values, size, attribute, address, bytes),
         enter(device));
     return values.toArray(INT);
-  }
-
-  @Override
-  default void memcpyAsync(int device, long target, long source, long bytes, long stream) {
-    CallFrame frame = enterAsIs(device);
-    int status;
-    try {
-      status = (int) COPY.invokeExact(target, source, bytes, stream);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    frame.leave();
-    if (status != SUCCESS) {
-      throw Call.of(
-              "cuMemcpyAsync(target=%#x, source=%#x, bytes=%d, stream=%#x, device=%d)",
-              target, source, bytes, stream, device)
-          .failed(status);
-    }
-  }
-
-  @Override
-  default void memcpyHtoDAsync(int device, long target, MemorySegment source, long stream) {
-    checkNative("source", source);
-    long bytes = source.byteSize();
-    CallFrame frame = enter(device);
-    int status;
-    try {
-      status = (int) COPY_TO_DEVICE.invokeExact(target, source, bytes, stream);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    frame.leave();
-    if (status != SUCCESS) {
-      throw Call.of(
-              "cuMemcpyHtoDAsync(target=%#x, source=%#x, bytes=%d, stream=%#x, device=%d)",
-              target, source.address(), bytes, stream, device)
-          .failed(status);
-    }
-  }
-
-  @Override
-  default void memcpyDtoHAsync(int device, MemorySegment target, long source, long stream) {
-    checkNative("target", target);
-    long bytes = target.byteSize();
-    CallFrame frame = enter(device);
-    int status;
-    try {
-      status = (int) COPY_TO_HOST.invokeExact(target, source, bytes, stream);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    frame.leave();
-    if (status != SUCCESS) {
-      throw Call.of(
-              "cuMemcpyDtoHAsync(target=%#x, source=%#x, bytes=%d, stream=%#x, device=%d)",
-              target.address(), source, bytes, stream, device)
-          .failed(status);
-    }
-  }
-
-  private static void checkNative(String name, MemorySegment segment) {
-    if (!segment.isNative()) {
-      throw new IllegalArgumentException(
-          name + ": heap segment (expected: native memory; copy it into a PinnedBuffer first)");
-    }
-  }
-
-  @Override
-  default void memcpyPeerAsync(
-      int streamDevice,
-      long target,
-      int targetDevice,
-      long source,
-      int sourceDevice,
-      long bytes,
-      long stream) {
-    long to = entry().context(targetDevice);
-    long from = entry().context(sourceDevice);
-    Call.of(
-            "cuMemcpyPeerAsync(target=%#x, targetDevice=%d, source=%#x, sourceDevice=%d, bytes=%d,"
-                + " stream=%#x, streamDevice=%d)",
-            target, targetDevice, source, sourceDevice, bytes, stream, streamDevice)
-        .run(
-            _ -> (int) COPY_PEER.invokeExact(target, to, source, from, bytes, stream),
-            enterAsIs(streamDevice));
-  }
-
-  @Override
-  default void memsetD8Async(int device, long target, byte value, long count, long stream) {
-    CallFrame frame = enterAsIs(device);
-    int status;
-    try {
-      status = (int) FILL_8.invokeExact(target, Byte.toUnsignedInt(value), count, stream);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    frame.leave();
-    if (status != SUCCESS) {
-      throw Call.of(
-              "cuMemsetD8Async(target=%#x, value=%d, count=%d, stream=%#x, device=%d)",
-              target, value, count, stream, device)
-          .failed(status);
-    }
-  }
-
-  @Override
-  default void memsetD16Async(int device, long target, short value, long count, long stream) {
-    int pattern = Short.toUnsignedInt(value);
-    Call.of(
-            "cuMemsetD16Async(target=%#x, value=%d, count=%d, stream=%#x, device=%d)",
-            target, value, count, stream, device)
-        .run(_ -> (int) FILL_16.invokeExact(target, pattern, count, stream), enterAsIs(device));
-  }
-
-  @Override
-  default void memsetD32Async(int device, long target, int value, long count, long stream) {
-    Call.of(
-            "cuMemsetD32Async(target=%#x, value=%d, count=%d, stream=%#x, device=%d)",
-            target, value, count, stream, device)
-        .run(_ -> (int) FILL_32.invokeExact(target, value, count, stream), enterAsIs(device));
   }
 }

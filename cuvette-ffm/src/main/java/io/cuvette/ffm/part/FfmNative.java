@@ -2,6 +2,7 @@ package io.cuvette.ffm.part;
 
 import io.cuvette.driver.NativeCalls;
 import io.cuvette.ffm.call.CallFrame;
+import io.cuvette.ffm.call.Entry;
 import io.cuvette.ffm.link.Layouts;
 import io.cuvette.ffm.link.NativeAccess;
 import java.lang.foreign.FunctionDescriptor;
@@ -9,19 +10,24 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 
 /** Calls of allocators written in C. Thread-safe if they are. */
-public interface FfmNative extends Part, NativeCalls {
+public final class FfmNative extends Part implements NativeCalls {
   /** void* f(void* parameter, size_t bytes, int device). */
-  MethodHandle MALLOC =
+  public static final MethodHandle MALLOC =
       NativeAccess.functions(
           FunctionDescriptor.of(Layouts.POINTER, Layouts.POINTER, Layouts.SIZE, Layouts.INT));
 
   /** void f(void* parameter, void* address, int device). */
-  MethodHandle FREE =
+  public static final MethodHandle FREE =
       NativeAccess.functions(
           FunctionDescriptor.ofVoid(Layouts.POINTER, Layouts.POINTER, Layouts.INT));
 
+  /** The part of the driver whose calls start here. */
+  public FfmNative(Entry entry) {
+    super(entry);
+  }
+
   @Override
-  default long callMalloc(long function, long parameter, long bytes, int device) {
+  public long callMalloc(long function, long parameter, long bytes, int device) {
     MemorySegment code = code(function);
     CallFrame frame = enter(device);
     long address;
@@ -35,9 +41,9 @@ public interface FfmNative extends Part, NativeCalls {
   }
 
   @Override
-  default void callFree(long function, long parameter, long address, int device) {
+  public void callFree(long function, long parameter, long address, int device) {
     MemorySegment code = code(function);
-    CallFrame frame = entry().enterToFree(device);
+    CallFrame frame = entry.enterToFree(device);
     if (frame == null) {
       return;
     }

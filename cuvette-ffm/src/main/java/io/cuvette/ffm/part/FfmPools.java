@@ -6,73 +6,77 @@ import static io.cuvette.ffm.link.Layouts.SEGMENT;
 import static io.cuvette.ffm.link.Layouts.SIZE;
 
 import io.cuvette.driver.MemPoolAttribute;
-import io.cuvette.driver.OrderedCalls;
 import io.cuvette.driver.PoolCalls;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.ffm.call.Call;
-import io.cuvette.ffm.call.CallFrame;
 import io.cuvette.ffm.call.Contexts;
+import io.cuvette.ffm.call.Entry;
 import io.cuvette.ffm.library.Libcuda;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 import java.util.Arrays;
 import java.util.stream.IntStream;
 
-/**
- * Calls about pools, none of which needs a context, and those that allocate from them in stream
- * order, which are written out. Thread-safe.
- */
-public interface FfmPools extends Part, PoolCalls, OrderedCalls {
-  MethodHandle DEVICE_GET_DEFAULT =
+/** Calls about pools, none of which needs a context. Thread-safe. */
+public final class FfmPools extends Part implements PoolCalls {
+  public static final MethodHandle DEVICE_GET_DEFAULT =
       Libcuda.function("cuDeviceGetDefaultMemPool", 11020, POINTER, INT);
-  MethodHandle DEVICE_GET = Libcuda.function("cuDeviceGetMemPool", 11020, POINTER, INT);
-  MethodHandle DEVICE_SET = Libcuda.function("cuDeviceSetMemPool", 11020, INT, POINTER);
+  public static final MethodHandle DEVICE_GET =
+      Libcuda.function("cuDeviceGetMemPool", 11020, POINTER, INT);
+  public static final MethodHandle DEVICE_SET =
+      Libcuda.function("cuDeviceSetMemPool", 11020, INT, POINTER);
 
   /** Since CUDA 13, like the two that follow; before, only devices have pools of their own. */
-  MethodHandle GET_DEFAULT =
+  public static final MethodHandle GET_DEFAULT =
       Libcuda.function("cuMemGetDefaultMemPool", 13000, POINTER, SEGMENT, INT);
 
-  MethodHandle GET = Libcuda.function("cuMemGetMemPool", 13000, POINTER, SEGMENT, INT);
-  MethodHandle SET = Libcuda.function("cuMemSetMemPool", 13000, SEGMENT, INT, POINTER);
+  public static final MethodHandle GET =
+      Libcuda.function("cuMemGetMemPool", 13000, POINTER, SEGMENT, INT);
+  public static final MethodHandle SET =
+      Libcuda.function("cuMemSetMemPool", 13000, SEGMENT, INT, POINTER);
 
-  MethodHandle CREATE = Libcuda.function("cuMemPoolCreate", 11020, POINTER, SEGMENT);
-  MethodHandle DESTROY = Libcuda.function("cuMemPoolDestroy", 11020, POINTER);
-  MethodHandle TRIM_TO = Libcuda.function("cuMemPoolTrimTo", 11020, POINTER, SIZE);
-  MethodHandle GET_ATTRIBUTE =
+  public static final MethodHandle CREATE =
+      Libcuda.function("cuMemPoolCreate", 11020, POINTER, SEGMENT);
+  public static final MethodHandle DESTROY = Libcuda.function("cuMemPoolDestroy", 11020, POINTER);
+  public static final MethodHandle TRIM_TO =
+      Libcuda.function("cuMemPoolTrimTo", 11020, POINTER, SIZE);
+  public static final MethodHandle GET_ATTRIBUTE =
       Libcuda.function("cuMemPoolGetAttribute", 11020, POINTER, INT, POINTER);
-  MethodHandle SET_ATTRIBUTE =
+  public static final MethodHandle SET_ATTRIBUTE =
       Libcuda.function("cuMemPoolSetAttribute", 11020, POINTER, INT, POINTER);
-  MethodHandle GET_ACCESS =
+  public static final MethodHandle GET_ACCESS =
       Libcuda.function("cuMemPoolGetAccess", 11020, POINTER, POINTER, SEGMENT);
-  MethodHandle SET_ACCESS = Libcuda.function("cuMemPoolSetAccess", 11020, POINTER, SEGMENT, SIZE);
-  MethodHandle ALLOC = Libcuda.function("cuMemAllocAsync", 11020, POINTER, SIZE, POINTER);
-  MethodHandle ALLOC_FROM =
-      Libcuda.function("cuMemAllocFromPoolAsync", 11020, POINTER, SIZE, POINTER, POINTER);
-  MethodHandle FREE = Libcuda.function("cuMemFreeAsync", 11020, POINTER, POINTER);
+  public static final MethodHandle SET_ACCESS =
+      Libcuda.function("cuMemPoolSetAccess", 11020, POINTER, SEGMENT, SIZE);
+
+  /** The part of the driver whose calls start here. */
+  public FfmPools(Entry entry) {
+    super(entry);
+  }
 
   @Override
-  default long deviceGetDefaultMemPool(int device) {
+  public long deviceGetDefaultMemPool(int device) {
     int handle = contexts().handle(device);
     return Call.of("cuDeviceGetDefaultMemPool(device=%d)", device)
         .run(frame -> (int) DEVICE_GET_DEFAULT.invokeExact(frame.out, handle), enter());
   }
 
   @Override
-  default long deviceGetMemPool(int device) {
+  public long deviceGetMemPool(int device) {
     int handle = contexts().handle(device);
     return Call.of("cuDeviceGetMemPool(device=%d)", device)
         .run(frame -> (int) DEVICE_GET.invokeExact(frame.out, handle), enter());
   }
 
   @Override
-  default void deviceSetMemPool(int device, long pool) {
+  public void deviceSetMemPool(int device, long pool) {
     int handle = contexts().handle(device);
     Call.of("cuDeviceSetMemPool(device=%d, pool=%#x)", device, pool)
         .run(_ -> (int) DEVICE_SET.invokeExact(handle, pool), enter());
   }
 
   @Override
-  default long memGetDefaultMemPool(int locationType, int locationId, int allocationType) {
+  public long memGetDefaultMemPool(int locationType, int locationId, int allocationType) {
     int place = contexts().location(locationType, locationId);
     return Call.of(
             "cuMemGetDefaultMemPool(locationType=%d, locationId=%d, allocationType=%d)",
@@ -86,7 +90,7 @@ public interface FfmPools extends Part, PoolCalls, OrderedCalls {
   }
 
   @Override
-  default long memGetMemPool(int locationType, int locationId, int allocationType) {
+  public long memGetMemPool(int locationType, int locationId, int allocationType) {
     int place = contexts().location(locationType, locationId);
     return Call.of(
             "cuMemGetMemPool(locationType=%d, locationId=%d, allocationType=%d)",
@@ -99,7 +103,7 @@ public interface FfmPools extends Part, PoolCalls, OrderedCalls {
   }
 
   @Override
-  default void memSetMemPool(int locationType, int locationId, int allocationType, long pool) {
+  public void memSetMemPool(int locationType, int locationId, int allocationType, long pool) {
     int place = contexts().location(locationType, locationId);
     Call.of(
             "cuMemSetMemPool(locationType=%d, locationId=%d, allocationType=%d, pool=%#x)",
@@ -111,7 +115,7 @@ public interface FfmPools extends Part, PoolCalls, OrderedCalls {
   }
 
   @Override
-  default long memPoolCreate(PoolProperties properties) {
+  public long memPoolCreate(PoolProperties properties) {
     int place = contexts().location(properties.locationType(), properties.locationId());
     MemorySegment structure = PoolStructures.properties(properties, place);
     Call call =
@@ -132,29 +136,29 @@ public interface FfmPools extends Part, PoolCalls, OrderedCalls {
   }
 
   @Override
-  default void memPoolDestroy(long pool) {
+  public void memPoolDestroy(long pool) {
     long alone = PoolEnds.HERE.beginDestroying();
     try {
-      entry().free(DESTROY, pool, "cuMemPoolDestroy(pool=%#x)");
+      entry.free(DESTROY, pool, "cuMemPoolDestroy(pool=%#x)");
     } finally {
       PoolEnds.HERE.endDestroying(alone);
     }
   }
 
   @Override
-  default void memPoolTrimTo(long pool, long bytesToKeep) {
+  public void memPoolTrimTo(long pool, long bytesToKeep) {
     Call.of("cuMemPoolTrimTo(pool=%#x, bytesToKeep=%d)", pool, bytesToKeep)
         .run(_ -> (int) TRIM_TO.invokeExact(pool, bytesToKeep), enter());
   }
 
   @Override
-  default long memPoolGetAttribute(long pool, int attribute) {
+  public long memPoolGetAttribute(long pool, int attribute) {
     return Call.of("cuMemPoolGetAttribute(pool=%#x, attribute=%d)", pool, attribute)
         .run(frame -> (int) GET_ATTRIBUTE.invokeExact(pool, attribute, frame.out), enter());
   }
 
   @Override
-  default void memPoolSetAttribute(long pool, int attribute, long value) {
+  public void memPoolSetAttribute(long pool, int attribute, long value) {
     Call call =
         Call.of("cuMemPoolSetAttribute(pool=%#x, attribute=%d, value=%d)", pool, attribute, value);
     boolean isInt = attribute <= MemPoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES;
@@ -166,7 +170,7 @@ public interface FfmPools extends Part, PoolCalls, OrderedCalls {
   }
 
   @Override
-  default int memPoolGetAccess(long pool, int locationType, int locationId) {
+  public int memPoolGetAccess(long pool, int locationType, int locationId) {
     int place = contexts().location(locationType, locationId);
     return (int)
         Call.of(
@@ -181,7 +185,7 @@ public interface FfmPools extends Part, PoolCalls, OrderedCalls {
   }
 
   @Override
-  default void memPoolSetAccess(long pool, int locationType, int[] locationIds, int... access) {
+  public void memPoolSetAccess(long pool, int locationType, int[] locationIds, int... access) {
     Contexts contexts = contexts();
     int[] places =
         IntStream.of(locationIds).map(id -> contexts.location(locationType, id)).toArray();
@@ -191,66 +195,5 @@ public interface FfmPools extends Part, PoolCalls, OrderedCalls {
             "cuMemPoolSetAccess(pool=%#x, locationType=%d, locationIds=%s, access=%s)",
             pool, locationType, Arrays.toString(locationIds), Arrays.toString(access))
         .run(_ -> (int) SET_ACCESS.invokeExact(pool, accesses, count), enter());
-  }
-
-  @Override
-  default long memAllocAsync(int device, long bytes, long stream) {
-    CallFrame frame = enterFor(device, stream);
-    int status;
-    do {
-      try {
-        status = (int) ALLOC.invokeExact(frame.out, bytes, stream);
-      } catch (Throwable e) {
-        throw frame.broken(e);
-      }
-    } while (frame.lacksContext(status));
-    long result = frame.leave();
-    if (status != SUCCESS) {
-      throw Call.of("cuMemAllocAsync(bytes=%d, stream=%#x, device=%d)", bytes, stream, device)
-          .failed(status);
-    }
-    return result;
-  }
-
-  @Override
-  default long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
-    CallFrame frame = enterFor(device, stream);
-    int status;
-    do {
-      try {
-        status = (int) ALLOC_FROM.invokeExact(frame.out, bytes, pool, stream);
-      } catch (Throwable e) {
-        throw frame.broken(e);
-      }
-    } while (frame.lacksContext(status));
-    long result = frame.leave();
-    if (status != SUCCESS) {
-      throw Call.of(
-              "cuMemAllocFromPoolAsync(bytes=%d, pool=%#x, stream=%#x, device=%d)",
-              bytes, pool, stream, device)
-          .failed(status);
-    }
-    return result;
-  }
-
-  @Override
-  default void memFreeAsync(int device, long address, long stream) {
-    CallFrame frame = entry().enterToFree(device, stream);
-    if (frame == null) {
-      return;
-    }
-    int status;
-    do {
-      try {
-        status = (int) FREE.invokeExact(address, stream);
-      } catch (Throwable e) {
-        throw frame.broken(e);
-      }
-    } while (frame.lacksContext(status));
-    frame.leave();
-    if (status != SUCCESS) {
-      throw Call.of("cuMemFreeAsync(address=%#x, stream=%#x, device=%d)", address, stream, device)
-          .failed(status);
-    }
   }
 }

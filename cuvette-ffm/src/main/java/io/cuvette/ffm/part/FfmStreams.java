@@ -7,36 +7,49 @@ import io.cuvette.driver.StreamCalls;
 import io.cuvette.driver.StreamHandle;
 import io.cuvette.ffm.call.Call;
 import io.cuvette.ffm.call.CallFrame;
+import io.cuvette.ffm.call.Entry;
 import io.cuvette.ffm.library.Libcuda;
 import java.lang.invoke.MethodHandle;
 
 /**
  * Calls about streams, and those by which a stream and Java code wait for each other. Thread-safe.
  */
-public interface FfmStreams extends Part, StreamCalls {
-  MethodHandle CREATE_WITH_PRIORITY =
+public final class FfmStreams extends Part implements StreamCalls {
+  public static final MethodHandle CREATE_WITH_PRIORITY =
       Libcuda.required("cuStreamCreateWithPriority", 5050, POINTER, INT, INT);
-  MethodHandle DESTROY = Libcuda.required("cuStreamDestroy", 4000, POINTER);
-  MethodHandle GET_PRIORITY = Libcuda.required("cuStreamGetPriority", 5050, POINTER, POINTER);
-  MethodHandle GET_FLAGS = Libcuda.required("cuStreamGetFlags", 5050, POINTER, POINTER);
-  MethodHandle GET_ID = Libcuda.required("cuStreamGetId", 12000, POINTER, POINTER);
+  public static final MethodHandle DESTROY = Libcuda.required("cuStreamDestroy", 4000, POINTER);
+  public static final MethodHandle GET_PRIORITY =
+      Libcuda.required("cuStreamGetPriority", 5050, POINTER, POINTER);
+  public static final MethodHandle GET_FLAGS =
+      Libcuda.required("cuStreamGetFlags", 5050, POINTER, POINTER);
+  public static final MethodHandle GET_ID =
+      Libcuda.required("cuStreamGetId", 12000, POINTER, POINTER);
 
   /** The form with two parameters: the one of CUDA 12.5 also gives a green context. */
-  MethodHandle GET_CONTEXT = Libcuda.function("cuStreamGetCtx", 9020, POINTER, POINTER);
+  public static final MethodHandle GET_CONTEXT =
+      Libcuda.function("cuStreamGetCtx", 9020, POINTER, POINTER);
 
-  MethodHandle CONTEXT_GET_DEVICE = Libcuda.required("cuCtxGetDevice", 2000, POINTER);
-  MethodHandle QUERY = Libcuda.required("cuStreamQuery", 2000, POINTER);
-  MethodHandle SYNCHRONIZE = Libcuda.required("cuStreamSynchronize", 2000, POINTER);
-  MethodHandle WAIT_EVENT = Libcuda.required("cuStreamWaitEvent", 3020, POINTER, POINTER, INT);
-  MethodHandle LAUNCH_HOST_FUNC =
+  public static final MethodHandle CONTEXT_GET_DEVICE =
+      Libcuda.required("cuCtxGetDevice", 2000, POINTER);
+  public static final MethodHandle QUERY = Libcuda.required("cuStreamQuery", 2000, POINTER);
+  public static final MethodHandle SYNCHRONIZE =
+      Libcuda.required("cuStreamSynchronize", 2000, POINTER);
+  public static final MethodHandle WAIT_EVENT =
+      Libcuda.required("cuStreamWaitEvent", 3020, POINTER, POINTER, INT);
+  public static final MethodHandle LAUNCH_HOST_FUNC =
       Libcuda.function("cuLaunchHostFunc", 10000, POINTER, POINTER, POINTER);
 
   /** The second form, which every device supports. */
-  MethodHandle WAIT_VALUE_32 =
+  public static final MethodHandle WAIT_VALUE_32 =
       Libcuda.function("cuStreamWaitValue32", 11070, POINTER, POINTER, INT, INT);
 
+  /** The part of the driver whose calls start here. */
+  public FfmStreams(Entry entry) {
+    super(entry);
+  }
+
   @Override
-  default long streamCreateWithPriority(int device, int flags, int priority) {
+  public long streamCreateWithPriority(int device, int flags, int priority) {
     return Call.of(
             "cuStreamCreateWithPriority(flags=%d, priority=%d, device=%d)", flags, priority, device)
         .run(
@@ -45,35 +58,35 @@ public interface FfmStreams extends Part, StreamCalls {
   }
 
   @Override
-  default void streamDestroy(int device, long stream) {
-    entry().free(DESTROY, stream, device, "cuStreamDestroy(stream=%#x, device=%d)");
+  public void streamDestroy(int device, long stream) {
+    entry.free(DESTROY, stream, device, "cuStreamDestroy(stream=%#x, device=%d)");
   }
 
   @Override
-  default int streamGetPriority(int device, long stream) {
+  public int streamGetPriority(int device, long stream) {
     return (int)
         Call.of("cuStreamGetPriority(stream=%#x, device=%d)", stream, device)
             .run(frame -> (int) GET_PRIORITY.invokeExact(stream, frame.out), enter(device));
   }
 
   @Override
-  default int streamGetFlags(int device, long stream) {
+  public int streamGetFlags(int device, long stream) {
     return (int)
         Call.of("cuStreamGetFlags(stream=%#x, device=%d)", stream, device)
             .run(frame -> (int) GET_FLAGS.invokeExact(stream, frame.out), enter(device));
   }
 
   @Override
-  default long streamGetId(int device, long stream) {
+  public long streamGetId(int device, long stream) {
     return Call.of("cuStreamGetId(stream=%#x, device=%d)", stream, device)
         .run(frame -> (int) GET_ID.invokeExact(stream, frame.out), enter(device));
   }
 
   /** Not by cuStreamGetDevice, which makes a capture of the stream invalid. */
   @Override
-  default int streamGetDevice(int device, long stream) {
+  public int streamGetDevice(int device, long stream) {
     if (Long.compareUnsigned(stream, StreamHandle.PER_THREAD) <= 0) {
-      entry().checkOpen();
+      entry.checkOpen();
       contexts().handle(device); // checks it
       return device;
     }
@@ -84,12 +97,12 @@ public interface FfmStreams extends Part, StreamCalls {
         Call.of("cuCtxGetDevice(stream=%#x, device=%d)", stream, device)
             .run(
                 frame -> (int) CONTEXT_GET_DEVICE.invokeExact(frame.out),
-                entry().enterContext(context));
+                entry.enterContext(context));
     return contexts().ordinal((int) handle);
   }
 
   @Override
-  default boolean streamQuery(int device, long stream) {
+  public boolean streamQuery(int device, long stream) {
     CallFrame frame = enterFor(device, stream);
     int status;
     do {
@@ -107,7 +120,7 @@ public interface FfmStreams extends Part, StreamCalls {
   }
 
   @Override
-  default void streamSynchronize(int device, long stream) {
+  public void streamSynchronize(int device, long stream) {
     Call call = Call.of("cuStreamSynchronize(stream=%#x, device=%d)", stream, device);
     long wait = PoolEnds.HERE.beginWait();
     try {
@@ -118,7 +131,7 @@ public interface FfmStreams extends Part, StreamCalls {
   }
 
   @Override
-  default void streamWaitEvent(int device, long stream, long event) {
+  public void streamWaitEvent(int device, long stream, long event) {
     CallFrame frame = enterAsIs(device);
     int status;
     try {
@@ -134,8 +147,8 @@ public interface FfmStreams extends Part, StreamCalls {
   }
 
   @Override
-  default void launchHostFunc(int device, long stream, Runnable function) {
-    long number = HostFunctions.add(entry(), function);
+  public void launchHostFunc(int device, long stream, Runnable function) {
+    long number = HostFunctions.add(entry, function);
     boolean launched = false;
     try {
       Call.of("cuLaunchHostFunc(stream=%#x, device=%d)", stream, device)
@@ -151,7 +164,7 @@ public interface FfmStreams extends Part, StreamCalls {
   }
 
   @Override
-  default void streamWaitValue32(int device, long stream, long address, int value, int flags) {
+  public void streamWaitValue32(int device, long stream, long address, int value, int flags) {
     Call.of(
             "cuStreamWaitValue32(stream=%#x, address=%#x, value=%d, flags=%d, device=%d)",
             stream, address, value, flags, device)

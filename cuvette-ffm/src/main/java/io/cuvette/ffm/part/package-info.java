@@ -1,4 +1,4 @@
-/** The calls of the driver, one interface for each part of the seam, with what they need in C. */
+/** The calls of the driver, one class for each part of the seam, with what they need in C. */
 @NullMarked
 package io.cuvette.ffm.part;
 

@@ -10,7 +10,13 @@ import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryPool;
 import io.cuvette.PoolOptions;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.EventCalls;
+import io.cuvette.driver.MemoryCalls;
+import io.cuvette.driver.StreamCalls;
 import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.ForwardingEvents;
+import io.cuvette.instrument.ForwardingMemory;
+import io.cuvette.instrument.ForwardingStreams;
 import io.cuvette.testkit.support.AtOnce;
 import java.util.ArrayList;
 import java.util.List;
@@ -50,45 +56,69 @@ final class ShortStreamsProgram {
       super(target);
     }
 
-    @Override
-    public long memAlloc(int device, long size) {
-      long address = super.memAlloc(device, size);
-      sizes.put(address, size);
-      bytes.addAndGet(size);
-      return address;
-    }
+    private final MemoryCalls memoryCalls =
+        new ForwardingMemory(delegate().memory()) {
+          @Override
+          public long memAlloc(int device, long size) {
+            long address = super.memAlloc(device, size);
+            sizes.put(address, size);
+            bytes.addAndGet(size);
+            return address;
+          }
+
+          @Override
+          public void memFree(int device, long address) {
+            Long size = sizes.remove(address);
+            super.memFree(device, address);
+            bytes.addAndGet(size == null ? 0 : -size);
+          }
+        };
 
     @Override
-    public void memFree(int device, long address) {
-      Long size = sizes.remove(address);
-      super.memFree(device, address);
-      bytes.addAndGet(size == null ? 0 : -size);
+    public MemoryCalls memory() {
+      return memoryCalls;
     }
 
-    @Override
-    public long eventCreate(int device, int flags) {
-      long event = super.eventCreate(device, flags);
-      events.incrementAndGet();
-      return event;
-    }
+    private final EventCalls eventCalls =
+        new ForwardingEvents(delegate().events()) {
+          @Override
+          public long eventCreate(int device, int flags) {
+            long event = super.eventCreate(device, flags);
+            events.incrementAndGet();
+            return event;
+          }
+
+          @Override
+          public void eventDestroy(int device, long event) {
+            super.eventDestroy(device, event);
+            events.decrementAndGet();
+          }
+        };
 
     @Override
-    public void eventDestroy(int device, long event) {
-      super.eventDestroy(device, event);
-      events.decrementAndGet();
+    public EventCalls events() {
+      return eventCalls;
     }
 
-    @Override
-    public long streamCreateWithPriority(int device, int flags, int priority) {
-      long stream = super.streamCreateWithPriority(device, flags, priority);
-      streams.incrementAndGet();
-      return stream;
-    }
+    private final StreamCalls streamCalls =
+        new ForwardingStreams(delegate().streams()) {
+          @Override
+          public long streamCreateWithPriority(int device, int flags, int priority) {
+            long stream = super.streamCreateWithPriority(device, flags, priority);
+            streams.incrementAndGet();
+            return stream;
+          }
+
+          @Override
+          public void streamDestroy(int device, long stream) {
+            super.streamDestroy(device, stream);
+            streams.decrementAndGet();
+          }
+        };
 
     @Override
-    public void streamDestroy(int device, long stream) {
-      super.streamDestroy(device, stream);
-      streams.decrementAndGet();
+    public StreamCalls streams() {
+      return streamCalls;
     }
   }
 

@@ -11,7 +11,9 @@ import io.cuvette.CudaStream;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.MemoryCalls;
 import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.ForwardingMemory;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Subject;
 import java.lang.foreign.MemorySegment;
@@ -62,25 +64,34 @@ class CallbackBesideFreesTest {
           });
     }
 
-    @Override
-    public long memAlloc(int device, long bytes) {
-      return alone(() -> super.memAlloc(device, bytes));
-    }
+    private final MemoryCalls memoryCalls =
+        new ForwardingMemory(delegate().memory()) {
+          @Override
+          public long memAlloc(int device, long bytes) {
+            return alone(() -> super.memAlloc(device, bytes));
+          }
+
+          @Override
+          public void memFree(int device, long address) {
+            LockSupport.parkNanos(
+                ENTRY_NANOS); // so that callbacks come between the look and the call
+            alone(() -> super.memFree(device, address));
+          }
+
+          @Override
+          public MemorySegment memHostAlloc(int device, long bytes, int flags) {
+            return alone(() -> super.memHostAlloc(device, bytes, flags));
+          }
+
+          @Override
+          public void memFreeHost(int device, long address) {
+            alone(() -> super.memFreeHost(device, address));
+          }
+        };
 
     @Override
-    public void memFree(int device, long address) {
-      LockSupport.parkNanos(ENTRY_NANOS); // so that callbacks come between the look and the call
-      alone(() -> super.memFree(device, address));
-    }
-
-    @Override
-    public MemorySegment memHostAlloc(int device, long bytes, int flags) {
-      return alone(() -> super.memHostAlloc(device, bytes, flags));
-    }
-
-    @Override
-    public void memFreeHost(int device, long address) {
-      alone(() -> super.memFreeHost(device, address));
+    public MemoryCalls memory() {
+      return memoryCalls;
     }
   }
 

@@ -1,8 +1,18 @@
 package io.cuvette.testkit.support;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.EventCalls;
+import io.cuvette.driver.MemoryCalls;
+import io.cuvette.driver.OrderedCalls;
+import io.cuvette.driver.PoolCalls;
 import io.cuvette.driver.PoolProperties;
+import io.cuvette.driver.StreamCalls;
 import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.ForwardingEvents;
+import io.cuvette.instrument.ForwardingMemory;
+import io.cuvette.instrument.ForwardingOrdered;
+import io.cuvette.instrument.ForwardingPools;
+import io.cuvette.instrument.ForwardingStreams;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
@@ -94,101 +104,141 @@ public final class HeaplessDriver extends ForwardingDriver {
     return segment;
   }
 
+  private final MemoryCalls memoryCalls =
+      new ForwardingMemory(delegate().memory()) {
+        @Override
+        public long memAlloc(int device, long bytes) {
+          return put(memory);
+        }
+
+        @Override
+        public void memFree(int device, long address) {
+          remove(memory, address);
+        }
+
+        @Override
+        public MemorySegment memAllocManaged(int device, long bytes, int flags) {
+          return segment();
+        }
+
+        @Override
+        public MemorySegment memHostAlloc(int device, long bytes, int flags) {
+          return segment();
+        }
+
+        @Override
+        public void memFreeHost(int device, long address) {
+          remove(memory, address);
+        }
+      };
+
   @Override
-  public long memAlloc(int device, long bytes) {
-    return put(memory);
+  public MemoryCalls memory() {
+    return memoryCalls;
   }
 
+  private final OrderedCalls orderedCalls =
+      new ForwardingOrdered(delegate().ordered()) {
+        @Override
+        public long memAllocAsync(int device, long bytes, long stream) {
+          return put(memory);
+        }
+
+        @Override
+        public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
+          return put(memory);
+        }
+
+        @Override
+        public void memFreeAsync(int device, long address, long stream) {
+          remove(memory, address);
+        }
+      };
+
   @Override
-  public void memFree(int device, long address) {
-    remove(memory, address);
+  public OrderedCalls ordered() {
+    return orderedCalls;
   }
 
+  private final PoolCalls poolCalls =
+      new ForwardingPools(delegate().pools()) {
+        @Override
+        public long memPoolCreate(PoolProperties properties) {
+          return put(pools);
+        }
+
+        @Override
+        public void memPoolDestroy(long pool) {
+          remove(pools, pool);
+        }
+
+        @Override
+        public void memPoolSetAttribute(long pool, int attribute, long value) {}
+
+        @Override
+        public long memPoolGetAttribute(long pool, int attribute) {
+          return 0;
+        }
+
+        @Override
+        public int memPoolGetAccess(long pool, int locationType, int locationId) {
+          return 0;
+        }
+
+        @Override
+        public void memPoolTrimTo(long pool, long bytesToKeep) {}
+      };
+
   @Override
-  public MemorySegment memAllocManaged(int device, long bytes, int flags) {
-    return segment();
+  public PoolCalls pools() {
+    return poolCalls;
   }
 
+  private final EventCalls eventCalls =
+      new ForwardingEvents(delegate().events()) {
+        @Override
+        public long eventCreate(int device, int flags) {
+          return put(events);
+        }
+
+        @Override
+        public void eventDestroy(int device, long event) {
+          remove(events, event);
+        }
+
+        @Override
+        public void eventRecord(int device, long event, long stream) {}
+
+        @Override
+        public boolean eventQuery(int device, long event) {
+          return !busy;
+        }
+
+        @Override
+        public void eventSynchronize(int device, long event) {}
+      };
+
   @Override
-  public MemorySegment memHostAlloc(int device, long bytes, int flags) {
-    return segment();
+  public EventCalls events() {
+    return eventCalls;
   }
 
+  private final StreamCalls streamCalls =
+      new ForwardingStreams(delegate().streams()) {
+        @Override
+        public boolean streamQuery(int device, long stream) {
+          return !busy;
+        }
+
+        @Override
+        public void streamSynchronize(int device, long stream) {}
+
+        @Override
+        public void streamWaitEvent(int device, long stream, long event) {}
+      };
+
   @Override
-  public void memFreeHost(int device, long address) {
-    remove(memory, address);
+  public StreamCalls streams() {
+    return streamCalls;
   }
-
-  @Override
-  public long memAllocAsync(int device, long bytes, long stream) {
-    return put(memory);
-  }
-
-  @Override
-  public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
-    return put(memory);
-  }
-
-  @Override
-  public void memFreeAsync(int device, long address, long stream) {
-    remove(memory, address);
-  }
-
-  @Override
-  public long memPoolCreate(PoolProperties properties) {
-    return put(pools);
-  }
-
-  @Override
-  public void memPoolDestroy(long pool) {
-    remove(pools, pool);
-  }
-
-  @Override
-  public void memPoolSetAttribute(long pool, int attribute, long value) {}
-
-  @Override
-  public long memPoolGetAttribute(long pool, int attribute) {
-    return 0;
-  }
-
-  @Override
-  public int memPoolGetAccess(long pool, int locationType, int locationId) {
-    return 0;
-  }
-
-  @Override
-  public void memPoolTrimTo(long pool, long bytesToKeep) {}
-
-  @Override
-  public long eventCreate(int device, int flags) {
-    return put(events);
-  }
-
-  @Override
-  public void eventDestroy(int device, long event) {
-    remove(events, event);
-  }
-
-  @Override
-  public void eventRecord(int device, long event, long stream) {}
-
-  @Override
-  public boolean eventQuery(int device, long event) {
-    return !busy;
-  }
-
-  @Override
-  public void eventSynchronize(int device, long event) {}
-
-  @Override
-  public boolean streamQuery(int device, long stream) {
-    return !busy;
-  }
-
-  @Override
-  public void streamSynchronize(int device, long stream) {}
-
-  @Override
-  public void streamWaitEvent(int device, long stream, long event) {}
 }

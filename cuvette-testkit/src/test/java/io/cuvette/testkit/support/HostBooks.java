@@ -3,7 +3,9 @@ package io.cuvette.testkit.support;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemoryCalls;
 import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.ForwardingMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -36,21 +38,29 @@ public final class HostBooks extends ForwardingDriver {
     refusals.set(count);
   }
 
-  @Override
-  public MemorySegment memHostAlloc(int device, long bytes, int flags) {
-    MemorySegment memory = super.memHostAlloc(device, bytes, flags);
-    live.put(memory.address(), bytes);
-    mostBytes.accumulateAndGet(liveBytes.addAndGet(bytes), Math::max);
-    return memory;
-  }
+  private final MemoryCalls memoryCalls =
+      new ForwardingMemory(delegate().memory()) {
+        @Override
+        public MemorySegment memHostAlloc(int device, long bytes, int flags) {
+          MemorySegment memory = super.memHostAlloc(device, bytes, flags);
+          live.put(memory.address(), bytes);
+          mostBytes.accumulateAndGet(liveBytes.addAndGet(bytes), Math::max);
+          return memory;
+        }
+
+        @Override
+        public void memFreeHost(int device, long address) {
+          if (refusals.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
+            throw new CudaException(CudaStatus.UNKNOWN, "cuMemFreeHost", "refused");
+          }
+          Long bytes = live.remove(address); // first: another thread may get the same address
+          super.memFreeHost(device, address);
+          liveBytes.addAndGet(-bytes);
+        }
+      };
 
   @Override
-  public void memFreeHost(int device, long address) {
-    if (refusals.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
-      throw new CudaException(CudaStatus.UNKNOWN, "cuMemFreeHost", "refused");
-    }
-    Long bytes = live.remove(address); // first: another thread may get the same address
-    super.memFreeHost(device, address);
-    liveBytes.addAndGet(-bytes);
+  public MemoryCalls memory() {
+    return memoryCalls;
   }
 }

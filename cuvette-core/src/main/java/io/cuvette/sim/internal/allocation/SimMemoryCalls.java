@@ -1,6 +1,7 @@
 package io.cuvette.sim.internal.allocation;
 
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemoryCalls;
 import io.cuvette.sim.internal.base.SimRefusal;
 import io.cuvette.sim.internal.machine.CaptureBranch;
 import io.cuvette.sim.internal.machine.ManagedRange;
@@ -19,7 +20,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 /** The calls about memory, without those that move bytes. Thread-safe. */
-public final class SimMemoryCalls {
+public final class SimMemoryCalls implements MemoryCalls {
   private static final int MAX_HOST_FLAGS = 7;
 
   private final SimMachine machine;
@@ -28,6 +29,7 @@ public final class SimMemoryCalls {
     this.machine = machine;
   }
 
+  @Override
   public long memAlloc(int device, long bytes) {
     return machine.callLong(
         () -> {
@@ -38,6 +40,7 @@ public final class SimMemoryCalls {
         () -> "cuMemAlloc(bytes=%d, device=%d)".formatted(bytes, device));
   }
 
+  @Override
   public void memFree(int device, long address) {
     machine.run(
         () -> free(machine.working(device), address),
@@ -100,6 +103,7 @@ public final class SimMemoryCalls {
     block.device.checkWorks();
   }
 
+  @Override
   public MemorySegment memAllocManaged(int device, long bytes, int flags) {
     return machine.call(
         () -> {
@@ -112,6 +116,7 @@ public final class SimMemoryCalls {
         () -> "cuMemAllocManaged(bytes=%d, flags=%d, device=%d)".formatted(bytes, flags, device));
   }
 
+  @Override
   public MemorySegment memHostAlloc(int device, long bytes, int flags) {
     return machine.call(
         () -> {
@@ -134,6 +139,7 @@ public final class SimMemoryCalls {
     return block.segment;
   }
 
+  @Override
   public void memFreeHost(int device, long address) {
     machine.run(
         () -> {
@@ -149,6 +155,7 @@ public final class SimMemoryCalls {
         () -> "cuMemFreeHost(address=0x%x, device=%d)".formatted(address, device));
   }
 
+  @Override
   public MemorySegment hostView(int device, long address, long bytes, Arena arena) {
     return machine.call(
         () -> {
@@ -163,6 +170,7 @@ public final class SimMemoryCalls {
         () -> "hostView(address=0x%x, bytes=%d)".formatted(address, bytes));
   }
 
+  @Override
   public void memAdvise(
       int device, long address, long bytes, int advice, int locationType, int locationId) {
     machine.run(
@@ -176,6 +184,7 @@ public final class SimMemoryCalls {
                 .formatted(address, bytes, advice, locationType, locationId));
   }
 
+  @Override
   public int memRangeGetAttribute(int device, int attribute, long address, long bytes) {
     return machine.call(
         () -> {
@@ -187,6 +196,7 @@ public final class SimMemoryCalls {
                 .formatted(attribute, address, bytes));
   }
 
+  @Override
   public void memPrefetchAsync(
       int device, long address, long bytes, int locationType, int locationId, long stream) {
     machine.run(
@@ -213,6 +223,7 @@ public final class SimMemoryCalls {
                 .formatted(address, bytes, locationType, locationId, stream));
   }
 
+  @Override
   public int[] memRangeGetAttributeList(
       int device, int attribute, long address, long bytes, int count) {
     return machine.call(
@@ -225,6 +236,7 @@ public final class SimMemoryCalls {
                 .formatted(attribute, address, bytes, count));
   }
 
+  @Override
   public long pointerGetAttribute(int device, int attribute, long address) {
     return machine.callLong(
         () -> {

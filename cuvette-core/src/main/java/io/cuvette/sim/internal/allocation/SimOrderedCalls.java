@@ -3,6 +3,7 @@ package io.cuvette.sim.internal.allocation;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemAllocationType;
 import io.cuvette.driver.MemLocationType;
+import io.cuvette.driver.OrderedCalls;
 import io.cuvette.sim.internal.base.Extent;
 import io.cuvette.sim.internal.base.SimRefusal;
 import io.cuvette.sim.internal.machine.CaptureBranch;
@@ -25,7 +26,7 @@ import io.cuvette.sim.internal.share.PoolKind;
 import io.cuvette.sim.internal.share.SharedPool;
 
 /** The calls that allocate and free in stream order. Thread-safe. */
-public final class SimOrderedCalls {
+public final class SimOrderedCalls implements OrderedCalls {
 
   private final SimMachine machine;
 
@@ -33,6 +34,7 @@ public final class SimOrderedCalls {
     this.machine = machine;
   }
 
+  @Override
   public long memAllocAsync(int device, long bytes, long stream) {
     return machine.callLong(
         () -> {
@@ -45,6 +47,7 @@ public final class SimOrderedCalls {
         () -> "cuMemAllocAsync(bytes=%d, stream=0x%x, device=%d)".formatted(bytes, stream, device));
   }
 
+  @Override
   public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
     return machine.callLong(
         () -> {
@@ -130,6 +133,7 @@ public final class SimOrderedCalls {
     machine.captures.checkLegacy(stream);
   }
 
+  @Override
   public void memFreeAsync(int device, long address, long stream) {
     machine.run(
         () -> {

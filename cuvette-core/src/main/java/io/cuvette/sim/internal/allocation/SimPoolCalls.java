@@ -3,6 +3,7 @@ package io.cuvette.sim.internal.allocation;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemAllocationType;
 import io.cuvette.driver.MemLocationType;
+import io.cuvette.driver.PoolCalls;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.sim.internal.base.SimRefusal;
 import io.cuvette.sim.internal.machine.SimCosts;
@@ -12,7 +13,7 @@ import io.cuvette.sim.internal.share.PoolKind;
 import java.util.Arrays;
 
 /** The calls about memory pools, without those that allocate. Thread-safe. */
-public final class SimPoolCalls {
+public final class SimPoolCalls implements PoolCalls {
 
   private final SimMachine machine;
 
@@ -36,18 +37,21 @@ public final class SimPoolCalls {
     return machine.pools.get(handle);
   }
 
+  @Override
   public long deviceGetDefaultMemPool(int device) {
     return machine.callLong(
         () -> machine.pools.defaultOf(kindOf(device)).handle(),
         () -> "cuDeviceGetDefaultMemPool(device=" + device + ")");
   }
 
+  @Override
   public long deviceGetMemPool(int device) {
     return machine.callLong(
         () -> machine.pools.currentOf(kindOf(device)).handle(),
         () -> "cuDeviceGetMemPool(device=" + device + ")");
   }
 
+  @Override
   public void deviceSetMemPool(int device, long pool) {
     machine.run(
         () -> {
@@ -56,18 +60,21 @@ public final class SimPoolCalls {
         () -> "cuDeviceSetMemPool(device=%d, pool=0x%x)".formatted(device, pool));
   }
 
+  @Override
   public long memGetDefaultMemPool(int locationType, int locationId, int allocationType) {
     return machine.callLong(
         () -> machine.pools.defaultOf(kindOf(locationType, locationId, allocationType)).handle(),
         () -> call("cuMemGetDefaultMemPool", locationType, locationId, allocationType));
   }
 
+  @Override
   public long memGetMemPool(int locationType, int locationId, int allocationType) {
     return machine.callLong(
         () -> machine.pools.currentOf(kindOf(locationType, locationId, allocationType)).handle(),
         () -> call("cuMemGetMemPool", locationType, locationId, allocationType));
   }
 
+  @Override
   public void memSetMemPool(int locationType, int locationId, int allocationType, long pool) {
     machine.run(
         () -> {
@@ -82,6 +89,7 @@ public final class SimPoolCalls {
     return "%s(location=%d:%d, type=%d)".formatted(name, locationType, locationId, allocationType);
   }
 
+  @Override
   public long memPoolCreate(PoolProperties properties) {
     return machine.callLong(
         () -> {
@@ -102,6 +110,7 @@ public final class SimPoolCalls {
         () -> "cuMemPoolCreate(" + properties + ")");
   }
 
+  @Override
   public void memPoolDestroy(long pool) {
     machine.run(
         () -> {
@@ -111,6 +120,7 @@ public final class SimPoolCalls {
         () -> "cuMemPoolDestroy(pool=0x%x)".formatted(pool));
   }
 
+  @Override
   public void memPoolTrimTo(long pool, long bytesToKeep) {
     machine.run(
         () -> {
@@ -121,12 +131,14 @@ public final class SimPoolCalls {
                 .formatted(pool, Long.toUnsignedString(bytesToKeep)));
   }
 
+  @Override
   public long memPoolGetAttribute(long pool, int attribute) {
     return machine.callLong(
         () -> pool(pool).ofThisProcess().attribute(attribute),
         () -> "cuMemPoolGetAttribute(pool=0x%x, attribute=%d)".formatted(pool, attribute));
   }
 
+  @Override
   public void memPoolSetAttribute(long pool, int attribute, long value) {
     machine.run(
         () -> {
@@ -137,6 +149,7 @@ public final class SimPoolCalls {
                 .formatted(pool, attribute, Long.toUnsignedString(value)));
   }
 
+  @Override
   public int memPoolGetAccess(long pool, int locationType, int locationId) {
     return machine.call(
         () -> pool(pool).access.get(locationType, locationId),
@@ -145,6 +158,7 @@ public final class SimPoolCalls {
                 .formatted(pool, locationType, locationId));
   }
 
+  @Override
   public void memPoolSetAccess(long pool, int locationType, int[] locationIds, int... access) {
     int[] ids = locationIds.clone();
     int[] flags = access.clone();

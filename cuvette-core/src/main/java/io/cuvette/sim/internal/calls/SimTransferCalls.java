@@ -1,5 +1,6 @@
 package io.cuvette.sim.internal.calls;
 
+import io.cuvette.driver.TransferCalls;
 import io.cuvette.sim.internal.base.Addresses;
 import io.cuvette.sim.internal.base.SimRefusal;
 import io.cuvette.sim.internal.machine.SimCosts;
@@ -17,7 +18,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** The calls that move bytes. Thread-safe. */
-public final class SimTransferCalls {
+public final class SimTransferCalls implements TransferCalls {
   // The driver copies this much of pageable memory at once, so that the caller may change it.
   private static final long STAGED_BYTES = 64 << 10;
 
@@ -27,6 +28,7 @@ public final class SimTransferCalls {
     this.machine = machine;
   }
 
+  @Override
   public void memcpyAsync(int device, long target, long source, long bytes, long stream) {
     machine.run(
         () -> {
@@ -54,6 +56,7 @@ public final class SimTransferCalls {
     machine.submit(stream, () -> to.copyFrom(from, bytes), cost, to.block(), from.block());
   }
 
+  @Override
   public void memcpyPeerAsync(
       int streamDevice,
       long target,
@@ -84,6 +87,7 @@ public final class SimTransferCalls {
     }
   }
 
+  @Override
   public void memcpyHtoDAsync(int device, long target, MemorySegment source, long stream) {
     machine.run(
         () -> {
@@ -105,6 +109,7 @@ public final class SimTransferCalls {
                 .formatted(target, source.address(), source.byteSize(), stream, device));
   }
 
+  @Override
   public void memcpyDtoHAsync(int device, MemorySegment target, long source, long stream) {
     machine.run(
         () -> {
@@ -184,6 +189,7 @@ public final class SimTransferCalls {
     }
   }
 
+  @Override
   public void memsetD8Async(int device, long target, byte value, long count, long stream) {
     int pattern = (value & 0xFF) * 0x01010101;
     fill(
@@ -196,6 +202,7 @@ public final class SimTransferCalls {
         () -> call("cuMemsetD8Async", target, value, count, stream));
   }
 
+  @Override
   public void memsetD16Async(int device, long target, short value, long count, long stream) {
     int pattern = (value & 0xFFFF) * 0x00010001;
     fill(
@@ -208,6 +215,7 @@ public final class SimTransferCalls {
         () -> call("cuMemsetD16Async", target, value, count, stream));
   }
 
+  @Override
   public void memsetD32Async(int device, long target, int value, long count, long stream) {
     fill(
         device,

@@ -1,0 +1,158 @@
+package io.cuvette.ffm.part;
+
+import static io.cuvette.ffm.link.Layouts.INT;
+import static io.cuvette.ffm.link.Layouts.POINTER;
+import static io.cuvette.ffm.link.Layouts.SEGMENT;
+import static io.cuvette.ffm.link.Layouts.SIZE;
+
+import io.cuvette.driver.TransferCalls;
+import io.cuvette.ffm.call.Call;
+import io.cuvette.ffm.call.CallFrame;
+import io.cuvette.ffm.call.Entry;
+import io.cuvette.ffm.library.Libcuda;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandle;
+
+/** Calls that copy and fill memory in stream order. Thread-safe. */
+public final class FfmTransfers extends Part implements TransferCalls {
+  public static final MethodHandle COPY =
+      Libcuda.required("cuMemcpyAsync", 4000, POINTER, POINTER, SIZE, POINTER);
+  public static final MethodHandle COPY_TO_DEVICE =
+      Libcuda.required("cuMemcpyHtoDAsync", 3020, POINTER, SEGMENT, SIZE, POINTER);
+  public static final MethodHandle COPY_TO_HOST =
+      Libcuda.required("cuMemcpyDtoHAsync", 3020, SEGMENT, POINTER, SIZE, POINTER);
+  public static final MethodHandle COPY_PEER =
+      Libcuda.function(
+          "cuMemcpyPeerAsync", 4000, POINTER, POINTER, POINTER, POINTER, SIZE, POINTER);
+  public static final MethodHandle FILL_8 =
+      Libcuda.required("cuMemsetD8Async", 3020, POINTER, INT, SIZE, POINTER);
+  public static final MethodHandle FILL_16 =
+      Libcuda.required("cuMemsetD16Async", 3020, POINTER, INT, SIZE, POINTER);
+  public static final MethodHandle FILL_32 =
+      Libcuda.required("cuMemsetD32Async", 3020, POINTER, INT, SIZE, POINTER);
+
+  /** The part of the driver whose calls start here. */
+  public FfmTransfers(Entry entry) {
+    super(entry);
+  }
+
+  @Override
+  public void memcpyAsync(int device, long target, long source, long bytes, long stream) {
+    CallFrame frame = enterAsIs(device);
+    int status;
+    try {
+      status = (int) COPY.invokeExact(target, source, bytes, stream);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    frame.leave();
+    if (status != SUCCESS) {
+      throw Call.of(
+              "cuMemcpyAsync(target=%#x, source=%#x, bytes=%d, stream=%#x, device=%d)",
+              target, source, bytes, stream, device)
+          .failed(status);
+    }
+  }
+
+  @Override
+  public void memcpyHtoDAsync(int device, long target, MemorySegment source, long stream) {
+    checkNative("source", source);
+    long bytes = source.byteSize();
+    CallFrame frame = enter(device);
+    int status;
+    try {
+      status = (int) COPY_TO_DEVICE.invokeExact(target, source, bytes, stream);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    frame.leave();
+    if (status != SUCCESS) {
+      throw Call.of(
+              "cuMemcpyHtoDAsync(target=%#x, source=%#x, bytes=%d, stream=%#x, device=%d)",
+              target, source.address(), bytes, stream, device)
+          .failed(status);
+    }
+  }
+
+  @Override
+  public void memcpyDtoHAsync(int device, MemorySegment target, long source, long stream) {
+    checkNative("target", target);
+    long bytes = target.byteSize();
+    CallFrame frame = enter(device);
+    int status;
+    try {
+      status = (int) COPY_TO_HOST.invokeExact(target, source, bytes, stream);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    frame.leave();
+    if (status != SUCCESS) {
+      throw Call.of(
+              "cuMemcpyDtoHAsync(target=%#x, source=%#x, bytes=%d, stream=%#x, device=%d)",
+              target.address(), source, bytes, stream, device)
+          .failed(status);
+    }
+  }
+
+  private static void checkNative(String name, MemorySegment segment) {
+    if (!segment.isNative()) {
+      throw new IllegalArgumentException(
+          name + ": heap segment (expected: native memory; copy it into a PinnedBuffer first)");
+    }
+  }
+
+  @Override
+  public void memcpyPeerAsync(
+      int streamDevice,
+      long target,
+      int targetDevice,
+      long source,
+      int sourceDevice,
+      long bytes,
+      long stream) {
+    long to = entry.context(targetDevice);
+    long from = entry.context(sourceDevice);
+    Call.of(
+            "cuMemcpyPeerAsync(target=%#x, targetDevice=%d, source=%#x, sourceDevice=%d, bytes=%d,"
+                + " stream=%#x, streamDevice=%d)",
+            target, targetDevice, source, sourceDevice, bytes, stream, streamDevice)
+        .run(
+            _ -> (int) COPY_PEER.invokeExact(target, to, source, from, bytes, stream),
+            enterAsIs(streamDevice));
+  }
+
+  @Override
+  public void memsetD8Async(int device, long target, byte value, long count, long stream) {
+    CallFrame frame = enterAsIs(device);
+    int status;
+    try {
+      status = (int) FILL_8.invokeExact(target, Byte.toUnsignedInt(value), count, stream);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    frame.leave();
+    if (status != SUCCESS) {
+      throw Call.of(
+              "cuMemsetD8Async(target=%#x, value=%d, count=%d, stream=%#x, device=%d)",
+              target, value, count, stream, device)
+          .failed(status);
+    }
+  }
+
+  @Override
+  public void memsetD16Async(int device, long target, short value, long count, long stream) {
+    int pattern = Short.toUnsignedInt(value);
+    Call.of(
+            "cuMemsetD16Async(target=%#x, value=%d, count=%d, stream=%#x, device=%d)",
+            target, value, count, stream, device)
+        .run(_ -> (int) FILL_16.invokeExact(target, pattern, count, stream), enterAsIs(device));
+  }
+
+  @Override
+  public void memsetD32Async(int device, long target, int value, long count, long stream) {
+    Call.of(
+            "cuMemsetD32Async(target=%#x, value=%d, count=%d, stream=%#x, device=%d)",
+            target, value, count, stream, device)
+        .run(_ -> (int) FILL_32.invokeExact(target, value, count, stream), enterAsIs(device));
+  }
+}
