@@ -148,6 +148,32 @@ class ImportedOrderTest extends OverFakeSharing {
   }
 
   @Test
+  void bufferOfAStreamThatIsGone_isFreedOnceAllItsOtherStreamsAreDone() {
+    for (CudaStream early : List.of(one, three)) {
+      try (DeviceMemoryResource resource = mapped();
+          CudaStream gone = device.createStream()) {
+        driver.frees.set(0);
+        CudaStream late = early == one ? three : one;
+        DeviceBuffer buffer = imported(resource, gone);
+        List.of(one, three).forEach(buffer::recordUse);
+        CountDownLatch ofEarly = gate(early);
+        late.waitFor(early);
+        CountDownLatch ofLate = gate(late);
+        gone.close();
+        buffer.close();
+        ofEarly.countDown();
+        early.synchronize();
+        cuda.engine().imports().settle();
+        assertThat(driver.frees).as("%s is busy", late).hasValue(0);
+        ofLate.countDown();
+        late.synchronize();
+        cuda.engine().imports().settle();
+        assertThat(driver.frees).hasValue(1);
+      }
+    }
+  }
+
+  @Test
   void memoryOfAStreamThatCaptured_isFreedByALaterImport() {
     try (DeviceMemoryResource resource = mapped()) {
       DeviceBuffer buffer = imported(resource, one);

@@ -21,7 +21,9 @@ import io.cuvette.Scope;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.Hold;
+import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
@@ -131,6 +133,49 @@ class AsyncLimitTest {
       assertThat(pool.liveBytes()).isEqualTo(BLOCK);
     }
     cuda.currentStream().synchronize();
+  }
+
+  /** Its stream is gone, so that the driver gets it back when the work of the other one is done. */
+  @CudaTest
+  void memoryThatAnotherStreamUsesStill_isWaitedFor(
+      Cuda cuda, ScriptedDriver driver, AsyncMemoryPool pool, @NonBlocking CudaStream busy) {
+    pool.setLimit(MemoryLimit.ofBytes(MIB));
+    CudaStream gone = cuda.device(0).createStream();
+    Buffer used = pool.allocate(MIB, gone);
+    busy.waitFor(gone);
+    Gate gate = Gate.on(busy);
+    used.recordUse(busy);
+    gone.close();
+    used.close();
+    driver.answer(
+        "eventSynchronize",
+        call -> {
+          gate.open(); // now that it is waited for
+          return call.proceed();
+        });
+    pool.allocate(MIB).close();
+    cuda.currentStream().synchronize();
+  }
+
+  /** No collection is needed for it, nor is anything else given up. */
+  @CudaTest(simulatedOnly = true)
+  void fullPool_takesFirstWhatAnotherStreamHasDoneWith(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream other) {
+    var most = DeviceMemoryResourceOptions.DEFAULTS.withMaxBytes(MIB);
+    try (DeviceMemoryResource resource = new DeviceMemoryResource(cuda.device(0), most)) {
+      CudaStream gone = cuda.device(0).createStream();
+      Buffer used = resource.allocate(MIB, gone);
+      other.waitFor(gone);
+      try (Gate _ = Gate.on(other)) {
+        used.recordUse(other);
+        gone.close();
+        used.close();
+      }
+      cuda.driver().streamSynchronize(0, other.handle());
+      driver.note("memAllocFromPoolAsync");
+      resource.allocate(MIB).close();
+      assertThat(driver.notes()).as("refused once at most").hasSizeLessThanOrEqualTo(2);
+    }
   }
 
   @CudaTest

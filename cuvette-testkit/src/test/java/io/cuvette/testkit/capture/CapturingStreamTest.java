@@ -9,11 +9,16 @@ import io.cuvette.CudaDevice;
 import io.cuvette.CudaEvent;
 import io.cuvette.CudaStream;
 import io.cuvette.MemoryPool;
+import io.cuvette.Scope;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.support.Capture;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.function.Consumer;
@@ -139,6 +144,39 @@ class CapturingStreamTest {
       assertThat(other.isClosed()).isTrue();
     }
     driver.streams().streamDestroy(0, handle);
+  }
+
+  /** A copy that is refused only by its wait would be in the graph. */
+  @CudaTest
+  void waitingCopiesAndFills_areRefused_beforeTheyAreInTheGraph(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    try (Buffer buffer = cuda.allocate(64);
+        Buffer other = cuda.allocate(64);
+        Arena arena = Arena.ofConfined();
+        Scope _ = stream.use()) {
+      MemorySegment heap = MemorySegment.ofArray(new byte[64]);
+      MemorySegment outside = arena.allocate(64);
+      driver.note("memcpyAsync", "memcpyHtoDAsync", "memcpyDtoHAsync", "memsetD8Async");
+      Capture.of(
+          stream,
+          () -> {
+            for (Runnable call :
+                new Runnable[] {
+                  () -> buffer.copyFrom(other),
+                  () -> buffer.copyTo(other),
+                  () -> buffer.copyFrom(heap),
+                  () -> buffer.copyTo(heap),
+                  () -> buffer.copyFrom(outside),
+                  () -> buffer.copyTo(outside),
+                  () -> buffer.fill((byte) 1)
+                }) {
+              assertThatThrownBy(call::run)
+                  .isInstanceOf(IllegalStateException.class)
+                  .hasMessageContaining("is capturing a graph");
+            }
+          });
+      assertThat(driver.notes()).isEmpty();
+    }
   }
 
   @CudaTest

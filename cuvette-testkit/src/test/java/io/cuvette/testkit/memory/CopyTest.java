@@ -1,10 +1,12 @@
 package io.cuvette.testkit.memory;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
+import io.cuvette.MemoryResource;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.support.Bytes;
@@ -139,6 +141,31 @@ class CopyTest {
       System.arraycopy(pattern, 1000, expected, 100, 50);
       assertThat(Bytes.of(target)).isEqualTo(expected);
     }
+  }
+
+  /** The stream is of the device of one of the buffers, which memory of the host does not ask. */
+  @CudaTest(devices = 3)
+  void streamOfAThirdDevice_copiesMemoryOfTheHostAlone(
+      Cuda cuda, @OnDevice(1) CudaStream near, @OnDevice(2) CudaStream far) {
+    try (Buffer zero = cuda.allocate(8);
+        Buffer one = MemoryResource.direct().allocate(8, near);
+        Buffer host = cuda.allocatePinned(8);
+        Buffer other = cuda.allocatePinned(8)) {
+      Bytes.put(host, new byte[] {1, 2, 3, 4, 5, 6, 7, 8});
+      other.copyFrom(host, far);
+      far.synchronize();
+      assertThat(Bytes.of(other)).containsExactly(1, 2, 3, 4, 5, 6, 7, 8);
+      checkRefused("a stream of device 0)", () -> zero.copyFrom(host, near));
+      checkRefused("a stream of device 0)", () -> zero.copyTo(host, far));
+      checkRefused("a stream of device 0 or device 1)", () -> zero.copyFrom(one, far));
+      checkRefused("a stream of device 1 or device 0)", () -> one.copyFrom(zero, far));
+    }
+  }
+
+  private static void checkRefused(String expected, Runnable copy) {
+    assertThatThrownBy(copy::run)
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageEndingWith("(expected: " + expected);
   }
 
   @CudaTest(devices = 2, seeds = 3)

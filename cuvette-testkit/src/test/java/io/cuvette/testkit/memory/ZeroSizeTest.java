@@ -10,6 +10,7 @@ import io.cuvette.ManagedBuffer;
 import io.cuvette.MemoryLocation;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Kind;
 import java.lang.foreign.MemorySegment;
 
@@ -49,6 +50,21 @@ class ZeroSizeTest {
           }
         }
       }
+    }
+  }
+
+  /** Whoever waits for a stream that has to wait for this thread would hang. */
+  @CudaTest
+  void waitingCallsWithNoBytes_doNotWait(Cuda cuda, ScriptedDriver driver) {
+    try (Buffer other = cuda.allocate(16)) {
+      long waits = driver.count("streamSynchronize");
+      for (Buffer none : new Buffer[] {other.slice(16), other.slice(3, 0)}) {
+        none.fill((byte) 1);
+        other.copyFrom(none);
+        none.copyFrom(MemorySegment.NULL);
+        none.copyTo(MemorySegment.ofArray(new byte[0]));
+      }
+      assertThat(driver.count("streamSynchronize")).isEqualTo(waits);
     }
   }
 

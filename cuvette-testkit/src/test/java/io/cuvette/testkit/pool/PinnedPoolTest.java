@@ -15,6 +15,8 @@ import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryPool;
 import io.cuvette.PinnedPoolOptions;
 import io.cuvette.PinnedPoolStats;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.Subject;
@@ -142,6 +144,38 @@ class PinnedPoolTest {
       pool.setLimit(MemoryLimit.none());
       pool.allocate(100_000).close();
       assertThat(pool.limit()).isEqualTo(MemoryLimit.none());
+    }
+  }
+
+  /** Both have one upstream, which gives one chunk at a time. */
+  @CudaTest
+  void cachesOfOtherPools_areReleased_ifUpstreamIsShort(Cuda cuda) {
+    List<PinnedBuffer> given = new ArrayList<>();
+    PinnedPoolOptions options =
+        PinnedPoolOptions.DEFAULTS.withUpstream(bytes -> {
+          if (given.stream().anyMatch(chunk -> !chunk.isClosed())) {
+            throw new CudaException(CudaStatus.OUT_OF_MEMORY, "one()", "one at a time");
+          }
+          given.add(cuda.directPinned().allocate(bytes));
+          return given.getLast();
+        });
+    try (PinnedMemoryPool idle = new PinnedMemoryPool(cuda, options);
+        PinnedMemoryPool pool = new PinnedMemoryPool(cuda, options)) {
+      idle.allocate(512).close();
+      pool.allocate(512).close();
+      assertThat(idle.totalBytes()).isZero();
+      assertThat(given).hasSize(2);
+    }
+  }
+
+  @CudaTest
+  void cachesOfOtherPools_areKept_ifOnlyTheLimitIsShort(Cuda cuda, PinnedMemoryPool idle) {
+    idle.allocate(512).close();
+    PinnedPoolOptions options = PinnedPoolOptions.DEFAULTS.withLimit(MemoryLimit.ofBytes(512));
+    try (PinnedMemoryPool pool = new PinnedMemoryPool(cuda, options);
+        PinnedBuffer _ = pool.allocate(512)) {
+      assertThatThrownBy(() -> pool.allocate(512)).isInstanceOf(OutOfPinnedMemoryException.class);
+      assertThat(idle.totalBytes()).isEqualTo(512);
     }
   }
 

@@ -2,6 +2,7 @@ package io.cuvette.testkit.stream;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
@@ -9,14 +10,19 @@ import io.cuvette.CudaDevice;
 import io.cuvette.CudaEvent;
 import io.cuvette.CudaStream;
 import io.cuvette.StreamOptions;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PriorityRange;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.OnDevice;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Bytes;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
 class StreamTest {
@@ -47,23 +53,33 @@ class StreamTest {
     CudaStream mine = cuda.device(0).perThreadStream();
     assertThat(mine.handle()).isEqualTo(2);
     assertThat(cuda.device(0).perThreadStream()).isEqualTo(mine);
-    Throwable[] thrown = new Throwable[1];
+    List<Runnable> calls =
+        List.of(
+            mine::synchronize,
+            mine::isDone,
+            () -> mine.record().close(),
+            mine::onComplete,
+            mine::use,
+            () -> cuda.device(0).nullStream().waitFor(mine),
+            () -> mine.waitFor(cuda.device(0).nullStream()));
+    List<Throwable> thrown = new ArrayList<>();
     CudaStream[] other = new CudaStream[1];
     Thread thread =
         Thread.ofPlatform()
             .start(() -> {
               other[0] = cuda.device(0).perThreadStream();
-              try {
-                mine.synchronize();
-              } catch (RuntimeException e) {
-                thrown[0] = e;
+              for (Runnable call : calls) {
+                thrown.add(catchThrowable(call::run));
               }
             });
     thread.join();
     assertThat(other[0]).isNotEqualTo(mine);
-    assertThat(thrown[0])
-        .isInstanceOf(WrongThreadException.class)
-        .hasMessageContaining("per-thread default stream");
+    assertThat(thrown)
+        .hasSameSizeAs(calls)
+        .allSatisfy(e ->
+            assertThat(e)
+                .isInstanceOf(WrongThreadException.class)
+                .hasMessageContaining("per-thread default stream"));
     mine.synchronize();
   }
 
@@ -224,6 +240,17 @@ class StreamTest {
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("is closed");
     }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void streamThatTheDriverDoesNotDestroy_saysSo_andIsDestroyedByTheNext(
+      Cuda cuda, ScriptedDriver driver) {
+    CudaStream stream = cuda.device(0).createStream();
+    driver.fail("streamDestroy", CudaStatus.INVALID_VALUE, 1);
+    assertThatThrownBy(stream::close).isInstanceOf(CudaException.class);
+    assertThat(stream.isClosed()).isTrue();
+    cuda.device(0).createStream().close();
+    assertThat(driver.count("streamDestroy")).isEqualTo(2);
   }
 
   @CudaTest

@@ -1,11 +1,14 @@
 package io.cuvette.testkit.stream;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
+import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.support.AtOnce;
 import org.junit.jupiter.api.Test;
 
@@ -20,6 +23,40 @@ class WrappedStreamTest {
       assertThat(cuda.defaultMemoryPool().totalBytes()).isZero();
       cuda.driver().streams().streamDestroy(0, handle);
     }
+  }
+
+  @CudaTest
+  void closedWrapper_isRefused_whileTheStreamIsOpenThroughAnother(Cuda cuda, CudaStream other) {
+    CudaDevice device = cuda.device(0);
+    long handle = cuda.driver().streamCreateWithPriority(0, 1, 0);
+    CudaStream open = device.wrapStream(handle, null);
+    CudaStream closed = device.wrapStream(handle, null);
+    closed.close();
+    try (Buffer buffer = cuda.allocate(64)) {
+      for (Runnable call :
+          new Runnable[] {
+            closed::synchronize,
+            closed::isDone,
+            closed::priority,
+            () -> closed.addCallback(() -> {}),
+            closed::onComplete,
+            () -> closed.waitFor(other),
+            () -> other.waitFor(closed),
+            closed::use,
+            () -> cuda.setCurrentStream(closed),
+            () -> buffer.fill((byte) 1, closed),
+            () -> buffer.recordUse(closed),
+            () -> cuda.allocate(64, closed)
+          }) {
+        assertThatThrownBy(call::run)
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageContaining("is closed");
+      }
+      buffer.fill((byte) 1, open);
+      open.synchronize();
+    }
+    open.close();
+    cuda.driver().streamDestroy(0, handle);
   }
 
   private static void useOften(Cuda cuda, CudaDevice device, long handle) {
