@@ -43,6 +43,21 @@ class FailuresTest {
     assertThat(same.getSuppressed()).isEmpty();
   }
 
+  @Test
+  void closingAfterAFailure_closes_andAddsWhatItThrows() {
+    RuntimeException failure = new IllegalStateException("first");
+    Failures.closeAfter(failure, steps::incrementAndGet);
+    assertThat(steps).hasValue(1);
+    assertThat(failure.getSuppressed()).isEmpty();
+    RuntimeException later = new IllegalStateException("later");
+    Failures.closeAfter(
+        failure,
+        () -> {
+          throw later;
+        });
+    assertThat(failure.getSuppressed()).containsExactly(later);
+  }
+
   private void run(Throwable thrown) {
     failures.run(() -> {
       steps.incrementAndGet();

@@ -21,18 +21,32 @@ class HandleLifetimeTest {
         void release() {}
       };
 
+  /** How long it waits for others if it is held so many times itself, at least. */
+  private long nanosOfAwaiting(int mine) {
+    long start = System.nanoTime();
+    handle.awaitOperations(mine);
+    return System.nanoTime() - start;
+  }
+
   /** A capture that began before it is there would be spoilt by its call. */
   @Test
   void threadThatIsAboutToWaitForTheDevice_hasAMomentToComeIntoTheDriver() {
     AtomicLong nanos = new AtomicLong();
     handle.hold();
     handle.await(() -> {
-      long start = System.nanoTime();
-      handle.awaitOperations(0);
-      nanos.set(System.nanoTime() - start);
+      handle.awaitOperations(1);
+      nanos.set(nanosOfAwaiting(0));
     });
     handle.unhold();
     assertThat(nanos.get()).isGreaterThanOrEqualTo(TimeUnit.MILLISECONDS.toNanos(10));
     assertThat(handle.waiting()).isZero();
+  }
+
+  @Test
+  void operationOfAnother_isAwaited_forASecond() {
+    handle.hold();
+    assertThat(nanosOfAwaiting(0)).isGreaterThanOrEqualTo(Lifetime.PATIENCE_NANOS);
+    handle.unhold();
+    handle.awaitOperations(0);
   }
 }

@@ -150,9 +150,9 @@ class ImportedOrderTest extends OverFakeSharing {
   @Test
   void bufferOfAStreamThatIsGone_isFreedOnceAllItsOtherStreamsAreDone() {
     for (CudaStream early : List.of(one, three)) {
-      try (DeviceMemoryResource resource = mapped();
-          CudaStream gone = device.createStream()) {
-        driver.frees.set(0);
+      driver.frees.set(0);
+      try (DeviceMemoryResource resource = mapped()) {
+        CudaStream gone = device.createStream();
         CudaStream late = early == one ? three : one;
         DeviceBuffer buffer = imported(resource, gone);
         List.of(one, three).forEach(buffer::recordUse);

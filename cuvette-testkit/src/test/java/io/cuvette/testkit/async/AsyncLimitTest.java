@@ -171,7 +171,7 @@ class AsyncLimitTest {
         gone.close();
         used.close();
       }
-      cuda.driver().streamSynchronize(0, other.handle());
+      cuda.driver().streams().streamSynchronize(0, other.handle());
       driver.note("memAllocFromPoolAsync");
       resource.allocate(MIB).close();
       assertThat(driver.notes()).as("refused once at most").hasSizeLessThanOrEqualTo(2);

@@ -13,9 +13,11 @@ import io.cuvette.MemoryPool;
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.PoolOptions;
 import io.cuvette.StreamOptions;
+import io.cuvette.driver.CaptureCalls;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Graph;
 import java.util.ArrayList;
@@ -250,6 +252,36 @@ class CapturedMemoryTest {
       pool.allocate(4 * BYTES, stream).close();
       assertThat(pool.totalBytes()).isEqualTo(4 * BYTES);
     }
+  }
+
+  /** Somebody begins it after the library has looked, and before the driver gets the work. */
+  @CudaTest
+  void captureThatBeginsInTheMiddleOfACopy_keepsBothItsBlocks(
+      Cuda cuda,
+      ScriptedDriver driver,
+      MemoryPool pool,
+      @NonBlocking CudaStream own,
+      @NonBlocking CudaStream captured) {
+    CaptureCalls captures = cuda.driver().captures();
+    long handle = captured.handle();
+    Buffer source = pool.allocate(BYTES, own);
+    Buffer target = pool.allocate(BYTES, own);
+    own.synchronize();
+    driver.answer(
+        "memcpyAsync",
+        call -> {
+          captures.streamBeginCapture(0, handle, Graph.MODES[0]);
+          return call.proceed();
+        });
+    target.copyFrom(source, captured);
+    long graph = captures.streamEndCapture(0, handle);
+    source.close();
+    target.close();
+    checkNotHandedOut(pool, own, source);
+    checkNotHandedOut(pool, own, target);
+    captures.graphDestroy(graph);
+    Graph.awaitGone(pool, own);
+    assertThat(pool.stats().usedBytes()).isZero();
   }
 
   @CudaTest

@@ -12,6 +12,7 @@ import io.cuvette.PinnedBuffer;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Kind;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
 class ZeroSizeTest {
@@ -65,6 +66,23 @@ class ZeroSizeTest {
         none.copyTo(MemorySegment.ofArray(new byte[0]));
       }
       assertThat(driver.count("streamSynchronize")).isEqualTo(waits);
+    }
+  }
+
+  @CudaTest
+  void copiesAndFillsOfNoBytes_doNotComeToTheDriver(Cuda cuda, ScriptedDriver driver) {
+    CudaStream stream = cuda.currentStream();
+    try (Buffer other = cuda.allocate(16);
+        Arena arena = Arena.ofConfined()) {
+      MemorySegment outside = arena.allocate(16).asSlice(16);
+      driver.note("memcpyAsync", "memcpyHtoDAsync", "memcpyDtoHAsync", "memsetD8Async");
+      for (Buffer none : new Buffer[] {other.slice(16), other.slice(3, 0)}) {
+        none.fill((byte) 1, stream);
+        none.copyTo(other, stream);
+        none.copyFrom(outside, stream);
+        none.copyTo(outside, stream);
+      }
+      assertThat(driver.notes()).isEmpty();
     }
   }
 

@@ -28,7 +28,7 @@ class WrappedStreamTest {
   @CudaTest
   void closedWrapper_isRefused_whileTheStreamIsOpenThroughAnother(Cuda cuda, CudaStream other) {
     CudaDevice device = cuda.device(0);
-    long handle = cuda.driver().streamCreateWithPriority(0, 1, 0);
+    long handle = cuda.driver().streams().streamCreateWithPriority(0, 1, 0);
     CudaStream open = device.wrapStream(handle, null);
     CudaStream closed = device.wrapStream(handle, null);
     closed.close();
@@ -56,7 +56,7 @@ class WrappedStreamTest {
       open.synchronize();
     }
     open.close();
-    cuda.driver().streamDestroy(0, handle);
+    cuda.driver().streams().streamDestroy(0, handle);
   }
 
   private static void useOften(Cuda cuda, CudaDevice device, long handle) {

@@ -1,0 +1,122 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Memory that can be had without the collector is had without it: a collection is the last. */
+@Timeout(60)
+class WithoutCollectionTest {
+  private static final long MIB = 1 << 20;
+
+  private final Cuda cuda =
+      Cuda.open(
+          CudaOptions.DEFAULTS.withDriver(
+              SimulatedDriver.open(SimulatedOptions.DEFAULTS.withMemoryBytes(64 * MIB))));
+  private final CudaDevice device = cuda.device(0);
+  private long before;
+
+  @BeforeEach
+  void count() {
+    before = Collector.PROCESS.begun();
+  }
+
+  @AfterEach
+  void compare() {
+    cuda.close();
+    assertThat(Collector.PROCESS.begun()).as("collections").isEqualTo(before);
+  }
+
+  @Test
+  void cachesOfOtherPools_areReleased() {
+    try (MemoryPool idle = new MemoryPool(cuda);
+        MemoryPool pool = new MemoryPool(cuda)) {
+      idle.allocate(40 * MIB).close();
+      pool.allocate(40 * MIB).close();
+    }
+  }
+
+  @Test
+  void cachesOfOtherPinnedPools_areReleased() {
+    List<PinnedBuffer> given = new ArrayList<>();
+    PinnedPoolOptions options =
+        PinnedPoolOptions.DEFAULTS.withUpstream(bytes -> {
+          if (given.stream().anyMatch(chunk -> !chunk.isClosed())) {
+            throw new CudaException(CudaStatus.OUT_OF_MEMORY, "one()", "one at a time");
+          }
+          given.add(cuda.directPinned().allocate(bytes));
+          return given.getLast();
+        });
+    try (PinnedMemoryPool idle = new PinnedMemoryPool(cuda, options);
+        PinnedMemoryPool pool = new PinnedMemoryPool(cuda, options)) {
+      idle.allocate(512).close();
+      pool.allocate(512).close();
+    }
+  }
+
+  /** The listener gives back nothing of the pool's: only the driver has more than before. */
+  @Test
+  void memoryThatOthersFreed_isAskedFor() {
+    long others = cuda.driver().memory().memAlloc(0, 40 * MIB);
+    try (MemoryPool pool = new MemoryPool(cuda);
+        var _ =
+            pool.addPressureListener((_, _) -> {
+              cuda.driver().memory().memFree(0, others);
+              return 0;
+            })) {
+      pool.allocate(40 * MIB).close();
+    }
+  }
+
+  @Test
+  void cachedMemoryOfAStream_isWaitedFor() {
+    try (CudaStream busy = device.createStream();
+        MemoryPool pool = new MemoryPool(cuda)) {
+      pool.setLimit(MemoryLimit.ofBytes(4 * MIB));
+      Buffer whole = pool.allocate(4 * MIB, busy);
+      whole.close();
+      try (Buffer kept = pool.allocate(MIB, busy)) {
+        CountDownLatch gate = new CountDownLatch(1);
+        pool.allocate(3 * MIB, busy).close();
+        cuda.driver().streams().launchHostFunc(0, busy.handle(), () -> OverFakeSharing.await(gate));
+        try (var _ =
+                pool.addPressureListener((_, _) -> {
+                  gate.countDown();
+                  return 0;
+                });
+            Buffer found = pool.allocate(3 * MIB)) {
+          assertThat(found.address()).isEqualTo(kept.address() + MIB);
+        }
+      }
+    }
+  }
+
+  @Test
+  void memoryWhoseOtherUseIsOver_isGivenBackToAPoolOfTheDriver() {
+    var most = DeviceMemoryResourceOptions.DEFAULTS.withMaxBytes(MIB);
+    try (DeviceMemoryResource resource = new DeviceMemoryResource(device, most);
+        CudaStream other = device.createStream()) {
+      CudaStream gone = device.createStream();
+      Buffer used = resource.allocate(MIB, gone);
+      other.waitFor(gone);
+      CountDownLatch gate = new CountDownLatch(1);
+      cuda.driver().streams().launchHostFunc(0, other.handle(), () -> OverFakeSharing.await(gate));
+      used.recordUse(other);
+      gone.close();
+      used.close();
+      gate.countDown();
+      cuda.driver().streams().streamSynchronize(0, other.handle());
+      resource.allocate(MIB).close();
+    }
+  }
+}
