@@ -7,6 +7,7 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
 import io.cuvette.MemoryHook;
+import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.PinnedAllocator;
@@ -17,6 +18,8 @@ import io.cuvette.PoolOptions;
 import io.cuvette.PressureListener;
 import io.cuvette.Registration;
 import io.cuvette.Scope;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
@@ -42,6 +45,25 @@ class UpstreamTest {
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("again");
     assertThat(pool.totalBytes()).isEqualTo(512);
+  }
+
+  @Test
+  void bytesThatUpstreamFailedToGive_areNoPartOfTheLimit() {
+    AtomicInteger failures = new AtomicInteger(3);
+    MemoryPool pool =
+        poolOver((bytes, stream) -> {
+          if (failures.getAndDecrement() > 0) {
+            throw new CudaException(CudaStatus.NOT_SUPPORTED, "upstream()", "not now");
+          }
+          return MemoryResource.direct().allocate(bytes, stream);
+        });
+    pool.setLimit(MemoryLimit.ofBytes(1 << 20));
+    for (int i = 0; i < 3; i++) {
+      assertThatThrownBy(() -> pool.allocate(1 << 20)).isInstanceOf(CudaException.class);
+    }
+    pool.allocate(1 << 20).close();
+    pool.assertConsistent();
+    assertThat(pool.freeAllBlocks()).isEqualTo(1 << 20);
   }
 
   @Test
