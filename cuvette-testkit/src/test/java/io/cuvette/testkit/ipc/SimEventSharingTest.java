@@ -186,6 +186,7 @@ class SimEventSharingTest extends SimSharingBase {
 
   @Test
   void failedRecorder_isNotWaitedFor() {
+    CountDownLatch recorded = new CountDownLatch(1); // nothing can be recorded after the failure
     long lost = exporter.memory().memAlloc(0, 4);
     exporter.transfers().memsetD8Async(0, lost, (byte) 1, 4, out);
     exporter
@@ -194,9 +195,11 @@ class SimEventSharingTest extends SimSharingBase {
             0,
             out,
             () -> {
+              await(recorded);
               throw new IllegalStateException("the device fails");
             });
     exporter.events().eventRecord(0, event, out);
+    recorded.countDown();
     importer.events().eventSynchronize(0, opened);
     org.assertj.core.api.Assertions.assertThatExceptionOfType(CudaException.class)
         .isThrownBy(() -> exporter.streams().streamSynchronize(0, out));
