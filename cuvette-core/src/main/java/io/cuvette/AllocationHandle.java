@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.internal.channel.PoolHandle;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.UUID;

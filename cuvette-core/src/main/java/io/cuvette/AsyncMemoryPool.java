@@ -1,7 +1,10 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaException;
-import io.cuvette.pool.BlockArena;
+import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.index.BlockArena;
+import io.cuvette.internal.ordered.AsyncDevicePool;
+import io.cuvette.internal.ordered.AsyncPoolLifetime;
 import java.lang.ref.Reference;
 import java.util.Collections;
 import java.util.List;

@@ -1,6 +1,6 @@
 package io.cuvette;
 
-import io.cuvette.internal.Checks;
+import io.cuvette.internal.base.Checks;
 
 /** Which pool of the driver an {@link AsyncMemoryPool} uses on a device. Immutable. */
 public sealed interface AsyncPoolChoice {

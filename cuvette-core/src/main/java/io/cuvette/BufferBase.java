@@ -1,6 +1,20 @@
 package io.cuvette;
 
-import io.cuvette.internal.Checks;
+import io.cuvette.internal.base.Checks;
+import io.cuvette.internal.block.BlockLifetime;
+import io.cuvette.internal.block.BlockReports;
+import io.cuvette.internal.block.ChunkSource;
+import io.cuvette.internal.block.Face;
+import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.block.Sharing;
+import io.cuvette.internal.lifetime.Lifetime;
+import io.cuvette.internal.ordered.AsyncMemory;
+import io.cuvette.internal.ordered.DriverPools;
+import io.cuvette.internal.session.Device;
+import io.cuvette.internal.stream.OpenStream;
+import io.cuvette.internal.transfer.FillValue;
+import io.cuvette.internal.transfer.HostTransfers;
+import io.cuvette.internal.transfer.Transfers;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -205,7 +219,7 @@ abstract class BufferBase implements Face {
     }
     memory.hold();
     try {
-      return lifetime.descriptor(memory);
+      return new BufferDescriptor(lifetime.descriptor(memory));
     } finally {
       memory.unhold();
     }

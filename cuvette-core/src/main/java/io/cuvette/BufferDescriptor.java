@@ -1,10 +1,9 @@
 package io.cuvette;
 
 import io.cuvette.driver.IpcCalls;
-import io.cuvette.internal.Checks;
+import io.cuvette.internal.base.WireFormat;
+import io.cuvette.internal.block.Exported;
 import java.nio.ByteBuffer;
-import java.util.Arrays;
-import java.util.HexFormat;
 import java.util.Objects;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
@@ -66,29 +65,15 @@ public final class BufferDescriptor {
     }
   }
 
-  private final Kind kind;
-  private final long offset;
-  private final long byteSize;
-  private final UUID process;
-  private final UUID deviceUuid;
-  private final byte[] handle;
+  private final Exported core;
 
-  BufferDescriptor(
-      Kind kind, long offset, long byteSize, UUID process, UUID deviceUuid, byte[] handle) {
-    Checks.notNegative("offset", offset);
-    Checks.inRange("byteSize", byteSize, 1, Long.MAX_VALUE - offset);
-    WireFormat.require(
-        handle.length == IpcCalls.HANDLE_BYTES,
-        NAME,
-        "handle bytes",
-        handle.length,
-        IpcCalls.HANDLE_BYTES);
-    this.kind = kind;
-    this.offset = offset;
-    this.byteSize = byteSize;
-    this.process = process;
-    this.deviceUuid = deviceUuid;
-    this.handle = handle.clone();
+  BufferDescriptor(Exported core) {
+    this.core = core;
+  }
+
+  /** The descriptor as the engine knows it. */
+  Exported core() {
+    return core;
   }
 
   /**
@@ -109,67 +94,50 @@ public final class BufferDescriptor {
     UUID deviceUuid = WireFormat.getUuid(content);
     byte[] handle = new byte[IpcCalls.HANDLE_BYTES];
     content.get(handle);
-    return new BufferDescriptor(kind, offset, byteSize, process, deviceUuid, handle);
+    return new BufferDescriptor(new Exported(kind, offset, byteSize, process, deviceUuid, handle));
   }
 
   /** The descriptor as bytes, always as many; they mean the same on every machine. */
   public byte[] toBytes() {
     ByteBuffer value = WireFormat.begin(MAGIC, BYTES);
-    value.put(kind.code).put((byte) 0).putLong(offset).putLong(byteSize);
-    WireFormat.putUuid(value, process);
-    WireFormat.putUuid(value, deviceUuid);
-    return WireFormat.end(value.put(handle));
+    value.put(core.kind().code).put((byte) 0).putLong(core.offset()).putLong(core.byteSize());
+    WireFormat.putUuid(value, core.process());
+    WireFormat.putUuid(value, core.deviceUuid());
+    return WireFormat.end(value.put(core.handle()));
   }
 
   /** What memory it is of. */
   public Kind kind() {
-    return kind;
+    return core.kind();
   }
 
   /** Where the buffer begins in the allocation that is mapped, in bytes. */
   public long offset() {
-    return offset;
+    return core.offset();
   }
 
   /** The size of the buffer, in bytes; at least 1. */
   public long byteSize() {
-    return byteSize;
+    return core.byteSize();
   }
 
   /** The device the buffer was allocated on; for host memory the one of its stream. */
   public UUID deviceUuid() {
-    return deviceUuid;
+    return core.deviceUuid();
   }
 
   @Override
   public boolean equals(@Nullable Object other) {
-    return other instanceof BufferDescriptor that
-        && kind == that.kind
-        && offset == that.offset
-        && byteSize == that.byteSize
-        && process.equals(that.process)
-        && deviceUuid.equals(that.deviceUuid)
-        && Arrays.equals(handle, that.handle);
+    return other instanceof BufferDescriptor that && core.equals(that.core);
   }
 
   @Override
   public int hashCode() {
-    return Objects.hash(kind, offset, byteSize, process, Arrays.hashCode(handle));
+    return core.hashCode();
   }
 
   @Override
   public String toString() {
-    return "BufferDescriptor[%s, offset=%d, byteSize=%d, handle=%s…]"
-        .formatted(kind, offset, byteSize, HexFormat.of().formatHex(handle, 0, 8));
-  }
-
-  /** The process that made the memory. */
-  UUID process() {
-    return process;
-  }
-
-  /** The driver's bytes; the same for all buffers of one allocation. */
-  byte[] handle() {
-    return handle.clone();
+    return core.toString();
   }
 }

@@ -1,5 +1,10 @@
 package io.cuvette;
 
+import io.cuvette.internal.block.BlockLifetime;
+import io.cuvette.internal.block.Face;
+import io.cuvette.internal.block.Faces;
+import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.stream.OpenStream;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 

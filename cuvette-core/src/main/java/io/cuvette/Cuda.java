@@ -3,7 +3,14 @@ package io.cuvette;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.PointerAttribute;
-import io.cuvette.internal.Checks;
+import io.cuvette.internal.base.Checks;
+import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.block.DirectMemory;
+import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.caching.Upstream;
+import io.cuvette.internal.engine.Engine;
+import io.cuvette.internal.session.Session;
+import io.cuvette.internal.session.ThreadState;
 import java.util.List;
 import java.util.Objects;
 import java.util.OptionalInt;
@@ -66,7 +73,8 @@ public final class Cuda implements AutoCloseable {
     CudaDriver base = options.openDriver();
     try {
       CudaDriver driver = options.decorator().apply(base);
-      return new Cuda(new Engine(driver, options, limit, leakLevel));
+      return new Cuda(
+          new Engine(driver, options::firstDevice, options.leakListener(), limit, leakLevel));
     } catch (RuntimeException | Error e) {
       Failures.closeAfter(e, base);
       throw e;

@@ -4,7 +4,12 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.MemoryInfo;
 import io.cuvette.driver.PriorityRange;
 import io.cuvette.driver.StreamHandle;
-import io.cuvette.internal.Checks;
+import io.cuvette.internal.base.Checks;
+import io.cuvette.internal.session.Device;
+import io.cuvette.internal.session.ThreadState;
+import io.cuvette.internal.share.Imports;
+import io.cuvette.internal.stream.OpenStream;
+import io.cuvette.internal.stream.Streams;
 import java.util.Map;
 import java.util.Objects;
 import java.util.UUID;
@@ -296,7 +301,8 @@ public final class CudaDevice implements Comparable<CudaDevice> {
     Objects.requireNonNull(stream, "stream");
     cuda.checkOpen();
     return (DeviceBuffer)
-        Imports.plain(descriptor, cuda.engine().imports(), core, stream.core(), BufferKind.DEVICE);
+        Imports.plain(
+            descriptor.core(), cuda.engine().imports(), core, stream.core(), BufferKind.DEVICE);
   }
 
   /**

@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.internal.stream.OpenEvent;
 import java.util.Objects;
 
 /**
@@ -19,7 +20,7 @@ public final class CudaEvent implements AutoCloseable {
   }
 
   static CudaEvent imported(CudaDevice device, EventDescriptor descriptor) {
-    return new CudaEvent(device, OpenEvent.imported(device.core(), descriptor));
+    return new CudaEvent(device, OpenEvent.imported(device.core(), descriptor.core()));
   }
 
   /** The event as the engine knows it. */
@@ -63,7 +64,7 @@ public final class CudaEvent implements AutoCloseable {
    *     EventOptions#interprocess()}
    */
   public EventDescriptor descriptor() {
-    return core.descriptor();
+    return new EventDescriptor(core.descriptor());
   }
 
   /**

@@ -2,6 +2,14 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
+import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.session.Device;
+import io.cuvette.internal.session.ThreadState;
+import io.cuvette.internal.stream.Callback;
+import io.cuvette.internal.stream.OpenEvent;
+import io.cuvette.internal.stream.OpenStream;
+import io.cuvette.internal.stream.StreamState;
+import io.cuvette.internal.stream.Streams;
 import java.lang.ref.Reference;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;

@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.internal.session.ThreadState;
 import org.jspecify.annotations.Nullable;
 
 /**

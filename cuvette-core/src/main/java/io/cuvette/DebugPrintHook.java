@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.internal.base.BargingLock;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.Objects;

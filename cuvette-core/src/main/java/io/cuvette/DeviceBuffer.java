@@ -1,5 +1,7 @@
 package io.cuvette;
 
+import io.cuvette.internal.stream.OpenStream;
+
 /** Memory of a device. See {@link Buffer} for its operations and for threads. */
 public final class DeviceBuffer extends BufferBase implements Buffer {
 

@@ -1,6 +1,6 @@
 package io.cuvette;
 
-import io.cuvette.internal.Checks;
+import io.cuvette.internal.base.Checks;
 
 /**
  * How a {@link DeviceMemoryResource} makes its pool. Immutable.

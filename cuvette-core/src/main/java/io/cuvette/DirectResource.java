@@ -1,5 +1,10 @@
 package io.cuvette;
 
+import io.cuvette.internal.block.DirectMemory;
+import io.cuvette.internal.ordered.AsyncMemory;
+import io.cuvette.internal.ordered.DriverPools;
+import io.cuvette.internal.stream.OpenStream;
+
 /** The resources that ask the driver each time. */
 enum DirectResource implements MemoryResource {
   DEVICE {

@@ -1,7 +1,23 @@
 package io.cuvette;
 
 import io.cuvette.driver.PoolProperties;
-import io.cuvette.internal.Checks;
+import io.cuvette.internal.base.Checks;
+import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.block.BlockLifetime;
+import io.cuvette.internal.block.Face;
+import io.cuvette.internal.block.Faces;
+import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.channel.PoolHandle;
+import io.cuvette.internal.ordered.DriverPool;
+import io.cuvette.internal.ordered.DriverPools;
+import io.cuvette.internal.ordered.StreamOrderedAllocator;
+import io.cuvette.internal.ordered.StreamOrderedLifetime;
+import io.cuvette.internal.session.Device;
+import io.cuvette.internal.share.ImportedLifetime;
+import io.cuvette.internal.share.Imports;
+import io.cuvette.internal.share.PoolSharing;
+import io.cuvette.internal.share.PoolSource;
+import io.cuvette.internal.share.ResourceLifetime;
 import java.lang.ref.Reference;
 import java.util.Objects;
 import java.util.Optional;
@@ -261,7 +277,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     pool.checkOpen();
     try {
       return Imports.ofPool(
-          descriptor, kind, cuda.engine().imports(), pool, CudaStream.coreOf(stream), faces);
+          descriptor.core(), kind, cuda.engine().imports(), pool, CudaStream.coreOf(stream), faces);
     } finally {
       Reference.reachabilityFence(this);
     }

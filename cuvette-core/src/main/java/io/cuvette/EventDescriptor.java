@@ -1,9 +1,9 @@
 package io.cuvette;
 
 import io.cuvette.driver.IpcCalls;
+import io.cuvette.internal.base.WireFormat;
+import io.cuvette.internal.stream.ExportedEvent;
 import java.nio.ByteBuffer;
-import java.util.Arrays;
-import java.util.HexFormat;
 import java.util.Objects;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
@@ -22,22 +22,15 @@ public final class EventDescriptor {
 
   private static final String NAME = "EventDescriptor";
 
-  private final boolean blockingSync;
-  private final UUID process;
-  private final UUID deviceUuid;
-  private final byte[] handle;
+  private final ExportedEvent core;
 
-  EventDescriptor(boolean blockingSync, UUID process, UUID deviceUuid, byte[] handle) {
-    WireFormat.require(
-        handle.length == IpcCalls.HANDLE_BYTES,
-        NAME,
-        "handle bytes",
-        handle.length,
-        IpcCalls.HANDLE_BYTES);
-    this.blockingSync = blockingSync;
-    this.process = process;
-    this.deviceUuid = deviceUuid;
-    this.handle = handle.clone();
+  EventDescriptor(ExportedEvent core) {
+    this.core = core;
+  }
+
+  /** The descriptor as the engine knows it. */
+  ExportedEvent core() {
+    return core;
   }
 
   /**
@@ -57,54 +50,40 @@ public final class EventDescriptor {
     UUID deviceUuid = WireFormat.getUuid(content);
     byte[] handle = new byte[IpcCalls.HANDLE_BYTES];
     content.get(handle);
-    return new EventDescriptor(flags == 1, process, deviceUuid, handle);
+    return new EventDescriptor(new ExportedEvent(flags == 1, process, deviceUuid, handle));
   }
 
   /** The descriptor as bytes, always as many; they mean the same on every machine. */
   public byte[] toBytes() {
     ByteBuffer value = WireFormat.begin(MAGIC, BYTES);
-    value.put((byte) (blockingSync ? 1 : 0)).put((byte) 0);
-    WireFormat.putUuid(value, process);
-    WireFormat.putUuid(value, deviceUuid);
-    return WireFormat.end(value.put(handle));
+    value.put((byte) (core.blockingSync() ? 1 : 0)).put((byte) 0);
+    WireFormat.putUuid(value, core.process());
+    WireFormat.putUuid(value, core.deviceUuid());
+    return WireFormat.end(value.put(core.handle()));
   }
 
   /** Whether the event was made with {@link EventOptions#blockingSync()}. */
   public boolean blockingSync() {
-    return blockingSync;
+    return core.blockingSync();
   }
 
   /** The device the event was made on. */
   public UUID deviceUuid() {
-    return deviceUuid;
+    return core.deviceUuid();
   }
 
   @Override
   public boolean equals(@Nullable Object other) {
-    return other instanceof EventDescriptor that
-        && blockingSync == that.blockingSync
-        && process.equals(that.process)
-        && deviceUuid.equals(that.deviceUuid)
-        && Arrays.equals(handle, that.handle);
+    return other instanceof EventDescriptor that && core.equals(that.core);
   }
 
   @Override
   public int hashCode() {
-    return Objects.hash(blockingSync, process, Arrays.hashCode(handle));
+    return core.hashCode();
   }
 
   @Override
   public String toString() {
-    return "EventDescriptor[blockingSync=%b, handle=%s…]"
-        .formatted(blockingSync, HexFormat.of().formatHex(handle, 0, 8));
-  }
-
-  /** The process that made the event. */
-  UUID process() {
-    return process;
-  }
-
-  byte[] handle() {
-    return handle.clone();
+    return core.toString();
   }
 }

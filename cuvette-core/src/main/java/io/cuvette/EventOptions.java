@@ -37,8 +37,4 @@ public record EventOptions(boolean blockingSync, boolean timing, boolean interpr
   public EventOptions withInterprocess(boolean value) {
     return new EventOptions(blockingSync, timing, value);
   }
-
-  int flags() {
-    return (blockingSync ? 1 : 0) | (timing ? 0 : 2) | (interprocess ? 4 : 0);
-  }
 }

@@ -1,5 +1,7 @@
 package io.cuvette;
 
+import io.cuvette.internal.caching.PoolHook;
+
 /** A hook of the user, as the engine calls it. */
 record HookOfUser(Cuda cuda, MemoryHook user) implements PoolHook {
   @Override

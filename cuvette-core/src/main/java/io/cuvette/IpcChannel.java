@@ -1,7 +1,13 @@
 package io.cuvette;
 
 import io.cuvette.driver.DescriptorCalls;
-import io.cuvette.internal.Checks;
+import io.cuvette.internal.base.Checks;
+import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.base.Users;
+import io.cuvette.internal.channel.Closing;
+import io.cuvette.internal.channel.Descriptors;
+import io.cuvette.internal.channel.IpcFrame;
+import io.cuvette.internal.channel.OpenSocket;
 import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
 import java.net.ConnectException;

@@ -1,6 +1,11 @@
 package io.cuvette;
 
 import io.cuvette.driver.DescriptorCalls;
+import io.cuvette.internal.base.Users;
+import io.cuvette.internal.channel.Closing;
+import io.cuvette.internal.channel.Descriptors;
+import io.cuvette.internal.channel.OpenSocket;
+import io.cuvette.internal.channel.SocketLock;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.ConnectException;

@@ -1,6 +1,10 @@
 package io.cuvette;
 
 import io.cuvette.driver.DescriptorCalls;
+import io.cuvette.internal.channel.Closing;
+import io.cuvette.internal.channel.IpcFrame;
+import io.cuvette.internal.channel.OpenSocket;
+import io.cuvette.internal.channel.PoolHandle;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InterruptedIOException;

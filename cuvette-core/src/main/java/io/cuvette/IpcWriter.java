@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import io.cuvette.driver.DescriptorCalls;
+import io.cuvette.internal.channel.OpenSocket;
 import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
 import java.net.SocketTimeoutException;

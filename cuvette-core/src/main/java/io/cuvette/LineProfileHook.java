@@ -1,6 +1,7 @@
 package io.cuvette;
 
-import io.cuvette.internal.Checks;
+import io.cuvette.internal.base.BargingLock;
+import io.cuvette.internal.base.Checks;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayDeque;
@@ -17,6 +18,7 @@ import java.util.Objects;
  */
 public final class LineProfileHook implements MemoryHook {
   private static final String LIBRARY = LineProfileHook.class.getPackageName();
+  private static final String ENGINE = LIBRARY + ".internal.";
   private static final String[] UNITS = {"", "K", "M", "G", "T", "P", "E"};
 
   private final int maxDepth;
@@ -94,12 +96,13 @@ public final class LineProfileHook implements MemoryHook {
   }
 
   /**
-   * A program may live in a package below this library's name: only the library's own package is
+   * A program may live in a package below this library's name: only the library's own packages are
    * left out.
    */
   private static boolean isOutside(StackWalker.StackFrame frame) {
-    int end = frame.getClassName().lastIndexOf('.');
-    return end < 0 || !frame.getClassName().substring(0, end).equals(LIBRARY);
+    String name = frame.getClassName();
+    int end = name.lastIndexOf('.');
+    return !name.startsWith(ENGINE) && (end < 0 || !name.substring(0, end).equals(LIBRARY));
   }
 
   private static void count(Frame frame, long usedBytes, long acquiredBytes) {

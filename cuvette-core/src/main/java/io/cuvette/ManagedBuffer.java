@@ -1,5 +1,8 @@
 package io.cuvette;
 
+import io.cuvette.internal.block.HostView;
+import io.cuvette.internal.stream.OpenStream;
+import io.cuvette.internal.transfer.Transfers;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.util.Collection;

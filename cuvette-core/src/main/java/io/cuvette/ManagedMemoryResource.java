@@ -7,6 +7,8 @@ import io.cuvette.driver.MemAllocationType;
 import io.cuvette.driver.MemHandleType;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.PoolProperties;
+import io.cuvette.internal.ordered.DriverPool;
+import io.cuvette.internal.share.PoolSource;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;

@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import io.cuvette.driver.MemLocationType;
+import io.cuvette.internal.session.Device;
 import java.util.Objects;
 import java.util.OptionalInt;
 import org.jspecify.annotations.Nullable;

@@ -1,6 +1,6 @@
 package io.cuvette;
 
-import io.cuvette.internal.ByteSize;
+import io.cuvette.internal.base.ByteSize;
 import java.math.BigDecimal;
 import java.math.RoundingMode;
 import java.util.Objects;

@@ -1,7 +1,7 @@
 package io.cuvette;
 
 import io.cuvette.driver.MemLocationType;
-import io.cuvette.internal.Checks;
+import io.cuvette.internal.base.Checks;
 import java.util.Objects;
 
 /** Where managed memory can be: a device, the host, or a NUMA node of the host. Immutable. */

@@ -1,5 +1,8 @@
 package io.cuvette;
 
+import io.cuvette.internal.caching.MemoryPoolCore;
+import io.cuvette.internal.caching.Pressure;
+import io.cuvette.internal.session.Device;
 import java.lang.ref.Reference;
 import java.util.Objects;
 

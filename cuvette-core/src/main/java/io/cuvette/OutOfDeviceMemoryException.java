@@ -2,6 +2,7 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.internal.block.OutOfMemoryText;
 import java.util.Objects;
 
 /**
@@ -56,9 +57,9 @@ public final class OutOfDeviceMemoryException extends CudaException {
    *
    * @param roomBytes what the limit leaves; −1 where unknown
    */
-  OutOfDeviceMemoryException(String call, Details details, long roomBytes) {
+  public OutOfDeviceMemoryException(String call, Details details, long roomBytes) {
     super(CudaStatus.OUT_OF_MEMORY.code(), call);
-    this.details = details;
+    this.details = Objects.requireNonNull(details, "details");
     this.text = OutOfMemoryText.of(details, roomBytes, call);
   }
 

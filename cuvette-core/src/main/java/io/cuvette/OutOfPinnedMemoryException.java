@@ -2,6 +2,8 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.internal.block.OutOfMemoryText;
+import java.util.Objects;
 
 /** Page-locked host memory ran out, in the machine or within a pool's limit. Immutable. */
 public final class OutOfPinnedMemoryException extends CudaException {
@@ -10,10 +12,16 @@ public final class OutOfPinnedMemoryException extends CudaException {
   private final long requestedBytes;
   private final String text;
 
-  OutOfPinnedMemoryException(long requestedBytes, String call, String text) {
+  /**
+   * The failure of a call.
+   *
+   * @param requestedBytes what was asked for
+   * @param text the message
+   */
+  public OutOfPinnedMemoryException(long requestedBytes, String call, String text) {
     super(CudaStatus.OUT_OF_MEMORY.code(), call);
     this.requestedBytes = requestedBytes;
-    this.text = text;
+    this.text = Objects.requireNonNull(text, "text");
   }
 
   /** The same for a pool of the driver that is of page-locked memory. */

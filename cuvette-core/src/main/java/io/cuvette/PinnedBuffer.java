@@ -1,5 +1,7 @@
 package io.cuvette;
 
+import io.cuvette.internal.block.HostView;
+import io.cuvette.internal.stream.OpenStream;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;

@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.internal.caching.PinnedPoolCore;
 import java.lang.ref.Reference;
 import java.util.Objects;
 

@@ -1,6 +1,6 @@
 package io.cuvette;
 
-import io.cuvette.internal.Checks;
+import io.cuvette.internal.base.Checks;
 import java.util.Objects;
 import java.util.OptionalInt;
 

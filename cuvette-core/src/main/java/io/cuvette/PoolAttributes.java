@@ -1,13 +1,10 @@
 package io.cuvette;
 
-import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
-import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemPoolAttribute;
-import io.cuvette.internal.Checks;
-import java.lang.ref.Reference;
-import java.util.function.ToLongFunction;
-import org.jspecify.annotations.Nullable;
+import io.cuvette.internal.base.Checks;
+import io.cuvette.internal.ordered.AttributesOfPool;
+import io.cuvette.internal.ordered.DriverPool;
 
 /**
  * What a memory pool of the driver says of itself now, and what can be set on it
@@ -20,58 +17,49 @@ import org.jspecify.annotations.Nullable;
  * its owner may have destroyed it before. Thread-safe.
  */
 public final class PoolAttributes {
-  private static final int BYTES_SINCE = 11030;
-
   private final DriverPool pool;
-
-  @SuppressWarnings("UnusedVariable") // holding it is its use
-  private final @Nullable Object owner;
-
-  /** For a question in passing. */
-  PoolAttributes(DriverPool pool) {
-    this(pool, null);
-  }
+  private final AttributesOfPool core;
 
   /**
    * For a user, who may keep nothing else.
    *
    * @param owner closes the pool when nobody can reach it any more
    */
-  PoolAttributes(DriverPool pool, @Nullable Object owner) {
+  PoolAttributes(DriverPool pool, Object owner) {
     this.pool = pool;
-    this.owner = owner;
+    this.core = new AttributesOfPool(pool, owner);
   }
 
   /**
    * Whether memory freed on one stream is reused on another that waits for that free by an event.
    */
   public boolean reuseFollowEventDependencies() {
-    return get(MemPoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES) != 0;
+    return core.get(MemPoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES) != 0;
   }
 
   /** Sets {@link #reuseFollowEventDependencies()}. */
   public void setReuseFollowEventDependencies(boolean allow) {
-    set(MemPoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES, allow ? 1 : 0);
+    core.set(MemPoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES, allow ? 1 : 0);
   }
 
   /** Whether memory whose free is done by chance is reused on another stream. */
   public boolean reuseAllowOpportunistic() {
-    return get(MemPoolAttribute.REUSE_ALLOW_OPPORTUNISTIC) != 0;
+    return core.get(MemPoolAttribute.REUSE_ALLOW_OPPORTUNISTIC) != 0;
   }
 
   /** Sets {@link #reuseAllowOpportunistic()}. */
   public void setReuseAllowOpportunistic(boolean allow) {
-    set(MemPoolAttribute.REUSE_ALLOW_OPPORTUNISTIC, allow ? 1 : 0);
+    core.set(MemPoolAttribute.REUSE_ALLOW_OPPORTUNISTIC, allow ? 1 : 0);
   }
 
   /** Whether the driver may make one stream wait for another to reuse its memory. */
   public boolean reuseAllowInternalDependencies() {
-    return get(MemPoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES) != 0;
+    return core.get(MemPoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES) != 0;
   }
 
   /** Sets {@link #reuseAllowInternalDependencies()}. */
   public void setReuseAllowInternalDependencies(boolean allow) {
-    set(MemPoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES, allow ? 1 : 0);
+    core.set(MemPoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES, allow ? 1 : 0);
   }
 
   /**
@@ -79,36 +67,36 @@ public final class PoolAttributes {
    * It is no limit.
    */
   public long releaseThreshold() {
-    long bytes = get(MemPoolAttribute.RELEASE_THRESHOLD);
+    long bytes = core.get(MemPoolAttribute.RELEASE_THRESHOLD);
     return bytes < 0 ? Long.MAX_VALUE : bytes;
   }
 
   /** Sets {@link #releaseThreshold()}; {@link Long#MAX_VALUE} keeps all. */
   public void setReleaseThreshold(long bytes) {
     Checks.notNegative("release threshold", bytes);
-    set(
+    core.set(
         MemPoolAttribute.RELEASE_THRESHOLD,
         bytes == Long.MAX_VALUE ? MemPoolAttribute.KEEP_ALL : bytes);
   }
 
   /** The bytes the pool holds now. */
   public long reservedMemCurrent() {
-    return get(MemPoolAttribute.RESERVED_MEM_CURRENT);
+    return core.get(MemPoolAttribute.RESERVED_MEM_CURRENT);
   }
 
   /** The most bytes the pool held since the start or the last reset. */
   public long reservedMemHigh() {
-    return get(MemPoolAttribute.RESERVED_MEM_HIGH);
+    return core.get(MemPoolAttribute.RESERVED_MEM_HIGH);
   }
 
   /** Starts {@link #reservedMemHigh()} anew from what is held now. */
   public void resetReservedMemHigh() {
-    set(MemPoolAttribute.RESERVED_MEM_HIGH, 0);
+    core.set(MemPoolAttribute.RESERVED_MEM_HIGH, 0);
   }
 
   /** The bytes of the pool in use now, by anyone. */
   public long usedMemCurrent() {
-    return get(MemPoolAttribute.USED_MEM_CURRENT);
+    return core.get(MemPoolAttribute.USED_MEM_CURRENT);
   }
 
   /**
@@ -116,12 +104,12 @@ public final class PoolAttributes {
    * for the next allocation of its size, 64 MiB at most, counts.
    */
   public long usedMemHigh() {
-    return get(MemPoolAttribute.USED_MEM_HIGH);
+    return core.get(MemPoolAttribute.USED_MEM_HIGH);
   }
 
   /** Starts {@link #usedMemHigh()} anew from what is used now. */
   public void resetUsedMemHigh() {
-    set(MemPoolAttribute.USED_MEM_HIGH, 0);
+    core.set(MemPoolAttribute.USED_MEM_HIGH, 0);
   }
 
   @Override
@@ -141,56 +129,6 @@ public final class PoolAttributes {
               releaseThreshold() == Long.MAX_VALUE ? "all" : releaseThreshold());
     } catch (IllegalStateException | CudaException e) {
       return "unknown: " + e.getMessage();
-    }
-  }
-
-  private long get(int attribute) {
-    try {
-      return ask(driver -> {
-        checkVersion(driver, "cuMemPoolGetAttribute", attribute);
-        return driver.pools().memPoolGetAttribute(pool.handle(), attribute);
-      });
-    } catch (IllegalStateException e) { // it is closed
-      Long last = pool.last(attribute);
-      if (last == null) {
-        throw e;
-      }
-      return last;
-    }
-  }
-
-  private void set(int attribute, long value) {
-    ask(driver -> {
-      checkVersion(driver, "cuMemPoolSetAttribute", attribute);
-      driver.pools().memPoolSetAttribute(pool.handle(), attribute, value);
-      return 0;
-    });
-  }
-
-  /** Of a pool of another process a driver (580) tells nothing, and says only INVALID_VALUE. */
-  private long ask(ToLongFunction<CudaDriver> question) {
-    try {
-      return pool.ask(question);
-    } catch (CudaException e) {
-      if (!pool.isImported() || e.status() != CudaStatus.INVALID_VALUE) {
-        throw e;
-      }
-      throw e.explained(
-          "%s was imported: its process alone can ask about it and set it".formatted(pool));
-    } finally {
-      Reference.reachabilityFence(this); // and so the owner, with which the pool is closed
-    }
-  }
-
-  /** An older driver would only say INVALID_VALUE. */
-  private void checkVersion(CudaDriver driver, String call, int attribute) {
-    if (attribute >= MemPoolAttribute.RESERVED_MEM_CURRENT
-        && driver.devices().driverGetVersion() < BYTES_SINCE) {
-      throw new CudaException(
-          CudaStatus.CALL_REQUIRES_NEWER_DRIVER,
-          "%s(%s, attribute=%d)".formatted(call, pool, attribute),
-          "the driver supports CUDA %d (expected: >= %d)"
-              .formatted(driver.devices().driverGetVersion(), BYTES_SINCE));
     }
   }
 }

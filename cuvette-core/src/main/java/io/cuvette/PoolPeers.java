@@ -2,6 +2,7 @@ package io.cuvette;
 
 import io.cuvette.driver.MemAccessFlags;
 import io.cuvette.driver.MemLocationType;
+import io.cuvette.internal.ordered.DriverPool;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;

@@ -1,6 +1,6 @@
 package io.cuvette;
 
-import io.cuvette.internal.ByteSize;
+import io.cuvette.internal.base.ByteSize;
 
 /**
  * What a pool has on one device at one moment, in bytes unless said otherwise. Always used + free =

@@ -3,31 +3,21 @@ package io.cuvette;
 /** What a pool tries, in this order, before it gives up; it searches again after each. */
 public enum RecoveryStep {
   /** The limit alone forbids the size. */
-  LIMIT("the limit"),
+  LIMIT,
   /** The driver was asked, without a pool. */
-  DRIVER("the driver"),
+  DRIVER,
   /** Its own cached blocks. */
-  OWN_BLOCKS("own cached blocks"),
+  OWN_BLOCKS,
   /** Cached blocks of other streams whose work is done. */
-  OTHER_STREAMS("cached blocks of idle streams"),
+  OTHER_STREAMS,
   /** More memory from the driver. */
-  GROW("growing"),
+  GROW,
   /** Giving cached memory back to the driver, also that of the other pools. */
-  RELEASE("releasing cached memory"),
+  RELEASE,
   /** Asking the pressure listeners. */
-  PRESSURE("pressure listeners"),
+  PRESSURE,
   /** Waiting for the streams that still use cached memory. */
-  WAIT("waiting for other streams"),
+  WAIT,
   /** Looking for forgotten buffers with the garbage collector. */
-  RECLAIM("reclaiming forgotten buffers");
-
-  private final String text;
-
-  RecoveryStep(String text) {
-    this.text = text;
-  }
-
-  String text() {
-    return text;
-  }
+  RECLAIM
 }

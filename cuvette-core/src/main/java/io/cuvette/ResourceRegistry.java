@@ -1,5 +1,7 @@
 package io.cuvette;
 
+import io.cuvette.internal.base.OneByOne;
+import io.cuvette.internal.channel.PoolHandle;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,6 +1,8 @@
 package io.cuvette;
 
-import io.cuvette.internal.PerThread;
+import io.cuvette.internal.base.PerThread;
+import io.cuvette.internal.stream.OpenStream;
+import io.cuvette.internal.stream.Streams;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 

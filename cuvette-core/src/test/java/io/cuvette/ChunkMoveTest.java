@@ -3,6 +3,10 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.internal.block.DirectMemory;
+import io.cuvette.internal.caching.MemoryPoolCore;
+import io.cuvette.internal.caching.PoolArena;
+import io.cuvette.internal.caching.StreamArenas;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;

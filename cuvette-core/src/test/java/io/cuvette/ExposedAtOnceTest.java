@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.internal.stream.StreamState;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.util.ArrayList;

@@ -3,6 +3,10 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.internal.base.Await;
+import io.cuvette.internal.block.Face;
+import io.cuvette.internal.caching.FrontCache;
+import io.cuvette.internal.caching.PooledBlock;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;

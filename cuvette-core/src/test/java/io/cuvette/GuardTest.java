@@ -13,6 +13,7 @@ import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingEvents;
 import io.cuvette.instrument.ForwardingMemory;
 import io.cuvette.instrument.ForwardingStreams;
+import io.cuvette.internal.stream.Guard;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;

@@ -6,6 +6,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.EventCalls;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingEvents;
+import io.cuvette.internal.stream.Guard;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.util.concurrent.CountDownLatch;

@@ -2,6 +2,8 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.internal.lifetime.HandleLifetime;
+import io.cuvette.internal.lifetime.Lifetime;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
@@ -13,12 +15,12 @@ class HandleLifetimeTest {
   private final HandleLifetime handle =
       new HandleLifetime(new Object(), null, null) {
         @Override
-        String describe() {
+        public String describe() {
           return "handle";
         }
 
         @Override
-        void release() {}
+        public void release() {}
       };
 
   /** How long it waits for others if it is held so many times itself, at least. */

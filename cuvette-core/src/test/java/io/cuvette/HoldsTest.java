@@ -2,6 +2,7 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.internal.lifetime.Holds;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import org.junit.jupiter.api.Test;

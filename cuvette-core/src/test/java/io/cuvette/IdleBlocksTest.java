@@ -2,6 +2,9 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.internal.lifetime.Lifetime;
+import io.cuvette.internal.ordered.IdleBlocks;
+import io.cuvette.internal.ordered.StreamOrderedLifetime;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;

@@ -5,6 +5,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.internal.share.ImportSource;
+import io.cuvette.internal.share.ImportTable;
+import io.cuvette.internal.share.ImportedMemory;
+import io.cuvette.internal.stream.StreamState;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
@@ -290,7 +294,7 @@ class ImportedOrderTest extends OverFakeSharing {
     ImportTable table = cuda.engine().imports();
     ImportedMemory memory =
         table.open(
-            ImportTable.Key.ofPool(descriptor(1, 0, 64), null),
+            ImportTable.Key.ofPool(descriptor(1, 0, 64).core(), null),
             new ImportSource.OfPool(resource.pool(), device.core()));
     List<StreamState> behind = List.copyOf(memory.behind);
     table.close(memory, two.state, null);

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.IpcCalls;
+import io.cuvette.internal.block.Exported;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -298,8 +299,8 @@ class ImportsTest extends OverFakeSharing {
       assertThat(again.kind()).isEqualTo(BufferDescriptor.Kind.DEVICE_POOL);
       assertThat(again.offset()).isEqualTo(1100);
       assertThat(again.byteSize()).isEqualTo(50);
-      assertThat(again.handle()).isEqualTo(descriptor(1, 0, 1).handle());
-      assertThat(again.process()).isEqualTo(OTHER_PROCESS);
+      assertThat(again.core().handle()).isEqualTo(descriptor(1, 0, 1).core().handle());
+      assertThat(again.core().process()).isEqualTo(OTHER_PROCESS);
       assertThat(buffer.slice(100, 50).isMapped()).isTrue();
       assertThatThrownBy(() -> buffer.slice(0, 0).descriptor())
           .isInstanceOf(IllegalStateException.class)
@@ -332,12 +333,13 @@ class ImportsTest extends OverFakeSharing {
     byte[] handle = new byte[IpcCalls.HANDLE_BYTES];
     BufferDescriptor own =
         new BufferDescriptor(
-            BufferDescriptor.Kind.PLAIN,
-            0,
-            1,
-            cuda.engine().imports().process,
-            device.uuid(),
-            handle);
+            new Exported(
+                BufferDescriptor.Kind.PLAIN,
+                0,
+                1,
+                cuda.engine().imports().process,
+                device.uuid(),
+                handle));
     assertThatThrownBy(() -> device.importBuffer(own))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("this very process");

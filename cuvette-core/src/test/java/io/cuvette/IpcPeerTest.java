@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.cuvette.internal.channel.PoolHandle;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.InterruptedIOException;

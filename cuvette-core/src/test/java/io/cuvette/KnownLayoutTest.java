@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaException;
+import io.cuvette.internal.block.Exported;
+import io.cuvette.internal.channel.PoolHandle;
 import java.util.UUID;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -52,7 +54,8 @@ class KnownLayoutTest {
     driver.shift = offset - MIB;
     return resource.importBuffer(
         new BufferDescriptor(
-            BufferDescriptor.Kind.DEVICE_POOL, 0, 64, new UUID(7, 7), new UUID(0, 0), handle));
+            new Exported(
+                BufferDescriptor.Kind.DEVICE_POOL, 0, 64, new UUID(7, 7), new UUID(0, 0), handle)));
   }
 
   @Test

@@ -3,6 +3,8 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.internal.lifetime.LeftForLater;
+import io.cuvette.internal.lifetime.Lifetime;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -20,12 +22,12 @@ class LeftForLaterTest {
   private static Lifetime thing() {
     return new Lifetime(new Object(), null, null) {
       @Override
-      String describe() {
+      public String describe() {
         return "thing";
       }
 
       @Override
-      void release() {}
+      public void release() {}
     };
   }
 

@@ -2,6 +2,8 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.internal.caching.LiveBlocks;
+import io.cuvette.internal.caching.PooledBlock;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;

@@ -2,7 +2,9 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cuvette.Loans.Loan;
+import io.cuvette.internal.block.BlockLifetime;
+import io.cuvette.internal.block.Loans.Loan;
+import io.cuvette.internal.block.Memory;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 

@@ -3,6 +3,8 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.IpcCalls;
+import io.cuvette.internal.block.Exported;
+import io.cuvette.internal.channel.PoolHandle;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -92,6 +94,7 @@ abstract class OverFakeSharing {
   BufferDescriptor descriptor(BufferDescriptor.Kind kind, int first, long offset, long bytes) {
     byte[] handle = new byte[IpcCalls.HANDLE_BYTES];
     Arrays.fill(handle, (byte) first);
-    return new BufferDescriptor(kind, offset, bytes, OTHER_PROCESS, new UUID(0, 0), handle);
+    return new BufferDescriptor(
+        new Exported(kind, offset, bytes, OTHER_PROCESS, new UUID(0, 0), handle));
   }
 }

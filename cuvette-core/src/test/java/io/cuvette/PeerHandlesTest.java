@@ -17,6 +17,11 @@ import io.cuvette.instrument.ForwardingEvents;
 import io.cuvette.instrument.ForwardingIpc;
 import io.cuvette.instrument.ForwardingOrdered;
 import io.cuvette.instrument.ForwardingPools;
+import io.cuvette.internal.block.Exported;
+import io.cuvette.internal.channel.Descriptors;
+import io.cuvette.internal.session.Device;
+import io.cuvette.internal.session.PeerHandles;
+import io.cuvette.internal.share.ImportTable;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -319,8 +324,7 @@ class PeerHandlesTest {
   private ImportTable.Key key(byte[] handle) {
     UUID process = new UUID(7, 7);
     return ImportTable.Key.ofPool(
-        new BufferDescriptor(
-            BufferDescriptor.Kind.DEVICE_POOL, 0, 1, process, new UUID(0, 0), handle),
+        new Exported(BufferDescriptor.Kind.DEVICE_POOL, 0, 1, process, new UUID(0, 0), handle),
         handles.range(device, handle));
   }
 

@@ -4,6 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaException;
+import io.cuvette.internal.base.Await;
+import io.cuvette.internal.caching.PooledBlock;
+import io.cuvette.internal.stream.PendingFrees;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;

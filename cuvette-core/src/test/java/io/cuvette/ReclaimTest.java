@@ -2,6 +2,11 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.internal.base.Await;
+import io.cuvette.internal.lifetime.Collector;
+import io.cuvette.internal.lifetime.LeakTracker;
+import io.cuvette.internal.lifetime.Lifetime;
+import io.cuvette.internal.lifetime.Reclaim;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -25,12 +30,12 @@ class ReclaimTest {
     }
 
     @Override
-    String describe() {
+    public String describe() {
       return "object";
     }
 
     @Override
-    void release() {}
+    public void release() {}
   }
 
   /** The collector hands over one after the other: the first that is there is not all. */

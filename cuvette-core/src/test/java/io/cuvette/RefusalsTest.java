@@ -2,6 +2,7 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.internal.base.Refusals;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;

@@ -9,6 +9,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.EventCalls;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingEvents;
+import io.cuvette.internal.stream.Guard;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import org.junit.jupiter.api.AfterEach;

@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.internal.channel.Descriptors;
+import io.cuvette.internal.channel.PoolHandle;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;

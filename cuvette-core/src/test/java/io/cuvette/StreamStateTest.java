@@ -10,6 +10,7 @@ import io.cuvette.driver.MemoryCalls;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingMemory;
 import io.cuvette.instrument.TracingDriver;
+import io.cuvette.internal.stream.StreamState;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CopyOnWriteArrayList;

@@ -2,6 +2,7 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.internal.base.Users;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

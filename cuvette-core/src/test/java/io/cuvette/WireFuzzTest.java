@@ -3,6 +3,9 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.IpcCalls;
+import io.cuvette.internal.block.Exported;
+import io.cuvette.internal.channel.IpcFrame;
+import io.cuvette.internal.stream.ExportedEvent;
 import java.io.IOException;
 import java.io.StreamCorruptedException;
 import java.nio.ByteBuffer;
@@ -93,8 +96,9 @@ class WireFuzzTest {
     byte[] handle = new byte[IpcCalls.HANDLE_BYTES];
     UUID uuid = new UUID(1, 2);
     byte[] buffer =
-        new BufferDescriptor(BufferDescriptor.Kind.PLAIN, 3, 4, uuid, uuid, handle).toBytes();
-    byte[] event = new EventDescriptor(true, uuid, uuid, handle).toBytes();
+        new BufferDescriptor(new Exported(BufferDescriptor.Kind.PLAIN, 3, 4, uuid, uuid, handle))
+            .toBytes();
+    byte[] event = new EventDescriptor(new ExportedEvent(true, uuid, uuid, handle)).toBytes();
     for (int i = 0; i < ROUNDS; i++) {
       byte[] one = signed(mutated(buffer));
       check(() -> read(BufferDescriptor.fromBytes(one), one), IllegalArgumentException.class);

@@ -1,5 +1,7 @@
 package io.cuvette;
 
+import io.cuvette.internal.caching.FrontCache;
+import io.cuvette.internal.caching.PooledBlock;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Arbiter;
 import org.openjdk.jcstress.annotations.Expect;

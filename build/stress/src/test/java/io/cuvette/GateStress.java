@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.internal.lifetime.Gate;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Expect;
 import org.openjdk.jcstress.annotations.JCStressTest;

@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.internal.lifetime.Lifetime;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Arbiter;
@@ -22,12 +23,12 @@ public class LifetimeStress {
   private final Lifetime lifetime =
       new Lifetime(thing, null, null) {
         @Override
-        String describe() {
+        public String describe() {
           return "thing";
         }
 
         @Override
-        void release() {
+        public void release() {
           releases.incrementAndGet();
         }
       };

@@ -1,5 +1,7 @@
 package io.cuvette;
 
+import io.cuvette.internal.block.BlockLifetime;
+import io.cuvette.internal.stream.PendingFrees;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Arbiter;
@@ -23,17 +25,17 @@ public class PendingFreesStress {
     pending.add(
         new BlockLifetime(this, null, null, null) {
           @Override
-          long blockBytes() {
+          public long blockBytes() {
             return StressPool.BYTES;
           }
 
           @Override
-          String describe() {
+          public String describe() {
             return "block";
           }
 
           @Override
-          void giveBack() {}
+          public void giveBack() {}
         });
   }
 

@@ -1,5 +1,11 @@
 package io.cuvette;
 
+import io.cuvette.internal.caching.MemoryPoolCore;
+import io.cuvette.internal.caching.PoolArena;
+import io.cuvette.internal.caching.PoolCensus;
+import io.cuvette.internal.caching.PooledBlock;
+import io.cuvette.internal.caching.StreamArenas;
+
 /** One pool for all rounds of a process; each round has a stream of its own, so its own arena. */
 final class StressPool {
   static final int BYTES = 512;

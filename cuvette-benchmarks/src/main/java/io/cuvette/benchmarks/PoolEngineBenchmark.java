@@ -1,6 +1,6 @@
 package io.cuvette.benchmarks;
 
-import io.cuvette.pool.BlockArena;
+import io.cuvette.internal.index.BlockArena;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;

@@ -19,7 +19,7 @@ public final class FirstFailure {
 
   /** The packages under the API whose frames are the library's, with all that are under them. */
   private static final Set<String> LIBRARY =
-      Set.of("driver", "ffm", "instrument", "internal", "pool", "sim");
+      Set.of("driver", "ffm", "instrument", "internal", "sim");
 
   private final Map<CudaStatus, String> calls = new ConcurrentHashMap<>();
 

@@ -250,7 +250,8 @@ public final class Faults {
   }
 
   private static boolean isOfLibrary(StackWalker.StackFrame frame) {
-    return frame.getDeclaringClass().getPackageName().equals(LIBRARY);
+    String holder = frame.getDeclaringClass().getPackageName();
+    return holder.equals(LIBRARY) || holder.startsWith(LIBRARY + ".internal.");
   }
 
   private static boolean isCaller(StackWalker.StackFrame frame) {

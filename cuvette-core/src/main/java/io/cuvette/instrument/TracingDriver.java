@@ -1,7 +1,7 @@
 package io.cuvette.instrument;
 
 import io.cuvette.driver.CudaDriver;
-import io.cuvette.internal.UserFailures;
+import io.cuvette.internal.base.UserFailures;
 import java.lang.reflect.Method;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;

@@ -1,6 +1,6 @@
 package io.cuvette.sim;
 
-import io.cuvette.internal.ByteSize;
+import io.cuvette.internal.base.ByteSize;
 import io.cuvette.sim.internal.base.SettingText;
 import java.util.List;
 

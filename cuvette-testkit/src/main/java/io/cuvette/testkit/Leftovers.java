@@ -20,7 +20,7 @@ import java.util.Set;
  */
 record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String> wrong) {
   /** Makes memory for callbacks to wait in, which lasts as long as the Cuda. */
-  private static final String FLAGS = "io.cuvette.CallbackFlags";
+  private static final String FLAGS = "io.cuvette.internal.stream.CallbackFlags";
 
   /** Enough for 16,384 callbacks each. Threads that come first at once make one each. */
   private static final int MOST_FLAGS = 16;
@@ -29,7 +29,7 @@ record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String
   private static final String CALLBACK_STREAMS = "io.cuvette.ThreadStreams";
 
   /** Makes one event for a stream, which lasts as long as the stream. */
-  private static final String MARK = "io.cuvette.IdleMark";
+  private static final String MARK = "io.cuvette.internal.stream.IdleMark";
 
   /**
    * What one wait makes free is freed by the next look; a pool of the driver whose last block that
@@ -38,13 +38,7 @@ record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String
   private static final int ROUNDS = 3;
 
   private static final Set<String> LIBRARY =
-      Set.of(
-          "io.cuvette",
-          "io.cuvette.driver",
-          "io.cuvette.instrument",
-          "io.cuvette.internal",
-          "io.cuvette.pool",
-          "io.cuvette.sim");
+      Set.of("io.cuvette", "io.cuvette.driver", "io.cuvette.instrument", "io.cuvette.sim");
 
   /**
    * Waits for the devices, empties the caches, and looks at what is left.

@@ -18,7 +18,7 @@ import java.util.TreeSet;
  */
 final class House {
   private static final String ROOF = "io.cuvette";
-  private static final Set<String> ENGINE = Set.of("io.cuvette.pool", "io.cuvette.internal");
+  private static final String ENGINE = ROOF + ".internal.";
 
   /** The first handles: what names one of them, and is no value, is a handle too. */
   private static final Set<String> FIRST_HANDLES =
@@ -86,9 +86,7 @@ final class House {
   }
 
   private boolean isEngine(String type) {
-    String in = types.get(type).getPackageName();
-    return (in.equals(ROOF) && !isPublic(type) && !handles.contains(type))
-        || ENGINE.stream().anyMatch(p -> in.equals(p) || in.startsWith(p + "."));
+    return types.get(type).getPackageName().startsWith(ENGINE);
   }
 
   private void findHandles() {

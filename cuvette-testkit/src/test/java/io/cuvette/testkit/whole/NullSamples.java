@@ -22,11 +22,13 @@ import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryLocation;
 import io.cuvette.MemoryResource;
 import io.cuvette.NativeFunctionResource;
+import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PinnedMemoryResourceOptions;
 import io.cuvette.PinnedPoolOptions;
 import io.cuvette.PoolOptions;
 import io.cuvette.PressureListener;
+import io.cuvette.RecoveryStep;
 import io.cuvette.StreamCallback;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
@@ -176,6 +178,10 @@ final class NullSamples implements AutoCloseable {
     values.put(MemoryLimit.class, MemoryLimit.none());
     values.put(MemoryLocation.class, MemoryLocation.host());
     values.put(AsyncPoolChoice.class, AsyncPoolChoice.ofDefault());
+    values.put(
+        OutOfDeviceMemoryException.Details.class,
+        new OutOfDeviceMemoryException.Details(
+            0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, RecoveryStep.LIMIT));
     values.put(MemoryHook.Block.class, new MemoryHook.Block(cuda.device(0), 1, 1, 1, 1));
     values.put(MemoryHook.Growth.class, new MemoryHook.Growth(cuda.device(0), 1, 1));
     values.put(

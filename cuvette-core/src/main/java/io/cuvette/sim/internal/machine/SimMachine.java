@@ -1,7 +1,7 @@
 package io.cuvette.sim.internal.machine;
 
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.internal.PerThread;
+import io.cuvette.internal.base.PerThread;
 import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.sim.internal.base.Addresses;
 import io.cuvette.sim.internal.base.HandleKind;

@@ -1,7 +1,7 @@
 package io.cuvette.sim.internal.schedule;
 
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.internal.UserFailures;
+import io.cuvette.internal.base.UserFailures;
 import io.cuvette.sim.internal.base.SimRefusal;
 import java.util.ArrayDeque;
 import java.util.HashMap;

@@ -1,0 +1,82 @@
+package io.cuvette.internal.block;
+
+import io.cuvette.driver.BlockListener;
+import io.cuvette.internal.stream.StreamState;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/** Reports the blocks of pools to whoever watches memory; null if nobody does. Stateless. */
+public final class BlockReports {
+  /** The depth of memory that somebody else allocated, in which nobody knows what is lent. */
+  public static final int FOREIGN = -1;
+
+  private BlockReports() {}
+
+  /** The depth of a block that is cut from memory of upstream. */
+  public static int depthAbove(Memory upstream) {
+    int depth = upstream.lifetime().depth();
+    return depth == FOREIGN ? FOREIGN : depth + 1;
+  }
+
+  /**
+   * A pool lends a block in order of a stream, which is not destroyed before that is said; of one
+   * that has ended nothing can be queued any more.
+   */
+  public static void allocated(
+      @Nullable BlockListener listener, BlockLifetime given, long address, StreamState stream) {
+    if (listener != null && given.depth() > 0) {
+      if (stream.lifetime().tryHoldAgain()) {
+        try {
+          listener.blockAllocated(block(given, address), stream.device.id(), stream.handle);
+        } finally {
+          stream.unhold();
+        }
+      } else {
+        listener.blockAllocated(block(given, address));
+      }
+    }
+  }
+
+  /** A pool lends a block that the host may use at once. */
+  public static void allocatedForHost(
+      @Nullable BlockListener listener, BlockLifetime given, long address) {
+    if (listener != null && given.depth() > 0) {
+      listener.blockAllocated(block(given, address));
+    }
+  }
+
+  /** The buffer of a block is closed; before the pool has the block back. */
+  public static void freed(@Nullable BlockListener listener, BlockLifetime block, long address) {
+    if (listener != null && block.depth() > 0) {
+      listener.blockFreed(block(block, address));
+    }
+  }
+
+  private static BlockListener.Block block(BlockLifetime lifetime, long address) {
+    return new BlockListener.Block(lifetime.depth(), address, lifetime.requestedBytes());
+  }
+
+  /** The host is about to copy bytes between a buffer and a segment. */
+  public static void hostCopy(Memory buffer, MemorySegment other, long bytes, boolean in) {
+    BlockListener listener = buffer.on().session().driver().blockListener();
+    if (listener != null) {
+      listener.hostAccess(buffer.address(), bytes, in);
+      if (other.isNative()) {
+        listener.hostAccess(other.address(), bytes, !in);
+      }
+    }
+  }
+
+  /** Work queued by other means uses a buffer. */
+  public static void usedElsewhere(Memory buffer, StreamState stream) {
+    BlockListener listener = buffer.on().session().driver().blockListener();
+    if (listener != null && buffer.byteSize() > 0 && stream.lifetime().tryHoldAgain()) {
+      try {
+        listener.usedElsewhere(
+            buffer.address(), buffer.byteSize(), stream.device.id(), stream.handle);
+      } finally {
+        stream.unhold();
+      }
+    }
+  }
+}

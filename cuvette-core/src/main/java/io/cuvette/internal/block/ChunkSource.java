@@ -1,0 +1,19 @@
+package io.cuvette.internal.block;
+
+import io.cuvette.internal.stream.OpenStream;
+import org.jspecify.annotations.Nullable;
+
+/** Where a pool, or an operation, gets memory from: code of the user, or the library's own. */
+public interface ChunkSource {
+  /**
+   * Allocates memory in order of a stream.
+   *
+   * @return null if code of the user returned that
+   */
+  @Nullable Memory allocate(long bytes, OpenStream stream);
+
+  /** What is asked, for messages, and to find out that it asks itself. */
+  default Object user() {
+    return this;
+  }
+}

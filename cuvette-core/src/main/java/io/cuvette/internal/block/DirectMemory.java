@@ -1,0 +1,164 @@
+package io.cuvette.internal.block;
+
+import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.OutOfPinnedMemoryException;
+import io.cuvette.RecoveryStep;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.internal.base.Checks;
+import io.cuvette.internal.session.Device;
+import io.cuvette.internal.session.Session;
+import io.cuvette.internal.stream.OpenStream;
+import java.lang.foreign.MemorySegment;
+import java.util.function.LongConsumer;
+import java.util.function.Supplier;
+
+/**
+ * Memory straight from the driver, and buffers without memory. What follows a call that gives
+ * memory is made before it: there may be no Java heap for it later. Stateless.
+ */
+public final class DirectMemory {
+  private static final int ATTACH_GLOBAL = 1;
+  private static final int PORTABLE_AND_MAPPED = 3;
+
+  private DirectMemory() {}
+
+  /** Memory of the stream's device (cuMemAlloc). */
+  public static Face device(Faces faces, long bytes, OpenStream stream) {
+    check(bytes, stream);
+    return bytes == 0 ? empty(faces, stream) : make(stream, () -> deviceNow(faces, bytes, stream));
+  }
+
+  private static Face deviceNow(Faces faces, long bytes, OpenStream stream) {
+    Device device = stream.on();
+    CudaDriver driver = device.context();
+    LongConsumer free = address -> driver.memory().memFree(device.id(), address);
+    long given;
+    try {
+      given = driver.memory().memAlloc(device.id(), bytes);
+    } catch (CudaException e) {
+      throw explained(e, bytes, device);
+    }
+    return DirectLifetime.own(faces, given, bytes, stream, free, DirectLifetime.By.DRIVER);
+  }
+
+  /** Managed memory (cuMemAllocManaged). */
+  public static Face managed(Faces faces, long bytes, OpenStream stream) {
+    check(bytes, stream);
+    return bytes == 0 ? empty(faces, stream) : make(stream, () -> managedNow(faces, bytes, stream));
+  }
+
+  private static Face managedNow(Faces faces, long bytes, OpenStream stream) {
+    Device device = stream.on();
+    CudaDriver driver = device.context();
+    LongConsumer free = address -> driver.memory().memFree(device.id(), address);
+    MemorySegment given;
+    try {
+      given = driver.memory().memAllocManaged(device.id(), bytes, ATTACH_GLOBAL);
+    } catch (CudaException e) {
+      throw explained(e, bytes, device);
+    }
+    return DirectLifetime.own(faces, given, stream, free);
+  }
+
+  /** Page-locked memory (cuMemHostAlloc). */
+  public static Face pinned(Faces faces, long bytes, OpenStream stream) {
+    check(bytes, stream);
+    return bytes == 0
+        ? emptyOfHost(faces, stream)
+        : make(stream, () -> pinnedNow(faces, bytes, stream));
+  }
+
+  private static Face pinnedNow(Faces faces, long bytes, OpenStream stream) {
+    Device device = stream.on();
+    CudaDriver driver = device.context();
+    LongConsumer free = address -> driver.memory().memFreeHost(device.id(), address);
+    MemorySegment given;
+    try {
+      given = driver.memory().memHostAlloc(device.id(), bytes, PORTABLE_AND_MAPPED);
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.OUT_OF_MEMORY) {
+        throw e;
+      }
+      var out =
+          new OutOfPinnedMemoryException(
+              bytes, e.call(), OutOfMemoryText.ofPinned(bytes, e.call()));
+      out.initCause(e);
+      throw out;
+    }
+    return DirectLifetime.own(faces, given, stream, free);
+  }
+
+  /** A buffer without memory, whose end gives nothing back. */
+  public static Face empty(Faces faces, OpenStream stream) {
+    return own(faces, faces.make(0, 0, stream), stream);
+  }
+
+  /** The same, which the host sees. */
+  public static Face emptyOfHost(Faces faces, OpenStream stream) {
+    return own(faces, faces.make(MemorySegment.NULL, stream), stream);
+  }
+
+  private static Face own(Faces faces, Face buffer, OpenStream stream) {
+    NoMemoryLifetime lifetime = new NoMemoryLifetime(buffer, stream, 0, 0, null);
+    faces.own(buffer, lifetime);
+    lifetime.opened();
+    return buffer;
+  }
+
+  /** Checks what is asked for, and takes back what was forgotten. */
+  public static void check(long bytes, OpenStream stream) {
+    Checks.notNegative("bytes", bytes);
+    Session session = stream.on().session();
+    stream.checkOf(session);
+    session.leaks().drain();
+    stream.state.streams.relief().settleClosed();
+  }
+
+  private static <B> B make(OpenStream stream, Supplier<B> maker) {
+    Session session = stream.on().session();
+    try {
+      return session.entrance().make(maker);
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.OUT_OF_MEMORY || !stream.state.streams.callbacks().freeLeft()) {
+        throw e;
+      }
+      return session.entrance().make(maker);
+    }
+  }
+
+  /** Out of memory with the numbers of the device; another failure as it is. */
+  public static CudaException explained(CudaException e, long bytes, Device device) {
+    if (e.status() != CudaStatus.OUT_OF_MEMORY) {
+      return e;
+    }
+    var details =
+        new OutOfDeviceMemoryException.Details(
+            device.id(),
+            bytes,
+            bytes,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            Long.MAX_VALUE,
+            driverFree(device),
+            RecoveryStep.DRIVER);
+    var explained = new OutOfDeviceMemoryException(e.call(), details, Long.MAX_VALUE);
+    explained.initCause(e);
+    return explained;
+  }
+
+  /** What the driver has free, −1 if it does not say. */
+  public static long driverFree(Device device) {
+    try {
+      return device.memoryInfo().freeBytes();
+    } catch (CudaException e) {
+      return -1;
+    }
+  }
+}

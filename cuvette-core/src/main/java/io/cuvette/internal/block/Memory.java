@@ -1,0 +1,90 @@
+package io.cuvette.internal.block;
+
+import io.cuvette.internal.session.Device;
+import io.cuvette.internal.stream.OpenStream;
+import java.lang.foreign.MemorySegment;
+import java.lang.ref.Reference;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The bytes of a buffer, or of a slice of one, as operations use them: a part of a block. It keeps
+ * the buffer reachable. Immutable.
+ *
+ * @param face the buffer or the slice
+ * @param faces makes and reads buffers of this kind
+ * @param lifetime the block
+ * @param address of the first byte; 0 without bytes
+ * @param order the stream that the block is freed in order of
+ * @param isWhole whether it is that of a buffer, and not of a slice
+ */
+public record Memory(
+    Face face,
+    Faces faces,
+    BlockLifetime lifetime,
+    long address,
+    long byteSize,
+    OpenStream order,
+    boolean isWhole) {
+
+  /** The device that it was allocated on. */
+  public Device on() {
+    return order.on();
+  }
+
+  /** Whether it is memory of a device alone. */
+  public boolean isOfDevice() {
+    return faces.isOfDevice();
+  }
+
+  /** A part of it, which is inside. */
+  public Memory part(long offset, long bytes) {
+    return new Memory(face, faces, lifetime, address + offset, bytes, order, false);
+  }
+
+  /** The host's side of the memory, for the library's own use; null if the host has none. */
+  public @Nullable MemorySegment hostMemory() {
+    return faces.hostMemory(face);
+  }
+
+  /** Where a segment of this memory that users have seen is; {@link #address} if there is none. */
+  public long hostAddress() {
+    return faces.hostAddress(face);
+  }
+
+  public void checkOpen() {
+    on().session().checkOpen();
+    lifetime.checkOpen();
+  }
+
+  /**
+   * Keeps the memory from being freed until {@link #unhold}, for a call of the driver or a copy of
+   * some bytes, but not for a wait for a device.
+   *
+   * @throws IllegalStateException if it, or its session, is closed
+   */
+  public void hold() {
+    on().session().checkOpen();
+    lifetime.hold();
+  }
+
+  /** The buffer is not forgotten before this. */
+  public void unhold() {
+    try {
+      lifetime.unhold();
+    } finally {
+      Reference.reachabilityFence(face);
+    }
+  }
+
+  /** Closes the buffer; does nothing for a slice. */
+  public void close() {
+    if (isWhole) {
+      lifetime.close();
+    }
+  }
+
+  @Override
+  public String toString() {
+    return face.toString();
+  }
+}

@@ -1,0 +1,381 @@
+package io.cuvette.internal.caching;
+
+import io.cuvette.MemoryLimit;
+import io.cuvette.PoolStats;
+import io.cuvette.Registration;
+import io.cuvette.internal.base.BargingLock;
+import io.cuvette.internal.base.Checks;
+import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.block.ChunkSource;
+import io.cuvette.internal.block.DirectMemory;
+import io.cuvette.internal.block.Face;
+import io.cuvette.internal.block.Faces;
+import io.cuvette.internal.index.BlockArena;
+import io.cuvette.internal.session.Device;
+import io.cuvette.internal.session.Session;
+import io.cuvette.internal.session.ThreadState;
+import io.cuvette.internal.stream.CachingPool;
+import io.cuvette.internal.stream.Capture;
+import io.cuvette.internal.stream.OpenStream;
+import io.cuvette.internal.stream.PoolLifetime;
+import io.cuvette.internal.stream.StreamState;
+import io.cuvette.internal.stream.Streams;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a {@code MemoryPool} does. Its buffers, the arenas of streams and its {@code Cuda} know this
+ * alone, so that the pool can be forgotten. Thread-safe.
+ */
+public final class MemoryPoolCore implements CachingPool {
+  private final Streams streams;
+  private final Session session;
+  private final ChunkSource upstream;
+
+  /** The first limit on each device; null for the session's. */
+  private final @Nullable MemoryLimit firstLimit;
+
+  private final long crossStreamBytes;
+
+  /** What makes buffers without memory, and reads all of them. */
+  private final Faces faces;
+
+  private final ConcurrentHashMap<Device, DevicePool> devicePools = new ConcurrentHashMap<>();
+  private final List<Pressure> listeners = new CopyOnWriteArrayList<>();
+  private final BargingLock hookLock = new BargingLock();
+
+  /** The hooks and listeners that are listed as open. */
+  private final Set<AtomicBoolean> registrations = ConcurrentHashMap.newKeySet();
+
+  /**
+   * Asked for from there so that the class is there: no call is inlined that gives an unknown one.
+   */
+  private volatile @Nullable MemoryHooks hooks;
+
+  private volatile boolean closed;
+
+  private final PoolLifetime lifetime;
+
+  /**
+   * A pool for one object of its user.
+   *
+   * @param upstream where chunks come from, which also makes the buffers
+   * @param firstLimit on each device; null for the session's
+   * @param crossStreamBytes from which size on memory of idle streams is taken before it grows
+   * @param faces makes buffers without memory
+   */
+  public MemoryPoolCore(
+      Object of,
+      Streams streams,
+      ChunkSource upstream,
+      @Nullable MemoryLimit firstLimit,
+      long crossStreamBytes,
+      Faces faces) {
+    this.streams = streams;
+    this.session = streams.session();
+    this.upstream = upstream;
+    this.firstLimit = firstLimit;
+    this.crossStreamBytes = crossStreamBytes;
+    this.faces = faces;
+    this.hooks = MemoryHooks.none(session.driver().blockListener());
+    this.lifetime = new PoolLifetime(of, this, session.leaks());
+    streams.relief().add(this, lifetime);
+    lifetime.opened();
+  }
+
+  public ChunkSource upstream() {
+    return upstream;
+  }
+
+  /** From which size on memory of idle streams is taken before the pool grows. */
+  public long crossStreamBytes() {
+    return crossStreamBytes;
+  }
+
+  /** Allocates a block in order of a stream, on its device. */
+  public Face allocate(long bytes, OpenStream stream) {
+    MemoryHooks watching = hooks;
+    if (watching == null) {
+      return take(bytes, stream);
+    }
+    long rounded = BlockArena.roundUp(bytes);
+    return watching.malloc(this, stream, bytes, rounded, faces, () -> take(bytes, stream));
+  }
+
+  private Face take(long bytes, OpenStream stream) {
+    long rounded = BlockArena.roundUp(bytes);
+    stream.checkUsable();
+    checkOpen();
+    if (bytes == 0) {
+      checkOwn(stream.state);
+      return DirectMemory.empty(faces, stream);
+    }
+    StreamState state = stream.state;
+    Capture capture = state.isExposed() ? state.capture() : null;
+    if (capture != null) {
+      return takeFor(capture, bytes, rounded, stream);
+    }
+    PoolArena arena = StreamArenas.of(state).of(this);
+    Face cached = arena.take(bytes, rounded, stream);
+    return cached != null ? cached : arena.devicePool.allocateSlow(arena, bytes, rounded, stream);
+  }
+
+  /** A block for captured work, which nothing queued before may still use. */
+  private Face takeFor(Capture capture, long bytes, long rounded, OpenStream stream) {
+    StreamState like = capture.checked("allocate", stream.state).stateLike(stream.state);
+    PoolArena arena = StreamArenas.of(like).of(this);
+    Face taken;
+    try {
+      taken = arena.devicePool.allocateSlow(arena, bytes, rounded, stream);
+    } catch (Capture.EndedException e) {
+      return take(bytes, stream); // in order of the stream, or for the capture there is now
+    }
+    faces.memory(taken).lifetime().use(capture);
+    return taken;
+  }
+
+  public long freeAllBlocks(Device device) {
+    streams.relief().settleClosed();
+    return release(device);
+  }
+
+  @Override
+  public boolean isOfHost() {
+    return false;
+  }
+
+  @Override
+  public long release(@Nullable Device device) {
+    DevicePool pool = device == null ? null : devicePools.get(device);
+    return pool == null ? 0 : pool.freeAllBlocks(null);
+  }
+
+  public long freeAllBlocks(OpenStream stream) {
+    DevicePool pool = devicePools.get(stream.on());
+    return pool == null ? 0 : pool.freeAllBlocks(stream.state);
+  }
+
+  public PoolStats stats(Device device) {
+    return devicePool(device).stats();
+  }
+
+  public void resetPeaks(Device device) {
+    devicePool(device).resetPeaks();
+  }
+
+  public MemoryLimit limit(Device device) {
+    return devicePool(device).limit();
+  }
+
+  public long limitBytes(Device device) {
+    return devicePool(device).limitBytes();
+  }
+
+  public void setLimit(Device device, MemoryLimit limit) {
+    devicePool(device).setLimit(limit);
+  }
+
+  /** Adds a hook that sees one thread, or all if null. */
+  public Registration addHook(PoolHook hook, @Nullable Thread thread) {
+    changeHooks(() -> hooks = MemoryHooks.with(hooks, hook, thread));
+    return registration(
+        "hook " + hook.user(),
+        () -> changeHooks(() -> hooks = MemoryHooks.without(hooks, hook, thread)));
+  }
+
+  public Registration addPressureListener(Pressure listener) {
+    listeners.add(listener);
+    return registration("pressure listener " + listener, () -> listeners.remove(listener));
+  }
+
+  public void assertConsistent() {
+    devicePools.values().forEach(DevicePool::assertConsistent);
+  }
+
+  public boolean isClosed() {
+    return closed;
+  }
+
+  /** It ends with its Cuda: it is not forgotten, nor listed as open. */
+  public void keep() {
+    lifetime.unlist();
+  }
+
+  @Override
+  public boolean isForgotten() {
+    return lifetime.isForgotten();
+  }
+
+  /** Does nothing the second time. */
+  public void close() {
+    if (lifetime.close()) {
+      session.leaks().drain();
+    }
+  }
+
+  @Override
+  public long heldBytes() {
+    return devicePools.values().stream().mapToLong(DevicePool::heldBytes).sum();
+  }
+
+  @Override
+  public void shut() {
+    if (closed) {
+      return;
+    }
+    closed = true;
+    endRegistrations();
+    Failures failures = new Failures();
+    for (DevicePool pool : devicePools.values()) {
+      failures.run(pool::shut);
+    }
+    forgetIfEmpty();
+    failures.throwFirst();
+  }
+
+  @Override
+  public void settleIfClosed() {
+    if (closed) {
+      devicePools.values().forEach(pool -> pool.pending().poll());
+    }
+  }
+
+  @Override
+  public void awaitIfClosed(@Nullable Device device) {
+    DevicePool pool = closed && device != null ? devicePools.get(device) : null;
+    if (pool != null) {
+      pool.pending().await();
+    }
+  }
+
+  /** A closed pool that holds nothing has nothing left to end. */
+  public void forgetIfEmpty() {
+    if (devicePools.values().stream().allMatch(pool -> pool.heldBytes() == 0)) {
+      streams.relief().remove(this, lifetime);
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "MemoryPool[upstream=" + upstream.user() + "]";
+  }
+
+  public Streams streams() {
+    return streams;
+  }
+
+  public Session session() {
+    return session;
+  }
+
+  public @Nullable MemoryHooks hooks() {
+    return hooks;
+  }
+
+  public DevicePool poolOf(StreamState stream) {
+    checkOwn(stream);
+    DevicePool devicePool = devicePool(stream.device);
+    checkOpen(); // again: whoever tears the pool down may not have seen the device's
+    return devicePool;
+  }
+
+  private void checkOwn(StreamState stream) {
+    if (stream.session != session) {
+      throw new IllegalArgumentException(
+          "%s belongs to another Cuda than the pool".formatted(stream));
+    }
+  }
+
+  /** Asks the listeners; whether anyone gave something back. */
+  public boolean pressure(Device device, long neededBytes) {
+    long given = 0;
+    ThreadState state = session.state();
+    for (Pressure listener : listeners) {
+      state.enter(this, listener);
+      try {
+        given += Checks.notNegative("bytes given back", listener.onPressure(device, neededBytes));
+      } finally {
+        state.leave();
+      }
+    }
+    return given > 0;
+  }
+
+  private DevicePool devicePool(Device device) {
+    Objects.requireNonNull(device, "device");
+    if (device.session() != session) {
+      throw new IllegalArgumentException(
+          "%s belongs to another Cuda than the pool".formatted(device));
+    }
+    DevicePool pool = devicePools.get(device);
+    if (pool != null) {
+      return pool;
+    }
+    DevicePool made = newDevicePool(device); // asks the driver, so not inside computeIfAbsent
+    DevicePool other = devicePools.putIfAbsent(device, made);
+    return other != null ? other : made;
+  }
+
+  private DevicePool newDevicePool(Device device) {
+    return new DevicePool(this, device, firstLimit != null ? firstLimit : session.firstLimit());
+  }
+
+  /** So that closing again does not remove what was added again meanwhile. */
+  private Registration registration(String what, Runnable remove) {
+    AtomicBoolean removed = new AtomicBoolean();
+    registrations.add(removed);
+    session.leaks().opened(removed, () -> what + " of " + this);
+    if (closed) {
+      endRegistrations();
+    }
+    return () -> {
+      if (removed.compareAndSet(false, true)) {
+        registrations.remove(removed);
+        session.leaks().closed(removed);
+        remove.run();
+      }
+    };
+  }
+
+  /** Hooks and listeners end with the pool, but for the hooks of blocks that come back later. */
+  private void endRegistrations() {
+    registrations.forEach(session.leaks()::closed);
+    registrations.clear();
+  }
+
+  private void changeHooks(Runnable change) {
+    hookLock.lock();
+    try {
+      change.run();
+    } finally {
+      hookLock.unlock();
+    }
+  }
+
+  public void checkOpen() {
+    if (closed) {
+      throw new IllegalStateException(this + " is closed");
+    }
+  }
+
+  @Override
+  public void endLent() {
+    closed = true;
+    lifetime.takeOver();
+    Failures failures = new Failures();
+    devicePools.values().forEach(pool -> failures.run(pool::endLent));
+    failures.throwFirst();
+  }
+
+  @Override
+  public void destroy() {
+    Failures failures = new Failures();
+    devicePools.values().forEach(pool -> failures.run(pool::destroy));
+    failures.throwFirst();
+  }
+}

@@ -1,0 +1,219 @@
+package io.cuvette.internal.engine;
+
+import io.cuvette.LeakLevel;
+import io.cuvette.LeakReport;
+import io.cuvette.MemoryLimit;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.caching.StreamArenas;
+import io.cuvette.internal.ordered.DriverPools;
+import io.cuvette.internal.ordered.ReleaseThresholds;
+import io.cuvette.internal.ordered.StreamOrderedMemory;
+import io.cuvette.internal.session.Device;
+import io.cuvette.internal.session.Session;
+import io.cuvette.internal.share.ImportTable;
+import io.cuvette.internal.stream.CachingPool;
+import io.cuvette.internal.stream.PoolLifetime;
+import io.cuvette.internal.stream.Relief;
+import io.cuvette.internal.stream.StreamState;
+import io.cuvette.internal.stream.Streams;
+import io.cuvette.internal.stream.SyncListener;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+import java.util.function.IntUnaryOperator;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/** The pools of a {@link Session}, and how all that it has made is taken back. Thread-safe. */
+public final class Engine implements SyncListener, Relief {
+  /** Stack for closing, in calls of {@link #deepen}: some 30 to 70 KB. */
+  private static final int STACK_CALLS = 300;
+
+  private final Session session;
+  private final Streams streams;
+  private final ImportTable imports;
+  private final DriverPools driverPools;
+  private final Set<CachingPool> pools = ConcurrentHashMap.newKeySet();
+  private final AtomicBoolean ending = new AtomicBoolean();
+
+  /** An engine for a driver, which is closed at the end. */
+  public Engine(
+      CudaDriver driver,
+      IntUnaryOperator firstDevice,
+      Consumer<LeakReport> listener,
+      MemoryLimit firstLimit,
+      LeakLevel leakLevel) {
+    this.imports = ImportTable.of(driver.isSimulated());
+    this.session =
+        new Session(driver, firstDevice, listener, firstLimit, leakLevel, imports.process);
+    this.streams = new Streams(session, this, this, StreamArenas::new);
+    StreamOrderedMemory asyncMemory =
+        new StreamOrderedMemory(session.entrance(), driver.blockListener(), null);
+    ReleaseThresholds thresholds = ReleaseThresholds.of(session.isSimulated());
+    this.driverPools = new DriverPools(session, imports, asyncMemory, thresholds);
+    session.children().add(() -> imports.endOf(session));
+    session.children().add(asyncMemory::destroy);
+  }
+
+  public Session session() {
+    return session;
+  }
+
+  public Streams streams() {
+    return streams;
+  }
+
+  /** The memory of other processes. */
+  public ImportTable imports() {
+    return imports;
+  }
+
+  /** The driver's pools. */
+  public DriverPools driverPools() {
+    return driverPools;
+  }
+
+  @Override
+  public void add(CachingPool pool, PoolLifetime lifetime) {
+    pools.add(pool);
+    session.children().addPool(lifetime.endLent, lifetime.destroy);
+  }
+
+  @Override
+  public void remove(CachingPool pool, PoolLifetime lifetime) {
+    pools.remove(pool);
+    session.children().removePool(lifetime.endLent, lifetime.destroy);
+  }
+
+  @Override
+  public boolean hasForgottenPools() {
+    return pools.stream().anyMatch(CachingPool::isForgotten);
+  }
+
+  @Override
+  public void settleClosed() {
+    pools.forEach(CachingPool::settleIfClosed);
+  }
+
+  @Override
+  public void awaitFrees(@Nullable Device device) {
+    if (device != null) {
+      driverPools.awaitFrees(device);
+    }
+    for (CachingPool pool : pools) {
+      if (pool.isOfHost() == (device == null)) {
+        pool.awaitIfClosed(device);
+      }
+    }
+  }
+
+  @Override
+  public long releaseCached(@Nullable Device device) {
+    long released = 0;
+    for (CachingPool pool : pools) {
+      if (pool.isOfHost() == (device == null)) {
+        released += pool.release(device);
+      }
+    }
+    if (device != null) {
+      driverPools.giveBackIdle(stream -> stream.device == device);
+      driverPools.trim();
+    }
+    return released;
+  }
+
+  @Override
+  public void beforeWait(Predicate<StreamState> of) {
+    driverPools.giveBackIdle(of);
+  }
+
+  @Override
+  public void afterStream() {
+    driverPools.poll();
+  }
+
+  @Override
+  public void afterDevice() {
+    session.entrance().run(imports::settle); // these hold their pools
+    driverPools.poll();
+  }
+
+  /**
+   * Takes everything back, once. What other threads are about at this moment is waited for, so that
+   * each thing is given back by one thread alone, and none calls the driver after its end. An error
+   * on the way, such as a full stack, leaves it half done, to be gone on with by the next call.
+   *
+   * @throws IllegalStateException if the segment of a buffer is in use: nothing is closed then but
+   *     other segments
+   */
+  public void close() {
+    if (!session.isClosed()) {
+      session.state().checkOutsideCode("Cuda.close()");
+    }
+    long _ = deepen(STACK_CALLS, 1, 2, 3, 4); // a full stack is found before anything has changed
+    if (!ending.compareAndSet(false, true)) {
+      return;
+    }
+    Failures failures = new Failures();
+    try {
+      if (!session.isClosed()) {
+        beginClose(failures);
+      }
+      endAll(failures);
+    } catch (IllegalStateException | Error e) {
+      ending.set(false);
+      failures.addTo(e);
+      throw e;
+    }
+    failures.run(session.driver()::close);
+    failures.throwFirst();
+  }
+
+  /** Lets nothing new begin and waits for what has; after a failure all of it can be done again. */
+  private void beginClose(Failures failures) {
+    try {
+      streams.callbacks().shut();
+      streams.endCaptures(failures);
+      failures.run(() -> driverPools.giveBackIdle(_ -> true));
+      synchronizeAll(failures);
+      session.setClosed(true);
+      streams.views().closeAll();
+    } catch (IllegalStateException | Error e) { // also no stack or heap for it: try once more later
+      session.setClosed(false);
+      streams.callbacks().reopen();
+      throw e;
+    }
+  }
+
+  /** Ends all that there is, and waits until nobody is in the driver. */
+  private void endAll(Failures failures) {
+    failures.run(streams.callbacks()::close);
+    streams.awaitQueueing();
+    synchronizeAll(failures); // once more: what found the session open has queued its work by now
+    failures.run(session.leaks()::drain);
+    session.entrance().shut();
+    driverPools.awaitUsers();
+    session.children().close(failures);
+    if (driverPools.hasRetired()) {
+      synchronizeAll(failures);
+      failures.run(driverPools::destroyRetired);
+    }
+    streams.shut();
+    session.entrance().close();
+  }
+
+  /** Goes down the stack; the arguments, needed until the return, take space there. */
+  private static long deepen(int calls, long a, long b, long c, long d) {
+    return calls == 0 ? a + b + c + d : deepen(calls - 1, d, a, b, c) + a * b + c * d;
+  }
+
+  private void synchronizeAll(Failures failures) {
+    for (Device device : session.devices()) {
+      if (device.wasUsed()) {
+        failures.run(() -> streams.waits().awaitAll(device));
+      }
+    }
+  }
+}

@@ -1,0 +1,71 @@
+package io.cuvette.internal.lifetime;
+
+import io.cuvette.internal.base.Failures;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * What a {@code Cuda} has made and not yet taken back, closed last made first, but pools before all
+ * others: first what each has lent, then their memory, which can be what another lent them.
+ * Thread-safe.
+ */
+public final class Children {
+  private static final long POOLS = 1L << 61;
+  private static final long LENT = 1L << 62;
+
+  private final Map<Runnable, Long> open = new ConcurrentHashMap<>();
+  private final AtomicLong made = new AtomicLong();
+
+  /**
+   * Pools end first: their buffers and the views of these end before the memory under them.
+   *
+   * @param endLent ends the buffers of the pool
+   * @param end frees its memory
+   */
+  public void addPool(Runnable endLent, Runnable end) {
+    long number = made.getAndIncrement();
+    open.put(endLent, LENT + number);
+    open.put(end, POOLS + number);
+  }
+
+  /** Remembers a child by the step that ends it. */
+  public void add(Runnable end) {
+    open.put(end, made.getAndIncrement());
+  }
+
+  public void remove(Runnable end) {
+    open.remove(end);
+  }
+
+  public void removePool(Runnable endLent, Runnable end) {
+    open.remove(endLent);
+    open.remove(end);
+  }
+
+  /** Ends all, and then what was made meanwhile, such as the event that marks a stream's end. */
+  public void close(Failures failures) {
+    while (!open.isEmpty()) {
+      List<Map.Entry<Runnable, Long>> last = new ArrayList<>(open.entrySet());
+      last.sort(Map.Entry.<Runnable, Long>comparingByValue(Comparator.reverseOrder()));
+      for (var child : last) {
+        close(child.getKey(), failures);
+      }
+    }
+  }
+
+  /** With a full stack no other would end either: these are left for the next try. */
+  private void close(Runnable child, Failures failures) {
+    try {
+      child.run();
+    } catch (StackOverflowError e) {
+      throw e;
+    } catch (RuntimeException | Error e) {
+      failures.add(e);
+    }
+    open.remove(child);
+  }
+}

@@ -1,0 +1,67 @@
+package io.cuvette.internal.lifetime;
+
+import io.cuvette.internal.index.SpinLock;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What could not be brought to an end now and is tried again with a later call. Each is in one such
+ * list at most, and links it: leaving something needs no Java heap. Thread-safe.
+ */
+public final class LeftForLater {
+  private final SpinLock lock = new SpinLock();
+  private volatile @Nullable Lifetime last;
+
+  public void leave(Lifetime one) {
+    lock.lock();
+    try {
+      one.next = last;
+      last = one;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  public boolean isEmpty() {
+    return last == null;
+  }
+
+  private @Nullable Lifetime takeAll() {
+    lock.lock();
+    try {
+      Lifetime all = last;
+      last = null;
+      return all;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Takes out what is there now and tries each; if that throws, the rest stays.
+   *
+   * @return how many said true
+   */
+  public int drain(Predicate<? super Lifetime> step) {
+    if (isEmpty()) {
+      return 0;
+    }
+    int done = 0;
+    Lifetime rest = takeAll();
+    try {
+      while (rest != null) {
+        Lifetime one = rest;
+        rest = one.next;
+        one.next = null;
+        done += step.test(one) ? 1 : 0;
+      }
+      return done;
+    } finally {
+      while (rest != null) {
+        Lifetime one = rest;
+        rest = one.next;
+        leave(one);
+      }
+    }
+  }
+}

@@ -1,0 +1,45 @@
+package io.cuvette.internal.stream;
+
+import io.cuvette.internal.session.Device;
+import io.cuvette.internal.session.Session;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A pool that caches memory from upstream, as its owner, the collector and other pools know it.
+ * Thread-safe.
+ */
+public interface CachingPool {
+  /** Whether it is of page-locked memory, and not of devices'. */
+  boolean isOfHost();
+
+  /** Frees what is cached and rejects further allocations; buffers in use stay valid. */
+  void shut();
+
+  /** The bytes that it holds from upstream. */
+  long heldBytes();
+
+  /**
+   * Releases what it holds free.
+   *
+   * @param device the one whose memory is wanted; null in a pool of page-locked memory
+   * @return the bytes released
+   */
+  long release(@Nullable Device device);
+
+  /** Once closed: takes back what streams no longer use, if nobody else does. */
+  void settleIfClosed();
+
+  /** The same once the streams are done with it. */
+  void awaitIfClosed(@Nullable Device device);
+
+  /** Whether the collector has found the object of its user, and nobody has closed it. */
+  boolean isForgotten();
+
+  /** For the end of the {@link Session}: closes the buffers in use. */
+  void endLent();
+
+  /**
+   * Frees all memory, after {@link #endLent} of all pools: one's memory can be a buffer of another.
+   */
+  void destroy();
+}

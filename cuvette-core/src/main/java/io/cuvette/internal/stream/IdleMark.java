@@ -1,0 +1,97 @@
+package io.cuvette.internal.stream;
+
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Knows whether a stream is idle that somebody may begin to capture at any moment, which a query of
+ * the stream would then invalidate. A guard does no harm. Thread-safe.
+ */
+public final class IdleMark {
+  /** What a device takes at most to come to an event in an idle stream, but for its other work. */
+  private static final long IDLE_NANOS = 50_000;
+
+  /** How often it is asked at least: the thread may be the one that is late. */
+  private static final int QUERIES = 32;
+
+  private final StreamState stream;
+
+  /** What was not done when it was last asked for. */
+  private final AtomicReference<@Nullable Guard> last = new AtomicReference<>();
+
+  public IdleMark(StreamState stream) {
+    this.stream = stream;
+  }
+
+  /** Whether all work queued so far is certainly done; an idle stream may take a moment for it. */
+  public boolean isReached() {
+    return isReached(0);
+  }
+
+  /** The same for who wants to know it of an idle stream: waits for that moment. */
+  public boolean isReachedSoon() {
+    return isReached(IDLE_NANOS);
+  }
+
+  private boolean isReached(long nanos) {
+    Guard before = last.get();
+    if (before != null && !before.isDone()) {
+      return false;
+    }
+    Guard now = Guard.of(stream);
+    boolean done = false;
+    try {
+      now.record();
+      done = isDone(now, nanos);
+      return done;
+    } finally {
+      if (!last.compareAndSet(before, done ? null : now)) {
+        stream.streams.ended().add(now); // nobody else has it
+      }
+      if (stream.isClosed()) {
+        forget();
+      }
+    }
+  }
+
+  private static boolean isDone(Guard now, long nanos) {
+    boolean done = now.isDone();
+    long start = System.nanoTime();
+    for (int i = 1; !done && nanos > 0; i++) {
+      if (i >= QUERIES && System.nanoTime() - start >= nanos) {
+        break;
+      }
+      Thread.onSpinWait();
+      done = now.isDone();
+    }
+    return done;
+  }
+
+  /**
+   * Waits for the work queued so far.
+   *
+   * @return false if a capture was in the way: it may not have been waited for
+   */
+  public boolean await() {
+    Guard now = Guard.of(stream);
+    boolean done = false;
+    try {
+      now.record();
+      now.await();
+      done = now.isDone();
+      return done;
+    } finally {
+      if (!done) {
+        stream.streams.ended().add(now); // it may have an event
+      }
+    }
+  }
+
+  /** Nobody asks any more: the stream is closed. */
+  public void forget() {
+    Guard left = last.getAndSet(null);
+    if (left != null) {
+      stream.streams.ended().add(left);
+    }
+  }
+}

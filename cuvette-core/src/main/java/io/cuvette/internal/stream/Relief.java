@@ -1,0 +1,37 @@
+package io.cuvette.internal.stream;
+
+import io.cuvette.internal.session.Device;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What pools release for each other when memory is short. They are known here from their making to
+ * their end. Thread-safe.
+ */
+public interface Relief {
+  /** Remembers a caching pool by the steps that end it. */
+  void add(CachingPool pool, PoolLifetime lifetime);
+
+  /** Forgets a pool, and the steps that end it. */
+  void remove(CachingPool pool, PoolLifetime lifetime);
+
+  /** Takes back what waited for streams in closed pools, which nobody asks any more. */
+  void settleClosed();
+
+  /**
+   * Waits for what was freed in pools of all kinds, closed ones too.
+   *
+   * @param device null for page-locked memory
+   */
+  void awaitFrees(@Nullable Device device);
+
+  /**
+   * Releases what caching pools hold free, and for a device what the driver's pools keep.
+   *
+   * @param device null for page-locked memory
+   * @return the bytes of the caching pools
+   */
+  long releaseCached(@Nullable Device device);
+
+  /** Whether the collector has found a pool that was not closed yet. */
+  boolean hasForgottenPools();
+}

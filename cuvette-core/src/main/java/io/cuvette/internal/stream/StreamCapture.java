@@ -1,0 +1,116 @@
+package io.cuvette.internal.stream;
+
+import io.cuvette.driver.CaptureInfo;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+
+/**
+ * What one stream has to do with captures: it joins them, ends them, and refuses meanwhile what
+ * would invalidate them. Thread-safe.
+ */
+public final class StreamCapture {
+  private final StreamState stream;
+
+  /** The capture that the stream joined last, which began in another; 0 for none. */
+  private volatile long joined;
+
+  public StreamCapture(StreamState stream) {
+    this.stream = stream;
+  }
+
+  /**
+   * Makes the stream, which the caller holds, wait for what may be part of a capture: it joins it.
+   */
+  public void join(Runnable wait) {
+    stream.exposeHeld();
+    boolean captured = stream.capture() != null;
+    wait.run();
+    Capture capture = captured ? null : stream.capture();
+    if (capture != null) {
+      joined = capture.id;
+    }
+  }
+
+  /**
+   * Ends the capture that began here, and gives its graph up. For who holds the stream, or ends it.
+   *
+   * @return false if the stream still takes part in a capture
+   */
+  public boolean end() {
+    if (!stream.isExposed()) {
+      return true;
+    }
+    int device = stream.device.id();
+    CudaDriver driver = stream.session.driver();
+    CaptureInfo info = driver.captures().streamGetCaptureInfo(device, stream.handle);
+    if (!info.isCapturing()) {
+      return true;
+    }
+    if (info.isActive() && info.id() == joined) {
+      return false;
+    }
+    try {
+      driver.captures().graphDestroy(driver.captures().streamEndCapture(device, stream.handle));
+      return true;
+    } catch (CudaException e) {
+      return !goesOn(); // an invalid capture has ended, another thread's has not
+    }
+  }
+
+  /** Whether that was all, for who ends the stream, perhaps when the driver answers no more. */
+  public boolean endIfPossible() {
+    try {
+      return end();
+    } catch (IllegalStateException e) {
+      return true;
+    }
+  }
+
+  /** Checks that no capture of a blocking stream makes the null stream unusable. */
+  public void checkNotInterrupted() {
+    if (stream.isLegacy() && stream.streams.captures().isAnyPossible()) {
+      stream.checkNotCapturing("work", "");
+    }
+  }
+
+  /** Whether a question about an event, or a wait for it, failed because a graph has the record. */
+  public static boolean hasTheRecord(CudaException e) {
+    return e.status() == CudaStatus.CAPTURED_EVENT // of a capture that goes on, else
+        || e.status() == CudaStatus.INVALID_VALUE;
+  }
+
+  /** Refuses what would invalidate a capture, for who holds the stream. */
+  public void check(String call, String instead) {
+    if (goesOn()) {
+      throw refusal(call, instead);
+    }
+  }
+
+  /** Builds the exception for what a stream cannot take that is capturing, or was just now. */
+  public IllegalStateException refusal(String call) {
+    return refusal(call, "");
+  }
+
+  private IllegalStateException refusal(String call, String instead) {
+    return new IllegalStateException(
+        "%s: %s is capturing a graph%s"
+            .formatted(
+                call,
+                stream.isLegacy() ? "a stream that takes turns with the " + stream : stream,
+                instead));
+  }
+
+  /** The null stream takes part, so to speak, in the capture of any stream that blocks with it. */
+  public boolean goesOn() {
+    try {
+      return stream.session.driver().captures().streamIsCapturing(stream.device.id(), stream.handle)
+          != 0;
+    } catch (CudaException e) {
+      if (e.status() == CudaStatus.STREAM_CAPTURE_IMPLICIT) {
+        return true;
+      }
+      throw e;
+    }
+  }
+}

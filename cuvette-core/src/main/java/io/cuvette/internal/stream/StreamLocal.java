@@ -1,0 +1,7 @@
+package io.cuvette.internal.stream;
+
+/** What pools keep for one stream, which knows no pools. Thread-safe. */
+public interface StreamLocal {
+  /** The stream is closed: what is kept for it becomes everybody's. */
+  void retire();
+}

@@ -1,0 +1,167 @@
+package io.cuvette.internal.stream;
+
+import io.cuvette.internal.lifetime.Lifetime;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.lang.ref.ReferenceQueue;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The end of memory that streams and captured graphs use: which of them did, besides its own
+ * stream. Thread-safe.
+ */
+public abstract class UsedMemory extends Lifetime {
+  private static final VarHandle USES;
+  private static final VarHandle CAPTURES;
+
+  /** So many streams are remembered before the finished ones among them are forgotten. */
+  private static final int LOOK_AGAIN = 32;
+
+  static {
+    try {
+      MethodHandles.Lookup lookup = MethodHandles.lookup();
+      USES = lookup.findVarHandle(UsedMemory.class, "uses", StreamUse.class);
+      CAPTURES = lookup.findVarHandle(UsedMemory.class, "captures", CaptureUse.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  /** The stream the memory is freed in order of; null if it belongs to no stream. */
+  public final @Nullable StreamState home;
+
+  private volatile @Nullable StreamUse uses;
+
+  /** The captures that used the memory, or took it. */
+  private volatile @Nullable CaptureUse captures;
+
+  /**
+   * Streams that used the memory, newest first.
+   *
+   * @param count how many these are
+   */
+  public record StreamUse(StreamState stream, @Nullable StreamUse next, int count) {
+    public StreamUse(StreamState stream, @Nullable StreamUse next) {
+      this(stream, next, next == null ? 1 : next.count + 1);
+    }
+  }
+
+  private record CaptureUse(Capture capture, @Nullable CaptureUse next) {}
+
+  public UsedMemory(
+      Object buffer,
+      @Nullable ReferenceQueue<Object> queue,
+      @Nullable Throwable site,
+      @Nullable StreamState home) {
+    super(buffer, queue, site);
+    this.home = home;
+  }
+
+  /** The size of the whole block, in bytes. */
+  public abstract long blockBytes();
+
+  /** The part of the block that its user asked for, in bytes. */
+  public long requestedBytes() {
+    return blockBytes();
+  }
+
+  public final @Nullable StreamUse uses() {
+    return uses;
+  }
+
+  /** Whether no other stream than its own used the memory, and no capture. */
+  public final boolean isUsedAtHomeAlone() {
+    return uses == null && captures == null;
+  }
+
+  /** Whether a graph may still use the memory. */
+  public final boolean isCaptured() {
+    return !openCaptures().isEmpty();
+  }
+
+  /** The captures whose graphs may still use the memory. */
+  public final List<Capture> openCaptures() {
+    return open(captures);
+  }
+
+  private static List<Capture> open(@Nullable CaptureUse all) {
+    List<Capture> open = List.of();
+    for (CaptureUse use = all; use != null; use = use.next) {
+      if (!use.capture.isDone()) {
+        open = open.isEmpty() ? new ArrayList<>() : open;
+        open.add(use.capture);
+      }
+    }
+    return open;
+  }
+
+  /** Keeps the memory until no graph of a capture can run any more. */
+  public final void use(Capture capture) {
+    while (true) {
+      CaptureUse before = captures;
+      List<Capture> open = open(before);
+      if (open.contains(capture)) {
+        return;
+      }
+      CaptureUse with = new CaptureUse(capture, null);
+      for (Capture other : open) {
+        with = new CaptureUse(other, with);
+      }
+      if (CAPTURES.compareAndSet(this, before, with)) {
+        return;
+      }
+    }
+  }
+
+  /**
+   * Notes that work which is about to be queued in a stream, or captured, uses the memory.
+   *
+   * @throws IllegalStateException if the stream is capturing, and the end of the graph could not be
+   *     known
+   */
+  public final void useIn(StreamState stream) {
+    Capture capture = stream.capture();
+    if (capture == null) {
+      use(stream);
+    } else {
+      use(capture.checked("use of a buffer", stream));
+    }
+  }
+
+  /** Notes that a stream uses the memory. */
+  public final void use(StreamState stream) {
+    if (stream == home) {
+      return;
+    }
+    while (true) {
+      StreamUse head = uses;
+      for (StreamUse use = head; use != null; use = use.next) {
+        if (use.stream == stream) {
+          return;
+        }
+      }
+      StreamUse rest = head != null && head.count % LOOK_AGAIN == 0 ? unfinished(head) : head;
+      if (USES.compareAndSet(this, head, new StreamUse(stream, rest))) {
+        return;
+      }
+    }
+  }
+
+  /** Without streams that are closed and done: memory that lives long sees many come and go. */
+  private static @Nullable StreamUse unfinished(StreamUse all) {
+    StreamUse rest = null;
+    for (StreamUse use = all; use != null; use = use.next) {
+      if (!use.stream.isOver()) {
+        rest = new StreamUse(use.stream, rest);
+      }
+    }
+    return rest;
+  }
+
+  /** Whether giving it back would wait for a callback, which is nothing for who only passes by. */
+  public boolean wouldWait() {
+    return false;
+  }
+}

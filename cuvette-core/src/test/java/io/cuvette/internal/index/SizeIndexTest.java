@@ -1,0 +1,139 @@
+package io.cuvette.internal.index;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+class SizeIndexTest {
+  private static final int STEPS = 1000;
+
+  @Test
+  void sizesUpToTheWholeLongRange_areFoundInOrder() {
+    Seeds.forEach(15, random -> new Run(random, 54).run());
+  }
+
+  @Test
+  void sizesAroundTheLimitOfTheDenseOnes_areFoundInOrder() {
+    Seeds.forEach(15, random -> new Run(random, 18).run());
+  }
+
+  @Test
+  void manyBlocksOfFewSizes_areFoundInOrder() {
+    Seeds.forEach(15, random -> new Run(random, 4).run());
+  }
+
+  @Test
+  void emptiedIndex_recyclesItsNodes() {
+    BlockTable blocks = new BlockTable();
+    SizeIndex index = new SizeIndex(blocks);
+    SplittableRandom random = new SplittableRandom(1);
+    int nodesAfterFirstRounds = 0;
+    for (int round = 0; round < 200; round++) {
+      int[] added = new int[100];
+      for (int i = 0; i < added.length; i++) {
+        added[i] = blocks.create(0, random.nextLong(1, 1L << 40), 0, 0);
+        index.reserve(blocks.units(added[i]));
+        index.insert(added[i]);
+      }
+      for (int block : added) {
+        index.remove(block);
+        blocks.recycle(block);
+      }
+      nodesAfterFirstRounds = round == 100 ? index.nodes() : nodesAfterFirstRounds;
+    }
+    assertThat(index.nodes()).isLessThanOrEqualTo(nodesAfterFirstRounds + 20).isLessThan(600);
+    assertThat(index.checkAndCount()).isZero();
+    assertThat(blocks.end()).isEqualTo(100);
+  }
+
+  /** Random insertions and removals, beside a sorted map of stacks for each kind. */
+  private static final class Run {
+    final BlockTable blocks = new BlockTable();
+    final SizeIndex index = new SizeIndex(blocks);
+    final TreeMap<Long, Deque<Integer>> parts = new TreeMap<>();
+    final TreeMap<Long, Deque<Integer>> whole = new TreeMap<>();
+    final SplittableRandom random;
+    final int bits;
+
+    Run(SplittableRandom random, int bits) {
+      this.random = random;
+      this.bits = bits;
+    }
+
+    void run() {
+      for (int step = 0; step < STEPS; step++) {
+        boolean isWhole = random.nextBoolean();
+        TreeMap<Long, Deque<Integer>> model = isWhole ? whole : parts;
+        if (random.nextInt(100) < (step < STEPS / 2 ? 60 : 40) || model.isEmpty()) {
+          insert(nextUnits(), isWhole);
+        } else {
+          removeFrom(model, model.ceilingKey(Math.min(nextUnits(), model.lastKey())));
+        }
+        check(nextUnits());
+      }
+    }
+
+    private long nextUnits() {
+      return Math.max(1, random.nextLong(1L << random.nextInt(1, bits + 1)));
+    }
+
+    private void insert(long units, boolean isWhole) {
+      int block = blocks.create(0, isWhole ? units : units + 1, 0, 0);
+      if (!isWhole) {
+        blocks.cut(block, units, 9);
+      }
+      index.reserve(blocks.units(block));
+      index.insert(block);
+      TreeMap<Long, Deque<Integer>> model = isWhole ? whole : parts;
+      model.computeIfAbsent(units, _ -> new ArrayDeque<>()).push(block);
+    }
+
+    private void removeFrom(TreeMap<Long, Deque<Integer>> model, long units) {
+      Deque<Integer> stack = model.get(units);
+      int block = random.nextBoolean() ? stack.pop() : stack.removeLast();
+      index.remove(block);
+      if (!blocks.isWhole(block)) {
+        blocks.absorbNext(block);
+      }
+      blocks.recycle(block);
+      if (stack.isEmpty()) {
+        model.remove(units);
+      }
+    }
+
+    private void check(long units) {
+      Map.Entry<Long, Deque<Integer>> part = parts.ceilingEntry(units);
+      Map.Entry<Long, Deque<Integer>> chunk = whole.ceilingEntry(units);
+      boolean isPartFirst = part != null && (chunk == null || part.getKey() <= chunk.getKey());
+      assertThat(index.atLeast(units, SizeIndex.ALL)).isEqualTo(first(isPartFirst ? part : chunk));
+      assertThat(index.atLeast(units, SizeIndex.WHOLE_ONLY)).isEqualTo(first(chunk));
+      assertThat(index.largest()).isEqualTo(Math.max(last(parts), last(whole)));
+      if (random.nextInt(20) == 0) {
+        assertThat(index.checkAndCount()).isEqualTo(count(parts) + count(whole));
+        assertThat(index.wholeUnits()).isEqualTo(units(whole));
+      }
+    }
+
+    private static int first(Map.@Nullable Entry<Long, Deque<Integer>> entry) {
+      return entry == null ? BlockTable.NONE : entry.getValue().element();
+    }
+
+    private static long last(TreeMap<Long, Deque<Integer>> model) {
+      return model.isEmpty() ? 0 : model.lastKey();
+    }
+
+    private static int count(TreeMap<Long, Deque<Integer>> model) {
+      return model.values().stream().mapToInt(Deque::size).sum();
+    }
+
+    private static long units(TreeMap<Long, Deque<Integer>> model) {
+      return model.entrySet().stream().mapToLong(e -> e.getKey() * e.getValue().size()).sum();
+    }
+  }
+}
