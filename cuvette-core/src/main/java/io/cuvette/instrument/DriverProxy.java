@@ -90,6 +90,15 @@ public final class DriverProxy {
     return METHODS;
   }
 
+  /**
+   * Returns whether a method calls the driver, as those of its parts do; what {@link CudaDriver}
+   * itself answers can be asked for after the end too.
+   */
+  public static boolean isCall(Method method) {
+    Objects.requireNonNull(method, "method");
+    return PARTS.containsKey(method.getDeclaringClass());
+  }
+
   /** Returns whether a method of {@link CudaDriver} gives a part and calls no driver. */
   private static boolean isPart(Method method) {
     return method.getDeclaringClass() == CudaDriver.class

@@ -5,7 +5,6 @@ import io.cuvette.instrument.DriverProxy;
 import java.lang.reflect.Method;
 import java.util.Map;
 import java.util.Queue;
-import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -20,10 +19,6 @@ import org.jspecify.annotations.Nullable;
  * after their work until another thread calls; once the end has begun, some take long. Thread-safe.
  */
 final class ClosingDriver {
-  /** What an object answers that is not a function of CUDA. */
-  private static final Set<String> NO_CALLS =
-      Set.of("name", "toString", "isSimulated", "blockListener");
-
   private static final int HELD_OF = 4;
   private static final long MOMENT_MICROS = 500;
   private static final int SLOW_OF = 5;
@@ -82,7 +77,7 @@ final class ClosingDriver {
       ended.countDown();
       return DriverProxy.forward(delegate, method, arguments);
     }
-    if (NO_CALLS.contains(method.getName())) {
+    if (!DriverProxy.isCall(method)) {
       return DriverProxy.forward(delegate, method, arguments);
     }
     int number = calls.getAndIncrement();
