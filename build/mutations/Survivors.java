@@ -3,8 +3,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import javax.xml.parsers.DocumentBuilderFactory;
 import javax.xml.parsers.ParserConfigurationException;
@@ -21,16 +24,19 @@ final class Survivors {
   private Survivors() {}
 
   /**
-   * Takes the list, the root of the sources and reports. Exits with 1 for one not listed, or if the
-   * list has code that the sources have no more.
+   * Takes the list, the root of the sources and reports. What a test failed for in one of several
+   * reports is dead. Exits with 1 for one not listed, or if the list has code that the sources have
+   * no more.
    */
   @SuppressWarnings("SystemOut") // a program of the build
   static void main(String[] args) throws Exception {
     List<Known> known = Known.readAll(Path.of(args[0]));
-    List<Mutation> tried = new ArrayList<>();
+    Map<String, Mutation> best = new LinkedHashMap<>();
     for (String report : List.of(args).subList(2, args.length)) {
-      tried.addAll(Mutation.readAll(Path.of(report), Path.of(args[1])));
+      Mutation.readAll(Path.of(report), Path.of(args[1]))
+          .forEach((key, mutation) -> best.merge(key, mutation, Mutation::noticed));
     }
+    List<Mutation> tried = new ArrayList<>(best.values());
     tried.removeIf(Mutation::isVoid);
     List<Mutation> living = tried.stream().filter(Mutation::survived).toList();
     List<Mutation> unknown =
@@ -89,25 +95,42 @@ final class Survivors {
           || status.equals("RUN_ERROR");
     }
 
+    /** Of two runs the later one, unless a test failed in the first. */
+    Mutation noticed(Mutation later) {
+      return status.equals("KILLED") ? this : later;
+    }
+
     @Override
     public String toString() {
       return method + Known.BETWEEN + code + Known.BETWEEN + change;
     }
 
-    /** Reads a report, if it is there; the lines are those of the sources under a root. */
-    static List<Mutation> readAll(Path report, Path root)
+    /**
+     * Reads a report, if it is there, by what tells its mutations apart; the lines are those of the
+     * sources under a root.
+     */
+    static Map<String, Mutation> readAll(Path report, Path root)
         throws IOException, SAXException, ParserConfigurationException {
       if (!Files.exists(report)) {
-        return List.of();
+        return Map.of();
       }
       var document =
           DocumentBuilderFactory.newDefaultInstance().newDocumentBuilder().parse(report.toFile());
-      List<Mutation> all = new ArrayList<>();
+      Map<String, Mutation> all = new LinkedHashMap<>();
       var nodes = document.getElementsByTagName("mutation");
       for (int i = 0; i < nodes.getLength(); i++) {
-        all.add(of((Element) nodes.item(i), root));
+        Element each = (Element) nodes.item(i);
+        boolean ofPit = each.getElementsByTagName("mutator").getLength() > 0;
+        all.put(ofPit ? key(each) : report + " " + i, of(each, root));
       }
       return all;
+    }
+
+    private static String key(Element mutation) {
+      return Stream.of(
+              "mutatedClass", "mutatedMethod", "methodDescription", "mutator", "indexes", "blocks")
+          .map(name -> text(mutation, name))
+          .collect(Collectors.joining(" "));
     }
 
     private static Mutation of(Element mutation, Path root) throws IOException {
@@ -137,8 +160,8 @@ final class Survivors {
   }
 
   /**
-   * A mutation that may live, with the reason: a line of the list. {@code *} stands for any method,
-   * any code, or any end of a change.
+   * A mutation that may live, with the reason: a line of the list. {@code *} stands for any code,
+   * or any end of a method or a change.
    */
   record Known(String method, String code, String change, String reason) {
     static final String BETWEEN = " :: ";
@@ -158,12 +181,15 @@ final class Survivors {
     }
 
     boolean means(Mutation mutation) {
-      return (method.equals("*") || method.equals(mutation.method()))
+      return fits(method, mutation.method())
           && (code.equals("*") || code.equals(mutation.code()))
-          && (change.equals("*")
-              || change.equals(mutation.change())
-              || (change.endsWith("*")
-                  && mutation.change().startsWith(change.substring(0, change.length() - 1))));
+          && fits(change, mutation.change());
+    }
+
+    private static boolean fits(String pattern, String text) {
+      return pattern.endsWith("*")
+          ? text.startsWith(pattern.substring(0, pattern.length() - 1))
+          : text.equals(pattern);
     }
   }
 }

@@ -1,7 +1,7 @@
 package io.cuvette;
 
-import io.cuvette.internal.caching.FrontCache;
-import io.cuvette.internal.caching.PooledBlock;
+import io.cuvette.internal.streamcache.CachedBlock;
+import io.cuvette.internal.streamcache.FrontCache;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Arbiter;
 import org.openjdk.jcstress.annotations.Expect;
@@ -22,7 +22,7 @@ public class FrontCacheEndStress {
   private final FrontCache.Stripe stripe = front.mine();
 
   public FrontCacheEndStress() {
-    PooledBlock block = StressPool.block(stream);
+    CachedBlock block = StressPool.block(stream);
     stripe.lend(block);
     boolean _ = stripe.give(block);
   }

@@ -1,6 +1,6 @@
 package io.cuvette;
 
-import io.cuvette.internal.block.BlockLifetime;
+import io.cuvette.internal.block.Block;
 import io.cuvette.internal.stream.PendingFrees;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.openjdk.jcstress.annotations.Actor;
@@ -18,12 +18,11 @@ import org.openjdk.jcstress.infra.results.III_Result;
 @State
 public class PendingFreesStress {
   private final AtomicInteger given = new AtomicInteger();
-  private final PendingFrees<BlockLifetime> pending =
-      new PendingFrees<>(_ -> given.incrementAndGet());
+  private final PendingFrees<Block> pending = new PendingFrees<>(_ -> given.incrementAndGet());
 
   public PendingFreesStress() {
     pending.add(
-        new BlockLifetime(this, null, null, null) {
+        new Block(this, null, null, null) {
           @Override
           public long blockBytes() {
             return StressPool.BYTES;

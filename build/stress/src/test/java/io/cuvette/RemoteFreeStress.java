@@ -1,6 +1,6 @@
 package io.cuvette;
 
-import io.cuvette.internal.caching.PoolCensus;
+import io.cuvette.internal.streamcache.PoolCensus;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Arbiter;
 import org.openjdk.jcstress.annotations.Expect;

@@ -1,10 +1,10 @@
 package io.cuvette;
 
-import io.cuvette.internal.caching.MemoryPoolCore;
-import io.cuvette.internal.caching.PoolArena;
-import io.cuvette.internal.caching.PoolCensus;
-import io.cuvette.internal.caching.PooledBlock;
-import io.cuvette.internal.caching.StreamArenas;
+import io.cuvette.internal.devicepool.CachesOfStream;
+import io.cuvette.internal.devicepool.MemoryPoolCore;
+import io.cuvette.internal.streamcache.CachedBlock;
+import io.cuvette.internal.streamcache.PoolCensus;
+import io.cuvette.internal.streamcache.StreamCache;
 
 /** One pool for all rounds of a process; each round has a stream of its own, so its own arena. */
 final class StressPool {
@@ -24,8 +24,8 @@ final class StressPool {
     return BufferKind.base(POOL.allocate(BYTES, stream.core())).asBuffer();
   }
 
-  static PooledBlock block(CudaStream stream) {
-    return (PooledBlock) ((BufferBase) allocate(stream)).lifetime();
+  static CachedBlock block(CudaStream stream) {
+    return (CachedBlock) ((BufferBase) allocate(stream)).lifetime();
   }
 
   /** Two blocks in use that are one chunk. */
@@ -37,7 +37,7 @@ final class StressPool {
   /** What a stream has in the pool; it is closed then, and its memory goes back. */
   static PoolCensus end(CudaStream stream) {
     PoolCensus census = new PoolCensus();
-    PoolArena arena = StreamArenas.of(stream.state).known(POOL);
+    StreamCache arena = CachesOfStream.of(stream.state).known(POOL);
     if (arena != null) {
       arena.count(census);
     }

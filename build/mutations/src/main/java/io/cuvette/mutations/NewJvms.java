@@ -57,7 +57,7 @@ final class NewJvms {
    */
   static void main(String[] args) throws Exception {
     var jvms = new NewJvms(Path.of(args[0]), Path.of(args[1]), args[3], Path.of(args[6]));
-    Sample sample = new Sample(Integer.parseInt(args[4]), Integer.parseInt(args[5]));
+    Sample sample = new Sample(Integer.parseInt(args[4]), Integer.parseInt(args[5]), _ -> true);
     List<MutationDetails> mutations = jvms.find(args[2], sample);
     List<String> report = new ArrayList<>();
     if (!mutations.isEmpty()) {

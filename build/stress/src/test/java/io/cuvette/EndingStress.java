@@ -1,6 +1,6 @@
 package io.cuvette;
 
-import io.cuvette.internal.lifetime.Lifetime;
+import io.cuvette.internal.lifetime.Ending;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Arbiter;
@@ -15,13 +15,13 @@ import org.openjdk.jcstress.infra.results.II_Result;
 @Outcome(id = "1, 0", expect = Expect.ACCEPTABLE, desc = "released once, and not while in use")
 @Outcome(expect = Expect.FORBIDDEN, desc = "released twice, never, or while in use")
 @State
-public class LifetimeStress {
+public class EndingStress {
   private final AtomicInteger releases = new AtomicInteger();
   private final AtomicInteger usedAfter = new AtomicInteger();
   private final Object thing = new Object();
 
-  private final Lifetime lifetime =
-      new Lifetime(thing, null, null) {
+  private final Ending lifetime =
+      new Ending(thing, null, null) {
         @Override
         public String describe() {
           return "thing";
