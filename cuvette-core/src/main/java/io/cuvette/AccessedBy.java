@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * The devices and the host for which a range of managed memory is mapped; asks the driver each
+ * The devices and the host for which a range of managed memory is mapped; queries the driver each
  * time. Devices come first, in ascending order, then the host. Each change is one call of the
  * driver; if one is refused, those before it stay. Thread-safe.
  */

@@ -7,8 +7,8 @@ import java.util.UUID;
 
 /**
  * What another process imports a memory pool by: a descriptor of the operating system and, if it
- * has one, the pool's UUID. It owns its descriptor and closes it. Whoever has the descriptor can
- * use all memory that the pool exports: send it to nobody else. Thread-safe.
+ * has one, the pool's UUID. It owns its descriptor and closes it. A process that has the descriptor
+ * can use all memory that the pool exports: send it to no other. Thread-safe.
  *
  * <p>The collector closes the descriptor of a handle that is forgotten, unless the program knows
  * the number, from {@link #of(int)} or {@link #descriptor()}: then it stays open until the process
@@ -27,9 +27,11 @@ public final class AllocationHandle implements AutoCloseable {
   }
 
   /**
-   * Takes over a descriptor that came some other way than over an {@link IpcChannel}; from now on
-   * it is the handle's to close. The pool has no UUID until it is registered under one.
+   * Takes ownership of a descriptor that was not received by an {@link IpcChannel}; closing the
+   * handle closes it. The pool has no UUID until it is registered under one.
    *
+   * @param descriptor the descriptor of the pool, open in this process
+   * @return the handle
    * @throws IllegalArgumentException if the number is negative or not open in this process
    * @throws UnsupportedOperationException where descriptors cannot be passed
    */
@@ -38,8 +40,11 @@ public final class AllocationHandle implements AutoCloseable {
   }
 
   /**
-   * Takes over a descriptor of a pool whose UUID is known.
+   * Takes ownership of a descriptor of a pool whose UUID is known.
    *
+   * @param descriptor the descriptor of the pool, open in this process
+   * @param uuid the UUID of the pool
+   * @return the handle
    * @see #of(int)
    */
   public static AllocationHandle of(int descriptor, UUID uuid) {
@@ -48,8 +53,8 @@ public final class AllocationHandle implements AutoCloseable {
   }
 
   /**
-   * The number of the descriptor. It stays this handle's to close; what must live longer takes a
-   * {@link #duplicate()}.
+   * {@return the number of the descriptor} It stays this handle's to close; what must live longer
+   * takes a {@link #duplicate()}.
    *
    * @throws IllegalStateException if the handle is closed
    */
@@ -57,13 +62,13 @@ public final class AllocationHandle implements AutoCloseable {
     return core.descriptor();
   }
 
-  /** The identity of the pool, the same in all processes; empty for a raw descriptor. */
+  /** {@return the identity of the pool, the same in all processes; empty for a raw descriptor} */
   public Optional<UUID> uuid() {
     return core.uuid();
   }
 
   /**
-   * Another handle of the same pool with a descriptor of its own (fcntl F_DUPFD_CLOEXEC).
+   * {@return another handle of the same pool, with its own descriptor (fcntl F_DUPFD_CLOEXEC)}
    *
    * @throws IllegalStateException if the handle is closed
    */
@@ -71,7 +76,7 @@ public final class AllocationHandle implements AutoCloseable {
     return new AllocationHandle(core.duplicate());
   }
 
-  /** Whether the handle was closed. */
+  /** {@return whether the handle is closed} */
   public boolean isClosed() {
     return core.isClosed();
   }

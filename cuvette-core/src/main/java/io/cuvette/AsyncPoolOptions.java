@@ -12,7 +12,11 @@ public record AsyncPoolOptions(boolean thresholdRaised) {
   /** Keeps what is freed, whosever the pool is. */
   public static final AsyncPoolOptions DEFAULTS = new AsyncPoolOptions(true);
 
-  /** Whether release thresholds of others' pools are raised. */
+  /**
+   * {@return these options with or without raising the release thresholds of pools made elsewhere}
+   *
+   * @param raised whether they are raised
+   */
   public AsyncPoolOptions withThresholdRaised(boolean raised) {
     return new AsyncPoolOptions(raised);
   }

@@ -22,32 +22,32 @@ import java.lang.foreign.MemorySegment;
 public sealed interface Buffer extends AutoCloseable
     permits DeviceBuffer, ManagedBuffer, PinnedBuffer {
 
-  /** The address, valid on the device; 0 if the buffer has no bytes. */
+  /** {@return the address, valid on the device; 0 if the buffer has no bytes} */
   long address();
 
-  /** The size that was asked for, in bytes. */
+  /** {@return the requested size in bytes} */
   long byteSize();
 
-  /** The size of the block that holds it, in bytes: rounded up by a pool. */
+  /** {@return the size of the block that holds it, in bytes: rounded up by a pool} */
   long blockBytes();
 
-  /** The device it was allocated on. */
+  /** {@return the device it was allocated on} */
   CudaDevice device();
 
-  /** The stream it was allocated on and is freed in order of. */
+  /** {@return the stream it was allocated on, in order of which it is freed} */
   CudaStream stream();
 
-  /** Whether the host can access it too. */
+  /** {@return whether the host can access it too} */
   boolean isHostAccessible();
 
-  /** Whether this is memory of another process, or a slice of it. */
+  /** {@return whether this is memory of another process, or a slice of it} */
   boolean isMapped();
 
   /**
-   * What another process imports this buffer by, a slice too. The importer must not touch the
-   * memory before the allocation is complete in stream order, and must have closed its buffer
-   * before this one is closed: it is enough that the work of closing here is ordered behind the
-   * work of closing there, with an interprocess event for example.
+   * {@return the descriptor by which another process imports this buffer, which may be a slice} The
+   * importer must not touch the memory before the allocation is complete in stream order, and must
+   * have closed its buffer before this one is closed: it is enough that the work of closing here is
+   * ordered behind the work of closing there, with an interprocess event for example.
    *
    * <p>What can be shared: buffers of a {@link DeviceMemoryResource} or {@link
    * PinnedMemoryResource} that is IPC-enabled (cuMemPoolExportPointer); device memory without a
@@ -59,26 +59,31 @@ public sealed interface Buffer extends AutoCloseable
    * matters, use an IPC-enabled resource, which shares one allocation each.
    *
    * @throws IllegalStateException if the memory cannot be shared, saying what could
+   * @throws io.cuvette.driver.CudaException if the driver reports an error
    */
   BufferDescriptor descriptor();
 
-  /** Whether the buffer, or the one it is a slice of, was closed. */
+  /** {@return whether the buffer, or the one it is a slice of, is closed} */
   boolean isClosed();
 
   /**
-   * The buffer that owns the memory: for a slice, and a slice of that, what they are parts of. Any
-   * other buffer is its own parent.
+   * {@return the buffer that owns the memory: for a slice, and a slice of it, the buffer that they
+   * are parts of} Any other buffer is its own parent.
    */
   Buffer parent();
 
-  /** The rest of the buffer from an offset in bytes on, as a view. */
+  /**
+   * {@return the rest of the buffer from an offset in bytes on, as a view}
+   *
+   * @param offset where the slice begins, in bytes, 0 to {@link #byteSize()}
+   */
   Buffer slice(long offset);
 
   /**
-   * A part of the buffer as a view.
+   * {@return a part of the buffer as a view}
    *
-   * @param offset in bytes, 0 to {@link #byteSize()}
-   * @param bytes its size, inside the buffer
+   * @param offset where the slice begins, in bytes, 0 to {@link #byteSize()}
+   * @param bytes the size of the slice in bytes, 0 to what follows the offset
    * @throws IndexOutOfBoundsException for a part that is not inside
    */
   Buffer slice(long offset, long bytes);
@@ -87,6 +92,7 @@ public sealed interface Buffer extends AutoCloseable
    * Copies all of another buffer to the start of this one and waits (cuMemcpyAsync,
    * cuMemcpyPeerAsync).
    *
+   * @param source the buffer that is read
    * @throws IndexOutOfBoundsException if the source is larger than this
    * @throws IllegalArgumentException if a byte is in both ranges, as between overlapping slices
    */
@@ -99,22 +105,34 @@ public sealed interface Buffer extends AutoCloseable
    * device without access to the pool, is run by the pool's device in that order, which costs some
    * calls more.
    *
+   * @param source the buffer that is read
+   * @param stream the stream that the copy is queued in
    * @throws IllegalArgumentException if the stream is of a third device, or a byte is in both
    *     ranges
    * @throws IllegalStateException if such a copy is to be captured into a graph
    */
   void copyFrom(Buffer source, CudaStream stream);
 
-  /** Copies this buffer to the start of another and waits. */
+  /**
+   * Copies this buffer to the start of another and waits.
+   *
+   * @param target the buffer that is written
+   */
   void copyTo(Buffer target);
 
-  /** Copies this buffer to the start of another in order of a stream of either's device. */
+  /**
+   * Copies this buffer to the start of another in order of a stream of either's device.
+   *
+   * @param target the buffer that is written
+   * @param stream the stream that the copy is queued in
+   */
   void copyTo(Buffer target, CudaStream stream);
 
   /**
    * Copies all of a segment, on the heap or not, to the start of this buffer and waits. Heap memory
    * goes through page-locked memory of {@link Cuda#allocatePinned}.
    *
+   * @param source the buffer that is read
    * @throws IllegalArgumentException if the segment has bytes that are copied to
    */
   void copyFrom(MemorySegment source);
@@ -123,6 +141,8 @@ public sealed interface Buffer extends AutoCloseable
    * Copies native memory to the start of this buffer in stream order (cuMemcpyHtoDAsync). The
    * segment must stay alive and unchanged until the stream is past it.
    *
+   * @param source the buffer that is read
+   * @param stream the stream that the copy is queued in
    * @throws IllegalArgumentException for a heap segment, which the collector may move, or one with
    *     bytes that are copied to
    */
@@ -131,6 +151,7 @@ public sealed interface Buffer extends AutoCloseable
   /**
    * Copies as many bytes of this buffer as the segment has into it, on the heap or not, and waits.
    *
+   * @param target the buffer that is written
    * @throws IllegalArgumentException if the segment has bytes that are copied
    */
   void copyTo(MemorySegment target);
@@ -139,6 +160,8 @@ public sealed interface Buffer extends AutoCloseable
    * Copies as many bytes of this buffer as the segment has into native memory in stream order
    * (cuMemcpyDtoHAsync). The segment must stay alive until the stream is past it.
    *
+   * @param target the buffer that is written
+   * @param stream the stream that the copy is queued in
    * @throws IllegalArgumentException for a heap segment, which the collector may move, or one with
    *     bytes that are copied
    */
@@ -148,10 +171,17 @@ public sealed interface Buffer extends AutoCloseable
    * Fills the buffer with a byte and waits (cuMemsetD8Async). Every {@code fill} writes one byte
    * again and again, whatever the type of the argument; {@link #fillShorts} and {@link #fillInts}
    * write wider values.
+   *
+   * @param value the byte
    */
   void fill(byte value);
 
-  /** Fills the buffer with a byte in stream order (cuMemsetD8Async). */
+  /**
+   * Fills the buffer with a byte in stream order (cuMemsetD8Async).
+   *
+   * @param value the byte
+   * @param stream the stream that the fill is queued in
+   */
   void fill(byte value, CudaStream stream);
 
   /**
@@ -166,6 +196,7 @@ public sealed interface Buffer extends AutoCloseable
    * Fills the buffer with the byte that an int holds in stream order (cuMemsetD8Async).
    *
    * @param value a byte, signed or unsigned: -128 to 255
+   * @param stream the stream that the fill is queued in
    * @throws IllegalArgumentException for a value that is no byte
    */
   void fill(int value, CudaStream stream);
@@ -173,6 +204,7 @@ public sealed interface Buffer extends AutoCloseable
   /**
    * Fills the buffer with a 2-byte value and waits (cuMemsetD16Async).
    *
+   * @param value the 2-byte value
    * @throws IllegalArgumentException if address or size is no multiple of 2
    */
   void fillShorts(short value);
@@ -180,6 +212,8 @@ public sealed interface Buffer extends AutoCloseable
   /**
    * Fills the buffer with a 2-byte value in stream order (cuMemsetD16Async).
    *
+   * @param value the 2-byte value
+   * @param stream the stream that the fill is queued in
    * @throws IllegalArgumentException if address or size is no multiple of 2
    */
   void fillShorts(short value, CudaStream stream);
@@ -187,6 +221,7 @@ public sealed interface Buffer extends AutoCloseable
   /**
    * Fills the buffer with a 4-byte value and waits (cuMemsetD32Async).
    *
+   * @param value the 4-byte value
    * @throws IllegalArgumentException if address or size is no multiple of 4
    */
   void fillInts(int value);
@@ -194,19 +229,23 @@ public sealed interface Buffer extends AutoCloseable
   /**
    * Fills the buffer with a 4-byte value in stream order (cuMemsetD32Async).
    *
+   * @param value the 4-byte value
+   * @param stream the stream that the fill is queued in
    * @throws IllegalArgumentException if address or size is no multiple of 4
    */
   void fillInts(int value, CudaStream stream);
 
   /**
-   * Says that work queued on a stream by other means uses this memory, so that it is not handed out
-   * again before that is done. Operations of this interface do this by themselves.
+   * Records that work queued in a stream by other means uses this memory, so that it is not lent
+   * again before that work has completed. Operations of this interface do so by themselves.
+   *
+   * @param stream the stream of that work
    */
   void recordUse(CudaStream stream);
 
   /**
-   * Gives the memory back; for a slice does nothing. Never waits if a pool owns the memory. Does
-   * nothing the second time.
+   * Frees the memory, in order of its stream; does nothing for a slice. Never waits if a pool owns
+   * the memory. Idempotent.
    */
   @Override
   void close();

@@ -1,17 +1,17 @@
 package io.cuvette;
 
+import io.cuvette.internal.async.CurrentPool;
 import io.cuvette.internal.base.Checks;
-import io.cuvette.internal.block.BlockLifetime;
+import io.cuvette.internal.block.Block;
 import io.cuvette.internal.block.BlockReports;
 import io.cuvette.internal.block.ChunkSource;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Memory;
-import io.cuvette.internal.block.Sharing;
-import io.cuvette.internal.lifetime.Lifetime;
-import io.cuvette.internal.ordered.AsyncMemory;
-import io.cuvette.internal.ordered.DriverPools;
+import io.cuvette.internal.block.PlainExport;
+import io.cuvette.internal.driverpool.DriverPools;
+import io.cuvette.internal.lifetime.Ending;
+import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
-import io.cuvette.internal.stream.OpenStream;
 import io.cuvette.internal.transfer.FillValue;
 import io.cuvette.internal.transfer.HostTransfers;
 import io.cuvette.internal.transfer.Transfers;
@@ -28,7 +28,7 @@ abstract class BufferBase implements Face {
   /** The buffer this is a slice of: it stays reachable as long as its slices. */
   private final @Nullable BufferBase root;
 
-  private BlockLifetime lifetime;
+  private Block lifetime;
 
   /** A buffer that owns memory; {@link #attach} follows. */
   @SuppressWarnings("NullAway.Init")
@@ -50,12 +50,12 @@ abstract class BufferBase implements Face {
     this.lifetime = of.lifetime;
   }
 
-  /** Tells the block; {@link Lifetime#opened} follows. */
-  final void attach(BlockLifetime owned) {
+  /** Tells the block; {@link Ending#opened} follows. */
+  final void attach(Block owned) {
     this.lifetime = owned;
   }
 
-  final BlockLifetime lifetime() {
+  final Block lifetime() {
     return lifetime;
   }
 
@@ -89,18 +89,38 @@ abstract class BufferBase implements Face {
     return address;
   }
 
+  /**
+   * Implements {@link Buffer#address()}.
+   *
+   * @return the address
+   */
   public final long address() {
     return address;
   }
 
+  /**
+   * Implements {@link Buffer#byteSize()}.
+   *
+   * @return the size in bytes
+   */
   public final long byteSize() {
     return byteSize;
   }
 
+  /**
+   * Implements {@link Buffer#blockBytes()}.
+   *
+   * @return the size of the block in bytes
+   */
   public final long blockBytes() {
     return lifetime.blockBytes();
   }
 
+  /**
+   * Implements {@link Buffer#device()}.
+   *
+   * @return the device
+   */
   public final CudaDevice device() {
     return stream().device();
   }
@@ -115,86 +135,189 @@ abstract class BufferBase implements Face {
     return stream.on();
   }
 
+  /**
+   * Implements {@link Buffer#stream()}.
+   *
+   * @return the stream
+   */
   public final CudaStream stream() {
     return CudaStream.of(stream);
   }
 
+  /**
+   * Implements {@link Buffer#isClosed()}.
+   *
+   * @return whether it is closed
+   */
   public final boolean isClosed() {
     return lifetime.ended();
   }
 
+  /**
+   * Implements {@link Buffer#copyFrom(Buffer)}.
+   *
+   * @param source the buffer or segment that is read
+   */
   public final void copyFrom(Buffer source) {
     Objects.requireNonNull(source, "source");
     Transfers.copy(memory(), base(source).memory(), current());
   }
 
+  /**
+   * Implements {@link Buffer#copyFrom(Buffer, CudaStream)}.
+   *
+   * @param source the buffer or segment that is read
+   * @param stream the stream of the work
+   */
   public final void copyFrom(Buffer source, CudaStream stream) {
     Objects.requireNonNull(source, "source");
     Transfers.copyAsync(memory(), base(source).memory(), CudaStream.coreOf(stream));
   }
 
+  /**
+   * Implements {@link Buffer#copyTo(Buffer)}.
+   *
+   * @param target the buffer or segment that is written
+   */
   public final void copyTo(Buffer target) {
     Objects.requireNonNull(target, "target");
     target.copyFrom(asBuffer());
   }
 
+  /**
+   * Implements {@link Buffer#copyTo(Buffer, CudaStream)}.
+   *
+   * @param target the buffer or segment that is written
+   * @param stream the stream of the work
+   */
   public final void copyTo(Buffer target, CudaStream stream) {
     Objects.requireNonNull(target, "target");
     target.copyFrom(asBuffer(), stream);
   }
 
+  /**
+   * Implements {@link Buffer#copyFrom(MemorySegment)}.
+   *
+   * @param source the buffer or segment that is read
+   */
   public final void copyFrom(MemorySegment source) {
     Objects.requireNonNull(source, "source");
     HostTransfers.copyIn(memory(), source, current(), pinned());
   }
 
+  /**
+   * Implements {@link Buffer#copyFrom(MemorySegment, CudaStream)}.
+   *
+   * @param source the buffer or segment that is read
+   * @param stream the stream of the work
+   */
   public final void copyFrom(MemorySegment source, CudaStream stream) {
     Objects.requireNonNull(source, "source");
     HostTransfers.copyInAsync(memory(), source, CudaStream.coreOf(stream));
   }
 
+  /**
+   * Implements {@link Buffer#copyTo(MemorySegment)}.
+   *
+   * @param target the buffer or segment that is written
+   */
   public final void copyTo(MemorySegment target) {
     Objects.requireNonNull(target, "target");
     HostTransfers.copyOut(memory(), target, current(), pinned());
   }
 
+  /**
+   * Implements {@link Buffer#copyTo(MemorySegment, CudaStream)}.
+   *
+   * @param target the buffer or segment that is written
+   * @param stream the stream of the work
+   */
   public final void copyTo(MemorySegment target, CudaStream stream) {
     Objects.requireNonNull(target, "target");
     HostTransfers.copyOutAsync(memory(), target, CudaStream.coreOf(stream));
   }
 
+  /**
+   * Implements {@link Buffer#fill(byte)}.
+   *
+   * @param value the value
+   */
   public final void fill(byte value) {
     fill(FillValue.ofByte(value));
   }
 
+  /**
+   * Implements {@link Buffer#fill(byte, CudaStream)}.
+   *
+   * @param value the value
+   * @param stream the stream of the work
+   */
   public final void fill(byte value, CudaStream stream) {
     fill(FillValue.ofByte(value), stream);
   }
 
+  /**
+   * Implements {@link Buffer#fill(int)}.
+   *
+   * @param value the value
+   */
   public final void fill(int value) {
     fill(FillValue.ofByte(value));
   }
 
+  /**
+   * Implements {@link Buffer#fill(int, CudaStream)}.
+   *
+   * @param value the value
+   * @param stream the stream of the work
+   */
   public final void fill(int value, CudaStream stream) {
     fill(FillValue.ofByte(value), stream);
   }
 
+  /**
+   * Implements {@link Buffer#fillShorts(short)}.
+   *
+   * @param value the value
+   */
   public final void fillShorts(short value) {
     fill(FillValue.ofShort(value));
   }
 
+  /**
+   * Implements {@link Buffer#fillShorts(short, CudaStream)}.
+   *
+   * @param value the value
+   * @param stream the stream of the work
+   */
   public final void fillShorts(short value, CudaStream stream) {
     fill(FillValue.ofShort(value), stream);
   }
 
+  /**
+   * Implements {@link Buffer#fillInts(int)}.
+   *
+   * @param value the value
+   */
   public final void fillInts(int value) {
     fill(FillValue.ofInt(value));
   }
 
+  /**
+   * Implements {@link Buffer#fillInts(int, CudaStream)}.
+   *
+   * @param value the value
+   * @param stream the stream of the work
+   */
   public final void fillInts(int value, CudaStream stream) {
     fill(FillValue.ofInt(value), stream);
   }
 
+  /**
+   * Implements {@link Buffer#recordUse(CudaStream)}.
+   *
+   * @param stream the stream of the work
+   */
   public final void recordUse(CudaStream stream) {
     CudaStream.coreOf(stream).checkOf(on().session());
     lifetime.hold();
@@ -207,24 +330,35 @@ abstract class BufferBase implements Face {
     }
   }
 
+  /**
+   * Implements {@link Buffer#isMapped()}.
+   *
+   * @return whether it is memory of another process
+   */
   public final boolean isMapped() {
     return lifetime.isMapped();
   }
 
+  /**
+   * Implements {@link Buffer#descriptor()}.
+   *
+   * @return the descriptor
+   */
   public final BufferDescriptor descriptor() {
     checkOpen();
     Memory memory = memory();
     if (byteSize == 0) {
-      throw Sharing.cannot(memory, "an empty buffer has no memory");
+      throw PlainExport.cannot(memory, "an empty buffer has no memory");
     }
     memory.hold();
     try {
-      return new BufferDescriptor(lifetime.descriptor(memory));
+      return lifetime.descriptor(memory);
     } finally {
       memory.unhold();
     }
   }
 
+  /** Implements {@link Buffer#close()}. */
   public final void close() {
     if (root == null) {
       lifetime.close();
@@ -239,7 +373,7 @@ abstract class BufferBase implements Face {
   /** Memory of a stream's device, in its order. */
   private static Memory scratch(long bytes, OpenStream stream) {
     DriverPools pools = CudaStream.of(stream).device().cuda().engine().driverPools();
-    return BufferKind.DEVICE.memory(AsyncMemory.allocate(pools, BufferKind.DEVICE, bytes, stream));
+    return BufferKind.DEVICE.memory(CurrentPool.allocate(pools, BufferKind.DEVICE, bytes, stream));
   }
 
   private void fill(FillValue value) {

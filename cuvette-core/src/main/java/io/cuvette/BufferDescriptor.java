@@ -1,9 +1,11 @@
 package io.cuvette;
 
 import io.cuvette.driver.IpcCalls;
+import io.cuvette.internal.base.Checks;
 import io.cuvette.internal.base.WireFormat;
-import io.cuvette.internal.block.Exported;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.Objects;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
@@ -65,20 +67,45 @@ public final class BufferDescriptor {
     }
   }
 
-  private final Exported core;
+  private final Kind kind;
+  private final long offset;
+  private final long byteSize;
+  private final UUID process;
+  private final UUID deviceUuid;
+  private final byte[] handle;
 
-  BufferDescriptor(Exported core) {
-    this.core = core;
-  }
-
-  /** The descriptor as the engine knows it. */
-  Exported core() {
-    return core;
+  /**
+   * A descriptor of its parts; {@link Buffer#descriptor()} makes one of a buffer.
+   *
+   * @param kind what memory it is of
+   * @param offset where the buffer begins in the allocation that is mapped, in bytes, >= 0
+   * @param byteSize the size of the buffer in bytes, >= 1
+   * @param process the process that made the memory
+   * @param deviceUuid the device that the buffer was allocated on
+   * @param handle the driver's bytes, which stand for the whole allocation; always as many
+   * @throws IllegalArgumentException if a number is out of range
+   */
+  public BufferDescriptor(
+      Kind kind, long offset, long byteSize, UUID process, UUID deviceUuid, byte[] handle) {
+    this.kind = Objects.requireNonNull(kind, "kind");
+    this.offset = Checks.notNegative("offset", offset);
+    this.byteSize = Checks.inRange("byteSize", byteSize, 1, Long.MAX_VALUE - offset);
+    this.process = Objects.requireNonNull(process, "process");
+    this.deviceUuid = Objects.requireNonNull(deviceUuid, "deviceUuid");
+    Objects.requireNonNull(handle, "handle");
+    WireFormat.require(
+        handle.length == IpcCalls.HANDLE_BYTES,
+        NAME,
+        "handle bytes",
+        handle.length,
+        IpcCalls.HANDLE_BYTES);
+    this.handle = handle.clone();
   }
 
   /**
-   * A descriptor from what {@link #toBytes()} gave.
+   * {@return the descriptor that {@link #toBytes()} encoded}
    *
+   * @param bytes the bytes of a descriptor
    * @throws IllegalArgumentException naming what is wrong: the length, magic number, version, kind,
    *     checksum, or a negative or overflowing offset and size
    */
@@ -94,50 +121,78 @@ public final class BufferDescriptor {
     UUID deviceUuid = WireFormat.getUuid(content);
     byte[] handle = new byte[IpcCalls.HANDLE_BYTES];
     content.get(handle);
-    return new BufferDescriptor(new Exported(kind, offset, byteSize, process, deviceUuid, handle));
+    return new BufferDescriptor(kind, offset, byteSize, process, deviceUuid, handle);
   }
 
-  /** The descriptor as bytes, always as many; they mean the same on every machine. */
+  /** {@return the descriptor as bytes, of a fixed length and the same on every machine} */
   public byte[] toBytes() {
     ByteBuffer value = WireFormat.begin(MAGIC, BYTES);
-    value.put(core.kind().code).put((byte) 0).putLong(core.offset()).putLong(core.byteSize());
-    WireFormat.putUuid(value, core.process());
-    WireFormat.putUuid(value, core.deviceUuid());
-    return WireFormat.end(value.put(core.handle()));
+    value.put(kind.code).put((byte) 0).putLong(offset).putLong(byteSize);
+    WireFormat.putUuid(value, process);
+    WireFormat.putUuid(value, deviceUuid);
+    return WireFormat.end(value.put(handle));
   }
 
-  /** What memory it is of. */
+  /** {@return the kind of its memory} */
   public Kind kind() {
-    return core.kind();
+    return kind;
   }
 
-  /** Where the buffer begins in the allocation that is mapped, in bytes. */
+  /** {@return the offset of the buffer in the allocation that is mapped, in bytes} */
   public long offset() {
-    return core.offset();
+    return offset;
   }
 
-  /** The size of the buffer, in bytes; at least 1. */
+  /** {@return the size of the buffer, in bytes; at least 1} */
   public long byteSize() {
-    return core.byteSize();
+    return byteSize;
   }
 
-  /** The device the buffer was allocated on; for host memory the one of its stream. */
+  /**
+   * {@return the UUID of the device that the buffer was allocated on; for host memory that of its
+   * stream}
+   */
   public UUID deviceUuid() {
-    return core.deviceUuid();
+    return deviceUuid;
+  }
+
+  /**
+   * The process that made the memory.
+   *
+   * @return its identity, made anew in each process
+   */
+  public UUID process() {
+    return process;
+  }
+
+  /**
+   * The driver's bytes; the same for all buffers of one allocation.
+   *
+   * @return a copy
+   */
+  public byte[] handle() {
+    return handle.clone();
   }
 
   @Override
   public boolean equals(@Nullable Object other) {
-    return other instanceof BufferDescriptor that && core.equals(that.core);
+    return other instanceof BufferDescriptor that
+        && kind == that.kind
+        && offset == that.offset
+        && byteSize == that.byteSize
+        && process.equals(that.process)
+        && deviceUuid.equals(that.deviceUuid)
+        && Arrays.equals(handle, that.handle);
   }
 
   @Override
   public int hashCode() {
-    return core.hashCode();
+    return Objects.hash(kind, offset, byteSize, process, Arrays.hashCode(handle));
   }
 
   @Override
   public String toString() {
-    return core.toString();
+    return "%s[%s, offset=%d, byteSize=%d, handle=%s…]"
+        .formatted(NAME, kind, offset, byteSize, HexFormat.of().formatHex(handle, 0, 8));
   }
 }

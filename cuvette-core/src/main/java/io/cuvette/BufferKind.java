@@ -1,10 +1,10 @@
 package io.cuvette;
 
-import io.cuvette.internal.block.BlockLifetime;
+import io.cuvette.internal.block.Block;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Faces;
 import io.cuvette.internal.block.Memory;
-import io.cuvette.internal.stream.OpenStream;
+import io.cuvette.internal.order.OpenStream;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
@@ -45,8 +45,13 @@ enum BufferKind implements Faces {
     return (BufferBase) buffer;
   }
 
+  /** A buffer as its public type; the kind that pools mostly lend costs one comparison. */
+  static Buffer buffer(Face buffer) {
+    return buffer instanceof DeviceBuffer device ? device : base(buffer).asBuffer();
+  }
+
   @Override
-  public final void own(Face buffer, BlockLifetime block) {
+  public final void own(Face buffer, Block block) {
     base(buffer).attach(block);
   }
 

@@ -8,7 +8,7 @@ package io.cuvette;
  */
 public record ComputeCapability(int major, int minor) implements Comparable<ComputeCapability> {
 
-  /** Without the dot, as compilers and CuPy write it: {@code 90}. */
+  /** {@return the digits without the dot, as compilers and CuPy write them: {@code 90}} */
   public String digits() {
     return "" + major + minor;
   }

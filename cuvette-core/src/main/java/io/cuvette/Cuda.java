@@ -7,8 +7,8 @@ import io.cuvette.internal.base.Checks;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.block.DirectMemory;
 import io.cuvette.internal.block.Memory;
-import io.cuvette.internal.caching.Upstream;
 import io.cuvette.internal.engine.Engine;
+import io.cuvette.internal.pool.Upstream;
 import io.cuvette.internal.session.Session;
 import io.cuvette.internal.session.ThreadState;
 import java.util.List;
@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  * The devices of this process, what is current on each thread, and where memory comes from.
  *
  * <p>The device, stream and allocator that are current belong to the thread as the library sees it,
- * also to a virtual one, and never to the OS thread. Closing takes back everything made through
+ * also to a virtual one, and never to the OS thread. Closing releases everything created through
  * this object that is still open.
  *
  * <p>Thread-safe.
@@ -49,12 +49,18 @@ public final class Cuda implements AutoCloseable {
     this.pinnedAllocator = defaultPinnedPool;
   }
 
-  /** Whether {@link #open()} would find a device (cuInit, cuDeviceGetCount). Never throws. */
+  /**
+   * {@return whether {@link #open()} would find a device (cuInit, cuDeviceGetCount)} Never throws.
+   */
   public static boolean isAvailable() {
     return Drivers.isAvailable(CudaOptions.DEFAULTS.device());
   }
 
-  /** {@link #open(CudaOptions)} with {@link CudaOptions#DEFAULTS}. */
+  /**
+   * {@link #open(CudaOptions)} with {@link CudaOptions#DEFAULTS}.
+   *
+   * @return the Cuda, which the caller closes
+   */
   public static Cuda open() {
     return open(CudaOptions.DEFAULTS);
   }
@@ -62,6 +68,8 @@ public final class Cuda implements AutoCloseable {
   /**
    * Opens the devices that the options name. It never falls back to simulated ones by itself.
    *
+   * @param options the options
+   * @return the Cuda, which the caller closes
    * @throws CudaException if there is no usable driver or no device; the message says what to do
    * @throws IllegalArgumentException if the device specification or a memory limit of the
    *     environment is wrong
@@ -81,18 +89,18 @@ public final class Cuda implements AutoCloseable {
     }
   }
 
-  /** All devices, in the driver's order. */
+  /** {@return all devices, in the driver's order} */
   public List<CudaDevice> devices() {
     return devices;
   }
 
-  /** The number of devices, at least 1. */
+  /** {@return the number of devices, at least 1} */
   public int deviceCount() {
     return devices.size();
   }
 
   /**
-   * One device.
+   * {@return a device by its number}
    *
    * @param id 0 to {@link #deviceCount()} − 1
    * @throws IllegalArgumentException for another number
@@ -102,7 +110,7 @@ public final class Cuda implements AutoCloseable {
   }
 
   /**
-   * The device at an address of the bus.
+   * {@return the device at an address of the bus}
    *
    * @param pciBusId {@code dddd:bb:dd.f}, as {@link CudaDevice#pciBusId()} gives
    * @throws CudaException INVALID_VALUE for a text that is no address, INVALID_DEVICE for an
@@ -114,8 +122,9 @@ public final class Cuda implements AutoCloseable {
   }
 
   /**
-   * The device that holds the memory at an address (CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL).
+   * {@return the device that holds the memory at an address (CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)}
    *
+   * @param address any address in the memory
    * @throws CudaException INVALID_VALUE if the driver does not know the address
    */
   public CudaDevice deviceOf(long address) {
@@ -125,7 +134,10 @@ public final class Cuda implements AutoCloseable {
     return device((int) device);
   }
 
-  /** The device that is current on this thread; at first that of {@code gpu:1}, else device 0. */
+  /**
+   * {@return the device that is current on this thread; at first that of {@code gpu:1}, else device
+   * 0}
+   */
   public CudaDevice currentDevice() {
     return current().device();
   }
@@ -134,6 +146,7 @@ public final class Cuda implements AutoCloseable {
    * Makes a device current on this thread until changed; prefer the scope of {@link
    * CudaDevice#use()}.
    *
+   * @param device the device
    * @throws IllegalStateException inside a scope, which restores what was current before it
    */
   public void setCurrentDevice(CudaDevice device) {
@@ -141,13 +154,20 @@ public final class Cuda implements AutoCloseable {
     outsideScopes("setCurrentDevice").thread.device = device.core();
   }
 
-  /** The stream that is current on this thread for the current device; the null stream at first. */
+  /**
+   * {@return the stream that is current on this thread for the current device; the null stream at
+   * first}
+   */
   public CudaStream currentStream() {
     Current current = current();
     return current.stream(current.device());
   }
 
-  /** The stream that is current on this thread for a device. */
+  /**
+   * {@return the stream that is current on this thread for a device}
+   *
+   * @param device the device
+   */
   public CudaStream currentStream(CudaDevice device) {
     checkMine(device);
     return current().stream(device);
@@ -157,6 +177,7 @@ public final class Cuda implements AutoCloseable {
    * Makes a stream current on this thread for its device until changed; prefer {@link
    * CudaStream#use()}.
    *
+   * @param stream the stream
    * @throws IllegalStateException inside a scope, which restores what was current before it
    */
   public void setCurrentStream(CudaStream stream) {
@@ -165,8 +186,8 @@ public final class Cuda implements AutoCloseable {
   }
 
   /**
-   * The allocator of {@link #allocate}: this thread's {@link #useAllocator} scope's, else the
-   * global one.
+   * {@return the allocator of {@link #allocate}: that of this thread's innermost {@link
+   * #useAllocator} scope, else the global one}
    */
   public MemoryResource currentAllocator() {
     MemoryResource scoped = current().allocator;
@@ -176,6 +197,7 @@ public final class Cuda implements AutoCloseable {
   /**
    * Sets the allocator of all threads; {@link MemoryResource#direct()} switches pooling off.
    *
+   * @param allocator the allocator
    * @throws IllegalStateException inside a {@link #useAllocator} scope of this thread
    */
   public void setAllocator(MemoryResource allocator) {
@@ -189,17 +211,29 @@ public final class Cuda implements AutoCloseable {
 
   /**
    * Makes an allocator current on this thread until the scope closes. Memory may outlive the scope.
+   *
+   * @param allocator the allocator
+   * @return the scope, closed by the same thread
    */
   public Scope useAllocator(MemoryResource allocator) {
     Objects.requireNonNull(allocator, "allocator");
     Current current = current();
     MemoryResource before = current.allocator;
-    Scope scope = new Scope(current, "allocator " + allocator, () -> current.allocator = before);
+    Scope scope =
+        new Scope(current.scopes, "allocator " + allocator, () -> current.allocator = before);
     current.allocator = allocator;
     return scope;
   }
 
-  /** {@link #allocate(long, CudaStream)} on the current stream. */
+  /**
+   * Allocates from the current allocator, in order of the current stream and on its device.
+   *
+   * @param bytes the size in bytes, >= 0; 0 gives a buffer without memory at address 0
+   * @return the buffer
+   * @throws IllegalArgumentException if bytes is negative
+   * @throws OutOfDeviceMemoryException if there is not enough memory, after everything was tried
+   * @throws IllegalStateException if the current allocator called this method
+   */
   public Buffer allocate(long bytes) {
     Current current = current();
     return allocate(bytes, current.stream(current.device()), current);
@@ -208,7 +242,10 @@ public final class Cuda implements AutoCloseable {
   /**
    * Allocates from the current allocator, in order of a stream and on its device.
    *
-   * @param bytes at least 0; 0 gives a buffer without memory at address 0
+   * @param bytes the size in bytes, >= 0; 0 gives a buffer without memory at address 0
+   * @param stream the stream
+   * @return the buffer
+   * @throws IllegalArgumentException if bytes is negative
    * @throws OutOfDeviceMemoryException if there is not enough memory, after everything was tried
    * @throws IllegalStateException if the current allocator called this method
    */
@@ -239,15 +276,24 @@ public final class Cuda implements AutoCloseable {
     return given;
   }
 
-  /** Managed memory without a pool, on the current stream's device (cuMemAllocManaged). */
+  /**
+   * Allocates managed memory without a pool, on the current stream's device (cuMemAllocManaged).
+   *
+   * @param bytes the size in bytes, >= 0
+   * @return the buffer
+   * @throws CudaException if the driver reports an error
+   */
   public ManagedBuffer allocateManaged(long bytes) {
     return (ManagedBuffer) DirectMemory.managed(BufferKind.MANAGED, bytes, currentStream().core());
   }
 
   /**
-   * Page-locked host memory from the pinned allocator, a caching pool at first.
+   * Allocates page-locked host memory from the pinned allocator, a caching pool at first.
    *
-   * @param bytes at least 0
+   * @param bytes the size in bytes, >= 0; 0 gives a buffer without memory
+   * @return the buffer
+   * @throws IllegalArgumentException if bytes is negative
+   * @throws OutOfPinnedMemoryException if there is not enough memory, after everything was tried
    */
   public PinnedBuffer allocatePinned(long bytes) {
     Checks.notNegative("bytes", bytes);
@@ -269,17 +315,24 @@ public final class Cuda implements AutoCloseable {
     return given;
   }
 
-  /** Where {@link #allocatePinned} takes memory from, for all threads. */
+  /** {@return the allocator of {@link #allocatePinned}, for all threads} */
   public PinnedAllocator pinnedAllocator() {
     return pinnedAllocator;
   }
 
-  /** Sets where {@link #allocatePinned} takes memory from, for all threads. */
+  /**
+   * Sets where {@link #allocatePinned} takes memory from, for all threads.
+   *
+   * @param allocator the allocator
+   */
   public void setPinnedAllocator(PinnedAllocator allocator) {
     pinnedAllocator = Objects.requireNonNull(allocator, "allocator");
   }
 
-  /** Page-locked host memory without a pool (cuMemHostAlloc, portable and device-mapped). */
+  /**
+   * {@return an allocator of page-locked host memory without a pool (cuMemHostAlloc, portable and
+   * device-mapped)}
+   */
   public PinnedAllocator directPinned() {
     return bytes ->
         (PinnedBuffer)
@@ -287,8 +340,12 @@ public final class Cuda implements AutoCloseable {
   }
 
   /**
-   * Foreign memory as a buffer, on the device that the driver names for it.
+   * Wraps foreign memory as a buffer, on the device that the driver names for it.
    *
+   * @param address the first address
+   * @param bytes the size in bytes, >= 1
+   * @param owner kept reachable as long as this object is; null for nothing
+   * @return the buffer
    * @see CudaDevice#wrap(long, long, Object)
    */
   public Buffer wrap(long address, long bytes, @Nullable Object owner) {
@@ -301,47 +358,51 @@ public final class Cuda implements AutoCloseable {
     return registry;
   }
 
-  /** The caching pool that is the first global allocator. */
+  /** {@return the caching pool that is the first global allocator} */
   public MemoryPool defaultMemoryPool() {
     return defaultPool;
   }
 
-  /** The caching pool that is the first pinned allocator. */
+  /** {@return the caching pool that is the first pinned allocator} */
   public PinnedMemoryPool defaultPinnedMemoryPool() {
     return defaultPinnedPool;
   }
 
-  /** The newest CUDA version the driver supports, 13000 for 13.0 (cuDriverGetVersion). */
+  /** {@return the newest CUDA version the driver supports, 13000 for 13.0 (cuDriverGetVersion)} */
   public int driverVersion() {
     return session.driverVersion();
   }
 
-  /** The version of the CUDA runtime library found on this machine; Cuvette does not need one. */
+  /**
+   * {@return the version of the CUDA runtime library found on this machine; Cuvette does not need
+   * one}
+   */
   public OptionalInt runtimeVersion() {
     return session.ask(driver -> driver.devices().runtimeGetVersion());
   }
 
-  /** The driver with its decorators. */
+  /** {@return the driver with its decorators} */
   public CudaDriver driver() {
     return session.driver();
   }
 
-  /** Whether the devices are simulated. */
+  /** {@return whether the devices are simulated} */
   public boolean isSimulated() {
     return session.isSimulated();
   }
 
-  /** The number of forgotten objects found so far; looks for more first. */
+  /** {@return the number of forgotten objects found so far, after looking for more} */
   public long leaksFound() {
     session.leaks().drain();
     return session.leaks().found();
   }
 
   /**
-   * The objects of this Cuda that are open now, with the place where each was made, in that order:
-   * buffers, the memory that caching pools hold, streams, events, pools, memory resources, hooks
-   * and pressure listeners. Complete with {@link LeakLevel#FULL}; with {@link LeakLevel#SAMPLED}
-   * one in 64 is known, else none. What was {@code wrap}ped belongs to others and is not listed.
+   * {@return the objects of this Cuda that are open now, with the place where each was created, in
+   * that order: buffers, the memory that caching pools hold, streams, events, pools, memory
+   * resources, hooks and pressure listeners} Complete with {@link LeakLevel#FULL}; with {@link
+   * LeakLevel#SAMPLED} one in 64 is known, else none. What was {@code wrap}ped belongs to others
+   * and is not listed.
    *
    * <p>After a unit of work it should be empty but for what caches hold, which {@link
    * MemoryPool#freeAllBlocks()} releases.
@@ -351,13 +412,13 @@ public final class Cuda implements AutoCloseable {
     return session.leaks().open();
   }
 
-  /** Whether this object was closed. */
+  /** {@return whether this object is closed} */
   public boolean isClosed() {
     return session.isClosed();
   }
 
   /**
-   * Waits for all devices, and for operations of other threads that have begun, and takes back
+   * Waits for all devices, and for operations of other threads that have begun, and releases
    * everything that is still open. Operations that come later throw IllegalStateException. Does
    * nothing the second time.
    *
@@ -422,10 +483,10 @@ public final class Cuda implements AutoCloseable {
 
   private Current outsideScopes(String what) {
     Current current = current();
-    if (current.innermost != null) {
+    if (current.scopes.innermost != null) {
       throw new IllegalStateException(
           "%s inside the %s (expected: outside of scopes, or a nested use())"
-              .formatted(what, current.innermost));
+              .formatted(what, current.scopes.innermost));
     }
     return current;
   }

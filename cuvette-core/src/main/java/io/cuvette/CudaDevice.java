@@ -5,10 +5,10 @@ import io.cuvette.driver.MemoryInfo;
 import io.cuvette.driver.PriorityRange;
 import io.cuvette.driver.StreamHandle;
 import io.cuvette.internal.base.Checks;
+import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.ThreadState;
-import io.cuvette.internal.share.Imports;
-import io.cuvette.internal.stream.OpenStream;
+import io.cuvette.internal.share.Importer;
 import io.cuvette.internal.stream.Streams;
 import java.util.Map;
 import java.util.Objects;
@@ -38,63 +38,89 @@ public final class CudaDevice implements Comparable<CudaDevice> {
         new CudaStream(this, new OpenStream(streams.legacyStream(core), false), null);
   }
 
-  /** The number of the device. */
+  /** {@return the number of the device} */
   public int id() {
     return id;
   }
 
-  /** The Cuda it belongs to. */
+  /** {@return the Cuda it belongs to} */
   public Cuda cuda() {
     return cuda;
   }
 
-  /** The name of the device (cuDeviceGetName). */
+  /**
+   * {@return the name of the device (cuDeviceGetName)}
+   *
+   * @throws CudaException if the driver reports an error
+   */
   public String name() {
     return core.session().ask(driver -> driver.devices().deviceGetName(id));
   }
 
-  /** The identity of the device, unique over machines (cuDeviceGetUuid). */
+  /**
+   * {@return the identity of the device, unique over machines (cuDeviceGetUuid)}
+   *
+   * @throws CudaException if the driver reports an error
+   */
   public UUID uuid() {
     return core.uuid();
   }
 
-  /** The address on the bus, {@code dddd:bb:dd.f} (cuDeviceGetPCIBusId). */
+  /**
+   * {@return the address on the bus, {@code dddd:bb:dd.f} (cuDeviceGetPCIBusId)}
+   *
+   * @throws CudaException if the driver reports an error
+   */
   public String pciBusId() {
     return core.session().ask(driver -> driver.devices().deviceGetPciBusId(id));
   }
 
-  /** The generation of the instruction set. */
+  /** {@return the generation of the instruction set} */
   public ComputeCapability computeCapability() {
     return new ComputeCapability(
         attribute(COMPUTE_CAPABILITY_MAJOR), attribute(COMPUTE_CAPABILITY_MINOR));
   }
 
-  /** One attribute (cuDeviceGetAttribute). */
+  /**
+   * {@return an attribute (cuDeviceGetAttribute)}
+   *
+   * @param attribute the attribute
+   * @throws CudaException if the driver reports an error
+   */
   public int attribute(DeviceAttribute attribute) {
     Objects.requireNonNull(attribute, "attribute");
     return attribute(attribute.code());
   }
 
   /**
-   * One attribute by its number, also one this library has no name for (cuDeviceGetAttribute).
+   * {@return an attribute (cuDeviceGetAttribute)}
    *
+   * @param code CUdevice_attribute
    * @throws CudaException INVALID_VALUE if the driver does not know it
    */
   public int attribute(int code) {
     return core.attribute(code);
   }
 
-  /** All attributes that the driver knows, asked once. Unmodifiable. */
+  /** {@return all attributes that the driver knows, queried once} Unmodifiable. */
   public Map<DeviceAttribute, Integer> attributes() {
     return core.attributes();
   }
 
-  /** Free and total memory now (cuMemGetInfo). */
+  /**
+   * {@return free and total memory now (cuMemGetInfo)}
+   *
+   * @throws CudaException if the driver reports an error
+   */
   public MemoryInfo memoryInfo() {
     return core.memoryInfo();
   }
 
-  /** The memory of the device in bytes (cuDeviceTotalMem). */
+  /**
+   * {@return the memory of the device in bytes (cuDeviceTotalMem)}
+   *
+   * @throws CudaException if the driver reports an error
+   */
   public long totalBytes() {
     return core.totalBytes();
   }
@@ -108,13 +134,17 @@ public final class CudaDevice implements Comparable<CudaDevice> {
     cuda.setCurrentDevice(this);
   }
 
-  /** Makes this device current on this thread until the scope closes. */
+  /**
+   * Makes this device current on this thread until the scope closes.
+   *
+   * @return the scope, closed by the same thread
+   */
   public Scope use() {
     cuda.checkOpen();
     Current current = cuda.current();
     ThreadState thread = current.thread;
     Device before = thread.device;
-    Scope scope = new Scope(current, toString(), () -> thread.device = before);
+    Scope scope = new Scope(current.scopes, toString(), () -> thread.device = before);
     thread.device = core;
     return scope;
   }
@@ -130,36 +160,43 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    * @throws IllegalStateException inside a callback, which it might wait for
    */
   public void synchronize() {
-    streams().waits().synchronize(core);
+    cuda.engine().synchronize(core);
   }
 
-  /** Makes a stream with {@link StreamOptions#DEFAULTS}. */
+  /**
+   * Creates a stream with {@link StreamOptions#DEFAULTS}.
+   *
+   * @return the stream
+   */
   public CudaStream createStream() {
     return createStream(StreamOptions.DEFAULTS);
   }
 
   /**
-   * Makes a stream (cuStreamCreateWithPriority).
+   * Creates a stream (cuStreamCreateWithPriority).
    *
+   * @param options the options
+   * @return the stream
    * @throws IllegalArgumentException if the priority is outside {@link #priorityRange()}
+   * @throws CudaException if the driver reports an error
    */
   public CudaStream createStream(StreamOptions options) {
     Objects.requireNonNull(options, "options");
     return CudaStream.create(this, options);
   }
 
-  /** The null stream, handle 0, in turns with all blocking streams. */
+  /** {@return the null stream, handle 0, which synchronizes with all blocking streams} */
   public CudaStream nullStream() {
     return nullStream;
   }
 
-  /** The legacy default stream under its own handle 1. */
+  /** {@return the legacy default stream under its own handle 1} */
   public CudaStream legacyStream() {
     return legacyStream;
   }
 
   /**
-   * The default stream of this OS thread, handle 2. Only this thread can use it.
+   * {@return the default stream of this OS thread, handle 2} Only this thread can use it.
    *
    * @throws WrongThreadException on a virtual thread, which has no OS thread of its own
    */
@@ -168,10 +205,12 @@ public final class CudaDevice implements Comparable<CudaDevice> {
   }
 
   /**
-   * A stream that somebody else made and destroys (cuStreamGetId, cuStreamGetDevice). Close the
-   * wrapper before the stream is destroyed: that hands its cached memory on.
+   * Wraps a stream that another library created and destroys (cuStreamGetId, cuStreamGetDevice).
+   * Close the wrapper before the stream is destroyed: that hands its cached memory on.
    *
+   * @param handle CUstream
    * @param owner kept reachable as long as the wrapper; may be null
+   * @return the stream
    * @throws CudaException if the driver does not know the handle
    * @throws IllegalArgumentException if the stream is another device's
    */
@@ -188,24 +227,42 @@ public final class CudaDevice implements Comparable<CudaDevice> {
     return new CudaStream(this, new OpenStream(streams().wrap(core, handle), false), owner);
   }
 
-  /** The priorities a stream can have; lower is more urgent (cuCtxGetStreamPriorityRange). */
+  /**
+   * {@return the priorities a stream can have; lower is more urgent (cuCtxGetStreamPriorityRange)}
+   *
+   * @throws CudaException if the driver reports an error
+   */
   public PriorityRange priorityRange() {
     return core.priorityRange();
   }
 
-  /** Makes an event with {@link EventOptions#DEFAULTS}. */
+  /**
+   * Creates an event with {@link EventOptions#DEFAULTS}.
+   *
+   * @return the event
+   */
   public CudaEvent createEvent() {
     return createEvent(EventOptions.DEFAULTS);
   }
 
-  /** Makes an event (cuEventCreate). */
+  /**
+   * Creates an event (cuEventCreate).
+   *
+   * @param options the options
+   * @return the event
+   * @throws CudaException if the driver reports an error
+   */
   public CudaEvent createEvent(EventOptions options) {
     Objects.requireNonNull(options, "options");
     return CudaEvent.create(this, options);
   }
 
   /**
-   * Whether this device can address the memory of a peer; true for itself (cuDeviceCanAccessPeer).
+   * {@return whether this device can address the memory of a peer; true for itself
+   * (cuDeviceCanAccessPeer)}
+   *
+   * @param peer the other device
+   * @throws CudaException if the driver reports an error
    */
   public boolean canAccess(CudaDevice peer) {
     Objects.requireNonNull(peer, "peer");
@@ -217,6 +274,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    * Lets this device address the memory of a peer; does nothing if it can already
    * (cuCtxEnablePeerAccess).
    *
+   * @param peer the other device
    * @throws CudaException PEER_ACCESS_UNSUPPORTED if the devices cannot
    * @throws IllegalArgumentException if the peer is this device
    */
@@ -227,20 +285,36 @@ public final class CudaDevice implements Comparable<CudaDevice> {
     core.run(_ -> core.session().peers().enable(id, peer.id));
   }
 
-  /** Takes peer access back; does nothing if there is none (cuCtxDisablePeerAccess). */
+  /**
+   * Takes peer access back; does nothing if there is none (cuCtxDisablePeerAccess).
+   *
+   * @param peer the other device
+   * @throws CudaException if the driver reports an error
+   */
   public void disablePeerAccess(CudaDevice peer) {
     Objects.requireNonNull(peer, "peer");
     checkPeer(peer);
     core.run(_ -> core.session().peers().disable(id, peer.id));
   }
 
-  /** A resource limit of the device, such as the printf buffer (cuCtxGetLimit, CUlimit). */
+  /**
+   * {@return a resource limit of the device, such as the printf buffer (cuCtxGetLimit, CUlimit)}
+   *
+   * @param limit which limit
+   * @throws CudaException if the driver reports an error
+   */
   public long limit(int limit) {
     Checks.notNegative("limit", limit);
     return core.ask(driver -> driver.devices().ctxGetLimit(id, limit));
   }
 
-  /** Sets a resource limit of the device (cuCtxSetLimit, CUlimit). */
+  /**
+   * Sets a resource limit of the device (cuCtxSetLimit, CUlimit).
+   *
+   * @param limit which limit
+   * @param value the value, of the unit that the limit has
+   * @throws CudaException if the driver reports an error
+   */
   public void setLimit(int limit, long value) {
     Checks.notNegative("limit", limit);
     Checks.notNegative("value", value);
@@ -248,11 +322,13 @@ public final class CudaDevice implements Comparable<CudaDevice> {
   }
 
   /**
-   * Foreign memory of this device, or host memory, as a buffer. Closing the buffer frees nothing.
+   * Wraps foreign memory of this device, or host memory, as a buffer. Closing the buffer frees
+   * nothing.
    *
    * @param address as CUDA gave it; 0 only with 0 bytes
-   * @param bytes its size; checked against the allocation where the driver knows it
+   * @param bytes the size in bytes, >= 0; checked against the allocation where the driver knows it
    * @param owner kept reachable as long as the buffer; may be null
+   * @return the buffer
    * @throws IllegalArgumentException if the memory is another device's, unknown, or smaller
    */
   public Buffer wrap(long address, long bytes, @Nullable Object owner) {
@@ -261,12 +337,16 @@ public final class CudaDevice implements Comparable<CudaDevice> {
   }
 
   /**
-   * Foreign memory that the buffer gives back: {@code free} is called once, when the buffer is
+   * Wraps foreign memory that the buffer frees: {@code free} is called once, when the buffer is
    * closed or found forgotten, after the streams that used it were waited for; when it is closed
    * inside a stream's callback, after that. What it throws is thrown by {@code close}, by the call
    * that found the buffer or by {@code Cuda.close()}; where there is no such call, the thread's
    * uncaught-exception handler gets it.
    *
+   * @param address the first address
+   * @param bytes the size in bytes, >= 1
+   * @param free frees the memory, called once
+   * @return the buffer
    * @see #wrap(long, long, Object)
    */
   public Buffer adopt(long address, long bytes, Runnable free) {
@@ -277,6 +357,8 @@ public final class CudaDevice implements Comparable<CudaDevice> {
   /**
    * Imports a plain buffer of another process in order of this thread's current stream.
    *
+   * @param descriptor the descriptor of the exporting process
+   * @return the buffer
    * @see #importBuffer(BufferDescriptor, CudaStream)
    */
   public DeviceBuffer importBuffer(BufferDescriptor descriptor) {
@@ -288,10 +370,11 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    * Imports device memory without a pool from another process (cuIpcOpenMemHandle, with lazy peer
    * access). The whole allocation is mapped, and a buffer is the part of it that its descriptor
    * names. An allocation that is imported several times is mapped once; the last buffer to close
-   * waits for the streams that used any of them and gives it back (cuIpcCloseMemHandle).
+   * waits for the streams that used any of them and closes it (cuIpcCloseMemHandle).
    *
    * @param descriptor of kind {@link BufferDescriptor.Kind#PLAIN}
    * @param stream of this device
+   * @return the buffer
    * @throws IllegalArgumentException if the descriptor is of another kind, of this very process, or
    *     claims more than the allocation has
    * @throws CudaException if the driver refuses, for example because the exporter is gone
@@ -301,14 +384,15 @@ public final class CudaDevice implements Comparable<CudaDevice> {
     Objects.requireNonNull(stream, "stream");
     cuda.checkOpen();
     return (DeviceBuffer)
-        Imports.plain(
-            descriptor.core(), cuda.engine().imports(), core, stream.core(), BufferKind.DEVICE);
+        Importer.plain(descriptor, cuda.engine().imports(), core, stream.core(), BufferKind.DEVICE);
   }
 
   /**
-   * Imports an event of another process (cuIpcOpenEventHandle). It orders, is asked and waited for
-   * like any other; it has no timing. The exporter must keep its own open as long.
+   * Imports an event of another process (cuIpcOpenEventHandle). It orders, is queried and waited
+   * for like any other; it has no timing. The exporter must keep its own open as long.
    *
+   * @param descriptor the descriptor of the exporting process
+   * @return the event
    * @throws CudaException if the driver refuses, for example in the process that made the event
    */
   public CudaEvent importEvent(EventDescriptor descriptor) {

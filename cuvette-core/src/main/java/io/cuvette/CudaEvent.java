@@ -1,6 +1,6 @@
 package io.cuvette;
 
-import io.cuvette.internal.stream.OpenEvent;
+import io.cuvette.internal.order.OpenEvent;
 import java.util.Objects;
 
 /**
@@ -20,7 +20,7 @@ public final class CudaEvent implements AutoCloseable {
   }
 
   static CudaEvent imported(CudaDevice device, EventDescriptor descriptor) {
-    return new CudaEvent(device, OpenEvent.imported(device.core(), descriptor.core()));
+    return new CudaEvent(device, OpenEvent.imported(device.core(), descriptor));
   }
 
   /** The event as the engine knows it. */
@@ -29,11 +29,14 @@ public final class CudaEvent implements AutoCloseable {
   }
 
   /**
-   * Milliseconds from one event to another, with about half a microsecond of resolution
-   * (cuEventElapsedTime). On a simulated device the time is simulated.
+   * {@return the milliseconds from one event to another, with about half a microsecond of
+   * resolution (cuEventElapsedTime)} On a simulated device the time is simulated.
    *
+   * @param start the earlier event
+   * @param end the later event
    * @throws IllegalStateException naming the event that has no timing or was not recorded
-   * @throws io.cuvette.driver.CudaException NOT_READY, naming the event that is not done
+   * @throws io.cuvette.driver.CudaException if the driver reports an error: NOT_READY, naming the
+   *     event that is not done
    */
   public static double elapsedMillis(CudaEvent start, CudaEvent end) {
     Objects.requireNonNull(start, "start");
@@ -41,34 +44,36 @@ public final class CudaEvent implements AutoCloseable {
     return OpenEvent.elapsedMillis(start.core, end.core);
   }
 
-  /** The handle of the driver (CUevent). */
+  /** {@return the handle of the driver (CUevent)} */
   public long handle() {
     return core.handle();
   }
 
-  /** The device whose streams can record it. */
+  /** {@return the device whose streams can record it} */
   public CudaDevice device() {
     return device;
   }
 
-  /** How it was made. */
+  /** {@return the options that it was created with} */
   public EventOptions options() {
     return core.options();
   }
 
   /**
-   * What another process imports the event by; the same each time (cuIpcGetEventHandle). That of an
-   * imported event passes it on. Keep the event open as long as others use it.
+   * {@return the descriptor by which another process imports the event, equal each time
+   * (cuIpcGetEventHandle)} That of an imported event passes it on. Keep the event open as long as
+   * others use it.
    *
    * @throws IllegalStateException if the event is closed or was not made with {@link
    *     EventOptions#interprocess()}
+   * @throws io.cuvette.driver.CudaException if the driver reports an error
    */
   public EventDescriptor descriptor() {
-    return new EventDescriptor(core.descriptor());
+    return core.descriptor();
   }
 
   /**
-   * Whether it was ever recorded; an imported event always counts as recorded, for nobody can tell.
+   * {@return whether it was ever recorded; true for an imported event, of which this is not known}
    */
   public boolean isRecorded() {
     return core.isRecorded();
@@ -82,7 +87,9 @@ public final class CudaEvent implements AutoCloseable {
   /**
    * Records in order of a stream of the same device, and forgets the record before (cuEventRecord).
    *
+   * @param stream the stream
    * @throws IllegalArgumentException if the stream is another device's
+   * @throws io.cuvette.driver.CudaException if the driver reports an error
    */
   public void record(CudaStream stream) {
     Objects.requireNonNull(stream, "stream");
@@ -90,10 +97,11 @@ public final class CudaEvent implements AutoCloseable {
   }
 
   /**
-   * Whether the work before the last record is done; true if it was never recorded (cuEventQuery).
+   * {@return whether the work before the last record has completed; true if it was never recorded
+   * (cuEventQuery)}
    *
-   * @throws io.cuvette.driver.CudaException if the work failed: an error is not "not yet"
-   * @throws IllegalStateException if it was recorded in a stream that is capturing still
+   * @throws io.cuvette.driver.CudaException if the driver reports an error, also of the work itself
+   * @throws IllegalStateException if it was recorded in a stream that is still capturing
    */
   public boolean isDone() {
     return core.isDone();
@@ -104,12 +112,13 @@ public final class CudaEvent implements AutoCloseable {
    * (cuEventSynchronize).
    *
    * @throws IllegalStateException if it was recorded in a stream that is capturing still
+   * @throws io.cuvette.driver.CudaException if the driver reports an error
    */
   public void synchronize() {
     core.synchronize();
   }
 
-  /** Whether the event was closed. */
+  /** {@return whether the event is closed} */
   public boolean isClosed() {
     return core.isClosed();
   }
@@ -117,6 +126,8 @@ public final class CudaEvent implements AutoCloseable {
   /**
    * Ends the event; streams that wait for it go on waiting (cuEventDestroy). Does nothing the
    * second time.
+   *
+   * @throws io.cuvette.driver.CudaException if the driver reports an error
    */
   @Override
   public void close() {

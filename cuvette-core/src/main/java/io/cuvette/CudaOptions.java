@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  *     environment variable {@code CUVETTE_GPU_MEMORY_LIMIT}, then {@code CUPY_GPU_MEMORY_LIMIT}
  * @param leakLevel how forgotten buffers are looked for; null takes {@code -Dcuvette.leaks}, then
  *     COUNT
- * @param leakListener told of each forgotten object after it was taken back
+ * @param leakListener receives each forgotten object after it was released
  */
 public record CudaOptions(
     String device,
@@ -36,34 +36,51 @@ public record CudaOptions(
       new CudaOptions(
           Environment.device(), null, UnaryOperator.identity(), null, null, LeakReport::log);
 
+  /** Creates options. */
   public CudaOptions {
     Objects.requireNonNull(device, "device");
     Objects.requireNonNull(decorator, "decorator");
     Objects.requireNonNull(leakListener, "leakListener");
   }
 
-  /** The GPUs of this machine. */
+  /** {@return the options of the GPUs of this machine} */
   public static CudaOptions gpu() {
     return DEFAULTS.withDevice("gpu");
   }
 
-  /** One simulated device. */
+  /** {@return the options of one simulated device} */
   public static CudaOptions simulated() {
     return DEFAULTS.withDevice("sim");
   }
 
-  /** Other devices, such as {@code sim:devices=2}. */
+  /**
+   * {@return these options with other devices, such as {@code sim:devices=2}}
+   *
+   * <p>{@link Cuda#open(CudaOptions)} checks the specification: which devices there are depends on
+   * the drivers that it finds.
+   *
+   * @param device the device specification: {@code gpu}, or {@code sim} with settings as in {@code
+   *     sim:memory=8GiB,seed=7}
+   */
   public CudaOptions withDevice(String device) {
     return new CudaOptions(device, driver, decorator, memoryLimit, leakLevel, leakListener);
   }
 
-  /** A driver that was made elsewhere. */
+  /**
+   * {@return these options with a driver created elsewhere}
+   *
+   * @param driver the driver, which the Cuda closes
+   */
   public CudaOptions withDriver(CudaDriver driver) {
     Objects.requireNonNull(driver, "driver");
     return new CudaOptions(device, driver, decorator, memoryLimit, leakLevel, leakListener);
   }
 
-  /** A decorator around the driver, applied after the ones given before. */
+  /**
+   * {@return these options with one more decorator of the driver, applied after those before}
+   *
+   * @param next makes the decorator of a driver
+   */
   public CudaOptions withDecorator(UnaryOperator<CudaDriver> next) {
     Objects.requireNonNull(next, "next");
     UnaryOperator<CudaDriver> before = decorator;
@@ -72,21 +89,32 @@ public record CudaOptions(
   }
 
   /**
-   * A first limit for every memory pool instead of the environment's; {@link MemoryLimit#none()},
-   * or one of 0, is no limit.
+   * {@return these options with a first limit for every memory pool instead of the environment's;
+   * {@link MemoryLimit#none()}, or one of 0, does not limit}
+   *
+   * @param limit the limit
    */
   public CudaOptions withMemoryLimit(MemoryLimit limit) {
     Objects.requireNonNull(limit, "limit");
     return new CudaOptions(device, driver, decorator, limit, leakLevel, leakListener);
   }
 
-  /** Another leak level. */
+  /**
+   * {@return these options with another leak level}
+   *
+   * @param level the level
+   */
   public CudaOptions withLeakLevel(LeakLevel level) {
     Objects.requireNonNull(level, "level");
     return new CudaOptions(device, driver, decorator, memoryLimit, level, leakListener);
   }
 
-  /** Another listener for leaks. It runs on whatever thread finds one and must not block. */
+  /**
+   * {@return these options with another listener for leaks} It runs on whatever thread finds one
+   * and must not block.
+   *
+   * @param listener receives each forgotten object
+   */
   public CudaOptions withLeakListener(Consumer<LeakReport> listener) {
     Objects.requireNonNull(listener, "listener");
     return new CudaOptions(device, driver, decorator, memoryLimit, leakLevel, listener);

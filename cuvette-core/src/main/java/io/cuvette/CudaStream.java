@@ -3,12 +3,12 @@ package io.cuvette;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.callback.Callback;
+import io.cuvette.internal.order.OpenEvent;
+import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.ThreadState;
-import io.cuvette.internal.stream.Callback;
-import io.cuvette.internal.stream.OpenEvent;
-import io.cuvette.internal.stream.OpenStream;
-import io.cuvette.internal.stream.StreamState;
+import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.internal.stream.Streams;
 import java.lang.ref.Reference;
 import java.util.Objects;
@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Thread-safe; only the per-thread default stream is confined to its thread.
  */
 public final class CudaStream implements AutoCloseable {
-  final StreamState state;
+  final DriverStream state;
   private final OpenStream core;
   private final CudaDevice device;
   private final @Nullable Object owner;
@@ -39,31 +39,39 @@ public final class CudaStream implements AutoCloseable {
     Streams streams = device.streams();
     streams.session().leaks().drain();
     streams.ended().poll();
-    return new CudaStream(device, streams.create(device.core(), options), null);
+    return new CudaStream(device, OpenStream.create(streams, device.core(), options), null);
   }
 
   /** A stream of the library's own, apart from the hardware queues that most streams share. */
   static CudaStream ofLibrary(CudaDevice device) {
-    return new CudaStream(device, device.streams().createForLibrary(device.core()), null);
+    return new CudaStream(
+        device, OpenStream.createForLibrary(device.streams(), device.core()), null);
   }
 
-  /** The handle of the driver: 0 null, 1 legacy default, 2 per-thread default, else CUstream. */
+  /**
+   * {@return the handle of the driver: 0 null, 1 legacy default, 2 per-thread default, else
+   * CUstream}
+   */
   public long handle() {
     state.expose();
     return state.handle;
   }
 
-  /** The device whose work this stream takes. */
+  /** {@return the device whose work this stream takes} */
   public CudaDevice device() {
     return device;
   }
 
-  /** What was given to {@link CudaDevice#wrapStream} to be kept reachable. */
+  /** {@return the object that {@link CudaDevice#wrapStream} keeps reachable} */
   public @Nullable Object owner() {
     return owner;
   }
 
-  /** The priority; lower is more urgent (cuStreamGetPriority). */
+  /**
+   * {@return the priority; lower is more urgent (cuStreamGetPriority)}
+   *
+   * @throws CudaException if the driver reports an error
+   */
   public int priority() {
     CudaDriver driver = hold();
     try {
@@ -74,9 +82,11 @@ public final class CudaStream implements AutoCloseable {
   }
 
   /**
-   * Whether the stream runs beside the null stream (cuStreamGetFlags, once for a wrapped stream).
+   * {@return whether the stream runs beside the null stream (cuStreamGetFlags, once for a wrapped
+   * stream)}
    *
    * @throws IllegalStateException if that is not known yet of a wrapped stream that is capturing
+   * @throws CudaException if the driver reports an error
    */
   public boolean isNonBlocking() {
     CudaDriver _ = hold();
@@ -87,13 +97,18 @@ public final class CudaStream implements AutoCloseable {
     }
   }
 
-  /** Whether work queued here goes into a graph instead of to the device (cuStreamIsCapturing). */
+  /**
+   * {@return whether work queued here goes into a graph instead of to the device
+   * (cuStreamIsCapturing)}
+   *
+   * @throws CudaException if the driver reports an error
+   */
   public boolean isCapturing() {
     return core.isCapturing();
   }
 
   /**
-   * Whether all work queued so far is done (cuStreamQuery).
+   * {@return whether all work queued so far has completed (cuStreamQuery)}
    *
    * @throws io.cuvette.driver.CudaException if the work failed: an error is not "not yet"
    * @throws IllegalStateException if the stream is capturing, which the question would invalidate
@@ -113,7 +128,11 @@ public final class CudaStream implements AutoCloseable {
     state.streams.relief().settleClosed();
   }
 
-  /** Records a new event with {@link EventOptions#DEFAULTS}; the caller closes it. */
+  /**
+   * Records a new event with {@link EventOptions#DEFAULTS}; the caller closes it.
+   *
+   * @return the event
+   */
   public CudaEvent record() {
     CudaEvent event = device().createEvent();
     try {
@@ -124,14 +143,25 @@ public final class CudaStream implements AutoCloseable {
     }
   }
 
-  /** Records an event of this device and returns it (cuEventRecord). */
+  /**
+   * Records an event of this device and returns it (cuEventRecord).
+   *
+   * @param event the event
+   * @return the event
+   * @throws CudaException if the driver reports an error
+   */
   public CudaEvent record(CudaEvent event) {
     Objects.requireNonNull(event, "event");
     event.record(this);
     return event;
   }
 
-  /** Makes work queued here from now on wait for an event, of any device (cuStreamWaitEvent). */
+  /**
+   * Makes work queued here from now on wait for an event, of any device (cuStreamWaitEvent).
+   *
+   * @param event the event
+   * @throws CudaException if the driver reports an error
+   */
   public void waitFor(CudaEvent event) {
     Objects.requireNonNull(event, "event");
     if (event.device().cuda() != device.cuda()) {
@@ -157,7 +187,11 @@ public final class CudaStream implements AutoCloseable {
     }
   }
 
-  /** Makes work queued here from now on wait for all work queued in another stream so far. */
+  /**
+   * Makes work queued here from now on wait for all work queued in another stream so far.
+   *
+   * @param other the other stream
+   */
   public void waitFor(CudaStream other) {
     Objects.requireNonNull(other, "other");
     if (other.state.session != state.session) {
@@ -182,16 +216,25 @@ public final class CudaStream implements AutoCloseable {
    * stream), other waits take 10 seconds at most, and memory without a pool that is closed there is
    * freed afterwards. Keep it short: the stream waits, and so does every free of plain memory.
    *
+   * @param callback the code, run once
    * @return completes after the callback, before the stream goes on; with the callback's exception
    *     if it threw, or with the device's error, and then the callback did not run
    * @throws IllegalStateException if the stream is capturing
+   * @throws CudaException if the driver reports an error
    */
   public CompletableFuture<Void> addCallback(Runnable callback) {
     Objects.requireNonNull(callback, "callback");
     return submit(new Callback(state, _ -> callback.run(), false));
   }
 
-  /** {@link #addCallback(Runnable)} with an argument. */
+  /**
+   * Adds a callback with an argument, as {@link #addCallback(Runnable)} does.
+   *
+   * @param <T> the type of the argument
+   * @param callback the code, run once
+   * @param argument the argument
+   * @return a future, completed after the callback
+   */
   public <T> CompletableFuture<Void> addCallback(StreamCallback<T> callback, T argument) {
     Objects.requireNonNull(callback, "callback");
     Objects.requireNonNull(argument, "argument");
@@ -199,9 +242,13 @@ public final class CudaStream implements AutoCloseable {
   }
 
   /**
-   * {@link #addCallback(Runnable)} with an argument and the status of the stream: it also runs if
-   * the device failed, up to a second later, or the Cuda was closed first. The future then has that
-   * error.
+   * Adds a callback with an argument and the status of the stream: it also runs if the device
+   * failed, up to a second later, or the Cuda was closed first. The future then has that error.
+   *
+   * @param <T> the type of the argument
+   * @param callback the code, run once
+   * @param argument the argument
+   * @return a future, completed after the callback
    */
   public <T> CompletableFuture<Void> addCallback(
       StreamCallback.WithStatus<T> callback, T argument) {
@@ -214,6 +261,7 @@ public final class CudaStream implements AutoCloseable {
    * Completes soon after the work queued so far is done, exceptionally if the device failed. The
    * stream does not wait for what depends on the future.
    *
+   * @return the future
    * @throws IllegalStateException if the stream is capturing
    */
   public CompletableFuture<Void> onComplete() {
@@ -224,12 +272,12 @@ public final class CudaStream implements AutoCloseable {
     core.checkUsable();
     try {
       core.checkNotCapturing(callback.call());
-      return state.streams.callbacks().submit(callback);
+      return device.cuda().engine().callbacks().submit(callback);
     } catch (CudaException e) {
       if (!e.status().losesContext()) {
         throw e;
       }
-      return state.streams.callbacks().failed(callback, e);
+      return device.cuda().engine().callbacks().failed(callback, e);
     } finally {
       Reference.reachabilityFence(this);
     }
@@ -238,6 +286,7 @@ public final class CudaStream implements AutoCloseable {
   /**
    * Makes this stream, and its device, current on this thread until the scope closes.
    *
+   * @return the scope, closed by the same thread
    * @throws IllegalStateException if the stream is closed
    */
   public Scope use() {
@@ -248,7 +297,7 @@ public final class CudaStream implements AutoCloseable {
     CudaStream stream = current.chosenStream(device);
     Scope scope =
         new Scope(
-            current,
+            current.scopes,
             toString(),
             () -> {
               thread.device = before;
@@ -259,7 +308,7 @@ public final class CudaStream implements AutoCloseable {
     return scope;
   }
 
-  /** Whether the stream was closed. Streams that exist from the start never are. */
+  /** {@return whether the stream is closed} Streams that exist from the start never are. */
   public boolean isClosed() {
     return core.isClosed();
   }
@@ -268,6 +317,8 @@ public final class CudaStream implements AutoCloseable {
    * Ends the stream; work queued so far still completes (cuStreamDestroy). Memory that pools cache
    * for it becomes usable by other streams, once that work is done. A wrapped stream is not
    * destroyed; the streams that exist from the start stay. Does nothing the second time.
+   *
+   * @throws CudaException if the driver reports an error
    */
   @Override
   public void close() {

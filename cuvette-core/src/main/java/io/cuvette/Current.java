@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Current {
   final ThreadState thread;
-  @Nullable Scope innermost;
+  final OpenScopes scopes = new OpenScopes();
 
   /** The allocator of the innermost {@code useAllocator} scope, if there is one. */
   @Nullable MemoryResource allocator;

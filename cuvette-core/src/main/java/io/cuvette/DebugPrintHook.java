@@ -20,7 +20,11 @@ public final class DebugPrintHook implements MemoryHook {
   private final Appendable out;
   private final BargingLock lock = new BargingLock();
 
-  /** A hook that writes to {@code out}; it neither flushes nor closes it. */
+  /**
+   * A hook that writes to {@code out}; it neither flushes nor closes it.
+   *
+   * @param out the destination of the text
+   */
   public DebugPrintHook(Appendable out) {
     Objects.requireNonNull(out, "out");
     this.out = out;

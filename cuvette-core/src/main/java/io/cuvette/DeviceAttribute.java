@@ -306,7 +306,7 @@ public enum DeviceAttribute {
     this.code = code;
   }
 
-  /** The number the driver knows the attribute by. */
+  /** {@return the CUdevice_attribute} */
   public int code() {
     return code;
   }

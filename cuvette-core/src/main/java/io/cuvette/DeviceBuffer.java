@@ -1,6 +1,6 @@
 package io.cuvette;
 
-import io.cuvette.internal.stream.OpenStream;
+import io.cuvette.internal.order.OpenStream;
 
 /** Memory of a device. See {@link Buffer} for its operations and for threads. */
 public final class DeviceBuffer extends BufferBase implements Buffer {

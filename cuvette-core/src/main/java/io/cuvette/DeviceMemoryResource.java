@@ -4,11 +4,13 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.MemAllocationType;
 import io.cuvette.driver.MemHandleType;
+import io.cuvette.internal.async.OrderedFailures;
 import io.cuvette.internal.channel.Descriptors;
 import io.cuvette.internal.channel.PoolHandle;
-import io.cuvette.internal.ordered.DriverPool;
-import io.cuvette.internal.ordered.StreamOrderedSupport;
-import io.cuvette.internal.share.PoolSharing;
+import io.cuvette.internal.driverpool.BorrowedPool;
+import io.cuvette.internal.driverpool.DriverPool;
+import io.cuvette.internal.driverpool.MadePool;
+import io.cuvette.internal.share.PoolExport;
 import io.cuvette.internal.share.PoolSource;
 import java.util.Collection;
 import java.util.List;
@@ -26,6 +28,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
   /**
    * Memory from the pool that is current for the device now; it is not owned (cuDeviceGetMemPool).
    *
+   * @param device the device
    * @throws CudaException if the driver or the device has no stream-ordered memory
    */
   public DeviceMemoryResource(CudaDevice device) {
@@ -35,6 +38,8 @@ public final class DeviceMemoryResource extends DriverPoolResource {
   /**
    * Memory from a new pool, which keeps what it once held until it is trimmed (cuMemPoolCreate).
    *
+   * @param device the device
+   * @param options the options
    * @throws UnsupportedOperationException with {@code ipcEnabled} on a system other than Linux
    * @throws CudaException if the driver or the device has no stream-ordered memory, or with {@code
    *     ipcEnabled} cannot share it
@@ -52,7 +57,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
   private static DriverPool current(CudaDevice device) {
     Objects.requireNonNull(device, "device");
     CudaDriver driver = device.core().context();
-    return DriverPool.borrow(
+    return BorrowedPool.borrow(
         device.cuda().engine().driverPools(), () -> driver.pools().deviceGetMemPool(device.id()));
   }
 
@@ -60,7 +65,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
     try {
       return pool.get();
     } catch (CudaException e) {
-      throw StreamOrderedSupport.explained(e, device.core());
+      throw OrderedFailures.explained(e, device.core());
     }
   }
 
@@ -73,16 +78,16 @@ public final class DeviceMemoryResource extends DriverPoolResource {
       return PoolSource.unshared(
           explaining(
               device,
-              () -> DriverPool.createKeeping(device.cuda().engine().driverPools(), properties)));
+              () -> MadePool.createKeeping(device.cuda().engine().driverPools(), properties)));
     }
     Descriptors.require("DeviceMemoryResource with ipcEnabled");
     var properties =
         poolAt(here, MemAllocationType.PINNED, MemHandleType.FILE_DESCRIPTOR, options.maxBytes());
     try {
-      return PoolSharing.create(
+      return PoolExport.create(
           device.cuda().engine().driverPools(), properties, BufferDescriptor.Kind.DEVICE_POOL);
     } catch (CudaException e) {
-      throw PoolSharing.explained(
+      throw PoolExport.explained(
           e,
           device.core(),
           DeviceAttribute.MEMPOOL_SUPPORTED_HANDLE_TYPES,
@@ -91,15 +96,16 @@ public final class DeviceMemoryResource extends DriverPoolResource {
   }
 
   /**
-   * The pool of another process (cuMemPoolImportFromShareableHandle). If a resource is registered
-   * under the handle's UUID, that is the result; a new one is registered. Peer access is not taken
-   * over from the exporter: grant it here with {@link #peerAccessibleBy()}.
+   * Imports the pool of another process (cuMemPoolImportFromShareableHandle). If a resource is
+   * registered under the handle's UUID, that is the result; a new one is registered. Peer access is
+   * not taken over from the exporter: grant it here with {@link #peerAccessibleBy()}.
    *
-   * <p>The driver does not tell the kinds of pools apart: a handle of host memory is taken too, and
-   * the first {@link #importBuffer} of it refuses.
+   * <p>The driver does not report the kind of a pool: a handle of host memory is taken too, and the
+   * first {@link #importBuffer} of it refuses.
    *
    * @param device whose memory it is
    * @param handle stays the caller's to close, at once if they like
+   * @return the resource
    * @throws IllegalArgumentException if another class or device's resource is registered, or the
    *     driver says that the pool is another device's
    * @throws IllegalStateException if the handle is closed
@@ -131,9 +137,12 @@ public final class DeviceMemoryResource extends DriverPoolResource {
   }
 
   /**
-   * The pool of another process from a raw descriptor, which stays the caller's to close. The pool
+   * Imports the pool of another process from a raw descriptor, which the caller closes. The pool
    * has no UUID until {@link #register}.
    *
+   * @param device the device
+   * @param descriptor the descriptor of the exporting process
+   * @return the resource
    * @throws IllegalArgumentException if the descriptor is negative or not open
    * @see #fromAllocationHandle(CudaDevice, AllocationHandle)
    */
@@ -144,8 +153,10 @@ public final class DeviceMemoryResource extends DriverPoolResource {
   }
 
   /**
-   * The resource that is registered under a UUID.
+   * {@return the resource that is registered under a UUID}
    *
+   * @param cuda the Cuda
+   * @param uuid the UUID of the pool
    * @throws NoSuchElementException naming the UUID if there is none, or it was closed or forgotten
    * @throws IllegalArgumentException if it is not of this class
    */
@@ -157,8 +168,10 @@ public final class DeviceMemoryResource extends DriverPoolResource {
   }
 
   /**
-   * The resource of a device that is registered under a UUID.
+   * {@return the resource of a device that is registered under a UUID}
    *
+   * @param device the device
+   * @param uuid the UUID of the pool
    * @throws IllegalArgumentException if it is another device's
    * @see #fromRegistry(Cuda, UUID)
    */
@@ -191,6 +204,8 @@ public final class DeviceMemoryResource extends DriverPoolResource {
   /**
    * Imports a buffer of this pool in order of this thread's current stream of the device.
    *
+   * @param descriptor the descriptor of the exporting process
+   * @return the buffer
    * @see #importBuffer(BufferDescriptor, CudaStream)
    */
   public DeviceBuffer importBuffer(BufferDescriptor descriptor) {
@@ -207,7 +222,9 @@ public final class DeviceMemoryResource extends DriverPoolResource {
    * <p>If the same allocation was freed just before and that free is still queued, this waits for
    * it.
    *
+   * @param descriptor the descriptor of the exporting process
    * @param stream of this device
+   * @return the buffer
    * @throws IllegalArgumentException if the descriptor is of another kind, claims more than the
    *     allocation has, or names another device
    * @throws IllegalStateException if this resource is closed or not IPC-enabled
@@ -252,11 +269,13 @@ public final class DeviceMemoryResource extends DriverPoolResource {
   }
 
   /**
-   * The other devices that can access the memory, as a live set: adding grants read and write
-   * access, removing takes it back, and each bulk operation is one call of the driver
-   * (cuMemPoolSetAccess). A device that cannot reach the memory is an IllegalArgumentException; the
+   * {@return the other devices that can access the memory, as a live set: adding grants read and
+   * write access, removing revokes it, and each bulk operation is one call of the driver
+   * (cuMemPoolSetAccess)} A device that cannot reach the memory is an IllegalArgumentException; the
    * device itself is never part of it. In ascending order. Copies work without, see {@link
    * Buffer#copyFrom(Buffer, CudaStream)}.
+   *
+   * @throws CudaException if the driver reports an error
    */
   public Set<CudaDevice> peerAccessibleBy() {
     return peers;
@@ -270,6 +289,7 @@ public final class DeviceMemoryResource extends DriverPoolResource {
    * @throws IllegalArgumentException if one of them cannot reach the memory or is of another {@link
    *     Cuda}; nothing changed then
    * @throws IllegalStateException if the resource is closed
+   * @throws CudaException if the driver reports an error
    */
   public void setPeerAccessibleBy(Collection<CudaDevice> devices) {
     Objects.requireNonNull(devices, "devices");

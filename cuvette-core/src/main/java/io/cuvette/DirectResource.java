@@ -1,11 +1,11 @@
 package io.cuvette;
 
+import io.cuvette.internal.async.CurrentPool;
 import io.cuvette.internal.block.DirectMemory;
-import io.cuvette.internal.ordered.AsyncMemory;
-import io.cuvette.internal.ordered.DriverPools;
-import io.cuvette.internal.stream.OpenStream;
+import io.cuvette.internal.driverpool.DriverPools;
+import io.cuvette.internal.order.OpenStream;
 
-/** The resources that ask the driver each time. */
+/** The resources that call the driver each time. */
 enum DirectResource implements MemoryResource {
   DEVICE {
     @Override
@@ -26,7 +26,7 @@ enum DirectResource implements MemoryResource {
     public DeviceBuffer allocate(long bytes, CudaStream stream) {
       OpenStream order = CudaStream.coreOf(stream);
       DriverPools pools = stream.device().cuda().engine().driverPools();
-      return (DeviceBuffer) AsyncMemory.allocate(pools, BufferKind.DEVICE, bytes, order);
+      return (DeviceBuffer) CurrentPool.allocate(pools, BufferKind.DEVICE, bytes, order);
     }
   };
 

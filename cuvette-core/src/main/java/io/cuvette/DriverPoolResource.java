@@ -1,23 +1,24 @@
 package io.cuvette;
 
 import io.cuvette.driver.PoolProperties;
+import io.cuvette.internal.async.OrderedAllocator;
 import io.cuvette.internal.base.Checks;
 import io.cuvette.internal.base.Failures;
-import io.cuvette.internal.block.BlockLifetime;
+import io.cuvette.internal.block.Block;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Faces;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.channel.PoolHandle;
-import io.cuvette.internal.ordered.DriverPool;
-import io.cuvette.internal.ordered.DriverPools;
-import io.cuvette.internal.ordered.StreamOrderedAllocator;
-import io.cuvette.internal.ordered.StreamOrderedLifetime;
+import io.cuvette.internal.driverpool.DriverPool;
+import io.cuvette.internal.driverpool.DriverPools;
+import io.cuvette.internal.lifetime.Ending;
+import io.cuvette.internal.ordered.OrderedBlock;
 import io.cuvette.internal.session.Device;
-import io.cuvette.internal.share.ImportedLifetime;
-import io.cuvette.internal.share.Imports;
-import io.cuvette.internal.share.PoolSharing;
+import io.cuvette.internal.session.ObjectEnding;
+import io.cuvette.internal.share.Importer;
+import io.cuvette.internal.share.MappedBlock;
+import io.cuvette.internal.share.PoolExport;
 import io.cuvette.internal.share.PoolSource;
-import io.cuvette.internal.share.ResourceLifetime;
 import java.lang.ref.Reference;
 import java.util.Objects;
 import java.util.Optional;
@@ -28,21 +29,21 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Memory from one pool of the driver, with the face of cuda.core's memory resources. A resource
- * that made its pool destroys it when closed; one that uses a pool of the driver just lets go of
- * it. Thread-safe.
+ * that made its pool destroys it when closed; one that uses a pool of the driver only releases it.
+ * Thread-safe.
  */
 public abstract sealed class DriverPoolResource implements MemoryResource, AutoCloseable
     permits DeviceMemoryResource, ManagedMemoryResource, PinnedMemoryResource {
   private final Cuda cuda;
   private final DriverPool pool;
-  private final StreamOrderedAllocator allocator;
+  private final OrderedAllocator allocator;
   private final PoolAttributes attributes;
-  private final @Nullable PoolSharing sharing;
+  private final @Nullable PoolExport sharing;
 
   /** As users see it. */
   private final @Nullable AllocationHandle handle;
 
-  private final ResourceLifetime lifetime;
+  private final ObjectEnding ending;
 
   DriverPoolResource(Cuda cuda, PoolSource source, Faces faces) {
     this.cuda = cuda;
@@ -50,37 +51,51 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     this.sharing = source.sharing();
     try {
       this.handle = sharing == null ? null : new AllocationHandle(sharing.handle());
-      this.allocator = new StreamOrderedAllocator(pool, faces);
+      this.allocator = new OrderedAllocator(pool, faces);
       this.attributes = new PoolAttributes(pool, this);
       if (sharing != null) {
         pool.memory().shareAs(sharing.kind());
       }
-      this.lifetime = new ResourceLifetime(this, source);
+      String text = "%s of %s".formatted(getClass().getSimpleName(), pool);
+      this.ending = ObjectEnding.of(this, pool.session(), text, true, source::close);
     } catch (OutOfMemoryError e) {
       Failures.closeAfter(e, pool::close);
       throw e;
+    }
+    if (pool.session().isClosed()) {
+      ending.close(); // nobody may look at the children any more
     }
   }
 
   /**
    * Allocates in order of a stream (cuMemAllocFromPoolAsync).
    *
-   * @param bytes at least 0; 0 gives a buffer without memory
+   * @param bytes the size in bytes, >= 0; 0 gives a buffer without memory
+   * @param stream the stream in whose order the memory is allocated and later freed
+   * @return a buffer of that size, whose memory work on the stream can use from here on
+   * @throws IllegalArgumentException if {@code bytes} is negative, or the stream is of another Cuda
    * @throws OutOfDeviceMemoryException if the pool has no room, after everything was tried
    * @throws IllegalStateException if the resource or the stream is closed, or the stream is
    *     capturing
    * @throws UnsupportedOperationException if the pool is another process's: nothing can be
    *     allocated from it here
+   * @throws io.cuvette.driver.CudaException if the driver reports an error
    */
   @Override
   public abstract Buffer allocate(long bytes, CudaStream stream);
 
-  /** Allocates in order of this thread's current stream. */
+  /**
+   * Allocates in order of this thread's current stream.
+   *
+   * @param bytes the size in bytes, >= 0
+   * @return the buffer
+   */
   public abstract Buffer allocate(long bytes);
 
   /**
    * Gives a buffer of this resource back in order of its stream; the same as closing it.
    *
+   * @param buffer the buffer
    * @throws IllegalArgumentException if it is another's, or a slice
    */
   public final void deallocate(Buffer buffer) {
@@ -91,6 +106,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
   /**
    * Gives a buffer of this resource back behind the work queued on another stream so far.
    *
+   * @param buffer the buffer
    * @param stream null for the stream it was allocated on
    * @throws IllegalArgumentException if the buffer is another's, or a slice
    */
@@ -104,11 +120,11 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
   }
 
   /**
-   * Gives back the buffer of this resource that begins at an address, in order of its stream; the
-   * same as closing it. Looks through all that are open: prefer {@link #deallocate(Buffer)}.
+   * Frees the buffer of this resource that begins at an address, in order of its stream; the same
+   * as closing it. Looks through all that are open: prefer {@link #deallocate(Buffer)}.
    *
-   * @param address 0 with 0 bytes does nothing
-   * @param bytes the size of the buffer
+   * @param address the address of the buffer; 0 with 0 bytes does nothing
+   * @param bytes the size of the buffer in bytes, >= 0
    * @throws IllegalArgumentException if no such buffer is open
    */
   public final void deallocate(long address, long bytes) {
@@ -116,9 +132,11 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
   }
 
   /**
-   * Gives back the buffer of this resource that begins at an address, behind the work queued on
-   * another stream so far.
+   * Frees the buffer of this resource that begins at an address, behind the work queued on another
+   * stream so far.
    *
+   * @param address the address
+   * @param bytes the size in bytes, >= 0
    * @param stream null for the stream it was allocated on
    * @see #deallocate(long, long)
    */
@@ -130,7 +148,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     if (address == 0 && bytes == 0) {
       return;
     }
-    StreamOrderedLifetime block = pool.memory().find(address);
+    OrderedBlock block = pool.memory().find(address);
     if (block == null || block.blockBytes() != bytes) {
       throw new IllegalArgumentException(
           "address: 0x%x with %d bytes (expected: an open buffer of %s%s)"
@@ -151,13 +169,13 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     block.close();
   }
 
-  /** What the pool says of itself, and its settings; live. */
+  /** {@return the attributes of the pool, queried each time} */
   public final PoolAttributes attributes() {
     return attributes;
   }
 
   /**
-   * The handle of the pool (CUmemoryPool).
+   * {@return the handle of the pool (CUmemoryPool)}
    *
    * @throws IllegalStateException if the resource is closed: another pool may get the handle
    */
@@ -166,64 +184,67 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     return pool.handle();
   }
 
-  /** Whether the pool was made here and is destroyed after closing; false once closed. */
+  /**
+   * {@return whether the pool was created here and is destroyed after closing; false once closed}
+   */
   public final boolean isHandleOwned() {
     return pool.isOwned();
   }
 
   /**
-   * Whether other processes can import the pool and its buffers, or it was imported; true for a
-   * mapped one.
+   * {@return whether other processes can import the pool and its buffers, or it was imported; true
+   * for a mapped one}
    */
   public final boolean isIpcEnabled() {
     return sharing != null;
   }
 
   /**
-   * Whether the pool is another process's, made with {@code fromAllocationHandle}: buffers can be
-   * imported through it, and none allocated.
+   * {@return whether the pool is another process's, imported with {@code fromAllocationHandle}:
+   * buffers can be imported through it, and none allocated}
    */
   public final boolean isMapped() {
     return sharing != null && sharing.mapped();
   }
 
   /**
-   * The identity of the pool, the same in all processes that were sent its handle; empty if it is
-   * not IPC-enabled, or was imported without one and not registered.
+   * {@return the identity of the pool, the same in all processes that were sent its handle; empty
+   * if it is not IPC-enabled, or was imported without one and not registered}
    */
   public final Optional<UUID> uuid() {
     return sharing == null ? Optional.empty() : sharing.handle().uuid();
   }
 
   /**
-   * What other processes import the pool by; the same object each time
-   * (cuMemPoolExportToShareableHandle). It belongs to this resource, which closes it: what must
+   * {@return the handle by which other processes import the pool, the same object each time
+   * (cuMemPoolExportToShareableHandle)} It belongs to this resource, which closes it: what must
    * live longer takes a {@link AllocationHandle#duplicate()}. That of a mapped resource passes the
    * pool on.
    *
    * @throws IllegalStateException if the resource is closed or not IPC-enabled
+   * @throws io.cuvette.driver.CudaException if the driver reports an error
    */
   public final AllocationHandle allocationHandle() {
-    PoolSharing _ = sharing("allocationHandle");
+    PoolExport _ = sharing("allocationHandle");
     AllocationHandle known = Objects.requireNonNull(handle);
     pool.checkOpen();
     return known;
   }
 
-  /** Whether devices can access the memory. */
+  /** {@return whether devices can access the memory} */
   public abstract boolean isDeviceAccessible();
 
-  /** Whether the host can access the memory. */
+  /** {@return whether the host can access the memory} */
   public abstract boolean isHostAccessible();
 
-  /** The number of the device the memory belongs to; −1 if it belongs to none. */
+  /** {@return the number of the device the memory belongs to; −1 if it belongs to none} */
   public abstract int deviceId();
 
   /**
-   * Gives what nobody uses back to the driver's side of the process, down to a size
-   * (cuMemPoolTrimTo).
+   * Releases unused memory to the driver, down to a size (cuMemPoolTrimTo).
    *
-   * @param bytesToKeep at least 0
+   * @param bytesToKeep the bytes of memory to keep in the pool, >= 0
+   * @throws io.cuvette.driver.CudaException if the driver reports an error
    */
   public final void trimTo(long bytesToKeep) {
     Checks.notNegative("bytesToKeep", bytesToKeep);
@@ -234,19 +255,21 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     }
   }
 
-  /** Whether the resource was closed. */
+  /** {@return whether the resource is closed} */
   public final boolean isClosed() {
-    return lifetime.ended();
+    return ending.ended();
   }
 
   /**
-   * Lets nobody allocate or import any more, and closes the allocation handle. Buffers in use stay
+   * Rejects further allocations and imports, and closes the allocation handle. Buffers in use stay
    * valid; a pool that was made or imported here is destroyed after the last of them
    * (cuMemPoolDestroy). Does nothing the second time.
+   *
+   * @throws io.cuvette.driver.CudaException if the driver reports an error
    */
   @Override
   public final void close() {
-    lifetime.close();
+    ending.close();
   }
 
   final Cuda cuda() {
@@ -276,8 +299,8 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     sharing("importBuffer");
     pool.checkOpen();
     try {
-      return Imports.ofPool(
-          descriptor.core(), kind, cuda.engine().imports(), pool, CudaStream.coreOf(stream), faces);
+      return Importer.ofPool(
+          descriptor, kind, cuda.engine().imports(), pool, CudaStream.coreOf(stream), faces);
     } finally {
       Reference.reachabilityFence(this);
     }
@@ -307,7 +330,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     handle.checkOpen();
     cuda.session().leaks().drain();
     DriverPools pools = cuda.engine().driverPools();
-    Supplier<R> importer = () -> PoolSharing.imported(pools, home, handle.duplicate(), kind, maker);
+    Supplier<R> importer = () -> PoolExport.imported(pools, home, handle.duplicate(), kind, maker);
     UUID uuid = handle.uuid().orElse(null);
     return uuid == null
         ? importer.get()
@@ -316,7 +339,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
 
   private static <R extends DriverPoolResource> R registered(
       Cuda cuda, UUID uuid, PoolHandle handle, Class<R> type, Supplier<R> importer) {
-    DriverPoolResource known = cuda.registry().find(uuid, handle);
+    Object known = cuda.registry().find(uuid, handle);
     if (known != null) {
       return ResourceRegistry.as(known, uuid, type);
     }
@@ -324,7 +347,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     try {
       R registered = made.register(uuid, type);
       if (registered != made) {
-        made.close(); // somebody registered another just now
+        made.close(); // another thread registered one just now
       }
       return registered;
     } catch (RuntimeException | Error e) {
@@ -333,22 +356,27 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     }
   }
 
+  /** What ends it. */
+  final Ending ending() {
+    return ending;
+  }
+
   /** Registers this resource under its UUID, or one that it gets by that. */
   final <R extends DriverPoolResource> R register(UUID uuid, Class<R> type) {
-    PoolSharing shared = sharing("register");
+    PoolExport shared = sharing("register");
     pool.checkOpen();
     shared.handle().checkIdentity(uuid);
     ResourceRegistry registry = cuda.registry();
-    DriverPoolResource found = registry.find(uuid, shared.handle());
+    Object found = registry.find(uuid, shared.handle());
     if (found == null) {
       shared.handle().identify(uuid);
-      found = registry.register(uuid, this, shared.handle());
+      found = registry.register(uuid, this, ending, shared.handle());
     }
     return ResourceRegistry.as(found, uuid, type);
   }
 
-  private PoolSharing sharing(String what) {
-    PoolSharing shared = sharing;
+  private PoolExport sharing(String what) {
+    PoolExport shared = sharing;
     if (shared == null) {
       throw new IllegalStateException(
           "%s: %s is not IPC-enabled (expected: options.withIpcEnabled(true))"
@@ -358,11 +386,11 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
   }
 
   private void checkMine(Memory buffer) {
-    BlockLifetime block = buffer.lifetime();
+    Block block = buffer.lifetime();
     boolean mine =
         switch (block) {
-          case StreamOrderedLifetime taken -> taken.isOf(pool.memory());
-          case ImportedLifetime imported -> imported.isOf(pool);
+          case OrderedBlock taken -> taken.isOf(pool.memory());
+          case MappedBlock imported -> imported.isOf(pool);
           default -> buffer.byteSize() == 0 && buffer.on().session() == pool.session();
         };
     if (!mine) {

@@ -2,8 +2,9 @@ package io.cuvette;
 
 import io.cuvette.driver.IpcCalls;
 import io.cuvette.internal.base.WireFormat;
-import io.cuvette.internal.stream.ExportedEvent;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.Objects;
 import java.util.UUID;
 import org.jspecify.annotations.Nullable;
@@ -22,20 +23,38 @@ public final class EventDescriptor {
 
   private static final String NAME = "EventDescriptor";
 
-  private final ExportedEvent core;
+  private final boolean blockingSync;
+  private final UUID process;
+  private final UUID deviceUuid;
+  private final byte[] handle;
 
-  EventDescriptor(ExportedEvent core) {
-    this.core = core;
-  }
-
-  /** The descriptor as the engine knows it. */
-  ExportedEvent core() {
-    return core;
+  /**
+   * A descriptor of its parts; {@link CudaEvent#descriptor()} makes one of an event.
+   *
+   * @param blockingSync whether waiting for the event blocks the thread
+   * @param process the process that made the event
+   * @param deviceUuid the device that the event was made on
+   * @param handle the driver's bytes, always as many
+   * @throws IllegalArgumentException if the handle has another length
+   */
+  public EventDescriptor(boolean blockingSync, UUID process, UUID deviceUuid, byte[] handle) {
+    this.blockingSync = blockingSync;
+    this.process = Objects.requireNonNull(process, "process");
+    this.deviceUuid = Objects.requireNonNull(deviceUuid, "deviceUuid");
+    Objects.requireNonNull(handle, "handle");
+    WireFormat.require(
+        handle.length == IpcCalls.HANDLE_BYTES,
+        NAME,
+        "handle bytes",
+        handle.length,
+        IpcCalls.HANDLE_BYTES);
+    this.handle = handle.clone();
   }
 
   /**
-   * A descriptor from what {@link #toBytes()} gave.
+   * {@return the descriptor that {@link #toBytes()} encoded}
    *
+   * @param bytes the bytes of a descriptor
    * @throws IllegalArgumentException naming what is wrong: the length, magic number, version, flags
    *     or checksum
    */
@@ -50,40 +69,63 @@ public final class EventDescriptor {
     UUID deviceUuid = WireFormat.getUuid(content);
     byte[] handle = new byte[IpcCalls.HANDLE_BYTES];
     content.get(handle);
-    return new EventDescriptor(new ExportedEvent(flags == 1, process, deviceUuid, handle));
+    return new EventDescriptor(flags == 1, process, deviceUuid, handle);
   }
 
-  /** The descriptor as bytes, always as many; they mean the same on every machine. */
+  /** {@return the descriptor as bytes, of a fixed length and the same on every machine} */
   public byte[] toBytes() {
     ByteBuffer value = WireFormat.begin(MAGIC, BYTES);
-    value.put((byte) (core.blockingSync() ? 1 : 0)).put((byte) 0);
-    WireFormat.putUuid(value, core.process());
-    WireFormat.putUuid(value, core.deviceUuid());
-    return WireFormat.end(value.put(core.handle()));
+    value.put((byte) (blockingSync ? 1 : 0)).put((byte) 0);
+    WireFormat.putUuid(value, process);
+    WireFormat.putUuid(value, deviceUuid);
+    return WireFormat.end(value.put(handle));
   }
 
-  /** Whether the event was made with {@link EventOptions#blockingSync()}. */
+  /** {@return whether the event was created with {@link EventOptions#blockingSync()}} */
   public boolean blockingSync() {
-    return core.blockingSync();
+    return blockingSync;
   }
 
-  /** The device the event was made on. */
+  /** {@return the UUID of the device that the event was created on} */
   public UUID deviceUuid() {
-    return core.deviceUuid();
+    return deviceUuid;
+  }
+
+  /**
+   * The process that made the event.
+   *
+   * @return its identity, made anew in each process
+   */
+  public UUID process() {
+    return process;
+  }
+
+  /**
+   * The driver's bytes.
+   *
+   * @return a copy
+   */
+  public byte[] handle() {
+    return handle.clone();
   }
 
   @Override
   public boolean equals(@Nullable Object other) {
-    return other instanceof EventDescriptor that && core.equals(that.core);
+    return other instanceof EventDescriptor that
+        && blockingSync == that.blockingSync
+        && process.equals(that.process)
+        && deviceUuid.equals(that.deviceUuid)
+        && Arrays.equals(handle, that.handle);
   }
 
   @Override
   public int hashCode() {
-    return core.hashCode();
+    return Objects.hash(blockingSync, process, Arrays.hashCode(handle));
   }
 
   @Override
   public String toString() {
-    return core.toString();
+    return "%s[blockingSync=%b, handle=%s…]"
+        .formatted(NAME, blockingSync, HexFormat.of().formatHex(handle, 0, 8));
   }
 }

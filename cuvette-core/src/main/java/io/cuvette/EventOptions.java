@@ -15,6 +15,7 @@ public record EventOptions(boolean blockingSync, boolean timing, boolean interpr
   /** For ordering only, the cheapest. */
   public static final EventOptions ORDER_ONLY = new EventOptions(false, false, false);
 
+  /** Creates options. */
   public EventOptions {
     if (interprocess && timing) {
       throw new IllegalArgumentException(
@@ -23,17 +24,29 @@ public record EventOptions(boolean blockingSync, boolean timing, boolean interpr
     }
   }
 
-  /** Whether waiting blocks the thread. */
+  /**
+   * {@return these options with waiting that blocks the thread, or spins}
+   *
+   * @param value whether it is
+   */
   public EventOptions withBlockingSync(boolean value) {
     return new EventOptions(value, timing, interprocess);
   }
 
-  /** Whether the event measures time. */
+  /**
+   * {@return these options with or without time measurement}
+   *
+   * @param value whether it is
+   */
   public EventOptions withTiming(boolean value) {
     return new EventOptions(blockingSync, value, interprocess);
   }
 
-  /** Whether another process can use it; switch timing off first. */
+  /**
+   * {@return these options with or without use by another process; disable timing first}
+   *
+   * @param value whether it is
+   */
   public EventOptions withInterprocess(boolean value) {
     return new EventOptions(blockingSync, timing, value);
   }

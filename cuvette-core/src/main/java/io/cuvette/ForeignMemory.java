@@ -6,17 +6,17 @@ import io.cuvette.driver.MemoryType;
 import io.cuvette.driver.PointerAttribute;
 import io.cuvette.internal.base.Checks;
 import io.cuvette.internal.block.Addresses;
-import io.cuvette.internal.block.DirectLifetime;
+import io.cuvette.internal.block.BorrowedBlock;
 import io.cuvette.internal.block.DirectMemory;
-import io.cuvette.internal.block.NoMemoryLifetime;
+import io.cuvette.internal.block.PlainBlock;
+import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.Session;
-import io.cuvette.internal.stream.OpenStream;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
-/** Memory that somebody else allocated, as buffers that keep its owner reachable. Stateless. */
+/** Memory allocated elsewhere, as buffers that keep its owner reachable. Stateless. */
 final class ForeignMemory {
   private ForeignMemory() {}
 
@@ -48,7 +48,7 @@ final class ForeignMemory {
     checkRange(on, address, bytes);
     OpenStream stream = device.nullStream().core();
     BufferBase buffer = BufferKind.base(kind(managed, type).make(address, bytes, stream));
-    buffer.attach(new NoMemoryLifetime(buffer, stream, address, bytes, owner));
+    buffer.attach(new BorrowedBlock(buffer, stream, address, bytes, owner));
     buffer.lifetime().opened();
     return buffer.asBuffer();
   }
@@ -59,15 +59,15 @@ final class ForeignMemory {
     Session session = device.core().session();
     session.checkOpen();
     return session
-        .entrance()
+        .gate()
         .make(() -> {
           Buffer wrapped = wrap(device, address, bytes, null);
-          DirectLifetime.ownAdopted(BufferBase.base(wrapped).memory(), calledOnce(session, free));
+          PlainBlock.ownAdopted(BufferBase.base(wrapped).memory(), calledOnce(session, free));
           return wrapped;
         });
   }
 
-  /** Not again if it throws: nobody here knows how far it came. */
+  /** Not again if it throws: how far it came is not known. */
   private static Runnable calledOnce(Session session, Runnable free) {
     AtomicBoolean called = new AtomicBoolean();
     return () -> {
@@ -117,7 +117,7 @@ final class ForeignMemory {
       if (e.status() != CudaStatus.INVALID_VALUE && e.status() != CudaStatus.NOT_SUPPORTED) {
         throw e;
       }
-      return; // not every kind of memory tells its range
+      return; // not every kind of memory reports its range
     }
     long rest = start + size - address;
     if (size > 0 && bytes > rest) {

@@ -1,6 +1,6 @@
 package io.cuvette;
 
-import io.cuvette.internal.caching.PoolHook;
+import io.cuvette.internal.devicepool.PoolHook;
 
 /** A hook of the user, as the engine calls it. */
 record HookOfUser(Cuda cuda, MemoryHook user) implements PoolHook {

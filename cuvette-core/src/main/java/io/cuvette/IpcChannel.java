@@ -62,11 +62,12 @@ public final class IpcChannel implements AutoCloseable {
   /**
    * A message of bytes and handles, which are the receiver's to close.
    *
-   * @param bytes what the sender gave
+   * @param bytes the bytes of the message
    * @param handles in the sender's order
    */
   @SuppressWarnings("ArrayRecordComponent") // the bytes are the receiver's
   public record Message(byte[] bytes, List<AllocationHandle> handles) implements AutoCloseable {
+    /** Creates a message. */
     public Message {
       Objects.requireNonNull(bytes, "bytes");
       Objects.requireNonNull(handles, "handles");
@@ -107,7 +108,9 @@ public final class IpcChannel implements AutoCloseable {
   /**
    * Connects to an {@link IpcListener} at a path, and waits for one if there is none yet.
    *
+   * @param path the path of the socket
    * @param timeout how long to wait; zero tries once
+   * @return the channel
    * @throws SecurityException if the listener is another user's
    * @throws UncheckedIOException if there is no listener in time, or the system refuses
    * @throws UnsupportedOperationException where descriptors cannot be passed
@@ -158,19 +161,31 @@ public final class IpcChannel implements AutoCloseable {
     send(IpcFrame.Kind.MESSAGE, message.clone(), List.of(handles));
   }
 
-  /** Sends what a memory resource is imported by; the handle stays the sender's to close. */
+  /**
+   * Sends what a memory resource is imported by; the handle stays the sender's to close.
+   *
+   * @param handle the handle, which stays open here
+   */
   public void send(AllocationHandle handle) {
     Objects.requireNonNull(handle, "handle");
     send(IpcFrame.Kind.ALLOCATION_HANDLE, new byte[0], List.of(handle));
   }
 
-  /** Sends what a buffer is imported by. */
+  /**
+   * Sends what a buffer is imported by.
+   *
+   * @param descriptor the descriptor
+   */
   public void send(BufferDescriptor descriptor) {
     Objects.requireNonNull(descriptor, "descriptor");
     send(IpcFrame.Kind.BUFFER_DESCRIPTOR, descriptor.toBytes(), List.of());
   }
 
-  /** Sends what an event is imported by. */
+  /**
+   * Sends what an event is imported by.
+   *
+   * @param descriptor the descriptor
+   */
   public void send(EventDescriptor descriptor) {
     Objects.requireNonNull(descriptor, "descriptor");
     send(IpcFrame.Kind.EVENT_DESCRIPTOR, descriptor.toBytes(), List.of());
@@ -193,7 +208,7 @@ public final class IpcChannel implements AutoCloseable {
     }
   }
 
-  /** Own descriptors, which nobody closes while they are sent. */
+  /** Own descriptors, which no other thread closes while they are sent. */
   private int[] duplicates(List<AllocationHandle> handles) {
     int[] descriptors = new int[handles.size()];
     int made = 0;
@@ -227,6 +242,7 @@ public final class IpcChannel implements AutoCloseable {
    *
    * @param timeout how long to wait for it to begin, and then, at least a second, for its end; zero
    *     looks once
+   * @return the message
    * @throws UncheckedIOException a {@link java.net.SocketTimeoutException} if nothing came in time,
    *     an {@link java.io.EOFException} if the peer closed, a {@link
    *     java.io.StreamCorruptedException} if what came is no message
@@ -240,8 +256,11 @@ public final class IpcChannel implements AutoCloseable {
   }
 
   /**
-   * Receives what a memory resource is imported by; it is the receiver's to close. Errors as in
-   * {@link #receiveMessage}.
+   * Receives the handle of a memory resource, which the receiver closes. Errors as in {@link
+   * #receiveMessage}.
+   *
+   * @param timeout how long to wait at most, > 0
+   * @return the handle
    */
   public AllocationHandle receiveAllocationHandle(Duration timeout) {
     Objects.requireNonNull(timeout, "timeout");
@@ -249,8 +268,10 @@ public final class IpcChannel implements AutoCloseable {
   }
 
   /**
-   * Receives what a buffer is imported by. Errors as in {@link #receiveMessage}.
+   * Receives the descriptor of a buffer. Errors as in {@link #receiveMessage}.
    *
+   * @param timeout how long to wait at most, > 0
+   * @return the descriptor
    * @throws IllegalArgumentException if the descriptor is malformed
    */
   public BufferDescriptor receiveBufferDescriptor(Duration timeout) {
@@ -262,8 +283,10 @@ public final class IpcChannel implements AutoCloseable {
   }
 
   /**
-   * Receives what an event is imported by. Errors as in {@link #receiveMessage}.
+   * Receives the descriptor of an event. Errors as in {@link #receiveMessage}.
    *
+   * @param timeout how long to wait at most, > 0
+   * @return the descriptor
    * @throws IllegalArgumentException if the descriptor is malformed
    */
   public EventDescriptor receiveEventDescriptor(Duration timeout) {
@@ -356,7 +379,7 @@ public final class IpcChannel implements AutoCloseable {
     }
   }
 
-  /** Whether the channel was closed, or failed in the middle of a message. */
+  /** {@return whether the channel is closed, or failed in the middle of a message} */
   public boolean isClosed() {
     return socket.isClosed();
   }

@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Waits for other processes of this user at a Unix socket. Only this user can connect to the file,
- * and each connection's user is asked of the system besides. Linux only. Thread-safe; several
+ * and each connection's user is queried from the system besides. Linux only. Thread-safe; several
  * threads can accept, and closing ends their waits. The collector closes the socket of a listener
  * that is forgotten, and leaves the file.
  */
@@ -52,15 +52,16 @@ public final class IpcListener implements AutoCloseable {
    *
    * <p>While the socket is made there is a second file beside it, {@code .NAME.cuvette-lock}. It is
    * locked, and the system ends the lock with the process: one that is killed at that moment leaves
-   * an empty file, which locks nobody out and goes when somebody listens there again.
+   * an empty file, which locks no process out and goes when a process listens there again.
    *
    * @param path at most 107 bytes; its directory must be this user's or root's, one that everybody
    *     can write only if it is sticky as {@code /tmp}, and should be this user's alone
+   * @return the listener
    * @throws IllegalArgumentException if a file that is no socket of this user is there, or one that
    *     is no empty file of this user in the place of the lock, the directory is another user's or
    *     everybody's, or the path is too long
    * @throws SecurityException if this process's user has no number in its user namespace
-   * @throws IllegalStateException if somebody listens there, this process or another
+   * @throws IllegalStateException if a process listens there, this one or another
    * @throws UncheckedIOException if there is no such directory, or the system refuses
    * @throws UnsupportedOperationException where descriptors cannot be passed
    */
@@ -151,7 +152,7 @@ public final class IpcListener implements AutoCloseable {
     delete(path);
   }
 
-  /** Some kernels of sandboxes do not tell what is bound before one really connects. */
+  /** Some kernels of sandboxes do not report what is bound before a real connection. */
   private static boolean isListenedAt(DescriptorCalls calls, Path path) {
     try {
       calls.close(calls.connect(path.toString(), Duration.ZERO));
@@ -211,9 +212,11 @@ public final class IpcListener implements AutoCloseable {
    * Waits for a process to connect.
    *
    * @param timeout how long to wait; zero looks once
+   * @return the channel
    * @throws SecurityException if the process is another user's; it is disconnected, and the
    *     listener goes on
-   * @throws UncheckedIOException a {@link java.net.SocketTimeoutException} if nobody came in time
+   * @throws UncheckedIOException a {@link java.net.SocketTimeoutException} if no process connected
+   *     in time
    * @throws IllegalStateException if the listener is closed, also while waiting
    */
   public IpcChannel accept(Duration timeout) {
@@ -232,19 +235,19 @@ public final class IpcListener implements AutoCloseable {
     });
   }
 
-  /** Where it listens. */
+  /** {@return the path it listens at} */
   public Path path() {
     return path;
   }
 
-  /** Whether the listener was closed. */
+  /** {@return whether the listener is closed} */
   public boolean isClosed() {
     return socket.isClosed();
   }
 
   /**
    * Stops listening and deletes the socket's file, unless another is there now, within a second
-   * whatever others do. Waits of {@link #accept} end, and processes that nobody has accepted are
+   * whatever others do. Waits of {@link #accept} end, and processes that were not accepted are
    * disconnected; channels that were accepted stay open. Does nothing the second time.
    */
   @Override

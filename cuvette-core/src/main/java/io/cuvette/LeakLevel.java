@@ -6,7 +6,7 @@ package io.cuvette;
 public enum LeakLevel {
   /** Not at all: the memory stays taken until its pool or Cuda is closed. */
   OFF,
-  /** Each is taken back and counted. */
+  /** Each is released and counted. */
   COUNT,
   /** As COUNT, and 1 allocation in 64 remembers where it was made. */
   SAMPLED,

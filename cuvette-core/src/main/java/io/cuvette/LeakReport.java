@@ -8,10 +8,11 @@ import org.jspecify.annotations.Nullable;
  * back.
  *
  * @param what the object, with its size and address
- * @param bytes the bytes taken back, 0 for streams and events
+ * @param bytes the bytes released, 0 for streams and events
  * @param site where it was made, if the {@link LeakLevel} recorded that
  */
 public record LeakReport(String what, long bytes, @Nullable Throwable site) {
+  /** Creates a report. */
   public LeakReport {
     Objects.requireNonNull(what, "what");
   }

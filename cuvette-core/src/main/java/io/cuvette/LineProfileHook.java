@@ -14,7 +14,7 @@ import java.util.Objects;
 /**
  * Adds up, for each frame of the callers' stacks, the bytes taken from a {@link MemoryPool} (used)
  * and those the pool had to take from upstream (acquired). What is freed is not subtracted: the
- * report tells who allocates, not who holds. Thread-safe.
+ * report shows who allocates, not who holds. Thread-safe.
  */
 public final class LineProfileHook implements MemoryHook {
   private static final String LIBRARY = LineProfileHook.class.getPackageName();
@@ -60,6 +60,8 @@ public final class LineProfileHook implements MemoryHook {
   /**
    * Writes a line for each frame, callers before callees, two blanks of indent for each level:
    * {@code File.java:line:method (used, acquired)}.
+   *
+   * @param out the destination of the report
    */
   public void printReport(Appendable out) {
     Objects.requireNonNull(out, "out");

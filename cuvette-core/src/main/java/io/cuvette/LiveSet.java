@@ -10,7 +10,7 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A set whose elements the driver knows: every question asks it, and every change is made there
+ * A set whose elements the driver knows: every query goes there, and every change is made there
  * after all elements were checked. Elements are given in a fixed order. Thread-safe if its parts
  * are.
  *
@@ -24,7 +24,10 @@ abstract class LiveSet<E> extends AbstractSet<E> {
   /** Whether an element can be in the set; one that cannot, and is not refused, is passed over. */
   abstract boolean canHave(E element);
 
-  /** What clearing takes away, in order: all that is in the set, and what is in it by half. */
+  /**
+   * Returns what clearing removes, in order: all that is in the set, and devices with read-only
+   * access.
+   */
   List<E> traces() {
     return now();
   }

@@ -1,7 +1,7 @@
 package io.cuvette;
 
 import io.cuvette.internal.block.HostView;
-import io.cuvette.internal.stream.OpenStream;
+import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.transfer.Transfers;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -29,15 +29,18 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
   }
 
   /**
-   * The memory as a segment. It dies with the buffer: every access after {@link #close()} throws
-   * IllegalStateException. Keep the buffer as long as the segment: a buffer that nobody can reach
-   * any more is taken back, and its segment dies with it.
+   * {@return the memory as a segment} It dies with the buffer: every access after {@link #close()}
+   * throws IllegalStateException. Keep the buffer as long as the segment: a buffer that is not
+   * reachable any more is released, and its segment dies with it.
    */
   public MemorySegment segment() {
     return view.of(memory(), whole().memory());
   }
 
-  /** The memory as a byte buffer in the host's byte order, up to 2 GiB. It dies with the buffer. */
+  /**
+   * {@return the memory as a byte buffer in the host's byte order, up to 2 GiB} It dies with the
+   * buffer.
+   */
   public ByteBuffer byteBuffer() {
     return HostView.byteBuffer(segment());
   }
@@ -46,8 +49,11 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
    * Moves exactly this buffer's range to a location in stream order; the driver works in whole
    * pages (cuMemPrefetchAsync).
    *
+   * @param target the place the bytes are moved to
+   * @param stream the stream
    * @throws IllegalArgumentException if there is no such device
    * @throws IllegalStateException if the stream is capturing
+   * @throws io.cuvette.driver.CudaException if the driver reports an error
    */
   public void prefetch(MemoryLocation target, CudaStream stream) {
     Objects.requireNonNull(target, "target");
@@ -70,15 +76,22 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
     }
   }
 
-  /** {@link #prefetch(MemoryLocation, CudaStream)} on the current stream of the buffer's device. */
+  /**
+   * {@link #prefetch(MemoryLocation, CudaStream)} on the current stream of the buffer's device.
+   *
+   * @param target the place the bytes are moved to
+   */
   public void prefetch(MemoryLocation target) {
     Objects.requireNonNull(target, "target");
     prefetch(target, device().cuda().currentStream(device()));
   }
 
   /**
-   * Where this buffer's whole range was last moved by {@link #prefetch}; empty if parts of it never
-   * were or went to different places. It need not be there any more (cuMemRangeGetAttribute).
+   * {@return the place that this buffer's whole range was last moved to by {@link #prefetch}; empty
+   * if parts of it never were or went to different places} It need not be there any more
+   * (cuMemRangeGetAttribute).
+   *
+   * @throws io.cuvette.driver.CudaException if the driver reports an error
    */
   public Optional<MemoryLocation> lastPrefetchLocation() {
     return range().lastPrefetch();
@@ -88,10 +101,11 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
    * Advises on the use of exactly this buffer's range (cuMemAdvise). It lasts until the memory goes
    * back to the driver: a {@link MemoryPool} of managed memory hands it on with its advice.
    *
+   * @param advice the advice
    * @param location where the advice is about; some advice ignores it
    * @throws IllegalArgumentException if there is no such device, or the advice cannot be about it
-   * @throws io.cuvette.driver.CudaException NOT_SUPPORTED if the driver takes no such advice, as
-   *     some do not for memory of a pool
+   * @throws io.cuvette.driver.CudaException if the driver reports an error: NOT_SUPPORTED where it
+   *     takes no such advice, as some do not for memory of a pool
    */
   public void advise(MemoryAdvice advice, MemoryLocation location) {
     Objects.requireNonNull(advice, "advice");
@@ -100,15 +114,19 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
   }
 
   /**
-   * Whether this buffer's whole range is advised to be mostly read, so that each reader may have a
-   * copy of its own.
+   * {@return whether this buffer's whole range is advised to be read mostly, so that each reader
+   * may have its own copy}
    */
   public boolean isReadMostly() {
     checkOpen();
     return range().isReadMostly();
   }
 
-  /** Sets {@link #isReadMostly()} or takes it back. */
+  /**
+   * Sets or clears {@link #isReadMostly()}.
+   *
+   * @param mostly whether it is
+   */
   public void setReadMostly(boolean mostly) {
     range()
         .advise(
@@ -117,14 +135,18 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
   }
 
   /**
-   * Where this buffer's whole range is preferably kept; empty if nothing was said or parts of it
-   * differ. A driver before CUDA 13 gives a NUMA node as the host.
+   * {@return the preferred place of this buffer's whole range; empty if none was set or parts of it
+   * differ} A driver before CUDA 13 gives a NUMA node as the host.
    */
   public Optional<MemoryLocation> preferredLocation() {
     return range().preferred();
   }
 
-  /** Sets {@link #preferredLocation()}. */
+  /**
+   * Sets {@link #preferredLocation()}.
+   *
+   * @param location the place
+   */
   public void setPreferredLocation(MemoryLocation location) {
     Objects.requireNonNull(location, "location");
     range().advise(MemoryAdvice.SET_PREFERRED_LOCATION, location);
@@ -136,10 +158,10 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
   }
 
   /**
-   * The devices and the host for which this buffer's whole range is mapped, as a live set: asking
-   * it asks the driver, adding and removing advises it. All elements are checked before the first
-   * change; each change is a call of its own. NUMA nodes of the host cannot be added. In ascending
-   * order, the host last.
+   * {@return the devices and the host for which this buffer's whole range is mapped, as a live set:
+   * reading queries the driver, adding and removing advises it} All elements are checked before the
+   * first change; each change is a call of its own. NUMA nodes of the host cannot be added. In
+   * ascending order, the host last.
    */
   public Set<MemoryLocation> accessedBy() {
     return new AccessedBy(range());
@@ -148,6 +170,7 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
   /**
    * Makes {@link #accessedBy()} have exactly some elements.
    *
+   * @param locations the devices, and the host
    * @throws IllegalArgumentException if one of them cannot be in it; nothing changed then
    */
   public void setAccessedBy(Collection<? extends MemoryLocation> locations) {

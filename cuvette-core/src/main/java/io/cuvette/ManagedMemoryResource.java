@@ -7,7 +7,9 @@ import io.cuvette.driver.MemAllocationType;
 import io.cuvette.driver.MemHandleType;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.PoolProperties;
-import io.cuvette.internal.ordered.DriverPool;
+import io.cuvette.internal.driverpool.BorrowedPool;
+import io.cuvette.internal.driverpool.DriverPool;
+import io.cuvette.internal.driverpool.MadePool;
 import io.cuvette.internal.share.PoolSource;
 import java.util.List;
 import java.util.Objects;
@@ -33,6 +35,7 @@ public final class ManagedMemoryResource extends DriverPoolResource {
    * Memory from the pool that is current for managed memory without a preferred location; it is not
    * owned (cuMemGetMemPool).
    *
+   * @param cuda the Cuda
    * @throws CudaException NOT_SUPPORTED if the devices have no such pool, with the reason;
    *     CALL_REQUIRES_NEWER_DRIVER before CUDA 13
    */
@@ -43,8 +46,10 @@ public final class ManagedMemoryResource extends DriverPoolResource {
   /**
    * Memory from a new pool, which keeps what it once held until it is trimmed (cuMemPoolCreate).
    *
+   * @param cuda the Cuda
+   * @param options the options
    * @throws IllegalArgumentException if there is no such device
-   * @throws IllegalStateException if the NUMA node nearest to the current device is asked for and
+   * @throws IllegalStateException if the NUMA node nearest to the current device is requested and
    *     not known
    * @throws CudaException NOT_SUPPORTED if the devices have no such pool, with the reason;
    *     CALL_REQUIRES_NEWER_DRIVER before CUDA 13
@@ -56,7 +61,7 @@ public final class ManagedMemoryResource extends DriverPoolResource {
   private static @Nullable MemoryLocation preferred(
       Cuda cuda, ManagedMemoryResourceOptions options) {
     Objects.requireNonNull(options, "options");
-    checkVersion(cuda); // an older driver may not know what is asked of the device either
+    checkVersion(cuda); // an older driver may not know that attribute of the device either
     return options.resolve(cuda.session().state().device);
   }
 
@@ -71,11 +76,14 @@ public final class ManagedMemoryResource extends DriverPoolResource {
   }
 
   /**
-   * Memory from the pool that is current for managed memory with a preferred location; it is not
-   * owned (cuMemGetMemPool).
+   * {@return a resource on the pool that is current for managed memory with a preferred location,
+   * which it does not own (cuMemGetMemPool)}
    *
+   * @param cuda the Cuda
+   * @param preferred the preferred place
    * @throws IllegalArgumentException if there is no such device, or the NUMA node is that of the
    *     calling thread
+   * @throws CudaException if the driver reports an error
    */
   public static ManagedMemoryResource ofCurrent(Cuda cuda, MemoryLocation preferred) {
     Objects.requireNonNull(cuda, "cuda");
@@ -104,13 +112,13 @@ public final class ManagedMemoryResource extends DriverPoolResource {
     int type = preferred == null ? MemLocationType.NONE : preferred.type();
     int id = preferred == null ? 0 : preferred.id();
     CudaDriver driver = cuda.driver();
-    return DriverPool.borrow(
+    return BorrowedPool.borrow(
         cuda.engine().driverPools(),
         () -> driver.pools().memGetMemPool(type, id, MemAllocationType.MANAGED));
   }
 
   private static DriverPool create(Cuda cuda, @Nullable MemoryLocation preferred) {
-    return DriverPool.createKeeping(
+    return MadePool.createKeeping(
         cuda.engine().driverPools(),
         preferred == null
             ? new PoolProperties(MemAllocationType.MANAGED, 0, MemLocationType.NONE, 0, 0)
@@ -167,12 +175,12 @@ public final class ManagedMemoryResource extends DriverPoolResource {
     return allocate(bytes, cuda().currentStream());
   }
 
-  /** Where the memory is kept preferably. */
+  /** {@return the preferred place of the memory} */
   public Optional<MemoryLocation> preferredLocation() {
     return Optional.ofNullable(preferred);
   }
 
-  /** True: its memory has one address for the host and all devices. */
+  /** {@return true: its memory has one address for the host and all devices} */
   public boolean isManaged() {
     return true;
   }

@@ -42,6 +42,7 @@ public record ManagedMemoryResourceOptions(
   public static final ManagedMemoryResourceOptions DEFAULTS =
       new ManagedMemoryResourceOptions(null, OptionalInt.empty());
 
+  /** Creates options. */
   public ManagedMemoryResourceOptions {
     Objects.requireNonNull(preferredLocation, "preferredLocation");
     String rule = brokenRule(preferredLocationType, preferredLocation);
@@ -66,12 +67,21 @@ public record ManagedMemoryResourceOptions(
     };
   }
 
-  /** Options of a type and a location. */
+  /**
+   * {@return the options for a type and a location}
+   *
+   * @param type the type of place; null for a device or −1
+   * @param location the number of the device or node; −1 for the host where there is no type
+   */
   public static ManagedMemoryResourceOptions of(@Nullable LocationType type, int location) {
     return new ManagedMemoryResourceOptions(type, OptionalInt.of(location));
   }
 
-  /** A device, the host, or a NUMA node of it; {@code null} for no preference. */
+  /**
+   * {@return these options with a preferred place}
+   *
+   * @param location a device, the host, or a NUMA node of it; null for no preference
+   */
   public ManagedMemoryResourceOptions withPreferredLocation(@Nullable MemoryLocation location) {
     return switch (location) {
       case null -> DEFAULTS;
@@ -85,17 +95,23 @@ public record ManagedMemoryResourceOptions(
     };
   }
 
-  /** A device, or −1 for the host. */
+  /**
+   * {@return these options with a preferred place}
+   *
+   * @param location the number of a device, or −1 for the host
+   */
   public ManagedMemoryResourceOptions withPreferredLocation(int location) {
     return of(null, location);
   }
 
-  /** The host. */
+  /** {@return these options with the host as the preferred place} */
   public ManagedMemoryResourceOptions withHost() {
     return new ManagedMemoryResourceOptions(LocationType.HOST, OptionalInt.empty());
   }
 
-  /** The NUMA node of the host that is nearest to the current device. */
+  /**
+   * {@return these options with the NUMA node of the host that is nearest to the current device}
+   */
   public ManagedMemoryResourceOptions withHostNuma() {
     return new ManagedMemoryResourceOptions(LocationType.HOST_NUMA, OptionalInt.empty());
   }

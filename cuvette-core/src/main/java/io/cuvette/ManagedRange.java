@@ -15,11 +15,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * What can be said and asked about exactly the range of a managed buffer. Thread-safe.
  *
- * @param buffer has at least one byte, or there is nothing to say and to ask
+ * @param buffer has at least one byte, or there is nothing to advise or query
  */
 record ManagedRange(Memory buffer) {
 
-  /** Since then the driver tells NUMA nodes, with a type and, one attribute on, a number. */
+  /** Since then the driver reports NUMA nodes, with a type and, one attribute on, a number. */
   private static final int TYPES_SINCE = 13000;
 
   Session session() {

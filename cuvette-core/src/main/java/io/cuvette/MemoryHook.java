@@ -3,12 +3,12 @@ package io.cuvette;
 import java.util.Objects;
 
 /**
- * Told of what a {@link MemoryPool} does: around a block given out, a block taken back, and memory
+ * Receives what a {@link MemoryPool} does: around a block allocated, a block freed, and memory
  * asked from upstream. Hooks are called in the order they were added, before and after alike, on
  * the thread that does it. An exception of a method before stops the operation.
  *
  * <p>A hook may allocate from other resources, not from the pool that calls it: that is an {@link
- * IllegalStateException}. It may close buffers of the pool, of which no hook is told then.
+ * IllegalStateException}. It may close buffers of the pool; no hook is called for these.
  */
 public interface MemoryHook {
 
@@ -20,13 +20,14 @@ public interface MemoryHook {
    * @param address what came; 0 before, and after a failure
    */
   record Growth(CudaDevice device, long blockBytes, long address) {
+    /** Creates a growth. */
     public Growth {
       Objects.requireNonNull(device, "device");
     }
   }
 
   /**
-   * A block given out or taken back.
+   * A block that is allocated or freed.
    *
    * @param device the device
    * @param requestedBytes what was asked for
@@ -36,26 +37,51 @@ public interface MemoryHook {
    */
   record Block(
       CudaDevice device, long requestedBytes, long blockBytes, long address, long blockId) {
+    /** Creates a block. */
     public Block {
       Objects.requireNonNull(device, "device");
     }
   }
 
-  /** Before upstream is asked, each time it is tried. */
+  /**
+   * Called before memory is requested from upstream, at each try.
+   *
+   * @param growth the memory that the pool takes
+   */
   default void allocPreprocess(Growth growth) {}
 
-  /** After upstream was asked, also if it failed. */
+  /**
+   * After upstream was asked, also if it failed.
+   *
+   * @param growth the memory that the pool takes
+   */
   default void allocPostprocess(Growth growth) {}
 
-  /** Before a block is looked for. */
+  /**
+   * Before a block is looked for.
+   *
+   * @param block the block
+   */
   default void mallocPreprocess(Block block) {}
 
-  /** After a block was given out, also if none was found. */
+  /**
+   * After a block was given out, also if none was found.
+   *
+   * @param block the block
+   */
   default void mallocPostprocess(Block block) {}
 
-  /** Before a block goes back. */
+  /**
+   * Before a block goes back.
+   *
+   * @param block the block
+   */
   default void freePreprocess(Block block) {}
 
-  /** After a block went back, also if that failed. */
+  /**
+   * After a block went back, also if that failed.
+   *
+   * @param block the block
+   */
   default void freePostprocess(Block block) {}
 }

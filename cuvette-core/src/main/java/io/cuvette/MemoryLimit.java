@@ -15,19 +15,19 @@ public sealed interface MemoryLimit {
    * The bytes this limit means on a device.
    *
    * @param deviceBytes the memory of the device
-   * @return at least 1, {@link Long#MAX_VALUE} for no limit
+   * @return at least 1, {@link Long#MAX_VALUE} if it does not limit
    */
   long bytesOf(long deviceBytes);
 
-  /** No limit. */
+  /** {@return the limit that does not limit} */
   static MemoryLimit none() {
     return None.NONE;
   }
 
   /**
-   * A number of bytes.
+   * {@return a limit in bytes}
    *
-   * @param bytes at least 1, or 0 for no limit, as in CuPy
+   * @param bytes the limit in bytes, >= 0; 0 for no limit, as in CuPy
    * @throws IllegalArgumentException for a negative number
    */
   static MemoryLimit ofBytes(long bytes) {
@@ -35,7 +35,7 @@ public sealed interface MemoryLimit {
   }
 
   /**
-   * A fraction of the device's memory.
+   * {@return a limit of a fraction of the device's memory}
    *
    * @param fraction above 0 and at most 1, or 0 for no limit, as in CuPy
    * @throws IllegalArgumentException for another number, or none
@@ -50,6 +50,8 @@ public sealed interface MemoryLimit {
    * at least one byte.
    *
    * @param name what the text is the value of, for the message
+   * @param text the limit as text
+   * @return the limit
    * @throws IllegalArgumentException naming the text and the rule
    */
   static MemoryLimit parse(String name, String text) {
@@ -65,9 +67,10 @@ public sealed interface MemoryLimit {
   /**
    * A number of bytes.
    *
-   * @param bytes at least 1
+   * @param bytes the limit in bytes, >= 1
    */
   record Bytes(long bytes) implements MemoryLimit {
+    /** Creates a limit. */
     public Bytes {
       if (bytes < 1) {
         throw new IllegalArgumentException(
@@ -88,6 +91,7 @@ public sealed interface MemoryLimit {
    * @param fraction above 0, at most 1
    */
   record Fraction(double fraction) implements MemoryLimit {
+    /** Creates a limit. */
     public Fraction {
       if (!(fraction > 0 && fraction <= 1)) {
         throw new IllegalArgumentException(

@@ -7,34 +7,42 @@ import java.util.Objects;
 /** Where managed memory can be: a device, the host, or a NUMA node of the host. Immutable. */
 public sealed interface MemoryLocation {
 
-  /** The memory of a device. */
+  /**
+   * {@return the memory of a device}
+   *
+   * @param device the device
+   */
   static MemoryLocation device(CudaDevice device) {
     Objects.requireNonNull(device, "device");
     return new Device(device.id());
   }
 
-  /** The memory of the host. */
+  /** {@return the memory of the host} */
   static MemoryLocation host() {
     return Host.HOST;
   }
 
-  /** The memory of one NUMA node of the host. */
+  /**
+   * {@return the memory of one NUMA node of the host}
+   *
+   * @param node the number of the node, >= 0
+   */
   static MemoryLocation hostNuma(int node) {
     return new HostNuma(node);
   }
 
   /**
-   * The memory of the NUMA node that the calling thread runs on when the driver is called; a
-   * virtual thread runs on any.
+   * {@return the memory of the NUMA node that the calling thread runs on when the driver is called;
+   * a virtual thread runs on any}
    */
   static MemoryLocation hostNumaCurrent() {
     return HostNumaCurrent.HOST_NUMA_CURRENT;
   }
 
-  /** CUmemLocationType. */
+  /** {@return CUmemLocationType} */
   int type();
 
-  /** The device or node, 0 where it has no meaning. */
+  /** {@return the device or node, 0 where it has no meaning} */
   int id();
 
   /**
@@ -43,6 +51,7 @@ public sealed interface MemoryLocation {
    * @param id the device
    */
   record Device(int id) implements MemoryLocation {
+    /** Creates the location. */
     public Device {
       Checks.notNegative("device", id);
     }
@@ -59,6 +68,7 @@ public sealed interface MemoryLocation {
    * @param id the node
    */
   record HostNuma(int id) implements MemoryLocation {
+    /** Creates the location. */
     public HostNuma {
       Checks.notNegative("NUMA node", id);
     }

@@ -1,7 +1,7 @@
 package io.cuvette;
 
-import io.cuvette.internal.caching.MemoryPoolCore;
-import io.cuvette.internal.caching.Pressure;
+import io.cuvette.internal.devicepool.MemoryPoolCore;
+import io.cuvette.internal.devicepool.Pressure;
 import io.cuvette.internal.session.Device;
 import java.lang.ref.Reference;
 import java.util.Objects;
@@ -9,7 +9,7 @@ import java.util.Objects;
 /**
  * Keeps freed device memory for reuse, one arena for each device and stream, with CuPy's rules:
  * sizes are rounded up to 512 bytes, the smallest cached block that fits is split exactly,
- * neighbours merge fully when they are freed, and a miss asks upstream for exactly the rounded
+ * neighbours merge fully when they are freed, and a miss requests from upstream exactly the rounded
  * size. Beyond CuPy, memory used on other streams comes back only when that use is done, and a
  * large request takes the cached memory of an idle stream before the pool grows.
  *
@@ -21,12 +21,21 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   private final PoolOptions options;
   private final MemoryPoolCore core;
 
-  /** A pool with {@link PoolOptions#DEFAULTS}. */
+  /**
+   * A pool with {@link PoolOptions#DEFAULTS}.
+   *
+   * @param cuda the Cuda
+   */
   public MemoryPool(Cuda cuda) {
     this(cuda, PoolOptions.DEFAULTS);
   }
 
-  /** A pool. It asks for no memory before the first allocation. */
+  /**
+   * Creates a pool. It requests no memory before the first allocation.
+   *
+   * @param cuda the Cuda
+   * @param options the options
+   */
   public MemoryPool(Cuda cuda, PoolOptions options) {
     Objects.requireNonNull(cuda, "cuda");
     Objects.requireNonNull(options, "options");
@@ -48,12 +57,20 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
         BufferKind.DEVICE);
   }
 
-  /** How the pool was made. */
+  /** {@return the options that the pool was created with} */
   public PoolOptions options() {
     return options;
   }
 
-  /** Allocates on the current stream. */
+  /**
+   * Allocates a block in order of the current stream, on its device.
+   *
+   * @param bytes the size in bytes, >= 0; 0 gives a buffer without memory
+   * @return the buffer
+   * @throws IllegalArgumentException if bytes is negative
+   * @throws OutOfDeviceMemoryException if there is not enough memory, after everything was tried
+   * @throws IllegalStateException if the pool is closed
+   */
   public Buffer allocate(long bytes) {
     return allocate(bytes, cuda.currentStream());
   }
@@ -61,8 +78,12 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   /**
    * Allocates a block in order of a stream, on its device.
    *
-   * @param bytes at least 0; 0 gives a buffer without memory, which no statistics count
-   * @throws OutOfDeviceMemoryException after everything was tried, with the numbers that tell why
+   * @param bytes the size in bytes, >= 0; 0 gives a buffer without memory, which no statistics
+   *     count
+   * @param stream the stream
+   * @return the buffer
+   * @throws IllegalArgumentException if bytes is negative
+   * @throws OutOfDeviceMemoryException after everything was tried, with the numbers that show why
    * @throws IllegalStateException if the pool or the stream is closed, or if this is called inside
    *     a hook of this pool; to grow it, also inside its upstream or a pressure listener of it
    */
@@ -70,7 +91,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   public Buffer allocate(long bytes, CudaStream stream) {
     Objects.requireNonNull(stream, "stream");
     try {
-      return BufferKind.base(core.allocate(bytes, stream.core())).asBuffer();
+      return BufferKind.buffer(core.allocate(bytes, stream.core()));
     } finally {
       Reference.reachabilityFence(this);
     }
@@ -79,82 +100,111 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   /**
    * Gives cached memory of all streams back to upstream, as far as whole chunks are free.
    *
-   * @return the bytes given back
+   * @return the bytes freed
    */
   public long freeAllBlocks() {
     return freeAllBlocks(cuda.currentDevice());
   }
 
-  /** {@link #freeAllBlocks()} on a device. */
+  /**
+   * Frees the cached memory of a device.
+   *
+   * @param device the device
+   * @return the number of bytes freed
+   */
   public long freeAllBlocks(CudaDevice device) {
     return core.freeAllBlocks(CudaDevice.coreOf(device));
   }
 
-  /** Gives cached memory of one stream back to upstream; 0 for a stream that has none. */
+  /**
+   * Returns cached memory of one stream to upstream.
+   *
+   * @param stream the stream whose cached memory is freed
+   * @return the number of bytes freed
+   */
   public long freeAllBlocks(CudaStream stream) {
     Objects.requireNonNull(stream, "stream");
     return core.freeAllBlocks(stream.core());
   }
 
-  /** Bytes of the blocks in use. */
+  /** {@return the bytes of the blocks in use} */
   public long usedBytes() {
     return stats().usedBytes();
   }
 
-  /** Bytes of the cached blocks. */
+  /** {@return the bytes of the cached blocks} */
   public long freeBytes() {
     return stats().freeBytes();
   }
 
-  /** Bytes held from upstream: used and free. */
+  /** {@return the bytes held from upstream, used and free} */
   public long totalBytes() {
     return stats().heldBytes();
   }
 
-  /** The number of cached blocks. */
+  /** {@return the number of cached blocks} */
   public int freeBlocks() {
     return stats().freeBlocks();
   }
 
-  /** All numbers of the current device. */
+  /** {@return all numbers of a device} */
   public PoolStats stats() {
     return stats(cuda.currentDevice());
   }
 
-  /** All numbers of a device. Takes back what is done or forgotten first. */
+  /**
+   * {@return all numbers of a device} Reclaims first what is complete or forgotten.
+   *
+   * @param device the device
+   */
   public PoolStats stats(CudaDevice device) {
     return core.stats(CudaDevice.coreOf(device));
   }
 
-  /** Starts the peaks of a device anew from what is used and held now. */
+  /**
+   * Starts the peaks of a device anew from what is used and held now.
+   *
+   * @param device the device
+   */
   public void resetPeaks(CudaDevice device) {
     core.resetPeaks(CudaDevice.coreOf(device));
   }
 
-  /** The limit on the current device. */
+  /** {@return the limit on the current device} */
   public MemoryLimit limit() {
     return limit(cuda.currentDevice());
   }
 
-  /** The limit on a device. */
+  /**
+   * {@return the limit on a device}
+   *
+   * @param device the device
+   */
   public MemoryLimit limit(CudaDevice device) {
     return core.limit(CudaDevice.coreOf(device));
   }
 
-  /** The limit on the current device in bytes, {@link Long#MAX_VALUE} for none. */
+  /** {@return the limit on the current device in bytes, {@link Long#MAX_VALUE} for none} */
   public long limitBytes() {
     return core.limitBytes(cuda.session().state().device);
   }
 
-  /** Sets the limit on the current device; {@link MemoryLimit#none()}, or one of 0, is no limit. */
+  /**
+   * Sets the limit on the current device; {@link MemoryLimit#none()}, or one of 0, does not limit.
+   *
+   * @param limit the limit
+   */
   public void setLimit(MemoryLimit limit) {
     Objects.requireNonNull(limit, "limit");
     setLimit(cuda.currentDevice(), limit);
   }
 
   /**
-   * Sets the limit on a device; {@link MemoryLimit#none()}, or one of 0, is no limit. What is held
-   * beyond a smaller limit stays; the pool just does not grow.
+   * Sets the limit on a device; {@link MemoryLimit#none()}, or one of 0, does not limit. What is
+   * held beyond a smaller limit stays; the pool just does not grow.
+   *
+   * @param device the device
+   * @param limit the limit
    */
   public void setLimit(CudaDevice device, MemoryLimit limit) {
     Objects.requireNonNull(limit, "limit");
@@ -164,6 +214,8 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   /**
    * Adds a hook that sees all threads, until the result is closed, or the pool.
    *
+   * @param hook the hook
+   * @return the registration, closed to remove the hook
    * @throws IllegalStateException if the hook is there already
    */
   public Registration addHook(MemoryHook hook) {
@@ -171,20 +223,30 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
     return core.addHook(new HookOfUser(cuda, hook), null);
   }
 
-  /** Adds a hook that sees only this thread, until the scope closes. */
+  /**
+   * Adds a hook that sees only this thread, until the scope closes.
+   *
+   * @param hook the hook
+   * @return the scope, closed by the same thread
+   */
   public Scope useHook(MemoryHook hook) {
     Objects.requireNonNull(hook, "hook");
     Registration registration = core.addHook(new HookOfUser(cuda, hook), Thread.currentThread());
-    return new Scope(cuda.current(), "hook " + hook, registration::close);
+    return new Scope(cuda.current().scopes, "hook " + hook, registration::close);
   }
 
-  /** Adds a listener that is asked when memory runs out, until the result is closed. */
+  /**
+   * Adds a listener that is called when memory runs out, until the result is closed.
+   *
+   * @param listener the listener
+   * @return the registration, closed to remove the listener
+   */
   public Registration addPressureListener(PressureListener listener) {
     Objects.requireNonNull(listener, "listener");
     return core.addPressureListener(new Listening(cuda, listener));
   }
 
-  /** A listener of the user, as the engine asks it. */
+  /** A listener of the user, as the engine calls it. */
   private record Listening(Cuda cuda, PressureListener listener) implements Pressure {
     @Override
     public long onPressure(Device device, long neededBytes) {
@@ -208,23 +270,23 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
     core.assertConsistent();
   }
 
-  /** Whether the pool was closed. */
+  /** {@return whether the pool is closed} */
   public boolean isClosed() {
     return core.isClosed();
   }
 
   /**
-   * Gives the cached memory back and lets nobody allocate any more. Buffers in use stay valid;
-   * their memory goes back to upstream when they are closed. What streams use at that time goes
-   * back when one of them, or the device, was waited for, or when memory is needed. Does nothing
-   * the second time.
+   * Frees the cached memory and rejects further allocations. Buffers in use stay valid; their
+   * memory goes back to upstream when they are closed. What streams use at that time goes back when
+   * one of them, or the device, was waited for, or when memory is needed. Does nothing the second
+   * time.
    */
   @Override
   public void close() {
     core.close();
   }
 
-  /** It ends with its Cuda: nobody has to close it. */
+  /** It ends with its Cuda, and need not be closed. */
   void keep() {
     core.keep();
   }

@@ -10,29 +10,39 @@ public interface MemoryResource {
   /**
    * Allocates memory on the device of a stream, in its order.
    *
-   * @param bytes at least 0
-   * @return a buffer of at least that many bytes, which gives the memory back when closed
+   * <p>Any thread may call it at any time, and several at once.
+   *
+   * @param bytes the size in bytes, >= 0; 0 gives a buffer without memory
+   * @param stream the stream in whose order the memory is first used
+   * @return a buffer of at least that many bytes, which frees the memory when it is closed
+   * @throws IllegalArgumentException if {@code bytes} is negative
    * @throws OutOfDeviceMemoryException if there is not enough memory
+   * @throws IllegalStateException if the resource, the stream or the Cuda is closed
+   * @throws io.cuvette.driver.CudaException if the driver reports another error
    */
   Buffer allocate(long bytes, CudaStream stream);
 
   /**
-   * Plain device memory without a pool; its close may wait for the device (cuMemAlloc, cuMemFree).
+   * {@return a resource of plain device memory without a pool; its close may wait for the device
+   * (cuMemAlloc, cuMemFree)}
    */
   static MemoryResource direct() {
     return DirectResource.DEVICE;
   }
 
   /**
-   * Stream-ordered memory from the pool that is current for the device at each allocation
-   * (cuMemAllocAsync, cuMemFreeAsync). {@link AsyncMemoryPool} states its pool and has a limit.
-   * Before it says that memory is out, everything was tried.
+   * {@return a resource of stream-ordered memory from the pool that is current for the device at
+   * each allocation (cuMemAllocAsync, cuMemFreeAsync)} {@link AsyncMemoryPool} states its pool and
+   * has a limit. Before it reports that memory is out, everything was tried.
    */
   static MemoryResource async() {
     return DirectResource.ASYNC;
   }
 
-  /** Managed memory without a pool, visible to host and devices (cuMemAllocManaged, cuMemFree). */
+  /**
+   * {@return a resource of managed memory without a pool, visible to host and devices
+   * (cuMemAllocManaged, cuMemFree)}
+   */
   static MemoryResource managed() {
     return DirectResource.MANAGED;
   }

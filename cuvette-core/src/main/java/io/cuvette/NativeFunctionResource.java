@@ -4,12 +4,12 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.base.Checks;
-import io.cuvette.internal.block.DirectLifetime;
 import io.cuvette.internal.block.DirectMemory;
+import io.cuvette.internal.block.PlainBlock;
+import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.Session;
 import io.cuvette.internal.session.ThreadState;
-import io.cuvette.internal.stream.OpenStream;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import java.util.function.LongConsumer;
@@ -60,7 +60,7 @@ public final class NativeFunctionResource implements MemoryResource {
     if (bytes == 0) {
       return (DeviceBuffer) DirectMemory.empty(BufferKind.DEVICE, order);
     }
-    return session.entrance().make(() -> allocate(bytes, order, order.on()));
+    return session.gate().make(() -> allocate(bytes, order, order.on()));
   }
 
   private Buffer allocate(long bytes, OpenStream stream, Device device) {
@@ -85,11 +85,10 @@ public final class NativeFunctionResource implements MemoryResource {
           device);
     }
     return (DeviceBuffer)
-        DirectLifetime.own(
-            BufferKind.DEVICE, address, bytes, stream, back, DirectLifetime.By.OTHERS);
+        PlainBlock.own(BufferKind.DEVICE, address, bytes, stream, back, PlainBlock.By.OTHERS);
   }
 
-  /** What keeps the functions valid. */
+  /** {@return the object that keeps the functions valid} */
   public @Nullable Object owner() {
     return owner;
   }

@@ -11,6 +11,7 @@ import java.util.Objects;
  * @see Cuda#openObjects()
  */
 public record OpenObject(String what, long bytes, Throwable site) {
+  /** Creates an open object. */
   public OpenObject {
     Objects.requireNonNull(what, "what");
     Objects.requireNonNull(site, "site");

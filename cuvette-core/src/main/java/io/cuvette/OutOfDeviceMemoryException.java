@@ -11,7 +11,10 @@ import java.util.Objects;
 public final class OutOfDeviceMemoryException extends CudaException {
   private static final long serialVersionUID = 1L;
 
+  /** The numbers. */
   private final Details details;
+
+  /** The message. */
   private final String text;
 
   /**
@@ -47,6 +50,7 @@ public final class OutOfDeviceMemoryException extends CudaException {
       long driverFreeBytes,
       RecoveryStep step)
       implements java.io.Serializable {
+    /** Creates the numbers. */
     public Details {
       Objects.requireNonNull(step, "step");
     }
@@ -55,6 +59,8 @@ public final class OutOfDeviceMemoryException extends CudaException {
   /**
    * The failure of a call.
    *
+   * @param call the call that failed
+   * @param details the numbers
    * @param roomBytes what the limit leaves; −1 where unknown
    */
   public OutOfDeviceMemoryException(String call, Details details, long roomBytes) {
@@ -69,12 +75,12 @@ public final class OutOfDeviceMemoryException extends CudaException {
     return text;
   }
 
-  /** The numbers. */
+  /** {@return the numbers} */
   public Details details() {
     return details;
   }
 
-  /** The bytes that were asked for. */
+  /** {@return the bytes of the request} */
   public long requestedBytes() {
     return details.requestedBytes;
   }

@@ -9,13 +9,17 @@ import java.util.Objects;
 public final class OutOfPinnedMemoryException extends CudaException {
   private static final long serialVersionUID = 1L;
 
+  /** The bytes of the request. */
   private final long requestedBytes;
+
+  /** The message. */
   private final String text;
 
   /**
    * The failure of a call.
    *
    * @param requestedBytes what was asked for
+   * @param call the call that failed
    * @param text the message
    */
   public OutOfPinnedMemoryException(long requestedBytes, String call, String text) {
@@ -44,7 +48,7 @@ public final class OutOfPinnedMemoryException extends CudaException {
     return text;
   }
 
-  /** The bytes that were asked for. */
+  /** {@return the bytes of the request} */
   public long requestedBytes() {
     return requestedBytes;
   }

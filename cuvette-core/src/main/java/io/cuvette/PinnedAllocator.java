@@ -9,8 +9,14 @@ public interface PinnedAllocator {
    * of a stream, as that of a {@link PinnedMemoryResource}, is not fit for it: work that was queued
    * before may still be reading it.
    *
-   * @param bytes at least 0
+   * <p>Any thread may call it at any time, and several at once.
+   *
+   * @param bytes the size in bytes, >= 0; 0 gives a buffer without memory
+   * @return a buffer of at least that many bytes, which frees the memory when it is closed
+   * @throws IllegalArgumentException if {@code bytes} is negative
    * @throws OutOfPinnedMemoryException if there is not enough memory
+   * @throws IllegalStateException if the allocator or the Cuda is closed
+   * @throws io.cuvette.driver.CudaException if the driver reports another error
    */
   PinnedBuffer allocate(long bytes);
 }

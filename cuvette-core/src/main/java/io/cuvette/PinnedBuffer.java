@@ -1,7 +1,7 @@
 package io.cuvette;
 
 import io.cuvette.internal.block.HostView;
-import io.cuvette.internal.stream.OpenStream;
+import io.cuvette.internal.order.OpenStream;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
@@ -31,22 +31,27 @@ public final class PinnedBuffer extends BufferBase implements Buffer {
   }
 
   /**
-   * The memory as a segment. It dies with the buffer: every access after {@link #close()} throws
-   * IllegalStateException. Keep the buffer as long as the segment: a buffer that nobody can reach
-   * any more is taken back, and its segment dies with it.
+   * {@return the memory as a segment} It dies with the buffer: every access after {@link #close()}
+   * throws IllegalStateException. Keep the buffer as long as the segment: a buffer that is not
+   * reachable any more is released, and its segment dies with it.
    */
   public MemorySegment segment() {
     return view.of(memory(), whole().memory());
   }
 
-  /** The memory as a byte buffer in the host's byte order, up to 2 GiB. It dies with the buffer. */
+  /**
+   * {@return the memory as a byte buffer in the host's byte order, up to 2 GiB} It dies with the
+   * buffer.
+   */
   public ByteBuffer byteBuffer() {
     return HostView.byteBuffer(segment());
   }
 
   /**
-   * The address at which a device sees this memory (cuMemHostGetDevicePointer); with UVA the same
-   * as the host's.
+   * {@return the address at which a device sees this memory (cuMemHostGetDevicePointer); with UVA
+   * the same as the host's}
+   *
+   * @throws io.cuvette.driver.CudaException if the driver reports an error
    */
   public long devicePointer() {
     checkOpen();

@@ -2,7 +2,7 @@ package io.cuvette;
 
 import io.cuvette.internal.block.ChunkSource;
 import io.cuvette.internal.block.Memory;
-import io.cuvette.internal.stream.OpenStream;
+import io.cuvette.internal.order.OpenStream;
 import org.jspecify.annotations.Nullable;
 
 /** An allocator of page-locked memory as the upstream of a pool, and of staged copies. */

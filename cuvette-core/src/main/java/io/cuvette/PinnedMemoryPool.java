@@ -1,6 +1,6 @@
 package io.cuvette;
 
-import io.cuvette.internal.caching.PinnedPoolCore;
+import io.cuvette.internal.pinnedpool.PinnedPoolCore;
 import java.lang.ref.Reference;
 import java.util.Objects;
 
@@ -13,12 +13,21 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
   private final Cuda cuda;
   private final PinnedPoolCore core;
 
-  /** A pool with {@link PinnedPoolOptions#DEFAULTS}. */
+  /**
+   * A pool with {@link PinnedPoolOptions#DEFAULTS}.
+   *
+   * @param cuda the Cuda
+   */
   public PinnedMemoryPool(Cuda cuda) {
     this(cuda, PinnedPoolOptions.DEFAULTS);
   }
 
-  /** A pool. It asks for no memory before the first allocation. */
+  /**
+   * Creates a pool. It requests no memory before the first allocation.
+   *
+   * @param cuda the Cuda
+   * @param options the options
+   */
   public PinnedMemoryPool(Cuda cuda, PinnedPoolOptions options) {
     Objects.requireNonNull(cuda, "cuda");
     Objects.requireNonNull(options, "options");
@@ -39,7 +48,10 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
   /**
    * Allocates a block.
    *
-   * @param bytes at least 0; 0 gives a buffer without memory, which no statistics count
+   * @param bytes the size in bytes, >= 0; 0 gives a buffer without memory, which no statistics
+   *     count
+   * @return the buffer
+   * @throws IllegalArgumentException if bytes is negative
    * @throws OutOfPinnedMemoryException if upstream or the limit has no room, after cached blocks
    *     were released, copies waited for and forgotten buffers reclaimed
    */
@@ -52,44 +64,50 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
     }
   }
 
-  /** Gives all cached memory back to upstream; the bytes given back. */
+  /**
+   * Returns all cached memory to upstream.
+   *
+   * @return the number of bytes freed
+   */
   public long freeAllBlocks() {
     return core.freeAllBlocks();
   }
 
-  /** Bytes of the blocks in use. */
+  /** {@return the bytes of the blocks in use} */
   public long usedBytes() {
     return stats().usedBytes();
   }
 
-  /** Bytes of the cached blocks. */
+  /** {@return the bytes of the cached blocks} */
   public long freeBytes() {
     return stats().freeBytes();
   }
 
-  /** Bytes held from upstream: used and free. */
+  /** {@return the bytes held from upstream, used and free} */
   public long totalBytes() {
     return stats().heldBytes();
   }
 
-  /** The number of cached blocks. */
+  /** {@return the number of cached blocks} */
   public int freeBlocks() {
     return stats().freeBlocks();
   }
 
-  /** All numbers. Takes back first what is done or forgotten. */
+  /** {@return all numbers} Reclaims first what is complete or forgotten. */
   public PinnedPoolStats stats() {
     return core.stats();
   }
 
-  /** The limit. */
+  /** {@return the limit} */
   public MemoryLimit limit() {
     return core.limit();
   }
 
   /**
-   * Sets the limit, in bytes; {@link MemoryLimit#none()}, or one of 0, is no limit. What is held
+   * Sets the limit, in bytes; {@link MemoryLimit#none()}, or one of 0, does not limit. What is held
    * beyond a smaller limit stays.
+   *
+   * @param next the limit
    */
   public void setLimit(MemoryLimit next) {
     Objects.requireNonNull(next, "next");
@@ -108,23 +126,23 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
     core.assertConsistent();
   }
 
-  /** Whether the pool was closed. */
+  /** {@return whether the pool is closed} */
   public boolean isClosed() {
     return core.isClosed();
   }
 
   /**
-   * Gives the cached memory back and lets nobody allocate any more. Buffers in use stay valid;
-   * their memory goes back to upstream when they are closed. What streams use at that time goes
-   * back when one of them, or the device, was waited for, or when memory is needed. Does nothing
-   * the second time.
+   * Frees the cached memory and rejects further allocations. Buffers in use stay valid; their
+   * memory goes back to upstream when they are closed. What streams use at that time goes back when
+   * one of them, or the device, was waited for, or when memory is needed. Does nothing the second
+   * time.
    */
   @Override
   public void close() {
     core.close();
   }
 
-  /** It ends with its Cuda: nobody has to close it. */
+  /** It ends with its Cuda, and need not be closed. */
   void keep() {
     core.keep();
   }

@@ -8,9 +8,11 @@ import io.cuvette.driver.MemLocationType;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.channel.Descriptors;
 import io.cuvette.internal.channel.PoolHandle;
-import io.cuvette.internal.ordered.DriverPool;
+import io.cuvette.internal.driverpool.BorrowedPool;
+import io.cuvette.internal.driverpool.DriverPool;
+import io.cuvette.internal.driverpool.MadePool;
 import io.cuvette.internal.session.Device;
-import io.cuvette.internal.share.PoolSharing;
+import io.cuvette.internal.share.PoolExport;
 import io.cuvette.internal.share.PoolSource;
 import java.util.List;
 import java.util.NoSuchElementException;
@@ -31,6 +33,9 @@ public final class PinnedMemoryResource extends DriverPoolResource {
    * Memory from the pool that is current for host memory now; it is not owned (cuMemGetMemPool,
    * CUDA 13). All devices get access to it, for everyone in this process: the driver lets only the
    * host in.
+   *
+   * @param cuda the Cuda
+   * @throws CudaException if the driver reports an error
    */
   public PinnedMemoryResource(Cuda cuda) {
     this(cuda, PoolSource.unshared(current(cuda)), NO_NODE);
@@ -41,6 +46,8 @@ public final class PinnedMemoryResource extends DriverPoolResource {
    * With {@code ipcEnabled} and no NUMA node it is placed on the node nearest to this thread's
    * current device: the driver shares pools with a node only.
    *
+   * @param cuda the Cuda
+   * @param options the options
    * @throws IllegalStateException with {@code ipcEnabled} and no node, if the current device has no
    *     nearest node
    * @throws UnsupportedOperationException with {@code ipcEnabled} on a system other than Linux
@@ -78,18 +85,20 @@ public final class PinnedMemoryResource extends DriverPoolResource {
   }
 
   /**
-   * The pool of another process (cuMemPoolImportFromShareableHandle). If a resource is registered
-   * under the handle's UUID, that is the result; a new one is registered. Its {@link #numaId()} is
-   * −1: the driver does not tell.
+   * Imports the pool of another process (cuMemPoolImportFromShareableHandle). If a resource is
+   * registered under the handle's UUID, that is the result; a new one is registered. Its {@link
+   * #numaId()} is −1: not reported by the driver.
    *
-   * <p>Devices copy from and to its buffers, but are not let in: a driver that let them in breaks
+   * <p>Devices copy from and to its buffers, but have no access: a driver that granted it breaks
    * the host pools of this process later. So a fill is made of copies, and with a real driver both
    * are as for pageable memory: the call returns when the stream has come to them.
    *
-   * <p>The driver does not tell the kinds of pools apart: a handle of device memory is taken too,
-   * and the first {@link #importBuffer} of it refuses.
+   * <p>The driver does not report the kind of a pool: a handle of device memory is taken too, and
+   * the first {@link #importBuffer} of it refuses.
    *
+   * @param cuda the Cuda
    * @param handle stays the caller's to close, at once if they like
+   * @return the resource
    * @throws IllegalArgumentException if a resource of another class is registered
    * @throws IllegalStateException if the handle is closed
    * @throws CudaException if the descriptor is of no pool
@@ -107,9 +116,12 @@ public final class PinnedMemoryResource extends DriverPoolResource {
   }
 
   /**
-   * The pool of another process from a raw descriptor, which stays the caller's to close. The pool
+   * Imports the pool of another process from a raw descriptor, which the caller closes. The pool
    * has no UUID until {@link #register}.
    *
+   * @param cuda the Cuda
+   * @param descriptor the descriptor of the exporting process
+   * @return the resource
    * @throws IllegalArgumentException if the descriptor is negative or not open
    * @see #fromAllocationHandle(Cuda, AllocationHandle)
    */
@@ -120,8 +132,10 @@ public final class PinnedMemoryResource extends DriverPoolResource {
   }
 
   /**
-   * The resource that is registered under a UUID.
+   * {@return the resource that is registered under a UUID}
    *
+   * @param cuda the Cuda
+   * @param uuid the UUID of the pool
    * @throws NoSuchElementException naming the UUID if there is none, or it was closed or forgotten
    * @throws IllegalArgumentException if it is not of this class
    */
@@ -148,6 +162,8 @@ public final class PinnedMemoryResource extends DriverPoolResource {
   /**
    * Imports a buffer of this pool in order of this thread's current stream.
    *
+   * @param descriptor the descriptor of the exporting process
+   * @return the buffer
    * @see #importBuffer(BufferDescriptor, CudaStream)
    */
   public PinnedBuffer importBuffer(BufferDescriptor descriptor) {
@@ -160,6 +176,11 @@ public final class PinnedMemoryResource extends DriverPoolResource {
    * PinnedBuffer#segment()} (cuMemPoolImportPointer). The rules and errors are those of {@link
    * DeviceMemoryResource#importBuffer(BufferDescriptor, CudaStream)}; the stream can be any
    * device's.
+   *
+   * @param descriptor the descriptor of the exporting process
+   * @param stream the stream
+   * @return the buffer
+   * @throws CudaException if the driver reports an error
    */
   public PinnedBuffer importBuffer(BufferDescriptor descriptor, CudaStream stream) {
     Objects.requireNonNull(descriptor, "descriptor");
@@ -175,7 +196,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
     try {
       cuda.checkOpen();
       pool =
-          DriverPool.borrow(
+          BorrowedPool.borrow(
               cuda.engine().driverPools(),
               () ->
                   cuda.driver()
@@ -193,7 +214,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
     }
   }
 
-  /** The driver lets in the host alone. What a device has already is not asked for again. */
+  /** Grants access to the host alone. What a device has already is not requested again. */
   private static void letDevicesIn(DriverPool pool) {
     List<Device> outside =
         pool.session().devices().stream().filter(device -> !hasAccess(pool, device)).toList();
@@ -214,7 +235,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
       letDevicesIn(made.pool());
       return made;
     } catch (RuntimeException | OutOfMemoryError e) {
-      PoolSharing sharing = made.sharing();
+      PoolExport sharing = made.sharing();
       if (sharing != null) {
         Failures.closeAfter(e, sharing.handle());
       }
@@ -228,7 +249,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
         node == NO_NODE ? MemoryLocation.host() : MemoryLocation.hostNuma(node);
     try {
       return PoolSource.unshared(
-          DriverPool.createKeeping(
+          MadePool.createKeeping(
               cuda.engine().driverPools(),
               poolAt(location, MemAllocationType.PINNED, MemHandleType.NONE, options.maxBytes())));
     } catch (CudaException e) {
@@ -245,10 +266,10 @@ public final class PinnedMemoryResource extends DriverPoolResource {
             MemHandleType.FILE_DESCRIPTOR,
             options.maxBytes());
     try {
-      return PoolSharing.create(
+      return PoolExport.create(
           cuda.engine().driverPools(), properties, BufferDescriptor.Kind.HOST_POOL);
     } catch (CudaException e) {
-      throw PoolSharing.explained(
+      throw PoolExport.explained(
           e,
           cuda.currentDevice().core(),
           DeviceAttribute.HOST_NUMA_MEMORY_POOLS_SUPPORTED,
@@ -289,8 +310,8 @@ public final class PinnedMemoryResource extends DriverPoolResource {
   }
 
   /**
-   * The NUMA node of the host the pool is placed on; −1 if the operating system places it, or it is
-   * another process's.
+   * {@return the NUMA node of the host the pool is placed on; −1 if the operating system places it,
+   * or it is another process's}
    */
   public int numaId() {
     return numaId;

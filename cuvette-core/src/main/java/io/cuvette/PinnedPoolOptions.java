@@ -14,17 +14,27 @@ public record PinnedPoolOptions(@Nullable PinnedAllocator upstream, MemoryLimit 
   /** The driver's page-locked memory, no limit. */
   public static final PinnedPoolOptions DEFAULTS = new PinnedPoolOptions(null, MemoryLimit.none());
 
+  /** Creates options. */
   public PinnedPoolOptions {
     Objects.requireNonNull(limit, "limit");
     checkLimit(limit);
   }
 
-  /** Another place where memory comes from. */
+  /**
+   * {@return these options with another upstream}
+   *
+   * @param allocator the allocator
+   */
   public PinnedPoolOptions withUpstream(PinnedAllocator allocator) {
     return new PinnedPoolOptions(Objects.requireNonNull(allocator, "allocator"), limit);
   }
 
-  /** A limit in bytes; {@link MemoryLimit#none()}, or one of 0, is no limit. */
+  /**
+   * {@return these options with a limit in bytes; {@link MemoryLimit#none()}, or one of 0, does not
+   * limit}
+   *
+   * @param bytes the size in bytes, >= 0
+   */
   public PinnedPoolOptions withLimit(MemoryLimit bytes) {
     return new PinnedPoolOptions(upstream, Objects.requireNonNull(bytes, "bytes"));
   }

@@ -3,14 +3,14 @@ package io.cuvette;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.MemPoolAttribute;
 import io.cuvette.internal.base.Checks;
-import io.cuvette.internal.ordered.AttributesOfPool;
-import io.cuvette.internal.ordered.DriverPool;
+import io.cuvette.internal.driverpool.AttributesOfPool;
+import io.cuvette.internal.driverpool.DriverPool;
 
 /**
  * What a memory pool of the driver says of itself now, and what can be set on it
  * (cuMemPoolGetAttribute, cuMemPoolSetAttribute). Others may use and change the same pool. The
  * bytes reserved and used need a driver of CUDA 11.3; on an older one they are a CudaException,
- * CALL_REQUIRES_NEWER_DRIVER. Of a pool that was imported from another process the driver tells
+ * CALL_REQUIRES_NEWER_DRIVER. Of a pool that was imported from another process the driver reports
  * nothing: INVALID_VALUE. Once the resource is closed, these are the numbers it had then, and
  * nothing can be set (IllegalStateException). The same for reading, if the pool was given by a
  * handle that is of no resource of the {@link Cuda}, or was no longer current where it had been:
@@ -23,7 +23,7 @@ public final class PoolAttributes {
   /**
    * For a user, who may keep nothing else.
    *
-   * @param owner closes the pool when nobody can reach it any more
+   * @param owner closes the pool when it is not reachable any more
    */
   PoolAttributes(DriverPool pool, Object owner) {
     this.pool = pool;
@@ -31,47 +31,64 @@ public final class PoolAttributes {
   }
 
   /**
-   * Whether memory freed on one stream is reused on another that waits for that free by an event.
+   * {@return whether memory freed on one stream is reused on another that waits for that free by an
+   * event}
    */
   public boolean reuseFollowEventDependencies() {
     return core.get(MemPoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES) != 0;
   }
 
-  /** Sets {@link #reuseFollowEventDependencies()}. */
+  /**
+   * Sets {@link #reuseFollowEventDependencies()}.
+   *
+   * @param allow whether it is allowed
+   */
   public void setReuseFollowEventDependencies(boolean allow) {
     core.set(MemPoolAttribute.REUSE_FOLLOW_EVENT_DEPENDENCIES, allow ? 1 : 0);
   }
 
-  /** Whether memory whose free is done by chance is reused on another stream. */
+  /** {@return whether memory whose free happens to be complete is reused on another stream} */
   public boolean reuseAllowOpportunistic() {
     return core.get(MemPoolAttribute.REUSE_ALLOW_OPPORTUNISTIC) != 0;
   }
 
-  /** Sets {@link #reuseAllowOpportunistic()}. */
+  /**
+   * Sets {@link #reuseAllowOpportunistic()}.
+   *
+   * @param allow whether it is allowed
+   */
   public void setReuseAllowOpportunistic(boolean allow) {
     core.set(MemPoolAttribute.REUSE_ALLOW_OPPORTUNISTIC, allow ? 1 : 0);
   }
 
-  /** Whether the driver may make one stream wait for another to reuse its memory. */
+  /** {@return whether the driver may make one stream wait for another to reuse its memory} */
   public boolean reuseAllowInternalDependencies() {
     return core.get(MemPoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES) != 0;
   }
 
-  /** Sets {@link #reuseAllowInternalDependencies()}. */
+  /**
+   * Sets {@link #reuseAllowInternalDependencies()}.
+   *
+   * @param allow whether it is allowed
+   */
   public void setReuseAllowInternalDependencies(boolean allow) {
     core.set(MemPoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES, allow ? 1 : 0);
   }
 
   /**
-   * The bytes the pool may keep reserved across a synchronisation; {@link Long#MAX_VALUE} for all.
-   * It is no limit.
+   * {@return the bytes the pool may keep reserved across a synchronisation; {@link Long#MAX_VALUE}
+   * for all} Does not limit allocation.
    */
   public long releaseThreshold() {
     long bytes = core.get(MemPoolAttribute.RELEASE_THRESHOLD);
     return bytes < 0 ? Long.MAX_VALUE : bytes;
   }
 
-  /** Sets {@link #releaseThreshold()}; {@link Long#MAX_VALUE} keeps all. */
+  /**
+   * Sets {@link #releaseThreshold()}; {@link Long#MAX_VALUE} keeps all.
+   *
+   * @param bytes the size in bytes, >= 0
+   */
   public void setReleaseThreshold(long bytes) {
     Checks.notNegative("release threshold", bytes);
     core.set(
@@ -79,12 +96,12 @@ public final class PoolAttributes {
         bytes == Long.MAX_VALUE ? MemPoolAttribute.KEEP_ALL : bytes);
   }
 
-  /** The bytes the pool holds now. */
+  /** {@return the bytes that the pool has reserved now} */
   public long reservedMemCurrent() {
     return core.get(MemPoolAttribute.RESERVED_MEM_CURRENT);
   }
 
-  /** The most bytes the pool held since the start or the last reset. */
+  /** {@return the most bytes that the pool had reserved since the start or the last reset} */
   public long reservedMemHigh() {
     return core.get(MemPoolAttribute.RESERVED_MEM_HIGH);
   }
@@ -94,14 +111,14 @@ public final class PoolAttributes {
     core.set(MemPoolAttribute.RESERVED_MEM_HIGH, 0);
   }
 
-  /** The bytes of the pool in use now, by anyone. */
+  /** {@return the bytes of the pool in use now, by any user of it} */
   public long usedMemCurrent() {
     return core.get(MemPoolAttribute.USED_MEM_CURRENT);
   }
 
   /**
-   * The most bytes in use since the start or the last reset; memory of closed buffers that waits
-   * for the next allocation of its size, 64 MiB at most, counts.
+   * {@return the most bytes in use since the start or the last reset; memory of closed buffers that
+   * waits for the next allocation of its size, 64 MiB at most, counts}
    */
   public long usedMemHigh() {
     return core.get(MemPoolAttribute.USED_MEM_HIGH);

@@ -21,22 +21,37 @@ public record PoolOptions(
   public static final PoolOptions DEFAULTS =
       new PoolOptions(MemoryResource.direct(), null, 4L << 10);
 
+  /** Creates options. */
   public PoolOptions {
     Objects.requireNonNull(upstream, "upstream");
     Checks.notNegative("crossStreamBytes", crossStreamBytes);
   }
 
-  /** Another place where chunks come from. */
+  /**
+   * {@return these options with another upstream for chunks}
+   *
+   * @param resource where chunks come from
+   */
   public PoolOptions withUpstream(MemoryResource resource) {
     return new PoolOptions(Objects.requireNonNull(resource, "resource"), limit, crossStreamBytes);
   }
 
-  /** A first limit for each device; {@link MemoryLimit#none()}, or one of 0, is no limit. */
+  /**
+   * {@return these options with a first limit for each device; {@link MemoryLimit#none()}, or one
+   * of 0, does not limit}
+   *
+   * @param first the limit
+   */
   public PoolOptions withLimit(MemoryLimit first) {
     return new PoolOptions(upstream, Objects.requireNonNull(first, "first"), crossStreamBytes);
   }
 
-  /** From which size on idle streams' cached memory is taken before the pool grows. */
+  /**
+   * {@return these options with another size from which cached memory of idle streams is taken
+   * before the pool grows}
+   *
+   * @param bytes the size in bytes, >= 0
+   */
   public PoolOptions withCrossStreamBytes(long bytes) {
     return new PoolOptions(upstream, limit, bytes);
   }

@@ -2,16 +2,16 @@ package io.cuvette;
 
 import io.cuvette.driver.MemAccessFlags;
 import io.cuvette.driver.MemLocationType;
-import io.cuvette.internal.ordered.DriverPool;
+import io.cuvette.internal.driverpool.DriverPool;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The devices other than its own that can access the memory of a pool; asks the driver each time,
- * and changes it with one call at most. A pool is left without peers before it is destroyed: the
- * driver gives a recycled handle the access its predecessor had. Thread-safe.
+ * The devices other than its own that can access the memory of a pool; queries the driver each
+ * time, and changes it with one call at most. A pool is left without peers before it is destroyed:
+ * the driver gives a recycled handle the access its predecessor had. Thread-safe.
  */
 final class PoolPeers extends LiveSet<CudaDevice> {
   private final DriverPool pool;
@@ -23,7 +23,7 @@ final class PoolPeers extends LiveSet<CudaDevice> {
   /**
    * The peers of a pool.
    *
-   * @param resource closes the pool when nobody can reach it any more
+   * @param resource closes the pool when it is not reachable any more
    */
   PoolPeers(DriverPool pool, CudaDevice owner, Object resource) {
     this.pool = pool;
@@ -78,7 +78,7 @@ final class PoolPeers extends LiveSet<CudaDevice> {
   }
 
   private Stream<CudaDevice> others() {
-    pool.checkOpen(); // with one device nobody would ask
+    pool.checkOpen(); // with one device there is no query
     return owner.cuda().devices().stream().filter(device -> !device.equals(owner));
   }
 

@@ -46,8 +46,8 @@ public record PoolStats(
     long limitBytes) {
 
   /**
-   * How much of the cached memory is of no use to the largest request: 1 − largest ÷ free, 0 if
-   * none is cached.
+   * {@return the fraction of the cached memory that the largest request cannot use: 1 − largest ÷
+   * free, 0 if none is cached}
    */
   public double fragmentation() {
     return freeBytes == 0 ? 0 : 1 - (double) largestFreeBytes / freeBytes;

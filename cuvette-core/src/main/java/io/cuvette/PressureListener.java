@@ -1,6 +1,6 @@
 package io.cuvette;
 
-/** Asked to give memory back when a pool runs out: by closing buffers, say. */
+/** Frees memory when a pool runs out, for example by closing buffers. */
 @FunctionalInterface
 public interface PressureListener {
 
@@ -10,7 +10,7 @@ public interface PressureListener {
    *
    * @param device the device that is short of memory
    * @param neededBytes the size of the block that was not found
-   * @return the bytes given back; 0 if there was nothing to give
+   * @return the bytes freed; 0 if there was nothing to give
    */
   long onPressure(CudaDevice device, long neededBytes);
 }

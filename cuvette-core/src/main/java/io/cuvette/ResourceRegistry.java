@@ -2,6 +2,7 @@ package io.cuvette;
 
 import io.cuvette.internal.base.OneByOne;
 import io.cuvette.internal.channel.PoolHandle;
+import io.cuvette.internal.lifetime.Ending;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
@@ -13,19 +14,20 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The memory resources of one {@link Cuda} that are known by a UUID, so that one pool of another
- * process is imported once. It keeps none of them reachable. Thread-safe.
+ * process is imported once. It keeps none of them reachable, and knows them by their ends.
+ * Thread-safe.
  */
 final class ResourceRegistry {
   private final ConcurrentHashMap<UUID, List<Entry>> known = new ConcurrentHashMap<>();
 
-  /** What some thread asks the driver for; the others wait, for a host pool cannot come twice. */
+  /** What some thread is importing; the others wait, for a host pool cannot come twice. */
   private final OneByOne<UUID> importing = new OneByOne<>();
 
   /** A resource, and its own handle, by which it is told from others of the same UUID. */
-  private record Entry(WeakReference<DriverPoolResource> resource, PoolHandle handle) {
-    @Nullable DriverPoolResource open() {
-      DriverPoolResource found = resource.get();
-      return found == null || found.isClosed() ? null : found;
+  private record Entry(WeakReference<Object> resource, Ending lifetime, PoolHandle handle) {
+    @Nullable Object open() {
+      Object found = resource.get();
+      return lifetime.ended() ? null : found;
     }
   }
 
@@ -35,9 +37,9 @@ final class ResourceRegistry {
   }
 
   /** The open resource of the pool of a handle that is known by a UUID; null if there is none. */
-  @Nullable DriverPoolResource find(UUID uuid, PoolHandle handle) {
+  @Nullable Object find(UUID uuid, PoolHandle handle) {
     for (Entry entry : known.getOrDefault(uuid, List.of())) {
-      DriverPoolResource resource = entry.open();
+      Object resource = entry.open();
       if (resource != null && entry.handle.isSamePool(handle)) {
         return resource;
       }
@@ -49,19 +51,20 @@ final class ResourceRegistry {
    * The resource of a pool that is known by a UUID, which is the given one if there was none. Other
    * pools may be known by the same UUID, which is no more than a claim.
    *
+   * @param lifetime the end of the resource
    * @param handle the resource's own
    * @throws IllegalStateException if the given one was closed meanwhile
    */
-  DriverPoolResource register(UUID uuid, DriverPoolResource resource, PoolHandle handle) {
-    while (!resource.isClosed()) {
+  Object register(UUID uuid, Object resource, Ending lifetime, PoolHandle handle) {
+    while (!lifetime.ended()) {
       List<Entry> before = known.getOrDefault(uuid, List.of());
-      DriverPoolResource found = find(uuid, handle);
+      Object found = find(uuid, handle);
       if (found != null) {
         return found;
       }
       List<Entry> after = new ArrayList<>(before);
       after.removeIf(entry -> entry.open() == null);
-      after.add(new Entry(new WeakReference<>(resource), handle));
+      after.add(new Entry(new WeakReference<>(resource), lifetime, handle));
       boolean done =
           before.isEmpty()
               ? known.putIfAbsent(uuid, after) == null
@@ -76,10 +79,10 @@ final class ResourceRegistry {
   }
 
   /** The resource of one kind with a UUID. */
-  <R extends DriverPoolResource> R get(UUID uuid, Class<R> type) {
-    List<DriverPoolResource> found = new ArrayList<>();
+  <R> R get(UUID uuid, Class<R> type) {
+    List<Object> found = new ArrayList<>();
     for (Entry entry : known.getOrDefault(uuid, List.of())) {
-      DriverPoolResource resource = entry.open();
+      Object resource = entry.open();
       if (resource != null) {
         found.add(resource);
       }
@@ -97,7 +100,7 @@ final class ResourceRegistry {
     return as(found.getFirst(), uuid, type);
   }
 
-  static <R extends DriverPoolResource> R as(DriverPoolResource found, UUID uuid, Class<R> type) {
+  static <R> R as(Object found, UUID uuid, Class<R> type) {
     if (!type.isInstance(found)) {
       throw new IllegalArgumentException(
           "uuid: %s is registered for %s (expected: a %s)"

@@ -6,18 +6,18 @@ package io.cuvette;
  * checked before anything changes. Confined to its thread.
  */
 public final class Scope implements AutoCloseable {
-  private final Current current;
+  private final OpenScopes open;
   private final @org.jspecify.annotations.Nullable Scope outer;
   private final String what;
   private final Runnable restore;
   private boolean closed;
 
-  Scope(Current current, String what, Runnable restore) {
-    this.current = current;
+  Scope(OpenScopes open, String what, Runnable restore) {
+    this.open = open;
     this.what = what;
     this.restore = restore;
-    this.outer = current.innermost;
-    current.innermost = this;
+    this.outer = open.innermost;
+    open.innermost = this;
   }
 
   /**
@@ -28,21 +28,20 @@ public final class Scope implements AutoCloseable {
    */
   @Override
   public void close() {
-    if (!Thread.currentThread().equals(current.thread.thread)) {
+    if (!Thread.currentThread().equals(open.thread)) {
       throw new WrongThreadException(
           "%s was opened by %s and cannot be closed by %s"
-              .formatted(this, current.thread.thread, Thread.currentThread()));
+              .formatted(this, open.thread, Thread.currentThread()));
     }
     if (closed) {
       return;
     }
-    if (current.innermost != this) {
+    if (open.innermost != this) {
       throw new IllegalStateException(
-          "%s cannot be closed before %s, which was opened later"
-              .formatted(this, current.innermost));
+          "%s cannot be closed before %s, which was opened later".formatted(this, open.innermost));
     }
     closed = true;
-    current.innermost = outer;
+    open.innermost = outer;
     restore.run();
   }
 

@@ -10,7 +10,12 @@ import io.cuvette.driver.CudaStatus;
  */
 @FunctionalInterface
 public interface StreamCallback<T> {
-  /** Called on a thread of this library; may block and may call CUDA. */
+  /**
+   * Called on a thread of this library; may block and may call CUDA.
+   *
+   * @param stream the stream
+   * @param argument the argument that was given with the callback
+   */
   void call(CudaStream stream, T argument);
 
   /**
@@ -25,7 +30,9 @@ public interface StreamCallback<T> {
      * Called once, on a thread of this library; may block and, with {@link CudaStatus#SUCCESS}, may
      * call CUDA.
      *
+     * @param stream the stream
      * @param status SUCCESS; the error of the device; or DEINITIALIZED if the Cuda was closed first
+     * @param argument the argument that was given with the callback
      */
     void call(CudaStream stream, CudaStatus status, T argument);
   }

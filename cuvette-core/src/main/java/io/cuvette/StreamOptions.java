@@ -14,12 +14,20 @@ public record StreamOptions(boolean nonBlocking, int priority) {
   /** Not blocking with the null stream, priority 0. */
   public static final StreamOptions NON_BLOCKING = new StreamOptions(true, 0);
 
-  /** Whether to run beside the null stream. */
+  /**
+   * {@return these options with or without synchronization with the null stream}
+   *
+   * @param value the value
+   */
   public StreamOptions withNonBlocking(boolean value) {
     return new StreamOptions(value, priority);
   }
 
-  /** Another priority; lower is more urgent. */
+  /**
+   * {@return these options with another priority; lower is more urgent}
+   *
+   * @param value the value
+   */
   public StreamOptions withPriority(int value) {
     return new StreamOptions(nonBlocking, value);
   }

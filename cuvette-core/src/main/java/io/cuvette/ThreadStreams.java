@@ -1,7 +1,7 @@
 package io.cuvette;
 
 import io.cuvette.internal.base.PerThread;
-import io.cuvette.internal.stream.OpenStream;
+import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.stream.Streams;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.IpcCalls;
-import io.cuvette.internal.block.Exported;
 import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
@@ -28,7 +27,7 @@ class AlteredHandleTest extends OverFakeSharing {
     byte[] handle = new byte[IpcCalls.HANDLE_BYTES];
     Arrays.fill(handle, 0, READ, (byte) memory);
     handle[READ + 1] = (byte) alteration;
-    return new BufferDescriptor(new Exported(kind, 0, 64, OTHER_PROCESS, new UUID(0, 0), handle));
+    return new BufferDescriptor(kind, 0, 64, OTHER_PROCESS, new UUID(0, 0), handle);
   }
 
   private static BufferDescriptor altered(int alteration) {

@@ -87,6 +87,18 @@ class BlockReportsTest {
     }
   }
 
+  /** What the chunks between have is not what was written there last, but what the host copied. */
+  @Test
+  void copiesOfHeapMemory_areToldOfTheChunksBetween() {
+    try (Buffer buffer = cuda.allocate(16, stream);
+        Scope _ = stream.use()) {
+      buffer.copyFrom(MemorySegment.ofArray(new byte[16]));
+      assertThat(told).filteredOn(each -> each.startsWith("writes 16 at ")).hasSize(1);
+      buffer.copyTo(MemorySegment.ofArray(new byte[16]));
+      assertThat(told).filteredOn(each -> each.startsWith("reads 16 at ")).hasSize(1);
+    }
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"caching", "hooked", "pinned"})
   void blockThatIsRefused_isLentNextTime(String kind) {

@@ -15,8 +15,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Says that streams are busy as long as it is told so, and that events are reached once their
- * stream is not. Who waits for an event finds it reached. Thread-safe.
+ * Reports streams as busy for as long as a test sets, and events as complete once their stream is
+ * not. A wait for an event returns at once. Thread-safe.
  */
 final class BusyDriver extends ForwardingDriver {
   private final Set<Long> busy = new HashSet<>();
@@ -24,6 +24,7 @@ final class BusyDriver extends ForwardingDriver {
   private final Set<Long> reached = new HashSet<>();
   private @Nullable Error error;
   private int recordsBefore;
+  private @Nullable Runnable atQuery;
   private int refusals;
   private int waits;
 
@@ -49,6 +50,17 @@ final class BusyDriver extends ForwardingDriver {
   synchronized void failAfter(int records, Error failure) {
     recordsBefore = records;
     error = failure;
+  }
+
+  /** What the next question about an event does first, such as to fail. */
+  synchronized void atNextQuery(Runnable action) {
+    atQuery = action;
+  }
+
+  private synchronized @Nullable Runnable takeAtQuery() {
+    Runnable action = atQuery;
+    atQuery = null;
+    return action;
   }
 
   /** How many events there are. */
@@ -118,6 +130,10 @@ final class BusyDriver extends ForwardingDriver {
 
         @Override
         public boolean eventQuery(int device, long event) {
+          Runnable action = takeAtQuery();
+          if (action != null) {
+            action.run();
+          }
           synchronized (BusyDriver.this) {
             return reached.contains(event) || !busy.contains(events.get(event));
           }

@@ -21,8 +21,8 @@ class CallbackPatienceTest {
 
   CallbackPatienceTest() {
     cuda.engine()
-        .streams()
-        .callbacks()
+        .session()
+        .frees()
         .setPatienceNanos(TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS));
   }
 
@@ -71,7 +71,7 @@ class CallbackPatienceTest {
   /** A pool at its limit cannot be helped there by what the callback itself put off. */
   @Test
   void allocationThatOnlyLaterFreesWouldHelp_isOutOfMemory() throws Exception {
-    cuda.engine().streams().callbacks().setPatienceNanos(TimeUnit.SECONDS.toNanos(60));
+    cuda.engine().session().frees().setPatienceNanos(TimeUnit.SECONDS.toNanos(60));
     CudaStream stream = stream();
     MemoryPool pool = new MemoryPool(cuda);
     pool.setLimit(new MemoryLimit.Bytes(1 << 20));

@@ -4,9 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.internal.block.DirectMemory;
-import io.cuvette.internal.caching.MemoryPoolCore;
-import io.cuvette.internal.caching.PoolArena;
-import io.cuvette.internal.caching.StreamArenas;
+import io.cuvette.internal.devicepool.CachesOfStream;
+import io.cuvette.internal.devicepool.CachingDevicePool;
+import io.cuvette.internal.devicepool.MemoryPoolCore;
+import io.cuvette.internal.streamcache.StreamCache;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -46,14 +47,14 @@ class ChunkMoveTest {
   void chunkThatCouldComeIntoNoArena_goesBackToUpstream() {
     long free = DirectMemory.driverFree(cuda.device(0).core());
     allocate(BYTES, one).close();
-    PoolArena arena = StreamArenas.of(one.state).of(pool);
+    StreamCache arena = CachesOfStream.of(one.state).of(pool);
     int inHand = arena.takeInHand(BYTES, arena.fit(BYTES));
     int chunk = arena.chunk(inHand);
-    assertThat(arena.devicePool.chunks().bytes(chunk)).isEqualTo(BYTES);
+    assertThat(arena.of.chunks.bytes(chunk)).isEqualTo(BYTES);
     arena.forget(inHand);
-    arena.devicePool.freeMoved(chunk);
+    ((CachingDevicePool) arena.of).freeMoved(chunk);
     assertThat(pool.heldBytes()).isZero();
-    assertThat(arena.devicePool.chunks().bytes()).isZero();
+    assertThat(arena.of.chunks.bytes()).isZero();
     assertThat(DirectMemory.driverFree(cuda.device(0).core())).isEqualTo(free);
     pool.assertConsistent();
   }

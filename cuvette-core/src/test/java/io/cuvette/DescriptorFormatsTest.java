@@ -4,8 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.IpcCalls;
-import io.cuvette.internal.block.Exported;
-import io.cuvette.internal.stream.ExportedEvent;
 import java.nio.ByteBuffer;
 import java.util.Random;
 import java.util.UUID;
@@ -22,7 +20,7 @@ class DescriptorFormatsTest {
   private final Random random = new Random(17);
 
   private BufferDescriptor buffer(BufferDescriptor.Kind kind, long offset, long bytes) {
-    return new BufferDescriptor(new Exported(kind, offset, bytes, PROCESS, DEVICE, handle()));
+    return new BufferDescriptor(kind, offset, bytes, PROCESS, DEVICE, handle());
   }
 
   private byte[] handle() {
@@ -51,8 +49,8 @@ class DescriptorFormatsTest {
       assertThat(back.offset()).isEqualTo(512);
       assertThat(back.byteSize()).isEqualTo(Long.MAX_VALUE - 512);
       assertThat(back.deviceUuid()).isEqualTo(DEVICE);
-      assertThat(back.core().process()).isEqualTo(PROCESS);
-      assertThat(back.core().handle()).isEqualTo(made.core().handle());
+      assertThat(back.process()).isEqualTo(PROCESS);
+      assertThat(back.handle()).isEqualTo(made.handle());
       assertThat(back.toBytes()).isEqualTo(bytes);
     }
   }
@@ -60,17 +58,13 @@ class DescriptorFormatsTest {
   @Test
   void eventDescriptor_comesBackFromItsBytes() {
     for (boolean blocking : new boolean[] {false, true}) {
-      EventDescriptor made =
-          new EventDescriptor(new ExportedEvent(blocking, PROCESS, DEVICE, handle()));
+      EventDescriptor made = new EventDescriptor(blocking, PROCESS, DEVICE, handle());
       assertThat(made.toBytes()).hasSize(EVENT_BYTES);
       EventDescriptor back = EventDescriptor.fromBytes(made.toBytes());
       assertThat(back).isEqualTo(made).hasSameHashCodeAs(made);
       assertThat(back.blockingSync()).isEqualTo(blocking);
       assertThat(back.deviceUuid()).isEqualTo(DEVICE);
-      assertThat(back)
-          .isNotEqualTo(
-              new EventDescriptor(
-                  new ExportedEvent(!blocking, PROCESS, DEVICE, made.core().handle())));
+      assertThat(back).isNotEqualTo(new EventDescriptor(!blocking, PROCESS, DEVICE, made.handle()));
     }
   }
 
@@ -79,15 +73,14 @@ class DescriptorFormatsTest {
     BufferDescriptor made = buffer(BufferDescriptor.Kind.PLAIN, 0, 1);
     byte[] before = made.toBytes();
     made.toBytes()[60] ^= 1;
-    made.core().handle()[0] ^= 1;
+    made.handle()[0] ^= 1;
     assertThat(made.toBytes()).isEqualTo(before);
   }
 
   @Test
   void anyChangedBit_isRefused() {
     byte[] whole = buffer(BufferDescriptor.Kind.DEVICE_POOL, 0, 64).toBytes();
-    byte[] event =
-        new EventDescriptor(new ExportedEvent(true, PROCESS, DEVICE, handle())).toBytes();
+    byte[] event = new EventDescriptor(true, PROCESS, DEVICE, handle()).toBytes();
     for (int bit = 0; bit < whole.length * 8; bit++) {
       byte[] changed = whole.clone();
       changed[bit / 8] ^= (byte) (1 << bit % 8);
@@ -164,8 +157,7 @@ class DescriptorFormatsTest {
     refused(putLong(whole, 16, -64), "byteSize: -64");
     refused(putLong(whole, 16, 0), "byteSize: 0");
     refused(putLong(putLong(whole, 8, Long.MAX_VALUE), 16, 1), "byteSize: 1");
-    byte[] event =
-        new EventDescriptor(new ExportedEvent(true, PROCESS, DEVICE, handle())).toBytes();
+    byte[] event = new EventDescriptor(true, PROCESS, DEVICE, handle()).toBytes();
     assertThatThrownBy(() -> EventDescriptor.fromBytes(sealed(putByte(event, 6, 2))))
         .isInstanceOf(IllegalArgumentException.class)
         .hasMessageContaining("flags: 2");

@@ -1,7 +1,7 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
-import io.cuvette.internal.stream.StreamState;
+import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.util.ArrayList;
@@ -41,7 +41,7 @@ class ExposedAtOnceTest {
     }
   }
 
-  private static Void holdAndExpose(StreamState stream, CyclicBarrier bothHold) throws Exception {
+  private static Void holdAndExpose(DriverStream stream, CyclicBarrier bothHold) throws Exception {
     CudaDriver _ = stream.hold();
     try {
       bothHold.await();

@@ -9,12 +9,14 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 
 /** Descriptors that are only numbers, and which of them are open. Thread-safe. */
 final class FakeDescriptors implements DescriptorCalls {
   static final int USER = 1000;
+  private static final Duration LONG = Duration.ofSeconds(40);
 
   /** The user of this process. */
   volatile int user = USER;
@@ -28,13 +30,30 @@ final class FakeDescriptors implements DescriptorCalls {
   /** Whether the system knows what is the same file. */
   volatile boolean tellsFilesApart = true;
 
-  final Set<Integer> open = ConcurrentHashMap.newKeySet();
+  /** Whether the next comparison fails. */
+  final AtomicBoolean failsToCompare = new AtomicBoolean();
+
+  private final Set<Integer> open = ConcurrentHashMap.newKeySet();
 
   /** The file of a duplicate, by the first descriptor of it. */
   private final Map<Integer, Integer> originals = new ConcurrentHashMap<>();
 
   /** No process has so many. */
   private final AtomicInteger next = new AtomicInteger(1 << 24);
+
+  /** Those that are open when the library's threads have closed what they were told to. */
+  Set<Integer> open() {
+    for (Thread thread : Thread.getAllStackTraces().keySet()) {
+      if (thread.getName().equals("cuvette-close")) {
+        try {
+          boolean _ = thread.join(LONG);
+        } catch (InterruptedException e) {
+          Thread.currentThread().interrupt();
+        }
+      }
+    }
+    return open;
+  }
 
   @Override
   public int memoryFile(String name, long bytes) {
@@ -57,6 +76,9 @@ final class FakeDescriptors implements DescriptorCalls {
   public Sameness compare(int descriptor, int other) {
     checkOpen(descriptor);
     checkOpen(other);
+    if (failsToCompare.getAndSet(false)) {
+      throw new UncheckedIOException(new IOException("compare"));
+    }
     Sameness told = original(descriptor) == original(other) ? Sameness.SAME : Sameness.OTHER;
     return tellsFilesApart ? told : Sameness.UNKNOWN;
   }

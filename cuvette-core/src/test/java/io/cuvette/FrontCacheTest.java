@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.internal.base.Await;
 import io.cuvette.internal.block.Face;
-import io.cuvette.internal.caching.FrontCache;
-import io.cuvette.internal.caching.PooledBlock;
+import io.cuvette.internal.streamcache.CachedBlock;
+import io.cuvette.internal.streamcache.FrontCache;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -37,22 +37,22 @@ class FrontCacheTest {
   /** Reachable: the collector takes back what is not. */
   private final List<Buffer> buffers = new ArrayList<>();
 
-  private PooledBlock block(long bytes) {
+  private CachedBlock block(long bytes) {
     buffers.add(pool.allocate(bytes, stream));
-    return (PooledBlock) ((BufferBase) buffers.getLast()).lifetime();
+    return (CachedBlock) ((BufferBase) buffers.getLast()).lifetime();
   }
 
-  private PooledBlock cached(long bytes) {
-    PooledBlock block = block(bytes);
+  private CachedBlock cached(long bytes) {
+    CachedBlock block = block(bytes);
     stripe.lend(block);
     assertThat(block.end()).isTrue();
     assertThat(stripe.give(block)).isTrue();
     return block;
   }
 
-  private static List<PooledBlock> all(@Nullable PooledBlock first) {
-    List<PooledBlock> all = new ArrayList<>();
-    for (PooledBlock block = first; block != null; block = (PooledBlock) block.next) {
+  private static List<CachedBlock> all(@Nullable CachedBlock first) {
+    List<CachedBlock> all = new ArrayList<>();
+    for (CachedBlock block = first; block != null; block = (CachedBlock) block.next) {
       all.add(block);
     }
     return all;
@@ -62,8 +62,8 @@ class FrontCacheTest {
     return BufferKind.base(Objects.requireNonNull(buffer));
   }
 
-  private static PooledBlock lifetime(@Nullable Face buffer) {
-    return (PooledBlock) base(buffer).lifetime();
+  private static CachedBlock lifetime(@Nullable Face buffer) {
+    return (CachedBlock) base(buffer).lifetime();
   }
 
   @Test
@@ -84,9 +84,9 @@ class FrontCacheTest {
 
   @Test
   void cachedBlock_isTakenForItsSizeAlone_theNewestFirst() {
-    PooledBlock first = cached(512);
-    PooledBlock other = cached(1024);
-    PooledBlock last = cached(512);
+    CachedBlock first = cached(512);
+    CachedBlock other = cached(1024);
+    CachedBlock last = cached(512);
     assertThat(stripe.take(2048, 2048, stream.core())).isNull();
     Face taken = stripe.take(512, 500, stream.core());
     assertThat(lifetime(taken).address).isEqualTo(last.address);
@@ -100,7 +100,7 @@ class FrontCacheTest {
   @Test
   void placeOfATakenBlock_isForTheNext() {
     for (int i = 0; i < 2 * SLOTS; i++) {
-      PooledBlock _ = cached(512);
+      CachedBlock _ = cached(512);
       buffers.add(base(stripe.take(512, 512, stream.core())).asBuffer());
     }
     assertThat(front.removeCached()).isNull();
@@ -108,7 +108,7 @@ class FrontCacheTest {
 
   @Test
   void takenBlock_isInUse_andAmongTheOpenObjects() {
-    PooledBlock before = cached(512);
+    CachedBlock before = cached(512);
     int open = cuda.openObjects().size();
     Face taken = stripe.take(512, 512, stream.core());
     assertThat(cuda.openObjects()).hasSize(open + 1);
@@ -118,8 +118,8 @@ class FrontCacheTest {
 
   @Test
   void numbers_areThoseOfTheBlocksInUse_overAllStripes() {
-    PooledBlock one = block(1000);
-    PooledBlock two = block(300);
+    CachedBlock one = block(1000);
+    CachedBlock two = block(300);
     stripe.lend(one);
     stripe.lend(two);
     otherStripe().lend(block(20));
@@ -151,9 +151,9 @@ class FrontCacheTest {
   @Test
   void fullStripe_refusesABlock_whichIsNotInUseAnyMore() {
     for (int i = 0; i < SLOTS; i++) {
-      PooledBlock _ = cached(512);
+      CachedBlock _ = cached(512);
     }
-    PooledBlock one = block(512);
+    CachedBlock one = block(512);
     stripe.lend(one);
     assertThat(one.end()).isTrue();
     assertThat(stripe.give(one)).isFalse();
@@ -165,7 +165,7 @@ class FrontCacheTest {
 
   @Test
   void blocksInUse_areListed_whicheverWasGivenBack() {
-    List<PooledBlock> blocks = new ArrayList<>();
+    List<CachedBlock> blocks = new ArrayList<>();
     for (int i = 0; i < 5; i++) {
       blocks.add(block(512));
       stripe.lend(blocks.get(i));
@@ -180,9 +180,9 @@ class FrontCacheTest {
 
   @Test
   void afterTheEnd_nothingIsGivenOut() {
-    PooledBlock _ = cached(512);
+    CachedBlock _ = cached(512);
     assertThat(front.endAll()).isEmpty();
-    PooledBlock late = block(512);
+    CachedBlock late = block(512);
     assertThatThrownBy(() -> stripe.lend(late)).hasMessage("the pool is closed");
     assertThatThrownBy(() -> stripe.take(512, 512, stream.core())).hasMessage("the pool is closed");
     assertThat(front.allocations()).isEqualTo(1);
@@ -191,8 +191,8 @@ class FrontCacheTest {
 
   @Test
   void forgottenBlock_isFoundInAnyStripe_andOthersAreNot() {
-    PooledBlock first = block(512);
-    PooledBlock second = block(512);
+    CachedBlock first = block(512);
+    CachedBlock second = block(512);
     FrontCache.Stripe other = otherStripe();
     other.lend(first);
     other.lend(second);

@@ -2,9 +2,9 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cuvette.internal.lifetime.Lifetime;
+import io.cuvette.internal.lifetime.Ending;
 import io.cuvette.internal.ordered.IdleBlocks;
-import io.cuvette.internal.ordered.StreamOrderedLifetime;
+import io.cuvette.internal.ordered.OrderedBlock;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -27,13 +27,13 @@ class IdleBlocksTest {
     cuda.close();
   }
 
-  private StreamOrderedLifetime block(CudaStream stream, long bytes) {
-    return (StreamOrderedLifetime) resource.allocate(bytes, stream).lifetime();
+  private OrderedBlock block(CudaStream stream, long bytes) {
+    return (OrderedBlock) resource.allocate(bytes, stream).lifetime();
   }
 
-  private static List<Lifetime> all(@Nullable Lifetime first) {
-    List<Lifetime> all = new ArrayList<>();
-    for (Lifetime block = first; block != null; block = block.next) {
+  private static List<Ending> all(@Nullable Ending first) {
+    List<Ending> all = new ArrayList<>();
+    for (Ending block = first; block != null; block = block.next) {
       all.add(block);
     }
     return all;
@@ -41,9 +41,9 @@ class IdleBlocksTest {
 
   @Test
   void newestBlockOfTheSizeAndTheStream_isTakenOnce() {
-    StreamOrderedLifetime old = block(one, MIB);
-    StreamOrderedLifetime young = block(one, MIB);
-    for (StreamOrderedLifetime each : List.of(old, block(two, MIB), block(one, 2 * MIB), young)) {
+    OrderedBlock old = block(one, MIB);
+    OrderedBlock young = block(one, MIB);
+    for (OrderedBlock each : List.of(old, block(two, MIB), block(one, 2 * MIB), young)) {
       assertThat(idle.put(each)).isNull();
     }
     assertThat(idle.take(one.state, MIB)).isSameAs(young);
@@ -55,7 +55,7 @@ class IdleBlocksTest {
 
   @Test
   void seventeenthBlock_takesThePlaceOfTheOldest() {
-    List<StreamOrderedLifetime> blocks = new ArrayList<>();
+    List<OrderedBlock> blocks = new ArrayList<>();
     for (int i = 0; i < 16; i++) {
       blocks.add(block(one, 512));
       assertThat(idle.put(blocks.getLast())).isNull();
@@ -65,9 +65,9 @@ class IdleBlocksTest {
 
   @Test
   void bytesBeyondTheMost_putTheOldestOut_asManyAsNeeded() {
-    StreamOrderedLifetime first = block(one, 20 * MIB);
-    StreamOrderedLifetime second = block(one, 20 * MIB);
-    StreamOrderedLifetime third = block(one, 24 * MIB);
+    OrderedBlock first = block(one, 20 * MIB);
+    OrderedBlock second = block(one, 20 * MIB);
+    OrderedBlock third = block(one, 24 * MIB);
     assertThat(idle.put(first)).isNull();
     assertThat(idle.put(second)).isNull();
     assertThat(idle.put(third)).as("64 MiB are there now").isNull();
@@ -78,9 +78,9 @@ class IdleBlocksTest {
 
   @Test
   void blocksOfSomeStreams_areTakenOut_theOthersStay() {
-    StreamOrderedLifetime first = block(one, MIB);
-    StreamOrderedLifetime other = block(two, MIB);
-    StreamOrderedLifetime last = block(one, 2 * MIB);
+    OrderedBlock first = block(one, MIB);
+    OrderedBlock other = block(two, MIB);
+    OrderedBlock last = block(one, 2 * MIB);
     List.of(first, other, last).forEach(idle::put);
     assertThat(all(idle.takeAll(stream -> stream == one.state))).containsExactly(first, last);
     assertThat(all(idle.takeAll(_ -> true))).containsExactly(other);

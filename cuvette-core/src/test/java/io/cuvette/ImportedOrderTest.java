@@ -5,10 +5,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.internal.share.ImportSource;
-import io.cuvette.internal.share.ImportTable;
-import io.cuvette.internal.share.ImportedMemory;
-import io.cuvette.internal.stream.StreamState;
+import io.cuvette.internal.share.Mapping;
+import io.cuvette.internal.share.MappingSource;
+import io.cuvette.internal.share.Mappings;
+import io.cuvette.internal.stream.DriverStream;
 import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
@@ -290,13 +290,13 @@ class ImportedOrderTest extends OverFakeSharing {
     }
   }
 
-  private List<StreamState> behind(DeviceMemoryResource resource) {
-    ImportTable table = cuda.engine().imports();
-    ImportedMemory memory =
+  private List<DriverStream> behind(DeviceMemoryResource resource) {
+    Mappings table = cuda.engine().imports();
+    Mapping memory =
         table.open(
-            ImportTable.Key.ofPool(descriptor(1, 0, 64).core(), null),
-            new ImportSource.OfPool(resource.pool(), device.core()));
-    List<StreamState> behind = List.copyOf(memory.behind);
+            Mappings.Key.ofPool(descriptor(1, 0, 64), null),
+            new MappingSource.OfPool(resource.pool(), device.core()));
+    List<DriverStream> behind = List.copyOf(memory.behind);
     table.close(memory, two.state, null);
     return behind;
   }

@@ -34,13 +34,13 @@ class IpcPeerTest {
   void processOfAnotherUser_isDisconnected() {
     int socket = descriptors.memoryFile("socket", 0);
     for (int stranger : new int[] {0, 1001, -1}) {
-      descriptors.open.add(socket);
+      descriptors.open().add(socket);
       descriptors.peerUser = stranger;
       assertThatThrownBy(() -> IpcChannel.of(descriptors, socket, "for a test"))
           .isInstanceOf(SecurityException.class)
           .hasMessageContaining(Integer.toString(stranger))
           .hasMessageContaining(Integer.toString(FakeDescriptors.USER));
-      assertThat(descriptors.open).isEmpty();
+      assertThat(descriptors.open()).isEmpty();
     }
   }
 
@@ -52,7 +52,7 @@ class IpcPeerTest {
     channel.close();
     channel.close();
     assertThat(channel.isClosed()).isTrue();
-    assertThat(descriptors.open).isEmpty();
+    assertThat(descriptors.open()).isEmpty();
   }
 
   @Test
@@ -64,13 +64,13 @@ class IpcPeerTest {
             new PoolHandle(descriptors, descriptors.memoryFile("pool", 0), new UUID(0, 1)))) {
       assertThatThrownBy(() -> channel.send(handle))
           .isInstanceOf(UnsupportedOperationException.class);
-      assertThat(descriptors.open).containsExactly(handle.descriptor());
+      assertThat(descriptors.open()).containsExactly(handle.descriptor());
       assertThat(channel.isClosed()).isTrue();
       assertThatThrownBy(() -> channel.send(handle))
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("in the middle of a message");
     }
-    assertThat(descriptors.open).isEmpty();
+    assertThat(descriptors.open()).isEmpty();
   }
 
   @Test
@@ -85,7 +85,7 @@ class IpcPeerTest {
     assertThatThrownBy(() -> channel.receiveMessage(Duration.ZERO))
         .hasMessageContaining("descriptors are lost");
     assertThat(channel.isClosed()).isTrue();
-    assertThat(descriptors.open).isEmpty();
+    assertThat(descriptors.open()).isEmpty();
   }
 
   @Test
@@ -144,7 +144,7 @@ class IpcPeerTest {
         .hasMessageContaining("has a listener");
     assertThat(path).hasContent("another's");
     assertThat(directory.toFile().list()).containsExactly("socket");
-    assertThat(descriptors.open).isEmpty();
+    assertThat(descriptors.open()).isEmpty();
   }
 
   /** Whom the files belong to, other than the user that this process is said to be. */

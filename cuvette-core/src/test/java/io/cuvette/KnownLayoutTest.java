@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaException;
-import io.cuvette.internal.block.Exported;
 import io.cuvette.internal.channel.PoolHandle;
 import java.util.UUID;
 import org.junit.jupiter.api.AfterEach;
@@ -54,8 +53,7 @@ class KnownLayoutTest {
     driver.shift = offset - MIB;
     return resource.importBuffer(
         new BufferDescriptor(
-            new Exported(
-                BufferDescriptor.Kind.DEVICE_POOL, 0, 64, new UUID(7, 7), new UUID(0, 0), handle)));
+            BufferDescriptor.Kind.DEVICE_POOL, 0, 64, new UUID(7, 7), new UUID(0, 0), handle));
   }
 
   @Test

@@ -3,8 +3,8 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.internal.lifetime.Ending;
 import io.cuvette.internal.lifetime.LeftForLater;
-import io.cuvette.internal.lifetime.Lifetime;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -14,13 +14,13 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class LeftForLaterTest {
   private final LeftForLater left = new LeftForLater();
-  private final List<Lifetime> seen = new ArrayList<>();
-  private final Lifetime one = thing();
-  private final Lifetime two = thing();
-  private final Lifetime three = thing();
+  private final List<Ending> seen = new ArrayList<>();
+  private final Ending one = thing();
+  private final Ending two = thing();
+  private final Ending three = thing();
 
-  private static Lifetime thing() {
-    return new Lifetime(new Object(), null, null) {
+  private static Ending thing() {
+    return new Ending(new Object(), null, null) {
       @Override
       public String describe() {
         return "thing";

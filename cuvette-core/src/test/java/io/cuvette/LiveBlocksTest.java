@@ -2,8 +2,8 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cuvette.internal.caching.LiveBlocks;
-import io.cuvette.internal.caching.PooledBlock;
+import io.cuvette.internal.streamcache.CachedBlock;
+import io.cuvette.internal.streamcache.LiveBlocks;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -20,7 +20,7 @@ class LiveBlocksTest {
   private final MemoryPool pool = new MemoryPool(cuda);
   private final LiveBlocks live = new LiveBlocks();
   private final List<Buffer> buffers = new ArrayList<>();
-  private final List<PooledBlock> blocks = new ArrayList<>();
+  private final List<CachedBlock> blocks = new ArrayList<>();
 
   @AfterEach
   void close() {
@@ -30,13 +30,13 @@ class LiveBlocksTest {
   private void putAll() {
     for (int number : NUMBERS) {
       buffers.add(pool.allocate(512));
-      blocks.add((PooledBlock) ((BufferBase) buffers.getLast()).lifetime());
+      blocks.add((CachedBlock) ((BufferBase) buffers.getLast()).lifetime());
       live.put(number, blocks.getLast());
     }
   }
 
-  private List<PooledBlock> all() {
-    List<PooledBlock> all = new ArrayList<>();
+  private List<CachedBlock> all() {
+    List<CachedBlock> all = new ArrayList<>();
     live.forEach(all::add);
     return all;
   }

@@ -2,7 +2,7 @@ package io.cuvette;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.cuvette.internal.block.BlockLifetime;
+import io.cuvette.internal.block.Block;
 import io.cuvette.internal.block.Loans.Loan;
 import io.cuvette.internal.block.Memory;
 import org.junit.jupiter.api.Test;
@@ -19,8 +19,8 @@ class LoansTest {
     try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
       Buffer slab = MemoryResource.direct().allocate(2 * BYTES, cuda.currentStream());
       Memory part = BufferBase.base(slab.slice(0, BYTES)).memory();
-      Loan first = BlockLifetime.lend(part, BYTES);
-      Loan second = BlockLifetime.lend(BufferBase.base(slab.slice(BYTES, BYTES)).memory(), BYTES);
+      Loan first = Block.lend(part, BYTES);
+      Loan second = Block.lend(BufferBase.base(slab.slice(BYTES, BYTES)).memory(), BYTES);
       assertThat(part.lifetime().lenders()).isEqualTo(2);
       first.giveBack();
       first.giveBack();

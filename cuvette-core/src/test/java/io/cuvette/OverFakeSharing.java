@@ -3,7 +3,6 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.IpcCalls;
-import io.cuvette.internal.block.Exported;
 import io.cuvette.internal.channel.PoolHandle;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -39,7 +38,7 @@ abstract class OverFakeSharing {
     assertThat(driver.wrong).isEmpty();
     assertThat(driver.mappings()).as("mappings at the end").isZero();
     assertThat(driver.poolsOpen).as("pools at the end").hasValue(0);
-    assertThat(descriptors.open).as("descriptors at the end").isEmpty();
+    assertThat(descriptors.open()).as("descriptors at the end").isEmpty();
     assertThat(cuda.engine().imports().size()).isZero();
   }
 
@@ -94,7 +93,6 @@ abstract class OverFakeSharing {
   BufferDescriptor descriptor(BufferDescriptor.Kind kind, int first, long offset, long bytes) {
     byte[] handle = new byte[IpcCalls.HANDLE_BYTES];
     Arrays.fill(handle, (byte) first);
-    return new BufferDescriptor(
-        new Exported(kind, offset, bytes, OTHER_PROCESS, new UUID(0, 0), handle));
+    return new BufferDescriptor(kind, offset, bytes, OTHER_PROCESS, new UUID(0, 0), handle);
   }
 }

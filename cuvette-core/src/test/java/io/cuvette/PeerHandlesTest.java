@@ -17,11 +17,10 @@ import io.cuvette.instrument.ForwardingEvents;
 import io.cuvette.instrument.ForwardingIpc;
 import io.cuvette.instrument.ForwardingOrdered;
 import io.cuvette.instrument.ForwardingPools;
-import io.cuvette.internal.block.Exported;
 import io.cuvette.internal.channel.Descriptors;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.PeerHandles;
-import io.cuvette.internal.share.ImportTable;
+import io.cuvette.internal.share.Mappings;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -321,10 +320,11 @@ class PeerHandlesTest {
     assertThat(new PeerHandles(this::close).range(device, one)).isNull();
   }
 
-  private ImportTable.Key key(byte[] handle) {
+  private Mappings.Key key(byte[] handle) {
     UUID process = new UUID(7, 7);
-    return ImportTable.Key.ofPool(
-        new Exported(BufferDescriptor.Kind.DEVICE_POOL, 0, 1, process, new UUID(0, 0), handle),
+    return Mappings.Key.ofPool(
+        new BufferDescriptor(
+            BufferDescriptor.Kind.DEVICE_POOL, 0, 1, process, new UUID(0, 0), handle),
         handles.range(device, handle));
   }
 

@@ -9,7 +9,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.EventCalls;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingEvents;
-import io.cuvette.internal.stream.Guard;
+import io.cuvette.internal.fence.WorkMarker;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import org.junit.jupiter.api.AfterEach;
@@ -55,7 +55,7 @@ class RefusedEventTest {
   @Test
   void refusalOfAStreamThatCannotBeCaptured_isAnError() {
     driver.refuse(CudaStatus.INVALID_VALUE, 1);
-    Guard guard = Guard.of(stream.state);
+    WorkMarker guard = WorkMarker.of(stream.state);
     guard.record();
     assertThatThrownBy(guard::await).isInstanceOf(CudaException.class);
     guard.await();

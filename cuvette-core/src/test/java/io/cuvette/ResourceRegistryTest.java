@@ -62,12 +62,12 @@ class ResourceRegistryTest extends OverFakeSharing {
     ResourceRegistry registry = cuda.registry();
     try (DeviceMemoryResource open = mapped()) {
       PoolHandle handle = open.allocationHandle().core();
-      assertThatThrownBy(() -> registry.register(uuid, resource, handle))
+      assertThatThrownBy(() -> registry.register(uuid, resource, resource.ending(), handle))
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("closed");
       assertThat(registry.find(uuid, handle)).isNull();
-      assertThat(registry.register(uuid, open, handle)).isSameAs(open);
-      assertThatThrownBy(() -> registry.register(uuid, resource, handle))
+      assertThat(registry.register(uuid, open, open.ending(), handle)).isSameAs(open);
+      assertThatThrownBy(() -> registry.register(uuid, resource, resource.ending(), handle))
           .isInstanceOf(IllegalStateException.class);
       assertThat(registry.find(uuid, handle)).isSameAs(open);
     }
@@ -237,10 +237,10 @@ class ResourceRegistryTest extends OverFakeSharing {
             resource.register(uuid);
             return call;
           };
-      int before = descriptors.open.size();
+      int before = descriptors.open().size();
       assertThat(DeviceMemoryResource.fromAllocationHandle(device, handle)).isSameAs(resource);
       assertThat(driver.poolsOpen).hasValue(1);
-      assertThat(descriptors.open).hasSize(before);
+      assertThat(descriptors.open()).hasSize(before);
     }
   }
 
@@ -251,7 +251,7 @@ class ResourceRegistryTest extends OverFakeSharing {
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessageContaining("cannot access the pool");
       assertThat(driver.poolsOpen).hasValue(0);
-      assertThat(descriptors.open).hasSize(1);
+      assertThat(descriptors.open()).hasSize(1);
       DeviceMemoryResource.fromAllocationHandle(device, handle).close();
     }
   }
@@ -299,7 +299,7 @@ class ResourceRegistryTest extends OverFakeSharing {
       assertThatThrownBy(() -> DeviceMemoryResource.fromAllocationHandle(device, handle))
           .isInstanceOf(CudaException.class)
           .hasMessageContaining("no memory pool");
-      assertThat(descriptors.open).hasSize(1);
+      assertThat(descriptors.open()).hasSize(1);
     }
   }
 
@@ -313,7 +313,7 @@ class ResourceRegistryTest extends OverFakeSharing {
       handle.close();
       handle.close();
       assertThat(handle.isClosed()).isTrue();
-      assertThat(descriptors.open).containsExactly(copy.descriptor());
+      assertThat(descriptors.open()).containsExactly(copy.descriptor());
     }
     assertThatThrownBy(handle::descriptor).isInstanceOf(IllegalStateException.class);
     assertThatThrownBy(handle::duplicate).isInstanceOf(IllegalStateException.class);

@@ -3,9 +3,7 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.IpcCalls;
-import io.cuvette.internal.block.Exported;
 import io.cuvette.internal.channel.IpcFrame;
-import io.cuvette.internal.stream.ExportedEvent;
 import java.io.IOException;
 import java.io.StreamCorruptedException;
 import java.nio.ByteBuffer;
@@ -22,8 +20,7 @@ import org.junit.jupiter.api.Test;
 /** Bytes of a peer that are nearly right: each is what it says, or refused with what is wrong. */
 class WireFuzzTest {
   private static final int ROUNDS = 100_000;
-  private static final long SEED =
-      Long.getLong("cuvette.seed", new SplittableRandom().nextLong() & 0xFFFFFF);
+  private static final long SEED = Long.getLong("cuvette.seed", 1);
 
   private final SplittableRandom random = new SplittableRandom(SEED);
 
@@ -96,9 +93,8 @@ class WireFuzzTest {
     byte[] handle = new byte[IpcCalls.HANDLE_BYTES];
     UUID uuid = new UUID(1, 2);
     byte[] buffer =
-        new BufferDescriptor(new Exported(BufferDescriptor.Kind.PLAIN, 3, 4, uuid, uuid, handle))
-            .toBytes();
-    byte[] event = new EventDescriptor(new ExportedEvent(true, uuid, uuid, handle)).toBytes();
+        new BufferDescriptor(BufferDescriptor.Kind.PLAIN, 3, 4, uuid, uuid, handle).toBytes();
+    byte[] event = new EventDescriptor(true, uuid, uuid, handle).toBytes();
     for (int i = 0; i < ROUNDS; i++) {
       byte[] one = signed(mutated(buffer));
       check(() -> read(BufferDescriptor.fromBytes(one), one), IllegalArgumentException.class);

@@ -9,7 +9,6 @@ import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -24,7 +23,6 @@ class WithoutCollectionTest {
       Cuda.open(
           CudaOptions.DEFAULTS.withDriver(
               SimulatedDriver.open(SimulatedOptions.DEFAULTS.withMemoryBytes(64 * MIB))));
-  private final CudaDevice device = cuda.device(0);
   private long before;
 
   @BeforeEach
@@ -76,48 +74,6 @@ class WithoutCollectionTest {
               return 0;
             })) {
       pool.allocate(40 * MIB).close();
-    }
-  }
-
-  @Test
-  void cachedMemoryOfAStream_isWaitedFor() {
-    try (CudaStream busy = device.createStream();
-        MemoryPool pool = new MemoryPool(cuda)) {
-      pool.setLimit(MemoryLimit.ofBytes(4 * MIB));
-      Buffer whole = pool.allocate(4 * MIB, busy);
-      whole.close();
-      try (Buffer kept = pool.allocate(MIB, busy)) {
-        CountDownLatch gate = new CountDownLatch(1);
-        pool.allocate(3 * MIB, busy).close();
-        cuda.driver().streams().launchHostFunc(0, busy.handle(), () -> OverFakeSharing.await(gate));
-        try (var _ =
-                pool.addPressureListener((_, _) -> {
-                  gate.countDown();
-                  return 0;
-                });
-            Buffer found = pool.allocate(3 * MIB)) {
-          assertThat(found.address()).isEqualTo(kept.address() + MIB);
-        }
-      }
-    }
-  }
-
-  @Test
-  void memoryWhoseOtherUseIsOver_isGivenBackToAPoolOfTheDriver() {
-    var most = DeviceMemoryResourceOptions.DEFAULTS.withMaxBytes(MIB);
-    try (DeviceMemoryResource resource = new DeviceMemoryResource(device, most);
-        CudaStream other = device.createStream()) {
-      CudaStream gone = device.createStream();
-      Buffer used = resource.allocate(MIB, gone);
-      other.waitFor(gone);
-      CountDownLatch gate = new CountDownLatch(1);
-      cuda.driver().streams().launchHostFunc(0, other.handle(), () -> OverFakeSharing.await(gate));
-      used.recordUse(other);
-      gone.close();
-      used.close();
-      gate.countDown();
-      cuda.driver().streams().streamSynchronize(0, other.handle());
-      resource.allocate(MIB).close();
     }
   }
 }

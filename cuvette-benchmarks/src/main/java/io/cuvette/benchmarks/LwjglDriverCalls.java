@@ -26,7 +26,7 @@ final class LwjglDriverCalls {
 
   private LwjglDriverCalls() {}
 
-  /** Measures, or says in one line why it cannot; true if it measured. */
+  /** Measures, or reports in one line why it cannot; true if it measured. */
   static boolean run() {
     // The driver alone is installed on many machines: libcuda.so without a version comes with the
     // toolkit.

@@ -110,7 +110,7 @@ public class PoolEngineBenchmark {
     }
   }
 
-  /** Takes and gives back a block, which is there again for the next turn. */
+  /** Allocates and frees a block, which is there again for the next turn. */
   @Benchmark
   public void sameSize(Engine engine, Sizes sizes) {
     engine.free(engine.allocate(sizes.bytes));

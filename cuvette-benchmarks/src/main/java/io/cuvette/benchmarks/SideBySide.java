@@ -17,7 +17,7 @@ import java.util.concurrent.ExecutionException;
 final class SideBySide {
   private SideBySide() {}
 
-  /** Measures, or says in one line why it cannot; true if it measured. */
+  /** Measures, or reports in one line why it cannot; true if it measured. */
   static boolean run(List<String> arguments)
       throws IOException, InterruptedException, ExecutionException {
     try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS)) {

@@ -81,7 +81,7 @@ public final class CommonOptions {
   }
 
   /**
-   * Which devices, and who said so.
+   * The devices, and the origin of that setting.
    *
    * @param origin the setting of the process that says it, or nothing; starts an error message
    */

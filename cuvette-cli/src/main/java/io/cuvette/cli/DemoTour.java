@@ -17,7 +17,7 @@ import io.cuvette.examples.WrongResultException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 
-/** The tour: what the memory guide tells, done and checked. Not thread-safe. */
+/** The tour: the steps of the memory guide, done and checked. Not thread-safe. */
 final class DemoTour {
   private static final long MIB = 1L << 20;
   private static final long GIB = 1L << 30;

@@ -33,7 +33,7 @@ final class Errors {
         : text(e);
   }
 
-  /** Any other failure; that nobody reads on is none. */
+  /** Any other failure; a closed standard output is none. */
   static int failure(Throwable e, PrintStream err, boolean verbose) {
     if (ReaderGoneException.isReasonFor(e)) {
       return DONE;

@@ -40,7 +40,7 @@ public final class Main {
     return code == DONE && terminal.out().checkError() ? unwritten(terminal, verbose) : code;
   }
 
-  /** A full disk, or a reader that went away: a PrintStream does not say it by itself. */
+  /** A full disk, or a reader that went away: a PrintStream does not report it by itself. */
   private static int unwritten(Terminal terminal, boolean verbose) {
     CommandFailure failure =
         new CommandFailure("standard output cannot be written: what is there is incomplete");

@@ -6,7 +6,7 @@ import java.io.OutputStream;
 
 /**
  * Standard output that may be a pipe: a PrintStream says nothing when its reader goes away, and the
- * command would work on for nobody. Not thread-safe.
+ * command would work on without a reader. Not thread-safe.
  */
 final class PipedOutput extends FilterOutputStream {
   PipedOutput(OutputStream target) {

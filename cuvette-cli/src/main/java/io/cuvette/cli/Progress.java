@@ -1,6 +1,8 @@
 package io.cuvette.cli;
 
-/** Shows on a terminal that long work goes on. Not thread-safe. */
+import java.io.PrintStream;
+
+/** Shows that long work goes on. Not thread-safe. */
 public interface Progress extends AutoCloseable {
 
   /** One more step is done. */
@@ -9,24 +11,16 @@ public interface Progress extends AutoCloseable {
   @Override
   void close();
 
-  /** A bar if somebody looks on and the library for it is there, else nothing. */
+  /** A bar if a person looks on and the library for it is there, else a line now and then. */
   static Progress start(CommonOptions options, String task, int steps) {
-    if (options.json() || !options.terminal().interactive()) {
-      return new NoProgress();
+    PrintStream err = options.terminal().err();
+    if (!options.json() && options.terminal().interactive()) {
+      try {
+        return new ProgressOnTerminal(task, steps, err);
+      } catch (LinkageError e) { // the library is optional
+        return new ProgressLines(task, steps, err, System::nanoTime);
+      }
     }
-    try {
-      return new ProgressOnTerminal(task, steps, options.terminal().err());
-    } catch (LinkageError e) {
-      return new NoProgress();
-    }
-  }
-
-  /** Nothing is shown. */
-  final class NoProgress implements Progress {
-    @Override
-    public void step() {}
-
-    @Override
-    public void close() {}
+    return new ProgressLines(task, steps, err, System::nanoTime);
   }
 }

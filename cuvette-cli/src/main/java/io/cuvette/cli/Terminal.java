@@ -12,7 +12,7 @@ import java.nio.charset.StandardCharsets;
  *
  * @param out results
  * @param err banners, progress and errors
- * @param interactive whether somebody looks on, so that long work may show its progress
+ * @param interactive whether a person looks on, so that long work may show its progress
  */
 public record Terminal(PrintStream out, PrintStream err, boolean interactive) {
 

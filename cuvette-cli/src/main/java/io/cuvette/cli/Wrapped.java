@@ -4,7 +4,7 @@ import java.io.PrintStream;
 
 /** Prints lines that fit a terminal. Stateless. */
 public final class Wrapped {
-  /** The columns of a terminal that nobody has made larger. */
+  /** The columns of a terminal in its usual size. */
   static final int COLUMNS = 80;
 
   private Wrapped() {}

@@ -36,11 +36,11 @@ public final class AsyncPoolExample {
 
   private static void order(AsyncMemoryPool pool, CudaStream stream, Output out) {
     out.say("1 MiB, filled and freed in order of a stream; the host waits for nothing.");
-    DeviceBuffer first = pool.allocate(MIB, stream);
-    out.check("usedBytes()", pool.usedBytes(), MIB);
-    out.show("totalBytes(), what the driver reserved", pool.totalBytes());
-    first.fill((byte) 1, stream);
-    first.close();
+    try (DeviceBuffer first = pool.allocate(MIB, stream)) {
+      out.check("usedBytes()", pool.usedBytes(), MIB);
+      out.show("totalBytes(), what the driver reserved", pool.totalBytes());
+      first.fill((byte) 1, stream);
+    }
     try (DeviceBuffer second = pool.allocate(MIB, stream)) {
       second.fill((byte) 2, stream);
       stream.synchronize();

@@ -18,7 +18,7 @@ public record Example(String name, String summary, Program program) {
   public interface Program {
 
     /**
-     * Runs the program and gives back everything it took.
+     * Runs the program and frees everything it allocated.
      *
      * @throws WrongResultException if a result is wrong
      */

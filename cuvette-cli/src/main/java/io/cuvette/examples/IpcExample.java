@@ -36,7 +36,7 @@ public final class IpcExample {
       out.say("A second JVM was started; it connects over a Unix socket, for this user only.");
       peer.orItsFailure(() -> {
         try (IpcChannel channel = listener.accept(SharedBuffer.PATIENCE)) {
-          delete(folder); // nobody else is expected
+          delete(folder); // no other process is expected
           share(cuda.currentDevice(), channel, out);
         }
       });

@@ -83,7 +83,18 @@ public final class ManagedExample {
     MemoryLocation device = MemoryLocation.device(stream.device());
     ManagedMemoryResourceOptions options =
         ManagedMemoryResourceOptions.DEFAULTS.withPreferredLocation(device);
-    try (ManagedMemoryResource resource = new ManagedMemoryResource(cuda, options)) {
+    ManagedMemoryResource made;
+    try {
+      made = new ManagedMemoryResource(cuda, options);
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.NOT_SUPPORTED
+          && e.status() != CudaStatus.CALL_REQUIRES_NEWER_DRIVER) {
+        throw e;
+      }
+      out.say(String.valueOf(e.getMessage()));
+      return;
+    }
+    try (ManagedMemoryResource resource = made) {
       out.check("preferred", resource.preferredLocation(), Optional.of(device));
       out.check("isManaged()", resource.isManaged(), true);
       try (ManagedBuffer pooled = resource.allocate(MIB, stream)) {
@@ -92,12 +103,6 @@ public final class ManagedExample {
         out.check("read by the host", pooled.segment().get(ValueLayout.JAVA_BYTE, 99), (byte) 7);
       }
       stream.synchronize();
-    } catch (CudaException e) {
-      if (e.status() != CudaStatus.NOT_SUPPORTED
-          && e.status() != CudaStatus.CALL_REQUIRES_NEWER_DRIVER) {
-        throw e;
-      }
-      out.say(String.valueOf(e.getMessage()));
     }
   }
 }

@@ -17,7 +17,7 @@ final class PeerProcess implements AutoCloseable {
 
   private final Process process;
 
-  /** Done when the process has ended and nobody waits any more for it to connect. */
+  /** Completes when the process has ended and no thread waits for its connection. */
   private final CompletableFuture<Void> end;
 
   private PeerProcess(Process process, IpcListener listener) {

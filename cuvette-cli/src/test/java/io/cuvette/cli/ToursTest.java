@@ -91,7 +91,7 @@ class ToursTest {
 
   @Test
   void tooLittleMemory_isAFailureThatSaysSo() {
-    Run run = Run.of("example", "events", "--device", "sim:memory=1MiB");
+    Run run = Run.of("example", "events", "--device", "sim:memory=2MiB");
     assertThat(run.code()).isEqualTo(1);
     assertThat(run.err().lines()).hasSize(1);
     assertThat(run.err()).contains("CUDA_ERROR_OUT_OF_MEMORY").contains("requested=67108864");

@@ -6,8 +6,8 @@ import io.cuvette.testkit.Subject;
 import org.junit.jupiter.api.parallel.Isolated;
 
 /**
- * Each example gives back what it took before its Cuda is closed: objects, memory, handles, the
- * books of the pools, threads and descriptors.
+ * Each example releases what it acquired before its Cuda is closed: objects, memory, handles, the
+ * accounts of the pools, threads and descriptors.
  */
 @Isolated
 class ExamplesTidyTest {

@@ -11,9 +11,9 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
-import io.cuvette.instrument.FaultSweep;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.testkit.FaultSweep;
 import io.cuvette.testkit.FaultSweeps;
 import io.cuvette.testkit.FaultSweeps.CudaUse;
 import java.util.List;

@@ -11,17 +11,20 @@ public record CaptureInfo(int status, long id, long graph) {
 
   private static final int ACTIVE = 1;
 
-  /** What the driver says of a stream; id and graph count for an active capture alone. */
+  /**
+   * {@return the answer of the driver about a stream; id and graph are 0 unless the capture is
+   * active}
+   */
   public static CaptureInfo of(int status, long id, long graph) {
     return status == ACTIVE ? new CaptureInfo(status, id, graph) : new CaptureInfo(status, 0, 0);
   }
 
-  /** Whether the stream takes part in a capture, valid or not. */
+  /** {@return whether the stream takes part in a capture, valid or not} */
   public boolean isCapturing() {
     return status != 0;
   }
 
-  /** Whether the capture goes on and is valid. */
+  /** {@return whether the capture is going on and valid} */
   public boolean isActive() {
     return status == ACTIVE;
   }

@@ -16,52 +16,55 @@ import org.jspecify.annotations.Nullable;
 public interface CudaDriver extends AutoCloseable {
 
   /**
-   * The name of the driver and its decorators, such as {@code ffm}, {@code sim}, {@code
-   * faults(sim)}.
+   * {@return the name of the driver and its decorators, such as {@code ffm}, {@code sim}, {@code
+   * faults(sim)}}
    */
   String name();
 
-  /** Whether the devices are simulated: times are then simulated too. */
+  /** {@return whether the devices are simulated: times are then simulated too} */
   boolean isSimulated();
 
-  /** Who wants to know what becomes of the memory above the driver; null if nobody does. */
+  /**
+   * {@return the listener for blocks and for accesses of the host above the driver; null if there
+   * is none}
+   */
   default @Nullable BlockListener blockListener() {
     return null;
   }
 
-  /** The calls about devices and contexts. */
+  /** {@return the calls about devices and contexts} */
   DeviceCalls devices();
 
-  /** The calls about allocations and pointers. */
+  /** {@return the calls about allocations and pointers} */
   MemoryCalls memory();
 
-  /** The calls about copies and fills. */
+  /** {@return the calls about copies and fills} */
   TransferCalls transfers();
 
-  /** The calls about the pools of the driver. */
+  /** {@return the calls about the pools of the driver} */
   PoolCalls pools();
 
-  /** The calls about allocations in stream order. */
+  /** {@return the calls about allocations in stream order} */
   OrderedCalls ordered();
 
-  /** The calls about streams. */
+  /** {@return the calls about streams} */
   StreamCalls streams();
 
-  /** The calls about events. */
+  /** {@return the calls about events} */
   EventCalls events();
 
-  /** The calls about captures and graphs. */
+  /** {@return the calls about captures and graphs} */
   CaptureCalls captures();
 
-  /** The calls about memory and events of other processes. */
+  /** {@return the calls about memory and events of other processes} */
   IpcCalls sharing();
 
-  /** The calls about allocator functions in C. */
+  /** {@return the calls about allocator functions in C} */
   NativeCalls natives();
 
   /**
-   * Gives back what the driver itself holds (primary contexts; a simulator's memory). Memory,
-   * streams and events should be gone by then. Idempotent.
+   * Releases what the driver itself holds (primary contexts; a simulator's memory). Memory, streams
+   * and events should be freed and destroyed before. Idempotent.
    */
   @Override
   void close();

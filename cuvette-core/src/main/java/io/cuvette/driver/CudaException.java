@@ -9,7 +9,10 @@ import java.util.Objects;
 public class CudaException extends RuntimeException {
   private static final long serialVersionUID = 1L;
 
+  /** The CUresult. */
   private final int code;
+
+  /** The call with its arguments. */
   private final String call;
 
   /**
@@ -22,7 +25,13 @@ public class CudaException extends RuntimeException {
     this(code, Objects.requireNonNull(call, "call"), CudaStatus.describe(code));
   }
 
-  /** A failed call with a text of its own, which should say what to do. */
+  /**
+   * A failed call with a text of its own, which should say what to do.
+   *
+   * @param status the status
+   * @param call the call with its arguments
+   * @param text what to do about it
+   */
   public CudaException(CudaStatus status, String call, String text) {
     this(
         Objects.requireNonNull(status, "status").code(),
@@ -36,7 +45,11 @@ public class CudaException extends RuntimeException {
     this.call = call;
   }
 
-  /** The same failure with a text that says what to do; this one is its cause. */
+  /**
+   * {@return this failure with a text that says what to do, and this one as its cause}
+   *
+   * @param text what to do about it
+   */
   public CudaException explained(String text) {
     Objects.requireNonNull(text, "text");
     CudaException explained =
@@ -45,17 +58,17 @@ public class CudaException extends RuntimeException {
     return explained;
   }
 
-  /** The status, {@link CudaStatus#UNKNOWN} for a number this library does not know. */
+  /** {@return the status, {@link CudaStatus#UNKNOWN} for a number this library does not know} */
   public CudaStatus status() {
     return CudaStatus.of(code);
   }
 
-  /** The number of the status (CUresult). */
+  /** {@return the number of the status (CUresult)} */
   public int code() {
     return code;
   }
 
-  /** The call with its arguments. */
+  /** {@return the call with its arguments} */
   public String call() {
     return call;
   }

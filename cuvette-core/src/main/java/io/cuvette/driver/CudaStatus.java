@@ -222,14 +222,20 @@ public enum CudaStatus {
     this.meaning = meaning;
   }
 
-  /** The status of a number; {@link #UNKNOWN} for a number this library does not know. */
+  /**
+   * {@return the status of a number; {@link #UNKNOWN} for a number this library does not know}
+   *
+   * @param code CUresult
+   */
   public static CudaStatus of(int code) {
     return BY_CODE.getOrDefault(code, UNKNOWN);
   }
 
   /**
-   * Name, number and meaning of a status, such as {@code CUDA_ERROR_OUT_OF_MEMORY (2): out of
-   * memory}.
+   * {@return name, number and meaning of a status, such as {@code CUDA_ERROR_OUT_OF_MEMORY (2): out
+   * of memory}}
+   *
+   * @param code CUresult
    */
   public static String describe(int code) {
     CudaStatus status = of(code);
@@ -239,8 +245,8 @@ public enum CudaStatus {
   }
 
   /**
-   * Whether the device's context is lost with it: every later call for the device fails, until the
-   * process ends.
+   * {@return whether the device's context is lost with it: every later call for the device fails
+   * until the process ends}
    */
   public boolean losesContext() {
     return switch (this) {
@@ -258,17 +264,17 @@ public enum CudaStatus {
     };
   }
 
-  /** The number of the status. */
+  /** {@return the number of the status} */
   public int code() {
     return code;
   }
 
-  /** What the status means, in a few words. */
+  /** {@return the meaning of the status in a few words} */
   public String meaning() {
     return meaning;
   }
 
-  /** The name in cuda.h, such as {@code CUDA_ERROR_OUT_OF_MEMORY}. */
+  /** {@return the name in cuda.h, such as {@code CUDA_ERROR_OUT_OF_MEMORY}} */
   public String cudaName() {
     return this == SUCCESS ? "CUDA_SUCCESS" : "CUDA_ERROR_" + name();
   }

@@ -16,7 +16,7 @@ public interface DescriptorCalls {
   /** Descriptors in one message at most. */
   int MOST_DESCRIPTORS = 16;
 
-  /** The calls of this machine; empty where there are none, or no module that has them. */
+  /** {@return the calls of this machine; empty if it has none or no module provides them} */
   static Optional<DescriptorCalls> find() {
     return ServiceLoader.load(DescriptorCalls.class, DescriptorCalls.class.getClassLoader())
         .stream()
@@ -25,96 +25,149 @@ public interface DescriptorCalls {
         .findFirst();
   }
 
-  /** Whether these calls work on this system; where not, each is unsupported. */
+  /** {@return whether these calls work on this system; if not, each is unsupported} */
   default boolean isAvailable() {
     return true;
   }
 
   /**
-   * Memory of a size as a file without a name, at first all 0. It is sealed: nobody who has it can
-   * make it shorter, which would take the memory from under the others, or longer (memfd_create,
-   * ftruncate, fcntl F_ADD_SEALS).
+   * Creates memory as a file without a name, filled with 0 and sealed: no process can make it
+   * shorter, which would unmap the memory of others, or longer (memfd_create, ftruncate, fcntl
+   * F_ADD_SEALS).
+   *
+   * @param name a name for debuggers
+   * @param bytes the size in bytes, >= 1
+   * @return the descriptor of the file
    */
   int memoryFile(String name, long bytes);
 
   /**
-   * Whether a file is one of {@link #memoryFile}, by whomever: memory in pages of the usual size,
-   * that never gets shorter or longer (fcntl F_GET_SEALS, fstatfs).
+   * {@return whether a file is one of {@link #memoryFile}, whichever process made it: memory in
+   * pages of the usual size that never gets shorter or longer (fcntl F_GET_SEALS, fstatfs)}
+   *
+   * @param descriptor the descriptor
    */
   boolean isMemoryFile(int descriptor);
 
   /**
-   * Opens what a path such as {@code /proc/PID/fd/N} stands for if it is a file of {@link
-   * #memoryFile}. Nothing else is opened, which could wait or do something (open, fstatfs).
+   * Opens the file that a path such as {@code /proc/PID/fd/N} names if it is one of {@link
+   * #memoryFile}. Other files are not opened, which could block or have an effect (open, fstatfs).
    *
+   * @param path the path
+   * @return the descriptor of the file
    * @throws IllegalArgumentException if it is something else
    * @throws java.io.UncheckedIOException with a {@link java.nio.file.NoSuchFileException} if there
    *     is nothing
    */
   int openMemoryFile(String path);
 
-  /** Whether two descriptors are of one file, and the answer if the system does not tell. */
+  /** Whether two descriptors are of one file. */
   enum Sameness {
+    /** One file. */
     SAME,
+    /** Two files. */
     OTHER,
+    /** Not reported by the system. */
     UNKNOWN
   }
 
   /**
    * Compares two descriptors: whether they are of the same memory, or of the same opened object of
    * a driver (fstat, kcmp).
+   *
+   * @param descriptor the descriptor
+   * @param other the other descriptor
+   * @return whether they are of one file
    */
   Sameness compare(int descriptor, int other);
 
-  /** Another descriptor of the same file (fcntl F_DUPFD_CLOEXEC). */
+  /**
+   * {@return another descriptor of the same file (fcntl F_DUPFD_CLOEXEC)}
+   *
+   * @param descriptor the descriptor
+   */
   int duplicate(int descriptor);
 
-  /** Whether a descriptor is open in this process (fcntl F_GETFD). */
+  /**
+   * {@return whether a descriptor is open in this process (fcntl F_GETFD)}
+   *
+   * @param descriptor the descriptor
+   */
   boolean isOpen(int descriptor);
 
-  /** Closes a descriptor (close). */
+  /**
+   * Closes a descriptor (close).
+   *
+   * @param descriptor the descriptor
+   */
   void close(int descriptor);
 
   /**
-   * A listening Unix socket at a path that must not exist yet, which only this user can connect to
-   * (socket, fchmod, bind, listen).
+   * Creates a listening Unix socket at a path that must not exist yet; only this user can connect
+   * to it (socket, fchmod, bind, listen).
+   *
+   * @param path the path of the socket, at most 107 bytes in UTF-8
+   * @return the descriptor of the listening socket
    */
   int listen(String path);
 
   /**
-   * Whether a process has a socket at a path, listening or not yet; that process notices nothing
-   * (socket, connect).
+   * {@return whether a process has a socket at a path, listening or not yet; without an effect on
+   * that process (socket, connect)}
+   *
+   * @param path the path of the socket, at most 107 bytes in UTF-8
    */
   boolean isBound(String path);
 
   /**
-   * Waits for the lock of the file at a path, which this descriptor alone has until it is closed or
-   * the process ends. The file is made, for this user alone, if there is none (open, flock).
+   * Acquires the lock of the file at a path, held by the returned descriptor until it is closed or
+   * the process ends. If there is no file, one is created for this user alone (open, flock).
    *
-   * @throws IllegalArgumentException if what is there is anything but an empty file of this user;
-   *     it is left alone
+   * @param path the path of the file
+   * @param timeout how long to wait at most, > 0
+   * @return the descriptor that holds the lock
+   * @throws IllegalArgumentException if the file is not an empty one of this user; it stays as it
+   *     is
    */
   int lock(String path, Duration timeout);
 
-  /** Waits for a connection (poll, accept4). */
+  /**
+   * Waits for a connection (poll, accept4).
+   *
+   * @param listener the descriptor of the listening socket
+   * @param timeout how long to wait at most, > 0
+   * @return the descriptor of the connection
+   */
   int accept(int listener, Duration timeout);
 
-  /** Connects to a Unix socket (socket, connect). */
+  /**
+   * Connects to a Unix socket (socket, connect).
+   *
+   * @param path the path of the socket, at most 107 bytes in UTF-8
+   * @param timeout how long to wait at most, > 0
+   * @return the descriptor of the connection
+   */
   int connect(String path, Duration timeout);
 
-  /** The user at the other end of a connection (getsockopt SO_PEERCRED). */
+  /**
+   * {@return the user at the other end of a connection (getsockopt SO_PEERCRED)}
+   *
+   * @param socket the descriptor of a connection
+   */
   int peerUser(int socket);
 
-  /** The user of this process (geteuid). */
+  /** {@return the user of this process (geteuid)} */
   int user();
 
   /**
    * Sends bytes and, with the first of them, descriptors, which stay the caller's to close (poll,
-   * sendmsg). A failure that is an {@link java.io.InterruptedIOException}, as that of time is too,
-   * says in its {@code bytesTransferred} how many were sent.
+   * sendmsg). If sending is interrupted or times out, the {@link java.io.InterruptedIOException}
+   * has the number of bytes sent in {@code bytesTransferred}.
    *
-   * @param bytes at least 1
+   * @param socket the descriptor of a connection
+   * @param bytes the bytes to send, >= 1
    * @param descriptors at most {@link #MOST_DESCRIPTORS}
+   * @param timeout how long to wait at most, > 0
    */
   void send(int socket, byte[] bytes, int[] descriptors, Duration timeout);
 
@@ -122,17 +175,23 @@ public interface DescriptorCalls {
    * Receives up to some bytes, and the descriptors that came with them, at most {@link
    * #MOST_DESCRIPTORS} (poll, recvmsg). All descriptors are closed if this fails, for want of
    * memory too.
+   *
+   * @param socket the descriptor of a connection
+   * @param maxBytes how many bytes to receive at most, >= 1
+   * @param timeout how long to wait at most, > 0
+   * @return the bytes and descriptors; no bytes at the end of the connection
    */
   Received receive(int socket, int maxBytes, Duration timeout);
 
   /**
-   * What {@link #receive} got.
+   * Bytes and descriptors that {@link #receive} received.
    *
    * @param bytes empty at the end of the connection
    * @param descriptors the receiver's to close
    */
-  @SuppressWarnings("ArrayRecordComponent") // carried, never compared
+  @SuppressWarnings("ArrayRecordComponent") // passed on, never compared
   record Received(byte[] bytes, int[] descriptors) {
+    /** Creates a received message; the arrays are not copied. */
     public Received {
       Objects.requireNonNull(bytes, "bytes");
       Objects.requireNonNull(descriptors, "descriptors");

@@ -27,9 +27,10 @@ public final class FirstFailure {
   public FirstFailure() {}
 
   /**
-   * Returns what the message of a failed call says besides the status; empty unless the context is
-   * lost. Is called by the thread that made the call.
+   * {@return the text that the message of a failed call has besides the status; empty unless the
+   * context is lost} Is called by the thread that made the call.
    *
+   * @param status the status of the call that failed now
    * @param call the call with its arguments
    */
   public String explain(CudaStatus status, String call) {
@@ -51,7 +52,7 @@ public final class FirstFailure {
 
   /**
    * The method of the library that the program called; empty on the library's own threads. What
-   * stands between the library and the driver may be somebody else's.
+   * stands between the library and the driver may be from outside.
    */
   private static String operation(Stream<StackFrame> frames) {
     String operation = "";

@@ -11,7 +11,7 @@ public final class MemPoolAttribute {
   /** Whether a stream waits for the free of another to reuse its memory: 0 or 1. */
   public static final int REUSE_ALLOW_INTERNAL_DEPENDENCIES = 3;
 
-  /** The bytes that the pool keeps when somebody synchronizes. */
+  /** The bytes that the pool may keep reserved at a synchronization. */
   public static final int RELEASE_THRESHOLD = 4;
 
   /** The bytes that the pool has from the device now. */

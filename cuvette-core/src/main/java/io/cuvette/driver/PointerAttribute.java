@@ -1,6 +1,6 @@
 package io.cuvette.driver;
 
-/** What the driver can be asked about an address (CUpointer_attribute). */
+/** Attributes of an address that the driver can be queried for (CUpointer_attribute). */
 public final class PointerAttribute {
   /** The {@link MemoryType}. */
   public static final int MEMORY_TYPE = 2;

@@ -6,27 +6,67 @@ package io.cuvette.driver;
  */
 public interface PoolCalls {
 
-  /** The pool a device was born with (cuDeviceGetDefaultMemPool). */
+  /**
+   * {@return the default pool of a device (cuDeviceGetDefaultMemPool)}
+   *
+   * @param device the device, from 0
+   * @throws CudaException if the driver reports an error
+   */
   long deviceGetDefaultMemPool(int device);
 
-  /** The pool that is current for a device (cuDeviceGetMemPool). */
+  /**
+   * {@return the current pool of a device (cuDeviceGetMemPool)}
+   *
+   * @param device the device, from 0
+   * @throws CudaException if the driver reports an error
+   */
   long deviceGetMemPool(int device);
 
-  /** Makes a pool of the device current for it (cuDeviceSetMemPool). */
+  /**
+   * Makes a pool of the device current for it (cuDeviceSetMemPool).
+   *
+   * @param device the device, from 0
+   * @param pool the handle of the pool
+   * @throws CudaException if the driver reports an error
+   */
   void deviceSetMemPool(int device, long pool);
 
-  /** The default pool of a location and allocation type; CUDA 13 (cuMemGetDefaultMemPool). */
+  /**
+   * {@return the default pool of a location and allocation type; CUDA 13 (cuMemGetDefaultMemPool)}
+   *
+   * @param locationType CUmemLocationType: 1 device, 2 host, 3 host NUMA node
+   * @param locationId the device or node; 0 where it has no meaning
+   * @param allocationType CUmemAllocationType: 1 pinned, 2 managed
+   * @throws CudaException if the driver reports an error
+   */
   long memGetDefaultMemPool(int locationType, int locationId, int allocationType);
 
-  /** The current pool of a location and allocation type; CUDA 13 (cuMemGetMemPool). */
+  /**
+   * {@return the current pool of a location and allocation type; CUDA 13 (cuMemGetMemPool)}
+   *
+   * @param locationType CUmemLocationType: 1 device, 2 host, 3 host NUMA node
+   * @param locationId the device or node; 0 where it has no meaning
+   * @param allocationType CUmemAllocationType: 1 pinned, 2 managed
+   * @throws CudaException if the driver reports an error
+   */
   long memGetMemPool(int locationType, int locationId, int allocationType);
 
-  /** Makes a pool current for its location and allocation type; CUDA 13 (cuMemSetMemPool). */
+  /**
+   * Makes a pool current for its location and allocation type; CUDA 13 (cuMemSetMemPool).
+   *
+   * @param locationType CUmemLocationType: 1 device, 2 host, 3 host NUMA node
+   * @param locationId the device or node; 0 where it has no meaning
+   * @param allocationType CUmemAllocationType: 1 pinned, 2 managed
+   * @param pool the handle of the pool
+   * @throws CudaException if the driver reports an error
+   */
   void memSetMemPool(int locationType, int locationId, int allocationType, long pool);
 
   /**
-   * Makes a pool (cuMemPoolCreate).
+   * Creates a pool (cuMemPoolCreate).
    *
+   * @param properties the properties of the pool
+   * @return the handle of the pool
    * @throws CudaException INVALID_VALUE for properties that exclude each other, such as a handle
    *     type on host memory without a node; NOT_SUPPORTED where the driver cannot make such a pool
    */
@@ -35,34 +75,59 @@ public interface PoolCalls {
   /**
    * Destroys a pool; memory in use stays valid until it is freed. A current pool is replaced by the
    * default one, which itself cannot be destroyed (cuMemPoolDestroy).
+   *
+   * @param pool the handle of the pool
+   * @throws CudaException if the driver reports an error
    */
   void memPoolDestroy(long pool);
 
   /**
-   * Gives cached memory back down to a size; memory of unfinished frees stays (cuMemPoolTrimTo).
+   * Releases cached memory down to a size, but none of unfinished frees (cuMemPoolTrimTo).
+   *
+   * @param pool the handle of the pool
+   * @param bytesToKeep how many bytes may stay reserved, >= 0
+   * @throws CudaException if the driver reports an error
    */
   void memPoolTrimTo(long pool, long bytesToKeep);
 
   /**
-   * A CUmemPool_attribute: 1 to 3 reuse policies as 0 or 1, 4 release threshold, 5 and 6 reserved
-   * bytes now and at most, 7 and 8 used bytes now and at most; 64-bit and unsigned
-   * (cuMemPoolGetAttribute).
+   * {@return a CUmemPool_attribute: 1 to 3 reuse policies as 0 or 1, 4 release threshold, 5 and 6
+   * reserved bytes now and at most, 7 and 8 used bytes now and at most; 64-bit and unsigned
+   * (cuMemPoolGetAttribute)}
+   *
+   * @param pool the handle of the pool
+   * @param attribute CUmemPool_attribute
+   * @throws CudaException if the driver reports an error
    */
   long memPoolGetAttribute(long pool, int attribute);
 
-  /** Sets attributes 1 to 4, or resets 6 and 8 with the value 0 (cuMemPoolSetAttribute). */
+  /**
+   * Sets attributes 1 to 4, or resets 6 and 8 with the value 0 (cuMemPoolSetAttribute).
+   *
+   * @param pool the handle of the pool
+   * @param attribute CUmemPool_attribute
+   * @param value the value, unsigned
+   * @throws CudaException if the driver reports an error
+   */
   void memPoolSetAttribute(long pool, int attribute, long value);
 
   /**
-   * CUmemAccess_flags of a location for a pool: 0 none, 1 read, 3 read and write
-   * (cuMemPoolGetAccess).
+   * {@return CUmemAccess_flags of a location for a pool: 0 none, 1 read, 3 read and write
+   * (cuMemPoolGetAccess)}
+   *
+   * @param pool the handle of the pool
+   * @param locationType CUmemLocationType: 1 device, 2 host
+   * @param locationId the device or node; 0 where it has no meaning
+   * @throws CudaException if the driver reports an error
    */
   int memPoolGetAccess(long pool, int locationType, int locationId);
 
   /**
    * Sets the access of several devices to a pool in one call (cuMemPoolSetAccess).
    *
+   * @param pool the handle of the pool
    * @param locationType 1 device or 2 host, the same for all
+   * @param locationIds the devices, or 0 for the host
    * @param access CUmemAccess_flags: one for each location, or one for all
    * @throws CudaException INVALID_DEVICE or INVALID_VALUE for a device that cannot reach the memory
    */

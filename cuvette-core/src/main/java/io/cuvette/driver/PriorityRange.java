@@ -8,7 +8,11 @@ package io.cuvette.driver;
  */
 public record PriorityRange(int least, int greatest) {
 
-  /** Whether a stream can have this priority. */
+  /**
+   * {@return whether a stream can have this priority}
+   *
+   * @param priority the priority
+   */
   public boolean contains(int priority) {
     return greatest <= priority && priority <= least;
   }

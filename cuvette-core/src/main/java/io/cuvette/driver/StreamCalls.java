@@ -7,46 +7,89 @@ package io.cuvette.driver;
 public interface StreamCalls {
 
   /**
-   * Makes a stream (cuStreamCreateWithPriority).
+   * Creates a stream (cuStreamCreateWithPriority).
    *
+   * @param device the device, from 0
    * @param flags 0 blocking with the legacy default stream, 1 non-blocking
+   * @param priority the priority; lower numbers go first
+   * @return the handle of the stream
+   * @throws CudaException if the driver reports an error
    */
   long streamCreateWithPriority(int device, int flags, int priority);
 
-  /** Destroys a stream; its queued work still completes (cuStreamDestroy). */
+  /**
+   * Destroys a stream; its queued work still completes (cuStreamDestroy).
+   *
+   * @param device the device, from 0
+   * @param stream the stream, or 0, 1 or 2 for a default one
+   * @throws CudaException if the driver reports an error
+   */
   void streamDestroy(int device, long stream);
 
-  /** The priority of a stream (cuStreamGetPriority). */
+  /**
+   * {@return the priority of a stream (cuStreamGetPriority)}
+   *
+   * @param device the device, from 0
+   * @param stream the stream, or 0, 1 or 2 for a default one
+   * @throws CudaException if the driver reports an error
+   */
   int streamGetPriority(int device, long stream);
 
   /**
-   * The flags of a stream, 1 = non-blocking (cuStreamGetFlags). The question invalidates a capture
-   * that the stream takes part in.
+   * {@return the flags of a stream, 1 = non-blocking (cuStreamGetFlags)} The query invalidates a
+   * capture that the stream takes part in.
+   *
+   * @param device the device, from 0
+   * @param stream the stream, or 0, 1 or 2 for a default one
+   * @throws CudaException if the driver reports an error
    */
   int streamGetFlags(int device, long stream);
 
   /**
-   * An identity that is never used twice in a process, unlike the handle (cuStreamGetId). The
-   * question invalidates a capture that the stream takes part in.
+   * {@return an identity that is never used twice in a process, unlike the handle (cuStreamGetId)}
+   * The query invalidates a capture that the stream takes part in.
+   *
+   * @param device the device, from 0
+   * @param stream the stream, or 0, 1 or 2 for a default one
+   * @throws CudaException if the driver reports an error
    */
   long streamGetId(int device, long stream);
 
   /**
-   * The device of a stream (cuStreamGetCtx with cuCtxGetDevice).
+   * {@return the device of a stream (cuStreamGetCtx with cuCtxGetDevice)}
    *
    * @param device answers for the handles 0, 1 and 2
+   * @param stream the stream, or 0, 1 or 2 for a default one
+   * @throws CudaException if the driver reports an error
    */
   int streamGetDevice(int device, long stream);
 
-  /** Whether all work of the stream is done (cuStreamQuery). */
+  /**
+   * {@return whether all work of the stream has completed (cuStreamQuery)}
+   *
+   * @param device the device, from 0
+   * @param stream the stream, or 0, 1 or 2 for a default one
+   * @throws CudaException if the driver reports an error
+   */
   boolean streamQuery(int device, long stream);
 
-  /** Waits for all work of the stream (cuStreamSynchronize). */
+  /**
+   * Waits for all work of the stream (cuStreamSynchronize).
+   *
+   * @param device the device, from 0
+   * @param stream the stream, or 0, 1 or 2 for a default one
+   * @throws CudaException if the driver reports an error
+   */
   void streamSynchronize(int device, long stream);
 
   /**
    * Makes later work of the stream wait for an event, which may be of another device
    * (cuStreamWaitEvent).
+   *
+   * @param device the device, from 0
+   * @param stream the stream, or 0, 1 or 2 for a default one
+   * @param event the handle of the event
+   * @throws CudaException if the driver reports an error
    */
   void streamWaitEvent(int device, long stream, long event);
 
@@ -54,6 +97,11 @@ public interface StreamCalls {
    * Runs a function on a thread of the driver once the work queued so far is done
    * (cuLaunchHostFunc). The function must return quickly, must not call the driver and must not
    * throw. After an error of the device it may never run.
+   *
+   * @param device the device, from 0
+   * @param stream the stream, or 0, 1 or 2 for a default one
+   * @param function the function, run once
+   * @throws CudaException if the driver reports an error
    */
   void launchHostFunc(int device, long stream, Runnable function);
 
@@ -61,9 +109,13 @@ public interface StreamCalls {
    * Makes later work of the stream wait until a word of memory, which the host or a device may
    * write, compares with a value (cuStreamWaitValue32).
    *
+   * @param device the device, from 0
+   * @param stream the stream, or 0, 1 or 2 for a default one
    * @param address of 4 aligned bytes of device memory or page-locked host memory, not managed
+   * @param value the value that the word is compared with
    * @param flags 0 until {@code word - value >= 0}, 1 until they are equal, 2 until they have a bit
    *     in common, 3 until a bit is 0 in both
+   * @throws CudaException if the driver reports an error
    */
   void streamWaitValue32(int device, long stream, long address, int value, int flags);
 }

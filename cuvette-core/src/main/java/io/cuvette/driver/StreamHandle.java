@@ -13,17 +13,29 @@ public final class StreamHandle {
 
   private StreamHandle() {}
 
-  /** Whether a stream exists from the start. */
+  /**
+   * {@return whether a stream is one of the default streams}
+   *
+   * @param handle the handle of the stream
+   */
   public static boolean isBuiltIn(long handle) {
     return isLegacy(handle) || handle == PER_THREAD;
   }
 
-  /** Whether it is a handle of the null stream, which has two. */
+  /**
+   * {@return whether a handle is one of the two of the null stream}
+   *
+   * @param handle the handle of the stream
+   */
   public static boolean isLegacy(long handle) {
     return handle == NULL || handle == LEGACY;
   }
 
-  /** What a stream is called in messages. */
+  /**
+   * {@return the name of a stream in messages}
+   *
+   * @param handle the handle of the stream
+   */
   public static String name(long handle) {
     if (handle == NULL) {
       return "null stream";

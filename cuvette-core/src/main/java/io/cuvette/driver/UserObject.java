@@ -11,11 +11,12 @@ import java.util.function.BooleanSupplier;
  *     thread, also after the driver was closed
  */
 public record UserObject(long handle, BooleanSupplier destroyed) {
+  /** Creates an object. */
   public UserObject {
     Objects.requireNonNull(destroyed, "destroyed");
   }
 
-  /** Whether the last reference is gone. */
+  /** {@return whether the last reference is gone} */
   public boolean isDestroyed() {
     return destroyed.getAsBoolean();
   }

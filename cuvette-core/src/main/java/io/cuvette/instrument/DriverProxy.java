@@ -1,17 +1,14 @@
 package io.cuvette.instrument;
 
 import io.cuvette.driver.CudaDriver;
-import java.lang.foreign.MemorySegment;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Modifier;
-import java.lang.reflect.Parameter;
 import java.lang.reflect.Proxy;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.StringJoiner;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -40,13 +37,14 @@ public final class DriverProxy {
 
   private DriverProxy() {}
 
-  /** Sees the calls of a driver, {@code close} among them, and decides what becomes of them. */
+  /** Receives the calls of a driver, {@code close} among them, and answers them. */
   @FunctionalInterface
   public interface Interceptor {
     /**
      * Answers a call.
      *
      * @param method the method of {@link CudaDriver} or of one of its parts
+     * @param arguments the arguments of the call
      * @return the result; null for a call that has none
      * @throws Throwable what the caller gets
      */
@@ -54,8 +52,10 @@ public final class DriverProxy {
   }
 
   /**
-   * Returns a driver that asks the interceptor about everything but its identity: the calls of all
-   * parts, its name, whether it is simulated, its listener, its text and its end.
+   * {@return a driver that passes everything but its identity to the interceptor: the calls of all
+   * parts, its name, whether it is simulated, its listener, its text and its end}
+   *
+   * @param interceptor decides what becomes of each call
    */
   public static CudaDriver of(Interceptor interceptor) {
     Objects.requireNonNull(interceptor, "interceptor");
@@ -73,7 +73,7 @@ public final class DriverProxy {
             });
   }
 
-  /** Returns a driver called {@code decorator(name)} that asks the interceptor about calls. */
+  /** Returns a driver called {@code decorator(name)} that passes its calls to the interceptor. */
   static CudaDriver of(CudaDriver delegate, String decorator, Interceptor interceptor) {
     String name = decorator + "(" + delegate.name() + ")";
     return of((method, arguments) ->
@@ -85,14 +85,16 @@ public final class DriverProxy {
         });
   }
 
-  /** Returns the methods of {@link CudaDriver} and of its parts, in no particular order. */
+  /** {@return the methods of {@link CudaDriver} and of its parts, in no particular order} */
   public static List<Method> methods() {
     return METHODS;
   }
 
   /**
-   * Returns whether a method calls the driver, as those of its parts do; what {@link CudaDriver}
-   * itself answers can be asked for after the end too.
+   * {@return whether a method calls the driver, as those of its parts do; what {@link CudaDriver}
+   * itself answers can be asked for after the end too}
+   *
+   * @param method a method of {@link CudaDriver} or of one of its parts
    */
   public static boolean isCall(Method method) {
     Objects.requireNonNull(method, "method");
@@ -113,6 +115,9 @@ public final class DriverProxy {
   /**
    * Makes a call on the part of a driver that it belongs to.
    *
+   * @param delegate the driver or part that calls are forwarded to
+   * @param method a method of {@link CudaDriver} or of one of its parts
+   * @param arguments the arguments of the call
    * @return the result; null if it has none
    * @throws Throwable what the driver throws
    */
@@ -127,28 +132,5 @@ public final class DriverProxy {
     } catch (InvocationTargetException e) {
       throw e.getCause() == null ? e : e.getCause();
     }
-  }
-
-  /** A call as text, such as {@code memAlloc(device=0, bytes=512)}. */
-  static String text(Method method, Object[] arguments) {
-    StringJoiner text = new StringJoiner(", ", method.getName() + "(", ")");
-    Parameter[] parameters = method.getParameters();
-    for (int i = 0; i < arguments.length; i++) {
-      String name = parameters[i].isNamePresent() ? parameters[i].getName() + "=" : "";
-      text.add(name + text(arguments[i]));
-    }
-    return text.toString();
-  }
-
-  /** A value as text: addresses and handles, which are large, in hexadecimal. */
-  static String text(@Nullable Object value) {
-    return switch (value) {
-      case Long number when number < 0 || number >= 1L << 32 -> "0x" + Long.toHexString(number);
-      case MemorySegment segment ->
-          "0x%x[%d bytes]".formatted(segment.address(), segment.byteSize());
-      case int[] numbers -> Arrays.toString(numbers);
-      case byte[] bytes -> bytes.length + " bytes";
-      case null, default -> String.valueOf(value);
-    };
   }
 }

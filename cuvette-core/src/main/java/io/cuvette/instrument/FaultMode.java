@@ -9,7 +9,7 @@ public enum FaultMode {
   /**
    * One call does its work and fails all the same, as where it reports an error of earlier work.
    * Counted are the calls that give nothing back to the caller, and the end of a capture; what a
-   * call makes or finds out and does not tell is as if it had not been called.
+   * call makes or finds out and does not return is as if it had not been called.
    */
   AFTER_EFFECT
 }

@@ -3,6 +3,7 @@ package io.cuvette.instrument;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.instrument.internal.report.CallText;
 import java.lang.reflect.Method;
 import java.util.List;
 import java.util.Objects;
@@ -15,13 +16,13 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Counts the calls of a driver and makes one of them fail, or one and all after it. Thread-safe.
+ * Counts the calls of a driver and fails one of them, or one and all after it. Thread-safe.
  *
  * <p>Counted is what can fail: every call but {@code name}, {@code isSimulated}, {@code close} and
  * {@code hostView}, which calls no driver. A failing call throws a {@link CudaException} whose text
  * says that it was injected, and the driver below does not see it, unless the mode is {@link
  * FaultMode#AFTER_EFFECT}. So a failing call that frees has <em>not</em> freed: who frees again
- * later, succeeds, and {@link #freeRefused()} frees what nobody freed since.
+ * later, succeeds, and {@link #freeRefused()} frees what was not freed since.
  *
  * <p>With no status given, each call fails as it most often does: allocations, streams and events
  * for want of memory, waits and queries because a kernel failed, {@code callMalloc} with the 0 that
@@ -60,52 +61,96 @@ public final class Faults {
   }
 
   /**
-   * The first call that failed.
+   * The first call that failed. Immutable.
    *
-   * @param method its name
-   * @param call it with its arguments
-   * @param status what it failed with
+   * @param method the name of its method
+   * @param call the call with its arguments
+   * @param status the error it failed with
    * @param callers the methods on the stack as {@code Class.method}, the innermost first
-   * @param place those of the library itself, with their lines; empty if the program called
+   * @param place the frames of the library itself, with lines; empty if the program called
    */
-  record Fault(
-      String method, String call, CudaStatus status, List<String> callers, List<String> place) {}
+  public record Fault(
+      String method, String call, CudaStatus status, List<String> callers, List<String> place) {
 
-  /** Counts calls and lets all of them work. */
+    /** Creates a fault; the lists are copied. */
+    public Fault {
+      Objects.requireNonNull(method, "method");
+      Objects.requireNonNull(call, "call");
+      Objects.requireNonNull(status, "status");
+      callers = List.copyOf(Objects.requireNonNull(callers, "callers"));
+      place = List.copyOf(Objects.requireNonNull(place, "place"));
+    }
+  }
+
+  /**
+   * Counts calls; none fails.
+   *
+   * @param target the driver whose calls are counted
+   * @return the counter
+   */
   public static Faults none(CudaDriver target) {
     return new Faults(target, Long.MAX_VALUE, FaultMode.ONCE, null, _ -> true);
   }
 
-  /** Makes one call fail as it most often does; calls are numbered from 1. */
+  /**
+   * Fails one call with the error that it most often fails with.
+   *
+   * @param target the driver whose calls are counted
+   * @param callNumber the number of the call, from 1
+   * @return the fault, not yet reached
+   */
   public static Faults at(CudaDriver target, long callNumber) {
     return of(target, callNumber, FaultMode.ONCE, null);
   }
 
-  /** Makes one call fail with a status; calls are numbered from 1. */
+  /**
+   * Fails one call with a status.
+   *
+   * @param target the driver whose calls are counted
+   * @param callNumber the number of the call, from 1
+   * @param status the error that calls fail with
+   * @return the fault, not yet reached
+   */
   public static Faults at(CudaDriver target, long callNumber, CudaStatus status) {
     Objects.requireNonNull(target, "target");
     return of(target, callNumber, FaultMode.ONCE, Objects.requireNonNull(status, "status"));
   }
 
-  /** Makes a call and all after it fail, each as it most often does; calls are numbered from 1. */
+  /**
+   * Fails a call and all after it, each with the error that it most often fails with.
+   *
+   * @param target the driver whose calls are counted
+   * @param callNumber the number of the call, from 1
+   * @return the fault, not yet reached
+   */
   public static Faults from(CudaDriver target, long callNumber) {
     return of(target, callNumber, FaultMode.FROM_THEN_ON, null);
   }
 
-  /** Makes a call and all after it fail with a status; calls are numbered from 1. */
+  /**
+   * Fails a call and all after it with a status.
+   *
+   * @param target the driver whose calls are counted
+   * @param callNumber the number of the call, from 1
+   * @param status the error that calls fail with
+   * @return the fault, not yet reached
+   */
   public static Faults from(CudaDriver target, long callNumber, CudaStatus status) {
     Objects.requireNonNull(target, "target");
     return of(target, callNumber, FaultMode.FROM_THEN_ON, Objects.requireNonNull(status, "status"));
   }
 
   /**
-   * Any fault.
+   * Fails calls of a driver in a mode.
    *
+   * @param target the driver whose calls are counted
    * @param callNumber the call that fails, from 1
-   * @param status what calls fail with, null for what each most often fails with
+   * @param mode how long the fault lasts, and whether the call does its work
+   * @param status the error of calls that fail, null for what each most often fails with
+   * @return the fault, not yet reached
    * @throws IllegalArgumentException if the number is not positive or the status is SUCCESS
    */
-  static Faults of(
+  public static Faults of(
       CudaDriver target, long callNumber, FaultMode mode, @Nullable CudaStatus status) {
     if (callNumber < 1) {
       throw new IllegalArgumentException("callNumber: " + callNumber + " (expected: >= 1)");
@@ -116,46 +161,62 @@ public final class Faults {
     return new Faults(target, callNumber, mode, status, _ -> true);
   }
 
-  /** The same fault, counted from 0 again, over those calls alone whose method name fits. */
+  /**
+   * Returns the same fault, counted from 0 again, over the calls whose method name is accepted.
+   *
+   * @param methodName accepts the names of the methods that count
+   * @return the fault, not yet reached
+   */
   public Faults only(Predicate<String> methodName) {
     Objects.requireNonNull(methodName, "methodName");
     return new Faults(target, callNumber, mode, status, methodName);
   }
 
-  /** The same fault, counted from 0 again, over the calls of these methods alone. */
+  /**
+   * Returns the same fault, counted from 0 again, over the calls of these methods alone.
+   *
+   * @param methodNames the names of the methods that count
+   * @return the fault, not yet reached
+   */
   public Faults only(String... methodNames) {
     Objects.requireNonNull(methodNames, "methodNames");
     return only(Set.of(methodNames)::contains);
   }
 
-  /** The driver whose calls are counted and fail; its name is {@code faults(NAME)}. */
+  /** {@return the driver whose calls are counted and fail; its name is {@code faults(NAME)}} */
   public CudaDriver driver() {
     return driver;
   }
 
-  /** How many calls were counted so far, those that failed among them. */
+  /** {@return the number of calls counted so far, failed ones included} */
   public long calls() {
     return calls.get();
   }
 
-  /** Whether the fault was reached. */
+  /** {@return whether the fault was reached} */
   public boolean fired() {
     return fault.get() != null;
   }
 
-  /** The first call that was made to fail, with its arguments, if the fault was reached. */
+  /**
+   * {@return the first call that was made to fail, with its arguments, if the fault was reached}
+   */
   public Optional<String> failedCall() {
     return Optional.ofNullable(fault.get()).map(Fault::call);
   }
 
-  /** The first call that was made to fail, if the fault was reached. */
-  Optional<Fault> fault() {
+  /**
+   * Returns the first call that was made to fail.
+   *
+   * @return the call, empty if the fault was not reached
+   */
+  public Optional<Fault> fault() {
     return Optional.ofNullable(fault.get());
   }
 
   /**
    * Frees on the driver below what a failing call refused to free and no later call freed, so that
-   * what remains was never given back by the program.
+   * what remains was never freed by the program.
    *
    * @return the calls made
    * @throws CudaException if the driver below fails as well
@@ -164,8 +225,13 @@ public final class Faults {
     return refusedFrees.retry(target);
   }
 
-  /** Runs something whose calls do not fail and are not counted. */
-  void pause(Runnable step) {
+  /**
+   * Runs a step whose calls do not fail and are not counted, nor those of other threads meanwhile.
+   *
+   * @param step the step, run once by this thread
+   */
+  public void withoutFaults(Runnable step) {
+    Objects.requireNonNull(step, "step");
     paused.incrementAndGet();
     try {
       step.run();
@@ -205,7 +271,7 @@ public final class Faults {
   }
 
   private Object fail(long number, Method method, Object[] arguments) throws Throwable {
-    String call = DriverProxy.text(method, arguments);
+    String call = CallText.of(method, arguments);
     CudaStatus result = status == null ? DefaultStatus.of(method.getName(), mode) : status;
     if (fault.get() == null) {
       fault.compareAndSet(null, new Fault(method.getName(), call, result, callers(), place()));

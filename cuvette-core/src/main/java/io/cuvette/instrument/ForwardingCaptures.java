@@ -12,7 +12,11 @@ import java.util.Objects;
 public abstract class ForwardingCaptures implements CaptureCalls {
   private final CaptureCalls delegate;
 
-  /** Forwards to the part of a driver. */
+  /**
+   * Forwards to the part of a driver.
+   *
+   * @param delegate the driver or part that calls are forwarded to
+   */
   protected ForwardingCaptures(CaptureCalls delegate) {
     this.delegate = Objects.requireNonNull(delegate, "delegate");
   }

@@ -14,7 +14,11 @@ import java.util.UUID;
 public abstract class ForwardingDevices implements DeviceCalls {
   private final DeviceCalls delegate;
 
-  /** Forwards to the part of a driver. */
+  /**
+   * Forwards to the part of a driver.
+   *
+   * @param delegate the driver or part that calls are forwarded to
+   */
   protected ForwardingDevices(DeviceCalls delegate) {
     this.delegate = Objects.requireNonNull(delegate, "delegate");
   }

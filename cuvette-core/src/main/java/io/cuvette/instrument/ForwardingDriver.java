@@ -23,12 +23,16 @@ import org.jspecify.annotations.Nullable;
 public abstract class ForwardingDriver implements CudaDriver {
   private final CudaDriver delegate;
 
-  /** Forwards to a driver, which {@link #close} closes. */
+  /**
+   * Forwards to a driver, which {@link #close} closes.
+   *
+   * @param delegate the driver or part that calls are forwarded to
+   */
   protected ForwardingDriver(CudaDriver delegate) {
     this.delegate = Objects.requireNonNull(delegate, "delegate");
   }
 
-  /** The driver that calls are forwarded to. */
+  /** {@return the driver that calls are forwarded to} */
   public final CudaDriver delegate() {
     return delegate;
   }

@@ -12,7 +12,11 @@ import java.util.Objects;
 public abstract class ForwardingMemory implements MemoryCalls {
   private final MemoryCalls delegate;
 
-  /** Forwards to the part of a driver. */
+  /**
+   * Forwards to the part of a driver.
+   *
+   * @param delegate the driver or part that calls are forwarded to
+   */
   protected ForwardingMemory(MemoryCalls delegate) {
     this.delegate = Objects.requireNonNull(delegate, "delegate");
   }

@@ -10,7 +10,11 @@ import java.util.Objects;
 public abstract class ForwardingNatives implements NativeCalls {
   private final NativeCalls delegate;
 
-  /** Forwards to the part of a driver. */
+  /**
+   * Forwards to the part of a driver.
+   *
+   * @param delegate the driver or part that calls are forwarded to
+   */
   protected ForwardingNatives(NativeCalls delegate) {
     this.delegate = Objects.requireNonNull(delegate, "delegate");
   }

@@ -11,7 +11,11 @@ import java.util.Objects;
 public abstract class ForwardingPools implements PoolCalls {
   private final PoolCalls delegate;
 
-  /** Forwards to the part of a driver. */
+  /**
+   * Forwards to the part of a driver.
+   *
+   * @param delegate the driver or part that calls are forwarded to
+   */
   protected ForwardingPools(PoolCalls delegate) {
     this.delegate = Objects.requireNonNull(delegate, "delegate");
   }

@@ -11,7 +11,11 @@ import java.util.Objects;
 public abstract class ForwardingTransfers implements TransferCalls {
   private final TransferCalls delegate;
 
-  /** Forwards to the part of a driver. */
+  /**
+   * Forwards to the part of a driver.
+   *
+   * @param delegate the driver or part that calls are forwarded to
+   */
   protected ForwardingTransfers(TransferCalls delegate) {
     this.delegate = Objects.requireNonNull(delegate, "delegate");
   }

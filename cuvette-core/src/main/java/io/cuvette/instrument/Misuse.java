@@ -25,7 +25,10 @@ public enum Misuse {
    * writes.
    */
   HOST_RACE,
-  /** Bytes of device memory are copied to the host, of which no work queued before wrote some. */
+  /**
+   * Bytes of device memory are copied to the host, of which no work queued before wrote some; or
+   * bytes of page-locked memory, of which nobody wrote any.
+   */
   UNINITIALIZED_READ,
   /** A copy reads bytes that it writes. */
   OVERLAPPING_COPY,

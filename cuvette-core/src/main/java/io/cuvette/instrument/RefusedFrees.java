@@ -1,6 +1,7 @@
 package io.cuvette.instrument;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.instrument.internal.report.CallText;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.List;
@@ -44,7 +45,7 @@ final class RefusedFrees {
     for (Call call : List.copyOf(refused.values())) {
       forward(driver, call);
       worked(call.method, call.arguments.toArray());
-      freed.add(DriverProxy.text(call.method, call.arguments.toArray()));
+      freed.add(CallText.of(call.method, call.arguments.toArray()));
     }
     return freed;
   }

@@ -12,6 +12,20 @@ import io.cuvette.driver.OrderedCalls;
 import io.cuvette.driver.PoolCalls;
 import io.cuvette.driver.StreamCalls;
 import io.cuvette.driver.TransferCalls;
+import io.cuvette.instrument.internal.order.Lane;
+import io.cuvette.instrument.internal.report.CallTrace;
+import io.cuvette.instrument.internal.sanitizer.LentBlocks;
+import io.cuvette.instrument.internal.sanitizer.SanitizerCaptures;
+import io.cuvette.instrument.internal.sanitizer.SanitizerCore;
+import io.cuvette.instrument.internal.sanitizer.SanitizerDevices;
+import io.cuvette.instrument.internal.sanitizer.SanitizerEvents;
+import io.cuvette.instrument.internal.sanitizer.SanitizerIpc;
+import io.cuvette.instrument.internal.sanitizer.SanitizerMemory;
+import io.cuvette.instrument.internal.sanitizer.SanitizerNatives;
+import io.cuvette.instrument.internal.sanitizer.SanitizerOrdered;
+import io.cuvette.instrument.internal.sanitizer.SanitizerPools;
+import io.cuvette.instrument.internal.sanitizer.SanitizerStreams;
+import io.cuvette.instrument.internal.sanitizer.SanitizerTransfers;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.Consumer;
@@ -74,8 +88,10 @@ public final class SanitizerDriver extends ForwardingDriver {
   /**
    * Throws a {@link SanitizerException} for each mistake.
    *
-   * @param ignored what is no mistake in this program, such as {@link Misuse#UNKNOWN_HANDLE} where
+   * @param target the driver whose use is checked
+   * @param ignored mistakes that are not reported, such as {@link Misuse#UNKNOWN_HANDLE} where
    *     streams come from another library
+   * @return the driver, which closes the target
    */
   public static SanitizerDriver throwing(CudaDriver target, Misuse... ignored) {
     Objects.requireNonNull(target, "target");
@@ -88,7 +104,14 @@ public final class SanitizerDriver extends ForwardingDriver {
         ignored);
   }
 
-  /** Tells a consumer about each mistake, and goes on if it returns. */
+  /**
+   * Passes each mistake to a consumer, and forwards the call if the consumer returns.
+   *
+   * @param target the driver whose use is checked
+   * @param consumer receives each mistake, on the thread that makes it
+   * @param ignored mistakes that are not reported
+   * @return the driver, which closes the target
+   */
   public static SanitizerDriver reporting(
       CudaDriver target, Consumer<? super SanitizerReport> consumer, Misuse... ignored) {
     Objects.requireNonNull(target, "target");
@@ -96,7 +119,9 @@ public final class SanitizerDriver extends ForwardingDriver {
     return new SanitizerDriver(target, new SanitizerCore(consumer, ignored));
   }
 
-  /** The memory and handles that were made and not freed until now, with where they were made. */
+  /**
+   * {@return the memory and handles that were created and not freed until now, with their places}
+   */
   public List<SanitizerReport> leaks() {
     return core.leaks();
   }
@@ -123,20 +148,28 @@ public final class SanitizerDriver extends ForwardingDriver {
   }
 
   /**
-   * Says that a pool gave out a part of a block it allocated. From the first part on, the block may
+   * Notes that a pool lends a part of a block it allocated. From the first part on, the block may
    * be used through its live parts alone.
+   *
+   * @param address the first address of the part
+   * @param bytes the size of the part in bytes
    */
   public void blockAllocated(long address, long bytes) {
-    Site site = Site.of("blockAllocated", "address", address, "bytes", bytes);
+    CallTrace site = CallTrace.of("blockAllocated", "address", address, "bytes", bytes);
     core.check(findings -> core.memory.parts.partAllocated(address, bytes, site, findings));
   }
 
   /**
-   * Says that a pool took a part back, to be used next in order of a stream: other streams' work
-   * with it must come before.
+   * Notes that a part came back to its pool, to be used next in order of a stream: other streams'
+   * work with it must come before.
+   *
+   * @param device the device, from 0
+   * @param address the first address of the part
+   * @param stream the handle of the stream
    */
   public void blockFreed(int device, long address, long stream) {
-    Site site = Site.of("blockFreed", "device", device, "address", address, "stream", stream);
+    CallTrace site =
+        CallTrace.of("blockFreed", "device", device, "address", address, "stream", stream);
     core.check(findings -> {
       Lane lane = core.streams.lane(device, stream, site, findings);
       if (lane != null) {

@@ -11,14 +11,18 @@ public final class SanitizerException extends RuntimeException {
 
   private final transient SanitizerReport report;
 
-  /** An exception with the report's text and sites. */
+  /**
+   * An exception with the report's text and sites.
+   *
+   * @param report the mistake
+   */
   public SanitizerException(SanitizerReport report) {
     super(Objects.requireNonNull(report, "report").toString());
     this.report = report;
     report.sites().forEach(this::addSuppressed);
   }
 
-  /** What was found. */
+  /** {@return the mistake} */
   public SanitizerReport report() {
     return report;
   }

@@ -24,7 +24,7 @@ public record SanitizerReport(Misuse misuse, String message, List<Site> sites) {
     sites = List.copyOf(sites);
   }
 
-  /** The report with the stacks of all sites, over many lines. */
+  /** {@return the report with the stacks of all sites, over many lines} */
   public String describe() {
     StringWriter text = new StringWriter();
     PrintWriter out = new PrintWriter(text);

@@ -43,7 +43,7 @@ public final class TraceRing implements Consumer<TracedCall> {
     }
   }
 
-  /** The calls kept, in the order they finished. */
+  /** {@return the calls kept, in the order they finished} */
   public List<TracedCall> calls() {
     lock.lock();
     try {
@@ -53,7 +53,7 @@ public final class TraceRing implements Consumer<TracedCall> {
     }
   }
 
-  /** How many calls were dropped for want of room. */
+  /** {@return the number of calls dropped for lack of room} */
   public long dropped() {
     lock.lock();
     try {

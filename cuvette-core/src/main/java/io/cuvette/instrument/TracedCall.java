@@ -22,6 +22,7 @@ public record TracedCall(
     @Nullable Throwable error,
     long startNanos,
     long elapsedNanos) {
+  /** Creates a traced call. */
   public TracedCall {
     Objects.requireNonNull(thread, "thread");
     Objects.requireNonNull(call, "call");

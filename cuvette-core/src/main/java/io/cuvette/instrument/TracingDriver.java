@@ -1,6 +1,7 @@
 package io.cuvette.instrument;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.instrument.internal.report.CallText;
 import io.cuvette.internal.base.UserFailures;
 import java.lang.reflect.Method;
 import java.util.Objects;
@@ -10,7 +11,7 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells a consumer about every call of a driver, {@code close} among them, after it returned or
+ * Reports every call of a driver to a consumer, {@code close} among them, after it returned or
  * threw. Thread-safe; the consumer runs on the calling threads, many at a time.
  */
 public final class TracingDriver {
@@ -27,16 +28,26 @@ public final class TracingDriver {
   }
 
   /**
-   * A driver called {@code tracing(NAME)} whose calls the consumer sees.
+   * Creates a driver called {@code tracing(NAME)} whose calls the consumer receives.
    *
+   * @param target the driver whose calls are traced
    * @param consumer what it throws goes to the uncaught-exception handler of the calling thread: a
    *     call that worked must not look as if it had failed
+   * @return the driver, which closes the target
    */
   public static CudaDriver of(CudaDriver target, Consumer<? super TracedCall> consumer) {
     return of(target, consumer, System::nanoTime);
   }
 
-  /** The same with another clock, in nanoseconds. */
+  /**
+   * Creates a driver called {@code tracing(NAME)} whose calls the consumer receives, with another
+   * clock.
+   *
+   * @param target the driver whose calls are traced
+   * @param consumer receives each call; what it throws goes to the uncaught-exception handler
+   * @param clock the time in nanoseconds
+   * @return the driver, which closes the target
+   */
   public static CudaDriver of(
       CudaDriver target, Consumer<? super TracedCall> consumer, LongSupplier clock) {
     return DriverProxy.of(target, "tracing", new TracingDriver(target, consumer, clock)::intercept);
@@ -44,12 +55,12 @@ public final class TracingDriver {
 
   private @Nullable Object intercept(Method method, Object[] arguments) throws Throwable {
     long number = sequence.incrementAndGet();
-    String call = DriverProxy.text(method, arguments);
+    String call = CallText.of(method, arguments);
     long start = clock.getAsLong();
     try {
       Object result = DriverProxy.forward(target, method, arguments);
       boolean isVoid = method.getReturnType() == void.class;
-      report(number, call, isVoid ? "void" : DriverProxy.text(result), null, start);
+      report(number, call, isVoid ? "void" : CallText.of(result), null, start);
       return result;
     } catch (RuntimeException | Error e) {
       report(number, call, null, e, start);

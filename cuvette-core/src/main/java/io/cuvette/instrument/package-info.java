@@ -1,8 +1,7 @@
 /**
- * Drivers around a driver, for tests and for finding mistakes: one that checks how memory, streams
- * and events are used, one that makes calls fail, one that records calls, and the sweep that fails
- * every call of a use case in turn. They work over a real device and over the simulated one, and
- * cost nothing where they are not used.
+ * Decorators of a driver, for tests and for finding mistakes: one checks how memory, streams and
+ * events are used, one makes calls fail, one records calls. They work over a real device and over
+ * the simulated one, and cost nothing where they are not used.
  */
 @NullMarked
 package io.cuvette.instrument;

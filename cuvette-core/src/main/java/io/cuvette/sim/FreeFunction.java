@@ -6,6 +6,12 @@ package io.cuvette.sim;
 @FunctionalInterface
 public interface FreeFunction {
 
-  /** Takes back memory that the {@link MallocFunction} beside it gave. */
+  /**
+   * Takes back memory that the {@link MallocFunction} beside it gave.
+   *
+   * @param parameter the value that the program gave with the function
+   * @param address the address to free
+   * @param device the device, from 0
+   */
   void free(long parameter, long address, int device);
 }

@@ -6,6 +6,13 @@ package io.cuvette.sim;
 @FunctionalInterface
 public interface MallocFunction {
 
-  /** Gives the address of memory on a device, or 0 for NULL: there is none. */
+  /**
+   * Allocates memory on a device.
+   *
+   * @param parameter the value that the program gave with the function
+   * @param bytes the size in bytes
+   * @param device the device, from 0
+   * @return the address, 0 for NULL
+   */
   long malloc(long parameter, long bytes, int device);
 }

@@ -37,8 +37,8 @@ import java.util.Objects;
  *       in a temporary file in /dev/shm or the directory for temporary files, or in {@code
  *       -Dcuvette.sim.dir}.
  *   <li>Queued work runs at one of the times and in one of the orders that the streams allow,
- *       chosen by the seed: at once, when somebody waits, or anything between. A query runs
- *       nothing. Work that nobody waits for goes on after 0.1 s on a thread of the driver; host
+ *       chosen by the seed: at once, when a thread waits, or anything between. A query runs
+ *       nothing. Work that no thread waits for goes on after 0.1 s on a thread of the driver; host
  *       functions, and the records of events that were exported to or opened from another process,
  *       earlier.
  *   <li>Work that touches freed memory fails the device for good with ILLEGAL_ADDRESS, as on a GPU;
@@ -49,8 +49,8 @@ import java.util.Objects;
  *       whole steps back. What a pool reserved is not free, even if it is only cached.
  *   <li>What is shared with other processes lies in files without names that all of them map, and
  *       needs the descriptors of {@link io.cuvette.driver.DescriptorCalls}. Memory that another
- *       process made stays readable until it is given back here, whatever becomes of that process;
- *       a record that it did not finish counts as done once it ended. The order of what waits for
+ *       process made stays readable until it is freed here, whatever becomes of that process; a
+ *       record that it did not finish counts as done once it ended. The order of what waits for
  *       another process depends on that process, not on the seed alone.
  *   <li>Times are simulated: what operations and calls cost was measured on an H200.
  * </ul>
@@ -85,7 +85,12 @@ public final class SimulatedDriver implements CudaDriver {
     this.natives = new SimNativeCalls(machine);
   }
 
-  /** Makes a driver; {@link #close} it to give its memory back. */
+  /**
+   * Opens a driver; {@link #close} frees its memory.
+   *
+   * @param options the settings of the device
+   * @return the driver, which the caller closes
+   */
   public static SimulatedDriver open(SimulatedOptions options) {
     Objects.requireNonNull(options, "options");
     return new SimulatedDriver(new SimMachine(options));
@@ -151,33 +156,43 @@ public final class SimulatedDriver implements CudaDriver {
     return natives;
   }
 
-  /** What this driver simulates. */
+  /** {@return the settings of the simulated devices} */
   public SimulatedOptions options() {
     return machine.options;
   }
 
   /**
-   * Stands for a C function of this kind: an address that {@link NativeCalls#callMalloc} accepts.
+   * Registers a function to stand for one in C, with an address that {@link NativeCalls#callMalloc}
+   * accepts.
+   *
+   * @param function the function, called by the driver
+   * @return the address
    */
   public long registerMalloc(MallocFunction function) {
     Objects.requireNonNull(function, "function");
     return machine.peek(() -> natives.mallocs.add(function));
   }
 
-  /** Stands for a C function of this kind: an address that {@link NativeCalls#callFree} accepts. */
+  /**
+   * Registers a function to stand for one in C, with an address that {@link NativeCalls#callFree}
+   * accepts.
+   *
+   * @param function the function, called by the driver
+   * @return the address
+   */
   public long registerFree(FreeFunction function) {
     Objects.requireNonNull(function, "function");
     return machine.peek(() -> natives.frees.add(function));
   }
 
-  /** The number of driver calls so far, those that failed too. */
+  /** {@return the number of driver calls so far, failed ones included} */
   public long driverCalls() {
     return machine.calls();
   }
 
   /**
-   * The number of live allocations of any kind. One that the program freed in stream order is not
-   * live, even if the stream did not get there yet.
+   * {@return the number of live allocations of any kind} One that the program freed in stream order
+   * is not live, even if the stream did not get there yet.
    */
   public int liveAllocations() {
     return machine.peek(() ->
@@ -186,8 +201,10 @@ public final class SimulatedDriver implements CudaDriver {
   }
 
   /**
-   * Bytes allocated on a device, in units of 512 each; managed memory counts for the host.
+   * {@return the bytes allocated on a device, in units of 512 each; managed memory counts for the
+   * host}
    *
+   * @param device the device, from 0
    * @throws IllegalArgumentException if there is no such device
    */
   public long liveBytes(int device) {
@@ -202,59 +219,64 @@ public final class SimulatedDriver implements CudaDriver {
     return machine.devices().get(index);
   }
 
-  /** Bytes of live page-locked and managed memory. */
+  /** {@return the bytes of live page-locked and managed memory} */
   public long liveHostBytes() {
     return machine.peek(machine.hostMemory::usedBytes);
   }
 
-  /** The number of streams made and not destroyed. */
+  /** {@return the number of streams created and not destroyed} */
   public int liveStreams() {
     return machine.peek(machine.streams::size);
   }
 
-  /** The number of events made and not destroyed. */
+  /** {@return the number of events created and not destroyed} */
   public int liveEvents() {
     return machine.peek(events.all::size);
   }
 
-  /** The number of graphs made and not destroyed; one that is being captured is among them. */
+  /**
+   * {@return the number of graphs created and not destroyed, including one that is being captured}
+   */
   public int liveGraphs() {
     return machine.peek(machine.captures.graphs::size);
   }
 
-  /** The number of executables made of graphs and not destroyed. */
+  /** {@return the number of executable graphs not destroyed} */
   public int liveExecutables() {
     return machine.peek(captures.executables::size);
   }
 
-  /** The number of user objects to which references are held. */
+  /** {@return the number of user objects to which references are held} */
   public int liveUserObjects() {
     return machine.peek(captures.userObjects::size);
   }
 
   /**
-   * The number of memory pools made and not destroyed; those the devices were born with are not.
+   * {@return the number of memory pools created and not destroyed, without the default pools of
+   * devices}
    */
   public int livePools() {
     return machine.peek(machine.pools::live);
   }
 
   /**
-   * The number of files shared with other processes that this driver has open: of pools that can be
-   * exported or were imported, of allocations and events that were exported or opened.
+   * {@return the number of files shared with other processes that this driver has open: of pools
+   * that can be exported or were imported, of allocations and events that were exported or opened}
    */
   public int liveSharedFiles() {
     return machine.peek(machine.sharing::files);
   }
 
-  /** What is live, one object a line; empty if nothing is. */
+  /** {@return the live objects, one a line; empty if there are none} */
   public String report() {
     return machine.peek(() -> SimReport.of(machine, events, captures));
   }
 
   /**
-   * The simulated time of a device in nanoseconds from the start of the driver: what the host has
-   * spent so far, or when the finished work of the device ended if that is later.
+   * {@return the simulated time of a device in nanoseconds from the start of the driver: what the
+   * host has spent so far, or when the finished work of the device ended if that is later}
+   *
+   * @param device the device, from 0
    */
   public long simulatedNanos(int device) {
     return machine.peek(() -> Math.max(machine.hostNanos(), device(device).lastEndNanos()));

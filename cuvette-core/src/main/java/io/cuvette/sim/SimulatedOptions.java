@@ -2,6 +2,7 @@ package io.cuvette.sim;
 
 import io.cuvette.sim.internal.base.Addresses;
 import io.cuvette.sim.internal.base.SettingText;
+import io.cuvette.sim.internal.memory.DevicePages;
 import io.cuvette.sim.internal.pool.PeerRule;
 import java.util.HashSet;
 import java.util.Objects;
@@ -12,7 +13,7 @@ import java.util.function.Consumer;
  * What a simulated driver simulates. Immutable.
  *
  * @param devices number of devices, 1 to 32
- * @param memoryBytes memory of each device, 1 MiB to 8 TiB
+ * @param memoryBytes memory of each device, 2 MiB (one page of the driver) to 8 TiB
  * @param seed chooses when queued work runs and how streams interleave; the same seed and program
  *     give the same run
  * @param peers which devices can address each other's memory: {@code all}, {@code none}, or pairs
@@ -22,9 +23,9 @@ import java.util.function.Consumer;
  *     counted around
  * @param pace when queued work runs
  * @param order which stream runs next
- * @param contextBytes what a context takes of its device's memory, at least 0; −1 for as much as on
- *     an H200, in proportion
- * @param othersBytes what other processes have of each device's memory, at least 0
+ * @param contextBytes what a context takes of its device's memory, >= 0; −1 for as much as on an
+ *     H200, in proportion
+ * @param othersBytes what other processes have of each device's memory, >= 0
  * @param concurrentManaged whether the host may touch managed memory while devices work on it
  */
 public record SimulatedOptions(
@@ -55,7 +56,7 @@ public record SimulatedOptions(
   /** The context takes what it does on an H200, in proportion. */
   private static final long AS_MEASURED = -1;
 
-  private static final long MIN_MEMORY = 1L << 20;
+  private static final long MIN_MEMORY = DevicePages.PAGE;
   private static final long MAX_MEMORY = 1L << 43;
 
   /**
@@ -72,7 +73,7 @@ public record SimulatedOptions(
         MIN_MEMORY <= memoryBytes && memoryBytes <= MAX_MEMORY,
         "memory",
         memoryBytes,
-        "1 MiB to 8 TiB, in bytes");
+        "2 MiB to 8 TiB, in bytes");
     check(
         1000 <= driverVersion && driverVersion <= 99_990 && driverVersion % 10 == 0,
         "driver",
@@ -90,7 +91,16 @@ public record SimulatedOptions(
     PeerRule.parse(peers, devices);
   }
 
-  /** Leaves pace, order and what the context takes as they are by default. */
+  /**
+   * Leaves pace, order and what the context takes as they are by default.
+   *
+   * @param devices the number of devices, 1 to 32
+   * @param memoryBytes the memory of each device in bytes, 2 MiB to 8 TiB
+   * @param seed the seed
+   * @param peers {@code all}, {@code none}, or pairs such as {@code 0-1+2-3}
+   * @param driverVersion the CUDA version, 1000 × major + 10 × minor
+   * @param numaNodes the number of NUMA nodes of the host, 1 to 64
+   */
   public SimulatedOptions(
       int devices, long memoryBytes, long seed, String peers, int driverVersion, int numaNodes) {
     this(
@@ -134,6 +144,8 @@ public record SimulatedOptions(
    *     </td><td>{@code seed}</td></tr>
    * </table>
    *
+   * @param settings settings of a device specification, separated by commas
+   * @return the options, with defaults for what the settings leave out
    * @throws IllegalArgumentException naming the key, the value and the rule
    */
   public static SimulatedOptions parse(String settings) {
@@ -160,65 +172,107 @@ public record SimulatedOptions(
         : SettingText.number("-Dcuvette.seed", seed.strip(), Long.MIN_VALUE, Long.MAX_VALUE);
   }
 
-  /** These options with another number of devices. */
+  /**
+   * {@return these options with another number of devices}
+   *
+   * @param devices the number of devices, 1 to 32
+   */
   public SimulatedOptions withDevices(int devices) {
     return with(draft -> draft.devices = devices);
   }
 
-  /** These options with another memory for each device, in bytes. */
+  /**
+   * {@return these options with another memory for each device, in bytes}
+   *
+   * @param memoryBytes the memory of each device in bytes, 2 MiB to 8 TiB
+   */
   public SimulatedOptions withMemoryBytes(long memoryBytes) {
     return with(draft -> draft.memoryBytes = memoryBytes);
   }
 
-  /** These options with another seed. */
+  /**
+   * {@return these options with another seed}
+   *
+   * @param seed the seed
+   */
   public SimulatedOptions withSeed(long seed) {
     return with(draft -> draft.seed = seed);
   }
 
   /**
-   * These options with other peers: {@code all}, {@code none}, or pairs such as {@code 0-1+2-3}.
+   * {@return these options with other peers: {@code all}, {@code none}, or pairs such as {@code
+   * 0-1+2-3}}
+   *
+   * @param peers {@code all}, {@code none}, or pairs such as {@code 0-1+2-3}
    */
   public SimulatedOptions withPeers(String peers) {
     Objects.requireNonNull(peers, "peers");
     return with(draft -> draft.peers = peers);
   }
 
-  /** These options with another CUDA version, 1000 × major + 10 × minor. */
+  /**
+   * {@return these options with another CUDA version, 1000 × major + 10 × minor}
+   *
+   * @param driverVersion the CUDA version, 1000 × major + 10 × minor
+   */
   public SimulatedOptions withDriverVersion(int driverVersion) {
     return with(draft -> draft.driverVersion = driverVersion);
   }
 
-  /** These options with another number of NUMA nodes of the host. */
+  /**
+   * {@return these options with another number of NUMA nodes of the host}
+   *
+   * @param numaNodes the number of NUMA nodes of the host, 1 to 64
+   */
   public SimulatedOptions withNumaNodes(int numaNodes) {
     return with(draft -> draft.numaNodes = numaNodes);
   }
 
-  /** These options with another time at which queued work runs. */
+  /**
+   * {@return these options with another time at which queued work runs}
+   *
+   * @param pace when queued work runs
+   */
   public SimulatedOptions withPace(SimulatedPace pace) {
     Objects.requireNonNull(pace, "pace");
     return with(draft -> draft.pace = pace);
   }
 
-  /** These options with another order of streams. */
+  /**
+   * {@return these options with another order of streams}
+   *
+   * @param order which stream runs next
+   */
   public SimulatedOptions withOrder(SimulatedOrder order) {
     Objects.requireNonNull(order, "order");
     return with(draft -> draft.order = order);
   }
 
-  /** These options with another number of bytes that a context takes of its device's memory. */
+  /**
+   * {@return these options with another number of bytes that a context takes of its device's
+   * memory}
+   *
+   * @param contextBytes the bytes that a context takes of its device's memory, >= 0
+   */
   public SimulatedOptions withContextBytes(long contextBytes) {
     return with(draft -> draft.contextBytes = contextBytes);
   }
 
   /**
-   * These options with another number of bytes that other processes have of each device's memory.
+   * {@return these options with another number of bytes that other processes have of each device's
+   * memory}
+   *
+   * @param othersBytes the bytes that other processes have of each device's memory, >= 0
    */
   public SimulatedOptions withOthersBytes(long othersBytes) {
     return with(draft -> draft.othersBytes = othersBytes);
   }
 
   /**
-   * These options with or without managed memory that the host may touch while devices work on it.
+   * {@return these options with or without managed memory that the host may touch while devices
+   * work on it}
+   *
+   * @param concurrentManaged whether the host may touch managed memory while devices work on it
    */
   public SimulatedOptions withConcurrentManaged(boolean concurrentManaged) {
     return with(draft -> draft.concurrentManaged = concurrentManaged);

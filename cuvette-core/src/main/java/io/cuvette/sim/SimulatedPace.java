@@ -1,7 +1,7 @@
 package io.cuvette.sim;
 
 /**
- * When the queued work of a simulated device runs. It always runs while somebody waits for it, and
+ * When the queued work of a simulated device runs. It always runs while a thread waits for it, and
  * goes on after a while if the program neither waits nor calls the driver.
  */
 public enum SimulatedPace {
@@ -9,7 +9,7 @@ public enum SimulatedPace {
   SEED,
   /** At once: when a call returns, all is done that does not wait for something. */
   EAGER,
-  /** Late: only when somebody waits, or has asked several times. */
+  /** Late: only when a thread waits, or has queried several times. */
   LAZY,
   /** A few operations now and then, between the calls of the driver. */
   MIXED

@@ -3,7 +3,6 @@ package io.cuvette.instrument;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.driver.CudaDriver;
-import io.cuvette.driver.PoolProperties;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.lang.foreign.MemorySegment;
@@ -22,11 +21,9 @@ class InstrumentsOnSimulatorTest {
   private static final int BYTES = 4096;
 
   private final List<SanitizerReport> reports = new CopyOnWriteArrayList<>();
-  private final List<SimulatedDriver> simulators = new ArrayList<>();
 
-  private SimulatedDriver simulator(String settings) {
-    simulators.add(SimulatedDriver.open(SimulatedOptions.parse(settings)));
-    return simulators.getLast();
+  private static SimulatedDriver simulator(String settings) {
+    return SimulatedDriver.open(SimulatedOptions.parse(settings));
   }
 
   /** Fills on one stream, copies on another, waits and checks; ordered by an event or not. */
@@ -80,82 +77,5 @@ class InstrumentsOnSimulatorTest {
       }
     }
     assertThat(reports).isEmpty();
-  }
-
-  /** A use case that gives everything back whatever fails. */
-  private static void carefulPipeline(CudaDriver driver) {
-    long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
-    try {
-      long device = driver.memory().memAlloc(0, BYTES);
-      try {
-        driver.transfers().memsetD32Async(0, device, 1, BYTES / Integer.BYTES, stream);
-        driver.streams().streamSynchronize(0, stream);
-      } finally {
-        driver.memory().memFree(0, device);
-      }
-    } finally {
-      driver.streams().streamDestroy(0, stream);
-    }
-  }
-
-  @Test
-  void sweepOfACarefulUseCase_isClean_andTheSimulatorIsEmpty() throws Exception {
-    SweepReport report =
-        FaultSweep.over(() -> simulator(""))
-            .checking(_ -> {
-              SimulatedDriver simulator = simulators.getLast();
-              boolean empty = simulator.liveAllocations() + simulator.liveStreams() == 0;
-              return empty ? List.of() : List.of(simulator.report());
-            })
-            .run(InstrumentsOnSimulatorTest::carefulPipeline)
-            .orThrow();
-
-    assertThat(report.calls()).isEqualTo(6);
-    assertThat(report.faults()).isGreaterThan(2 * 6 + 3);
-  }
-
-  private static void carefulPoolUser(CudaDriver driver) {
-    long pool = driver.pools().memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
-    try {
-      long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
-      try {
-        long device = driver.ordered().memAllocFromPoolAsync(0, BYTES, pool, stream);
-        try {
-          driver.transfers().memsetD32Async(0, device, 1, BYTES / Integer.BYTES, stream);
-        } finally {
-          driver.ordered().memFreeAsync(0, device, stream);
-        }
-      } finally {
-        driver.streams().streamDestroy(0, stream);
-      }
-    } finally {
-      driver.pools().memPoolDestroy(pool);
-    }
-  }
-
-  @Test
-  void sweepOfACarefulPoolUser_isClean_andTheSimulatorIsEmpty() throws Exception {
-    SweepReport report =
-        FaultSweep.over(() -> simulator(""))
-            .checking(_ ->
-                List.of(simulators.getLast().report()).stream()
-                    .filter(text -> !text.isEmpty())
-                    .toList())
-            .run(InstrumentsOnSimulatorTest::carefulPoolUser)
-            .orThrow();
-
-    assertThat(report.calls()).isEqualTo(7);
-    assertThat(report.faults()).isGreaterThan(2 * 7 + 4);
-  }
-
-  @Test
-  void sweepOfACarelessUseCase_namesWhatIsLeft() throws Exception {
-    SweepReport report = FaultSweep.over(() -> simulator("")).run(driver -> pipeline(driver, true));
-
-    assertThat(report.isClean()).isFalse();
-    assertThat(report.findings())
-        .extracting(SweepFinding::problem)
-        .containsOnly(SweepFinding.Problem.LEFT_BEHIND);
-    assertThat(report.toString()).contains("is never freed; made by memAlloc(");
   }
 }

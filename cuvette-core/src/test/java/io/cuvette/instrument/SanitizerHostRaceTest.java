@@ -55,9 +55,10 @@ class SanitizerHostRaceTest {
 
   @ParameterizedTest
   @ValueSource(longs = {1, 2, 3, 7, 42})
-  void memoryFilledAfterItsCopyWasQueued_isNamed_whateverTheSeed(long seed) {
+  void memoryFilledAfterItsCopyWasQueued_isNamed_whateverTheSeed(long seed)
+      throws InterruptedException {
     try (Machine on = new Machine(seed)) {
-      on.send(on.pinned.asSlice(16, 64));
+      NewThread.run(() -> on.send(on.pinned.asSlice(16, 64)));
       on.pinned.fill((byte) 2);
       on.synchronize();
 

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.cuvette.driver.CudaException;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class SanitizerOrderTest extends SanitizerTestBase {
@@ -41,6 +43,31 @@ class SanitizerOrderTest extends SanitizerTestBase {
     assertOnly(Misuse.RACE);
   }
 
+  /** Of each stream the last read of a byte counts, also where others read it since. */
+  @Test
+  void readsOfManyStreams_allCount_untilEachIsWaitedFor() {
+    write(block, first);
+    driver.streams().streamSynchronize(0, first);
+    List<Long> readers = new ArrayList<>();
+    for (int i = 0; i < 6; i++) {
+      long reader = driver.streams().streamCreateWithPriority(0, 1, 0);
+      readers.add(reader);
+      for (int part = 0; part < 3; part++) {
+        read(block, reader);
+      }
+    }
+    for (long reader : readers) {
+      driver.transfers().memsetD8Async(0, block, (byte) 1, 1, first);
+      assertOnly(Misuse.RACE);
+      reports.clear();
+      driver.streams().streamSynchronize(0, first);
+      driver.streams().streamSynchronize(0, reader);
+    }
+    write(block, first);
+    assertSilent();
+    readers.forEach(reader -> driver.streams().streamDestroy(0, reader));
+  }
+
   @Test
   void disjointRangesOfOneBlock_areNoRace_overlappingOnesAre() {
     driver.transfers().memsetD8Async(0, block, (byte) 1, 512, first);
@@ -48,6 +75,25 @@ class SanitizerOrderTest extends SanitizerTestBase {
     assertSilent();
 
     driver.transfers().memsetD8Async(0, block + 511, (byte) 1, 1, second);
+    assertOnly(Misuse.RACE);
+  }
+
+  @Test
+  void freeingPlainMemoryThatNobodyUsed_isAWaitForItsDevice() {
+    write(block, first);
+    driver.memory().memFree(0, driver.memory().memAlloc(0, 1));
+    write(block, second);
+    assertSilent();
+  }
+
+  @Test
+  void freeingPlainMemoryThatWasUsed_isNone() {
+    long used = memory();
+    write(used, second);
+    driver.streams().streamSynchronize(0, second);
+    write(block, first);
+    driver.memory().memFree(0, used);
+    write(block, second);
     assertOnly(Misuse.RACE);
   }
 

@@ -5,6 +5,7 @@ import static org.assertj.core.data.Percentage.withPercentage;
 
 import io.cuvette.driver.CudaStatus;
 import java.lang.foreign.MemorySegment;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -45,10 +46,12 @@ class EventsTest {
     long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
     long address = driver.memory().memAlloc(0, 64);
     long event = driver.events().eventCreate(0, 0);
+    CountDownLatch goOn = SimTestBase.hold(driver, 0, stream);
     driver.transfers().memsetD8Async(0, address, (byte) 1, 64, stream);
     driver.transfers().memsetD8Async(0, address, (byte) 2, 64, stream);
     driver.events().eventRecord(0, event, stream);
     assertThat(driver.events().eventQuery(0, event)).isFalse();
+    goOn.countDown();
     driver.events().eventSynchronize(0, event);
     assertThat(driver.events().eventQuery(0, event)).isTrue();
     assertThat(driver.streams().streamQuery(0, stream)).isTrue();
@@ -85,6 +88,7 @@ class EventsTest {
     long start = driver.events().eventCreate(0, 0);
     long end = driver.events().eventCreate(0, 0);
     long address = driver.memory().memAlloc(0, 64);
+    CountDownLatch goOn = SimTestBase.hold(driver, 0, 0);
     driver.events().eventRecord(0, start, 0);
     for (int i = 0; i < 5; i++) {
       driver.transfers().memsetD8Async(0, address, (byte) i, 64, 0);
@@ -92,6 +96,7 @@ class EventsTest {
     driver.events().eventRecord(0, end, 0);
     SimTestBase.assertFails(
         CudaStatus.NOT_READY, "not done", () -> driver.events().eventElapsedTime(0, start, end));
+    goOn.countDown();
     driver.events().eventSynchronize(0, end);
     assertThat(driver.events().eventElapsedTime(0, start, end)).isPositive();
     assertThat(driver.events().eventElapsedTime(0, end, start)).isNegative();

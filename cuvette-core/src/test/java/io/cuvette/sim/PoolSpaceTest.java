@@ -241,6 +241,77 @@ class PoolSpaceTest extends SimTestBase {
     large.streams().streamSynchronize(0, stream);
   }
 
+  /** As on an H200; {@link PoolTraceTest} replays what one did. */
+  @Test
+  void allocation_isInTheSmallestGap_andAfterAllOthersLast() {
+    large.pools().memPoolSetAttribute(pool, THRESHOLD, -1);
+    long wide = allocate(20 * MIB);
+    allocate(512);
+    long narrow = allocate(10 * MIB);
+    allocate(512);
+    free(wide);
+    free(narrow);
+    large.streams().streamSynchronize(0, stream);
+    allocate(9 * MIB);
+    allocate(20 * MIB);
+    assertThat(get(RESERVED)).as("as long as there are gaps").isEqualTo(32 * MIB);
+  }
+
+  @Test
+  void stepsInWhichNothingIs_moveToWhereTheyAreMissing() {
+    large.pools().memPoolSetAttribute(pool, THRESHOLD, -1);
+    long first = allocate(64 * MIB);
+    allocate(32 * MIB);
+    free(first);
+    large.streams().streamSynchronize(0, stream);
+    assertThat(get(RESERVED)).isEqualTo(96 * MIB);
+    allocate(100 * MIB);
+    assertThat(get(RESERVED)).as("less the two that were idle").isEqualTo(160 * MIB);
+    allocate(64 * MIB);
+    assertThat(get(RESERVED)).as("in the hole that they left").isEqualTo(224 * MIB);
+  }
+
+  @Test
+  void gapWithMemory_isTakenBeforeASmallerOneWithout() {
+    large.pools().memPoolSetAttribute(pool, THRESHOLD, -1);
+    long without = allocate(64 * MIB);
+    allocate(512);
+    long with = allocate(100 * MIB);
+    allocate(512);
+    free(without);
+    large.streams().streamSynchronize(0, stream);
+    large.pools().memPoolTrimTo(pool, 0);
+    free(with);
+    large.streams().streamSynchronize(0, stream);
+    assertThat(get(RESERVED)).isEqualTo(128 * MIB);
+    allocate(50 * MIB);
+    large.pools().memPoolTrimTo(pool, 0);
+    assertThat(get(RESERVED)).as("the step behind it was idle").isEqualTo(96 * MIB);
+  }
+
+  @Test
+  void refusedAllocation_leavesThePoolWithAllStepsThereWere() {
+    long small = driver.pools().deviceGetMemPool(0);
+    driver.pools().memPoolSetAttribute(small, THRESHOLD, -1);
+    driver.memory().memAlloc(0, 20 * MIB);
+    assertFails(
+        CudaStatus.OUT_OF_MEMORY,
+        "reserved=0",
+        () -> driver.ordered().memAllocAsync(0, 50 * MIB, stream(0)));
+    assertThat(driver.devices().memGetInfo(0).freeBytes()).isZero();
+    driver.pools().memPoolTrimTo(small, 0);
+    long free = driver.devices().memGetInfo(0).freeBytes();
+    assertThat(free).isGreaterThan(20 * MIB);
+    driver.pools().memPoolSetAttribute(small, THRESHOLD, 0);
+    assertFails(
+        CudaStatus.OUT_OF_MEMORY,
+        "reserved=0",
+        () -> driver.ordered().memAllocAsync(0, 50 * MIB, stream(0)));
+    assertThat(driver.devices().memGetInfo(0).freeBytes())
+        .as("with a threshold of 0 it goes back at once")
+        .isEqualTo(free);
+  }
+
   @Test
   void highMarks_areResetToTheCurrentValues() {
     free(allocate(100 * MIB));

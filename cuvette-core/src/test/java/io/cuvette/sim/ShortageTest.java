@@ -172,24 +172,26 @@ class ShortageTest {
   }
 
   @Test
-  void gapsInAPool_serveNothingLargerThanThey() {
+  void gapsInAPool_inWhichNoWholeStepIs_serveNothingLargerThanThey() {
     reopen("memory=2GiB,context=0");
     long pool = driver.pools().memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
     driver.pools().memPoolSetAttribute(pool, 4, -1);
+    driver.ordered().memAllocFromPoolAsync(0, 16 * MIB, pool, 0);
     List<Long> blocks = new ArrayList<>();
-    for (int i = 0; i < 64; i++) {
+    for (int i = 0; i < 63; i++) {
       blocks.add(driver.ordered().memAllocFromPoolAsync(0, 32 * MIB, pool, 0));
     }
-    for (int i = 0; i < 64; i += 2) {
+    for (int i = 1; i < 63; i += 2) {
       driver.ordered().memFreeAsync(0, blocks.get(i), 0);
     }
     driver.streams().streamSynchronize(0, 0);
     assertThatExceptionOfType(CudaException.class)
         .isThrownBy(() -> driver.ordered().memAllocFromPoolAsync(0, 33 * MIB, pool, 0))
         .satisfies(e -> assertThat(e.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY));
-    driver.ordered().memFreeAsync(0, blocks.get(1), 0);
+    driver.ordered().memFreeAsync(0, blocks.get(2), 0);
     driver.ordered().memAllocFromPoolAsync(0, 96 * MIB, pool, 0);
-    driver.pools().memPoolTrimTo(pool, 0);
+    driver.ordered().memFreeAsync(0, blocks.get(6), 0);
+    driver.streams().streamSynchronize(0, 0);
     driver.ordered().memAllocFromPoolAsync(0, 33 * MIB, pool, 0);
   }
 

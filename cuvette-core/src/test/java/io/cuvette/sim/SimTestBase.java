@@ -36,8 +36,13 @@ abstract class SimTestBase {
 
   /** Keeps what a stream gets from now on from running, until it is counted down. */
   CountDownLatch hold(int device, long stream) {
-    CountDownLatch goOn = new CountDownLatch(1);
+    CountDownLatch goOn = hold(driver, device, stream);
     holds.add(goOn);
+    return goOn;
+  }
+
+  static CountDownLatch hold(SimulatedDriver driver, int device, long stream) {
+    CountDownLatch goOn = new CountDownLatch(1);
     driver.streams().launchHostFunc(device, stream, () -> await(goOn));
     return goOn;
   }

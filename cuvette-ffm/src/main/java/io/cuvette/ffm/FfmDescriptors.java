@@ -12,8 +12,8 @@ import java.time.Duration;
 /**
  * Descriptors and Unix sockets through the C library of Linux. Thread-safe.
  *
- * <p>Calls that wait do so inside C, but on a virtual thread they look every few milliseconds, so
- * that it does not keep its carrier. They look every 100 ms at least whether the thread was
+ * <p>Calls that wait do so inside C, but on a virtual thread they poll every few milliseconds, so
+ * that it does not keep its carrier. They check every 100 ms at least whether the thread was
  * interrupted, and then fail with an {@link java.io.InterruptedIOException} inside an {@link
  * java.io.UncheckedIOException}; the thread stays interrupted. One that has waited its time fails
  * with a {@link java.net.SocketTimeoutException} in the same way; a time of 0 does not wait. After
@@ -67,14 +67,14 @@ public final class FfmDescriptors implements DescriptorCalls {
   public int duplicate(int descriptor) {
     requireAvailable();
     return Errno.require(
-        Libc.fcntl(descriptor, F_DUPFD_CLOEXEC, 0),
+        Libc.FCNTL.call(descriptor, F_DUPFD_CLOEXEC, 0),
         "fcntl(descriptor=" + descriptor + ", F_DUPFD_CLOEXEC)");
   }
 
   @Override
   public boolean isOpen(int descriptor) {
     requireAvailable();
-    int flags = Libc.fcntl(descriptor, F_GETFD, 0);
+    int flags = Libc.FCNTL.call(descriptor, F_GETFD, 0);
     if (flags < 0 && flags != -Errno.EBADF) {
       throw Errno.failure(-flags, "fcntl(descriptor=" + descriptor + ", F_GETFD)");
     }
@@ -85,7 +85,8 @@ public final class FfmDescriptors implements DescriptorCalls {
   public void close(int descriptor) {
     requireAvailable();
     int result = Libc.close(descriptor);
-    // Linux has closed it when it reports EINTR: closing again could hit somebody else's.
+    // Linux has closed it when it reports EINTR: closing again could close a descriptor of another
+    // thread.
     if (result < 0 && result != -Errno.EINTR) {
       throw Errno.failure(-result, "close(descriptor=" + descriptor + ")");
     }
@@ -130,7 +131,7 @@ public final class FfmDescriptors implements DescriptorCalls {
   @Override
   public int user() {
     requireAvailable();
-    return Libc.geteuid();
+    return Libc.GETEUID.call();
   }
 
   @Override

@@ -24,7 +24,7 @@ final class Shutdown {
     OPEN.forEach(Entry::shutDown);
   }
 
-  /** Tells a driver when the time comes, at once if it has come. */
+  /** Shuts a driver down with the JVM, at once if that shuts down already. */
   static void watch(Entry entry) {
     OPEN.add(entry);
     if (begun) {
@@ -32,7 +32,7 @@ final class Shutdown {
     }
   }
 
-  /** Tells a driver no more. */
+  /** Stops watching a driver. */
   static void forget(Entry entry) {
     OPEN.remove(entry);
   }

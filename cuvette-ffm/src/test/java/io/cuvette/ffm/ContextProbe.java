@@ -3,6 +3,7 @@ package io.cuvette.ffm;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.ffm.call.CallFrame;
+import io.cuvette.ffm.call.DriverFunction;
 import io.cuvette.ffm.part.FfmCaptures;
 import io.cuvette.ffm.part.FfmDevices;
 import io.cuvette.ffm.part.FfmEvents;
@@ -16,6 +17,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -24,11 +26,16 @@ import java.util.List;
  */
 final class ContextProbe {
   private static final List<String> LINES = new ArrayList<>();
+  private static final long OUT = CallFrame.take().out;
   private static final MemorySegment HOST = Arena.global().allocate(8);
 
   private ContextProbe() {}
 
-  private record Call(String name, MethodHandle function, Object... arguments) {}
+  private record Call(String name, MethodHandle function, Object... arguments) {
+    Call(String name, DriverFunction function, long... arguments) {
+      this(name, function.handle().asSpreader(long[].class, 6), OUT, Arrays.copyOf(arguments, 6));
+    }
+  }
 
   /** What the calls are made on. */
   private record Handles(
@@ -40,8 +47,7 @@ final class ContextProbe {
       long spare,
       long pinned,
       long pool,
-      long ordered,
-      long out) {
+      long ordered) {
 
     static Handles of(CudaDriver driver) {
       long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
@@ -61,8 +67,7 @@ final class ContextProbe {
           driver.memory().memAlloc(0, 4096),
           driver.memory().memHostAlloc(0, 4096, 1).address(),
           pool,
-          ordered,
-          CallFrame.take().out);
+          ordered);
     }
   }
 
@@ -108,22 +113,21 @@ final class ContextProbe {
 
   private static List<Call> onEventsAndStreams(Handles on) {
     long stream = on.stream;
-    long out = on.out;
     return List.of(
         new Call("cuEventQuery", FfmEvents.QUERY, on.event),
         new Call("cuEventSynchronize", FfmEvents.SYNCHRONIZE, on.event),
-        new Call("cuEventElapsedTime", FfmEvents.ELAPSED_TIME, out, on.event, on.later),
+        new Call("cuEventElapsedTime", FfmEvents.ELAPSED_TIME, on.event, on.later),
         new Call("cuEventRecord", FfmEvents.RECORD, on.event, stream),
         new Call("cuStreamQuery", FfmStreams.QUERY, stream),
         new Call("cuStreamSynchronize", FfmStreams.SYNCHRONIZE, stream),
         new Call("cuStreamWaitEvent", FfmStreams.WAIT_EVENT, stream, on.event, 0),
-        new Call("cuStreamGetId", FfmStreams.GET_ID, stream, out),
-        new Call("cuStreamGetFlags", FfmStreams.GET_FLAGS, stream, out),
-        new Call("cuStreamGetPriority", FfmStreams.GET_PRIORITY, stream, out),
-        new Call("cuStreamGetCtx", FfmStreams.GET_CONTEXT, stream, out),
-        new Call("cuStreamIsCapturing", FfmCaptures.IS_CAPTURING, stream, out),
+        new Call("cuStreamGetId", FfmStreams.GET_ID, stream),
+        new Call("cuStreamGetFlags", FfmStreams.GET_FLAGS, stream),
+        new Call("cuStreamGetPriority", FfmStreams.GET_PRIORITY, stream),
+        new Call("cuStreamGetCtx", FfmStreams.GET_CONTEXT, stream),
+        new Call("cuStreamIsCapturing", FfmCaptures.IS_CAPTURING, stream, OUT),
         new Call("cuStreamBeginCapture", FfmCaptures.BEGIN, stream, 2),
-        new Call("cuStreamEndCapture", FfmCaptures.END, stream, out),
+        new Call("cuStreamEndCapture", FfmCaptures.END, stream),
         new Call("cuLaunchHostFunc", FfmStreams.LAUNCH_HOST_FUNC, stream, HostFunctions.ENTRY, 0L));
   }
 
@@ -152,26 +156,24 @@ final class ContextProbe {
   private static List<Call> onPools(Handles on) {
     long stream = on.stream;
     long pool = on.pool;
-    long out = on.out;
     return List.of(
-        new Call("cuMemAllocAsync", FfmOrdered.ALLOC, out, 4096L, stream),
-        new Call("cuMemAllocFromPoolAsync", FfmOrdered.ALLOC_FROM, out, 4096L, pool, stream),
+        new Call("cuMemAllocAsync", FfmOrdered.ALLOC, OUT, 4096L, stream),
+        new Call("cuMemAllocFromPoolAsync", FfmOrdered.ALLOC_FROM, OUT, 4096L, pool, stream),
         new Call("cuMemFreeAsync", FfmOrdered.FREE, on.ordered, stream),
-        new Call("cuMemPoolGetAttribute", FfmPools.GET_ATTRIBUTE, pool, 7, out),
-        new Call("cuMemPoolSetAttribute", FfmPools.SET_ATTRIBUTE, pool, 4, out),
+        new Call("cuMemPoolGetAttribute", FfmPools.GET_ATTRIBUTE, pool, 7),
+        new Call("cuMemPoolSetAttribute", FfmPools.SET_ATTRIBUTE, pool, 4, OUT),
         new Call("cuMemPoolTrimTo", FfmPools.TRIM_TO, pool, 0L),
-        new Call("cuDeviceGetDefaultMemPool", FfmPools.DEVICE_GET_DEFAULT, out, 0),
-        new Call("cuDeviceGetMemPool", FfmPools.DEVICE_GET, out, 0),
+        new Call("cuDeviceGetDefaultMemPool", FfmPools.DEVICE_GET_DEFAULT, 0),
+        new Call("cuDeviceGetMemPool", FfmPools.DEVICE_GET, 0),
         new Call("cuMemPoolDestroy", FfmPools.DESTROY, pool));
   }
 
   private static List<Call> others(Handles on) {
-    long out = on.out;
     return List.of(
-        new Call("cuPointerGetAttribute", FfmMemory.POINTER_GET_ATTRIBUTE, out, 9, on.memory),
-        new Call("cuMemGetInfo", FfmDevices.GET_INFO, out, out + 8),
-        new Call("cuMemAlloc", FfmMemory.ALLOC, out, 4096L),
-        new Call("cuEventCreate", FfmEvents.CREATE, out, 0),
+        new Call("cuPointerGetAttribute", FfmMemory.POINTER_GET_ATTRIBUTE, 9, on.memory),
+        new Call("cuMemGetInfo", FfmDevices.GET_INFO, OUT, OUT + 8),
+        new Call("cuMemAlloc", FfmMemory.ALLOC, 4096L),
+        new Call("cuEventCreate", FfmEvents.CREATE, OUT, 0),
         new Call("cuMemFreeHost", FfmMemory.FREE_HOST, on.pinned),
         new Call("cuMemFree", FfmMemory.FREE, on.spare),
         new Call("cuEventDestroy", FfmEvents.DESTROY, on.later),

@@ -93,7 +93,7 @@ class FfmDescriptorsTest {
       assertThatThrownBy(() -> file.write(ByteBuffer.allocate(1), 10_000))
           .isInstanceOf(IOException.class);
       assertThat(file.size()).isEqualTo(8192);
-      int more = Libc.fcntl(descriptor, MemoryFiles.F_ADD_SEALS, 8); // F_SEAL_WRITE
+      int more = Libc.FCNTL.call(descriptor, MemoryFiles.F_ADD_SEALS, 8); // F_SEAL_WRITE
       assertThat(more).as("nobody adds a seal").isEqualTo(-1); // EPERM
     } finally {
       calls.close(descriptor);
@@ -102,10 +102,10 @@ class FfmDescriptorsTest {
 
   private static int memfd(int flags, int seals) {
     int made =
-        Libc.memfdCreate(
+        Libc.MEMFD_CREATE.call(
             Arena.ofAuto().allocateFrom("other"),
             MemoryFiles.MFD_CLOEXEC | MemoryFiles.MFD_ALLOW_SEALING | flags);
-    assertThat(Libc.fcntl(made, MemoryFiles.F_ADD_SEALS, seals)).isZero();
+    assertThat(Libc.FCNTL.call(made, MemoryFiles.F_ADD_SEALS, seals)).isZero();
     return made;
   }
 
@@ -141,11 +141,11 @@ class FfmDescriptorsTest {
   void memoryInHugePages_isNoMemoryFile() {
     int hugetlb = 4;
     int made =
-        Libc.memfdCreate(
+        Libc.MEMFD_CREATE.call(
             Arena.ofAuto().allocateFrom("huge"),
             MemoryFiles.MFD_CLOEXEC | MemoryFiles.MFD_ALLOW_SEALING | hugetlb);
     assumeTrue(made >= 0, "this system has no huge pages");
-    assertThat(Libc.fcntl(made, MemoryFiles.F_ADD_SEALS, MemoryFiles.SEALS)).isZero();
+    assertThat(Libc.FCNTL.call(made, MemoryFiles.F_ADD_SEALS, MemoryFiles.SEALS)).isZero();
     assertThat(calls.isMemoryFile(made)).isFalse();
     calls.close(made);
   }
@@ -279,7 +279,7 @@ class FfmDescriptorsTest {
   @Test
   void functionThatTheSystemLacks_saysSoWhenItIsCalled() {
     var function = Libc.function("no_such_function_of_any_c_library", Layouts.INT, Layouts.INT);
-    assertThatThrownBy(() -> Libc.call(state -> (int) function.invokeExact(state, 1)))
+    assertThatThrownBy(() -> function.call(1))
         .isInstanceOf(UnsupportedOperationException.class)
         .hasMessageEndingWith("has no no_such_function_of_any_c_library");
   }

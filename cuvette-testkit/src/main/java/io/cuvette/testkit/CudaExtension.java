@@ -22,7 +22,12 @@ public final class CudaExtension implements TestTemplateInvocationContextProvide
     return context.getRequiredTestMethod().isAnnotationPresent(CudaTest.class);
   }
 
-  /** A test for the simulator alone has no run where only the GPU is asked for. */
+  /**
+   * Returns true: a test for the simulator alone has no run where only the GPU is selected.
+   *
+   * @param context the context of the test
+   * @return true
+   */
   @Override
   public boolean mayReturnZeroTestTemplateInvocationContexts(ExtensionContext context) {
     return true;
@@ -54,7 +59,13 @@ public final class CudaExtension implements TestTemplateInvocationContextProvide
   }
 
   private static LongStream seeds(CudaTest test) {
+    if (test.seeds() < 1) {
+      throw new IllegalArgumentException("seeds: %d (expected: >= 1)".formatted(test.seeds()));
+    }
     Long only = Long.getLong("cuvette.seed");
-    return only == null ? LongStream.rangeClosed(1, test.seeds()) : LongStream.of(only);
+    int least = Integer.getInteger("cuvette.seeds", 1);
+    return only == null
+        ? LongStream.rangeClosed(1, Math.max(test.seeds(), least))
+        : LongStream.of(only);
   }
 }

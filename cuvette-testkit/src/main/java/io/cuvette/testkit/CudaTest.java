@@ -35,40 +35,48 @@ import org.junit.jupiter.api.extension.ExtendWith;
  * of the library and no file of a simulated device may be left; where tests run in parallel, that
  * is looked at in classes that are {@link org.junit.jupiter.api.parallel.Isolated} alone.
  *
- * <p>A failure says the seed of the simulator, and how to run it again.
+ * <p>A failure reports the seed of the simulator, and how to run it again.
  */
 @Documented
 @Target({ElementType.METHOD, ElementType.ANNOTATION_TYPE})
 @Retention(RetentionPolicy.RUNTIME)
 @TestTemplate
 @ExtendWith(CudaExtension.class)
-@Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Timeout(value = 180, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 public @interface CudaTest {
 
-  /** The devices that the test needs. A machine with fewer GPUs skips it. */
+  /** {@return the number of devices that the test needs} A machine with fewer GPUs skips it. */
   int devices() default 1;
 
   /**
-   * The memory of each simulated device, such as {@code 8GiB}. A test that says this runs on the
-   * simulator alone: it needs numbers that no GPU has.
+   * {@return the memory of each simulated device, such as {@code 8GiB}} A test that says this runs
+   * on the simulator alone: it needs numbers that no GPU has.
    */
   String memory() default "";
 
-  /** Which simulated devices are peers, such as {@code none}. Such a test runs there alone. */
+  /**
+   * {@return the simulated devices that are peers, such as {@code none}} Such a test runs there
+   * alone.
+   */
   String peers() default "";
 
-  /** Whether the test can only run on the simulator. */
+  /** {@return whether the test can only run on the simulator} */
   boolean simulatedOnly() default false;
 
-  /** How many seeds the simulator runs it with, each in an order of its own. */
+  /**
+   * {@return the number of seeds the simulator runs the test with, at least 1} The system property
+   * {@code cuvette.seeds} raises it for all tests, and {@code cuvette.seed} names the only one.
+   */
   int seeds() default 1;
 
   /**
-   * Whether the {@link io.cuvette.instrument.SanitizerDriver} watches the simulator's runs: a use
-   * of freed memory, a block exceeded, or a race then fails the test.
+   * {@return whether the {@link io.cuvette.instrument.SanitizerDriver} watches the simulator's
+   * runs: a use of freed memory, a block exceeded, or a race then fails the test}
    */
   boolean sanitized() default true;
 
-  /** Whether the test closes all it opens; false if it forgets or leaves things on purpose. */
+  /**
+   * {@return whether the test closes all it opens; false if it forgets or leaves things on purpose}
+   */
   boolean tidy() default true;
 }

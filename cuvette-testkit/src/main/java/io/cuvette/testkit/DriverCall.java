@@ -19,19 +19,20 @@ public final class DriverCall {
     this.arguments = arguments;
   }
 
-  /** The name of the method. */
+  /** {@return the name of the method} */
   public String name() {
     return method.getName();
   }
 
-  /** The driver below, for calls of other names. */
+  /** {@return the driver below, for calls of other names} */
   public CudaDriver below() {
     return below;
   }
 
   /**
-   * A number by the name of its parameter, such as {@code device}.
+   * {@return a number by the name of its parameter, such as {@code device}}
    *
+   * @param parameter the name of the parameter
    * @throws IllegalArgumentException if the method has no such number
    */
   public long number(String parameter) {
@@ -39,8 +40,11 @@ public final class DriverCall {
   }
 
   /**
-   * An argument by the name of its parameter.
+   * {@return an argument by the name of its parameter}
    *
+   * @param <T> the type of the argument
+   * @param parameter the name of the parameter
+   * @param type the type of the argument
    * @throws IllegalArgumentException if the method has no such parameter of this type
    */
   public <T> T argument(String parameter, Class<T> type) {

@@ -23,6 +23,11 @@ public abstract class DriverCaptureContract {
   /** For subclasses. */
   protected DriverCaptureContract() {}
 
+  /**
+   * A capture is reported while it goes on and ends in a graph.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void capture_isSeen_andEndsInAGraph(CudaDriver driver) {
     long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
@@ -40,6 +45,11 @@ public abstract class DriverCaptureContract {
     driver.streams().streamDestroy(0, stream);
   }
 
+  /**
+   * Captures that CUDA does not allow are refused.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void capturesThatCannotBe_areRefused(CudaDriver driver) {
     long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
@@ -56,6 +66,11 @@ public abstract class DriverCaptureContract {
     driver.streams().streamDestroy(0, stream);
   }
 
+  /**
+   * Waiting for a capturing stream invalidates the capture.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void waitForACapturingStream_spoilsTheCapture(CudaDriver driver) {
     long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
@@ -68,7 +83,11 @@ public abstract class DriverCaptureContract {
     driver.streams().streamDestroy(0, stream);
   }
 
-  /** As cuda.h says: the capture of the blocking stream is not invalidated by the question. */
+  /**
+   * As cuda.h says: the capture of the blocking stream is not invalidated by the question.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void askingTheNullStreamWhileABlockingOneCaptures_isRefused_andHarmless(
       CudaDriver driver) {
@@ -81,6 +100,11 @@ public abstract class DriverCaptureContract {
     driver.streams().streamDestroy(0, stream);
   }
 
+  /**
+   * Calls of other streams leave a capture valid in every mode.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void callsBesideACapture_leaveItValid_inEveryMode(CudaDriver driver) {
     long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
@@ -128,6 +152,11 @@ public abstract class DriverCaptureContract {
     driver.memory().memFree(0, memory);
   }
 
+  /**
+   * A capturing stream reports the identity and graph of its capture.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void captureInfo_namesTheCaptureAndItsGraph(CudaDriver driver) {
     long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
@@ -150,6 +179,11 @@ public abstract class DriverCaptureContract {
     driver.streams().streamDestroy(0, stream);
   }
 
+  /**
+   * A user object lives as long as the graph, its executables and their launches.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void userObject_isDestroyed_withTheLastOfGraphExecutableAndLaunch(CudaDriver driver) {
     long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
@@ -178,6 +212,11 @@ public abstract class DriverCaptureContract {
     driver.streams().streamDestroy(0, stream);
   }
 
+  /**
+   * A capture that fails destroys the user objects of its graph.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void userObject_isDestroyed_withACaptureThatFails(CudaDriver driver) {
     long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
@@ -193,6 +232,11 @@ public abstract class DriverCaptureContract {
     driver.streams().streamDestroy(0, stream);
   }
 
+  /**
+   * A user object that no graph retained can be released.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void userObject_thatNobodyRetained_isReleased(CudaDriver driver) {
     UserObject object = driver.captures().userObjectCreate();

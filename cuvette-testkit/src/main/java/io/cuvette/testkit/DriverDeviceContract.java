@@ -18,6 +18,12 @@ public abstract class DriverDeviceContract {
   /** For subclasses. */
   protected DriverDeviceContract() {}
 
+  /**
+   * The driver has a name and a version.
+   *
+   * @param driver the driver under test
+   * @param subject the device under test
+   */
   @CudaTest
   public void driver_hasANameAndAVersion(CudaDriver driver, Subject subject) {
     assertThat(driver.name()).isNotBlank();
@@ -26,6 +32,11 @@ public abstract class DriverDeviceContract {
     driver.devices().runtimeGetVersion().ifPresent(version -> assertThat(version).isPositive());
   }
 
+  /**
+   * Every device has a name, an identity and memory.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void everyDevice_hasNameIdentityAndMemory(CudaDriver driver) {
     Set<UUID> seen = new HashSet<>();
@@ -41,6 +52,11 @@ public abstract class DriverDeviceContract {
     }
   }
 
+  /**
+   * Numbers without a device are INVALID_DEVICE.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void numbersOfNoDevice_areInvalidDevice(CudaDriver driver) {
     for (int device : new int[] {-1, driver.devices().deviceGetCount(), Integer.MAX_VALUE}) {
@@ -54,6 +70,11 @@ public abstract class DriverDeviceContract {
     }
   }
 
+  /**
+   * The PCI bus identity of a device finds the device.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void pciBusId_leadsBack(CudaDriver driver) {
     for (int device = 0; device < driver.devices().deviceGetCount(); device++) {
@@ -66,12 +87,22 @@ public abstract class DriverDeviceContract {
         CudaStatus.INVALID_DEVICE, () -> driver.devices().deviceGetByPciBusId("FFFF:FF:1F.0"));
   }
 
+  /**
+   * An unknown attribute is INVALID_VALUE.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void unknownAttribute_isInvalidValue(CudaDriver driver) {
     Refused.with(CudaStatus.INVALID_VALUE, () -> driver.devices().deviceGetAttribute(100_000, 0));
     Refused.with(CudaStatus.INVALID_VALUE, () -> driver.devices().deviceGetAttribute(-1, 0));
   }
 
+  /**
+   * The least priority is not below the greatest in number.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void priorities_runFromLeastToGreatest(CudaDriver driver) {
     PriorityRange range = driver.devices().ctxGetStreamPriorityRange(0);
@@ -81,6 +112,11 @@ public abstract class DriverDeviceContract {
     assertThat(range.contains(range.greatest() - 1)).isFalse();
   }
 
+  /**
+   * Limits of the context can be read and set.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void limits_areReadAndSet(CudaDriver driver) {
     long before = driver.devices().ctxGetLimit(0, PRINTF_FIFO_SIZE);
@@ -90,12 +126,22 @@ public abstract class DriverDeviceContract {
     Refused.withAny(() -> driver.devices().ctxGetLimit(0, 12_345));
   }
 
+  /**
+   * A device is not a peer of itself.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void device_isNoPeerOfItself(CudaDriver driver) {
     assertThat(driver.devices().deviceCanAccessPeer(0, 0)).isFalse();
     Refused.withAny(() -> driver.devices().ctxEnablePeerAccess(0, 0));
   }
 
+  /**
+   * Peer access can be enabled once and disabled once.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest(devices = 2)
   public void peerAccess_isEnabledOnce_andTakenBackOnce(CudaDriver driver) {
     if (!driver.devices().deviceCanAccessPeer(0, 1)) {
@@ -103,7 +149,7 @@ public abstract class DriverDeviceContract {
           CudaStatus.PEER_ACCESS_UNSUPPORTED, () -> driver.devices().ctxEnablePeerAccess(0, 1));
       return;
     }
-    EnabledPeers.takeBack(driver); // somebody else in the process may have enabled it
+    EnabledPeers.takeBack(driver); // another test of the process may have enabled it
     driver.devices().ctxEnablePeerAccess(0, 1);
     Refused.with(
         CudaStatus.PEER_ACCESS_ALREADY_ENABLED, () -> driver.devices().ctxEnablePeerAccess(0, 1));
@@ -112,6 +158,11 @@ public abstract class DriverDeviceContract {
         CudaStatus.PEER_ACCESS_NOT_ENABLED, () -> driver.devices().ctxDisablePeerAccess(0, 1));
   }
 
+  /**
+   * Peer access between devices that are no peers is refused.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest(devices = 2, peers = "none")
   public void devicesThatAreNoPeers_areRefused(CudaDriver driver) {
     assertThat(driver.devices().deviceCanAccessPeer(0, 1)).isFalse();
@@ -119,6 +170,11 @@ public abstract class DriverDeviceContract {
         CudaStatus.PEER_ACCESS_UNSUPPORTED, () -> driver.devices().ctxEnablePeerAccess(0, 1));
   }
 
+  /**
+   * Closing a driver twice has the effect of closing it once.
+   *
+   * @param subject the device under test
+   */
   @CudaTest
   public void closedTwice_isClosedOnce(Subject subject) {
     CudaDriver driver = DriverProviders.open(subject.specification());

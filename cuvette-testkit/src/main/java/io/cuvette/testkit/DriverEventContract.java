@@ -15,6 +15,11 @@ public abstract class DriverEventContract {
   /** For subclasses. */
   protected DriverEventContract() {}
 
+  /**
+   * Every allowed flag works; others are INVALID_VALUE.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void everyAllowedFlag_works_andTheRestIsInvalidValue(CudaDriver driver) {
     for (int flags : new int[] {0, 1, 2, 3, 6, 7}) {
@@ -28,6 +33,11 @@ public abstract class DriverEventContract {
     Refused.with(CudaStatus.INVALID_VALUE, () -> driver.events().eventCreate(0, 0x100));
   }
 
+  /**
+   * An event that was never recorded has completed.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void eventNeverRecorded_isDone(CudaDriver driver) {
     long event = driver.events().eventCreate(0, 0);
@@ -36,6 +46,11 @@ public abstract class DriverEventContract {
     driver.events().eventDestroy(0, event);
   }
 
+  /**
+   * A recorded event completes with the work before it.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void recordedEvent_isDoneWithTheWorkBeforeIt(CudaDriver driver) {
     long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
@@ -51,6 +66,11 @@ public abstract class DriverEventContract {
     driver.events().eventDestroy(0, event);
   }
 
+  /**
+   * The elapsed time is positive if there is work between the events.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void elapsedTime_isPositive_forWorkInBetween(CudaDriver driver) {
     long start = driver.events().eventCreate(0, 0);
@@ -66,6 +86,11 @@ public abstract class DriverEventContract {
     driver.events().eventDestroy(0, end);
   }
 
+  /**
+   * The elapsed time needs two recorded events with timing.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void elapsedTime_needsTwoRecordedEventsWithTiming(CudaDriver driver) {
     long timed = driver.events().eventCreate(0, 0);
@@ -85,6 +110,11 @@ public abstract class DriverEventContract {
     driver.events().eventDestroy(0, untimed);
   }
 
+  /**
+   * The elapsed time of work that still runs is NOT_READY.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void elapsedTime_ofWorkThatRuns_isNotReady(CudaDriver driver) {
     long stream = driver.streams().streamCreateWithPriority(0, 1, 0);

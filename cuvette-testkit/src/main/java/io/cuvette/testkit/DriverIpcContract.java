@@ -18,7 +18,7 @@ import java.util.stream.Stream;
 
 /**
  * What every driver promises about sharing with other processes, as far as one process shows it: it
- * exports, and refuses what nobody exported. Extend it in the tests of a driver. Needs Linux.
+ * exports, and refuses what was not exported. Extend it in the tests of a driver. Needs Linux.
  */
 public abstract class DriverIpcContract {
   private static final int HANDLE_TYPES_OF_POOLS = 119;
@@ -61,6 +61,11 @@ public abstract class DriverIpcContract {
         driver.devices().deviceGetAttribute(IPC_EVENTS, 0) != 0, "this device shares no events");
   }
 
+  /**
+   * Every export of a pool is a new open descriptor, which the caller closes.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void everyExportOfAPool_isAnOpenDescriptorOfTheCallers(CudaDriver driver) {
     DescriptorCalls descriptors = descriptors();
@@ -75,6 +80,12 @@ public abstract class DriverIpcContract {
     descriptors.close(other);
   }
 
+  /**
+   * Exports that are closed leave no descriptor open.
+   *
+   * @param driver the driver under test
+   * @throws IOException if descriptors cannot be listed
+   */
   @CudaTest
   public void exportsThatAreClosed_leaveNothingOpen(CudaDriver driver) throws IOException {
     DescriptorCalls descriptors = descriptors();
@@ -94,6 +105,11 @@ public abstract class DriverIpcContract {
     }
   }
 
+  /**
+   * A pool without handle types cannot be exported.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void poolWithoutHandleTypes_isNotExported(CudaDriver driver) {
     long pool = plainPool(driver);
@@ -106,7 +122,11 @@ public abstract class DriverIpcContract {
     driver.pools().memPoolDestroy(pool);
   }
 
-  /** A driver exports memory of a pool only once the pool itself is exported. */
+  /**
+   * A driver exports memory of a pool only once the pool itself is exported.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void memoryOfAnExportedPool_isExported(CudaDriver driver) {
     DescriptorCalls descriptors = descriptors();
@@ -128,6 +148,11 @@ public abstract class DriverIpcContract {
     driver.pools().memPoolDestroy(pool);
   }
 
+  /**
+   * Memory outside pools cannot be exported as memory of a pool.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void memoryOfNoPool_isNotExportedAsOfOne(CudaDriver driver) {
     long address = driver.memory().memAlloc(0, BYTES);
@@ -135,7 +160,11 @@ public abstract class DriverIpcContract {
     driver.memory().memFree(0, address);
   }
 
-  /** The descriptor stays open: it is the caller's. */
+  /**
+   * The descriptor stays open: it is the caller's.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void descriptorOfSomethingElse_isNotImported(CudaDriver driver) {
     DescriptorCalls descriptors = descriptors();
@@ -147,6 +176,11 @@ public abstract class DriverIpcContract {
     Refused.withAny(() -> driver.sharing().memPoolImportFromShareableHandle(-1));
   }
 
+  /**
+   * Handles that no process exported are refused.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void handlesThatNobodyMade_areRefused(CudaDriver driver) {
     assumeIpc(driver);
@@ -159,6 +193,11 @@ public abstract class DriverIpcContract {
     driver.pools().memPoolDestroy(pool);
   }
 
+  /**
+   * A handle of another length is an IllegalArgumentException.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void handleOfAnotherLength_isAnIllegalArgument(CudaDriver driver) {
     long pool = plainPool(driver);
@@ -176,6 +215,11 @@ public abstract class DriverIpcContract {
     driver.pools().memPoolDestroy(pool);
   }
 
+  /**
+   * Plain memory can be exported but not opened in its own process.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void plainMemory_isExported_butNotOpenedWhereItIs(CudaDriver driver) {
     assumeIpc(driver);
@@ -187,6 +231,11 @@ public abstract class DriverIpcContract {
     driver.memory().memFree(0, address);
   }
 
+  /**
+   * Host memory cannot be exported.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void memoryOfTheHost_isNotExported(CudaDriver driver) {
     long address = driver.memory().memHostAlloc(0, BYTES, 1).address();
@@ -194,6 +243,11 @@ public abstract class DriverIpcContract {
     driver.memory().memFreeHost(0, address);
   }
 
+  /**
+   * Only events created for other processes can be exported.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void event_isExportedIfItWasMadeForThat(CudaDriver driver) {
     assumeIpc(driver);

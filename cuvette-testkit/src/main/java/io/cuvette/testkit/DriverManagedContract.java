@@ -22,6 +22,11 @@ public abstract class DriverManagedContract {
   /** For subclasses. */
   protected DriverManagedContract() {}
 
+  /**
+   * A prefetch moves exactly its range and keeps the bytes.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void prefetch_movesExactlyTheRange_andKeepsTheBytes(CudaDriver driver) {
     var memory = driver.memory().memAllocManaged(0, 3 * PAGE, 1);
@@ -39,6 +44,11 @@ public abstract class DriverManagedContract {
     driver.memory().memFree(0, address);
   }
 
+  /**
+   * Every advice is accepted.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void everyAdvice_isTaken(CudaDriver driver) {
     long address = driver.memory().memAllocManaged(0, PAGE, 1).address();
@@ -58,6 +68,11 @@ public abstract class DriverManagedContract {
     driver.memory().memFree(0, address);
   }
 
+  /**
+   * The devices that access a range are reported as a list.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void placesThatAccess_areAList(CudaDriver driver) {
     int places = driver.devices().deviceGetCount() + 1;
@@ -76,6 +91,11 @@ public abstract class DriverManagedContract {
     return driver.memory().memRangeGetAttributeList(0, ACCESSED_BY, address, PAGE, places);
   }
 
+  /**
+   * A list without places for answers is INVALID_VALUE.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void listOfNoPlaces_isInvalidValue(CudaDriver driver) {
     long address = driver.memory().memAllocManaged(0, PAGE, 1).address();
@@ -84,6 +104,11 @@ public abstract class DriverManagedContract {
     driver.memory().memFree(0, address);
   }
 
+  /**
+   * Unknown advice and locations are refused.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void wrongAdviceAndLocations_areRefused(CudaDriver driver) {
     long address = driver.memory().memAllocManaged(0, PAGE, 1).address();
@@ -96,6 +121,11 @@ public abstract class DriverManagedContract {
     driver.memory().memFree(0, address);
   }
 
+  /**
+   * Managed calls on memory that is not managed are INVALID_VALUE.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void memoryThatIsNotManaged_isInvalidValue(CudaDriver driver) {
     long address = driver.memory().memAlloc(0, PAGE);

@@ -22,6 +22,12 @@ public abstract class DriverMemoryContract {
   /** For subclasses. */
   protected DriverMemoryContract() {}
 
+  /**
+   * An allocation is aligned and counted as used.
+   *
+   * @param driver the driver under test
+   * @param subject the device under test
+   */
   @CudaTest
   public void allocation_isAligned_andCounted(CudaDriver driver, Subject subject) {
     long before = driver.devices().memGetInfo(0).freeBytes();
@@ -37,12 +43,22 @@ public abstract class DriverMemoryContract {
     }
   }
 
+  /**
+   * Allocating 0 bytes is refused.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void noBytes_areRefused(CudaDriver driver) {
     Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memory().memAlloc(0, 0));
     Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memory().memAllocManaged(0, 0, 1));
   }
 
+  /**
+   * Allocating more than the device has is OUT_OF_MEMORY.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void moreThanThereIs_isOutOfMemory(CudaDriver driver) {
     long all = driver.devices().deviceTotalMem(0);
@@ -50,6 +66,11 @@ public abstract class DriverMemoryContract {
     Refused.with(CudaStatus.OUT_OF_MEMORY, () -> driver.memory().memAlloc(0, 1L << 60));
   }
 
+  /**
+   * A full device is OUT_OF_MEMORY until memory is freed.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest(memory = "4MiB")
   public void fullDevice_isOutOfMemory_untilSomethingIsFreed(CudaDriver driver) {
     long first = driver.memory().memAlloc(0, 3 << 20);
@@ -58,12 +79,22 @@ public abstract class DriverMemoryContract {
     driver.memory().memFree(0, driver.memory().memAlloc(0, 2 << 20));
   }
 
+  /**
+   * Freeing an address that was never allocated is refused.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void addressThatWasNeverAllocated_isNotFreed(CudaDriver driver) {
     Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memory().memFree(0, 0x1234_5678L));
     Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memory().memFreeHost(0, 0x1234_5678L));
   }
 
+  /**
+   * Freeing memory twice is refused.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void freedMemory_isNotFreedAgain(CudaDriver driver) {
     long address = driver.memory().memAlloc(0, 4096);
@@ -71,6 +102,11 @@ public abstract class DriverMemoryContract {
     Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memory().memFree(0, address));
   }
 
+  /**
+   * The host can read and write page-locked memory.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void pinnedMemory_isSeenByTheHost(CudaDriver driver) {
     for (int flags : new int[] {0, 1, 2, 3}) {
@@ -82,6 +118,11 @@ public abstract class DriverMemoryContract {
     }
   }
 
+  /**
+   * The host can read and write managed memory.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void managedMemory_isSeenByTheHost(CudaDriver driver) {
     MemorySegment memory = driver.memory().memAllocManaged(0, 10_000, 1);
@@ -91,12 +132,22 @@ public abstract class DriverMemoryContract {
     driver.memory().memFree(0, memory.address());
   }
 
+  /**
+   * Unknown flags are refused.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void wrongFlags_areRefused(CudaDriver driver) {
     Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memory().memAllocManaged(0, 4096, 77));
     Refused.with(CudaStatus.INVALID_VALUE, () -> driver.memory().memHostAlloc(0, 4096, 0x7000));
   }
 
+  /**
+   * A host view is the memory itself and ends with its arena.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void hostView_isTheMemory_andDiesWithItsArena(CudaDriver driver) {
     MemorySegment memory = driver.memory().memHostAlloc(0, 4096, 0);
@@ -113,6 +164,11 @@ public abstract class DriverMemoryContract {
     driver.memory().memFreeHost(0, memory.address());
   }
 
+  /**
+   * Pointer attributes report kind, device and range.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void pointerAttributes_tellKindDeviceAndRange(CudaDriver driver) {
     long device = driver.memory().memAlloc(0, 8192);
@@ -135,6 +191,11 @@ public abstract class DriverMemoryContract {
         () -> driver.memory().pointerGetAttribute(0, MEMORY_TYPE, 0x1234));
   }
 
+  /**
+   * Memory belongs to the device it was allocated on.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest(devices = 2)
   public void memory_belongsToTheDeviceItWasAskedOf(CudaDriver driver) {
     long address = driver.memory().memAlloc(1, 4096);

@@ -21,6 +21,11 @@ public abstract class DriverStreamContract {
   /** For subclasses. */
   protected DriverStreamContract() {}
 
+  /**
+   * A stream has the flags and the priority it was created with.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void stream_hasTheFlagsAndPriorityAskedFor(CudaDriver driver) {
     PriorityRange range = driver.devices().ctxGetStreamPriorityRange(0);
@@ -37,7 +42,11 @@ public abstract class DriverStreamContract {
         CudaStatus.INVALID_VALUE, () -> driver.streams().streamCreateWithPriority(0, 64, 0));
   }
 
-  /** Handles may come again, identities never. */
+  /**
+   * Handles may come again, identities never.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void identities_areNeverUsedTwice(CudaDriver driver) {
     Set<Long> seen = new HashSet<>();
@@ -48,6 +57,11 @@ public abstract class DriverStreamContract {
     }
   }
 
+  /**
+   * Streams without work have completed.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void idleStreams_areDone(CudaDriver driver) {
     long stream = driver.streams().streamCreateWithPriority(0, 0, 0);
@@ -59,6 +73,11 @@ public abstract class DriverStreamContract {
     driver.streams().streamDestroy(0, stream);
   }
 
+  /**
+   * A stream that is held has not completed until it is released.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void heldStream_isNotDone_untilItIsLetGo(CudaDriver driver) {
     long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
@@ -71,6 +90,11 @@ public abstract class DriverStreamContract {
     driver.streams().streamDestroy(0, stream);
   }
 
+  /**
+   * Host functions run in order after the work before them.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void hostFunctions_runInOrder_afterTheWorkBeforeThem(CudaDriver driver) {
     long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
@@ -84,6 +108,12 @@ public abstract class DriverStreamContract {
     driver.streams().streamDestroy(0, stream);
   }
 
+  /**
+   * A host function runs although no thread waits for the stream.
+   *
+   * @param driver the driver under test
+   * @throws InterruptedException if the test is interrupted
+   */
   @CudaTest
   public void hostFunction_comesEvenIfNobodyWaits(CudaDriver driver) throws InterruptedException {
     long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
@@ -94,6 +124,11 @@ public abstract class DriverStreamContract {
     driver.streams().streamDestroy(0, stream);
   }
 
+  /**
+   * Waiting for an event holds another stream.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void waitForAnEvent_holdsAnotherStreamBack(CudaDriver driver) {
     long first = driver.streams().streamCreateWithPriority(0, 1, 0);
@@ -115,6 +150,11 @@ public abstract class DriverStreamContract {
   /** Flag, value, a word that holds the stream, and one that does not. */
   private static final int[][] WAITS = {{0, 5, 4, 5}, {1, 7, 8, 7}, {2, 6, 1, 2}, {3, 0, -1, -2}};
 
+  /**
+   * Waiting for a word holds the stream until the word is written.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void waitForAWord_holdsTheStreamUntilItIsWritten(CudaDriver driver) {
     VarHandle word = ValueLayout.JAVA_INT.varHandle();
@@ -134,6 +174,11 @@ public abstract class DriverStreamContract {
     driver.memory().memFreeHost(0, memory.address());
   }
 
+  /**
+   * Waiting for a word at an address that cannot be waited for is refused.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest(simulatedOnly = true)
   public void waitForAWord_thatCannotBe_isRefused(CudaDriver driver) {
     long address = driver.memory().memHostAlloc(0, 8, 3).address();
@@ -146,6 +191,12 @@ public abstract class DriverStreamContract {
     driver.memory().memFreeHost(0, address);
   }
 
+  /**
+   * A destroyed stream completes its work.
+   *
+   * @param driver the driver under test
+   * @throws InterruptedException if the test is interrupted
+   */
   @CudaTest
   public void destroyedStream_finishesItsWork(CudaDriver driver) throws InterruptedException {
     long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
@@ -159,6 +210,11 @@ public abstract class DriverStreamContract {
     driver.devices().ctxSynchronize(0);
   }
 
+  /**
+   * Values that are no handles are INVALID_HANDLE.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest(simulatedOnly = true)
   public void handlesThatAreNone_areInvalidHandle(CudaDriver driver) {
     long event = driver.events().eventCreate(0, 0);

@@ -19,6 +19,11 @@ public abstract class DriverTransferContract {
   /** For subclasses. */
   protected DriverTransferContract() {}
 
+  /**
+   * Copies to and from the device work on every kind of stream.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest(seeds = 3)
   public void bytes_goInAndOut_onEveryKindOfStream(CudaDriver driver) {
     byte[] pattern = random(1);
@@ -38,6 +43,11 @@ public abstract class DriverTransferContract {
     driver.streams().streamDestroy(0, made);
   }
 
+  /**
+   * Copies work between any two addresses known to the driver.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void copy_worksBetweenAnyAddressesTheDriverKnows(CudaDriver driver) {
     long device = driver.memory().memAlloc(0, BYTES);
@@ -58,6 +68,11 @@ public abstract class DriverTransferContract {
     driver.memory().memFreeHost(0, result.address());
   }
 
+  /**
+   * Copies between devices work with and without peer access.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest(devices = 2, seeds = 3)
   public void peerCopy_worksWithAndWithoutAccess(CudaDriver driver) {
     long source = driver.memory().memAlloc(0, BYTES);
@@ -76,7 +91,11 @@ public abstract class DriverTransferContract {
     driver.memory().memFree(1, target);
   }
 
-  /** In either direction; the owner copies, and so does a device that has access. */
+  /**
+   * In either direction; the owner copies, and so does a device that has access.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest(devices = 2)
   public void copyBetweenTheHostAndAPool_isRefusedOnADeviceWithoutAccess(CudaDriver driver) {
     long pool = driver.pools().memPoolCreate(new PoolProperties(1, 0, 1, 0, 0));
@@ -108,6 +127,11 @@ public abstract class DriverTransferContract {
     driver.memory().memFree(1, managed);
   }
 
+  /**
+   * Fills write values of 1, 2 and 4 bytes.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void fills_writeTheirUnits(CudaDriver driver) {
     long device = driver.memory().memAlloc(0, 16);
@@ -121,6 +145,11 @@ public abstract class DriverTransferContract {
     driver.memory().memFree(0, device);
   }
 
+  /**
+   * Filling a misaligned address is refused.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest
   public void fillOfAMisalignedAddress_isRefused(CudaDriver driver) {
     long device = driver.memory().memAlloc(0, 512);
@@ -130,7 +159,11 @@ public abstract class DriverTransferContract {
     driver.memory().memFree(0, device);
   }
 
-  /** A real device may only find this out later, and is lost then. */
+  /**
+   * A real device may only find this out later, and is lost then.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest(simulatedOnly = true)
   public void transfersOutsideOfMemory_areInvalidValue(CudaDriver driver) {
     long device = driver.memory().memAlloc(0, 512);
@@ -149,6 +182,11 @@ public abstract class DriverTransferContract {
     driver.memory().memFree(0, device);
   }
 
+  /**
+   * Work of one stream runs in order.
+   *
+   * @param driver the driver under test
+   */
   @CudaTest(seeds = 20)
   public void workOfOneStream_runsInOrder(CudaDriver driver) {
     long stream = driver.streams().streamCreateWithPriority(0, 1, 0);

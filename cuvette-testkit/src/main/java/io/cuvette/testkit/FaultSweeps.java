@@ -11,8 +11,6 @@ import io.cuvette.CudaOptions;
 import io.cuvette.LeakLevel;
 import io.cuvette.MemoryLimit;
 import io.cuvette.driver.CudaDriver;
-import io.cuvette.instrument.FaultSweep;
-import io.cuvette.instrument.SweptDriver;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.util.Objects;
@@ -38,16 +36,22 @@ public final class FaultSweeps {
   /** What a program does with a Cuda, which is closed after it. */
   @FunctionalInterface
   public interface CudaUse {
-    /** Runs once. */
+    /**
+     * Runs once.
+     *
+     * @param cuda the Cuda, closed after the program
+     * @throws Exception what the program fails with
+     */
     void run(Cuda cuda) throws Exception;
   }
 
   /**
-   * A sweep on simulated devices. It lets the program succeed where the library recovers: an
-   * allocation that finds no memory is tried again after some was released, numbers that only
-   * explain a failure may be missing, and peer access may be as it is asked for already.
+   * Creates a sweep on simulated devices. It allows the program to succeed where the library
+   * recovers: an allocation that finds no memory is tried again after some was released, numbers
+   * that only explain a failure may be missing, and peer access may be as it is asked for already.
    *
    * @param settings those of a device specification, such as {@code devices=2}
+   * @return the sweep
    */
   public static FaultSweep onSimulator(String settings) {
     Objects.requireNonNull(settings, "settings");
@@ -64,18 +68,24 @@ public final class FaultSweeps {
   }
 
   /**
-   * A use case that opens a Cuda on the driver with the faults, and closes it. What the program has
-   * closed must be given back before that, whatever failed: memory and handles that only the Cuda's
-   * close takes back are a finding.
+   * Creates a use case that opens a Cuda on the driver with the faults, and closes it. What the
+   * program has closed must be freed before that, whatever failed: memory and handles that only
+   * closing the Cuda frees are a finding.
+   *
+   * @param use the program
+   * @return the use case
    */
   public static FaultSweep.UseCase using(CudaUse use) {
     return using(use, false);
   }
 
   /**
-   * The same for a program that closes all it opens, also when it fails: what is still open before
-   * the Cuda is closed is a finding too, and so are books of the default pools that are not back to
-   * zero.
+   * Creates a use case for a program that closes all it opens, also when it fails: what is still
+   * open before the Cuda is closed is a finding too, and so are default pools whose counts are not
+   * back to zero.
+   *
+   * @param use the program
+   * @return the use case
    */
   public static FaultSweep.UseCase usingTidily(CudaUse use) {
     return using(use, true);

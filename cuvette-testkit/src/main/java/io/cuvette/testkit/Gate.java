@@ -18,7 +18,12 @@ public final class Gate implements AutoCloseable {
 
   private Gate() {}
 
-  /** Holds back what is queued on a stream from now on. */
+  /**
+   * Holds what is queued on a stream from now on.
+   *
+   * @param stream the stream
+   * @return the gate, which is closed to let the work run
+   */
   public static Gate on(CudaStream stream) {
     Objects.requireNonNull(stream, "stream");
     Gate gate = new Gate();

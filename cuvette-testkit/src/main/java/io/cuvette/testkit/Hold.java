@@ -25,6 +25,7 @@ public final class Hold implements AutoCloseable {
    * Waits until a thread is held in the call.
    *
    * @throws AssertionError if none comes within a minute
+   * @throws InterruptedException if the thread is interrupted
    */
   public void awaitBegun() throws InterruptedException {
     if (!begun.await(PATIENCE_SECONDS, TimeUnit.SECONDS)) {

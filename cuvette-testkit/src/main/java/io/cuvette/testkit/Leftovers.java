@@ -20,16 +20,16 @@ import java.util.Set;
  */
 record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String> wrong) {
   /** Makes memory for callbacks to wait in, which lasts as long as the Cuda. */
-  private static final String FLAGS = "io.cuvette.internal.stream.CallbackFlags";
+  private static final String FLAGS = "io.cuvette.internal.callback.CallbackFlags";
 
-  /** Enough for 16,384 callbacks each. Threads that come first at once make one each. */
-  private static final int MOST_FLAGS = 16;
+  /** Enough for 16,384 callbacks each. A thread that waited a second for another makes one too. */
+  private static final int MOST_FLAGS = 4;
 
   /** Makes a stream to be current inside callbacks, one for each device. */
   private static final String CALLBACK_STREAMS = "io.cuvette.ThreadStreams";
 
   /** Makes one event for a stream, which lasts as long as the stream. */
-  private static final String MARK = "io.cuvette.internal.stream.IdleMark";
+  private static final String MARK = "io.cuvette.internal.fence.IdleMark";
 
   /**
    * What one wait makes free is freed by the next look; a pool of the driver whose last block that

@@ -30,9 +30,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Knows what was made through a driver and not given back, and where. What a call tried to give
- * back counts as given back, whether it worked or not: whoever tried has not lost it. It does not
- * close the driver below. Thread-safe.
+ * Tracks what was created through a driver and not freed, and where. What a call tried to free
+ * counts as freed, whether it worked or not: the caller has not lost it. It does not close the
+ * driver below. Thread-safe.
  */
 final class LiveHandles extends ForwardingDriver {
 

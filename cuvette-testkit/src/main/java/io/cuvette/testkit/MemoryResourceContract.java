@@ -18,14 +18,19 @@ import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 
-/** What every source of device memory promises. A subclass says how it is made. */
+/** The contract of every source of device memory. A subclass makes the source. */
 public abstract class MemoryResourceContract {
   private final List<MemoryResource> made = new ArrayList<>();
 
   /** For subclasses. */
   protected MemoryResourceContract() {}
 
-  /** Makes the resource; if it is an {@link AutoCloseable}, it is closed after the test. */
+  /**
+   * Creates the resource; if it is an {@link AutoCloseable}, it is closed after the test.
+   *
+   * @param cuda the Cuda of the test
+   * @return the resource
+   */
   protected abstract MemoryResource create(Cuda cuda);
 
   private MemoryResource make(Cuda cuda) {
@@ -43,6 +48,11 @@ public abstract class MemoryResourceContract {
     }
   }
 
+  /**
+   * A buffer has the size, device and stream it was allocated with.
+   *
+   * @param cuda the Cuda under test
+   */
   @CudaTest
   public void buffer_hasTheSizeDeviceAndStreamAskedFor(Cuda cuda) {
     MemoryResource resource = make(cuda);
@@ -59,6 +69,11 @@ public abstract class MemoryResourceContract {
     }
   }
 
+  /**
+   * Buffers do not overlap.
+   *
+   * @param cuda the Cuda under test
+   */
   @CudaTest
   public void buffers_keepTheirBytesApart(Cuda cuda) {
     MemoryResource resource = make(cuda);
@@ -81,6 +96,11 @@ public abstract class MemoryResourceContract {
     buffers.forEach(Buffer::close);
   }
 
+  /**
+   * 0 bytes are a buffer without memory.
+   *
+   * @param cuda the Cuda under test
+   */
   @CudaTest
   public void noBytes_areABufferWithoutMemory(Cuda cuda) {
     try (Buffer buffer = make(cuda).allocate(0, cuda.currentStream())) {
@@ -89,6 +109,11 @@ public abstract class MemoryResourceContract {
     }
   }
 
+  /**
+   * A negative size is refused.
+   *
+   * @param cuda the Cuda under test
+   */
   @CudaTest
   public void negativeSize_isRefused(Cuda cuda) {
     MemoryResource resource = make(cuda);
@@ -99,6 +124,11 @@ public abstract class MemoryResourceContract {
     }
   }
 
+  /**
+   * Allocating more than there is fails, and the resource stays usable.
+   *
+   * @param cuda the Cuda under test
+   */
   @CudaTest
   public void moreThanThereIs_isOutOfMemory_andTheResourceGoesOn(Cuda cuda) {
     MemoryResource resource = make(cuda);
@@ -108,6 +138,11 @@ public abstract class MemoryResourceContract {
     resource.allocate(1000, cuda.currentStream()).close();
   }
 
+  /**
+   * Allocating on a closed stream is refused.
+   *
+   * @param cuda the Cuda under test
+   */
   @CudaTest
   public void closedStream_isRefused(Cuda cuda) {
     MemoryResource resource = make(cuda);
@@ -118,6 +153,11 @@ public abstract class MemoryResourceContract {
         .hasMessageContaining("is closed");
   }
 
+  /**
+   * Closing a buffer twice has the effect of closing it once.
+   *
+   * @param cuda the Cuda under test
+   */
   @CudaTest
   public void closedBuffer_isClosedOnce(Cuda cuda) {
     Buffer buffer = make(cuda).allocate(1000, cuda.currentStream());
@@ -126,6 +166,11 @@ public abstract class MemoryResourceContract {
     assertThat(buffer.isClosed()).isTrue();
   }
 
+  /**
+   * The resource can be the current allocator.
+   *
+   * @param cuda the Cuda under test
+   */
   @CudaTest
   public void resource_canBeTheCurrentAllocator(Cuda cuda) {
     try (Scope _ = cuda.useAllocator(make(cuda));
@@ -135,6 +180,11 @@ public abstract class MemoryResourceContract {
     }
   }
 
+  /**
+   * Memory is on the stream's device, whichever device is current.
+   *
+   * @param cuda the Cuda under test
+   */
   @CudaTest(devices = 2)
   public void memory_isOfTheStreamsDevice_whateverIsCurrent(Cuda cuda) {
     MemoryResource resource = make(cuda);
@@ -144,6 +194,11 @@ public abstract class MemoryResourceContract {
     }
   }
 
+  /**
+   * Closing the Cuda frees buffers that are still open.
+   *
+   * @param subject the device under test
+   */
   @CudaTest(tidy = false)
   public void buffersLeftOpen_areTakenBackByTheCuda(Subject subject) {
     Cuda cuda = subject.open(options -> options);

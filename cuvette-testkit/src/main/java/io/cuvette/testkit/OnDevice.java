@@ -12,6 +12,6 @@ import java.lang.annotation.Target;
 @Retention(RetentionPolicy.RUNTIME)
 public @interface OnDevice {
 
-  /** The number of the device, from 0. */
+  /** {@return the number of the device, from 0} */
   int value();
 }

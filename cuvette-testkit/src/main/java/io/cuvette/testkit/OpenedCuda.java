@@ -15,7 +15,7 @@ import io.cuvette.sim.SimulatedDriver;
  *
  * @param cuda the Cuda
  * @param driver the driver without decorators
- * @param live what the Cuda made through the driver and has not given back
+ * @param live what the Cuda created through the driver and has not freed
  */
 record OpenedCuda(Cuda cuda, CudaDriver driver, LiveHandles live) {
 

@@ -68,7 +68,7 @@ final class ProcessWatch {
     return ours;
   }
 
-  /** The open files by descriptor; none where the system does not tell. */
+  /** The open files by descriptor; none where the system does not report them. */
   private static Map<String, String> files() {
     Map<String, String> open = new HashMap<>();
     try (DirectoryStream<Path> descriptors = Files.newDirectoryStream(DESCRIPTORS)) {

@@ -20,12 +20,12 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Scripts the calls of a driver by name: answers them, lets them fail or holds them, counts all of
- * them and notes the ones it is asked to. A call without a script does what the driver below does.
+ * them and records those that are watched. A call without a script does what the driver below does.
  * Names are those of the methods of {@link CudaDriver} and its parts; a name that they do not have
  * is refused at once.
  *
  * <p>A {@link CudaTest} takes it as a parameter, and has its {@link io.cuvette.Cuda} above it.
- * Thread-safe; closing it lets go all that it holds.
+ * Thread-safe; closing it releases all that it holds.
  */
 public final class ScriptedDriver implements AutoCloseable {
   private static final Set<String> NAMES =
@@ -47,13 +47,19 @@ public final class ScriptedDriver implements AutoCloseable {
     /**
      * Answers a call, by {@link DriverCall#proceed} if it is to be made.
      *
+     * @param call the call
      * @return the result; null for a call that has none
      * @throws Throwable what the caller gets
      */
     @Nullable Object to(DriverCall call) throws Throwable;
   }
 
-  /** A driver that follows the script above another one, for {@code withDecorator}. */
+  /**
+   * Creates a driver that follows the script above another one, for {@code withDecorator}.
+   *
+   * @param below the driver that makes the calls
+   * @return the driver, which closes the one below
+   */
   public CudaDriver over(CudaDriver below) {
     Objects.requireNonNull(below, "below");
     return DriverProxy.of((method, arguments) ->
@@ -62,25 +68,49 @@ public final class ScriptedDriver implements AutoCloseable {
             : follow(new DriverCall(below, method, arguments)));
   }
 
-  /** The driver itself, which whoever is above does not close. */
+  /**
+   * Creates a driver whose {@code close} does nothing.
+   *
+   * @param driver the driver under test
+   * @return the driver
+   */
   public static CudaDriver keptOpen(CudaDriver driver) {
     Objects.requireNonNull(driver, "driver");
     return new ScriptedDriver().answer("close", _ -> null).over(driver);
   }
 
-  /** Answers the calls of a name from now on, in place of what was scripted for it before. */
+  /**
+   * Answers the calls of a name from now on, in place of what was scripted for it before.
+   *
+   * @param name the name of a call, such as {@code memAlloc}
+   * @param answer answers the calls
+   * @return this script
+   */
   public ScriptedDriver answer(String name, Answer answer) {
     Objects.requireNonNull(answer, "answer");
     answers.put(known(name), answer);
     return this;
   }
 
-  /** Fails the calls of a name from now on; the driver below does not get them. */
+  /**
+   * Fails the calls of a name from now on; the driver below does not get them.
+   *
+   * @param name the name of a call, such as {@code memAlloc}
+   * @param status the error of the call
+   * @return this script
+   */
   public ScriptedDriver fail(String name, CudaStatus status) {
     return fail(name, status, Integer.MAX_VALUE);
   }
 
-  /** Fails the next calls of a name; the driver below does not get them. */
+  /**
+   * Fails the next calls of a name; the driver below does not get them.
+   *
+   * @param name the name of a call, such as {@code memAlloc}
+   * @param status the error of the call
+   * @param times how many calls fail, >= 0
+   * @return this script
+   */
   public ScriptedDriver fail(String name, CudaStatus status, int times) {
     Objects.requireNonNull(status, "status");
     AtomicInteger left = new AtomicInteger(times);
@@ -94,14 +124,21 @@ public final class ScriptedDriver implements AutoCloseable {
         });
   }
 
-  /** Does what the driver below does in calls of a name from now on. */
+  /**
+   * Does what the driver below does in calls of a name from now on.
+   *
+   * @param name the name of a call, such as {@code memAlloc}
+   */
   public void unscript(String name) {
     answers.remove(known(name));
   }
 
   /**
-   * Keeps the next thread that calls a name before the call until it is let go, or for a minute at
-   * most.
+   * Holds the next thread that calls a name before the call until it is released, or for a minute
+   * at most.
+   *
+   * @param name the name of a call, such as {@code memAlloc}
+   * @return the hold, which is released to let the thread go on
    */
   public Hold hold(String name) {
     Hold hold = new Hold(known(name));
@@ -109,13 +146,22 @@ public final class ScriptedDriver implements AutoCloseable {
     return hold;
   }
 
-  /** How many calls of a name ended without a failure. */
+  /**
+   * {@return the number of calls of a name that ended without a failure}
+   *
+   * @param name the name of a call, such as {@code memAlloc}
+   */
   public long count(String name) {
     AtomicLong count = counts.get(known(name));
     return count == null ? 0 : count.get();
   }
 
-  /** Notes the names of calls when they end, whether they fail or not. */
+  /**
+   * Notes the names of calls when they end, whether they fail or not.
+   *
+   * @param names names of calls
+   * @return this script
+   */
   public ScriptedDriver note(String... names) {
     Objects.requireNonNull(names, "names");
     for (String name : names) {
@@ -124,19 +170,29 @@ public final class ScriptedDriver implements AutoCloseable {
     return this;
   }
 
-  /** Notes the calls of a name when they end, whether they fail or not; not those that are null. */
+  /**
+   * Notes the calls of a name when they end, whether they fail or not; not those that are null.
+   *
+   * @param name the name of a call, such as {@code memAlloc}
+   * @param text makes the note of a call; null for none
+   * @return this script
+   */
   public ScriptedDriver note(String name, Function<DriverCall, @Nullable String> text) {
     Objects.requireNonNull(text, "text");
     noting.put(known(name), text);
     return this;
   }
 
-  /** What was noted, the call that ended first comes first. */
+  /** {@return the notes so far, the call that ended first comes first} */
   public List<String> notes() {
     return List.copyOf(notes);
   }
 
-  /** Takes what was noted so far. */
+  /**
+   * Takes what was noted so far.
+   *
+   * @return the notes, the call that ended first comes first
+   */
   public List<String> takeNotes() {
     List<String> taken = notes();
     for (int i = 0; i < taken.size(); i++) {
@@ -145,7 +201,7 @@ public final class ScriptedDriver implements AutoCloseable {
     return taken;
   }
 
-  /** Lets go all that is held. */
+  /** Releases all that is held. */
   @Override
   public void close() {
     holds.values().forEach(Hold::release);

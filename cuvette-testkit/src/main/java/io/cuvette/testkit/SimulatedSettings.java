@@ -5,7 +5,7 @@ import java.util.Map;
 import java.util.StringJoiner;
 
 /**
- * The settings of the simulator for a test: those asked for, then what the test needs. Stateless.
+ * The settings of the simulator for a test: those of the user, then what the test needs. Stateless.
  */
 final class SimulatedSettings {
   private SimulatedSettings() {}

@@ -48,27 +48,27 @@ public final class Subject {
     return new Subject(device, test, Long.getLong("cuvette.seed", 1));
   }
 
-  /** The device specification, such as {@code gpu} or {@code sim:devices=2,seed=1}. */
+  /** {@return the device specification, such as {@code gpu} or {@code sim:devices=2,seed=1}} */
   public String specification() {
     return specification;
   }
 
-  /** Whether the devices are simulated. */
+  /** {@return whether the devices are simulated} */
   public boolean isSimulated() {
     return specification.startsWith("sim");
   }
 
-  /** The seed of the run: of the simulator's order and of {@link #random}. */
+  /** {@return the seed of the run: of the simulator's order and of {@link #random}} */
   public long seed() {
     return seed;
   }
 
-  /** Random numbers from the seed; each call starts them anew. */
+  /** {@return random numbers from the seed; each call starts them anew} */
   public SplittableRandom random() {
     return new SplittableRandom(seed);
   }
 
-  /** The Cuda of this run, opened at the first call. */
+  /** {@return the Cuda of this run, opened at the first call} */
   public Cuda cuda() {
     lock.lock();
     try {
@@ -84,7 +84,12 @@ public final class Subject {
     }
   }
 
-  /** One more Cuda, with its own driver. */
+  /**
+   * Opens one more Cuda, with its own driver.
+   *
+   * @param options changes the options of the run
+   * @return the Cuda
+   */
   public Cuda open(UnaryOperator<CudaOptions> options) {
     Objects.requireNonNull(options, "options");
     lock.lock();
@@ -112,7 +117,7 @@ public final class Subject {
         .withLeakListener(leaks::add);
   }
 
-  /** A driver without a Cuda; the same at each call. */
+  /** {@return a driver without a Cuda; the same at each call} */
   public CudaDriver driver() {
     lock.lock();
     try {
@@ -128,7 +133,7 @@ public final class Subject {
   }
 
   /**
-   * The simulated driver below {@link #cuda()}.
+   * {@return the simulated driver below {@link #cuda()}}
    *
    * @throws IllegalStateException on a GPU
    */
@@ -137,8 +142,9 @@ public final class Subject {
   }
 
   /**
-   * The simulated driver below a Cuda that was opened here.
+   * {@return the simulated driver below a Cuda that was opened here}
    *
+   * @param cuda a Cuda that was opened here
    * @throws IllegalStateException on a GPU
    */
   public SimulatedDriver simulator(Cuda cuda) {
@@ -157,7 +163,7 @@ public final class Subject {
     }
   }
 
-  /** The script of the driver below {@link #cuda()}; asked for before that is opened. */
+  /** The script of the driver below {@link #cuda()}; to be called before that is opened. */
   ScriptedDriver script() {
     lock.lock();
     try {
@@ -182,7 +188,7 @@ public final class Subject {
     }
   }
 
-  /** The forgotten objects found so far in all Cudas of the run. */
+  /** {@return the forgotten objects found so far in all Cudas of the run} */
   public List<LeakReport> leaks() {
     return List.copyOf(leaks);
   }

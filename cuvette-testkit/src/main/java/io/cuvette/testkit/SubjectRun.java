@@ -98,7 +98,7 @@ final class SubjectRun
     }
   }
 
-  /** What other tests leave at this moment cannot be told from what this one leaves. */
+  /** What other tests leave at this moment cannot be distinguished from what this one leaves. */
   private static boolean isAlone(ExtensionContext context) {
     return context.getRequiredTestClass().isAnnotationPresent(Isolated.class)
         || !context

@@ -51,6 +51,12 @@ class CudaTestTest {
     return ASKED.get();
   }
 
+  @EnabledIf("io.cuvette.testkit.CudaTestTest#asked")
+  static class RunsWithNoSeed {
+    @CudaTest(simulatedOnly = true, seeds = 0)
+    void never(Cuda cuda) {}
+  }
+
   /** Leaves one thing of each kind open. */
   @EnabledIf("io.cuvette.testkit.CudaTestTest#asked")
   static class LeavesThings {
@@ -284,6 +290,11 @@ class CudaTestTest {
   }
 
   @Test
+  void noSeed_isRefused() {
+    assertThat(failure(RunsWithNoSeed.class)).contains("seeds: 0 (expected: >= 1)");
+  }
+
+  @Test
   void failure_saysTheSeedAndHowToRunItAgain() {
     assertThat(failure(FailsWithOneSeed.class))
         .contains("seed=%d; rerun with -Dcuvette.seed=%1$d".formatted(FAILING));
@@ -310,7 +321,7 @@ class CudaTestTest {
   private static String failure(Class<?> suite) {
     assumeSimulator();
     List<TestExecutionSummary.Failure> failures = run(suite).getFailures();
-    assertThat(failures).hasSize(1);
+    assertThat(failures).isNotEmpty(); // one for each seed
     StringWriter text = new StringWriter();
     failures.getFirst().getException().printStackTrace(new PrintWriter(text));
     return text.toString();

@@ -10,7 +10,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** Advice on managed memory and prefetches, with what the driver says of them. Not thread-safe. */
+/**
+ * Advice on managed memory and prefetches, with what the driver reports of them. Not thread-safe.
+ */
 final class AdviceFacts {
   private static final long BYTES = 2 * Ways.MIB;
 

@@ -6,7 +6,7 @@ import io.cuvette.ManagedBuffer;
 import io.cuvette.benchmarks.facts.Ways.How;
 import io.cuvette.benchmarks.facts.Ways.Kind;
 
-/** What a buffer of each kind of resource says, also after it was closed. Not thread-safe. */
+/** What a buffer of each kind of resource reports, also after it was closed. Not thread-safe. */
 final class BufferFacts {
   private static final int ODD_BYTES = 1000;
 

@@ -12,7 +12,7 @@ import io.cuvette.benchmarks.facts.Ways.How;
 import io.cuvette.benchmarks.facts.Ways.Kind;
 import io.cuvette.driver.CudaDriver;
 
-/** What each kind of resource says to bad input. Not thread-safe. */
+/** How each kind of resource rejects bad input. Not thread-safe. */
 final class ErrorFacts {
   private static final int THREAD_LOCAL = 1;
 

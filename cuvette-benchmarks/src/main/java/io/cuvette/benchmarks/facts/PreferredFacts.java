@@ -10,7 +10,7 @@ import java.util.OptionalInt;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 
-/** Where a pool of managed memory is told to keep its memory. Not thread-safe. */
+/** The preferred location of a pool of managed memory. Not thread-safe. */
 final class PreferredFacts {
   private static final String PREFIX = "managed.preferred.";
 

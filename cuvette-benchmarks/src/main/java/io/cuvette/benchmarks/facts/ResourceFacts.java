@@ -5,7 +5,7 @@ import io.cuvette.PinnedMemoryResource;
 import io.cuvette.benchmarks.facts.Ways.How;
 import io.cuvette.benchmarks.facts.Ways.Kind;
 
-/** What each resource says of itself, and its pool's attributes at birth. Not thread-safe. */
+/** What each resource reports of itself, and its pool's attributes at birth. Not thread-safe. */
 final class ResourceFacts {
   private static final int PINNED = 1;
   private static final int MANAGED = 2;

@@ -48,7 +48,7 @@ enum PoolKind {
     return name().toLowerCase(Locale.ROOT);
   }
 
-  /** Reads what the command line says. Stateless. */
+  /** Reads the value of the option. Stateless. */
   static final class Converter implements ITypeConverter<PoolKind> {
     @Override
     public PoolKind convert(String text) {

@@ -72,8 +72,8 @@ public final class ReplayCommand implements Runnable {
       throw common.usage(
           "Invalid value for option '--repeat': %d (expected: >= 1)".formatted(passes), null);
     }
-    String device = common.device();
     List<Trace> traces = files.stream().map(TraceReader::read).toList();
+    String device = common.device();
     Set<PoolKind> kinds = new LinkedHashSet<>(pools);
     Table table = header();
     try (Progress progress = Progress.start(common, "replay", traces.size() * kinds.size())) {

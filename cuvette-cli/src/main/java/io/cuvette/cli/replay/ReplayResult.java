@@ -16,7 +16,7 @@ import io.cuvette.cli.Json;
  * @param peakHeldBytes the most that the pool held from the driver
  * @param nanosPerOperation the mean of the fastest pass; NaN without operations
  * @param passes the number of timed passes
- * @param driverCalls what the first pass asked of the driver
+ * @param driverCalls the calls of the driver in the first pass
  */
 record ReplayResult(
     String trace,

@@ -9,7 +9,7 @@ import java.util.function.Supplier;
  * Lets threads do what is about the same thing one by one. The lock itself is never held across a
  * call of the driver. Thread-safe, not reentrant.
  *
- * @param <K> what tells the things apart
+ * @param <K> the identity of a thing
  */
 public final class OneByOne<K> {
   private final BargingLock lock = new BargingLock();

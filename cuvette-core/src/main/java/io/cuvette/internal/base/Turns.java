@@ -7,8 +7,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Threads that are short of memory search for it one after the other: what one frees to make room
- * is not taken from it by the next. Nobody waits for longer than a second, so that no thread can
- * keep the others from going on: in its turn it calls the driver and code of the user. Thread-safe.
+ * is not taken from it by the next, and what one allocates for all is allocated once. Nobody waits
+ * for longer than a second, so that no thread can keep the others from going on: in its turn it
+ * calls the driver and code of the user. Thread-safe.
  */
 public final class Turns {
   private static final long PATIENCE_MILLIS = 1000;

@@ -1,7 +1,7 @@
 package io.cuvette.internal.block;
 
 import io.cuvette.driver.BlockListener;
-import io.cuvette.internal.stream.StreamState;
+import io.cuvette.internal.stream.DriverStream;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
@@ -23,9 +23,9 @@ public final class BlockReports {
    * that has ended nothing can be queued any more.
    */
   public static void allocated(
-      @Nullable BlockListener listener, BlockLifetime given, long address, StreamState stream) {
+      @Nullable BlockListener listener, Block given, long address, DriverStream stream) {
     if (listener != null && given.depth() > 0) {
-      if (stream.lifetime().tryHoldAgain()) {
+      if (stream.ending().tryHoldAgain()) {
         try {
           listener.blockAllocated(block(given, address), stream.device.id(), stream.handle);
         } finally {
@@ -38,21 +38,20 @@ public final class BlockReports {
   }
 
   /** A pool lends a block that the host may use at once. */
-  public static void allocatedForHost(
-      @Nullable BlockListener listener, BlockLifetime given, long address) {
+  public static void allocatedForHost(@Nullable BlockListener listener, Block given, long address) {
     if (listener != null && given.depth() > 0) {
       listener.blockAllocated(block(given, address));
     }
   }
 
   /** The buffer of a block is closed; before the pool has the block back. */
-  public static void freed(@Nullable BlockListener listener, BlockLifetime block, long address) {
+  public static void freed(@Nullable BlockListener listener, Block block, long address) {
     if (listener != null && block.depth() > 0) {
       listener.blockFreed(block(block, address));
     }
   }
 
-  private static BlockListener.Block block(BlockLifetime lifetime, long address) {
+  private static BlockListener.Block block(Block lifetime, long address) {
     return new BlockListener.Block(lifetime.depth(), address, lifetime.requestedBytes());
   }
 
@@ -64,13 +63,22 @@ public final class BlockReports {
       if (other.isNative()) {
         listener.hostAccess(other.address(), bytes, !in);
       }
+      if (!in && isWritable(other)) { // else the copy is refused
+        listener.hostCopy(buffer.address(), bytes, other.isNative() ? other.address() : 0);
+      }
     }
   }
 
+  private static boolean isWritable(MemorySegment target) {
+    return target.scope().isAlive()
+        && target.isAccessibleBy(Thread.currentThread())
+        && !target.isReadOnly();
+  }
+
   /** Work queued by other means uses a buffer. */
-  public static void usedElsewhere(Memory buffer, StreamState stream) {
+  public static void usedElsewhere(Memory buffer, DriverStream stream) {
     BlockListener listener = buffer.on().session().driver().blockListener();
-    if (listener != null && buffer.byteSize() > 0 && stream.lifetime().tryHoldAgain()) {
+    if (listener != null && buffer.byteSize() > 0 && stream.ending().tryHoldAgain()) {
       try {
         listener.usedElsewhere(
             buffer.address(), buffer.byteSize(), stream.device.id(), stream.handle);

@@ -1,6 +1,6 @@
 package io.cuvette.internal.block;
 
-import io.cuvette.internal.stream.OpenStream;
+import io.cuvette.internal.order.OpenStream;
 import org.jspecify.annotations.Nullable;
 
 /** Where a pool, or an operation, gets memory from: code of the user, or the library's own. */

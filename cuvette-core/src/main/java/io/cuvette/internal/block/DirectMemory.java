@@ -6,10 +6,11 @@ import io.cuvette.RecoveryStep;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemoryCalls;
 import io.cuvette.internal.base.Checks;
+import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.Session;
-import io.cuvette.internal.stream.OpenStream;
 import java.lang.foreign.MemorySegment;
 import java.util.function.LongConsumer;
 import java.util.function.Supplier;
@@ -27,39 +28,52 @@ public final class DirectMemory {
   /** Memory of the stream's device (cuMemAlloc). */
   public static Face device(Faces faces, long bytes, OpenStream stream) {
     check(bytes, stream);
-    return bytes == 0 ? empty(faces, stream) : make(stream, () -> deviceNow(faces, bytes, stream));
-  }
-
-  private static Face deviceNow(Faces faces, long bytes, OpenStream stream) {
-    Device device = stream.on();
-    CudaDriver driver = device.context();
-    LongConsumer free = address -> driver.memory().memFree(device.id(), address);
-    long given;
-    try {
-      given = driver.memory().memAlloc(device.id(), bytes);
-    } catch (CudaException e) {
-      throw explained(e, bytes, device);
-    }
-    return DirectLifetime.own(faces, given, bytes, stream, free, DirectLifetime.By.DRIVER);
+    return bytes == 0
+        ? empty(faces, stream)
+        : make(
+            stream,
+            bytes,
+            (memory, device, free) ->
+                PlainBlock.own(
+                    faces,
+                    memory.memAlloc(device, bytes),
+                    bytes,
+                    stream,
+                    free,
+                    PlainBlock.By.DRIVER));
   }
 
   /** Managed memory (cuMemAllocManaged). */
   public static Face managed(Faces faces, long bytes, OpenStream stream) {
     check(bytes, stream);
-    return bytes == 0 ? empty(faces, stream) : make(stream, () -> managedNow(faces, bytes, stream));
+    return bytes == 0
+        ? empty(faces, stream)
+        : make(
+            stream,
+            bytes,
+            (memory, device, free) ->
+                PlainBlock.own(
+                    faces, memory.memAllocManaged(device, bytes, ATTACH_GLOBAL), stream, free));
   }
 
-  private static Face managedNow(Faces faces, long bytes, OpenStream stream) {
-    Device device = stream.on();
-    CudaDriver driver = device.context();
-    LongConsumer free = address -> driver.memory().memFree(device.id(), address);
-    MemorySegment given;
-    try {
-      given = driver.memory().memAllocManaged(device.id(), bytes, ATTACH_GLOBAL);
-    } catch (CudaException e) {
-      throw explained(e, bytes, device);
-    }
-    return DirectLifetime.own(faces, given, stream, free);
+  /** Allocates memory that cuMemFree frees, and makes its block. */
+  private interface Maker {
+    Face make(MemoryCalls memory, int device, LongConsumer free);
+  }
+
+  private static Face make(OpenStream stream, long bytes, Maker maker) {
+    return make(
+        stream,
+        () -> {
+          Device device = stream.on();
+          MemoryCalls memory = device.context().memory();
+          LongConsumer free = address -> memory.memFree(device.id(), address);
+          try {
+            return maker.make(memory, device.id(), free);
+          } catch (CudaException e) {
+            throw explained(e, bytes, device);
+          }
+        });
   }
 
   /** Page-locked memory (cuMemHostAlloc). */
@@ -87,7 +101,7 @@ public final class DirectMemory {
       out.initCause(e);
       throw out;
     }
-    return DirectLifetime.own(faces, given, stream, free);
+    return PlainBlock.own(faces, given, stream, free);
   }
 
   /** A buffer without memory, whose end gives nothing back. */
@@ -101,7 +115,7 @@ public final class DirectMemory {
   }
 
   private static Face own(Faces faces, Face buffer, OpenStream stream) {
-    NoMemoryLifetime lifetime = new NoMemoryLifetime(buffer, stream, 0, 0, null);
+    BorrowedBlock lifetime = new BorrowedBlock(buffer, stream, 0, 0, null);
     faces.own(buffer, lifetime);
     lifetime.opened();
     return buffer;
@@ -119,12 +133,12 @@ public final class DirectMemory {
   private static <B> B make(OpenStream stream, Supplier<B> maker) {
     Session session = stream.on().session();
     try {
-      return session.entrance().make(maker);
+      return session.gate().make(maker);
     } catch (CudaException e) {
-      if (e.status() != CudaStatus.OUT_OF_MEMORY || !stream.state.streams.callbacks().freeLeft()) {
+      if (e.status() != CudaStatus.OUT_OF_MEMORY || !stream.state.session.frees().freeLeft()) {
         throw e;
       }
-      return session.entrance().make(maker);
+      return session.gate().make(maker);
     }
   }
 

@@ -1,6 +1,6 @@
 package io.cuvette.internal.block;
 
-import io.cuvette.internal.stream.OpenStream;
+import io.cuvette.internal.order.OpenStream;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
@@ -20,7 +20,7 @@ public interface Faces {
   }
 
   /** Tells a buffer the block that it is of. */
-  void own(Face buffer, BlockLifetime block);
+  void own(Face buffer, Block block);
 
   /** The memory of a buffer. */
   Memory memory(Face buffer);

@@ -46,7 +46,7 @@ public final class Loans {
       }
       all.parts.remove(span); // first: upstream may give the same memory again at once
       all.open.decrementAndGet();
-      BlockLifetime lifetime = memory.lifetime();
+      Block lifetime = memory.lifetime();
       if (memory.isWhole()) {
         lifetime.closeHeld();
       } else {

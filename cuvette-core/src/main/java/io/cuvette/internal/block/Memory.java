@@ -1,7 +1,7 @@
 package io.cuvette.internal.block;
 
+import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
-import io.cuvette.internal.stream.OpenStream;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;
 import org.jspecify.annotations.Nullable;
@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 public record Memory(
     Face face,
     Faces faces,
-    BlockLifetime lifetime,
+    Block lifetime,
     long address,
     long byteSize,
     OpenStream order,

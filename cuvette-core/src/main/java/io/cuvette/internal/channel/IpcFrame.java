@@ -31,7 +31,7 @@ public record IpcFrame(Kind kind, List<@Nullable UUID> uuids, byte[] content) {
     MESSAGE(1, "a message", 0, MOST_DESCRIPTORS),
     ALLOCATION_HANDLE(2, "an AllocationHandle", 1, 1),
     BUFFER_DESCRIPTOR(3, "a BufferDescriptor", 0, 0),
-    EVENT_DESCRIPTOR(4, "an ExportedEvent", 0, 0);
+    EVENT_DESCRIPTOR(4, "an EventDescriptor", 0, 0);
 
     private final byte code;
     public final String text;

@@ -5,17 +5,18 @@ import io.cuvette.LeakReport;
 import io.cuvette.MemoryLimit;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.internal.base.Failures;
-import io.cuvette.internal.caching.StreamArenas;
-import io.cuvette.internal.ordered.DriverPools;
-import io.cuvette.internal.ordered.ReleaseThresholds;
-import io.cuvette.internal.ordered.StreamOrderedMemory;
+import io.cuvette.internal.callback.Callback;
+import io.cuvette.internal.callback.Callbacks;
+import io.cuvette.internal.devicepool.CachesOfStream;
+import io.cuvette.internal.driverpool.DriverPools;
+import io.cuvette.internal.driverpool.ReleaseThresholds;
+import io.cuvette.internal.ordered.OrderedMemory;
+import io.cuvette.internal.session.CachingPool;
 import io.cuvette.internal.session.Device;
+import io.cuvette.internal.session.Relief;
 import io.cuvette.internal.session.Session;
-import io.cuvette.internal.share.ImportTable;
-import io.cuvette.internal.stream.CachingPool;
-import io.cuvette.internal.stream.PoolLifetime;
-import io.cuvette.internal.stream.Relief;
-import io.cuvette.internal.stream.StreamState;
+import io.cuvette.internal.share.Mappings;
+import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.internal.stream.Streams;
 import io.cuvette.internal.stream.SyncListener;
 import java.util.Set;
@@ -33,7 +34,8 @@ public final class Engine implements SyncListener, Relief {
 
   private final Session session;
   private final Streams streams;
-  private final ImportTable imports;
+  private final Callbacks callbacks;
+  private final Mappings imports;
   private final DriverPools driverPools;
   private final Set<CachingPool> pools = ConcurrentHashMap.newKeySet();
   private final AtomicBoolean ending = new AtomicBoolean();
@@ -45,12 +47,12 @@ public final class Engine implements SyncListener, Relief {
       Consumer<LeakReport> listener,
       MemoryLimit firstLimit,
       LeakLevel leakLevel) {
-    this.imports = ImportTable.of(driver.isSimulated());
+    this.imports = Mappings.of(driver.isSimulated());
     this.session =
         new Session(driver, firstDevice, listener, firstLimit, leakLevel, imports.process);
-    this.streams = new Streams(session, this, this, StreamArenas::new);
-    StreamOrderedMemory asyncMemory =
-        new StreamOrderedMemory(session.entrance(), driver.blockListener(), null);
+    this.streams = new Streams(session, this, this, CachesOfStream::new);
+    this.callbacks = new Callbacks(session);
+    OrderedMemory asyncMemory = new OrderedMemory(session.gate(), driver.blockListener(), null);
     ReleaseThresholds thresholds = ReleaseThresholds.of(session.isSimulated());
     this.driverPools = new DriverPools(session, imports, asyncMemory, thresholds);
     session.children().add(() -> imports.endOf(session));
@@ -65,8 +67,13 @@ public final class Engine implements SyncListener, Relief {
     return streams;
   }
 
+  /** What runs callbacks. */
+  public Callbacks callbacks() {
+    return callbacks;
+  }
+
   /** The memory of other processes. */
-  public ImportTable imports() {
+  public Mappings imports() {
     return imports;
   }
 
@@ -75,16 +82,35 @@ public final class Engine implements SyncListener, Relief {
     return driverPools;
   }
 
-  @Override
-  public void add(CachingPool pool, PoolLifetime lifetime) {
-    pools.add(pool);
-    session.children().addPool(lifetime.endLent, lifetime.destroy);
+  /** Waits for all work that a device has now; see {@code CudaDevice.synchronize()}. */
+  public void synchronize(Device device) {
+    session.checkOpen();
+    Callback inside = Callback.inside(session);
+    if (inside != null) {
+      throw inside.itself("synchronize() of " + device);
+    }
+    beforeWait(stream -> stream.device == device);
+    long wait = device.beginWait();
+    if (device.ask(
+        driver ->
+            streams.awaitAll(device)
+                || session.frees().free(() -> driver.devices().ctxSynchronize(device.id())))) {
+      device.endWait(wait);
+    }
+    callbacks.awaitPutOff();
+    afterDevice();
+    streams.ended().pollAll();
+    settleClosed();
   }
 
   @Override
-  public void remove(CachingPool pool, PoolLifetime lifetime) {
+  public void add(CachingPool pool) {
+    pools.add(pool);
+  }
+
+  @Override
+  public void remove(CachingPool pool) {
     pools.remove(pool);
-    session.children().removePool(lifetime.endLent, lifetime.destroy);
   }
 
   @Override
@@ -125,7 +151,7 @@ public final class Engine implements SyncListener, Relief {
   }
 
   @Override
-  public void beforeWait(Predicate<StreamState> of) {
+  public void beforeWait(Predicate<DriverStream> of) {
     driverPools.giveBackIdle(of);
   }
 
@@ -136,7 +162,7 @@ public final class Engine implements SyncListener, Relief {
 
   @Override
   public void afterDevice() {
-    session.entrance().run(imports::settle); // these hold their pools
+    session.gate().run(imports::settle); // these hold their pools
     driverPools.poll();
   }
 
@@ -174,7 +200,7 @@ public final class Engine implements SyncListener, Relief {
   /** Lets nothing new begin and waits for what has; after a failure all of it can be done again. */
   private void beginClose(Failures failures) {
     try {
-      streams.callbacks().shut();
+      callbacks.shut();
       streams.endCaptures(failures);
       failures.run(() -> driverPools.giveBackIdle(_ -> true));
       synchronizeAll(failures);
@@ -182,18 +208,18 @@ public final class Engine implements SyncListener, Relief {
       streams.views().closeAll();
     } catch (IllegalStateException | Error e) { // also no stack or heap for it: try once more later
       session.setClosed(false);
-      streams.callbacks().reopen();
+      callbacks.reopen();
       throw e;
     }
   }
 
   /** Ends all that there is, and waits until nobody is in the driver. */
   private void endAll(Failures failures) {
-    failures.run(streams.callbacks()::close);
+    failures.run(callbacks::close);
     streams.awaitQueueing();
     synchronizeAll(failures); // once more: what found the session open has queued its work by now
     failures.run(session.leaks()::drain);
-    session.entrance().shut();
+    session.gate().shut();
     driverPools.awaitUsers();
     session.children().close(failures);
     if (driverPools.hasRetired()) {
@@ -201,7 +227,7 @@ public final class Engine implements SyncListener, Relief {
       failures.run(driverPools::destroyRetired);
     }
     streams.shut();
-    session.entrance().close();
+    session.gate().close();
   }
 
   /** Goes down the stack; the arguments, needed until the return, take space there. */
@@ -212,7 +238,7 @@ public final class Engine implements SyncListener, Relief {
   private void synchronizeAll(Failures failures) {
     for (Device device : session.devices()) {
       if (device.wasUsed()) {
-        failures.run(() -> streams.waits().awaitAll(device));
+        failures.run(() -> streams.awaitAll(device));
       }
     }
   }

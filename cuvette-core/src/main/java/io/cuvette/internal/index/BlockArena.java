@@ -58,7 +58,7 @@ public final class BlockArena {
    */
   public static long roundUp(long bytes) {
     if (bytes < 0 || bytes > MAX_BYTES) {
-      throw new IllegalArgumentException("bytes: " + bytes + " (expected: 0.." + MAX_BYTES + ")");
+      throw new IllegalArgumentException("bytes: " + bytes + " (expected: 0 to " + MAX_BYTES + ")");
     }
     return (bytes + UNIT_BYTES - 1) & -UNIT_BYTES;
   }

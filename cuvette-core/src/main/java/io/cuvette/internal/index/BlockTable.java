@@ -17,7 +17,7 @@ import java.util.Arrays;
 final class BlockTable {
   static final int NONE = -1;
 
-  /** No block either, but one that may be asked for its size. */
+  /** No block either; both may be asked for their size, which is 0. */
   static final int NOTHING = -2;
 
   /** In the place of a listed block's links, whose upper half is {@link #NOTHING} or more. */
@@ -26,9 +26,6 @@ final class BlockTable {
   private static final long RECYCLED = -4L << Integer.SIZE;
   private static final long LEAST_LISTED = (long) NOTHING << Integer.SIZE;
   private static final long ALONE = pack(NOTHING, NOTHING);
-
-  /** Of a dummy: smaller than any size, and as an unsigned number larger than any. */
-  private static final long NO_UNITS = -1;
 
   private static final int INITIAL_BLOCKS = 16;
   private static final int SHIFT = 3;
@@ -64,7 +61,6 @@ final class BlockTable {
 
   BlockTable() {
     for (int dummy = NOTHING; dummy <= NONE; dummy++) {
-      units(dummy, NO_UNITS);
       unlist(dummy);
     }
   }

@@ -44,7 +44,7 @@ final class DenseSizes {
     this.blocks = blocks;
   }
 
-  /** Makes room for a block of this size; there is always room for no size, a negative one. */
+  /** Makes room for a block of this size. */
   void reserve(int units) {
     if (2 * units >= lists.length) {
       grow(units);

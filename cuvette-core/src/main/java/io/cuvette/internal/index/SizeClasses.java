@@ -30,7 +30,7 @@ public final class SizeClasses {
    */
   public static int classOf(long bytes) {
     if (bytes <= 0 || bytes > MAX_BYTES) {
-      throw new IllegalArgumentException("bytes: " + bytes + " (expected: 1.." + MAX_BYTES + ")");
+      throw new IllegalArgumentException("bytes: " + bytes + " (expected: 1 to " + MAX_BYTES + ")");
     }
     long lastUnit = (bytes - 1) >>> UNIT_SHIFT;
     if (lastUnit < STEPS) {
@@ -47,7 +47,8 @@ public final class SizeClasses {
    */
   public static long classBytes(int index) {
     if (index < 0 || index >= COUNT) {
-      throw new IllegalArgumentException("index: " + index + " (expected: 0.." + (COUNT - 1) + ")");
+      throw new IllegalArgumentException(
+          "index: " + index + " (expected: 0 to " + (COUNT - 1) + ")");
     }
     if (index == COUNT - 1) {
       return MAX_BYTES; // the next multiple of its step does not fit into a long

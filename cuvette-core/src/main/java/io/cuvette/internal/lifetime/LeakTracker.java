@@ -72,7 +72,7 @@ public final class LeakTracker {
     return open.list();
   }
 
-  /** Lists something without a {@link Lifetime} as open, if it remembers where it was made. */
+  /** Lists something without a {@link Ending} as open, if it remembers where it was made. */
   public void opened(Object key, Supplier<String> what) {
     OpenObjects.Site site = site();
     if (site != null) {
@@ -89,7 +89,7 @@ public final class LeakTracker {
   }
 
   /** Has something released that was closed and could not be: later, since it just failed. */
-  public void failed(Lifetime lifetime) {
+  public void failed(Ending lifetime) {
     unreleased.leave(lifetime);
   }
 
@@ -118,7 +118,7 @@ public final class LeakTracker {
 
   /** Takes back one object that came out of the queue; false if somebody did already. */
   public boolean found(Reference<?> reference) {
-    if (!(reference instanceof Lifetime lifetime) || lifetime.ended()) {
+    if (!(reference instanceof Ending lifetime) || lifetime.ended()) {
       return false;
     }
     Throwable failure = takeBack(lifetime);
@@ -138,7 +138,7 @@ public final class LeakTracker {
     return lifetime.ended();
   }
 
-  private @Nullable Throwable takeBack(Lifetime lifetime) {
+  private @Nullable Throwable takeBack(Ending lifetime) {
     takingBack.incrementAndGet();
     try {
       boolean _ = lifetime.reclaim();

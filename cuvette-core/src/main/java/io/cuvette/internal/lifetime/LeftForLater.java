@@ -10,9 +10,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class LeftForLater {
   private final SpinLock lock = new SpinLock();
-  private volatile @Nullable Lifetime last;
+  private volatile @Nullable Ending last;
 
-  public void leave(Lifetime one) {
+  public void leave(Ending one) {
     lock.lock();
     try {
       one.next = last;
@@ -26,10 +26,10 @@ public final class LeftForLater {
     return last == null;
   }
 
-  private @Nullable Lifetime takeAll() {
+  private @Nullable Ending takeAll() {
     lock.lock();
     try {
-      Lifetime all = last;
+      Ending all = last;
       last = null;
       return all;
     } finally {
@@ -42,15 +42,15 @@ public final class LeftForLater {
    *
    * @return how many said true
    */
-  public int drain(Predicate<? super Lifetime> step) {
+  public int drain(Predicate<? super Ending> step) {
     if (isEmpty()) {
       return 0;
     }
     int done = 0;
-    Lifetime rest = takeAll();
+    Ending rest = takeAll();
     try {
       while (rest != null) {
-        Lifetime one = rest;
+        Ending one = rest;
         rest = one.next;
         one.next = null;
         done += step.test(one) ? 1 : 0;
@@ -58,7 +58,7 @@ public final class LeftForLater {
       return done;
     } finally {
       while (rest != null) {
-        Lifetime one = rest;
+        Ending one = rest;
         rest = one.next;
         leave(one);
       }

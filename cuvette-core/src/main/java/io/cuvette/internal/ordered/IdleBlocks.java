@@ -1,6 +1,6 @@
 package io.cuvette.internal.ordered;
 
-import io.cuvette.internal.stream.StreamState;
+import io.cuvette.internal.stream.DriverStream;
 import java.util.Objects;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -17,7 +17,7 @@ public final class IdleBlocks {
   private static final int MAX_BLOCKS = 16;
 
   /** The oldest first. */
-  private final @Nullable StreamOrderedLifetime[] blocks = new StreamOrderedLifetime[MAX_BLOCKS];
+  private final @Nullable OrderedBlock[] blocks = new OrderedBlock[MAX_BLOCKS];
 
   private int count;
   private long bytes;
@@ -26,22 +26,22 @@ public final class IdleBlocks {
    * Keeps a block; returns those for which there is no room any more, the oldest first and linked.
    * Needs no Java heap.
    */
-  public @Nullable StreamOrderedLifetime put(StreamOrderedLifetime block) {
+  public @Nullable OrderedBlock put(OrderedBlock block) {
     int over = 0;
     long left = bytes;
     while (count - over == MAX_BLOCKS || left + block.blockBytes() > MAX_BLOCK_BYTES) {
       left -= at(over++).blockBytes();
     }
-    StreamOrderedLifetime first = removeFirst(over);
+    OrderedBlock first = removeFirst(over);
     blocks[count++] = block;
     bytes += block.blockBytes();
     return first;
   }
 
-  private @Nullable StreamOrderedLifetime removeFirst(int over) {
-    StreamOrderedLifetime first = null;
+  private @Nullable OrderedBlock removeFirst(int over) {
+    OrderedBlock first = null;
     for (int i = over - 1; i >= 0; i--) {
-      StreamOrderedLifetime removed = remove(i);
+      OrderedBlock removed = remove(i);
       removed.next = first;
       first = removed;
     }
@@ -49,9 +49,9 @@ public final class IdleBlocks {
   }
 
   /** The newest block of this size that was freed on this stream. */
-  public @Nullable StreamOrderedLifetime take(StreamState stream, long blockBytes) {
+  public @Nullable OrderedBlock take(DriverStream stream, long blockBytes) {
     for (int i = count - 1; i >= 0; i--) {
-      StreamOrderedLifetime block = at(i);
+      OrderedBlock block = at(i);
       if (block.home == stream && block.blockBytes() == blockBytes) {
         return remove(i);
       }
@@ -60,12 +60,12 @@ public final class IdleBlocks {
   }
 
   /** Takes out the blocks of some streams, the oldest first and linked. Needs no Java heap. */
-  public @Nullable StreamOrderedLifetime takeAll(Predicate<StreamState> of) {
-    StreamOrderedLifetime first = null;
+  public @Nullable OrderedBlock takeAll(Predicate<DriverStream> of) {
+    OrderedBlock first = null;
     for (int i = count - 1; i >= 0; i--) {
-      StreamState home = at(i).home;
+      DriverStream home = at(i).home;
       if (home != null && of.test(home)) {
-        StreamOrderedLifetime removed = remove(i);
+        OrderedBlock removed = remove(i);
         removed.next = first;
         first = removed;
       }
@@ -77,12 +77,12 @@ public final class IdleBlocks {
     return count == 0;
   }
 
-  private StreamOrderedLifetime at(int index) {
+  private OrderedBlock at(int index) {
     return Objects.requireNonNull(blocks[index]);
   }
 
-  private StreamOrderedLifetime remove(int index) {
-    StreamOrderedLifetime removed = at(index);
+  private OrderedBlock remove(int index) {
+    OrderedBlock removed = at(index);
     count--;
     System.arraycopy(blocks, index + 1, blocks, index, count - index);
     blocks[count] = null;

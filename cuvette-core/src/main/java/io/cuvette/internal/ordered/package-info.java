@@ -1,4 +1,4 @@
-/** Memory of the driver's pools. */
+/** Blocks of the driver's pools, which are freed in order of their streams. */
 @NullMarked
 package io.cuvette.internal.ordered;
 

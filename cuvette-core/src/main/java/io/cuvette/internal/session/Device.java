@@ -6,6 +6,8 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemoryInfo;
 import io.cuvette.driver.PriorityRange;
+import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.base.Once;
 import java.util.Collections;
 import java.util.EnumMap;
 import java.util.Map;
@@ -166,5 +168,31 @@ public final class Device {
   @Override
   public String toString() {
     return "device " + id;
+  }
+
+  /**
+   * Waits for the work of all streams, whoever made them: freeing plain memory does (cuMemFree),
+   * and lets captures go on. False if there is no memory to free. See {@link DeferredFrees}.
+   */
+  public boolean awaitWork() {
+    CudaDriver driver = session.driver();
+    long address;
+    try {
+      address = driver.memory().memAlloc(id, 1);
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.OUT_OF_MEMORY) {
+        throw e;
+      }
+      return false;
+    }
+    Once freed = new Once();
+    Runnable free = () -> freed.free(() -> driver.memory().memFree(id, address));
+    try {
+      free.run();
+    } catch (RuntimeException e) {
+      Failures.closeAfter(e, free::run);
+      throw e;
+    }
+    return true;
   }
 }

@@ -6,8 +6,8 @@ import io.cuvette.MemoryLimit;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.internal.channel.Descriptors;
 import io.cuvette.internal.lifetime.Children;
-import io.cuvette.internal.lifetime.Entrance;
 import io.cuvette.internal.lifetime.LeakTracker;
+import io.cuvette.internal.lifetime.ShutdownGate;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -24,13 +24,14 @@ import org.jspecify.annotations.Nullable;
 public final class Session {
   private final CudaDriver driver;
   private final MemoryLimit firstLimit;
-  private final Entrance entrance = new Entrance();
+  private final ShutdownGate gate = new ShutdownGate();
   private final Children children = new Children();
   private final UUID process;
   private final LeakTracker leaks;
   private final List<Device> devices;
   private final ThreadStates threads;
   private final PeerAccess peers;
+  private final DeferredFrees frees = new DeferredFrees(this);
   private final PeerHandles handles = new PeerHandles(Descriptors::close);
 
   /** What else is done whenever forgotten objects are looked for. */
@@ -42,7 +43,7 @@ public final class Session {
    * Begins with a driver.
    *
    * @param firstDevice the number of the device that is current at first, of so many
-   * @param listener is told of leaks
+   * @param listener receives leaks
    * @param process the identity of this process for others
    */
   public Session(
@@ -98,8 +99,8 @@ public final class Session {
   }
 
   /** The way in for threads that make or give back something. */
-  public Entrance entrance() {
-    return entrance;
+  public ShutdownGate gate() {
+    return gate;
   }
 
   /** The steps that take back what is left at the end. */
@@ -138,6 +139,11 @@ public final class Session {
     }
   }
 
+  /** The frees that wait for all streams. */
+  public DeferredFrees frees() {
+    return frees;
+  }
+
   /** Which device may address the memory of which other. */
   public PeerAccess peers() {
     return peers;
@@ -166,7 +172,7 @@ public final class Session {
   /** Asks the driver something; closing waits for the answer. */
   public <T extends @Nullable Object> T ask(Function<CudaDriver, T> question) {
     checkOpen();
-    return entrance.ask(() -> question.apply(driver));
+    return gate.ask(() -> question.apply(driver));
   }
 
   /** Checks that the session is not closed. */

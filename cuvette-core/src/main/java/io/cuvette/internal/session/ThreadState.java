@@ -1,6 +1,5 @@
 package io.cuvette.internal.session;
 
-import io.cuvette.internal.stream.Callbacks;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,10 +18,10 @@ public final class ThreadState {
 
   private @Nullable Running running;
 
-  /** The callback that this thread is inside of; {@link Callbacks} knows what it is. */
-  public final @Nullable Object callback;
+  /** The callback that this thread is inside of. */
+  public final @Nullable RunningCallback callback;
 
-  public ThreadState(Device device, @Nullable Object callback) {
+  public ThreadState(Device device, @Nullable RunningCallback callback) {
     this.device = device;
     this.callback = callback;
   }

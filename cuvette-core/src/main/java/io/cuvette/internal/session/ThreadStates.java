@@ -17,7 +17,7 @@ public final class ThreadStates {
   }
 
   /** Has this thread be inside a callback until {@link #end}, with a device current. */
-  public void begin(Device device, Object callback) {
+  public void begin(Device device, RunningCallback callback) {
     states.set(new ThreadState(device, callback));
   }
 

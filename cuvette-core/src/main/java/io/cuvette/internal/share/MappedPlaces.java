@@ -7,16 +7,16 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Where memory of other processes is mapped, and whose each place is: two handles that differ in
- * bits which the driver does not read are one allocation, and only its address tells. Guarded by
- * the {@link ImportTable}'s lock.
+ * bits which the driver does not read are one allocation, which only its address shows. Guarded by
+ * the {@link Mappings}'s lock.
  */
 public final class MappedPlaces {
   private final TreeMap<Long, Place> places = new TreeMap<>();
 
-  private record Place(ImportedMemory memory, long bytes) {}
+  private record Place(Mapping memory, long bytes) {}
 
   /** Whose memory a range overlaps; null if nobody else's than the asker's. */
-  public @Nullable ImportedMemory owner(long address, long bytes, ImportedMemory asker) {
+  public @Nullable Mapping owner(long address, long bytes, Mapping asker) {
     Map.Entry<Long, Place> before = places.floorEntry(address);
     if (before != null) {
       Place place = before.getValue();
@@ -38,7 +38,7 @@ public final class MappedPlaces {
    * Whose memory a driver would map a range over that is not mapped yet, as far as that can be told
    * from where its neighbours are; null if nobody's, or if nothing is known.
    */
-  public @Nullable ImportedMemory ownerOfUnmapped(PeerHandles.Range range, ImportedMemory asker) {
+  public @Nullable Mapping ownerOfUnmapped(PeerHandles.Range range, Mapping asker) {
     for (Map.Entry<Long, Place> place : places.entrySet()) {
       PeerHandles.Range near = place.getValue().memory.range();
       if (near != null && near.block().equals(range.block())) {
@@ -49,12 +49,12 @@ public final class MappedPlaces {
     return null;
   }
 
-  public void put(ImportedMemory memory, long address, long bytes) {
+  public void put(Mapping memory, long address, long bytes) {
     places.put(address, new Place(memory, bytes));
   }
 
   /** The memory is mapped no longer. */
-  public void remove(ImportedMemory memory) {
+  public void remove(Mapping memory) {
     places.values().removeIf(place -> place.memory == memory);
   }
 }

@@ -1,6 +1,7 @@
 package io.cuvette.internal.share;
 
-import io.cuvette.internal.ordered.DriverPool;
+import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.driverpool.DriverPool;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -8,9 +9,19 @@ import org.jspecify.annotations.Nullable;
  *
  * @param sharing by which other processes use the pool; null if they do not
  */
-public record PoolSource(DriverPool pool, @Nullable PoolSharing sharing) {
+public record PoolSource(DriverPool pool, @Nullable PoolExport sharing) {
   /** For this process alone. */
   public static PoolSource unshared(DriverPool pool) {
     return new PoolSource(pool, null);
+  }
+
+  /** Lets nobody allocate any more, and closes the handle; the pool goes with its last memory. */
+  public void close() {
+    Failures failures = new Failures();
+    failures.run(pool::close);
+    if (sharing != null) {
+      failures.run(sharing.handle()::close);
+    }
+    failures.throwFirst();
   }
 }

@@ -2,9 +2,10 @@ package io.cuvette.internal.stream;
 
 import io.cuvette.internal.base.Await;
 import io.cuvette.internal.base.Failures;
-import io.cuvette.internal.lifetime.Fence;
+import io.cuvette.internal.fence.Fence;
+import io.cuvette.internal.fence.WorkMarker;
+import io.cuvette.internal.lifetime.Ending;
 import io.cuvette.internal.lifetime.LeftForLater;
-import io.cuvette.internal.lifetime.Lifetime;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -55,7 +56,7 @@ public final class PendingFrees<B extends UsedMemory> {
    * Gives the block back at once if the streams that used it are idle and it is in no graph. What
    * there is no Java heap to wait for now is looked at again with a later call.
    */
-  public void free(B block, @Nullable StreamState of) {
+  public void free(B block, @Nullable DriverStream of) {
     List<Fence> fences = null;
     RuntimeException failure;
     try {
@@ -78,12 +79,12 @@ public final class PendingFrees<B extends UsedMemory> {
   }
 
   private static @Nullable RuntimeException guardAll(
-      UsedMemory block, @Nullable StreamState of, List<Fence> fences) {
+      UsedMemory block, @Nullable DriverStream of, List<Fence> fences) {
     RuntimeException failure = null;
     for (var use = block.uses(); use != null; use = use.next()) {
       failure = guard(use.stream(), fences, failure);
     }
-    StreamState home = block.home;
+    DriverStream home = block.home;
     return home == null || home == of ? failure : guard(home, fences, failure);
   }
 
@@ -116,7 +117,7 @@ public final class PendingFrees<B extends UsedMemory> {
   }
 
   @SuppressWarnings("unchecked") // nothing else was left
-  private boolean freeLeft(Lifetime one) {
+  private boolean freeLeft(Ending one) {
     B block = (B) one;
     count(block, -1);
     free(block, null);
@@ -128,13 +129,13 @@ public final class PendingFrees<B extends UsedMemory> {
    * again.
    */
   private static @Nullable RuntimeException guard(
-      StreamState stream, List<Fence> fences, @Nullable RuntimeException before) {
-    @Nullable Guard guard;
+      DriverStream stream, List<Fence> fences, @Nullable RuntimeException before) {
+    @Nullable WorkMarker guard;
     RuntimeException failure = before;
     try {
       guard = stream.guard();
     } catch (RuntimeException e) {
-      guard = Guard.of(stream);
+      guard = WorkMarker.of(stream);
       failure = Failures.joined(before, e);
     }
     if (guard != null) {
@@ -143,7 +144,7 @@ public final class PendingFrees<B extends UsedMemory> {
     return failure;
   }
 
-  private static void add(Guard guard, List<Fence> fences) {
+  private static void add(WorkMarker guard, List<Fence> fences) {
     try {
       fences.add(guard);
     } catch (OutOfMemoryError e) {
@@ -177,7 +178,7 @@ public final class PendingFrees<B extends UsedMemory> {
 
   /** Waits for what other threads are giving back; false if that was nothing. */
   private boolean awaitGiving() {
-    return giving.get() > 0 && Await.until(() -> giving.get() == 0, Lifetime.PATIENCE_NANOS);
+    return giving.get() > 0 && Await.until(() -> giving.get() == 0, Ending.PATIENCE_NANOS);
   }
 
   /** Waits for one after the other, searching after each; null if that finds nothing. */
@@ -227,7 +228,7 @@ public final class PendingFrees<B extends UsedMemory> {
   }
 
   @SuppressWarnings("unchecked") // nothing else was left
-  private boolean forget(Lifetime one) {
+  private boolean forget(Ending one) {
     count((B) one, -1);
     return true;
   }

@@ -9,31 +9,31 @@ import org.jspecify.annotations.Nullable;
  * other. Thread-safe.
  */
 public final class SideStream {
-  private final StreamState beside;
-  private final AtomicReference<@Nullable OpenStream> made = new AtomicReference<>();
+  private final DriverStream beside;
+  private final AtomicReference<@Nullable DriverStream> made = new AtomicReference<>();
 
-  public SideStream(StreamState beside) {
+  public SideStream(DriverStream beside) {
     this.beside = beside;
   }
 
   /** The stream, for who holds the other. */
-  public StreamState get() {
-    OpenStream stream = made.get();
+  public DriverStream get() {
+    DriverStream stream = made.get();
     if (stream == null) {
-      OpenStream other = beside.streams.createForLibrary(beside.device);
+      DriverStream other = beside.streams.createForLibrary(beside.device, state -> state);
       stream = made.compareAndExchange(null, other);
       if (stream == null) {
-        return other.state;
+        return other;
       }
-      other.close();
+      other.ending().close();
     }
-    return stream.state;
+    return stream;
   }
 
   public void close() {
-    OpenStream stream = made.getAndSet(null);
+    DriverStream stream = made.getAndSet(null);
     if (stream != null) {
-      stream.close();
+      stream.ending().close();
     }
   }
 }

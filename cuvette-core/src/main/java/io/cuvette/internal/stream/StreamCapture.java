@@ -4,18 +4,19 @@ import io.cuvette.driver.CaptureInfo;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.internal.fence.Capture;
 
 /**
  * What one stream has to do with captures: it joins them, ends them, and refuses meanwhile what
  * would invalidate them. Thread-safe.
  */
 public final class StreamCapture {
-  private final StreamState stream;
+  private final DriverStream stream;
 
   /** The capture that the stream joined last, which began in another; 0 for none. */
   private volatile long joined;
 
-  public StreamCapture(StreamState stream) {
+  public StreamCapture(DriverStream stream) {
     this.stream = stream;
   }
 
@@ -72,12 +73,6 @@ public final class StreamCapture {
     if (stream.isLegacy() && stream.streams.captures().isAnyPossible()) {
       stream.checkNotCapturing("work", "");
     }
-  }
-
-  /** Whether a question about an event, or a wait for it, failed because a graph has the record. */
-  public static boolean hasTheRecord(CudaException e) {
-    return e.status() == CudaStatus.CAPTURED_EVENT // of a capture that goes on, else
-        || e.status() == CudaStatus.INVALID_VALUE;
   }
 
   /** Refuses what would invalidate a capture, for who holds the stream. */

@@ -5,13 +5,21 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.PriorityRange;
 import io.cuvette.driver.StreamHandle;
 import io.cuvette.internal.base.Failures;
-import io.cuvette.internal.lifetime.Fence;
-import io.cuvette.internal.lifetime.Lifetime;
+import io.cuvette.internal.fence.Capture;
+import io.cuvette.internal.fence.Captures;
+import io.cuvette.internal.fence.EndedStreams;
+import io.cuvette.internal.fence.Fence;
+import io.cuvette.internal.fence.WorkMarker;
+import io.cuvette.internal.lifetime.Ending;
+import io.cuvette.internal.lifetime.HostViews;
 import io.cuvette.internal.session.Device;
+import io.cuvette.internal.session.ObjectEnding;
+import io.cuvette.internal.session.Relief;
 import io.cuvette.internal.session.Session;
 import java.lang.ref.ReferenceQueue;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -25,26 +33,32 @@ public final class Streams {
   private final Session session;
   private final SyncListener listener;
   private final Relief relief;
-  private final Function<StreamState, StreamLocal> locals;
+  private final Function<DriverStream, StreamLocal> locals;
   private final Captures captures;
-  private final Callbacks callbacks;
-  private final DeviceWaits waits = new DeviceWaits(this);
-  private final HostViews views = new HostViews();
-  private final List<StreamState> nullStreams;
-  private final List<StreamState> legacyStreams;
-  private final ConcurrentHashMap<Key, StreamState> byId = new ConcurrentHashMap<>();
+  private final HostViews<UsedMemory> views = new HostViews<>();
+  private final List<DriverStream> nullStreams;
+  private final List<DriverStream> legacyStreams;
+  private final ConcurrentHashMap<Key, DriverStream> byId = new ConcurrentHashMap<>();
 
   /** The ends of the per-thread streams: a list of the streams would keep their threads. */
-  private final Set<StreamLifetime> perThreadEnds = ConcurrentHashMap.newKeySet();
+  private final Set<ObjectEnding> perThreadEnds = ConcurrentHashMap.newKeySet();
 
   private final EndedStreams ended = new EndedStreams();
 
   /** Streams that were closed while they took part in a capture. */
-  private final ConcurrentLinkedQueue<StreamState> captured = new ConcurrentLinkedQueue<>();
+  private final ConcurrentLinkedQueue<DriverStream> captured = new ConcurrentLinkedQueue<>();
 
   private final ReferenceQueue<Object> forgottenPerThread = new ReferenceQueue<>();
 
+  /** What pools take for a stream in the place of one that captures. */
+  private final ConcurrentHashMap<CaptureKey, DriverStream> ofCaptures = new ConcurrentHashMap<>();
+
+  /** Memory that no pool keeps, closed while a graph could use it. */
+  private final PendingFrees<UsedMemory> ofGraphs = new PendingFrees<>(Ending::releaseAgain);
+
   private record Key(int device, long id) {}
+
+  private record CaptureKey(Capture capture, Device device) {}
 
   /**
    * Begins without streams but the built-in ones.
@@ -55,7 +69,7 @@ public final class Streams {
       Session session,
       SyncListener listener,
       Relief relief,
-      Function<StreamState, StreamLocal> locals) {
+      Function<DriverStream, StreamLocal> locals) {
     this.session = session;
     this.listener = listener;
     this.relief = relief;
@@ -63,14 +77,12 @@ public final class Streams {
     this.captures = new Captures(session.driver());
     this.nullStreams = builtIn(StreamHandle.NULL);
     this.legacyStreams = builtIn(StreamHandle.LEGACY);
-    this.callbacks = new Callbacks(this);
-    session.whenDrained(captures::poll);
     session.whenDrained(this::poll);
   }
 
-  private List<StreamState> builtIn(long handle) {
+  private List<DriverStream> builtIn(long handle) {
     return session.devices().stream()
-        .map(device -> StreamState.foreign(this, device, handle))
+        .map(device -> DriverStream.foreign(this, device, handle))
         .toList();
   }
 
@@ -79,7 +91,7 @@ public final class Streams {
   }
 
   /** What pools keep for a new stream. */
-  public StreamLocal local(StreamState of) {
+  public StreamLocal local(DriverStream of) {
     return locals.apply(of);
   }
 
@@ -98,50 +110,40 @@ public final class Streams {
     return captures;
   }
 
-  /** What runs callbacks. */
-  public Callbacks callbacks() {
-    return callbacks;
-  }
-
-  /** The waits for whole devices. */
-  public DeviceWaits waits() {
-    return waits;
-  }
-
   /** What users see memory of buffers through. */
-  public HostViews views() {
+  public HostViews<UsedMemory> views() {
     return views;
   }
 
   /** The null stream of a device, handle 0. */
-  public StreamState nullStream(Device device) {
+  public DriverStream nullStream(Device device) {
     return nullStreams.get(device.id());
   }
 
   /** The null stream of a device under its own handle 1. */
-  public StreamState legacyStream(Device device) {
+  public DriverStream legacyStream(Device device) {
     return legacyStreams.get(device.id());
   }
 
   /**
    * Makes a stream (cuStreamCreateWithPriority), which ends with the result.
    *
+   * @param maker makes what stands for the stream
    * @throws IllegalArgumentException if the priority is none of the device's
    */
-  public OpenStream create(Device device, StreamOptions options) {
-    return session.entrance().make(() -> open(device, options));
+  public <T> T create(Device device, StreamOptions options, Function<DriverStream, T> maker) {
+    return session.gate().make(() -> open(device, options, maker, false));
   }
 
   /** A stream of the library's own, apart from the hardware queues that most streams share. */
-  public OpenStream createForLibrary(Device device) {
+  public <T> T createForLibrary(Device device, Function<DriverStream, T> maker) {
     StreamOptions options =
         StreamOptions.NON_BLOCKING.withPriority(device.priorityRange().greatest());
-    OpenStream made = create(device, options);
-    session.leaks().closed(made.state.lifetime());
-    return made;
+    return session.gate().make(() -> open(device, options, maker, true));
   }
 
-  private OpenStream open(Device device, StreamOptions options) {
+  private <T> T open(
+      Device device, StreamOptions options, Function<DriverStream, T> maker, boolean isOfLibrary) {
     PriorityRange range = device.priorityRange();
     if (!range.contains(options.priority())) {
       throw new IllegalArgumentException(
@@ -154,17 +156,20 @@ public final class Streams {
             .streams()
             .streamCreateWithPriority(
                 device.id(), options.nonBlocking() ? 1 : 0, options.priority());
-    StreamLifetime lifetime = null;
+    ObjectEnding ending = null;
     try {
-      StreamState state = created(device, handle, !options.nonBlocking());
-      OpenStream made = new OpenStream(state, true);
-      lifetime = state.endsWith(made);
+      DriverStream state = created(device, handle, !options.nonBlocking());
+      T made = maker.apply(state);
+      ending = state.endsWith(made);
       byId.put(new Key(device.id(), state.id), state); // complete
+      if (isOfLibrary) {
+        session.leaks().closed(ending);
+      }
       return made;
     } catch (OutOfMemoryError e) {
       driver.streams().streamDestroy(device.id(), handle); // a child if that fails, perhaps
-      if (lifetime != null) {
-        lifetime.discard();
+      if (ending != null) {
+        ending.discard();
       }
       throw e;
     } catch (RuntimeException e) {
@@ -173,9 +178,9 @@ public final class Streams {
     }
   }
 
-  private StreamState created(Device device, long handle, boolean blocking) {
+  private DriverStream created(Device device, long handle, boolean blocking) {
     long id = session.driver().streams().streamGetId(device.id(), handle);
-    StreamState state = StreamState.owned(this, device, handle, blocking);
+    DriverStream state = DriverStream.owned(this, device, handle, blocking);
     state.id = id;
     return state;
   }
@@ -186,7 +191,7 @@ public final class Streams {
   }
 
   /** A stream that somebody else made, with one wrapper more. */
-  public StreamState wrap(Device device, long handle) {
+  public DriverStream wrap(Device device, long handle) {
     int of = device.ask(driver -> driver.streams().streamGetDevice(device.id(), handle));
     if (of != device.id()) {
       throw new IllegalArgumentException(
@@ -194,7 +199,7 @@ public final class Streams {
     }
     OptionalLong id = id(device, handle);
     while (true) {
-      StreamState state = state(device, handle, id);
+      DriverStream state = state(device, handle, id);
       state.expose();
       if (state.wrapped()) {
         return state;
@@ -215,11 +220,11 @@ public final class Streams {
    * What is known of a stream, which lives as long as a wrapper of it is open: as long its handle
    * is as good as its identity.
    */
-  private StreamState state(Device device, long handle, OptionalLong id) {
+  private DriverStream state(Device device, long handle, OptionalLong id) {
     Key unnamed = new Key(device.id(), ~handle); // no identity is that large
-    StreamState known = byId.get(unnamed);
+    DriverStream known = byId.get(unnamed);
     if (known == null && id.isEmpty()) {
-      for (StreamState each : byId.values()) {
+      for (DriverStream each : byId.values()) {
         known = each.handle == handle && each.device == device ? each : known;
       }
     }
@@ -230,44 +235,78 @@ public final class Streams {
     return byId.computeIfAbsent(key, k -> foreign(device, handle, k.id));
   }
 
-  private StreamState foreign(Device device, long handle, long id) {
-    StreamState state = StreamState.foreign(this, device, handle);
+  private DriverStream foreign(Device device, long handle, long id) {
+    DriverStream state = DriverStream.foreign(this, device, handle);
     state.id = id;
     return state;
   }
 
   /** The default stream of this thread, once for each device. */
-  public StreamState perThread(Device device) {
+  public DriverStream perThread(Device device) {
     for (var each = forgottenPerThread.poll(); each != null; each = forgottenPerThread.poll()) {
       perThreadEnds.remove(each);
     }
-    StreamState state = StreamState.perThread(this, device, forgottenPerThread);
-    perThreadEnds.add(state.lifetime());
+    DriverStream state = DriverStream.perThread(this, device, forgottenPerThread);
+    perThreadEnds.add(state.ending());
     session.checkOpen(); // again: whoever ends it may not have seen the new one
     return state;
   }
 
   /** Has a stream end once the capture that it takes part in does. */
-  public void endLater(StreamState state) {
+  public void endLater(DriverStream state) {
     captured.add(state);
   }
 
-  /** Ends the streams whose captures have ended by now. */
-  public void poll() {
+  /**
+   * A stream of its own as far as pools are concerned: memory that the capturing stream has used
+   * before is not for the graph, which can run in another stream beside that use.
+   */
+  public DriverStream ofCapture(DriverStream stream, Capture capture) {
+    return ofCaptures.computeIfAbsent(
+        new CaptureKey(capture, stream.device), _ -> DriverStream.ofCapture(stream, capture));
+  }
+
+  /** Releases memory once no graph can use it any more. */
+  public void releaseAfterGraphs(UsedMemory block) {
+    ofGraphs.free(block, null);
+  }
+
+  /** Takes back what graphs that are gone by now have used, and ends the streams that captured. */
+  private void poll() {
+    captures.poll();
+    if (!ofCaptures.isEmpty()) {
+      ofCaptures.entrySet().removeIf(Streams::retireIfDone);
+    }
+    if (!ofGraphs.isEmpty()) {
+      ofGraphs.poll();
+    }
+    endCaptured();
+  }
+
+  /** Hands the memory on that nobody took for a graph which is gone. */
+  private static boolean retireIfDone(Map.Entry<CaptureKey, DriverStream> one) {
+    boolean done = one.getKey().capture.isDone();
+    if (done) {
+      one.getValue().retireArenas();
+    }
+    return done;
+  }
+
+  private void endCaptured() {
     for (int i = captured.size(); i > 0; i--) {
-      StreamState state = captured.poll();
+      DriverStream state = captured.poll();
       if (state != null) {
-        session.entrance().run(state::end);
+        session.gate().run(state::end);
       }
     }
   }
 
   /** Ends the captures that began in streams of this library. */
   public void endCaptures(Failures failures) {
-    for (StreamState state : byId.values()) {
-      if (state.isOwned() && state.lifetime().tryHoldAgain()) {
+    for (DriverStream state : byId.values()) {
+      if (state.isOwned() && state.ending().tryHoldAgain()) {
         failures.run(state.capturing::end);
-        state.lifetime().unhold();
+        state.ending().unhold();
       }
     }
   }
@@ -277,10 +316,10 @@ public final class Streams {
    * null stream, whose end is that of all blocking streams, unless it may not be asked. A stream
    * that is capturing is left alone.
    */
-  public void await(Device device) {
-    List<Guard> made = new ArrayList<>();
+  private void await(Device device) {
+    List<WorkMarker> made = new ArrayList<>();
     try {
-      for (StreamState state : byId.values()) {
+      for (DriverStream state : byId.values()) {
         if (state.device == device) {
           add(state, made);
         }
@@ -297,11 +336,20 @@ public final class Streams {
     }
   }
 
-  private static void add(StreamState state, List<Guard> made) {
-    Guard guard = state.guard();
+  private static void add(DriverStream state, List<WorkMarker> made) {
+    WorkMarker guard = state.guard();
     if (guard != null) {
       made.add(guard);
     }
+  }
+
+  /**
+   * Waits for the streams that are known, then for all others; false if it could not for these. See
+   * {@link io.cuvette.internal.session.DeferredFrees#awaitWork}.
+   */
+  public boolean awaitAll(Device device) {
+    await(device);
+    return session.frees().awaitWork(device);
   }
 
   /**
@@ -310,24 +358,24 @@ public final class Streams {
    */
   public void awaitQueueing() {
     for (Device device : session.devices()) {
-      nullStream(device).lifetime().awaitQueueing();
-      legacyStream(device).lifetime().awaitQueueing();
+      nullStream(device).ending().awaitQueueing();
+      legacyStream(device).ending().awaitQueueing();
     }
-    byId.values().forEach(state -> state.lifetime().awaitQueueing());
-    perThreadEnds.forEach(StreamLifetime::awaitQueueing);
+    byId.values().forEach(state -> state.ending().awaitQueueing());
+    perThreadEnds.forEach(ObjectEnding::awaitQueueing);
   }
 
   /** Nobody uses a stream any more, at the end of all: its thread waits for those who do. */
   public void shut() {
     for (Device device : session.devices()) {
-      nullStream(device).lifetime().takeOver();
-      legacyStream(device).lifetime().takeOver();
+      nullStream(device).ending().takeOver();
+      legacyStream(device).ending().takeOver();
     }
-    byId.values().forEach(state -> state.lifetime().takeOver());
-    perThreadEnds.forEach(Lifetime::takeOver);
+    byId.values().forEach(state -> state.ending().takeOver());
+    perThreadEnds.forEach(Ending::takeOver);
   }
 
-  public void forget(StreamState state) {
+  public void forget(DriverStream state) {
     byId.remove(new Key(state.device.id(), state.id), state);
   }
 }

@@ -5,7 +5,7 @@ import java.util.function.Predicate;
 /** Is told when somebody waits for streams or devices, as pools of the driver have to know. */
 public interface SyncListener {
   /** Before the work of some streams is waited for, or ends. */
-  void beforeWait(Predicate<StreamState> of);
+  void beforeWait(Predicate<DriverStream> of);
 
   /** After a stream was waited for. */
   void afterStream();

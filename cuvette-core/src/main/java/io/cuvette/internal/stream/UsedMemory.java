@@ -1,6 +1,7 @@
 package io.cuvette.internal.stream;
 
-import io.cuvette.internal.lifetime.Lifetime;
+import io.cuvette.internal.fence.Capture;
+import io.cuvette.internal.lifetime.Ending;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.lang.ref.ReferenceQueue;
@@ -12,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * The end of memory that streams and captured graphs use: which of them did, besides its own
  * stream. Thread-safe.
  */
-public abstract class UsedMemory extends Lifetime {
+public abstract class UsedMemory extends Ending {
   private static final VarHandle USES;
   private static final VarHandle CAPTURES;
 
@@ -30,7 +31,7 @@ public abstract class UsedMemory extends Lifetime {
   }
 
   /** The stream the memory is freed in order of; null if it belongs to no stream. */
-  public final @Nullable StreamState home;
+  public final @Nullable DriverStream home;
 
   private volatile @Nullable StreamUse uses;
 
@@ -42,8 +43,8 @@ public abstract class UsedMemory extends Lifetime {
    *
    * @param count how many these are
    */
-  public record StreamUse(StreamState stream, @Nullable StreamUse next, int count) {
-    public StreamUse(StreamState stream, @Nullable StreamUse next) {
+  public record StreamUse(DriverStream stream, @Nullable StreamUse next, int count) {
+    public StreamUse(DriverStream stream, @Nullable StreamUse next) {
       this(stream, next, next == null ? 1 : next.count + 1);
     }
   }
@@ -54,7 +55,7 @@ public abstract class UsedMemory extends Lifetime {
       Object buffer,
       @Nullable ReferenceQueue<Object> queue,
       @Nullable Throwable site,
-      @Nullable StreamState home) {
+      @Nullable DriverStream home) {
     super(buffer, queue, site);
     this.home = home;
   }
@@ -121,7 +122,7 @@ public abstract class UsedMemory extends Lifetime {
    * @throws IllegalStateException if the stream is capturing, and the end of the graph could not be
    *     known
    */
-  public final void useIn(StreamState stream) {
+  public final void useIn(DriverStream stream) {
     Capture capture = stream.capture();
     if (capture == null) {
       use(stream);
@@ -131,7 +132,7 @@ public abstract class UsedMemory extends Lifetime {
   }
 
   /** Notes that a stream uses the memory. */
-  public final void use(StreamState stream) {
+  public final void use(DriverStream stream) {
     if (stream == home) {
       return;
     }

@@ -2,7 +2,7 @@ package io.cuvette.internal.transfer;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.internal.block.Memory;
-import io.cuvette.internal.stream.OpenStream;
+import io.cuvette.internal.order.OpenStream;
 
 /**
  * A value to fill memory with.

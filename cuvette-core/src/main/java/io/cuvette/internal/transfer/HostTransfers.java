@@ -4,7 +4,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.internal.block.BlockReports;
 import io.cuvette.internal.block.ChunkSource;
 import io.cuvette.internal.block.Memory;
-import io.cuvette.internal.stream.OpenStream;
+import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.stream.UsedMemory;
 import java.lang.foreign.MemorySegment;
 import java.util.function.Consumer;

@@ -5,8 +5,8 @@ import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.block.BlockReports;
 import io.cuvette.internal.block.ChunkSource;
 import io.cuvette.internal.block.Memory;
-import io.cuvette.internal.stream.OpenEvent;
-import io.cuvette.internal.stream.OpenStream;
+import io.cuvette.internal.order.OpenEvent;
+import io.cuvette.internal.order.OpenStream;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 

@@ -3,8 +3,8 @@ package io.cuvette.internal.transfer;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.internal.block.ChunkSource;
 import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
-import io.cuvette.internal.stream.OpenStream;
 import io.cuvette.internal.stream.UsedMemory;
 import java.lang.ref.Reference;
 import java.util.Objects;
@@ -52,9 +52,9 @@ public final class Transfers {
           .memcpyPeerAsync(
               device, target.address(), to, source.address(), from, bytes, stream.state.handle);
     } else if (from != to && isKeptFrom(stream.on(), target)) {
-      OwnersCopy.queue(target, source, target.on(), stream);
+      CopyViaOwner.queue(target, source, target.on(), stream);
     } else if (from != to && isKeptFrom(stream.on(), source)) {
-      OwnersCopy.queue(target, source, source.on(), stream);
+      CopyViaOwner.queue(target, source, source.on(), stream);
     } else {
       driver
           .transfers()

@@ -62,13 +62,13 @@ class SizeClassesTest {
   void sizesWithoutAClass_areRefused() {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> SizeClasses.classOf(0))
-        .withMessage("bytes: 0 (expected: 1..9223372036854775296)");
+        .withMessage("bytes: 0 (expected: 1 to 9223372036854775296)");
     for (long bytes : new long[] {-1, SizeClasses.MAX_BYTES + 1, Long.MAX_VALUE}) {
       assertThatIllegalArgumentException().isThrownBy(() -> SizeClasses.classOf(bytes));
     }
     assertThatIllegalArgumentException()
         .isThrownBy(() -> SizeClasses.classBytes(416))
-        .withMessage("index: 416 (expected: 0..415)");
+        .withMessage("index: 416 (expected: 0 to 415)");
     assertThatIllegalArgumentException().isThrownBy(() -> SizeClasses.classBytes(-1));
   }
 

@@ -7,6 +7,7 @@ import java.util.Deque;
 import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
+import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
@@ -28,6 +29,14 @@ class SizeIndexTest {
     Seeds.forEach(15, random -> new Run(random, 4).run());
   }
 
+  /** Lists of many blocks, on both sides of the limit of the dense sizes and far above it. */
+  @Test
+  void manyBlocksOfFewLargeSizes_areFoundInOrder() {
+    long limit = DenseSizes.LIMIT_UNITS;
+    long[] sizes = {limit - 1, limit, limit + 1, limit + 77, limit * 64, limit * 64 + 63};
+    Seeds.forEach(15, random -> new Run(random, _ -> sizes[random.nextInt(sizes.length)]).run());
+  }
+
   @Test
   void emptiedIndex_recyclesItsNodes() {
     BlockTable blocks = new BlockTable();
@@ -47,7 +56,7 @@ class SizeIndexTest {
       }
       nodesAfterFirstRounds = round == 100 ? index.nodes() : nodesAfterFirstRounds;
     }
-    assertThat(index.nodes()).isLessThanOrEqualTo(nodesAfterFirstRounds + 20).isLessThan(600);
+    assertThat(index.nodes()).isLessThanOrEqualTo(nodesAfterFirstRounds + 20).isBetween(1, 600);
     assertThat(index.checkAndCount()).isZero();
     assertThat(blocks.end()).isEqualTo(100);
   }
@@ -59,11 +68,15 @@ class SizeIndexTest {
     final TreeMap<Long, Deque<Integer>> parts = new TreeMap<>();
     final TreeMap<Long, Deque<Integer>> whole = new TreeMap<>();
     final SplittableRandom random;
-    final int bits;
+    final ToLongFunction<SplittableRandom> sizes;
 
     Run(SplittableRandom random, int bits) {
+      this(random, from -> Math.max(1, from.nextLong(1L << from.nextInt(1, bits + 1))));
+    }
+
+    Run(SplittableRandom random, ToLongFunction<SplittableRandom> sizes) {
       this.random = random;
-      this.bits = bits;
+      this.sizes = sizes;
     }
 
     void run() {
@@ -80,7 +93,7 @@ class SizeIndexTest {
     }
 
     private long nextUnits() {
-      return Math.max(1, random.nextLong(1L << random.nextInt(1, bits + 1)));
+      return sizes.applyAsLong(random);
     }
 
     private void insert(long units, boolean isWhole) {

@@ -26,7 +26,7 @@ public final class CallFrame {
   private static final long SPARE = 40;
   private static final long BYTES = 64; // a cache line
 
-  // Frames are aligned; what asks for it checks that each time.
+  // Frames are aligned; an aligned layout would check that each time.
   private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG_UNALIGNED;
   private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT_UNALIGNED;
 

@@ -1,5 +1,7 @@
 package io.cuvette.ffm.call;
 
+import static io.cuvette.ffm.call.DriverFunction.OUT;
+import static io.cuvette.ffm.call.DriverFunction.required;
 import static io.cuvette.ffm.link.Layouts.INT;
 import static io.cuvette.ffm.link.Layouts.POINTER;
 
@@ -13,12 +15,12 @@ import java.lang.invoke.MethodHandle;
 public final class CallFunctions {
   static final MethodHandle INIT = Libcuda.required("cuInit", 2000, INT);
   static final MethodHandle DRIVER_VERSION = Libcuda.required("cuDriverGetVersion", 2020, POINTER);
-  static final MethodHandle DEVICE = Libcuda.required("cuDeviceGet", 2000, POINTER, INT);
-  static final MethodHandle DEVICE_COUNT = Libcuda.required("cuDeviceGetCount", 2000, POINTER);
-  static final MethodHandle CONTEXT_RETAIN =
-      Libcuda.required("cuDevicePrimaryCtxRetain", 7000, POINTER, INT);
-  static final MethodHandle CONTEXT_RELEASE =
-      Libcuda.required("cuDevicePrimaryCtxRelease", 11000, INT);
+  static final DriverFunction DEVICE = required("cuDeviceGet(ordinal=%d)", 2000, OUT, INT);
+  static final DriverFunction DEVICE_COUNT = required("cuDeviceGetCount()", 2000, OUT);
+  static final DriverFunction CONTEXT_RETAIN =
+      required("cuDevicePrimaryCtxRetain(device=%2$d)", 7000, OUT, INT);
+  static final DriverFunction CONTEXT_RELEASE =
+      required("cuDevicePrimaryCtxRelease(device=%2$d)", 11000, INT);
   public static final MethodHandle GET_CURRENT =
       Libcuda.requiredAtOnce("cuCtxGetCurrent", 4000, POINTER);
   static final MethodHandle SET_CURRENT = Libcuda.required("cuCtxSetCurrent", 4000, POINTER);

@@ -29,18 +29,11 @@ public final class Contexts {
 
   /** How many devices the driver has; may be 0. */
   static int count() {
-    return (int)
-        Call.of("cuDeviceGetCount()")
-            .run(
-                frame -> (int) CallFunctions.DEVICE_COUNT.invokeExact(frame.out), CallFrame.take());
+    return (int) CallFunctions.DEVICE_COUNT.call(CallFrame.take());
   }
 
   private static int device(int ordinal) {
-    return (int)
-        Call.of("cuDeviceGet(ordinal=%d)", ordinal)
-            .run(
-                frame -> (int) CallFunctions.DEVICE.invokeExact(frame.out, ordinal),
-                CallFrame.take());
+    return (int) CallFunctions.DEVICE.call(ordinal, CallFrame.take());
   }
 
   /** The number of devices. */
@@ -79,11 +72,7 @@ public final class Contexts {
   }
 
   private long retain(int ordinal, int device) {
-    long context =
-        Call.of("cuDevicePrimaryCtxRetain(device=%d)", ordinal)
-            .run(
-                frame -> (int) CallFunctions.CONTEXT_RETAIN.invokeExact(frame.out, device),
-                CallFrame.takeRelaxed());
+    long context = CallFunctions.CONTEXT_RETAIN.call(device, ordinal, CallFrame.takeRelaxed());
     if (!retained.compareAndSet(ordinal, NONE, context)) {
       release(ordinal); // another thread was first: one retain is enough
       if (retained.get(ordinal) == RELEASED) {
@@ -116,9 +105,7 @@ public final class Contexts {
   }
 
   private void release(int ordinal) {
-    int device = devices[ordinal];
-    Call.of("cuDevicePrimaryCtxRelease(device=%d)", ordinal)
-        .run(_ -> (int) CallFunctions.CONTEXT_RELEASE.invokeExact(device), CallFrame.takeRelaxed());
+    CallFunctions.CONTEXT_RELEASE.call(devices[ordinal], ordinal, CallFrame.takeRelaxed());
   }
 
   /** What calls get once the driver is closed. */

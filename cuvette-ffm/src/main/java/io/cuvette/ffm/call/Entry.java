@@ -1,7 +1,6 @@
 package io.cuvette.ffm.call;
 
 import io.cuvette.driver.StreamHandle;
-import java.lang.invoke.MethodHandle;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import org.jspecify.annotations.Nullable;
 
@@ -9,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  * Where calls of the driver start, as long as it is open. Thread-safe.
  *
  * <p>A capture in global mode forbids every thread what could be unsafe, and is invalid once it was
- * tried. So calls run in relaxed mode, but for those that only queue work or ask about captures.
+ * tried. So calls run in relaxed mode, but for those that only queue work or query captures.
  */
 public final class Entry {
   private static final int OPEN = 0;
@@ -84,45 +83,9 @@ public final class Entry {
     return mayFree() ? relaxed(device) : null;
   }
 
-  /**
-   * Frees what needs no context; does nothing once the JVM is shutting down. Needs no heap.
-   *
-   * @param function has the handle as its only parameter
-   * @param format of the call, with the handle
-   */
-  public void free(MethodHandle function, long handle, String format) {
-    if (mayFree()) {
-      int status = free(function, handle, CallFrame.takeRelaxed());
-      if (status != Call.SUCCESS) {
-        throw Call.of(format, handle).failed(status);
-      }
-    }
-  }
-
-  /**
-   * Like {@link #free(MethodHandle, long, String)}, with the context of a device current on the
-   * thread.
-   *
-   * @param format of the call, with the handle and the device
-   */
-  public void free(MethodHandle function, long handle, int device, String format) {
-    if (mayFree()) {
-      int status = free(function, handle, relaxed(device));
-      if (status != Call.SUCCESS) {
-        throw Call.of(format, handle, device).failed(status);
-      }
-    }
-  }
-
-  private static int free(MethodHandle function, long handle, CallFrame frame) {
-    int status;
-    try {
-      status = (int) function.invokeExact(handle);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    }
-    frame.leave();
-    return status;
+  /** Like {@link #enterToFree(int, long)}, for what needs no context. */
+  public @Nullable CallFrame enterToFree() {
+    return mayFree() ? CallFrame.takeRelaxed() : null;
   }
 
   private CallFrame relaxed(int device) {

@@ -13,7 +13,7 @@ final class FramePool {
 
   private final AtomicReferenceArray<@Nullable CallFrame> slots = new AtomicReferenceArray<>(SLOTS);
 
-  /** A frame that nobody else uses. */
+  /** Returns a frame that no other call uses. */
   CallFrame take() {
     int start = start();
     for (int probe = 0; probe < PROBES; probe++) {

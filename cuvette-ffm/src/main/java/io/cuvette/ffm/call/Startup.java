@@ -7,7 +7,7 @@ import io.cuvette.ffm.library.Libcuda;
 import io.cuvette.ffm.library.Versions;
 import io.cuvette.ffm.link.NativeAccess;
 
-/** Starts the driver of the process and says what keeps it from being used. Thread-safe. */
+/** Starts the driver of the process and reports what keeps it from being used. Thread-safe. */
 public final class Startup {
   private Startup() {}
 

@@ -9,7 +9,7 @@ import java.lang.foreign.SymbolLookup;
 import java.util.Optional;
 
 /**
- * The file of the driver library, and what to tell those who lack it. Thread-safe.
+ * The file of the driver library, and the messages where it is missing. Thread-safe.
  *
  * <p>The system property {@code cuvette.libcuda} names another file than the platform's.
  */
@@ -38,7 +38,7 @@ public final class DriverLibrary {
   }
 
   private static CudaException missing(String name, String reason) {
-    // The loader says this of files that are not there; others are there and broken.
+    // The loader reports this for files that are missing; others exist and are broken.
     boolean absent = reason.isEmpty() || reason.contains("cannot open shared object file");
     return new CudaException(
         absent ? CudaStatus.FILE_NOT_FOUND : CudaStatus.SHARED_OBJECT_INIT_FAILED,

@@ -25,10 +25,10 @@ import org.jspecify.annotations.Nullable;
  * The driver library of this process, loaded once and never unloaded, and the search for its
  * functions. Thread-safe.
  *
- * <p>Only cuGetProcAddress_v2 is looked up by name. Every other function is asked of it together
- * with the CUDA version whose form of the function is meant; the newest form is not always the one
- * that cuda.h means. The legacy forms are asked for: per-thread default streams belong to OS
- * threads, which is wrong for virtual ones, and who wants one passes its handle.
+ * <p>Only cuGetProcAddress_v2 is looked up by name. Every other function is looked up by it
+ * together with the CUDA version whose form of the function is meant; the newest form is not always
+ * the one that cuda.h means. The legacy forms are looked up: per-thread default streams belong to
+ * OS threads, which is wrong for virtual ones, and who wants one passes its handle.
  */
 public final class Libcuda {
   /** CU_GET_PROC_ADDRESS_LEGACY_STREAM. */
@@ -78,7 +78,7 @@ public final class Libcuda {
   }
 
   /**
-   * Throws if the driver lacks a function that nothing works without. To be asked once all
+   * Throws if the driver lacks a function that nothing works without. To be called once all
    * functions are bound; not thrown while binding, which happens in class initializers.
    */
   public void requireComplete() {

@@ -14,7 +14,7 @@ import java.util.function.Supplier;
  * The steps that the JVM takes on trust: what they are given wrong crashes it. All are here, and
  * the module needs {@code --enable-native-access} for them. Thread-safe.
  *
- * <p>No function is linked as critical but the two that tell or exchange a word of the thread, its
+ * <p>No function is linked as critical but the two that read or exchange a word of the thread, its
  * context and its capture mode, and are part of nearly every call: the others may wait or call
  * back.
  */
@@ -96,7 +96,7 @@ public final class NativeAccess {
     return LINKER.upcallStub(target, type, Arena.global());
   }
 
-  /** Memory of which somebody else knows how long it lives. */
+  /** Memory whose lifetime is managed elsewhere. */
   public static MemorySegment memory(long address, long bytes) {
     return MemorySegment.ofAddress(address).reinterpret(bytes);
   }

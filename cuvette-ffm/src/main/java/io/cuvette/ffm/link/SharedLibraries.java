@@ -10,7 +10,7 @@ import java.lang.invoke.MethodHandle;
 import java.util.Locale;
 import java.util.Optional;
 
-/** Loading of shared libraries, beyond what the JDK tells about it. Thread-safe. */
+/** Loading of shared libraries, with more than the JDK reports about it. Thread-safe. */
 public final class SharedLibraries {
   private static final int RTLD_NOW = 2;
   private static final long LONGEST_MESSAGE = 4096;
@@ -31,7 +31,7 @@ public final class SharedLibraries {
     }
   }
 
-  /** What a library says of its version: the status of the call, and the number. */
+  /** The version that a library reports: the status of the call, and the number. */
   public record Version(int status, int number) {}
 
   /** Calls a function {@code int f(int* version)}. */
@@ -47,7 +47,7 @@ public final class SharedLibraries {
   }
 
   /**
-   * What the system's loader says about a library that does not load, which the JDK keeps to
+   * The message of the system's loader for a library that does not load, which the JDK keeps to
    * itself; empty where it cannot be had.
    */
   public static String loadError(String name) {

@@ -10,7 +10,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.Supplier;
 
 /**
- * Until when one operation waits for its descriptor. Used by one thread.
+ * The time until which one operation waits for its descriptor. Used by one thread.
  *
  * <p>It waits in slices, for nothing else wakes a thread inside C: an interrupt is seen after one.
  * A virtual thread does not wait in C at all, where it would keep its carrier from the very thread
@@ -63,7 +63,7 @@ final class Deadline {
     return call.get();
   }
 
-  /** Waits until a descriptor is ready, or something is wrong with it that the call will tell. */
+  /** Waits until a descriptor is ready, or has an error that the call will report. */
   void await(int descriptor, short events) {
     MemorySegment request = Arena.ofAuto().allocate(POLLFD_BYTES, Integer.BYTES);
     request.set(ValueLayout.JAVA_INT, 0, descriptor);
@@ -73,7 +73,7 @@ final class Deadline {
     while (true) {
       checkInterrupt();
       long nanos = end - System.nanoTime();
-      int ready = Libc.poll(request, 1, virtual ? 0 : sliceMillis(nanos));
+      int ready = Libc.POLL.call(request, 1, virtual ? 0 : sliceMillis(nanos));
       if (ready > 0) {
         requireOpen(request);
         return;
@@ -91,7 +91,7 @@ final class Deadline {
     }
   }
 
-  /** Waits a moment before another try, where nothing tells when it would succeed. */
+  /** Waits a moment before another try, where success cannot be waited for. */
   void pause() {
     checkInterrupt();
     long nanos = end - System.nanoTime();

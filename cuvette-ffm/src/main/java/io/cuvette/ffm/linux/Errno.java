@@ -24,7 +24,7 @@ public final class Errno {
 
   private Errno() {}
 
-  /** What the system says about an error, and its number. */
+  /** The text of the system for an error, and its number. */
   static String text(int errno) {
     String text = NativeAccess.memory(Libc.strerror(errno), LONGEST_TEXT).getString(0);
     return text + " (errno " + errno + ")";

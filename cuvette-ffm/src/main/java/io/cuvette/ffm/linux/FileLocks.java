@@ -48,15 +48,15 @@ public final class FileLocks {
     MemorySegment name = Arena.ofAuto().allocateFrom(path);
     int flags =
         READ_WRITE | CREATE | NOFOLLOW | NOCTTY | UnixSockets.NONBLOCK | UnixSockets.CLOEXEC;
-    return Errno.require(Libc.open(name, flags, UnixSockets.OWNER_ONLY), deadline.call());
+    return Errno.require(Libc.OPEN.call(name, flags, UnixSockets.OWNER_ONLY), deadline.call());
   }
 
-  /** Asks again and again: a thread that waits inside C would hear of no interrupt. */
+  /** Polls: a thread that waits inside C would not notice an interrupt. */
   private static void await(int descriptor, Deadline deadline) {
-    int result = Libc.flock(descriptor, LOCK_EX | LOCK_NB);
+    int result = Libc.FLOCK.call(descriptor, LOCK_EX | LOCK_NB);
     while (result == -Errno.EAGAIN || result == -Errno.EINTR) {
       deadline.pause();
-      result = Libc.flock(descriptor, LOCK_EX | LOCK_NB);
+      result = Libc.FLOCK.call(descriptor, LOCK_EX | LOCK_NB);
     }
     Errno.require(result, deadline.call());
   }
@@ -72,7 +72,7 @@ public final class FileLocks {
       throw Errno.unchecked(e);
     }
     int mode = (Integer) Objects.requireNonNull(found.get("mode"));
-    Integer user = Libc.geteuid();
+    Integer user = Libc.GETEUID.call();
     boolean empty = user.equals(found.get("uid")) && Long.valueOf(0).equals(found.get("size"));
     if ((mode & MemoryFiles.FILE_TYPE) != MemoryFiles.REGULAR || !empty) {
       throw new IllegalArgumentException(

@@ -19,7 +19,7 @@ public final class MemoryFiles {
   public static final int F_ADD_SEALS = 1033;
   static final int F_GET_SEALS = 1034;
 
-  /** Nobody can change the seals, or make the file shorter or longer. */
+  /** No process can change the seals, or make the file shorter or longer. */
   public static final int SEALS = 1 | 2 | 4;
 
   static final int O_PATH = 0x20_0000;
@@ -40,10 +40,11 @@ public final class MemoryFiles {
     }
     String call = "memfd_create(name=" + name + ", bytes=" + bytes + ")";
     MemorySegment text = Arena.ofAuto().allocateFrom(name);
-    int descriptor = Errno.require(Libc.memfdCreate(text, MFD_CLOEXEC | MFD_ALLOW_SEALING), call);
+    int descriptor =
+        Errno.require(Libc.MEMFD_CREATE.call(text, MFD_CLOEXEC | MFD_ALLOW_SEALING), call);
     try {
-      Errno.require(Libc.ftruncate(descriptor, bytes), call);
-      Errno.require(Libc.fcntl(descriptor, F_ADD_SEALS, SEALS), call);
+      Errno.require(Libc.FTRUNCATE.call(descriptor, bytes), call);
+      Errno.require(Libc.FCNTL.call(descriptor, F_ADD_SEALS, SEALS), call);
       return descriptor;
     } catch (RuntimeException | Error e) {
       Libc.close(descriptor);
@@ -52,7 +53,7 @@ public final class MemoryFiles {
   }
 
   public static boolean isOne(int descriptor) {
-    int seals = Libc.fcntl(descriptor, F_GET_SEALS, 0);
+    int seals = Libc.FCNTL.call(descriptor, F_GET_SEALS, 0);
     if (seals < 0 && seals != -Errno.EINVAL) { // which is for files that have no seals
       throw Errno.failure(-seals, "fcntl(descriptor=" + descriptor + ", F_GET_SEALS)");
     }
@@ -61,7 +62,7 @@ public final class MemoryFiles {
 
   private static boolean isMemory(int descriptor) {
     MemorySegment found = Arena.ofAuto().allocate(STATFS_BYTES, Long.BYTES);
-    Errno.require(Libc.fstatfs(descriptor, found), "fstatfs(descriptor=" + descriptor + ")");
+    Errno.require(Libc.FSTATFS.call(descriptor, found), "fstatfs(descriptor=" + descriptor + ")");
     return found.get(ValueLayout.JAVA_LONG, 0) == TMPFS_MAGIC;
   }
 
@@ -88,7 +89,7 @@ public final class MemoryFiles {
     }
   }
 
-  /** A descriptor that says what is at a path, and does nothing with it. */
+  /** Opens a path to identify the file without reading or writing it (O_PATH). */
   private static int place(String path) {
     int place = open(path, O_PATH);
     if (place == -Errno.ENOENT || place == -Errno.ESRCH) {
@@ -98,7 +99,7 @@ public final class MemoryFiles {
   }
 
   private static int open(String path, int flags) {
-    return Libc.open(Arena.ofAuto().allocateFrom(path), flags | UnixSockets.CLOEXEC, 0);
+    return Libc.OPEN.call(Arena.ofAuto().allocateFrom(path), flags | UnixSockets.CLOEXEC, 0);
   }
 
   private static IllegalArgumentException none(String path) {
@@ -112,9 +113,9 @@ public final class MemoryFiles {
     if (type(descriptor) == REGULAR) {
       return Sameness.SAME;
     }
-    // One device has many objects; not every system tells whether two descriptors are of one.
+    // One device has many objects; not every system reports whether two descriptors are of one.
     int self = (int) ProcessHandle.current().pid();
-    int result = Libc.kcmp(self, self, KCMP_FILE, descriptor, other);
+    int result = Libc.SYSCALL.call(Libc.KCMP_NUMBER, self, self, KCMP_FILE, descriptor, other);
     return result == 0 ? Sameness.SAME : result > 0 ? Sameness.OTHER : Sameness.UNKNOWN;
   }
 

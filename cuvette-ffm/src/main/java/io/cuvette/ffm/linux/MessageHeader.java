@@ -85,8 +85,8 @@ final class MessageHeader {
   }
 
   /**
-   * Notes the descriptors that came, of all control messages, and says how many. It needs no heap:
-   * they are open already, and lost if nobody notes them.
+   * Notes the received descriptors of all control messages and returns how many. It needs no heap:
+   * they are open already, and leak unless they are noted.
    */
   int takeDescriptors() {
     int count = 0;

@@ -52,7 +52,7 @@ public final class SocketMessages {
     header.put(bytes, from, descriptors);
     while (true) {
       deadline.await(socket, Deadline.WRITABLE);
-      int count = SocketFunctions.sendmsg(socket, header.segment(), NOSIGNAL | DONTWAIT);
+      int count = Libc.SENDMSG.call(socket, header.segment(), NOSIGNAL | DONTWAIT);
       if (count >= 0) {
         return count;
       }
@@ -71,7 +71,7 @@ public final class SocketMessages {
     while (true) {
       deadline.await(socket, Deadline.READABLE);
       header.reset();
-      int count = SocketFunctions.recvmsg(socket, header.segment(), CMSG_CLOEXEC | DONTWAIT);
+      int count = Libc.RECVMSG.call(socket, header.segment(), CMSG_CLOEXEC | DONTWAIT);
       if (count >= 0) {
         return received(header, count, deadline);
       }

@@ -38,11 +38,11 @@ public final class UnixSockets {
     boolean bound = false;
     try {
       // The file gets the mode of its socket: it never exists with another.
-      Errno.require(Libc.fchmod(socket, OWNER_ONLY), call);
-      requireBound(SocketFunctions.bind(socket, address), path, call);
+      Errno.require(Libc.FCHMOD.call(socket, OWNER_ONLY), call);
+      requireBound(Libc.BIND.call(socket, address, (int) address.byteSize()), path, call);
       bound = true;
       requireOwnerOnly(file);
-      Errno.require(SocketFunctions.listen(socket, BACKLOG), call);
+      Errno.require(Libc.LISTEN.call(socket, BACKLOG), call);
       return socket;
     } catch (RuntimeException | Error e) {
       Libc.close(socket);
@@ -54,8 +54,7 @@ public final class UnixSockets {
   }
 
   private static int socket(int type, String call) {
-    return Errno.require(
-        SocketFunctions.socket(UnixAddress.FAMILY, type | NONBLOCK | CLOEXEC), call);
+    return Errno.require(Libc.SOCKET.call(UnixAddress.FAMILY, type | NONBLOCK | CLOEXEC, 0), call);
   }
 
   private static void requireBound(int result, String path, String call) {
@@ -94,7 +93,7 @@ public final class UnixSockets {
     Deadline deadline = Deadline.after(timeout, () -> "accept(listener=" + listener + ")");
     while (true) {
       deadline.await(listener, Deadline.READABLE);
-      int socket = SocketFunctions.accept4(listener, NONBLOCK | CLOEXEC);
+      int socket = Libc.ACCEPT4.call(listener, 0L, 0L, NONBLOCK | CLOEXEC);
       if (socket >= 0) {
         return socket;
       }
@@ -110,10 +109,10 @@ public final class UnixSockets {
     Deadline deadline = Deadline.after(timeout, () -> "connect(path=" + path + ")");
     int socket = socket(STREAM, deadline.call());
     try {
-      int result = SocketFunctions.connect(socket, address);
+      int result = Libc.CONNECT.call(socket, address, (int) address.byteSize());
       while (result == -Errno.EAGAIN || result == -Errno.EINTR) {
         deadline.pause();
-        result = SocketFunctions.connect(socket, address);
+        result = Libc.CONNECT.call(socket, address, (int) address.byteSize());
       }
       requireConnected(result, path, deadline.call());
       return socket;
@@ -124,14 +123,14 @@ public final class UnixSockets {
   }
 
   /**
-   * Whether a process has a socket at a path. It is asked by a socket of another type, which is
+   * Whether a process has a socket at a path. It is found out by a socket of another type, which is
    * turned away before it would wait in a queue to be accepted.
    */
   public static boolean isBound(String path) {
     MemorySegment address = UnixAddress.of(path);
     String call = "connect(path=" + path + ")";
     int socket = socket(DATAGRAM, call);
-    int result = SocketFunctions.connect(socket, address);
+    int result = Libc.CONNECT.call(socket, address, (int) address.byteSize());
     Libc.close(socket);
     return switch (-result) {
       case 0, Errno.EPROTOTYPE -> true;
@@ -153,7 +152,7 @@ public final class UnixSockets {
     MemorySegment memory = Arena.ofAuto().allocate(UCRED_BYTES + Integer.BYTES, Integer.BYTES);
     MemorySegment bytes = memory.asSlice(UCRED_BYTES);
     bytes.set(ValueLayout.JAVA_INT, 0, UCRED_BYTES);
-    Errno.require(SocketFunctions.getsockopt(socket, SOL_SOCKET, SO_PEERCRED, memory, bytes), call);
+    Errno.require(Libc.GETSOCKOPT.call(socket, SOL_SOCKET, SO_PEERCRED, memory, bytes), call);
     int user = memory.get(ValueLayout.JAVA_INT, UCRED_USER);
     if (bytes.get(ValueLayout.JAVA_INT, 0) != UCRED_BYTES || user == NOBODY) {
       throw Errno.failure(Errno.ENOTCONN, call);

@@ -1,15 +1,11 @@
 package io.cuvette.ffm.part;
 
-import static io.cuvette.ffm.link.Layouts.INT;
-import static io.cuvette.ffm.link.Layouts.POINTER;
-import static io.cuvette.ffm.link.Layouts.SEGMENT;
-import static io.cuvette.ffm.link.Layouts.SIZE;
-
 import io.cuvette.driver.DeviceCalls;
 import io.cuvette.driver.MemoryInfo;
 import io.cuvette.driver.PriorityRange;
 import io.cuvette.ffm.call.Call;
 import io.cuvette.ffm.call.CallFrame;
+import io.cuvette.ffm.call.DriverFunction;
 import io.cuvette.ffm.call.Entry;
 import io.cuvette.ffm.call.Startup;
 import io.cuvette.ffm.library.Libcuda;
@@ -27,32 +23,34 @@ public final class FfmDevices extends Part implements DeviceCalls {
       Libcuda.required("cuDeviceGetName", 2000, SEGMENT, INT, INT);
   public static final MethodHandle GET_UUID =
       Libcuda.required("cuDeviceGetUuid", 11040, SEGMENT, INT);
-  public static final MethodHandle TOTAL_MEM =
-      Libcuda.required("cuDeviceTotalMem", 3020, POINTER, INT);
-  public static final MethodHandle GET_ATTRIBUTE =
-      Libcuda.required("cuDeviceGetAttribute", 2000, POINTER, INT, INT);
+  public static final DriverFunction TOTAL_MEM =
+      required("cuDeviceTotalMem(device=%2$d)", 3020, OUT, INT);
+  public static final DriverFunction GET_ATTRIBUTE =
+      required("cuDeviceGetAttribute(attribute=%d, device=%3$d)", 2000, OUT, INT, INT);
   public static final MethodHandle GET_PCI_BUS_ID =
       Libcuda.function("cuDeviceGetPCIBusId", 4010, SEGMENT, INT, INT);
   public static final MethodHandle GET_BY_PCI_BUS_ID =
       Libcuda.function("cuDeviceGetByPCIBusId", 4010, POINTER, SEGMENT);
-  public static final MethodHandle CAN_ACCESS_PEER =
-      Libcuda.function("cuDeviceCanAccessPeer", 4000, POINTER, INT, INT);
-  public static final MethodHandle ENABLE_PEER_ACCESS =
-      Libcuda.function("cuCtxEnablePeerAccess", 4000, POINTER, INT);
-  public static final MethodHandle DISABLE_PEER_ACCESS =
-      Libcuda.function("cuCtxDisablePeerAccess", 4000, POINTER);
+  public static final DriverFunction CAN_ACCESS_PEER =
+      optional("cuDeviceCanAccessPeer(device=%3$d, peer=%4$d)", 4000, OUT, INT, INT);
+  public static final DriverFunction ENABLE_PEER_ACCESS =
+      optional("cuCtxEnablePeerAccess(device=%3$d, peer=%4$d)", 4000, POINTER, INT);
+  public static final DriverFunction DISABLE_PEER_ACCESS =
+      optional("cuCtxDisablePeerAccess(device=%2$d, peer=%3$d)", 4000, POINTER);
 
   /** Since CUDA 13 a context can be waited for without being current. */
   private static final boolean SYNCHRONIZES_ANY = Libcuda.has("cuCtxSynchronize", 13000);
 
-  public static final MethodHandle SYNCHRONIZE_ANY =
-      Libcuda.function("cuCtxSynchronize", 13000, POINTER);
-  public static final MethodHandle SYNCHRONIZE_CURRENT = Libcuda.required("cuCtxSynchronize", 2000);
+  public static final DriverFunction SYNCHRONIZE_ANY =
+      optional("cuCtxSynchronize(device=%2$d)", 13000, POINTER);
+  public static final DriverFunction SYNCHRONIZE_CURRENT =
+      required("cuCtxSynchronize(device=%d)", 2000);
   public static final MethodHandle GET_STREAM_PRIORITY_RANGE =
       Libcuda.required("cuCtxGetStreamPriorityRange", 5050, POINTER, POINTER);
-  public static final MethodHandle GET_LIMIT =
-      Libcuda.function("cuCtxGetLimit", 3010, POINTER, INT);
-  public static final MethodHandle SET_LIMIT = Libcuda.function("cuCtxSetLimit", 3010, INT, SIZE);
+  public static final DriverFunction GET_LIMIT =
+      optional("cuCtxGetLimit(limit=%d, device=%d)", 3010, OUT, INT);
+  public static final DriverFunction SET_LIMIT =
+      optional("cuCtxSetLimit(limit=%d, value=%d, device=%d)", 3010, INT, SIZE);
   public static final MethodHandle GET_INFO =
       Libcuda.required("cuMemGetInfo", 3020, POINTER, POINTER);
 
@@ -105,17 +103,13 @@ public final class FfmDevices extends Part implements DeviceCalls {
 
   @Override
   public long deviceTotalMem(int device) {
-    int handle = contexts().handle(device);
-    return Call.of("cuDeviceTotalMem(device=%d)", device)
-        .run(frame -> (int) TOTAL_MEM.invokeExact(frame.out, handle), enter());
+    return TOTAL_MEM.call(contexts().handle(device), device, enter());
   }
 
   @Override
   public int deviceGetAttribute(int attribute, int device) {
     int handle = contexts().handle(device);
-    return (int)
-        Call.of("cuDeviceGetAttribute(attribute=%d, device=%d)", attribute, device)
-            .run(frame -> (int) GET_ATTRIBUTE.invokeExact(frame.out, attribute, handle), enter());
+    return (int) GET_ATTRIBUTE.call(attribute, handle, device, enter());
   }
 
   @Override
@@ -142,37 +136,27 @@ public final class FfmDevices extends Part implements DeviceCalls {
   public boolean deviceCanAccessPeer(int device, int peer) {
     int handle = contexts().handle(device);
     int peerHandle = contexts().handle(peer);
-    long result =
-        Call.of("cuDeviceCanAccessPeer(device=%d, peer=%d)", device, peer)
-            .run(
-                frame -> (int) CAN_ACCESS_PEER.invokeExact(frame.out, handle, peerHandle), enter());
-    return (int) result != 0;
+    return (int) CAN_ACCESS_PEER.call(handle, peerHandle, device, peer, enter()) != 0;
   }
 
   @Override
   public void ctxEnablePeerAccess(int device, int peer) {
-    long context = entry.context(peer);
-    Call.of("cuCtxEnablePeerAccess(device=%d, peer=%d)", device, peer)
-        .run(_ -> (int) ENABLE_PEER_ACCESS.invokeExact(context, 0), enter(device));
+    ENABLE_PEER_ACCESS.call(entry.context(peer), 0, device, peer, enter(device));
   }
 
   @Override
   public void ctxDisablePeerAccess(int device, int peer) {
-    long context = entry.context(peer);
-    Call.of("cuCtxDisablePeerAccess(device=%d, peer=%d)", device, peer)
-        .run(_ -> (int) DISABLE_PEER_ACCESS.invokeExact(context), enter(device));
+    DISABLE_PEER_ACCESS.call(entry.context(peer), device, peer, enter(device));
   }
 
   @Override
   public void ctxSynchronize(int device) {
-    Call call = Call.of("cuCtxSynchronize(device=%d)", device);
     long wait = PoolEnds.HERE.beginWait();
     try {
       if (SYNCHRONIZES_ANY) {
-        long context = entry.context(device);
-        call.run(_ -> (int) SYNCHRONIZE_ANY.invokeExact(context), enter());
+        SYNCHRONIZE_ANY.call(entry.context(device), device, enter());
       } else {
-        call.run(_ -> (int) SYNCHRONIZE_CURRENT.invokeExact(), enter(device));
+        SYNCHRONIZE_CURRENT.call(device, enter(device));
       }
     } finally {
       PoolEnds.HERE.endWait(wait);
@@ -193,14 +177,12 @@ public final class FfmDevices extends Part implements DeviceCalls {
 
   @Override
   public long ctxGetLimit(int device, int limit) {
-    return Call.of("cuCtxGetLimit(limit=%d, device=%d)", limit, device)
-        .run(frame -> (int) GET_LIMIT.invokeExact(frame.out, limit), enter(device));
+    return GET_LIMIT.call(limit, device, enter(device));
   }
 
   @Override
   public void ctxSetLimit(int device, int limit, long value) {
-    Call.of("cuCtxSetLimit(limit=%d, value=%d, device=%d)", limit, value, device)
-        .run(_ -> (int) SET_LIMIT.invokeExact(limit, value), enter(device));
+    SET_LIMIT.call(limit, value, device, enter(device));
   }
 
   @Override

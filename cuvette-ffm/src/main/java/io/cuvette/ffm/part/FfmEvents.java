@@ -1,11 +1,9 @@
 package io.cuvette.ffm.part;
 
-import static io.cuvette.ffm.link.Layouts.INT;
-import static io.cuvette.ffm.link.Layouts.POINTER;
-
 import io.cuvette.driver.EventCalls;
 import io.cuvette.ffm.call.Call;
 import io.cuvette.ffm.call.CallFrame;
+import io.cuvette.ffm.call.DriverFunction;
 import io.cuvette.ffm.call.Entry;
 import io.cuvette.ffm.library.Libcuda;
 import java.lang.invoke.MethodHandle;
@@ -17,17 +15,14 @@ public final class FfmEvents extends Part implements EventCalls {
   public static final MethodHandle RECORD =
       Libcuda.required("cuEventRecord", 2000, POINTER, POINTER);
   public static final MethodHandle QUERY = Libcuda.required("cuEventQuery", 2000, POINTER);
-  public static final MethodHandle SYNCHRONIZE =
-      Libcuda.required("cuEventSynchronize", 2000, POINTER);
+  public static final DriverFunction SYNCHRONIZE =
+      required("cuEventSynchronize(event=%#x, device=%d)", 2000, POINTER);
 
   /** Newer drivers have another form with the same parameters, which is what cuda.h means. */
-  public static final MethodHandle ELAPSED_TIME =
-      Libcuda.required(
-          "cuEventElapsedTime",
-          Libcuda.has("cuEventElapsedTime", 12080) ? 12080 : 2000,
-          POINTER,
-          POINTER,
-          POINTER);
+  public static final DriverFunction ELAPSED_TIME =
+      required(
+          "cuEventElapsedTime(start=%#x, end=%#x, device=%d)",
+          Libcuda.has("cuEventElapsedTime", 12080) ? 12080 : 2000, OUT, POINTER, POINTER);
 
   /** The part of the driver whose calls start here. */
   public FfmEvents(Entry entry) {
@@ -104,10 +99,9 @@ public final class FfmEvents extends Part implements EventCalls {
 
   @Override
   public void eventSynchronize(int device, long event) {
-    Call call = Call.of("cuEventSynchronize(event=%#x, device=%d)", event, device);
     long wait = PoolEnds.HERE.beginWait();
     try {
-      call.run(_ -> (int) SYNCHRONIZE.invokeExact(event), enterFor(device, event));
+      SYNCHRONIZE.call(event, device, enterFor(device, event));
     } finally {
       PoolEnds.HERE.endWait(wait);
     }
@@ -115,9 +109,6 @@ public final class FfmEvents extends Part implements EventCalls {
 
   @Override
   public float eventElapsedTime(int device, long start, long end) {
-    long bits =
-        Call.of("cuEventElapsedTime(start=%#x, end=%#x, device=%d)", start, end, device)
-            .run(frame -> (int) ELAPSED_TIME.invokeExact(frame.out, start, end), enter(device));
-    return Float.intBitsToFloat((int) bits);
+    return Float.intBitsToFloat((int) ELAPSED_TIME.call(start, end, device, enter(device)));
   }
 }

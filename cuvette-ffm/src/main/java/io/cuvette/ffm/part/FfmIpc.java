@@ -1,14 +1,11 @@
 package io.cuvette.ffm.part;
 
-import static io.cuvette.ffm.link.Layouts.INT;
 import static io.cuvette.ffm.link.Layouts.IPC_HANDLE;
-import static io.cuvette.ffm.link.Layouts.POINTER;
-import static io.cuvette.ffm.link.Layouts.SEGMENT;
-import static io.cuvette.ffm.link.Layouts.SIZE;
 
 import io.cuvette.driver.IpcCalls;
 import io.cuvette.driver.MemHandleType;
 import io.cuvette.ffm.call.Call;
+import io.cuvette.ffm.call.DriverFunction;
 import io.cuvette.ffm.call.Entry;
 import io.cuvette.ffm.library.Libcuda;
 import java.lang.foreign.Arena;
@@ -21,12 +18,12 @@ import java.lang.invoke.MethodHandle;
  * Thread-safe.
  */
 public final class FfmIpc extends Part implements IpcCalls {
-  public static final MethodHandle POOL_EXPORT =
-      Libcuda.function("cuMemPoolExportToShareableHandle", 11020, POINTER, POINTER, INT, SIZE);
+  public static final DriverFunction POOL_EXPORT =
+      optional("cuMemPoolExportToShareableHandle(pool=%#x)", 11020, OUT, POINTER, INT, SIZE);
 
   /** The descriptor is the pointer. */
-  public static final MethodHandle POOL_IMPORT =
-      Libcuda.function("cuMemPoolImportFromShareableHandle", 11020, POINTER, POINTER, INT, SIZE);
+  public static final DriverFunction POOL_IMPORT =
+      optional("cuMemPoolImportFromShareableHandle(descriptor=%d)", 11020, OUT, POINTER, INT, SIZE);
 
   public static final MethodHandle POINTER_EXPORT =
       Libcuda.function("cuMemPoolExportPointer", 11020, SEGMENT, POINTER);
@@ -36,8 +33,8 @@ public final class FfmIpc extends Part implements IpcCalls {
       Libcuda.function("cuIpcGetMemHandle", 4010, SEGMENT, POINTER);
   public static final MethodHandle OPEN_MEMORY =
       Libcuda.function("cuIpcOpenMemHandle", 11000, POINTER, IPC_HANDLE, INT);
-  public static final MethodHandle CLOSE_MEMORY =
-      Libcuda.function("cuIpcCloseMemHandle", 4010, POINTER);
+  public static final DriverFunction CLOSE_MEMORY =
+      optional("cuIpcCloseMemHandle(address=%#x, device=%d)", 4010, POINTER);
   public static final MethodHandle GET_EVENT =
       Libcuda.function("cuIpcGetEventHandle", 4010, SEGMENT, POINTER);
   public static final MethodHandle OPEN_EVENT =
@@ -53,27 +50,14 @@ public final class FfmIpc extends Part implements IpcCalls {
 
   @Override
   public int memPoolExportToShareableHandle(long pool) {
-    return (int) // the driver writes an int
-        Call.of("cuMemPoolExportToShareableHandle(pool=%#x)", pool)
-            .run(
-                frame ->
-                    (int)
-                        POOL_EXPORT.invokeExact(frame.out, pool, MemHandleType.FILE_DESCRIPTOR, 0L),
-                enter());
+    return (int) POOL_EXPORT.call(pool, MemHandleType.FILE_DESCRIPTOR, 0, enter());
   }
 
   @Override
   public long memPoolImportFromShareableHandle(int descriptor) {
-    long pointer = descriptor;
     PoolEnds.HERE.beginMaking();
     try {
-      return Call.of("cuMemPoolImportFromShareableHandle(descriptor=%d)", descriptor)
-          .run(
-              frame ->
-                  (int)
-                      POOL_IMPORT.invokeExact(
-                          frame.out, pointer, MemHandleType.FILE_DESCRIPTOR, 0L),
-              enter());
+      return POOL_IMPORT.call(descriptor, MemHandleType.FILE_DESCRIPTOR, 0, enter());
     } finally {
       PoolEnds.HERE.endMaking();
     }
@@ -113,7 +97,7 @@ public final class FfmIpc extends Part implements IpcCalls {
 
   @Override
   public void ipcCloseMemHandle(int device, long address) {
-    entry.free(CLOSE_MEMORY, address, device, "cuIpcCloseMemHandle(address=%#x, device=%d)");
+    CLOSE_MEMORY.free(address, device, entry.enterToFree(device));
   }
 
   @Override

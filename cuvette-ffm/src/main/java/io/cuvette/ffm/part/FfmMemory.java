@@ -1,15 +1,10 @@
 package io.cuvette.ffm.part;
 
-import static io.cuvette.ffm.link.Layouts.INT;
-import static io.cuvette.ffm.link.Layouts.LOCATION;
-import static io.cuvette.ffm.link.Layouts.POINTER;
-import static io.cuvette.ffm.link.Layouts.SEGMENT;
-import static io.cuvette.ffm.link.Layouts.SIZE;
-
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.MemoryCalls;
 import io.cuvette.ffm.call.Call;
+import io.cuvette.ffm.call.DriverFunction;
 import io.cuvette.ffm.call.Entry;
 import io.cuvette.ffm.library.DriverLibrary;
 import io.cuvette.ffm.library.Libcuda;
@@ -20,13 +15,16 @@ import java.lang.invoke.MethodHandle;
 
 /** Calls about device memory, page-locked and managed host memory, and pointers. Thread-safe. */
 public final class FfmMemory extends Part implements MemoryCalls {
-  public static final MethodHandle ALLOC = Libcuda.required("cuMemAlloc", 3020, POINTER, SIZE);
-  public static final MethodHandle FREE = Libcuda.required("cuMemFree", 3020, POINTER);
-  public static final MethodHandle HOST_ALLOC =
-      Libcuda.required("cuMemHostAlloc", 2020, POINTER, SIZE, INT);
-  public static final MethodHandle FREE_HOST = Libcuda.required("cuMemFreeHost", 2000, POINTER);
-  public static final MethodHandle ALLOC_MANAGED =
-      Libcuda.function("cuMemAllocManaged", 6000, POINTER, SIZE, INT);
+  public static final DriverFunction ALLOC =
+      required("cuMemAlloc(bytes=%d, device=%d)", 3020, OUT, SIZE);
+  public static final DriverFunction FREE =
+      required("cuMemFree(address=%#x, device=%d)", 3020, POINTER);
+  public static final DriverFunction HOST_ALLOC =
+      required("cuMemHostAlloc(bytes=%d, flags=%d, device=%d)", 2020, OUT, SIZE, INT);
+  public static final DriverFunction FREE_HOST =
+      required("cuMemFreeHost(address=%#x, device=%d)", 2000, POINTER);
+  public static final DriverFunction ALLOC_MANAGED =
+      optional("cuMemAllocManaged(bytes=%d, flags=%d, device=%d)", 6000, OUT, SIZE, INT);
 
   /** Since CUDA 12.2 the place is a location, which can be a node of the host; before, a device. */
   private static final boolean TAKES_LOCATIONS =
@@ -42,8 +40,9 @@ public final class FfmMemory extends Part implements MemoryCalls {
       Libcuda.function("cuMemAdvise", 8000, POINTER, SIZE, INT, INT);
   public static final MethodHandle RANGE_GET_ATTRIBUTE =
       Libcuda.function("cuMemRangeGetAttribute", 8000, SEGMENT, SIZE, INT, POINTER, SIZE);
-  public static final MethodHandle POINTER_GET_ATTRIBUTE =
-      Libcuda.required("cuPointerGetAttribute", 4000, POINTER, INT, POINTER);
+  public static final DriverFunction POINTER_GET_ATTRIBUTE =
+      required(
+          "cuPointerGetAttribute(attribute=%d, address=%#x, device=%d)", 4000, OUT, INT, POINTER);
 
   /** The part of the driver whose calls start here. */
   public FfmMemory(Entry entry) {
@@ -52,20 +51,17 @@ public final class FfmMemory extends Part implements MemoryCalls {
 
   @Override
   public long memAlloc(int device, long bytes) {
-    return Call.of("cuMemAlloc(bytes=%d, device=%d)", bytes, device)
-        .run(frame -> (int) ALLOC.invokeExact(frame.out, bytes), enter(device));
+    return ALLOC.call(bytes, device, enter(device));
   }
 
   @Override
   public void memFree(int device, long address) {
-    entry.free(FREE, address, device, "cuMemFree(address=%#x, device=%d)");
+    FREE.free(address, device, entry.enterToFree(device));
   }
 
   @Override
   public MemorySegment memHostAlloc(int device, long bytes, int flags) {
-    long address =
-        Call.of("cuMemHostAlloc(bytes=%d, flags=%d, device=%d)", bytes, flags, device)
-            .run(frame -> (int) HOST_ALLOC.invokeExact(frame.out, bytes, flags), enter(device));
+    long address = HOST_ALLOC.call(bytes, flags, device, enter(device));
     try {
       return NativeAccess.memory(address, bytes);
     } catch (OutOfMemoryError e) {
@@ -76,7 +72,7 @@ public final class FfmMemory extends Part implements MemoryCalls {
 
   @Override
   public void memFreeHost(int device, long address) {
-    entry.free(FREE_HOST, address, device, "cuMemFreeHost(address=%#x, device=%d)");
+    FREE_HOST.free(address, device, entry.enterToFree(device));
   }
 
   @Override
@@ -86,9 +82,7 @@ public final class FfmMemory extends Part implements MemoryCalls {
 
   @Override
   public MemorySegment memAllocManaged(int device, long bytes, int flags) {
-    long address =
-        Call.of("cuMemAllocManaged(bytes=%d, flags=%d, device=%d)", bytes, flags, device)
-            .run(frame -> (int) ALLOC_MANAGED.invokeExact(frame.out, bytes, flags), enter(device));
+    long address = ALLOC_MANAGED.call(bytes, flags, device, enter(device));
     try {
       return NativeAccess.memory(address, bytes);
     } catch (OutOfMemoryError e) {
@@ -99,12 +93,7 @@ public final class FfmMemory extends Part implements MemoryCalls {
 
   @Override
   public long pointerGetAttribute(int device, int attribute, long address) {
-    return Call.of(
-            "cuPointerGetAttribute(attribute=%d, address=%#x, device=%d)",
-            attribute, address, device)
-        .run(
-            frame -> (int) POINTER_GET_ATTRIBUTE.invokeExact(frame.out, attribute, address),
-            enter(device));
+    return POINTER_GET_ATTRIBUTE.call(attribute, address, device, enter(device));
   }
 
   @Override

@@ -1,8 +1,5 @@
 package io.cuvette.ffm.part;
 
-import static io.cuvette.ffm.link.Layouts.POINTER;
-import static io.cuvette.ffm.link.Layouts.SIZE;
-
 import io.cuvette.driver.OrderedCalls;
 import io.cuvette.ffm.call.Call;
 import io.cuvette.ffm.call.CallFrame;

@@ -1,15 +1,11 @@
 package io.cuvette.ffm.part;
 
-import static io.cuvette.ffm.link.Layouts.INT;
-import static io.cuvette.ffm.link.Layouts.POINTER;
-import static io.cuvette.ffm.link.Layouts.SEGMENT;
-import static io.cuvette.ffm.link.Layouts.SIZE;
-
 import io.cuvette.driver.MemPoolAttribute;
 import io.cuvette.driver.PoolCalls;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.ffm.call.Call;
 import io.cuvette.ffm.call.Contexts;
+import io.cuvette.ffm.call.DriverFunction;
 import io.cuvette.ffm.call.Entry;
 import io.cuvette.ffm.library.Libcuda;
 import java.lang.foreign.MemorySegment;
@@ -19,12 +15,12 @@ import java.util.stream.IntStream;
 
 /** Calls about pools, none of which needs a context. Thread-safe. */
 public final class FfmPools extends Part implements PoolCalls {
-  public static final MethodHandle DEVICE_GET_DEFAULT =
-      Libcuda.function("cuDeviceGetDefaultMemPool", 11020, POINTER, INT);
-  public static final MethodHandle DEVICE_GET =
-      Libcuda.function("cuDeviceGetMemPool", 11020, POINTER, INT);
-  public static final MethodHandle DEVICE_SET =
-      Libcuda.function("cuDeviceSetMemPool", 11020, INT, POINTER);
+  public static final DriverFunction DEVICE_GET_DEFAULT =
+      optional("cuDeviceGetDefaultMemPool(device=%2$d)", 11020, OUT, INT);
+  public static final DriverFunction DEVICE_GET =
+      optional("cuDeviceGetMemPool(device=%2$d)", 11020, OUT, INT);
+  public static final DriverFunction DEVICE_SET =
+      optional("cuDeviceSetMemPool(device=%3$d, pool=%2$#x)", 11020, INT, POINTER);
 
   /** Since CUDA 13, like the two that follow; before, only devices have pools of their own. */
   public static final MethodHandle GET_DEFAULT =
@@ -37,11 +33,12 @@ public final class FfmPools extends Part implements PoolCalls {
 
   public static final MethodHandle CREATE =
       Libcuda.function("cuMemPoolCreate", 11020, POINTER, SEGMENT);
-  public static final MethodHandle DESTROY = Libcuda.function("cuMemPoolDestroy", 11020, POINTER);
-  public static final MethodHandle TRIM_TO =
-      Libcuda.function("cuMemPoolTrimTo", 11020, POINTER, SIZE);
-  public static final MethodHandle GET_ATTRIBUTE =
-      Libcuda.function("cuMemPoolGetAttribute", 11020, POINTER, INT, POINTER);
+  public static final DriverFunction DESTROY =
+      optional("cuMemPoolDestroy(pool=%#x)", 11020, POINTER);
+  public static final DriverFunction TRIM_TO =
+      optional("cuMemPoolTrimTo(pool=%#x, bytesToKeep=%d)", 11020, POINTER, SIZE);
+  public static final DriverFunction GET_ATTRIBUTE =
+      optional("cuMemPoolGetAttribute(pool=%#x, attribute=%d)", 11020, POINTER, INT, OUT);
   public static final MethodHandle SET_ATTRIBUTE =
       Libcuda.function("cuMemPoolSetAttribute", 11020, POINTER, INT, POINTER);
   public static final MethodHandle GET_ACCESS =
@@ -56,23 +53,17 @@ public final class FfmPools extends Part implements PoolCalls {
 
   @Override
   public long deviceGetDefaultMemPool(int device) {
-    int handle = contexts().handle(device);
-    return Call.of("cuDeviceGetDefaultMemPool(device=%d)", device)
-        .run(frame -> (int) DEVICE_GET_DEFAULT.invokeExact(frame.out, handle), enter());
+    return DEVICE_GET_DEFAULT.call(contexts().handle(device), device, enter());
   }
 
   @Override
   public long deviceGetMemPool(int device) {
-    int handle = contexts().handle(device);
-    return Call.of("cuDeviceGetMemPool(device=%d)", device)
-        .run(frame -> (int) DEVICE_GET.invokeExact(frame.out, handle), enter());
+    return DEVICE_GET.call(contexts().handle(device), device, enter());
   }
 
   @Override
   public void deviceSetMemPool(int device, long pool) {
-    int handle = contexts().handle(device);
-    Call.of("cuDeviceSetMemPool(device=%d, pool=%#x)", device, pool)
-        .run(_ -> (int) DEVICE_SET.invokeExact(handle, pool), enter());
+    DEVICE_SET.call(contexts().handle(device), pool, device, enter());
   }
 
   @Override
@@ -139,7 +130,7 @@ public final class FfmPools extends Part implements PoolCalls {
   public void memPoolDestroy(long pool) {
     long alone = PoolEnds.HERE.beginDestroying();
     try {
-      entry.free(DESTROY, pool, "cuMemPoolDestroy(pool=%#x)");
+      DESTROY.free(pool, 0, entry.enterToFree());
     } finally {
       PoolEnds.HERE.endDestroying(alone);
     }
@@ -147,14 +138,12 @@ public final class FfmPools extends Part implements PoolCalls {
 
   @Override
   public void memPoolTrimTo(long pool, long bytesToKeep) {
-    Call.of("cuMemPoolTrimTo(pool=%#x, bytesToKeep=%d)", pool, bytesToKeep)
-        .run(_ -> (int) TRIM_TO.invokeExact(pool, bytesToKeep), enter());
+    TRIM_TO.call(pool, bytesToKeep, enter());
   }
 
   @Override
   public long memPoolGetAttribute(long pool, int attribute) {
-    return Call.of("cuMemPoolGetAttribute(pool=%#x, attribute=%d)", pool, attribute)
-        .run(frame -> (int) GET_ATTRIBUTE.invokeExact(pool, attribute, frame.out), enter());
+    return GET_ATTRIBUTE.call(pool, attribute, enter());
   }
 
   @Override

@@ -1,12 +1,10 @@
 package io.cuvette.ffm.part;
 
-import static io.cuvette.ffm.link.Layouts.INT;
-import static io.cuvette.ffm.link.Layouts.POINTER;
-
 import io.cuvette.driver.StreamCalls;
 import io.cuvette.driver.StreamHandle;
 import io.cuvette.ffm.call.Call;
 import io.cuvette.ffm.call.CallFrame;
+import io.cuvette.ffm.call.DriverFunction;
 import io.cuvette.ffm.call.Entry;
 import io.cuvette.ffm.library.Libcuda;
 import java.lang.invoke.MethodHandle;
@@ -15,33 +13,36 @@ import java.lang.invoke.MethodHandle;
  * Calls about streams, and those by which a stream and Java code wait for each other. Thread-safe.
  */
 public final class FfmStreams extends Part implements StreamCalls {
-  public static final MethodHandle CREATE_WITH_PRIORITY =
-      Libcuda.required("cuStreamCreateWithPriority", 5050, POINTER, INT, INT);
-  public static final MethodHandle DESTROY = Libcuda.required("cuStreamDestroy", 4000, POINTER);
-  public static final MethodHandle GET_PRIORITY =
-      Libcuda.required("cuStreamGetPriority", 5050, POINTER, POINTER);
-  public static final MethodHandle GET_FLAGS =
-      Libcuda.required("cuStreamGetFlags", 5050, POINTER, POINTER);
-  public static final MethodHandle GET_ID =
-      Libcuda.required("cuStreamGetId", 12000, POINTER, POINTER);
+  public static final DriverFunction CREATE_WITH_PRIORITY =
+      required("cuStreamCreateWithPriority(flags=%d, priority=%d, device=%d)", 5050, OUT, INT, INT);
+  public static final DriverFunction DESTROY =
+      required("cuStreamDestroy(stream=%#x, device=%d)", 4000, POINTER);
+  public static final DriverFunction GET_PRIORITY =
+      required("cuStreamGetPriority(stream=%#x, device=%d)", 5050, POINTER, OUT);
+  public static final DriverFunction GET_FLAGS =
+      required("cuStreamGetFlags(stream=%#x, device=%d)", 5050, POINTER, OUT);
+  public static final DriverFunction GET_ID =
+      required("cuStreamGetId(stream=%#x, device=%d)", 12000, POINTER, OUT);
 
   /** The form with two parameters: the one of CUDA 12.5 also gives a green context. */
-  public static final MethodHandle GET_CONTEXT =
-      Libcuda.function("cuStreamGetCtx", 9020, POINTER, POINTER);
+  public static final DriverFunction GET_CONTEXT =
+      optional("cuStreamGetCtx(stream=%#x, device=%d)", 9020, POINTER, OUT);
 
-  public static final MethodHandle CONTEXT_GET_DEVICE =
-      Libcuda.required("cuCtxGetDevice", 2000, POINTER);
+  public static final DriverFunction CONTEXT_GET_DEVICE =
+      required("cuCtxGetDevice(stream=%#x, device=%d)", 2000, OUT);
   public static final MethodHandle QUERY = Libcuda.required("cuStreamQuery", 2000, POINTER);
-  public static final MethodHandle SYNCHRONIZE =
-      Libcuda.required("cuStreamSynchronize", 2000, POINTER);
+  public static final DriverFunction SYNCHRONIZE =
+      required("cuStreamSynchronize(stream=%#x, device=%d)", 2000, POINTER);
   public static final MethodHandle WAIT_EVENT =
       Libcuda.required("cuStreamWaitEvent", 3020, POINTER, POINTER, INT);
-  public static final MethodHandle LAUNCH_HOST_FUNC =
-      Libcuda.function("cuLaunchHostFunc", 10000, POINTER, POINTER, POINTER);
+  public static final DriverFunction LAUNCH_HOST_FUNC =
+      optional("cuLaunchHostFunc(stream=%#x, device=%4$d)", 10000, POINTER, POINTER, POINTER);
 
   /** The second form, which every device supports. */
-  public static final MethodHandle WAIT_VALUE_32 =
-      Libcuda.function("cuStreamWaitValue32", 11070, POINTER, POINTER, INT, INT);
+  public static final DriverFunction WAIT_VALUE_32 =
+      optional(
+          "cuStreamWaitValue32(stream=%#x, address=%#x, value=%d, flags=%d, device=%d)",
+          11070, POINTER, POINTER, INT, INT);
 
   /** The part of the driver whose calls start here. */
   public FfmStreams(Entry entry) {
@@ -50,36 +51,27 @@ public final class FfmStreams extends Part implements StreamCalls {
 
   @Override
   public long streamCreateWithPriority(int device, int flags, int priority) {
-    return Call.of(
-            "cuStreamCreateWithPriority(flags=%d, priority=%d, device=%d)", flags, priority, device)
-        .run(
-            frame -> (int) CREATE_WITH_PRIORITY.invokeExact(frame.out, flags, priority),
-            enter(device));
+    return CREATE_WITH_PRIORITY.call(flags, priority, device, enter(device));
   }
 
   @Override
   public void streamDestroy(int device, long stream) {
-    entry.free(DESTROY, stream, device, "cuStreamDestroy(stream=%#x, device=%d)");
+    DESTROY.free(stream, device, entry.enterToFree(device));
   }
 
   @Override
   public int streamGetPriority(int device, long stream) {
-    return (int)
-        Call.of("cuStreamGetPriority(stream=%#x, device=%d)", stream, device)
-            .run(frame -> (int) GET_PRIORITY.invokeExact(stream, frame.out), enter(device));
+    return (int) GET_PRIORITY.call(stream, device, enter(device));
   }
 
   @Override
   public int streamGetFlags(int device, long stream) {
-    return (int)
-        Call.of("cuStreamGetFlags(stream=%#x, device=%d)", stream, device)
-            .run(frame -> (int) GET_FLAGS.invokeExact(stream, frame.out), enter(device));
+    return (int) GET_FLAGS.call(stream, device, enter(device));
   }
 
   @Override
   public long streamGetId(int device, long stream) {
-    return Call.of("cuStreamGetId(stream=%#x, device=%d)", stream, device)
-        .run(frame -> (int) GET_ID.invokeExact(stream, frame.out), enter(device));
+    return GET_ID.call(stream, device, enter(device));
   }
 
   /** Not by cuStreamGetDevice, which makes a capture of the stream invalid. */
@@ -90,14 +82,8 @@ public final class FfmStreams extends Part implements StreamCalls {
       contexts().handle(device); // checks it
       return device;
     }
-    long context =
-        Call.of("cuStreamGetCtx(stream=%#x, device=%d)", stream, device)
-            .run(frame -> (int) GET_CONTEXT.invokeExact(stream, frame.out), enter(device));
-    long handle =
-        Call.of("cuCtxGetDevice(stream=%#x, device=%d)", stream, device)
-            .run(
-                frame -> (int) CONTEXT_GET_DEVICE.invokeExact(frame.out),
-                entry.enterContext(context));
+    long context = GET_CONTEXT.call(stream, device, enter(device));
+    long handle = CONTEXT_GET_DEVICE.call(stream, device, entry.enterContext(context));
     return contexts().ordinal((int) handle);
   }
 
@@ -121,10 +107,9 @@ public final class FfmStreams extends Part implements StreamCalls {
 
   @Override
   public void streamSynchronize(int device, long stream) {
-    Call call = Call.of("cuStreamSynchronize(stream=%#x, device=%d)", stream, device);
     long wait = PoolEnds.HERE.beginWait();
     try {
-      call.run(_ -> (int) SYNCHRONIZE.invokeExact(stream), enterFor(device, stream));
+      SYNCHRONIZE.call(stream, device, enterFor(device, stream));
     } finally {
       PoolEnds.HERE.endWait(wait);
     }
@@ -151,10 +136,7 @@ public final class FfmStreams extends Part implements StreamCalls {
     long number = HostFunctions.add(entry, function);
     boolean launched = false;
     try {
-      Call.of("cuLaunchHostFunc(stream=%#x, device=%d)", stream, device)
-          .run(
-              _ -> (int) LAUNCH_HOST_FUNC.invokeExact(stream, HostFunctions.ENTRY, number),
-              enterAsIs(device));
+      LAUNCH_HOST_FUNC.call(stream, HostFunctions.ENTRY, number, device, enterAsIs(device));
       launched = true;
     } finally {
       if (!launched) {
@@ -165,10 +147,6 @@ public final class FfmStreams extends Part implements StreamCalls {
 
   @Override
   public void streamWaitValue32(int device, long stream, long address, int value, int flags) {
-    Call.of(
-            "cuStreamWaitValue32(stream=%#x, address=%#x, value=%d, flags=%d, device=%d)",
-            stream, address, value, flags, device)
-        .run(
-            _ -> (int) WAIT_VALUE_32.invokeExact(stream, address, value, flags), enterAsIs(device));
+    WAIT_VALUE_32.call(stream, address, value, flags, device, 0, enterAsIs(device));
   }
 }

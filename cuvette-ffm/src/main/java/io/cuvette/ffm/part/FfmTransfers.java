@@ -1,13 +1,9 @@
 package io.cuvette.ffm.part;
 
-import static io.cuvette.ffm.link.Layouts.INT;
-import static io.cuvette.ffm.link.Layouts.POINTER;
-import static io.cuvette.ffm.link.Layouts.SEGMENT;
-import static io.cuvette.ffm.link.Layouts.SIZE;
-
 import io.cuvette.driver.TransferCalls;
 import io.cuvette.ffm.call.Call;
 import io.cuvette.ffm.call.CallFrame;
+import io.cuvette.ffm.call.DriverFunction;
 import io.cuvette.ffm.call.Entry;
 import io.cuvette.ffm.library.Libcuda;
 import java.lang.foreign.MemorySegment;
@@ -28,8 +24,10 @@ public final class FfmTransfers extends Part implements TransferCalls {
       Libcuda.required("cuMemsetD8Async", 3020, POINTER, INT, SIZE, POINTER);
   public static final MethodHandle FILL_16 =
       Libcuda.required("cuMemsetD16Async", 3020, POINTER, INT, SIZE, POINTER);
-  public static final MethodHandle FILL_32 =
-      Libcuda.required("cuMemsetD32Async", 3020, POINTER, INT, SIZE, POINTER);
+  public static final DriverFunction FILL_32 =
+      required(
+          "cuMemsetD32Async(target=%#x, value=%d, count=%d, stream=%#x, device=%d)",
+          3020, POINTER, INT, SIZE, POINTER);
 
   /** The part of the driver whose calls start here. */
   public FfmTransfers(Entry entry) {
@@ -150,9 +148,6 @@ public final class FfmTransfers extends Part implements TransferCalls {
 
   @Override
   public void memsetD32Async(int device, long target, int value, long count, long stream) {
-    Call.of(
-            "cuMemsetD32Async(target=%#x, value=%d, count=%d, stream=%#x, device=%d)",
-            target, value, count, stream, device)
-        .run(_ -> (int) FILL_32.invokeExact(target, value, count, stream), enterAsIs(device));
+    FILL_32.call(target, value, count, stream, device, 0, enterAsIs(device));
   }
 }

@@ -10,12 +10,12 @@ import java.util.function.LongSupplier;
 /**
  * Keeps what ends pools of the driver apart from each other and from waits: threads that destroy
  * pools beside waits for a stream that they share lock each other out in the driver (580) for ever,
- * or crash it. For all drivers of a process. Nothing here may be asked for inside a call of the
+ * or crash it. For all drivers of a process. Nothing here may be called inside a call of the
  * driver: a virtual thread that waits goes on in another thread, which has neither the context nor
  * the capture mode of the call ({@link CallFrame#enter}). Thread-safe.
  */
 final class PoolEnds {
-  /** So long a pool waits for a moment at which nobody waits; after that it is destroyed anyhow. */
+  /** How long destroying a pool waits for a moment without waits; then it goes on anyway. */
   private static final long PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
 
   private static final long ASK_AGAIN_NANOS = 50_000;
@@ -24,7 +24,8 @@ final class PoolEnds {
   static final PoolEnds HERE = new PoolEnds();
 
   /**
-   * Taken by whoever finds them free: in a queue a virtual thread may wait for a carrier, first.
+   * Acquired by the first thread that finds them free: in a queue a virtual thread may wait for a
+   * carrier, first.
    */
   private final AtomicBoolean alone = new AtomicBoolean();
 
@@ -74,7 +75,8 @@ final class PoolEnds {
     boolean interrupted = false;
     long stamp = trying.getAsLong();
     while (stamp == 0 && System.nanoTime() - start < nanos) {
-      // Else parking returns at once, and virtual threads keep all carriers from whoever is inside.
+      // Else parking returns at once, and virtual threads occupy all carriers that the thread
+      // inside needs.
       interrupted |= Thread.interrupted();
       LockSupport.parkNanos(trying, ASK_AGAIN_NANOS);
       stamp = trying.getAsLong();

@@ -12,8 +12,8 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * Something that C code tells Java code once, by a function of the C library alone: a semaphore.
- * The driver can tell it on any of its threads and at any time, also while the JVM ends or after
+ * A flag that C code raises for Java code once, by a function of the C library alone: a semaphore.
+ * The driver can raise it on any of its threads and at any time, also while the JVM ends or after
  * it, when a Java function could not be called. So its memory is never freed, but used again once
  * it was raised. Thread-safe.
  */
@@ -91,7 +91,7 @@ final class Signal {
     }
   }
 
-  /** Nobody was told of it. */
+  /** Makes a signal that the driver never got available again. */
   void unused() {
     FREE.add(address);
   }

@@ -292,7 +292,7 @@ class SocketMessagesTest {
     memory.set(JAVA_LONG, 80, control);
     memory.set(JAVA_INT, 88, 1);
     memory.set(JAVA_INT, 92, 1);
-    assertThat(SocketFunctions.sendmsg(pair.client(), memory, 0)).isEqualTo(1);
+    assertThat(Libc.SENDMSG.call(pair.client(), memory, 0)).isEqualTo(1);
   }
 
   @Test

@@ -200,7 +200,7 @@ class UnixSocketsTest {
             "getsockopt(socket=%d, SO_PEERCRED): Socket operation on non-socket (errno 88)"
                 .formatted(file));
     calls.close(file);
-    int alone = SocketFunctions.socket(UnixAddress.FAMILY, 1);
+    int alone = Libc.SOCKET.call(UnixAddress.FAMILY, 1, 0);
     assertThatThrownBy(() -> calls.peerUser(alone))
         .hasMessageEndingWith("Transport endpoint is not connected (errno 107)");
     calls.close(alone);

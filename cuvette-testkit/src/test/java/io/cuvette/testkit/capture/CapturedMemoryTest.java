@@ -277,6 +277,7 @@ class CapturedMemoryTest {
     long graph = captures.streamEndCapture(0, handle);
     source.close();
     target.close();
+    captured.synchronize(); // the graph alone has a use for them now
     checkNotHandedOut(pool, own, source);
     checkNotHandedOut(pool, own, target);
     captures.graphDestroy(graph);

@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -28,11 +29,15 @@ import org.junit.jupiter.api.Test;
 class ArchitectureTableTest {
   private static final Pattern ROW =
       Pattern.compile("\\| `(\\w+)` \\| ([^|]*) \\| ([^|]*) \\|(?: [^|]*\\|)?");
-  private static final Pattern FUNCTION = Pattern.compile("\"(cu[A-Z]\\w+)\",\\s*(\\d{4,5})");
+
+  /** A name, with a call's parameters for messages or without, and its version. */
+  private static final Pattern FUNCTION =
+      Pattern.compile("\"(cu[A-Z]\\w+)(?:\\([^\"]*)?\",\\s*(\\d{4,5})");
 
   private static final Pattern NAME = Pattern.compile("`([A-Z][a-z]\\w+)[`.(]");
   private static final Pattern TYPE =
       Pattern.compile("(?:class|interface|record|enum) ([A-Z]\\w+)");
+  private static final Pattern PACKAGE = Pattern.compile("(?m)^    (\\w+) +[^:\n]+: (.+)$");
   private static final Set<String> JDK = Set.of("ServiceLoader", "Cleaner");
 
   private static String text = "";
@@ -75,6 +80,22 @@ class ArchitectureTableTest {
         .allMatch(types::contains);
   }
 
+  @Test
+  void everyTypeOfAPackage_isInThatPackage() {
+    Path engine =
+        DocumentFiles.root()
+            .orElseThrow()
+            .resolve("cuvette-core/src/main/java/io/cuvette/internal");
+    assertThat(PACKAGE.matcher(text).results().flatMap(ArchitectureTableTest::files))
+        .hasSizeGreaterThan(40)
+        .allMatch(file -> Files.isRegularFile(engine.resolve(file)));
+  }
+
+  private static Stream<String> files(MatchResult row) {
+    return Arrays.stream(row.group(2).split(", "))
+        .map(name -> "%s/%s.java".formatted(row.group(1), name));
+  }
+
   private static List<Path> modules(Path root) throws IOException {
     try (Stream<Path> folders = Files.list(root)) {
       return folders.filter(folder -> Files.isDirectory(folder.resolve("src"))).toList();
@@ -109,8 +130,9 @@ class ArchitectureTableTest {
   }
 
   private static List<String> rows(Class<?> group) {
-    String section = text.split("### `" + group.getSimpleName() + "`\n", -1)[1].split("\n###")[0];
+    String section = text.split("`" + group.getSimpleName() + "`(?:\\*\\* \\|.*)?\n", -1)[1];
     return section
+        .split("\n(?:###|\\| \\*\\*)")[0]
         .lines()
         .filter(line -> line.startsWith("| `"))
         .map(line -> line.substring(3, line.indexOf('`', 3)))

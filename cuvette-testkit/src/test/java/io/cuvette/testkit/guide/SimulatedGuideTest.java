@@ -6,14 +6,17 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
+import io.cuvette.CudaStream;
+import io.cuvette.MemoryPool;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.instrument.FaultSweep;
 import io.cuvette.instrument.Faults;
 import io.cuvette.instrument.SanitizerDriver;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.FaultSweep;
 import java.lang.foreign.MemorySegment;
 import org.junit.jupiter.api.Test;
 
@@ -65,6 +68,17 @@ class SimulatedGuideTest {
         .failingAsUsual() // without it also with every other error that the driver documents
         .run(SimulatedGuideTest::useTheLibrary)
         .orThrow();
+  }
+
+  @CudaTest(seeds = 12) // every schedule of the simulated device
+  void aCopyThatIsWaitedFor_hasTheBytes(CudaStream stream, MemoryPool pool) {
+    try (Buffer buffer = pool.allocate(64, stream)) {
+      buffer.fill((byte) 7, stream);
+      stream.synchronize();
+      byte[] back = new byte[64];
+      buffer.copyTo(MemorySegment.ofArray(back));
+      assertThat(back).containsOnly(7);
+    }
   }
 
   private static void useTheLibrary(CudaDriver driver) {

@@ -9,6 +9,8 @@ import io.cuvette.driver.DescriptorCalls;
 import io.cuvette.testkit.support.Forgetting;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledOnOs;
@@ -29,12 +31,15 @@ class ForgottenDescriptorsTest {
   @Test
   void channelsAndListeners_areClosedByTheCollector() throws InterruptedException {
     long before = OpenFiles.count();
+    List<Object> inUse = new ArrayList<>();
     for (int round = 0; round < ROUNDS; round++) {
       IpcListener listener = IpcListener.open(directory.resolve("at" + round));
-      IpcChannel.connect(listener.path(), LONG);
-      listener.accept(LONG);
+      inUse.add(listener);
+      inUse.add(IpcChannel.connect(listener.path(), LONG));
+      inUse.add(listener.accept(LONG));
     }
     assertThat(OpenFiles.count()).isGreaterThan(before);
+    inUse.clear();
     assertThat(collected(before)).isLessThanOrEqualTo(before);
   }
 
@@ -52,17 +57,17 @@ class ForgottenDescriptorsTest {
       }
       assertThat(collected(open)).isLessThanOrEqualTo(open);
     }
-    assertThat(OpenFiles.count()).isEqualTo(before);
+    assertThat(OpenFiles.count()).isLessThanOrEqualTo(before);
   }
 
   /** The number may be in use by then. */
   @Test
   void handleWhoseNumberIsKnown_staysOpen() throws InterruptedException {
-    long before = OpenFiles.count();
     int brought = calls.memoryFile("memory", 4096);
     int asked = AllocationHandle.of(brought).duplicate().descriptor();
     Forgetting.collect();
-    assertThat(OpenFiles.count()).isEqualTo(before + 2);
+    assertThat(calls.isMemoryFile(brought)).isTrue();
+    assertThat(calls.isMemoryFile(asked)).isTrue();
     calls.close(brought);
     calls.close(asked);
   }
@@ -72,10 +77,9 @@ class ForgottenDescriptorsTest {
     try (IpcListener listener = IpcListener.open(directory.resolve("at"));
         IpcChannel sender = IpcChannel.connect(listener.path(), LONG);
         IpcChannel receiver = listener.accept(LONG)) {
-      long open = OpenFiles.count();
       System.gc();
       System.gc();
-      assertThat(OpenFiles.count()).isEqualTo(open);
+      IpcChannel.connect(listener.path(), LONG).close();
       sender.send(new byte[] {7});
       assertThat(receiver.receiveMessage(LONG).bytes()).containsExactly(7);
     }

@@ -38,7 +38,7 @@ class HeldMappingTest extends TwoProcesses {
             assertThat(bytes(part)).containsOnly(1);
           }
         }
-        assertThat(OpenFiles.count()).isEqualTo(open);
+        assertThat(OpenFiles.count()).isLessThanOrEqualTo(open);
         assertThat(bytes(held)).containsOnly(1);
       }
     }
@@ -61,7 +61,7 @@ class HeldMappingTest extends TwoProcesses {
             assertThat(part.address()).isEqualTo(held.address());
           }
         }
-        assertThat(OpenFiles.count()).isEqualTo(open);
+        assertThat(OpenFiles.count()).isLessThanOrEqualTo(open);
       }
     }
   }
@@ -131,7 +131,7 @@ class HeldMappingTest extends TwoProcesses {
             assertThat(part.address()).isEqualTo(held.address());
           }
         }
-        assertThat(OpenFiles.count()).isEqualTo(open);
+        assertThat(OpenFiles.count()).isLessThanOrEqualTo(open);
       }
     }
   }

@@ -13,7 +13,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.condition.EnabledOnOs;
@@ -111,12 +110,9 @@ class NoHeapTest {
         message.close();
       }
     }
-    for (int i = 0; OpenFiles.count() > before && i < 1000; i++) {
-      LockSupport.parkNanos(1_000_000); // a thread may be closing them
-    }
     assertThat(OpenFiles.all())
         .as("descriptors after a round with %d pieces left: %s", left, received)
-        .hasSize((int) before);
+        .hasSizeLessThanOrEqualTo((int) before);
     return received;
   }
 

@@ -41,7 +41,7 @@ class PoolCapabilityTest {
   @AfterEach
   void nothingIsLeft() {
     cuda.close();
-    assertThat(OpenFiles.count()).isEqualTo(before);
+    assertThat(OpenFiles.count()).isLessThanOrEqualTo(before);
   }
 
   @Test

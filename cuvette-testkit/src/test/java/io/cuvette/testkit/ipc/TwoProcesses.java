@@ -64,7 +64,7 @@ abstract class TwoProcesses {
     exporter.close();
     assertThat(importerDriver.report().isEmpty()).as("%s", importerDriver.report()).isTrue();
     assertThat(exporterDriver.report().isEmpty()).as("%s", exporterDriver.report()).isTrue();
-    assertThat(OpenFiles.count()).as("descriptors").isEqualTo(before);
+    assertThat(OpenFiles.count()).as("descriptors").isLessThanOrEqualTo(before);
   }
 
   CudaDevice here() {

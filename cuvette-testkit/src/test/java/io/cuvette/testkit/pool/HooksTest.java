@@ -150,13 +150,14 @@ class HooksTest {
     }
   }
 
-  @CudaTest(memory = "1MiB")
+  @CudaTest(memory = "2MiB")
   void everyAttemptToGrow_isSeen(MemoryPool pool) {
     List<String> notes = new ArrayList<>();
     try (var _ = pool.addHook(new Notes("", notes))) {
-      assertThatThrownBy(() -> pool.allocate(PAGE)).isInstanceOf(OutOfDeviceMemoryException.class);
-      assertThat(notes).filteredOn(note -> note.equals("alloc<2097152")).hasSizeGreaterThan(1);
-      assertThat(notes).filteredOn(note -> note.equals("alloc>2097152 at 0")).hasSizeGreaterThan(1);
+      assertThatThrownBy(() -> pool.allocate(2 * PAGE))
+          .isInstanceOf(OutOfDeviceMemoryException.class);
+      assertThat(notes).filteredOn(note -> note.equals("alloc<4194304")).hasSizeGreaterThan(1);
+      assertThat(notes).filteredOn(note -> note.equals("alloc>4194304 at 0")).hasSizeGreaterThan(1);
     }
   }
 

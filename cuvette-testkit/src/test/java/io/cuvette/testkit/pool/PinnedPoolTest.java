@@ -15,13 +15,12 @@ import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryPool;
 import io.cuvette.PinnedPoolOptions;
 import io.cuvette.PinnedPoolStats;
-import io.cuvette.driver.CudaException;
-import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Forgetting;
+import io.cuvette.testkit.support.OneChunk;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -150,21 +149,14 @@ class PinnedPoolTest {
   /** Both have one upstream, which gives one chunk at a time. */
   @CudaTest
   void cachesOfOtherPools_areReleased_ifUpstreamIsShort(Cuda cuda) {
-    List<PinnedBuffer> given = new ArrayList<>();
-    PinnedPoolOptions options =
-        PinnedPoolOptions.DEFAULTS.withUpstream(bytes -> {
-          if (given.stream().anyMatch(chunk -> !chunk.isClosed())) {
-            throw new CudaException(CudaStatus.OUT_OF_MEMORY, "one()", "one at a time");
-          }
-          given.add(cuda.directPinned().allocate(bytes));
-          return given.getLast();
-        });
+    OneChunk upstream = new OneChunk(cuda);
+    PinnedPoolOptions options = PinnedPoolOptions.DEFAULTS.withUpstream(upstream);
     try (PinnedMemoryPool idle = new PinnedMemoryPool(cuda, options);
         PinnedMemoryPool pool = new PinnedMemoryPool(cuda, options)) {
       idle.allocate(512).close();
       pool.allocate(512).close();
       assertThat(idle.totalBytes()).isZero();
-      assertThat(given).hasSize(2);
+      assertThat(upstream.count()).isEqualTo(2);
     }
   }
 

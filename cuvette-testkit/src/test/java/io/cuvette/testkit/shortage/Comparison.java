@@ -6,8 +6,9 @@ import java.util.List;
 
 /**
  * What came of a {@link BrimProgram} on two devices that did each step together. Where an
- * allocation fits on one alone, the other has to manage with 1 % of the program's memory more; then
- * it counts as refused on both, so that they go on in the same state. Confined to one thread.
+ * allocation fits on one alone, the other has to manage with 1 % of the program's memory more, or 6
+ * MiB; then it counts as refused on both, so that they go on in the same state. Confined to one
+ * thread.
  */
 final class Comparison {
   private static final int MOST_TEXTS = 8;
@@ -94,7 +95,7 @@ final class Comparison {
         "fits on %s alone%s; free %,d and %,d"
             .formatted(
                 fits.device,
-                nearly ? ", with 1 % more on both" : ", BY FAR",
+                nearly ? ", with the margin on both" : ", BY FAR",
                 one.free(),
                 other.free()));
   }

@@ -24,6 +24,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 
 /** However a callback ends, or does not: its stream goes on and its future completes. */
 class CallbackEndTest {
@@ -183,7 +184,7 @@ class CallbackEndTest {
     }
     Thread closer = Thread.ofPlatform().start(cuda::close);
     while (refusal(stream) == null) {
-      Thread.onSpinWait(); // until the closing thread has begun
+      pause(); // until the closing thread has begun; each look adds a callback
     }
     closing.countDown();
     closer.join(TimeUnit.SECONDS.toMillis(PATIENCE_SECONDS));
@@ -239,6 +240,10 @@ class CallbackEndTest {
       }
       assertThat(ran.get()).isEqualTo(all.size());
     }
+  }
+
+  private static void pause() {
+    LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(1));
   }
 
   private static void await(CompletableFuture<Void> future) throws Exception {

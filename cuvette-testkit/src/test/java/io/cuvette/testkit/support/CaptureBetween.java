@@ -10,7 +10,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Captures a stream between two calls that one thread makes to the driver, as another thread could
- * that begins and ends a capture at exactly these moments. For one thread.
+ * that begins and ends a capture at exactly these moments. A GPU's driver takes the handle of a
+ * destroyed graph as it is, so there the graph outlives the operation. For one thread.
  */
 public final class CaptureBetween {
   private static final int RELAXED = 2;
@@ -22,6 +23,7 @@ public final class CaptureBetween {
   private int end;
   private int calls;
   private boolean isOpen;
+  private long ended;
   private @Nullable CudaException failure;
 
   /** The driver to open a Cuda with. */
@@ -50,6 +52,7 @@ public final class CaptureBetween {
     } finally {
       thread = null;
       endIfOpen();
+      destroyEnded();
     }
     CudaException failed = failure;
     if (failed != null) {
@@ -81,10 +84,21 @@ public final class CaptureBetween {
       isOpen = false;
       CudaDriver driver = Objects.requireNonNull(delegate);
       try {
-        driver.captures().graphDestroy(driver.captures().streamEndCapture(0, stream));
+        ended = driver.captures().streamEndCapture(0, stream);
       } catch (CudaException e) {
         failure = e;
       }
+      if (driver.isSimulated()) {
+        destroyEnded();
+      }
+    }
+  }
+
+  private void destroyEnded() {
+    long graph = ended;
+    ended = 0;
+    if (graph != 0) {
+      Objects.requireNonNull(delegate).captures().graphDestroy(graph);
     }
   }
 }

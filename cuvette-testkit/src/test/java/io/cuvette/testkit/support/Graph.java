@@ -72,7 +72,7 @@ public final class Graph implements AutoCloseable {
 
   /**
    * Waits until the library knows that the graphs are gone which used a pool's memory: the driver
-   * tells it on a thread of its own. What else they used comes back by that too.
+   * reports it on a thread of its own. What else they used is released by that too.
    */
   public static void awaitGone(MemoryPool pool, CudaStream stream) {
     for (int i = 0; i < LOOKS && pool.stats().pendingBytes() > 0; i++) {

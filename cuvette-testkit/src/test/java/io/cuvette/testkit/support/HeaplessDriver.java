@@ -18,7 +18,7 @@ import java.lang.foreign.MemorySegment;
 
 /**
  * Gives addresses for memory and handles for events, and counts them, without need of the Java
- * heap. Streams are done or busy as it is told. Thread-safe.
+ * heap. Streams are done or busy as a test sets. Thread-safe.
  */
 public final class HeaplessDriver extends ForwardingDriver {
   private static final int MOST = 1 << 8;

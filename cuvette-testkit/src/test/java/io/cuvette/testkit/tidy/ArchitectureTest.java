@@ -42,11 +42,19 @@ class ArchitectureTest {
       List.of(
           "engine",
           "share",
+          "async",
+          "driverpool",
           "ordered",
-          "caching",
+          "devicepool",
+          "pinnedpool",
+          "streamcache",
+          "pool",
           "transfer",
           "block",
+          "order",
+          "callback",
           "stream",
+          "fence",
           "session",
           "channel",
           "lifetime",
@@ -56,6 +64,9 @@ class ArchitectureTest {
   /** The rooms of the simulated device, each of which may use those that follow. */
   private static final List<String> SIMULATOR =
       List.of("allocation", "calls", "machine", "pool", "share", "memory", "schedule", "base");
+
+  /** The rooms of the instruments, each of which may use those that follow. */
+  private static final List<String> INSTRUMENTS = List.of("sanitizer", "memory", "order", "report");
 
   /** What each package may use besides itself; a dot stands for {@value #ROOT}. */
   private static final Map<String, Set<String>> MAY_USE =
@@ -92,6 +103,7 @@ class ArchitectureTest {
   static {
     addRooms(".", ENGINE, Set.of(".", ".driver")); // of the root values
     addRooms(".sim", SIMULATOR, Set.of(".sim", ".driver", ".internal.base")); // likewise
+    addRooms(".instrument", INSTRUMENTS, Set.of(".instrument", ".driver")); // likewise
   }
 
   /** Each room may use those that follow, and what holds them may use all. */
@@ -163,6 +175,24 @@ class ArchitectureTest {
   @Test
   void packages_haveAPlaceAmongTheOthers() {
     assertThat(packages().keySet()).isSubsetOf(MAY_USE.keySet());
+  }
+
+  @Test
+  void roomsOfInstruments_useValuesOfThemAlone() {
+    noClasses()
+        .that()
+        .resideInAPackage(ROOT + ".instrument.internal..")
+        .should()
+        .dependOnClassesThat(describe("are decorators", ArchitectureTest::isDecorator))
+        .check(library);
+  }
+
+  private static boolean isDecorator(JavaClass type) {
+    JavaClass one = type.getBaseComponentType();
+    return shortName(one).equals(".instrument")
+        && !one.isEnum()
+        && !one.isRecord()
+        && !one.isAssignableTo(Throwable.class);
   }
 
   @Test

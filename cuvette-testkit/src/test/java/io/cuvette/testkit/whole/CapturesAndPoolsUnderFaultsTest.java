@@ -20,9 +20,9 @@ import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PoolOptions;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
-import io.cuvette.instrument.SweptDriver;
 import io.cuvette.testkit.FaultSweeps;
 import io.cuvette.testkit.FaultSweeps.CudaUse;
+import io.cuvette.testkit.SweptDriver;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -196,6 +196,9 @@ class CapturesAndPoolsUnderFaultsTest {
         // The library's own question; whoever waits for that work gets the error.
         .recoveringFrom(LAUNCH_FAILED, "eventQuery")
         .recoveringFrom("memFree") // after the capture, and again if it fails
+        // A closed pool is looked at again, at the latest by Cuda.close(), which says what failed.
+        .recoveringWithin(
+            "DriverPools.pollNow", "eventDestroy", "memPoolGetAccess", "memPoolDestroy")
         // A capture that cannot tell when its graph is gone gets no memory.
         .allowing(IllegalStateException.class)
         .run(driver -> {

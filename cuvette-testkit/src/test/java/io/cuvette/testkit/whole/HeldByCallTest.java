@@ -223,9 +223,7 @@ class HeldByCallTest {
     assertThat(things.simulator.report().isEmpty()).as("%s", things.simulator.report()).isTrue();
   }
 
-  /**
-   * A call that does not return in time: who closes goes on, and the call gives back at its end.
-   */
+  /** A call that does not return in time: closing goes on, and the call releases at its end. */
   @Test
   void whatACallUsesForLong_isGivenBackByIt() throws Exception {
     Things things = open();

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 
 import io.cuvette.Cuda;
 import io.cuvette.driver.CudaDriver;
-import io.cuvette.instrument.FaultSweep;
+import io.cuvette.instrument.Faults;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Subject;
@@ -80,7 +80,7 @@ class NullArgumentsTest {
 
   @Test
   void instruments_nameWhatIsMissing() {
-    assertThat(wrong(FaultSweep.class)).isEmpty();
+    assertThat(wrong(Faults.class)).isEmpty();
   }
 
   @Test

@@ -9,7 +9,10 @@ import java.nio.channels.FileChannel;
 /** A file of which ranges hold the bytes of blocks. Guarded by the driver's lock. */
 public interface BlockFile {
 
-  /** What memory holds that nobody wrote yet: not zeros, for a driver gives old contents too. */
+  /**
+   * The content of memory that was not written yet: not zeros, as a driver returns old contents
+   * too.
+   */
   ByteBuffer UNTOUCHED = untouched();
 
   private static ByteBuffer untouched() {

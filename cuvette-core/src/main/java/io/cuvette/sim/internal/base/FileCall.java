@@ -18,8 +18,9 @@ public interface FileCall<T extends @Nullable Object> {
 
   /**
    * Does the work as if the thread was not interrupted, and leaves it interrupted. The work opens
-   * its channel itself: it is done again if an interrupt closes that, by a thread that nobody knows
-   * and so nobody interrupts. The caller waits for it and keeps its locks, which guard the work.
+   * its channel itself: it is done again if an interrupt closes that, by a thread that is not
+   * reachable and so not interrupted. The caller waits for it and keeps its locks, which protect
+   * the work.
    */
   static <T extends @Nullable Object> T uninterrupted(FileCall<T> call) throws IOException {
     boolean interrupted = Thread.interrupted();

@@ -22,7 +22,7 @@ public final class FileExtents {
     return fit;
   }
 
-  /** Gives a range back and says where the file may end now. */
+  /** Releases a range and returns where the file may end now. */
   public long release(Extent extent) {
     Extent gap = gaps.add(extent);
     if (gap.end() == end) {

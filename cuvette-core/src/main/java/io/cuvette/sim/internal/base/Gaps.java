@@ -1,17 +1,17 @@
 package io.cuvette.sim.internal.base;
 
-import java.util.ArrayList;
-import java.util.Comparator;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.SequencedSet;
 import java.util.TreeMap;
-import java.util.TreeSet;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Free ranges, by place and by size; neighbours are one range unless a boundary is between them.
- * Not thread-safe.
+ * Free ranges, by place, and by size and age; neighbours are one range unless a boundary is between
+ * them. Not thread-safe.
  */
 public final class Gaps {
   /** For gaps that may be of any length. */
@@ -19,8 +19,7 @@ public final class Gaps {
 
   private final long boundary;
   private final TreeMap<Long, Extent> byOffset = new TreeMap<>();
-  private final TreeSet<Extent> bySize =
-      new TreeSet<>(Comparator.comparingLong(Extent::byteSize).thenComparingLong(Extent::offset));
+  private final TreeMap<Long, SequencedSet<Extent>> bySize = new TreeMap<>();
 
   /** No gaps, of which none will span a multiple of {@code boundary} bytes. */
   public Gaps(long boundary) {
@@ -30,35 +29,45 @@ public final class Gaps {
   public Gaps copy() {
     Gaps copy = new Gaps(boundary);
     copy.byOffset.putAll(byOffset);
-    copy.bySize.addAll(bySize);
+    bySize.forEach((bytes, gaps) -> copy.bySize.put(bytes, new LinkedHashSet<>(gaps)));
     return copy;
   }
 
-  /** The smallest gap that is large enough; null if none is. */
+  /** The smallest gap that is large enough, of several the oldest; null if none is. */
   public @Nullable Extent smallest(long bytes) {
-    return bySize.ceiling(new Extent(0, bytes));
+    Map.Entry<Long, SequencedSet<Extent>> entry = bySize.ceilingEntry(bytes);
+    return entry == null ? null : entry.getValue().getFirst();
   }
 
   /** The size of the largest gap; 0 if there is none. */
   public long largest() {
-    return bySize.isEmpty() ? 0 : bySize.last().byteSize();
+    return bySize.isEmpty() ? 0 : bySize.lastKey();
   }
 
-  /** The last gap that is large enough; null if none is. */
-  public @Nullable Extent last(long bytes) {
-    if (largest() < bytes) {
-      return null;
-    }
-    for (Extent gap : byOffset.descendingMap().values()) {
-      if (gap.byteSize() >= bytes) {
-        return gap;
-      }
-    }
-    return null;
+  /** The smallest gap that is large enough and meets a condition, of several the oldest. */
+  public @Nullable Extent smallest(long bytes, Predicate<Extent> condition) {
+    return bySize.tailMap(bytes).values().stream()
+        .flatMap(SequencedSet::stream)
+        .filter(condition)
+        .findFirst()
+        .orElse(null);
   }
 
-  /** The gap that ends at an offset; null if there is none. */
-  public @Nullable Extent endingAt(long offset) {
+  /** What of a range is in gaps, in order. */
+  public List<Extent> in(Extent range) {
+    return touching(range).stream()
+        .filter(gap -> gap.overlap(range) > 0)
+        .map(gap -> new Extent(Math.max(gap.offset(), range.offset()), gap.overlap(range)))
+        .toList();
+  }
+
+  private List<Extent> touching(Extent range) {
+    Long first = byOffset.floorKey(range.offset());
+    return List.copyOf(
+        byOffset.subMap(Objects.requireNonNullElse(first, range.offset()), range.end()).values());
+  }
+
+  private @Nullable Extent endingAt(long offset) {
     Map.Entry<Long, Extent> before = byOffset.lowerEntry(offset);
     return before == null || before.getValue().end() != offset ? null : before.getValue();
   }
@@ -102,13 +111,7 @@ public final class Gaps {
 
   /** Takes what is in a range out of the gaps. */
   public void remove(Extent range) {
-    Long first = byOffset.floorKey(range.offset());
-    List<Extent> gaps =
-        new ArrayList<>(
-            byOffset
-                .subMap(Objects.requireNonNullElse(first, range.offset()), range.end())
-                .values());
-    for (Extent gap : gaps) {
+    for (Extent gap : touching(range)) {
       if (gap.overlap(range) > 0) {
         forget(gap);
         put(new Extent(gap.offset(), range.offset() - gap.offset()));
@@ -120,12 +123,16 @@ public final class Gaps {
   private void put(Extent gap) {
     if (gap.byteSize() > 0) {
       byOffset.put(gap.offset(), gap);
-      bySize.add(gap);
+      bySize.computeIfAbsent(gap.byteSize(), _ -> new LinkedHashSet<>()).add(gap);
     }
   }
 
   private void forget(Extent gap) {
     byOffset.remove(gap.offset());
-    bySize.remove(gap);
+    SequencedSet<Extent> alike = Objects.requireNonNull(bySize.get(gap.byteSize()));
+    alike.remove(gap);
+    if (alike.isEmpty()) {
+      bySize.remove(gap.byteSize());
+    }
   }
 }

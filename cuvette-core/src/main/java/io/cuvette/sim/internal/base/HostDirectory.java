@@ -20,7 +20,7 @@ import java.util.stream.Stream;
 public record HostDirectory(Path path, FileStore store) {
   private static final long ENOUGH = 1L << 30;
 
-  /** Requests below this do not ask how much memory the machine has left. */
+  /** Requests below this do not query how much memory the machine has left. */
   private static final long LARGE = 1L << 20;
 
   private static final long KIB = 1L << 10;
@@ -103,7 +103,7 @@ public record HostDirectory(Path path, FileStore store) {
           .findFirst()
           .orElse(Long.MAX_VALUE);
     } catch (IOException | RuntimeException e) {
-      return Long.MAX_VALUE; // not told here
+      return Long.MAX_VALUE; // not reported here
     }
   }
 }

@@ -18,7 +18,7 @@ public final class HostFile implements BlockFile {
   private @Nullable HostDirectory directory;
   private @Nullable UnnamedFile file;
 
-  /** A range of the file that holds what nobody wrote. */
+  /** A range of the file that was not written. */
   public Extent reserve(long bytes) {
     try {
       long room =

@@ -15,7 +15,7 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A temporary file that nobody but this user can open at any time, and nobody by name once it is
+ * A temporary file that only this user can open at any time, and no process by name once it is
  * open, where the system allows that: nothing is left of it, however the process ends. Guarded by
  * the driver's lock.
  */

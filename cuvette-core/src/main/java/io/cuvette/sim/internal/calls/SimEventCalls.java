@@ -68,7 +68,7 @@ public final class SimEventCalls implements EventCalls {
         () -> "cuEventRecord(event=0x%x, stream=0x%x)".formatted(event, stream));
   }
 
-  /** What other processes are told of a record by; null if it is one of this process alone. */
+  /** Publishes a record to other processes; null for an event of this process alone. */
   private @Nullable SharedEvent shared(int device, long event, long stream) {
     boolean captured = machine.stream(machine.working(device), stream).capture != null;
     return captured ? null : all.get(event).shared();
@@ -112,7 +112,7 @@ public final class SimEventCalls implements EventCalls {
     return point;
   }
 
-  /** Tells other processes of a record, and makes sure that it comes even if nobody here waits. */
+  /** Publishes a record to other processes, and completes it even if no thread here waits. */
   public void share(SharedEvent event, long number, SimOp record) {
     event.record(number, record);
     machine.scheduler.sharedRecords().add(record);

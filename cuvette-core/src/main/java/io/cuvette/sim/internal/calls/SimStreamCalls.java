@@ -79,7 +79,7 @@ public final class SimStreamCalls implements StreamCalls {
         () -> described(device, stream).id, () -> call("cuStreamGetId", stream));
   }
 
-  /** A stream that is asked for what a driver does not tell of one that is captured. */
+  /** A stream for queries that a driver refuses for a capturing one. */
   private SimStream described(int device, long handle) {
     SimStream stream = stream(device, handle);
     machine.captures.checkCaptured(stream);

@@ -14,7 +14,7 @@ import io.cuvette.sim.internal.schedule.SimDevice;
 import java.util.function.Function;
 
 /**
- * A range of managed memory and what can be said and asked about it. Guarded by the driver's lock.
+ * A range of managed memory with its advice and attributes. Guarded by the driver's lock.
  *
  * @param machine the driver's state
  * @param place its start

@@ -56,13 +56,13 @@ public final class SimCaptures {
     }
   }
 
-  /** For calls that wait for or ask about a stream. */
+  /** For calls that wait for or query a stream. */
   public void checkQuery(SimStream stream) {
     checkCaptured(stream);
     checkLegacy(stream);
   }
 
-  /** For calls that ask about a stream, whatever others do. */
+  /** For calls that query a stream, whatever others do. */
   public void checkCaptured(SimStream stream) {
     CaptureBranch branch = CaptureBranch.of(stream);
     if (branch != null) {
@@ -84,7 +84,7 @@ public final class SimCaptures {
     }
   }
 
-  /** For calls that wait for or ask about an event. */
+  /** For calls that wait for or query an event. */
   public void checkQuery(SimEvent event) {
     CaptureBranch.Point point = event.capturedPoint();
     if (point != null && point.capture().isOpen()) {

@@ -11,7 +11,7 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The memory of one device. An address says where its block is: device, size class and slot, so
+ * The memory of one device. An address encodes where its block is: device, size class and slot, so
  * that every question takes constant time. A slot is larger than its block, so there is a guard
  * behind each block, and it is used again only after many others. Guarded by the driver's lock.
  *

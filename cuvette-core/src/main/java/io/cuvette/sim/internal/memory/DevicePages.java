@@ -19,7 +19,7 @@ public final class DevicePages {
   private static final double CONTEXT_PART = 552_402_944.0 / 150_109_880_320.0;
   private static final long CONTEXT_GRAIN = 64 << 10;
 
-  // What cuMemGetInfo calls free there at the end, but nobody gets: 3.1 to 7.1 MiB.
+  // What cuMemGetInfo reports as free at the end but cannot be allocated: 3.1 to 7.1 MiB.
   private static final long KEPT_PART = 74;
 
   // There each stream but the first two takes 0.548 MiB, which the context keeps for the next.
@@ -29,7 +29,7 @@ public final class DevicePages {
   private final SimulatedOptions options;
   private final long contextBytes;
 
-  /** What is free, and for nobody. */
+  /** The bytes that are free but cannot be allocated. */
   private final long keptBytes;
 
   private int streams;
@@ -62,7 +62,7 @@ public final class DevicePages {
     return (bytes + PAGE - 1) / PAGE * PAGE;
   }
 
-  /** What cuMemGetInfo says is free. */
+  /** The free bytes as cuMemGetInfo reports them. */
   public long freeBytes() {
     return Math.max(0, leftBytes() - managedBytes);
   }
@@ -76,7 +76,7 @@ public final class DevicePages {
     return options.memoryBytes() - options.othersBytes() - contextBytes - streamBytes - takenBytes;
   }
 
-  /** Takes some bytes, of which there is room for as many; gives them back if negative. */
+  /** Takes some bytes, for which there is room; releases them if negative. */
   public void take(long bytes) {
     takenBytes += bytes;
     makeRoom();

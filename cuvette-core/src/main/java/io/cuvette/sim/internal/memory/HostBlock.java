@@ -27,7 +27,7 @@ public final class HostBlock extends SimBlock implements HeldMemory {
   public final MemorySegment segment;
   public final int flags;
 
-  /** What the program said about ranges of managed memory. */
+  /** The advice of the program about ranges of managed memory. */
   public final RangeAdvice advice;
 
   private final @Nullable BlockFile file;
@@ -67,7 +67,7 @@ public final class HostBlock extends SimBlock implements HeldMemory {
     return new HostBlock(Kind.PAGEABLE, device, segment, 0, 0, null, null, null);
   }
 
-  /** A block in a range of a file, which is given back with the block. */
+  /** A block in a range of a file, which is released with the block. */
   public static HostBlock of(
       Kind kind, SimDevice device, BlockFile file, Extent extent, long bytes, long id, int flags) {
     Arena arena = Arena.ofShared();
@@ -101,7 +101,7 @@ public final class HostBlock extends SimBlock implements HeldMemory {
   /**
    * Shows what the memory holds again.
    *
-   * @return whether nobody wrote meanwhile
+   * @return whether no write came between
    */
   public boolean show() {
     MemorySegment held = content();
@@ -161,7 +161,7 @@ public final class HostBlock extends SimBlock implements HeldMemory {
   /**
    * Ends the memory.
    *
-   * @return false if somebody still uses a mapping of it: try again later
+   * @return false if a mapping of it is still in use: try again later
    */
   public boolean unmap() {
     die();

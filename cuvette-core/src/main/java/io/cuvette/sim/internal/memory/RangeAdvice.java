@@ -12,8 +12,8 @@ import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 
 /**
- * What a program said about ranges of one managed allocation, in pages of 4 KiB from its start; a
- * range counts for each page it touches. Guarded by the driver's lock.
+ * The advice of a program about ranges of one managed allocation, in pages of 4 KiB from its start;
+ * a range counts for each page it touches. Guarded by the driver's lock.
  */
 public final class RangeAdvice {
   private static final long PAGE = 4096;
@@ -42,7 +42,7 @@ public final class RangeAdvice {
   }
 
   /**
-   * What was said about a page; {@code accessedBy} has a bit for each device, and the sign for the
+   * The advice about a page; {@code accessedBy} has a bit for each device, and the sign for the
    * host. Immutable.
    */
   public record Advice(

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Device memory in a file, mapped when it is first touched. Each byte is kept as its difference
- * from {@link PagedBytes#UNTOUCHED}, so that the parts of the file which nobody wrote, and which
+ * from {@link PagedBytes#UNTOUCHED}, so that the parts of the file that were not written, and which
  * take no room, read as that. Guarded by the driver's lock; other processes may read and write the
  * same bytes at any time.
  */

@@ -48,7 +48,7 @@ public abstract sealed class SimBlock permits DeviceBlock, HostBlock {
     imported = true;
   }
 
-  /** Says how to tell that the process of the memory has freed it. */
+  /** Sets the query for whether the process of the memory has freed it. */
   public final void freedElsewhere(BooleanSupplier freed) {
     freedElsewhere = freed;
   }

@@ -10,7 +10,7 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Bytes of a pool that a queued free gives back. Streams that are ordered behind the free may have
+ * Bytes of a pool that a queued free releases. Streams that are ordered behind the free may have
  * them at once. Guarded by the driver's lock.
  */
 public final class PoolFree {

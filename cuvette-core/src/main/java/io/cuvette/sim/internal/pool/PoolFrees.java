@@ -64,7 +64,7 @@ public final class PoolFrees {
     return all == null ? gaps : all;
   }
 
-  /** The frees that give back bytes of a place. */
+  /** The frees that release bytes of a place. */
   public List<PoolFree> of(Extent place) {
     return in(place).stream().map(Piece::free).distinct().toList();
   }
@@ -97,7 +97,7 @@ public final class PoolFrees {
     return undone;
   }
 
-  /** What is back in the pool, as a condition says. */
+  /** Frees whose memory is back in the pool under a condition. */
   public List<Extent> settle(Predicate<PoolFree> condition) {
     List<Extent> back = new ArrayList<>();
     for (Iterator<PoolFree> i = frees.iterator(); i.hasNext(); ) {

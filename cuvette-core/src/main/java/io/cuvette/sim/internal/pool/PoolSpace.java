@@ -2,24 +2,37 @@ package io.cuvette.sim.internal.pool;
 
 import io.cuvette.sim.internal.base.Extent;
 import io.cuvette.sim.internal.base.Gaps;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.function.LongConsumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where a pool has memory, and what of it is free. It grows at its end in whole steps, to the next
- * one above its limit at most: of 32 MiB as on an H200, or of 2 MiB on a device of less than 1 GiB.
- * An allocation is in one piece, at the front of the last gap that is large enough; steps that are
- * given back leave a hole, which is not filled again unless it is at the end. Guarded by the
- * driver's lock.
+ * Where a pool has memory, and what of it is free. Its addresses are one range without an end;
+ * memory is behind them in steps: of 32 MiB as on an H200, or of 2 MiB on a device of less than 1
+ * GiB. An allocation is at the front of the smallest gap that has memory at its front, else of the
+ * smallest gap, of which what lies behind all allocations is the last. Steps that it lacks are
+ * those in which nothing is, wherever they are, and then new ones. Guarded by the driver's lock.
  */
 public final class PoolSpace {
   public static final long STEP = 32L << 20;
   private static final long SMALL_STEP = 2L << 20;
   private static final long SMALL_DEVICE = 1L << 30;
 
-  /** What of the memory is free, for whoever asks. */
+  /** All addresses, in bytes: whole steps. */
+  private static final long ADDRESSES = Long.MAX_VALUE / STEP * STEP;
+
+  /** An H200's pool took all it could get for 1.4 times its memory, and nothing for 117 times. */
+  private static final long MOST_TIMES = 8;
+
+  private static final Extent NOWHERE = new Extent(0, 0);
+
+  /** The addresses that are free for any stream, with memory or without. */
   public final Gaps gaps = new Gaps(Gaps.UNBOUNDED);
+
+  /** The steps that are there. */
+  private final Gaps mapped = new Gaps(Gaps.UNBOUNDED);
 
   /** What the pool has. */
   public final HighMark reserved = new HighMark();
@@ -28,7 +41,6 @@ public final class PoolSpace {
   private final long step;
   private final LongSupplier available;
   private final LongConsumer reserve;
-  private long end;
 
   /**
    * An empty pool.
@@ -36,7 +48,7 @@ public final class PoolSpace {
    * @param step what it grows by
    * @param maxBytes the limit, which counts as the next multiple of that; 0 for none
    * @param available how many bytes there are for it to grow
-   * @param reserve told of bytes that the pool takes, or gives back if negative
+   * @param reserve reserves bytes for the pool, or releases them if negative
    */
   public PoolSpace(long step, long maxBytes, LongSupplier available, LongConsumer reserve) {
     // The driver's sizes are unsigned: a negative one is larger than any memory.
@@ -45,6 +57,7 @@ public final class PoolSpace {
     this.step = step;
     this.available = available;
     this.reserve = reserve;
+    gaps.add(new Extent(0, ADDRESSES));
   }
 
   /** What pools of a device with so much memory grow by. */
@@ -56,55 +69,127 @@ public final class PoolSpace {
    * A place for some bytes, which stays free; the pool grows if it has to.
    *
    * @param free the gaps, and what else is as good as free
-   * @return null if there is none and the pool cannot grow by as much
+   * @return null if the pool cannot grow by as much
    */
   public @Nullable Extent find(Gaps free, long bytes) {
-    Extent gap = free.last(bytes);
+    Extent place = placeIn(free, bytes);
+    return place != null && map(place) ? place : null;
+  }
+
+  /**
+   * Grows by the steps that are left, as the driver does before it refuses an allocation; not for
+   * one that no addresses are for.
+   */
+  public void growInVain(Gaps free, long bytes) {
+    long most = reserved.bytes() + roomBytes();
+    Extent place = bytes / MOST_TIMES < most ? placeIn(free, bytes) : null;
+    if (place != null) {
+      long left = roomBytes() / step * step;
+      for (Extent hole : holes(steps(place))) {
+        long taken = Math.min(hole.byteSize(), left);
+        add(new Extent(hole.offset(), taken));
+        left -= taken;
+      }
+    }
+  }
+
+  private @Nullable Extent placeIn(Gaps free, long bytes) {
+    Extent gap = free.smallest(bytes, fit -> fit.end() < ADDRESSES && hasFront(fit, bytes));
     if (gap == null) {
-      gap = grow(free, bytes);
+      gap = free.smallest(bytes);
     }
     return gap == null ? null : new Extent(gap.offset(), bytes);
   }
 
-  private @Nullable Extent grow(Gaps free, long bytes) {
-    Extent last = free.endingAt(end);
-    long from = last == null ? end : last.offset();
-    long missing = up(bytes - (end - from), step);
-    if (missing > Math.min(limitBytes - reserved.bytes(), available.getAsLong())) {
-      return null;
+  private boolean hasFront(Extent gap, long bytes) {
+    return holes(steps(new Extent(gap.offset(), bytes))).isEmpty();
+  }
+
+  /** Gets all steps of a place: idle ones, the last first, then new ones; false if they lack. */
+  private boolean map(Extent place) {
+    Extent whole = steps(place);
+    List<Extent> holes = holes(whole);
+    if (holes.isEmpty()) {
+      return true;
     }
-    change(missing);
-    gaps.add(new Extent(end, missing));
-    end += missing;
-    return new Extent(from, end - from);
+    long missing = sum(holes);
+    List<Extent> idle = idle(whole);
+    if (missing - sum(idle) > roomBytes()) {
+      return false;
+    }
+    release(idle, missing);
+    holes.forEach(this::add);
+    return true;
+  }
+
+  private Extent steps(Extent place) {
+    long from = place.offset() / step * step;
+    return new Extent(from, up(place.end(), step) - from);
+  }
+
+  /** What of some steps is not there. */
+  private List<Extent> holes(Extent steps) {
+    Gaps holes = new Gaps(Gaps.UNBOUNDED);
+    holes.add(steps);
+    mapped.in(steps).forEach(holes::remove);
+    return holes.all();
+  }
+
+  /** The steps in which nothing is, but for some. */
+  private List<Extent> idle(Extent but) {
+    List<Extent> idle = new ArrayList<>();
+    for (Extent there : mapped.all()) {
+      for (Extent gap : gaps.in(there)) {
+        long from = up(gap.offset(), step);
+        Extent whole = new Extent(from, Math.max(0, gap.end() / step * step - from));
+        Gaps others = new Gaps(Gaps.UNBOUNDED);
+        others.add(whole);
+        others.remove(but);
+        idle.addAll(others.all());
+      }
+    }
+    return idle;
+  }
+
+  private static long sum(List<Extent> extents) {
+    return extents.stream().mapToLong(Extent::byteSize).sum();
+  }
+
+  private long roomBytes() {
+    return Math.min(limitBytes - reserved.bytes(), available.getAsLong());
   }
 
   /** Gives whole steps back until at most so much is held, as far as they are free. */
   public void shrinkTo(long bytes) {
     // Unsigned: the largest threshold is 2^64 - 1.
     if (Long.compareUnsigned(reserved.bytes(), bytes) > 0) {
-      release(reserved.bytes() - bytes / step * step);
+      release(idle(NOWHERE), reserved.bytes() - bytes / step * step);
     }
   }
 
   /** Gives whole steps back, but keeps at least so much. */
   public void trimTo(long bytes) {
     if (Long.compareUnsigned(reserved.bytes(), bytes) > 0) {
-      release(reserved.bytes() - up(bytes, step));
+      release(idle(NOWHERE), reserved.bytes() - up(bytes, step));
     }
   }
 
-  private void release(long most) {
+  private void release(List<Extent> idle, long most) {
     long left = most;
-    for (Extent gap : gaps.all()) {
-      long from = up(gap.offset(), step);
-      long bytes = Math.min(gap.end() / step * step - from, left);
+    for (Extent steps : idle.reversed()) {
+      long bytes = Math.min(steps.byteSize(), left);
       if (bytes > 0) {
-        gaps.remove(new Extent(from, bytes));
+        mapped.remove(new Extent(steps.end() - bytes, bytes));
         change(-bytes);
         left -= bytes;
-        end = from + bytes == end ? from : end;
       }
+    }
+  }
+
+  private void add(Extent steps) {
+    if (steps.byteSize() > 0) {
+      mapped.add(steps);
+      change(steps.byteSize());
     }
   }
 

@@ -51,7 +51,7 @@ public final class PoolUse implements BlockUse {
     return allocation == null || allocation.isDone();
   }
 
-  /** What others import the allocation by; null if nobody does. */
+  /** The handle by which other processes import the allocation; null if it was not exported. */
   public SharedTable.@Nullable Entry exported() {
     return exported;
   }
@@ -60,7 +60,7 @@ public final class PoolUse implements BlockUse {
     exported = entry;
   }
 
-  /** The program freed the block: nobody can import it any more. */
+  /** Notes that the program freed the block: it cannot be imported any more. */
   public void unshare(SimBlock block) {
     if (exported != null && pool.shared != null) {
       if (pool.isImported()) {

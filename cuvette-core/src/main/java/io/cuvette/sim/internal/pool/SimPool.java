@@ -3,6 +3,7 @@ package io.cuvette.sim.internal.pool;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemPoolAttribute;
 import io.cuvette.sim.internal.base.Extent;
+import io.cuvette.sim.internal.base.Gaps;
 import io.cuvette.sim.internal.base.SimRefusal;
 import io.cuvette.sim.internal.schedule.SimDevice;
 import io.cuvette.sim.internal.schedule.SimOp;
@@ -167,12 +168,14 @@ public final class SimPool {
   }
 
   private Extent waitFor(long size, Predicate<PoolFree> usable, Consumer<SimOp> wait) {
-    Extent place =
-        settings[MemPoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES] == 1
-            ? space.find(frees.with(space.gaps, _ -> true), size)
-            : null;
+    boolean mayWait = settings[MemPoolAttribute.REUSE_ALLOW_INTERNAL_DEPENDENCIES] == 1;
+    Gaps gaps = frees.with(space.gaps, mayWait ? _ -> true : usable);
+    Extent place = mayWait ? space.find(gaps, size) : null;
     if (place == null) {
-      throw outOfMemory(size);
+      SimRefusal refusal = outOfMemory(size);
+      space.growInVain(gaps, size);
+      releaseExcess();
+      throw refusal;
     }
     for (PoolFree free : frees.of(place)) {
       if (!usable.test(free)) {
@@ -232,7 +235,7 @@ public final class SimPool {
     settle(free -> free.isDone() && free.isOn(device));
   }
 
-  /** Gives back what is above the threshold. */
+  /** Releases what is above the threshold. */
   public void releaseExcess() {
     space.shrinkTo(settings[MemPoolAttribute.RELEASE_THRESHOLD]);
   }

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Runs the host functions of a driver in the order they were queued, on one daemon thread that
- * lives while there are any. It also runs the work before them, so that they come even if nobody
+ * lives while there are any. It also runs the work before them, so that they run even if no thread
  * waits. Guarded by the driver's lock, which is not held while a function runs.
  */
 public final class HostFunctions {
@@ -81,7 +81,7 @@ public final class HostFunctions {
     changed.signalAll();
   }
 
-  /** Somebody waits. */
+  /** Notes that a thread waits. */
   public void hurry() {
     hurry = true;
     changed.signalAll();

@@ -4,7 +4,7 @@ import java.util.random.RandomGenerator;
 
 /**
  * Runs nothing until the host waits, as a device that is busy with the work of others. Who only
- * asks is told of an end too, after a number of queries for each operation.
+ * queries sees an end too, after a number of queries for each operation.
  */
 public final class LazyPace implements Pace {
   private static final int MOST_QUERIES = 16;

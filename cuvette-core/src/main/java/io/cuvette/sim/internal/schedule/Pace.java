@@ -2,7 +2,7 @@ package io.cuvette.sim.internal.schedule;
 
 /**
  * Decides how much queued work runs while the host goes on. Time passes between the calls of the
- * driver, never inside one that only asks. Confined to who guards it.
+ * driver, never inside one that only queries. Confined to who guards it.
  */
 public interface Pace {
 
@@ -12,6 +12,6 @@ public interface Pace {
   /** Returns how many operations run after a call. */
   int afterCall();
 
-  /** Returns how many operations run after a query that was told of pending work. */
+  /** Returns how many operations run after a query that found pending work. */
   int afterBusyQuery();
 }

@@ -7,9 +7,9 @@ import java.util.concurrent.locks.Condition;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs the work before the records that other processes can wait for, though nobody in this process
- * waits: on one daemon thread that lives while there are such records. Guarded by the driver's
- * lock.
+ * Runs the work before the records that other processes can wait for, although no thread of this
+ * process waits: on one daemon thread that lives while there are such records. Guarded by the
+ * driver's lock.
  */
 public final class SharedRecords {
   // A program that records and then waits itself should run the work in the order of its seed.

@@ -153,7 +153,7 @@ public final class SimOp {
   }
 
   /**
-   * Ends the operation and lets go of all it holds: events keep their last one.
+   * Ends the operation and releases all it holds: events keep their last one.
    *
    * @return the streams that wait for it
    */

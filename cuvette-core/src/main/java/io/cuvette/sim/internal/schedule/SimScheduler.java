@@ -13,7 +13,7 @@ import java.util.function.IntToLongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Runs queued operations: while somebody waits, and between the calls as its schedule says. Each
+ * Runs queued operations: while a thread waits, and between the calls as its schedule says. Each
  * time it is the first operation of a stream that the schedule chooses from those that are ready.
  * So each seed gives one of the orders and times that a device could have chosen. The lock is that
  * of the whole driver; all but the lock is guarded by it.
@@ -23,7 +23,7 @@ public final class SimScheduler {
   // enough that the order depends on the seed alone unless the function waits for something itself.
   private static final long PATIENCE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
-  /** How many operations wait in a stream before whoever queues one more waits too, as on a GPU. */
+  /** How many operations wait in a stream before queueing one more waits too, as on a GPU. */
   private static final int ROOM = 1024;
 
   // A program that fills a stream which it holds itself would wait for ever on a GPU; not here.
@@ -64,12 +64,12 @@ public final class SimScheduler {
 
   private long finished;
 
-  /** Whether the call of this moment was told that work is not done. */
+  /** Whether the current call found pending work. */
   private boolean busy;
 
   private boolean closed;
 
-  /** A scheduler that tells of each queued operation that waits for another. */
+  /** Creates a scheduler that reports each queued operation that waits for another. */
   public SimScheduler(SimSchedule schedule, Consumer<SimOp> waits) {
     this.schedule = schedule;
     this.waits = waits;
@@ -444,7 +444,7 @@ public final class SimScheduler {
     }
   }
 
-  /** The device fails for good: what is queued there never runs, and nobody waits for it. */
+  /** Fails the device for good: what is queued there never runs, and is not waited for. */
   public void fail(SimDevice device, SimRefusal failure) {
     device.fail(failure);
     for (SimStream stream : device.activeStreams()) {
@@ -461,7 +461,7 @@ public final class SimScheduler {
     room.signalAll();
   }
 
-  /** What is queued never runs; those who wait for it are told. */
+  /** Drops queued work and wakes the threads that wait for it. */
   public void close() {
     closed = true;
     hostFunctions.close();

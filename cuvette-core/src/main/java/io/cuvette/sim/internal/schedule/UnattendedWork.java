@@ -5,9 +5,9 @@ import java.util.concurrent.locks.Condition;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Lets queued work go on though nobody waits for it, as on a GPU: a program that spins at memory
- * which the work writes, or polls something else, sees an end. Runs on one daemon thread that lives
- * while there is such work. Guarded by the driver's lock.
+ * Runs queued work that no thread waits for, as on a GPU: a program that spins at memory which the
+ * work writes, or polls something else, sees an end. Runs on one daemon thread that lives while
+ * there is such work. Guarded by the driver's lock.
  */
 public final class UnattendedWork {
   // So long that a run depends on its seed alone unless the program waits without the driver.

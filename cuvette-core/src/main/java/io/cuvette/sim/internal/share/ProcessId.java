@@ -15,7 +15,7 @@ public record ProcessId(int pid, long startTicks) {
   private static final ProcessId CURRENT = of((int) ProcessHandle.current().pid());
   private static final long GONE = -1;
 
-  /** Nobody could look, for want of a descriptor for example. */
+  /** Not known, for lack of a descriptor for example. */
   private static final long UNKNOWN = -2;
 
   // Fields of /proc/PID/stat behind the name, which ends with the last parenthesis.
@@ -31,8 +31,8 @@ public record ProcessId(int pid, long startTicks) {
   }
 
   /**
-   * Whether the process runs; not if it ended and nobody took notice of that yet. Where that cannot
-   * be told it counts as running: who waits for it asks again.
+   * Whether the process runs; not if it has ended and was not reaped yet. Where that cannot be told
+   * it counts as running: who waits for it asks again.
    */
   public boolean isAlive() {
     long start = startOf(pid);

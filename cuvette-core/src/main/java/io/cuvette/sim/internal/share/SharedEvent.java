@@ -30,7 +30,7 @@ public final class SharedEvent {
 
   private long ownNewest;
 
-  /** The answer about the newest record that was asked for; null if none was. */
+  /** The result of the newest query; null if there was none. */
   private @Nullable Done asked;
 
   private SharedEvent(SharedFile file, ShareHandle handle) {
@@ -112,8 +112,8 @@ public final class SharedEvent {
   }
 
   /**
-   * Says whether the record that is the newest now is done, whenever it is asked. Who asks for this
-   * again and again gets the same answer object, which knows when it looked for the process last.
+   * Returns a query for whether the newest record of now is complete. Who asks for this again and
+   * again gets the same answer object, which knows when it looked for the process last.
    */
   public BooleanSupplier newest() {
     long number = ring.newest();
@@ -140,7 +140,7 @@ public final class SharedEvent {
     file.release();
   }
 
-  /** What is queued never runs, so nobody shall wait for it. */
+  /** Completes what is queued and never runs, so that no process waits for it. */
   public void abandon() {
     pending.forEach(ring::done);
     pending.clear();

@@ -33,7 +33,7 @@ public final class SharedFile implements BlockFile {
     MEMORY(2, 0),
     EVENT(3, SharedRing.BYTES);
 
-    /** What the file says it is. */
+    /** The identity that the file states. */
     public final int code;
 
     /** Where the data starts. */
@@ -221,7 +221,7 @@ public final class SharedFile implements BlockFile {
     closeDescriptor();
   }
 
-  /** What tells the file from all others, whatever it says itself. */
+  /** The identity of the file, whatever its content. */
   public Object key() {
     return key;
   }
@@ -308,7 +308,7 @@ public final class SharedFile implements BlockFile {
     }
   }
 
-  /** Nobody opens the file from here any more, though those who have it keep it. */
+  /** Prevents further opening of the file; processes that have it keep it. */
   public void closeDescriptor() {
     if (descriptor != NONE) {
       int number = descriptor;
@@ -321,7 +321,7 @@ public final class SharedFile implements BlockFile {
     }
   }
 
-  /** Ends the file here, whoever needs it. */
+  /** Closes the file in this process, even if it is in use. */
   public void close() {
     if (sharing.closed(this)) {
       users = 0;

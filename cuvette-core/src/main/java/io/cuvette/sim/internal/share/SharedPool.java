@@ -76,7 +76,7 @@ public final class SharedPool implements BlockFile {
     return descriptor;
   }
 
-  /** Whether somebody may have imported the pool, or this is such an import. */
+  /** Whether another process may have imported the pool, or this is such an import. */
   public boolean isExported() {
     return exported || imported;
   }
@@ -135,7 +135,7 @@ public final class SharedPool implements BlockFile {
     return table.add(extent.offset(), byteSize);
   }
 
-  /** The allocation was freed: nobody imports it any more. */
+  /** Notes that the allocation was freed: it cannot be imported any more. */
   public void remove(SharedTable.Entry entry) {
     table.remove(entry);
   }

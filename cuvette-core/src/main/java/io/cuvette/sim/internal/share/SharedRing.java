@@ -47,7 +47,7 @@ public final class SharedRing {
     return FIRST + Math.floorMod(number, (long) ENTRIES) * ENTRY_BYTES;
   }
 
-  /** The number of a new record; {@link #publish} tells the others of it. */
+  /** The number of a new record; {@link #publish} makes it visible to the others. */
   public long begin() {
     return 1 + (long) LONG.getAndAdd(ring, (long) LAST, 1L);
   }
@@ -76,7 +76,7 @@ public final class SharedRing {
     INT.setRelease(ring, at(number) + DONE, 1);
   }
 
-  /** Whether a record that was told of is done. There are none of the numbers below 1. */
+  /** Whether a published record is done. There are none of the numbers below 1. */
   public boolean isDone(long number) {
     long at = at(number);
     return number <= 0

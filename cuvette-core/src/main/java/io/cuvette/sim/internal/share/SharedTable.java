@@ -75,7 +75,7 @@ public final class SharedTable {
     return new Entry(place, generation, offset, byteSize);
   }
 
-  /** From now on nobody finds an allocation. */
+  /** Removes an allocation, so that it is not found any more. */
   public void remove(Entry entry) {
     GENERATION.setRelease(table, at(entry), ++generations[entry.place]);
   }
@@ -87,7 +87,7 @@ public final class SharedTable {
     free.add(entry.place);
   }
 
-  /** Whether an allocation is gone, as the process says that made it. */
+  /** Whether the process that made an allocation has marked it as freed. */
   public boolean isGone(Entry entry) {
     return (long) GENERATION.getAcquire(table, at(entry)) - entry.generation > 1;
   }

@@ -23,7 +23,7 @@ public final class SimSharing {
   private final Set<SharedFile> files = Collections.newSetFromMap(new IdentityHashMap<>());
   private final Set<SharedEvent> events = Collections.newSetFromMap(new IdentityHashMap<>());
 
-  /** By what tells its file from others, which is not what the file says. */
+  /** By the identity of its file, which is not what the file says. */
   private final Map<Object, OpenedMemory> memory = new HashMap<>();
 
   /** What an allocation of another process may have: the devices of all processes are the same. */
@@ -108,7 +108,7 @@ public final class SimSharing {
     memory.values().remove(opened);
   }
 
-  /** Gives everything back; nobody waits for what this driver recorded any more. */
+  /** Releases everything; what this driver recorded counts as complete. */
   public void close() {
     events.forEach(SharedEvent::abandon);
     List.copyOf(files).forEach(SharedFile::close);

@@ -1,0 +1,171 @@
+package io.cuvette.instrument.internal.memory;
+
+import io.cuvette.instrument.internal.order.Access;
+import io.cuvette.instrument.internal.order.Access.Kind;
+import io.cuvette.instrument.internal.order.Access.Range;
+import io.cuvette.instrument.internal.order.HappensBefore;
+import io.cuvette.instrument.internal.order.Lane;
+import io.cuvette.instrument.internal.report.CallTrace;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The uses of one block that may still be running: of each byte those that no later use stands in
+ * for. Whatever is not finished is kept, however much that is. Not thread-safe.
+ */
+public final class AccessHistory {
+  /** All but reads. */
+  private final RangeMap<List<Access>> uses = new RangeMap<>();
+
+  /** By stream: dozens may read the same bytes at once, each some thousand times. */
+  private final Map<Lane, Reads> reads = new LinkedHashMap<>();
+
+  /** An earlier use that nothing orders before this one although it matters. */
+  @Nullable Access race(Range range, Lane lane, HappensBefore order) {
+    Kind kind = range.kind();
+    return find(range, use -> use.conflictsWith(kind) && !order.isBefore(use, lane));
+  }
+
+  /** A use of a range that is not known to be finished. */
+  @Nullable Access unfinished(Range range, HappensBefore order) {
+    return find(range, use -> !order.isFinished(use));
+  }
+
+  /**
+   * A write of bytes of a range that is not known to be finished.
+   *
+   * @param allocated where the memory was allocated, in stream order, which writes nothing
+   */
+  @Nullable Access unfinishedWrite(Range range, CallTrace allocated, HappensBefore order) {
+    return find(
+        range,
+        use ->
+            use.range().kind() == Kind.WRITE && use.site() != allocated && !order.isFinished(use));
+  }
+
+  /** A use that is not known to be finished although what the host does matters to it. */
+  @Nullable Access besideHost(Range range, HappensBefore order) {
+    Kind kind = range.kind();
+    return find(range, use -> use.conflictsWith(kind) && !order.isFinished(use));
+  }
+
+  /** A use of a range that is not known to be finished before later work of a stream. */
+  @Nullable Access unordered(Range range, Lane lane, HappensBefore order) {
+    return find(range, use -> !order.isBefore(use, lane));
+  }
+
+  private @Nullable Access find(Range range, Predicate<Access> condition) {
+    List<Access> found =
+        uses.find(range.address(), range.bytes(), all -> first(all, condition) != null);
+    if (found != null) {
+      return first(found, condition);
+    }
+    for (Reads read : reads.values()) {
+      Access use = read.find(range, condition);
+      if (use != null) {
+        return use;
+      }
+    }
+    return null;
+  }
+
+  private static @Nullable Access first(List<Access> all, Predicate<Access> condition) {
+    for (Access use : all) {
+      if (condition.test(use)) {
+        return use;
+      }
+    }
+    return null;
+  }
+
+  void add(Access access, HappensBefore order) {
+    Range range = access.range();
+    if (range.kind() == Kind.READ) {
+      addRead(access, order);
+      return;
+    }
+    uses.change(range.address(), range.bytes(), before -> with(before, access, order));
+    uses.tidy(all -> unfinished(all, order), AccessHistory::areAlike);
+  }
+
+  private void addRead(Access access, HappensBefore order) {
+    Reads known = reads.get(access.lane());
+    if (known == null) {
+      reads.values().removeIf(each -> order.isFinished(each.last));
+      known = new Reads(access);
+      reads.put(access.lane(), known);
+    }
+    known.add(access, order);
+  }
+
+  private static List<Access> with(
+      @Nullable List<Access> before, Access access, HappensBefore order) {
+    if (before == null) {
+      return List.of(access);
+    }
+    if (first(before, access::isLike) != null) {
+      return before; // nothing can come between the two
+    }
+    List<Access> left = new ArrayList<>(before.size() + 1);
+    for (Access use : before) {
+      if (!order.isFinished(use) && !isSuperseded(use, access)) {
+        left.add(use);
+      }
+    }
+    left.add(access);
+    return left;
+  }
+
+  /** Whether whatever a use conflicts with conflicts with a later one of the same bytes as well. */
+  private static boolean isSuperseded(Access use, Access by) {
+    return by.range().kind().standsInFor(use.range().kind())
+        && (use.lane() == by.lane() || by.lane().seen.covers(use.lane(), use.number()));
+  }
+
+  private static @Nullable List<Access> unfinished(List<Access> all, HappensBefore order) {
+    if (first(all, order::isFinished) == null) {
+      return all;
+    }
+    List<Access> left = all.stream().filter(use -> !order.isFinished(use)).toList();
+    return left.isEmpty() ? null : left;
+  }
+
+  /** Whether nothing can come between the uses of the one and those of the other. */
+  private static boolean areAlike(List<Access> some, List<Access> others) {
+    if (some.size() != others.size()) {
+      return false;
+    }
+    for (Access use : some) {
+      if (first(others, use::isLike) == null) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** The reads of one stream, which conflict with no other: of each byte the last counts. */
+  private static final class Reads {
+    private final RangeMap<Access> byRange = new RangeMap<>();
+    private Access last;
+
+    Reads(Access first) {
+      this.last = first;
+    }
+
+    void add(Access access, HappensBefore order) {
+      Range range = access.range();
+      last = access;
+      byRange.set(range.address(), range.bytes(), access);
+      byRange.tidy(use -> order.isFinished(use) ? null : use, Access::isLike);
+    }
+
+    /** What is true of no last read of a stream is true of none before it. */
+    @Nullable Access find(Range range, Predicate<Access> condition) {
+      return condition.test(last) ? byRange.find(range.address(), range.bytes(), condition) : null;
+    }
+  }
+}

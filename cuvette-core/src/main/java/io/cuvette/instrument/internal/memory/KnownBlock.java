@@ -1,0 +1,172 @@
+package io.cuvette.instrument.internal.memory;
+
+import io.cuvette.instrument.internal.order.Access.Kind;
+import io.cuvette.instrument.internal.order.Access.Range;
+import io.cuvette.instrument.internal.report.CallTrace;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/** A block of memory, live or freed. Not thread-safe. */
+public final class KnownBlock {
+  final long address;
+  final long bytes;
+
+  /** The one method that frees it. */
+  final String freedBy;
+
+  final CallTrace allocated;
+  final AccessHistory uses = new AccessHistory();
+
+  /** When work was last queued that writes memory of the host, by the count of its reads. */
+  final RangeMap<Long> deviceWrites = new RangeMap<>();
+
+  /** What the host sees of it, as far as that is known here. */
+  private @Nullable MemorySegment host;
+
+  /** Where in the block that begins. */
+  private long hostFrom;
+
+  /** Whether other processes may write it. */
+  private boolean shared;
+
+  private @Nullable Contents contents;
+
+  /** The device for whose work the driver waits when it frees the block; -1 for none. */
+  private int device = -1;
+
+  private @Nullable BlockLedger parts;
+  private @Nullable CallTrace freed;
+
+  KnownBlock(long address, long bytes, String freedBy, CallTrace allocated) {
+    this.address = address;
+    this.bytes = bytes;
+    this.freedBy = freedBy;
+    this.allocated = allocated;
+  }
+
+  /** A block of memory that the host sees where the device does. */
+  static KnownBlock ofHost(MemorySegment host, String freedBy, CallTrace allocated) {
+    KnownBlock block = new KnownBlock(host.address(), host.byteSize(), freedBy, allocated);
+    block.host = host;
+    return block;
+  }
+
+  /** Notes that the host sees bytes of it, from an address on, as a segment. */
+  void seenAs(MemorySegment segment, long from) {
+    if (host == null || !host.scope().isAlive()) {
+      host = segment;
+      hostFrom = from - address;
+    }
+  }
+
+  /** Whether the host sees it, or did, and no other process may write it. */
+  boolean isOfHost() {
+    return host != null && !shared;
+  }
+
+  /** The bytes of a range as the host sees them; null if that is not known here. */
+  @Nullable MemorySegment seen(Range range) {
+    if (host == null) {
+      return null;
+    }
+    long from = range.address() - address - hostFrom;
+    boolean inside = 0 <= from && from <= host.byteSize() - range.bytes();
+    return inside ? host.asSlice(from, range.bytes()) : null;
+  }
+
+  /** Marks bytes that the host can write as never written. */
+  void markUnwritten(Range range) {
+    MemorySegment bytes = isOfHost() ? seen(range) : null;
+    if (bytes != null) {
+      Unwritten.mark(bytes);
+    }
+  }
+
+  /** The same block as memory that is written by work alone, and was never yet. */
+  KnownBlock ofDevice() {
+    contents = new Contents();
+    return this;
+  }
+
+  /** The same block as plain memory of a device. */
+  KnownBlock ofDevice(int index) {
+    device = index;
+    return ofDevice();
+  }
+
+  /** The device for whose work freeing it waits; -1 for none, or if the block was written. */
+  int waitsFor() {
+    boolean unused = contents != null && contents.missing(address, bytes) == bytes;
+    return unused ? device : -1;
+  }
+
+  /** What was written of it; null if others can write it than the work that is seen. */
+  @Nullable Contents contents() {
+    return contents;
+  }
+
+  /** Notes that bytes of it are written. */
+  void written(long from, long count) {
+    if (contents != null) {
+      contents.write(from, count);
+    }
+  }
+
+  /** Notes that bytes of it get another owner, to whom their content is undefined. */
+  void handedOver(KnownBlock part) {
+    if (contents != null) {
+      contents.forget(part.address, part.bytes);
+    }
+  }
+
+  /** Others may write it from now on. */
+  void share() {
+    contents = null;
+    shared = true;
+  }
+
+  boolean contains(long point) {
+    return Long.compareUnsigned(point - address, bytes) < 0;
+  }
+
+  /** Whether a range that begins in this block also ends in it. */
+  boolean holds(Range range) {
+    return Long.compareUnsigned(range.bytes(), bytes - (range.address() - address)) <= 0;
+  }
+
+  boolean overlaps(KnownBlock other) {
+    return contains(other.address) || other.contains(address);
+  }
+
+  /** All of it, for asking who uses it. */
+  Range range() {
+    return new Range(address, bytes, Kind.HOLD, false);
+  }
+
+  /** The smaller blocks that a pool made of it; null if none ever did. */
+  @Nullable BlockLedger parts() {
+    return parts;
+  }
+
+  /** The ledger of smaller blocks, made when first used. */
+  BlockLedger divide() {
+    if (parts == null) {
+      parts = new BlockLedger();
+    }
+    return parts;
+  }
+
+  /** Where it was freed; null while it is live. */
+  @Nullable CallTrace freed() {
+    return freed;
+  }
+
+  void freed(@Nullable CallTrace here) {
+    freed = here;
+  }
+
+  @Override
+  public String toString() {
+    return "block 0x%x of %d bytes".formatted(address, bytes);
+  }
+}

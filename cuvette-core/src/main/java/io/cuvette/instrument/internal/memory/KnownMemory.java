@@ -1,0 +1,399 @@
+package io.cuvette.instrument.internal.memory;
+
+import io.cuvette.instrument.Misuse;
+import io.cuvette.instrument.internal.order.Access;
+import io.cuvette.instrument.internal.order.Access.Kind;
+import io.cuvette.instrument.internal.order.Access.Range;
+import io.cuvette.instrument.internal.order.HappensBefore;
+import io.cuvette.instrument.internal.order.Lane;
+import io.cuvette.instrument.internal.report.CallTrace;
+import io.cuvette.instrument.internal.report.Findings;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the sanitizer knows about memory: the blocks, and the work that may still use them. Not
+ * thread-safe.
+ */
+public final class KnownMemory {
+  /** The method that frees memory given in stream order; memFree does so too, at once. */
+  private static final String FREE_IN_ORDER = "memFreeAsync";
+
+  private final BlockLedger blocks = new BlockLedger();
+  private final HappensBefore order;
+
+  /** What pools lend of the blocks. */
+  public final PoolParts parts;
+
+  /** Where else than the device the host sees memory. */
+  public final HostViews views = new HostViews();
+
+  /** What the host must not change yet. */
+  public final HostReads hostReads;
+
+  public KnownMemory(HappensBefore order) {
+    this.order = order;
+    this.parts = new PoolParts(blocks, order);
+    this.hostReads = new HostReads(order);
+  }
+
+  /** Notes memory that the driver gave to the host as well. */
+  public void allocatedOnHost(MemorySegment memory, String freedBy, CallTrace here) {
+    add(KnownBlock.ofHost(memory, freedBy, here));
+  }
+
+  /** Notes page-locked memory that the driver gave, in which nobody has written yet. */
+  public void allocatedPinned(MemorySegment memory, CallTrace here) {
+    allocatedOnHost(memory, "memFreeHost", here);
+    Unwritten.mark(memory);
+  }
+
+  /** Notes that the host sees a range somewhere. */
+  public void viewed(MemorySegment view, long address) {
+    views.add(view, address);
+    KnownBlock block = blocks.liveAround(address);
+    if (block != null) {
+      block.seenAs(view, address);
+    }
+  }
+
+  /** Notes memory that the driver gave; {@code freedBy} is the method that frees it. */
+  public void allocated(long address, long bytes, String freedBy, CallTrace here) {
+    add(new KnownBlock(address, bytes, freedBy, here));
+  }
+
+  /** Notes device memory that the driver gave, in order of no stream. */
+  public void allocatedOnDevice(int device, long address, long bytes, CallTrace here) {
+    add(new KnownBlock(address, bytes, "memFree", here).ofDevice(device));
+  }
+
+  /**
+   * The device that a program waits for by freeing a block: one that it never used, since that the
+   * driver waits is nothing to rely on otherwise. -1 for none.
+   */
+  public int waitsFor(long address) {
+    KnownBlock block = blocks.liveAt(address);
+    return block == null ? -1 : block.waitsFor();
+  }
+
+  private void add(KnownBlock block) {
+    if (block.bytes > 0 && block.address != 0) {
+      blocks.add(block);
+    }
+  }
+
+  /** Notes memory of another process; a driver may give what it gave before once more. */
+  public void imported(long address, long bytes, String freedBy, CallTrace here) {
+    KnownBlock known = blocks.liveAt(address);
+    if (known == null || known.bytes != bytes || !known.freedBy.equals(freedBy)) {
+      KnownBlock block = new KnownBlock(address, bytes, freedBy, here);
+      block.share();
+      add(block);
+    }
+  }
+
+  /**
+   * Notes memory that the driver gave in order of a stream: other streams' use must come after.
+   *
+   * @param onDevice whether the host cannot touch it
+   */
+  public void allocatedInOrder(
+      long address, long bytes, @Nullable Lane lane, boolean onDevice, CallTrace here) {
+    KnownBlock block = new KnownBlock(address, bytes, FREE_IN_ORDER, here);
+    add(onDevice ? block.ofDevice() : block);
+    if (lane != null) {
+      use(new Access(lane, lane.next(), new Range(address, bytes, Kind.WRITE, false), here));
+    }
+  }
+
+  /** Whether a block may be freed in order of a stream: all its uses come before. */
+  public void checkFreeInOrder(long address, Lane lane, CallTrace here, Findings findings) {
+    KnownBlock block = blocks.liveAt(address);
+    if (block == null) {
+      explainFree(blocks, address, here, findings);
+      return;
+    }
+    checkFreedBy(block, FREE_IN_ORDER, here, findings);
+    Access use = block.uses.unordered(block.range(), lane, order);
+    if (use != null) {
+      inUse(block, use, here, findings);
+    }
+  }
+
+  /**
+   * Notes memory of an allocator outside the driver. It may be a piece of a block known already,
+   * and then stays one.
+   */
+  public void allocatedNatively(long address, long bytes, CallTrace here) {
+    if (blocks.liveAround(address) == null) {
+      allocated(address, bytes, "callFree", here);
+    }
+  }
+
+  /** Whether an allocator outside the driver may free an address now; an unknown one it may. */
+  public void checkFreeNatively(long address, CallTrace here, Findings findings) {
+    KnownBlock live = blocks.liveAt(address);
+    boolean known = live != null && live.freedBy.equals("callFree");
+    if (known || (live == null && blocks.freedAt(address) != null)) {
+      checkFree(address, "callFree", here, findings);
+    }
+  }
+
+  /** Removes a block of an allocator outside the driver; null if it is not known. */
+  public @Nullable KnownBlock freeNatively(long address, CallTrace here) {
+    KnownBlock live = blocks.liveAt(address);
+    return live != null && live.freedBy.equals("callFree") ? free(address, here) : null;
+  }
+
+  /** Whether a block may be freed now by this method. Freeing 0 is nothing. */
+  public void checkFree(long address, String method, CallTrace here, Findings findings) {
+    KnownBlock block = blocks.liveAt(address);
+    if (block == null) {
+      explainFree(blocks, address, here, findings);
+      return;
+    }
+    checkFreedBy(block, method, here, findings);
+    // A pool frees what it lent while its streams may work there: that the driver waits is its
+    // plan.
+    if (block.parts() == null || block.freedBy.equals(FREE_IN_ORDER)) {
+      checkIdle(block, here, findings);
+    }
+  }
+
+  private static void checkFreedBy(
+      KnownBlock block, String method, CallTrace here, Findings findings) {
+    boolean atOnce = block.freedBy.equals(FREE_IN_ORDER) && method.equals("memFree");
+    if (!atOnce && !block.freedBy.equals(method)) {
+      findings.add(
+          Misuse.INVALID_FREE, here, block + " is freed by " + block.freedBy, block.allocated);
+    }
+  }
+
+  /** Removes a block, before the driver may reuse its address. */
+  public @Nullable KnownBlock free(long address, CallTrace here) {
+    return blocks.free(address, here);
+  }
+
+  public void restore(KnownBlock block) {
+    blocks.restore(block);
+  }
+
+  /** Whether an address is in a live block of the driver, whichever pool lends it. */
+  public void checkAllocation(long address, CallTrace here, Findings findings) {
+    if (blocks.liveAround(address) == null) {
+      explainUse(blocks, new Range(address, 1, Kind.HOLD, false), here, findings);
+    }
+  }
+
+  /** Notes that other processes may write a block from now on. */
+  public void shared(long address) {
+    KnownBlock block = blocks.liveAround(address);
+    if (block != null) {
+      block.share();
+    }
+  }
+
+  /** Whether a range lies in one live block, and in one that is lent if a pool lends from it. */
+  public void checkLive(Range range, CallTrace here, Findings findings) {
+    if (range.bytes() == 0) {
+      return;
+    }
+    BlockLedger ledger = blocks;
+    while (ledger != null) {
+      KnownBlock block = ledger.liveAround(range.address());
+      if (block == null) {
+        if (!range.host() || ledger != blocks) {
+          explainUse(ledger, range, here, findings);
+        }
+        return;
+      }
+      if (!block.holds(range)) {
+        outOfBounds(block, range, here, findings);
+        return;
+      }
+      ledger = block.parts();
+    }
+  }
+
+  /** Whether all earlier uses that matter to this one come before it. */
+  public void checkRace(Range range, Lane lane, CallTrace here, Findings findings) {
+    KnownBlock block = blocks.liveAround(range.address());
+    Access earlier = block == null ? null : block.uses.race(range, lane, order);
+    if (block != null && earlier != null) {
+      findings.add(
+          Misuse.RACE,
+          here,
+          "%s (%s) is not ordered after the %s on %s"
+              .formatted(range, block, earlier.range().kind(), earlier.lane().name),
+          earlier.site(),
+          block.allocated);
+    }
+  }
+
+  /** Notes work that was queued. */
+  public void use(Access access) {
+    KnownBlock block = blocks.liveAround(access.range().address());
+    if (block != null && access.range().bytes() > 0) {
+      hostReads.add(block, access);
+      block.uses.add(access, order);
+    }
+  }
+
+  /** Whether the host may read or write a range now: no work that matters is pending. */
+  public void checkHost(Range range, CallTrace here, Findings findings) {
+    KnownBlock block = blocks.liveAround(range.address());
+    Access use = block == null ? null : block.uses.besideHost(range, order);
+    if (block != null && use != null) {
+      findings.add(
+          Misuse.HOST_RACE,
+          here,
+          "%s (%s) by the host may come before the %s on %s is done"
+              .formatted(range, block, use.range().kind(), use.lane().name),
+          use.site(),
+          block.allocated);
+    }
+  }
+
+  /** Whether what work copies to the host was written, and is not what the work writes. */
+  public void checkContent(Work work, Findings findings) {
+    Range from = work.copied();
+    if (from == null || from.bytes() == 0) {
+      return;
+    }
+    Range to = work.ranges().getLast();
+    if (from.overlaps(to)) {
+      findings.add(Misuse.OVERLAPPING_COPY, work.site, "%s overlaps the %s".formatted(from, to));
+    }
+    if (blocks.liveAround(to.address()) == null) {
+      checkWritten(from, work.site, findings);
+    }
+    KnownBlock block = blocks.liveAround(from.address());
+    Contents contents = block == null ? null : block.contents();
+    long missing =
+        contents == null || contentsAt(to) != null
+            ? 0
+            : contents.missing(from.address(), from.bytes());
+    if (block != null && missing > 0 && findings.isEmpty()) { // else it is for that reason
+      findings.add(
+          Misuse.UNINITIALIZED_READ,
+          work.site,
+          "%s: %d bytes of it were never written (%s)".formatted(from, missing, block),
+          lentAround(block, from.address()).allocated);
+    }
+  }
+
+  /** Whether the host copies what somebody wrote to memory where a program may look at it. */
+  public void checkCopyByHost(Range from, long to, CallTrace here, Findings findings) {
+    Range target = views.resolve(new Range(to, 1, Kind.WRITE, true));
+    if (to == 0 || blocks.liveAround(target.address()) == null) {
+      checkWritten(from, here, findings);
+    }
+  }
+
+  /** Whether anything was written in memory of the host. */
+  private void checkWritten(Range from, CallTrace here, Findings findings) {
+    KnownBlock block = blocks.liveAround(from.address());
+    if (block != null && findings.isEmpty() && hostReads.isUnwritten(block, from)) {
+      findings.add(
+          Misuse.UNINITIALIZED_READ,
+          here,
+          "%s: nothing of it was ever written (%s)".formatted(from, block),
+          lentAround(block, from.address()).allocated);
+    }
+  }
+
+  private @Nullable Contents contentsAt(Range range) {
+    KnownBlock block = blocks.liveAround(range.address());
+    return block == null ? null : block.contents();
+  }
+
+  /** The innermost block with an address. */
+  private static KnownBlock lentAround(KnownBlock block, long address) {
+    BlockLedger parts = block.parts();
+    KnownBlock part = parts == null ? null : parts.liveAround(address);
+    return part == null ? block : lentAround(part, address);
+  }
+
+  /** Notes what queued work writes. */
+  public void written(Work work) {
+    Range from = work.copied();
+    for (Range range : work.ranges()) {
+      Contents contents = range.kind() == Kind.WRITE ? contentsAt(range) : null;
+      Contents source = from == null ? null : contentsAt(from);
+      if (contents != null && source != null && from != null) {
+        contents.copy(range.address(), source, from.address(), range.bytes());
+      } else if (contents != null && from != null && isUnwrittenOnHost(from)) {
+        contents.forget(range.address(), range.bytes());
+      } else if (contents != null) {
+        contents.write(range.address(), range.bytes());
+      }
+    }
+  }
+
+  private boolean isUnwrittenOnHost(Range from) {
+    KnownBlock block = blocks.liveAround(from.address());
+    return block != null && hostReads.isUnwritten(block, from);
+  }
+
+  /** Notes that memory may be written by what is not seen. */
+  public void written(Range range) {
+    KnownBlock block = blocks.liveAround(range.address());
+    if (block != null) {
+      block.written(range.address(), range.bytes());
+      hostReads.written(block, range);
+    }
+  }
+
+  public void leaks(Findings findings) {
+    blocks.live().forEach(block -> findings.leak(block.toString(), block.allocated));
+  }
+
+  private void checkIdle(KnownBlock block, CallTrace here, Findings findings) {
+    Access use = block.uses.unfinished(block.range(), order);
+    if (use != null) {
+      inUse(block, use, here, findings);
+    }
+  }
+
+  static void inUse(KnownBlock block, Access use, CallTrace here, Findings findings) {
+    findings.add(
+        Misuse.FREE_WHILE_IN_USE,
+        here,
+        "%s may still be used by work on %s".formatted(block, use.lane().name),
+        use.site(),
+        block.allocated);
+  }
+
+  static void outOfBounds(KnownBlock block, Range range, CallTrace here, Findings findings) {
+    String rule =
+        "%s begins %d bytes into %s".formatted(range, range.address() - block.address, block);
+    findings.add(Misuse.OUT_OF_BOUNDS, here, rule, block.allocated);
+  }
+
+  private static void explainUse(
+      BlockLedger blocks, Range range, CallTrace here, Findings findings) {
+    KnownBlock freed = blocks.freedAround(range.address());
+    if (freed != null && freed.freed() != null) {
+      findings.add(
+          Misuse.USE_AFTER_FREE, here, range + ": freed " + freed, freed.freed(), freed.allocated);
+      return;
+    }
+    KnownBlock before = blocks.liveBefore(range.address());
+    String nearest = before == null ? "" : "; the nearest below is " + before;
+    findings.add(Misuse.UNKNOWN_ADDRESS, here, range + " is in no block" + nearest);
+  }
+
+  static void explainFree(BlockLedger blocks, long address, CallTrace here, Findings findings) {
+    KnownBlock freed = blocks.freedAt(address);
+    KnownBlock around = blocks.liveAround(address);
+    if (freed != null && freed.freed() != null) {
+      findings.add(
+          Misuse.DOUBLE_FREE, here, freed + " is freed already", freed.freed(), freed.allocated);
+    } else if (around != null) {
+      String rule = "%d bytes into %s".formatted(address - around.address, around);
+      findings.add(Misuse.INVALID_FREE, here, rule, around.allocated);
+    } else if (address != 0) {
+      findings.add(Misuse.INVALID_FREE, here, "no block begins at 0x%x".formatted(address));
+    }
+  }
+}

@@ -1,0 +1,70 @@
+package io.cuvette.instrument.internal.memory;
+
+import io.cuvette.instrument.internal.order.Access.Kind;
+import io.cuvette.instrument.internal.order.Access.Range;
+import io.cuvette.instrument.internal.report.CallTrace;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** A piece of work for a stream: the call that queues it and the bytes it uses. Not thread-safe. */
+public final class Work {
+  public final CallTrace site;
+  public final int device;
+  public final long stream;
+  private final List<Range> ranges = new ArrayList<>();
+
+  public Work(CallTrace site, int device, long stream) {
+    this.site = site;
+    this.device = device;
+    this.stream = stream;
+  }
+
+  public Work reads(long address, long bytes) {
+    return uses(address, bytes, Kind.READ);
+  }
+
+  public Work writes(long address, long bytes) {
+    return uses(address, bytes, Kind.WRITE);
+  }
+
+  public Work holds(long address, long bytes) {
+    return uses(address, bytes, Kind.HOLD);
+  }
+
+  public Work reads(MemorySegment segment) {
+    return uses(segment, Kind.READ);
+  }
+
+  public Work writes(MemorySegment segment) {
+    return uses(segment, Kind.WRITE);
+  }
+
+  public List<Range> ranges() {
+    return ranges;
+  }
+
+  /** Names the ranges of the host as the driver does. */
+  public void resolve(HostViews views) {
+    ranges.replaceAll(views::resolve);
+  }
+
+  /** What is copied to the last of the ranges; null if this is no copy. */
+  @Nullable Range copied() {
+    Range first = ranges.getFirst();
+    return first.kind() == Kind.READ ? first : null;
+  }
+
+  private Work uses(long address, long bytes, Kind kind) {
+    ranges.add(new Range(address, bytes, kind, false));
+    return this;
+  }
+
+  /** Host memory that is still alive may be anybody's; else it was a block of the driver. */
+  private Work uses(MemorySegment segment, Kind kind) {
+    boolean alive = segment.scope().isAlive();
+    ranges.add(new Range(segment.address(), segment.byteSize(), kind, alive));
+    return this;
+  }
+}

@@ -1,0 +1,81 @@
+package io.cuvette.instrument.internal.order;
+
+import io.cuvette.instrument.internal.report.CallTrace;
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A use of bytes by work on a stream. Immutable.
+ *
+ * @param number the number of the work on its stream, the same for all between two moments at which
+ *     somebody learns how far the stream is
+ */
+public record Access(Lane lane, long number, Range range, CallTrace site) {
+
+  /** Whether its order to another use of the same bytes matters: one of them writes. */
+  public boolean conflictsWith(Kind other) {
+    return range.kind().conflictsWith(other);
+  }
+
+  /** Whether it is before and behind the same work as another one, and does the same. */
+  public boolean isLike(Access other) {
+    return lane == other.lane && number == other.number && range.kind() == other.range.kind();
+  }
+
+  /** Each is one of its own. */
+  @Override
+  public boolean equals(@Nullable Object other) {
+    return this == other;
+  }
+
+  @Override
+  public int hashCode() {
+    return System.identityHashCode(this);
+  }
+
+  /** What work does with bytes. */
+  public enum Kind {
+    READ,
+    WRITE,
+    /** Needs the memory but not its content, such as a prefetch. */
+    HOLD;
+
+    @Override
+    public String toString() {
+      return name().toLowerCase(Locale.ROOT);
+    }
+
+    boolean conflictsWith(Kind other) {
+      return this != HOLD && other != HOLD && (this == WRITE || other == WRITE);
+    }
+
+    public boolean standsInFor(Kind earlier) {
+      return this == WRITE || this == earlier || earlier == HOLD;
+    }
+  }
+
+  /**
+   * A range of addresses and what is done with it. Immutable.
+   *
+   * @param host whether it is host memory, which need not come from the driver
+   */
+  public record Range(long address, long bytes, Kind kind, boolean host) {
+
+    public boolean overlaps(Range other) {
+      return covers(other.address) || other.covers(address);
+    }
+
+    boolean covers(Range other) {
+      return covers(other.address) && other.address - address + other.bytes <= bytes;
+    }
+
+    private boolean covers(long point) {
+      return Long.compareUnsigned(point - address, bytes) < 0;
+    }
+
+    @Override
+    public String toString() {
+      return "%s of %d bytes at 0x%x".formatted(kind, bytes, address);
+    }
+  }
+}

@@ -1,0 +1,114 @@
+package io.cuvette.instrument.internal.order;
+
+import java.util.HashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A vector clock: of each stream, the number of its last piece of work that is known to come
+ * before. What many streams learned from one they share. Not thread-safe.
+ */
+public final class Clock {
+  private final Map<Lane, Long> numbers = new HashMap<>();
+
+  /** What is known besides {@link #numbers}; it never changes, and is on no other base. */
+  private @Nullable Clock base;
+
+  /** The last base of others that was merged. */
+  private @Nullable Clock merged;
+
+  /** What this is a copy of; null if it is none that others can be based on. */
+  private final @Nullable Clock original;
+
+  private @Nullable Clock frozen;
+  private long changes;
+  private long frozenAt;
+
+  Clock() {
+    this(null);
+  }
+
+  private Clock(@Nullable Clock original) {
+    this.original = original;
+  }
+
+  /** Whether a piece of work comes before. */
+  public boolean covers(Lane lane, long number) {
+    return last(lane) >= number;
+  }
+
+  /** The last piece of a stream's work that comes before; 0 if none does. */
+  long last(Lane lane) {
+    long own = numbers.getOrDefault(lane, 0L);
+    return base == null ? own : Math.max(own, base.last(lane));
+  }
+
+  void raise(Lane lane, long number) {
+    if (!covers(lane, number)) {
+      numbers.put(lane, number);
+      changes++;
+    }
+  }
+
+  void merge(Clock other) {
+    if (other == this) {
+      return;
+    }
+    Clock under = other.base;
+    if (under != null && under != base && under != merged && under.original != this) {
+      mergeNumbers(under);
+      merged = under;
+    }
+    mergeNumbers(other);
+  }
+
+  private void mergeNumbers(Clock other) {
+    other.numbers.forEach((lane, number) -> {
+      if (!lane.isRetired()) {
+        raise(lane, number);
+      }
+    });
+  }
+
+  /** Learns all that another clock knows, which knows more each time. */
+  void follow(Clock other) {
+    Clock next = other.frozen();
+    Clock before = base;
+    if (before == next) {
+      return;
+    }
+    base = next;
+    if (before != null && before.original != other) {
+      mergeNumbers(before);
+    }
+    numbers.entrySet().removeIf(known -> next.covers(known.getKey(), known.getValue()));
+    changes++;
+  }
+
+  private Clock frozen() {
+    Clock known = frozen;
+    if (known == null || frozenAt != changes) {
+      known = new Clock(this);
+      known.merge(this);
+      frozen = known;
+      frozenAt = changes;
+    }
+    return known;
+  }
+
+  /** How often this learned something. */
+  long changes() {
+    return changes;
+  }
+
+  void forget(Lane lane) {
+    numbers.remove(lane);
+  }
+
+  Clock copy() {
+    Clock copy = new Clock();
+    copy.base = base;
+    copy.mergeNumbers(this);
+    return copy;
+  }
+}

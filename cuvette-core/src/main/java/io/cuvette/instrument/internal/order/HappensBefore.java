@@ -1,0 +1,123 @@
+package io.cuvette.instrument.internal.order;
+
+import io.cuvette.driver.StreamHandle;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Which work comes before which, over all streams: a happens-before model with one vector clock for
+ * each stream and one for what is known to be finished. Not thread-safe.
+ *
+ * <pre>
+ *   work on a stream     after the stream's earlier work, and after what a wait brought in
+ *   record, then wait    the waiter's later work comes after the recorder's earlier work
+ *   synchronize, query   the work is finished: before everything queued from now on, by any thread
+ *   legacy default       waits for the blocking streams of its device, and they wait for it
+ * </pre>
+ *
+ * <p>What is finished is known of all threads at once, because finished work stays finished.
+ */
+public final class HappensBefore {
+
+  private final Clock finished = new Clock();
+
+  /** Those that are not retired, by device. */
+  private final Map<Integer, Set<Lane>> lanes = new HashMap<>();
+
+  private final Map<Integer, Lane> legacy = new HashMap<>();
+  private final Map<Integer, Lane> perThread = new HashMap<>();
+
+  Lane create(int device, String name, boolean blocking) {
+    Lane lane = new Lane(device, name, blocking);
+    onDevice(device).add(lane);
+    return lane;
+  }
+
+  /**
+   * The stream behind the handles 0, 1 and 2. The per-thread streams of a device count as one: the
+   * thread beneath a virtual thread is not known, and so fewer mistakes are found, never too many.
+   */
+  Lane standard(int device, long handle) {
+    return handle == StreamHandle.PER_THREAD
+        ? perThread.computeIfAbsent(device, d -> create(d, "the per-thread stream", true))
+        : legacy.computeIfAbsent(device, d -> create(d, "the default stream", true));
+  }
+
+  static boolean isStandard(long handle) {
+    return 0 <= handle && handle <= StreamHandle.PER_THREAD;
+  }
+
+  /** Applies what the legacy default stream waits for, or waiting for it, before new work. */
+  public void join(Lane lane) {
+    Lane standard = legacy.get(lane.device);
+    if (standard == null || !lane.blocking) {
+      return;
+    }
+    if (lane == standard) {
+      onDevice(lane.device).forEach(other -> other.comeBefore(lane));
+    } else {
+      lane.seen.follow(standard.known());
+    }
+  }
+
+  /** Whether work that a stream queues now comes after an earlier use. */
+  public boolean isBefore(Access earlier, Lane lane) {
+    return isFinished(earlier) || lane.seen.covers(earlier.lane(), earlier.number());
+  }
+
+  public boolean isFinished(Access access) {
+    return access.lane().isFinished(access.number());
+  }
+
+  /** All work queued so far on all streams, for a wait whose reach is not known. */
+  Clock everything() {
+    Clock clock = new Clock();
+    lanes.values().forEach(some -> some.forEach(lane -> clock.merge(lane.known())));
+    return clock;
+  }
+
+  /** All work queued so far on a device. */
+  public Clock everythingOn(int device) {
+    Clock clock = new Clock();
+    onDevice(device).forEach(lane -> clock.merge(lane.known()));
+    return clock;
+  }
+
+  /** Learns that work is done. */
+  public void finish(Clock work) {
+    finished.merge(work);
+    reap();
+  }
+
+  public void destroy(Lane lane) {
+    lane.destroy();
+    reap();
+  }
+
+  private void reap() {
+    List<Lane> gone = new ArrayList<>();
+    for (Set<Lane> some : lanes.values()) {
+      some.removeIf(lane -> {
+        lane.finish(finished);
+        boolean over = lane.isDestroyed() && lane.isFinished();
+        if (over) {
+          lane.retire();
+          gone.add(lane);
+        }
+        return over;
+      });
+    }
+    for (Lane lane : gone) {
+      finished.forget(lane);
+      lanes.values().forEach(some -> some.forEach(other -> other.seen.forget(lane)));
+    }
+  }
+
+  private Set<Lane> onDevice(int device) {
+    return lanes.computeIfAbsent(device, _ -> new LinkedHashSet<>());
+  }
+}

@@ -1,0 +1,102 @@
+package io.cuvette.instrument.internal.order;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One stream as the sanitizer sees it. Its identity outlives the handle, which a driver may give to
+ * another stream. Not thread-safe.
+ */
+public final class Lane {
+  final int device;
+  public final String name;
+  final boolean blocking;
+
+  /** What is ordered before the next work of this stream, the stream's own work included. */
+  public final Clock seen = new Clock();
+
+  private long count;
+
+  /** The last work that is known to be finished: read at each use of each byte. */
+  private long finished;
+
+  /** Whether the position of the stream was read: what comes next is behind that. */
+  private boolean isKnown = true;
+
+  /** How much of what is seen the legacy default stream came behind last. */
+  private long seenByLegacy;
+
+  private @Nullable KnownCapture capture;
+  private boolean destroyed;
+  private boolean retired;
+
+  /** A stream; {@code blocking} if it and the legacy default stream wait for each other. */
+  Lane(int device, String name, boolean blocking) {
+    this.device = device;
+    this.name = name;
+    this.blocking = blocking;
+  }
+
+  /** Queues a piece of work and gives its number. */
+  public long next() {
+    if (isKnown) {
+      seen.raise(this, ++count);
+      isKnown = false;
+    }
+    return count;
+  }
+
+  /** Returns what is queued so far and before it, for other streams. */
+  Clock known() {
+    isKnown = true;
+    return seen;
+  }
+
+  /** Has the legacy default stream come behind all that is queued here, if that is not so yet. */
+  void comeBefore(Lane legacy) {
+    if (blocking && seenByLegacy != seen.changes()) {
+      legacy.seen.merge(known());
+      seenByLegacy = seen.changes();
+    }
+  }
+
+  /** Learns from all that is known to be finished. */
+  void finish(Clock known) {
+    finished = Math.max(finished, known.last(this));
+  }
+
+  /** Whether all that is queued so far is finished. */
+  boolean isFinished() {
+    return finished >= count;
+  }
+
+  /** Whether a piece of work is known to be finished. */
+  boolean isFinished(long number) {
+    return retired || finished >= number;
+  }
+
+  /** What is being captured instead of run, if the stream is part of a capture. */
+  public @Nullable KnownCapture capture() {
+    return capture != null && capture.isOpen() ? capture : null;
+  }
+
+  void join(@Nullable KnownCapture capture) {
+    this.capture = capture;
+  }
+
+  void destroy() {
+    destroyed = true;
+  }
+
+  boolean isDestroyed() {
+    return destroyed;
+  }
+
+  /** Notes that the stream is destroyed and all its work complete: it can be forgotten. */
+  void retire() {
+    retired = true;
+  }
+
+  boolean isRetired() {
+    return retired;
+  }
+}

@@ -1,0 +1,221 @@
+package io.cuvette.instrument.internal.sanitizer;
+
+import io.cuvette.instrument.Misuse;
+import io.cuvette.instrument.SanitizerReport;
+import io.cuvette.instrument.internal.memory.KnownBlock;
+import io.cuvette.instrument.internal.memory.KnownMemory;
+import io.cuvette.instrument.internal.memory.Work;
+import io.cuvette.instrument.internal.order.Access;
+import io.cuvette.instrument.internal.order.Access.Kind;
+import io.cuvette.instrument.internal.order.Access.Range;
+import io.cuvette.instrument.internal.order.Clock;
+import io.cuvette.instrument.internal.order.KnownStreams;
+import io.cuvette.instrument.internal.order.Lane;
+import io.cuvette.instrument.internal.report.CallTrace;
+import io.cuvette.instrument.internal.report.Findings;
+import io.cuvette.instrument.internal.report.Handles;
+import java.util.Arrays;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The state of the sanitizer behind its lock, and the pattern that calls follow: check, report,
+ * call the driver, note what it did. Thread-safe; the driver and the consumer are called without
+ * the lock.
+ */
+public final class SanitizerCore {
+  /** Used inside the functions given to {@link #locked} and {@link #check} alone. */
+  public final KnownStreams streams = new KnownStreams();
+
+  /** Used inside the functions given to {@link #locked} and {@link #check} alone. */
+  public final KnownMemory memory = new KnownMemory(streams.order);
+
+  private final ReentrantLock lock = new ReentrantLock();
+  private final AtomicBoolean closed = new AtomicBoolean();
+  private final Consumer<? super SanitizerReport> consumer;
+  private final Set<Misuse> ignored = EnumSet.noneOf(Misuse.class);
+
+  public SanitizerCore(Consumer<? super SanitizerReport> consumer, Misuse... ignored) {
+    this.consumer = Objects.requireNonNull(consumer, "consumer");
+    this.ignored.addAll(Arrays.asList(ignored));
+  }
+
+  /** Takes a block out of the ledger. */
+  interface Taking {
+    @Nullable KnownBlock take(long address, CallTrace here);
+  }
+
+  /** Runs a step under the lock, then reports its findings. */
+  <T extends @Nullable Object> T locked(Function<Findings, T> step) {
+    Findings findings = new Findings();
+    T result;
+    lock.lock();
+    try {
+      result = step.apply(findings);
+    } finally {
+      lock.unlock();
+    }
+    findings.deliver(consumer, ignored);
+    return result;
+  }
+
+  /** Runs a step without a result under the lock, then reports its findings. */
+  public void check(Consumer<Findings> step) {
+    Findings findings = new Findings();
+    lock.lock();
+    try {
+      step.accept(findings);
+    } finally {
+      lock.unlock();
+    }
+    findings.deliver(consumer, ignored);
+  }
+
+  public List<SanitizerReport> leaks() {
+    Findings findings = new Findings();
+    lock.lock();
+    try {
+      findLeaks(findings);
+    } finally {
+      lock.unlock();
+    }
+    return findings.reports();
+  }
+
+  /** Reports leaks, once. */
+  public void close() {
+    if (closed.compareAndSet(false, true)) {
+      check(this::findLeaks);
+    }
+  }
+
+  /** Checks work, queues it, and notes it once the driver took it. */
+  void queue(Work work, Runnable call) {
+    Lane lane = locked(findings -> checkWork(work, findings));
+    call.run();
+    if (lane != null) {
+      check(_ -> note(work, lane));
+    }
+  }
+
+  void checkLive(CallTrace site, long address, long bytes) {
+    Range range = new Range(address, bytes, Kind.HOLD, false);
+    check(findings -> memory.checkLive(range, site, findings));
+  }
+
+  /** Checks memory that other processes are about to know, which may write it. */
+  void share(CallTrace site, long address) {
+    check(findings -> {
+      memory.checkAllocation(address, site, findings);
+      memory.shared(address);
+    });
+  }
+
+  /** Frees memory: out of the ledger first, since its address may be given out at once. */
+  void free(Taking taking, long address, CallTrace site, Runnable call) {
+    KnownBlock block = locked(_ -> taking.take(address, site));
+    try {
+      call.run();
+    } catch (RuntimeException e) {
+      if (block != null) {
+        check(_ -> memory.restore(block));
+      }
+      throw e;
+    }
+  }
+
+  /** Destroys a handle in the same way, and gives what it stood for. */
+  <T> @Nullable T destroy(Handles<T> handles, long handle, CallTrace site, Runnable call) {
+    check(findings -> handles.checkDestroy(handle, site, findings));
+    Handles.Entry<T> entry = locked(_ -> handles.destroy(handle, site));
+    try {
+      call.run();
+    } catch (RuntimeException e) {
+      if (entry != null) {
+        check(_ -> handles.restore(entry));
+      }
+      throw e;
+    }
+    return entry == null ? null : entry.value();
+  }
+
+  /** The stream of a call that needs it to be live. */
+  @Nullable Lane lane(String method, int device, long stream) {
+    CallTrace site = CallTrace.passing(method, "device", device, "stream", stream);
+    return locked(findings -> streams.lane(device, stream, site, findings));
+  }
+
+  /** The work that is done when a stream is. */
+  Clock workOf(String method, int device, long stream) {
+    CallTrace site = CallTrace.passing(method, "device", device, "stream", stream);
+    return locked(findings -> streams.workOf(streams.lane(device, stream, site, findings)));
+  }
+
+  /** The work that is done when an event is. */
+  Clock workBefore(String method, long event) {
+    CallTrace site = CallTrace.passing(method, "event", event);
+    return locked(findings -> streams.workBefore(streams.events.use(event, site, findings)));
+  }
+
+  /** Notes queued work that may have anybody change memory. */
+  void unseen(@Nullable Lane lane, CallTrace site) {
+    if (lane != null && lane.capture() == null) {
+      check(_ -> memory.hostReads.unseen(lane, site));
+    }
+  }
+
+  /** The work that is done once memory is freed: that of its device, if the memory was not used. */
+  Clock workAwaitedByFreeing(long address) {
+    return streams.order.everythingOn(memory.waitsFor(address));
+  }
+
+  void finish(Clock work) {
+    check(findings -> {
+      streams.order.finish(work);
+      memory.hostReads.finished(findings);
+    });
+  }
+
+  boolean finishIf(boolean done, Clock work) {
+    if (done) {
+      finish(work);
+    }
+    return done;
+  }
+
+  private @Nullable Lane checkWork(Work work, Findings findings) {
+    work.resolve(memory.views);
+    Lane lane = streams.lane(work.device, work.stream, work.site, findings);
+    for (Range range : work.ranges()) {
+      memory.checkLive(range, work.site, findings);
+    }
+    if (lane != null && lane.capture() == null) {
+      streams.order.join(lane);
+      work.ranges().forEach(range -> memory.checkRace(range, lane, work.site, findings));
+      memory.checkContent(work, findings);
+    }
+    return lane;
+  }
+
+  private void note(Work work, Lane lane) {
+    if (lane.capture() == null) {
+      long number = lane.next();
+      for (Range range : work.ranges()) {
+        memory.use(new Access(lane, number, range, work.site));
+      }
+    }
+    memory.written(work);
+  }
+
+  private void findLeaks(Findings findings) {
+    memory.leaks(findings);
+    streams.leaks(findings);
+  }
+}

@@ -1,0 +1,78 @@
+package io.cuvette.instrument.internal.sanitizer;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.OrderedCalls;
+import io.cuvette.instrument.internal.order.Lane;
+import io.cuvette.instrument.internal.report.CallTrace;
+import org.jspecify.annotations.Nullable;
+
+/** The part of the sanitizer that watches memory in stream order. Thread-safe. */
+public final class SanitizerOrdered implements OrderedCalls {
+  private final CudaDriver driver;
+  private final SanitizerCore core;
+
+  public SanitizerOrdered(CudaDriver driver, SanitizerCore core) {
+    this.driver = driver;
+    this.core = core;
+  }
+
+  @Override
+  public long memAllocAsync(int device, long bytes, long stream) {
+    CallTrace site =
+        CallTrace.of("memAllocAsync", "device", device, "bytes", bytes, "stream", stream);
+    Lane lane = lane(device, stream, site);
+    return allocated(
+        driver.ordered().memAllocAsync(device, bytes, stream), bytes, lane, true, site);
+  }
+
+  @Override
+  public long memAllocFromPoolAsync(int device, long bytes, long pool, long stream) {
+    CallTrace site =
+        CallTrace.of(
+            "memAllocFromPoolAsync",
+            "device",
+            device,
+            "bytes",
+            bytes,
+            "pool",
+            pool,
+            "stream",
+            stream);
+    boolean onDevice = core.locked(findings -> core.streams.pool(pool, site, findings));
+    Lane lane = lane(device, stream, site);
+    long address = driver.ordered().memAllocFromPoolAsync(device, bytes, pool, stream);
+    return allocated(address, bytes, lane, onDevice, site);
+  }
+
+  @Override
+  public void memFreeAsync(int device, long address, long stream) {
+    CallTrace site =
+        CallTrace.of("memFreeAsync", "device", device, "address", address, "stream", stream);
+    Lane lane = lane(device, stream, site);
+    if (lane != null) {
+      core.check(findings -> core.memory.checkFreeInOrder(address, lane, site, findings));
+    }
+    core.free(
+        core.memory::free,
+        address,
+        site,
+        () -> driver.ordered().memFreeAsync(device, address, stream));
+  }
+
+  /** The stream of a call, with all that comes before its next work. */
+  private @Nullable Lane lane(int device, long stream, CallTrace site) {
+    return core.locked(findings -> {
+      Lane lane = core.streams.lane(device, stream, site, findings);
+      if (lane != null) {
+        core.streams.order.join(lane);
+      }
+      return lane;
+    });
+  }
+
+  private long allocated(
+      long address, long bytes, @Nullable Lane lane, boolean onDevice, CallTrace site) {
+    core.check(_ -> core.memory.allocatedInOrder(address, bytes, lane, onDevice, site));
+    return address;
+  }
+}

@@ -1,0 +1,101 @@
+package io.cuvette.instrument.internal.sanitizer;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.TransferCalls;
+import io.cuvette.instrument.internal.memory.Work;
+import io.cuvette.instrument.internal.report.CallTrace;
+import java.lang.foreign.MemorySegment;
+
+/** The part of the sanitizer that watches copies and fills. Thread-safe. */
+public final class SanitizerTransfers implements TransferCalls {
+  private final CudaDriver driver;
+  private final SanitizerCore core;
+
+  public SanitizerTransfers(CudaDriver driver, SanitizerCore core) {
+    this.driver = driver;
+    this.core = core;
+  }
+
+  @Override
+  public void memcpyAsync(int device, long target, long source, long bytes, long stream) {
+    CallTrace site =
+        CallTrace.often(
+            "memcpyAsync", "target", target, "source", source, "bytes", bytes, "stream", stream);
+    core.queue(
+        new Work(site, device, stream).reads(source, bytes).writes(target, bytes),
+        () -> driver.transfers().memcpyAsync(device, target, source, bytes, stream));
+  }
+
+  @Override
+  public void memcpyHtoDAsync(int device, long target, MemorySegment source, long stream) {
+    CallTrace site =
+        CallTrace.often("memcpyHtoDAsync", "target", target, "source", source, "stream", stream);
+    core.queue(
+        new Work(site, device, stream).reads(source).writes(target, source.byteSize()),
+        () -> driver.transfers().memcpyHtoDAsync(device, target, source, stream));
+  }
+
+  @Override
+  public void memcpyDtoHAsync(int device, MemorySegment target, long source, long stream) {
+    CallTrace site =
+        CallTrace.often("memcpyDtoHAsync", "target", target, "source", source, "stream", stream);
+    core.queue(
+        new Work(site, device, stream).reads(source, target.byteSize()).writes(target),
+        () -> driver.transfers().memcpyDtoHAsync(device, target, source, stream));
+  }
+
+  @Override
+  public void memcpyPeerAsync(
+      int streamDevice,
+      long target,
+      int targetDevice,
+      long source,
+      int sourceDevice,
+      long bytes,
+      long stream) {
+    CallTrace site =
+        CallTrace.often(
+            "memcpyPeerAsync",
+            "target",
+            target,
+            "source",
+            source,
+            "bytes",
+            bytes,
+            "stream",
+            stream);
+    core.queue(
+        new Work(site, streamDevice, stream).reads(source, bytes).writes(target, bytes),
+        () ->
+            driver
+                .transfers()
+                .memcpyPeerAsync(
+                    streamDevice, target, targetDevice, source, sourceDevice, bytes, stream));
+  }
+
+  @Override
+  public void memsetD8Async(int device, long target, byte value, long count, long stream) {
+    core.queue(
+        fill("memsetD8Async", device, target, count, stream),
+        () -> driver.transfers().memsetD8Async(device, target, value, count, stream));
+  }
+
+  @Override
+  public void memsetD16Async(int device, long target, short value, long count, long stream) {
+    core.queue(
+        fill("memsetD16Async", device, target, count * Short.BYTES, stream),
+        () -> driver.transfers().memsetD16Async(device, target, value, count, stream));
+  }
+
+  @Override
+  public void memsetD32Async(int device, long target, int value, long count, long stream) {
+    core.queue(
+        fill("memsetD32Async", device, target, count * Integer.BYTES, stream),
+        () -> driver.transfers().memsetD32Async(device, target, value, count, stream));
+  }
+
+  private static Work fill(String method, int device, long target, long bytes, long stream) {
+    CallTrace site = CallTrace.often(method, "target", target, "bytes", bytes, "stream", stream);
+    return new Work(site, device, stream).writes(target, bytes);
+  }
+}

@@ -1,0 +1,65 @@
+package io.cuvette.internal.devicepool;
+
+import io.cuvette.internal.session.CachingPool;
+import io.cuvette.internal.stream.DriverStream;
+import io.cuvette.internal.stream.StreamLocal;
+import io.cuvette.internal.streamcache.StreamCache;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/** The arenas that pools keep for one stream. Thread-safe. */
+public final class CachesOfStream implements StreamLocal {
+  private final DriverStream stream;
+  private final ConcurrentHashMap<CachingPool, StreamCache> arenas = new ConcurrentHashMap<>();
+
+  /** The one found last, to spare the map. */
+  private @Nullable StreamCache last;
+
+  public CachesOfStream(DriverStream stream) {
+    this.stream = stream;
+  }
+
+  /** The arena of a pool, made if there is none. */
+  public StreamCache of(MemoryPoolCore pool) {
+    StreamCache found = last;
+    return found != null && found.pool == pool ? found : find(pool);
+  }
+
+  private StreamCache find(MemoryPoolCore pool) {
+    StreamCache arena = arenas.get(pool);
+    if (arena == null) {
+      CachingDevicePool devicePool = pool.poolOf(stream);
+      arena = arenas.computeIfAbsent(pool, _ -> devicePool.newCache(stream));
+      if (stream.isClosed() || pool.isClosed()) {
+        arena.retire(); // who closes it may not have seen it
+      }
+    }
+    last = arena;
+    return arena;
+  }
+
+  /** The arena of a pool, if it has one. */
+  public @Nullable StreamCache known(MemoryPoolCore pool) {
+    return arenas.get(pool);
+  }
+
+  /** The arena is over. */
+  public void remove(StreamCache arena) {
+    arenas.remove(arena.pool, arena);
+    if (last == arena) {
+      last = null;
+    }
+  }
+
+  /** Those of a stream. */
+  public static CachesOfStream of(DriverStream stream) {
+    return (CachesOfStream) stream.local;
+  }
+
+  @Override
+  public void retire() {
+    arenas.values().forEach(StreamCache::retire);
+    arenas.clear();
+    last = null;
+  }
+}

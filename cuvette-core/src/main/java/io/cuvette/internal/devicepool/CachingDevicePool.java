@@ -1,0 +1,433 @@
+package io.cuvette.internal.devicepool;
+
+import io.cuvette.MemoryLimit;
+import io.cuvette.OutOfDeviceMemoryException;
+import io.cuvette.PoolStats;
+import io.cuvette.RecoveryStep;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.base.Refusals;
+import io.cuvette.internal.base.Turns;
+import io.cuvette.internal.block.DirectMemory;
+import io.cuvette.internal.block.Face;
+import io.cuvette.internal.block.Loans.Loan;
+import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.fence.Capture;
+import io.cuvette.internal.order.OpenStream;
+import io.cuvette.internal.session.CachingPool;
+import io.cuvette.internal.session.Device;
+import io.cuvette.internal.stream.DriverStream;
+import io.cuvette.internal.streamcache.CachedBlock;
+import io.cuvette.internal.streamcache.Chunks;
+import io.cuvette.internal.streamcache.DeviceCache;
+import io.cuvette.internal.streamcache.PoolCensus;
+import io.cuvette.internal.streamcache.Request;
+import io.cuvette.internal.streamcache.StreamCache;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One pool on one device: its arenas, what it holds and may hold, and the way from a miss to more
+ * memory. No lock is held across a call of upstream or of the driver. Thread-safe.
+ */
+public final class CachingDevicePool extends DeviceCache {
+  /**
+   * Before the pool grows, no block above this many times the request is taken from another stream:
+   * it would be cut for little, and its own stream, wanting it again, would grow by all of it.
+   */
+  private static final long MOST_TIMES_THE_REQUEST = 8;
+
+  public final MemoryPoolCore pool;
+  private final OtherStreams others = new OtherStreams(this);
+  private final Turns turns = new Turns();
+  private final AtomicLong growths = new AtomicLong();
+  private final AtomicLong outOfMemories = new AtomicLong();
+  private volatile MemoryLimit limit;
+
+  public CachingDevicePool(MemoryPoolCore pool, Device device, MemoryLimit limit) {
+    super(device, limit.bytesOf(limit instanceof MemoryLimit.Fraction ? device.totalBytes() : 0));
+    this.pool = pool;
+    this.limit = limit;
+  }
+
+  @Override
+  public CachingPool owner() {
+    return pool;
+  }
+
+  @Override
+  public void free(CachedBlock block) {
+    MemoryHooks hooks = pool.hooks();
+    if (hooks != null) {
+      hooks.free(pool, block);
+    } else {
+      block.arena.free(block);
+    }
+  }
+
+  @Override
+  public void releaseClosed(StreamCache cache) {
+    Failures failures = new Failures();
+    release(cache, failures);
+    pool.forgetIfEmpty();
+    failures.throwFirst();
+  }
+
+  @Override
+  public void ended(StreamCache cache) {
+    caches.remove(cache);
+    CachesOfStream.of(cache.stream).remove(cache);
+  }
+
+  public MemoryLimit limit() {
+    return limit;
+  }
+
+  public long limitBytes() {
+    return held.limit();
+  }
+
+  public void setLimit(MemoryLimit next) {
+    held.setLimit(next.bytesOf(device.totalBytes()));
+    limit = next;
+  }
+
+  public long heldBytes() {
+    return held.held();
+  }
+
+  @Override
+  public Face allocateSlow(StreamCache arena, long bytes, long rounded, OpenStream stream) {
+    settle();
+    Face found = arena.take(bytes, rounded, stream);
+    if (found != null) {
+      return found;
+    }
+    Request request = new Request(arena, bytes, rounded, stream, new Refusals());
+    found = others.takeBest(caches.retired(), request, Long.MAX_VALUE);
+    if (found == null && rounded >= pool.crossStreamBytes()) {
+      long most =
+          Math.clamp(rounded, 0, Long.MAX_VALUE / MOST_TIMES_THE_REQUEST) * MOST_TIMES_THE_REQUEST;
+      found = others.takeBest(caches.all(), request, most);
+    }
+    if (found == null) {
+      found = grow(request);
+    }
+    return found != null ? found : new DeviceShortage(this, request).run();
+  }
+
+  /** Takes back what is done or forgotten. */
+  public void settle() {
+    pool.session().leaks().drain();
+    pending.poll();
+  }
+
+  /** What can be had without releasing anything or waiting, however large the block. */
+  public @Nullable Face search(Request request) {
+    settle();
+    Face found = request.arena().take(request.bytes(), request.rounded(), request.stream());
+    if (found == null) {
+      found = others.takeBest(caches.all(), request, Long.MAX_VALUE);
+    }
+    return found != null ? found : grow(request);
+  }
+
+  /** More memory from upstream; null if the limit or upstream says no. */
+  private @Nullable Face grow(Request request) {
+    long rounded = request.rounded();
+    if (!request.refusals().isWorthAsking() || !held.reserve(rounded)) {
+      return null;
+    }
+    Face block = null;
+    try {
+      pool.checkOpen(); // again: whoever closes it may not have seen the bytes just reserved
+      block = adopt(ask(rounded, request.stream()), request);
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.OUT_OF_MEMORY) {
+        throw e;
+      }
+      request.refusals().add(e);
+    } finally {
+      if (block == null) {
+        held.unreserve(rounded);
+      }
+    }
+    if (block != null) {
+      growths.incrementAndGet();
+      held.grown();
+    }
+    return block;
+  }
+
+  private Memory ask(long bytes, OpenStream stream) {
+    MemoryHooks hooks = pool.hooks();
+    return hooks == null
+        ? askNow(bytes, stream)
+        : hooks.grow(pool, stream, bytes, () -> askNow(bytes, stream));
+  }
+
+  private Memory askNow(long bytes, OpenStream stream) {
+    Memory chunk = pool.upstream().ask(bytes, stream, device);
+    if (chunk.lifetime().home != null) {
+      chunk.lifetime().use(stream.state); // upstream may have answered with another stream's memory
+    }
+    return chunk;
+  }
+
+  /** What cannot be adopted goes back, but for memory that the pool has already. */
+  private Face adopt(Memory chunk, Request request) {
+    int number;
+    try {
+      number = chunks.add(chunk, request.rounded());
+    } catch (OutOfMemoryError e) {
+      chunk.close();
+      throw e;
+    }
+    if (number == Chunks.NONE) {
+      chunk.close();
+      throw isOver(request.arena());
+    }
+    Face block = null;
+    try {
+      block = adopt(number, request);
+    } finally {
+      if (block == null) {
+        closeChunk(number);
+      }
+    }
+    return block;
+  }
+
+  /**
+   * Puts a chunk into an arena and gives the first part of it.
+   *
+   * @throws IllegalStateException if the arena's stream or the pool was closed meanwhile; the chunk
+   *     is not in it then
+   */
+  public Face adopt(int chunk, Request request) {
+    long address = chunks.get(chunk).address();
+    Face block = request.arena().adopt(address, chunk, chunks.bytes(chunk), request);
+    if (block == null) {
+      throw isOver(request.arena());
+    }
+    return block;
+  }
+
+  private IllegalStateException isOver(StreamCache arena) {
+    CachesOfStream.of(arena.stream).remove(arena);
+    pool.checkOpen();
+    return arena.stream.isOfCapture()
+        ? new Capture.EndedException(arena.stream)
+        : new IllegalStateException(arena.stream + " is closed");
+  }
+
+  /** Gives a chunk that left its arena for good back to upstream; it counts as held until then. */
+  private long free(int chunk) {
+    long bytes = chunks.bytes(chunk);
+    if (pool.session().frees().mayPutOff() && putOffFree(chunk)) {
+      return bytes;
+    }
+    try {
+      closeChunk(chunk);
+    } finally {
+      held.freed(bytes);
+    }
+    return bytes;
+  }
+
+  /** Needs Java heap, but only while callbacks hold streams. */
+  private boolean putOffFree(int chunk) {
+    Memory memory = chunks.get(chunk);
+    return pool.session().frees().putOff(memory.lifetime().wouldWait(), () -> free(chunk));
+  }
+
+  /** Gives a chunk that could not come into another arena back to upstream. */
+  public void freeMoved(int chunk) {
+    long bytes = chunks.bytes(chunk);
+    try {
+      closeChunk(chunk);
+    } finally {
+      held.unreserve(bytes);
+    }
+  }
+
+  private void closeChunk(int chunk) {
+    Loan loan = chunks.remove(chunk);
+    if (loan != null) {
+      loan.giveBack();
+    }
+  }
+
+  /** Releases every cached whole chunk of one stream, or of all if null; gives the bytes. */
+  public long freeAllBlocks(@Nullable DriverStream stream) {
+    settle();
+    return release(stream);
+  }
+
+  private long release(@Nullable DriverStream stream) {
+    long released = 0;
+    Failures failures = new Failures();
+    for (StreamCache arena : stream == null ? caches.all() : arenasOf(stream)) {
+      released += release(arena, failures);
+    }
+    failures.throwFirst();
+    return released;
+  }
+
+  private long release(StreamCache arena, Failures failures) {
+    long released = 0;
+    for (int chunk = arena.removeAnyWhole(); chunk != Chunks.NONE; chunk = arena.removeAnyWhole()) {
+      try {
+        released += free(chunk);
+      } catch (RuntimeException | Error e) {
+        failures.add(e);
+      }
+    }
+    arena.endIfEmpty();
+    return released;
+  }
+
+  private List<StreamCache> arenasOf(DriverStream stream) {
+    StreamCache arena = CachesOfStream.of(stream).known(pool);
+    return arena == null ? List.of() : List.of(arena);
+  }
+
+  /** Gives the cached memory back; each arena ends with its last chunk. */
+  public void shut() {
+    closeCaches();
+    caches.all().forEach(StreamCache::retire);
+    Failures failures = new Failures();
+    failures.run(pending::poll);
+    failures.run(() -> release((DriverStream) null));
+    failures.throwFirst();
+  }
+
+  /**
+   * Waits for the streams whose arenas or uses hold cached memory back; for memory that other
+   * threads are freeing; and if only the driver is short, for the frees in its pools.
+   */
+  public void awaitOthers(long wantedBytes) {
+    pending.await();
+    for (StreamCache arena : caches.all()) {
+      if (arena.hasFree(1)) {
+        arena.stream.await();
+      }
+    }
+    if (!pool.session().isInsideCallback()) { // else they may wait for the callback
+      held.awaitRoom(wantedBytes);
+    }
+    if (wantedBytes <= held.room()) {
+      pool.streams().relief().awaitFrees(device);
+    }
+  }
+
+  /** The streams of a block that is free and large enough, but for their work. */
+  public List<DriverStream> busyStreams(long rounded) {
+    return caches.all().stream()
+        .filter(arena -> arena.hasFree(rounded))
+        .map(arena -> arena.stream)
+        .toList();
+  }
+
+  /** Whether memory that is not in use could do, if no other thread takes it. */
+  public boolean mayHave(long rounded) {
+    PoolStats now = stats();
+    return now.freeBytes() >= rounded || held.isBeingFreed();
+  }
+
+  /** How often memory was taken so far: whether others got what this thread waited for. */
+  public long takes() {
+    return caches.count().allocations + held.reservations();
+  }
+
+  /** Whether the collector has found a buffer of this pool that was not taken back yet. */
+  public boolean hasForgotten() {
+    return caches.all().stream().anyMatch(StreamCache::hasForgotten);
+  }
+
+  public Turns turns() {
+    return turns;
+  }
+
+  /** Closes the buffers in use: what they were lent is free, but for {@link #destroy}. */
+  public void endLent() {
+    closeCaches();
+    Failures failures = new Failures();
+    chunks.end(); // first: what is lent from now on finds no chunk
+    caches.all().forEach(arena -> arena.endAll(failures));
+    caches.clear();
+    pending.clear();
+    failures.throwFirst();
+  }
+
+  /** Frees all memory, after {@link #endLent}. */
+  public void destroy() {
+    Failures failures = new Failures();
+    chunks.giveBackAll(failures);
+    held.end();
+    failures.throwFirst();
+  }
+
+  public PoolStats stats() {
+    settle();
+    long beingFreed = held.beingFreed(); // first: what leaves an arena is not counted twice
+    PoolCensus census = caches.count();
+    long pendingBytes = Math.min(pending.bytes(), census.usedBytes);
+    int pendingBlocks = Math.min(pending.blocks(), census.usedBlocks);
+    long free = census.freeBytes + pendingBytes + beingFreed;
+    long used = census.usedBytes - pendingBytes;
+    return new PoolStats(
+        used,
+        free,
+        used + free,
+        Math.max(0, census.requestedBytes - pending.requestedBytes()),
+        pendingBytes + beingFreed,
+        census.releasableBytes,
+        census.largestFreeBytes,
+        census.usedBlocks - pendingBlocks,
+        census.freeBlocks + pendingBlocks,
+        census.chunks,
+        Math.min(census.peakUsedBytes, held.peak()),
+        held.peak(),
+        census.allocations,
+        growths.get(),
+        others.reuses(),
+        outOfMemories.get(),
+        limitBytes());
+  }
+
+  public void resetPeaks() {
+    caches.resetPeaks();
+    held.resetPeak();
+  }
+
+  public OutOfDeviceMemoryException outOfMemory(Request request, RecoveryStep step) {
+    outOfMemories.incrementAndGet();
+    StreamCache arena = request.arena();
+    PoolCensus own = new PoolCensus();
+    arena.count(own);
+    PoolStats all = stats();
+    return request
+        .refusals()
+        .explain(
+            new OutOfDeviceMemoryException(
+                "allocate(bytes=%d, stream=%s)".formatted(request.bytes(), arena.stream),
+                new OutOfDeviceMemoryException.Details(
+                    device.id(),
+                    request.bytes(),
+                    request.rounded(),
+                    all.heldBytes(),
+                    all.usedBytes(),
+                    all.freeBytes(),
+                    all.freeBlocks(),
+                    all.pendingBytes(),
+                    all.largestFreeBytes(),
+                    Math.max(0, all.freeBytes() - all.pendingBytes() - own.freeBytes),
+                    limitBytes(),
+                    DirectMemory.driverFree(device),
+                    step),
+                all.limitBytes() - all.usedBytes() - all.pendingBytes()));
+  }
+}

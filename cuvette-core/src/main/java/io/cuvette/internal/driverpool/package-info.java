@@ -1,0 +1,5 @@
+/** The driver's pools: made, imported or borrowed. */
+@NullMarked
+package io.cuvette.internal.driverpool;
+
+import org.jspecify.annotations.NullMarked;

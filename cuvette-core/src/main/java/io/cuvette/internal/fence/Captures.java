@@ -1,0 +1,77 @@
+package io.cuvette.internal.fence;
+
+import io.cuvette.driver.CaptureInfo;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.UserObject;
+import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.base.Once;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/** The captures that use memory of one {@code Cuda}, whoever began them. Thread-safe. */
+public final class Captures {
+  private final CudaDriver driver;
+  private final ConcurrentHashMap<Long, Capture> known = new ConcurrentHashMap<>();
+
+  /** Whether a stream is known that somebody else could capture. */
+  private volatile boolean anyPossible;
+
+  public Captures(CudaDriver driver) {
+    this.driver = driver;
+  }
+
+  /** Somebody has the handle of a stream from now on. */
+  public void arePossible() {
+    anyPossible = true;
+  }
+
+  /** False as long as nobody could have begun to capture a stream that is known here. */
+  public boolean isAnyPossible() {
+    return anyPossible;
+  }
+
+  /** The capture that a stream, which the caller holds, takes part in; null if in none. */
+  public @Nullable Capture of(int device, long stream) {
+    if (driver.captures().streamIsCapturing(device, stream) == 0) {
+      return null;
+    }
+    CaptureInfo info = driver.captures().streamGetCaptureInfo(device, stream);
+    if (!info.isActive()) {
+      return null; // what was captured never runs
+    }
+    Capture capture = known.get(info.id());
+    return capture != null ? capture : retained(device, stream, info);
+  }
+
+  private @Nullable Capture retained(int device, long stream, CaptureInfo info) {
+    Capture made;
+    try {
+      made = new Capture(info.id(), retainedBy(info.graph()), null);
+    } catch (CudaException e) {
+      CaptureInfo now = driver.captures().streamGetCaptureInfo(device, stream);
+      boolean isOver = !now.isCapturing() || now.id() != info.id();
+      return isOver ? of(device, stream) : new Capture(info.id(), null, e);
+    }
+    Capture other = known.putIfAbsent(info.id(), made);
+    return other != null ? other : made;
+  }
+
+  private UserObject retainedBy(long graph) {
+    UserObject object = driver.captures().userObjectCreate();
+    try {
+      driver.captures().graphRetainUserObject(graph, object.handle());
+    } catch (RuntimeException e) {
+      if (!Once.mayBeDone(e)) { // else the graph may have it
+        Failures.closeAfter(e, () -> driver.captures().userObjectRelease(object.handle()));
+      }
+      throw e;
+    }
+    return object;
+  }
+
+  /** Forgets those whose graphs are gone by now. */
+  public void poll() {
+    known.values().removeIf(Capture::isDone);
+  }
+}

@@ -1,0 +1,60 @@
+package io.cuvette.internal.fence;
+
+import io.cuvette.internal.session.Device;
+import java.util.Collection;
+import java.util.concurrent.ConcurrentLinkedQueue;
+
+/**
+ * The guards of streams that were closed before their work was done. Nobody else may ever ask
+ * whether it is, so that whoever makes, closes or waits for a stream looks at some of them: a done
+ * one goes, and the number of others that are looked at is small. Thread-safe.
+ */
+public final class EndedStreams {
+  /** How many are not done before a look ends. */
+  private static final int MOST_BUSY = 2;
+
+  /** How many are destroyed in passing: more than are added. */
+  private static final int MOST_DONE = 8;
+
+  private final ConcurrentLinkedQueue<WorkMarker> guards = new ConcurrentLinkedQueue<>();
+
+  public void add(WorkMarker guard) {
+    guards.add(guard);
+  }
+
+  /** Adds the guards of a device to others. */
+  public void addTo(Collection<Fence> others, Device device) {
+    guards.stream().filter(guard -> guard.on() == device).forEach(others::add);
+  }
+
+  /** Looks at a few, for a caller that does something short; a failing call is thrown. */
+  public void poll() {
+    poll(MOST_DONE);
+  }
+
+  /** Looks at all that are done, for a caller that has waited. */
+  public void pollAll() {
+    poll(Integer.MAX_VALUE);
+  }
+
+  private void poll(int mostDone) {
+    int busy = 0;
+    for (int done = 0; done < mostDone && busy < MOST_BUSY; ) {
+      WorkMarker guard = guards.poll();
+      if (guard == null) {
+        return;
+      }
+      boolean isDone = false;
+      try {
+        isDone = guard.isDone();
+      } finally {
+        if (isDone) {
+          done++;
+        } else {
+          guards.add(guard);
+          busy++;
+        }
+      }
+    }
+  }
+}

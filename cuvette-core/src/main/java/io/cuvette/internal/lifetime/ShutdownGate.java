@@ -1,0 +1,92 @@
+package io.cuvette.internal.lifetime;
+
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Counts threads that create or release what a {@code Cuda} owns, so that shutdown can wait for
+ * them. The thread that closes the Cuda shuts the gate and waits for those inside; from then on it
+ * alone makes changes, and what others would have released is in its list. No code of the user runs
+ * inside, which could close the Cuda. Thread-safe.
+ */
+public final class ShutdownGate {
+  private final Gate gate = new Gate();
+
+  /** Who ends the Cuda, as long as that lasts: it can enter all the same. */
+  private volatile @Nullable Thread ending;
+
+  /** Does something that is not done once the Cuda ends: whoever ends it does it then. */
+  public void run(Runnable step) {
+    if (tryEnter()) {
+      try {
+        step.run();
+      } finally {
+        leave();
+      }
+    }
+  }
+
+  /**
+   * Makes something that the Cuda owns.
+   *
+   * @throws IllegalStateException if the Cuda ends
+   */
+  public <T extends @Nullable Object> T make(Supplier<T> maker) {
+    if (!tryEnter()) {
+      throw new IllegalStateException("Cuda is closed");
+    }
+    try {
+      return maker.get();
+    } finally {
+      leave();
+    }
+  }
+
+  /**
+   * Asks something; it can also be part of what a thread inside does.
+   *
+   * @throws IllegalStateException if the Cuda ends
+   */
+  public <T extends @Nullable Object> T ask(Supplier<T> question) {
+    if (!tryEnterAgain()) {
+      throw new IllegalStateException("Cuda is closed");
+    }
+    try {
+      return question.get();
+    } finally {
+      leave();
+    }
+  }
+
+  /** False if the gate is shut; else {@link #leave} must follow. */
+  public boolean tryEnter() {
+    return gate.enter() || isEnding();
+  }
+
+  /** The same for a step that can also be part of what a thread inside does. */
+  public boolean tryEnterAgain() {
+    return gate.enterAgain() || isEnding();
+  }
+
+  public void leave() {
+    if (!gate.isShut() || !isEnding()) {
+      gate.leave();
+    }
+  }
+
+  /** That thread is not counted: others must not take it for somebody who is still inside. */
+  private boolean isEnding() {
+    return Thread.currentThread().equals(ending);
+  }
+
+  /** Lets only this thread in from now on, and waits until nobody is inside. */
+  public void shut() {
+    ending = Thread.currentThread();
+    gate.shut();
+  }
+
+  /** Lets nobody in any more: the Cuda has ended. */
+  public void close() {
+    ending = null;
+  }
+}

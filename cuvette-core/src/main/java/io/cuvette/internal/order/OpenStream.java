@@ -1,0 +1,218 @@
+package io.cuvette.internal.order;
+
+import io.cuvette.StreamOptions;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.internal.callback.Callback;
+import io.cuvette.internal.session.Device;
+import io.cuvette.internal.session.Session;
+import io.cuvette.internal.stream.DriverStream;
+import io.cuvette.internal.stream.Streams;
+import java.lang.ref.Reference;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One object that stands for a stream, as the engine knows it: it can be closed by itself, and a
+ * stream that was made here ends with it, also when it is forgotten. What works with it keeps it
+ * reachable. Thread-safe.
+ */
+public final class OpenStream {
+  public final DriverStream state;
+
+  /** Whether the stream was made here and ends with this. */
+  private final boolean ends;
+
+  /** Whether this was closed, which need not end the stream. */
+  private final AtomicBoolean unwrapped = new AtomicBoolean();
+
+  /** The object of users; published with this. */
+  private @Nullable Object face;
+
+  public OpenStream(DriverStream state, boolean ends) {
+    this.state = state;
+    this.ends = ends;
+  }
+
+  /** Makes a stream (cuStreamCreateWithPriority), which ends with the result. */
+  public static OpenStream create(Streams streams, Device device, StreamOptions options) {
+    return streams.create(device, options, state -> new OpenStream(state, true));
+  }
+
+  /** A stream of the library's own, which no user closes. */
+  public static OpenStream createForLibrary(Streams streams, Device device) {
+    return streams.createForLibrary(device, state -> new OpenStream(state, true));
+  }
+
+  /** Takes note of the object of users, before anybody else has either. */
+  public void standsFor(Object user) {
+    face = user;
+  }
+
+  /** The object of users. */
+  public Object face() {
+    return Objects.requireNonNull(face);
+  }
+
+  public boolean ends() {
+    return ends;
+  }
+
+  /** The device whose work this stream takes. */
+  public Device on() {
+    return state.device;
+  }
+
+  public boolean isClosed() {
+    return unwrapped.get() || state.isClosing();
+  }
+
+  public void close() {
+    if (ends) {
+      state.ending().close();
+    } else if (!state.isBuiltIn() && unwrapped.compareAndSet(false, true)) {
+      state.unwrapped();
+    }
+  }
+
+  public boolean isCapturing() {
+    CudaDriver driver = hold();
+    try {
+      return driver.captures().streamIsCapturing(state.device.id(), state.handle) != 0;
+    } finally {
+      unhold();
+    }
+  }
+
+  /** Whether all work queued so far is done. */
+  public boolean isDone(String call) {
+    CudaDriver _ = hold();
+    try {
+      checkNotCapturing(call);
+      return state.isWorkDone();
+    } finally {
+      unhold();
+    }
+  }
+
+  /** The wait itself, for a thread in the middle of something: it calls no upstream resource. */
+  public void awaitWork() {
+    Callback inside = Callback.inside(state.session);
+    if (inside == null) {
+      synchronizeHere();
+    } else {
+      inside.await(state, "synchronize() of " + this, () -> isDone("synchronize"));
+    }
+  }
+
+  private void synchronizeHere() {
+    CudaDriver _ = hold();
+    try {
+      checkNotCapturing("synchronize");
+      state.streams.listener().beforeWait(stream -> stream == state);
+      state.ending().await(this::awaitHeld);
+    } finally {
+      unhold();
+    }
+    state.streams.listener().afterStream();
+    state.streams.ended().pollAll();
+  }
+
+  private void awaitHeld() {
+    while (!state.awaitWork()) {
+      state.session.checkOpen();
+      checkNotCapturing("synchronize");
+    }
+  }
+
+  /** Checks that it is an open stream of a session. */
+  public void checkOf(Session session) {
+    session.checkOpen();
+    if (state.session != session) {
+      throw new IllegalArgumentException(
+          "%s belongs to another Cuda (expected: one of this)".formatted(state.device));
+    }
+    checkUsable();
+  }
+
+  public void checkUsable() {
+    state.checkUsable();
+    checkWrapped();
+  }
+
+  private void checkWrapped() {
+    if (unwrapped.get()) {
+      throw new IllegalStateException(this + " is closed");
+    }
+  }
+
+  /**
+   * Keeps the stream from being destroyed until {@link #unhold}, for a call of the driver.
+   *
+   * @throws IllegalStateException if it is closed
+   */
+  public CudaDriver hold() {
+    checkWrapped();
+    return state.hold();
+  }
+
+  public void unhold() {
+    try {
+      state.unhold();
+    } finally {
+      Reference.reachabilityFence(this);
+    }
+  }
+
+  /** As {@link #hold}, for work that is queued. */
+  public CudaDriver holdToQueue() {
+    CudaDriver driver = hold();
+    try {
+      state.capturing.checkNotInterrupted();
+      return driver;
+    } catch (RuntimeException e) {
+      unhold();
+      throw e;
+    }
+  }
+
+  /** Asks only where the answer can be yes: otherwise nobody has the handle. */
+  public void checkNotCapturing(String call) {
+    if (state.isExposed() || state.isBuiltIn()) {
+      state.checkNotCapturing(call, "");
+    }
+  }
+
+  /** Before work that the driver waits for: inside a callback, waits itself, with its bounds. */
+  public void awaitInCallback(String call) {
+    checkCanWait(call);
+    Callback inside = Callback.inside(state.session);
+    if (inside != null) {
+      inside.await(state, call + " on " + this, () -> isDone(call));
+    }
+  }
+
+  /** Refuses work that waits for a callback which this thread is inside of. */
+  public void checkCanWait(String call) {
+    Callback callback = Callback.inside(state.session);
+    if (callback != null) {
+      hold();
+      try {
+        callback.checkCanWaitFor(state, call);
+      } finally {
+        unhold();
+      }
+    }
+  }
+
+  /** Refuses an allocation that the driver would make a part of the graph. */
+  public void checkAllocatesInOrder() {
+    state.checkNotCapturing(
+        "allocate", " (expected: a stream that is not, or memory of a MemoryPool)");
+  }
+
+  @Override
+  public String toString() {
+    return state.toString();
+  }
+}

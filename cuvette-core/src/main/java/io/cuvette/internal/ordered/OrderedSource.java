@@ -1,0 +1,18 @@
+package io.cuvette.internal.ordered;
+
+import io.cuvette.internal.session.Session;
+
+/** The pool of the driver that blocks are from, as these know it. Thread-safe. */
+public interface OrderedSource {
+  Session session();
+
+  long handle();
+
+  boolean isClosed();
+
+  /** Whether idle memory may be kept instead of being given back. */
+  boolean canKeep();
+
+  /** The last block of a closed pool was freed. */
+  void emptied();
+}

@@ -1,0 +1,36 @@
+package io.cuvette.internal.pinnedpool;
+
+import io.cuvette.internal.block.Loans.Loan;
+import io.cuvette.internal.block.Memory;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Page-locked memory that a pool holds from upstream, as a block of a size class. It is cached,
+ * lent to a buffer, or in the hands of one thread. Guarded by the lock of its store.
+ */
+public final class PinnedChunk {
+  public final Memory memory;
+  public final int sizeClass;
+
+  /** By which the pool holds it. */
+  public final Loan loan;
+
+  /** The one that was cached before it. */
+  public @Nullable PinnedChunk next;
+
+  /** What it is lent to, which is reachable for the leak tracker by this. */
+  public volatile @Nullable PinnedBlock lentTo;
+
+  /** Whether the store has it; else it comes from upstream, or goes there. */
+  public boolean isInStore;
+
+  public PinnedChunk(Memory memory, int sizeClass, Loan loan) {
+    this.memory = memory;
+    this.sizeClass = sizeClass;
+    this.loan = loan;
+  }
+
+  public long bytes() {
+    return loan.bytes();
+  }
+}

@@ -1,0 +1,121 @@
+package io.cuvette.internal.pool;
+
+import io.cuvette.RecoveryStep;
+import io.cuvette.internal.base.Refusals;
+import io.cuvette.internal.base.Turns;
+import io.cuvette.internal.lifetime.LeakTracker;
+import io.cuvette.internal.lifetime.Reclaim;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a caching pool does before it says that memory is out: one step after the other, searching
+ * again after each, and one thread after the other. Every step is bounded; no lock is held.
+ * Confined to the allocating thread.
+ *
+ * @param <B> what is searched for
+ */
+public abstract class Shortage<B> {
+  /** How long other threads may be faster, again and again. */
+  private static final long PATIENCE_NANOS = 2_000_000_000;
+
+  private final LeakTracker leaks;
+  private final Turns turns;
+  private final Refusals refusals;
+
+  public Shortage(LeakTracker leaks, Turns turns, Refusals refusals) {
+    this.leaks = leaks;
+    this.turns = turns;
+    this.refusals = refusals;
+  }
+
+  /** Whether the limit alone forbids the size. */
+  public abstract boolean isBeyondLimit();
+
+  /** Searches, and asks upstream if that may help; null if memory is missing. */
+  public abstract @Nullable B search();
+
+  /** Gives what is cached back to upstream; the bytes. */
+  public abstract long releaseCached();
+
+  /** Asks the pressure listeners; whether anyone gave something back. */
+  public boolean pressure() {
+    return false;
+  }
+
+  /** Waits for streams and other threads, and searches. */
+  public abstract @Nullable B awaitOnce();
+
+  /** Whether memory that is not in use could do, if no other thread takes it. */
+  public abstract boolean mayHave();
+
+  /** How often memory was taken so far: whether others got what this thread waited for. */
+  public abstract long takes();
+
+  /** Whether the collector has found a buffer of the pool that was not taken back yet. */
+  public abstract boolean hasForgotten();
+
+  public abstract RuntimeException outOfMemory(RecoveryStep step);
+
+  public final B run() {
+    if (isBeyondLimit()) {
+      throw outOfMemory(RecoveryStep.LIMIT);
+    }
+    return turns.take(this::tryAll);
+  }
+
+  private B tryAll() {
+    B found = searchAndRelease();
+    if (found == null && pressure()) {
+      refusals.retry();
+      found = searchAndRelease();
+    }
+    if (found == null) {
+      found = await();
+    }
+    if (found == null) {
+      found = reclaim();
+    }
+    if (found == null) {
+      throw outOfMemory(RecoveryStep.RECLAIM);
+    }
+    return found;
+  }
+
+  public final @Nullable B searchAndRelease() {
+    B found = search();
+    if (found == null) {
+      if (releaseCached() > 0) {
+        refusals.retry();
+      }
+      found = search();
+    }
+    return found;
+  }
+
+  /** Waits for others, again if other threads took what there was, and there is more. */
+  private @Nullable B await() {
+    long start = System.nanoTime();
+    B found;
+    boolean others;
+    do {
+      long before = takes();
+      found = awaitOnce();
+      others =
+          found == null
+              && mayHave()
+              && takes() != before
+              && System.nanoTime() - start < PATIENCE_NANOS;
+    } while (others);
+    return found;
+  }
+
+  private @Nullable B reclaim() {
+    return Reclaim.search(
+        leaks,
+        this::hasForgotten,
+        () -> {
+          refusals.retry();
+          return await();
+        });
+  }
+}

@@ -1,0 +1,60 @@
+package io.cuvette.internal.pool;
+
+import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.block.ChunkSource;
+import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.order.OpenStream;
+import io.cuvette.internal.session.Device;
+import io.cuvette.internal.session.Session;
+import io.cuvette.internal.session.ThreadState;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Where a pool gets its chunks: asks for one and checks what comes. Immutable.
+ *
+ * @param pool that asks, which nothing inside may ask again
+ * @param name for messages: {@code the upstream resource}
+ * @param source code of the user, or the library's own
+ */
+public record Upstream(Object pool, String name, ChunkSource source, Session session) {
+  /**
+   * Asks for a chunk.
+   *
+   * @param device that it must be of; null if any will do
+   */
+  public Memory ask(long bytes, OpenStream stream, @Nullable Device device) {
+    ThreadState state = session.state();
+    state.enter(pool, source.user());
+    Memory given;
+    try {
+      given = source.allocate(bytes, stream);
+    } finally {
+      state.leave();
+    }
+    return check(name, given, bytes, session, device);
+  }
+
+  /** What a resource of the user gave, which is closed if it does not fit. */
+  public static Memory check(
+      String who, @Nullable Memory given, long bytes, Session session, @Nullable Device device) {
+    if (given == null) {
+      throw new IllegalStateException("%s returned null for %d bytes".formatted(who, bytes));
+    }
+    String expected = null;
+    if (given.byteSize() < bytes) {
+      expected = ">= %d bytes".formatted(bytes);
+    } else if (given.lifetime().ended() || (device != null && given.on() != device)) {
+      expected = "an open buffer" + (device == null ? "" : " of " + device);
+    } else if (given.on().session() != session) {
+      expected = "memory of the same Cuda";
+    }
+    if (expected != null) {
+      var wrong =
+          new IllegalStateException(
+              "%s returned %s (expected: %s)".formatted(who, given, expected));
+      Failures.closeAfter(wrong, given::close);
+      throw wrong;
+    }
+    return given;
+  }
+}

@@ -1,0 +1,36 @@
+package io.cuvette.internal.session;
+
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What pools release for each other when memory is short. They are known here from their making to
+ * their end. Thread-safe.
+ */
+public interface Relief {
+  /** Remembers a caching pool. */
+  void add(CachingPool pool);
+
+  /** Forgets a pool. */
+  void remove(CachingPool pool);
+
+  /** Takes back what waited for streams in closed pools, which nobody asks any more. */
+  void settleClosed();
+
+  /**
+   * Waits for what was freed in pools of all kinds, closed ones too.
+   *
+   * @param device null for page-locked memory
+   */
+  void awaitFrees(@Nullable Device device);
+
+  /**
+   * Releases what caching pools hold free, and for a device what the driver's pools keep.
+   *
+   * @param device null for page-locked memory
+   * @return the bytes of the caching pools
+   */
+  long releaseCached(@Nullable Device device);
+
+  /** Whether the collector has found a pool that was not closed yet. */
+  boolean hasForgottenPools();
+}

@@ -1,0 +1,478 @@
+package io.cuvette.internal.stream;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.StreamHandle;
+import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.base.Once;
+import io.cuvette.internal.fence.Capture;
+import io.cuvette.internal.fence.IdleMark;
+import io.cuvette.internal.fence.MarkedStream;
+import io.cuvette.internal.fence.WorkMarker;
+import io.cuvette.internal.session.Device;
+import io.cuvette.internal.session.ObjectEnding;
+import java.lang.ref.ReferenceQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One stream of the driver, shared by all objects that stand for it. It has the arenas that pools
+ * keep for it, so that a handle value used again by the driver never meets the blocks of its
+ * predecessor. Thread-safe.
+ */
+public final class DriverStream extends MarkedStream implements ObjectEnding.Ended {
+  /** Instead of a number of wrappers: the last one was closed. */
+  private static final int GONE = Integer.MIN_VALUE;
+
+  public final Streams streams;
+
+  /** The identity, which the driver never uses twice; 0 for those that exist from the start. */
+  public long id;
+
+  /** The thread that alone may use the stream: a per-thread default stream's. */
+  public final @Nullable Thread confinedTo;
+
+  private final boolean owned;
+
+  /** What this stands for in the place of a stream; null for a stream of the driver. */
+  private final @Nullable Capture memoryOf;
+
+  /**
+   * Whether somebody else may have begun to capture the stream: the handle was given out, or it
+   * waits for a stream of which it was. The driver is asked about these alone.
+   */
+  private volatile boolean exposed;
+
+  /** Whether every operation knows that. */
+  private volatile boolean exposedToAll;
+
+  /** Whether it takes turns with the null stream; null as long as that is not known. */
+  private volatile @Nullable Boolean blocking;
+
+  /** The wrappers of a foreign stream that are open; the last one to close ends the state. */
+  private final AtomicInteger wrappers = new AtomicInteger();
+
+  /** What pools keep for it. */
+  public final StreamLocal local;
+
+  /** Operations hold it as long as the driver is about the stream. */
+  private ObjectEnding ending;
+
+  private final Once destroyed = new Once();
+
+  public final StreamCapture capturing = new StreamCapture(this);
+
+  /** For a stream that can be captured. */
+  private final IdleMark mark;
+
+  private final SideStream side = new SideStream(this);
+
+  /** A stream that somebody else has, or that exists from the start. */
+  public static DriverStream foreign(Streams streams, Device device, long handle) {
+    DriverStream state = new DriverStream(streams, device, handle, false, null, null);
+    state.ending = new ObjectEnding(state, state.session, state, null);
+    state.expose();
+    return state;
+  }
+
+  /** What pools keep the memory of a capture by, beside the streams that capture. */
+  public static DriverStream ofCapture(DriverStream stream, Capture capture) {
+    DriverStream state =
+        new DriverStream(stream.streams, stream.device, stream.handle, false, null, capture);
+    state.ending = new ObjectEnding(state, state.session, state, null);
+    return state;
+  }
+
+  /** A stream that was made here; {@link #endsWith} follows. */
+  public static DriverStream owned(Streams streams, Device device, long handle, boolean blocking) {
+    DriverStream state = new DriverStream(streams, device, handle, true, null, null);
+    state.blocking = blocking;
+    return state;
+  }
+
+  /** The default stream of this thread. */
+  public static DriverStream perThread(
+      Streams streams, Device device, ReferenceQueue<Object> forgotten) {
+    DriverStream state =
+        new DriverStream(
+            streams, device, StreamHandle.PER_THREAD, false, Thread.currentThread(), null);
+    state.ending =
+        new ObjectEnding(state, state.session, new OfThread(state.toString()), forgotten);
+    state.expose();
+    return state;
+  }
+
+  @SuppressWarnings("NullAway.Init") // the ending, right after
+  private DriverStream(
+      Streams streams,
+      Device device,
+      long handle,
+      boolean owned,
+      @Nullable Thread confinedTo,
+      @Nullable Capture memoryOf) {
+    super(device, handle);
+    this.streams = streams;
+    this.mark = new IdleMark(this, streams.ended());
+    this.owned = owned;
+    this.confinedTo = confinedTo;
+    this.memoryOf = memoryOf;
+    this.local = streams.local(this);
+  }
+
+  /** Makes the stream end with the object that stands for it. */
+  public ObjectEnding endsWith(Object open) {
+    ending = new ObjectEnding(open, session, this);
+    ending.listed();
+    return ending;
+  }
+
+  public ObjectEnding ending() {
+    return ending;
+  }
+
+  /**
+   * A per-thread stream, which must not keep its thread reachable: nothing of it is to be ended.
+   */
+  private record OfThread(String text) implements ObjectEnding.Ended {
+    @Override
+    public void end(ObjectEnding ending) {}
+
+    @Override
+    public String toString() {
+      return text;
+    }
+  }
+
+  /** Whether the handle is one of the three that exist from the start. */
+  public boolean isBuiltIn() {
+    return StreamHandle.isBuiltIn(handle);
+  }
+
+  public void checkUsable() {
+    session.checkOpen();
+    ending.checkOpen();
+    checkThread();
+  }
+
+  /**
+   * Keeps the handle from being destroyed until {@link #unhold}, for a call of the driver.
+   *
+   * @throws IllegalStateException if the stream or its Cuda is closed
+   */
+  public CudaDriver hold() {
+    session.checkOpen();
+    checkThread();
+    ending.hold();
+    try {
+      return device.context(); // again: who closes the Cuda waits for those who hold a stream
+    } catch (IllegalStateException e) {
+      unhold();
+      throw e;
+    }
+  }
+
+  public void unhold() {
+    ending.unhold();
+  }
+
+  private void checkThread() {
+    if (isConfinedElsewhere()) {
+      throw new WrongThreadException(
+          "%s belongs to %s and cannot be used by %s"
+              .formatted(this, confinedTo, Thread.currentThread()));
+    }
+  }
+
+  @Override
+  public boolean ask(BooleanSupplier question) {
+    if (isConfinedElsewhere() || !ending.tryHoldAgain()) {
+      return false;
+    }
+    try {
+      return !capturing.goesOn() && question.getAsBoolean();
+    } finally {
+      ending.unhold();
+    }
+  }
+
+  /** The same for what is closed, perhaps when the driver answers no more. */
+  public @Nullable Capture captureAtEnd() {
+    try {
+      return capture();
+    } catch (IllegalStateException e) {
+      return null;
+    }
+  }
+
+  /** From now on somebody else may begin to capture the stream, or to have it join a capture. */
+  public void expose() {
+    expose(0);
+  }
+
+  /** The same for who holds the stream, once. */
+  public void exposeHeld() {
+    expose(1);
+  }
+
+  /** Operations of others that took it for a stream that nobody captures have ended then. */
+  private void expose(int holds) {
+    if (!exposedToAll && !isLegacy()) {
+      streams.captures().arePossible();
+      exposed = true;
+      ending.awaitOperations(holds);
+      exposedToAll = true;
+    }
+  }
+
+  /** Whether another thread can begin to capture it at any moment; for who holds it. */
+  public boolean canBeCaptured() {
+    return exposed && confinedTo == null;
+  }
+
+  /** Where to queue what must be in no graph. */
+  public SideStream side() {
+    return side;
+  }
+
+  /** Whether it is the null stream, which cannot be captured. */
+  public boolean isLegacy() {
+    return StreamHandle.isLegacy(handle);
+  }
+
+  /**
+   * Whether it takes turns with the null stream; for who holds it.
+   *
+   * @throws IllegalStateException if only the driver knows, and the question would invalidate a
+   *     capture
+   */
+  public boolean isBlocking(String call) {
+    Boolean known = isBuiltIn() ? Boolean.TRUE : blocking;
+    if (known == null) {
+      capturing.check(call, "");
+      known = (session.driver().streams().streamGetFlags(device.id(), handle) & 1) == 0;
+      blocking = known;
+    }
+    return known;
+  }
+
+  /** Whether it stands for a capture, which is over once this is closed. */
+  public boolean isOfCapture() {
+    return memoryOf != null;
+  }
+
+  public boolean isOwned() {
+    return owned;
+  }
+
+  @Override
+  public boolean isExposed() {
+    return exposed;
+  }
+
+  /** The capture that the stream takes part in; null if in none, or if it cannot be asked here. */
+  public @Nullable Capture capture() {
+    if (!exposed || isConfinedElsewhere() || !ending.tryHoldAgain()) {
+      return null;
+    }
+    try {
+      return streams.captures().of(device.id(), handle);
+    } finally {
+      ending.unhold();
+    }
+  }
+
+  /** Refuses what would invalidate a capture, saying what to do instead; also if it is closed. */
+  public void checkNotCapturing(String call, String instead) {
+    if (!ending.tryHoldAgain()) {
+      ending.checkOpen();
+    } else {
+      try {
+        capturing.check(call, instead);
+      } finally {
+        ending.unhold();
+      }
+    }
+  }
+
+  /** Whether it takes part in a capture; false if that cannot be asked here, or if it is closed. */
+  public boolean isCapturing() {
+    if (isConfinedElsewhere() || !ending.tryHoldAgain()) {
+      return false;
+    }
+    try {
+      return capturing.goesOn();
+    } finally {
+      ending.unhold();
+    }
+  }
+
+  /** Whether this is the per-thread default stream of another thread. */
+  public boolean isConfinedElsewhere() {
+    return confinedTo != null && !confinedTo.equals(Thread.currentThread());
+  }
+
+  @Override
+  public MarkedStream markedIn() {
+    return isConfinedElsewhere() ? streams.nullStream(device) : this;
+  }
+
+  /** Whether all work queued so far is certainly done; false also if that cannot be asked here. */
+  public boolean isIdle() {
+    if (memoryOf != null) {
+      return memoryOf.isDone();
+    }
+    if (isClosed()) {
+      return isLastWorkDone();
+    }
+    return exposed
+        ? mark.isReached()
+        : ask(() -> !exposed && session.driver().streams().streamQuery(device.id(), handle));
+  }
+
+  /** The same, but an idle stream has a moment to say so: for who is not asked again and again. */
+  public boolean isIdleSoon() {
+    boolean marked = exposed && !isClosed() && memoryOf == null;
+    return marked ? mark.isReachedSoon() : isIdle();
+  }
+
+  /** Whether all work queued so far is done, for who holds the stream; no capture is harmed. */
+  public boolean isWorkDone() {
+    return canBeCaptured()
+        ? mark.isReachedSoon()
+        : session.driver().streams().streamQuery(device.id(), handle);
+  }
+
+  /**
+   * Waits for all work queued so far, for who holds the stream; no capture is harmed.
+   *
+   * @return false if one was in the way: the work may not be done
+   */
+  public boolean awaitWork() {
+    if (canBeCaptured()) {
+      return mark.await();
+    }
+    session.driver().streams().streamSynchronize(device.id(), handle);
+    return true;
+  }
+
+  /** A guard for the work queued so far, recorded already; null if that work is done. */
+  public @Nullable WorkMarker guard() {
+    if (isIdle()) {
+      return null;
+    }
+    if (isClosed()) {
+      return lastWork();
+    }
+    WorkMarker guard = WorkMarker.of(this);
+    try {
+      guard.record();
+    } catch (OutOfMemoryError e) {
+      guard.abandon();
+      throw e;
+    }
+    return guard;
+  }
+
+  /** Waits for the work queued so far. */
+  public void await() {
+    WorkMarker guard = memoryOf == null ? guard() : null;
+    if (guard != null) {
+      try {
+        guard.await();
+      } catch (RuntimeException e) {
+        streams.ended().add(guard); // nobody else has it
+        throw e;
+      }
+    }
+  }
+
+  @Override
+  public void end(ObjectEnding caller) {
+    session.gate().run(this::end);
+  }
+
+  @Override
+  public void endNow(ObjectEnding caller) {
+    endNow();
+  }
+
+  /**
+   * Ends the stream for its user, once no operation uses it; later if it takes part in a capture
+   * that began elsewhere. Can be called again after a failure.
+   */
+  public void end() {
+    Failures failures = new Failures();
+    boolean[] goesOn = new boolean[1];
+    failures.run(() -> goesOn[0] = owned && !isClosed() && !capturing.endIfPossible());
+    failures.run(goesOn[0] ? () -> streams.endLater(this) : this::endNow);
+    failures.throwFirst();
+  }
+
+  /** Hands the cached memory on, and destroys the stream if it is this library's. */
+  public void endNow() {
+    Failures failures = new Failures();
+    if (!isClosed()) {
+      handOn(failures);
+    }
+    if (owned) {
+      failures.run(this::destroy);
+    }
+    failures.throwFirst();
+  }
+
+  private void handOn(Failures failures) {
+    ending.beginAlone();
+    failures.run(() -> streams.listener().beforeWait(stream -> stream == this));
+    setLastWork(WorkMarker.ofDevice(this)); // the safe answer, should asking fail
+    failures.run(this::guardLastWork);
+    setClosed();
+    mark.forget();
+    failures.run(side::close);
+    ending.endAlone();
+    retireArenas();
+    streams.forget(this);
+    failures.run(streams.ended()::poll);
+  }
+
+  /** Makes the cached memory everybody's. */
+  public void retireArenas() {
+    setClosed();
+    local.retire();
+  }
+
+  private void destroy() {
+    destroyed.free(() -> session.driver().streams().streamDestroy(device.id(), handle));
+    ending.forget();
+  }
+
+  private void guardLastWork() {
+    WorkMarker guard = guard();
+    if (guard == null) {
+      setLastWork(null);
+    } else if (guard.isRecorded()) {
+      setLastWork(guard);
+      streams.ended().add(guard);
+    }
+  }
+
+  /** Counts a wrapper; false if the last one before was closed, and this with it. */
+  public boolean wrapped() {
+    return owned || wrappers.updateAndGet(count -> count < 0 ? count : count + 1) > 0;
+  }
+
+  public void unwrapped() {
+    if (!owned && wrappers.decrementAndGet() == 0 && wrappers.compareAndSet(0, GONE)) {
+      ending.close();
+    }
+  }
+
+  @Override
+  public boolean isClosing() {
+    return !isBuiltIn() && ending.ended();
+  }
+
+  @Override
+  public String toString() {
+    return StreamHandle.name(handle) + " of " + device;
+  }
+}

@@ -1,0 +1,27 @@
+package io.cuvette.internal.stream;
+
+import io.cuvette.internal.fence.WorkMarker;
+
+/** Puts a stream behind the work of others. Stateless. */
+public final class StreamOrder {
+  private StreamOrder() {}
+
+  /**
+   * Makes a stream wait for the work that another one has queued so far.
+   *
+   * @return false if one of them cannot be asked now, so that it may not wait
+   */
+  public static boolean follow(DriverStream user, DriverStream home) {
+    return user == home || user.isIdle() || user.ask(() -> followNow(user, home));
+  }
+
+  private static boolean followNow(DriverStream user, DriverStream home) {
+    WorkMarker work = WorkMarker.of(user);
+    try {
+      work.record();
+      return home.ask(() -> work.precede(home));
+    } finally {
+      work.abandon();
+    }
+  }
+}

@@ -1,0 +1,73 @@
+package io.cuvette.internal.streamcache;
+
+import io.cuvette.internal.block.Face;
+import io.cuvette.internal.order.OpenStream;
+import io.cuvette.internal.pool.Budget;
+import io.cuvette.internal.session.CachingPool;
+import io.cuvette.internal.session.Device;
+import io.cuvette.internal.stream.DriverStream;
+import io.cuvette.internal.stream.PendingFrees;
+
+/**
+ * What one pool keeps on one device, in the caches of its streams, and what these leave to the
+ * pool. Thread-safe.
+ */
+public abstract class DeviceCache {
+  public final Device device;
+  public final Chunks chunks = new Chunks();
+  public final Budget held;
+  public final StreamCaches caches = new StreamCaches();
+  public final PendingFrees<CachedBlock> pending = new PendingFrees<>(b -> b.arena.giveOrLeave(b));
+
+  private volatile boolean closed;
+
+  /**
+   * The cache of a pool.
+   *
+   * @param limitBytes of what it may hold
+   */
+  protected DeviceCache(Device device, long limitBytes) {
+    this.device = device;
+    this.held = new Budget(limitBytes);
+  }
+
+  /** The pool, which tells the caches of a stream apart. */
+  public abstract CachingPool owner();
+
+  /** A block that no cached one of its stream was found for. */
+  public abstract Face allocateSlow(StreamCache arena, long bytes, long rounded, OpenStream stream);
+
+  public final StreamCache newCache(DriverStream stream) {
+    return caches.make(this, stream);
+  }
+
+  /** Takes a block back whose buffer was closed, and tells who watches the pool; never waits. */
+  public abstract void free(CachedBlock block);
+
+  /** Whether what comes back goes on to upstream. */
+  public final boolean isClosed() {
+    return closed;
+  }
+
+  /** What comes back from now on goes on to upstream. */
+  protected final void closeCaches() {
+    closed = true;
+  }
+
+  /** Releases what came back to a closed pool. */
+  public abstract void releaseClosed(StreamCache cache);
+
+  /** A cache ended with its stream or its pool. */
+  public abstract void ended(StreamCache cache);
+
+  /** Compares the books with what is in the caches, unless all of it goes. */
+  public final void assertConsistent() {
+    try {
+      caches.assertConsistent(held, chunks);
+    } catch (AssertionError e) {
+      if (!chunks.isOver()) { // else the Cuda is closing, and all of it goes
+        throw e;
+      }
+    }
+  }
+}

@@ -1,0 +1,460 @@
+package io.cuvette.internal.streamcache;
+
+import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.block.Face;
+import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.index.BlockArena;
+import io.cuvette.internal.index.SpinLock;
+import io.cuvette.internal.lifetime.LeakTracker;
+import io.cuvette.internal.order.OpenStream;
+import io.cuvette.internal.session.CachingPool;
+import io.cuvette.internal.stream.DriverStream;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The blocks that one pool keeps for one stream. Taking and giving are a short spin lock and a few
+ * array accesses; a thread that finds the lock taken when it frees leaves its block on a stack with
+ * one compare-and-set. No driver call is made under the lock. Thread-safe.
+ *
+ * <p>Once its stream or its pool is closed, an arena is retired: it ends with its last chunk, and
+ * no memory can come in any more. Whoever takes a chunk out keeps it here, in use, until it is
+ * elsewhere. So all memory is in an arena that can be found, or with one thread that brings it to
+ * an end.
+ */
+public final class StreamCache {
+  private static final VarHandle REMOTE;
+
+  static {
+    try {
+      REMOTE = MethodHandles.lookup().findVarHandle(StreamCache.class, "remote", CachedBlock.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  /** The pool, which tells the caches of a stream apart. */
+  public final CachingPool pool;
+
+  public final DeviceCache of;
+  public final DriverStream stream;
+
+  /** In the order in which the arenas of the pool were made. */
+  public final long number;
+
+  public final LeakTracker leaks;
+  private final Chunks chunks;
+  private final SpinLock lock = new SpinLock();
+  private final BlockArena blocks = new BlockArena();
+  private final LiveBlocks live = new LiveBlocks();
+
+  private volatile @Nullable CachedBlock remote;
+
+  /** Made when threads first met here. */
+  private volatile @Nullable FrontCache front;
+
+  /** How often memory became free here: as long as that does not change, none did. */
+  private long frees;
+
+  /** Bytes of chunks in use here that are on their way to another arena. */
+  private long inHandBytes;
+
+  private volatile boolean retired;
+
+  /** Whether it ended; guarded by the lock. */
+  private boolean over;
+
+  private long requestedBytes;
+  private long peakUsedBytes;
+  private long allocations;
+
+  public StreamCache(DeviceCache of, DriverStream stream, long number) {
+    this.pool = of.owner();
+    this.of = of;
+    this.stream = stream;
+    this.number = number;
+    this.leaks = stream.session.leaks();
+    this.chunks = of.chunks;
+  }
+
+  /** A cached block; null if none fits. */
+  public @Nullable Face take(long bytes, long rounded, OpenStream of) {
+    FrontCache cache = front;
+    if (cache == null || !FrontCache.keeps(rounded)) {
+      return takeHere(bytes, rounded, of, null);
+    }
+    FrontCache.Stripe stripe = cache.mine();
+    Face ready = stripe.take(rounded, bytes, of);
+    return ready != null ? ready : takeHere(bytes, rounded, of, stripe);
+  }
+
+  private @Nullable Face takeHere(
+      long bytes, long rounded, OpenStream of, FrontCache.@Nullable Stripe stripe) {
+    boolean met = !lock.tryLock();
+    if (met) {
+      lock.lock();
+    }
+    try {
+      if (met && front == null) {
+        front = new FrontCache();
+      }
+      drainRemote();
+      int block = blocks.find(rounded);
+      if (block == BlockArena.NONE && recall()) {
+        block = blocks.find(rounded);
+      }
+      return block == BlockArena.NONE ? null : lend(block, bytes, rounded, of, stripe);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Gives a free block to a buffer. Everything that needs the Java heap comes first: if that is
+   * full, the block stays free. Under the lock.
+   */
+  private Face lend(
+      int block, long bytes, long rounded, OpenStream of, FrontCache.@Nullable Stripe stripe) {
+    Memory chunk = chunks.get(blocks.chunk(block));
+    long offset = blocks.offset(block);
+    Face buffer = chunk.faces().cut(chunk, offset, bytes, of);
+    CachedBlock lifetime =
+        CachedBlock.lend(buffer, this, block, chunk, chunk.address() + offset, bytes, of);
+    if (stripe == null) {
+      live.put(block, lifetime);
+      allocations++;
+      requestedBytes += bytes;
+    } else {
+      stripe.lend(lifetime);
+    }
+    blocks.take(block, rounded);
+    if (blocks.usedBytes() > peakUsedBytes) {
+      peakUsedBytes = blocks.usedBytes();
+    }
+    lifetime.opened(); // last: what is listed is found when it is forgotten
+    return buffer;
+  }
+
+  /** Brings in what was freed elsewhere, so that all that is free is in sight. Under the lock. */
+  private void gather() {
+    drainRemote();
+    recall();
+  }
+
+  /** Brings back what the front cache has; false if that is nothing. Under the lock. */
+  private boolean recall() {
+    FrontCache cache = front;
+    CachedBlock cached = cache == null ? null : cache.removeCached();
+    giveAll(cached);
+    return cached != null;
+  }
+
+  /**
+   * Adds a chunk and gives the first part of it; null if the arena is over. Without a result
+   * nothing is added.
+   */
+  public @Nullable Face adopt(long address, int chunk, long chunkBytes, Request request) {
+    lock.lock();
+    try {
+      return over ? null : adoptNow(address, chunk, chunkBytes, request);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private Face adoptNow(long address, int chunk, long chunkBytes, Request request) {
+    int whole = blocks.add(address, chunkBytes, chunk);
+    Face lent = null;
+    try {
+      int block = blocks.find(request.rounded());
+      lent = lend(block, request.bytes(), request.rounded(), request.stream(), null);
+      return lent;
+    } finally {
+      if (lent == null) {
+        blocks.remove(whole);
+      } else {
+        of.held.enterArena(chunkBytes);
+        frees++;
+      }
+    }
+  }
+
+  /** The smallest free block of an arena that fits, and how often memory was freed there so far. */
+  public record Fit(StreamCache arena, long bytes, long frees) {}
+
+  /** The smallest free block of at least {@code rounded} bytes; null if there is none. */
+  public @Nullable Fit fit(long rounded) {
+    lock.lock();
+    try {
+      gather();
+      long bytes = blocks.bestFitBytes(rounded);
+      return bytes == 0 ? null : new Fit(this, bytes, frees);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Takes a whole chunk in hand that is the best fit, if nothing was freed since; it stays here, in
+   * use, until {@link #forget}.
+   *
+   * @return the chunk's block, or {@link BlockArena#NONE}
+   */
+  public int takeInHand(long rounded, Fit fit) {
+    lock.lock();
+    try {
+      gather();
+      int whole = frees == fit.frees && !over ? blocks.findWhole(rounded) : BlockArena.NONE;
+      if (whole == BlockArena.NONE || blocks.bytes(whole) > blocks.bestFitBytes(rounded)) {
+        return BlockArena.NONE;
+      }
+      long bytes = blocks.bytes(whole);
+      blocks.take(whole, bytes);
+      inHandBytes += bytes;
+      of.held.leaveArena(bytes);
+      return whole;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Lends the best fit to a buffer of another stream, if nothing was freed since; else null. */
+  public @Nullable Face lendTo(Request other, Fit fit) {
+    lock.lock();
+    try {
+      gather();
+      int block = frees == fit.frees ? blocks.find(other.rounded()) : BlockArena.NONE;
+      return block == BlockArena.NONE
+          ? null
+          : lend(block, other.bytes(), other.rounded(), other.stream(), null);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** The number of the chunk of a block in hand. */
+  public int chunk(int inHand) {
+    lock.lock();
+    try {
+      return blocks.chunk(inHand);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** A chunk in hand is elsewhere now, or will be given back. */
+  public void forget(int inHand) {
+    lock.lock();
+    try {
+      inHandBytes -= blocks.bytes(inHand);
+      blocks.forget(inHand);
+    } finally {
+      lock.unlock();
+    }
+    endIfEmpty();
+  }
+
+  /** Removes any free whole chunk and gives its number; {@link Chunks#NONE} if there is none. */
+  public int removeAnyWhole() {
+    lock.lock();
+    try {
+      gather();
+      int whole = blocks.findWhole(BlockArena.UNIT_BYTES);
+      if (whole == BlockArena.NONE || over) {
+        return Chunks.NONE;
+      }
+      of.held.leaveForGood(blocks.bytes(whole));
+      return blocks.remove(whole);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Takes a block back whose buffer was closed; never waits. */
+  public void free(CachedBlock block) {
+    if (block.isUsedAtHomeAlone() && block.home == stream) {
+      giveOrLeave(block);
+    } else {
+      of.pending.free(block, stream);
+    }
+  }
+
+  public void giveOrLeave(CachedBlock block) {
+    FrontCache.Stripe stripe = block.stripe;
+    if (stripe == null || !stripe.give(block)) {
+      giveHere(block);
+    }
+    if (of.isClosed()) {
+      of.releaseClosed(this);
+    }
+  }
+
+  private void giveHere(CachedBlock block) {
+    if (lock.tryLock()) {
+      try {
+        drainRemote();
+        give(block);
+      } finally {
+        lock.unlock();
+      }
+    } else {
+      leave(block);
+    }
+  }
+
+  private void leave(CachedBlock block) {
+    CachedBlock head;
+    do {
+      head = remote;
+      block.next = head;
+    } while (!REMOTE.compareAndSet(this, head, block));
+  }
+
+  private void drainRemote() {
+    if (remote != null) {
+      giveAll((CachedBlock) REMOTE.getAndSet(this, null));
+    }
+  }
+
+  private void giveAll(@Nullable CachedBlock list) {
+    CachedBlock block = list;
+    while (block != null) {
+      CachedBlock next = (CachedBlock) block.next;
+      block.next = null;
+      give(block);
+      block = next;
+    }
+  }
+
+  /** What there is no room for in the Java heap now is given with a later call. */
+  private void give(CachedBlock block) {
+    try {
+      blocks.give(block.block);
+    } catch (OutOfMemoryError e) {
+      leave(block);
+      return;
+    }
+    frees++;
+    if (block.stripe == null) {
+      live.put(block.block, null);
+      requestedBytes -= block.requestedBytes;
+    }
+  }
+
+  /** The stream or the pool is closed: what is cached here becomes everybody's. */
+  public void retire() {
+    retired = true;
+    endIfEmpty();
+  }
+
+  /** Whether its stream or its pool is closed. */
+  public boolean isRetired() {
+    return retired;
+  }
+
+  /** Ends a retired arena that has no memory. */
+  public void endIfEmpty() {
+    if (retired && tryEnd()) {
+      of.ended(this);
+    }
+  }
+
+  private boolean tryEnd() {
+    lock.lock();
+    try {
+      boolean ends = !over && blocks.chunks() == 0;
+      over |= ends;
+      return ends;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Ends all buffers without giving anything back; the caller frees the chunks. */
+  public void endAll(Failures failures) {
+    List<CachedBlock> all = new ArrayList<>();
+    lock.lock();
+    try {
+      over = true;
+      FrontCache cache = front;
+      if (cache != null) {
+        all.addAll(cache.endAll());
+      }
+      live.forEach(all::add);
+      live.clear();
+    } finally {
+      lock.unlock();
+    }
+    all.forEach(block -> failures.run(block::abandon));
+  }
+
+  /** Whether it is worth asking the stream: there is something free. */
+  public boolean hasFree(long rounded) {
+    lock.lock();
+    try {
+      gather();
+      return blocks.largestFreeBytes() >= rounded;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Whether the collector has found a buffer of a block that was not taken back yet. */
+  public boolean hasForgotten() {
+    boolean found = false;
+    int segments = 1;
+    for (int i = 0; i < segments && !found; i++) {
+      lock.lock();
+      try {
+        found = live.hasForgotten(i);
+        segments = live.segments();
+      } finally {
+        lock.unlock();
+      }
+    }
+    FrontCache cache = front;
+    return found || (cache != null && cache.hasForgotten());
+  }
+
+  public void count(PoolCensus census) {
+    lock.lock();
+    try {
+      gather();
+      FrontCache cache = front;
+      long requestedThere = cache == null ? 0 : cache.requestedBytes();
+      long allocationsThere = cache == null ? 0 : cache.allocations();
+      census.add(
+          blocks, requestedBytes + requestedThere, peakUsedBytes, allocations + allocationsThere);
+      census.usedBytes -= inHandBytes;
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  public void resetPeak() {
+    lock.lock();
+    try {
+      peakUsedBytes = blocks.usedBytes();
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Lets nothing in or out until {@link #resume}, and gives the bytes that it has. */
+  public long pause() {
+    lock.lock();
+    return blocks.heldBytes() - inHandBytes;
+  }
+
+  public void resume() {
+    lock.unlock();
+  }
+
+  @Override
+  public String toString() {
+    return "arena of " + stream;
+  }
+}

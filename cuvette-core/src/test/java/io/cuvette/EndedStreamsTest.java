@@ -1,0 +1,76 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.instrument.TracingDriver;
+import io.cuvette.internal.fence.EndedStreams;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What is done about streams that were closed before their work was. */
+@Timeout(30)
+class EndedStreamsTest {
+  private final List<String> calls = new CopyOnWriteArrayList<>();
+  private @Nullable BusyDriver made;
+  private final Cuda cuda =
+      Cuda.open(
+          CudaOptions.DEFAULTS
+              .withDriver(SimulatedDriver.open(SimulatedOptions.DEFAULTS.withDevices(2)))
+              .withDecorator(this::decorated));
+  private final BusyDriver driver = Objects.requireNonNull(made);
+  private final EndedStreams ended = cuda.engine().streams().ended();
+
+  private CudaDriver decorated(CudaDriver simulated) {
+    made = new BusyDriver(simulated);
+    return TracingDriver.of(made, call -> calls.add(call.call()));
+  }
+
+  @AfterEach
+  void close() {
+    cuda.close();
+  }
+
+  private List<CudaStream> closedWhileBusy(int count, int device) {
+    List<CudaStream> streams =
+        Stream.generate(() -> cuda.device(device).createStream(StreamOptions.NON_BLOCKING))
+            .limit(count)
+            .toList();
+    streams.forEach(driver::begin);
+    streams.forEach(CudaStream::close);
+    assertThat(driver.liveEvents()).isEqualTo(count);
+    return streams;
+  }
+
+  /** However many there are: who makes or closes a stream looks at some in passing. */
+  @Test
+  void lookInPassing_endsAfterTwoBusyOnes_orEightThatAreDone() {
+    List<CudaStream> streams = closedWhileBusy(10, 0);
+    calls.clear();
+    ended.poll();
+    assertThat(calls).filteredOn(call -> call.startsWith("eventQuery(")).hasSize(2);
+    streams.forEach(driver::finish);
+    ended.poll();
+    assertThat(driver.liveEvents()).isEqualTo(2);
+    ended.poll();
+    assertThat(driver.liveEvents()).isZero();
+  }
+
+  @Test
+  void waitForADevice_waitsForNoClosedStreamOfAnother() {
+    List<CudaStream> streams = closedWhileBusy(3, 1);
+    cuda.device(0).synchronize();
+    assertThat(driver.waits()).isZero();
+    cuda.device(1).synchronize();
+    assertThat(driver.waits()).isEqualTo(3);
+    streams.forEach(driver::finish);
+  }
+}

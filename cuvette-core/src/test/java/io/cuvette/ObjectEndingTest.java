@@ -1,0 +1,52 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.internal.lifetime.Ending;
+import io.cuvette.internal.session.ObjectEnding;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Whom a thread waits for that needs a handle to be used by nobody else. */
+@Timeout(60)
+class ObjectEndingTest {
+  private final Cuda cuda = Cuda.open(CudaOptions.simulated());
+  private final ObjectEnding handle = new ObjectEnding(new Object(), cuda.session(), _ -> {}, null);
+
+  @AfterEach
+  void close() {
+    cuda.close();
+  }
+
+  /** How long it waits for others if it is held so many times itself, at least. */
+  private long nanosOfAwaiting(int mine) {
+    long start = System.nanoTime();
+    handle.awaitOperations(mine);
+    return System.nanoTime() - start;
+  }
+
+  /** A capture that began before it is there would be spoilt by its call. */
+  @Test
+  void threadThatIsAboutToWaitForTheDevice_hasAMomentToComeIntoTheDriver() {
+    AtomicLong nanos = new AtomicLong();
+    handle.hold();
+    handle.await(() -> {
+      handle.awaitOperations(1);
+      nanos.set(nanosOfAwaiting(0));
+    });
+    handle.unhold();
+    assertThat(nanos.get()).isGreaterThanOrEqualTo(TimeUnit.MILLISECONDS.toNanos(10));
+    assertThat(handle.waiting()).isZero();
+  }
+
+  @Test
+  void operationOfAnother_isAwaited_forASecond() {
+    handle.hold();
+    assertThat(nanosOfAwaiting(0)).isGreaterThanOrEqualTo(Ending.PATIENCE_NANOS);
+    handle.unhold();
+    handle.awaitOperations(0);
+  }
+}

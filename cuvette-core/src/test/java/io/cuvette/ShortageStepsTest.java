@@ -1,0 +1,158 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.internal.base.Refusals;
+import io.cuvette.internal.base.Turns;
+import io.cuvette.internal.lifetime.LeakTracker;
+import io.cuvette.internal.pool.Shortage;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** The steps out of a shortage, one after the other, and when upstream is asked again. */
+@Timeout(30)
+class ShortageStepsTest {
+  private final Refusals refusals = new Refusals();
+  private final List<String> steps = new ArrayList<>();
+
+  /** Finds nothing and has nothing, but for what a test says. */
+  private class Steps extends Shortage<String> {
+    Steps() {
+      super(new LeakTracker(LeakLevel.OFF, _ -> {}, () -> {}), new Turns(), refusals);
+    }
+
+    @Override
+    public boolean isBeyondLimit() {
+      return false;
+    }
+
+    @Override
+    public @Nullable String search() {
+      steps.add(refusals.isWorthAsking() ? "ask" : "search");
+      refusals.add(new IllegalStateException("no"));
+      return null;
+    }
+
+    @Override
+    public long releaseCached() {
+      steps.add("release");
+      return 0;
+    }
+
+    @Override
+    public @Nullable String awaitOnce() {
+      steps.add(refusals.isWorthAsking() ? "await and ask" : "await");
+      return null;
+    }
+
+    @Override
+    public boolean mayHave() {
+      return false;
+    }
+
+    @Override
+    public long takes() {
+      return 0;
+    }
+
+    @Override
+    public boolean hasForgotten() {
+      return false;
+    }
+
+    @Override
+    public RuntimeException outOfMemory(RecoveryStep step) {
+      return new IllegalStateException("out after " + step);
+    }
+  }
+
+  @Test
+  void eachStep_isTakenOnce_andUpstreamAskedOnceBeforeTheLast() {
+    assertThatThrownBy(new Steps()::run).hasMessage("out after RECLAIM");
+    assertThat(steps).containsExactly("ask", "release", "search", "await", "await and ask");
+  }
+
+  @Test
+  void upstreamIsAskedAgain_afterAReleaseAndAfterPressureThatGaveSomething() {
+    Steps giving =
+        new Steps() {
+          @Override
+          public long releaseCached() {
+            return super.releaseCached() + 1;
+          }
+
+          @Override
+          public boolean pressure() {
+            steps.add("pressure");
+            return true;
+          }
+        };
+    assertThatThrownBy(giving::run).hasMessage("out after RECLAIM");
+    assertThat(steps)
+        .startsWith("ask", "release", "ask", "pressure", "ask", "release", "ask", "await");
+  }
+
+  /** Other threads were faster, and there is more. */
+  @Test
+  void whatOthersTook_isWaitedForAgain_asLongAsThereIsMore() {
+    var others =
+        new Steps() {
+          private int waits;
+
+          @Override
+          public @Nullable String awaitOnce() {
+            return ++waits == 3 ? "found" : super.awaitOnce();
+          }
+
+          @Override
+          public long takes() {
+            return waits;
+          }
+
+          @Override
+          public boolean mayHave() {
+            return true;
+          }
+        };
+    assertThat(others.run()).isEqualTo("found");
+    assertThat(steps).containsExactly("ask", "release", "search", "await", "await");
+  }
+
+  @Test
+  void whatOthersTook_isNotWaitedForAgain_ifNothingIsLeft() {
+    var others =
+        new Steps() {
+          private int waits;
+
+          @Override
+          public @Nullable String awaitOnce() {
+            waits++;
+            return super.awaitOnce();
+          }
+
+          @Override
+          public long takes() {
+            return waits;
+          }
+        };
+    assertThatThrownBy(others::run).hasMessage("out after RECLAIM");
+    assertThat(steps).filteredOn(step -> step.startsWith("await")).hasSize(2);
+  }
+
+  @Test
+  void whatTheLimitForbids_isOutAtOnce() {
+    Steps beyond =
+        new Steps() {
+          @Override
+          public boolean isBeyondLimit() {
+            return true;
+          }
+        };
+    assertThatThrownBy(beyond::run).hasMessage("out after LIMIT");
+    assertThat(steps).isEmpty();
+  }
+}

@@ -1,0 +1,72 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.internal.lifetime.ShutdownGate;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Who shuts an gate waits for those inside, and is alone from then on. */
+@Timeout(60)
+class ShutdownGateTest {
+  private final ShutdownGate gate = new ShutdownGate();
+
+  @Test
+  void afterShut_onlyWhoShutComesIn_andAfterCloseNobody() throws Exception {
+    gate.shut();
+    assertThat(gate.tryEnter()).isTrue();
+    assertThat(elsewhere(gate::tryEnter)).isFalse();
+    assertThat(elsewhere(gate::tryEnterAgain)).as("not as part of the other's step").isFalse();
+    gate.leave();
+    assertThat(gate.tryEnterAgain()).isTrue();
+    gate.leave();
+    gate.close();
+    assertThat(gate.tryEnter()).isFalse();
+    assertThat(gate.tryEnterAgain()).isFalse();
+    assertThatThrownBy(() -> gate.make(() -> 1))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessage("Cuda is closed");
+  }
+
+  @Test
+  void shut_waitsForThoseInside_whoCanTakeInnerSteps() throws Exception {
+    try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
+      CountDownLatch begun = new CountDownLatch(1);
+      assertThat(gate.tryEnter()).isTrue();
+      Future<?> shutting =
+          threads.submit(() -> {
+            begun.countDown();
+            gate.shut();
+          });
+      begun.await();
+      while (gate.tryEnter()) { // until it is shut
+        gate.leave();
+        Thread.onSpinWait();
+      }
+      boolean innerStep = gate.tryEnterAgain();
+      if (innerStep) {
+        gate.leave();
+      }
+      boolean waited = !shutting.isDone();
+      gate.leave(); // before anything is asserted: else a failure would wait for ever
+      shutting.get();
+      assertThat(innerStep).isTrue();
+      assertThat(waited).isTrue();
+      assertThat(gate.tryEnterAgain()).isFalse();
+    }
+  }
+
+  private static boolean elsewhere(Callable<Boolean> question)
+      throws InterruptedException, ExecutionException {
+    try (ExecutorService thread = Executors.newVirtualThreadPerTaskExecutor()) {
+      return thread.submit(question).get();
+    }
+  }
+}

@@ -1,0 +1,148 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.EventCalls;
+import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.ForwardingEvents;
+import io.cuvette.instrument.TracingDriver;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What copies and fills refuse before the driver has anything of them, and what they cost. */
+@Timeout(30)
+class TransferRulesTest {
+  private static final int BYTES = 64;
+
+  private final List<String> calls = new CopyOnWriteArrayList<>();
+  private boolean failsToMakeAnEvent;
+  private final Cuda cuda =
+      Cuda.open(
+          CudaOptions.DEFAULTS
+              .withDriver(SimulatedDriver.open(SimulatedOptions.DEFAULTS.withDevices(3)))
+              .withDecorator(
+                  driver -> TracingDriver.of(new Failing(driver), call -> calls.add(call.call()))));
+  private final CudaStream stream = cuda.device(0).createStream();
+  private final Buffer buffer = cuda.allocate(BYTES, stream);
+
+  @AfterEach
+  void close() {
+    cuda.close();
+  }
+
+  private long count(String call) {
+    return calls.stream().filter(each -> each.startsWith(call)).count();
+  }
+
+  private void assertRefused(ThrowingCallable operation, Class<?> as, String... words) {
+    calls.clear();
+    assertThatThrownBy(operation).isInstanceOf(as).hasMessageContainingAll(words);
+    assertThat(count("memcpy") + count("memset")).as("queued: %s", calls).isZero();
+  }
+
+  @Test
+  void nativeMemory_isCopiedOnStreamsOfTheBuffersDeviceAlone() {
+    CudaStream other = cuda.device(1).createStream();
+    String expected = "(expected: a stream of %s)".formatted(cuda.device(0));
+    try (Arena arena = Arena.ofConfined()) {
+      MemorySegment host = arena.allocate(BYTES);
+      assertRefused(() -> buffer.copyFrom(host, other), IllegalArgumentException.class, expected);
+      assertRefused(() -> buffer.copyTo(host, other), IllegalArgumentException.class, expected);
+      assertRefused(() -> buffer.fill((byte) 1, other), IllegalArgumentException.class, expected);
+    }
+  }
+
+  @Test
+  void copyBetweenDevices_isOnAStreamOfOneOfThem_whichMayUseTheOther() {
+    CudaStream second = cuda.device(1).createStream();
+    CudaStream third = cuda.device(2).createStream();
+    Buffer far = cuda.allocate(BYTES, second);
+    assertRefused(
+        () -> far.copyFrom(buffer, third),
+        IllegalArgumentException.class,
+        "(expected: a stream of %s or %s)".formatted(cuda.device(1), cuda.device(0)));
+    buffer.fill((byte) 1, stream);
+    stream.synchronize();
+    far.copyFrom(buffer, second);
+    assertThat(count("ctxEnablePeerAccess(")).isPositive();
+    assertThat(count("memcpyPeerAsync(")).isOne();
+    second.synchronize();
+  }
+
+  /** Else it would be in the graph, and the wait for it would be refused after that. */
+  @Test
+  void waitingCallsInAStreamThatCaptures_addNothingToTheGraph() {
+    Buffer source = cuda.allocate(BYTES, stream);
+    CudaDriver others = cuda.driver();
+    others.captures().streamBeginCapture(0, stream.handle(), 2);
+    try (Scope _ = stream.use()) {
+      for (ThrowingCallable call :
+          List.<ThrowingCallable>of(
+              () -> buffer.copyFrom(source),
+              () -> buffer.fill((byte) 1),
+              () -> buffer.copyFrom(MemorySegment.ofArray(new byte[BYTES])),
+              () -> buffer.copyTo(MemorySegment.ofArray(new byte[BYTES])))) {
+        assertRefused(call, IllegalStateException.class, "is capturing a graph");
+      }
+    }
+    others.captures().graphDestroy(others.captures().streamEndCapture(0, stream.handle()));
+  }
+
+  /** A heap array goes through one chunk, unless it needs two. */
+  @Test
+  void smallHeapCopy_takesOneChunk() {
+    try (Scope _ = stream.use()) {
+      buffer.copyFrom(MemorySegment.ofArray(new byte[BYTES]));
+      assertThat(count("eventCreate(")).isOne();
+      buffer.copyTo(MemorySegment.ofArray(new byte[BYTES]));
+      assertThat(count("eventCreate(")).isEqualTo(2);
+      assertThat(count("eventDestroy(")).isEqualTo(2);
+    }
+  }
+
+  @Test
+  void heapCopyThatFindsNoEvent_givesItsChunkBack() {
+    failsToMakeAnEvent = true;
+    try (Scope _ = stream.use()) {
+      MemorySegment heap = MemorySegment.ofArray(new byte[BYTES]);
+      assertThatThrownBy(() -> buffer.copyFrom(heap)).isInstanceOf(CudaException.class);
+    }
+    assertThat(cuda.defaultPinnedMemoryPool().stats().allocations()).isPositive();
+    assertThat(cuda.defaultPinnedMemoryPool().usedBytes()).isZero();
+  }
+
+  private final class Failing extends ForwardingDriver {
+    private final EventCalls eventCalls;
+
+    Failing(CudaDriver delegate) {
+      super(delegate);
+      this.eventCalls =
+          new ForwardingEvents(delegate.events()) {
+            @Override
+            public long eventCreate(int device, int flags) {
+              if (failsToMakeAnEvent) {
+                throw new CudaException(CudaStatus.OUT_OF_MEMORY, "cuEventCreate", "on purpose");
+              }
+              return super.eventCreate(device, flags);
+            }
+          };
+    }
+
+    @Override
+    public EventCalls events() {
+      return eventCalls;
+    }
+  }
+}

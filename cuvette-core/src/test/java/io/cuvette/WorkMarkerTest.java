@@ -1,0 +1,432 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.EventCalls;
+import io.cuvette.driver.MemoryCalls;
+import io.cuvette.driver.StreamCalls;
+import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.ForwardingEvents;
+import io.cuvette.instrument.ForwardingMemory;
+import io.cuvette.instrument.ForwardingStreams;
+import io.cuvette.internal.fence.WorkMarker;
+import java.lang.ref.WeakReference;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.CountDownLatch;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What a guard knows of the work of its stream, and what it leaves behind. */
+@Timeout(30)
+class WorkMarkerTest {
+  private @Nullable BusyDriver made;
+  private @Nullable Scripted script;
+  private final Cuda cuda =
+      Cuda.open(
+          CudaOptions.simulated()
+              .withDecorator(driver -> script = new Scripted(made = new BusyDriver(driver))));
+  private final BusyDriver busy = Objects.requireNonNull(made);
+  private final Scripted driver = Objects.requireNonNull(script);
+  private final CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+  private final CudaStream other = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
+
+  @AfterEach
+  void close() {
+    busy.finish(stream);
+    busy.finish(other);
+    cuda.close();
+  }
+
+  private WorkMarker recorded() {
+    WorkMarker guard = WorkMarker.of(stream.state);
+    guard.record();
+    return guard;
+  }
+
+  private void beginCapture() {
+    driver.captures().streamBeginCapture(0, stream.handle(), 2);
+  }
+
+  private void endCapture() {
+    driver.captures().graphDestroy(driver.captures().streamEndCapture(0, stream.handle()));
+  }
+
+  @Test
+  void guard_isReachedWhenItsStreamIs_andLeavesNoEvent() {
+    busy.begin(stream);
+    WorkMarker guard = recorded();
+    assertThat(guard.isRecorded()).isTrue();
+    assertThat(guard.isDone()).isFalse();
+    assertThat(busy.liveEvents()).isOne();
+    busy.finish(stream);
+    assertThat(guard.isDone()).isTrue();
+    assertThat(busy.liveEvents()).isZero();
+  }
+
+  @Test
+  void guardOfACapturingStream_isRecordedAfterTheCapture() {
+    beginCapture();
+    WorkMarker guard = recorded();
+    guard.await(); // which cannot be waited for
+    assertThat(guard.isRecorded()).isFalse();
+    assertThat(guard.isDone()).isFalse();
+    assertThat(busy.liveEvents()).isZero();
+    endCapture();
+    busy.begin(stream);
+    assertThat(guard.isDone()).isFalse();
+    assertThat(guard.isRecorded()).isTrue();
+    busy.finish(stream);
+    assertThat(guard.isDone()).isTrue();
+  }
+
+  /** The driver refuses to record in a capture that began between the look and the call. */
+  @Test
+  void recordThatACaptureRefuses_leavesNoEvent_andTheGuardIsNotDone() {
+    driver.failRecord(CudaStatus.STREAM_CAPTURE_UNSUPPORTED);
+    WorkMarker guard = recorded();
+    assertThat(guard.isRecorded()).isFalse();
+    assertThat(busy.liveEvents()).isZero();
+    busy.begin(stream);
+    assertThat(guard.isDone()).isFalse();
+    busy.finish(stream);
+    assertThat(guard.isDone()).isTrue();
+  }
+
+  @Test
+  void recordThatFails_leavesNoEvent_andTheGuardRecordsLater() {
+    driver.failRecord(CudaStatus.LAUNCH_TIMEOUT);
+    WorkMarker guard = WorkMarker.of(stream.state);
+    assertThatThrownBy(guard::record)
+        .isInstanceOfSatisfying(
+            CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.LAUNCH_TIMEOUT));
+    assertThat(busy.liveEvents()).isZero();
+    busy.begin(stream);
+    assertThat(guard.isDone()).isFalse();
+    assertThat(busy.liveEvents()).isOne();
+    busy.finish(stream);
+    assertThat(guard.isDone()).isTrue();
+  }
+
+  @Test
+  void guardWhoseEventCannotBeMade_isForgotten() {
+    driver.failCreate = true;
+    WeakReference<WorkMarker> left = new WeakReference<>(WorkMarker.of(stream.state));
+    assertThatThrownBy(() -> Objects.requireNonNull(left.get()).record())
+        .isInstanceOf(CudaException.class);
+    for (int i = 0; i < 20 && left.get() != null; i++) {
+      System.gc();
+    }
+    assertThat(left.get()).isNull();
+  }
+
+  @Test
+  void guardThatIsDone_isForgotten() {
+    WeakReference<WorkMarker> left = new WeakReference<>(recorded());
+    assertThat(Objects.requireNonNull(left.get()).isDone()).isTrue();
+    for (int i = 0; i < 20 && left.get() != null; i++) {
+      System.gc();
+    }
+    assertThat(left.get()).isNull();
+  }
+
+  @Test
+  void precede_queuesAWait_unlessTheWorkIsDone() {
+    busy.begin(stream);
+    WorkMarker guard = recorded();
+    assertThat(guard.precede(other.state)).isTrue();
+    assertThat(driver.waiting).containsExactly(other.state.handle);
+    busy.finish(stream);
+    assertThat(guard.precede(other.state)).isTrue();
+    assertThat(driver.waiting).hasSize(1);
+  }
+
+  @Test
+  void precedeOfWorkThatIsNotMarked_queuesNothing() {
+    beginCapture();
+    WorkMarker guard = recorded();
+    assertThat(guard.precede(other.state)).isFalse();
+    endCapture();
+    assertThat(guard.precede(other.state)).isFalse();
+    assertThat(driver.waiting).isEmpty();
+  }
+
+  /** Its event belongs to a graph: it is another one from then on. */
+  @Test
+  void precedeOfAnEventThatACaptureHas_queuesNothing_andMarksAgain() {
+    stream.handle();
+    busy.begin(stream);
+    WorkMarker guard = recorded();
+    driver.failQuery(CudaStatus.CAPTURED_EVENT);
+    assertThat(guard.precede(other.state)).isFalse();
+    assertThat(driver.waiting).isEmpty();
+    assertThat(busy.liveEvents()).isZero();
+    assertThat(guard.isDone()).isFalse();
+    assertThat(busy.liveEvents()).isOne();
+  }
+
+  @Test
+  void failureOfAQuestion_isThrown_thoughTheStreamMayBeCaptured() {
+    stream.handle();
+    WorkMarker guard = recorded();
+    driver.failQuery(CudaStatus.LAUNCH_TIMEOUT);
+    assertThatThrownBy(guard::isDone).isInstanceOf(CudaException.class);
+    assertThat(guard.isDone()).isTrue();
+  }
+
+  @Test
+  void await_waitsForTheWork_once() {
+    busy.begin(stream);
+    WorkMarker guard = recorded();
+    guard.await();
+    assertThat(guard.isDone()).isTrue();
+    assertThat(busy.liveEvents()).isZero();
+    guard.await();
+    assertThat(busy.waits()).isOne();
+  }
+
+  @Test
+  void guardThatWasNotRecorded_isDoneWithTheLastWorkOfItsClosedStream() {
+    WorkMarker asked = WorkMarker.of(stream.state);
+    WorkMarker awaited = WorkMarker.of(stream.state);
+    busy.begin(stream);
+    stream.close();
+    assertThat(asked.isDone()).isFalse();
+    assertThat(busy.waits()).isZero();
+    awaited.await();
+    assertThat(busy.waits()).isOne();
+    assertThat(awaited.isDone()).isTrue();
+    assertThat(asked.isDone()).isTrue();
+  }
+
+  @Test
+  void guardOfTheDevice_isDoneOnceTheDeviceWasWaitedFor() {
+    WorkMarker guard = WorkMarker.ofDevice(stream.state);
+    guard.record();
+    assertThat(guard.isRecorded()).isFalse();
+    assertThat(guard.isDone()).isFalse();
+    cuda.device(0).synchronize();
+    assertThat(guard.isDone()).isTrue();
+    WorkMarker next = WorkMarker.ofDevice(stream.state);
+    assertThat(next.isDone()).isFalse();
+    next.await();
+    assertThat(next.isDone()).isTrue();
+    assertThat(busy.liveEvents()).isZero();
+  }
+
+  @Test
+  void guardOfADeviceThatCannotBeWaitedFor_isNotDone() {
+    WorkMarker guard = WorkMarker.ofDevice(stream.state);
+    driver.failAlloc = true;
+    guard.await();
+    assertThat(guard.isDone()).isFalse();
+  }
+
+  /** Whoever captures needs no more than the handle, and no lock of this library. */
+  @Test
+  void captureThatBeginsAtTheRecord_mayHaveTheEvent_whichIsGivenUp() {
+    long handle = stream.handle();
+    busy.begin(stream);
+    driver.atRecord = () -> driver.captures().streamBeginCapture(0, handle, 2);
+    WorkMarker guard = recorded();
+    assertThat(guard.isRecorded()).isFalse();
+    assertThat(busy.liveEvents()).isZero();
+    endCapture();
+    driver.atRecord = () -> {};
+    assertThat(guard.isDone()).isFalse();
+    assertThat(guard.isRecorded()).isTrue();
+  }
+
+  @Test
+  void eventThatIsNotDestroyed_isDestroyedAtTheEnd() {
+    WorkMarker guard = recorded();
+    driver.failDestroy = CudaStatus.INVALID_VALUE;
+    assertThatThrownBy(guard::isDone).isInstanceOf(CudaException.class);
+    assertThat(guard.isDone()).isTrue();
+    assertThat(busy.liveEvents()).isOne();
+    driver.failDestroy = null;
+    cuda.close();
+    assertThat(busy.liveEvents()).isZero();
+  }
+
+  /** The call may have had its effect, and the handle be another event's by now. */
+  @Test
+  void eventThatMayBeDestroyed_isNotDestroyedAgain() {
+    WorkMarker guard = recorded();
+    driver.failDestroy = CudaStatus.ILLEGAL_ADDRESS;
+    assertThatThrownBy(guard::isDone).isInstanceOf(CudaException.class);
+    driver.failDestroy = null;
+    cuda.close();
+    assertThat(busy.liveEvents()).isOne();
+  }
+
+  @Test
+  void abandonedGuard_leavesNoEvent_butThatOfTheLastWorkStays() {
+    busy.begin(stream);
+    WorkMarker guard = recorded();
+    guard.abandon();
+    assertThat(busy.liveEvents()).isZero();
+    assertThat(guard.isDone()).isTrue();
+
+    stream.close();
+    WorkMarker last = Objects.requireNonNull(stream.state.guard());
+    last.abandon();
+    assertThat(last.isDone()).isFalse();
+    assertThat(busy.liveEvents()).isOne();
+  }
+
+  @Test
+  void guardOfACudaThatIsClosed_isDone() {
+    busy.begin(stream);
+    WorkMarker guard = recorded();
+    cuda.close();
+    assertThat(guard.isDone()).isTrue();
+    guard.await();
+    guard.record();
+    guard.abandon();
+    assertThat(busy.liveEvents()).isZero();
+    assertThat(WorkMarker.of(stream.state).isDone()).as("nobody knows").isFalse();
+  }
+
+  @Test
+  void questionBesideAWait_isNotHeldUp_andOtherWaitsAre() throws InterruptedException {
+    busy.begin(stream);
+    WorkMarker guard = recorded();
+    CountDownLatch waiting = new CountDownLatch(1);
+    CountDownLatch goOn = new CountDownLatch(1);
+    driver.atWait =
+        () -> {
+          waiting.countDown();
+          awaitQuietly(goOn);
+        };
+    Thread first = Thread.ofPlatform().daemon().start(guard::await);
+    waiting.await();
+    assertThat(guard.isDone()).isFalse();
+    Thread second = Thread.ofPlatform().daemon().start(guard::await);
+    while (second.getState() == Thread.State.NEW || second.getState() == Thread.State.RUNNABLE) {
+      Thread.onSpinWait();
+    }
+    assertThat(second.isAlive()).isTrue();
+    goOn.countDown();
+    first.join();
+    second.join();
+    assertThat(guard.isDone()).isTrue();
+    assertThat(busy.waits()).isOne();
+  }
+
+  private static void awaitQuietly(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  /** Fails the next call of a kind, and notes who is made to wait for an event. */
+  private static final class Scripted extends ForwardingDriver {
+    private final List<Long> waiting = new ArrayList<>();
+    private boolean failAlloc;
+    private boolean failCreate;
+    private @Nullable CudaStatus failDestroy;
+    private @Nullable CudaStatus record;
+    private @Nullable CudaStatus query;
+    private Runnable atRecord = () -> {};
+    private Runnable atWait = () -> {};
+
+    Scripted(CudaDriver delegate) {
+      super(delegate);
+    }
+
+    void failRecord(CudaStatus status) {
+      record = status;
+    }
+
+    void failQuery(CudaStatus status) {
+      query = status;
+    }
+
+    private static void fail(@Nullable CudaStatus status, String call) {
+      if (status != null) {
+        throw new CudaException(status, call, "on purpose");
+      }
+    }
+
+    private final MemoryCalls memoryCalls =
+        new ForwardingMemory(delegate().memory()) {
+          @Override
+          public long memAlloc(int device, long bytes) {
+            fail(failAlloc ? CudaStatus.OUT_OF_MEMORY : null, "cuMemAlloc");
+            return super.memAlloc(device, bytes);
+          }
+        };
+
+    @Override
+    public MemoryCalls memory() {
+      return memoryCalls;
+    }
+
+    private final EventCalls eventCalls =
+        new ForwardingEvents(delegate().events()) {
+          @Override
+          public void eventDestroy(int device, long event) {
+            fail(failDestroy, "cuEventDestroy");
+            super.eventDestroy(device, event);
+          }
+
+          @Override
+          public long eventCreate(int device, int flags) {
+            fail(failCreate ? CudaStatus.OUT_OF_MEMORY : null, "cuEventCreate");
+            return super.eventCreate(device, flags);
+          }
+
+          @Override
+          public void eventRecord(int device, long event, long stream) {
+            CudaStatus failure = record;
+            record = null;
+            fail(failure, "cuEventRecord");
+            super.eventRecord(device, event, stream);
+            atRecord.run();
+          }
+
+          @Override
+          public boolean eventQuery(int device, long event) {
+            CudaStatus failure = query;
+            query = null;
+            fail(failure, "cuEventQuery");
+            return super.eventQuery(device, event);
+          }
+
+          @Override
+          public void eventSynchronize(int device, long event) {
+            atWait.run();
+            super.eventSynchronize(device, event);
+          }
+        };
+
+    @Override
+    public EventCalls events() {
+      return eventCalls;
+    }
+
+    private final StreamCalls streamCalls =
+        new ForwardingStreams(delegate().streams()) {
+          @Override
+          public void streamWaitEvent(int device, long stream, long event) {
+            waiting.add(stream);
+            super.streamWaitEvent(device, stream, event);
+          }
+        };
+
+    @Override
+    public StreamCalls streams() {
+      return streamCalls;
+    }
+  }
+}

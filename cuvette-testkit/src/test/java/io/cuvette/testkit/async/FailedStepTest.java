@@ -1,0 +1,112 @@
+package io.cuvette.testkit.async;
+
+import static io.cuvette.driver.CudaStatus.NOT_PERMITTED;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.AsyncMemoryPool;
+import io.cuvette.AsyncPoolChoice;
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
+import io.cuvette.CudaStream;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.MemoryResource;
+import io.cuvette.PinnedMemoryResource;
+import io.cuvette.PinnedMemoryResourceOptions;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemAllocationType;
+import io.cuvette.driver.MemLocationType;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.ScriptedDriver;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/** What a step that failed had begun is taken back, long before the Cuda is closed. */
+class FailedStepTest {
+  private static final long BYTES = 1 << 20;
+
+  @CudaTest(simulatedOnly = true)
+  void poolThatCouldNotBeBorrowed_doesNotKeepItsOwnerFromEndingIt(
+      Cuda cuda, ScriptedDriver driver) {
+    CudaDevice device = cuda.device(0);
+    var resource = new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS);
+    cuda.driver().pools().deviceSetMemPool(0, resource.handle());
+    driver.fail("memPoolGetAttribute", NOT_PERMITTED, 1);
+    assertThatThrownBy(() -> new AsyncMemoryPool(cuda, AsyncPoolChoice.ofCurrent()))
+        .isInstanceOf(CudaException.class);
+    resource.close();
+    assertThat(driver.count("memPoolDestroy")).isEqualTo(1);
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void pinnedPoolThatCouldNotBeBorrowed_doesNotKeepItsOwnerFromEndingIt(
+      Cuda cuda, ScriptedDriver driver) {
+    var resource = new PinnedMemoryResource(cuda, PinnedMemoryResourceOptions.DEFAULTS);
+    cuda.driver()
+        .pools()
+        .memSetMemPool(MemLocationType.HOST, 0, MemAllocationType.PINNED, resource.handle());
+    driver.fail("memPoolGetAccess", NOT_PERMITTED, 1);
+    assertThatThrownBy(() -> new PinnedMemoryResource(cuda)).isInstanceOf(CudaException.class);
+    resource.close();
+    assertThat(driver.count("memPoolDestroy")).isEqualTo(1);
+  }
+
+  /** It waits for a stream, its own being gone; then its free fails, and is tried again. */
+  @CudaTest(simulatedOnly = true)
+  void blockWhoseLateFreeFailed_isFreedByTheNextLook(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream other) {
+    CudaDevice device = cuda.device(0);
+    try (var resource = new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS)) {
+      CudaStream gone = device.createStream();
+      Buffer used = resource.allocate(BYTES, gone);
+      other.waitFor(gone);
+      CountDownLatch gate = new CountDownLatch(1);
+      cuda.driver().streams().launchHostFunc(0, other.handle(), () -> await(gate));
+      used.recordUse(other);
+      gone.close();
+      used.close();
+      driver.fail("memFreeAsync", NOT_PERMITTED).fail("memFree", NOT_PERMITTED);
+      gate.countDown();
+      cuda.driver().devices().ctxSynchronize(0); // what is left of the stream that is gone, too
+      assertThat(refused(() -> resource.allocate(BYTES))).isEqualTo(NOT_PERMITTED);
+      driver.unscript("memFreeAsync");
+      driver.unscript("memFree");
+      resource.allocate(BYTES).close();
+      device.synchronize();
+      assertThat(resource.attributes().usedMemCurrent()).isZero();
+    }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void plainMemoryThatCouldNotBeFreed_isFreedByTheNextLook(
+      Cuda cuda, SimulatedDriver simulator, ScriptedDriver driver) {
+    Buffer buffer = MemoryResource.direct().allocate(BYTES, cuda.currentStream());
+    driver.fail("memFree", NOT_PERMITTED, 1);
+    assertThat(refused(buffer::close)).isEqualTo(NOT_PERMITTED);
+    long _ = cuda.leaksFound();
+    assertThat(simulator.liveBytes(0)).isZero();
+  }
+
+  private static @Nullable CudaStatus refused(Runnable step) {
+    try {
+      step.run();
+      return null;
+    } catch (CudaException e) {
+      return e.status();
+    }
+  }
+
+  private static void await(CountDownLatch gate) {
+    try {
+      assertThat(gate.await(40, TimeUnit.SECONDS)).isTrue();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+}
