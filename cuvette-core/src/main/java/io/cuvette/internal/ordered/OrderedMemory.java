@@ -243,43 +243,60 @@ public final class OrderedMemory {
     return pool != null && pool.canKeep() && home != null && !home.isClosing();
   }
 
-  /**
-   * What comes too late is alive as far as {@link #destroy} knows, which frees it. What could not
-   * be given back is tried again; who closed it is told of a failure, but for want of Java heap.
-   */
+  /** What comes too late is alive as far as {@link #destroy} knows, which frees it. */
   private void giveBack(OrderedBlock block) {
     if (!gate.tryEnter()) {
       return;
     }
     try {
       giveBackNow(block);
-    } catch (OutOfMemoryError e) {
-      freeLater(block);
-    } catch (RuntimeException e) {
-      try {
-        freeLater(block);
-      } catch (RuntimeException second) {
-        throw Failures.joined(e, second);
-      }
-      throw e;
     } finally {
       gate.leave();
     }
   }
 
-  private void freeLater(OrderedBlock block) {
-    if (blocks.has(block)) {
-      pending.free(block, null);
+  /** Who closed it is told of a failure, but for want of Java heap. */
+  private void giveBackNow(OrderedBlock block) {
+    RuntimeException failure = null;
+    try {
+      if (freeAtHome(block)) {
+        return;
+      }
+    } catch (RuntimeException e) {
+      failure = e;
+    } catch (OutOfMemoryError e) {
+      // It is freed later.
+    }
+    failure = freeLater(block, failure);
+    if (failure != null) {
+      throw failure;
     }
   }
 
-  private void giveBackNow(OrderedBlock block) {
+  /** Frees it in order of its stream; false if that cannot be. */
+  private boolean freeAtHome(OrderedBlock block) {
     DriverStream home = block.home;
-    if (home == null
-        || block.isCaptured()
-        || !orderBehindUses(block, home)
-        || !freeOn(home, block)) {
-      pending.free(block, null);
+    return home != null
+        && !block.isCaptured()
+        && orderBehindUses(block, home)
+        && freeOn(home, block);
+  }
+
+  /**
+   * Frees what was not freed when no stream uses it any more. If that fails too, the block is
+   * pending already, where other threads find it: it must not come there twice.
+   */
+  private @Nullable RuntimeException freeLater(
+      OrderedBlock block, @Nullable RuntimeException failure) {
+    try {
+      if (blocks.has(block)) {
+        pending.free(block, null);
+      }
+      return failure;
+    } catch (RuntimeException e) {
+      return Failures.joined(failure, e);
+    } catch (OutOfMemoryError e) {
+      return failure;
     }
   }
 

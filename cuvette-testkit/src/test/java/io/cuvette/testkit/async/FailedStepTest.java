@@ -23,8 +23,10 @@ import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /** What a step that failed had begun is taken back, long before the Cuda is closed. */
@@ -91,6 +93,69 @@ class FailedStepTest {
     assertThat(refused(buffer::close)).isEqualTo(NOT_PERMITTED);
     long _ = cuda.leaksFound();
     assertThat(simulator.liveBytes(0)).isZero();
+  }
+
+  /** Its stream is gone, so that it is looked for from the first failure on. */
+  @CudaTest(simulatedOnly = true)
+  void blockWhoseFreeFailed_isFreedOnce_byWhoeverLooks(Cuda cuda, ScriptedDriver driver) {
+    CudaDevice device = cuda.device(0);
+    try (var resource = new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS)) {
+      CudaStream gone = device.createStream();
+      Buffer buffer = resource.allocate(BYTES, gone);
+      gone.synchronize();
+      gone.close();
+      AtomicInteger calls = new AtomicInteger();
+      driver.answer(
+          "memFreeAsync",
+          call ->
+              switch (calls.incrementAndGet()) {
+                case 1 -> throw new CudaException(NOT_PERMITTED, call.name(), "scripted");
+                case 2 -> {
+                  onAnotherThread(device::synchronize); // which looks for what can be freed
+                  yield call.proceed();
+                }
+                default -> call.proceed();
+              });
+      assertThatThrownBy(buffer::close)
+          .isInstanceOfSatisfying(
+              CudaException.class, e -> assertThat(e.status()).isEqualTo(NOT_PERMITTED))
+          .hasNoSuppressedExceptions();
+      device.synchronize();
+      assertThat(calls).hasValue(2);
+      assertThat(resource.attributes().usedMemCurrent()).isZero();
+    }
+  }
+
+  /** A thread asks whether a closed pool can end, and gets its answer when another has ended it. */
+  @CudaTest(simulatedOnly = true)
+  void poolThatAnotherThreadEnded_isNoFailureOfAQuestion(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    CudaDevice device = cuda.device(0);
+    var ending = new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS);
+    CountDownLatch gate = new CountDownLatch(1);
+    CompletableFuture<Void> held = stream.addCallback(() -> await(gate));
+    ending.allocate(BYTES, stream).close();
+    ending.close();
+    gate.countDown();
+    held.join();
+    cuda.driver().devices().ctxSynchronize(0);
+    AtomicInteger calls = new AtomicInteger();
+    driver.answer(
+        "streamQuery",
+        call -> {
+          if (calls.incrementAndGet() > 1) {
+            return call.proceed();
+          }
+          onAnotherThread(stream::synchronize); // which ends the pool
+          throw new CudaException(NOT_PERMITTED, call.name(), "scripted");
+        });
+    new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS).close();
+    assertThat(calls).hasValueGreaterThan(1);
+    assertThat(driver.count("memPoolDestroy")).isEqualTo(2);
+  }
+
+  private static void onAnotherThread(Runnable step) throws Exception {
+    CompletableFuture.runAsync(step).get(40, TimeUnit.SECONDS);
   }
 
   private static @Nullable CudaStatus refused(Runnable step) {
