@@ -8,6 +8,9 @@ import io.cuvette.internal.devicepool.CachesOfStream;
 import io.cuvette.internal.devicepool.CachingDevicePool;
 import io.cuvette.internal.devicepool.MemoryPoolCore;
 import io.cuvette.internal.streamcache.StreamCache;
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -15,6 +18,7 @@ import org.junit.jupiter.api.Test;
 /** Where a whole chunk is after another stream wanted it, and what a pool lists as open. */
 class ChunkMoveTest {
   private static final long BYTES = 1 << 20;
+  private static final Duration HELD = Duration.ofMillis(200);
 
   private final Cuda cuda = Cuda.open(CudaOptions.simulated().withLeakLevel(LeakLevel.FULL));
   private final CudaStream one = cuda.device(0).createStream(StreamOptions.NON_BLOCKING);
@@ -50,6 +54,7 @@ class ChunkMoveTest {
     StreamCache arena = CachesOfStream.of(one.state).of(pool);
     int inHand = arena.takeInHand(BYTES, arena.fit(BYTES));
     int chunk = arena.chunk(inHand);
+    assertThat(pool.stats(cuda.device(0).core()).usedBytes()).isZero();
     assertThat(arena.of.chunks.bytes(chunk)).isEqualTo(BYTES);
     arena.forget(inHand);
     ((CachingDevicePool) arena.of).freeMoved(chunk);
@@ -59,13 +64,47 @@ class ChunkMoveTest {
     pool.assertConsistent();
   }
 
+  /** Its upstream is asked in order of the first stream, and has it back in that order. */
   @Test
-  void closedPinnedBuffer_saysWhatItWas() {
-    PinnedBuffer buffer = cuda.allocatePinned(1000);
-    buffer.close();
-    assertThatThrownBy(buffer::segment)
-        .isInstanceOf(IllegalStateException.class)
-        .hasMessageMatching("pinned buffer of 1000 bytes at 0x[0-9a-f]+ is closed");
+  void movedChunk_isFreedAfterTheWorkOfTheStreamThatTookIt() throws InterruptedException {
+    MemoryResource upstream = MemoryResource.async();
+    MemoryPool moving =
+        new MemoryPool(cuda, PoolOptions.DEFAULTS.withUpstream(upstream).withCrossStreamBytes(0));
+    moving.allocate(BYTES, one).close();
+    one.synchronize();
+    CountDownLatch held = new CountDownLatch(1);
+    Buffer taken = moving.allocate(BYTES, two);
+    cuda.driver().streams().launchHostFunc(0, two.handle(), () -> await(held));
+    taken.fill((byte) 1, two);
+    taken.close();
+    assertThat(moving.freeAllBlocks()).isEqualTo(BYTES);
+    Thread waiting = Thread.ofPlatform().start(one::synchronize);
+    boolean isOver = waiting.join(HELD);
+    held.countDown();
+    waiting.join();
+    assertThat(isOver).as("freed before").isFalse();
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      boolean _ = latch.await(30, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  @Test
+  void closedPinnedBuffer_saysWhatItWas_whetherItWasSeenOrNot() {
+    for (boolean isSeen : new boolean[] {false, true}) {
+      PinnedBuffer buffer = cuda.allocatePinned(1000);
+      if (isSeen) {
+        buffer.segment().fill((byte) 1);
+      }
+      buffer.close();
+      assertThatThrownBy(buffer::segment)
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageMatching("pinned buffer of 1000 bytes at 0x[0-9a-f]+ is closed");
+    }
   }
 
   @Test

@@ -6,6 +6,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Random;
 import java.util.function.LongFunction;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -94,6 +95,21 @@ class HostCopyWaitsTest {
       assertThat(host.segment().toArray(ValueLayout.JAVA_BYTE)).isEqualTo(bytes(3));
       host.fill((byte) 4);
       assertThat(host.segment().toArray(ValueLayout.JAVA_BYTE)).isEqualTo(bytes(4));
+    }
+  }
+
+  /** The host copies in pieces, the last of which is smaller. */
+  @Test
+  void hostCopyOfSeveralPieces_isWhole() {
+    byte[] written = new byte[(9 << 20) + 3];
+    new Random(1).nextBytes(written);
+    for (LongFunction<Buffer> kind : hostKinds) {
+      try (Buffer buffer = kind.apply(written.length)) {
+        buffer.copyFrom(MemorySegment.ofArray(written));
+        byte[] read = new byte[written.length];
+        buffer.copyTo(MemorySegment.ofArray(read));
+        assertThat(Arrays.equals(read, written)).isTrue();
+      }
     }
   }
 }

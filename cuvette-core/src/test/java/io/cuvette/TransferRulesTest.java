@@ -14,6 +14,7 @@ import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
@@ -79,6 +80,24 @@ class TransferRulesTest {
     assertThat(count("ctxEnablePeerAccess(")).isPositive();
     assertThat(count("memcpyPeerAsync(")).isOne();
     second.synchronize();
+  }
+
+  /** Host memory fits every device, but not the device memory that it is copied from or to. */
+  @Test
+  void hostMemory_isCopiedOnAnyStream_andDeviceMemoryOnItsOwn() {
+    CudaStream other = cuda.device(1).createStream();
+    PinnedBuffer host = cuda.allocatePinned(BYTES);
+    PinnedBuffer second = cuda.allocatePinned(BYTES);
+    host.fill((byte) 7, other);
+    second.copyFrom(host, other);
+    other.synchronize();
+    assertThat(second.segment().get(ValueLayout.JAVA_BYTE, BYTES - 1)).isEqualTo((byte) 7);
+    CudaStream third = cuda.device(2).createStream();
+    for (ThrowingCallable call :
+        List.<ThrowingCallable>of(
+            () -> buffer.copyFrom(host, third), () -> host.copyFrom(buffer, third))) {
+      assertRefused(call, IllegalArgumentException.class, "expected: a stream of ");
+    }
   }
 
   /** Else it would be in the graph, and the wait for it would be refused after that. */

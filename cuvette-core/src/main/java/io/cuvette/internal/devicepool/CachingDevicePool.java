@@ -351,7 +351,7 @@ public final class CachingDevicePool extends DeviceCache {
     return turns;
   }
 
-  /** Closes the buffers in use: what they were lent is free, but for {@link #destroy}. */
+  /** Closes the buffers in use; nothing is held after. The chunks end with their session. */
   public void endLent() {
     closeCaches();
     Failures failures = new Failures();
@@ -359,13 +359,6 @@ public final class CachingDevicePool extends DeviceCache {
     caches.all().forEach(arena -> arena.endAll(failures));
     caches.clear();
     pending.clear();
-    failures.throwFirst();
-  }
-
-  /** Frees all memory, after {@link #endLent}. */
-  public void destroy() {
-    Failures failures = new Failures();
-    chunks.giveBackAll(failures);
     held.end();
     failures.throwFirst();
   }

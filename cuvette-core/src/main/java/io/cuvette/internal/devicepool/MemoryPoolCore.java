@@ -287,7 +287,6 @@ public final class MemoryPoolCore extends PoolCore {
   /** Hooks and listeners end with the pool, but for the hooks of blocks that come back later. */
   private void endRegistrations() {
     registrations.forEach(session().leaks()::closed);
-    registrations.clear();
   }
 
   private void changeHooks(Runnable change) {
@@ -302,10 +301,5 @@ public final class MemoryPoolCore extends PoolCore {
   @Override
   protected void endLent(Failures failures) {
     devicePools.values().forEach(pool -> failures.run(pool::endLent));
-  }
-
-  @Override
-  protected void destroy(Failures failures) {
-    devicePools.values().forEach(pool -> failures.run(pool::destroy));
   }
 }

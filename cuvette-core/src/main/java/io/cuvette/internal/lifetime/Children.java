@@ -9,27 +9,22 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * What a {@code Cuda} has made and not yet taken back, closed last made first, but pools before all
- * others: first what each has lent, then their memory, which can be what another lent them.
+ * What a {@code Cuda} has made and not yet taken back, closed last made first, but what pools have
+ * lent before all others. Their memory is not among that: it was made and ends like any other.
  * Thread-safe.
  */
 public final class Children {
-  private static final long POOLS = 1L << 61;
   private static final long LENT = 1L << 62;
 
   private final Map<Runnable, Long> open = new ConcurrentHashMap<>();
   private final AtomicLong made = new AtomicLong();
 
   /**
-   * Pools end first: their buffers and the views of these end before the memory under them.
-   *
-   * @param endLent ends the buffers of the pool
-   * @param end frees its memory
+   * Remembers a pool by the step that ends its buffers: these and their views end before the memory
+   * under them.
    */
-  public void addPool(Runnable endLent, Runnable end) {
-    long number = made.getAndIncrement();
-    open.put(endLent, LENT + number);
-    open.put(end, POOLS + number);
+  public void addPool(Runnable endLent) {
+    open.put(endLent, LENT + made.getAndIncrement());
   }
 
   /** Remembers a child by the step that ends it. */
@@ -38,11 +33,6 @@ public final class Children {
   }
 
   public void remove(Runnable end) {
-    open.remove(end);
-  }
-
-  public void removePool(Runnable endLent, Runnable end) {
-    open.remove(endLent);
     open.remove(end);
   }
 

@@ -313,9 +313,4 @@ public final class PinnedPoolCore extends PoolCore {
     store.end(failures);
     pending.clear();
   }
-
-  @Override
-  protected void destroy(Failures failures) {
-    store.giveBackAll(failures);
-  }
 }

@@ -10,7 +10,6 @@ import io.cuvette.internal.index.SizeClasses;
 import io.cuvette.internal.index.SpinLock;
 import io.cuvette.internal.pool.Budget;
 import io.cuvette.internal.stream.PendingFrees;
-import java.util.ArrayList;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
@@ -267,13 +266,6 @@ public final class PinnedStore {
       if (block != null) {
         failures.run(block::abandon);
       }
-    }
-  }
-
-  /** Gives all memory back, after {@link #end}. */
-  public void giveBackAll(Failures failures) {
-    for (PinnedChunk chunk : new ArrayList<>(all)) {
-      failures.run(chunk.loan::giveBack);
     }
     held.end();
   }

@@ -21,7 +21,6 @@ public abstract class PoolCore implements CachingPool, ObjectEnding.Ended {
   protected final Faces faces;
 
   private final ObjectEnding ending;
-  private final Runnable destroy = this::destroy;
   private volatile boolean closed;
   private volatile long heldAtEnd;
 
@@ -44,7 +43,7 @@ public abstract class PoolCore implements CachingPool, ObjectEnding.Ended {
   /** Lists the pool, once it is complete. */
   protected final void opened() {
     streams.relief().add(this);
-    session.children().addPool(ending.atEndOfSession(), destroy);
+    session.children().addPool(ending.atEndOfSession());
     ending.opened();
   }
 
@@ -121,7 +120,7 @@ public abstract class PoolCore implements CachingPool, ObjectEnding.Ended {
   public final void forgetIfEmpty() {
     if (heldBytes() == 0) {
       streams.relief().remove(this);
-      session.children().removePool(ending.atEndOfSession(), destroy);
+      session.children().remove(ending.atEndOfSession());
     }
   }
 
@@ -136,16 +135,4 @@ public abstract class PoolCore implements CachingPool, ObjectEnding.Ended {
 
   /** Closes the buffers in use. */
   protected abstract void endLent(Failures failures);
-
-  /**
-   * Gives all memory back, after {@link #endNow} of all pools: one's can be a buffer of another.
-   */
-  private void destroy() {
-    Failures failures = new Failures();
-    destroy(failures);
-    failures.throwFirst();
-  }
-
-  /** Gives all memory back. */
-  protected abstract void destroy(Failures failures);
 }

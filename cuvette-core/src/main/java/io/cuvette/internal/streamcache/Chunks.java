@@ -1,7 +1,6 @@
 package io.cuvette.internal.streamcache;
 
 import io.cuvette.internal.base.BargingLock;
-import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.base.Spans;
 import io.cuvette.internal.base.Spans.Span;
 import io.cuvette.internal.block.Block;
@@ -158,26 +157,10 @@ public final class Chunks {
     try {
       over = true;
       buffers = new Memory[0];
+      loans = new Loan[0];
       all.clear();
     } finally {
       lock.unlock();
-    }
-  }
-
-  /** Gives back what {@link #end} removed. */
-  public void giveBackAll(Failures failures) {
-    @Nullable Loan[] gone;
-    lock.lock();
-    try {
-      gone = loans;
-      loans = new Loan[0];
-    } finally {
-      lock.unlock();
-    }
-    for (Loan loan : gone) {
-      if (loan != null) {
-        failures.run(loan::giveBack);
-      }
     }
   }
 }

@@ -10,11 +10,20 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryPool;
+import io.cuvette.PinnedAllocator;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryPool;
+import io.cuvette.PinnedPoolOptions;
+import io.cuvette.PoolOptions;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.Subject;
+import io.cuvette.testkit.support.CountingUpstream;
+import io.cuvette.testkit.support.Forgetting;
+import io.cuvette.testkit.support.OneChunk;
+import java.lang.ref.WeakReference;
+import java.util.ArrayList;
+import java.util.List;
 
 class PoolCloseTest {
 
@@ -114,6 +123,60 @@ class PoolCloseTest {
     if (subject.isSimulated()) {
       assertThat(subject.simulator().liveHostBytes()).isZero();
     }
+  }
+
+  /** The library does not see that the stream is done before the pool is closed. */
+  @CudaTest
+  void closedPool_givesBackAtOnce_whatStreamsHaveFinishedWith(Subject subject, CudaStream other) {
+    Cuda cuda = subject.cuda();
+    MemoryPool pool = new MemoryPool(cuda);
+    PinnedMemoryPool pinned = new PinnedMemoryPool(cuda);
+    try (Gate _ = Gate.on(other);
+        Buffer block = pool.allocate(UNIT);
+        Buffer host = pinned.allocate(UNIT)) {
+      block.fill((byte) 1, other);
+      host.fill((byte) 1, other);
+    }
+    cuda.driver().streams().streamSynchronize(0, other.handle());
+    pool.close();
+    pinned.close();
+    if (subject.isSimulated()) {
+      assertThat(subject.simulator().liveAllocations()).isZero();
+      assertThat(subject.simulator().liveHostBytes()).isZero();
+    }
+  }
+
+  /** Nothing but the pool refers to its upstream. */
+  @CudaTest(tidy = false)
+  void closedPools_areNotKeptByTheirCuda(Cuda cuda) throws InterruptedException {
+    List<WeakReference<Object>> upstreams = new ArrayList<>();
+    Forgetting.of(() -> {
+      CountingUpstream first = new CountingUpstream();
+      CountingUpstream second = new CountingUpstream();
+      OneChunk third = new OneChunk(cuda);
+      OneChunk fourth = new OneChunk(cuda);
+      List.of(first, second, third, fourth).forEach(one -> upstreams.add(new WeakReference<>(one)));
+      try (MemoryPool pool = new MemoryPool(cuda, PoolOptions.DEFAULTS.withUpstream(first));
+          PinnedMemoryPool pinned = pinned(cuda, third)) {
+        pool.allocate(UNIT).close();
+        pinned.allocate(UNIT).close();
+      }
+      MemoryPool pool = new MemoryPool(cuda, PoolOptions.DEFAULTS.withUpstream(second));
+      PinnedMemoryPool pinned = pinned(cuda, fourth);
+      try (Buffer _ = pool.allocate(UNIT);
+          Buffer _ = pinned.allocate(UNIT)) {
+        pool.close();
+        pinned.close();
+      }
+      return upstreams;
+    });
+    assertThat(
+            Forgetting.collectUntil(() -> upstreams.stream().allMatch(one -> one.refersTo(null))))
+        .isTrue();
+  }
+
+  private static PinnedMemoryPool pinned(Cuda cuda, PinnedAllocator upstream) {
+    return new PinnedMemoryPool(cuda, PinnedPoolOptions.DEFAULTS.withUpstream(upstream));
   }
 
   @CudaTest

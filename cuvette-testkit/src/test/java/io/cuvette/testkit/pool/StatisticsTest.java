@@ -87,6 +87,18 @@ class StatisticsTest {
   }
 
   @CudaTest
+  void peaksOfClosedStreams_startAnewToo(Cuda cuda, MemoryPool pool) {
+    try (CudaStream stream = cuda.device(0).createStream()) {
+      pool.allocate(UNIT, stream).close();
+    }
+    pool.freeAllBlocks();
+    pool.allocate(UNIT).close();
+    assertThat(pool.stats().peakUsedBytes()).isEqualTo(UNIT);
+    pool.resetPeaks(cuda.device(0));
+    assertThat(pool.stats().peakUsedBytes()).isZero();
+  }
+
+  @CudaTest
   void failedAllocations_areCounted_andPeaksIgnoreThem(MemoryPool pool) {
     pool.setLimit(MemoryLimit.ofBytes(UNIT));
     for (int i = 1; i <= 3; i++) {

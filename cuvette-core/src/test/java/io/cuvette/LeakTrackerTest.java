@@ -1,0 +1,59 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.internal.lifetime.Ending;
+import io.cuvette.internal.lifetime.LeakTracker;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** What is remembered of an allocation, and that what comes back is known to come. */
+class LeakTrackerTest {
+  /** One of 128 is remembered: none of so many would be once in 10^34 runs. */
+  private static final int MANY = 10_000;
+
+  private static LeakTracker tracker(LeakLevel level) {
+    return new LeakTracker(level, _ -> {}, () -> {});
+  }
+
+  @Test
+  void sites_areRememberedFromTheLevelSampledOn() {
+    for (LeakLevel level : LeakLevel.values()) {
+      LeakTracker tracker = tracker(level);
+      int remembered = 0;
+      for (int i = 0; i < MANY; i++) {
+        remembered += tracker.site() == null ? 0 : 1;
+      }
+      boolean isAny = level == LeakLevel.SAMPLED || level == LeakLevel.FULL;
+      assertThat(tracker.remembersSites()).as("%s", level).isEqualTo(isAny);
+      assertThat(remembered > 0).as("%s: %d", level, remembered).isEqualTo(isAny);
+      assertThat(remembered == MANY).as("%s", level).isEqualTo(level == LeakLevel.FULL);
+    }
+  }
+
+  /** Another thread that is short of memory waits for it. */
+  @Test
+  void whatIsBeingTakenBack_isKnownAsLongAsThatLasts() {
+    LeakTracker tracker = tracker(LeakLevel.COUNT);
+    List<Boolean> seen = new ArrayList<>();
+    Ending ending =
+        new Ending(new Object(), null, null) {
+          @Override
+          public String describe() {
+            return "a thing";
+          }
+
+          @Override
+          public void release() {
+            seen.add(tracker.isTakingBack());
+          }
+        };
+    assertThat(tracker.isTakingBack()).isFalse();
+    assertThat(tracker.found(ending)).isTrue();
+    assertThat(seen).containsExactly(true);
+    assertThat(tracker.isTakingBack()).isFalse();
+    assertThat(tracker.found(ending)).as("once").isFalse();
+    assertThat(tracker.found()).isEqualTo(1);
+  }
+}
