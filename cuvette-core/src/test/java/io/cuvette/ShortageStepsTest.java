@@ -4,11 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.internal.base.Refusals;
-import io.cuvette.internal.base.Turns;
 import io.cuvette.internal.lifetime.LeakTracker;
 import io.cuvette.internal.pool.Shortage;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -22,7 +22,12 @@ class ShortageStepsTest {
   /** Finds nothing and has nothing, but for what a test says. */
   private class Steps extends Shortage<String> {
     Steps() {
-      super(new LeakTracker(LeakLevel.OFF, _ -> {}, () -> {}), new Turns(), refusals);
+      super(new LeakTracker(LeakLevel.OFF, _ -> {}, () -> {}), refusals);
+    }
+
+    @Override
+    public String inTurn(Supplier<String> steps) {
+      return steps.get();
     }
 
     @Override

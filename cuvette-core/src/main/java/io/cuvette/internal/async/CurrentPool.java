@@ -37,14 +37,15 @@ public final class CurrentPool {
       Face found = gate.make(once);
       return found != null
           ? found
-          : OrderedShortage.run(
-              pools,
-              stream,
-              memory,
-              () -> gate.run(() -> trim(device)),
-              refusals,
-              () -> gate.make(once),
-              () -> gate.make(() -> outOfMemory(bytes, stream)));
+          : new OrderedShortage(
+                  pools,
+                  stream,
+                  memory,
+                  () -> gate.run(() -> trim(device)),
+                  refusals,
+                  () -> gate.make(once),
+                  () -> gate.make(() -> outOfMemory(bytes, stream)))
+              .run();
     } catch (CudaException e) {
       throw OrderedFailures.explained(e, device);
     }

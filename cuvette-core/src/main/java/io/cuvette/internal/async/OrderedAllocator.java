@@ -61,14 +61,15 @@ public final class OrderedAllocator {
     Face found = tryOnce(bytes, rounded, stream, refusals);
     return found != null
         ? found
-        : OrderedShortage.run(
-            pool.pools(),
-            stream,
-            memory,
-            () -> pool.trimTo(0),
-            refusals,
-            () -> tryOnce(bytes, rounded, stream, refusals),
-            () -> outOfMemory(bytes, rounded, stream, Long.MAX_VALUE));
+        : new OrderedShortage(
+                pool.pools(),
+                stream,
+                memory,
+                () -> pool.trimTo(0),
+                refusals,
+                () -> tryOnce(bytes, rounded, stream, refusals),
+                () -> outOfMemory(bytes, rounded, stream, Long.MAX_VALUE))
+            .run();
   }
 
   private @Nullable Face tryOnce(long bytes, long rounded, OpenStream stream, Refusals refusals) {

@@ -28,6 +28,7 @@ import io.cuvette.internal.pool.Budget;
 import io.cuvette.internal.pool.Shortage;
 import io.cuvette.internal.session.Device;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** An {@code AsyncMemoryPool} on one device. Thread-safe. */
@@ -136,7 +137,7 @@ public final class OrderedDevicePool {
       return idle; // counted already
     }
     if (!held.reserve(rounded)) {
-      boolean _ = pool.pools().whileShort(new AtLimit(bytes, rounded, stream)::run);
+      boolean _ = new AtLimit(bytes, rounded, stream).run();
     }
     try {
       return allocator.allocateNew(bytes, rounded, stream);
@@ -153,10 +154,15 @@ public final class OrderedDevicePool {
     private final OpenStream stream;
 
     AtLimit(long bytes, long rounded, OpenStream stream) {
-      super(device.session().leaks(), turns, new Refusals());
+      super(device.session().leaks(), new Refusals());
       this.bytes = bytes;
       this.rounded = rounded;
       this.stream = stream;
+    }
+
+    @Override
+    public Boolean inTurn(Supplier<Boolean> steps) {
+      return pool.pools().whileShort(() -> turns.take(steps));
     }
 
     @Override

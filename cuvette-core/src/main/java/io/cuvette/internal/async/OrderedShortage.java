@@ -1,24 +1,34 @@
 package io.cuvette.internal.async;
 
+import io.cuvette.RecoveryStep;
 import io.cuvette.internal.base.Refusals;
+import io.cuvette.internal.block.Face;
 import io.cuvette.internal.driverpool.DriverPools;
-import io.cuvette.internal.lifetime.Reclaim;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.ordered.OrderedMemory;
-import io.cuvette.internal.session.Device;
+import io.cuvette.internal.pool.Shortage;
+import io.cuvette.internal.session.Relief;
 import io.cuvette.internal.session.Session;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is tried before stream-ordered memory is said to be out: one step after the other, asking
- * the driver again after each. Stateless.
+ * What is done about a stream-ordered allocation that the driver has no memory for. Threads do not
+ * take turns: what the driver gets back is given to whoever asks it.
  */
-public final class OrderedShortage {
-  private OrderedShortage() {}
+public final class OrderedShortage extends Shortage<Face> {
+  private final DriverPools pools;
+  private final OpenStream stream;
+  private final OrderedMemory memory;
+  private final Runnable trim;
+  private final Refusals refusals;
+  private final Supplier<@Nullable Face> again;
+  private final Supplier<? extends RuntimeException> failure;
+  private final Session session;
+  private final Relief relief;
 
   /**
-   * Tries everything, while no pool keeps anything idle.
+   * Creates the steps of one allocation.
    *
    * @param pools the driver's pools
    * @param memory what was taken from where memory is short
@@ -27,61 +37,85 @@ public final class OrderedShortage {
    * @param again asks the driver; null if memory is still out
    * @param failure what is thrown if it is to the end
    */
-  public static <T> T run(
+  public OrderedShortage(
       DriverPools pools,
       OpenStream stream,
       OrderedMemory memory,
       Runnable trim,
       Refusals refusals,
-      Supplier<@Nullable T> again,
+      Supplier<@Nullable Face> again,
       Supplier<? extends RuntimeException> failure) {
-    return pools.whileShort(() -> inSteps(pools, stream, memory, trim, refusals, again, failure));
+    super(stream.on().session().leaks(), refusals);
+    this.pools = pools;
+    this.stream = stream;
+    this.memory = memory;
+    this.trim = trim;
+    this.refusals = refusals;
+    this.again = again;
+    this.failure = failure;
+    this.session = stream.on().session();
+    this.relief = stream.state.streams.relief();
   }
 
-  private static <T> T inSteps(
-      DriverPools pools,
-      OpenStream stream,
-      OrderedMemory memory,
-      Runnable trim,
-      Refusals refusals,
-      Supplier<@Nullable T> again,
-      Supplier<? extends RuntimeException> failure) {
-    Device device = stream.on();
-    Session session = device.session();
-    session.leaks().drain();
-    pools.giveBackAll();
-    await(stream);
-    memory.settle();
-    T found = again.get();
-    if (found == null) {
-      trim.run();
-      stream.state.streams.relief().releaseCached(device);
-      found = again.get();
-    }
-    if (found == null) {
-      found =
-          Reclaim.search(
-              session.leaks(), memory::hasForgotten, () -> releaseAll(stream, trim, again));
-    }
-    if (found == null) {
-      throw refusals.explain(failure.get());
-    }
-    return found;
+  /** Meanwhile no pool keeps anything idle, and what is idle goes to the driver first. */
+  @Override
+  public Face inTurn(Supplier<Face> steps) {
+    return pools.whileShort(() -> {
+      session.leaks().drain();
+      pools.giveBackAll();
+      awaitWork();
+      memory.settle();
+      return steps.get();
+    });
   }
 
-  private static <T> @Nullable T releaseAll(
-      OpenStream stream, Runnable trim, Supplier<@Nullable T> again) {
-    Device device = stream.on();
-    stream.state.streams.relief().awaitFrees(device);
-    await(stream);
-    trim.run();
-    stream.state.streams.relief().releaseCached(device);
+  @Override
+  public boolean isBeyondLimit() {
+    return false;
+  }
+
+  @Override
+  public @Nullable Face search() {
     return again.get();
   }
 
+  @Override
+  public long releaseCached() {
+    trim.run();
+    return relief.releaseCached(stream.on());
+  }
+
+  @Override
+  public @Nullable Face awaitOnce() {
+    relief.awaitFrees(stream.on());
+    awaitWork();
+    releaseCached();
+    return search();
+  }
+
+  /** The driver says nothing about what others took from it. */
+  @Override
+  public boolean mayHave() {
+    return false;
+  }
+
+  @Override
+  public long takes() {
+    return 0;
+  }
+
+  @Override
+  public boolean hasForgotten() {
+    return memory.hasForgotten();
+  }
+
+  @Override
+  public RuntimeException outOfMemory(RecoveryStep step) {
+    return refusals.explain(failure.get());
+  }
+
   /** Not inside a callback, for which the stream may have to wait. */
-  private static void await(OpenStream stream) {
-    Session session = stream.on().session();
+  private void awaitWork() {
     if (!session.isInsideCallback()) {
       session.gate().run(stream::awaitWork);
     }

@@ -8,6 +8,7 @@ import io.cuvette.internal.block.Face;
 import io.cuvette.internal.pool.Shortage;
 import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.internal.streamcache.Request;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** What is done about an allocation that one pool on one device has no memory for. */
@@ -19,10 +20,15 @@ public final class DeviceShortage extends Shortage<Face> {
   private long driverFree;
 
   public DeviceShortage(CachingDevicePool devicePool, Request request) {
-    super(devicePool.pool.session().leaks(), devicePool.turns(), request.refusals());
+    super(devicePool.pool.session().leaks(), request.refusals());
     this.devicePool = devicePool;
     this.request = request;
     noteRefusal();
+  }
+
+  @Override
+  public Face inTurn(Supplier<Face> steps) {
+    return devicePool.turns().take(steps);
   }
 
   @Override

@@ -5,6 +5,7 @@ import io.cuvette.RecoveryStep;
 import io.cuvette.internal.base.Refusals;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.pool.Shortage;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** What is done about an allocation that a pool of page-locked memory has no memory for. */
@@ -24,7 +25,7 @@ public final class PinnedShortage extends Shortage<PinnedChunk> {
       int sizeClass,
       OpenStream stream,
       Refusals refusals) {
-    super(pool.session().leaks(), pool.turns(), refusals);
+    super(pool.session().leaks(), refusals);
     this.pool = pool;
     this.store = store;
     this.bytes = bytes;
@@ -32,6 +33,11 @@ public final class PinnedShortage extends Shortage<PinnedChunk> {
     this.stream = stream;
     this.blockBytes = PinnedStore.blockBytes(sizeClass);
     this.refusals = refusals;
+  }
+
+  @Override
+  public PinnedChunk inTurn(Supplier<PinnedChunk> steps) {
+    return pool.turns().take(steps);
   }
 
   @Override

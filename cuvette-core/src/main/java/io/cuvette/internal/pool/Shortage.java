@@ -2,15 +2,14 @@ package io.cuvette.internal.pool;
 
 import io.cuvette.RecoveryStep;
 import io.cuvette.internal.base.Refusals;
-import io.cuvette.internal.base.Turns;
 import io.cuvette.internal.lifetime.LeakTracker;
 import io.cuvette.internal.lifetime.Reclaim;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a caching pool does before it says that memory is out: one step after the other, searching
- * again after each, and one thread after the other. Every step is bounded; no lock is held.
- * Confined to the allocating thread.
+ * What a pool does before it says that memory is out: one step after the other, searching again
+ * after each. Every step is bounded; no lock is held. Confined to the allocating thread.
  *
  * @param <B> what is searched for
  */
@@ -19,17 +18,18 @@ public abstract class Shortage<B> {
   private static final long PATIENCE_NANOS = 2_000_000_000;
 
   private final LeakTracker leaks;
-  private final Turns turns;
   private final Refusals refusals;
 
-  public Shortage(LeakTracker leaks, Turns turns, Refusals refusals) {
+  public Shortage(LeakTracker leaks, Refusals refusals) {
     this.leaks = leaks;
-    this.turns = turns;
     this.refusals = refusals;
   }
 
   /** Whether the limit alone forbids the size. */
   public abstract boolean isBeyondLimit();
+
+  /** Goes through the steps, in turn with other threads if one would take what another frees. */
+  public abstract B inTurn(Supplier<B> steps);
 
   /** Searches, and asks upstream if that may help; null if memory is missing. */
   public abstract @Nullable B search();
@@ -54,13 +54,14 @@ public abstract class Shortage<B> {
   /** Whether the collector has found a buffer of the pool that was not taken back yet. */
   public abstract boolean hasForgotten();
 
+  /** The failure after the last step, with what upstream threw as its cause. */
   public abstract RuntimeException outOfMemory(RecoveryStep step);
 
   public final B run() {
     if (isBeyondLimit()) {
       throw outOfMemory(RecoveryStep.LIMIT);
     }
-    return turns.take(this::tryAll);
+    return inTurn(this::tryAll);
   }
 
   private B tryAll() {
