@@ -126,6 +126,23 @@ class BlockReportsTest {
     assertThat(ordered).isZero();
   }
 
+  /** It is not in use, nor idle beyond what the limit counts. */
+  @Test
+  void blockThatIsRefused_countsOnceAtALimit() {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda)) {
+      pool.setLimit(MemoryLimit.ofBytes(1024));
+      refused(() -> pool.allocate(BYTES, stream));
+      try (Buffer _ = pool.allocate(BYTES, stream)) {
+        assertThatThrownBy(() -> pool.allocate(1, stream))
+            .isInstanceOf(OutOfDeviceMemoryException.class);
+      }
+      refused(() -> pool.allocate(BYTES, stream)); // what was idle before
+      pool.allocate(BYTES, stream).close();
+    }
+    stream.synchronize();
+    assertThat(ordered).isZero();
+  }
+
   @Test
   void streamThatIsClosedMeanwhile_isThereUntilTheBlockIsReported() throws InterruptedException {
     CudaStream home = cuda.device(0).createStream();

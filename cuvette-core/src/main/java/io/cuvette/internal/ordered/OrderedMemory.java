@@ -87,30 +87,33 @@ public final class OrderedMemory {
 
   /**
    * Makes a buffer of memory that was just allocated in order of a stream, which the caller holds.
-   * The driver gets it back if there is no Java heap for that.
+   * The driver gets it back if there is no Java heap for that, or whoever watches refuses it.
    */
   public Face own(Faces faces, long address, long bytes, long blockBytes, OpenStream stream) {
     try {
       return ownNow(faces, address, bytes, blockBytes, stream);
-    } catch (OutOfMemoryError e) {
+    } catch (RuntimeException | Error e) {
       CudaDriver driver = stream.state.session.driver();
-      driver.ordered().memFreeAsync(stream.on().id(), address, stream.state.handle);
+      Failures.closeAfter(
+          e, () -> driver.ordered().memFreeAsync(stream.on().id(), address, stream.state.handle));
       throw e;
     }
   }
 
+  /** Nothing is made if this fails: the caller has the memory as before. */
   private Face ownNow(Faces faces, long address, long bytes, long blockBytes, OpenStream stream) {
     Face buffer = faces.make(address, bytes, stream);
     OrderedBlock block = new OrderedBlock(buffer, this, address, bytes, blockBytes, stream);
     faces.own(buffer, block);
     block.opened();
-    blocks.add(block);
     try {
       BlockReports.allocated(watching, block, address, stream.state);
-    } catch (RuntimeException e) {
-      Failures.closeAfter(e, block::close);
+    } catch (RuntimeException | Error e) {
+      block.clear();
+      Failures.closeAfter(e, () -> BlockReports.freed(watching, block, address));
       throw e;
     }
+    blocks.add(block);
     return buffer;
   }
 
@@ -122,9 +125,9 @@ public final class OrderedMemory {
     }
     try {
       return ownNow(faces, idle.address, bytes, blockBytes, stream);
-    } catch (OutOfMemoryError e) {
+    } catch (RuntimeException | Error e) {
       blocks.add(idle);
-      giveBack(idle);
+      Failures.closeAfter(e, () -> giveBack(idle));
       throw e;
     }
   }

@@ -107,6 +107,29 @@ class AsyncMemoryPoolTest {
   }
 
   @CudaTest
+  void memoryUsedOnSeveralStreams_isFreedBehindAllOfThem(
+      Cuda cuda, AsyncMemoryPool pool, CudaStream home, CudaStream one, CudaStream two) {
+    try (Buffer first = cuda.allocate(MIB, one);
+        Buffer second = cuda.allocate(MIB, two)) {
+      DeviceBuffer block = pool.allocate(MIB, home);
+      block.fill((byte) 1, home);
+      one.waitFor(home);
+      first.copyFrom(block, one);
+      two.waitFor(home);
+      second.copyFrom(block, two);
+      block.close();
+      try (DeviceBuffer next = pool.allocate(MIB, home)) {
+        next.fill((byte) 2, home);
+        home.synchronize();
+        one.synchronize();
+        two.synchronize();
+      }
+      assertThat(Bytes.areAll(first, 1)).isTrue();
+      assertThat(Bytes.areAll(second, 1)).isTrue();
+    }
+  }
+
+  @CudaTest
   void bufferOfAClosedStream_canBeClosed(Cuda cuda, AsyncMemoryPool pool) {
     CudaStream stream = cuda.device(0).createStream();
     DeviceBuffer buffer = pool.allocate(MIB, stream);

@@ -20,7 +20,10 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -39,9 +42,10 @@ final class RightProgram {
   private static final int STREAMS = 4;
   private static final int[] SIZES = {1, 64, 512, 4096, 5000, 70_000, 300_000};
 
-  /** A block, the stream of its last use, and the one value of all its bytes. */
+  /** A block, the stream that wrote it last, those that read it, and its one value. */
   private static final class Block {
     final Buffer buffer;
+    final Set<CudaStream> readers = new LinkedHashSet<>();
     CudaStream last;
     byte value;
 
@@ -55,6 +59,13 @@ final class RightProgram {
   private final long seed;
   private final SplittableRandom random;
   private final List<CudaStream> streams = new ArrayList<>();
+
+  /** Few of them, in some programs one: then a block is soon used again. */
+  private final List<Integer> sizes;
+
+  /** Whether nothing is waited for before the end. */
+  private final boolean busy;
+
   private final @Nullable Block[] blocks = new @Nullable Block[BLOCKS];
   private final List<CompletableFuture<Void>> callbacks = new ArrayList<>();
   private int called;
@@ -62,6 +73,17 @@ final class RightProgram {
   RightProgram(long seed) {
     this.seed = seed;
     this.random = new SplittableRandom(seed);
+    this.busy = random.nextInt(3) == 0;
+    this.sizes = some(Arrays.stream(SIZES).boxed().toList());
+  }
+
+  /** At least one. */
+  private <T> List<T> some(List<T> all) {
+    List<T> some = new ArrayList<>(all);
+    for (int left = 1 + random.nextInt(all.size()); some.size() > left; ) {
+      some.remove(random.nextInt(some.size()));
+    }
+    return some;
   }
 
   void run() throws Exception {
@@ -82,20 +104,20 @@ final class RightProgram {
 
   private void play(Cuda cuda) throws Exception {
     CudaDevice device = cuda.device(0);
-    for (int i = 0; i < STREAMS; i++) {
+    for (int i = 1 + random.nextInt(STREAMS); i > 0; i--) {
       streams.add(device.createStream());
     }
     try (MemoryPool cached = new MemoryPool(cuda);
         AsyncMemoryPool ordered = new AsyncMemoryPool(cuda);
         PinnedBuffer host = cuda.allocatePinned(SIZES[SIZES.length - 1])) {
       List<MemoryResource> resources =
-          List.of(
-              MemoryResource.direct(),
-              cached,
-              cached,
-              ordered,
-              MemoryResource.async(),
-              MemoryResource.managed());
+          some(
+              List.of(
+                  cached,
+                  ordered,
+                  MemoryResource.direct(),
+                  MemoryResource.async(),
+                  MemoryResource.managed()));
       for (int step = 0; step < STEPS; step++) {
         step(device, resources.get(random.nextInt(resources.size())), host);
       }
@@ -116,24 +138,25 @@ final class RightProgram {
 
   private void step(CudaDevice device, MemoryResource resource, PinnedBuffer host) {
     int slot = random.nextInt(BLOCKS);
-    CudaStream stream = streams.get(random.nextInt(STREAMS));
-    switch (random.nextInt(12)) {
+    CudaStream stream = streams.get(random.nextInt(streams.size()));
+    switch (random.nextInt(busy ? 11 : 15)) {
       case 0, 1, 2 -> allocate(slot, resource, stream);
       case 3 -> fill(slot, stream);
-      case 4 -> copy(slot, random.nextInt(BLOCKS), stream);
-      case 5 -> check(slot, host);
-      case 6 -> upload(slot, host, stream);
-      case 7 -> uploadHeap(slot);
-      case 8 -> checkNative(slot);
-      case 9 -> renew(device, random.nextInt(STREAMS));
-      case 10 -> callback(stream);
-      default -> close(slot);
+      case 4, 5 -> copy(slot, random.nextInt(BLOCKS), stream);
+      case 6, 7 -> close(slot);
+      case 8 -> callback(stream);
+      case 9 -> send(device.cuda(), slot, stream);
+      case 10 -> renew(device, random.nextInt(streams.size()));
+      case 11 -> check(slot, host);
+      case 12 -> checkNative(slot);
+      case 13 -> uploadHeap(slot);
+      default -> upload(slot, host, stream);
     }
   }
 
   private void allocate(int slot, MemoryResource resource, CudaStream stream) {
     close(slot);
-    int bytes = SIZES[random.nextInt(SIZES.length)];
+    int bytes = sizes.get(random.nextInt(sizes.size()));
     Buffer buffer = orNull(() -> resource.allocate(bytes, stream));
     if (buffer != null) {
       blocks[slot] = new Block(buffer, stream, value());
@@ -157,16 +180,29 @@ final class RightProgram {
     return (byte) random.nextInt();
   }
 
-  /** Orders a stream behind the last use of a block, by one of two ways. */
+  /** Orders a stream that writes a block behind all that used it. */
   private void use(Block block, CudaStream stream) {
-    if (block.last != stream && random.nextBoolean()) {
-      stream.waitFor(block.last);
-    } else if (block.last != stream) {
-      try (CudaEvent event = block.last.record()) {
+    follow(stream, block.last);
+    block.readers.forEach(reader -> follow(stream, reader));
+    block.readers.clear();
+    block.last = stream;
+  }
+
+  /** Several streams may read at once. */
+  private void read(Block block, CudaStream stream) {
+    follow(stream, block.last);
+    block.readers.add(stream);
+  }
+
+  /** Orders a stream behind another, by one of two ways. */
+  private void follow(CudaStream stream, CudaStream other) {
+    if (other != stream && random.nextBoolean()) {
+      stream.waitFor(other);
+    } else if (other != stream) {
+      try (CudaEvent event = other.record()) {
         stream.waitFor(event);
       }
     }
-    block.last = stream;
   }
 
   private void fill(int slot, CudaStream stream) {
@@ -185,7 +221,7 @@ final class RightProgram {
       return;
     }
     use(to, stream);
-    use(from, stream);
+    read(from, stream);
     long bytes = Math.min(to.buffer.byteSize(), from.buffer.byteSize());
     to.buffer.fill(from.value, stream);
     to.buffer.slice(0, bytes).copyFrom(from.buffer.slice(0, bytes), stream);
@@ -237,10 +273,24 @@ final class RightProgram {
     }
   }
 
+  /** Writes a block from page-locked memory that nobody waits for: it is used again after that. */
+  private void send(Cuda cuda, int slot, CudaStream stream) {
+    Block block = blocks[slot];
+    if (block != null) {
+      use(block, stream);
+      block.value = value();
+      try (PinnedBuffer sent = cuda.allocatePinned(block.buffer.byteSize())) {
+        sent.segment().fill(block.value);
+        block.buffer.copyFrom(sent, stream);
+      }
+    }
+  }
+
   /** Writes a block from the heap. */
   private void uploadHeap(int slot) {
     Block block = blocks[slot];
     if (block != null) {
+      use(block, block.last);
       block.last.synchronize();
       block.value = value();
       byte[] bytes = new byte[(int) block.buffer.byteSize()];
@@ -257,6 +307,9 @@ final class RightProgram {
     for (Block block : blocks) {
       if (block != null && block.last == old) {
         block.last = next;
+      }
+      if (block != null && block.readers.remove(old)) {
+        block.readers.add(next);
       }
     }
     streams.set(number, next);
