@@ -9,6 +9,8 @@ import io.cuvette.internal.devicepool.CachingDevicePool;
 import io.cuvette.internal.devicepool.MemoryPoolCore;
 import io.cuvette.internal.streamcache.StreamCache;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
@@ -83,6 +85,18 @@ class ChunkMoveTest {
     held.countDown();
     waiting.join();
     assertThat(isOver).as("freed before").isFalse();
+  }
+
+  @Test
+  void equalChunksOfOtherStreams_areTakenInTheOrderOfTheStreams() {
+    List<BufferBase> first = new ArrayList<>();
+    for (int i = 0; i < 6; i++) {
+      first.add(allocate(BYTES, cuda.device(0).createStream(StreamOptions.NON_BLOCKING)));
+    }
+    first.forEach(BufferBase::close);
+    for (BufferBase expected : first) {
+      assertThat(allocate(BYTES, one).address()).isEqualTo(expected.address());
+    }
   }
 
   private static void await(CountDownLatch latch) {

@@ -6,15 +6,18 @@ import io.cuvette.driver.CaptureCalls;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.instrument.ForwardingCaptures;
 import io.cuvette.instrument.ForwardingDriver;
+import java.time.Duration;
 import java.util.List;
 import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 /** Memory that two Cudas of one process import through a driver that knows only processes. */
 class ImportedByTwoTest extends OverFakeSharing {
+  private static final Duration HELD = Duration.ofMillis(200);
+
   private final Cuda first = Cuda.open(CudaOptions.simulated().withDriver(sameMachine()));
   private final Cuda second = Cuda.open(CudaOptions.simulated().withDriver(sameMachine()));
   private final CudaStream one = first.device(0).createStream();
@@ -104,17 +107,28 @@ class ImportedByTwoTest extends OverFakeSharing {
     assertThat(driver.frees).hasValue(0);
   }
 
+  /** The other queues its last work when the one that ends has waited for the device. */
   @Test
-  void endOfTheLastUser_waitsForTheStreamsOfTheOther() {
+  void endOfTheLastUser_waitsForTheStreamsOfTheOther() throws Exception {
     DeviceBuffer earlier = mapped(first.device(0)).importBuffer(descriptor(1, 0, 64), one);
     mapped(second.device(0)).importBuffer(descriptor(1, 0, 64), two);
-    AtomicBoolean done = new AtomicBoolean();
-    driver.streams().launchHostFunc(0, one.handle(), () -> done.set(true));
-    earlier.close();
+    CompletableFuture<CountDownLatch> queued = new CompletableFuture<>();
+    second
+        .engine()
+        .session()
+        .children()
+        .add(() -> {
+          CountDownLatch gate = gate(one);
+          earlier.close();
+          queued.complete(gate);
+        });
+    Thread closing = Thread.ofPlatform().start(second::close);
+    CountDownLatch gate = queued.get();
+    assertThat(closing.join(HELD)).isFalse();
     assertThat(driver.frees).hasValue(0);
-    second.close();
+    gate.countDown();
+    closing.join();
     assertThat(driver.frees).hasValue(1);
-    assertThat(done).isTrue();
   }
 
   @Test

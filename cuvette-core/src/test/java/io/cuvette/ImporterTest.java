@@ -43,6 +43,7 @@ class ImporterTest extends OverFakeSharing {
         DeviceBuffer two = resource.importBuffer(descriptor(2, 0, 1))) {
       assertThat(one.address()).isNotEqualTo(two.address());
       assertThat(driver.mappings()).isEqualTo(2);
+      assertThat(cuda.engine().imports().size()).isEqualTo(2);
     }
   }
 

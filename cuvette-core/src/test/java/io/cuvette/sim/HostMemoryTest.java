@@ -12,6 +12,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
@@ -177,6 +178,29 @@ class HostMemoryTest extends SimTestBase {
             () -> driver.transfers().memcpyDtoHAsync(0, target.asReadOnly(), device, stream));
       }
     }
+  }
+
+  /** What is small is staged; for more, the call waits for its turn. */
+  @Test
+  @Timeout(value = 10, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+  void pageableCopyToTheDevice_waitsForItsTurn_ifItIsLarge() throws InterruptedException {
+    long device = driver.memory().memAlloc(0, MIB);
+    long stream = stream(0);
+    CountDownLatch held = hold(0, stream);
+    try (Arena arena = Arena.ofShared()) {
+      MemorySegment small = arena.allocate(64 * KIB).fill((byte) 1);
+      driver.transfers().memcpyHtoDAsync(0, device, small, stream);
+      small.fill((byte) 2);
+      MemorySegment large = arena.allocate(64 * KIB + 1);
+      Thread waiting =
+          Thread.ofPlatform()
+              .start(() -> driver.transfers().memcpyHtoDAsync(0, device + MIB / 2, large, stream));
+      assertThat(waiting.join(Duration.ofMillis(100))).isFalse();
+      held.countDown();
+      waiting.join();
+      driver.streams().streamSynchronize(0, stream);
+    }
+    assertThat(read(device, (int) (64 * KIB))).containsOnly(1);
   }
 
   @Test

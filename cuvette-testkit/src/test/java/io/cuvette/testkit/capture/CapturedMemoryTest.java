@@ -10,6 +10,7 @@ import io.cuvette.CudaStream;
 import io.cuvette.EventOptions;
 import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryPool;
+import io.cuvette.MemoryResource;
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.PoolOptions;
 import io.cuvette.StreamOptions;
@@ -18,10 +19,12 @@ import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Graph;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 
 /** A block of a caching pool that a graph uses is nobody else's as long as the graph can run. */
 class CapturedMemoryTest {
@@ -70,6 +73,28 @@ class CapturedMemoryTest {
         pool.freeAllBlocks();
         assertThat(pool.totalBytes()).isZero();
       }
+    }
+  }
+
+  /** Others may use it in the graph, and say nothing. */
+  @CudaTest(simulatedOnly = true)
+  void plainMemoryTakenInACapture_isKept_untilTheGraphIsGone(
+      Subject subject, @NonBlocking CudaStream stream) {
+    int before = subject.simulator().liveAllocations();
+    Buffer[] taken = new Buffer[1];
+    Graph graph =
+        Graph.of(stream, () -> taken[0] = MemoryResource.direct().allocate(BYTES, stream));
+    taken[0].close();
+    assertThat(subject.simulator().liveAllocations()).isEqualTo(before + 1);
+    graph.close();
+    await(subject, before);
+  }
+
+  private static void await(Subject subject, int liveAllocations) {
+    for (int i = 0; subject.simulator().liveAllocations() != liveAllocations; i++) {
+      assertThat(i).as("looks").isLessThan(5000);
+      subject.cuda().device(0).createStream().close(); // which looks for what can be released
+      LockSupport.parkNanos(1_000_000);
     }
   }
 

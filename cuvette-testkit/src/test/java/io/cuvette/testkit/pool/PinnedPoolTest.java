@@ -15,8 +15,11 @@ import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryPool;
 import io.cuvette.PinnedPoolOptions;
 import io.cuvette.PinnedPoolStats;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.Subject;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Forgetting;
@@ -25,6 +28,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
 class PinnedPoolTest {
@@ -280,6 +284,58 @@ class PinnedPoolTest {
         .hasMessageContaining("bytes: 9223372036854775807");
     assertThat(pool.totalBytes()).isZero();
     pool.allocate(1).close();
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void failedFree_isThrownByWhoeverReleases_andTriedAgain(
+      Subject subject, Cuda cuda, ScriptedDriver driver) {
+    PinnedMemoryPool pool = new PinnedMemoryPool(cuda);
+    PinnedBuffer last = pool.allocate(4096);
+    pool.allocate(UNIT).close();
+    pool.allocate(8192).close();
+    driver.fail("memFreeHost", CudaStatus.UNKNOWN, 1);
+    assertThatThrownBy(pool::freeAllBlocks).hasMessageContaining("UNKNOWN");
+    assertThat(pool.totalBytes()).as("the others went all the same").isEqualTo(4096);
+    pool.close();
+    driver.fail("memFreeHost", CudaStatus.UNKNOWN, 1);
+    assertThatThrownBy(last::close).hasMessageContaining("UNKNOWN");
+    cuda.allocatePinned(1).close(); // which looks for what could not be released
+    cuda.defaultPinnedMemoryPool().freeAllBlocks();
+    assertThat(subject.simulator().liveHostBytes()).isZero();
+  }
+
+  @CudaTest
+  void refusedGrowth_leavesTheLimitAsItWas(Cuda cuda) {
+    AtomicBoolean refuses = new AtomicBoolean(true);
+    PinnedPoolOptions options =
+        PinnedPoolOptions.DEFAULTS
+            .withLimit(MemoryLimit.ofBytes(4096))
+            .withUpstream(bytes -> {
+              if (refuses.get()) {
+                throw new CudaException(CudaStatus.OUT_OF_MEMORY, "upstream()", "on purpose");
+              }
+              return cuda.directPinned().allocate(bytes);
+            });
+    try (PinnedMemoryPool pool = new PinnedMemoryPool(cuda, options)) {
+      assertThatThrownBy(() -> pool.allocate(4096)).isInstanceOf(OutOfPinnedMemoryException.class);
+      refuses.set(false);
+      pool.allocate(4096).close();
+    }
+  }
+
+  /** The library does not see that the stream is done before it needs the block. */
+  @CudaTest
+  void blockWhoseUseIsDone_isFoundBeforeThePoolGrows(
+      Cuda cuda, PinnedMemoryPool pool, CudaStream stream) {
+    PinnedBuffer used = pool.allocate(4096);
+    try (Gate _ = Gate.on(stream)) {
+      used.fill((byte) 1, stream);
+      used.close();
+    }
+    cuda.driver().streams().streamSynchronize(0, stream.handle());
+    try (PinnedBuffer again = pool.allocate(4096)) {
+      assertThat(again.address()).isEqualTo(used.address());
+    }
   }
 
   private static PinnedMemoryPool limited(Cuda cuda, long bytes) {

@@ -96,14 +96,21 @@ class PoolCloseTest {
   void poolOfAClosedCuda_isClosed(Subject subject) {
     Cuda cuda = subject.open(options -> options);
     MemoryPool pool = new MemoryPool(cuda);
+    PinnedMemoryPool pinned = new PinnedMemoryPool(cuda);
     Buffer buffer = pool.allocate(UNIT);
+    Buffer host = pinned.allocate(UNIT);
     cuda.close();
     assertThat(pool.isClosed()).isTrue();
+    assertThat(pinned.isClosed()).isTrue();
     assertThat(buffer.isClosed()).isTrue();
+    assertThat(host.isClosed()).isTrue();
+    assertThat(pool.totalBytes() + pinned.totalBytes()).isZero();
     assertThatThrownBy(() -> pool.allocate(UNIT)).isInstanceOf(IllegalStateException.class);
     assertThatThrownBy(() -> new MemoryPool(cuda)).isInstanceOf(IllegalStateException.class);
     buffer.close();
+    host.close();
     pool.close();
+    pinned.close();
   }
 
   @CudaTest
@@ -144,6 +151,19 @@ class PoolCloseTest {
       assertThat(subject.simulator().liveAllocations()).isZero();
       assertThat(subject.simulator().liveHostBytes()).isZero();
     }
+  }
+
+  @CudaTest(tidy = false, simulatedOnly = true)
+  void closingAPool_takesBackWhatWasForgotten(Subject subject) throws InterruptedException {
+    MemoryPool pool = new MemoryPool(subject.cuda());
+    PinnedMemoryPool pinned = new PinnedMemoryPool(subject.cuda());
+    Forgetting.of(() -> pool.allocate(UNIT));
+    Forgetting.of(() -> pinned.allocate(UNIT));
+    Forgetting.collectAll();
+    pool.close();
+    pinned.close();
+    assertThat(subject.simulator().liveAllocations()).isZero();
+    assertThat(subject.simulator().liveHostBytes()).isZero();
   }
 
   /** Nothing but the pool refers to its upstream. */

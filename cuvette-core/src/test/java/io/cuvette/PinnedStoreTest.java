@@ -1,0 +1,61 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.index.SizeClasses;
+import io.cuvette.internal.pinnedpool.PinnedChunk;
+import io.cuvette.internal.pinnedpool.PinnedStore;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Where a chunk is that could not be lent, or that came when all had ended. */
+@Timeout(30)
+class PinnedStoreTest {
+  private static final int BYTES = 4096;
+  private static final int CLASS = SizeClasses.classOf(BYTES);
+
+  private final Cuda cuda = Cuda.open(CudaOptions.simulated());
+  private final Memory memory = cuda.directPinned().allocate(BYTES).memory();
+  private final PinnedStore store = new PinnedStore(Long.MAX_VALUE);
+
+  @AfterEach
+  void close() {
+    cuda.close();
+  }
+
+  private PinnedChunk added(PinnedStore to) {
+    assertThat(to.held().reserve(BYTES)).isTrue();
+    return to.add(memory, CLASS);
+  }
+
+  @Test
+  void chunkThatIsPutBack_isCached() {
+    PinnedChunk chunk = added(store);
+    store.assertConsistent();
+    assertThat(store.take(CLASS)).isNull();
+    store.putBack(chunk);
+    store.assertConsistent();
+    assertThat(store.take(CLASS)).isSameAs(chunk);
+    store.putBack(chunk);
+    assertThat(store.remove(CLASS)).isSameAs(chunk);
+  }
+
+  @Test
+  void chunkThatComesTooLate_goesBackToUpstream() {
+    store.end(new Failures());
+    assertThat(added(store)).isNull();
+    assertThat(memory.lifetime().ended()).isTrue();
+  }
+
+  @Test
+  void chunkThatIsPutBackTooLate_isNotLentAgain() {
+    PinnedChunk chunk = added(store);
+    store.end(new Failures());
+    store.putBack(chunk);
+    assertThat(store.take(CLASS)).isNull();
+    assertThat(store.held().held()).isZero();
+  }
+}
