@@ -4,7 +4,8 @@ import io.cuvette.internal.order.OpenEvent;
 import java.util.Objects;
 
 /**
- * A mark in a stream that can be asked, waited for and, with timing, measured from. Thread-safe.
+ * A marker in the work of a stream, which can be queried and waited for, and with timing measures
+ * the time between two. Thread-safe.
  */
 public final class CudaEvent implements AutoCloseable {
   private final CudaDevice device;

@@ -106,8 +106,8 @@ public final class DeviceMemoryResource extends DriverPoolResource {
    * @param device whose memory it is
    * @param handle stays the caller's to close, at once if they like
    * @return the resource
-   * @throws IllegalArgumentException if another class or device's resource is registered, or the
-   *     driver says that the pool is another device's
+   * @throws IllegalArgumentException if a resource of another class or device is registered under
+   *     the UUID, or the driver reports that the pool belongs to another device
    * @throws IllegalStateException if the handle is closed
    * @throws CudaException if the descriptor is of no pool
    */

@@ -36,9 +36,9 @@ import org.jspecify.annotations.Nullable;
  * processes only that may do so.
  *
  * <p>Messages are framed; each {@code receive…} takes one. A failure between two messages leaves
- * the channel usable; one in the middle of a message closes it, for its rest can no longer be told
- * from the next. Thread-safe: messages of several threads do not mix. The collector closes a
- * channel that is forgotten.
+ * the channel usable; one in the middle of a message closes it, because its rest cannot be
+ * distinguished from the next message. Thread-safe: messages of several threads do not mix. The
+ * collector closes a channel that is forgotten.
  */
 public final class IpcChannel implements AutoCloseable {
   /** The most bytes of a message. */

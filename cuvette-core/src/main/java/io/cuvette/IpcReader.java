@@ -28,7 +28,9 @@ final class IpcReader implements AutoCloseable {
   private final OpenSocket socket;
   private final String name;
 
-  /** Those of a message and, as others cannot be told from them before, of one part too much. */
+  /**
+   * The descriptors of a message, with room for one part more: what is too much is seen only then.
+   */
   private final int[] descriptors =
       new int[IpcFrame.MOST_DESCRIPTORS + DescriptorCalls.MOST_DESCRIPTORS];
 

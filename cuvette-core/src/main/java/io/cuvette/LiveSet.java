@@ -145,7 +145,7 @@ abstract class LiveSet<E> extends AbstractSet<E> {
     };
   }
 
-  /** A text is for logs and debuggers: it says what cannot be asked. */
+  /** Never throws: texts are for logs and debuggers, and name what cannot be queried. */
   @Override
   public String toString() {
     try {

@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * <tr><td>HOST_NUMA</td><td>none</td><td>on the NUMA node nearest to the current device</td></tr>
  * </table>
  *
- * @param preferredLocationType the kind of place; null if the location says it
+ * @param preferredLocationType the kind of place; null if the location implies it
  * @param preferredLocation the device or node; empty where the kind of place needs none
  */
 public record ManagedMemoryResourceOptions(
@@ -116,7 +116,7 @@ public record ManagedMemoryResourceOptions(
     return new ManagedMemoryResourceOptions(LocationType.HOST_NUMA, OptionalInt.empty());
   }
 
-  /** The place that is meant, with what the current device says; null for none. */
+  /** Returns the location, resolved with the attributes of the current device; null for none. */
   @Nullable MemoryLocation resolve(Device current) {
     return switch (preferredLocationType) {
       case null -> preferredLocation.isEmpty() ? null : untyped(preferredLocation.getAsInt());

@@ -13,7 +13,7 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What can be said and asked about exactly the range of a managed buffer. Thread-safe.
+ * Advises on, prefetches and queries exactly the range of a managed buffer. Thread-safe.
  *
  * @param buffer has at least one byte, or there is nothing to advise or query
  */

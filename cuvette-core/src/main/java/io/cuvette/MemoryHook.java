@@ -3,9 +3,9 @@ package io.cuvette;
 import java.util.Objects;
 
 /**
- * Receives what a {@link MemoryPool} does: around a block allocated, a block freed, and memory
- * asked from upstream. Hooks are called in the order they were added, before and after alike, on
- * the thread that does it. An exception of a method before stops the operation.
+ * Is called by a {@link MemoryPool} before and after it allocates a block, frees a block, and
+ * requests memory from upstream, on the thread that does so. Hooks are called in the order in which
+ * they were added, before and after alike. An exception from a method before stops the operation.
  *
  * <p>A hook may allocate from other resources, not from the pool that calls it: that is an {@link
  * IllegalStateException}. It may close buffers of the pool; no hook is called for these.
@@ -17,7 +17,7 @@ public interface MemoryHook {
    *
    * @param device the device
    * @param blockBytes the rounded size
-   * @param address what came; 0 before, and after a failure
+   * @param address the address of the memory; 0 before the request, and after a failure
    */
   record Growth(CudaDevice device, long blockBytes, long address) {
     /** Creates a growth. */
@@ -30,10 +30,11 @@ public interface MemoryHook {
    * A block that is allocated or freed.
    *
    * @param device the device
-   * @param requestedBytes what was asked for
+   * @param requestedBytes the requested size
    * @param blockBytes the rounded size
-   * @param address where it is; 0 before it is given out, and after a failure
-   * @param blockId the same number for the block's way out and back; 0 like the address
+   * @param address the address of the block; 0 before it is allocated, and after a failure
+   * @param blockId a number that is the same when the block is allocated and freed; 0 like the
+   *     address
    */
   record Block(
       CudaDevice device, long requestedBytes, long blockBytes, long address, long blockId) {
@@ -51,21 +52,21 @@ public interface MemoryHook {
   default void allocPreprocess(Growth growth) {}
 
   /**
-   * After upstream was asked, also if it failed.
+   * Called after memory was requested from upstream, also if that failed.
    *
    * @param growth the memory that the pool takes
    */
   default void allocPostprocess(Growth growth) {}
 
   /**
-   * Before a block is looked for.
+   * Called before a block is searched for.
    *
    * @param block the block
    */
   default void mallocPreprocess(Block block) {}
 
   /**
-   * After a block was given out, also if none was found.
+   * Called after a block was allocated, also if none was found.
    *
    * @param block the block
    */

@@ -6,7 +6,8 @@ import io.cuvette.internal.block.OutOfMemoryText;
 import java.util.Objects;
 
 /**
- * Memory of a device ran out after everything was tried. Has the numbers that tell why. Immutable.
+ * Thrown when a device has no memory left after every step of the recovery, with the numbers that
+ * explain it. Immutable.
  */
 public final class OutOfDeviceMemoryException extends CudaException {
   private static final long serialVersionUID = 1L;
@@ -18,21 +19,21 @@ public final class OutOfDeviceMemoryException extends CudaException {
   private final String text;
 
   /**
-   * The numbers at the moment the allocation gave up, in bytes unless said otherwise; −1 where
+   * The numbers at the moment the allocation gave up, in bytes unless noted otherwise; −1 where
    * unknown.
    *
    * @param device the number of the device
-   * @param requestedBytes what was asked for
-   * @param blockBytes what that was rounded to
-   * @param heldBytes what the pool held from the driver
-   * @param usedBytes what of it was in use
-   * @param freeBytes what of it was cached
+   * @param requestedBytes the requested size
+   * @param blockBytes that size rounded up
+   * @param heldBytes the bytes that the pool held from the driver
+   * @param usedBytes those in use
+   * @param freeBytes those cached
    * @param freeBlocks the number of cached blocks
-   * @param pendingBytes what of the free bytes waits for streams, or for a callback to return
+   * @param pendingBytes those cached bytes that wait for streams, or for a callback to return
    * @param largestFreeBytes the largest cached block
-   * @param otherStreamsFreeBytes what of the cached memory belonged to other streams
+   * @param otherStreamsFreeBytes those cached bytes that belonged to other streams
    * @param limitBytes the pool's limit, {@link Long#MAX_VALUE} for none
-   * @param driverFreeBytes what the driver said was free
+   * @param driverFreeBytes the bytes that the driver reported as free
    * @param step the last thing that was tried
    */
   public record Details(

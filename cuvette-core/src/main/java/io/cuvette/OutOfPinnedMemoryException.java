@@ -5,7 +5,9 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.block.OutOfMemoryText;
 import java.util.Objects;
 
-/** Page-locked host memory ran out, in the machine or within a pool's limit. Immutable. */
+/**
+ * Thrown when page-locked host memory runs out, of the machine or within a pool's limit. Immutable.
+ */
 public final class OutOfPinnedMemoryException extends CudaException {
   private static final long serialVersionUID = 1L;
 
@@ -18,7 +20,7 @@ public final class OutOfPinnedMemoryException extends CudaException {
   /**
    * The failure of a call.
    *
-   * @param requestedBytes what was asked for
+   * @param requestedBytes the requested size in bytes
    * @param call the call that failed
    * @param text the message
    */

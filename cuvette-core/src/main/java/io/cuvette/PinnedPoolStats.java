@@ -1,21 +1,21 @@
 package io.cuvette;
 
 /**
- * What a pool of page-locked memory has at one moment, in bytes unless said otherwise. Always used
- * + free = held. Immutable.
+ * Statistics of a pool of page-locked memory at one moment, in bytes unless noted otherwise. Used +
+ * free = held, always. Immutable.
  *
  * @param usedBytes blocks in use
  * @param freeBytes cached memory, with what is pending
  * @param heldBytes memory held from upstream
- * @param requestedBytes what the users of the blocks in use asked for
+ * @param requestedBytes the requested sizes of the blocks in use, before rounding
  * @param pendingBytes closed blocks that copies may still use, and memory that upstream is getting
  *     back, at the latest when the callback returns in which it was freed
  * @param usedBlocks the number of blocks in use
  * @param freeBlocks the number of cached blocks, with those that are pending
- * @param peakUsedBytes the most that was ever in use, with what was pending then
- * @param peakHeldBytes the most that was ever held
- * @param allocations the number of blocks given out so far
- * @param growths how often upstream was asked with success
+ * @param peakUsedBytes the largest number of bytes ever in use, including those pending then
+ * @param peakHeldBytes the largest number of bytes ever held
+ * @param allocations the number of blocks allocated so far
+ * @param growths how often upstream provided memory
  * @param outOfMemories how often an allocation failed
  * @param limitBytes the limit, Long.MAX_VALUE for none
  */

@@ -7,14 +7,14 @@ import io.cuvette.internal.driverpool.AttributesOfPool;
 import io.cuvette.internal.driverpool.DriverPool;
 
 /**
- * What a memory pool of the driver says of itself now, and what can be set on it
+ * The attributes of a memory pool of the driver, queried and set at each call
  * (cuMemPoolGetAttribute, cuMemPoolSetAttribute). Others may use and change the same pool. The
- * bytes reserved and used need a driver of CUDA 11.3; on an older one they are a CudaException,
- * CALL_REQUIRES_NEWER_DRIVER. Of a pool that was imported from another process the driver reports
- * nothing: INVALID_VALUE. Once the resource is closed, these are the numbers it had then, and
- * nothing can be set (IllegalStateException). The same for reading, if the pool was given by a
- * handle that is of no resource of the {@link Cuda}, or was no longer current where it had been:
- * its owner may have destroyed it before. Thread-safe.
+ * bytes reserved and used require a driver of CUDA 11.3; an older one fails with
+ * CALL_REQUIRES_NEWER_DRIVER. For a pool imported from another process the driver reports nothing
+ * and fails with INVALID_VALUE. After the resource is closed, queries return the last values, and
+ * setters throw IllegalStateException; so do queries if the pool was given by a handle that belongs
+ * to no resource of the {@link Cuda}, or was no longer current where it had been: its owner may
+ * have destroyed it before. Thread-safe.
  */
 public final class PoolAttributes {
   private final DriverPool pool;
@@ -134,7 +134,7 @@ public final class PoolAttributes {
     return "PoolAttributes[%s, %s]".formatted(pool, numbers());
   }
 
-  /** A text is for logs and debuggers: it says what cannot be asked. */
+  /** Never throws: texts are for logs and debuggers, and name what cannot be queried. */
   private String numbers() {
     try {
       return "reserved=%d (high %d), used=%d (high %d), releaseThreshold=%s"

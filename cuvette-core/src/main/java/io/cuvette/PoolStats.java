@@ -3,13 +3,13 @@ package io.cuvette;
 import io.cuvette.internal.base.ByteSize;
 
 /**
- * What a pool has on one device at one moment, in bytes unless said otherwise. Always used + free =
- * held. Immutable.
+ * Statistics of a pool on one device at one moment, in bytes unless noted otherwise. Used + free =
+ * held, always. Immutable.
  *
  * @param usedBytes blocks in use
  * @param freeBytes cached memory, with what is pending
  * @param heldBytes memory held from upstream
- * @param requestedBytes what the users of the blocks in use asked for, before rounding
+ * @param requestedBytes the requested sizes of the blocks in use, before rounding
  * @param pendingBytes closed blocks that other streams may still use, and memory that upstream is
  *     getting back, at the latest when the callback returns in which it was freed
  * @param releasableBytes cached memory that {@link MemoryPool#freeAllBlocks()} could release now
@@ -17,12 +17,12 @@ import io.cuvette.internal.base.ByteSize;
  * @param usedBlocks the number of blocks in use
  * @param freeBlocks the number of cached blocks, with those that are pending
  * @param chunks the number of allocations held from upstream
- * @param peakUsedBytes the most that was ever in use; with several streams an upper bound, each
- *     stream's own peak added up, and never more than was held
- * @param peakHeldBytes the most that was ever held
- * @param allocations the number of blocks given out so far
- * @param growths how often upstream was asked with success
- * @param crossStreamReuses how often a block of another stream was taken
+ * @param peakUsedBytes the largest number of bytes ever in use; with several streams an upper
+ *     bound: the sum of each stream's own peak, and never more than was held
+ * @param peakHeldBytes the largest number of bytes ever held
+ * @param allocations the number of blocks allocated so far
+ * @param growths how often upstream provided memory
+ * @param crossStreamReuses how often a block cached for another stream was reused
  * @param outOfMemories how often an allocation failed
  * @param limitBytes the limit, Long.MAX_VALUE for none
  */

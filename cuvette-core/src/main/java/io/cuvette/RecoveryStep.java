@@ -1,10 +1,13 @@
 package io.cuvette;
 
-/** What a pool tries, in this order, before it gives up; it searches again after each. */
+/**
+ * The steps that a pool takes, in this order, before an allocation fails; it searches again after
+ * each.
+ */
 public enum RecoveryStep {
   /** The limit alone forbids the size. */
   LIMIT,
-  /** The driver was asked, without a pool. */
+  /** A request to the driver, without a pool. */
   DRIVER,
   /** Its own cached blocks. */
   OWN_BLOCKS,
@@ -12,12 +15,12 @@ public enum RecoveryStep {
   OTHER_STREAMS,
   /** More memory from the driver. */
   GROW,
-  /** Giving cached memory back to the driver, also that of the other pools. */
+  /** Releasing cached memory to the driver, also that of other pools. */
   RELEASE,
-  /** Asking the pressure listeners. */
+  /** Notifying the pressure listeners. */
   PRESSURE,
   /** Waiting for the streams that still use cached memory. */
   WAIT,
-  /** Looking for forgotten buffers with the garbage collector. */
+  /** Reclaiming forgotten buffers with the help of the garbage collector. */
   RECLAIM
 }

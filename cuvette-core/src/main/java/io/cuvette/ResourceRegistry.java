@@ -23,7 +23,7 @@ final class ResourceRegistry {
   /** What some thread is importing; the others wait, for a host pool cannot come twice. */
   private final OneByOne<UUID> importing = new OneByOne<>();
 
-  /** A resource, and its own handle, by which it is told from others of the same UUID. */
+  /** A resource, and its own handle, which distinguishes it from others of the same UUID. */
   private record Entry(WeakReference<Object> resource, Ending lifetime, PoolHandle handle) {
     @Nullable Object open() {
       Object found = resource.get();

@@ -26,7 +26,7 @@ public class CudaException extends RuntimeException {
   }
 
   /**
-   * A failed call with a text of its own, which should say what to do.
+   * Creates the exception of a failed call with a text of its own, which should name a remedy.
    *
    * @param status the status
    * @param call the call with its arguments

@@ -12,8 +12,8 @@ final class DefaultStatus {
   private DefaultStatus() {}
 
   /**
-   * What makes memory or handles fails for want of memory; what waits or asks reports that a kernel
-   * failed; everything else fails for an unknown reason. What did its work and fails all the same
+   * Calls that create memory or handles fail for want of memory; those that wait or query report
+   * that a kernel failed; all others fail for an unknown reason. A call that fails after its effect
    * reports that a kernel failed before, or that the capture it ends was invalid.
    */
   static CudaStatus of(String method, FaultMode mode) {

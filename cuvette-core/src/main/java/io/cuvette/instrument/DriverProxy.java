@@ -92,7 +92,7 @@ public final class DriverProxy {
 
   /**
    * {@return whether a method calls the driver, as those of its parts do; what {@link CudaDriver}
-   * itself answers can be asked for after the end too}
+   * itself answers remains available after the end}
    *
    * @param method a method of {@link CudaDriver} or of one of its parts
    */

@@ -20,9 +20,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Counted is what can fail: every call but {@code name}, {@code isSimulated}, {@code close} and
  * {@code hostView}, which calls no driver. A failing call throws a {@link CudaException} whose text
- * says that it was injected, and the driver below does not see it, unless the mode is {@link
- * FaultMode#AFTER_EFFECT}. So a failing call that frees has <em>not</em> freed: who frees again
- * later, succeeds, and {@link #freeRefused()} frees what was not freed since.
+ * states that it was injected, and does not reach the driver below, unless the mode is {@link
+ * FaultMode#AFTER_EFFECT}. So a failing call that frees has <em>not</em> freed: freeing again later
+ * succeeds, and {@link #freeRefused()} frees what was not freed since.
  *
  * <p>With no status given, each call fails as it most often does: allocations, streams and events
  * for want of memory, waits and queries because a kernel failed, {@code callMalloc} with the 0 that

@@ -26,8 +26,8 @@ public enum Misuse {
    */
   HOST_RACE,
   /**
-   * Bytes of device memory are copied to the host, of which no work queued before wrote some; or
-   * bytes of page-locked memory, of which nobody wrote any.
+   * Bytes of device memory are copied to the host, some of which were not written by work queued
+   * before; or bytes of page-locked memory none of which was ever written.
    */
   UNINITIALIZED_READ,
   /** A copy reads bytes that it writes. */

@@ -10,7 +10,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a program tried to free while an injected fault said no, and has not freed since.
+ * The resources whose release an injected fault refused and that were not released since.
  * Thread-safe.
  */
 final class RefusedFrees {

@@ -42,13 +42,14 @@ import java.util.function.Consumer;
  * order, since it does not run.
  *
  * <p>Memory of the host that a copy reads must be the same when the copy is known to be done as
- * when it was queued; a program that knows it without the driver, from what later work wrote, asks
- * first. Copies of this library on the host must not meet work that uses the same bytes.
+ * when it was queued; a program that learns it without the driver, from what later work wrote, must
+ * query the stream or event first. Copies of this library on the host must not meet work that uses
+ * the same bytes.
  *
  * <p>The pools of this library report their blocks: a block is freed when its buffer is closed, and
  * its content is undefined when it is lent again. Bytes of device memory must be written before
- * they are copied to the host; {@link io.cuvette.Buffer#recordUse} says that work which is not seen
- * may write them.
+ * they are copied to the host; {@link io.cuvette.Buffer#recordUse} declares that work which is not
+ * seen may write them.
  *
  * <p>Not seen: what kernels and graphs use, and what else the host does with memory it can see.
  *

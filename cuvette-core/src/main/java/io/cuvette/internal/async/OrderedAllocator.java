@@ -16,8 +16,8 @@ import io.cuvette.internal.ordered.OrderedMemory;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes buffers of one kind from one pool of the driver. When the pool says that memory is out, it
- * tries what may help, one step after the other, and asks again after each. Thread-safe.
+ * Takes buffers of one kind from one pool of the driver. When the pool is out of memory, it tries
+ * what may help, one step after the other, and allocates again after each. Thread-safe.
  */
 public final class OrderedAllocator {
   private final DriverPool pool;
@@ -36,8 +36,7 @@ public final class OrderedAllocator {
   }
 
   /**
-   * A buffer for which the driver need not be asked: idle memory, or none; null if there is no
-   * such.
+   * A buffer that needs no memory of the driver: idle memory, or none; null if there is no such.
    */
   public @Nullable Face reuse(long bytes, long rounded, OpenStream stream) {
     Checks.notNegative("bytes", bytes);

@@ -37,8 +37,8 @@ public final class OrderedDevicePool {
   private final Device device;
 
   /**
-   * What the limit counts: bytes are taken from it before the driver is asked, so that threads
-   * which ask at the same time never have more than the limit together.
+   * What the limit counts: bytes are taken from it before the driver allocates, so that threads
+   * which allocate at the same time never have more than the limit together.
    */
   private final Budget held;
 
@@ -104,7 +104,7 @@ public final class OrderedDevicePool {
     return BorrowedPool.borrow(pools, handle, current, keeping);
   }
 
-  /** The driver does not tell whose a pool is, only who may access it. */
+  /** The driver does not report which device owns a pool, only which may access it. */
   private static DriverPool foreign(
       DriverPools pools, Device device, long handle, boolean keeping) {
     int access;
@@ -241,7 +241,8 @@ public final class OrderedDevicePool {
   }
 
   /**
-   * What the pool holds; −1 if the driver is too old to tell, which is no reason not to free it.
+   * What the pool holds; −1 if the driver is too old to report it, which is no reason not to free
+   * it.
    */
   private long reservedBytes() {
     try {

@@ -7,7 +7,7 @@ import io.cuvette.internal.block.DirectMemory;
 import io.cuvette.internal.session.Device;
 import java.util.function.LongSupplier;
 
-/** What is said where there is no stream-ordered memory, or none is left. Stateless. */
+/** Builds the exceptions for missing or exhausted stream-ordered memory. Stateless. */
 public final class OrderedFailures {
   private static final long UNKNOWN = -1;
 
@@ -16,9 +16,9 @@ public final class OrderedFailures {
   /**
    * Memory is out, with the numbers of the pool.
    *
-   * @param rounded the bytes that were asked of the driver
-   * @param held asks what the pool has reserved
-   * @param used asks how much of that is in use
+   * @param rounded the bytes that were requested from the driver
+   * @param held queries what the pool has reserved
+   * @param used queries how much of that is in use
    * @param limitBytes {@link Long#MAX_VALUE} if no limit is the reason
    * @param liveBytes what such a limit counts
    */
@@ -52,7 +52,7 @@ public final class OrderedFailures {
         limitBytes - liveBytes);
   }
 
-  /** A driver that cannot tell must not hide that memory is out. */
+  /** A driver that cannot report the numbers must not hide that memory is exhausted. */
   private static long orUnknown(LongSupplier question) {
     try {
       return question.getAsLong();

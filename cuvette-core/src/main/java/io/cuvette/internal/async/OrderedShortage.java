@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * What is done about a stream-ordered allocation that the driver has no memory for. Threads do not
- * take turns: what the driver gets back is given to whoever asks it.
+ * take turns: what the driver gets back goes to whoever allocates next.
  */
 public final class OrderedShortage extends Shortage<Face> {
   private final DriverPools pools;
@@ -33,9 +33,9 @@ public final class OrderedShortage extends Shortage<Face> {
    * @param pools the driver's pools
    * @param memory what was taken from where memory is short
    * @param trim releases what is unused there
-   * @param refusals what the driver said so far
-   * @param again asks the driver; null if memory is still out
-   * @param failure what is thrown if it is to the end
+   * @param refusals the driver's refusals so far
+   * @param again tries to allocate; null if memory is still short
+   * @param failure what is thrown if memory is short to the end
    */
   public OrderedShortage(
       DriverPools pools,
@@ -93,7 +93,7 @@ public final class OrderedShortage extends Shortage<Face> {
     return search();
   }
 
-  /** The driver says nothing about what others took from it. */
+  /** Not reported by the driver. */
   @Override
   public boolean mayHave() {
     return false;

@@ -49,7 +49,7 @@ public final class ByteSize {
   /**
    * The same where something else may be given too.
    *
-   * @param or what the message says of that, such as {@code , or 50%}
+   * @param or the message's words for that, such as {@code , or 50%}
    */
   public static long parse(String name, String text, String or) {
     Matcher form = FORM.matcher(text);

@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Predicate;
 
 /**
- * A step that is done once, whoever asks for it: the user who closes something, and the Cuda at its
+ * A step that is done once, whoever calls it: the user who closes something, and the Cuda at its
  * end. If it failed, the next one tries again. Thread-safe.
  */
 public final class Once {

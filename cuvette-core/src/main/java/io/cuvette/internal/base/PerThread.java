@@ -39,7 +39,7 @@ public final class PerThread<T> {
   /**
    * Creates no value yet.
    *
-   * @param first makes the value of a thread that asks for the first time
+   * @param first makes the value of a thread at its first call
    */
   public PerThread(Supplier<T> first) {
     this.first = first;

@@ -3,7 +3,7 @@ package io.cuvette.internal.base;
 import java.util.ArrayDeque;
 
 /**
- * What upstream threw for want of memory during one allocation. It is asked again only when
+ * What upstream threw for want of memory during one allocation. It is tried again only when
  * something may have changed. Confined to the allocating thread.
  */
 public final class Refusals {

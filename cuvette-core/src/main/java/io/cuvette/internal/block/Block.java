@@ -29,7 +29,7 @@ public abstract class Block extends UsedMemory {
   /** What pools lend from the memory, made for the first of them. */
   private volatile @Nullable Loans loans;
 
-  /** What users see the memory through, if that was asked for. */
+  /** The segment through which users see the memory, if it was requested. */
   private volatile HostViews<UsedMemory>.@Nullable View view;
 
   public Block(
@@ -62,7 +62,7 @@ public abstract class Block extends UsedMemory {
     return false;
   }
 
-  /** The driver is about to be told something about the memory that lasts until it is freed. */
+  /** Notes that advice is about to be set for the memory, which lasts until it is freed. */
   public void advised() {}
 
   /**

@@ -19,8 +19,8 @@ public final class BlockReports {
   }
 
   /**
-   * A pool lends a block in order of a stream, which is not destroyed before that is said; of one
-   * that has ended nothing can be queued any more.
+   * A pool lends a block in order of a stream, which is not destroyed before that is reported; of
+   * one that has ended nothing can be queued any more.
    */
   public static void allocated(
       @Nullable BlockListener listener, Block given, long address, DriverStream stream) {

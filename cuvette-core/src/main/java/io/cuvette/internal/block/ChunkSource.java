@@ -12,7 +12,7 @@ public interface ChunkSource {
    */
   @Nullable Memory allocate(long bytes, OpenStream stream);
 
-  /** What is asked, for messages, and to find out that it asks itself. */
+  /** The source itself, for messages, and to detect that it calls itself. */
   default Object user() {
     return this;
   }

@@ -121,7 +121,7 @@ public final class DirectMemory {
     return buffer;
   }
 
-  /** Checks what is asked for, and takes back what was forgotten. */
+  /** Checks the request, and reclaims what was forgotten. */
   public static void check(long bytes, OpenStream stream) {
     Checks.notNegative("bytes", bytes);
     Session session = stream.on().session();
@@ -167,7 +167,7 @@ public final class DirectMemory {
     return explained;
   }
 
-  /** What the driver has free, −1 if it does not say. */
+  /** The bytes that the driver has free, −1 if it does not report them. */
   public static long driverFree(Device device) {
     try {
       return device.memoryInfo().freeBytes();

@@ -10,7 +10,7 @@ import java.nio.ByteOrder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The segment through which users see host-accessible memory. It is made when first asked for and
+ * The segment through which users see host-accessible memory. It is made when first requested and
  * dies with the buffer, which is what makes use after close an exception instead of a crash.
  * Thread-safe.
  */

@@ -12,7 +12,7 @@ import io.cuvette.driver.CudaStatus;
 public final class OutOfMemoryText {
   private OutOfMemoryText() {}
 
-  /** What the first line says of a limit. */
+  /** The part of the first line about a limit. */
   public static String ofLimit(long roomBytes, long limitBytes) {
     return "free %s of a limit of %d".formatted(known(Math.max(-1, roomBytes)), limitBytes);
   }

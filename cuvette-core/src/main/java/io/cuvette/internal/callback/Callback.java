@@ -193,7 +193,9 @@ public final class Callback implements RunningCallback {
     after.add(step);
   }
 
-  /** Runs what was put off. What fails is tried again later, and told when the Cuda is closed. */
+  /**
+   * Runs what was deferred. What fails is tried again later, and reported when the Cuda is closed.
+   */
   public void runAfter() {
     Failures failures = new Failures();
     after.forEach(failures::run);

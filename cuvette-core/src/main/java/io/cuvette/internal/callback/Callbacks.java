@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Runs user callbacks among the work of streams. The driver's thread only hands over: the stream
  * waits at a flag until the callback has returned on a thread of this library. The driver does not
- * call back after an error of the device, so a watcher asks the devices with callbacks pending,
+ * call back after an error of the device, so a watcher queries the devices with callbacks pending,
  * twice a second, and fails their callbacks. Thread-safe.
  */
 public final class Callbacks {
@@ -229,7 +229,7 @@ public final class Callbacks {
     }
   }
 
-  /** Names what the program asked for, not the question that found the failure. */
+  /** Names the operation of the program, not the query that found the failure. */
   private static CudaException notReached(Callback callback, CudaException found) {
     CudaException failure =
         new CudaException(

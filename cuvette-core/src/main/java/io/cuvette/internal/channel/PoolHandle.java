@@ -134,7 +134,7 @@ public final class PoolHandle implements AutoCloseable {
 
   /**
    * Whether another handle is of the same pool. A UUID is what some process claims, so it counts
-   * only where the system cannot tell whether two descriptors are of one file.
+   * only where the system cannot compare whether two descriptors are of one file.
    */
   public boolean isSamePool(PoolHandle other) {
     Sameness files;

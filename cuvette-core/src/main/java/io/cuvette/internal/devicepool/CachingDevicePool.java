@@ -134,7 +134,7 @@ public final class CachingDevicePool extends DeviceCache {
     return found != null ? found : grow(request);
   }
 
-  /** More memory from upstream; null if the limit or upstream says no. */
+  /** Requests more memory from upstream; null if the limit or upstream refuses. */
   private @Nullable Face grow(Request request) {
     long rounded = request.rounded();
     if (!request.refusals().isWorthAsking() || !held.reserve(rounded)) {

@@ -36,7 +36,7 @@ public final class DeviceShortage extends Shortage<Face> {
     return request.rounded() > devicePool.limitBytes();
   }
 
-  /** Upstream is asked again once the driver has more than it had at the refusal. */
+  /** Upstream is tried again once the driver has more than it had at the refusal. */
   @Override
   public @Nullable Face search() {
     Refusals refusals = request.refusals();

@@ -12,9 +12,10 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Takes memory that is free in the arenas of other streams, whose work is done. The stream is asked
- * first, and then only that is taken which was free before: its answer covers every use before the
- * memory was freed, and nobody misses memory that is not given out in the end. Thread-safe.
+ * Takes memory that is free in the arenas of other streams, whose work is done. The stream is
+ * queried first, and then only that is taken which was free before: its answer covers every use
+ * before the memory was freed, and nobody misses memory that is not given out in the end.
+ * Thread-safe.
  */
 public final class OtherStreams {
   /** So often another thread may free something between the question and the taking. */

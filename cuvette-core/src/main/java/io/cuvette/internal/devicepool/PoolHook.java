@@ -2,12 +2,12 @@ package io.cuvette.internal.devicepool;
 
 import io.cuvette.internal.session.Device;
 
-/** Is told what a caching pool does. */
+/** Is called when a caching pool allocates, frees or grows. */
 public interface PoolHook {
   /**
-   * A block, or what is asked from upstream.
+   * A block, or a request to upstream.
    *
-   * @param requestedBytes what was asked for
+   * @param requestedBytes the requested size
    * @param blockBytes the rounded size
    * @param address where it is; 0 before it is there, and after a failure
    * @param id the same number for a block's way out and back; 0 like the address

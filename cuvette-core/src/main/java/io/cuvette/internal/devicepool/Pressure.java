@@ -2,13 +2,13 @@ package io.cuvette.internal.devicepool;
 
 import io.cuvette.internal.session.Device;
 
-/** Is asked for memory that it can do without when a pool runs out. */
+/** Releases memory that it can do without when a pool runs out. */
 public interface Pressure {
   /**
-   * Asks on the allocating thread, without a lock.
+   * Releases memory, on the allocating thread, which holds no lock.
    *
    * @param neededBytes the size of the block that was not found
-   * @return the bytes given back
+   * @return the bytes released
    */
   long onPressure(Device device, long neededBytes);
 }

@@ -70,7 +70,7 @@ public final class AttributesOfPool {
     });
   }
 
-  /** Of a pool of another process a driver (580) tells nothing, and says only INVALID_VALUE. */
+  /** For a pool of another process a driver (580) reports nothing but INVALID_VALUE. */
   private long ask(ToLongFunction<CudaDriver> question) {
     try {
       return pool.ask(question);
@@ -85,7 +85,7 @@ public final class AttributesOfPool {
     }
   }
 
-  /** An older driver would only say INVALID_VALUE. */
+  /** An older driver would report only INVALID_VALUE. */
   private void checkVersion(CudaDriver driver, String call, int attribute) {
     if (attribute >= MemPoolAttribute.RESERVED_MEM_CURRENT
         && driver.devices().driverGetVersion() < BYTES_SINCE) {

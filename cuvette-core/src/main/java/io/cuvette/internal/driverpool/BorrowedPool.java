@@ -20,7 +20,7 @@ public final class BorrowedPool extends DriverPool {
     this.current = current;
   }
 
-  /** The pool of a place, as the driver says which that is. */
+  /** The pool of a location, as the driver reports it. */
   public static DriverPool borrow(DriverPools pools, LongSupplier current) {
     return borrow(pools, pools.session().ask(_ -> current.getAsLong()), current, false);
   }

@@ -35,7 +35,7 @@ public abstract sealed class DriverPool implements OrderedSource permits OwnedPo
   /** The threads that talk to the driver about the pool: it is not destroyed under them. */
   private final AtomicInteger users = new AtomicInteger();
 
-  /** What the pool said last; null as long as it is open. */
+  /** The last values of the attributes; null as long as it is open. */
   private volatile @Nullable PoolNumbers last;
 
   /** The mappings of imported memory that need the pool. */
@@ -142,7 +142,7 @@ public abstract sealed class DriverPool implements OrderedSource permits OwnedPo
     }
   }
 
-  /** What the pool had said of an attribute when it was closed; null if it is open, or unknown. */
+  /** The value of an attribute when the pool was closed; null if it is open, or unknown. */
   public @Nullable Long last(int attribute) {
     PoolNumbers numbers = last;
     return numbers == null ? null : numbers.get(attribute);

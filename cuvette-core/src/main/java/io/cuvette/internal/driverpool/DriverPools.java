@@ -104,7 +104,8 @@ public final class DriverPools {
   }
 
   /**
-   * Whether a pool is one of another process too, of which the driver tells nothing, or once more.
+   * Whether a pool is one of another process too, of which the driver reports nothing, or once
+   * more.
    */
   public boolean isImportedHere(DriverPool pool) {
     return Stream.concat(open.stream(), retired.stream())
@@ -206,7 +207,7 @@ public final class DriverPools {
   /**
    * Destroys a closed pool as soon as it can be.
    *
-   * @throws CudaException if the driver refuses now; it will be asked again
+   * @throws CudaException if the driver refuses now; it will be tried again
    */
   public void retire(OwnedPool pool) {
     retired.add(pool);
@@ -225,7 +226,7 @@ public final class DriverPools {
       try {
         destroyIfUnused(pool);
       } catch (CudaException e) {
-        // It stays, and destroyRetired() says it again, unless another thread destroyed it
+        // It stays, and destroyRetired() reports it again, unless another thread destroyed it
         // meanwhile.
       }
     }

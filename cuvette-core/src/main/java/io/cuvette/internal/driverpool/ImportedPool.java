@@ -4,7 +4,7 @@ import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.Session;
 import org.jspecify.annotations.Nullable;
 
-/** A pool of another process, of which the driver tells nothing here. Thread-safe. */
+/** A pool of another process, of which the driver reports nothing here. Thread-safe. */
 public final class ImportedPool extends OwnedPool {
   private final @Nullable Device home;
 
@@ -41,7 +41,7 @@ public final class ImportedPool extends OwnedPool {
         });
   }
 
-  /** What tells it from others, whatever it claims to be. */
+  /** What distinguishes it from others, whatever it claims to be. */
   public PoolOrigin origin() {
     return origin;
   }

@@ -5,7 +5,7 @@ import java.util.Collection;
 import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
- * The guards of streams that were closed before their work was done. Nobody else may ever ask
+ * The markers of streams that were closed before their work was done. Nobody else may ever ask
  * whether it is, so that whoever makes, closes or waits for a stream looks at some of them: a done
  * one goes, and the number of others that are looked at is small. Thread-safe.
  */

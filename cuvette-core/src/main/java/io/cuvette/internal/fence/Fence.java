@@ -6,7 +6,7 @@ public interface Fence {
   /** Asks without waiting; true for good once it was. */
   boolean isDone();
 
-  /** Gives back what it was made of, if it is for nobody else: nobody will ask. */
+  /** Releases what it was made of, if nobody else needs it: it is not queried again. */
   default void abandon() {}
 
   /** Waits for it; returns at once if that cannot be waited for. */

@@ -11,19 +11,19 @@ public final class IdleMark {
   /** What a device takes at most to come to an event in an idle stream, but for its other work. */
   private static final long IDLE_NANOS = 50_000;
 
-  /** How often it is asked at least: the thread may be the one that is late. */
+  /** The least number of queries: the thread itself may be the one that is late. */
   private static final int QUERIES = 32;
 
   private final MarkedStream stream;
   private final EndedStreams ended;
 
-  /** What was not done when it was last asked for. */
+  /** The work that was not done at the last query. */
   private final AtomicReference<@Nullable WorkMarker> last = new AtomicReference<>();
 
   /**
    * A mark for a stream.
    *
-   * @param ended takes what nobody else asks about
+   * @param ended takes what nobody else queries
    */
   public IdleMark(MarkedStream stream, EndedStreams ended) {
     this.stream = stream;
@@ -96,7 +96,7 @@ public final class IdleMark {
     }
   }
 
-  /** Nobody asks any more: the stream is closed. */
+  /** Ends the queries: the stream is closed. */
   public void forget() {
     WorkMarker left = last.getAndSet(null);
     if (left != null) {

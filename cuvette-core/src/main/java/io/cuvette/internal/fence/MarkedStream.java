@@ -15,7 +15,7 @@ public abstract class MarkedStream {
   public final Device device;
   public final long handle;
 
-  /** Whether it has ended: {@link #lastWork} tells about its work from then on. */
+  /** Whether it has ended: {@link #lastWork} represents its work from then on. */
   private volatile boolean closed;
 
   /** Once closed: when its last work is done; null if it was done then. */

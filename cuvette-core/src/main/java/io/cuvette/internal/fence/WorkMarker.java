@@ -38,7 +38,7 @@ public final class WorkMarker implements Fence {
 
   private final ShutdownGate gate;
 
-  /** The Cuda is closed: it has waited for all work, and the event cannot be asked any more. */
+  /** The Cuda is closed: it has waited for all work, and the event can no longer be queried. */
   private final Runnable end = this::finish;
 
   /**
@@ -65,7 +65,9 @@ public final class WorkMarker implements Fence {
     return new WorkMarker(stream, false);
   }
 
-  /** A guard for a stream that cannot be asked: done when all work of the device was waited for. */
+  /**
+   * A marker for a stream that cannot be queried: done when all work of the device was waited for.
+   */
   public static WorkMarker ofDevice(MarkedStream stream) {
     return new WorkMarker(stream, true);
   }
@@ -223,7 +225,7 @@ public final class WorkMarker implements Fence {
     return deviceWide || stream.isLastWork(this);
   }
 
-  /** The stream can be asked no more, and does not know its last work yet. */
+  /** The stream can no longer be queried, and does not know its last work yet. */
   private boolean isStreamEnding() {
     return stream.isClosing() && !stream.isClosed();
   }

@@ -17,7 +17,7 @@ import java.util.Arrays;
 final class BlockTable {
   static final int NONE = -1;
 
-  /** No block either; both may be asked for their size, which is 0. */
+  /** No block either; both have a size, which is 0. */
   static final int NOTHING = -2;
 
   /** In the place of a listed block's links, whose upper half is {@link #NOTHING} or more. */

@@ -19,7 +19,7 @@ import java.util.Arrays;
  *   bottom  bit b of word w: there are blocks of 64·w + b units
  * </pre>
  *
- * <p>Each bitmap word has a twin: the even ones tell of parts of chunks, the odd ones of whole
+ * <p>Each bitmap word has a twin: the even ones stand for parts of chunks, the odd ones of whole
  * chunks, and so do the lists.
  */
 final class DenseSizes {

@@ -2,7 +2,7 @@ package io.cuvette.internal.index;
 
 /**
  * Size classes of blocks that are never cut: multiples of 512 bytes up to 4 KiB, above that 8
- * classes for each doubling, so that a block is less than 12.5 % larger than what was asked for.
+ * classes for each doubling, so that a block is less than 12.5 % larger than the requested size.
  * Stateless.
  *
  * <pre>

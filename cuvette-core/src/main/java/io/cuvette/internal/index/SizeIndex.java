@@ -8,7 +8,7 @@ import static io.cuvette.internal.index.BlockTable.NONE;
  *
  * <p>Sizes below {@value DenseSizes#LIMIT_UNITS} units, of which there may be very many blocks, are
  * addressed directly; the others, of which a device holds a thousand or so, are found in a trie.
- * Either way the steps of an operation depend on the size asked for, never on how many blocks there
+ * Either way the steps of an operation depend on the requested size, never on how many blocks there
  * are.
  *
  * <p>Blocks that are a whole chunk have bitmaps and lists of their own beside those of the parts of

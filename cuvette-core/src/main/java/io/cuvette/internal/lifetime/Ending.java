@@ -230,7 +230,9 @@ public abstract class Ending extends PhantomReference<Object> {
    */
   public void failed() {}
 
-  /** Tries again what failed; whoever closed it was told then, or is beyond reach. */
+  /**
+   * Tries again what failed, which was reported to whoever closed it, if anybody could be reached.
+   */
   public final void releaseAgain() {
     try {
       release();
@@ -251,7 +253,7 @@ public abstract class Ending extends PhantomReference<Object> {
     }
   }
 
-  /** A release failed, and no caller is there to be told: the operation did what it should. */
+  /** A release failed, and there is no caller to report it to: the operation did what it should. */
   public void failedUntold(Throwable e) {
     assert ended() : this; // the owner tries again at its end, and will be told
     if (e instanceof Error error) {

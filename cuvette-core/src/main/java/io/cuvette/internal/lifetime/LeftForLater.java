@@ -40,7 +40,7 @@ public final class LeftForLater {
   /**
    * Takes out what is there now and tries each; if that throws, the rest stays.
    *
-   * @return how many said true
+   * @return how many returned true
    */
   public int drain(Predicate<? super Ending> step) {
     if (isEmpty()) {

@@ -40,7 +40,7 @@ public final class OpenEvent implements AutoCloseable {
   /** Whether its stream was capturing after the last record, which may be part of that. */
   private volatile boolean captured;
 
-  /** What others import it by, once asked for; for an imported event its origin's. */
+  /** The handle by which others import it, once requested; for an imported event its origin's. */
   private volatile @Nullable EventDescriptor descriptor;
 
   private OpenEvent(Device device, long handle, EventOptions options) {

@@ -52,7 +52,7 @@ public final class FreeingStreams {
   }
 
   /**
-   * Whether the frees on a stream are done and the driver has noticed. One (580) that was asked
+   * Whether the frees on a stream are done and the driver has noticed. One (580) that was queried
    * whether a stream is idle has not: it keeps what an imported pool had, if that is destroyed
    * then, for good. Waiting for a stream that is idle takes no time.
    */
@@ -60,7 +60,7 @@ public final class FreeingStreams {
     return stream.isIdleSoon() && (stream.isClosed() || stream.ask(stream::awaitWork));
   }
 
-  /** Waits for the frees on the streams of a device, as far as these can be asked. */
+  /** Waits for the frees on the streams of a device, as far as these can be queried. */
   public void await(Device device) {
     for (DriverStream stream : streams) {
       if (stream.device.equals(device)) {

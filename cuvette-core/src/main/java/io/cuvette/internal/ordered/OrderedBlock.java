@@ -19,12 +19,10 @@ public final class OrderedBlock extends Block {
   private final long blockBytes;
   private final long requestedBytes;
 
-  /** What others import it by, once asked for; the same each time. */
+  /** The handle by which others import it, once requested; the same each time. */
   private volatile byte @Nullable [] exported;
 
-  /**
-   * Whether the driver was told or moved something about this memory, which lasts until its end.
-   */
+  /** Whether advice was set or pages were moved for this memory, which lasts until its end. */
   private volatile boolean advised;
 
   /** Its neighbours among those alive. */

@@ -121,7 +121,7 @@ public final class OrderedBlocks {
   /**
    * Keeps a block idle.
    *
-   * @param can asked under the lock whether that is possible at all
+   * @param can decides, under the lock, whether that is possible at all
    * @return what is to be given back instead: the block itself; or those for which there is no room
    *     any more, the oldest first and linked, after which {@link #gaveBack} follows; or null
    */

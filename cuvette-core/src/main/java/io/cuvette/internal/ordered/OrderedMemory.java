@@ -26,8 +26,8 @@ import org.jspecify.annotations.Nullable;
  * The buffers that one resource has taken from pools of the driver and not freed yet. A buffer is
  * freed on its stream, behind the work of other streams that used it; if the stream is gone or
  * capturing, after that work is done. A few that only their own stream used stay idle here for the
- * next allocation on it, until somebody synchronises or asks about the pool: the driver would give
- * the same memory again, for several hundred nanoseconds. Thread-safe; freeing never waits.
+ * next allocation on it, until somebody synchronises or queries the pool: the driver would give the
+ * same memory again, for several hundred nanoseconds. Thread-safe; freeing never waits.
  */
 public final class OrderedMemory {
   private final PendingFrees<OrderedBlock> pending = new PendingFrees<>(this::freeOrKeep);
@@ -55,7 +55,7 @@ public final class OrderedMemory {
     this.pool = pool;
   }
 
-  /** Has somebody told the bytes of each block that the driver gets back. */
+  /** Registers a listener for the size of each block that is freed to the driver. */
   public void whenFreed(LongConsumer listener) {
     whenFreed = listener;
   }
@@ -69,7 +69,7 @@ public final class OrderedMemory {
     return sharedAs;
   }
 
-  /** The handle of the pool that a block is from; 0 if the driver does not tell. */
+  /** The handle of the pool that a block is from; 0 if the driver does not report it. */
   public long poolOf(OrderedBlock block) {
     OrderedSource all = pool;
     return all != null ? all.handle() : Addresses.poolOf(block.device, block.address);
@@ -201,7 +201,7 @@ public final class OrderedMemory {
   }
 
   /**
-   * Waits for the frees that are queued on the streams of a device, as far as these can be asked.
+   * Waits for the frees that are queued on the streams of a device, as far as these can be queried.
    */
   public void awaitFrees(Device device) {
     await();
@@ -258,7 +258,7 @@ public final class OrderedMemory {
     }
   }
 
-  /** Who closed it is told of a failure, but for want of Java heap. */
+  /** A failure is reported to whoever closed it, but not for want of Java heap. */
   private void giveBackNow(OrderedBlock block) {
     RuntimeException failure = null;
     try {
@@ -316,7 +316,7 @@ public final class OrderedMemory {
     failures.throwFirst();
   }
 
-  /** There is no later try: without its order, if a stream cannot be asked. */
+  /** There is no later try: without its order, if a stream cannot be queried. */
   private void freeAtLast(OrderedBlock block) {
     try {
       freeUnordered(block);

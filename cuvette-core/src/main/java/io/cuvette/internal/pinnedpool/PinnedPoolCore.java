@@ -257,7 +257,7 @@ public final class PinnedPoolCore extends PoolCore {
     return cached != null ? cached : grow(sizeClass, of, refusals);
   }
 
-  /** More memory from upstream; null if the limit or upstream says no. */
+  /** Requests more memory from upstream; null if the limit or upstream refuses. */
   private @Nullable PinnedChunk grow(int sizeClass, OpenStream of, Refusals refusals) {
     long blockBytes = PinnedStore.blockBytes(sizeClass);
     if (!refusals.isWorthAsking() || !store.held().reserve(blockBytes)) {

@@ -7,8 +7,8 @@ import java.util.function.LongSupplier;
 
 /**
  * The bytes that a pool holds from upstream, which its limit counts. They are in an arena or in
- * transit: asked of upstream, on their way from one arena to another, or being freed. Always: held
- * = in arenas + in transit. Thread-safe.
+ * transit: requested from upstream, on their way from one arena to another, or being freed. Always:
+ * held = in arenas + in transit. Thread-safe.
  */
 public final class Budget {
   /** A free can wait for the device, and upstream's for the thread that waits here. */
@@ -65,7 +65,7 @@ public final class Budget {
     boolean _ = Await.until(() -> bytes <= room() || !isBeingFreed(), PATIENCE_NANOS);
   }
 
-  /** Counts bytes that upstream is asked for; false if the limit forbids them. */
+  /** Counts bytes to be requested from upstream; false if the limit forbids them. */
   public boolean reserve(long bytes) {
     lock.lock();
     try {
@@ -178,8 +178,8 @@ public final class Budget {
   /**
    * Compares the books with the bytes in arenas, and with upstream's if none is in transit.
    *
-   * @param upstream asks for the bytes of all that upstream gave
-   * @param all whether these are all arenas; asked while nothing can enter or leave one
+   * @param upstream sums the bytes of all that upstream provided
+   * @param all whether these are all arenas; called while nothing can enter or leave one
    * @return false if they are not
    * @throws AssertionError if a byte is lost, or counted twice
    */

@@ -8,8 +8,8 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a pool does before it says that memory is out: one step after the other, searching again
- * after each. Every step is bounded; no lock is held. Confined to the allocating thread.
+ * What a pool does before an allocation fails: one step after the other, searching again after
+ * each. Every step is bounded; no lock is held. Confined to the allocating thread.
  *
  * @param <B> what is searched for
  */
@@ -31,13 +31,13 @@ public abstract class Shortage<B> {
   /** Goes through the steps, in turn with other threads if one would take what another frees. */
   public abstract B inTurn(Supplier<B> steps);
 
-  /** Searches, and asks upstream if that may help; null if memory is missing. */
+  /** Searches, and requests from upstream if that may help; null if memory is missing. */
   public abstract @Nullable B search();
 
-  /** Gives what is cached back to upstream; the bytes. */
+  /** Releases what is cached to upstream; the bytes. */
   public abstract long releaseCached();
 
-  /** Asks the pressure listeners; whether anyone gave something back. */
+  /** Notifies the pressure listeners; whether any of them released something. */
   public boolean pressure() {
     return false;
   }

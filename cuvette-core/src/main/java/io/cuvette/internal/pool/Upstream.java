@@ -10,15 +10,15 @@ import io.cuvette.internal.session.ThreadState;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where a pool gets its chunks: asks for one and checks what comes. Immutable.
+ * Requests the chunks of a pool and checks what is returned. Immutable.
  *
- * @param pool that asks, which nothing inside may ask again
+ * @param pool that requests; nothing inside may allocate from it
  * @param name for messages: {@code the upstream resource}
  * @param source code of the user, or the library's own
  */
 public record Upstream(Object pool, String name, ChunkSource source, Session session) {
   /**
-   * Asks for a chunk.
+   * Requests a chunk.
    *
    * @param device that it must be of; null if any will do
    */
@@ -34,7 +34,7 @@ public record Upstream(Object pool, String name, ChunkSource source, Session ses
     return check(name, given, bytes, session, device);
   }
 
-  /** What a resource of the user gave, which is closed if it does not fit. */
+  /** Checks what a resource of the user returned, and closes it if it does not fit. */
   public static Memory check(
       String who, @Nullable Memory given, long bytes, Session session, @Nullable Device device) {
     if (given == null) {

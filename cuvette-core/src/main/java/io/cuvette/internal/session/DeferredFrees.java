@@ -131,7 +131,7 @@ public final class DeferredFrees {
     }
   }
 
-  /** What fails is tried again later, and told when the Cuda is closed. */
+  /** What fails is tried again later, and reported when the Cuda is closed. */
   private boolean freeLeftNow() {
     Failures failures = new Failures();
     boolean found = false;

@@ -55,7 +55,7 @@ public final class Device {
     return session.ask(driver -> driver.devices().deviceGetAttribute(code, id));
   }
 
-  /** All attributes that the driver knows, asked once. Unmodifiable. */
+  /** All attributes that the driver knows, queried once. Unmodifiable. */
   public Map<DeviceAttribute, Integer> attributes() {
     Map<DeviceAttribute, Integer> known = attributes;
     if (known == null) {

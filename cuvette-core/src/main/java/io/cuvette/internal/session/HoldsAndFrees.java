@@ -25,7 +25,7 @@ public final class HoldsAndFrees {
   /**
    * A callback holds a stream from now on, until {@link #endHold}.
    *
-   * @param isNested whether this is asked inside of a callback, which all calls wait for already
+   * @param isNested whether the caller is inside a callback, which all calls wait for already
    * @param nanos how long to wait for a call, but for one that is still waiting a second at most;
    *     if that was in vain, it holds all the same
    */

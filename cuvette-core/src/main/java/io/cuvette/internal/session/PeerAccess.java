@@ -8,7 +8,9 @@ import io.cuvette.driver.CudaStatus;
 public final class PeerAccess {
   private final CudaDriver driver;
 
-  /** By device and peer: whether access was asked for before a copy, so that it is asked once. */
+  /**
+   * By device and peer: whether access was requested before a copy, so that it is requested once.
+   */
   private final boolean[][] tried;
 
   public PeerAccess(CudaDriver driver, int devices) {

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Refuses handles that would end this process, or give it memory that is not what was shared. A
- * driver (580) follows what the handle of another process says: a size far beyond the pool or an
+ * driver (580) follows what the handle of another process claims: a size far beyond the pool or an
  * offset of 2<sup>40</sup> in that of a pool's memory, or a slot beyond its table in that of an
  * event, is a read of memory that is not there, and an offset in that of memory without a pool is
  * added to the address. Where a handle has these is not documented, so handles of this process's
@@ -32,7 +32,9 @@ public final class PeerHandles {
   private static final int PLAIN_SIZE_AT = 16;
   private static final int PLAIN_OFFSET_AT = 28;
 
-  /** All that is before it tells pools and their blocks apart; behind the range nothing is read. */
+  /**
+   * All that is before it distinguishes pools and their blocks; behind the range nothing is read.
+   */
   private static final int BLOCK_BYTES = OFFSET_AT;
 
   /** Each allocation of a pool begins at a multiple. */
@@ -88,7 +90,7 @@ public final class PeerHandles {
   }
 
   /**
-   * The descriptor of a pool, if the driver can be asked to import it.
+   * The descriptor of a pool, if it is safe to have the driver import it.
    *
    * @throws CudaException INVALID_VALUE if it is of something that the system itself has
    */
@@ -114,7 +116,7 @@ public final class PeerHandles {
   }
 
   /**
-   * The handle of a pool's memory, if the driver can be asked to import it.
+   * The handle of a pool's memory, if it is safe to have the driver import it.
    *
    * @throws CudaException INVALID_VALUE if its range is no device's, or no allocation's
    */
@@ -149,7 +151,7 @@ public final class PeerHandles {
   }
 
   /**
-   * The handle of memory without a pool, if the driver can be asked to open it.
+   * The handle of memory without a pool, if it is safe to have the driver open it.
    *
    * @throws CudaException INVALID_VALUE if it is of no device's size, or not of the memory's block
    */
@@ -165,7 +167,7 @@ public final class PeerHandles {
   }
 
   /**
-   * The handle of an event, if the driver can be asked to open it.
+   * The handle of an event, if it is safe to have the driver open it.
    *
    * @throws CudaException INVALID_VALUE if it names a slot that no table has
    */

@@ -154,7 +154,7 @@ public final class Session {
     return process;
   }
 
-  /** What of other processes the driver can be asked about. */
+  /** The handles of other processes that the driver can be given. */
   public PeerHandles handles() {
     return handles;
   }

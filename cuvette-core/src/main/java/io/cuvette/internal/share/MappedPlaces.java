@@ -35,7 +35,7 @@ public final class MappedPlaces {
   }
 
   /**
-   * Whose memory a driver would map a range over that is not mapped yet, as far as that can be told
+   * Whose memory a driver would map a range over that is not mapped yet, as far as that is known
    * from where its neighbours are; null if nobody's, or if nothing is known.
    */
   public @Nullable Mapping ownerOfUnmapped(PeerHandles.Range range, Mapping asker) {

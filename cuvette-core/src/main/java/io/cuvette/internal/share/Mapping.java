@@ -111,7 +111,9 @@ public final class Mapping {
     return place == address || twins.contains(place);
   }
 
-  /** The size of the allocation, as it was when it was mapped; 0 if the driver did not tell. */
+  /**
+   * The size of the allocation, as it was when it was mapped; 0 if the driver did not report it.
+   */
   public long bytes() {
     return bytes;
   }
@@ -203,7 +205,7 @@ public final class Mapping {
     }
   }
 
-  /** The streams of a Cuda that is closed are done, and no longer there to be asked. */
+  /** The streams of a Cuda that is closed are done, and can no longer be queried. */
   private void awaitUses(DriverStream home) {
     behind.forEach(DriverStream::await);
     if (!home.session.isClosed()) {
@@ -326,7 +328,7 @@ public final class Mapping {
     sources.clear();
   }
 
-  /** A stream that cannot be asked now is asked later. */
+  /** A stream that cannot be queried now is queried later. */
   private static @Nullable WorkMarker guardOf(DriverStream stream) {
     try {
       return stream.guard();

@@ -16,7 +16,10 @@ public sealed interface MappingSource {
   /** The device whose driver context does it. */
   Device device();
 
-  /** What tells pools apart; the same for all imports that the driver keeps apart by itself. */
+  /**
+   * The key by which pools are distinguished; the same for all imports that the driver
+   * distinguishes.
+   */
   Object identity();
 
   /** Whether a device other than the memory's has no access to it; while the source is held. */
@@ -153,7 +156,7 @@ public sealed interface MappingSource {
     return attribute(PointerAttribute.MEMORY_TYPE, address) == MemoryType.HOST;
   }
 
-  /** The pool of the memory at an address; 0 if the driver does not tell. */
+  /** The pool of the memory at an address; 0 if the driver does not report it. */
   default long poolAt(long address) {
     try {
       return attribute(PointerAttribute.MEMPOOL_HANDLE, address);

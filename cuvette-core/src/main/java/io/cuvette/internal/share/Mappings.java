@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * The memory of other processes that is mapped in this one, each allocation once however often it
  * is imported, and whatever handle it is imported by: drivers do not count. The first user maps it,
- * the last one frees it, and whoever comes while the driver is asked about it waits; the lock
+ * the last one frees it, and threads that come while the driver maps or frees it wait; the lock
  * itself is never held across a call of the driver. Thread-safe.
  */
 public final class Mappings implements MappingOrder {
@@ -46,7 +46,7 @@ public final class Mappings implements MappingOrder {
 
   /**
    * What a driver gave is mapped until its place is known: no thread frees memory of a pool, or
-   * forgets a place, while another asks the driver to map some.
+   * forgets a place, while another has the driver map some.
    */
   private final OneByOne<Mappings> driverCalls = new OneByOne<>();
 
@@ -121,16 +121,16 @@ public final class Mappings implements MappingOrder {
   /**
    * Where the driver mapped memory.
    *
-   * @param owner whose the place is, who asked or another; the user is counted there then
-   * @param bytes 0 where the driver does not tell
-   * @param ends whether the owner has to end first, and the driver to be asked again
+   * @param owner the owner of the place, the caller or another; the user is counted there then
+   * @param bytes 0 if the driver does not report it
+   * @param ends whether the owner has to end first, and the driver is then called again
    */
   public record Mapped(Mapping owner, long address, long bytes, boolean ends) {}
 
   /**
-   * Has the driver map memory, for who made it busy. A driver that is asked for an allocation which
-   * it has mapped gives the address of that, whatever the handle: then the mapping has one more
-   * user, and is freed once. If it is being freed, the driver is asked again behind that.
+   * Has the driver map memory, for who made it busy. A driver that is to map an allocation which it
+   * has mapped gives the address of that, whatever the handle: then the mapping has one more user,
+   * and is freed once. If it is being freed, the driver is called again after that.
    *
    * @throws CudaException if the driver refuses; nothing is mapped then that was not before
    * @throws IllegalArgumentException if the memory is a part of another import, or the other way
@@ -203,7 +203,7 @@ public final class Mappings implements MappingOrder {
 
   /**
    * What the driver has mapped before; null if it mapped something new. That has its place from
-   * here on where drivers count, since other threads ask the driver too.
+   * here on where drivers count, since other threads call the driver too.
    */
   private @Nullable Mapped known(Mapping memory, MappingSource source, long address) {
     if (memory.isMapped() && memory.isAt(address)) {
@@ -244,7 +244,7 @@ public final class Mappings implements MappingOrder {
     return source.isStreamOrdered() ? locked(() -> placed(made)) : made;
   }
 
-  /** What is mapped has a user who can give it back, so a failure is told to that. */
+  /** What is mapped has a user who can give it back, so a failure is reported to that user. */
   private static long bytesAt(MappingSource source, long address) {
     try {
       return source.bytesAt(address);
@@ -296,7 +296,7 @@ public final class Mappings implements MappingOrder {
     }
   }
 
-  /** Does what frees memory of a pool; no other thread asks the driver to map some meanwhile. */
+  /** Does what frees memory of a pool; no other thread has the driver map some meanwhile. */
   @Override
   public void freeing(Runnable work) {
     driverCalls.alone(this, work);

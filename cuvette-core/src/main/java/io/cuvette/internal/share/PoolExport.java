@@ -80,7 +80,7 @@ public record PoolExport(BufferDescriptor.Kind kind, PoolHandle handle, boolean 
     }
   }
 
-  /** A failure of making or exporting a pool, with what the device says about such pools. */
+  /** A failure of making or exporting a pool, with what the device supports of such pools. */
   public static CudaException explained(
       CudaException e, Device device, DeviceAttribute attribute, String instead) {
     return switch (e.status()) {

@@ -39,7 +39,7 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
 
   /**
    * Whether somebody else may have begun to capture the stream: the handle was given out, or it
-   * waits for a stream of which it was. The driver is asked about these alone.
+   * waits for a stream of which it was. The driver is queried about these alone.
    */
   private volatile boolean exposed;
 
@@ -269,7 +269,9 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
     return exposed;
   }
 
-  /** The capture that the stream takes part in; null if in none, or if it cannot be asked here. */
+  /**
+   * The capture that the stream takes part in; null if in none, or if it cannot be queried here.
+   */
   public @Nullable Capture capture() {
     if (!exposed || isConfinedElsewhere() || !ending.tryHoldAgain()) {
       return null;
@@ -294,7 +296,9 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
     }
   }
 
-  /** Whether it takes part in a capture; false if that cannot be asked here, or if it is closed. */
+  /**
+   * Whether it takes part in a capture; false if that cannot be queried here, or if it is closed.
+   */
   public boolean isCapturing() {
     if (isConfinedElsewhere() || !ending.tryHoldAgain()) {
       return false;
@@ -316,7 +320,9 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
     return isConfinedElsewhere() ? streams.nullStream(device) : this;
   }
 
-  /** Whether all work queued so far is certainly done; false also if that cannot be asked here. */
+  /**
+   * Whether all work queued so far is certainly done; false also if that cannot be queried here.
+   */
   public boolean isIdle() {
     if (memoryOf != null) {
       return memoryOf.isDone();
@@ -329,7 +335,7 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
         : ask(() -> !exposed && session.driver().streams().streamQuery(device.id(), handle));
   }
 
-  /** The same, but an idle stream has a moment to say so: for who is not asked again and again. */
+  /** The same, but an idle stream has a moment to report it: for callers that do not poll. */
   public boolean isIdleSoon() {
     boolean marked = exposed && !isClosed() && memoryOf == null;
     return marked ? mark.isReachedSoon() : isIdle();

@@ -207,7 +207,7 @@ public final class PendingFrees<B extends UsedMemory> {
     return bytes.get();
   }
 
-  /** What of it was asked for. */
+  /** The requested size. */
   public long requestedBytes() {
     return requestedBytes.get();
   }

@@ -5,8 +5,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A stream of the library beside one that somebody may begin to capture at any moment. What is
- * queued here becomes a part of no graph. It is made when it is first asked for, and ends with the
- * other. Thread-safe.
+ * queued here becomes a part of no graph. It is made when first needed, and ends with the other.
+ * Thread-safe.
  */
 public final class SideStream {
   private final DriverStream beside;

@@ -9,7 +9,7 @@ public final class StreamOrder {
   /**
    * Makes a stream wait for the work that another one has queued so far.
    *
-   * @return false if one of them cannot be asked now, so that it may not wait
+   * @return false if one of them cannot be queried now, so that it may not wait
    */
   public static boolean follow(DriverStream user, DriverStream home) {
     return user == home || user.isIdle() || user.ask(() -> followNow(user, home));

@@ -95,7 +95,7 @@ public final class Streams {
     return locals.apply(of);
   }
 
-  /** What is told of waits. */
+  /** What is notified of waits. */
   public SyncListener listener() {
     return listener;
   }
@@ -313,7 +313,7 @@ public final class Streams {
 
   /**
    * Waits for the work that streams of a device have now, also of those that were closed; of the
-   * null stream, whose end is that of all blocking streams, unless it may not be asked. A stream
+   * null stream, whose end is that of all blocking streams, unless it may not be queried. A stream
    * that is capturing is left alone.
    */
   private void await(Device device) {

@@ -2,7 +2,7 @@ package io.cuvette.internal.stream;
 
 import java.util.function.Predicate;
 
-/** Is told when somebody waits for streams or devices, as pools of the driver have to know. */
+/** Is notified when somebody waits for streams or devices, as pools of the driver have to know. */
 public interface SyncListener {
   /** Before the work of some streams is waited for, or ends. */
   void beforeWait(Predicate<DriverStream> of);

@@ -63,7 +63,7 @@ public abstract class UsedMemory extends Ending {
   /** The size of the whole block, in bytes. */
   public abstract long blockBytes();
 
-  /** The part of the block that its user asked for, in bytes. */
+  /** The requested size of the block, in bytes. */
   public long requestedBytes() {
     return blockBytes();
   }

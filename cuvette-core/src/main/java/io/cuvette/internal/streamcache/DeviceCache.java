@@ -31,7 +31,7 @@ public abstract class DeviceCache {
     this.held = new Budget(limitBytes);
   }
 
-  /** The pool, which tells the caches of a stream apart. */
+  /** The pool, by which the caches of a stream are distinguished. */
   public abstract CachingPool owner();
 
   /** A block that no cached one of its stream was found for. */
@@ -41,7 +41,7 @@ public abstract class DeviceCache {
     return caches.make(this, stream);
   }
 
-  /** Takes a block back whose buffer was closed, and tells who watches the pool; never waits. */
+  /** Frees a block whose buffer was closed, and notifies the hooks of the pool; never waits. */
   public abstract void free(CachedBlock block);
 
   /** Whether what comes back goes on to upstream. */

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * Blocks kept ready in front of an arena that several threads allocate from at once. Each thread
  * works on a stripe of its own; a block given out by a stripe comes back to it and is handed out
  * again for exactly its size, without touching the arena. An arena gets one at its first contention
- * and empties it before it says that a block is missing, before it is counted and before it
+ * and empties it before it reports that a block is missing, before it is counted and before it
  * releases memory: nothing is held back. Thread-safe.
  */
 public final class FrontCache {

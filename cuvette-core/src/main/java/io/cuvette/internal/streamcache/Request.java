@@ -7,7 +7,7 @@ import io.cuvette.internal.order.OpenStream;
  * An allocation from a caching pool for which its stream has nothing cached.
  *
  * @param arena where the block belongs
- * @param bytes what was asked for
+ * @param bytes the requested size
  * @param rounded the size of the block
  * @param stream the stream that it is for
  * @param refusals what upstream threw for want of memory

@@ -36,7 +36,7 @@ public final class StreamCache {
     }
   }
 
-  /** The pool, which tells the caches of a stream apart. */
+  /** The pool, by which the caches of a stream are distinguished. */
   public final CachingPool pool;
 
   public final DeviceCache of;
