@@ -91,7 +91,7 @@ class DriverStreamTest {
     device.synchronize();
     device.createStream().close();
     assertThat(stream.state.isIdle()).isTrue();
-    assertThat(stream.state.guard()).isNull();
+    assertThat(stream.state.marker()).isNull();
     assertThat(callsAbout(handle)).isEmpty();
   }
 
@@ -104,7 +104,7 @@ class DriverStreamTest {
     stream.close();
     assertThat(stream.state.isIdle()).isFalse();
     assertThat(stream.state.isOver()).isFalse();
-    assertThat(stream.state.guard()).isNotNull();
+    assertThat(stream.state.marker()).isNotNull();
     driver.finish(stream);
     cuda.engine().streams().ended().pollAll();
     assertThat(driver.liveEvents()).isZero();

@@ -368,7 +368,7 @@ class ImporterTest extends OverFakeSharing {
       long graph = cuda.driver().captures().streamEndCapture(0, stream.handle());
       cuda.driver().captures().graphDestroy(graph);
       again.close();
-      for (int i = 0; i < 2; i++) { // the guard is recorded by the first question
+      for (int i = 0; i < 2; i++) { // the marker is recorded by the first question
         assertThat(cuda.leaksFound()).as("what is looked for next").isZero();
         device.synchronize();
       }

@@ -55,11 +55,11 @@ class RefusedEventTest {
   @Test
   void refusalOfAStreamThatCannotBeCaptured_isAnError() {
     driver.refuse(CudaStatus.INVALID_VALUE, 1);
-    WorkMarker guard = WorkMarker.of(stream.state);
-    guard.record();
-    assertThatThrownBy(guard::await).isInstanceOf(CudaException.class);
-    guard.await();
-    assertThat(guard.isDone()).isTrue();
+    WorkMarker marker = WorkMarker.of(stream.state);
+    marker.record();
+    assertThatThrownBy(marker::await).isInstanceOf(CudaException.class);
+    marker.await();
+    assertThat(marker.isDone()).isTrue();
   }
 
   /** Refuses questions about events, and waits for them. */

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What a guard knows of the work of its stream, and what it leaves behind. */
+/** What a marker knows of the work of its stream, and what it leaves behind. */
 @Timeout(30)
 class WorkMarkerTest {
   private @Nullable BusyDriver made;
@@ -46,9 +46,9 @@ class WorkMarkerTest {
   }
 
   private WorkMarker recorded() {
-    WorkMarker guard = WorkMarker.of(stream.state);
-    guard.record();
-    return guard;
+    WorkMarker marker = WorkMarker.of(stream.state);
+    marker.record();
+    return marker;
   }
 
   private void beginCapture() {
@@ -60,63 +60,63 @@ class WorkMarkerTest {
   }
 
   @Test
-  void guard_isReachedWhenItsStreamIs_andLeavesNoEvent() {
+  void marker_isReachedWhenItsStreamIs_andLeavesNoEvent() {
     busy.begin(stream);
-    WorkMarker guard = recorded();
-    assertThat(guard.isRecorded()).isTrue();
-    assertThat(guard.isDone()).isFalse();
+    WorkMarker marker = recorded();
+    assertThat(marker.isRecorded()).isTrue();
+    assertThat(marker.isDone()).isFalse();
     assertThat(busy.liveEvents()).isOne();
     busy.finish(stream);
-    assertThat(guard.isDone()).isTrue();
+    assertThat(marker.isDone()).isTrue();
     assertThat(busy.liveEvents()).isZero();
   }
 
   @Test
-  void guardOfACapturingStream_isRecordedAfterTheCapture() {
+  void markerOfACapturingStream_isRecordedAfterTheCapture() {
     beginCapture();
-    WorkMarker guard = recorded();
-    guard.await(); // which cannot be waited for
-    assertThat(guard.isRecorded()).isFalse();
-    assertThat(guard.isDone()).isFalse();
+    WorkMarker marker = recorded();
+    marker.await(); // which cannot be waited for
+    assertThat(marker.isRecorded()).isFalse();
+    assertThat(marker.isDone()).isFalse();
     assertThat(busy.liveEvents()).isZero();
     endCapture();
     busy.begin(stream);
-    assertThat(guard.isDone()).isFalse();
-    assertThat(guard.isRecorded()).isTrue();
+    assertThat(marker.isDone()).isFalse();
+    assertThat(marker.isRecorded()).isTrue();
     busy.finish(stream);
-    assertThat(guard.isDone()).isTrue();
+    assertThat(marker.isDone()).isTrue();
   }
 
   /** The driver refuses to record in a capture that began between the look and the call. */
   @Test
-  void recordThatACaptureRefuses_leavesNoEvent_andTheGuardIsNotDone() {
+  void recordThatACaptureRefuses_leavesNoEvent_andTheMarkerIsNotDone() {
     driver.failRecord(CudaStatus.STREAM_CAPTURE_UNSUPPORTED);
-    WorkMarker guard = recorded();
-    assertThat(guard.isRecorded()).isFalse();
+    WorkMarker marker = recorded();
+    assertThat(marker.isRecorded()).isFalse();
     assertThat(busy.liveEvents()).isZero();
     busy.begin(stream);
-    assertThat(guard.isDone()).isFalse();
+    assertThat(marker.isDone()).isFalse();
     busy.finish(stream);
-    assertThat(guard.isDone()).isTrue();
+    assertThat(marker.isDone()).isTrue();
   }
 
   @Test
-  void recordThatFails_leavesNoEvent_andTheGuardRecordsLater() {
+  void recordThatFails_leavesNoEvent_andTheMarkerRecordsLater() {
     driver.failRecord(CudaStatus.LAUNCH_TIMEOUT);
-    WorkMarker guard = WorkMarker.of(stream.state);
-    assertThatThrownBy(guard::record)
+    WorkMarker marker = WorkMarker.of(stream.state);
+    assertThatThrownBy(marker::record)
         .isInstanceOfSatisfying(
             CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.LAUNCH_TIMEOUT));
     assertThat(busy.liveEvents()).isZero();
     busy.begin(stream);
-    assertThat(guard.isDone()).isFalse();
+    assertThat(marker.isDone()).isFalse();
     assertThat(busy.liveEvents()).isOne();
     busy.finish(stream);
-    assertThat(guard.isDone()).isTrue();
+    assertThat(marker.isDone()).isTrue();
   }
 
   @Test
-  void guardWhoseEventCannotBeMade_isForgotten() {
+  void markerWhoseEventCannotBeMade_isForgotten() {
     driver.failCreate = true;
     WeakReference<WorkMarker> left = new WeakReference<>(WorkMarker.of(stream.state));
     assertThatThrownBy(() -> Objects.requireNonNull(left.get()).record())
@@ -128,7 +128,7 @@ class WorkMarkerTest {
   }
 
   @Test
-  void guardThatIsDone_isForgotten() {
+  void markerThatIsDone_isForgotten() {
     WeakReference<WorkMarker> left = new WeakReference<>(recorded());
     assertThat(Objects.requireNonNull(left.get()).isDone()).isTrue();
     for (int i = 0; i < 20 && left.get() != null; i++) {
@@ -140,21 +140,21 @@ class WorkMarkerTest {
   @Test
   void precede_queuesAWait_unlessTheWorkIsDone() {
     busy.begin(stream);
-    WorkMarker guard = recorded();
-    assertThat(guard.precede(other.state)).isTrue();
+    WorkMarker marker = recorded();
+    assertThat(marker.precede(other.state)).isTrue();
     assertThat(driver.waiting).containsExactly(other.state.handle);
     busy.finish(stream);
-    assertThat(guard.precede(other.state)).isTrue();
+    assertThat(marker.precede(other.state)).isTrue();
     assertThat(driver.waiting).hasSize(1);
   }
 
   @Test
   void precedeOfWorkThatIsNotMarked_queuesNothing() {
     beginCapture();
-    WorkMarker guard = recorded();
-    assertThat(guard.precede(other.state)).isFalse();
+    WorkMarker marker = recorded();
+    assertThat(marker.precede(other.state)).isFalse();
     endCapture();
-    assertThat(guard.precede(other.state)).isFalse();
+    assertThat(marker.precede(other.state)).isFalse();
     assertThat(driver.waiting).isEmpty();
   }
 
@@ -163,37 +163,37 @@ class WorkMarkerTest {
   void precedeOfAnEventThatACaptureHas_queuesNothing_andMarksAgain() {
     stream.handle();
     busy.begin(stream);
-    WorkMarker guard = recorded();
+    WorkMarker marker = recorded();
     driver.failQuery(CudaStatus.CAPTURED_EVENT);
-    assertThat(guard.precede(other.state)).isFalse();
+    assertThat(marker.precede(other.state)).isFalse();
     assertThat(driver.waiting).isEmpty();
     assertThat(busy.liveEvents()).isZero();
-    assertThat(guard.isDone()).isFalse();
+    assertThat(marker.isDone()).isFalse();
     assertThat(busy.liveEvents()).isOne();
   }
 
   @Test
   void failureOfAQuestion_isThrown_thoughTheStreamMayBeCaptured() {
     stream.handle();
-    WorkMarker guard = recorded();
+    WorkMarker marker = recorded();
     driver.failQuery(CudaStatus.LAUNCH_TIMEOUT);
-    assertThatThrownBy(guard::isDone).isInstanceOf(CudaException.class);
-    assertThat(guard.isDone()).isTrue();
+    assertThatThrownBy(marker::isDone).isInstanceOf(CudaException.class);
+    assertThat(marker.isDone()).isTrue();
   }
 
   @Test
   void await_waitsForTheWork_once() {
     busy.begin(stream);
-    WorkMarker guard = recorded();
-    guard.await();
-    assertThat(guard.isDone()).isTrue();
+    WorkMarker marker = recorded();
+    marker.await();
+    assertThat(marker.isDone()).isTrue();
     assertThat(busy.liveEvents()).isZero();
-    guard.await();
+    marker.await();
     assertThat(busy.waits()).isOne();
   }
 
   @Test
-  void guardThatWasNotRecorded_isDoneWithTheLastWorkOfItsClosedStream() {
+  void markerThatWasNotRecorded_isDoneWithTheLastWorkOfItsClosedStream() {
     WorkMarker asked = WorkMarker.of(stream.state);
     WorkMarker awaited = WorkMarker.of(stream.state);
     busy.begin(stream);
@@ -207,13 +207,13 @@ class WorkMarkerTest {
   }
 
   @Test
-  void guardOfTheDevice_isDoneOnceTheDeviceWasWaitedFor() {
-    WorkMarker guard = WorkMarker.ofDevice(stream.state);
-    guard.record();
-    assertThat(guard.isRecorded()).isFalse();
-    assertThat(guard.isDone()).isFalse();
+  void markerOfTheDevice_isDoneOnceTheDeviceWasWaitedFor() {
+    WorkMarker marker = WorkMarker.ofDevice(stream.state);
+    marker.record();
+    assertThat(marker.isRecorded()).isFalse();
+    assertThat(marker.isDone()).isFalse();
     cuda.device(0).synchronize();
-    assertThat(guard.isDone()).isTrue();
+    assertThat(marker.isDone()).isTrue();
     WorkMarker next = WorkMarker.ofDevice(stream.state);
     assertThat(next.isDone()).isFalse();
     next.await();
@@ -222,11 +222,11 @@ class WorkMarkerTest {
   }
 
   @Test
-  void guardOfADeviceThatCannotBeWaitedFor_isNotDone() {
-    WorkMarker guard = WorkMarker.ofDevice(stream.state);
+  void markerOfADeviceThatCannotBeWaitedFor_isNotDone() {
+    WorkMarker marker = WorkMarker.ofDevice(stream.state);
     driver.failAlloc = true;
-    guard.await();
-    assertThat(guard.isDone()).isFalse();
+    marker.await();
+    assertThat(marker.isDone()).isFalse();
   }
 
   /** Whoever captures needs no more than the handle, and no lock of this library. */
@@ -235,21 +235,21 @@ class WorkMarkerTest {
     long handle = stream.handle();
     busy.begin(stream);
     driver.atRecord = () -> driver.captures().streamBeginCapture(0, handle, 2);
-    WorkMarker guard = recorded();
-    assertThat(guard.isRecorded()).isFalse();
+    WorkMarker marker = recorded();
+    assertThat(marker.isRecorded()).isFalse();
     assertThat(busy.liveEvents()).isZero();
     endCapture();
     driver.atRecord = () -> {};
-    assertThat(guard.isDone()).isFalse();
-    assertThat(guard.isRecorded()).isTrue();
+    assertThat(marker.isDone()).isFalse();
+    assertThat(marker.isRecorded()).isTrue();
   }
 
   @Test
   void eventThatIsNotDestroyed_isDestroyedAtTheEnd() {
-    WorkMarker guard = recorded();
+    WorkMarker marker = recorded();
     driver.failDestroy = CudaStatus.INVALID_VALUE;
-    assertThatThrownBy(guard::isDone).isInstanceOf(CudaException.class);
-    assertThat(guard.isDone()).isTrue();
+    assertThatThrownBy(marker::isDone).isInstanceOf(CudaException.class);
+    assertThat(marker.isDone()).isTrue();
     assertThat(busy.liveEvents()).isOne();
     driver.failDestroy = null;
     cuda.close();
@@ -259,38 +259,38 @@ class WorkMarkerTest {
   /** The call may have had its effect, and the handle be another event's by now. */
   @Test
   void eventThatMayBeDestroyed_isNotDestroyedAgain() {
-    WorkMarker guard = recorded();
+    WorkMarker marker = recorded();
     driver.failDestroy = CudaStatus.ILLEGAL_ADDRESS;
-    assertThatThrownBy(guard::isDone).isInstanceOf(CudaException.class);
+    assertThatThrownBy(marker::isDone).isInstanceOf(CudaException.class);
     driver.failDestroy = null;
     cuda.close();
     assertThat(busy.liveEvents()).isOne();
   }
 
   @Test
-  void abandonedGuard_leavesNoEvent_butThatOfTheLastWorkStays() {
+  void abandonedMarker_leavesNoEvent_butThatOfTheLastWorkStays() {
     busy.begin(stream);
-    WorkMarker guard = recorded();
-    guard.abandon();
+    WorkMarker marker = recorded();
+    marker.abandon();
     assertThat(busy.liveEvents()).isZero();
-    assertThat(guard.isDone()).isTrue();
+    assertThat(marker.isDone()).isTrue();
 
     stream.close();
-    WorkMarker last = Objects.requireNonNull(stream.state.guard());
+    WorkMarker last = Objects.requireNonNull(stream.state.marker());
     last.abandon();
     assertThat(last.isDone()).isFalse();
     assertThat(busy.liveEvents()).isOne();
   }
 
   @Test
-  void guardOfACudaThatIsClosed_isDone() {
+  void markerOfACudaThatIsClosed_isDone() {
     busy.begin(stream);
-    WorkMarker guard = recorded();
+    WorkMarker marker = recorded();
     cuda.close();
-    assertThat(guard.isDone()).isTrue();
-    guard.await();
-    guard.record();
-    guard.abandon();
+    assertThat(marker.isDone()).isTrue();
+    marker.await();
+    marker.record();
+    marker.abandon();
     assertThat(busy.liveEvents()).isZero();
     assertThat(WorkMarker.of(stream.state).isDone()).as("nobody knows").isFalse();
   }
@@ -298,7 +298,7 @@ class WorkMarkerTest {
   @Test
   void questionBesideAWait_isNotHeldUp_andOtherWaitsAre() throws InterruptedException {
     busy.begin(stream);
-    WorkMarker guard = recorded();
+    WorkMarker marker = recorded();
     CountDownLatch waiting = new CountDownLatch(1);
     CountDownLatch goOn = new CountDownLatch(1);
     driver.atWait =
@@ -306,10 +306,10 @@ class WorkMarkerTest {
           waiting.countDown();
           awaitQuietly(goOn);
         };
-    Thread first = Thread.ofPlatform().daemon().start(guard::await);
+    Thread first = Thread.ofPlatform().daemon().start(marker::await);
     waiting.await();
-    assertThat(guard.isDone()).isFalse();
-    Thread second = Thread.ofPlatform().daemon().start(guard::await);
+    assertThat(marker.isDone()).isFalse();
+    Thread second = Thread.ofPlatform().daemon().start(marker::await);
     while (second.getState() == Thread.State.NEW || second.getState() == Thread.State.RUNNABLE) {
       Thread.onSpinWait();
     }
@@ -317,7 +317,7 @@ class WorkMarkerTest {
     goOn.countDown();
     first.join();
     second.join();
-    assertThat(guard.isDone()).isTrue();
+    assertThat(marker.isDone()).isTrue();
     assertThat(busy.waits()).isOne();
   }
 

@@ -14,7 +14,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Threads that wait for a guard, of which one asks the driver. */
+/** Threads that wait for a marker, of which one asks the driver. */
 @Timeout(120)
 class WorkMarkerWaitTest {
   private static final long PATIENCE_SECONDS = 30;
@@ -34,15 +34,15 @@ class WorkMarkerWaitTest {
                 .withDriver(SimulatedDriver.open(SimulatedOptions.DEFAULTS))
                 .withDecorator(Held::new));
     CudaStream stream = cuda.device(0).createStream();
-    WorkMarker guard = WorkMarker.of(stream.state);
-    guard.record();
-    Thread.startVirtualThread(guard::await);
+    WorkMarker marker = WorkMarker.of(stream.state);
+    marker.record();
+    Thread.startVirtualThread(marker::await);
     asking.await();
     for (int i = 0; i < many; i++) {
       Thread.startVirtualThread(() -> {
         Thread.currentThread().interrupt();
         waiting.countDown();
-        guard.await();
+        marker.await();
         assertThat(Thread.interrupted()).isTrue();
         done.countDown();
       });

@@ -16,15 +16,15 @@ public final class EndedStreams {
   /** How many are destroyed in passing: more than are added. */
   private static final int MOST_DONE = 8;
 
-  private final ConcurrentLinkedQueue<WorkMarker> guards = new ConcurrentLinkedQueue<>();
+  private final ConcurrentLinkedQueue<WorkMarker> markers = new ConcurrentLinkedQueue<>();
 
-  public void add(WorkMarker guard) {
-    guards.add(guard);
+  public void add(WorkMarker marker) {
+    markers.add(marker);
   }
 
-  /** Adds the guards of a device to others. */
+  /** Adds the markers of a device to others. */
   public void addTo(Collection<Fence> others, Device device) {
-    guards.stream().filter(guard -> guard.on() == device).forEach(others::add);
+    markers.stream().filter(marker -> marker.on() == device).forEach(others::add);
   }
 
   /** Looks at a few, for a caller that does something short; a failing call is thrown. */
@@ -40,18 +40,18 @@ public final class EndedStreams {
   private void poll(int mostDone) {
     int busy = 0;
     for (int done = 0; done < mostDone && busy < MOST_BUSY; ) {
-      WorkMarker guard = guards.poll();
-      if (guard == null) {
+      WorkMarker marker = markers.poll();
+      if (marker == null) {
         return;
       }
       boolean isDone = false;
       try {
-        isDone = guard.isDone();
+        isDone = marker.isDone();
       } finally {
         if (isDone) {
           done++;
         } else {
-          guards.add(guard);
+          markers.add(marker);
           busy++;
         }
       }

@@ -5,7 +5,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Knows whether a stream is idle that somebody may begin to capture at any moment, which a query of
- * the stream would then invalidate. A guard does no harm. Thread-safe.
+ * the stream would then invalidate. A marker does no harm. Thread-safe.
  */
 public final class IdleMark {
   /** What a device takes at most to come to an event in an idle stream, but for its other work. */

@@ -61,8 +61,8 @@ public abstract class MarkedStream {
     return lastWork;
   }
 
-  public final boolean isLastWork(WorkMarker guard) {
-    return guard == lastWork;
+  public final boolean isLastWork(WorkMarker marker) {
+    return marker == lastWork;
   }
 
   /** Once closed: whether the work queued before is done. */

@@ -23,7 +23,7 @@ import java.util.function.BooleanSupplier;
  */
 public final class WorkMarker implements Fence {
   /**
-   * More captures than can begin and end about one guard by chance: the driver refuses for good.
+   * More captures than can begin and end about one marker by chance: the driver refuses for good.
    */
   private static final int MOST_REFUSALS = 1_000;
 
@@ -42,7 +42,7 @@ public final class WorkMarker implements Fence {
   private final Runnable end = this::finish;
 
   /**
-   * Held by the one thread that talks to the driver about this guard; the others do not wait for
+   * Held by the one thread that talks to the driver about this marker; the others do not wait for
    * it.
    */
   private final AtomicBoolean asking = new AtomicBoolean();
@@ -60,7 +60,7 @@ public final class WorkMarker implements Fence {
     this.gate = stream.session.gate();
   }
 
-  /** A guard that is not recorded yet. */
+  /** A marker that is not recorded yet. */
   public static WorkMarker of(MarkedStream stream) {
     return new WorkMarker(stream, false);
   }
@@ -73,7 +73,7 @@ public final class WorkMarker implements Fence {
   }
 
   /**
-   * Records the event now if possible. A failure is thrown, and the guard still works: it records
+   * Records the event now if possible. A failure is thrown, and the marker still works: it records
    * later, which waits for more than it has to and never for less.
    */
   public void record() {
@@ -128,7 +128,8 @@ public final class WorkMarker implements Fence {
   }
 
   /**
-   * Makes another stream, which cannot be captured, wait for the work. For who alone has the guard.
+   * Makes another stream, which cannot be captured, wait for the work. For who alone has the
+   * marker.
    *
    * @return false, and nothing was queued, if the work could not be marked because of a capture
    */
@@ -264,7 +265,7 @@ public final class WorkMarker implements Fence {
     try {
       driver().events().eventRecord(device, event, handle);
     } catch (RuntimeException e) {
-      Failures.closeAfter(e, this::destroy); // nobody may ask this guard again
+      Failures.closeAfter(e, this::destroy); // nobody may ask this marker again
       if (!isOfCapture(e)) {
         throw e;
       }

@@ -198,7 +198,7 @@ public final class Mapping {
     } else if (isOrderedBehindUses(home) && home.ask(() -> freeOn(home))) {
       over(home);
     } else {
-      waiting = guards(home);
+      waiting = markers(home);
       if (waiting.isEmpty()) {
         freeUnordered();
       }
@@ -222,17 +222,17 @@ public final class Mapping {
     return true;
   }
 
-  private List<WorkMarker> guards(DriverStream home) {
-    List<WorkMarker> guards = new ArrayList<>();
+  private List<WorkMarker> markers(DriverStream home) {
+    List<WorkMarker> markers = new ArrayList<>();
     List<DriverStream> streams = new ArrayList<>(behind);
     streams.add(home);
     for (DriverStream stream : streams) {
-      WorkMarker guard = stream.guard();
-      if (guard != null) {
-        guards.add(guard);
+      WorkMarker marker = stream.marker();
+      if (marker != null) {
+        markers.add(marker);
       }
     }
-    return guards;
+    return markers;
   }
 
   /** Whether nothing holds back what {@link #settle} does. */
@@ -323,15 +323,15 @@ public final class Mapping {
     mapped = false;
     behind.clear();
     waiting = List.of();
-    drain = freedOn == null ? null : guardOf(freedOn);
+    drain = freedOn == null ? null : markerOf(freedOn);
     sources.values().forEach(each -> each.release(freedOn));
     sources.clear();
   }
 
   /** A stream that cannot be queried now is queried later. */
-  private static @Nullable WorkMarker guardOf(DriverStream stream) {
+  private static @Nullable WorkMarker markerOf(DriverStream stream) {
     try {
-      return stream.guard();
+      return stream.marker();
     } catch (CudaException e) {
       return WorkMarker.of(stream);
     }

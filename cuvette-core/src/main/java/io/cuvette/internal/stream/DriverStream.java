@@ -361,32 +361,32 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
     return true;
   }
 
-  /** A guard for the work queued so far, recorded already; null if that work is done. */
-  public @Nullable WorkMarker guard() {
+  /** A marker for the work queued so far, recorded already; null if that work is done. */
+  public @Nullable WorkMarker marker() {
     if (isIdle()) {
       return null;
     }
     if (isClosed()) {
       return lastWork();
     }
-    WorkMarker guard = WorkMarker.of(this);
+    WorkMarker marker = WorkMarker.of(this);
     try {
-      guard.record();
+      marker.record();
     } catch (OutOfMemoryError e) {
-      guard.abandon();
+      marker.abandon();
       throw e;
     }
-    return guard;
+    return marker;
   }
 
   /** Waits for the work queued so far. */
   public void await() {
-    WorkMarker guard = memoryOf == null ? guard() : null;
-    if (guard != null) {
+    WorkMarker marker = memoryOf == null ? marker() : null;
+    if (marker != null) {
       try {
-        guard.await();
+        marker.await();
       } catch (RuntimeException e) {
-        streams.ended().add(guard); // nobody else has it
+        streams.ended().add(marker); // nobody else has it
         throw e;
       }
     }
@@ -430,7 +430,7 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
     ending.beginAlone();
     failures.run(() -> streams.listener().beforeWait(stream -> stream == this));
     setLastWork(WorkMarker.ofDevice(this)); // the safe answer, should asking fail
-    failures.run(this::guardLastWork);
+    failures.run(this::markLastWork);
     setClosed();
     mark.forget();
     failures.run(side::close);
@@ -451,13 +451,13 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
     ending.forget();
   }
 
-  private void guardLastWork() {
-    WorkMarker guard = guard();
-    if (guard == null) {
+  private void markLastWork() {
+    WorkMarker marker = marker();
+    if (marker == null) {
       setLastWork(null);
-    } else if (guard.isRecorded()) {
-      setLastWork(guard);
-      streams.ended().add(guard);
+    } else if (marker.isRecorded()) {
+      setLastWork(marker);
+      streams.ended().add(marker);
     }
   }
 

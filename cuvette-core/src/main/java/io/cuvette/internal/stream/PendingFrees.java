@@ -61,7 +61,7 @@ public final class PendingFrees<B extends UsedMemory> {
     RuntimeException failure;
     try {
       fences = new ArrayList<>(block.openCaptures());
-      failure = guardAll(block, of, fences);
+      failure = markAll(block, of, fences);
     } catch (OutOfMemoryError e) {
       abandon(fences);
       count(block, 1);
@@ -78,14 +78,14 @@ public final class PendingFrees<B extends UsedMemory> {
     }
   }
 
-  private static @Nullable RuntimeException guardAll(
+  private static @Nullable RuntimeException markAll(
       UsedMemory block, @Nullable DriverStream of, List<Fence> fences) {
     RuntimeException failure = null;
     for (var use = block.uses(); use != null; use = use.next()) {
-      failure = guard(use.stream(), fences, failure);
+      failure = marker(use.stream(), fences, failure);
     }
     DriverStream home = block.home;
-    return home == null || home == of ? failure : guard(home, fences, failure);
+    return home == null || home == of ? failure : marker(home, fences, failure);
   }
 
   /** Gives back later what no stream uses. */
@@ -125,30 +125,30 @@ public final class PendingFrees<B extends UsedMemory> {
   }
 
   /**
-   * A failing driver call is thrown at the end; the block is safe by then, with a guard that asks
+   * A failing driver call is thrown at the end; the block is safe by then, with a marker that asks
    * again.
    */
-  private static @Nullable RuntimeException guard(
+  private static @Nullable RuntimeException marker(
       DriverStream stream, List<Fence> fences, @Nullable RuntimeException before) {
-    @Nullable WorkMarker guard;
+    @Nullable WorkMarker marker;
     RuntimeException failure = before;
     try {
-      guard = stream.guard();
+      marker = stream.marker();
     } catch (RuntimeException e) {
-      guard = WorkMarker.of(stream);
+      marker = WorkMarker.of(stream);
       failure = Failures.joined(before, e);
     }
-    if (guard != null) {
-      add(guard, fences);
+    if (marker != null) {
+      add(marker, fences);
     }
     return failure;
   }
 
-  private static void add(WorkMarker guard, List<Fence> fences) {
+  private static void add(WorkMarker marker, List<Fence> fences) {
     try {
-      fences.add(guard);
+      fences.add(marker);
     } catch (OutOfMemoryError e) {
-      guard.abandon();
+      marker.abandon();
       throw e;
     }
   }

@@ -337,9 +337,9 @@ public final class Streams {
   }
 
   private static void add(DriverStream state, List<WorkMarker> made) {
-    WorkMarker guard = state.guard();
-    if (guard != null) {
-      made.add(guard);
+    WorkMarker marker = state.marker();
+    if (marker != null) {
+      made.add(marker);
     }
   }
 

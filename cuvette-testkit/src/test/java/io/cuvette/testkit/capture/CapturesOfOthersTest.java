@@ -37,7 +37,7 @@ class CapturesOfOthersTest {
   private static Map<String, Runnable> everything(Cuda cuda) {
     Map<String, Runnable> things = new LinkedHashMap<>();
     things.put("growth, statistics and release of a pool", () -> usePool(cuda));
-    things.put("guards of closed buffers", () -> useGuards(cuda));
+    things.put("markers of closed buffers", () -> useMarkers(cuda));
     things.put("pinned memory", () -> usePinned(cuda));
     things.put("plain memory", () -> usePlain(cuda));
     things.put("a pool of the driver", () -> useAsyncPool(cuda));
@@ -61,7 +61,7 @@ class CapturesOfOthersTest {
     }
   }
 
-  private static void useGuards(Cuda cuda) {
+  private static void useMarkers(Cuda cuda) {
     try (MemoryPool pool = new MemoryPool(cuda);
         CudaStream own = stream(cuda);
         CudaStream other = stream(cuda)) {

@@ -48,7 +48,7 @@ class SharingUnderFaultsTest extends TwoProcesses {
             .recoveringWithin(
                 "DriverStream.isIdle", "eventCreate", "eventRecord", "eventQuery", "eventDestroy")
             // A mark behind a free that is queued: made when it is asked for.
-            .recoveringWithin("Mapping.guardOf", "streamIsCapturing", "eventCreate", "eventRecord")
+            .recoveringWithin("Mapping.markerOf", "streamIsCapturing", "eventCreate", "eventRecord")
             .run(FaultSweeps.using(use));
     report.orThrow();
     assertThat(OpenFiles.count()).as("descriptors after all runs").isLessThanOrEqualTo(before);

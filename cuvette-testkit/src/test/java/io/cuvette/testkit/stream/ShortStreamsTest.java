@@ -91,7 +91,7 @@ class ShortStreamsTest {
     assertThat(most).isLessThan(FEW);
   }
 
-  /** A guard that could not be recorded is forgotten with its event. */
+  /** A marker that could not be recorded is forgotten with its event. */
   @CudaTest
   void eventThatCannotBeRecorded_isDestroyed(Cuda cuda, ScriptedDriver driver, CudaStream first) {
     CudaStream stream = cuda.device(0).createStream();
