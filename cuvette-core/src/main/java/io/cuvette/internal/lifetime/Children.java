@@ -1,6 +1,7 @@
 package io.cuvette.internal.lifetime;
 
 import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.base.Once;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -55,7 +56,20 @@ public final class Children {
       throw e;
     } catch (RuntimeException | Error e) {
       failures.add(e);
+      closeAgain(child, e);
     }
     open.remove(child);
+  }
+
+  /** At once, as long as there is what it belongs to: nobody else tries what the driver refused. */
+  private static void closeAgain(Runnable child, Throwable failure) {
+    if (Once.mayBeDone(failure)) {
+      return;
+    }
+    try {
+      child.run();
+    } catch (RuntimeException | OutOfMemoryError e) {
+      Failures.joined(failure, e);
+    }
   }
 }
