@@ -28,7 +28,7 @@ abstract class BufferBase implements Face {
   /** The buffer this is a slice of: it stays reachable as long as its slices. */
   private final @Nullable BufferBase root;
 
-  private Block lifetime;
+  private Block block;
 
   /** A buffer that owns memory; {@link #attach} follows. */
   @SuppressWarnings("NullAway.Init")
@@ -42,28 +42,28 @@ abstract class BufferBase implements Face {
   /** A slice. */
   BufferBase(BufferBase of, long offset, long bytes) {
     Checks.part(offset, bytes, of.byteSize);
-    of.lifetime.checkOpen();
+    of.block.checkOpen();
     this.address = bytes == 0 ? 0 : of.address + offset;
     this.byteSize = bytes;
     this.stream = of.stream;
     this.root = of;
-    this.lifetime = of.lifetime;
+    this.block = of.block;
   }
 
   /** Tells the block; {@link Ending#opened} follows. */
   final void attach(Block owned) {
-    this.lifetime = owned;
+    this.block = owned;
   }
 
-  final Block lifetime() {
-    return lifetime;
+  final Block block() {
+    return block;
   }
 
   abstract BufferKind kind();
 
   /** The memory as the engine uses it. */
   final Memory memory() {
-    return new Memory(this, kind(), lifetime, address, byteSize, stream, root == null);
+    return new Memory(this, kind(), block, address, byteSize, stream, root == null);
   }
 
   /** The memory of what code of the user gave, which can be null. */
@@ -113,7 +113,7 @@ abstract class BufferBase implements Face {
    * @return the size of the block in bytes
    */
   public final long blockBytes() {
-    return lifetime.blockBytes();
+    return block.blockBytes();
   }
 
   /**
@@ -150,7 +150,7 @@ abstract class BufferBase implements Face {
    * @return whether it is closed
    */
   public final boolean isClosed() {
-    return lifetime.ended();
+    return block.ended();
   }
 
   /**
@@ -320,10 +320,10 @@ abstract class BufferBase implements Face {
    */
   public final void recordUse(CudaStream stream) {
     CudaStream.coreOf(stream).checkOf(on().session());
-    lifetime.hold();
+    block.hold();
     Memory memory = memory();
     try {
-      lifetime.useIn(stream.state);
+      block.useIn(stream.state);
       BlockReports.usedElsewhere(memory, stream.state);
     } finally {
       memory.unhold();
@@ -336,7 +336,7 @@ abstract class BufferBase implements Face {
    * @return whether it is memory of another process
    */
   public final boolean isMapped() {
-    return lifetime.isMapped();
+    return block.isMapped();
   }
 
   /**
@@ -352,7 +352,7 @@ abstract class BufferBase implements Face {
     }
     memory.hold();
     try {
-      return lifetime.descriptor(memory);
+      return block.descriptor(memory);
     } finally {
       memory.unhold();
     }
@@ -361,7 +361,7 @@ abstract class BufferBase implements Face {
   /** Implements {@link Buffer#close()}. */
   public final void close() {
     if (root == null) {
-      lifetime.close();
+      block.close();
     }
   }
 
@@ -400,7 +400,7 @@ abstract class BufferBase implements Face {
 
   final void checkOpen() {
     on().session().checkOpen();
-    lifetime.checkOpen();
+    block.checkOpen();
   }
 
   final String text(String kind) {

@@ -386,7 +386,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
   }
 
   private void checkMine(Memory buffer) {
-    Block block = buffer.lifetime();
+    Block block = buffer.block();
     boolean mine =
         switch (block) {
           case OrderedBlock taken -> taken.isOf(pool.memory());

@@ -49,7 +49,7 @@ final class ForeignMemory {
     OpenStream stream = device.nullStream().core();
     BufferBase buffer = BufferKind.base(kind(managed, type).make(address, bytes, stream));
     buffer.attach(new BorrowedBlock(buffer, stream, address, bytes, owner));
-    buffer.lifetime().opened();
+    buffer.block().opened();
     return buffer.asBuffer();
   }
 

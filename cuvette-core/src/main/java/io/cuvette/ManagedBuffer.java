@@ -63,7 +63,7 @@ public final class ManagedBuffer extends BufferBase implements Buffer {
     range().check(target);
     order.checkNotCapturing("prefetch");
     if (byteSize() > 0) {
-      lifetime().advised();
+      block().advised();
       int on = order.on().id();
       Transfers.queue(
           order,

@@ -93,7 +93,7 @@ record ManagedRange(Memory buffer) {
     MemoryLocation about = advice.ignoresLocation() ? MemoryLocation.host() : location;
     check(advice, about);
     if (buffer.byteSize() > 0) {
-      buffer.lifetime().advised();
+      buffer.block().advised();
       ask(driver -> {
         driver
             .memory()
@@ -157,7 +157,7 @@ record ManagedRange(Memory buffer) {
       return e;
     }
     String text =
-        buffer.lifetime().isOfDriverPool()
+        buffer.block().isOfDriverPool()
             ? "not for memory of a pool with this driver; Cuda.allocateManaged gives memory for"
                 + " which it is"
             : "not for this memory with this driver";

@@ -24,10 +24,10 @@ final class ResourceRegistry {
   private final OneByOne<UUID> importing = new OneByOne<>();
 
   /** A resource, and its own handle, which distinguishes it from others of the same UUID. */
-  private record Entry(WeakReference<Object> resource, Ending lifetime, PoolHandle handle) {
+  private record Entry(WeakReference<Object> resource, Ending ending, PoolHandle handle) {
     @Nullable Object open() {
       Object found = resource.get();
-      return lifetime.ended() ? null : found;
+      return ending.ended() ? null : found;
     }
   }
 
@@ -51,12 +51,12 @@ final class ResourceRegistry {
    * The resource of a pool that is known by a UUID, which is the given one if there was none. Other
    * pools may be known by the same UUID, which is no more than a claim.
    *
-   * @param lifetime the end of the resource
+   * @param ending the end of the resource
    * @param handle the resource's own
    * @throws IllegalStateException if the given one was closed meanwhile
    */
-  Object register(UUID uuid, Object resource, Ending lifetime, PoolHandle handle) {
-    while (!lifetime.ended()) {
+  Object register(UUID uuid, Object resource, Ending ending, PoolHandle handle) {
+    while (!ending.ended()) {
       List<Entry> before = known.getOrDefault(uuid, List.of());
       Object found = find(uuid, handle);
       if (found != null) {
@@ -64,7 +64,7 @@ final class ResourceRegistry {
       }
       List<Entry> after = new ArrayList<>(before);
       after.removeIf(entry -> entry.open() == null);
-      after.add(new Entry(new WeakReference<>(resource), lifetime, handle));
+      after.add(new Entry(new WeakReference<>(resource), ending, handle));
       boolean done =
           before.isEmpty()
               ? known.putIfAbsent(uuid, after) == null

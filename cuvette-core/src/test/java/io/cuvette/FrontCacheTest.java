@@ -39,7 +39,7 @@ class FrontCacheTest {
 
   private CachedBlock block(long bytes) {
     buffers.add(pool.allocate(bytes, stream));
-    return (CachedBlock) ((BufferBase) buffers.getLast()).lifetime();
+    return (CachedBlock) ((BufferBase) buffers.getLast()).block();
   }
 
   private CachedBlock cached(long bytes) {
@@ -62,8 +62,8 @@ class FrontCacheTest {
     return BufferKind.base(Objects.requireNonNull(buffer));
   }
 
-  private static CachedBlock lifetime(@Nullable Face buffer) {
-    return (CachedBlock) base(buffer).lifetime();
+  private static CachedBlock block(@Nullable Face buffer) {
+    return (CachedBlock) base(buffer).block();
   }
 
   @Test
@@ -89,9 +89,9 @@ class FrontCacheTest {
     CachedBlock last = cached(512);
     assertThat(stripe.take(2048, 2048, stream.core())).isNull();
     Face taken = stripe.take(512, 500, stream.core());
-    assertThat(lifetime(taken).address).isEqualTo(last.address);
-    assertThat(lifetime(taken).requestedBytes).isEqualTo(500);
-    assertThat(lifetime(stripe.take(512, 512, stream.core())).address).isEqualTo(first.address);
+    assertThat(block(taken).address).isEqualTo(last.address);
+    assertThat(block(taken).requestedBytes).isEqualTo(500);
+    assertThat(block(stripe.take(512, 512, stream.core())).address).isEqualTo(first.address);
     assertThat(stripe.take(512, 512, stream.core())).isNull();
     assertThat(all(front.removeCached())).containsExactly(other);
     assertThat(front.removeCached()).isNull();
@@ -112,8 +112,8 @@ class FrontCacheTest {
     int open = cuda.openObjects().size();
     Face taken = stripe.take(512, 512, stream.core());
     assertThat(cuda.openObjects()).hasSize(open + 1);
-    assertThat(lifetime(taken).stripe).isSameAs(stripe);
-    assertThat(front.endAll()).containsExactly(lifetime(taken)).doesNotContain(before);
+    assertThat(block(taken).stripe).isSameAs(stripe);
+    assertThat(front.endAll()).containsExactly(block(taken)).doesNotContain(before);
   }
 
   @Test
@@ -128,7 +128,7 @@ class FrontCacheTest {
     assertThat(one.end()).isTrue();
     assertThat(stripe.give(one)).isTrue();
     assertThat(front.requestedBytes()).isEqualTo(320);
-    assertThat(lifetime(stripe.take(1024, 1024, stream.core())).requestedBytes).isEqualTo(1024);
+    assertThat(block(stripe.take(1024, 1024, stream.core())).requestedBytes).isEqualTo(1024);
     assertThat(front.requestedBytes()).isEqualTo(1344);
     assertThat(front.allocations()).isEqualTo(4);
   }
@@ -159,7 +159,7 @@ class FrontCacheTest {
     assertThat(stripe.give(one)).isFalse();
     assertThat(front.requestedBytes()).isZero();
     Face taken = stripe.take(512, 512, stream.core());
-    assertThat(front.endAll()).containsExactly(lifetime(taken));
+    assertThat(front.endAll()).containsExactly(block(taken));
     assertThat(all(front.removeCached())).hasSize(SLOTS - 1).doesNotContain(one);
   }
 

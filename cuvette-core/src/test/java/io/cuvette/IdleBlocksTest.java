@@ -28,7 +28,7 @@ class IdleBlocksTest {
   }
 
   private OrderedBlock block(CudaStream stream, long bytes) {
-    return (OrderedBlock) resource.allocate(bytes, stream).lifetime();
+    return (OrderedBlock) resource.allocate(bytes, stream).block();
   }
 
   private static List<Ending> all(@Nullable Ending first) {

@@ -230,14 +230,14 @@ class ImportedOrderTest extends OverFakeSharing {
   void closedBuffer_isForgottenByItsCuda() throws Exception {
     try (DeviceMemoryResource resource = mapped()) {
       DeviceBuffer buffer = imported(resource, one);
-      WeakReference<?> lifetime = new WeakReference<>(buffer.lifetime());
+      WeakReference<?> block = new WeakReference<>(buffer.block());
       buffer.close();
       buffer = imported(resource, one);
-      for (int i = 0; i < 50 && lifetime.get() != null; i++) {
+      for (int i = 0; i < 50 && block.get() != null; i++) {
         System.gc();
         boolean _ = NEVER.await(20, TimeUnit.MILLISECONDS); // the collector's thread is another
       }
-      assertThat(lifetime.get()).isNull();
+      assertThat(block.get()).isNull();
       buffer.close();
     }
   }

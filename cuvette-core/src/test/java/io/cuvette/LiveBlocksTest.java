@@ -30,7 +30,7 @@ class LiveBlocksTest {
   private void putAll() {
     for (int number : NUMBERS) {
       buffers.add(pool.allocate(512));
-      blocks.add((CachedBlock) ((BufferBase) buffers.getLast()).lifetime());
+      blocks.add((CachedBlock) ((BufferBase) buffers.getLast()).block());
       live.put(number, blocks.getLast());
     }
   }

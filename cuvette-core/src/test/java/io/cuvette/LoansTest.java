@@ -21,15 +21,15 @@ class LoansTest {
       Memory part = BufferBase.base(slab.slice(0, BYTES)).memory();
       Loan first = Block.lend(part, BYTES);
       Loan second = Block.lend(BufferBase.base(slab.slice(BYTES, BYTES)).memory(), BYTES);
-      assertThat(part.lifetime().lenders()).isEqualTo(2);
+      assertThat(part.block().lenders()).isEqualTo(2);
       first.giveBack();
       first.giveBack();
-      assertThat(part.lifetime().lenders()).isEqualTo(1);
+      assertThat(part.block().lenders()).isEqualTo(1);
       slab.close();
       assertThat(cuda.openObjects()).as("what the second holds").isEmpty();
       second.giveBack();
-      assertThat(part.lifetime().lenders()).isZero();
-      assertThat(part.lifetime().holds()).isZero();
+      assertThat(part.block().lenders()).isZero();
+      assertThat(part.block().holds()).isZero();
     }
   }
 }

@@ -49,7 +49,7 @@ class PendingFreesTest {
   /** A block that streams use which are busy. */
   private CachedBlock used(CudaStream... by) {
     buffers.add(pool.allocate(1000, home));
-    CachedBlock block = (CachedBlock) ((BufferBase) buffers.getLast()).lifetime();
+    CachedBlock block = (CachedBlock) ((BufferBase) buffers.getLast()).block();
     for (CudaStream stream : by) {
       driver.begin(stream);
       block.use(stream.state);

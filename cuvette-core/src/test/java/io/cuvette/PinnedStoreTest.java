@@ -47,7 +47,7 @@ class PinnedStoreTest {
   void chunkThatComesTooLate_goesBackToUpstream() {
     store.end(new Failures());
     assertThat(added(store)).isNull();
-    assertThat(memory.lifetime().ended()).isTrue();
+    assertThat(memory.block().ended()).isTrue();
   }
 
   @Test

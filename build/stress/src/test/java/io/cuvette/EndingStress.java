@@ -20,7 +20,7 @@ public class EndingStress {
   private final AtomicInteger usedAfter = new AtomicInteger();
   private final Object thing = new Object();
 
-  private final Ending lifetime =
+  private final Ending ending =
       new Ending(thing, null, null) {
         @Override
         public String describe() {
@@ -35,20 +35,20 @@ public class EndingStress {
 
   @Actor
   public void use() {
-    if (lifetime.tryHold()) {
+    if (ending.tryHold()) {
       usedAfter.addAndGet(releases.get());
-      lifetime.unhold();
+      ending.unhold();
     }
   }
 
   @Actor
   public void close() {
-    lifetime.close();
+    ending.close();
   }
 
   @Actor
   public void closeAgain() {
-    lifetime.close();
+    ending.close();
   }
 
   @Arbiter

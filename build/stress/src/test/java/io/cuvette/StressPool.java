@@ -25,7 +25,7 @@ final class StressPool {
   }
 
   static CachedBlock block(CudaStream stream) {
-    return (CachedBlock) ((BufferBase) allocate(stream)).lifetime();
+    return (CachedBlock) ((BufferBase) allocate(stream)).block();
   }
 
   /** Two blocks in use that are one chunk. */

@@ -83,7 +83,7 @@ public abstract class Block extends UsedMemory {
    * @throws IllegalStateException if a pool lends from it already, or it is closed
    */
   public static Loans.Loan lend(Memory memory, long bytes) {
-    Block of = memory.lifetime();
+    Block of = memory.block();
     if (of.loans == null) {
       boolean _ = LOANS.compareAndSet(of, null, new Loans());
     }

@@ -14,7 +14,7 @@ public final class BlockReports {
 
   /** The depth of a block that is cut from memory of upstream. */
   public static int depthAbove(Memory upstream) {
-    int depth = upstream.lifetime().depth();
+    int depth = upstream.block().depth();
     return depth == FOREIGN ? FOREIGN : depth + 1;
   }
 
@@ -51,8 +51,8 @@ public final class BlockReports {
     }
   }
 
-  private static BlockListener.Block block(Block lifetime, long address) {
-    return new BlockListener.Block(lifetime.depth(), address, lifetime.requestedBytes());
+  private static BlockListener.Block block(Block block, long address) {
+    return new BlockListener.Block(block.depth(), address, block.requestedBytes());
   }
 
   /** The host is about to copy bytes between a buffer and a segment. */

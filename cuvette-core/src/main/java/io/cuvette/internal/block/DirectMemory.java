@@ -115,9 +115,9 @@ public final class DirectMemory {
   }
 
   private static Face own(Faces faces, Face buffer, OpenStream stream) {
-    BorrowedBlock lifetime = new BorrowedBlock(buffer, stream, 0, 0, null);
-    faces.own(buffer, lifetime);
-    lifetime.opened();
+    BorrowedBlock block = new BorrowedBlock(buffer, stream, 0, 0, null);
+    faces.own(buffer, block);
+    block.opened();
     return buffer;
   }
 

@@ -75,8 +75,8 @@ public final class HostView {
                   .memory()
                   .hostView(buffer.on().id(), buffer.address(), buffer.byteSize(), arena));
       buffer
-          .lifetime()
-          .viewedThrough(buffer.order().state.streams.views().add(buffer.lifetime(), arena, made));
+          .block()
+          .viewedThrough(buffer.order().state.streams.views().add(buffer.block(), arena, made));
       return made;
     } catch (RuntimeException e) {
       Failures.closeAfter(e, arena);

@@ -46,11 +46,11 @@ public final class Loans {
       }
       all.parts.remove(span); // first: upstream may give the same memory again at once
       all.open.decrementAndGet();
-      Block lifetime = memory.lifetime();
+      Block block = memory.block();
       if (memory.isWhole()) {
-        lifetime.closeHeld();
+        block.closeHeld();
       } else {
-        lifetime.unhold();
+        block.unhold();
       }
     }
   }
@@ -66,7 +66,7 @@ public final class Loans {
     boolean added = false;
     try {
       Loan loan = new Loan(memory, span, this);
-      memory.lifetime().hold();
+      memory.block().hold();
       open.incrementAndGet();
       added = true;
       return loan;

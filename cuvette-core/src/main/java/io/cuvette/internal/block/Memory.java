@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param face the buffer or the slice
  * @param faces makes and reads buffers of this kind
- * @param lifetime the block
+ * @param block the block
  * @param address of the first byte; 0 without bytes
  * @param order the stream that the block is freed in order of
  * @param isWhole whether it is that of a buffer, and not of a slice
@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 public record Memory(
     Face face,
     Faces faces,
-    Block lifetime,
+    Block block,
     long address,
     long byteSize,
     OpenStream order,
@@ -38,7 +38,7 @@ public record Memory(
 
   /** A part of it, which is inside. */
   public Memory part(long offset, long bytes) {
-    return new Memory(face, faces, lifetime, address + offset, bytes, order, false);
+    return new Memory(face, faces, block, address + offset, bytes, order, false);
   }
 
   /** The host's side of the memory, for the library's own use; null if the host has none. */
@@ -53,7 +53,7 @@ public record Memory(
 
   public void checkOpen() {
     on().session().checkOpen();
-    lifetime.checkOpen();
+    block.checkOpen();
   }
 
   /**
@@ -64,13 +64,13 @@ public record Memory(
    */
   public void hold() {
     on().session().checkOpen();
-    lifetime.hold();
+    block.hold();
   }
 
   /** The buffer is not forgotten before this. */
   public void unhold() {
     try {
-      lifetime.unhold();
+      block.unhold();
     } finally {
       Reference.reachabilityFence(face);
     }
@@ -79,7 +79,7 @@ public record Memory(
   /** Closes the buffer; does nothing for a slice. */
   public void close() {
     if (isWhole) {
-      lifetime.close();
+      block.close();
     }
   }
 

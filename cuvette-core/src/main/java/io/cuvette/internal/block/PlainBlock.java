@@ -68,57 +68,57 @@ public final class PlainBlock extends Block {
    */
   public static Face own(
       Faces faces, long address, long bytes, OpenStream stream, LongConsumer free, By by) {
-    PlainBlock lifetime;
+    PlainBlock block;
     Face buffer;
     try {
       buffer = faces.make(address, bytes, stream);
-      lifetime = new PlainBlock(buffer, stream, address, bytes, free, by);
-      list(faces, buffer, lifetime);
+      block = new PlainBlock(buffer, stream, address, bytes, free, by);
+      list(faces, buffer, block);
     } catch (OutOfMemoryError e) {
       free.accept(address);
       throw e;
     }
-    lifetime.joinCapture(stream.state);
+    block.joinCapture(stream.state);
     return buffer;
   }
 
   /** The same for memory of the driver that the host sees as a segment. */
   public static Face own(Faces faces, MemorySegment given, OpenStream stream, LongConsumer free) {
     long address = given.address();
-    PlainBlock lifetime;
+    PlainBlock block;
     Face buffer;
     try {
       buffer = faces.make(given, stream);
-      lifetime = new PlainBlock(buffer, stream, address, given.byteSize(), free, By.DRIVER);
-      list(faces, buffer, lifetime);
+      block = new PlainBlock(buffer, stream, address, given.byteSize(), free, By.DRIVER);
+      list(faces, buffer, block);
     } catch (OutOfMemoryError e) {
       free.accept(address);
       throw e;
     }
-    lifetime.joinCapture(stream.state);
+    block.joinCapture(stream.state);
     return buffer;
   }
 
   /** Makes a buffer own memory that code of the user gives back, which nobody waits for. */
   public static void ownAdopted(Memory memory, Runnable free) {
     OpenStream stream = memory.order();
-    PlainBlock lifetime =
+    PlainBlock block =
         new PlainBlock(
             memory.face(), stream, memory.address(), memory.byteSize(), _ -> free.run(), By.USER);
-    list(memory.faces(), memory.face(), lifetime);
-    lifetime.joinCapture(stream.state);
+    list(memory.faces(), memory.face(), block);
+    block.joinCapture(stream.state);
   }
 
   /** All or nothing, should there be no Java heap. */
-  private static void list(Faces faces, Face buffer, PlainBlock lifetime) {
-    Children children = lifetime.session.children();
+  private static void list(Faces faces, Face buffer, PlainBlock block) {
+    Children children = block.session.children();
     try {
-      children.add(lifetime.end);
-      faces.own(buffer, lifetime);
-      lifetime.opened();
+      children.add(block.end);
+      faces.own(buffer, block);
+      block.opened();
     } catch (OutOfMemoryError e) {
-      lifetime.clear();
-      children.remove(lifetime.end);
+      block.clear();
+      children.remove(block.end);
       throw e;
     }
   }

@@ -170,8 +170,8 @@ public final class CachingDevicePool extends DeviceCache {
 
   private Memory askNow(long bytes, OpenStream stream) {
     Memory chunk = pool.upstream().ask(bytes, stream, device);
-    if (chunk.lifetime().home != null) {
-      chunk.lifetime().use(stream.state); // upstream may have answered with another stream's memory
+    if (chunk.block().home != null) {
+      chunk.block().use(stream.state); // upstream may have answered with another stream's memory
     }
     return chunk;
   }
@@ -240,7 +240,7 @@ public final class CachingDevicePool extends DeviceCache {
   /** Needs Java heap, but only while callbacks hold streams. */
   private boolean putOffFree(int chunk) {
     Memory memory = chunks.get(chunk);
-    return pool.session().frees().putOff(memory.lifetime().wouldWait(), () -> free(chunk));
+    return pool.session().frees().putOff(memory.block().wouldWait(), () -> free(chunk));
   }
 
   /** Gives a chunk that could not come into another arena back to upstream. */

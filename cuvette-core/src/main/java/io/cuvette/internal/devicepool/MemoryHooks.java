@@ -106,7 +106,7 @@ public final class MemoryHooks {
   private Memory watched(Memory given) {
     DriverStream stream = given.order().state;
     keptOnlyIf(
-        given, () -> BlockReports.allocated(watching, given.lifetime(), given.address(), stream));
+        given, () -> BlockReports.allocated(watching, given.block(), given.address(), stream));
     return given;
   }
 
@@ -163,12 +163,12 @@ public final class MemoryHooks {
   }
 
   private static Call block(Memory given, long bytes, long rounded) {
-    long id = given.byteSize() == 0 ? 0 : id(given.lifetime());
+    long id = given.byteSize() == 0 ? 0 : id(given.block());
     return new Call(given.on(), bytes, rounded, given.address(), id);
   }
 
-  private static long id(Block lifetime) {
-    return System.identityHashCode(lifetime);
+  private static long id(Block block) {
+    return System.identityHashCode(block);
   }
 
   private void each(MemoryPoolCore pool, Consumer<PoolHook> call) {

@@ -116,7 +116,7 @@ public final class MemoryPoolCore extends PoolCore {
     } catch (Capture.EndedException e) {
       return take(bytes, stream); // in order of the stream, or for the capture there is now
     }
-    faces.memory(taken).lifetime().use(capture);
+    faces.memory(taken).block().use(capture);
     return taken;
   }
 

@@ -83,7 +83,7 @@ public final class OtherStreams {
     int chunk = from.chunk(inHand);
     Face moved = null;
     try {
-      devicePool.chunks.get(chunk).lifetime().use(request.stream().state);
+      devicePool.chunks.get(chunk).block().use(request.stream().state);
       moved = devicePool.adopt(chunk, request);
     } finally {
       from.forget(inHand);

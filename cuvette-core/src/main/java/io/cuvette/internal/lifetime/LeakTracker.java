@@ -89,8 +89,8 @@ public final class LeakTracker {
   }
 
   /** Has something released that was closed and could not be: later, since it just failed. */
-  public void failed(Ending lifetime) {
-    unreleased.leave(lifetime);
+  public void failed(Ending ending) {
+    unreleased.leave(ending);
   }
 
   /**
@@ -99,8 +99,8 @@ public final class LeakTracker {
    */
   public int drain() {
     others.run();
-    unreleased.drain(lifetime -> {
-      lifetime.releaseAgain();
+    unreleased.drain(ending -> {
+      ending.releaseAgain();
       return true;
     });
     ReferenceQueue<Object> from = queue;
@@ -118,30 +118,30 @@ public final class LeakTracker {
 
   /** Takes back one object that came out of the queue; false if somebody did already. */
   public boolean found(Reference<?> reference) {
-    if (!(reference instanceof Ending lifetime) || lifetime.ended()) {
+    if (!(reference instanceof Ending ending) || ending.ended()) {
       return false;
     }
-    Throwable failure = takeBack(lifetime);
-    if (!lifetime.ended()) {
-      inUse.leave(lifetime);
+    Throwable failure = takeBack(ending);
+    if (!ending.ended()) {
+      inUse.leave(ending);
     }
     Failures failures = new Failures();
     if (failure != null) {
       failures.add(failure);
     }
-    if (lifetime.ended() && lifetime.isLeak()) {
+    if (ending.ended() && ending.isLeak()) {
       found.incrementAndGet();
-      reports.add(lifetime.report());
+      reports.add(ending.report());
       failures.run(this::report);
     }
     failures.throwFirst();
-    return lifetime.ended();
+    return ending.ended();
   }
 
-  private @Nullable Throwable takeBack(Ending lifetime) {
+  private @Nullable Throwable takeBack(Ending ending) {
     takingBack.incrementAndGet();
     try {
-      boolean _ = lifetime.reclaim();
+      boolean _ = ending.reclaim();
       return null;
     } catch (RuntimeException | Error e) {
       return e;

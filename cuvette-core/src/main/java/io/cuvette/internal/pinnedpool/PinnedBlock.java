@@ -31,7 +31,7 @@ public final class PinnedBlock extends Block {
 
   @Override
   public boolean isMapped() {
-    return chunk.memory.lifetime().isMapped();
+    return chunk.memory.block().isMapped();
   }
 
   @Override
@@ -41,7 +41,7 @@ public final class PinnedBlock extends Block {
 
   @Override
   public BufferDescriptor descriptor(Memory part) {
-    return chunk.memory.lifetime().descriptor(part);
+    return chunk.memory.block().descriptor(part);
   }
 
   @Override

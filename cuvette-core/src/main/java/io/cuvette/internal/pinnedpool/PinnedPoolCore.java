@@ -107,7 +107,7 @@ public final class PinnedPoolCore extends PoolCore {
   private void giveUp(PinnedChunk chunk) {
     DeferredFrees frees = session().frees();
     if (!frees.mayPutOff()
-        || !frees.putOff(chunk.loan.memory.lifetime().wouldWait(), () -> giveUp(chunk))) {
+        || !frees.putOff(chunk.loan.memory.block().wouldWait(), () -> giveUp(chunk))) {
       store.giveUp(chunk);
     }
   }

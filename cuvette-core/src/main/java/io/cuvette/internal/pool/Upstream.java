@@ -43,7 +43,7 @@ public record Upstream(Object pool, String name, ChunkSource source, Session ses
     String expected = null;
     if (given.byteSize() < bytes) {
       expected = ">= %d bytes".formatted(bytes);
-    } else if (given.lifetime().ended() || (device != null && given.on() != device)) {
+    } else if (given.block().ended() || (device != null && given.on() != device)) {
       expected = "an open buffer" + (device == null ? "" : " of " + device);
     } else if (given.on().session() != session) {
       expected = "memory of the same Cuda";

@@ -61,10 +61,10 @@ public final class MappedBlock extends Block {
       MappingSource held) {
     long address = memory.address() + descriptor.offset();
     Face buffer = faces.make(address, descriptor.byteSize(), stream);
-    MappedBlock lifetime = new MappedBlock(buffer, stream, table, memory, descriptor, pool, held);
-    faces.own(buffer, lifetime);
-    lifetime.opened();
-    stream.on().session().children().add(lifetime.end);
+    MappedBlock block = new MappedBlock(buffer, stream, table, memory, descriptor, pool, held);
+    faces.own(buffer, block);
+    block.opened();
+    stream.on().session().children().add(block.end);
     return buffer;
   }
 

@@ -79,12 +79,12 @@ public final class CachedBlock extends Block {
 
   @Override
   public boolean isMapped() {
-    return chunk.lifetime().isMapped();
+    return chunk.block().isMapped();
   }
 
   @Override
   public boolean keepsOut(Device device) {
-    return chunk.lifetime().keepsOut(device);
+    return chunk.block().keepsOut(device);
   }
 
   @Override
@@ -94,7 +94,7 @@ public final class CachedBlock extends Block {
 
   @Override
   public BufferDescriptor descriptor(Memory part) {
-    return chunk.lifetime().descriptor(part);
+    return chunk.block().descriptor(part);
   }
 
   @Override

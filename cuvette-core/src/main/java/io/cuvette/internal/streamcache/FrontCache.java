@@ -120,12 +120,12 @@ public final class FrontCache {
             Memory chunk = ready.chunk;
             long address = ready.address;
             Face buffer = chunk.faces().cut(chunk, address - chunk.address(), bytes, of);
-            CachedBlock lifetime =
+            CachedBlock lent =
                 CachedBlock.lend(buffer, ready.arena, ready.block, chunk, address, bytes, of);
-            link(lifetime);
+            link(lent);
             cached[i] = cached[--count];
             cached[count] = null;
-            lifetime.opened();
+            lent.opened();
             return buffer;
           }
         }

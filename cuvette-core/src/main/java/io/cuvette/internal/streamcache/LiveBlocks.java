@@ -36,20 +36,20 @@ public final class LiveBlocks {
   }
 
   /** Sets what a number stands for. Changes nothing if the Java heap is full. */
-  public void put(int block, @Nullable CachedBlock lifetime) {
+  public void put(int block, @Nullable CachedBlock cached) {
     @Nullable CachedBlock[] most = first;
     if (block < most.length) {
-      most[block] = lifetime;
+      most[block] = cached;
     } else {
-      putBeyond(block, lifetime);
+      putBeyond(block, cached);
     }
   }
 
-  private void putBeyond(int block, @Nullable CachedBlock lifetime) {
+  private void putBeyond(int block, @Nullable CachedBlock cached) {
     while (block >= room) {
       grow();
     }
-    segment(block >>> SHIFT)[block & (SEGMENT - 1)] = lifetime;
+    segment(block >>> SHIFT)[block & (SEGMENT - 1)] = cached;
   }
 
   public void forEach(Consumer<CachedBlock> action) {

@@ -121,20 +121,20 @@ public final class StreamCache {
     Memory chunk = chunks.get(blocks.chunk(block));
     long offset = blocks.offset(block);
     Face buffer = chunk.faces().cut(chunk, offset, bytes, of);
-    CachedBlock lifetime =
+    CachedBlock cached =
         CachedBlock.lend(buffer, this, block, chunk, chunk.address() + offset, bytes, of);
     if (stripe == null) {
-      live.put(block, lifetime);
+      live.put(block, cached);
       allocations++;
       requestedBytes += bytes;
     } else {
-      stripe.lend(lifetime);
+      stripe.lend(cached);
     }
     blocks.take(block, rounded);
     if (blocks.usedBytes() > peakUsedBytes) {
       peakUsedBytes = blocks.usedBytes();
     }
-    lifetime.opened(); // last: what is listed is found when it is forgotten
+    cached.opened(); // last: what is listed is found when it is forgotten
     return buffer;
   }
 

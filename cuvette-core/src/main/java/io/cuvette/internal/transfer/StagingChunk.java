@@ -89,7 +89,7 @@ public final class StagingChunk implements AutoCloseable {
     Transfers.queue(
         stream,
         device,
-        pinned.lifetime(),
+        pinned.block(),
         driver -> driver.transfers().memcpyAsync(on, target, source, bytes, stream.state.handle));
     sent.record(stream);
   }

@@ -34,7 +34,7 @@ public final class Transfers {
       return;
     }
     try {
-      queue(stream, source, target.lifetime(), driver -> copy(driver, target, source, stream));
+      queue(stream, source, target.block(), driver -> copy(driver, target, source, stream));
     } finally {
       Reference.reachabilityFence(target.face());
     }
@@ -64,9 +64,7 @@ public final class Transfers {
 
   /** Whether it is memory of a driver's pool that a device other than its own cannot access. */
   private static boolean isKeptFrom(Device device, Memory buffer) {
-    return isDeviceMemory(buffer)
-        && !device.equals(buffer.on())
-        && buffer.lifetime().keepsOut(device);
+    return isDeviceMemory(buffer) && !device.equals(buffer.on()) && buffer.block().keepsOut(device);
   }
 
   /**
@@ -78,10 +76,10 @@ public final class Transfers {
     try {
       CudaDriver driver = stream.holdToQueue();
       try {
-        buffer.lifetime().useIn(stream.state);
+        buffer.block().useIn(stream.state);
         work.accept(driver);
         if (stream.state.isExposed()) {
-          buffer.lifetime().useIn(stream.state); // again: a capture may have begun before the work
+          buffer.block().useIn(stream.state); // again: a capture may have begun before the work
         }
       } finally {
         stream.unhold();
@@ -132,7 +130,7 @@ public final class Transfers {
     if (target.byteSize() == 0) {
       return;
     }
-    if (target.faces().isOfHost() && target.lifetime().isMapped()) {
+    if (target.faces().isOfHost() && target.block().isMapped()) {
       fillByCopies(target, value, stream, scratch);
     } else {
       queue(stream, target, driver -> value.fill(driver, target, stream));
