@@ -206,7 +206,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
       throw explained(e, NO_NODE);
     }
     try {
-      letDevicesIn(pool);
+      grantAccess(pool);
       return pool;
     } catch (RuntimeException | OutOfMemoryError e) {
       Failures.closeAfter(e, pool::close);
@@ -215,7 +215,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
   }
 
   /** Grants access to the host alone. What a device has already is not requested again. */
-  private static void letDevicesIn(DriverPool pool) {
+  private static void grantAccess(DriverPool pool) {
     List<Device> outside =
         pool.session().devices().stream().filter(device -> !hasAccess(pool, device)).toList();
     if (!outside.isEmpty()) {
@@ -232,7 +232,7 @@ public final class PinnedMemoryResource extends DriverPoolResource {
   private static PoolSource create(Cuda cuda, PinnedMemoryResourceOptions options, int node) {
     PoolSource made = options.ipcEnabled() ? shared(cuda, options, node) : own(cuda, options, node);
     try {
-      letDevicesIn(made.pool());
+      grantAccess(made.pool());
       return made;
     } catch (RuntimeException | OutOfMemoryError e) {
       PoolExport sharing = made.sharing();

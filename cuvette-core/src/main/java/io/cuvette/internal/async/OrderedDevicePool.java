@@ -175,7 +175,7 @@ public final class OrderedDevicePool {
       return held.reserve(rounded) ? Boolean.TRUE : null;
     }
 
-    /** What is idle counts, also what other threads are about to give back. */
+    /** What is idle counts, also what other threads are about to free. */
     @Override
     public long releaseCached() {
       memory.giveBackIdle(_ -> true);

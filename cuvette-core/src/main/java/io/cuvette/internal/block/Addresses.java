@@ -13,16 +13,16 @@ public final class Addresses {
   /**
    * Whether memory of unknown origin is of a pool that a device other than its own cannot access.
    */
-  public static boolean keepsOut(Device owner, long address, Device other) {
+  public static boolean deniesAccess(Device owner, long address, Device other) {
     long pool = poolOf(owner, address);
-    return pool != 0 && keepsOut(other, pool);
+    return pool != 0 && deniesAccess(other, pool);
   }
 
   /**
    * Whether a device has no access to a pool; memory of it that is in use keeps the pool from being
    * destroyed meanwhile.
    */
-  public static boolean keepsOut(Device other, long pool) {
+  public static boolean deniesAccess(Device other, long pool) {
     return other
             .session()
             .driver()

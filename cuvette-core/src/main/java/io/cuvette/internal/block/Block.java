@@ -58,7 +58,7 @@ public abstract class Block extends UsedMemory {
    * Whether a device that is not the memory's own has no access to it: memory of a driver's pool is
    * its device's alone until others are granted access. Others' plain memory can be copied without.
    */
-  public boolean keepsOut(Device device) {
+  public boolean deniesAccess(Device device) {
     return false;
   }
 

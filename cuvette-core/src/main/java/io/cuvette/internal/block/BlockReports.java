@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Reports the blocks of pools to whoever watches memory; null if nobody does. Stateless. */
 public final class BlockReports {
-  /** The depth of memory that somebody else allocated, in which nobody knows what is lent. */
+  /** The depth of memory allocated elsewhere, of which it is not known what is lent. */
   public static final int FOREIGN = -1;
 
   private BlockReports() {}

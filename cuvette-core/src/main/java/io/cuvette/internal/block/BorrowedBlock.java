@@ -37,8 +37,8 @@ public final class BorrowedBlock extends Block {
   }
 
   @Override
-  public boolean keepsOut(Device other) {
-    return Addresses.keepsOut(device, address, other);
+  public boolean deniesAccess(Device other) {
+    return Addresses.deniesAccess(device, address, other);
   }
 
   @Override

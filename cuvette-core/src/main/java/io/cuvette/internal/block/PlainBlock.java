@@ -43,7 +43,7 @@ public final class PlainBlock extends Block {
     /** Somebody else, who may have it from a pool of the driver. */
     OTHERS,
 
-    /** The same, and code of the user gets it back, which nobody waits for. */
+    /** The same, released by code of the user, which is not waited for. */
     USER
   }
 
@@ -99,7 +99,7 @@ public final class PlainBlock extends Block {
     return buffer;
   }
 
-  /** Makes a buffer own memory that code of the user gives back, which nobody waits for. */
+  /** Makes a buffer own memory that code of the user releases, which is not waited for. */
   public static void ownAdopted(Memory memory, Runnable free) {
     OpenStream stream = memory.order();
     PlainBlock block =
@@ -142,8 +142,8 @@ public final class PlainBlock extends Block {
   }
 
   @Override
-  public boolean keepsOut(Device other) {
-    return by != By.DRIVER && Addresses.keepsOut(device, address, other);
+  public boolean deniesAccess(Device other) {
+    return by != By.DRIVER && Addresses.deniesAccess(device, address, other);
   }
 
   @Override

@@ -110,7 +110,7 @@ public final class MemoryHooks {
     return given;
   }
 
-  /** Memory that nobody will get, since a hook throws, is given back. */
+  /** Frees memory whose allocation ends with the exception of a hook. */
   private static void keptOnlyIf(@Nullable Memory given, Runnable calls) {
     boolean done = false;
     try {

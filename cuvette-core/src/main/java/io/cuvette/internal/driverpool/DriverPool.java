@@ -109,7 +109,7 @@ public abstract sealed class DriverPool implements OrderedSource permits OwnedPo
     }
   }
 
-  /** For a Cuda that is closed: waits until nobody is between {@link #enter} and leaving. */
+  /** For a Cuda that is closed: waits for all threads between {@link #enter} and leaving. */
   public final void awaitUsers() {
     Await.until(() -> users.get() == 0);
   }
@@ -161,7 +161,7 @@ public abstract sealed class DriverPool implements OrderedSource permits OwnedPo
     return !closed.get() && !session.isClosed() && !pools.isShort();
   }
 
-  /** Has the pool give back what it keeps on behalf of this process, and nobody uses. */
+  /** Trims the pool of what it keeps for this process without use. */
   public void trimKept() {
     trimIfOpen(() -> 0);
   }
@@ -201,7 +201,7 @@ public abstract sealed class DriverPool implements OrderedSource permits OwnedPo
     });
   }
 
-  /** Lets nobody allocate any more. Memory in use stays valid. */
+  /** Rejects further allocations. Memory in use stays valid. */
   public final void close() {
     gate.run(this::closeNow);
   }
@@ -238,7 +238,7 @@ public abstract sealed class DriverPool implements OrderedSource permits OwnedPo
    */
   abstract boolean canBeAsked();
 
-  /** It is closed: nobody allocates any more. */
+  /** Whether it is closed, so that nothing more is allocated. */
   void letGo() {
     forgetIfEmpty();
     pools.poll(); // somebody here may have waited for this
@@ -276,7 +276,7 @@ public abstract sealed class DriverPool implements OrderedSource permits OwnedPo
                 != MemAccessFlags.NONE);
   }
 
-  /** Cuda is closed: all memory is freed, whoever has it. */
+  /** For a Cuda that is closed: all memory is freed, also that in use. */
   private void end() {
     Failures failures = new Failures();
     failures.run(memory::destroy);

@@ -180,7 +180,7 @@ public final class DriverPools {
     open.forEach(DriverPool::awaitUsers);
   }
 
-  /** Has the pools give the device what they keep on behalf of this process and nobody uses. */
+  /** Trims the pools of a device of what they keep for this process without use. */
   public void trim() {
     for (DriverPool pool : open) {
       pool.trimKept();

@@ -168,7 +168,7 @@ public final class Engine implements SyncListener, Relief {
 
   /**
    * Takes everything back, once. What other threads are about at this moment is waited for, so that
-   * each thing is given back by one thread alone, and none calls the driver after its end. An error
+   * each thing is released by one thread alone, and none calls the driver after its end. An error
    * on the way, such as a full stack, leaves it half done, to be gone on with by the next call.
    *
    * @throws IllegalStateException if the segment of a buffer is in use: nothing is closed then but
@@ -213,7 +213,7 @@ public final class Engine implements SyncListener, Relief {
     }
   }
 
-  /** Ends all that there is, and waits until nobody is in the driver. */
+  /** Ends all that is open, and waits for all threads in the driver. */
   private void endAll(Failures failures) {
     failures.run(callbacks::close);
     streams.awaitQueueing();

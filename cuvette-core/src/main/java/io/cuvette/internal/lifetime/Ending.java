@@ -87,7 +87,7 @@ public abstract class Ending extends PhantomReference<Object> {
     return true;
   }
 
-  /** The bytes {@link #release} gives back. */
+  /** The bytes that {@link #release} frees. */
   public long bytes() {
     return 0;
   }

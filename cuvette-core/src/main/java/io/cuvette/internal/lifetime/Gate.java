@@ -40,7 +40,7 @@ public final class Gate {
     return Holds.isClaimed(inside);
   }
 
-  /** Lets nobody in any more and waits until nobody is inside. */
+  /** Rejects all threads from now on, and waits for those inside. */
   public void shut() {
     boolean _ = Holds.claim(INSIDE, this);
     Await.until(() -> Holds.count(inside) == 0);

@@ -15,7 +15,7 @@ public final class ShutdownGate {
   /** Who ends the Cuda, as long as that lasts: it can enter all the same. */
   private volatile @Nullable Thread ending;
 
-  /** Does something that is not done once the Cuda ends: whoever ends it does it then. */
+  /** Runs the step unless shutdown has begun, which then does that itself. */
   public void run(Runnable step) {
     if (tryEnter()) {
       try {
@@ -79,13 +79,13 @@ public final class ShutdownGate {
     return Thread.currentThread().equals(ending);
   }
 
-  /** Lets only this thread in from now on, and waits until nobody is inside. */
+  /** Rejects all other threads from now on, and waits for those inside. */
   public void shut() {
     ending = Thread.currentThread();
     gate.shut();
   }
 
-  /** Lets nobody in any more: the Cuda has ended. */
+  /** Rejects all threads: the Cuda has ended. */
   public void close() {
     ending = null;
   }

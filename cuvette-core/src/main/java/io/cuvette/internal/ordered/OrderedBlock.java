@@ -86,9 +86,9 @@ public final class OrderedBlock extends Block {
   }
 
   @Override
-  public boolean keepsOut(Device other) {
+  public boolean deniesAccess(Device other) {
     long pool = memory.poolOf(this);
-    return pool == 0 || Addresses.keepsOut(other, pool);
+    return pool == 0 || Addresses.deniesAccess(other, pool);
   }
 
   public boolean isOf(OrderedMemory other) {

@@ -22,7 +22,7 @@ public final class OrderedBlocks {
   private int count;
   private long liveBytes;
 
-  /** The threads that give back what was idle: the driver does not have it yet. */
+  /** The threads that are freeing what was idle: the driver does not have it yet. */
   private volatile int givingBack;
 
   /** Adds one; an idle one comes back that was taken and not used. */
@@ -122,8 +122,8 @@ public final class OrderedBlocks {
    * Keeps a block idle.
    *
    * @param can decides, under the lock, whether that is possible at all
-   * @return what is to be given back instead: the block itself; or those for which there is no room
-   *     any more, the oldest first and linked, after which {@link #gaveBack} follows; or null
+   * @return what is to be freed instead: the block itself; or those for which there is no room any
+   *     more, the oldest first and linked, after which {@link #gaveBack} follows; or null
    */
   public @Nullable OrderedBlock keep(OrderedBlock block, Predicate<OrderedBlock> can) {
     lock.lock();
@@ -140,7 +140,7 @@ public final class OrderedBlocks {
   }
 
   /**
-   * Has what is idle of some streams given back: the oldest first, linked; {@link #gaveBack}
+   * Removes what is idle of some streams, to be freed: the oldest first, linked; {@link #gaveBack}
    * follows. Null if that is nothing.
    */
   public @Nullable OrderedBlock takeIdle(Predicate<DriverStream> of) {

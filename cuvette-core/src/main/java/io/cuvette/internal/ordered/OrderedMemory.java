@@ -326,7 +326,7 @@ public final class OrderedMemory {
     }
   }
 
-  /** What is idle or waits for streams is among them and must not be given back once more. */
+  /** What is idle or waits for streams is among them and must not be freed once more. */
   private List<OrderedBlock> allForDestroy() {
     pending.clear();
     if (blocks.takeIdle(_ -> true) != null) {

@@ -10,7 +10,7 @@ public interface OrderedSource {
 
   boolean isClosed();
 
-  /** Whether idle memory may be kept instead of being given back. */
+  /** Whether idle memory may be kept instead of being freed. */
   boolean canKeep();
 
   /** The last block of a closed pool was freed. */

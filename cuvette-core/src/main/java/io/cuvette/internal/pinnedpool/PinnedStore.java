@@ -123,7 +123,7 @@ public final class PinnedStore {
     }
   }
 
-  /** Takes a cached chunk out, to be given back to upstream; null if there is none. */
+  /** Removes a cached chunk, to be freed to upstream; null if there is none. */
   public @Nullable PinnedChunk remove(int sizeClass) {
     lock.lock();
     try {

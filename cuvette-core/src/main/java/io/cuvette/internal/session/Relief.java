@@ -13,7 +13,7 @@ public interface Relief {
   /** Forgets a pool. */
   void remove(CachingPool pool);
 
-  /** Takes back what waited for streams in closed pools, which nobody allocates from any more. */
+  /** Reclaims what waited for streams in closed pools, from which nothing more is allocated. */
   void settleClosed();
 
   /**

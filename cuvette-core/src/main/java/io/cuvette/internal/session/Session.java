@@ -98,7 +98,7 @@ public final class Session {
     return firstLimit;
   }
 
-  /** The way in for threads that make or give back something. */
+  /** The gate for threads that create or release resources. */
   public ShutdownGate gate() {
     return gate;
   }

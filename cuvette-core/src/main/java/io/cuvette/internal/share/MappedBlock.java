@@ -78,8 +78,8 @@ public final class MappedBlock extends Block {
   }
 
   @Override
-  public boolean keepsOut(Device device) {
-    return held.keepsOut(device);
+  public boolean deniesAccess(Device device) {
+    return held.deniesAccess(device);
   }
 
   /** The exporter's handle, which is good for any process: memory is mapped from its origin. */

@@ -181,8 +181,8 @@ public final class Mapping {
   }
 
   /**
-   * Gives the mapping back when nobody uses it any more, or notes what must be waited for. For who
-   * made it busy.
+   * Frees the mapping when it is no longer used, or notes what must be waited for. For who made it
+   * busy.
    */
   public void free(DriverStream home) {
     last = home;

@@ -23,7 +23,7 @@ public sealed interface MappingSource {
   Object identity();
 
   /** Whether a device other than the memory's has no access to it; while the source is held. */
-  boolean keepsOut(Device other);
+  boolean deniesAccess(Device other);
 
   /** From now on the memory needs the source. */
   void hold();
@@ -34,7 +34,7 @@ public sealed interface MappingSource {
   /** Maps memory of another process. */
   long map(byte[] handle);
 
-  /** Gives back what was just mapped and nobody has used. */
+  /** Unmaps what was just mapped and never used. */
   void discard(long address);
 
   /**
@@ -44,7 +44,7 @@ public sealed interface MappingSource {
    */
   void checkForeign(long address);
 
-  /** Whether it is given back in order of a stream, or when its work is done. */
+  /** Whether it is freed in order of a stream, or when its work is done. */
   boolean isStreamOrdered();
 
   /** Memory of a pool that was imported (cuMemPoolImportPointer). */
@@ -56,8 +56,8 @@ public sealed interface MappingSource {
     }
 
     @Override
-    public boolean keepsOut(Device other) {
-      return Addresses.keepsOut(other, pool.handle());
+    public boolean deniesAccess(Device other) {
+      return Addresses.deniesAccess(other, pool.handle());
     }
 
     @Override
@@ -111,7 +111,7 @@ public sealed interface MappingSource {
     }
 
     @Override
-    public boolean keepsOut(Device other) {
+    public boolean deniesAccess(Device other) {
       return false;
     }
 

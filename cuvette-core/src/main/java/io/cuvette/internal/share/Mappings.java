@@ -134,7 +134,7 @@ public final class Mappings implements MappingOrder {
    *
    * @throws CudaException if the driver refuses; nothing is mapped then that was not before
    * @throws IllegalArgumentException if the memory is a part of another import, or the other way
-   *     round; what was mapped is not given back, since that could free the other
+   *     round; what was mapped is not unmapped, since that could free the other
    */
   public Mapped mapped(Mapping memory, MappingSource source) {
     while (true) {

@@ -15,7 +15,7 @@ public record PoolSource(DriverPool pool, @Nullable PoolExport sharing) {
     return new PoolSource(pool, null);
   }
 
-  /** Lets nobody allocate any more, and closes the handle; the pool goes with its last memory. */
+  /** Rejects further allocations, and closes the handle; the pool goes with its last memory. */
   public void close() {
     Failures failures = new Failures();
     failures.run(pool::close);

@@ -34,7 +34,7 @@ public final class PendingFrees<B extends UsedMemory> {
   private final AtomicLong requestedBytes = new AtomicLong();
   private final AtomicInteger blocks = new AtomicInteger();
 
-  /** What threads are giving back at this moment, and nobody finds meanwhile. */
+  /** The blocks that threads are freeing at this moment, which cannot be found meanwhile. */
   private final AtomicInteger giving = new AtomicInteger();
 
   public PendingFrees(Consumer<B> give) {

@@ -283,7 +283,7 @@ public final class Streams {
     endCaptured();
   }
 
-  /** Hands the memory on that nobody took for a graph which is gone. */
+  /** Retires the caches of a capture once its graph is gone. */
   private static boolean retireIfDone(Map.Entry<CaptureKey, DriverStream> one) {
     boolean done = one.getKey().capture.isDone();
     if (done) {

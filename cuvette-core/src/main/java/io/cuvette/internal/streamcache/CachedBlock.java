@@ -83,8 +83,8 @@ public final class CachedBlock extends Block {
   }
 
   @Override
-  public boolean keepsOut(Device device) {
-    return chunk.block().keepsOut(device);
+  public boolean deniesAccess(Device device) {
+    return chunk.block().deniesAccess(device);
   }
 
   @Override

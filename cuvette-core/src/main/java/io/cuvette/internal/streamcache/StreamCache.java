@@ -245,7 +245,7 @@ public final class StreamCache {
     }
   }
 
-  /** A chunk in hand is elsewhere now, or will be given back. */
+  /** A chunk in hand is elsewhere now, or will be freed. */
   public void forget(int inHand) {
     lock.lock();
     try {

@@ -64,7 +64,9 @@ public final class Transfers {
 
   /** Whether it is memory of a driver's pool that a device other than its own cannot access. */
   private static boolean isKeptFrom(Device device, Memory buffer) {
-    return isDeviceMemory(buffer) && !device.equals(buffer.on()) && buffer.block().keepsOut(device);
+    return isDeviceMemory(buffer)
+        && !device.equals(buffer.on())
+        && buffer.block().deniesAccess(device);
   }
 
   /**
