@@ -51,9 +51,33 @@ class SegmentInUseTest {
     assertThatThrownBy(() -> other.fill((byte) 1)).isInstanceOf(IllegalStateException.class);
   }
 
-  private static RuntimeException closing(Cuda cuda) {
+  /** Else a function of the user would write into memory of others. */
+  @CudaTest
+  void bufferWhoseSegmentIsInACall_staysOpen_andCanBeClosedLater(Subject subject)
+      throws Exception {
+    PinnedBuffer pinned = subject.cuda().directPinned().allocate(ELEMENTS);
+    FutureTask<?> sorting = new FutureTask<>(() -> sort(pinned.segment()), null);
+    Thread sorter = Thread.ofPlatform().start(sorting);
+    begun.await();
+    RuntimeException refusal = closing(pinned);
+    boolean closed = pinned.isClosed();
+    boolean freed = subject.isSimulated() && subject.simulator().liveHostBytes() == 0;
+    released.countDown();
+    sorter.join();
+    sorting.get();
+    assertThat(refusal)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageMatching("buffer of .* cannot be closed: its segment is in use");
+    assertThat(closed || freed).isFalse();
+    pinned.segment().fill((byte) 1);
+    pinned.close();
+    assertThat(pinned.isClosed()).isTrue();
+    assertThatThrownBy(pinned::segment).isInstanceOf(IllegalStateException.class);
+  }
+
+  private static RuntimeException closing(AutoCloseable thing) throws Exception {
     try {
-      cuda.close();
+      thing.close();
       return new RuntimeException("it was closed");
     } catch (RuntimeException e) {
       return e;
