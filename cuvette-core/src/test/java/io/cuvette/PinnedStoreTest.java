@@ -7,6 +7,7 @@ import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.index.SizeClasses;
 import io.cuvette.internal.pinnedpool.PinnedChunk;
 import io.cuvette.internal.pinnedpool.PinnedStore;
+import io.cuvette.internal.stream.PendingFrees;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -41,6 +42,29 @@ class PinnedStoreTest {
     assertThat(store.take(CLASS)).isSameAs(chunk);
     store.putBack(chunk);
     assertThat(store.remove(CLASS)).isSameAs(chunk);
+  }
+
+  @Test
+  void takes_areThoseFromTheStoreAndThoseFromUpstream() {
+    store.putBack(added(store));
+    assertThat(store.takes()).isEqualTo(1);
+    PinnedChunk chunk = store.take(CLASS);
+    assertThat(store.takes()).isEqualTo(2);
+    assertThat(store.take(CLASS)).isNull();
+    assertThat(store.takes()).isEqualTo(2);
+    store.putBack(chunk);
+  }
+
+  @Test
+  void whatIsOnItsWayToUpstream_isFreeAndPending() {
+    store.putBack(added(store));
+    PinnedChunk chunk = store.remove(CLASS);
+    PinnedPoolStats meanwhile = store.stats(new PendingFrees<>(_ -> {}));
+    assertThat(meanwhile.freeBytes()).isEqualTo(BYTES);
+    assertThat(meanwhile.pendingBytes()).isEqualTo(BYTES);
+    assertThat(meanwhile.heldBytes()).isEqualTo(BYTES);
+    store.giveUp(chunk);
+    assertThat(store.stats(new PendingFrees<>(_ -> {})).heldBytes()).isZero();
   }
 
   @Test

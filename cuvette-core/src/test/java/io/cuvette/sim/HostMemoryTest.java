@@ -204,6 +204,20 @@ class HostMemoryTest extends SimTestBase {
   }
 
   @Test
+  void largePageableCopyToTheDevice_isInFlightWhenTheCallReturns_andOneFromThereIsNot() {
+    try (SimulatedDriver lazy = SimulatedDriver.open(SimulatedOptions.parse("pace=lazy"));
+        Arena arena = Arena.ofConfined()) {
+      long device = lazy.memory().memAlloc(0, MIB);
+      long stream = lazy.streams().streamCreateWithPriority(0, 1, 0);
+      MemorySegment host = arena.allocate(128 * KIB);
+      lazy.transfers().memcpyHtoDAsync(0, device, host, stream);
+      assertThat(lazy.streams().streamQuery(0, stream)).isFalse();
+      lazy.transfers().memcpyDtoHAsync(0, host, device, stream);
+      assertThat(lazy.streams().streamQuery(0, stream)).isTrue();
+    }
+  }
+
+  @Test
   void wrongArguments_areRefused() {
     CudaStatus status = CudaStatus.INVALID_VALUE;
     assertFails(status, "bytes: 0", () -> driver.memory().memHostAlloc(0, 0, 0));

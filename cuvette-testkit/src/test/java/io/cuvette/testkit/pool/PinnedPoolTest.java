@@ -197,6 +197,7 @@ class PinnedPoolTest {
       }
       source.close();
       assertThat(pool.stats().pendingBytes()).isEqualTo(4096);
+      assertThat(pool.freeBytes()).isEqualTo(4096);
       PinnedBuffer next = pool.allocate(4096);
       assertThat(next.address()).isNotEqualTo(source.address());
       gate.open();

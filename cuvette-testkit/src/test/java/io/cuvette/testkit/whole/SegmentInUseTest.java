@@ -53,8 +53,7 @@ class SegmentInUseTest {
 
   /** Else a function of the user would write into memory of others. */
   @CudaTest
-  void bufferWhoseSegmentIsInACall_staysOpen_andCanBeClosedLater(Subject subject)
-      throws Exception {
+  void bufferWhoseSegmentIsInACall_staysOpen_andCanBeClosedLater(Subject subject) throws Exception {
     PinnedBuffer pinned = subject.cuda().directPinned().allocate(ELEMENTS);
     FutureTask<?> sorting = new FutureTask<>(() -> sort(pinned.segment()), null);
     Thread sorter = Thread.ofPlatform().start(sorting);
