@@ -6,7 +6,9 @@ import io.cuvette.driver.CaptureCalls;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.instrument.ForwardingCaptures;
 import io.cuvette.instrument.ForwardingDriver;
+import java.lang.ref.Reference;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
@@ -89,13 +91,14 @@ class ImportedByTwoTest extends OverFakeSharing {
   @Test
   void samePoolByItsUuid_isAskedForByEachCuda_andOnceByOne() {
     UUID uuid = UUID.randomUUID();
+    List<DeviceBuffer> open = new ArrayList<>();
     try (AllocationHandle handle = handle(uuid)) {
       for (Cuda cuda : List.of(first, second)) {
         int before = driver.imports.get();
         for (int round = 0; round < 3; round++) {
           CudaDevice device = cuda.device(0);
           try (var again = DeviceMemoryResource.fromAllocationHandle(device, handle)) {
-            again.importBuffer(descriptor(1, 0, 64)); // stays open
+            open.add(again.importBuffer(descriptor(1, 0, 64)));
           }
         }
         assertThat(driver.imports).hasValue(before + 1);
@@ -105,13 +108,14 @@ class ImportedByTwoTest extends OverFakeSharing {
     assertThat(driver.poolsOpen).as("one for each Cuda").hasValue(2);
     first.close();
     assertThat(driver.frees).hasValue(0);
+    Reference.reachabilityFence(open);
   }
 
   /** The other queues its last work when the one that ends has waited for the device. */
   @Test
   void endOfTheLastUser_waitsForTheStreamsOfTheOther() throws Exception {
     DeviceBuffer earlier = mapped(first.device(0)).importBuffer(descriptor(1, 0, 64), one);
-    mapped(second.device(0)).importBuffer(descriptor(1, 0, 64), two);
+    DeviceBuffer last = mapped(second.device(0)).importBuffer(descriptor(1, 0, 64), two);
     CompletableFuture<CountDownLatch> queued = new CompletableFuture<>();
     second
         .engine()
@@ -129,6 +133,7 @@ class ImportedByTwoTest extends OverFakeSharing {
     gate.countDown();
     closing.join();
     assertThat(driver.frees).hasValue(1);
+    Reference.reachabilityFence(last);
   }
 
   @Test

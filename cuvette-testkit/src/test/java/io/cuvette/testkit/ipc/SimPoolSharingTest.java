@@ -18,9 +18,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.List;
 import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -123,23 +121,6 @@ class SimPoolSharingTest extends SimSharingBase {
         () -> importer.ordered().memFreeAsync(0, first, in));
     long again = importer.sharing().memPoolImportPointer(mapped, handle);
     assertThat(read(importer, again)).isEqualTo((byte) 0xA5);
-  }
-
-  @Test
-  void severalAllocations_areImportedApart() {
-    long pool = pool(DEVICE);
-    List<byte[]> handles = new ArrayList<>();
-    for (int i = 0; i < 3; i++) {
-      long ours = allocate(pool, KIB);
-      fill(exporter, ours, i, KIB, out);
-      handles.add(exporter.sharing().memPoolExportPointer(ours));
-    }
-    long mapped = imported(pool);
-    for (int i = 0; i < 3; i++) {
-      long theirs = importer.sharing().memPoolImportPointer(mapped, handles.get(i));
-      assertThat(read(importer, theirs)).isEqualTo((byte) i);
-    }
-    assertThat(importer.liveAllocations()).isEqualTo(3);
   }
 
   @Test

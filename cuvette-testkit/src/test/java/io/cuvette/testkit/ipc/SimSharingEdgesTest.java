@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.sim.SimulatedDriver;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -73,5 +75,22 @@ class SimSharingEdgesTest extends SimSharingBase {
       first.streams().streamSynchronize(0, stream);
       assertThat(read(importer, theirs)).isEqualTo((byte) 0xA5);
     }
+  }
+
+  @Test
+  void severalAllocations_areImportedApart() {
+    long pool = pool(DEVICE);
+    List<byte[]> handles = new ArrayList<>();
+    for (int i = 0; i < 3; i++) {
+      long ours = allocate(pool, KIB);
+      fill(exporter, ours, i, KIB, out);
+      handles.add(exporter.sharing().memPoolExportPointer(ours));
+    }
+    long mapped = imported(pool);
+    for (int i = 0; i < 3; i++) {
+      long theirs = importer.sharing().memPoolImportPointer(mapped, handles.get(i));
+      assertThat(read(importer, theirs)).isEqualTo((byte) i);
+    }
+    assertThat(importer.liveAllocations()).isEqualTo(3);
   }
 }
