@@ -131,7 +131,12 @@ public final class CallbackFlags {
         .ask(() -> {
           MemorySegment memory =
               driver.memory().memHostAlloc(device.id(), BYTES, PORTABLE_AND_MAPPED);
-          session.children().add(() -> end(device, memory));
+          try {
+            session.children().add(() -> end(device, memory));
+          } catch (OutOfMemoryError e) { // of the Java heap: it would be nobody's
+            end(device, memory);
+            throw e;
+          }
           memory.fill((byte) 0);
           add(memory);
           return memory;

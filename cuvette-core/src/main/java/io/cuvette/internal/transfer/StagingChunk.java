@@ -33,7 +33,7 @@ public final class StagingChunk implements AutoCloseable {
     this.memory = Objects.requireNonNull(this.pinned.hostMemory());
     try {
       this.sent = OpenEvent.create(stream.on(), EventOptions.ORDER_ONLY);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       Failures.closeAfter(e, this.pinned::close);
       throw e;
     }
