@@ -59,6 +59,9 @@ public interface CudaDriver extends AutoCloseable {
   /** {@return the calls about memory and events of other processes} */
   IpcCalls sharing();
 
+  /** {@return the calls about libraries of kernels} */
+  KernelCalls kernels();
+
   /** {@return the calls about allocator functions in C} */
   NativeCalls natives();
 

@@ -32,6 +32,7 @@ final class DefaultStatus {
           "ipcOpenMemHandle",
           "ipcOpenEventHandle",
           "callMalloc",
+          "libraryLoadData",
           "streamCreateWithPriority",
           "eventCreate",
           "userObjectCreate",

@@ -6,6 +6,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.DeviceCalls;
 import io.cuvette.driver.EventCalls;
 import io.cuvette.driver.IpcCalls;
+import io.cuvette.driver.KernelCalls;
 import io.cuvette.driver.MemoryCalls;
 import io.cuvette.driver.NativeCalls;
 import io.cuvette.driver.OrderedCalls;
@@ -105,6 +106,11 @@ public abstract class ForwardingDriver implements CudaDriver {
   @Override
   public IpcCalls sharing() {
     return delegate.sharing();
+  }
+
+  @Override
+  public KernelCalls kernels() {
+    return delegate.kernels();
   }
 
   @Override

@@ -6,6 +6,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.DeviceCalls;
 import io.cuvette.driver.EventCalls;
 import io.cuvette.driver.IpcCalls;
+import io.cuvette.driver.KernelCalls;
 import io.cuvette.driver.MemoryCalls;
 import io.cuvette.driver.NativeCalls;
 import io.cuvette.driver.OrderedCalls;
@@ -20,6 +21,7 @@ import io.cuvette.instrument.internal.sanitizer.SanitizerCore;
 import io.cuvette.instrument.internal.sanitizer.SanitizerDevices;
 import io.cuvette.instrument.internal.sanitizer.SanitizerEvents;
 import io.cuvette.instrument.internal.sanitizer.SanitizerIpc;
+import io.cuvette.instrument.internal.sanitizer.SanitizerKernels;
 import io.cuvette.instrument.internal.sanitizer.SanitizerMemory;
 import io.cuvette.instrument.internal.sanitizer.SanitizerNatives;
 import io.cuvette.instrument.internal.sanitizer.SanitizerOrdered;
@@ -67,6 +69,7 @@ public final class SanitizerDriver extends ForwardingDriver {
   private final SanitizerEvents events;
   private final SanitizerCaptures captures;
   private final SanitizerIpc sharing;
+  private final SanitizerKernels kernels;
   private final SanitizerNatives natives;
   private final LentBlocks lent;
 
@@ -82,6 +85,7 @@ public final class SanitizerDriver extends ForwardingDriver {
     this.events = new SanitizerEvents(target, core);
     this.captures = new SanitizerCaptures(target, core);
     this.sharing = new SanitizerIpc(target, core);
+    this.kernels = new SanitizerKernels(target, core);
     this.natives = new SanitizerNatives(target, core);
     this.lent = new LentBlocks(core);
   }
@@ -223,6 +227,11 @@ public final class SanitizerDriver extends ForwardingDriver {
   @Override
   public IpcCalls sharing() {
     return sharing;
+  }
+
+  @Override
+  public KernelCalls kernels() {
+    return kernels;
   }
 
   @Override

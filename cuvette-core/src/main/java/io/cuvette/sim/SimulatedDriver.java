@@ -5,6 +5,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.DeviceCalls;
 import io.cuvette.driver.EventCalls;
 import io.cuvette.driver.IpcCalls;
+import io.cuvette.driver.KernelCalls;
 import io.cuvette.driver.MemoryCalls;
 import io.cuvette.driver.NativeCalls;
 import io.cuvette.driver.OrderedCalls;
@@ -18,6 +19,7 @@ import io.cuvette.sim.internal.allocation.SimPoolCalls;
 import io.cuvette.sim.internal.calls.SimCaptureCalls;
 import io.cuvette.sim.internal.calls.SimDeviceCalls;
 import io.cuvette.sim.internal.calls.SimEventCalls;
+import io.cuvette.sim.internal.calls.SimKernelCalls;
 import io.cuvette.sim.internal.calls.SimNativeCalls;
 import io.cuvette.sim.internal.calls.SimReport;
 import io.cuvette.sim.internal.calls.SimStreamCalls;
@@ -69,6 +71,7 @@ public final class SimulatedDriver implements CudaDriver {
   private final SimStreamCalls streams;
   private final SimCaptureCalls captures;
   private final SimIpcCalls sharing;
+  private final SimKernelCalls kernels;
   private final SimNativeCalls natives;
 
   private SimulatedDriver(SimMachine machine) {
@@ -82,6 +85,7 @@ public final class SimulatedDriver implements CudaDriver {
     this.streams = new SimStreamCalls(machine, events);
     this.captures = new SimCaptureCalls(machine);
     this.sharing = new SimIpcCalls(machine, events);
+    this.kernels = new SimKernelCalls(machine);
     this.natives = new SimNativeCalls(machine);
   }
 
@@ -149,6 +153,11 @@ public final class SimulatedDriver implements CudaDriver {
   @Override
   public IpcCalls sharing() {
     return sharing;
+  }
+
+  @Override
+  public KernelCalls kernels() {
+    return kernels;
   }
 
   @Override
@@ -246,6 +255,11 @@ public final class SimulatedDriver implements CudaDriver {
     return machine.peek(captures.executables::size);
   }
 
+  /** {@return the number of libraries of kernels loaded and not unloaded} */
+  public int liveLibraries() {
+    return machine.peek(kernels.libraries::size);
+  }
+
   /** {@return the number of user objects to which references are held} */
   public int liveUserObjects() {
     return machine.peek(captures.userObjects::size);
@@ -269,7 +283,7 @@ public final class SimulatedDriver implements CudaDriver {
 
   /** {@return the live objects, one a line; empty if there are none} */
   public String report() {
-    return machine.peek(() -> SimReport.of(machine, events, captures));
+    return machine.peek(() -> SimReport.of(machine, events, captures, kernels));
   }
 
   /**

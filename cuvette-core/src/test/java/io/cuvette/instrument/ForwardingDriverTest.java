@@ -10,6 +10,8 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.DeviceCalls;
 import io.cuvette.driver.EventCalls;
 import io.cuvette.driver.IpcCalls;
+import io.cuvette.driver.KernelCalls;
+import io.cuvette.driver.KernelParameter;
 import io.cuvette.driver.MemoryCalls;
 import io.cuvette.driver.MemoryInfo;
 import io.cuvette.driver.NativeCalls;
@@ -92,6 +94,11 @@ class ForwardingDriverTest {
     @Override
     public IpcCalls sharing() {
       return new ForwardingIpc(super.sharing()) {};
+    }
+
+    @Override
+    public KernelCalls kernels() {
+      return new ForwardingKernels(super.kernels()) {};
     }
 
     @Override
@@ -183,6 +190,8 @@ class ForwardingDriverTest {
       case "PoolProperties" -> new PoolProperties(number, number, number, number, number);
       case "int[]" -> new int[] {number};
       case "byte[]" -> new byte[] {(byte) number};
+      case "long[]" -> new long[] {number};
+      case "KernelParameter" -> new KernelParameter(number, number);
       case "MemoryInfo" -> new MemoryInfo(number, number);
       case "CaptureInfo" -> new CaptureInfo(number, number, number);
       case "UserObject" -> new UserObject(number, () -> true);

@@ -6,6 +6,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.DeviceCalls;
 import io.cuvette.driver.EventCalls;
 import io.cuvette.driver.IpcCalls;
+import io.cuvette.driver.KernelCalls;
 import io.cuvette.driver.MemoryCalls;
 import io.cuvette.driver.NativeCalls;
 import io.cuvette.driver.OrderedCalls;
@@ -19,6 +20,7 @@ import io.cuvette.ffm.part.FfmCaptures;
 import io.cuvette.ffm.part.FfmDevices;
 import io.cuvette.ffm.part.FfmEvents;
 import io.cuvette.ffm.part.FfmIpc;
+import io.cuvette.ffm.part.FfmKernels;
 import io.cuvette.ffm.part.FfmMemory;
 import io.cuvette.ffm.part.FfmNative;
 import io.cuvette.ffm.part.FfmOrdered;
@@ -49,6 +51,7 @@ final class FfmDriver implements CudaDriver {
   private final FfmEvents events = new FfmEvents(entry);
   private final FfmCaptures captures = new FfmCaptures(entry);
   private final FfmIpc sharing = new FfmIpc(entry);
+  private final FfmKernels kernels = new FfmKernels(entry);
   private final FfmNative natives = new FfmNative(entry);
 
   private FfmDriver() {}
@@ -118,6 +121,11 @@ final class FfmDriver implements CudaDriver {
   @Override
   public IpcCalls sharing() {
     return sharing;
+  }
+
+  @Override
+  public KernelCalls kernels() {
+    return kernels;
   }
 
   @Override

@@ -53,6 +53,7 @@ final class StubLibrary {
   static Path source(Path folder) throws IOException {
     copy("stub_pools.h", folder);
     copy("stub_ipc.h", folder);
+    copy("stub_kernels.h", folder);
     return copy("stub_libcuda.c", folder);
   }
 

@@ -318,6 +318,7 @@ static CUresult cuMemAdvise_v12020(CUdeviceptr address, size_t bytes, CUmem_advi
 
 #include "stub_pools.h"
 #include "stub_ipc.h"
+#include "stub_kernels.h"
 
 /* copies and fills */
 static CUresult cuMemcpyAsync_v4000(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
@@ -563,14 +564,14 @@ static CUresult wrong_form(void) {
 
 #ifdef HEADERS
 #define CHECK(name, version) PFN_##name##_v##version check_##name##_v##version = name##_v##version;
-FORMS(CHECK) POOL_FORMS(CHECK) IPC_FORMS(CHECK)
+FORMS(CHECK) POOL_FORMS(CHECK) IPC_FORMS(CHECK) KERNEL_FORMS(CHECK)
 #endif
 
 #ifndef OLD_DRIVER
 #define FORM(name, version) {#name, version, (void *)name##_v##version},
 #define WRONG_FORM(name, version) {#name, version, (void *)wrong_form},
 static const struct { const char *name; int version; void *function; } forms[] = {
-  FORMS(FORM) POOL_FORMS(FORM) IPC_FORMS(FORM) WRONG_FORMS(WRONG_FORM)
+  FORMS(FORM) POOL_FORMS(FORM) IPC_FORMS(FORM) KERNEL_FORMS(FORM) WRONG_FORMS(WRONG_FORM)
 };
 #endif
 

@@ -5,6 +5,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.EventCalls;
 import io.cuvette.driver.IpcCalls;
+import io.cuvette.driver.KernelCalls;
 import io.cuvette.driver.MemoryCalls;
 import io.cuvette.driver.NativeCalls;
 import io.cuvette.driver.OrderedCalls;
@@ -16,6 +17,7 @@ import io.cuvette.instrument.ForwardingCaptures;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingEvents;
 import io.cuvette.instrument.ForwardingIpc;
+import io.cuvette.instrument.ForwardingKernels;
 import io.cuvette.instrument.ForwardingMemory;
 import io.cuvette.instrument.ForwardingNatives;
 import io.cuvette.instrument.ForwardingOrdered;
@@ -44,7 +46,8 @@ final class LiveHandles extends ForwardingDriver {
     POOL,
     GRAPH,
     EXECUTABLE_GRAPH,
-    USER_OBJECT
+    USER_OBJECT,
+    LIBRARY
   }
 
   private record Key(Kind kind, long handle) {}
@@ -217,6 +220,25 @@ final class LiveHandles extends ForwardingDriver {
   @Override
   public IpcCalls sharing() {
     return ipcCalls;
+  }
+
+  private final KernelCalls kernelCalls =
+      new ForwardingKernels(delegate().kernels()) {
+        @Override
+        public long libraryLoadData(byte[] image) {
+          return made(Kind.LIBRARY, super.libraryLoadData(image), "libraryLoadData");
+        }
+
+        @Override
+        public void libraryUnload(long library) {
+          given(Kind.LIBRARY, library);
+          super.libraryUnload(library);
+        }
+      };
+
+  @Override
+  public KernelCalls kernels() {
+    return kernelCalls;
   }
 
   private final NativeCalls nativeCalls =

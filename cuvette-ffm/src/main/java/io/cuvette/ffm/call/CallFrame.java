@@ -195,6 +195,11 @@ public final class CallFrame {
     return NativeAccess.unexpected(cause);
   }
 
+  /** The text that the first 8 bytes of results point to; to be read before {@link #leave}. */
+  public String text() {
+    return MEMORY.getString(MEMORY.get(LONG, out));
+  }
+
   /** The second 8 bytes of results; to be read before {@link #leave}. */
   public long second() {
     return MEMORY.get(LONG, out + Long.BYTES);

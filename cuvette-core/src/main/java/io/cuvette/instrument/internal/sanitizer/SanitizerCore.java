@@ -9,6 +9,7 @@ import io.cuvette.instrument.internal.order.Access;
 import io.cuvette.instrument.internal.order.Access.Kind;
 import io.cuvette.instrument.internal.order.Access.Range;
 import io.cuvette.instrument.internal.order.Clock;
+import io.cuvette.instrument.internal.order.KnownKernels;
 import io.cuvette.instrument.internal.order.KnownStreams;
 import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
@@ -33,6 +34,8 @@ import org.jspecify.annotations.Nullable;
 public final class SanitizerCore {
   /** Used inside the functions given to {@link #locked} and {@link #check} alone. */
   public final KnownStreams streams = new KnownStreams();
+
+  final KnownKernels kernels = new KnownKernels();
 
   /** Used inside the functions given to {@link #locked} and {@link #check} alone. */
   public final KnownMemory memory = new KnownMemory(streams.order);
@@ -217,5 +220,6 @@ public final class SanitizerCore {
   private void findLeaks(Findings findings) {
     memory.leaks(findings);
     streams.leaks(findings);
+    kernels.libraries.leaks(findings);
   }
 }

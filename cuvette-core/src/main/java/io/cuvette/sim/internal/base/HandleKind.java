@@ -15,7 +15,9 @@ public enum HandleKind {
   FREE_FUNCTION("free function", "a", 0x55),
   POOL("memory pool", "a", 0x56),
   EXECUTABLE("graph executable", "a", 0x57),
-  USER_OBJECT("user object", "a", 0x58);
+  USER_OBJECT("user object", "a", 0x58),
+  LIBRARY("library", "a", 0x59),
+  KERNEL("kernel", "a", 0x5A);
 
   private static final int TAG_SHIFT = 56;
   private static final int GENERATION_SHIFT = 32;
@@ -50,8 +52,8 @@ public enum HandleKind {
   /** What is wrong with a value given where a live handle of this kind is expected. */
   public SimRefusal refused(long handle) {
     return new SimRefusal(
-        // As the driver documents it: its pool calls know INVALID_VALUE alone.
-        this == POOL ? CudaStatus.INVALID_VALUE : CudaStatus.INVALID_HANDLE,
+        // As the driver documents it: those of pools and kernels know INVALID_VALUE alone.
+        this == POOL || this == KERNEL ? CudaStatus.INVALID_VALUE : CudaStatus.INVALID_HANDLE,
         "%s: 0x%x (expected: a live %s; this is %s)".formatted(text, handle, text, what(handle)));
   }
 

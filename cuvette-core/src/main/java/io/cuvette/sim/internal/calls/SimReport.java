@@ -11,7 +11,8 @@ public final class SimReport {
 
   private SimReport() {}
 
-  public static String of(SimMachine machine, SimEventCalls events, SimCaptureCalls captures) {
+  public static String of(
+      SimMachine machine, SimEventCalls events, SimCaptureCalls captures, SimKernelCalls kernels) {
     StringBuilder text = new StringBuilder();
     Consumer<SimBlock> line = block -> text.append(block.isRetired() ? "" : line(block));
     machine.memories().forEach(memory -> memory.forEach(line));
@@ -23,6 +24,8 @@ public final class SimReport {
     machine.captures.graphs.forEach(
         graph -> text.append("graph of %d nodes\n".formatted(graph.size())));
     captures.executables.forEach(_ -> text.append("graph executable\n"));
+    kernels.libraries.forEach(
+        library -> text.append("library of %d kernels\n".formatted(library.size())));
     captures.userObjects.forEach(_ -> text.append("user object\n"));
     machine.pools.forEachLive(pool ->
         text.append(

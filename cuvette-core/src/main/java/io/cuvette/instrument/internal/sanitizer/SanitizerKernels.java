@@ -1,0 +1,92 @@
+package io.cuvette.instrument.internal.sanitizer;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.KernelCalls;
+import io.cuvette.driver.KernelParameter;
+import io.cuvette.instrument.internal.report.CallTrace;
+import java.util.HashSet;
+import java.util.Set;
+
+/** The part of the sanitizer that watches libraries of kernels. Thread-safe. */
+public final class SanitizerKernels implements KernelCalls {
+  private final CudaDriver driver;
+  private final SanitizerCore core;
+
+  public SanitizerKernels(CudaDriver driver, SanitizerCore core) {
+    this.driver = driver;
+    this.core = core;
+  }
+
+  @Override
+  public long libraryLoadData(byte[] image) {
+    CallTrace site = CallTrace.of("libraryLoadData", "bytes", image.length);
+    long library = driver.kernels().libraryLoadData(image);
+    core.check(_ -> core.kernels.libraries.add(library, new HashSet<>(), site));
+    return library;
+  }
+
+  /** The kernels go first: the driver may give their handles to others at once. */
+  @Override
+  public void libraryUnload(long library) {
+    CallTrace site = CallTrace.of("libraryUnload", "library", library);
+    Set<Long> ended = core.locked(findings -> core.kernels.end(library, site, findings));
+    try {
+      core.destroy(
+          core.kernels.libraries, library, site, () -> driver.kernels().libraryUnload(library));
+    } catch (RuntimeException e) {
+      core.check(_ -> core.kernels.restore(ended));
+      throw e;
+    }
+  }
+
+  @Override
+  public long libraryGetKernel(long library, String name) {
+    CallTrace site = library("libraryGetKernel", library);
+    long kernel = driver.kernels().libraryGetKernel(library, name);
+    core.check(findings -> core.kernels.found(library, kernel, site, findings));
+    return kernel;
+  }
+
+  @Override
+  public int libraryGetKernelCount(long library) {
+    CallTrace _ = library("libraryGetKernelCount", library);
+    return driver.kernels().libraryGetKernelCount(library);
+  }
+
+  @Override
+  public long[] libraryEnumerateKernels(long library, int count) {
+    CallTrace site = library("libraryEnumerateKernels", library);
+    long[] kernels = driver.kernels().libraryEnumerateKernels(library, count);
+    core.check(findings -> {
+      for (long kernel : kernels) {
+        if (kernel != 0) {
+          core.kernels.found(library, kernel, site, findings);
+        }
+      }
+    });
+    return kernels;
+  }
+
+  @Override
+  public String kernelGetName(long kernel) {
+    kernel("kernelGetName", kernel);
+    return driver.kernels().kernelGetName(kernel);
+  }
+
+  @Override
+  public KernelParameter kernelGetParamInfo(long kernel, int index) {
+    kernel("kernelGetParamInfo", kernel);
+    return driver.kernels().kernelGetParamInfo(kernel, index);
+  }
+
+  private CallTrace library(String method, long library) {
+    CallTrace site = CallTrace.passing(method, "library", library);
+    core.check(findings -> core.kernels.libraries.use(library, site, findings));
+    return site;
+  }
+
+  private void kernel(String method, long kernel) {
+    CallTrace site = CallTrace.passing(method, "kernel", kernel);
+    core.check(findings -> core.kernels.kernels.use(kernel, site, findings));
+  }
+}

@@ -1,0 +1,116 @@
+package io.cuvette.sim.internal.calls;
+
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.KernelCalls;
+import io.cuvette.driver.KernelParameter;
+import io.cuvette.sim.internal.base.HandleKind;
+import io.cuvette.sim.internal.base.HandleTable;
+import io.cuvette.sim.internal.base.Ptx;
+import io.cuvette.sim.internal.base.SimRefusal;
+import io.cuvette.sim.internal.machine.SimMachine;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** The calls about libraries of kernels, which are read but not run. Thread-safe. */
+public final class SimKernelCalls implements KernelCalls {
+  /** The handles of the kernels by name. */
+  public final HandleTable<Map<String, Long>> libraries =
+      new HandleTable<>(HandleKind.LIBRARY, false);
+
+  private final HandleTable<Kernel> kernels = new HandleTable<>(HandleKind.KERNEL, false);
+  private final SimMachine machine;
+
+  private record Kernel(String name, List<KernelParameter> parameters) {}
+
+  public SimKernelCalls(SimMachine machine) {
+    this.machine = machine;
+  }
+
+  @Override
+  public long libraryLoadData(byte[] image) {
+    byte[] code = image.clone();
+    return machine.callLong(
+        () -> {
+          Map<String, Long> found = new LinkedHashMap<>();
+          Ptx.kernels(code)
+              .forEach((name, sizes) -> found.put(name, kernels.add(new Kernel(name, sizes))));
+          return libraries.add(found);
+        },
+        () -> "cuLibraryLoadData(bytes=%d)".formatted(code.length));
+  }
+
+  @Override
+  public void libraryUnload(long library) {
+    machine.run(
+        () -> libraries.remove(library).values().forEach(kernels::remove),
+        () -> call("cuLibraryUnload", "library", library));
+  }
+
+  @Override
+  public long libraryGetKernel(long library, String name) {
+    return machine.callLong(
+        () -> {
+          Map<String, Long> found = libraries.get(library);
+          Long kernel = found.get(name);
+          if (kernel == null) {
+            throw new SimRefusal(
+                CudaStatus.NOT_FOUND,
+                "name: %s (expected: one of the kernels %s)".formatted(name, found.keySet()));
+          }
+          return kernel;
+        },
+        () -> "cuLibraryGetKernel(library=0x%x, name=%s)".formatted(library, name));
+  }
+
+  @Override
+  public int libraryGetKernelCount(long library) {
+    return machine.call(
+        () -> libraries.get(library).size(),
+        () -> call("cuLibraryGetKernelCount", "library", library));
+  }
+
+  @Override
+  public long[] libraryEnumerateKernels(long library, int count) {
+    return machine.call(
+        () -> {
+          if (count < 1) {
+            throw SimRefusal.invalidValue("count: %d (expected: >= 1)".formatted(count));
+          }
+          long[] result = new long[count];
+          int next = 0;
+          for (long kernel : libraries.get(library).values()) {
+            if (next < count) {
+              result[next++] = kernel;
+            }
+          }
+          return result;
+        },
+        () -> "cuLibraryEnumerateKernels(library=0x%x, count=%d)".formatted(library, count));
+  }
+
+  @Override
+  public String kernelGetName(long kernel) {
+    return machine.call(
+        () -> kernels.get(kernel).name(), () -> call("cuKernelGetName", "kernel", kernel));
+  }
+
+  @Override
+  public KernelParameter kernelGetParamInfo(long kernel, int index) {
+    return machine.call(
+        () -> {
+          List<KernelParameter> parameters = kernels.get(kernel).parameters();
+          if (index < 0 || index >= parameters.size()) {
+            throw SimRefusal.invalidValue(
+                "index: %d (expected: >= 0 and below %d, the number of parameters)"
+                    .formatted(index, parameters.size()));
+          }
+          return parameters.get(index);
+        },
+        () -> "cuKernelGetParamInfo(kernel=0x%x, index=%d)".formatted(kernel, index));
+  }
+
+  private static String call(String name, String parameter, long handle) {
+    return "%s(%s=0x%x)".formatted(name, parameter, handle);
+  }
+}

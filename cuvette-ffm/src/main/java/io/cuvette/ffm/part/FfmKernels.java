@@ -1,0 +1,116 @@
+package io.cuvette.ffm.part;
+
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.KernelCalls;
+import io.cuvette.driver.KernelParameter;
+import io.cuvette.ffm.call.Call;
+import io.cuvette.ffm.call.CallFrame;
+import io.cuvette.ffm.call.DriverFunction;
+import io.cuvette.ffm.call.Entry;
+import io.cuvette.ffm.library.Libcuda;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+
+/** Calls about libraries of kernels, which need no context. Thread-safe. */
+public final class FfmKernels extends Part implements KernelCalls {
+  /** Options of the compiler and of the library: names, values, how many. */
+  private static final MemoryLayout[] LOADING = {
+    POINTER, SEGMENT, POINTER, POINTER, INT, POINTER, POINTER, INT
+  };
+
+  public static final MethodHandle LOAD_DATA =
+      Libcuda.function("cuLibraryLoadData", 12000, LOADING);
+  public static final DriverFunction UNLOAD =
+      optional("cuLibraryUnload(library=%#x)", 12000, POINTER);
+  public static final MethodHandle GET_KERNEL =
+      Libcuda.function("cuLibraryGetKernel", 12000, POINTER, POINTER, SEGMENT);
+  public static final DriverFunction GET_KERNEL_COUNT =
+      optional("cuLibraryGetKernelCount(library=%#x)", 12040, OUT, POINTER);
+  public static final MethodHandle ENUMERATE_KERNELS =
+      Libcuda.function("cuLibraryEnumerateKernels", 12040, SEGMENT, INT, POINTER);
+  public static final MethodHandle GET_NAME =
+      Libcuda.function("cuKernelGetName", 12030, POINTER, POINTER);
+  public static final MethodHandle GET_PARAM_INFO =
+      Libcuda.function("cuKernelGetParamInfo", 12040, POINTER, SIZE, POINTER, POINTER);
+
+  /** The part of the driver whose calls start here. */
+  public FfmKernels(Entry entry) {
+    super(entry);
+  }
+
+  /** PTX ends with a 0, which does no harm behind other code. */
+  @Override
+  public long libraryLoadData(byte[] image) {
+    MemorySegment code = Arena.ofAuto().allocate(image.length + 1L, Long.BYTES);
+    MemorySegment.copy(image, 0, code, ValueLayout.JAVA_BYTE, 0, image.length);
+    return Call.of("cuLibraryLoadData(bytes=%d)", image.length)
+        .run(frame -> (int) LOAD_DATA.invokeExact(frame.out, code, 0L, 0L, 0, 0L, 0L, 0), enter());
+  }
+
+  @Override
+  public void libraryUnload(long library) {
+    UNLOAD.free(library, 0, entry.enterToFree());
+  }
+
+  @Override
+  public long libraryGetKernel(long library, String name) {
+    MemorySegment text = Arena.ofAuto().allocateFrom(name);
+    return Call.of("cuLibraryGetKernel(library=%#x, name=%s)", library, name)
+        .run(frame -> (int) GET_KERNEL.invokeExact(frame.out, library, text), enter());
+  }
+
+  @Override
+  public int libraryGetKernelCount(long library) {
+    return (int) GET_KERNEL_COUNT.call(library, enter());
+  }
+
+  @Override
+  public long[] libraryEnumerateKernels(long library, int count) {
+    Call call = Call.of("cuLibraryEnumerateKernels(library=%#x, count=%d)", library, count);
+    if (count < 1) {
+      throw call.failed(CudaStatus.INVALID_VALUE.code());
+    }
+    MemorySegment kernels = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG, count);
+    call.run(_ -> (int) ENUMERATE_KERNELS.invokeExact(kernels, count, library), enter());
+    return kernels.toArray(ValueLayout.JAVA_LONG);
+  }
+
+  @Override
+  public String kernelGetName(long kernel) {
+    CallFrame frame = enter();
+    int status;
+    String name;
+    try {
+      status = (int) GET_NAME.invokeExact(frame.out, kernel);
+      name = status == SUCCESS ? frame.text() : "";
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    frame.leave();
+    if (status != SUCCESS) {
+      throw Call.of("cuKernelGetName(kernel=%#x)", kernel).failed(status);
+    }
+    return name;
+  }
+
+  @Override
+  public KernelParameter kernelGetParamInfo(long kernel, int index) {
+    long place = index;
+    CallFrame frame = enter();
+    int status;
+    try {
+      status = (int) GET_PARAM_INFO.invokeExact(kernel, place, frame.out, frame.out + Long.BYTES);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    long size = frame.second();
+    long offset = frame.leave();
+    if (status != SUCCESS) {
+      throw Call.of("cuKernelGetParamInfo(kernel=%#x, index=%d)", kernel, index).failed(status);
+    }
+    return new KernelParameter(offset, size);
+  }
+}
