@@ -93,10 +93,18 @@ public final class OrderedMemory {
     try {
       return ownNow(faces, address, bytes, blockBytes, stream);
     } catch (RuntimeException | Error e) {
-      CudaDriver driver = stream.state.session.driver();
-      Failures.closeAfter(
-          e, () -> driver.ordered().memFreeAsync(stream.on().id(), address, stream.state.handle));
+      freeUnowned(address, stream, e);
       throw e;
+    }
+  }
+
+  /** Without a lambda, as there may be no Java heap. */
+  private static void freeUnowned(long address, OpenStream stream, Throwable failure) {
+    CudaDriver driver = stream.state.session.driver();
+    try {
+      driver.ordered().memFreeAsync(stream.on().id(), address, stream.state.handle);
+    } catch (RuntimeException e) {
+      Failures.joined(failure, e);
     }
   }
 
@@ -127,8 +135,16 @@ public final class OrderedMemory {
       return ownNow(faces, idle.address, bytes, blockBytes, stream);
     } catch (RuntimeException | Error e) {
       blocks.add(idle);
-      Failures.closeAfter(e, () -> giveBack(idle));
+      giveBackAfter(e, idle);
       throw e;
+    }
+  }
+
+  private void giveBackAfter(Throwable failure, OrderedBlock idle) {
+    try {
+      giveBack(idle);
+    } catch (RuntimeException e) {
+      Failures.joined(failure, e);
     }
   }
 
