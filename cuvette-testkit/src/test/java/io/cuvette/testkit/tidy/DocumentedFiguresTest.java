@@ -3,6 +3,7 @@ package io.cuvette.testkit.tidy;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import java.io.BufferedReader;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Set;
@@ -48,6 +49,26 @@ class DocumentedFiguresTest {
         found(READ, path -> path.endsWith("/Environment.java"), line -> !line.contains(" == ")));
     assertThat(read).hasSizeGreaterThan(7);
     assertThat(found(NAME, table)).containsAll(read);
+  }
+
+  /** A line that was renamed since would let its mutation live unseen, or no longer. */
+  @Test
+  void linesOfTheMutationsThatMayLive_areInTheSources() throws Exception {
+    Process process =
+        new ProcessBuilder(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "build/mutations/Survivors.java",
+                "build/mutations/survivors.txt",
+                ".")
+            .directory(Repository.root().orElseThrow().toFile())
+            .redirectErrorStream(true)
+            .start();
+    try (BufferedReader printed = process.inputReader()) {
+      String all = printed.readAllAsString();
+      assertThat(process.waitFor()).as(all).isZero();
+    } finally {
+      process.destroyForcibly();
+    }
   }
 
   /** What a page calls a setting is read somewhere: by the library, its tests or the build. */
