@@ -12,6 +12,7 @@ import io.cuvette.CudaDevice;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PinnedMemoryResourceOptions;
@@ -91,6 +92,28 @@ class FailedStepTest {
     Buffer buffer = MemoryResource.direct().allocate(BYTES, cuda.currentStream());
     driver.fail("memFree", NOT_PERMITTED, 1);
     assertThat(refused(buffer::close)).isEqualTo(NOT_PERMITTED);
+    long _ = cuda.leaksFound();
+    assertThat(simulator.liveBytes(0)).isZero();
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void poolThatCouldNotBeDestroyed_isDestroyedByTheNextLook(Cuda cuda, ScriptedDriver driver) {
+    var resource = new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+    driver.fail("memPoolDestroy", NOT_PERMITTED, 1);
+    assertThat(refused(resource::close)).isEqualTo(NOT_PERMITTED);
+    assertThat(driver.count("memPoolDestroy")).isZero();
+    cuda.device(0).synchronize();
+    assertThat(driver.count("memPoolDestroy")).isEqualTo(1);
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void cachedMemoryThatCouldNotBeFreed_isFreedByTheNextLook(
+      Cuda cuda, SimulatedDriver simulator, ScriptedDriver driver) {
+    MemoryPool pool = new MemoryPool(cuda);
+    pool.allocate(BYTES).close();
+    driver.fail("memFree", NOT_PERMITTED, 1);
+    assertThat(refused(pool::close)).isEqualTo(NOT_PERMITTED);
+    assertThat(simulator.liveBytes(0)).isEqualTo(BYTES);
     long _ = cuda.leaksFound();
     assertThat(simulator.liveBytes(0)).isZero();
   }
