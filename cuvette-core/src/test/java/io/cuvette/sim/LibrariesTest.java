@@ -46,6 +46,20 @@ class LibrariesTest {
   }
 
   @Test
+  void structure_liesWhereItsOwnAlignmentIs() {
+    long library =
+        driver
+            .kernels()
+            .libraryLoadData(
+                ptx(".entry k(.param .u8 c, .param .align 16 .b8 s[3], .param .u8 d){}"));
+    long kernel = driver.kernels().libraryGetKernel(library, "k");
+    assertThat(driver.kernels().kernelGetParamInfo(kernel, 1))
+        .isEqualTo(new KernelParameter(16, 3));
+    assertThat(driver.kernels().kernelGetParamInfo(kernel, 2))
+        .isEqualTo(new KernelParameter(19, 1));
+  }
+
+  @Test
   void unknownName_namesTheKnownOnes() {
     long library = driver.kernels().libraryLoadData(ptx(".entry a(){} .entry b(){}"));
     assertThatThrownBy(() -> driver.kernels().libraryGetKernel(library, "c"))

@@ -29,15 +29,14 @@ public final class SimKernelCalls implements KernelCalls {
 
   @Override
   public long libraryLoadData(byte[] image) {
-    byte[] code = image.clone();
     return machine.callLong(
         () -> {
           Map<String, Long> found = new LinkedHashMap<>();
-          Ptx.kernels(code)
+          Ptx.kernels(image)
               .forEach((name, sizes) -> found.put(name, kernels.add(new Kernel(name, sizes))));
           return libraries.add(found);
         },
-        () -> "cuLibraryLoadData(bytes=%d)".formatted(code.length));
+        () -> "cuLibraryLoadData(bytes=%d)".formatted(image.length));
   }
 
   @Override
