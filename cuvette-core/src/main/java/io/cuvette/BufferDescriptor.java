@@ -92,14 +92,7 @@ public final class BufferDescriptor {
     this.byteSize = Checks.inRange("byteSize", byteSize, 1, Long.MAX_VALUE - offset);
     this.process = Objects.requireNonNull(process, "process");
     this.deviceUuid = Objects.requireNonNull(deviceUuid, "deviceUuid");
-    Objects.requireNonNull(handle, "handle");
-    WireFormat.require(
-        handle.length == IpcCalls.HANDLE_BYTES,
-        NAME,
-        "handle bytes",
-        handle.length,
-        IpcCalls.HANDLE_BYTES);
-    this.handle = handle.clone();
+    this.handle = WireFormat.handle(NAME, handle);
   }
 
   /**

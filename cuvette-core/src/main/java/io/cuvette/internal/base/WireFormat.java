@@ -1,6 +1,8 @@
 package io.cuvette.internal.base;
 
+import io.cuvette.driver.IpcCalls;
 import java.nio.ByteBuffer;
+import java.util.Objects;
 import java.util.UUID;
 import java.util.zip.CRC32C;
 
@@ -64,6 +66,18 @@ public final class WireFormat {
       throw new IllegalArgumentException(
           "%s, %s: %d (expected: %d)".formatted(what, field, found, expected));
     }
+  }
+
+  /** Copies a handle of the driver, which has always as many bytes. */
+  public static byte[] handle(String what, byte[] handle) {
+    Objects.requireNonNull(handle, "handle");
+    require(
+        handle.length == IpcCalls.HANDLE_BYTES,
+        what,
+        "handle bytes",
+        handle.length,
+        IpcCalls.HANDLE_BYTES);
+    return handle.clone();
   }
 
   private static int checksum(byte[] bytes) {
