@@ -13,11 +13,13 @@ import io.cuvette.testkit.FaultSweep;
 import java.io.OutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Isolated;
 
 /** The tour with driver call 1, 2, 3 … failing: no leak, no hang, a typed error. */
 @Isolated
+@Tag("simulated")
 class DemoUnderFaultsTest {
   @Test
   void demo_leavesNothingBehindWhateverFails() throws Exception {

@@ -18,6 +18,7 @@ import io.cuvette.testkit.FaultSweeps;
 import io.cuvette.testkit.FaultSweeps.CudaUse;
 import java.util.List;
 import java.util.concurrent.CompletionException;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
@@ -28,6 +29,7 @@ import org.junit.jupiter.params.provider.FieldSource;
  * Each example with driver call 1, 2, 3 … failing: no leak, no hang, a typed error. They run at the
  * same time, each on drivers of its own; no other class does meanwhile, for some set properties.
  */
+@Tag("simulated")
 class ExamplesUnderFaultsTest {
   private static final boolean EVERY_ERROR = "every".equals(System.getProperty("cuvette.faults"));
 

@@ -20,6 +20,7 @@ import io.cuvette.PinnedMemoryResourceOptions;
 import io.cuvette.testkit.FaultSweeps;
 import io.cuvette.testkit.FaultSweeps.CudaUse;
 import io.cuvette.testkit.SweepReport;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -28,6 +29,7 @@ import org.junit.jupiter.api.Timeout;
  * by the sweep itself; all runs of one take their time.
  */
 @Timeout(150)
+@Tag("simulated")
 class SharingUnderFaultsTest extends TwoProcesses {
   private static final PinnedMemoryResourceOptions PINNED =
       PinnedMemoryResourceOptions.DEFAULTS.withIpcEnabled(true);

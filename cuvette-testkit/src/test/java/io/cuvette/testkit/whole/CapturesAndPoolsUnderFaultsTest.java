@@ -27,11 +27,13 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Captures, futures, events of other streams and several pools with each driver call failing. */
+@Tag("simulated")
 class CapturesAndPoolsUnderFaultsTest {
 
   /** The driver of the run in progress. */

@@ -36,12 +36,14 @@ import java.time.Duration;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Every use of the library with each of its driver calls failing, once and from then on. */
+@Tag("simulated")
 class UnderFaultsTest {
 
   /** The uses, each the smallest program that does the thing. */
