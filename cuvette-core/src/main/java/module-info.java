@@ -4,6 +4,8 @@
  */
 module io.cuvette {
   requires static transitive org.jspecify;
+  // The events of marks and ranges.
+  requires jdk.jfr;
 
   exports io.cuvette;
   exports io.cuvette.driver;
@@ -12,6 +14,7 @@ module io.cuvette {
 
   uses io.cuvette.driver.CudaDriverProvider;
   uses io.cuvette.driver.DescriptorCalls;
+  uses io.cuvette.driver.NvtxCalls;
 
   provides io.cuvette.driver.CudaDriverProvider with
       io.cuvette.sim.SimulatedDriverProvider;

@@ -10,4 +10,6 @@ module io.cuvette.ffm {
       io.cuvette.ffm.FfmDriverProvider;
   provides io.cuvette.driver.DescriptorCalls with
       io.cuvette.ffm.FfmDescriptors;
+  provides io.cuvette.driver.NvtxCalls with
+      io.cuvette.ffm.nvtx.FfmNvtx;
 }

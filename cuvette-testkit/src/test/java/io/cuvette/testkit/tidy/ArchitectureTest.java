@@ -59,6 +59,7 @@ class ArchitectureTest {
           "channel",
           "lifetime",
           "index",
+          "observe",
           "base");
 
   /** The rooms of the simulated device, each of which may use those that follow. */
@@ -79,6 +80,7 @@ class ArchitectureTest {
               entry(
                   ".ffm",
                   Set.of(".driver", ".ffm.part", ".ffm.call", ".ffm.library", ".ffm.linux")),
+              entry(".ffm.nvtx", Set.of(".driver", ".ffm.link")),
               entry(".ffm.part", Set.of(".driver", ".ffm.call", ".ffm.library", ".ffm.link")),
               entry(".ffm.call", Set.of(".driver", ".ffm.library", ".ffm.link")),
               entry(".ffm.library", Set.of(".driver", ".ffm.link")),

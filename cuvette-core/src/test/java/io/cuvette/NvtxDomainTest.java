@@ -1,0 +1,254 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatNullPointerException;
+
+import io.cuvette.driver.NvtxAttributes;
+import io.cuvette.driver.NvtxCalls;
+import java.lang.reflect.Proxy;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import jdk.jfr.Recording;
+import jdk.jfr.consumer.RecordedEvent;
+import jdk.jfr.consumer.RecordingFile;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Marks and ranges as a tool and the flight recorder are told of them, and what is refused. */
+class NvtxDomainTest {
+  private static final int MANY = 100_000;
+
+  private final List<String> told = new CopyOnWriteArrayList<>();
+
+  /** A tool that notes what it is told; handles are the number of the note. */
+  private final NvtxCalls tool =
+      (NvtxCalls)
+          Proxy.newProxyInstance(
+              NvtxCalls.class.getClassLoader(),
+              new Class<?>[] {NvtxCalls.class},
+              (_, method, arguments) -> {
+                told.add(method.getName() + (arguments == null ? "[]" : text(arguments)));
+                return method.getReturnType() == long.class ? (Object) (long) told.size() : null;
+              });
+
+  @TempDir private Path folder;
+
+  private static String text(Object... arguments) {
+    return Arrays.stream(arguments)
+        .map(each -> each instanceof NvtxAttributes shown ? shown.message() : each.toString())
+        .toList()
+        .toString();
+  }
+
+  private NvtxDomain domain() {
+    NvtxDomain domain = new NvtxDomain("tests", tool);
+    told.clear();
+    return domain;
+  }
+
+  @Test
+  void attributes_areWhatTheEventHas() {
+    NvtxDomain domain = domain();
+    NvtxString text = domain.register("step");
+    NvtxEvent event = NvtxEvent.of(text).color(8).category(domain.category(3, "io")).payload(7);
+    assertThat(event.attributes())
+        .isEqualTo(new NvtxAttributes("step", 1, 3, true, 0xFFFF7F00, NvtxAttributes.INT64, 7));
+    assertThat(event.color(Nvtx.NO_COLOR).payload(1.5).attributes())
+        .isEqualTo(
+            new NvtxAttributes(
+                "step", 1, 3, false, 0, NvtxAttributes.DOUBLE, Double.doubleToLongBits(1.5)));
+    assertThat(NvtxEvent.of("a\0b").colorC(0).attributes())
+        .isEqualTo(new NvtxAttributes("a\u2400b", 0, 0, true, 0, NvtxAttributes.NO_PAYLOAD, 0));
+  }
+
+  @Test
+  void colors_areThoseOfCupy() {
+    assertThat(List.of(Nvtx.argb(0), Nvtx.argb(5), Nvtx.argb(9)))
+        .containsExactly(0xFF00FF00, 0xFF00FF7F, 0xFF7F7F7F);
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {-2, 10, Integer.MAX_VALUE, Integer.MIN_VALUE})
+  void colorThatIsNone_isRefused(int color) {
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> Nvtx.mark("text", color))
+        .withMessageStartingWith("colorId: " + color + " (expected: 0 to 9, or -1 for none");
+    assertThatIllegalArgumentException().isThrownBy(() -> Nvtx.rangePush("text", color));
+    assertThatIllegalArgumentException().isThrownBy(() -> Nvtx.argb(color));
+    assertThatIllegalStateException().as("nothing was pushed").isThrownBy(Nvtx::rangePop);
+  }
+
+  @Test
+  void null_isRefusedByName() {
+    NvtxDomain domain = domain();
+    assertThatNullPointerException()
+        .isThrownBy(() -> domain.mark((String) null))
+        .withMessage("message");
+    assertThatNullPointerException().isThrownBy(() -> Nvtx.rangePush(null)).withMessage("message");
+    assertThatNullPointerException()
+        .isThrownBy(() -> domain.rangePush((NvtxEvent) null))
+        .withMessage("event");
+    assertThatNullPointerException().isThrownBy(() -> domain.register(null)).withMessage("text");
+    assertThatNullPointerException().isThrownBy(() -> Nvtx.rangeEnd(null)).withMessage("range");
+    assertThat(told).isEmpty();
+  }
+
+  @Test
+  void namesAndNumbers_areChecked() {
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> Nvtx.domain(" "))
+        .withMessage("name: ' ' (expected: not blank; Nvtx.defaultDomain() has no name)");
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> domain().category(0, "zero"))
+        .withMessage("number: 0 (expected: 1 to 2147483647)");
+    assertThat(Nvtx.domain("same")).isSameAs(Nvtx.domain("same"));
+  }
+
+  @Test
+  void textAndCategoryOfAnotherDomain_areRefused() {
+    NvtxDomain domain = domain();
+    NvtxDomain other = new NvtxDomain("other", tool);
+    NvtxEvent text = NvtxEvent.of(other.register("text"));
+    NvtxEvent category = NvtxEvent.of("text").category(other.category(1, "one"));
+    told.clear();
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> domain.mark(text))
+        .withMessage("text: of domain other (expected: of domain tests)");
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> domain.rangePush(category))
+        .withMessage("category: of domain other (expected: of domain tests)");
+    assertThatIllegalArgumentException().isThrownBy(() -> domain.rangeStart(category));
+    assertThat(told).isEmpty();
+    assertThatIllegalStateException().isThrownBy(domain::rangePop);
+  }
+
+  @Test
+  void popWithoutPush_isAnError_andTellsTheToolNothing() {
+    NvtxDomain domain = domain();
+    assertThatIllegalStateException()
+        .isThrownBy(domain::rangePop)
+        .withMessage(
+            "rangePop: %s has no open range in domain tests (expected: a rangePush of this thread"
+                    .formatted(Thread.currentThread())
+                + " before)");
+    assertThat(told).isEmpty();
+    assertThat(domain.rangePush("one")).isZero();
+    assertThat(domain.rangePop()).isZero();
+    assertThatIllegalStateException().isThrownBy(domain::rangePop);
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void hundredThousandRanges_canBeOpen(boolean listening) {
+    NvtxDomain domain = listening ? domain() : new NvtxDomain("tests", null);
+    for (int i = 0; i < MANY; i++) {
+      assertThat(domain.rangePush("range")).isEqualTo(i);
+    }
+    List<NvtxRange> started = new ArrayList<>();
+    for (int i = 0; i < MANY; i++) {
+      started.add(domain.rangeStart("range"));
+    }
+    for (int i = MANY - 1; i >= 0; i--) {
+      assertThat(domain.rangePop()).isEqualTo(i);
+    }
+    started.forEach(NvtxRange::close);
+    assertThatIllegalStateException().isThrownBy(domain::rangePop);
+    assertThat(told).hasSize(listening ? 4 * MANY : 0);
+  }
+
+  @Test
+  void rangeThatWasEnded_isNotEndedAgain() {
+    NvtxRange range = domain().rangeStart("range");
+    assertThat(range.isOpen()).isTrue();
+    range.close();
+    range.close();
+    Nvtx.rangeEnd(range);
+    assertThat(range.isOpen()).isFalse();
+    assertThat(told).containsExactly("domainRangeStart[1, range]", "domainRangeEnd[1, 1]");
+  }
+
+  @Test
+  void threads_haveRangesOfTheirOwn() throws InterruptedException {
+    NvtxDomain domain = domain();
+    domain.rangePush("main");
+    Thread.ofVirtual()
+        .start(() -> {
+          assertThatIllegalStateException().isThrownBy(domain::rangePop);
+          domain.rangePush("virtual");
+          domain.rangePop();
+        })
+        .join();
+    domain.rangePop();
+    assertThat(told)
+        .containsExactly(
+            "domainRangePush[1, main]",
+            "domainRangeStart[1, virtual]",
+            "domainRangeEnd[1, 2]",
+            "domainRangePop[1]");
+  }
+
+  @Test
+  void recorder_isToldOfEach() throws Exception {
+    NvtxDomain domain = new NvtxDomain("recorded", null);
+    Path file = folder.resolve("events.jfr");
+    try (Recording recording = new Recording()) {
+      recording.enable("io.cuvette.NvtxMark");
+      recording.enable("io.cuvette.NvtxRange").withoutThreshold();
+      recording.enable("io.cuvette.NvtxName");
+      recording.start();
+      domain.mark(NvtxEvent.of("mark").color(3).payload(5).category(domain.category(2, "two")));
+      domain.rangePush("outer");
+      domain.rangePush("inner");
+      domain.rangePop();
+      domain.rangePop();
+      domain.rangeStart("free").close();
+      recording.stop();
+      recording.dump(file);
+    }
+    assertThat(RecordingFile.readAllEvents(file).stream().map(NvtxDomainTest::shown))
+        .containsExactlyInAnyOrder(
+            "Name category 2 of recorded: two",
+            "Mark recorded: mark 2 FFFF0000 5",
+            "Range recorded: inner 0   depth 1",
+            "Range recorded: outer 0   depth 0",
+            "Range recorded: free 0   depth -1");
+  }
+
+  private static String shown(RecordedEvent event) {
+    String type = event.getEventType().getName().replace("io.cuvette.Nvtx", "");
+    if (type.equals("Name")) {
+      return type + " " + event.getString("named") + ": " + event.getString("name");
+    }
+    String text =
+        "%s %s: %s %d %s %s"
+            .formatted(
+                type,
+                event.getString("domain"),
+                event.getString("message"),
+                event.getInt("category"),
+                event.getString("color"),
+                event.getString("payload"));
+    return type.equals("Mark") ? text : text + " depth " + event.getInt("depth");
+  }
+
+  @Test
+  void recorderThatStopsInBetween_doesNoHarm() {
+    NvtxDomain domain = new NvtxDomain("recorded", null);
+    try (Recording recording = new Recording()) {
+      recording.enable("io.cuvette.NvtxRange").withoutThreshold();
+      domain.rangePush("before");
+      recording.start();
+      domain.rangePush("within");
+      recording.stop();
+    }
+    assertThat(domain.rangePop()).isOne();
+    assertThat(domain.rangePop()).isZero();
+  }
+}
