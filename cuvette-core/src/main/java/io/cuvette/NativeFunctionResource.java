@@ -68,7 +68,8 @@ public final class NativeFunctionResource implements MemoryResource {
     ThreadState state = device.session().state();
     LongConsumer back = given -> give(driver, given, device);
     long address;
-    state.enter(this);
+    state.checkReentry(this);
+    state.enterNative(this);
     try {
       address =
           driver.natives().callMalloc(malloc.address(), parameter.address(), bytes, device.id());
@@ -99,14 +100,13 @@ public final class NativeFunctionResource implements MemoryResource {
   }
 
   private void give(CudaDriver driver, long address, Device device) {
-    device
-        .session()
-        .callUser(
-            this,
-            () ->
-                driver
-                    .natives()
-                    .callFree(free.address(), parameter.address(), address, device.id()));
+    ThreadState state = device.session().state();
+    state.enterNative(this);
+    try {
+      driver.natives().callFree(free.address(), parameter.address(), address, device.id());
+    } finally {
+      state.leave();
+    }
   }
 
   private static MemorySegment checkFunction(String name, MemorySegment function) {

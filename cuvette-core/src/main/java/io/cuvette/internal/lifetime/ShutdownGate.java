@@ -7,9 +7,13 @@ import org.jspecify.annotations.Nullable;
  * Counts threads that create or release what a {@code Cuda} owns, so that shutdown can wait for
  * them. The thread that closes the Cuda shuts the gate and waits for those inside; from then on it
  * alone makes changes, and what others would have released is in its list. No code of the user runs
- * inside, which could close the Cuda. Thread-safe.
+ * inside, which could close the Cuda and wait for itself: who calls such code asserts {@link
+ * #isOutside}. Thread-safe.
  */
 public final class ShutdownGate {
+  /** How many steps inside gates each thread is in; counted where assertions are enabled. */
+  private static final ThreadLocal<int[]> STEPS = ThreadLocal.withInitial(() -> new int[1]);
+
   private final Gate gate = new Gate();
 
   /** Who ends the Cuda, as long as that lasts: it can enter all the same. */
@@ -60,18 +64,36 @@ public final class ShutdownGate {
 
   /** False if the gate is shut; else {@link #leave} must follow. */
   public boolean tryEnter() {
-    return gate.enter() || isEnding();
+    boolean entered = gate.enter() || isEnding();
+    assert !entered || count(1);
+    return entered;
   }
 
   /** The same for a step that can also be part of what a thread inside does. */
   public boolean tryEnterAgain() {
-    return gate.enterAgain() || isEnding();
+    boolean entered = gate.enterAgain() || isEnding();
+    assert !entered || count(1);
+    return entered;
   }
 
   public void leave() {
+    assert count(-1);
     if (!gate.isShut() || !isEnding()) {
       gate.leave();
     }
+  }
+
+  /**
+   * Whether the thread is in no step inside a gate, so that code of the user may run; for
+   * assertions, without which nothing is counted.
+   */
+  public static boolean isOutside() {
+    return STEPS.get()[0] == 0;
+  }
+
+  private static boolean count(int change) {
+    STEPS.get()[0] += change;
+    return true;
   }
 
   /** That thread is not counted: others must not take it for somebody who is still inside. */

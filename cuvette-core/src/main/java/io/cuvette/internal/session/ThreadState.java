@@ -1,5 +1,6 @@
 package io.cuvette.internal.session;
 
+import io.cuvette.internal.lifetime.ShutdownGate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -41,6 +42,24 @@ public final class ThreadState {
    * @throws IllegalStateException if it is inside other such code of the resource already
    */
   public void enter(Object resource, Object code) {
+    checkReentry(resource);
+    begin(new Running(resource, code, false, running));
+  }
+
+  /**
+   * Notes that this thread is inside a native function of the user. It is called as the driver's
+   * are, inside a step of the engine, so that the end waits for it and what it returns is not lost.
+   */
+  public void enterNative(Object resource) {
+    running = new Running(resource, resource, false, running);
+  }
+
+  /**
+   * Checks before an allocation by code of the user.
+   *
+   * @throws IllegalStateException if this thread is inside such code of the resource already
+   */
+  public void checkReentry(Object resource) {
     for (Running r = running; r != null; r = r.outer) {
       if (r.resource == resource) {
         throw reentrant(r);
@@ -49,7 +68,6 @@ public final class ThreadState {
     if (running != null && running.depth >= MOST_NESTED) {
       throw reentrant(running);
     }
-    running = new Running(resource, code, false, running);
   }
 
   /** Notes that this thread is inside code of the user; {@link #leave} follows. */
@@ -59,12 +77,17 @@ public final class ThreadState {
 
   /** The same for code that a resource has called. */
   public void enterCode(Object resource, Object code) {
-    running = new Running(resource, code, false, running);
+    begin(new Running(resource, code, false, running));
   }
 
   /** The same for a hook of a pool. */
   public void enterHook(Object pool, Object hook) {
-    running = new Running(pool, hook, true, running);
+    begin(new Running(pool, hook, true, running));
+  }
+
+  private void begin(Running inside) {
+    assert ShutdownGate.isOutside() : inside.code + " would run inside a step of the engine";
+    running = inside;
   }
 
   /**
