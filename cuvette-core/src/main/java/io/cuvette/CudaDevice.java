@@ -27,6 +27,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
   private final int id;
   private final CudaStream nullStream;
   private final CudaStream legacyStream;
+  private final CudaProfiler profiler;
 
   CudaDevice(Cuda cuda, Device core) {
     this.cuda = cuda;
@@ -36,6 +37,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
     this.nullStream = new CudaStream(this, new OpenStream(streams.nullStream(core), false), null);
     this.legacyStream =
         new CudaStream(this, new OpenStream(streams.legacyStream(core), false), null);
+    this.profiler = new CudaProfiler(core);
   }
 
   /** {@return the number of the device} */
@@ -319,6 +321,11 @@ public final class CudaDevice implements Comparable<CudaDevice> {
     Checks.notNegative("limit", limit);
     Checks.notNegative("value", value);
     core.run(driver -> driver.devices().ctxSetLimit(id, limit, value));
+  }
+
+  /** {@return what starts and stops profiling} */
+  public CudaProfiler profiler() {
+    return profiler;
   }
 
   /**

@@ -145,6 +145,24 @@ public interface DeviceCalls {
   void ctxSetLimit(int device, int limit, long value);
 
   /**
+   * Has the tool that profiles this process, if there is one, collect from now on; does nothing if
+   * it does already (cuProfilerStart).
+   *
+   * @param device the device, from 0
+   * @throws CudaException if the driver reports an error
+   */
+  void profilerStart(int device);
+
+  /**
+   * Has the tool that profiles this process, if there is one, collect no more; does nothing if it
+   * does not (cuProfilerStop).
+   *
+   * @param device the device, from 0
+   * @throws CudaException if the driver reports an error
+   */
+  void profilerStop(int device);
+
+  /**
    * {@return free and total memory of a device (cuMemGetInfo)}
    *
    * @param device the device, from 0

@@ -1,5 +1,7 @@
 package io.cuvette.driver;
 
+import java.util.Objects;
+
 /**
  * What a tool is passed with a mark or a range (nvtxEventAttributes_t). Immutable.
  *
@@ -28,4 +30,9 @@ public record NvtxAttributes(
 
   /** A payload that is a double (NVTX_PAYLOAD_TYPE_DOUBLE). */
   public static final int DOUBLE = 3;
+
+  /** Checks that nothing is null. */
+  public NvtxAttributes {
+    Objects.requireNonNull(message, "message");
+  }
 }

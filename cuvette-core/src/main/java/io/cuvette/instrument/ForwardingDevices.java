@@ -104,6 +104,16 @@ public abstract class ForwardingDevices implements DeviceCalls {
   }
 
   @Override
+  public void profilerStart(int device) {
+    delegate.profilerStart(device);
+  }
+
+  @Override
+  public void profilerStop(int device) {
+    delegate.profilerStop(device);
+  }
+
+  @Override
   public MemoryInfo memGetInfo(int device) {
     return delegate.memGetInfo(device);
   }

@@ -78,6 +78,8 @@ class FfmFailuresTest {
       fails("cuCtxGetLimit(limit=2, device=1)", () -> driver.devices().ctxGetLimit(1, 2));
       fails(
           "cuCtxSetLimit(limit=2, value=9, device=1)", () -> driver.devices().ctxSetLimit(1, 2, 9));
+      fails("cuProfilerStart(device=1)", () -> driver.devices().profilerStart(1));
+      fails("cuProfilerStop(device=1)", () -> driver.devices().profilerStop(1));
       fails("cuMemGetInfo(device=1)", () -> driver.devices().memGetInfo(1));
       check(library);
     }

@@ -10,6 +10,7 @@
 
 #ifdef HEADERS
 #include <cuda.h>
+#include <cudaProfilerTypedefs.h>
 #include <cudaTypedefs.h>
 #undef cuGetProcAddress
 #else

@@ -151,6 +151,8 @@ static CUresult cuCtxSetLimit_v3010(CUlimit limit, size_t value) {
   limits[limit] = value;
   return 0;
 }
+static CUresult cuProfilerStart_v4000(void) { return current ? 0 : INVALID_CONTEXT; }
+static CUresult cuProfilerStop_v4000(void) { return current ? 0 : INVALID_CONTEXT; }
 static CUresult switch_peer(CUcontext peer, int on) {
   uint64_t device = U(peer) - U(CONTEXT_HANDLE(0));
   CONTEXT;
@@ -176,6 +178,7 @@ static CUresult cuCtxDisablePeerAccess_v4000(CUcontext peer) { return switch_pee
   X(cuDevicePrimaryCtxRelease, 11000) X(cuCtxGetCurrent, 4000) X(cuCtxSetCurrent, 4000) \
   X(cuCtxGetDevice, 2000) X(cuCtxSynchronize, 2000) X(cuCtxSynchronize, 13000) \
   X(cuCtxGetStreamPriorityRange, 5050) X(cuCtxGetLimit, 3010) X(cuCtxSetLimit, 3010) \
+  X(cuProfilerStart, 4000) X(cuProfilerStop, 4000) \
   X(cuCtxEnablePeerAccess, 4000) X(cuCtxDisablePeerAccess, 4000) MEMORY_FORMS(X) STREAM_FORMS(X) CAPTURE_FORMS(X)
 
 #ifdef HEADERS

@@ -15,6 +15,7 @@
 
 #ifdef HEADERS
 #include <cuda.h>
+#include <cudaProfilerTypedefs.h>
 #include <cudaTypedefs.h>
 #undef cuGetProcAddress
 #else
@@ -244,6 +245,14 @@ static CUresult cuCtxGetLimit_v3010(size_t *out, CUlimit limit) {
 }
 static CUresult cuCtxSetLimit_v3010(CUlimit limit, size_t value) {
   NOTE("cuCtxSetLimit@3010(%d, %zu)", (int)limit, value);
+  return 0;
+}
+static CUresult cuProfilerStart_v4000(void) {
+  NOTE("cuProfilerStart@4000()");
+  return 0;
+}
+static CUresult cuProfilerStop_v4000(void) {
+  NOTE("cuProfilerStop@4000()");
   return 0;
 }
 static CUresult cuCtxEnablePeerAccess_v4000(CUcontext peer, unsigned flags) {
@@ -531,6 +540,7 @@ void stub_free(void *parameter, void *address, int device) { note("free(%llx, %l
   X(cuDevicePrimaryCtxRelease, 11000) X(cuCtxGetCurrent, 4000) X(cuCtxSetCurrent, 4000) \
   X(cuCtxGetDevice, 2000) X(cuCtxSynchronize, 2000) X(cuCtxSynchronize, 13000) \
   X(cuCtxGetStreamPriorityRange, 5050) X(cuCtxGetLimit, 3010) X(cuCtxSetLimit, 3010) \
+  X(cuProfilerStart, 4000) X(cuProfilerStop, 4000) \
   X(cuCtxEnablePeerAccess, 4000) X(cuCtxDisablePeerAccess, 4000) X(cuMemAlloc, 3020) \
   X(cuMemFree, 3020) X(cuMemHostAlloc, 2020) X(cuMemFreeHost, 2000) X(cuMemAllocManaged, 6000) \
   X(cuMemGetInfo, 3020) X(cuPointerGetAttribute, 4000) X(cuMemRangeGetAttribute, 8000) \

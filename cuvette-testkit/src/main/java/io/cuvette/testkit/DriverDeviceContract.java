@@ -127,6 +127,21 @@ public abstract class DriverDeviceContract {
   }
 
   /**
+   * Profiling can be switched on and off, and off again.
+   *
+   * @param driver the driver under test
+   */
+  @CudaTest
+  public void profiler_isStartedAndStopped(CudaDriver driver) {
+    driver.devices().profilerStart(0);
+    driver.devices().profilerStart(0);
+    driver.devices().profilerStop(0);
+    driver.devices().profilerStop(0);
+    Refused.withAny(() -> driver.devices().profilerStart(-1));
+    Refused.withAny(() -> driver.devices().profilerStop(12_345));
+  }
+
+  /**
    * A device is not a peer of itself.
    *
    * @param driver the driver under test

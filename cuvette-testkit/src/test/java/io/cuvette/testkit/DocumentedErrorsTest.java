@@ -88,7 +88,8 @@ class DocumentedErrorsTest {
           if (Files.isRegularFile(header)) {
             String text = Files.readString(header, StandardCharsets.UTF_8);
             if (text.contains(VERSION)) {
-              return text;
+              Path profiler = header.resolveSibling("cudaProfiler.h");
+              return text + Files.readString(profiler, StandardCharsets.UTF_8);
             }
           }
         }

@@ -51,6 +51,8 @@ public final class FfmDevices extends Part implements DeviceCalls {
       optional("cuCtxGetLimit(limit=%d, device=%d)", 3010, OUT, INT);
   public static final DriverFunction SET_LIMIT =
       optional("cuCtxSetLimit(limit=%d, value=%d, device=%d)", 3010, INT, SIZE);
+  public static final DriverFunction PROFILER_START = optional("cuProfilerStart(device=%d)", 4000);
+  public static final DriverFunction PROFILER_STOP = optional("cuProfilerStop(device=%d)", 4000);
   public static final MethodHandle GET_INFO =
       Libcuda.required("cuMemGetInfo", 3020, POINTER, POINTER);
 
@@ -183,6 +185,16 @@ public final class FfmDevices extends Part implements DeviceCalls {
   @Override
   public void ctxSetLimit(int device, int limit, long value) {
     SET_LIMIT.call(limit, value, device, enter(device));
+  }
+
+  @Override
+  public void profilerStart(int device) {
+    PROFILER_START.call(device, enter(device));
+  }
+
+  @Override
+  public void profilerStop(int device) {
+    PROFILER_STOP.call(device, enter(device));
   }
 
   @Override

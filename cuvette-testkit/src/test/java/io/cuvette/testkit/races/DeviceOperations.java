@@ -1,6 +1,7 @@
 package io.cuvette.testkit.races;
 
 import io.cuvette.CudaDevice;
+import io.cuvette.CudaProfiler;
 import io.cuvette.DeviceAttribute;
 import io.cuvette.EventOptions;
 import io.cuvette.Scope;
@@ -23,6 +24,9 @@ final class DeviceOperations {
     addMakers(all);
     addForeign(all);
     addPeers(all);
+    all.add(profiler("start()", CudaProfiler::start));
+    all.add(profiler("stop()", CudaProfiler::stop));
+    all.add(profiler("profile()", profiler -> profiler.profile().close()));
     return all;
   }
 
@@ -98,6 +102,15 @@ final class DeviceOperations {
     all.add(device("canAccess(CudaDevice)", device -> device.canAccess(device)));
     all.add(withPeer("enablePeerAccess(CudaDevice)", CudaDevice::enablePeerAccess));
     all.add(withPeer("disablePeerAccess(CudaDevice)", CudaDevice::disablePeerAccess));
+  }
+
+  private static Operation profiler(String method, Consumer<CudaProfiler> body) {
+    return Operation.of(
+        "CudaProfiler." + method,
+        stage -> {
+          CudaProfiler profiler = stage.device.profiler();
+          return () -> body.accept(profiler);
+        });
   }
 
   /** What two devices do; with one there is nothing to race. */

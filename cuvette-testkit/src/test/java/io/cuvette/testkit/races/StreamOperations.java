@@ -2,6 +2,7 @@ package io.cuvette.testkit.races;
 
 import io.cuvette.CudaEvent;
 import io.cuvette.CudaStream;
+import io.cuvette.Nvtx;
 import io.cuvette.Scope;
 import java.util.ArrayList;
 import java.util.List;
@@ -53,6 +54,13 @@ final class StreamOperations {
               }
             }));
     all.add(stream("close()", CudaStream::close));
+    all.add(
+        Operation.of(
+            "Nvtx.name(CudaStream, String)",
+            stage -> {
+              CudaStream stream = stage.stream();
+              return () -> Nvtx.name(stream, "name");
+            }));
   }
 
   private static void addCallbacks(List<Operation> all) {

@@ -22,6 +22,9 @@ import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryLocation;
 import io.cuvette.MemoryResource;
 import io.cuvette.NativeFunctionResource;
+import io.cuvette.Nvtx;
+import io.cuvette.NvtxDomain;
+import io.cuvette.NvtxEvent;
 import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PinnedMemoryResourceOptions;
@@ -83,6 +86,7 @@ final class NullSamples implements AutoCloseable {
   NullSamples() {
     makeObjects(cuda.device(0), cuda.device(0).createStream());
     makeShared(cuda.device(0));
+    makeMarks();
     makeInstruments();
     makeValues();
   }
@@ -90,6 +94,7 @@ final class NullSamples implements AutoCloseable {
   private void makeObjects(CudaDevice device, CudaStream stream) {
     objects.add(cuda);
     objects.add(device);
+    objects.add(device.profiler());
     objects.add(stream);
     objects.add(device.createEvent());
     objects.add(cuda.allocate(4096));
@@ -141,6 +146,15 @@ final class NullSamples implements AutoCloseable {
     IpcListener listener = IpcListener.open(folder.resolve("socket"));
     objects.add(listener);
     objects.add(IpcChannel.connect(folder.resolve("socket"), Duration.ofSeconds(40)));
+  }
+
+  private void makeMarks() {
+    NvtxDomain domain = Nvtx.domain("nulls");
+    objects.add(domain);
+    objects.add(domain.category(1, "category"));
+    objects.add(domain.register("text"));
+    objects.add(domain.rangeStart("range"));
+    objects.add(NvtxEvent.of("event"));
   }
 
   private void makeInstruments() {

@@ -101,6 +101,16 @@ public final class SanitizerDevices implements DeviceCalls {
   }
 
   @Override
+  public void profilerStart(int device) {
+    calls.profilerStart(device);
+  }
+
+  @Override
+  public void profilerStop(int device) {
+    calls.profilerStop(device);
+  }
+
+  @Override
   public MemoryInfo memGetInfo(int device) {
     return calls.memGetInfo(device);
   }

@@ -167,6 +167,17 @@ public final class SimDeviceCalls implements DeviceCalls {
         () -> "cuCtxSetLimit(device=%d, limit=%d, value=%d)".formatted(device, limit, value));
   }
 
+  /** Nobody profiles a simulated device. */
+  @Override
+  public void profilerStart(int device) {
+    machine.run(() -> machine.working(device), () -> "cuProfilerStart(device=" + device + ")");
+  }
+
+  @Override
+  public void profilerStop(int device) {
+    machine.run(() -> machine.working(device), () -> "cuProfilerStop(device=" + device + ")");
+  }
+
   @Override
   public MemoryInfo memGetInfo(int device) {
     return machine.call(
