@@ -6,6 +6,7 @@ import io.cuvette.cli.CommonOptions;
 import io.cuvette.cli.Json;
 import io.cuvette.cli.Version;
 import io.cuvette.cli.Wrapped;
+import io.cuvette.driver.OptionalLibrary;
 import java.io.PrintStream;
 import java.nio.file.Path;
 import java.util.Optional;
@@ -79,24 +80,23 @@ public final class InfoCommand implements Runnable {
   }
 
   private void libraries(PrintStream out) {
-    LibrarySearch search = LibrarySearch.here();
     if (!common.json()) {
       out.println();
       out.println("Optional libraries");
     }
     for (OptionalLibrary library : OptionalLibrary.ALL) {
-      Optional<Path> file = search.find(library);
+      Optional<Path> file = library.find();
       if (common.json()) {
         out.println(
             new Json()
                 .with("kind", "library")
-                .with("name", library.name())
+                .with("name", library.title())
                 .with("found", file.isPresent())
                 .with("path", file.map(Path::toString).orElse(null))
                 .with("install", file.isPresent() ? null : library.install()));
       } else {
         String text = file.map(Path::toString).orElse("missing; install " + library.install());
-        Wrapped.print(out, "  %-10s ".formatted(library.name()), text);
+        Wrapped.print(out, "  %-10s ".formatted(library.title()), text);
       }
     }
   }

@@ -1,5 +1,6 @@
 package io.cuvette.ffm.nvtx;
 
+import io.cuvette.driver.OptionalLibrary;
 import io.cuvette.ffm.link.SharedLibraries;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
@@ -32,13 +33,7 @@ record InteropLibrary(String file, SymbolLookup symbols) implements NvtxLibrary 
     }
     List<String> candidates = new ArrayList<>();
     candidates.add(SharedLibraries.isWindows() ? "nvtx3interop.dll" : NAME);
-    for (String variable : List.of("CUDA_HOME", "CUDA_PATH")) {
-      String toolkit = System.getenv(variable);
-      if (toolkit != null && !toolkit.isBlank()) {
-        candidates.add(Path.of(toolkit, "lib64", NAME).toString());
-      }
-    }
-    candidates.add("/usr/local/cuda/lib64/" + NAME);
+    OptionalLibrary.NVTX.find().map(Path::toString).ifPresent(candidates::add);
     return candidates;
   }
 

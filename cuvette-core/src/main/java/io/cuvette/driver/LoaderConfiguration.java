@@ -1,4 +1,4 @@
-package io.cuvette.cli.info;
+package io.cuvette.driver;
 
 import java.io.IOException;
 import java.nio.file.DirectoryStream;

@@ -1,4 +1,4 @@
-package io.cuvette.cli.info;
+package io.cuvette.driver;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -55,6 +55,15 @@ class LibrarySearchTest {
   void missingLibrary_isEmpty() {
     assertThat(new LibrarySearch(Map.of(), folder.resolve("none"), "Linux").find(LIBRARY))
         .isEmpty();
+  }
+
+  @Test
+  void whatIsMissing_saysWhereItWasLookedFor_andWhatToInstall() {
+    assertThat(LIBRARY.find()).isEmpty();
+    assertThat(LIBRARY.missing())
+        .startsWith("test is missing: no file libcuvettetest.so* in /")
+        .contains("/usr/local/cuda/lib64")
+        .endsWith("; install nothing");
   }
 
   @Test

@@ -1,4 +1,4 @@
-package io.cuvette.cli.info;
+package io.cuvette.driver;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -45,8 +45,17 @@ final class LibrarySearch {
 
   /** The file of a library, if it is anywhere. */
   Optional<Path> find(OptionalLibrary library) {
-    String start = windows ? library.windowsFile() : library.file();
-    return folders.stream().flatMap(folder -> newest(folder, start).stream()).findFirst();
+    return folders.stream().flatMap(folder -> newest(folder, start(library)).stream()).findFirst();
+  }
+
+  /** What the file of a library starts with here. */
+  String start(OptionalLibrary library) {
+    return windows ? library.windowsFile() : library.file();
+  }
+
+  /** Where it looks, in that order. */
+  List<Path> folders() {
+    return List.copyOf(folders);
   }
 
   private static Optional<Path> newest(Path folder, String start) {
