@@ -1,8 +1,8 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaException;
+import io.cuvette.internal.interop.Profiling;
 import io.cuvette.internal.session.Device;
-import io.cuvette.internal.session.Profiling;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 

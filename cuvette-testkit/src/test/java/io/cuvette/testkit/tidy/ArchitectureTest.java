@@ -51,6 +51,7 @@ class ArchitectureTest {
           "pool",
           "transfer",
           "block",
+          "interop",
           "order",
           "callback",
           "stream",

@@ -1,5 +1,6 @@
-package io.cuvette.internal.session;
+package io.cuvette.internal.interop;
 
+import io.cuvette.internal.session.Device;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
