@@ -2,6 +2,9 @@ package io.cuvette.instrument;
 
 import io.cuvette.driver.KernelCalls;
 import io.cuvette.driver.KernelParameter;
+import io.cuvette.driver.LaunchParameters;
+import io.cuvette.driver.LaunchShape;
+import io.cuvette.driver.PotentialBlockSize;
 import java.util.Objects;
 
 /**
@@ -53,5 +56,50 @@ public abstract class ForwardingKernels implements KernelCalls {
   @Override
   public KernelParameter kernelGetParamInfo(long kernel, int index) {
     return delegate.kernelGetParamInfo(kernel, index);
+  }
+
+  @Override
+  public void launchKernel(
+      int device, long stream, long kernel, LaunchShape shape, LaunchParameters parameters) {
+    delegate.launchKernel(device, stream, kernel, shape, parameters);
+  }
+
+  @Override
+  public int kernelGetAttribute(int attribute, long kernel, int device) {
+    return delegate.kernelGetAttribute(attribute, kernel, device);
+  }
+
+  @Override
+  public void kernelSetAttribute(int attribute, int value, long kernel, int device) {
+    delegate.kernelSetAttribute(attribute, value, kernel, device);
+  }
+
+  @Override
+  public int occupancyMaxActiveBlocksPerMultiprocessor(
+      int device, long kernel, int blockThreads, long dynamicSharedBytes) {
+    return delegate.occupancyMaxActiveBlocksPerMultiprocessor(
+        device, kernel, blockThreads, dynamicSharedBytes);
+  }
+
+  @Override
+  public PotentialBlockSize occupancyMaxPotentialBlockSize(
+      int device, long kernel, long dynamicSharedBytes, int blockLimit) {
+    return delegate.occupancyMaxPotentialBlockSize(device, kernel, dynamicSharedBytes, blockLimit);
+  }
+
+  @Override
+  public long occupancyAvailableDynamicSMemPerBlock(
+      int device, long kernel, int blocks, int blockThreads) {
+    return delegate.occupancyAvailableDynamicSMemPerBlock(device, kernel, blocks, blockThreads);
+  }
+
+  @Override
+  public int occupancyMaxActiveClusters(int device, long kernel, LaunchShape shape) {
+    return delegate.occupancyMaxActiveClusters(device, kernel, shape);
+  }
+
+  @Override
+  public int occupancyMaxPotentialClusterSize(int device, long kernel, LaunchShape shape) {
+    return delegate.occupancyMaxPotentialClusterSize(device, kernel, shape);
   }
 }

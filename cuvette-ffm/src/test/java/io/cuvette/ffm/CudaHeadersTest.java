@@ -14,6 +14,7 @@ import io.cuvette.driver.MemoryType;
 import io.cuvette.driver.PointerAttribute;
 import io.cuvette.driver.StreamHandle;
 import io.cuvette.ffm.call.CallFrame;
+import io.cuvette.ffm.call.LaunchMemory;
 import io.cuvette.ffm.library.Versions;
 import io.cuvette.ffm.link.Layouts;
 import io.cuvette.ffm.part.FfmCaptures;
@@ -185,6 +186,38 @@ class CudaHeadersTest {
       expected.put("sizeof(" + handle + ")", Layouts.IPC_HANDLE.byteSize());
       expected.put("_Alignof(" + handle + ")", Layouts.IPC_HANDLE.byteAlignment());
     }
+    assertThat(values(expected)).isEqualTo(expected);
+  }
+
+  @Test
+  void layoutOfLaunches_isThatOfTheHeader() throws Exception {
+    Map<String, Long> expected = new LinkedHashMap<>();
+    String[] numbers = {"gridDimX", "gridDimY", "gridDimZ", "blockDimX", "blockDimY", "blockDimZ"};
+    for (int i = 0; i < numbers.length; i++) {
+      expected.put("offsetof(CUlaunchConfig, " + numbers[i] + ")", 4L * i);
+    }
+    expected.put("sizeof(((CUlaunchConfig *)0)->gridDimX)", 4L);
+    expected.put("offsetof(CUlaunchConfig, sharedMemBytes)", LaunchMemory.SHARED);
+    expected.put("offsetof(CUlaunchConfig, hStream)", LaunchMemory.STREAM);
+    expected.put("offsetof(CUlaunchConfig, attrs)", LaunchMemory.ATTRIBUTES);
+    expected.put("offsetof(CUlaunchConfig, numAttrs)", LaunchMemory.COUNT);
+    expected.put("sizeof(((CUlaunchConfig *)0)->numAttrs)", 4L);
+    expected.put("sizeof(CUlaunchConfig)", LaunchMemory.CONFIG_BYTES);
+    expected.put("offsetof(CUlaunchAttribute, id)", 0L);
+    expected.put("offsetof(CUlaunchAttribute, value)", LaunchMemory.VALUE);
+    expected.put("sizeof(CUlaunchAttribute)", LaunchMemory.ATTRIBUTE_BYTES);
+    for (String member : List.of("cooperative", "programmaticStreamSerializationAllowed")) {
+      expected.put("offsetof(CUlaunchAttributeValue, " + member + ")", 0L);
+      expected.put("sizeof(((CUlaunchAttributeValue *)0)->" + member + ")", 4L);
+    }
+    expected.put("offsetof(CUlaunchAttributeValue, clusterDim.x)", 0L);
+    expected.put("offsetof(CUlaunchAttributeValue, clusterDim.y)", 4L);
+    expected.put("offsetof(CUlaunchAttributeValue, clusterDim.z)", 8L);
+    expected.put("CU_LAUNCH_ATTRIBUTE_COOPERATIVE", (long) LaunchMemory.COOPERATIVE);
+    expected.put("CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION", (long) LaunchMemory.CLUSTER_DIMENSION);
+    expected.put(
+        "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION",
+        (long) LaunchMemory.PROGRAMMATIC_STREAM_SERIALIZATION);
     assertThat(values(expected)).isEqualTo(expected);
   }
 

@@ -4,7 +4,106 @@ typedef struct CUlib_st *CUlibrary;
 typedef struct CUkern_st *CUkernel;
 typedef int CUjit_option;
 typedef int CUlibraryOption;
+typedef struct CUfunc_st *CUfunction;
+typedef int CUfunction_attribute;
+typedef size_t (*CUoccupancyB2DSize)(int block);
+typedef struct {
+  int id;
+  char pad[4];
+  union {
+    char pad[64];
+    struct { unsigned x, y, z; } clusterDim;
+    int cooperative;
+    int programmaticStreamSerializationAllowed;
+  } value;
+} CUlaunchAttribute;
+typedef struct {
+  unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+  CUstream hStream;
+  CUlaunchAttribute *attrs;
+  unsigned numAttrs;
+} CUlaunchConfig;
 #endif
+
+/* The text of a configuration. */
+static const char *config_text(const CUlaunchConfig *config, char *text, size_t room) {
+  size_t used = snprintf(text, room, "{%u %u %u, %u %u %u, %u, %llx", config->gridDimX, config->gridDimY,
+                         config->gridDimZ, config->blockDimX, config->blockDimY, config->blockDimZ,
+                         config->sharedMemBytes, U(config->hStream));
+  for (unsigned i = 0; i < config->numAttrs && used < room; i++) {
+    const CUlaunchAttribute *a = &config->attrs[i];
+    if ((int)a->id == 4) {
+      used += snprintf(text + used, room - used, ", cluster %u %u %u", a->value.clusterDim.x,
+                       a->value.clusterDim.y, a->value.clusterDim.z);
+    } else if ((int)a->id == 2) {
+      used += snprintf(text + used, room - used, ", cooperative %d", a->value.cooperative);
+    } else if ((int)a->id == 6) {
+      used += snprintf(text + used, room - used, ", programmatic %d",
+                       a->value.programmaticStreamSerializationAllowed);
+    } else {
+      used += snprintf(text + used, room - used, ", unknown %d", (int)a->id);
+    }
+  }
+  snprintf(text + used, room - used, "}");
+  return text;
+}
+
+/* Parameters are shown as 4-byte numbers: as many as the first answer says. */
+static CUresult cuLaunchKernelEx_v11060(const CUlaunchConfig *config, CUfunction function,
+                                        void **parameters, void **extra) {
+  char text[300];
+  config_text(config, text, 200);
+  size_t used = strlen(text);
+  for (uint64_t i = 0; i < answers[0]; i++) {
+    used += snprintf(text + used, sizeof text - used, ", %d", *(int *)parameters[i]);
+  }
+  NOTE("cuLaunchKernelEx@11060(%llx, %llx, %s)", U(function), U(extra), text);
+  return 0;
+}
+static CUresult cuKernelGetAttribute_v12000(int *out, CUfunction_attribute attribute, CUkernel kernel,
+                                            CUdevice device) {
+  NOTE("cuKernelGetAttribute@12000(%d, %llx, %d)", (int)attribute, U(kernel), device);
+  *out = (int)answers[0];
+  return 0;
+}
+static CUresult cuKernelSetAttribute_v12000(CUfunction_attribute attribute, int value, CUkernel kernel,
+                                            CUdevice device) {
+  NOTE("cuKernelSetAttribute@12000(%d, %d, %llx, %d)", (int)attribute, value, U(kernel), device);
+  return 0;
+}
+static CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor_v6050(int *out, CUfunction function, int block,
+                                                                  size_t shared) {
+  NOTE("cuOccupancyMaxActiveBlocksPerMultiprocessor@6050(%llx, %d, %zu)", U(function), block, shared);
+  *out = (int)answers[0];
+  return 0;
+}
+static CUresult cuOccupancyMaxPotentialBlockSize_v6050(int *grid, int *block, CUfunction function,
+                                                       CUoccupancyB2DSize sizes, size_t shared, int limit) {
+  NOTE("cuOccupancyMaxPotentialBlockSize@6050(%llx, %llx, %zu, %d)", U(function), U(sizes), shared, limit);
+  *grid = (int)answers[0]; *block = (int)answers[1];
+  return 0;
+}
+static CUresult cuOccupancyAvailableDynamicSMemPerBlock_v10020(size_t *out, CUfunction function, int blocks,
+                                                               int block) {
+  NOTE("cuOccupancyAvailableDynamicSMemPerBlock@10020(%llx, %d, %d)", U(function), blocks, block);
+  *out = answers[0];
+  return 0;
+}
+static CUresult cuOccupancyMaxActiveClusters_v11070(int *out, CUfunction function,
+                                                    const CUlaunchConfig *config) {
+  char text[200];
+  NOTE("cuOccupancyMaxActiveClusters@11070(%llx, %s)", U(function), config_text(config, text, sizeof text));
+  *out = (int)answers[0];
+  return 0;
+}
+static CUresult cuOccupancyMaxPotentialClusterSize_v11070(int *out, CUfunction function,
+                                                          const CUlaunchConfig *config) {
+  char text[200];
+  NOTE("cuOccupancyMaxPotentialClusterSize@11070(%llx, %s)", U(function),
+       config_text(config, text, sizeof text));
+  *out = (int)answers[0];
+  return 0;
+}
 
 static CUresult cuLibraryLoadData_v12000(CUlibrary *out, const void *code, CUjit_option *options,
                                          void **values, unsigned count, CUlibraryOption *more,
@@ -47,4 +146,7 @@ static CUresult cuKernelGetParamInfo_v12040(CUkernel kernel, size_t index, size_
 #define KERNEL_FORMS(X) \
   X(cuLibraryLoadData, 12000) X(cuLibraryUnload, 12000) X(cuLibraryGetKernel, 12000) \
   X(cuLibraryGetKernelCount, 12040) X(cuLibraryEnumerateKernels, 12040) X(cuKernelGetName, 12030) \
-  X(cuKernelGetParamInfo, 12040)
+  X(cuKernelGetParamInfo, 12040) X(cuLaunchKernelEx, 11060) X(cuKernelGetAttribute, 12000) \
+  X(cuKernelSetAttribute, 12000) X(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050) \
+  X(cuOccupancyMaxPotentialBlockSize, 6050) X(cuOccupancyAvailableDynamicSMemPerBlock, 10020) \
+  X(cuOccupancyMaxActiveClusters, 11070) X(cuOccupancyMaxPotentialClusterSize, 11070)

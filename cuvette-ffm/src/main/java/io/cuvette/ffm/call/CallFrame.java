@@ -1,6 +1,7 @@
 package io.cuvette.ffm.call;
 
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.LaunchShape;
 import io.cuvette.ffm.link.Layouts;
 import io.cuvette.ffm.link.NativeAccess;
 import java.lang.foreign.Arena;
@@ -24,7 +25,9 @@ public final class CallFrame {
   private static final long LOCATION = 24;
   private static final long MODE = 32;
   private static final long SPARE = 40;
-  private static final long BYTES = 64; // a cache line
+  private static final long LAUNCH = 64; // the next cache line
+  private static final long LINE = 64;
+  private static final long BYTES = LAUNCH + LaunchMemory.BYTES;
 
   // Frames are aligned; an aligned layout would check that each time.
   private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG_UNALIGNED;
@@ -40,7 +43,7 @@ public final class CallFrame {
   /** The address of {@value #RESULT_BYTES} bytes of results, zero when the call starts. */
   public final long out;
 
-  private final MemorySegment room = Arena.ofAuto().allocate(BYTES, BYTES);
+  private final MemorySegment room = Arena.ofAuto().allocate(BYTES, LINE);
   private final MemorySegment location = room.asSlice(LOCATION, Layouts.LOCATION);
   private final boolean borrowed;
   private boolean taken;
@@ -226,5 +229,11 @@ public final class CallFrame {
     location.set(INT, 0, type);
     location.set(INT, Integer.BYTES, id);
     return location;
+  }
+
+  /** The address of a CUlaunchConfig to pass. */
+  public long launchConfig(LaunchShape shape, long stream) {
+    LaunchMemory.write(MEMORY, out + LAUNCH, shape, stream);
+    return out + LAUNCH;
   }
 }

@@ -3,6 +3,9 @@ package io.cuvette.ffm.part;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.KernelCalls;
 import io.cuvette.driver.KernelParameter;
+import io.cuvette.driver.LaunchParameters;
+import io.cuvette.driver.LaunchShape;
+import io.cuvette.driver.PotentialBlockSize;
 import io.cuvette.ffm.call.Call;
 import io.cuvette.ffm.call.CallFrame;
 import io.cuvette.ffm.call.DriverFunction;
@@ -13,6 +16,7 @@ import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
+import java.lang.ref.Reference;
 
 /** Calls about libraries of kernels, which need no context. Thread-safe. */
 public final class FfmKernels extends Part implements KernelCalls {
@@ -35,6 +39,38 @@ public final class FfmKernels extends Part implements KernelCalls {
       Libcuda.function("cuKernelGetName", 12030, POINTER, POINTER);
   public static final MethodHandle GET_PARAM_INFO =
       Libcuda.function("cuKernelGetParamInfo", 12040, POINTER, SIZE, POINTER, POINTER);
+
+  /** A kernel of a library stands where the driver expects a function of a context. */
+  public static final MethodHandle LAUNCH =
+      Libcuda.function("cuLaunchKernelEx", 11060, POINTER, POINTER, POINTER, POINTER);
+
+  public static final DriverFunction GET_ATTRIBUTE =
+      optional(
+          "cuKernelGetAttribute(attribute=%d, kernel=%#x, device=%d)",
+          12000, OUT, INT, POINTER, INT);
+  public static final DriverFunction SET_ATTRIBUTE =
+      optional(
+          "cuKernelSetAttribute(attribute=%d, value=%d, kernel=%#x, device=%d)",
+          12000, INT, INT, POINTER, INT);
+  public static final DriverFunction MAX_ACTIVE_BLOCKS =
+      optional(
+          "cuOccupancyMaxActiveBlocksPerMultiprocessor(kernel=%#x, block=%d, shared=%d, device=%d)",
+          6050, OUT, POINTER, INT, SIZE);
+  public static final MethodHandle MAX_POTENTIAL_BLOCK =
+      Libcuda.function(
+          "cuOccupancyMaxPotentialBlockSize", 6050, POINTER, POINTER, POINTER, POINTER, SIZE, INT);
+  public static final DriverFunction AVAILABLE_SHARED =
+      optional(
+          "cuOccupancyAvailableDynamicSMemPerBlock(kernel=%#x, blocks=%d, block=%d, device=%d)",
+          10020, OUT, POINTER, INT, INT);
+  public static final DriverFunction MAX_ACTIVE_CLUSTERS =
+      optional(
+          "cuOccupancyMaxActiveClusters(kernel=%#x, config=%#x, device=%d)",
+          11070, OUT, POINTER, POINTER);
+  public static final DriverFunction MAX_POTENTIAL_CLUSTER =
+      optional(
+          "cuOccupancyMaxPotentialClusterSize(kernel=%#x, config=%#x, device=%d)",
+          11070, OUT, POINTER, POINTER);
 
   /** The part of the driver whose calls start here. */
   public FfmKernels(Entry entry) {
@@ -112,5 +148,90 @@ public final class FfmKernels extends Part implements KernelCalls {
       throw Call.of("cuKernelGetParamInfo(kernel=%#x, index=%d)", kernel, index).failed(status);
     }
     return new KernelParameter(offset, size);
+  }
+
+  @Override
+  public void launchKernel(
+      int device, long stream, long kernel, LaunchShape shape, LaunchParameters parameters) {
+    long table = parameters.table().address();
+    CallFrame frame = enterAsIs(device);
+    int status;
+    try {
+      status = (int) LAUNCH.invokeExact(frame.launchConfig(shape, stream), kernel, table, 0L);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    } finally {
+      Reference.reachabilityFence(parameters);
+    }
+    frame.leave();
+    if (status != SUCCESS) {
+      throw Call.of(
+              "cuLaunchKernelEx(kernel=%#x, shape=%s, parameters=%d, stream=%#x, device=%d)",
+              kernel, shape, parameters.places().size(), stream, device)
+          .failed(status);
+    }
+  }
+
+  @Override
+  public int kernelGetAttribute(int attribute, long kernel, int device) {
+    return (int) GET_ATTRIBUTE.call(attribute, kernel, contexts().handle(device), enter());
+  }
+
+  @Override
+  public void kernelSetAttribute(int attribute, int value, long kernel, int device) {
+    SET_ATTRIBUTE.call(attribute, value, kernel, contexts().handle(device), enter());
+  }
+
+  @Override
+  public int occupancyMaxActiveBlocksPerMultiprocessor(
+      int device, long kernel, int blockThreads, long dynamicSharedBytes) {
+    return (int)
+        MAX_ACTIVE_BLOCKS.call(kernel, blockThreads, dynamicSharedBytes, device, enter(device));
+  }
+
+  @Override
+  public PotentialBlockSize occupancyMaxPotentialBlockSize(
+      int device, long kernel, long dynamicSharedBytes, int blockLimit) {
+    CallFrame frame = enter(device);
+    int status;
+    try {
+      status =
+          (int)
+              MAX_POTENTIAL_BLOCK.invokeExact(
+                  frame.out, frame.out + Long.BYTES, kernel, 0L, dynamicSharedBytes, blockLimit);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    int threads = (int) frame.second();
+    int blocks = (int) frame.leave();
+    if (status != SUCCESS) {
+      throw Call.of(
+              "cuOccupancyMaxPotentialBlockSize(kernel=%#x, dynamicSharedBytes=%d, blockLimit=%d,"
+                  + " device=%d)",
+              kernel, dynamicSharedBytes, blockLimit, device)
+          .failed(status);
+    }
+    return new PotentialBlockSize(blocks, threads);
+  }
+
+  @Override
+  public long occupancyAvailableDynamicSMemPerBlock(
+      int device, long kernel, int blocks, int blockThreads) {
+    return AVAILABLE_SHARED.call(kernel, blocks, blockThreads, device, enter(device));
+  }
+
+  @Override
+  public int occupancyMaxActiveClusters(int device, long kernel, LaunchShape shape) {
+    return clusters(MAX_ACTIVE_CLUSTERS, device, kernel, shape);
+  }
+
+  @Override
+  public int occupancyMaxPotentialClusterSize(int device, long kernel, LaunchShape shape) {
+    return clusters(MAX_POTENTIAL_CLUSTER, device, kernel, shape);
+  }
+
+  private int clusters(DriverFunction function, int device, long kernel, LaunchShape shape) {
+    CallFrame frame = enter(device);
+    return (int) function.call(kernel, frame.launchConfig(shape, 0), device, frame);
   }
 }

@@ -3,6 +3,9 @@ package io.cuvette.instrument.internal.sanitizer;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.KernelCalls;
 import io.cuvette.driver.KernelParameter;
+import io.cuvette.driver.LaunchParameters;
+import io.cuvette.driver.LaunchShape;
+import io.cuvette.driver.PotentialBlockSize;
 import io.cuvette.instrument.internal.report.CallTrace;
 import java.util.HashSet;
 import java.util.Set;
@@ -77,6 +80,66 @@ public final class SanitizerKernels implements KernelCalls {
   public KernelParameter kernelGetParamInfo(long kernel, int index) {
     kernel("kernelGetParamInfo", kernel);
     return driver.kernels().kernelGetParamInfo(kernel, index);
+  }
+
+  @Override
+  public void launchKernel(
+      int device, long stream, long kernel, LaunchShape shape, LaunchParameters parameters) {
+    kernel("launchKernel", kernel);
+    core.lane("launchKernel", device, stream);
+    driver.kernels().launchKernel(device, stream, kernel, shape, parameters);
+  }
+
+  @Override
+  public int kernelGetAttribute(int attribute, long kernel, int device) {
+    kernel("kernelGetAttribute", kernel);
+    return driver.kernels().kernelGetAttribute(attribute, kernel, device);
+  }
+
+  @Override
+  public void kernelSetAttribute(int attribute, int value, long kernel, int device) {
+    kernel("kernelSetAttribute", kernel);
+    driver.kernels().kernelSetAttribute(attribute, value, kernel, device);
+  }
+
+  @Override
+  public int occupancyMaxActiveBlocksPerMultiprocessor(
+      int device, long kernel, int blockThreads, long dynamicSharedBytes) {
+    kernel("occupancyMaxActiveBlocksPerMultiprocessor", kernel);
+    return driver
+        .kernels()
+        .occupancyMaxActiveBlocksPerMultiprocessor(
+            device, kernel, blockThreads, dynamicSharedBytes);
+  }
+
+  @Override
+  public PotentialBlockSize occupancyMaxPotentialBlockSize(
+      int device, long kernel, long dynamicSharedBytes, int blockLimit) {
+    kernel("occupancyMaxPotentialBlockSize", kernel);
+    return driver
+        .kernels()
+        .occupancyMaxPotentialBlockSize(device, kernel, dynamicSharedBytes, blockLimit);
+  }
+
+  @Override
+  public long occupancyAvailableDynamicSMemPerBlock(
+      int device, long kernel, int blocks, int blockThreads) {
+    kernel("occupancyAvailableDynamicSMemPerBlock", kernel);
+    return driver
+        .kernels()
+        .occupancyAvailableDynamicSMemPerBlock(device, kernel, blocks, blockThreads);
+  }
+
+  @Override
+  public int occupancyMaxActiveClusters(int device, long kernel, LaunchShape shape) {
+    kernel("occupancyMaxActiveClusters", kernel);
+    return driver.kernels().occupancyMaxActiveClusters(device, kernel, shape);
+  }
+
+  @Override
+  public int occupancyMaxPotentialClusterSize(int device, long kernel, LaunchShape shape) {
+    kernel("occupancyMaxPotentialClusterSize", kernel);
+    return driver.kernels().occupancyMaxPotentialClusterSize(device, kernel, shape);
   }
 
   private CallTrace library(String method, long library) {

@@ -3,6 +3,9 @@ package io.cuvette.sim.internal.calls;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.KernelCalls;
 import io.cuvette.driver.KernelParameter;
+import io.cuvette.driver.LaunchParameters;
+import io.cuvette.driver.LaunchShape;
+import io.cuvette.driver.PotentialBlockSize;
 import io.cuvette.sim.internal.base.HandleKind;
 import io.cuvette.sim.internal.base.HandleTable;
 import io.cuvette.sim.internal.base.Ptx;
@@ -107,6 +110,60 @@ public final class SimKernelCalls implements KernelCalls {
           return parameters.get(index);
         },
         () -> "cuKernelGetParamInfo(kernel=0x%x, index=%d)".formatted(kernel, index));
+  }
+
+  /** Not yet. */
+  @Override
+  public void launchKernel(
+      int device, long stream, long kernel, LaunchShape shape, LaunchParameters parameters) {
+    refuse("cuLaunchKernelEx");
+  }
+
+  @Override
+  public int kernelGetAttribute(int attribute, long kernel, int device) {
+    return refuse("cuKernelGetAttribute");
+  }
+
+  @Override
+  public void kernelSetAttribute(int attribute, int value, long kernel, int device) {
+    refuse("cuKernelSetAttribute");
+  }
+
+  @Override
+  public int occupancyMaxActiveBlocksPerMultiprocessor(
+      int device, long kernel, int blockThreads, long dynamicSharedBytes) {
+    return refuse("cuOccupancyMaxActiveBlocksPerMultiprocessor");
+  }
+
+  @Override
+  public PotentialBlockSize occupancyMaxPotentialBlockSize(
+      int device, long kernel, long dynamicSharedBytes, int blockLimit) {
+    return new PotentialBlockSize(0, refuse("cuOccupancyMaxPotentialBlockSize"));
+  }
+
+  @Override
+  public long occupancyAvailableDynamicSMemPerBlock(
+      int device, long kernel, int blocks, int blockThreads) {
+    return refuse("cuOccupancyAvailableDynamicSMemPerBlock");
+  }
+
+  @Override
+  public int occupancyMaxActiveClusters(int device, long kernel, LaunchShape shape) {
+    return refuse("cuOccupancyMaxActiveClusters");
+  }
+
+  @Override
+  public int occupancyMaxPotentialClusterSize(int device, long kernel, LaunchShape shape) {
+    return refuse("cuOccupancyMaxPotentialClusterSize");
+  }
+
+  private int refuse(String function) {
+    return machine.call(
+        () -> {
+          throw new SimRefusal(
+              CudaStatus.NOT_SUPPORTED, "the simulated device does not launch kernels yet");
+        },
+        () -> function + "()");
   }
 
   private static String call(String name, String parameter, long handle) {
