@@ -65,7 +65,16 @@ class ArchitectureTest {
 
   /** The rooms of the simulated device, each of which may use those that follow. */
   private static final List<String> SIMULATOR =
-      List.of("allocation", "calls", "machine", "pool", "share", "memory", "schedule", "base");
+      List.of(
+          "allocation",
+          "calls",
+          "kernel",
+          "machine",
+          "pool",
+          "share",
+          "memory",
+          "schedule",
+          "base");
 
   /** The rooms of the instruments, each of which may use those that follow. */
   private static final List<String> INSTRUMENTS = List.of("sanitizer", "memory", "order", "report");

@@ -1,21 +1,40 @@
 package io.cuvette.sim.internal.calls;
 
+import static java.lang.foreign.ValueLayout.JAVA_LONG_UNALIGNED;
+
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.KernelCalls;
 import io.cuvette.driver.KernelParameter;
 import io.cuvette.driver.LaunchParameters;
 import io.cuvette.driver.LaunchShape;
 import io.cuvette.driver.PotentialBlockSize;
+import io.cuvette.sim.SimulatedKernel;
+import io.cuvette.sim.SimulatedParameter;
 import io.cuvette.sim.internal.base.HandleKind;
 import io.cuvette.sim.internal.base.HandleTable;
+import io.cuvette.sim.internal.base.KernelRegistry;
 import io.cuvette.sim.internal.base.Ptx;
 import io.cuvette.sim.internal.base.SimRefusal;
+import io.cuvette.sim.internal.kernel.Grid;
+import io.cuvette.sim.internal.kernel.KernelSettings;
+import io.cuvette.sim.internal.machine.SimCosts;
 import io.cuvette.sim.internal.machine.SimMachine;
+import io.cuvette.sim.internal.memory.SimBlock;
+import io.cuvette.sim.internal.memory.SimPlace;
+import io.cuvette.sim.internal.schedule.SimStream;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.SplittableRandom;
 
-/** The calls about libraries of kernels, which are read but not run. Thread-safe. */
+/**
+ * The calls about kernels. The code of a library is read for names and parameters alone; what a
+ * launch runs is the Java function that is registered under the kernel's name. Thread-safe.
+ */
 public final class SimKernelCalls implements KernelCalls {
   /** The handles of the kernels by name. */
   public final HandleTable<Map<String, Long>> libraries =
@@ -24,10 +43,16 @@ public final class SimKernelCalls implements KernelCalls {
   private final HandleTable<Kernel> kernels = new HandleTable<>(HandleKind.KERNEL, false);
   private final SimMachine machine;
 
-  private record Kernel(String name, List<KernelParameter> parameters) {}
+  /** Draws the order of the threads of each launch. */
+  private final SplittableRandom seeds;
+
+  /** A kernel with its attributes on each device. */
+  private record Kernel(
+      String name, List<KernelParameter> parameters, Map<Integer, KernelSettings> settings) {}
 
   public SimKernelCalls(SimMachine machine) {
     this.machine = machine;
+    this.seeds = new SplittableRandom(machine.options.seed());
   }
 
   @Override
@@ -36,7 +61,8 @@ public final class SimKernelCalls implements KernelCalls {
         () -> {
           Map<String, Long> found = new LinkedHashMap<>();
           Ptx.kernels(image)
-              .forEach((name, sizes) -> found.put(name, kernels.add(new Kernel(name, sizes))));
+              .forEach((name, sizes) ->
+                  found.put(name, kernels.add(new Kernel(name, sizes, new HashMap<>()))));
           return libraries.add(found);
         },
         () -> "cuLibraryLoadData(bytes=%d)".formatted(image.length));
@@ -112,58 +138,168 @@ public final class SimKernelCalls implements KernelCalls {
         () -> "cuKernelGetParamInfo(kernel=0x%x, index=%d)".formatted(kernel, index));
   }
 
-  /** Not yet. */
   @Override
   public void launchKernel(
       int device, long stream, long kernel, LaunchShape shape, LaunchParameters parameters) {
-    refuse("cuLaunchKernelEx");
+    machine.run(
+        () -> {
+          SimStream queue = machine.stream(machine.working(device), stream);
+          Kernel known = kernels.get(kernel);
+          SimulatedKernel twin = twin(known);
+          settings(known, queue.device.index).check(shape);
+          Grid grid = grid(twin, known, shape, parameters);
+          machine.submit(
+              queue,
+              () -> grid.run(machine, queue.device),
+              SimCosts.launch(grid.blocks()),
+              pointedTo(parameters));
+        },
+        () ->
+            "cuLaunchKernelEx(kernel=0x%x, %s, stream=0x%x, device=%d)"
+                .formatted(kernel, shape, stream, device));
+  }
+
+  /** The function for a kernel, whose parameters are as in the code. */
+  private static SimulatedKernel twin(Kernel kernel) {
+    SimulatedKernel twin = KernelRegistry.find(kernel.name);
+    if (twin == null) {
+      throw new SimRefusal(
+          CudaStatus.NOT_FOUND,
+          "kernel %s has no Java function (expected: one of %s, or SimulatedKernels.register)"
+              .formatted(kernel.name, KernelRegistry.names()));
+    }
+    List<KernelParameter> declared = new ArrayList<>();
+    long end = 0;
+    for (SimulatedParameter each : twin.parameters()) {
+      long offset = (end + each.alignment() - 1) / each.alignment() * each.alignment();
+      declared.add(new KernelParameter(offset, each.byteSize()));
+      end = offset + each.byteSize();
+    }
+    if (!declared.equals(kernel.parameters)) {
+      throw SimRefusal.invalidValue(
+          "kernel %s is registered with %s, which lie at %s (expected: %s, as in its code)"
+              .formatted(kernel.name, twin.parameters(), declared, kernel.parameters));
+    }
+    return twin;
+  }
+
+  /** The launch with what its arguments are now. */
+  private Grid grid(
+      SimulatedKernel twin, Kernel kernel, LaunchShape shape, LaunchParameters given) {
+    List<KernelParameter> layout = kernel.parameters;
+    int count = given.places().size();
+    if (count < layout.size()) {
+      throw SimRefusal.invalidValue(
+          "%d arguments (expected: %d, those of %s)".formatted(count, layout.size(), kernel.name));
+    }
+    long bytes = layout.isEmpty() ? 0 : layout.getLast().offset() + layout.getLast().size();
+    MemorySegment values =
+        MemorySegment.ofArray(new long[(int) ((bytes + Long.BYTES - 1) / Long.BYTES)]);
+    for (int i = 0; i < layout.size(); i++) {
+      KernelParameter to = layout.get(i);
+      MemorySegment.copy(
+          given.values(), given.places().get(i).offset(), values, to.offset(), to.size());
+    }
+    return new Grid(twin, shape, layout, values, seeds.nextLong());
+  }
+
+  /** The blocks that arguments of 8 bytes point to. */
+  private SimBlock[] pointedTo(LaunchParameters parameters) {
+    return parameters.places().stream()
+        .filter(place -> place.size() == Long.BYTES)
+        .map(place -> parameters.values().get(JAVA_LONG_UNALIGNED, place.offset()))
+        .map(machine::find)
+        .filter(Objects::nonNull)
+        .map(SimPlace::block)
+        .toArray(SimBlock[]::new);
+  }
+
+  private KernelSettings settings(Kernel kernel, int device) {
+    return kernel.settings.computeIfAbsent(
+        device,
+        _ -> {
+          SimulatedKernel twin = KernelRegistry.find(kernel.name);
+          return new KernelSettings(twin == null ? 0 : twin.sharedBytes());
+        });
+  }
+
+  /** Those of a kernel on a device whose context is current. */
+  private KernelSettings current(long kernel, int device) {
+    return settings(kernels.get(kernel), machine.working(device).index);
   }
 
   @Override
   public int kernelGetAttribute(int attribute, long kernel, int device) {
-    return refuse("cuKernelGetAttribute");
+    return machine.call(
+        () -> settings(kernels.get(kernel), machine.device(device).index).get(attribute),
+        () ->
+            "cuKernelGetAttribute(attribute=%d, kernel=0x%x, device=%d)"
+                .formatted(attribute, kernel, device));
   }
 
   @Override
   public void kernelSetAttribute(int attribute, int value, long kernel, int device) {
-    refuse("cuKernelSetAttribute");
+    machine.run(
+        () -> settings(kernels.get(kernel), machine.device(device).index).set(attribute, value),
+        () ->
+            "cuKernelSetAttribute(attribute=%d, value=%d, kernel=0x%x, device=%d)"
+                .formatted(attribute, value, kernel, device));
   }
 
   @Override
   public int occupancyMaxActiveBlocksPerMultiprocessor(
       int device, long kernel, int blockThreads, long dynamicSharedBytes) {
-    return refuse("cuOccupancyMaxActiveBlocksPerMultiprocessor");
+    return machine.call(
+        () -> current(kernel, device).residentBlocks(blockThreads, dynamicSharedBytes),
+        () ->
+            "cuOccupancyMaxActiveBlocksPerMultiprocessor(kernel=0x%x, threads=%d, shared=%d, device=%d)"
+                .formatted(kernel, blockThreads, dynamicSharedBytes, device));
   }
 
   @Override
   public PotentialBlockSize occupancyMaxPotentialBlockSize(
       int device, long kernel, long dynamicSharedBytes, int blockLimit) {
-    return new PotentialBlockSize(0, refuse("cuOccupancyMaxPotentialBlockSize"));
+    return machine.call(
+        () -> {
+          if (blockLimit < 0) {
+            throw SimRefusal.invalidValue("limit: %d (expected: >= 0)".formatted(blockLimit));
+          }
+          int most = KernelSettings.MOST_THREADS;
+          int threads = blockLimit == 0 ? most : Math.min(blockLimit, most);
+          return new PotentialBlockSize(
+              current(kernel, device).deviceBlocks(threads, dynamicSharedBytes), threads);
+        },
+        () ->
+            "cuOccupancyMaxPotentialBlockSize(kernel=0x%x, shared=%d, limit=%d, device=%d)"
+                .formatted(kernel, dynamicSharedBytes, blockLimit, device));
   }
 
   @Override
   public long occupancyAvailableDynamicSMemPerBlock(
       int device, long kernel, int blocks, int blockThreads) {
-    return refuse("cuOccupancyAvailableDynamicSMemPerBlock");
+    return machine.callLong(
+        () -> current(kernel, device).sharedLeft(blocks, blockThreads),
+        () ->
+            "cuOccupancyAvailableDynamicSMemPerBlock(kernel=0x%x, blocks=%d, threads=%d, device=%d)"
+                .formatted(kernel, blocks, blockThreads, device));
   }
 
   @Override
   public int occupancyMaxActiveClusters(int device, long kernel, LaunchShape shape) {
-    return refuse("cuOccupancyMaxActiveClusters");
+    return machine.call(
+        () -> current(kernel, device).clusters(shape),
+        () ->
+            "cuOccupancyMaxActiveClusters(kernel=0x%x, %s, device=%d)"
+                .formatted(kernel, shape, device));
   }
 
   @Override
   public int occupancyMaxPotentialClusterSize(int device, long kernel, LaunchShape shape) {
-    return refuse("cuOccupancyMaxPotentialClusterSize");
-  }
-
-  private int refuse(String function) {
     return machine.call(
-        () -> {
-          throw new SimRefusal(
-              CudaStatus.NOT_SUPPORTED, "the simulated device does not launch kernels yet");
-        },
-        () -> function + "()");
+        () -> current(kernel, device).largestCluster(shape),
+        () ->
+            "cuOccupancyMaxPotentialClusterSize(kernel=0x%x, %s, device=%d)"
+                .formatted(kernel, shape, device));
   }
 
   private static String call(String name, String parameter, long handle) {

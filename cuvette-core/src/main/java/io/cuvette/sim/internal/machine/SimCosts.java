@@ -32,6 +32,7 @@ public final class SimCosts {
   private static final double PEER = 391;
   private static final double FILL = 4_491;
   private static final long LATENCY = 1_500;
+  private static final long BLOCKS_PER_NANOSECOND = 2;
 
   private SimCosts() {}
 
@@ -61,6 +62,11 @@ public final class SimCosts {
 
   public static long fill(long bytes) {
     return LATENCY + Math.round(bytes / FILL);
+  }
+
+  /** A kernel: an estimate, as if each block did little. */
+  public static long launch(long blocks) {
+    return LATENCY + blocks / BLOCKS_PER_NANOSECOND;
   }
 
   public static long prefetch(long bytes) {

@@ -6,6 +6,7 @@ import io.cuvette.sim.SimulatedOptions;
 import io.cuvette.sim.internal.base.Addresses;
 import io.cuvette.sim.internal.base.HandleKind;
 import io.cuvette.sim.internal.base.HandleTable;
+import io.cuvette.sim.internal.base.InsideKernel;
 import io.cuvette.sim.internal.base.SimRefusal;
 import io.cuvette.sim.internal.memory.DeviceBlock;
 import io.cuvette.sim.internal.memory.DeviceMemory;
@@ -116,6 +117,10 @@ public final class SimMachine {
     calls.increment();
     if (scheduler.hostFunctions().isCurrentThread()) {
       throw new SimRefusal(CudaStatus.NOT_PERMITTED, "host functions must not call the driver")
+          .in(name.get());
+    }
+    if (InsideKernel.isCurrentThread()) {
+      throw new SimRefusal(CudaStatus.NOT_PERMITTED, "kernels must not call the driver")
           .in(name.get());
     }
     scheduler.hostFunctions().giveWay();

@@ -1,0 +1,58 @@
+package io.cuvette.sim;
+
+import java.util.List;
+import java.util.Objects;
+import java.util.regex.Pattern;
+
+/**
+ * A kernel of the simulated device: a Java function under the name and with the parameters of one
+ * in CUDA C++. Immutable.
+ *
+ * @param name the name as it is in the code, mangled unless it has C linkage
+ * @param parameters the types of the parameters, in order
+ * @param sharedBytes the bytes of shared memory that the code declares with a size, >= 0; what a
+ *     launch adds comes behind
+ * @param function what each thread does
+ */
+public record SimulatedKernel(
+    String name, List<SimulatedParameter> parameters, int sharedBytes, KernelFunction function) {
+  private static final Pattern NAME = Pattern.compile("[\\w$%]+");
+
+  /**
+   * A kernel.
+   *
+   * @throws IllegalArgumentException if the name is none of PTX, or {@code sharedBytes} is negative
+   */
+  public SimulatedKernel {
+    if (!NAME.matcher(name).matches()) {
+      throw new IllegalArgumentException(
+          "name: '%s' (expected: letters, digits, _, $ and %%)".formatted(name));
+    }
+    if (sharedBytes < 0) {
+      throw new IllegalArgumentException("sharedBytes: %d (expected: >= 0)".formatted(sharedBytes));
+    }
+    parameters = List.copyOf(parameters);
+    Objects.requireNonNull(function, "function");
+  }
+
+  /**
+   * {@return a kernel without shared memory of its own}
+   *
+   * @param name the name as it is in the code
+   * @param function what each thread does
+   * @param parameters the types of the parameters, in order
+   */
+  public static SimulatedKernel of(
+      String name, KernelFunction function, SimulatedParameter... parameters) {
+    return new SimulatedKernel(name, List.of(parameters), 0, function);
+  }
+
+  /**
+   * {@return this kernel with another size of the shared memory that its code declares}
+   *
+   * @param bytes the bytes, >= 0
+   */
+  public SimulatedKernel withSharedBytes(int bytes) {
+    return new SimulatedKernel(name, parameters, bytes, function);
+  }
+}

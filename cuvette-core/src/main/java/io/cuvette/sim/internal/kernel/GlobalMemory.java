@@ -1,0 +1,125 @@
+package io.cuvette.sim.internal.kernel;
+
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.sim.internal.base.PagedBytes;
+import io.cuvette.sim.internal.base.SimRefusal;
+import io.cuvette.sim.internal.machine.SimMachine;
+import io.cuvette.sim.internal.memory.HostBlock;
+import io.cuvette.sim.internal.memory.SimBlock;
+import io.cuvette.sim.internal.memory.SimPlace;
+import io.cuvette.sim.internal.pool.PoolAccess;
+import io.cuvette.sim.internal.schedule.SimDevice;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Memory as the kernels of a device see it. No block comes or goes while a grid runs, so the last
+ * one is remembered. Guarded by the driver's lock, which whoever runs the grid holds.
+ */
+final class GlobalMemory {
+  private final SimMachine machine;
+  private final SimDevice device;
+
+  private final MemorySegment eight = MemorySegment.ofArray(new long[1]);
+  private final MemorySegment four = eight.asSlice(0, Integer.BYTES);
+  private final MemorySegment one = eight.asSlice(0, Byte.BYTES);
+
+  private @Nullable SimBlock last;
+
+  GlobalMemory(SimMachine machine, SimDevice device) {
+    this.machine = machine;
+    this.device = device;
+  }
+
+  byte getByte(long address) {
+    read(address, one);
+    return one.get(ValueLayout.JAVA_BYTE, 0);
+  }
+
+  int getInt(long address) {
+    read(address, four);
+    return four.get(ValueLayout.JAVA_INT, 0);
+  }
+
+  long getLong(long address) {
+    read(address, eight);
+    return eight.get(ValueLayout.JAVA_LONG, 0);
+  }
+
+  void setByte(long address, byte value) {
+    one.set(ValueLayout.JAVA_BYTE, 0, value);
+    write(address, one);
+  }
+
+  void setInt(long address, int value) {
+    four.set(ValueLayout.JAVA_INT, 0, value);
+    write(address, four);
+  }
+
+  void setLong(long address, long value) {
+    eight.set(ValueLayout.JAVA_LONG, 0, value);
+    write(address, eight);
+  }
+
+  private void read(long address, MemorySegment target) {
+    SimBlock block = block(address, target.byteSize());
+    if (block.isLost()) {
+      target.fill(PagedBytes.UNTOUCHED);
+    } else {
+      block.read(address - block.address, target);
+    }
+  }
+
+  private void write(long address, MemorySegment source) {
+    SimBlock block = block(address, source.byteSize());
+    if (!block.isLost()) {
+      block.write(address - block.address, source);
+    }
+  }
+
+  private SimBlock block(long address, long bytes) {
+    if (address % bytes != 0) {
+      throw new SimRefusal(
+          CudaStatus.MISALIGNED_ADDRESS,
+          "0x%x (expected: a multiple of %d)".formatted(address, bytes));
+    }
+    SimBlock block = last;
+    if (block == null || !holds(block, address, bytes)) {
+      block = find(address, bytes);
+      last = block;
+    }
+    return block;
+  }
+
+  private static boolean holds(SimBlock block, long address, long bytes) {
+    long offset = address - block.address;
+    return offset >= 0 && offset <= block.byteSize - bytes;
+  }
+
+  private SimBlock find(long address, long bytes) {
+    SimPlace place = machine.find(address);
+    if (place == null || !holds(place.block(), address, bytes)) {
+      throw new SimRefusal(
+          CudaStatus.ILLEGAL_ADDRESS,
+          "%d bytes at 0x%x are not in %s"
+              .formatted(
+                  bytes,
+                  address,
+                  place != null
+                      ? place.block()
+                      : machine.wasFreed(address) ? "live memory: it was freed" : "any memory"));
+    }
+    SimBlock block = place.block();
+    block.checkLive();
+    try {
+      PoolAccess.check(device, place);
+    } catch (SimRefusal e) { // which calls report at once, and kernels when they get there
+      throw new SimRefusal(CudaStatus.ILLEGAL_ADDRESS, e.text());
+    }
+    if (block instanceof HostBlock host && host.kind == HostBlock.Kind.MANAGED) {
+      host.pages.bring(machine.memory(device).pages, place.offset(), bytes);
+    }
+    return block;
+  }
+}

@@ -1,0 +1,313 @@
+package io.cuvette.sim.internal.kernel;
+
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.KernelParameter;
+import io.cuvette.driver.LaunchShape;
+import io.cuvette.sim.KernelThread;
+import io.cuvette.sim.internal.base.SimRefusal;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.function.IntUnaryOperator;
+import java.util.function.LongUnaryOperator;
+import org.jspecify.annotations.Nullable;
+
+/** One thread of a kernel. Guarded by the turn of its threads. */
+final class KernelRun implements KernelThread {
+  /** After so many fruitless looks at one address in a row others go on. */
+  private static final int PATIENCE = 1 << 10;
+
+  /** And after so many the thread has waited in vain. */
+  private static final int MOST_LOOKS = 1 << 22;
+
+  final Residents.Block block;
+  private final Residents residents;
+  private final LaunchShape shape;
+  private final int rank;
+  private @Nullable Thread worker;
+  private boolean ended;
+
+  /** What an address held at the last look, and how often it did in a row. */
+  private long lastAddress = -1;
+
+  private long lastValue;
+  private int looks;
+
+  KernelRun(Residents residents, Residents.Block block, int rank) {
+    this.residents = residents;
+    this.block = block;
+    this.shape = residents.grid.shape();
+    this.rank = rank;
+  }
+
+  /** The current thread runs it from now on. */
+  void start() {
+    worker = Thread.currentThread();
+  }
+
+  void end() {
+    ended = true;
+  }
+
+  boolean isNew() {
+    return worker == null;
+  }
+
+  boolean hasEnded() {
+    return ended;
+  }
+
+  /** The thread that runs it. */
+  @Nullable Thread worker() {
+    return worker;
+  }
+
+  @Override
+  public int threadX() {
+    return rank % shape.blockX();
+  }
+
+  @Override
+  public int threadY() {
+    return rank / shape.blockX() % shape.blockY();
+  }
+
+  @Override
+  public int threadZ() {
+    return rank / shape.blockX() / shape.blockY();
+  }
+
+  @Override
+  public int blockX() {
+    return block.place.x();
+  }
+
+  @Override
+  public int blockY() {
+    return block.place.y();
+  }
+
+  @Override
+  public int blockZ() {
+    return block.place.z();
+  }
+
+  @Override
+  public int blockDimX() {
+    return shape.blockX();
+  }
+
+  @Override
+  public int blockDimY() {
+    return shape.blockY();
+  }
+
+  @Override
+  public int blockDimZ() {
+    return shape.blockZ();
+  }
+
+  @Override
+  public int gridDimX() {
+    return shape.gridX();
+  }
+
+  @Override
+  public int gridDimY() {
+    return shape.gridY();
+  }
+
+  @Override
+  public int gridDimZ() {
+    return shape.gridZ();
+  }
+
+  @Override
+  public int rank() {
+    return rank;
+  }
+
+  @Override
+  public int clusterRank() {
+    return block.clusterRank;
+  }
+
+  @Override
+  public int clusterSize() {
+    return residents.grid.clusterSize();
+  }
+
+  @Override
+  public long pointer(int index) {
+    return longValue(index);
+  }
+
+  @Override
+  public int intValue(int index) {
+    return parameter(index, Integer.BYTES).get(ValueLayout.JAVA_INT_UNALIGNED, 0);
+  }
+
+  @Override
+  public long longValue(int index) {
+    return parameter(index, Long.BYTES).get(ValueLayout.JAVA_LONG_UNALIGNED, 0);
+  }
+
+  @Override
+  public float floatValue(int index) {
+    return Float.intBitsToFloat(intValue(index));
+  }
+
+  @Override
+  public double doubleValue(int index) {
+    return Double.longBitsToDouble(longValue(index));
+  }
+
+  @Override
+  public MemorySegment struct(int index) {
+    long bytes =
+        index < 0 || index >= residents.grid.layout().size()
+            ? 0
+            : residents.grid.layout().get(index).size();
+    MemorySegment copy =
+        MemorySegment.ofArray(new long[(int) ((bytes + Long.BYTES - 1) / Long.BYTES)])
+            .asSlice(0, bytes);
+    return copy.copyFrom(parameter(index, bytes)).asReadOnly();
+  }
+
+  private MemorySegment parameter(int index, long bytes) {
+    int count = residents.grid.layout().size();
+    if (index < 0 || index >= count) {
+      throw new SimRefusal(
+          CudaStatus.LAUNCH_FAILED,
+          "parameter %d (expected: >= 0 and below %d, the number of parameters)"
+              .formatted(index, count));
+    }
+    KernelParameter place = residents.grid.layout().get(index);
+    if (place.size() != bytes) {
+      throw new SimRefusal(
+          CudaStatus.LAUNCH_FAILED,
+          "parameter %d read as %d bytes (expected: %d, its size)"
+              .formatted(index, bytes, place.size()));
+    }
+    return residents.grid.arguments().asSlice(place.offset(), bytes);
+  }
+
+  @Override
+  public byte getByte(long address) {
+    access();
+    return (byte) looked(address, residents.memory.getByte(address));
+  }
+
+  @Override
+  public int getInt(long address) {
+    access();
+    return (int) looked(address, residents.memory.getInt(address));
+  }
+
+  @Override
+  public long getLong(long address) {
+    access();
+    return looked(address, residents.memory.getLong(address));
+  }
+
+  @Override
+  public void setByte(long address, byte value) {
+    access();
+    residents.memory.setByte(address, value);
+    lastAddress = -1;
+  }
+
+  @Override
+  public void setInt(long address, int value) {
+    access();
+    residents.memory.setInt(address, value);
+    lastAddress = -1;
+  }
+
+  @Override
+  public void setLong(long address, long value) {
+    access();
+    residents.memory.setLong(address, value);
+    lastAddress = -1;
+  }
+
+  @Override
+  public int atomicUpdate(long address, IntUnaryOperator change) {
+    access();
+    int old = residents.memory.getInt(address);
+    int changed = change.applyAsInt(old);
+    residents.memory.setInt(address, changed);
+    if (changed == old) {
+      return (int) looked(address, old);
+    }
+    lastAddress = -1;
+    return old;
+  }
+
+  @Override
+  public long atomicUpdateLong(long address, LongUnaryOperator change) {
+    access();
+    long old = residents.memory.getLong(address);
+    long changed = change.applyAsLong(old);
+    residents.memory.setLong(address, changed);
+    if (changed == old) {
+      return looked(address, old);
+    }
+    lastAddress = -1;
+    return old;
+  }
+
+  private void access() {
+    residents.access(this, looks > 0 && looks % PATIENCE == 0);
+  }
+
+  /**
+   * Notes a look at memory that changed nothing: a thread that waits for another does only that.
+   */
+  private long looked(long address, long value) {
+    looks = address == lastAddress && value == lastValue ? looks + 1 : 0;
+    lastAddress = address;
+    lastValue = value;
+    if (looks == MOST_LOOKS) {
+      throw new SimRefusal(
+          CudaStatus.LAUNCH_TIMEOUT,
+          "0x%x held %d at %d looks in a row: it waits for a thread that is not resident with it"
+              .formatted(address, value, looks));
+    }
+    return value;
+  }
+
+  @Override
+  public MemorySegment shared() {
+    return block.shared;
+  }
+
+  @Override
+  public MemorySegment shared(int of) {
+    if (of < 0 || of >= clusterSize()) {
+      throw new SimRefusal(
+          CudaStatus.LAUNCH_FAILED,
+          "block %d of the cluster (expected: >= 0 and below %d)".formatted(of, clusterSize()));
+    }
+    return residents.blocks[block.firstOfCluster + of].shared;
+  }
+
+  @Override
+  public void syncThreads() {
+    residents.await(this, block.barrier);
+  }
+
+  @Override
+  public void syncCluster() {
+    residents.await(this, block.cluster);
+  }
+
+  @Override
+  public void syncGrid() {
+    residents.awaitAll(this);
+  }
+
+  @Override
+  public String toString() {
+    return "block %s, thread (%d, %d, %d)".formatted(block.place, threadX(), threadY(), threadZ());
+  }
+}

@@ -1,0 +1,304 @@
+package io.cuvette.sim.internal.kernel;
+
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.internal.base.UserFailures;
+import io.cuvette.sim.internal.base.InsideKernel;
+import io.cuvette.sim.internal.base.PagedBytes;
+import io.cuvette.sim.internal.base.SimRefusal;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The threads of the blocks that are resident together. One of them has the turn; which is next is
+ * drawn whenever it ends, waits at a barrier, or is interrupted at an access to memory.
+ *
+ * <p>A virtual thread, the worker, runs one thread of the kernel after the other. Where one waits,
+ * it keeps its worker, and another worker goes on: kernels without barriers need but one. All state
+ * is guarded by the turn, which is handed over through {@link #turn}.
+ */
+final class Residents {
+  /** The most accesses to memory at which a thread is interrupted. */
+  private static final int MOST_SWITCHES = 6;
+
+  private static final int SWITCH_BITS = 10;
+
+  /** The most barriers that a message names. */
+  private static final int MOST_NAMED = 3;
+
+  final Grid grid;
+  final GlobalMemory memory;
+  final Block[] blocks;
+  private final SplittableRandom random;
+
+  /**
+   * The threads in the order of their starts: the block, times the threads of one, plus the rank.
+   */
+  private final int[] order;
+
+  private int started;
+  private final List<KernelRun> ready = new ArrayList<>();
+  private final Barrier whole;
+  private int switches;
+  private int untilSwitch;
+
+  private @Nullable SimRefusal failure;
+
+  private final Thread runner = Thread.currentThread();
+  private volatile @Nullable KernelRun turn;
+  private volatile boolean ended;
+
+  /** A block with its shared memory and barriers. */
+  static final class Block {
+    final Grid.Place place;
+    final int clusterRank;
+    final int firstOfCluster;
+    final MemorySegment shared;
+    final Barrier barrier;
+    final Barrier cluster;
+
+    Block(Grid grid, long number, int firstOfCluster, Barrier cluster) {
+      this.place = grid.place(number);
+      this.clusterRank = (int) (number % grid.clusterSize());
+      this.firstOfCluster = firstOfCluster;
+      this.shared =
+          MemorySegment.ofArray(new long[(grid.sharedBytes() + Long.BYTES - 1) / Long.BYTES])
+              .asSlice(0, grid.sharedBytes());
+      shared.fill(PagedBytes.UNTOUCHED);
+      this.barrier = new Barrier("syncThreads", grid.threads());
+      this.cluster = cluster;
+    }
+  }
+
+  /** The blocks of one group; groups are as large as each other. */
+  Residents(Grid grid, GlobalMemory memory, SplittableRandom random, long group) {
+    this.grid = grid;
+    this.memory = memory;
+    this.random = random;
+    int count = grid.residentBlocks();
+    int clusterSize = grid.clusterSize();
+    this.blocks = new Block[count];
+    Barrier cluster = new Barrier("syncCluster", clusterSize * grid.threads());
+    for (int i = 0; i < count; i++) {
+      if (i % clusterSize == 0) {
+        cluster = new Barrier("syncCluster", clusterSize * grid.threads());
+      }
+      blocks[i] = new Block(grid, group * count + i, i - i % clusterSize, cluster);
+    }
+    this.order = shuffled(Math.multiplyExact(count, grid.threads()));
+    this.whole = new Barrier("syncGrid", order.length);
+    this.switches = random.nextInt(MOST_SWITCHES + 1);
+    this.untilSwitch = nextSwitch();
+  }
+
+  private int[] shuffled(int count) {
+    int[] result = new int[count];
+    for (int i = 0; i < count; i++) {
+      int other = random.nextInt(i + 1);
+      result[i] = result[other];
+      result[other] = i;
+    }
+    return result;
+  }
+
+  private int nextSwitch() {
+    return 1 + random.nextInt(1 << random.nextInt(SWITCH_BITS));
+  }
+
+  /** Runs the threads to their end. */
+  void run() {
+    boolean interrupted = false;
+    KernelRun first = fresh();
+    startWorker(first);
+    while (!ended) {
+      LockSupport.park(this);
+      interrupted |= Thread.interrupted();
+    }
+    if (interrupted) {
+      runner.interrupt();
+    }
+    if (failure != null) {
+      throw failure;
+    }
+  }
+
+  private void startWorker(KernelRun first) {
+    Thread _ =
+        Thread.ofVirtual()
+            .name("cuvette-sim-kernel")
+            .inheritInheritableThreadLocals(false)
+            .start(() -> work(first));
+  }
+
+  /** Runs threads of the kernel as long as the next one has not started yet. */
+  private void work(KernelRun first) {
+    InsideKernel.enter();
+    try {
+      KernelRun next = first;
+      while (next != null && next.isNew()) {
+        run(next);
+        next = next();
+      }
+      handTo(next);
+    } catch (Throwable e) { // such as a full heap, outside of all functions
+      giveUp(e);
+    }
+  }
+
+  /** Nobody else has the turn, so whoever waits must not be left. */
+  private void giveUp(Throwable cause) {
+    try {
+      fail(null, cause);
+      handTo(next());
+    } catch (Throwable _) { // the heap is full still
+      handTo(null);
+    }
+  }
+
+  private void run(KernelRun thread) {
+    thread.start();
+    try {
+      grid.kernel().function().run(thread);
+      thread.end();
+      thread.block.barrier.ended();
+      thread.block.cluster.ended();
+      whole.ended();
+    } catch (Throwable e) { // whatever the user's function throws
+      thread.end();
+      fail(thread, e); // which keeps the first failure, if this is that of an abandoned thread
+    }
+  }
+
+  private void fail(@Nullable KernelRun thread, Throwable cause) {
+    if (failure == null) {
+      failure = failure(thread, cause);
+      for (Block block : blocks) {
+        block.barrier.release(ready);
+        block.cluster.release(ready);
+      }
+      whole.release(ready);
+    }
+  }
+
+  private SimRefusal failure(@Nullable KernelRun thread, Throwable cause) {
+    String where =
+        "kernel %s%s: ".formatted(grid.kernel().name(), thread == null ? "" : ", " + thread);
+    return cause instanceof SimRefusal refusal
+        ? new SimRefusal(refusal.status(), where + refusal.text())
+        : new SimRefusal(CudaStatus.LAUNCH_FAILED, where + UserFailures.text(cause));
+  }
+
+  /** Lets a thread that waits go on; without one all have ended. */
+  private void handTo(@Nullable KernelRun next) {
+    if (next == null) {
+      ended = true;
+      LockSupport.unpark(runner);
+    } else {
+      turn = next;
+      LockSupport.unpark(next.worker());
+    }
+  }
+
+  /** The thread that goes on; null if none is left. */
+  private @Nullable KernelRun next() {
+    if (failure == null && started == order.length && ready.isEmpty() && isAnyWaiting()) {
+      fail(null, new SimRefusal(CudaStatus.LAUNCH_FAILED, "no thread can go on: " + waits()));
+    }
+    ready.removeIf(KernelRun::hasEnded);
+    int fresh = failure == null ? order.length - started : 0;
+    if (fresh + ready.size() == 0) {
+      return null;
+    }
+    int drawn = random.nextInt(fresh + ready.size());
+    return drawn < fresh ? fresh() : taken(drawn - fresh);
+  }
+
+  private KernelRun fresh() {
+    int number = order[started++];
+    return new KernelRun(this, blocks[number / grid.threads()], number % grid.threads());
+  }
+
+  private KernelRun taken(int index) {
+    KernelRun last = ready.removeLast();
+    return index == ready.size() ? last : ready.set(index, last);
+  }
+
+  private boolean isAnyWaiting() {
+    return barriers().anyMatch(Barrier::isWaitedAt);
+  }
+
+  private String waits() {
+    return barriers()
+        .filter(Barrier::isWaitedAt)
+        .distinct()
+        .limit(MOST_NAMED)
+        .map(Barrier::toString)
+        .collect(Collectors.joining(", "));
+  }
+
+  private Stream<Barrier> barriers() {
+    return Stream.concat(
+        Stream.of(whole), Stream.of(blocks).flatMap(each -> Stream.of(each.barrier, each.cluster)));
+  }
+
+  /** Waits at a barrier. */
+  void await(KernelRun thread, Barrier barrier) {
+    checkNotFailed();
+    barrier.arrive(thread, ready);
+    passOn(thread);
+  }
+
+  /** Waits at the barrier of the grid. */
+  void awaitAll(KernelRun thread) {
+    if (!grid.shape().cooperative()) {
+      throw new SimRefusal(
+          CudaStatus.LAUNCH_FAILED, "syncGrid in a launch that is not cooperative");
+    }
+    await(thread, whole);
+  }
+
+  /** Notes an access to memory, at which others may go on first. */
+  void access(KernelRun thread, boolean spins) {
+    checkNotFailed();
+    if (switches > 0 && --untilSwitch == 0) {
+      switches--;
+      untilSwitch = nextSwitch();
+      giveWay(thread);
+    } else if (spins) {
+      giveWay(thread);
+    }
+  }
+
+  private void giveWay(KernelRun thread) {
+    ready.add(thread);
+    passOn(thread);
+  }
+
+  private void checkNotFailed() {
+    if (failure != null) {
+      throw failure;
+    }
+  }
+
+  /** Hands the turn to the next thread, and waits until this one, which others know, has it. */
+  private void passOn(KernelRun thread) {
+    KernelRun next = next();
+    if (next != thread) {
+      if (next != null && next.isNew()) {
+        startWorker(next);
+      } else {
+        handTo(next);
+      }
+      while (turn != thread) {
+        LockSupport.park(this);
+      }
+      turn = null;
+    }
+    checkNotFailed();
+  }
+}
