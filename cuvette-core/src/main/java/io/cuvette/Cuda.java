@@ -381,6 +381,11 @@ public final class Cuda implements AutoCloseable {
     return session.ask(driver -> driver.devices().runtimeGetVersion());
   }
 
+  /** {@return {@link CudaDevice#cublasHandle} of the current device} */
+  public long cublasHandle() {
+    return currentDevice().cublasHandle();
+  }
+
   /** {@return the driver with its decorators} */
   public CudaDriver driver() {
     return session.driver();

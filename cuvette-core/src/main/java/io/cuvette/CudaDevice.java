@@ -1,13 +1,16 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.MathLibrary;
 import io.cuvette.driver.MemoryInfo;
 import io.cuvette.driver.PriorityRange;
 import io.cuvette.driver.StreamHandle;
 import io.cuvette.internal.base.Checks;
+import io.cuvette.internal.interop.DriverHandle;
+import io.cuvette.internal.interop.LibraryHandles;
+import io.cuvette.internal.interop.Workspace;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
-import io.cuvette.internal.session.ThreadState;
 import io.cuvette.internal.share.Importer;
 import io.cuvette.internal.stream.Streams;
 import java.util.Map;
@@ -19,9 +22,6 @@ import org.jspecify.annotations.Nullable;
  * One device. Devices of the same {@link Cuda} compare by number; they are not closed. Thread-safe.
  */
 public final class CudaDevice implements Comparable<CudaDevice> {
-  private static final int COMPUTE_CAPABILITY_MAJOR = 75;
-  private static final int COMPUTE_CAPABILITY_MINOR = 76;
-
   private final Cuda cuda;
   private final Device core;
   private final int id;
@@ -79,8 +79,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
 
   /** {@return the generation of the instruction set} */
   public ComputeCapability computeCapability() {
-    return new ComputeCapability(
-        attribute(COMPUTE_CAPABILITY_MAJOR), attribute(COMPUTE_CAPABILITY_MINOR));
+    return core.computeCapability();
   }
 
   /**
@@ -143,20 +142,13 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    */
   public Scope use() {
     cuda.checkOpen();
-    Current current = cuda.current();
-    ThreadState thread = current.thread;
-    Device before = thread.device;
-    Scope scope = new Scope(current.scopes, toString(), () -> thread.device = before);
-    thread.device = core;
-    return scope;
+    return cuda.current().use(core);
   }
 
   /**
    * Waits for all work that the device has now, but for streams that are capturing: these, and the
-   * captures of other libraries, go on. So it is not cuCtxSynchronize, which would invalidate every
-   * capture: each stream that is known here is waited for, and the device by freeing memory. As
-   * long as callbacks leave no gap for that, since each adds the next, streams that are not known
-   * here are not waited for.
+   * captures of other libraries, go on: cuCtxSynchronize would invalidate them. Each stream that is
+   * known here is waited for, and the device by freeing memory, unless callbacks leave no gap.
    *
    * @throws CudaException also for errors of earlier asynchronous work
    * @throws IllegalStateException inside a callback, which it might wait for
@@ -165,11 +157,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
     cuda.engine().synchronize(core);
   }
 
-  /**
-   * Creates a stream with {@link StreamOptions#DEFAULTS}.
-   *
-   * @return the stream
-   */
+  /** {@return a new stream with {@link StreamOptions#DEFAULTS}, which the caller closes} */
   public CudaStream createStream() {
     return createStream(StreamOptions.DEFAULTS);
   }
@@ -238,11 +226,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
     return core.priorityRange();
   }
 
-  /**
-   * Creates an event with {@link EventOptions#DEFAULTS}.
-   *
-   * @return the event
-   */
+  /** {@return a new event with {@link EventOptions#DEFAULTS}, which the caller closes} */
   public CudaEvent createEvent() {
     return createEvent(EventOptions.DEFAULTS);
   }
@@ -267,8 +251,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    * @throws CudaException if the driver reports an error
    */
   public boolean canAccess(CudaDevice peer) {
-    Objects.requireNonNull(peer, "peer");
-    checkSameCuda(peer);
+    checkSameCuda(Objects.requireNonNull(peer, "peer"));
     return core.session().ask(_ -> core.session().peers().can(id, peer.id));
   }
 
@@ -281,7 +264,6 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    * @throws IllegalArgumentException if the peer is this device
    */
   public void enablePeerAccess(CudaDevice peer) {
-    Objects.requireNonNull(peer, "peer");
     checkPeer(peer);
     peer.core.context();
     core.run(_ -> core.session().peers().enable(id, peer.id));
@@ -294,7 +276,6 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    * @throws CudaException if the driver reports an error
    */
   public void disablePeerAccess(CudaDevice peer) {
-    Objects.requireNonNull(peer, "peer");
     checkPeer(peer);
     core.run(_ -> core.session().peers().disable(id, peer.id));
   }
@@ -323,6 +304,66 @@ public final class CudaDevice implements Comparable<CudaDevice> {
     core.run(driver -> driver.devices().ctxSetLimit(id, limit, value));
   }
 
+  /**
+   * {@return the cublasHandle_t of this platform thread for this device, which is the same each
+   * time} It queues its work in the stream that is current on this thread at this call, in a
+   * workspace from the current allocator. Handles end with the Cuda; those of threads that have
+   * ended are given to others.
+   *
+   * @throws WrongThreadException on a virtual thread; {@link #useCublas} lends one there
+   * @throws CudaException if cuBLAS is missing, with what to install, or reports an error
+   */
+  public long cublasHandle() {
+    return handleOfThread(MathLibrary.CUBLAS);
+  }
+
+  /** {@return the same as {@link #cublasHandle}, for dense matrices: cusolverDnHandle_t} */
+  public long cusolverDnHandle() {
+    return handleOfThread(MathLibrary.CUSOLVER_DN);
+  }
+
+  /** {@return the same as {@link #cublasHandle}, for sparse matrices: cusolverSpHandle_t} */
+  public long cusolverSpHandle() {
+    return handleOfThread(MathLibrary.CUSOLVER_SP);
+  }
+
+  private long handleOfThread(MathLibrary library) {
+    OpenStream stream = cuda.currentStream(this).core();
+    return cuda.engine().libraryHandles().ofThread(library, stream, this::workspace);
+  }
+
+  /**
+   * {@return {@link #useLibrary} of cuBLAS, with as large a workspace as NVIDIA recommends}
+   *
+   * @param stream of this device
+   */
+  public LibraryHandle useCublas(CudaStream stream) {
+    long bytes = LibraryHandles.bytes(MathLibrary.CUBLAS, core);
+    return useLibrary(MathLibrary.CUBLAS, stream, bytes);
+  }
+
+  /**
+   * Lends a handle of a library that queues its work in a stream, to any thread.
+   *
+   * @param library the library
+   * @param stream of this device
+   * @param workspaceBytes the size of the workspace from the current allocator, >= 0; 0 for memory
+   *     of the library's own, which is all that cuSOLVER has
+   * @return the handle, which the caller closes
+   * @throws CudaException if the library is missing, with what to install, or reports an error
+   */
+  public LibraryHandle useLibrary(MathLibrary library, CudaStream stream, long workspaceBytes) {
+    LibraryHandles handles = cuda.engine().libraryHandles();
+    DriverHandle lent =
+        handles.lend(library, core, CudaStream.coreOf(stream), workspaceBytes, this::workspace);
+    return new LibraryHandle(handles, lent);
+  }
+
+  private Workspace workspace(long bytes, OpenStream stream) {
+    Buffer memory = cuda.allocate(bytes, CudaStream.of(stream));
+    return new Workspace(memory.address(), bytes, memory::close);
+  }
+
   /** {@return what starts and stops profiling} */
   public CudaProfiler profiler() {
     return profiler;
@@ -345,10 +386,9 @@ public final class CudaDevice implements Comparable<CudaDevice> {
 
   /**
    * Wraps foreign memory that the buffer frees: {@code free} is called once, when the buffer is
-   * closed or found forgotten, after the streams that used it were waited for; when it is closed
-   * inside a stream's callback, after that. What it throws is thrown by {@code close}, by the call
-   * that found the buffer or by {@code Cuda.close()}; where there is no such call, the thread's
-   * uncaught-exception handler gets it.
+   * closed or found forgotten, after the streams that used it were waited for and after a callback
+   * that closed it. What it throws is thrown by {@code close}, by the call that found the buffer or
+   * by {@code Cuda.close()}, or else passed to the thread's uncaught-exception handler.
    *
    * @param address the first address
    * @param bytes the size in bytes, >= 1
@@ -369,7 +409,6 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    * @see #importBuffer(BufferDescriptor, CudaStream)
    */
   public DeviceBuffer importBuffer(BufferDescriptor descriptor) {
-    Objects.requireNonNull(descriptor, "descriptor");
     return importBuffer(descriptor, cuda.currentStream(this));
   }
 
@@ -449,7 +488,7 @@ public final class CudaDevice implements Comparable<CudaDevice> {
   }
 
   private void checkPeer(CudaDevice peer) {
-    checkSameCuda(peer);
+    checkSameCuda(Objects.requireNonNull(peer, "peer"));
     if (peer.id == id) {
       throw new IllegalArgumentException(
           "peer: %s (expected: another device than this)".formatted(peer));

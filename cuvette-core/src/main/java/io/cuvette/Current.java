@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.ThreadState;
 import org.jspecify.annotations.Nullable;
 
@@ -36,6 +37,14 @@ final class Current {
 
   CudaDevice device() {
     return cuda.devices().get(thread.device.id());
+  }
+
+  /** Makes a device current until the scope closes. */
+  Scope use(Device device) {
+    Device before = thread.device;
+    Scope scope = new Scope(scopes, device.toString(), () -> thread.device = before);
+    thread.device = device;
+    return scope;
   }
 
   /** The stream that is current for a device. */

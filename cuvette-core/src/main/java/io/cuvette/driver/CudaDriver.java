@@ -62,6 +62,9 @@ public interface CudaDriver extends AutoCloseable {
   /** {@return the calls about libraries of kernels} */
   KernelCalls kernels();
 
+  /** {@return the calls about handles of libraries} */
+  MathCalls math();
+
   /** {@return the calls about allocator functions in C} */
   NativeCalls natives();
 

@@ -7,6 +7,7 @@ import io.cuvette.driver.DeviceCalls;
 import io.cuvette.driver.EventCalls;
 import io.cuvette.driver.IpcCalls;
 import io.cuvette.driver.KernelCalls;
+import io.cuvette.driver.MathCalls;
 import io.cuvette.driver.MemoryCalls;
 import io.cuvette.driver.NativeCalls;
 import io.cuvette.driver.OrderedCalls;
@@ -111,6 +112,11 @@ public abstract class ForwardingDriver implements CudaDriver {
   @Override
   public KernelCalls kernels() {
     return delegate.kernels();
+  }
+
+  @Override
+  public MathCalls math() {
+    return delegate.math();
   }
 
   @Override

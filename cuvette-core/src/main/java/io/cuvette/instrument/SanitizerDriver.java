@@ -7,6 +7,7 @@ import io.cuvette.driver.DeviceCalls;
 import io.cuvette.driver.EventCalls;
 import io.cuvette.driver.IpcCalls;
 import io.cuvette.driver.KernelCalls;
+import io.cuvette.driver.MathCalls;
 import io.cuvette.driver.MemoryCalls;
 import io.cuvette.driver.NativeCalls;
 import io.cuvette.driver.OrderedCalls;
@@ -22,6 +23,7 @@ import io.cuvette.instrument.internal.sanitizer.SanitizerDevices;
 import io.cuvette.instrument.internal.sanitizer.SanitizerEvents;
 import io.cuvette.instrument.internal.sanitizer.SanitizerIpc;
 import io.cuvette.instrument.internal.sanitizer.SanitizerKernels;
+import io.cuvette.instrument.internal.sanitizer.SanitizerMath;
 import io.cuvette.instrument.internal.sanitizer.SanitizerMemory;
 import io.cuvette.instrument.internal.sanitizer.SanitizerNatives;
 import io.cuvette.instrument.internal.sanitizer.SanitizerOrdered;
@@ -70,6 +72,7 @@ public final class SanitizerDriver extends ForwardingDriver {
   private final SanitizerCaptures captures;
   private final SanitizerIpc sharing;
   private final SanitizerKernels kernels;
+  private final SanitizerMath math;
   private final SanitizerNatives natives;
   private final LentBlocks lent;
 
@@ -86,6 +89,7 @@ public final class SanitizerDriver extends ForwardingDriver {
     this.captures = new SanitizerCaptures(target, core);
     this.sharing = new SanitizerIpc(target, core);
     this.kernels = new SanitizerKernels(target, core);
+    this.math = new SanitizerMath(target, core);
     this.natives = new SanitizerNatives(target, core);
     this.lent = new LentBlocks(core);
   }
@@ -232,6 +236,11 @@ public final class SanitizerDriver extends ForwardingDriver {
   @Override
   public KernelCalls kernels() {
     return kernels;
+  }
+
+  @Override
+  public MathCalls math() {
+    return math;
   }
 
   @Override

@@ -6,6 +6,7 @@ import io.cuvette.driver.DeviceCalls;
 import io.cuvette.driver.EventCalls;
 import io.cuvette.driver.IpcCalls;
 import io.cuvette.driver.KernelCalls;
+import io.cuvette.driver.MathCalls;
 import io.cuvette.driver.MemoryCalls;
 import io.cuvette.driver.NativeCalls;
 import io.cuvette.driver.OrderedCalls;
@@ -20,6 +21,7 @@ import io.cuvette.sim.internal.calls.SimCaptureCalls;
 import io.cuvette.sim.internal.calls.SimDeviceCalls;
 import io.cuvette.sim.internal.calls.SimEventCalls;
 import io.cuvette.sim.internal.calls.SimKernelCalls;
+import io.cuvette.sim.internal.calls.SimMathCalls;
 import io.cuvette.sim.internal.calls.SimNativeCalls;
 import io.cuvette.sim.internal.calls.SimReport;
 import io.cuvette.sim.internal.calls.SimStreamCalls;
@@ -72,6 +74,7 @@ public final class SimulatedDriver implements CudaDriver {
   private final SimCaptureCalls captures;
   private final SimIpcCalls sharing;
   private final SimKernelCalls kernels;
+  private final SimMathCalls math;
   private final SimNativeCalls natives;
 
   private SimulatedDriver(SimMachine machine) {
@@ -86,6 +89,7 @@ public final class SimulatedDriver implements CudaDriver {
     this.captures = new SimCaptureCalls(machine);
     this.sharing = new SimIpcCalls(machine, events);
     this.kernels = new SimKernelCalls(machine);
+    this.math = new SimMathCalls(machine);
     this.natives = new SimNativeCalls(machine);
   }
 
@@ -158,6 +162,11 @@ public final class SimulatedDriver implements CudaDriver {
   @Override
   public KernelCalls kernels() {
     return kernels;
+  }
+
+  @Override
+  public MathCalls math() {
+    return math;
   }
 
   @Override
@@ -260,6 +269,11 @@ public final class SimulatedDriver implements CudaDriver {
     return machine.peek(kernels.libraries::size);
   }
 
+  /** {@return the number of handles of libraries created and not destroyed} */
+  public int liveMathHandles() {
+    return machine.peek(math.handles::size);
+  }
+
   /** {@return the number of user objects to which references are held} */
   public int liveUserObjects() {
     return machine.peek(captures.userObjects::size);
@@ -283,7 +297,7 @@ public final class SimulatedDriver implements CudaDriver {
 
   /** {@return the live objects, one a line; empty if there are none} */
   public String report() {
-    return machine.peek(() -> SimReport.of(machine, events, captures, kernels));
+    return machine.peek(() -> SimReport.of(machine, events, captures, kernels, math));
   }
 
   /**

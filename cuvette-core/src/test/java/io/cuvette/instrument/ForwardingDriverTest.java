@@ -14,6 +14,7 @@ import io.cuvette.driver.KernelCalls;
 import io.cuvette.driver.KernelParameter;
 import io.cuvette.driver.LaunchParameters;
 import io.cuvette.driver.LaunchShape;
+import io.cuvette.driver.MathCalls;
 import io.cuvette.driver.MemoryCalls;
 import io.cuvette.driver.MemoryInfo;
 import io.cuvette.driver.NativeCalls;
@@ -102,6 +103,11 @@ class ForwardingDriverTest {
     @Override
     public KernelCalls kernels() {
       return new ForwardingKernels(super.kernels()) {};
+    }
+
+    @Override
+    public MathCalls math() {
+      return new ForwardingMath(super.math()) {};
     }
 
     @Override

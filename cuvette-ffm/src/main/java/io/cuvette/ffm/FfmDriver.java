@@ -7,6 +7,7 @@ import io.cuvette.driver.DeviceCalls;
 import io.cuvette.driver.EventCalls;
 import io.cuvette.driver.IpcCalls;
 import io.cuvette.driver.KernelCalls;
+import io.cuvette.driver.MathCalls;
 import io.cuvette.driver.MemoryCalls;
 import io.cuvette.driver.NativeCalls;
 import io.cuvette.driver.OrderedCalls;
@@ -21,6 +22,7 @@ import io.cuvette.ffm.part.FfmDevices;
 import io.cuvette.ffm.part.FfmEvents;
 import io.cuvette.ffm.part.FfmIpc;
 import io.cuvette.ffm.part.FfmKernels;
+import io.cuvette.ffm.part.FfmMath;
 import io.cuvette.ffm.part.FfmMemory;
 import io.cuvette.ffm.part.FfmNative;
 import io.cuvette.ffm.part.FfmOrdered;
@@ -52,6 +54,7 @@ final class FfmDriver implements CudaDriver {
   private final FfmCaptures captures = new FfmCaptures(entry);
   private final FfmIpc sharing = new FfmIpc(entry);
   private final FfmKernels kernels = new FfmKernels(entry);
+  private final FfmMath math = new FfmMath(entry);
   private final FfmNative natives = new FfmNative(entry);
 
   private FfmDriver() {}
@@ -126,6 +129,11 @@ final class FfmDriver implements CudaDriver {
   @Override
   public KernelCalls kernels() {
     return kernels;
+  }
+
+  @Override
+  public MathCalls math() {
+    return math;
   }
 
   @Override

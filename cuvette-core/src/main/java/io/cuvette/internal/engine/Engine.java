@@ -10,6 +10,7 @@ import io.cuvette.internal.callback.Callbacks;
 import io.cuvette.internal.devicepool.CachesOfStream;
 import io.cuvette.internal.driverpool.DriverPools;
 import io.cuvette.internal.driverpool.ReleaseThresholds;
+import io.cuvette.internal.interop.LibraryHandles;
 import io.cuvette.internal.ordered.OrderedMemory;
 import io.cuvette.internal.session.CachingPool;
 import io.cuvette.internal.session.Device;
@@ -37,6 +38,7 @@ public final class Engine implements SyncListener, Relief {
   private final Callbacks callbacks;
   private final Mappings imports;
   private final DriverPools driverPools;
+  private final LibraryHandles libraryHandles;
   private final Set<CachingPool> pools = ConcurrentHashMap.newKeySet();
   private final AtomicBoolean ending = new AtomicBoolean();
 
@@ -55,6 +57,7 @@ public final class Engine implements SyncListener, Relief {
     OrderedMemory asyncMemory = new OrderedMemory(session.gate(), driver.blockListener(), null);
     ReleaseThresholds thresholds = ReleaseThresholds.of(session.isSimulated());
     this.driverPools = new DriverPools(session, imports, asyncMemory, thresholds);
+    this.libraryHandles = new LibraryHandles(session);
     session.children().add(() -> imports.endOf(session));
     session.children().add(asyncMemory::destroy);
   }
@@ -75,6 +78,11 @@ public final class Engine implements SyncListener, Relief {
   /** The memory of other processes. */
   public Mappings imports() {
     return imports;
+  }
+
+  /** The handles of cuBLAS and cuSOLVER. */
+  public LibraryHandles libraryHandles() {
+    return libraryHandles;
   }
 
   /** The driver's pools. */

@@ -1,5 +1,6 @@
 package io.cuvette.internal.session;
 
+import io.cuvette.ComputeCapability;
 import io.cuvette.DeviceAttribute;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
@@ -19,6 +20,11 @@ import org.jspecify.annotations.Nullable;
 
 /** One device of a {@link Session}: one object for each. Thread-safe. */
 public final class Device {
+  /** CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and MINOR. */
+  private static final int MAJOR = 75;
+
+  private static final int MINOR = 76;
+
   private final Session session;
   private final int id;
   private final AtomicLong waits = new AtomicLong();
@@ -53,6 +59,11 @@ public final class Device {
   /** One attribute by its number. */
   public int attribute(int code) {
     return session.ask(driver -> driver.devices().deviceGetAttribute(code, id));
+  }
+
+  /** The generation of the instruction set. */
+  public ComputeCapability computeCapability() {
+    return new ComputeCapability(attribute(MAJOR), attribute(MINOR));
   }
 
   /** All attributes that the driver knows, queried once. Unmodifiable. */

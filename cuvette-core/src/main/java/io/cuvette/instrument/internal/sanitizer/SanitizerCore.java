@@ -1,5 +1,6 @@
 package io.cuvette.instrument.internal.sanitizer;
 
+import io.cuvette.driver.MathLibrary;
 import io.cuvette.instrument.Misuse;
 import io.cuvette.instrument.SanitizerReport;
 import io.cuvette.instrument.internal.memory.KnownBlock;
@@ -36,6 +37,7 @@ public final class SanitizerCore {
   public final KnownStreams streams = new KnownStreams();
 
   final KnownKernels kernels = new KnownKernels();
+  final Handles<MathLibrary> mathHandles = new Handles<>("library handle");
 
   /** Used inside the functions given to {@link #locked} and {@link #check} alone. */
   public final KnownMemory memory = new KnownMemory(streams.order);
@@ -221,5 +223,6 @@ public final class SanitizerCore {
     memory.leaks(findings);
     streams.leaks(findings);
     kernels.libraries.leaks(findings);
+    mathHandles.leaks(findings);
   }
 }

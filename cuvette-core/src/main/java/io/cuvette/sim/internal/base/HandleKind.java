@@ -17,7 +17,8 @@ public enum HandleKind {
   EXECUTABLE("graph executable", "a", 0x57),
   USER_OBJECT("user object", "a", 0x58),
   LIBRARY("library", "a", 0x59),
-  KERNEL("kernel", "a", 0x5A);
+  KERNEL("kernel", "a", 0x5A),
+  MATH_HANDLE("library handle", "a", 0x60);
 
   private static final int TAG_SHIFT = 56;
   private static final int GENERATION_SHIFT = 32;

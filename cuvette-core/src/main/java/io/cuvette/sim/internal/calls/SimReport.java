@@ -12,7 +12,11 @@ public final class SimReport {
   private SimReport() {}
 
   public static String of(
-      SimMachine machine, SimEventCalls events, SimCaptureCalls captures, SimKernelCalls kernels) {
+      SimMachine machine,
+      SimEventCalls events,
+      SimCaptureCalls captures,
+      SimKernelCalls kernels,
+      SimMathCalls math) {
     StringBuilder text = new StringBuilder();
     Consumer<SimBlock> line = block -> text.append(block.isRetired() ? "" : line(block));
     machine.memories().forEach(memory -> memory.forEach(line));
@@ -26,6 +30,9 @@ public final class SimReport {
     captures.executables.forEach(_ -> text.append("graph executable\n"));
     kernels.libraries.forEach(
         library -> text.append("library of %d kernels\n".formatted(library.size())));
+    math.handles.forEach(handle ->
+        text.append(
+            "handle of %s, device %d\n".formatted(handle.library(), handle.device().index)));
     captures.userObjects.forEach(_ -> text.append("user object\n"));
     machine.pools.forEachLive(pool ->
         text.append(

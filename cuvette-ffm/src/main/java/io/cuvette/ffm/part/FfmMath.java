@@ -1,0 +1,93 @@
+package io.cuvette.ffm.part;
+
+import io.cuvette.driver.MathCalls;
+import io.cuvette.driver.MathLibrary;
+import io.cuvette.ffm.call.Call;
+import io.cuvette.ffm.call.CallFrame;
+import io.cuvette.ffm.call.Entry;
+
+/**
+ * Calls about handles of cuBLAS and cuSOLVER, which take the context that is current. Thread-safe.
+ */
+public final class FfmMath extends Part implements MathCalls {
+  /** libraryPropertyType: MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL. */
+  private static final int PROPERTIES = 3;
+
+  /** The part of the driver whose calls start here. */
+  public FfmMath(Entry entry) {
+    super(entry);
+  }
+
+  @Override
+  public String mathLibraryVersion(MathLibrary library) {
+    MathBinding binding = MathBinding.of(library);
+    StringBuilder version = new StringBuilder();
+    for (int property = 0; property < PROPERTIES; property++) {
+      int which = property;
+      long value =
+          run(
+              binding,
+              "getProperty(type=" + property + ")",
+              frame -> (int) binding.property().invokeExact(which, frame.out),
+              enter());
+      version.append(version.isEmpty() ? "" : ".").append((int) value);
+    }
+    return version.toString();
+  }
+
+  @Override
+  public long mathHandleCreate(MathLibrary library, int device) {
+    MathBinding binding = MathBinding.of(library);
+    return run(
+        binding,
+        "create(device=" + device + ")",
+        frame -> (int) binding.create().invokeExact(frame.out),
+        enter(device));
+  }
+
+  @Override
+  public void mathHandleDestroy(MathLibrary library, int device, long handle) {
+    MathBinding binding = MathBinding.of(library);
+    Call.Function destroy = _ -> (int) binding.destroy().invokeExact(handle);
+    CallFrame frame = entry.enterToFree(device);
+    if (frame != null) {
+      run(binding, "destroy(handle=0x%x, device=%d)".formatted(handle, device), destroy, frame);
+    }
+  }
+
+  @Override
+  public void mathHandleSetStream(MathLibrary library, int device, long handle, long stream) {
+    MathBinding binding = MathBinding.of(library);
+    run(
+        binding,
+        "setStream(handle=0x%x, stream=0x%x, device=%d)".formatted(handle, stream, device),
+        _ -> (int) binding.setStream().invokeExact(handle, stream),
+        enter(device));
+  }
+
+  @Override
+  public void mathHandleSetWorkspace(int device, long handle, long address, long bytes) {
+    MathBinding binding = MathBinding.of(MathLibrary.CUBLAS);
+    run(
+        binding,
+        "setWorkspace(handle=0x%x, address=0x%x, bytes=%d, device=%d)"
+            .formatted(handle, address, bytes, device),
+        _ -> (int) binding.setWorkspace().invokeExact(handle, address, bytes),
+        enter(device));
+  }
+
+  private static long run(
+      MathBinding binding, String call, Call.Function function, CallFrame frame) {
+    int status;
+    try {
+      status = function.invoke(frame);
+    } catch (Throwable e) { // what invokeExact declares
+      throw frame.broken(e);
+    }
+    long result = frame.leave();
+    if (status != SUCCESS) {
+      throw binding.failed(status, binding.library() + " " + call);
+    }
+    return result;
+  }
+}
