@@ -79,8 +79,8 @@ final class RefusedFrees {
       case "memFree", "memFreeAsync" -> new Resource("memFree", arguments[1]);
       case "memFreeHost", "streamDestroy", "eventDestroy", "ipcCloseMemHandle" ->
           new Resource(name, arguments[1]);
-      case "graphDestroy", "memPoolDestroy" -> new Resource(name, arguments[0]);
-      case "callFree" -> new Resource(name, arguments[2]);
+      case "graphDestroy", "memPoolDestroy", "libraryUnload" -> new Resource(name, arguments[0]);
+      case "callFree", "mathHandleDestroy" -> new Resource(name, arguments[2]);
       default -> null;
     };
   }

@@ -15,6 +15,7 @@ import io.cuvette.driver.KernelParameter;
 import io.cuvette.driver.LaunchParameters;
 import io.cuvette.driver.LaunchShape;
 import io.cuvette.driver.MathCalls;
+import io.cuvette.driver.MathLibrary;
 import io.cuvette.driver.MemoryCalls;
 import io.cuvette.driver.MemoryInfo;
 import io.cuvette.driver.NativeCalls;
@@ -206,6 +207,7 @@ class ForwardingDriverTest {
       case "PotentialBlockSize" -> new PotentialBlockSize(number, number);
       case "MemoryInfo" -> new MemoryInfo(number, number);
       case "CaptureInfo" -> new CaptureInfo(number, number, number);
+      case "MathLibrary" -> MathLibrary.values()[number % MathLibrary.values().length];
       case "UserObject" -> new UserObject(number, () -> true);
       case "BlockListener" -> new NoListener();
       default -> throw new IllegalArgumentException("no sample of " + type);

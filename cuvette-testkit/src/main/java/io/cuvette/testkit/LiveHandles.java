@@ -6,8 +6,6 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.EventCalls;
 import io.cuvette.driver.IpcCalls;
 import io.cuvette.driver.KernelCalls;
-import io.cuvette.driver.MathCalls;
-import io.cuvette.driver.MathLibrary;
 import io.cuvette.driver.MemoryCalls;
 import io.cuvette.driver.NativeCalls;
 import io.cuvette.driver.OrderedCalls;
@@ -20,7 +18,6 @@ import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingEvents;
 import io.cuvette.instrument.ForwardingIpc;
 import io.cuvette.instrument.ForwardingKernels;
-import io.cuvette.instrument.ForwardingMath;
 import io.cuvette.instrument.ForwardingMemory;
 import io.cuvette.instrument.ForwardingNatives;
 import io.cuvette.instrument.ForwardingOrdered;
@@ -50,8 +47,7 @@ final class LiveHandles extends ForwardingDriver {
     GRAPH,
     EXECUTABLE_GRAPH,
     USER_OBJECT,
-    LIBRARY,
-    MATH_HANDLE
+    LIBRARY
   }
 
   private record Key(Kind kind, long handle) {}
@@ -243,26 +239,6 @@ final class LiveHandles extends ForwardingDriver {
   @Override
   public KernelCalls kernels() {
     return kernelCalls;
-  }
-
-  private final MathCalls mathCalls =
-      new ForwardingMath(delegate().math()) {
-        @Override
-        public long mathHandleCreate(MathLibrary library, int device) {
-          return made(
-              Kind.MATH_HANDLE, super.mathHandleCreate(library, device), "mathHandleCreate");
-        }
-
-        @Override
-        public void mathHandleDestroy(MathLibrary library, int device, long handle) {
-          given(Kind.MATH_HANDLE, handle);
-          super.mathHandleDestroy(library, device, handle);
-        }
-      };
-
-  @Override
-  public MathCalls math() {
-    return mathCalls;
   }
 
   private final NativeCalls nativeCalls =

@@ -22,9 +22,21 @@ import org.junit.jupiter.api.Test;
 
 /** The table of documented errors has what the seam has and what the header of the driver says. */
 class DocumentedErrorsTest {
-  /** No functions of cuda.h: the toolkit's runtime, C functions of the user, the JVM itself. */
+  /**
+   * No functions of cuda.h: other libraries of the toolkit, C functions of the user, the JVM
+   * itself.
+   */
   private static final Set<String> NOT_OF_THE_DRIVER =
-      Set.of("runtimeGetVersion", "callMalloc", "callFree", "hostView");
+      Set.of(
+          "runtimeGetVersion",
+          "callMalloc",
+          "callFree",
+          "hostView",
+          "mathLibraryVersion",
+          "mathHandleCreate",
+          "mathHandleDestroy",
+          "mathHandleSetStream",
+          "mathHandleSetWorkspace");
 
   private static final Pattern ERROR = Pattern.compile("::CUDA_ERROR_(\\w+)");
   private static final String VERSION = "#define CUDA_VERSION 13000";

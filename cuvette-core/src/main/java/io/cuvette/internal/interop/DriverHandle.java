@@ -58,7 +58,7 @@ public final class DriverHandle {
     try {
       CudaDriver driver = to.hold();
       try {
-        to.state.expose();
+        to.state.exposeHeld(); // the library queues work that is not seen here
         device
             .session()
             .<@Nullable Void>ask(_ -> {

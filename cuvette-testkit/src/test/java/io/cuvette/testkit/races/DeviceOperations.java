@@ -1,15 +1,24 @@
 package io.cuvette.testkit.races;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.CudaProfiler;
+import io.cuvette.CudaStream;
 import io.cuvette.DeviceAttribute;
 import io.cuvette.EventOptions;
+import io.cuvette.LibraryHandle;
 import io.cuvette.Scope;
 import io.cuvette.StreamOptions;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MathLibrary;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** Operations of {@code CudaDevice}. Stateless. */
@@ -24,6 +33,7 @@ final class DeviceOperations {
     addMakers(all);
     addForeign(all);
     addPeers(all);
+    addHandles(all);
     all.add(profiler("start()", CudaProfiler::start));
     all.add(profiler("stop()", CudaProfiler::stop));
     all.add(profiler("profile()", profiler -> profiler.profile().close()));
@@ -102,6 +112,84 @@ final class DeviceOperations {
     all.add(device("canAccess(CudaDevice)", device -> device.canAccess(device)));
     all.add(withPeer("enablePeerAccess(CudaDevice)", CudaDevice::enablePeerAccess));
     all.add(withPeer("disablePeerAccess(CudaDevice)", CudaDevice::disablePeerAccess));
+  }
+
+  /** Libraries that are missing are an error of their own: those of a GPU may be. */
+  private static void addHandles(List<Operation> all) {
+    all.add(device("cublasHandle()", device -> ifThere(device::cublasHandle)));
+    all.add(device("cusolverDnHandle()", device -> ifThere(device::cusolverDnHandle)));
+    all.add(device("cusolverSpHandle()", device -> ifThere(device::cusolverSpHandle)));
+    all.add(
+        Operation.of(
+            "Cuda.cublasHandle()",
+            stage -> {
+              Cuda cuda = stage.cuda;
+              return () -> ifThere(cuda::cublasHandle);
+            }));
+    all.add(
+        Operation.of(
+            "CudaDevice.useCublas(CudaStream)",
+            stage -> {
+              CudaStream stream = stage.stream();
+              return () -> ifThere(() -> use(stream.device().useCublas(stream)));
+            }));
+    all.add(
+        Operation.of(
+            "CudaDevice.useLibrary(MathLibrary, CudaStream, long)",
+            stage -> {
+              CudaStream stream = stage.stream();
+              return () ->
+                  ifThere(
+                      () -> use(stream.device().useLibrary(MathLibrary.CUSOLVER_DN, stream, 0)));
+            }));
+    for (String method : List.of("handle()", "workspaceBytes()", "close()")) {
+      all.add(
+          Operation.of(
+              "LibraryHandle." + method,
+              stage -> {
+                @Nullable LibraryHandle handle = lent(stage);
+                return () -> {
+                  if (handle != null) {
+                    call(handle, method);
+                  }
+                };
+              }));
+    }
+  }
+
+  private static void call(LibraryHandle handle, String method) {
+    switch (method) {
+      case "handle()" -> handle.handle();
+      case "workspaceBytes()" -> handle.workspaceBytes();
+      default -> handle.close();
+    }
+  }
+
+  private static @Nullable LibraryHandle lent(Stage stage) {
+    AtomicReference<@Nullable LibraryHandle> lent = new AtomicReference<>();
+    ifThere(() -> {
+      LibraryHandle made =
+          stage.device.useLibrary(MathLibrary.CUBLAS, stage.device.nullStream(), 512);
+      lent.set(stage.ended(Closer.SHARED, made));
+      return 0;
+    });
+    return lent.get();
+  }
+
+  private static long use(LibraryHandle handle) {
+    try (handle) {
+      return handle.handle();
+    }
+  }
+
+  private static void ifThere(LongSupplier call) {
+    try {
+      assertThat(call.getAsLong()).isNotNull();
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.FILE_NOT_FOUND) {
+        throw e;
+      }
+    }
   }
 
   private static Operation profiler(String method, Consumer<CudaProfiler> body) {

@@ -70,6 +70,8 @@ final class Operations {
           "ManagedMemoryResource.isHostAccessible()",
           "ManagedMemoryResource.isManaged()",
           "ManagedMemoryResource.preferredLocation()",
+          "LibraryHandle.isClosed()",
+          "LibraryHandle.library()",
           "MemoryPool.isClosed()",
           "MemoryPool.options()",
           "MemoryResource.async()",

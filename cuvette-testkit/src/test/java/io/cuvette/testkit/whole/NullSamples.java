@@ -95,6 +95,7 @@ final class NullSamples implements AutoCloseable {
     objects.add(cuda);
     objects.add(device);
     objects.add(device.profiler());
+    objects.add(device.useCublas(stream));
     objects.add(stream);
     objects.add(device.createEvent());
     objects.add(cuda.allocate(4096));

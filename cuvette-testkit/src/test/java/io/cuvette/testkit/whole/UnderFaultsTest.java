@@ -14,6 +14,7 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaEvent;
 import io.cuvette.CudaStream;
+import io.cuvette.LibraryHandle;
 import io.cuvette.ManagedBuffer;
 import io.cuvette.MemoryAdvice;
 import io.cuvette.MemoryLimit;
@@ -24,8 +25,10 @@ import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryPool;
 import io.cuvette.PoolOptions;
+import io.cuvette.Registration;
 import io.cuvette.Scope;
 import io.cuvette.StreamOptions;
+import io.cuvette.driver.MathLibrary;
 import io.cuvette.testkit.FaultSweep;
 import io.cuvette.testkit.FaultSweeps;
 import io.cuvette.testkit.FaultSweeps.CudaUse;
@@ -224,6 +227,31 @@ class UnderFaultsTest {
         assertThat(cuda.runtimeVersion()).isNotNull();
         device.setLimit(1, device.limit(1));
         device.synchronize();
+      }
+    },
+    PROFILING {
+      @Override
+      public void run(Cuda cuda) {
+        try (Registration _ = cuda.device(0).profiler().profile()) {
+          cuda.device(0).profiler().start();
+        }
+        cuda.device(0).profiler().stop();
+      }
+    },
+    LIBRARY_HANDLES {
+      @Override
+      public void run(Cuda cuda) {
+        try (CudaStream stream = cuda.device(0).createStream()) {
+          for (int i = 0; i < 2; i++) {
+            try (LibraryHandle handle =
+                cuda.device(0).useLibrary(MathLibrary.CUBLAS, stream, 4096)) {
+              assertThat(handle.handle()).isNotZero();
+            }
+          }
+          assertThat(cuda.device(0).cusolverDnHandle()).isNotZero();
+          assertThat(cuda.driver().math().mathLibraryVersion(MathLibrary.CUBLAS)).isNotBlank();
+        }
+        cuda.defaultMemoryPool().freeAllBlocks();
       }
     },
     EVERYTHING_LEFT_OPEN {
