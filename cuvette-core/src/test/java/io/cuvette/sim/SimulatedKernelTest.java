@@ -351,7 +351,8 @@ class SimulatedKernelTest {
     assertFails(
         INVALID_VALUE, "gridX: -2147483648", () -> launch(kernel, shape(1 << 31, 1), memory, 1));
     assertFails(INVALID_VALUE, "blockX: 1025", () -> launch(kernel, shape(1, 1025), memory, 1));
-    assertFails(INVALID_VALUE, "multiple of 4", () -> launch(kernel, clusters(6, 1, 4), memory, 1));
+    assertFails(
+        INVALID_CLUSTER_SIZE, "multiple of 4", () -> launch(kernel, clusters(6, 1, 4), memory, 1));
     assertFails(INVALID_CLUSTER_SIZE, "<= 8", () -> launch(kernel, clusters(16, 1, 16), memory, 1));
     assertFails(
         COOPERATIVE_LAUNCH_TOO_LARGE,

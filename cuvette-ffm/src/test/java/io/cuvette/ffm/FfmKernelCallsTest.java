@@ -76,6 +76,24 @@ class FfmKernelCallsTest {
   }
 
   @Test
+  void parameterThatNeedsAContext_getsOne() {
+    library.fail("cuKernelGetParamInfo", 201);
+    assertThatThrownBy(() -> driver.kernels().kernelGetParamInfo(9, 4))
+        .isInstanceOf(CudaException.class);
+    assertThat(library.calls())
+        .filteredOn(call -> call.startsWith("cuKernelGetParamInfo"))
+        .hasSize(2)
+        .first()
+        .asString()
+        .endsWith("in 0");
+    assertThat(library.calls())
+        .filteredOn(call -> call.startsWith("cuKernelGetParamInfo"))
+        .last()
+        .asString()
+        .doesNotEndWith("in 0");
+  }
+
+  @Test
   void failures_nameTheCall() {
     library.fail("cuKernelGetName", 1);
     assertThatThrownBy(() -> driver.kernels().kernelGetName(9))

@@ -236,7 +236,7 @@ public abstract class DriverKernelContract {
       long out = loaded.upload(new int[6]);
       loaded.launch("neighbours", clusters(6, 3), out);
       Refused.with(
-          CudaStatus.INVALID_VALUE, () -> loaded.launch("neighbours", clusters(6, 4), out));
+          CudaStatus.INVALID_CLUSTER_SIZE, () -> loaded.launch("neighbours", clusters(6, 4), out));
       Refused.with(
           CudaStatus.INVALID_CLUSTER_SIZE,
           () -> loaded.launch("neighbours", clusters(32, 16), out));

@@ -132,15 +132,15 @@ public final class FfmKernels extends Part implements KernelCalls {
     return name;
   }
 
+  /** Driver 580 wants a context here, on a thread that has none: any will do. */
   @Override
   public KernelParameter kernelGetParamInfo(long kernel, int index) {
-    long place = index;
     CallFrame frame = enter();
-    int status;
-    try {
-      status = (int) GET_PARAM_INFO.invokeExact(kernel, place, frame.out, frame.out + Long.BYTES);
-    } catch (Throwable e) {
-      throw frame.broken(e);
+    int status = paramInfo(frame, kernel, index);
+    if (status == CudaStatus.INVALID_CONTEXT.code()) {
+      frame.leave();
+      frame = enter(0);
+      status = paramInfo(frame, kernel, index);
     }
     long size = frame.second();
     long offset = frame.leave();
@@ -148,6 +148,14 @@ public final class FfmKernels extends Part implements KernelCalls {
       throw Call.of("cuKernelGetParamInfo(kernel=%#x, index=%d)", kernel, index).failed(status);
     }
     return new KernelParameter(offset, size);
+  }
+
+  private static int paramInfo(CallFrame frame, long kernel, long index) {
+    try {
+      return (int) GET_PARAM_INFO.invokeExact(kernel, index, frame.out, frame.out + Long.BYTES);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
   }
 
   @Override

@@ -152,7 +152,8 @@ public final class KernelSettings {
 
   private static void checkDivides(String name, int blocks, int cluster) {
     if (blocks % cluster != 0) {
-      throw SimRefusal.invalidValue(
+      throw new SimRefusal(
+          CudaStatus.INVALID_CLUSTER_SIZE,
           "%s: %d blocks (expected: a multiple of %d, those of a cluster)"
               .formatted(name, blocks, cluster));
     }
