@@ -12,8 +12,10 @@ module io.cuvette {
   exports io.cuvette.instrument;
   exports io.cuvette.sim;
 
+  uses io.cuvette.driver.CompilerCalls;
   uses io.cuvette.driver.CudaDriverProvider;
   uses io.cuvette.driver.DescriptorCalls;
+  uses io.cuvette.driver.LinkerCalls;
   uses io.cuvette.driver.NvtxCalls;
 
   provides io.cuvette.driver.CudaDriverProvider with

@@ -10,6 +10,10 @@ module io.cuvette.ffm {
       io.cuvette.ffm.FfmDriverProvider;
   provides io.cuvette.driver.DescriptorCalls with
       io.cuvette.ffm.FfmDescriptors;
+  provides io.cuvette.driver.CompilerCalls with
+      io.cuvette.ffm.toolkit.FfmCompiler;
+  provides io.cuvette.driver.LinkerCalls with
+      io.cuvette.ffm.toolkit.FfmLinker;
   provides io.cuvette.driver.NvtxCalls with
       io.cuvette.ffm.nvtx.FfmNvtx;
 }

@@ -17,7 +17,8 @@ class InfoTest {
         .extracting(line -> line.get("kind"))
         .containsExactly(
             "driver", "device", "device", "pool", "pool", "pool", "pool", "pool", "pool", "pool",
-            "pool", "numa", "library", "library", "library", "library", "library", "library");
+            "pool", "numa", "library", "library", "library", "library", "library", "library",
+            "library");
     assertThat(lines.get(0)).containsEntry("simulated", true).containsEntry("devices", 2L);
     assertThat(lines.get(2))
         .containsEntry("id", 1L)

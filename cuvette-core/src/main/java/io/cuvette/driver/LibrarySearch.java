@@ -5,8 +5,10 @@ import java.io.UncheckedIOException;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
@@ -14,10 +16,17 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** Looks where the dynamic loader looks, by the names of files; nothing is loaded. Thread-safe. */
+/**
+ * Looks where the dynamic loader looks, then in the toolkit of CUDA and in the packages of Python,
+ * by the names of files; nothing is loaded. Thread-safe.
+ */
 final class LibrarySearch {
+  private static final Pattern NUMBER = Pattern.compile("\\d+");
+  private static final int DIGITS = 9;
+
   private final boolean windows;
   private final Set<Path> folders;
 
@@ -34,6 +43,7 @@ final class LibrarySearch {
         folders.add(Path.of(folder));
       }
       addUnder("/usr/local/cuda");
+      addWheels(environment);
     }
   }
 
@@ -59,7 +69,7 @@ final class LibrarySearch {
   }
 
   private static Optional<Path> newest(Path folder, String start) {
-    Set<Path> found = new TreeSet<>();
+    Set<Path> found = new TreeSet<>(Comparator.comparing(LibrarySearch::ordered));
     try (DirectoryStream<Path> files =
         Files.newDirectoryStream(folder, file -> file.getFileName().toString().startsWith(start))) {
       files.forEach(found::add);
@@ -68,6 +78,54 @@ final class LibrarySearch {
       return Optional.empty();
     }
     return found.stream().reduce((_, last) -> last);
+  }
+
+  /** The name of a file with its numbers as long as each other, so that 9 is before 13. */
+  private static String ordered(Path file) {
+    return NUMBER
+        .matcher(file.getFileName().toString())
+        .replaceAll(number -> "0".repeat(Math.max(0, DIGITS - number.group().length())) + "$0");
+  }
+
+  /** Where the packages of Python have CUDA's libraries. */
+  private void addWheels(Map<String, String> environment) {
+    for (String variable : List.of("VIRTUAL_ENV", "CONDA_PREFIX")) {
+      addWheelsUnder(environment.get(variable));
+    }
+    String home = environment.get("HOME");
+    addWheelsUnder(home == null || home.isBlank() ? null : home + "/.local");
+    addWheelsUnder("/usr/local");
+    addWheelsUnder("/usr");
+  }
+
+  private void addWheelsUnder(@Nullable String prefix) {
+    if (prefix == null || prefix.isBlank()) {
+      return;
+    }
+    for (Path python : below(prefix + "/lib", "python3*")) {
+      for (String packages : List.of("site-packages", "dist-packages")) {
+        for (Path wheel : below(python + "/" + packages + "/nvidia", "*")) {
+          Path lib = wheel.resolve("lib");
+          if (Files.isDirectory(lib)) {
+            folders.add(lib);
+          }
+        }
+      }
+    }
+  }
+
+  private static Set<Path> below(String folder, String pattern) {
+    Set<Path> found = new TreeSet<>(Comparator.comparing(LibrarySearch::ordered).reversed());
+    try (DirectoryStream<Path> entries = Files.newDirectoryStream(Path.of(folder), pattern)) {
+      entries.forEach(found::add);
+    } catch (IOException
+        | UncheckedIOException
+        | DirectoryIteratorException
+        | InvalidPathException e) {
+      // No such folder, or not ours to read: nothing is found there.
+      return Set.of();
+    }
+    return found;
   }
 
   private void addAll(@Nullable String paths) {
@@ -90,7 +148,7 @@ final class LibrarySearch {
   private void add(String path) {
     try {
       folders.add(Path.of(path));
-    } catch (java.nio.file.InvalidPathException e) {
+    } catch (InvalidPathException e) {
       // Not a path on this system, so nothing is there.
     }
   }

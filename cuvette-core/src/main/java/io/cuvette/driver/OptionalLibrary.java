@@ -42,6 +42,11 @@ public record OptionalLibrary(String title, String file, String windowsFile, Str
       new OptionalLibrary(
           "NVRTC", "libnvrtc.so", "nvrtc64_", "cuda-nvrtc" + TOOLKIT + "cuda-nvrtc");
 
+  /** The linker for code of devices. */
+  public static final OptionalLibrary NVJITLINK =
+      new OptionalLibrary(
+          "nvJitLink", "libnvJitLink.so", "nvJitLink_", "libnvjitlink" + TOOLKIT + "nvjitlink");
+
   /** Marks and ranges for tools. */
   public static final OptionalLibrary NVTX =
       new OptionalLibrary(
@@ -49,7 +54,7 @@ public record OptionalLibrary(String title, String file, String windowsFile, Str
 
   /** All of them. Unmodifiable. */
   public static final List<OptionalLibrary> ALL =
-      List.of(CUDART, CUBLAS, CUSOLVER, CURAND, NVRTC, NVTX);
+      List.of(CUDART, CUBLAS, CUSOLVER, CURAND, NVRTC, NVJITLINK, NVTX);
 
   /** Checks that nothing is null. */
   public OptionalLibrary {

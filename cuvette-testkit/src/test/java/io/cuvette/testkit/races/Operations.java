@@ -92,6 +92,7 @@ final class Operations {
       Set.of(
           "AsyncPoolChoice",
           "BufferDescriptor",
+          "CompilerOptions",
           "DeviceBuffer",
           "DebugPrintHook",
           "EventDescriptor",

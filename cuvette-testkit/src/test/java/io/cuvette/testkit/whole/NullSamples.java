@@ -3,10 +3,12 @@ package io.cuvette.testkit.whole;
 import io.cuvette.AllocationHandle;
 import io.cuvette.AsyncMemoryPool;
 import io.cuvette.AsyncPoolChoice;
+import io.cuvette.CompilerOptions;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.CudaEvent;
 import io.cuvette.CudaOptions;
+import io.cuvette.CudaProgram;
 import io.cuvette.CudaStream;
 import io.cuvette.DebugPrintHook;
 import io.cuvette.DeviceBuffer;
@@ -15,6 +17,7 @@ import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.EventOptions;
 import io.cuvette.IpcChannel;
 import io.cuvette.IpcListener;
+import io.cuvette.KernelCode;
 import io.cuvette.LineProfileHook;
 import io.cuvette.ManagedMemoryResource;
 import io.cuvette.MemoryHook;
@@ -31,8 +34,10 @@ import io.cuvette.PinnedMemoryResourceOptions;
 import io.cuvette.PinnedPoolOptions;
 import io.cuvette.PoolOptions;
 import io.cuvette.PressureListener;
+import io.cuvette.ProgramCache;
 import io.cuvette.RecoveryStep;
 import io.cuvette.StreamCallback;
+import io.cuvette.driver.CompilerException;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
@@ -156,6 +161,11 @@ final class NullSamples implements AutoCloseable {
     objects.add(domain.register("text"));
     objects.add(domain.rangeStart("range"));
     objects.add(NvtxEvent.of("event"));
+    objects.add(KernelCode.ofPtx("text"));
+    objects.add(CompilerOptions.DEFAULTS);
+    objects.add(ProgramCache.none());
+    objects.add(CudaProgram.of("int a;").withCache(ProgramCache.none()));
+    objects.add(new CompilerException("call()", 6, "status", "log"));
   }
 
   private void makeInstruments() {
@@ -223,6 +233,8 @@ final class NullSamples implements AutoCloseable {
     values.put(Supplier.class, (Supplier<Object>) () -> driver);
     values.put(LongSupplier.class, (LongSupplier) () -> 0);
     values.put(BooleanSupplier.class, (BooleanSupplier) () -> true);
+    values.put(Map.class, Map.of());
+    values.put(byte[].class, new byte[] {1});
     values.put(long.class, 1L);
     values.put(int.class, 1);
     values.put(short.class, (short) 1);

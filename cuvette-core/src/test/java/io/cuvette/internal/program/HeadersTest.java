@@ -1,0 +1,93 @@
+package io.cuvette.internal.program;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.SortedMap;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class HeadersTest {
+  @TempDir private Path folder;
+  private Path first;
+  private Path second;
+
+  @BeforeEach
+  void makeFolders() throws IOException {
+    first = Files.createDirectories(folder.resolve("first/sub")).getParent();
+    second = Files.createDirectory(folder.resolve("second"));
+    Files.writeString(first.resolve("a.h"), "#include \"sub/b.h\"\n");
+    Files.writeString(first.resolve("sub/b.h"), "#include \"c.h\"\n#include \"../a.h\"\n");
+    Files.writeString(first.resolve("sub/c.h"), "int c;");
+    Files.writeString(second.resolve("c.h"), "int other;");
+  }
+
+  private Optional<List<String>> found(String source) throws IOException {
+    Optional<SortedMap<Path, byte[]>> files =
+        Headers.of(source, "p.cu", Map.of(), List.of(first, second));
+    return files.map(
+        all -> all.keySet().stream().map(file -> folder.relativize(file).toString()).toList());
+  }
+
+  @Test
+  void includedFiles_areFound_withWhatTheyInclude() throws IOException {
+    assertThat(found("#include <a.h>\n"))
+        .contains(List.of("first/a.h", "first/sub/b.h", "first/sub/c.h", "second/c.h"));
+    assertThat(found("int a;")).contains(List.of());
+    assertThat(found("#include <nothing.h>\n#include <nv/target>\n")).contains(List.of());
+  }
+
+  /** However it is written. */
+  @Test
+  void directives_areFoundInAnyForm() throws IOException {
+    for (String directive :
+        new String[] {
+          "#include <c.h>",
+          "  #  include   \"c.h\" // why",
+          "\t#\tinclude<c.h>",
+          "%:include <c.h>",
+          "#include_next <c.h>",
+          "#inc\\\nlude <c.h>",
+          "# \\\r\n include <c.h>",
+          "/* x */ #include <c.h>",
+          "#if 0\n#include <c.h>\n#endif",
+          "#if __has_include(<c.h>)",
+          "#define HAS(x) __has_include(x)\n#if HAS( \"c.h\" )",
+        }) {
+      assertThat(found("int a;\n" + directive + "\nint b;")).as(directive).isPresent();
+      assertThat(found("int a;\n" + directive + "\nint b;").orElseThrow())
+          .as(directive)
+          .contains("second/c.h");
+    }
+  }
+
+  @Test
+  void whatAMacroNames_isNotKnown() throws IOException {
+    for (String directive :
+        new String[] {"#include NAME", "#  include NAME(x)", "#/**/include <c.h>", "#include"}) {
+      assertThat(found("int a;\n" + directive + "\n")).as(directive).isEmpty();
+    }
+    assertThat(found("// the #include of a file\nchar* s = \"#include X\";\n")).isPresent();
+  }
+
+  @Test
+  void headersInMemory_areScannedToo() throws IOException {
+    Optional<SortedMap<Path, byte[]>> files =
+        Headers.of("int a;", "p.cu", Map.of("m.h", "#include <sub/c.h>\n"), List.of(first, second));
+    assertThat(files.orElseThrow()).containsOnlyKeys(first.resolve("sub/c.h"));
+  }
+
+  @Test
+  void tooMuch_isNotKnown() throws IOException {
+    for (int i = 0; i < 5_002; i++) {
+      Files.writeString(second.resolve("h" + i), "#include <h" + (i + 1) + ">\n");
+    }
+    assertThat(found("#include <h0>\n")).isEmpty();
+  }
+}

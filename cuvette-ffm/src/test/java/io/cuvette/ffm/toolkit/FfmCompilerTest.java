@@ -1,0 +1,168 @@
+package io.cuvette.ffm.toolkit;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CompilerException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Calls of NVRTC reach it with each argument in place, and survive whatever it answers. */
+class FfmCompilerTest {
+  private StubToolkit stub;
+  private FfmCompiler compiler;
+
+  @BeforeEach
+  void compileStub(@TempDir Path folder) throws Exception {
+    stub = StubToolkit.compile(folder);
+    compiler = stub.compiler();
+  }
+
+  private static String text(byte[] bytes) {
+    return new String(bytes, StandardCharsets.UTF_8);
+  }
+
+  @Test
+  void program_isCompiled_withEachArgumentInPlace() {
+    Map<String, String> headers = new TreeMap<>(Map.of("a.h", "int a;", "b.h", "int \u00e4;"));
+    long program = compiler.createProgram("source \u20ac", "name.cu", headers);
+    compiler.addNameExpression(program, "add<int>");
+    compiler.compileProgram(program, List.of("--one", "--two=2"));
+    String expected = "name.cu|source \u20ac|a.h=int a;;b.h=int \u00e4;;|--one --two=2 ";
+    assertThat(text(compiler.getPtx(program))).isEqualTo(expected);
+    assertThat(text(compiler.getCubin(program))).isEqualTo(expected + "\0");
+    assertThat(text(compiler.getLtoIr(program))).isEqualTo(expected + "\0");
+    assertThat(compiler.getProgramLog(program)).isEqualTo("the log");
+    assertThat(compiler.getLoweredName(program, "add<int>")).isEqualTo("_Z7lowered");
+    assertThat(stub.open()).isEqualTo(1);
+    compiler.destroyProgram(program);
+    assertThat(stub.open()).isZero();
+    assertThat(compiler.version()).isEqualTo(13_010);
+    assertThat(compiler.supportedArchitectures()).containsExactly(80, 90);
+    assertThat(compiler.library()).isEqualTo(stub.file().toString());
+  }
+
+  @Test
+  void statuses_areErrorsThatNameTheCall() {
+    long program = compiler.createProgram("wrong", "n", Map.of());
+    assertThatThrownBy(() -> compiler.compileProgram(program, List.of("--a")))
+        .isInstanceOfSatisfying(CompilerException.class, e -> assertThat(e.code()).isEqualTo(6))
+        .hasMessage("nvrtcCompileProgram(options=[--a]): NVRTC_ERROR_COMPILATION (6)");
+    assertThatThrownBy(() -> compiler.getLoweredName(program, "f"))
+        .hasMessageContaining("nvrtcGetLoweredName(program=")
+        .hasMessageEndingWith("expression=f): NVRTC_ERROR_OF_STUB (10)");
+    stub.set("nvrtcGetPTXSize", 99);
+    assertThatThrownBy(() -> compiler.getPtx(program))
+        .as("a status without a name")
+        .hasMessage("nvrtcGetPTXSize:  (99)");
+    stub.set("nvrtcDestroyProgram", 4);
+    assertThatThrownBy(() -> compiler.destroyProgram(program))
+        .isInstanceOf(CompilerException.class);
+    stub.set("nvrtcCreateProgram", -1);
+    assertThatThrownBy(() -> compiler.createProgram("s", "n", Map.of()))
+        .isInstanceOf(CompilerException.class)
+        .hasMessage("nvrtcCreateProgram(name=n, headers=[]): NVRTC_ERROR_OF_STUB (-1)");
+  }
+
+  @Test
+  void logs_ofAnySize_areRead() {
+    long program = compiler.createProgram("s", "n", Map.of());
+    stub.set("log", 0);
+    assertThat(compiler.getProgramLog(program)).isEmpty();
+    stub.set("log", 1);
+    assertThat(compiler.getProgramLog(program)).isEmpty();
+    stub.set("log", 64L << 20);
+    assertThat(compiler.getProgramLog(program)).hasSize((64 << 20) - 1).startsWith("the logx");
+    stub.set("log", 100);
+    stub.set("unterminated", 1);
+    assertThat(compiler.getProgramLog(program)).hasSize(100).endsWith("x");
+    for (long size : new long[] {-1, Long.MIN_VALUE, Integer.MAX_VALUE, Long.MAX_VALUE}) {
+      stub.set("log", size);
+      assertThatThrownBy(() -> compiler.getProgramLog(program))
+          .isInstanceOf(CompilerException.class)
+          .hasMessageStartingWith("nvrtcGetProgramLogSize: ")
+          .hasMessageContaining(Long.toUnsignedString(size) + " bytes (expected: at most");
+    }
+    compiler.destroyProgram(program);
+  }
+
+  @Test
+  void codeOfNoSize_isEmpty_andANameThatIsNoneToo() {
+    long program = compiler.createProgram("s", "n", Map.of());
+    compiler.addNameExpression(program, "f");
+    stub.set("CUBIN", 0);
+    stub.set("nameless", 1);
+    assertThat(compiler.getCubin(program)).isEmpty();
+    assertThat(compiler.getLoweredName(program, "f")).isEmpty();
+    stub.set("architectures", 1 << 30);
+    assertThatThrownBy(compiler::supportedArchitectures)
+        .isInstanceOf(CompilerException.class)
+        .hasMessageContaining("1073741824 architectures (expected: 1 to 1000)");
+    compiler.destroyProgram(program);
+  }
+
+  @Test
+  void manyThreads_compileAtOnce() throws Exception {
+    List<Callable<Void>> all = new ArrayList<>();
+    for (int thread = 0; thread < 8; thread++) {
+      String source = "source " + thread;
+      all.add(() -> {
+        for (int i = 0; i < 200; i++) {
+          long program = compiler.createProgram(source, "n", Map.of());
+          compiler.compileProgram(program, List.of("--x"));
+          assertThat(text(compiler.getPtx(program))).isEqualTo("n|" + source + "||--x ");
+          compiler.destroyProgram(program);
+        }
+        return null;
+      });
+    }
+    try (ExecutorService threads = Executors.newFixedThreadPool(8)) {
+      for (Future<Void> each : threads.invokeAll(all)) {
+        each.get();
+      }
+    }
+    assertThat(stub.open()).isZero();
+  }
+
+  @Test
+  void libraryThatIsTooOld_orNone_isNamed(@TempDir Path folder) throws Exception {
+    StubToolkit old = StubToolkit.compile(folder, "OLD_LINKER");
+    old.set("major", 11);
+    old.set("minor", 8);
+    assertThatThrownBy(old::compiler)
+        .isInstanceOf(UnsupportedOperationException.class)
+        .hasMessageStartingWith(old.file() + " is NVRTC 11.8 (expected: 12.0 or newer); install");
+    assertThatThrownBy(old::linker)
+        .isInstanceOf(UnsupportedOperationException.class)
+        .hasMessageContaining("is no nvJitLink that can be used: it lacks nvJitLinkVersion");
+    old.set("nvrtcVersion", 3);
+    assertThatThrownBy(old::compiler).isInstanceOf(CompilerException.class);
+    Path text = Files.writeString(folder.resolve("libtext.so"), "no library");
+    assertThatThrownBy(() ->
+            StubToolkit.with(
+                Nvrtc.PROPERTY,
+                text.toString(),
+                () -> new FfmCompiler(new OnFirstUse<>(Nvrtc::load))))
+        .isInstanceOf(UnsupportedOperationException.class)
+        .hasMessageStartingWith("NVRTC cannot be loaded, -Dcuvette.nvrtc=" + text)
+        .hasMessageContaining("file too short")
+        .hasMessageContaining("; install cuda-nvrtc");
+    assertThatThrownBy(() ->
+            StubToolkit.with(
+                Nvrtc.PROPERTY, "", () -> new FfmCompiler(new OnFirstUse<>(Nvrtc::load))))
+        .isInstanceOf(UnsupportedOperationException.class)
+        .hasMessageStartingWith("NVRTC cannot be loaded, -Dcuvette.nvrtc=; install");
+  }
+}
