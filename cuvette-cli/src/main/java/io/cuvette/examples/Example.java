@@ -48,7 +48,8 @@ public record Example(String name, String summary, Program program) {
           new Example("streams", "work on several streams, in order", StreamsExample::run),
           new Example("events", "order and time with events", EventsExample::run),
           new Example(
-              "memory-info", "where the memory is, and giving it back", MemoryInfoExample::run));
+              "memory-info", "where the memory is, and giving it back", MemoryInfoExample::run),
+          new Example("profile", "marks, ranges and names for profilers", ProfileExample::run));
 
   /** The example of a name, if there is one. */
   public static Optional<Example> find(String name) {

@@ -43,7 +43,8 @@ class EightyColumnsTest {
         "example managed --device sim",
         "example streams --device sim",
         "example events --device sim",
-        "example memory-info --device sim");
+        "example memory-info --device sim",
+        "example profile --device sim");
   }
 
   @ParameterizedTest

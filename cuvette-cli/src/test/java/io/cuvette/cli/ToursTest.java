@@ -62,7 +62,8 @@ class ToursTest {
         "managed",
         "streams",
         "events",
-        "memory-info");
+        "memory-info",
+        "profile");
   }
 
   @Test

@@ -2,14 +2,18 @@ package io.cuvette.cli.info;
 
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
+import io.cuvette.Nvtx;
 import io.cuvette.cli.CommonOptions;
 import io.cuvette.cli.Json;
 import io.cuvette.cli.Version;
 import io.cuvette.cli.Wrapped;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.MathLibrary;
 import io.cuvette.driver.OptionalLibrary;
 import java.io.PrintStream;
 import java.nio.file.Path;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 
@@ -51,7 +55,7 @@ public final class InfoCommand implements Runnable {
       } else {
         pools.print(out);
       }
-      libraries(out);
+      libraries(cuda, out);
     }
   }
 
@@ -79,13 +83,14 @@ public final class InfoCommand implements Runnable {
     out.println(runtime == null ? "" : ", CUDA runtime " + runtime);
   }
 
-  private void libraries(PrintStream out) {
+  private void libraries(Cuda cuda, PrintStream out) {
     if (!common.json()) {
       out.println();
       out.println("Optional libraries");
     }
     for (OptionalLibrary library : OptionalLibrary.ALL) {
       Optional<Path> file = library.find();
+      String version = file.isPresent() ? version(cuda, library) : null;
       if (common.json()) {
         out.println(
             new Json()
@@ -93,12 +98,33 @@ public final class InfoCommand implements Runnable {
                 .with("name", library.title())
                 .with("found", file.isPresent())
                 .with("path", file.map(Path::toString).orElse(null))
+                .with("version", version)
                 .with("install", file.isPresent() ? null : library.install()));
       } else {
         String text = file.map(Path::toString).orElse("missing; install " + library.install());
+        text += version == null ? "" : ", " + version;
+        text +=
+            library.equals(OptionalLibrary.NVTX) && Nvtx.isListening() ? ", a tool listens" : "";
         Wrapped.print(out, "  %-10s ".formatted(library.title()), text);
       }
     }
+  }
+
+  /** What the first use of a library finds: its version, or why it cannot be used. */
+  private static @Nullable String version(Cuda cuda, OptionalLibrary file) {
+    if (cuda.isSimulated()) {
+      return null; // it has no libraries
+    }
+    for (MathLibrary library : MathLibrary.values()) {
+      if (library.file().equals(file)) {
+        try {
+          return "version " + cuda.driver().math().mathLibraryVersion(library);
+        } catch (CudaException e) {
+          return e.getMessage();
+        }
+      }
+    }
+    return null;
   }
 
   private static String version(int number) {
