@@ -14,7 +14,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 
 /** Descriptors that are only numbers, and which of them are open. Thread-safe. */
-final class FakeDescriptors implements DescriptorCalls {
+class FakeDescriptors implements DescriptorCalls {
   static final int USER = 1000;
   private static final Duration LONG = Duration.ofSeconds(40);
 

@@ -1,0 +1,53 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.internal.base.Await;
+import java.lang.ref.PhantomReference;
+import java.lang.ref.ReferenceQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What the collector has found is known before it is taken back: a shortage waits for it. */
+@Timeout(60)
+class ForgottenPoolsTest {
+  private static final long PATIENCE_MILLIS = 40_000;
+
+  private final Cuda cuda = Cuda.open(CudaOptions.simulated());
+
+  @AfterEach
+  void close() {
+    cuda.close();
+  }
+
+  /** Forgets what is made and collects until that was found. */
+  private static void forget(Supplier<?> make) throws InterruptedException {
+    ReferenceQueue<Object> queue = new ReferenceQueue<>();
+    PhantomReference<?>[] canary = new PhantomReference<?>[1];
+    Thread.ofPlatform()
+        .start(() -> canary[0] = new PhantomReference<Object>(make.get(), queue))
+        .join();
+    System.gc();
+    assertThat(queue.remove(PATIENCE_MILLIS)).isSameAs(canary[0]);
+  }
+
+  @Test
+  void forgottenPool_isKnownUntilItIsTakenBack() throws InterruptedException {
+    MemoryPool open = new MemoryPool(cuda);
+    assertThat(cuda.engine().hasForgottenPools()).isFalse();
+    for (Supplier<?> make :
+        new Supplier<?>[] {() -> new MemoryPool(cuda), () -> new PinnedMemoryPool(cuda)}) {
+      forget(make);
+      assertThat(cuda.engine().hasForgottenPools()).isTrue();
+      boolean isTakenBack =
+          Await.until(
+              () -> cuda.leaksFound() >= 0 && !cuda.engine().hasForgottenPools(),
+              TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS));
+      assertThat(isTakenBack).isTrue();
+    }
+    open.close();
+  }
+}

@@ -1,0 +1,171 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CaptureInfo;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.FirstFailure;
+import io.cuvette.instrument.TraceRing;
+import io.cuvette.instrument.TracedCall;
+import io.cuvette.internal.base.PerThread;
+import io.cuvette.internal.channel.Closing;
+import io.cuvette.internal.ordered.FreeingStreams;
+import io.cuvette.internal.stream.DriverStream;
+import io.cuvette.sim.internal.schedule.MixedPace;
+import io.cuvette.sim.internal.share.ProcessId;
+import io.cuvette.sim.internal.share.SharedRing;
+import java.lang.foreign.Arena;
+import java.lang.ref.WeakReference;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Rules of small classes that no other test is about. */
+@Timeout(60)
+class SmallRulesTest {
+  private static final int REMEMBERED = 32;
+  private static final int QUERIES = 1000;
+
+  @Test
+  void capture_isActiveWhileItIsValid() {
+    assertThat(CaptureInfo.of(0, 7, 8)).isEqualTo(new CaptureInfo(0, 0, 0));
+    assertThat(CaptureInfo.of(0, 0, 0).isActive()).isFalse();
+    assertThat(CaptureInfo.of(1, 7, 8).isActive()).isTrue();
+    assertThat(CaptureInfo.of(2, 7, 8).isActive()).isFalse();
+    assertThat(CaptureInfo.of(2, 7, 8).isCapturing()).isTrue();
+  }
+
+  /** Its value is kept weakly: one that somebody has is found again. */
+  @Test
+  void closedValueOfAThread_isTheSameAsLongAsSomebodyHasIt() {
+    List<Object> made = new ArrayList<>();
+    PerThread<Object> values =
+        new PerThread<>(() -> {
+          made.add(new Object());
+          return made.getLast();
+        });
+    Object first = values.get();
+    values.close();
+    assertThat(values.get()).isSameAs(first);
+    assertThat(values.get()).isSameAs(first);
+    assertThat(made).hasSize(1);
+    Object mine = new Object();
+    values.set(mine);
+    assertThat(values.get()).isSameAs(mine);
+    assertThat(values.get()).isSameAs(mine);
+    assertThat(made).hasSize(1);
+  }
+
+  /** All are closed whatever the first says, and the first failure is the one reported. */
+  @Test
+  void descriptorsThatFailToClose_areAllClosed_andTheFirstFailureIsThrown() {
+    List<Integer> closed = new ArrayList<>();
+    var calls =
+        new FakeDescriptors() {
+          @Override
+          public void close(int descriptor) {
+            closed.add(descriptor);
+            if (descriptor != 2) {
+              throw new IllegalStateException("close of " + descriptor);
+            }
+          }
+        };
+    assertThat(calls.isAvailable()).isTrue();
+    assertThatThrownBy(() -> Closing.closeNow(calls, new int[] {1, 2, 3, 4}, 3))
+        .hasMessage("close of 1");
+    assertThat(closed).containsExactly(1, 2, 3);
+    IllegalArgumentException failure = new IllegalArgumentException("mine");
+    Closing.closeAfter(failure, calls, 2);
+    assertThat(failure).hasNoSuppressedExceptions();
+    Closing.closeAfter(failure, calls, 4);
+    assertThat(failure.getSuppressed())
+        .singleElement()
+        .hasToString("java.lang.IllegalStateException: close of 4");
+  }
+
+  @Test
+  void recordWhoseEntryIsUsedAgain_isNotDoneWithTheOldOne() {
+    try (Arena arena = Arena.ofConfined()) {
+      SharedRing ring = new SharedRing(arena.allocate(SharedRing.BYTES, 8));
+      long first = ring.begin();
+      ring.publish(first, ProcessId.current());
+      ring.done(first);
+      assertThat(ring.isDone(first)).isTrue();
+      for (int i = 1; i < SharedRing.ENTRIES; i++) {
+        assertThat(ring.begin()).isEqualTo(first + i);
+      }
+      long again = ring.begin();
+      ring.publish(again, ProcessId.current());
+      assertThat(ring.newest()).isEqualTo(again);
+      assertThat(ring.isDone(again)).isFalse();
+      assertThat(ring.isDone(first)).as("what has no entry any more").isTrue();
+      ring.done(again);
+      assertThat(ring.isDone(again)).isTrue();
+    }
+  }
+
+  @Test
+  void ring_takesTheCallsOfAllThreads() throws InterruptedException {
+    TraceRing ring = new TraceRing(2);
+    TracedCall call = new TracedCall(1, "main", "memAlloc()", null, null, 1, 2);
+    for (int i = 0; i < 3; i++) {
+      Thread.ofPlatform().daemon().start(() -> ring.accept(call)).join();
+    }
+    assertThat(ring.calls()).hasSize(2);
+    assertThat(ring.dropped()).isEqualTo(1);
+  }
+
+  /** More than one operation runs at once while somebody polls, and none for a while. */
+  @Test
+  void mixedPace_runsSeveralOperationsOrNone_whileSomebodyPolls() {
+    int[] ran =
+        IntStream.range(0, 5)
+            .flatMap(seed -> {
+              MixedPace pace = new MixedPace(new SplittableRandom(seed));
+              return IntStream.range(0, QUERIES).map(_ -> pace.afterBusyQuery());
+            })
+            .toArray();
+    assertThat(ran).contains(0, 2, 16);
+  }
+
+  @Test
+  void lostContext_namesTheOperationThatTheProgramCalledLast() {
+    FirstFailure failure = new FirstFailure();
+    List<String> texts = new ArrayList<>();
+    assertThatCode(() -> inner(failure, texts)).doesNotThrowAnyException();
+    assertThat(texts).containsExactly("in inner");
+  }
+
+  private static void inner(FirstFailure failure, List<String> texts) {
+    texts.add(failure.explain(CudaStatus.ILLEGAL_ADDRESS, "call()"));
+  }
+
+  /** A pool lives as long as its Cuda, and has seen any number of streams by then. */
+  @Test
+  void streamsThatAreOver_areNotRemembered() throws InterruptedException {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
+      FreeingStreams freeing = new FreeingStreams();
+      List<CudaStream> streams = new ArrayList<>();
+      for (int i = 0; i < REMEMBERED; i++) {
+        streams.add(cuda.device(0).createStream());
+        freeing.add(streams.getLast().state);
+      }
+      List<WeakReference<DriverStream>> gone = new ArrayList<>();
+      streams.forEach(stream -> gone.add(new WeakReference<>(stream.state)));
+      streams.forEach(CudaStream::close);
+      streams.clear();
+      freeing.add(cuda.device(0).nullStream().state);
+      for (int i = 0; i < REMEMBERED && !gone.stream().allMatch(each -> each.refersTo(null)); i++) {
+        System.gc();
+        cuda.device(0).synchronize();
+      }
+      assertThat(gone).allMatch(each -> each.refersTo(null));
+      assertThat(freeing.areDone(null)).isTrue();
+    }
+  }
+}
