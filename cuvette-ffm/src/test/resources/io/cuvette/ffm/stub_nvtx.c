@@ -105,7 +105,8 @@ typedef struct { size_t size; int (*table)(int, void ****, unsigned *); } callba
 typedef struct { size_t size; uint32_t version, reserved; void (*set)(uint32_t); } version_t;
 
 int InitializeInjectionNvtx2(export_t get) {
-  if (getenv("STUB_NVTX_REFUSES")) return 0;
+  static int attached;
+  if (getenv("STUB_NVTX_REFUSES") || attached++) return 0;
   callbacks_t *calls = get(1);
   version_t *version = get(3);
   void ***core2, ***cuda;

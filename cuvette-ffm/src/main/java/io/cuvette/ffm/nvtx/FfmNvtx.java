@@ -30,16 +30,27 @@ public final class FfmNvtx implements NvtxCalls {
   private final @Nullable NvtxLibrary library;
   private final @Nullable NvtxFunctions functions;
 
+  /** What the process has: a tool attaches once. */
+  private static final class Here {
+    static final @Nullable NvtxLibrary LIBRARY;
+    static final @Nullable NvtxFunctions FUNCTIONS;
+
+    static {
+      String tool = System.getenv(VARIABLE);
+      boolean named = tool != null && !tool.isBlank();
+      Optional<InteropLibrary> interop = InteropLibrary.find();
+      NvtxLibrary found = interop.isPresent() ? interop.get() : named ? injected(tool) : null;
+      NvtxFunctions bound = found == null ? null : new NvtxFunctions(found);
+      boolean listening = bound != null && (named || answers(bound));
+      LIBRARY = listening ? found : null;
+      FUNCTIONS = listening ? bound : null;
+    }
+  }
+
   /** For the service loader; finds the tool. */
   public FfmNvtx() {
-    String tool = System.getenv(VARIABLE);
-    boolean named = tool != null && !tool.isBlank();
-    Optional<InteropLibrary> interop = InteropLibrary.find();
-    NvtxLibrary found = interop.isPresent() ? interop.get() : named ? injected(tool) : null;
-    NvtxFunctions bound = found == null ? null : new NvtxFunctions(found);
-    boolean listening = bound != null && (named || answers(bound));
-    this.library = listening ? found : null;
-    this.functions = listening ? bound : null;
+    this.library = Here.LIBRARY;
+    this.functions = Here.FUNCTIONS;
   }
 
   private static @Nullable NvtxLibrary injected(String file) {

@@ -1,0 +1,126 @@
+package io.cuvette.instrument;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.MemoryPool;
+import io.cuvette.MemoryResource;
+import io.cuvette.PoolOptions;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.NvtxCalls;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import java.lang.reflect.Proxy;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.Test;
+
+/** What a tool is told of the blocks that pools lend. */
+class NvtxMemoryDriverTest {
+  private static final long CHUNK = 512;
+  private final List<String> told = new CopyOnWriteArrayList<>();
+
+  private final NvtxCalls tool =
+      (NvtxCalls)
+          Proxy.newProxyInstance(
+              NvtxCalls.class.getClassLoader(),
+              new Class<?>[] {NvtxCalls.class},
+              (_, method, arguments) -> {
+                told.add(method.getName() + Arrays.toString(arguments));
+                return method.getReturnType() == long.class ? (Object) 7L : null;
+              });
+
+  private Cuda open(UnaryOperator<CudaDriver> below) {
+    return Cuda.open(
+        CudaOptions.simulated()
+            .withDecorator(driver -> new NvtxMemoryDriver(below.apply(driver), tool)));
+  }
+
+  @Test
+  void blocks_areRegionsOfTheirAllocation_untilTheyAreClosed() {
+    long address;
+    try (Cuda cuda = open(driver -> driver)) {
+      Buffer buffer = cuda.allocate(100);
+      address = buffer.address();
+      buffer.close();
+      cuda.allocate(200).close();
+      cuda.defaultMemoryPool().freeAllBlocks();
+    }
+    assertThat(told)
+        .containsExactly(
+            "memHeapRegister[%d, %d, pool of Cuvette]".formatted(address, CHUNK),
+            "memRegionRegister[7, %d, 100]".formatted(address),
+            "memRegionUnregister[%d]".formatted(address),
+            "memRegionRegister[7, %d, 200]".formatted(address),
+            "memRegionUnregister[%d]".formatted(address),
+            "memHeapUnregister[7]");
+  }
+
+  @Test
+  void memoryWithoutAPool_isNoHeap() {
+    try (Cuda cuda = open(driver -> driver)) {
+      MemoryResource.direct().allocate(4096, cuda.device(0).nullStream()).close();
+      cuda.allocatePinned(4096).close();
+      cuda.allocateManaged(4096).close();
+      MemoryResource.async().allocate(4096, cuda.device(0).nullStream()).close();
+    }
+    assertThat(told).isEmpty();
+  }
+
+  @Test
+  void poolOverAPool_isSeenAsWhatThatOneLentIt() {
+    try (Cuda cuda = open(driver -> driver);
+        MemoryPool pool =
+            new MemoryPool(cuda, PoolOptions.DEFAULTS.withUpstream(cuda.defaultMemoryPool()))) {
+      pool.allocate(100).close();
+      assertThat(told).hasSize(2);
+    }
+  }
+
+  @Test
+  void heapsThatAreLeft_endWithTheDriver() {
+    try (Cuda cuda = open(driver -> driver)) {
+      cuda.allocate(100);
+    }
+    assertThat(told.getLast()).isEqualTo("memHeapUnregister[7]");
+  }
+
+  @Test
+  void allocationThatTheDriverDoesNotFree_canBeLentAgain() {
+    SimulatedDriver simulator = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+    try (CudaDriver driver = new NvtxMemoryDriver(simulator, tool)) {
+      long address = driver.memory().memAlloc(0, CHUNK);
+      assertThatThrownBy(() -> driver.memory().memFree(0, address + 1))
+          .isInstanceOf(CudaException.class);
+      driver.memory().memFree(0, address);
+      assertThatThrownBy(() -> driver.memory().memFree(0, address))
+          .isInstanceOf(CudaException.class);
+    }
+    assertThat(told).isEmpty();
+  }
+
+  @Test
+  void listenerOfTheDriverBelow_isToldToo() {
+    try (Cuda cuda = open(SanitizerDriver::throwing)) {
+      Buffer buffer = cuda.allocate(100);
+      buffer.fill((byte) 1);
+      buffer.close();
+      cuda.device(0).synchronize();
+      cuda.defaultMemoryPool().freeAllBlocks();
+    }
+    assertThat(told).hasSize(4);
+  }
+
+  @Test
+  void withoutATool_nothingIsDecorated() {
+    try (SimulatedDriver simulator = SimulatedDriver.open(SimulatedOptions.DEFAULTS)) {
+      assertThat(NvtxMemoryDriver.over(simulator)).isSameAs(simulator);
+    }
+  }
+}
