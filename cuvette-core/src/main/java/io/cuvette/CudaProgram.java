@@ -81,7 +81,7 @@ public record CudaProgram(String source, String name, CompilerOptions options, P
    * {@return the program compiled, or from the cache} The log has the compiler's warnings.
    *
    * @param kind PTX, which the driver compiles for its device; CUBIN, for the architecture of the
-   *     options alone; LTOIR, to be linked
+   *     options alone; LTOIR, for {@link CudaLinker}
    * @throws IllegalArgumentException for another kind, for a cubin without an architecture, for an
    *     architecture that the compiler does not know, or for a folder of headers that is not there
    * @throws CompilerException if the program does not compile; it has the log

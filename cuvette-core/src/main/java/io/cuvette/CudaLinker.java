@@ -1,0 +1,52 @@
+package io.cuvette;
+
+import io.cuvette.driver.CompilerException;
+import io.cuvette.driver.LinkerCalls;
+import io.cuvette.internal.program.Linkage;
+import java.util.List;
+import java.util.Objects;
+
+/**
+ * Links code for one architecture: what was compiled apart, so that each may call functions of the
+ * others, and LTO-IR, which is compiled only then. nvJitLink does it, a library of the CUDA toolkit
+ * that is looked for and loaded by the first {@link #link}; no GPU and no driver is needed. Nothing
+ * is open between calls. Immutable, so that any thread may link, also several at once.
+ *
+ * @param options how code is linked
+ */
+public record CudaLinker(LinkerOptions options) {
+
+  /** A linker; nothing is linked yet. */
+  public CudaLinker {
+    Objects.requireNonNull(options, "options");
+  }
+
+  /**
+   * {@return the inputs linked} The log has warnings, and what {@link LinkerOptions#withVerbose}
+   * asks for. Names of expressions that the inputs know are known of the result.
+   *
+   * @param kind CUBIN, or PTX if all inputs are LTO-IR
+   * @param inputs what is linked, in this order: PTX, cubins and objects compiled with {@link
+   *     CompilerOptions#withRelocatableCode}, LTO-IR, fatbins, libraries
+   * @throws IllegalArgumentException if there is no input, for another kind, or for PTX of inputs
+   *     that are not LTO-IR
+   * @throws CompilerException if the inputs cannot be linked; it has the log
+   * @throws UnsupportedOperationException if nvJitLink is missing, with where it was looked for and
+   *     what to install
+   */
+  public KernelCode link(KernelCode.Kind kind, List<KernelCode> inputs) {
+    Objects.requireNonNull(kind, "kind");
+    List<KernelCode> all = List.copyOf(Objects.requireNonNull(inputs, "inputs"));
+    LinkerCalls calls =
+        LinkerCalls.find()
+            .orElseThrow(() ->
+                new UnsupportedOperationException(
+                    "no module provides a linker; add io.cuvette.ffm"));
+    return link(kind, all, calls);
+  }
+
+  /** The same with a linker of its own, for tests. */
+  KernelCode link(KernelCode.Kind kind, List<KernelCode> inputs, LinkerCalls calls) {
+    return new Linkage(calls, kind, options, inputs).run();
+  }
+}

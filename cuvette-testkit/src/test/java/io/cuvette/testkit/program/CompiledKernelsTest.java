@@ -1,0 +1,209 @@
+package io.cuvette.testkit.program;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.cuvette.Buffer;
+import io.cuvette.CompilerOptions;
+import io.cuvette.ComputeCapability;
+import io.cuvette.Cuda;
+import io.cuvette.CudaLinker;
+import io.cuvette.CudaStream;
+import io.cuvette.KernelCode;
+import io.cuvette.KernelCode.Kind;
+import io.cuvette.LinkerOptions;
+import io.cuvette.driver.KernelCalls;
+import io.cuvette.driver.KernelParameter;
+import io.cuvette.driver.LaunchParameters;
+import io.cuvette.driver.LaunchShape;
+import io.cuvette.testkit.CudaTest;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.stream.IntStream;
+
+/** The kernels of samples.cu, compiled here by NVRTC, give what Java gives; on a GPU alone. */
+class CompiledKernelsTest {
+  private static final int N = 100_003;
+  private static final int[] VALUES = new Random(7).ints(N, -1_000, 1_000).toArray();
+  private static final int SUM = Arrays.stream(VALUES).sum();
+
+  /** The samples in each form that a GPU of this machine loads. */
+  private static List<KernelCode> forms(Cuda cuda) {
+    assumeFalse(cuda.isSimulated(), "the simulated device runs no compiled kernels");
+    Toolkit.needsCompiler();
+    ComputeCapability capability = cuda.currentDevice().computeCapability();
+    CompilerOptions options =
+        CompilerOptions.DEFAULTS.withArchitecture(capability).withNameExpression("scale<double>");
+    KernelCode ptx = Toolkit.samples(options).compile(Kind.PTX);
+    KernelCode cubin = Toolkit.samples(options).compile(Kind.CUBIN);
+    Toolkit.needsLinker();
+    KernelCode ltoIr = Toolkit.samples(options).compile(Kind.LTOIR);
+    KernelCode linked =
+        new CudaLinker(LinkerOptions.of(capability)).link(Kind.CUBIN, List.of(ltoIr));
+    return List.of(ptx, cubin, linked);
+  }
+
+  private static LaunchShape shape(int blocks, int threads, int cluster, int shared, boolean all) {
+    return new LaunchShape(blocks, 1, 1, threads, 1, 1, cluster, 1, 1, shared, all, false);
+  }
+
+  /** Launches a kernel and waits for it. */
+  private static void run(
+      Cuda cuda, KernelCode code, String name, LaunchShape shape, Object... arguments) {
+    KernelCalls kernels = cuda.driver().kernels();
+    int device = cuda.currentDevice().id();
+    long library = kernels.libraryLoadData(code.bytes());
+    try (CudaStream stream = cuda.currentDevice().createStream();
+        Arena arena = Arena.ofConfined()) {
+      MemorySegment values = arena.allocate(8L * arguments.length, 8);
+      List<KernelParameter> places = new ArrayList<>();
+      for (int i = 0; i < arguments.length; i++) {
+        MemorySegment place = values.asSlice(8L * i);
+        switch (arguments[i]) {
+          case Integer number -> place.set(ValueLayout.JAVA_INT, 0, number);
+          case Double number -> place.set(ValueLayout.JAVA_DOUBLE, 0, number);
+          case Buffer buffer -> place.set(ValueLayout.JAVA_LONG, 0, buffer.address());
+          default -> throw new IllegalArgumentException(arguments[i].toString());
+        }
+        places.add(new KernelParameter(8L * i, arguments[i] instanceof Integer ? 4 : 8));
+      }
+      kernels.launchKernel(
+          device,
+          stream.handle(),
+          kernels.libraryGetKernel(library, name),
+          shape,
+          new LaunchParameters(values, places));
+      stream.synchronize();
+    } finally {
+      kernels.libraryUnload(library);
+    }
+  }
+
+  private static Buffer of(Cuda cuda, int[] values) {
+    Buffer buffer = cuda.allocate(4L * values.length);
+    buffer.copyFrom(MemorySegment.ofArray(values));
+    return buffer;
+  }
+
+  private static int[] ints(Buffer buffer) {
+    int[] values = new int[(int) (buffer.byteSize() / 4)];
+    buffer.copyTo(MemorySegment.ofArray(values));
+    return values;
+  }
+
+  @CudaTest
+  void vectorAdd_isTheSum(Cuda cuda) {
+    float[] a = new float[N];
+    float[] b = new float[N];
+    float[] expected = new float[N];
+    for (int i = 0; i < N; i++) {
+      a[i] = VALUES[i] / 7f;
+      b[i] = i;
+      expected[i] = a[i] + b[i];
+    }
+    for (KernelCode code : forms(cuda)) {
+      try (Buffer first = cuda.allocate(4L * N);
+          Buffer second = cuda.allocate(4L * N);
+          Buffer third = cuda.allocate(4L * N)) {
+        first.copyFrom(MemorySegment.ofArray(a));
+        second.copyFrom(MemorySegment.ofArray(b));
+        run(
+            cuda,
+            code,
+            "vector_add",
+            shape((N + 255) / 256, 256, 1, 0, false),
+            first,
+            second,
+            third,
+            N);
+        float[] found = new float[N];
+        third.copyTo(MemorySegment.ofArray(found));
+        assertThat(found).as(code.toString()).isEqualTo(expected);
+      }
+    }
+  }
+
+  @CudaTest
+  void reductionWithSharedMemory_isTheSum(Cuda cuda) {
+    int blocks = (N + 511) / 512;
+    for (KernelCode code : forms(cuda)) {
+      try (Buffer in = of(cuda, VALUES);
+          Buffer out = of(cuda, new int[blocks])) {
+        run(cuda, code, "block_sum", shape(blocks, 512, 1, 4 * 512, false), in, out, N);
+        assertThat(Arrays.stream(ints(out)).sum()).as(code.toString()).isEqualTo(SUM);
+      }
+    }
+  }
+
+  @CudaTest
+  void reductionOfAWholeGrid_isTheSum(Cuda cuda) {
+    for (KernelCode code : forms(cuda)) {
+      try (Buffer in = of(cuda, VALUES);
+          Buffer parts = of(cuda, new int[32]);
+          Buffer out = of(cuda, new int[1])) {
+        run(cuda, code, "grid_sum", shape(32, 256, 1, 0, true), in, parts, out, N);
+        assertThat(ints(out)).as(code.toString()).containsExactly(SUM);
+      }
+    }
+  }
+
+  @CudaTest
+  void clusters_readEachOthersSharedMemory(Cuda cuda) {
+    List<KernelCode> forms = forms(cuda);
+    assumeTrue(cuda.currentDevice().computeCapability().major() >= 9, "clusters need sm_90");
+    int[] values = Arrays.copyOf(VALUES, 64 * 16);
+    int[] expected =
+        IntStream.range(0, values.length)
+            .map(i -> {
+              int block = i / 64;
+              return values[(block / 4 * 4 + (block + 1) % 4) * 64 + i % 64];
+            })
+            .toArray();
+    for (KernelCode code : forms) {
+      try (Buffer in = of(cuda, values);
+          Buffer out = of(cuda, new int[values.length])) {
+        run(cuda, code, "cluster_turn", shape(16, 64, 4, 0, false), in, out);
+        assertThat(ints(out)).as(code.toString()).isEqualTo(expected);
+      }
+    }
+  }
+
+  @CudaTest
+  void histogramByAtomics_countsEachByte(Cuda cuda) {
+    byte[] bytes = new byte[N];
+    new Random(11).nextBytes(bytes);
+    int[] expected = new int[256];
+    for (byte each : bytes) {
+      expected[each & 0xFF]++;
+    }
+    for (KernelCode code : forms(cuda)) {
+      try (Buffer in = cuda.allocate(N);
+          Buffer bins = of(cuda, new int[256])) {
+        in.copyFrom(MemorySegment.ofArray(bytes));
+        run(cuda, code, "histogram", shape(64, 256, 1, 0, false), in, bins, N);
+        assertThat(ints(bins)).as(code.toString()).isEqualTo(expected);
+      }
+    }
+  }
+
+  @CudaTest
+  void templateByItsLoweredName_isLaunched(Cuda cuda) {
+    double[] values = IntStream.range(0, N).mapToDouble(i -> i / 3.0).toArray();
+    double[] expected = Arrays.stream(values).map(value -> value * 2.5).toArray();
+    KernelCode ptx = forms(cuda).getFirst();
+    try (Buffer buffer = cuda.allocate(8L * N)) {
+      buffer.copyFrom(MemorySegment.ofArray(values));
+      LaunchShape shape = shape((N + 255) / 256, 256, 1, 0, false);
+      run(cuda, ptx, ptx.loweredName("scale<double>"), shape, buffer, 2.5, N);
+      double[] found = new double[N];
+      buffer.copyTo(MemorySegment.ofArray(found));
+      assertThat(found).isEqualTo(expected);
+    }
+  }
+}
