@@ -26,6 +26,7 @@ class BlockReportsTest {
   private long last;
   private Runnable whenLent = () -> {};
   private boolean refuses;
+  private boolean refusesFrees;
 
   /** How much of the driver's pools is not freed. */
   private int ordered;
@@ -36,6 +37,7 @@ class BlockReportsTest {
   @AfterEach
   void close() {
     refuses = false;
+    refusesFrees = false;
     cuda.close();
   }
 
@@ -65,6 +67,35 @@ class BlockReportsTest {
     inner.allocate(BYTES, stream).close();
     over(inner).allocate(BYTES, stream).close();
     assertThat(told).isEmpty();
+  }
+
+  /** What was wrapped is not the library's, whatever came through it. */
+  @Test
+  void blocksOfWrappedMemory_areNotTold() {
+    try (Buffer memory = MemoryResource.direct().allocate(1 << 20, stream)) {
+      over((bytes, _) -> cuda.wrap(memory.address(), bytes, null)).allocate(BYTES, stream).close();
+      assertThat(told).isEmpty();
+    }
+  }
+
+  /** The block is in the pool again, and the hooks hear of it. */
+  @Test
+  void freeThatWhoeverWatchesRefuses_isMade_andEndsForHooks() {
+    MemoryPool hooked = over(MemoryResource.direct());
+    List<Long> ended = new ArrayList<>();
+    hooked.addHook(
+        new MemoryHook() {
+          @Override
+          public void freePostprocess(Block block) {
+            ended.add(block.address());
+          }
+        });
+    Buffer buffer = hooked.allocate(BYTES, stream);
+    refusesFrees = true;
+    assertThatThrownBy(buffer::close).hasMessage("refused on purpose");
+    refusesFrees = false;
+    assertThat(ended).containsExactly(buffer.address());
+    assertThat(hooked.usedBytes()).isZero();
   }
 
   /** Both places: work that is queued may use either. */
@@ -234,6 +265,9 @@ class BlockReportsTest {
     @Override
     public void blockFreed(Block block) {
       note("freed", block);
+      if (refusesFrees) {
+        throw new IllegalStateException("refused on purpose");
+      }
     }
 
     @Override

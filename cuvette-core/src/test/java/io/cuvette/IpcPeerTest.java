@@ -147,6 +147,23 @@ class IpcPeerTest {
     assertThat(descriptors.open()).isEmpty();
   }
 
+  /** It has more that wait than it has room for. */
+  @Test
+  void listenerThatIsBusy_listens(@TempDir Path directory) throws IOException {
+    Path path = directory.resolve("socket");
+    leaveSocket(path);
+    descriptors.user = (Integer) Files.getAttribute(directory, "unix:uid");
+    descriptors.failure = () -> new UncheckedIOException(new SocketTimeoutException("busy"));
+    assertThatThrownBy(() -> IpcListener.open(descriptors, path))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("has a listener");
+    assertThat(path).exists();
+    descriptors.failure = () -> new UncheckedIOException(new IOException("something else"));
+    assertThatThrownBy(() -> IpcListener.open(descriptors, path)).hasMessageContaining("something");
+    assertThat(path).exists();
+    assertThat(descriptors.open()).isEmpty();
+  }
+
   /** Whom the files belong to, other than the user that this process is said to be. */
   private int another(Path directory) throws IOException {
     int user = (Integer) Files.getAttribute(directory, "unix:uid");

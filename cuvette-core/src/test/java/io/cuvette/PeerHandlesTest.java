@@ -62,6 +62,9 @@ class PeerHandlesTest {
   /** Whether the driver has offsets, sizes and slots where one was seen to have them. */
   private static boolean usual = true;
 
+  /** Whether no pool can be made at the moment. */
+  private static boolean failing;
+
   /** A driver whose handles are as those of a real one. */
   static final class Exporting extends ForwardingDriver {
     private final Map<Long, Long> bytes = new ConcurrentHashMap<>();
@@ -81,6 +84,7 @@ class PeerHandlesTest {
         new ForwardingPools(delegate().pools()) {
           @Override
           public long memPoolCreate(PoolProperties properties) {
+            Exporting.check(!failing);
             return super.memPoolCreate(
                 new PoolProperties(
                     properties.allocationType(),
@@ -277,6 +281,17 @@ class PeerHandlesTest {
     assertThat(handles.checkedEvent(device, event)).isSameAs(event);
     byte[] plain = plain((int) value & 0x1fffff, Math.min(value, device.totalBytes()));
     assertThat(handles.checkedPlain(device, plain)).isSameAs(plain);
+  }
+
+  /** What could not be looked at is not known: the driver gets it, and the next look decides. */
+  @Test
+  void handlesThatCouldNotBeLookedAt_areLookedAtAgain() {
+    byte[] wrong = pointer(1, 4096);
+    failing = true;
+    assertThat(handles.checkedPointer(device, POOL, wrong)).isSameAs(wrong);
+    failing = false;
+    assertThatThrownBy(() -> handles.checkedPointer(device, POOL, wrong))
+        .isInstanceOf(CudaException.class);
   }
 
   @Test

@@ -1,0 +1,190 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.internal.callback.CallbackFlags;
+import io.cuvette.internal.channel.PoolHandle;
+import io.cuvette.internal.devicepool.CachingDevicePool;
+import io.cuvette.internal.session.DeferredFrees;
+import io.cuvette.internal.streamcache.CachedBlock;
+import io.cuvette.internal.streamcache.Chunks;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.UUID;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** What is freed late, what comes too late, and what objects say of themselves. */
+@Timeout(60)
+class LateAndRefusedTest {
+  private static final long MIB = 1 << 20;
+  private static final int THREADS = 4;
+  private static final int WORDS = (64 << 10) / Integer.BYTES;
+
+  private final Cuda cuda =
+      Cuda.open(
+          CudaOptions.DEFAULTS.withDriver(
+              SimulatedDriver.open(SimulatedOptions.DEFAULTS.withMemoryBytes(64 * MIB))));
+
+  @AfterEach
+  void close() {
+    cuda.close();
+  }
+
+  /** No callback that returns frees it here: who is short of memory does. */
+  @Test
+  void plainMemoryThatFoundNoGapBetweenCallbacks_isFreedForTheNextThatNeedsIt() {
+    DeferredFrees frees = cuda.engine().session().frees();
+    Buffer first = MemoryResource.direct().allocate(40 * MIB, cuda.currentStream());
+    frees.beginHold();
+    first.close();
+    assertThat(frees.isAnyLeft()).isTrue();
+    assertThatThrownBy(() -> MemoryResource.direct().allocate(40 * MIB, cuda.currentStream()))
+        .as("as long as the callback goes on")
+        .isInstanceOf(OutOfDeviceMemoryException.class);
+    frees.endHold();
+    Buffer second = MemoryResource.direct().allocate(40 * MIB, cuda.currentStream());
+    assertThat(frees.isAnyLeft()).isFalse();
+    assertThatThrownBy(() -> MemoryResource.direct().allocate(40 * MIB, cuda.currentStream()))
+        .isInstanceOf(OutOfDeviceMemoryException.class);
+    second.close();
+  }
+
+  @Test
+  void chunksThatWereAllRemoved_areOver() {
+    Chunks chunks = new Chunks();
+    assertThat(chunks.isOver()).isFalse();
+    chunks.end();
+    assertThat(chunks.isOver()).isTrue();
+    assertThat(chunks.isOver()).as("again, by whoever asks").isTrue();
+  }
+
+  /** Only threads that meet pay for blocks that are ready beside the cache. */
+  @Test
+  void blocksAreReadyBesideTheCache_onceThreadsHaveMet() throws InterruptedException {
+    MemoryPool pool = new MemoryPool(cuda);
+    CudaStream stream = cuda.device(0).nullStream();
+    for (int i = 0; i < 10; i++) {
+      assertThat(isFromTheFront(pool, stream)).as("one thread").isFalse();
+    }
+    AtomicBoolean met = new AtomicBoolean();
+    Queue<Throwable> failures = new ConcurrentLinkedQueue<>();
+    Thread[] threads = new Thread[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+      threads[i] =
+          Thread.ofPlatform()
+              .start(() -> {
+                try {
+                  long end = System.nanoTime() + 40_000_000_000L;
+                  while (!met.get() && System.nanoTime() < end) {
+                    if (isFromTheFront(pool, stream)) {
+                      met.set(true);
+                    }
+                  }
+                } catch (RuntimeException | Error e) {
+                  failures.add(e);
+                }
+              });
+    }
+    for (Thread thread : threads) {
+      thread.join();
+    }
+    assertThat(failures).isEmpty();
+    assertThat(met).isTrue();
+    pool.assertConsistent();
+  }
+
+  private static boolean isFromTheFront(MemoryPool pool, CudaStream stream) {
+    try (Buffer buffer = pool.allocate(512, stream)) {
+      return ((CachedBlock) ((BufferBase) buffer).block()).stripe != null;
+    }
+  }
+
+  /** Who waits for others waits again only while there is something to be had. */
+  @Test
+  void poolMayHaveMemory_ifWhatIsFreeIsEnough() {
+    MemoryPool pool = new MemoryPool(cuda);
+    CudaStream stream = cuda.device(0).nullStream();
+    Buffer used = pool.allocate(MIB, stream);
+    pool.allocate(MIB, stream).close();
+    CachingDevicePool core =
+        (CachingDevicePool) ((CachedBlock) ((BufferBase) used).block()).arena.of;
+    assertThat(core.mayHave(MIB)).isTrue();
+    assertThat(core.mayHave(MIB + 512)).isFalse();
+    used.close();
+  }
+
+  /** Upstream closes the pool while it is asked: the last buffer of it is as any other. */
+  @Test
+  void chunkForAPinnedPoolThatIsClosedMeanwhile_goesBackToUpstreamWithItsBuffer() {
+    AtomicReference<PinnedMemoryPool> pool = new AtomicReference<>();
+    AtomicReference<PinnedBuffer> chunk = new AtomicReference<>();
+    pool.set(
+        new PinnedMemoryPool(
+            cuda,
+            PinnedPoolOptions.DEFAULTS.withUpstream(bytes -> {
+              chunk.set(cuda.directPinned().allocate(bytes));
+              pool.get().close();
+              return chunk.get();
+            })));
+    pool.get().allocate(100).close();
+    assertThat(chunk.get().isClosed()).isTrue();
+    assertThat(pool.get().totalBytes()).isZero();
+  }
+
+  @Test
+  void objects_nameThemselves() {
+    try (MemoryPool pool = new MemoryPool(cuda);
+        CudaEvent event = cuda.device(0).createEvent(EventOptions.DEFAULTS)) {
+      assertThat(pool).hasToString("MemoryPool[upstream=MemoryResource.direct()]");
+      assertThat(event.handle()).isNotZero();
+      cuda.driver().events().eventRecord(0, event.handle(), 0);
+      assertThat(event.isDone()).isIn(true, false);
+    }
+    FakeDescriptors descriptors = new FakeDescriptors();
+    PoolHandle handle =
+        new PoolHandle(descriptors, descriptors.memoryFile("pool", 0), new UUID(0, 1));
+    assertThat(handle.toString()).endsWith("]");
+    handle.close();
+    assertThat(handle.toString()).endsWith("] (closed)");
+  }
+
+  @Test
+  void poolOfTheDriver_namesItsReleaseThreshold() {
+    var defaults = DeviceMemoryResourceOptions.DEFAULTS;
+    try (var resource = new DeviceMemoryResource(cuda.device(0), defaults)) {
+      resource.attributes().setReleaseThreshold(4096);
+      assertThat(resource.attributes().toString()).contains("releaseThreshold=4096]");
+      resource.attributes().setReleaseThreshold(Long.MAX_VALUE);
+      assertThat(resource.attributes().toString()).contains("releaseThreshold=all]");
+    }
+  }
+
+  /** All words of one piece of memory are taken: the next is in another. */
+  @Test
+  void wordsThatStreamsWaitAt_areAllInTheirMemory() {
+    CallbackFlags flags = new CallbackFlags(cuda.engine().session());
+    List<CallbackFlags.Flag> taken = new ArrayList<>();
+    for (int i = 0; i <= WORDS; i++) {
+      taken.add(flags.take(cuda.device(0).core()));
+    }
+    taken.forEach(CallbackFlags.Flag::release);
+    assertThat(taken).as("used again").contains(flags.take(cuda.device(0).core()));
+  }
+
+  @Test
+  void closedCuda_hasNoRegistry() {
+    cuda.close();
+    assertThatThrownBy(() -> DeviceMemoryResource.fromRegistry(cuda, UUID.randomUUID()))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("closed");
+  }
+}
