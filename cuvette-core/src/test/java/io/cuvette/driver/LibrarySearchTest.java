@@ -52,6 +52,30 @@ class LibrarySearchTest {
   }
 
   @Test
+  void newestVersion_isByNumber() throws IOException {
+    file("lib/libcuvettetest.so.9.2");
+    file("lib/libcuvettetest.so");
+    Path newest = file("lib/libcuvettetest.so.13.0");
+    Map<String, String> environment = Map.of("LD_LIBRARY_PATH", newest.getParent().toString());
+    assertThat(new LibrarySearch(environment, folder.resolve("none"), "Linux").find(LIBRARY))
+        .contains(newest);
+  }
+
+  @Test
+  void packagesOfPython_areSearched_theNewestPythonFirst() throws IOException {
+    file("env/lib/python3.9/site-packages/nvidia/cu13/lib/libcuvettetest.so.13");
+    Path library = file("env/lib/python3.12/site-packages/nvidia/test/lib/libcuvettetest.so.12");
+    Map<String, String> environment = Map.of("VIRTUAL_ENV", folder.resolve("env").toString());
+    assertThat(new LibrarySearch(environment, folder.resolve("none"), "Linux").find(LIBRARY))
+        .contains(library);
+    Map<String, String> home = Map.of("HOME", folder.resolve("home").toString());
+    Path own =
+        file("home/.local/lib/python3.11/site-packages/nvidia/test/lib/libcuvettetest.so.12");
+    assertThat(new LibrarySearch(home, folder.resolve("none"), "Linux").find(LIBRARY))
+        .contains(own);
+  }
+
+  @Test
   void missingLibrary_isEmpty() {
     assertThat(new LibrarySearch(Map.of(), folder.resolve("none"), "Linux").find(LIBRARY))
         .isEmpty();
