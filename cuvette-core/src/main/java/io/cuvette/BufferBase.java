@@ -71,6 +71,15 @@ abstract class BufferBase implements Face {
     return given == null ? null : base(given).memory();
   }
 
+  /** The arguments of a launch as the engine takes them. */
+  static Object[] memoriesIn(Object[] arguments) {
+    Object[] resolved = arguments.clone();
+    for (int i = 0; i < resolved.length; i++) {
+      resolved[i] = resolved[i] instanceof Buffer buffer ? base(buffer).memory() : resolved[i];
+    }
+    return resolved;
+  }
+
   /** Itself as the public type. */
   abstract Buffer asBuffer();
 

@@ -205,6 +205,35 @@ public final class CudaStream implements AutoCloseable {
   }
 
   /**
+   * Queues a kernel (cuLaunchKernelEx). Returns before it has run.
+   *
+   * <p>An argument is a {@link Buffer}, whose address is passed; a number, character or boolean of
+   * exactly the size of its parameter, so that a {@code double} is refused for a {@code float}; or
+   * a {@link java.lang.foreign.MemorySegment}, on the heap or not, whose bytes are passed by value
+   * as a structure. Buffers count as used by this stream, as in a copy.
+   *
+   * <p>Drivers older than CUDA 12.4 do not tell the parameters of a kernel: there, number and sizes
+   * of the arguments cannot be checked.
+   *
+   * @param kernel a kernel of a module
+   * @param config the configuration, checked against the stream's device
+   * @param arguments the arguments, one for each parameter
+   * @throws IllegalArgumentException if the number or size of the arguments is wrong, the device
+   *     cannot run the configuration or has no access to a buffer, or something is of another Cuda
+   * @throws IllegalStateException if the stream, the module or a buffer is closed
+   * @throws CudaException if the driver reports an error
+   */
+  public void launch(LaunchableKernel kernel, LaunchConfig config, Object... arguments) {
+    Objects.requireNonNull(kernel, "kernel");
+    Objects.requireNonNull(config, "config");
+    try {
+      kernel.core().launch(core, config, BufferBase.memoriesIn(arguments));
+    } finally {
+      Reference.reachabilityFence(kernel);
+    }
+  }
+
+  /**
    * Runs a callback in order of the stream: after the work queued so far, and before the work
    * queued later, which {@link #synchronize}, {@link #isDone}, events and other streams that wait
    * for this one see as part of its work. It runs on a daemon thread of this library, never on the

@@ -11,6 +11,7 @@ import io.cuvette.internal.devicepool.CachesOfStream;
 import io.cuvette.internal.driverpool.DriverPools;
 import io.cuvette.internal.driverpool.ReleaseThresholds;
 import io.cuvette.internal.interop.LibraryHandles;
+import io.cuvette.internal.kernel.Modules;
 import io.cuvette.internal.ordered.OrderedMemory;
 import io.cuvette.internal.session.CachingPool;
 import io.cuvette.internal.session.Device;
@@ -39,6 +40,7 @@ public final class Engine implements SyncListener, Relief {
   private final Mappings imports;
   private final DriverPools driverPools;
   private final LibraryHandles libraryHandles;
+  private final Modules modules;
   private final Set<CachingPool> pools = ConcurrentHashMap.newKeySet();
   private final AtomicBoolean ending = new AtomicBoolean();
 
@@ -54,6 +56,7 @@ public final class Engine implements SyncListener, Relief {
         new Session(driver, firstDevice, listener, firstLimit, leakLevel, imports.process);
     this.streams = new Streams(session, this, this, CachesOfStream::new);
     this.callbacks = new Callbacks(session);
+    this.modules = new Modules(session);
     OrderedMemory asyncMemory = new OrderedMemory(session.gate(), driver.blockListener(), null);
     ReleaseThresholds thresholds = ReleaseThresholds.of(session.isSimulated());
     this.driverPools = new DriverPools(session, imports, asyncMemory, thresholds);
@@ -83,6 +86,11 @@ public final class Engine implements SyncListener, Relief {
   /** The handles of cuBLAS and cuSOLVER. */
   public LibraryHandles libraryHandles() {
     return libraryHandles;
+  }
+
+  /** The modules with kernels. */
+  public Modules modules() {
+    return modules;
   }
 
   /** The driver's pools. */
@@ -129,6 +137,7 @@ public final class Engine implements SyncListener, Relief {
   @Override
   public void settleClosed() {
     pools.forEach(CachingPool::settleIfClosed);
+    modules.poll();
   }
 
   @Override

@@ -13,9 +13,13 @@ public final class PeerAccess {
    */
   private final boolean[][] tried;
 
+  /** By device and peer: whether the one may address the memory of the other, as is known here. */
+  private final boolean[][] enabled;
+
   public PeerAccess(CudaDriver driver, int devices) {
     this.driver = driver;
     this.tried = new boolean[devices][devices];
+    this.enabled = new boolean[devices][devices];
   }
 
   public boolean can(int device, int peer) {
@@ -30,10 +34,17 @@ public final class PeerAccess {
         throw e;
       }
     }
+    enabled[device][peer] = true;
+  }
+
+  /** Whether access was enabled here, by the user or for a copy. */
+  public boolean isEnabled(int device, int peer) {
+    return enabled[device][peer];
   }
 
   public void disable(int device, int peer) {
     tried[device][peer] = true; // a copy does not undo what the user wanted
+    enabled[device][peer] = false;
     try {
       driver.devices().ctxDisablePeerAccess(device, peer);
     } catch (CudaException e) {

@@ -7,6 +7,7 @@ enum Closer {
   STREAM("stream"),
   EVENT("event"),
   POOL("pool"),
+  MODULE("module"),
   SHARED("handle, channel"),
   CUDA("Cuda"),
   COLLECTOR("collector");

@@ -39,6 +39,11 @@ final class Operations {
           "CudaDevice.cuda()",
           "CudaDevice.id()",
           "CudaDevice.profiler()",
+          "CudaKernel.module()",
+          "LaunchableKernel.name()",
+          "CudaKernel.parameters()",
+          "CudaModule.cuda()",
+          "CudaModule.isClosed()",
           "CudaProfiler.initialize(String, String, ProfilerOutput)",
           "CudaEvent.device()",
           "CudaEvent.isClosed()",
@@ -47,6 +52,7 @@ final class Operations {
           "CudaStream.device()",
           "CudaStream.isClosed()",
           "CudaStream.owner()",
+          "KernelArguments.kernel()",
           "DeviceMemoryResource.deviceId()",
           "DeviceMemoryResource.isDeviceAccessible()",
           "DeviceMemoryResource.isHostAccessible()",
@@ -116,6 +122,7 @@ final class Operations {
     all.addAll(BufferOperations.all());
     all.addAll(ManagedOperations.all());
     all.addAll(StreamOperations.all());
+    all.addAll(KernelOperations.all());
     all.addAll(PoolOperations.all());
     all.addAll(AsyncOperations.all());
     all.addAll(ResourceOperations.all());

@@ -6,6 +6,7 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.CudaEvent;
+import io.cuvette.CudaModule;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
@@ -18,6 +19,7 @@ import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryPool;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.testkit.support.TestKernels;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -139,6 +141,10 @@ final class Stage {
   DeviceMemoryResource resource() {
     return ended(
         Closer.POOL, new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS));
+  }
+
+  CudaModule module() {
+    return ended(Closer.MODULE, TestKernels.launches(cuda));
   }
 
   /** An allocator of native functions, which the simulator stands in for. */

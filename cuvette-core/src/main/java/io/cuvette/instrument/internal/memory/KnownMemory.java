@@ -185,6 +185,20 @@ public final class KnownMemory {
     }
   }
 
+  /**
+   * What a kernel may use that is given a number which may be an address: from there to the end of
+   * its block; null if it is none.
+   */
+  public @Nullable Range argument(long address) {
+    KnownBlock block = blocks.liveAround(address);
+    if (block == null) {
+      return blocks.freedAround(address) == null ? null : new Range(address, 1, Kind.USE, false);
+    }
+    KnownBlock lent = lentAround(block, address);
+    long bytes = lent.parts() == null ? lent.address + lent.bytes - address : 1;
+    return new Range(address, bytes, Kind.USE, false);
+  }
+
   /** Notes that other processes may write a block from now on. */
   public void shared(long address) {
     KnownBlock block = blocks.liveAround(address);
@@ -326,6 +340,9 @@ public final class KnownMemory {
         contents.forget(range.address(), range.bytes());
       } else if (contents != null) {
         contents.write(range.address(), range.bytes());
+      }
+      if (range.kind() == Kind.USE) {
+        written(range);
       }
     }
   }

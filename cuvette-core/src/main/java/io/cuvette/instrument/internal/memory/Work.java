@@ -33,6 +33,12 @@ public final class Work {
     return uses(address, bytes, Kind.HOLD);
   }
 
+  /** The memory around an argument of a kernel. */
+  public Work uses(Range range) {
+    ranges.add(range);
+    return this;
+  }
+
   public Work reads(MemorySegment segment) {
     return uses(segment, Kind.READ);
   }
@@ -52,8 +58,8 @@ public final class Work {
 
   /** What is copied to the last of the ranges; null if this is no copy. */
   @Nullable Range copied() {
-    Range first = ranges.getFirst();
-    return first.kind() == Kind.READ ? first : null;
+    Range first = ranges.isEmpty() ? null : ranges.getFirst();
+    return first != null && first.kind() == Kind.READ ? first : null;
   }
 
   private Work uses(long address, long bytes, Kind kind) {

@@ -37,6 +37,11 @@ public record Access(Lane lane, long number, Range range, CallTrace site) {
   public enum Kind {
     READ,
     WRITE,
+    /**
+     * Belongs to a kernel, which reads or writes it: nobody knows which. Two kernels may read the
+     * same at once, so that is no conflict.
+     */
+    USE,
     /** Needs the memory but not its content, such as a prefetch. */
     HOLD;
 
@@ -46,7 +51,8 @@ public record Access(Lane lane, long number, Range range, CallTrace site) {
     }
 
     boolean conflictsWith(Kind other) {
-      return this != HOLD && other != HOLD && (this == WRITE || other == WRITE);
+      boolean writes = this == WRITE || other == WRITE || (this == USE) != (other == USE);
+      return this != HOLD && other != HOLD && writes;
     }
 
     public boolean standsInFor(Kind earlier) {

@@ -6,7 +6,10 @@ import io.cuvette.driver.KernelParameter;
 import io.cuvette.driver.LaunchParameters;
 import io.cuvette.driver.LaunchShape;
 import io.cuvette.driver.PotentialBlockSize;
+import io.cuvette.instrument.internal.memory.Work;
+import io.cuvette.instrument.internal.order.Access.Range;
 import io.cuvette.instrument.internal.report.CallTrace;
+import java.lang.foreign.ValueLayout;
 import java.util.HashSet;
 import java.util.Set;
 
@@ -86,8 +89,11 @@ public final class SanitizerKernels implements KernelCalls {
   public void launchKernel(
       int device, long stream, long kernel, LaunchShape shape, LaunchParameters parameters) {
     kernel("launchKernel", kernel);
-    core.lane("launchKernel", device, stream);
-    driver.kernels().launchKernel(device, stream, kernel, shape, parameters);
+    CallTrace site = CallTrace.often("launchKernel", "kernel", kernel, "stream", stream);
+    Work work = new Work(site, device, stream);
+    core.check(_ -> addArguments(work, parameters));
+    core.queue(
+        work, () -> driver.kernels().launchKernel(device, stream, kernel, shape, parameters));
   }
 
   @Override
@@ -140,6 +146,19 @@ public final class SanitizerKernels implements KernelCalls {
   public int occupancyMaxPotentialClusterSize(int device, long kernel, LaunchShape shape) {
     kernel("occupancyMaxPotentialClusterSize", kernel);
     return driver.kernels().occupancyMaxPotentialClusterSize(device, kernel, shape);
+  }
+
+  /** Each word of the arguments may be an address, also inside a structure. */
+  private void addArguments(Work work, LaunchParameters parameters) {
+    for (KernelParameter place : parameters.places()) {
+      for (long at = 0; at + Long.BYTES <= place.size(); at += Long.BYTES) {
+        long word = parameters.values().get(ValueLayout.JAVA_LONG_UNALIGNED, place.offset() + at);
+        Range used = core.memory.argument(word);
+        if (used != null) {
+          work.uses(used);
+        }
+      }
+    }
   }
 
   private CallTrace library(String method, long library) {

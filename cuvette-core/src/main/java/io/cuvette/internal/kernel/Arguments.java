@@ -1,0 +1,167 @@
+package io.cuvette.internal.kernel;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.KernelParameter;
+import io.cuvette.driver.LaunchParameters;
+import io.cuvette.driver.LaunchShape;
+import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.order.OpenStream;
+import io.cuvette.internal.session.Device;
+import io.cuvette.internal.stream.DriverStream;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The arguments of a kernel in native memory, and the launch with them: each buffer among them is
+ * held, and known to be used by the stream, as in a copy. A launch needs no Java heap. Not
+ * thread-safe while it is packed.
+ */
+final class Arguments {
+  private static final Memory[] NONE = {};
+
+  private final OpenKernel kernel;
+  private @Nullable LaunchParameters parameters;
+
+  /** The buffers among the arguments. */
+  private Memory[] buffers = NONE;
+
+  private int count;
+
+  Arguments(OpenKernel kernel) {
+    this.kernel = kernel;
+    List<KernelParameter> places = kernel.places();
+    if (places != null) {
+      this.parameters = room(places);
+    }
+  }
+
+  private static LaunchParameters room(List<KernelParameter> places) {
+    long bytes = places.stream().mapToLong(place -> place.offset() + place.size()).max().orElse(0);
+    MemorySegment values =
+        bytes == 0 ? MemorySegment.NULL : Arena.ofAuto().allocate(bytes, 2 * Long.BYTES);
+    return new LaunchParameters(values, places);
+  }
+
+  /** Checks the arguments and writes their values. */
+  void pack(Object[] arguments) {
+    List<KernelParameter> known = kernel.places();
+    if (known == null) {
+      parameters = room(ArgumentValues.places(arguments));
+    } else if (known.size() != arguments.length) {
+      throw new IllegalArgumentException(
+          "%d arguments (expected: %d, the parameters of %s of %s bytes)"
+              .formatted(
+                  arguments.length,
+                  known.size(),
+                  kernel,
+                  known.stream().map(KernelParameter::size).toList()));
+    }
+    if (buffers.length < arguments.length) {
+      buffers = new Memory[arguments.length];
+    }
+    LaunchParameters into = packed();
+    for (int i = 0; i < arguments.length; i++) {
+      ArgumentValues.put(into.values(), into.places().get(i), i, arguments[i]);
+      if (arguments[i] instanceof Memory memory) {
+        if (memory.on().session() != kernel.session()) {
+          throw new IllegalArgumentException(
+              "argument %d: %s belongs to another Cuda".formatted(i, memory));
+        }
+        memory.checkOpen();
+        buffers[count++] = memory;
+      }
+    }
+  }
+
+  private LaunchParameters packed() {
+    LaunchParameters known = parameters;
+    if (known == null) {
+      throw new IllegalStateException("not packed");
+    }
+    return known;
+  }
+
+  /** Forgets the buffers of a launch. */
+  void clear() {
+    Arrays.fill(buffers, 0, count, null);
+    count = 0;
+  }
+
+  /** The device on which they are launched, after what can be said without it. */
+  Device deviceOf(OpenStream stream) {
+    stream.checkOf(kernel.session());
+    kernel.module.ending.checkOpen();
+    return stream.on();
+  }
+
+  /** Launches; nobody packs anew meanwhile. */
+  void launch(OpenStream stream, LaunchShape shape) {
+    Device device = stream.on();
+    for (int i = 0; i < count; i++) {
+      Memory buffer = buffers[i];
+      if (buffer.on() != device && buffer.isOfDevice()) {
+        checkAccess(buffer, device);
+      }
+    }
+    kernel.module.ending.hold();
+    try {
+      hold(stream, shape, device);
+    } finally {
+      kernel.module.unhold();
+    }
+  }
+
+  private void hold(OpenStream stream, LaunchShape shape, Device device) {
+    int held = 0;
+    try {
+      while (held < count) {
+        buffers[held].hold();
+        held++;
+      }
+      CudaDriver driver = stream.holdToQueue();
+      try {
+        use(stream.state);
+        driver
+            .kernels()
+            .launchKernel(device.id(), stream.state.handle, kernel.handle, shape, packed());
+        if (stream.state.isExposed()) {
+          use(stream.state); // again: a capture may have begun before the launch
+        }
+      } catch (CudaException e) {
+        throw OpenModule.explained(e);
+      } finally {
+        stream.unhold();
+      }
+    } finally {
+      while (held > 0) {
+        buffers[--held].unhold();
+      }
+    }
+  }
+
+  private void use(DriverStream stream) {
+    kernel.module.ending.useIn(stream);
+    for (int i = 0; i < count; i++) {
+      buffers[i].block().useIn(stream);
+    }
+  }
+
+  private void checkAccess(Memory buffer, Device device) {
+    if (buffer.block().deniesAccess(device)) {
+      throw new IllegalArgumentException(
+          ("%s of %s (expected: memory that %s, which runs %s, has access to: its own, or of a pool"
+                  + " that grants it)")
+              .formatted(buffer, buffer.on(), device, kernel));
+    }
+    if (!buffer.block().isOfDriverPool()
+        && !device.session().peers().isEnabled(device.id(), buffer.on().id())) {
+      throw new IllegalArgumentException(
+          "%s of %s (expected: memory of %s, which runs %s, or CudaDevice.enablePeerAccess first)"
+              .formatted(buffer, buffer.on(), device, kernel));
+    }
+  }
+}

@@ -1,0 +1,24 @@
+package io.cuvette.internal.kernel;
+
+import io.cuvette.internal.session.Session;
+import io.cuvette.internal.stream.PendingFrees;
+
+/**
+ * The modules of a session: those that are closed are unloaded behind their launches. Thread-safe.
+ */
+public final class Modules {
+  final Session session;
+  final PendingFrees<LoadedModule> closed = new PendingFrees<>(LoadedModule::unloadBehindLaunches);
+
+  public Modules(Session session) {
+    this.session = session;
+    session.whenDrained(this::poll);
+  }
+
+  /** Unloads what is closed and whose launches are done by now. */
+  public void poll() {
+    if (!closed.isEmpty()) {
+      closed.poll();
+    }
+  }
+}

@@ -1,0 +1,171 @@
+package io.cuvette.internal.kernel;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.KernelCalls;
+import io.cuvette.internal.session.Session;
+import java.lang.ref.Reference;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A library of kernels as the engine knows it, for all devices. It ends also when it is forgotten;
+ * its kernels keep it reachable. Thread-safe.
+ */
+public final class OpenModule {
+  final LoadedModule ending;
+  final Session session;
+  private final Map<String, OpenKernel> kernels = new ConcurrentHashMap<>();
+
+  private OpenModule(Modules modules, long library, int bytes) {
+    this.session = modules.session;
+    this.ending =
+        new LoadedModule(
+            this, modules, library, "module 0x%x of %d bytes of code".formatted(library, bytes));
+  }
+
+  /** Loads code (cuLibraryLoadData). */
+  public static OpenModule load(Modules modules, byte[] image) {
+    Session session = modules.session;
+    session.checkOpen();
+    if (image.length == 0) {
+      throw new IllegalArgumentException("image: 0 bytes (expected: PTX, a cubin or a fatbin)");
+    }
+    session.leaks().drain();
+    return session.gate().make(() -> registered(modules, loaded(session, image), image.length));
+  }
+
+  private static long loaded(Session session, byte[] image) {
+    try {
+      return session.driver().kernels().libraryLoadData(image);
+    } catch (CudaException e) {
+      throw explained(e);
+    }
+  }
+
+  /** The driver gets the library back if there is no Java heap for it. */
+  private static OpenModule registered(Modules modules, long library, int bytes) {
+    try {
+      OpenModule module = new OpenModule(modules, library, bytes);
+      module.ending.listed();
+      return module;
+    } catch (OutOfMemoryError e) {
+      modules.session.driver().kernels().libraryUnload(library);
+      throw e;
+    }
+  }
+
+  /** Says what a failure to load code means; the driver may notice when a kernel is first used. */
+  static CudaException explained(CudaException e) {
+    return switch (e.status()) {
+      case UNSUPPORTED_PTX_VERSION ->
+          e.explained(
+              "the PTX is of a newer CUDA than the driver (expected: PTX of the driver's CUDA or"
+                  + " older; compile with an older toolkit or install a newer driver)");
+      case NO_BINARY_FOR_GPU ->
+          e.explained(
+              "the code is for other architectures than that of the device (expected: a cubin of"
+                  + " the device's architecture, or PTX of it or an older one)");
+      case INVALID_PTX ->
+          e.explained("the PTX does not compile (expected: PTX as nvcc or NVRTC writes it)");
+      case INVALID_IMAGE ->
+          e.explained("the bytes are no code of kernels (expected: PTX, a cubin or a fatbin)");
+      default -> e;
+    };
+  }
+
+  /** A kernel by its name in the code (cuLibraryGetKernel). */
+  public OpenKernel kernel(String name) {
+    OpenKernel known = kernels.get(name);
+    if (known != null) {
+      ending.checkOpen();
+      return known;
+    }
+    OpenKernel found = ask(driver -> found(driver.kernels(), name));
+    OpenKernel before = kernels.putIfAbsent(name, found);
+    return before == null ? found : before;
+  }
+
+  private OpenKernel found(KernelCalls driver, String name) {
+    long kernel;
+    try {
+      kernel = driver.libraryGetKernel(ending.library(), name);
+    } catch (CudaException e) {
+      throw e.status() == CudaStatus.NOT_FOUND ? notFound(e, driver, name) : explained(e);
+    }
+    return new OpenKernel(this, kernel, name, Parameters.of(driver, kernel));
+  }
+
+  private CudaException notFound(CudaException e, KernelCalls driver, String name) {
+    List<String> names;
+    try {
+      names = names(driver);
+    } catch (CudaException unknown) {
+      return e.explained("the module has no kernel %s".formatted(name));
+    }
+    String mangled = name.length() + name;
+    List<String> like = names.stream().filter(each -> each.contains(mangled)).toList();
+    return e.explained(
+        "the module has no kernel %s (expected: one of %s)%s"
+            .formatted(
+                name,
+                names,
+                like.isEmpty()
+                    ? ""
+                    : "; %s is its name in C++: declare it extern \"C\", or use that name"
+                        .formatted(String.join(" or ", like))));
+  }
+
+  /** The names of the kernels, sorted (cuLibraryEnumerateKernels, CUDA 12.4). */
+  public List<String> kernelNames() {
+    return ask(driver -> names(driver.kernels()));
+  }
+
+  private List<String> names(KernelCalls driver) {
+    List<String> names = new ArrayList<>();
+    int count = driver.libraryGetKernelCount(ending.library());
+    if (count > 0) {
+      for (long kernel : driver.libraryEnumerateKernels(ending.library(), count)) {
+        names.add(driver.kernelGetName(kernel));
+      }
+    }
+    return names.stream().sorted().toList();
+  }
+
+  /** Asks the driver something about the library, which is not unloaded meanwhile. */
+  <T extends @Nullable Object> T ask(Function<CudaDriver, T> question) {
+    session.checkOpen();
+    ending.hold();
+    try {
+      return session.ask(question);
+    } finally {
+      unhold();
+    }
+  }
+
+  void unhold() {
+    try {
+      ending.unhold();
+    } finally {
+      Reference.reachabilityFence(this);
+    }
+  }
+
+  public boolean isClosed() {
+    return ending.ended();
+  }
+
+  public void close() {
+    ending.close();
+  }
+
+  @Override
+  public String toString() {
+    return ending.describe();
+  }
+}

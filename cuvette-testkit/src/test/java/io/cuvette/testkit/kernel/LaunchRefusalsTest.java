@@ -1,0 +1,250 @@
+package io.cuvette.testkit.kernel;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaDevice;
+import io.cuvette.CudaKernel;
+import io.cuvette.CudaModule;
+import io.cuvette.CudaStream;
+import io.cuvette.Dim3;
+import io.cuvette.KernelArguments;
+import io.cuvette.LaunchConfig;
+import io.cuvette.MemoryResource;
+import io.cuvette.driver.CudaException;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.OnDevice;
+import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.support.TestKernels;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.Test;
+
+/** Bad input gets one clear error, before the driver is called. */
+class LaunchRefusalsTest {
+  private static final LaunchConfig SMALL = LaunchConfig.of(1, 32);
+
+  private static void refused(ThrowingCallable call, String... parts) {
+    assertThatThrownBy(call)
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContainingAll(parts);
+  }
+
+  @Test
+  void extents_areInRange() {
+    refused(() -> LaunchConfig.of(0, 32), "blocks: 0 (expected: 1 to 2147483647)");
+    refused(() -> LaunchConfig.of(1L << 31, 32), "blocks: 2147483648 (expected: 1 to 2147483647)");
+    refused(() -> LaunchConfig.of(1, 0), "threads: 0");
+    refused(() -> LaunchConfig.forElements(0, 32), "elements: 0");
+    refused(() -> LaunchConfig.forElements(1L << 40, 32), "blocks: 34359738368");
+    refused(() -> Dim3.of(1, -1), "y: -1");
+    refused(() -> new Dim3(1, 1, 0), "z: 0");
+    refused(() -> SMALL.withDynamicSharedBytes(-1), "dynamicSharedBytes: -1");
+  }
+
+  @Test
+  void clusters_divideTheBlocks_andDoNotOverflow() {
+    refused(
+        () -> LaunchConfig.of(10, 32).inClustersOf(Dim3.of(4)),
+        "cluster in x: 4 blocks (expected: a divisor of the 10 blocks of the grid)");
+    refused(
+        () -> LaunchConfig.of(1L << 30, 32).withCluster(Dim3.of(8)),
+        "grid in x: 1073741824 clusters of 8 blocks are 8589934592 (expected: <= 2147483647)");
+    assertThat(LaunchConfig.of(3, 32).withCluster(Dim3.of(2, 2)).blocks())
+        .isEqualTo(new Dim3(6, 2, 1));
+    assertThat(new Dim3(Integer.MAX_VALUE, Integer.MAX_VALUE, 3).count()).isEqualTo(Long.MAX_VALUE);
+  }
+
+  @CudaTest
+  void limitsOfTheDevice_areHeld(Cuda cuda, @NonBlocking CudaStream stream, ScriptedDriver script) {
+    try (CudaModule module = TestKernels.launches(cuda)) {
+      CudaKernel kernel = module.kernel("doNothing");
+      LaunchConfig[] bad = {
+        SMALL.withGrid(Dim3.of(1, 65_536)),
+        SMALL.withGrid(Dim3.of(1, 1, 65_536)),
+        SMALL.withBlock(Dim3.of(2_048)),
+        SMALL.withBlock(Dim3.of(64, 64)),
+        SMALL.withBlock(Dim3.of(1, 1, 128)),
+        SMALL.withDynamicSharedBytes(50_000),
+        SMALL.withDynamicSharedBytes(1 << 20),
+        LaunchConfig.of(2_000_000_000L, 32).withCooperative(true),
+        SMALL.withCluster(Dim3.of(64))
+      };
+      String[] expected = {
+        "blocks in y: 65536 (expected: <= 65535, the most of device 0)",
+        "blocks in z: 65536",
+        "threads of a block in x: 2048 (expected: <= 1024",
+        "threads of a block: 4096 (expected: <= 1024",
+        "threads of a block in z: 128 (expected: <= 64",
+        "dynamicSharedBytes: 50000 (expected: <= 49152, or CudaKernel.allowDynamicSharedBytes",
+        "dynamicSharedBytes: 1048576 (expected: <= ",
+        "cooperative launch of 2000000000 blocks (expected: <= ",
+        "cluster: (64, 1, 1)"
+      };
+      for (int i = 0; i < bad.length; i++) {
+        LaunchConfig config = bad[i];
+        refused(() -> stream.launch(kernel, config), expected[i]);
+        refused(() -> kernel.pack().launch(stream, config), expected[i]);
+      }
+      assertThat(script.count("launchKernel")).isZero();
+      kernel.allowDynamicSharedBytes(stream.device(), 50_000);
+      assertThatCode(() -> stream.launch(kernel, SMALL.withDynamicSharedBytes(50_000)))
+          .doesNotThrowAnyException();
+    }
+  }
+
+  @CudaTest
+  void arguments_areAsManyAndAsLargeAsTheParameters(
+      Cuda cuda, @NonBlocking CudaStream stream, ScriptedDriver script) {
+    try (CudaModule module = TestKernels.launches(cuda);
+        Buffer data = cuda.allocate(64, stream)) {
+      CudaKernel scale = module.kernel("scale");
+      refused(
+          () -> stream.launch(scale, SMALL, data, 2f),
+          "2 arguments (expected: 3, the parameters of kernel scale of [8, 4, 4] bytes)");
+      refused(() -> scale.pack(data, 2f, 16, 1), "4 arguments (expected: 3");
+      refused(
+          () -> stream.launch(scale, SMALL, data, 2.0, 16),
+          "argument 1: double 2.0 of 8 bytes (expected: 4 bytes: an int or float)");
+      refused(() -> stream.launch(scale, SMALL, data, 2f, 16L), "argument 2: long 16 of 8 bytes");
+      refused(
+          () -> stream.launch(scale, SMALL, 5, 2f, 16),
+          "argument 0: int 5 of 4 bytes (expected: 8 bytes: a Buffer, long or double)");
+      refused(
+          () -> stream.launch(scale, SMALL, MemorySegment.ofArray(new float[16]), 2f, 16),
+          "argument 0: heap MemorySegment, passed as a structure by value, of 64 bytes",
+          "(expected: 8 bytes: a Buffer, long or double; data of the host is passed as a Buffer");
+      refused(
+          () -> stream.launch(scale, SMALL, new float[16], 2f, 16),
+          "argument 0: float[] (expected: a Buffer, a number, a boolean, or a MemorySegment");
+      refused(() -> stream.launch(scale, SMALL, data, "2", 16), "argument 1: java.lang.String");
+      assertThatThrownBy(() -> stream.launch(scale, SMALL, data, null, 16))
+          .isInstanceOf(NullPointerException.class)
+          .hasMessageContaining("argument 1");
+      assertThat(script.count("launchKernel")).isZero();
+    }
+  }
+
+  interface Returning {
+    int scale(CudaStream stream, LaunchConfig config, Buffer data, float factor, int count);
+  }
+
+  interface WithoutStream {
+    void scale(Buffer data, float factor, int count);
+  }
+
+  interface Short {
+    void scale(CudaStream stream, LaunchConfig config, Buffer data, float factor);
+  }
+
+  interface Wide {
+    void scale(CudaStream stream, LaunchConfig config, Buffer data, double factor, int count);
+  }
+
+  interface Boxed {
+    void scale(CudaStream stream, LaunchConfig config, Buffer data, Float factor, int count);
+  }
+
+  interface Fitting {
+    void scale(CudaStream stream, LaunchConfig config, Buffer data, float factor, int count);
+  }
+
+  interface WithDefault extends Fitting {
+    default void twice(CudaStream stream, LaunchConfig config, Buffer data, int count) {
+      scale(stream, config, data, 2, count);
+    }
+  }
+
+  @CudaTest
+  void interfaces_fitTheKernel(Cuda cuda, @NonBlocking CudaStream stream) {
+    try (CudaModule module = TestKernels.launches(cuda);
+        Buffer data = cuda.allocate(64, stream)) {
+      CudaKernel scale = module.kernel("scale");
+      refused(() -> scale.bind(Returning.class), "Returning", "which returns nothing");
+      refused(() -> scale.bind(String.class), "java.lang.String");
+      refused(() -> scale.bind(WithoutStream.class), "CudaStream and LaunchConfig");
+      refused(() -> scale.bind(Short.class), "2 parameters", "(expected: 3");
+      refused(() -> scale.bind(Wide.class), "argument 1: double (expected: 4 bytes");
+      refused(() -> scale.bind(Boxed.class), "java.lang.Float");
+      refused(() -> scale.bind(WithDefault.class), "has default methods");
+      data.fill(0, stream);
+      Fitting fitting = scale.bind(Fitting.class);
+      fitting.scale(stream, SMALL, data, 2, 16);
+      assertThat(fitting).isEqualTo(fitting).isNotEqualTo(scale).hasToString("kernel scale");
+      assertThatThrownBy(() -> fitting.scale(stream, SMALL, null, 1, 16))
+          .isInstanceOf(NullPointerException.class);
+      stream.synchronize();
+    }
+  }
+
+  @CudaTest
+  void closedThings_areNamed(Cuda cuda, @NonBlocking CudaStream stream) {
+    CudaModule module = TestKernels.launches(cuda);
+    CudaKernel scale = module.kernel("scale");
+    Buffer data = cuda.allocate(64, stream);
+    KernelArguments packed = scale.pack(data, 2f, 16);
+    data.close();
+    closed(() -> packed.launch(stream, SMALL), "64 bytes");
+    closed(() -> scale.pack(data, 2f, 16), "64 bytes");
+    closed(() -> stream.launch(scale, SMALL, data, 2f, 16), "64 bytes");
+    module.close();
+    module.close();
+    assertThat(module.isClosed()).isTrue();
+    closed(() -> stream.launch(scale, SMALL, 0L, 2f, 16), "module 0x");
+    closed(() -> packed.launch(stream, SMALL), "module 0x");
+    closed(() -> module.kernel("scale"), "module 0x");
+    closed(() -> module.kernel("countBytes"), "module 0x");
+    closed(module::kernelNames, "module 0x");
+    closed(scale::handle, "module 0x");
+  }
+
+  private static void closed(ThrowingCallable call, String what) {
+    assertThatThrownBy(call)
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining(what)
+        .hasMessageContaining("closed");
+  }
+
+  @CudaTest
+  void names_areListedWhenOneIsUnknown(Cuda cuda) {
+    try (CudaModule module = TestKernels.launches(cuda)) {
+      assertThatThrownBy(() -> module.kernel("subtract"))
+          .isInstanceOf(CudaException.class)
+          .hasMessageContaining(
+              "no kernel subtract (expected: one of [addValues, addVectors, countBytes, doNothing,"
+                  + " scale, sumAll, sumBlocks])");
+    }
+  }
+
+  @CudaTest
+  void code_thatIsNone_isRefused(Cuda cuda) {
+    refused(() -> CudaModule.load(cuda, new byte[0]), "image: 0 bytes");
+    assertThatThrownBy(() -> CudaModule.load(cuda, "no code".getBytes(StandardCharsets.US_ASCII)))
+        .isInstanceOf(CudaException.class);
+  }
+
+  @CudaTest(devices = 2)
+  void memoryOfAnotherDevice_needsAccess(
+      Cuda cuda, CudaStream stream, @OnDevice(1) CudaStream other) {
+    CudaDevice device = stream.device();
+    try (CudaModule module = TestKernels.launches(cuda);
+        Buffer data = MemoryResource.direct().allocate(64, other)) {
+      CudaKernel scale = module.kernel("scale");
+      data.fill(0, other);
+      other.synchronize();
+      refused(
+          () -> stream.launch(scale, SMALL, data, 2f, 16),
+          "of device 1 (expected: memory of device 0, which runs kernel scale");
+      if (device.canAccess(other.device())) {
+        device.enablePeerAccess(other.device());
+        stream.launch(scale, SMALL, data, 2f, 16);
+        stream.synchronize();
+      }
+    }
+  }
+}

@@ -1,0 +1,166 @@
+package io.cuvette.testkit.kernel;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaKernel;
+import io.cuvette.CudaModule;
+import io.cuvette.CudaStream;
+import io.cuvette.KernelArguments;
+import io.cuvette.LaunchConfig;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.support.AtOnce;
+import io.cuvette.testkit.support.Forgetting;
+import io.cuvette.testkit.support.TestKernels;
+import java.lang.foreign.MemorySegment;
+import java.util.Arrays;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Timeout;
+
+/** A module ends once, behind the launches of its kernels. */
+class ModuleEndTest {
+  private static final LaunchConfig SMALL = LaunchConfig.of(1, 32);
+  private static final int COUNT = 16;
+
+  @CudaTest
+  @Timeout(60)
+  void closedWhileALaunchIsInFlight_itIsUnloadedBehindIt(
+      Cuda cuda, @NonBlocking CudaStream stream, ScriptedDriver script) {
+    CountDownLatch go = new CountDownLatch(1);
+    try (Buffer data = cuda.allocate(COUNT * 4L, stream)) {
+      data.copyFrom(MemorySegment.ofArray(ones()));
+      CompletableFuture<Void> held = stream.addCallback(() -> await(go));
+      CudaModule module = TestKernels.launches(cuda);
+      stream.launch(module.kernel("scale"), SMALL, data, 2f, COUNT);
+      module.close();
+      assertThat(module.isClosed()).isTrue();
+      assertThat(script.count("libraryUnload")).isZero();
+      go.countDown();
+      held.join();
+      stream.synchronize();
+      cuda.device(0).synchronize();
+      assertThat(script.count("libraryUnload")).isEqualTo(1);
+      float[] content = new float[COUNT];
+      data.copyTo(MemorySegment.ofArray(content));
+      assertThat(content).containsOnly(2f);
+    } finally {
+      go.countDown();
+    }
+  }
+
+  private static float[] ones() {
+    float[] ones = new float[COUNT];
+    Arrays.fill(ones, 1f);
+    return ones;
+  }
+
+  private static void await(CountDownLatch latch) {
+    try {
+      latch.await();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  @CudaTest
+  void closedWithoutLaunches_itIsUnloadedAtOnce(Cuda cuda, ScriptedDriver script) {
+    CudaModule module = TestKernels.launches(cuda);
+    CudaKernel _ = module.kernel("scale");
+    module.close();
+    assertThat(script.count("libraryUnload")).isEqualTo(1);
+    module.close();
+    assertThat(script.count("libraryUnload")).isEqualTo(1);
+  }
+
+  @CudaTest(tidy = false)
+  void leftOpen_itEndsWithTheCuda(
+      Cuda cuda, @NonBlocking CudaStream stream, ScriptedDriver script) {
+    CudaModule module = TestKernels.launches(cuda);
+    stream.launch(module.kernel("doNothing"), SMALL);
+    stream.close();
+    cuda.close();
+    assertThat(script.count("libraryUnload")).isEqualTo(1);
+    module.close();
+    assertThat(script.count("libraryUnload")).isEqualTo(1);
+  }
+
+  @CudaTest(tidy = false)
+  @Timeout(120)
+  void forgotten_itIsUnloaded_butNotWhileAKernelIsReachable(
+      Cuda cuda, @NonBlocking CudaStream stream, ScriptedDriver script) throws Exception {
+    KernelArguments kept = TestKernels.launches(cuda).kernel("doNothing").pack();
+    Forgetting.of(() -> {
+      CudaModule module = TestKernels.launches(cuda);
+      stream.launch(module.kernel("doNothing"), SMALL);
+      return module;
+    });
+    stream.synchronize();
+    assertThat(
+            Forgetting.collectUntil(() -> {
+              cuda.device(0).createStream().close();
+              return script.count("libraryUnload") > 0;
+            }))
+        .isTrue();
+    assertThat(script.count("libraryUnload")).isEqualTo(1);
+    kept.launch(stream, SMALL);
+    stream.synchronize();
+    kept.kernel().module().close();
+  }
+
+  @CudaTest
+  void unloadingThatFails_isTriedAgain(Cuda cuda, ScriptedDriver script) {
+    CudaModule module = TestKernels.launches(cuda);
+    script.fail("libraryUnload", CudaStatus.INVALID_VALUE, 1);
+    assertThatThrownBy(module::close).hasMessageContaining("libraryUnload");
+    cuda.device(0).createStream().close();
+    assertThat(script.count("libraryUnload")).isEqualTo(1);
+  }
+
+  @CudaTest
+  @Timeout(120)
+  void threadsWithShortModules_andOneThatIsClosedUnderThem(Cuda cuda) throws Exception {
+    CudaModule shared = TestKernels.launches(cuda);
+    CudaKernel common = shared.kernel("scale");
+    AtomicInteger launched = new AtomicInteger();
+    AtomicInteger refused = new AtomicInteger();
+    new AtOnce()
+        .run(
+            8,
+            thread -> {
+              try (CudaStream stream = cuda.device(0).createStream();
+                  Buffer data = cuda.allocate(COUNT * 4L, stream)) {
+                data.fill(0, stream);
+                for (int i = 0; i < 40; i++) {
+                  try (CudaModule own = TestKernels.launches(cuda)) {
+                    KernelArguments arguments = own.kernel("scale").pack(data, 1f, COUNT);
+                    arguments.launch(stream, SMALL);
+                  }
+                  try {
+                    stream.launch(common, SMALL, data, 1f, COUNT);
+                    launched.incrementAndGet();
+                  } catch (IllegalStateException e) {
+                    refused.incrementAndGet();
+                  }
+                  if (thread == 0 && i == 20) {
+                    shared.close();
+                  }
+                  if (i % 16 == thread) {
+                    System.gc();
+                  }
+                }
+                stream.synchronize();
+              }
+            });
+    shared.close();
+    cuda.device(0).synchronize();
+    assertThat(launched.get()).isPositive();
+    assertThat(refused.get()).isPositive();
+  }
+}
