@@ -78,7 +78,7 @@ public final class FfmNvtx implements NvtxCalls {
   private static long textCall(String text, TextCall call) {
     try (Arena arena = Arena.ofConfined()) {
       return call.with(arena.allocateFrom(text));
-    } catch (Throwable e) {
+    } catch (Throwable e) { // what a downcall throws
       throw NativeAccess.unexpected(e);
     }
   }
@@ -140,7 +140,7 @@ public final class FfmNvtx implements NvtxCalls {
           5,
           registered ? shown.registered() : arena.allocateFrom(shown.message()).address());
       return call.with(event);
-    } catch (Throwable e) {
+    } catch (Throwable e) { // what a downcall throws
       throw NativeAccess.unexpected(e);
     }
   }
