@@ -47,6 +47,7 @@ public record Example(String name, String summary, Program program) {
               "managed", "one address for host and devices, with advice", ManagedExample::run),
           new Example("streams", "work on several streams, in order", StreamsExample::run),
           new Example("events", "order and time with events", EventsExample::run),
+          new Example("kernel", "a kernel from its code to its results", KernelExample::run),
           new Example(
               "memory-info", "where the memory is, and giving it back", MemoryInfoExample::run),
           new Example("profile", "marks, ranges and names for profilers", ProfileExample::run));

@@ -3,7 +3,10 @@ package io.cuvette.examples;
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
+import io.cuvette.CudaKernel;
+import io.cuvette.CudaModule;
 import io.cuvette.CudaStream;
+import io.cuvette.LaunchConfig;
 import io.cuvette.LibraryHandle;
 import io.cuvette.Nvtx;
 import io.cuvette.NvtxCategory;
@@ -18,6 +21,7 @@ import io.cuvette.driver.MathLibrary;
 /** What profilers are shown: marks, ranges, names, and when to collect. Stateless. */
 public final class ProfileExample {
   private static final int BYTES = 1 << 20;
+  private static final int FLOATS = 256;
   private static final int STEPS = 3;
 
   private ProfileExample() {}
@@ -47,11 +51,14 @@ public final class ProfileExample {
     NvtxCategory fills = domain.category(1, "fills");
     NvtxEvent step = NvtxEvent.of(domain.register("step")).category(fills).color(3);
     int around = domain.rangePush("all steps");
-    try (Buffer buffer = cuda.allocate(BYTES, stream)) {
+    try (CudaModule module = KernelExample.module(cuda);
+        Buffer buffer = cuda.allocate(BYTES, stream)) {
+      CudaKernel kernel = module.kernel("saxpy");
       for (int i = 0; i < STEPS; i++) {
         int depth = domain.rangePush(step.payload(i));
         try {
           buffer.fill((byte) i, stream);
+          stream.launch(kernel, LaunchConfig.of(1, FLOATS), 0f, buffer, buffer, FLOATS);
         } finally {
           domain.rangePop();
         }

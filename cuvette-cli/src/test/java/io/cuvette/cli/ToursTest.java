@@ -62,6 +62,7 @@ class ToursTest {
         "managed",
         "streams",
         "events",
+        "kernel",
         "memory-info",
         "profile");
   }
