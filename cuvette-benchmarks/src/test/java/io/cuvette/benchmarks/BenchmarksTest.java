@@ -29,6 +29,7 @@ class BenchmarksTest {
             "PoolEngineBenchmark",
             "ThreadsBenchmark",
             "RemoteFreeBenchmark",
+            "LaunchBenchmark",
             "RandomAllocationsBenchmark",
             "DriverCallBenchmark");
     assertThat(names).anyMatch(name -> name.endsWith("ownStream16"));
