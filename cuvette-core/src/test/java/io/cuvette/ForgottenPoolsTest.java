@@ -3,6 +3,7 @@ package io.cuvette;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.internal.base.Await;
+import io.cuvette.internal.ordered.OrderedMemory;
 import java.lang.ref.PhantomReference;
 import java.lang.ref.ReferenceQueue;
 import java.util.concurrent.TimeUnit;
@@ -49,5 +50,21 @@ class ForgottenPoolsTest {
       assertThat(isTakenBack).isTrue();
     }
     open.close();
+  }
+
+  @Test
+  void forgottenMemoryOfTheDriversPool_isKnownUntilItIsTakenBack() throws InterruptedException {
+    OrderedMemory memory = cuda.engine().driverPools().asyncMemory();
+    CudaStream stream = cuda.currentStream();
+    assertThat(memory.hasForgotten()).isFalse();
+    Buffer used = MemoryResource.async().allocate(512, stream);
+    assertThat(memory.hasForgotten()).isFalse();
+    forget(() -> MemoryResource.async().allocate(512, stream));
+    assertThat(memory.hasForgotten()).isTrue();
+    boolean isTakenBack =
+        Await.until(() -> cuda.leaksFound() > 0, TimeUnit.MILLISECONDS.toNanos(PATIENCE_MILLIS));
+    assertThat(isTakenBack).isTrue();
+    assertThat(memory.hasForgotten()).isFalse();
+    used.close();
   }
 }

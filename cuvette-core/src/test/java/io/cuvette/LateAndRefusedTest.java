@@ -7,16 +7,19 @@ import io.cuvette.internal.callback.CallbackFlags;
 import io.cuvette.internal.channel.PoolHandle;
 import io.cuvette.internal.devicepool.CachingDevicePool;
 import io.cuvette.internal.session.DeferredFrees;
+import io.cuvette.internal.session.ObjectEnding;
 import io.cuvette.internal.streamcache.CachedBlock;
 import io.cuvette.internal.streamcache.Chunks;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
+import java.lang.ref.Reference;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import java.util.UUID;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -178,6 +181,19 @@ class LateAndRefusedTest {
     }
     taken.forEach(CallbackFlags.Flag::release);
     assertThat(taken).as("used again").contains(flags.take(cuda.device(0).core()));
+  }
+
+  /** Nor does its Cuda know of it any more. */
+  @Test
+  void objectThatHasEnded_isNotEndedAgainWithItsCuda() {
+    AtomicInteger ends = new AtomicInteger();
+    Object object = new Object();
+    ObjectEnding ending =
+        ObjectEnding.of(object, cuda.engine().session(), "an object", false, ends::incrementAndGet);
+    assertThat(ending.close()).isTrue();
+    cuda.close();
+    assertThat(ends).hasValue(1);
+    Reference.reachabilityFence(object);
   }
 
   @Test

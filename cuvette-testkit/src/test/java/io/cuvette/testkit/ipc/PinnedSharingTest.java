@@ -5,8 +5,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.DeviceAttribute;
 import io.cuvette.PinnedBuffer;
+import io.cuvette.PinnedMemoryPool;
 import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PinnedMemoryResourceOptions;
+import io.cuvette.PinnedPoolOptions;
 import io.cuvette.driver.CudaException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -67,6 +69,29 @@ class PinnedSharingTest extends TwoProcesses {
       }
       assertThatThrownBy(() -> mapped.allocate(1))
           .isInstanceOf(UnsupportedOperationException.class);
+    }
+  }
+
+  /** What a caching pool lends is of its upstream, whoever's that is. */
+  @Test
+  void blocksOfACachingPool_areSharedAndMappedAsTheirUpstream() {
+    try (PinnedMemoryResource resource = new PinnedMemoryResource(exporter, PINNED);
+        PinnedMemoryPool ours =
+            new PinnedMemoryPool(
+                exporter, PinnedPoolOptions.DEFAULTS.withUpstream(resource::allocate));
+        PinnedBuffer block = ours.allocate(4096);
+        PinnedMemoryResource mapped =
+            PinnedMemoryResource.fromAllocationHandle(importer, resource.allocationHandle());
+        PinnedMemoryPool theirs =
+            new PinnedMemoryPool(
+                importer,
+                PinnedPoolOptions.DEFAULTS.withUpstream(
+                    _ -> mapped.importBuffer(block.descriptor())));
+        PinnedBuffer seen = theirs.allocate(4096)) {
+      assertThat(block.isMapped()).isFalse();
+      assertThat(seen.isMapped()).isTrue();
+      block.segment().set(ValueLayout.JAVA_LONG, 8, 44);
+      assertThat(seen.segment().get(ValueLayout.JAVA_LONG, 8)).isEqualTo(44);
     }
   }
 

@@ -90,7 +90,7 @@ class OutOfMemoryMessageTest {
       pool.allocate(LIMIT).close();
       stream
           .addCallback(() -> {
-            pool.freeAllBlocks(cuda.device(0));
+            assertThat(pool.freeAllBlocks(cuda.device(0))).isEqualTo(LIMIT);
             inside.set(pool.stats(cuda.device(0)));
             failure.set(
                 catchThrowableOfType(

@@ -23,6 +23,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Timeout;
 
@@ -30,6 +31,7 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(60)
 class HeldStreamsTest {
   private static final long PATIENCE_SECONDS = 40;
+  private static final long HELD_MILLIS = 200;
   private static final int REFUSED = 17_000;
   private static final int BYTES = 4096;
 
@@ -70,6 +72,30 @@ class HeldStreamsTest {
     } finally {
       gate.countDown();
     }
+  }
+
+  /** The stream comes to it before its own wait is queued: the callback begins after that. */
+  @CudaTest(simulatedOnly = true, seeds = 5)
+  void callbackBegins_whenAllOfItIsQueued(ScriptedDriver driver, @NonBlocking CudaStream stream)
+      throws Exception {
+    stream.addCallback(() -> {}).get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+    CountDownLatch begun = new CountDownLatch(1);
+    AtomicReference<CompletableFuture<Void>> added = new AtomicReference<>();
+    AtomicBoolean wasEarly = new AtomicBoolean();
+    driver.answer(
+        "streamWaitValue32",
+        call -> {
+          for (int i = 0; i < 100; i++) { // each query lets work go on
+            boolean _ = call.below().streams().streamQuery(0, stream.handle());
+          }
+          wasEarly.set(begun.await(HELD_MILLIS, TimeUnit.MILLISECONDS));
+          return call.proceed();
+        });
+    added.set(stream.addCallback(begun::countDown));
+    driver.unscript("streamWaitValue32");
+    added.get().get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+    assertThat(wasEarly).isFalse();
+    stream.synchronize();
   }
 
   /** Each refused callback gives its word back: one piece of memory does for any number. */
