@@ -28,6 +28,8 @@ public final class LaunchParameters {
    * @throws IndexOutOfBoundsException if a parameter lies outside it
    */
   public LaunchParameters(MemorySegment values, List<KernelParameter> places) {
+    Objects.requireNonNull(values, "values");
+    Objects.requireNonNull(places, "places");
     if (!values.isNative()) {
       throw new IllegalArgumentException("values: heap segment (expected: native memory)");
     }

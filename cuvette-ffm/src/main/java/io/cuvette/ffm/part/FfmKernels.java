@@ -1,5 +1,6 @@
 package io.cuvette.ffm.part;
 
+import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.KernelCalls;
 import io.cuvette.driver.KernelParameter;
@@ -38,7 +39,7 @@ public final class FfmKernels extends Part implements KernelCalls {
   public static final MethodHandle GET_NAME =
       Libcuda.function("cuKernelGetName", 12030, POINTER, POINTER);
   public static final MethodHandle GET_PARAM_INFO =
-      Libcuda.function("cuKernelGetParamInfo", 12040, POINTER, SIZE, POINTER, POINTER);
+      Libcuda.function("cuKernelGetParamInfo", 12040, POINTER, SIZE, SEGMENT, SEGMENT);
 
   /** A kernel of a library stands where the driver expects a function of a context. */
   public static final MethodHandle LAUNCH =
@@ -135,27 +136,21 @@ public final class FfmKernels extends Part implements KernelCalls {
   /** Driver 580 wants a context here, on a thread that has none: any will do. */
   @Override
   public KernelParameter kernelGetParamInfo(long kernel, int index) {
-    CallFrame frame = enter();
-    int status = paramInfo(frame, kernel, index);
-    if (status == CudaStatus.INVALID_CONTEXT.code()) {
-      frame.leave();
-      frame = enter(0);
-      status = paramInfo(frame, kernel, index);
-    }
-    long size = frame.second();
-    long offset = frame.leave();
-    if (status != SUCCESS) {
-      throw Call.of("cuKernelGetParamInfo(kernel=%#x, index=%d)", kernel, index).failed(status);
-    }
-    return new KernelParameter(offset, size);
-  }
-
-  private static int paramInfo(CallFrame frame, long kernel, long index) {
+    Call call = Call.of("cuKernelGetParamInfo(kernel=%#x, index=%d)", kernel, index);
+    long place = index;
+    MemorySegment offset = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
+    MemorySegment size = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
+    Call.Function ask = _ -> (int) GET_PARAM_INFO.invokeExact(kernel, place, offset, size);
     try {
-      return (int) GET_PARAM_INFO.invokeExact(kernel, index, frame.out, frame.out + Long.BYTES);
-    } catch (Throwable e) {
-      throw frame.broken(e);
+      call.run(ask, enter());
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.INVALID_CONTEXT) {
+        throw e;
+      }
+      call.run(ask, enter(0));
     }
+    return new KernelParameter(
+        offset.get(ValueLayout.JAVA_LONG, 0), size.get(ValueLayout.JAVA_LONG, 0));
   }
 
   @Override

@@ -24,7 +24,15 @@ final class CallFrameRule {
 
   /** What cannot wait. */
   private static final Set<String> ALLOWED =
-      Set.of("catch", "while", "if", "invokeExact", "address", "byteSize", "toUnsignedInt");
+      Set.of(
+          "catch",
+          "while",
+          "if",
+          "invokeExact",
+          "address",
+          "byteSize",
+          "toUnsignedInt",
+          "reachabilityFence");
 
   private CallFrameRule() {}
 

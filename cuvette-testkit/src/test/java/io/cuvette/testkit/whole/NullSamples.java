@@ -8,6 +8,7 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.CudaEvent;
 import io.cuvette.CudaLinker;
+import io.cuvette.CudaModule;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaProgram;
 import io.cuvette.CudaStream;
@@ -15,10 +16,12 @@ import io.cuvette.DebugPrintHook;
 import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
+import io.cuvette.Dim3;
 import io.cuvette.EventOptions;
 import io.cuvette.IpcChannel;
 import io.cuvette.IpcListener;
 import io.cuvette.KernelCode;
+import io.cuvette.LaunchConfig;
 import io.cuvette.LineProfileHook;
 import io.cuvette.LinkerOptions;
 import io.cuvette.ManagedMemoryResource;
@@ -51,9 +54,13 @@ import io.cuvette.instrument.SanitizerDriver;
 import io.cuvette.instrument.SanitizerReport;
 import io.cuvette.instrument.TraceRing;
 import io.cuvette.sim.FreeFunction;
+import io.cuvette.sim.KernelFunction;
 import io.cuvette.sim.MallocFunction;
 import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedKernel;
+import io.cuvette.sim.SimulatedKernels;
 import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.sim.SimulatedParameter;
 import io.cuvette.testkit.DriverCall;
 import io.cuvette.testkit.FaultSweep;
 import io.cuvette.testkit.FaultSweeps;
@@ -94,6 +101,7 @@ final class NullSamples implements AutoCloseable {
     makeObjects(cuda.device(0), cuda.device(0).createStream());
     makeShared(cuda.device(0));
     makeMarks();
+    makeKernels();
     makeInstruments();
     makeValues();
   }
@@ -170,6 +178,21 @@ final class NullSamples implements AutoCloseable {
     objects.add(ProgramCache.none());
     objects.add(CudaProgram.of("int a;").withCache(ProgramCache.none()));
     objects.add(new CompilerException("call()", 6, "status", "log"));
+  }
+
+  private void makeKernels() {
+    SimulatedKernel kernel = SimulatedKernel.of("ofNulls", _ -> {});
+    SimulatedKernels.Registered registered = SimulatedKernels.register(kernel);
+    CudaModule module = CudaModule.load(cuda, SimulatedKernels.ptx(List.of(kernel)));
+    objects.add(kernel);
+    objects.add(registered);
+    objects.add(module);
+    objects.add(module.kernel("ofNulls"));
+    objects.add(module.kernel("ofNulls").pack());
+    objects.add(LaunchConfig.of(1, 1));
+    objects.add(Dim3.ONE);
+    objects.add(SimulatedParameter.INT);
+    values.put(KernelFunction.class, (KernelFunction) _ -> {});
   }
 
   private void makeInstruments() {
