@@ -73,7 +73,7 @@ abstract class BufferBase implements Face {
 
   /** The arguments of a launch as the engine takes them. */
   static Object[] memoriesIn(Object[] arguments) {
-    Object[] resolved = arguments.clone();
+    Object[] resolved = Objects.requireNonNull(arguments, "arguments").clone();
     for (int i = 0; i < resolved.length; i++) {
       resolved[i] = resolved[i] instanceof Buffer buffer ? base(buffer).memory() : resolved[i];
     }

@@ -67,6 +67,7 @@ public final class CudaModule implements AutoCloseable {
    */
   public static CudaModule load(Cuda cuda, Path file) throws IOException {
     Objects.requireNonNull(cuda, "cuda");
+    Objects.requireNonNull(file, "file");
     return load(cuda, Files.readAllBytes(file));
   }
 

@@ -129,6 +129,7 @@ public record LaunchConfig(
    * @param value the extent in blocks, or in clusters if there are any
    */
   public LaunchConfig withGrid(Dim3 value) {
+    Objects.requireNonNull(value, "value");
     return new LaunchConfig(
         value, block, cluster, dynamicSharedBytes, cooperative, programmaticStreamSerialization);
   }
@@ -139,6 +140,7 @@ public record LaunchConfig(
    * @param value the extent of a block in threads
    */
   public LaunchConfig withBlock(Dim3 value) {
+    Objects.requireNonNull(value, "value");
     return new LaunchConfig(
         grid, value, cluster, dynamicSharedBytes, cooperative, programmaticStreamSerialization);
   }
@@ -150,6 +152,7 @@ public record LaunchConfig(
    * @param value the extent of a cluster in blocks; {@link Dim3#ONE} for none
    */
   public LaunchConfig withCluster(Dim3 value) {
+    Objects.requireNonNull(value, "value");
     return new LaunchConfig(
         grid, block, value, dynamicSharedBytes, cooperative, programmaticStreamSerialization);
   }

@@ -24,6 +24,8 @@ public record SimulatedKernel(
    * @throws IllegalArgumentException if the name is none of PTX, or {@code sharedBytes} is negative
    */
   public SimulatedKernel {
+    Objects.requireNonNull(name, "name");
+    Objects.requireNonNull(parameters, "parameters");
     if (!NAME.matcher(name).matches()) {
       throw new IllegalArgumentException(
           "name: '%s' (expected: letters, digits, _, $ and %%)".formatted(name));
@@ -44,6 +46,7 @@ public record SimulatedKernel(
    */
   public static SimulatedKernel of(
       String name, KernelFunction function, SimulatedParameter... parameters) {
+    Objects.requireNonNull(parameters, "parameters");
     return new SimulatedKernel(name, List.of(parameters), 0, function);
   }
 

@@ -41,6 +41,7 @@ public final class SimulatedKernels {
    * @param kernels the kernels
    */
   public static byte[] ptx(List<SimulatedKernel> kernels) {
+    Objects.requireNonNull(kernels, "kernels");
     StringBuilder text = new StringBuilder(".version 8.0\n.target sm_90\n.address_size 64\n");
     for (SimulatedKernel kernel : kernels) {
       text.append(".visible .entry ").append(kernel.name()).append('(');

@@ -1,5 +1,7 @@
 package io.cuvette.sim;
 
+import java.util.Objects;
+
 /**
  * The type of a parameter of a simulated kernel. Immutable.
  *
@@ -30,6 +32,7 @@ public record SimulatedParameter(String name, int byteSize, int alignment) {
    *     of two
    */
   public SimulatedParameter {
+    Objects.requireNonNull(name, "name");
     if (byteSize < 1) {
       throw new IllegalArgumentException("byteSize: %d (expected: >= 1)".formatted(byteSize));
     }

@@ -72,25 +72,9 @@ class FfmKernelCallsTest {
     assertThat(driver.kernels().kernelGetName(BIG)).isEqualTo("kernel of the stub");
     assertThat(driver.kernels().kernelGetParamInfo(BIG, 3)).isEqualTo(new KernelParameter(16, 24));
     noted("cuKernelGetName@12030(76543210fedc)");
-    noted("cuKernelGetParamInfo@12040(76543210fedc, 3)");
-  }
-
-  @Test
-  void parameterThatNeedsAContext_getsOne() {
-    library.fail("cuKernelGetParamInfo", 201);
-    assertThatThrownBy(() -> driver.kernels().kernelGetParamInfo(9, 4))
-        .isInstanceOf(CudaException.class);
-    assertThat(library.calls())
-        .filteredOn(call -> call.startsWith("cuKernelGetParamInfo"))
-        .hasSize(2)
-        .first()
-        .asString()
-        .endsWith("in 0");
-    assertThat(library.calls())
-        .filteredOn(call -> call.startsWith("cuKernelGetParamInfo"))
-        .last()
-        .asString()
-        .doesNotEndWith("in 0");
+    assertThat(library.calls()) // in some context, which the driver wants
+        .anyMatch(call -> call.startsWith("cuKernelGetParamInfo@12040(76543210fedc, 3) in "))
+        .noneMatch(call -> call.equals("cuKernelGetParamInfo@12040(76543210fedc, 3) in 0"));
   }
 
   @Test

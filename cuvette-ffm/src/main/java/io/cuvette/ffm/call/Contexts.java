@@ -71,6 +71,17 @@ public final class Contexts {
     return context == NONE || context == RELEASED ? retain(ordinal, device) : context;
   }
 
+  /** A device whose primary context is retained already, else the first one. */
+  int any() {
+    for (int ordinal = 0; ordinal < devices.length; ordinal++) {
+      long context = retained.get(ordinal);
+      if (context != NONE && context != RELEASED) {
+        return ordinal;
+      }
+    }
+    return 0;
+  }
+
   private long retain(int ordinal, int device) {
     long context = CallFunctions.CONTEXT_RETAIN.call(device, ordinal, CallFrame.takeRelaxed());
     if (!retained.compareAndSet(ordinal, NONE, context)) {

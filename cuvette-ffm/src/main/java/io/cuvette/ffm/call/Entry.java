@@ -38,6 +38,12 @@ public final class Entry {
     return CallFrame.takeRelaxed();
   }
 
+  /** Starts a call with the context of any device current on the thread. */
+  public CallFrame enterAny() {
+    checkOpen();
+    return relaxed(contexts.any());
+  }
+
   /** Starts a call with the context of a device current on the thread. */
   public CallFrame enter(int device) {
     checkOpen();

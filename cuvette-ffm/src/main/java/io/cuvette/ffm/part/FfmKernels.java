@@ -1,6 +1,5 @@
 package io.cuvette.ffm.part;
 
-import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.KernelCalls;
 import io.cuvette.driver.KernelParameter;
@@ -133,22 +132,14 @@ public final class FfmKernels extends Part implements KernelCalls {
     return name;
   }
 
-  /** Driver 580 wants a context here, on a thread that has none: any will do. */
+  /** Driver 580 wants a context here; any will do. */
   @Override
   public KernelParameter kernelGetParamInfo(long kernel, int index) {
     Call call = Call.of("cuKernelGetParamInfo(kernel=%#x, index=%d)", kernel, index);
     long place = index;
     MemorySegment offset = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
     MemorySegment size = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
-    Call.Function ask = _ -> (int) GET_PARAM_INFO.invokeExact(kernel, place, offset, size);
-    try {
-      call.run(ask, enter());
-    } catch (CudaException e) {
-      if (e.status() != CudaStatus.INVALID_CONTEXT) {
-        throw e;
-      }
-      call.run(ask, enter(0));
-    }
+    call.run(_ -> (int) GET_PARAM_INFO.invokeExact(kernel, place, offset, size), entry.enterAny());
     return new KernelParameter(
         offset.get(ValueLayout.JAVA_LONG, 0), size.get(ValueLayout.JAVA_LONG, 0));
   }

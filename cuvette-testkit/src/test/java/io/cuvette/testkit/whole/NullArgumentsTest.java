@@ -42,6 +42,8 @@ class NullArgumentsTest {
           "WithStatus",
           "MallocFunction",
           "FreeFunction",
+          "KernelFunction",
+          "KernelThread", // which the simulated device makes
           "Interceptor",
           "UseCase",
           "Leftovers",
