@@ -289,7 +289,7 @@ class DriverStreamTest {
     assertThat(stream.state.awaitWork()).isFalse();
     assertThatThrownBy(stream::synchronize).hasMessageContaining("is capturing a graph");
     cuda.driver()
-        .captures()
+        .graphs()
         .graphDestroy(cuda.driver().captures().streamEndCapture(0, stream.handle()));
     assertThat(stream.state.isCapturing()).isFalse();
     assertThat(stream.state.awaitWork()).isTrue();
@@ -305,7 +305,7 @@ class DriverStreamTest {
     others.captures().streamBeginCapture(0, handle, 2);
     wrapped.close();
     assertThat(wrapped.state.isIdle()).isFalse();
-    others.captures().graphDestroy(others.captures().streamEndCapture(0, handle));
+    others.graphs().graphDestroy(others.captures().streamEndCapture(0, handle));
     assertThat(wrapped.state.isIdle()).isFalse();
     device.synchronize();
     assertThat(wrapped.state.isIdle()).isTrue();

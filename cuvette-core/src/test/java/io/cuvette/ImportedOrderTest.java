@@ -184,7 +184,7 @@ class ImportedOrderTest extends OverFakeSharing {
       driver.captures().streamBeginCapture(0, one.handle(), 2);
       buffer.close();
       assertThat(driver.frees).hasValue(0);
-      driver.captures().graphDestroy(driver.captures().streamEndCapture(0, one.handle()));
+      driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, one.handle()));
       List<DeviceBuffer> later = new ArrayList<>();
       for (int i = 0; i < 1000 && driver.frees.get() == 0; i++) {
         later.add(resource.importBuffer(descriptor(2, 0, 64), two));

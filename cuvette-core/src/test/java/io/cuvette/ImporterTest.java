@@ -366,7 +366,7 @@ class ImporterTest extends OverFakeSharing {
       DeviceBuffer again = resource.importBuffer(descriptor(1, 0, 64));
       assertThat(driver.imports).as("the mapping was still there").hasValue(1);
       long graph = cuda.driver().captures().streamEndCapture(0, stream.handle());
-      cuda.driver().captures().graphDestroy(graph);
+      cuda.driver().graphs().graphDestroy(graph);
       again.close();
       for (int i = 0; i < 2; i++) { // the marker is recorded by the first question
         assertThat(cuda.leaksFound()).as("what is looked for next").isZero();

@@ -116,7 +116,7 @@ class TransferRulesTest {
         assertRefused(call, IllegalStateException.class, "is capturing a graph");
       }
     }
-    others.captures().graphDestroy(others.captures().streamEndCapture(0, stream.handle()));
+    others.graphs().graphDestroy(others.captures().streamEndCapture(0, stream.handle()));
   }
 
   /** A heap array goes through one chunk, unless it needs two. */

@@ -56,7 +56,7 @@ class WorkMarkerTest {
   }
 
   private void endCapture() {
-    driver.captures().graphDestroy(driver.captures().streamEndCapture(0, stream.handle()));
+    driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, stream.handle()));
   }
 
   @Test

@@ -1,8 +1,7 @@
 package io.cuvette.driver;
 
 /**
- * Driver calls about the capture of streams into graphs, as far as memory has to know about it.
- * Thread-safe.
+ * Driver calls about the capture of streams into graphs. Thread-safe.
  *
  * <p>No other call of the driver invalidates a capture that is going on beside it: calls that CUDA
  * counts as potentially unsafe run with the capture mode of the OS thread relaxed, and the mode is
@@ -53,66 +52,52 @@ public interface CaptureCalls {
   CaptureInfo streamGetCaptureInfo(int device, long stream);
 
   /**
-   * Creates an object with one reference that reports when its last reference is gone
-   * (cuUserObjectCreate). No Java code runs on a thread of the driver for that.
-   *
-   * @return the object, with one reference
-   * @throws CudaException if the driver reports an error
-   */
-  UserObject userObjectCreate();
-
-  /**
-   * Releases the reference of {@link #userObjectCreate} (cuUserObjectRelease).
-   *
-   * @param object the handle of the user object
-   * @throws CudaException if the driver reports an error
-   */
-  void userObjectRelease(long object);
-
-  /**
-   * Moves the reference of {@link #userObjectCreate} to a graph, which may still be captured. It is
-   * dropped with the last of the graph, what is instantiated from it, and launches of that
-   * (cuGraphRetainUserObject with CU_GRAPH_USER_OBJECT_MOVE).
-   *
-   * @param graph the handle of the graph
-   * @param object the handle of the user object
-   * @throws CudaException if the driver reports an error
-   */
-  void graphRetainUserObject(long graph, long object);
-
-  /**
-   * Instantiates a graph; the caller destroys the result (cuGraphInstantiateWithFlags, flags 0).
+   * Starts to capture a stream into a graph that is there already, such as the body of a
+   * conditional node (cuStreamBeginCaptureToGraph).
    *
    * @param device the device, from 0
-   * @param graph the handle of the graph
-   * @return the handle of the executable graph
+   * @param stream the stream, or 0, 1 or 2 for a default one
+   * @param graph the handle of the graph, which {@link #streamEndCapture} returns
+   * @param dependencies the nodes of the graph that the first work waits for
+   * @param mode CUstreamCaptureMode: 0 global, 1 thread-local, 2 relaxed
    * @throws CudaException if the driver reports an error
    */
-  long graphInstantiate(int device, long graph);
+  default void streamBeginCaptureToGraph(
+      int device, long stream, long graph, long[] dependencies, int mode) {
+    throw new CudaException(
+        CudaStatus.NOT_SUPPORTED,
+        "cuStreamBeginCaptureToGraph",
+        "this driver has no graphs of that kind");
+  }
 
   /**
-   * Runs an executable in order of a stream (cuGraphLaunch).
+   * {@return the nodes that the next work of a stream that is captured waits for
+   * (cuStreamGetCaptureInfo); none if it is not}
    *
    * @param device the device, from 0
-   * @param executable the handle of the executable graph
    * @param stream the stream, or 0, 1 or 2 for a default one
    * @throws CudaException if the driver reports an error
    */
-  void graphLaunch(int device, long executable, long stream);
+  default long[] streamGetCaptureDependencies(int device, long stream) {
+    throw new CudaException(
+        CudaStatus.NOT_SUPPORTED,
+        "cuStreamGetCaptureInfo",
+        "this driver has no graphs of that kind");
+  }
 
   /**
-   * Destroys an executable; a launch that runs completes (cuGraphExecDestroy).
+   * Replaces the nodes that the next work of a stream that is captured waits for
+   * (cuStreamUpdateCaptureDependencies with CU_STREAM_SET_CAPTURE_DEPENDENCIES).
    *
-   * @param executable the handle of the executable graph
+   * @param device the device, from 0
+   * @param stream the stream, or 0, 1 or 2 for a default one
+   * @param dependencies nodes of the graph that is captured
    * @throws CudaException if the driver reports an error
    */
-  void graphExecDestroy(long executable);
-
-  /**
-   * Destroys a graph; what was instantiated from it stays (cuGraphDestroy).
-   *
-   * @param graph the handle of the graph
-   * @throws CudaException if the driver reports an error
-   */
-  void graphDestroy(long graph);
+  default void streamUpdateCaptureDependencies(int device, long stream, long[] dependencies) {
+    throw new CudaException(
+        CudaStatus.NOT_SUPPORTED,
+        "cuStreamUpdateCaptureDependencies",
+        "this driver has no graphs of that kind");
+  }
 }

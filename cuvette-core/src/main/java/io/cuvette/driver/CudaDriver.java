@@ -53,8 +53,11 @@ public interface CudaDriver extends AutoCloseable {
   /** {@return the calls about events} */
   EventCalls events();
 
-  /** {@return the calls about captures and graphs} */
+  /** {@return the calls about captures} */
   CaptureCalls captures();
+
+  /** {@return the calls about graphs} */
+  GraphCalls graphs();
 
   /** {@return the calls about memory and events of other processes} */
   IpcCalls sharing();

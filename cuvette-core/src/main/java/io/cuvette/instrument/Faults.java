@@ -293,7 +293,7 @@ public final class Faults {
     try {
       Object made = forward(method, arguments);
       if (made instanceof Long graph) {
-        target.captures().graphDestroy(graph);
+        target.graphs().graphDestroy(graph);
       }
     } catch (CudaException e) {
       refusedFrees.refused(method, arguments);

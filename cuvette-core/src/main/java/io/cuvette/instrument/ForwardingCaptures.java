@@ -2,7 +2,6 @@ package io.cuvette.instrument;
 
 import io.cuvette.driver.CaptureCalls;
 import io.cuvette.driver.CaptureInfo;
-import io.cuvette.driver.UserObject;
 import java.util.Objects;
 
 /**
@@ -42,37 +41,18 @@ public abstract class ForwardingCaptures implements CaptureCalls {
   }
 
   @Override
-  public UserObject userObjectCreate() {
-    return delegate.userObjectCreate();
+  public void streamBeginCaptureToGraph(
+      int device, long stream, long graph, long[] dependencies, int mode) {
+    delegate.streamBeginCaptureToGraph(device, stream, graph, dependencies, mode);
   }
 
   @Override
-  public void userObjectRelease(long object) {
-    delegate.userObjectRelease(object);
+  public long[] streamGetCaptureDependencies(int device, long stream) {
+    return delegate.streamGetCaptureDependencies(device, stream);
   }
 
   @Override
-  public void graphRetainUserObject(long graph, long object) {
-    delegate.graphRetainUserObject(graph, object);
-  }
-
-  @Override
-  public long graphInstantiate(int device, long graph) {
-    return delegate.graphInstantiate(device, graph);
-  }
-
-  @Override
-  public void graphLaunch(int device, long executable, long stream) {
-    delegate.graphLaunch(device, executable, stream);
-  }
-
-  @Override
-  public void graphExecDestroy(long executable) {
-    delegate.graphExecDestroy(executable);
-  }
-
-  @Override
-  public void graphDestroy(long graph) {
-    delegate.graphDestroy(graph);
+  public void streamUpdateCaptureDependencies(int device, long stream, long[] dependencies) {
+    delegate.streamUpdateCaptureDependencies(device, stream, dependencies);
   }
 }

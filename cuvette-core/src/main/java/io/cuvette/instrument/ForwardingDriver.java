@@ -5,6 +5,7 @@ import io.cuvette.driver.CaptureCalls;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.DeviceCalls;
 import io.cuvette.driver.EventCalls;
+import io.cuvette.driver.GraphCalls;
 import io.cuvette.driver.IpcCalls;
 import io.cuvette.driver.KernelCalls;
 import io.cuvette.driver.MathCalls;
@@ -102,6 +103,11 @@ public abstract class ForwardingDriver implements CudaDriver {
   @Override
   public CaptureCalls captures() {
     return delegate.captures();
+  }
+
+  @Override
+  public GraphCalls graphs() {
+    return delegate.graphs();
   }
 
   @Override

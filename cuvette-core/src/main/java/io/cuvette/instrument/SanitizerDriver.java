@@ -5,6 +5,7 @@ import io.cuvette.driver.CaptureCalls;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.DeviceCalls;
 import io.cuvette.driver.EventCalls;
+import io.cuvette.driver.GraphCalls;
 import io.cuvette.driver.IpcCalls;
 import io.cuvette.driver.KernelCalls;
 import io.cuvette.driver.MathCalls;
@@ -21,6 +22,7 @@ import io.cuvette.instrument.internal.sanitizer.SanitizerCaptures;
 import io.cuvette.instrument.internal.sanitizer.SanitizerCore;
 import io.cuvette.instrument.internal.sanitizer.SanitizerDevices;
 import io.cuvette.instrument.internal.sanitizer.SanitizerEvents;
+import io.cuvette.instrument.internal.sanitizer.SanitizerGraphs;
 import io.cuvette.instrument.internal.sanitizer.SanitizerIpc;
 import io.cuvette.instrument.internal.sanitizer.SanitizerKernels;
 import io.cuvette.instrument.internal.sanitizer.SanitizerMath;
@@ -70,6 +72,7 @@ public final class SanitizerDriver extends ForwardingDriver {
   private final SanitizerStreams streams;
   private final SanitizerEvents events;
   private final SanitizerCaptures captures;
+  private final SanitizerGraphs graphs;
   private final SanitizerIpc sharing;
   private final SanitizerKernels kernels;
   private final SanitizerMath math;
@@ -87,6 +90,7 @@ public final class SanitizerDriver extends ForwardingDriver {
     this.streams = new SanitizerStreams(target, core);
     this.events = new SanitizerEvents(target, core);
     this.captures = new SanitizerCaptures(target, core);
+    this.graphs = new SanitizerGraphs(target, core);
     this.sharing = new SanitizerIpc(target, core);
     this.kernels = new SanitizerKernels(target, core);
     this.math = new SanitizerMath(target, core);
@@ -226,6 +230,11 @@ public final class SanitizerDriver extends ForwardingDriver {
   @Override
   public CaptureCalls captures() {
     return captures;
+  }
+
+  @Override
+  public GraphCalls graphs() {
+    return graphs;
   }
 
   @Override

@@ -4,6 +4,7 @@ import io.cuvette.driver.CaptureCalls;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.DeviceCalls;
 import io.cuvette.driver.EventCalls;
+import io.cuvette.driver.GraphCalls;
 import io.cuvette.driver.IpcCalls;
 import io.cuvette.driver.KernelCalls;
 import io.cuvette.driver.MathCalls;
@@ -20,6 +21,7 @@ import io.cuvette.sim.internal.allocation.SimPoolCalls;
 import io.cuvette.sim.internal.calls.SimCaptureCalls;
 import io.cuvette.sim.internal.calls.SimDeviceCalls;
 import io.cuvette.sim.internal.calls.SimEventCalls;
+import io.cuvette.sim.internal.calls.SimGraphCalls;
 import io.cuvette.sim.internal.calls.SimKernelCalls;
 import io.cuvette.sim.internal.calls.SimMathCalls;
 import io.cuvette.sim.internal.calls.SimNativeCalls;
@@ -72,6 +74,7 @@ public final class SimulatedDriver implements CudaDriver {
   private final SimEventCalls events;
   private final SimStreamCalls streams;
   private final SimCaptureCalls captures;
+  private final SimGraphCalls graphs;
   private final SimIpcCalls sharing;
   private final SimKernelCalls kernels;
   private final SimMathCalls math;
@@ -87,6 +90,7 @@ public final class SimulatedDriver implements CudaDriver {
     this.events = new SimEventCalls(machine);
     this.streams = new SimStreamCalls(machine, events);
     this.captures = new SimCaptureCalls(machine);
+    this.graphs = new SimGraphCalls(machine);
     this.sharing = new SimIpcCalls(machine, events);
     this.kernels = new SimKernelCalls(machine);
     this.math = new SimMathCalls(machine);
@@ -152,6 +156,11 @@ public final class SimulatedDriver implements CudaDriver {
   @Override
   public CaptureCalls captures() {
     return captures;
+  }
+
+  @Override
+  public GraphCalls graphs() {
+    return graphs;
   }
 
   @Override
@@ -261,7 +270,7 @@ public final class SimulatedDriver implements CudaDriver {
 
   /** {@return the number of executable graphs not destroyed} */
   public int liveExecutables() {
-    return machine.peek(captures.executables::size);
+    return machine.peek(graphs.executables::size);
   }
 
   /** {@return the number of libraries of kernels loaded and not unloaded} */
@@ -276,7 +285,7 @@ public final class SimulatedDriver implements CudaDriver {
 
   /** {@return the number of user objects to which references are held} */
   public int liveUserObjects() {
-    return machine.peek(captures.userObjects::size);
+    return machine.peek(graphs.userObjects::size);
   }
 
   /**
@@ -297,7 +306,7 @@ public final class SimulatedDriver implements CudaDriver {
 
   /** {@return the live objects, one a line; empty if there are none} */
   public String report() {
-    return machine.peek(() -> SimReport.of(machine, events, captures, kernels, math));
+    return machine.peek(() -> SimReport.of(machine, events, graphs, kernels, math));
   }
 
   /**

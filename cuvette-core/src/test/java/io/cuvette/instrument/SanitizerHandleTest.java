@@ -101,7 +101,7 @@ class SanitizerHandleTest extends SanitizerTestBase {
         .singleElement()
         .satisfies(leak ->
             assertThat(leak.message()).contains("graph 0x%x is never freed".formatted(graph)));
-    driver.captures().graphDestroy(graph);
+    driver.graphs().graphDestroy(graph);
     assertThat(driver.leaks()).isEmpty();
   }
 }

@@ -207,14 +207,14 @@ class SanitizerHostRaceTest {
       on.driver.captures().streamBeginCapture(0, on.stream, 2);
       on.driver.transfers().memcpyDtoHAsync(0, on.pinned, on.memory, on.stream);
       long graph = on.driver.captures().streamEndCapture(0, on.stream);
-      long executable = on.driver.captures().graphInstantiate(0, graph);
+      long executable = on.driver.graphs().graphInstantiate(0, graph);
       long other = on.driver.memory().memAlloc(0, BYTES);
       on.driver.transfers().memcpyHtoDAsync(0, other, on.pinned, on.stream);
-      on.driver.captures().graphLaunch(0, executable, on.stream);
+      on.driver.graphs().graphLaunch(0, executable, on.stream);
       on.synchronize();
       assertThat(on.pinned.get(ValueLayout.JAVA_BYTE, 0)).isEqualTo((byte) 5);
-      on.driver.captures().graphExecDestroy(executable);
-      on.driver.captures().graphDestroy(graph);
+      on.driver.graphs().graphExecDestroy(executable);
+      on.driver.graphs().graphDestroy(graph);
     }
     assertThat(reports).isEmpty();
   }

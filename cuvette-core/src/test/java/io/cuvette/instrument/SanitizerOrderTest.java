@@ -325,7 +325,7 @@ class SanitizerOrderTest extends SanitizerTestBase {
     driver.events().eventRecord(0, event, first);
     driver.streams().streamWaitEvent(0, second, event);
     write(block, second);
-    driver.captures().graphDestroy(driver.captures().streamEndCapture(0, first));
+    driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, first));
     driver.memory().memFree(0, block);
     assertSilent();
 

@@ -41,10 +41,9 @@ class CaptureTest extends SimTestBase {
     assertThat(read(memory, 1)).containsExactly(1);
     assertThat(graph(graph).size()).isEqualTo(2);
     assertThat(driver.liveGraphs()).isEqualTo(1);
-    driver.captures().graphDestroy(graph);
+    driver.graphs().graphDestroy(graph);
     assertThat(driver.liveGraphs()).isZero();
-    assertFails(
-        CudaStatus.INVALID_HANDLE, "destroyed", () -> driver.captures().graphDestroy(graph));
+    assertFails(CudaStatus.INVALID_HANDLE, "destroyed", () -> driver.graphs().graphDestroy(graph));
   }
 
   @Test
@@ -134,7 +133,7 @@ class CaptureTest extends SimTestBase {
     assertFails(
         CudaStatus.INVALID_VALUE, "mode: 3", () -> driver.captures().streamBeginCapture(0, one, 3));
     driver.captures().streamBeginCapture(0, 2, RELAXED);
-    driver.captures().graphDestroy(driver.captures().streamEndCapture(0, 2));
+    driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, 2));
     driver.captures().streamBeginCapture(0, one, RELAXED);
     assertFails(
         CudaStatus.ILLEGAL_STATE,
@@ -171,7 +170,7 @@ class CaptureTest extends SimTestBase {
       Thread.ofVirtual().start(this::allocateAndAsk).join();
       allocateAndAsk();
       assertThat(driver.captures().streamIsCapturing(0, one)).isEqualTo(1);
-      driver.captures().graphDestroy(driver.captures().streamEndCapture(0, one));
+      driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, one));
     }
   }
 
@@ -205,7 +204,7 @@ class CaptureTest extends SimTestBase {
   void eventThatWasNeverRecorded_isNoneToWaitFor_inACaptureEither() {
     driver.captures().streamBeginCapture(0, one, GLOBAL);
     driver.streams().streamWaitEvent(0, one, driver.events().eventCreate(0, 2));
-    driver.captures().graphDestroy(driver.captures().streamEndCapture(0, one));
+    driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, one));
   }
 
   @Test
@@ -231,7 +230,7 @@ class CaptureTest extends SimTestBase {
       Thread.ofVirtual()
           .start(() -> {
             try {
-              driver.captures().graphDestroy(driver.captures().streamEndCapture(0, one));
+              driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, one));
             } catch (CudaException e) {
               status[0] = e.status();
             }
@@ -240,7 +239,7 @@ class CaptureTest extends SimTestBase {
       assertThat(status[0])
           .isEqualTo(mode == RELAXED ? CudaStatus.SUCCESS : CudaStatus.STREAM_CAPTURE_WRONG_THREAD);
       if (mode != RELAXED) {
-        driver.captures().graphDestroy(driver.captures().streamEndCapture(0, one));
+        driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, one));
       }
     }
   }
@@ -264,7 +263,7 @@ class CaptureTest extends SimTestBase {
     driver.captures().streamBeginCapture(0, one, RELAXED);
     fill(2, 0);
     driver.streams().streamSynchronize(0, 0);
-    driver.captures().graphDestroy(driver.captures().streamEndCapture(0, one));
+    driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, one));
   }
 
   @Test

@@ -35,22 +35,22 @@ class GraphsTest extends SimTestBase {
           fill(7, one);
           driver.streams().launchHostFunc(0, one, calls::incrementAndGet);
         });
-    long executable = driver.captures().graphInstantiate(0, graph);
-    driver.captures().graphDestroy(graph);
+    long executable = driver.graphs().graphInstantiate(0, graph);
+    driver.graphs().graphDestroy(graph);
     assertThat(driver.liveExecutables()).isEqualTo(1);
     for (int i = 1; i <= 3; i++) {
       fill(i, other);
-      driver.captures().graphLaunch(0, executable, other);
+      driver.graphs().graphLaunch(0, executable, other);
       driver.streams().streamSynchronize(0, other);
       assertThat(calls).hasValue(i);
       assertThat(read(memory, 1)).containsExactly(7);
     }
-    driver.captures().graphExecDestroy(executable);
+    driver.graphs().graphExecDestroy(executable);
     assertThat(driver.liveExecutables()).isZero();
     assertFails(
         CudaStatus.INVALID_HANDLE,
         "destroyed",
-        () -> driver.captures().graphLaunch(0, executable, other));
+        () -> driver.graphs().graphLaunch(0, executable, other));
   }
 
   @Test
@@ -67,19 +67,19 @@ class GraphsTest extends SimTestBase {
 
   @Test
   void userObject_livesAsLongAsGraphExecutablesAndLaunches() {
-    UserObject object = driver.captures().userObjectCreate();
+    UserObject object = driver.graphs().userObjectCreate();
     long graph =
         capture(() -> {
           long captured = driver.captures().streamGetCaptureInfo(0, one).graph();
-          driver.captures().graphRetainUserObject(captured, object.handle());
+          driver.graphs().graphRetainUserObject(captured, object.handle());
           fill(1, one);
         });
-    long executable = driver.captures().graphInstantiate(0, graph);
-    driver.captures().graphDestroy(graph);
+    long executable = driver.graphs().graphInstantiate(0, graph);
+    driver.graphs().graphDestroy(graph);
     assertThat(object.isDestroyed()).isFalse();
     CountDownLatch goOn = hold(0, other);
-    driver.captures().graphLaunch(0, executable, other);
-    driver.captures().graphExecDestroy(executable);
+    driver.graphs().graphLaunch(0, executable, other);
+    driver.graphs().graphExecDestroy(executable);
     assertThat(object.isDestroyed()).isFalse();
     goOn.countDown();
     driver.streams().streamSynchronize(0, other);
@@ -89,10 +89,10 @@ class GraphsTest extends SimTestBase {
 
   @Test
   void userObject_ofACaptureThatFails_isGone() {
-    UserObject object = driver.captures().userObjectCreate();
+    UserObject object = driver.graphs().userObjectCreate();
     driver.captures().streamBeginCapture(0, one, RELAXED);
     driver
-        .captures()
+        .graphs()
         .graphRetainUserObject(
             driver.captures().streamGetCaptureInfo(0, one).graph(), object.handle());
     assertFails(
@@ -104,12 +104,12 @@ class GraphsTest extends SimTestBase {
 
   @Test
   void userObjectNobodyRetained_isReleased() {
-    UserObject object = driver.captures().userObjectCreate();
-    driver.captures().userObjectRelease(object.handle());
+    UserObject object = driver.graphs().userObjectCreate();
+    driver.graphs().userObjectRelease(object.handle());
     assertThat(object.isDestroyed()).isTrue();
     assertFails(
         CudaStatus.INVALID_HANDLE,
         "destroyed",
-        () -> driver.captures().userObjectRelease(object.handle()));
+        () -> driver.graphs().userObjectRelease(object.handle()));
   }
 }

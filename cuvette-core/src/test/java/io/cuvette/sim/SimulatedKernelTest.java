@@ -410,9 +410,9 @@ class SimulatedKernelTest {
     driver.kernels().launchKernel(0, stream, found, shape(1, 3), arguments);
     long graph = driver.captures().streamEndCapture(0, stream);
     arguments.values().set(JAVA_INT, 8, 1_000_000);
-    long executable = driver.captures().graphInstantiate(0, graph);
-    driver.captures().graphLaunch(0, executable, stream);
-    driver.captures().graphLaunch(0, executable, stream);
+    long executable = driver.graphs().graphInstantiate(0, graph);
+    driver.graphs().graphLaunch(0, executable, stream);
+    driver.graphs().graphLaunch(0, executable, stream);
     MemorySegment result = Arena.ofAuto().allocate(JAVA_INT);
     driver.transfers().memcpyDtoHAsync(0, result, memory, stream);
     driver.streams().streamSynchronize(0, stream);

@@ -66,7 +66,7 @@ class StreamsTest extends SimTestBase {
     assertFails(status, "no handle", () -> driver.streams().streamQuery(0, 77));
     assertFails(status, "never made", () -> driver.streams().streamQuery(0, NO_HANDLE));
     assertFails(status, "no handle", () -> driver.streams().streamDestroy(0, 0));
-    assertFails(status, "a live graph", () -> driver.captures().graphDestroy(stream));
+    assertFails(status, "a live graph", () -> driver.graphs().graphDestroy(stream));
     driver.streams().streamDestroy(0, stream);
     assertFails(status, "destroyed", () -> driver.streams().streamDestroy(0, stream));
     assertFails(

@@ -5,6 +5,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.DeviceCalls;
 import io.cuvette.driver.EventCalls;
+import io.cuvette.driver.GraphCalls;
 import io.cuvette.driver.IpcCalls;
 import io.cuvette.driver.KernelCalls;
 import io.cuvette.driver.MathCalls;
@@ -20,6 +21,7 @@ import io.cuvette.ffm.library.Libcuda;
 import io.cuvette.ffm.part.FfmCaptures;
 import io.cuvette.ffm.part.FfmDevices;
 import io.cuvette.ffm.part.FfmEvents;
+import io.cuvette.ffm.part.FfmGraphs;
 import io.cuvette.ffm.part.FfmIpc;
 import io.cuvette.ffm.part.FfmKernels;
 import io.cuvette.ffm.part.FfmMath;
@@ -52,6 +54,7 @@ final class FfmDriver implements CudaDriver {
   private final FfmStreams streams = new FfmStreams(entry);
   private final FfmEvents events = new FfmEvents(entry);
   private final FfmCaptures captures = new FfmCaptures(entry);
+  private final FfmGraphs graphs = new FfmGraphs(entry);
   private final FfmIpc sharing = new FfmIpc(entry);
   private final FfmKernels kernels = new FfmKernels(entry);
   private final FfmMath math = new FfmMath(entry);
@@ -119,6 +122,11 @@ final class FfmDriver implements CudaDriver {
   @Override
   public CaptureCalls captures() {
     return captures;
+  }
+
+  @Override
+  public GraphCalls graphs() {
+    return graphs;
   }
 
   @Override

@@ -17,7 +17,7 @@ import io.cuvette.ffm.call.CallFrame;
 import io.cuvette.ffm.call.LaunchMemory;
 import io.cuvette.ffm.library.Versions;
 import io.cuvette.ffm.link.Layouts;
-import io.cuvette.ffm.part.FfmCaptures;
+import io.cuvette.ffm.part.FfmGraphs;
 import io.cuvette.ffm.part.FfmIpc;
 import java.io.IOException;
 import java.lang.foreign.MemoryLayout;
@@ -231,8 +231,8 @@ class CudaHeadersTest {
         Map.of(
             "CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS", (long) FfmIpc.LAZY_PEER_ACCESS,
             "CU_STREAM_CAPTURE_MODE_RELAXED", (long) Layouts.CAPTURE_RELAXED,
-            "CU_USER_OBJECT_NO_DESTRUCTOR_SYNC", (long) FfmCaptures.NO_DESTRUCTOR_SYNC,
-            "CU_GRAPH_USER_OBJECT_MOVE", (long) FfmCaptures.MOVE_USER_OBJECT);
+            "CU_USER_OBJECT_NO_DESTRUCTOR_SYNC", (long) FfmGraphs.NO_DESTRUCTOR_SYNC,
+            "CU_GRAPH_USER_OBJECT_MOVE", (long) FfmGraphs.MOVE_USER_OBJECT);
     assertThat(values(expected)).isEqualTo(expected);
   }
 

@@ -69,13 +69,13 @@ class FfmCaptureCallsTest {
   @Test
   void userObject_isDestroyed_onceTheDriverCalledItsDestructor() {
     library.answer(0x77, 0);
-    UserObject object = driver.captures().userObjectCreate();
-    driver.captures().graphRetainUserObject(0xabc, object.handle());
+    UserObject object = driver.graphs().userObjectCreate();
+    driver.graphs().graphRetainUserObject(0xabc, object.handle());
     assertThat(object.isDestroyed()).isFalse();
     library.destroyUserObject();
     assertThat(object.isDestroyed()).isTrue();
     assertThat(object.isDestroyed()).isTrue();
-    driver.captures().userObjectRelease(0x78);
+    driver.graphs().userObjectRelease(0x78);
     noted(
         "cuUserObjectCreate@11030(1, 1) in c001",
         "cuGraphRetainUserObject@11030(abc, 77, 1, 1) in c001",
@@ -85,23 +85,23 @@ class FfmCaptureCallsTest {
   @Test
   void userObjectsOneAfterTheOther_areToldApart() {
     for (int i = 0; i < 100; i++) {
-      UserObject object = driver.captures().userObjectCreate();
+      UserObject object = driver.graphs().userObjectCreate();
       assertThat(object.isDestroyed()).isFalse();
       library.destroyUserObject();
       assertThat(object.isDestroyed()).isTrue();
     }
     library.fail("cuUserObjectCreate", 2);
-    assertThatThrownBy(driver.captures()::userObjectCreate).isInstanceOf(CudaException.class);
+    assertThatThrownBy(driver.graphs()::userObjectCreate).isInstanceOf(CudaException.class);
     library.reset();
-    assertThat(driver.captures().userObjectCreate().isDestroyed()).isFalse();
+    assertThat(driver.graphs().userObjectCreate().isDestroyed()).isFalse();
   }
 
   @Test
   void graphs() {
     library.answer(0x99, 0);
-    assertThat(driver.captures().graphInstantiate(1, 0xabc)).isEqualTo(0x99);
-    driver.captures().graphLaunch(1, 0x99, 0x5);
-    driver.captures().graphExecDestroy(0x99);
+    assertThat(driver.graphs().graphInstantiate(1, 0xabc)).isEqualTo(0x99);
+    driver.graphs().graphLaunch(1, 0x99, 0x5);
+    driver.graphs().graphExecDestroy(0x99);
     noted(
         "cuGraphInstantiateWithFlags@11040(abc, 0) in c001",
         "cuGraphLaunch@10000(99, 5) in c001",
@@ -144,8 +144,8 @@ class FfmCaptureCallsTest {
         () -> driver.transfers().memcpyDtoHAsync(1, Arena.ofAuto().allocate(8), 64, 0x5),
         () -> driver.natives().callMalloc(library.address("stub_malloc"), 0, 64, 1),
         () -> driver.natives().callFree(library.address("stub_free"), 0, 64, 1),
-        () -> driver.captures().graphInstantiate(1, 0xabc),
-        () -> driver.captures().graphDestroy(0xabc));
+        () -> driver.graphs().graphInstantiate(1, 0xabc),
+        () -> driver.graphs().graphDestroy(0xabc));
   }
 
   @Test

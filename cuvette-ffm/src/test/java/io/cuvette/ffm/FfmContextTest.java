@@ -144,7 +144,7 @@ class FfmContextTest {
         List.of(
             () -> driver.memory().memAlloc(0, 8),
             () -> driver.memory().memFree(0, 8),
-            () -> driver.captures().graphDestroy(8),
+            () -> driver.graphs().graphDestroy(8),
             () -> driver.devices().deviceGetName(0),
             () -> driver.devices().deviceGetCount(),
             () -> driver.devices().driverGetVersion(),

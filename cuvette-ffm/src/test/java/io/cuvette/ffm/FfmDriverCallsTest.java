@@ -335,7 +335,7 @@ class FfmDriverCallsTest {
     assertThat(driver.captures().streamIsCapturing(1, 0x5)).isEqualTo(1);
     library.answer(BIG, 0);
     assertThat(driver.captures().streamEndCapture(1, 0x5)).isEqualTo(BIG);
-    driver.captures().graphDestroy(BIG);
+    driver.graphs().graphDestroy(BIG);
     assertThat(library.calls())
         .containsExactly(
             "cuStreamBeginCapture@10010(5, 2) in c001",

@@ -222,7 +222,7 @@ class FfmDriverGpuTest {
     long graph = driver.captures().streamEndCapture(0, stream);
     assertThat(graph).isNotZero();
     assertThat(driver.captures().streamIsCapturing(0, stream)).isZero();
-    driver.captures().graphDestroy(graph);
+    driver.graphs().graphDestroy(graph);
     driver.memory().memFree(0, memory);
   }
 

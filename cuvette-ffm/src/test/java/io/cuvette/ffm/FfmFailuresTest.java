@@ -318,7 +318,7 @@ class FfmFailuresTest {
       fails(
           "cuStreamIsCapturing(stream=0x5, device=1)",
           () -> driver.captures().streamIsCapturing(1, 5));
-      fails("cuGraphDestroy(graph=0x8)", () -> driver.captures().graphDestroy(8));
+      fails("cuGraphDestroy(graph=0x8)", () -> driver.graphs().graphDestroy(8));
       check(library);
     }
   }

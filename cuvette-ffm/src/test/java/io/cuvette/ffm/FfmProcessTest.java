@@ -41,7 +41,7 @@ class FfmProcessTest {
       driver.memory().memFreeHost(0, 10);
       driver.streams().streamDestroy(0, 5);
       driver.events().eventDestroy(0, 6);
-      driver.captures().graphDestroy(7);
+      driver.graphs().graphDestroy(7);
       driver.pools().memPoolDestroy(9);
       driver.sharing().ipcCloseMemHandle(0, 10);
       driver.natives().callFree(8, 0, 10, 0);

@@ -248,10 +248,8 @@ enum RaceProgram {
       driver.captures().streamBeginCapture(0, stream.handle(), 0);
       use(cuda.allocate(BYTES, stream), stream);
       long graph = driver.captures().streamEndCapture(0, stream.handle());
-      driver
-          .captures()
-          .graphLaunch(0, driver.captures().graphInstantiate(0, graph), stream.handle());
-      Runtime.getRuntime().addShutdownHook(new Thread(() -> driver.captures().graphDestroy(graph)));
+      driver.graphs().graphLaunch(0, driver.graphs().graphInstantiate(0, graph), stream.handle());
+      Runtime.getRuntime().addShutdownHook(new Thread(() -> driver.graphs().graphDestroy(graph)));
       System.out.println("survived");
       System.exit(0);
     }
@@ -331,7 +329,7 @@ enum RaceProgram {
       for (int i = 0; i < 100; i++) {
         driver.transfers().memsetD8Async(0, memory, (byte) i, BYTES, stream);
       }
-      driver.captures().graphDestroy(driver.captures().streamEndCapture(0, stream));
+      driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, stream));
     }
     driver.memory().memFree(0, memory);
     driver.streams().streamDestroy(0, stream);

@@ -39,7 +39,7 @@ public abstract class DriverCaptureContract {
       long graph = driver.captures().streamEndCapture(0, stream);
       assertThat(graph).isNotZero();
       assertThat(driver.captures().streamIsCapturing(0, stream)).isZero();
-      driver.captures().graphDestroy(graph);
+      driver.graphs().graphDestroy(graph);
     }
     driver.memory().memFree(0, memory);
     driver.streams().streamDestroy(0, stream);
@@ -62,7 +62,7 @@ public abstract class DriverCaptureContract {
     driver.captures().streamBeginCapture(0, stream, RELAXED);
     Refused.with(
         CudaStatus.ILLEGAL_STATE, () -> driver.captures().streamBeginCapture(0, stream, RELAXED));
-    driver.captures().graphDestroy(driver.captures().streamEndCapture(0, stream));
+    driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, stream));
     driver.streams().streamDestroy(0, stream);
   }
 
@@ -96,7 +96,7 @@ public abstract class DriverCaptureContract {
     Refused.with(
         CudaStatus.STREAM_CAPTURE_IMPLICIT,
         () -> driver.captures().streamIsCapturing(0, NULL_STREAM));
-    driver.captures().graphDestroy(driver.captures().streamEndCapture(0, stream));
+    driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, stream));
     driver.streams().streamDestroy(0, stream);
   }
 
@@ -117,7 +117,7 @@ public abstract class DriverCaptureContract {
       join(thread);
       assertThat(driver.captures().streamIsCapturing(0, stream)).isEqualTo(1);
       driver.transfers().memsetD8Async(0, memory, (byte) 1, BYTES, stream);
-      driver.captures().graphDestroy(driver.captures().streamEndCapture(0, stream));
+      driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, stream));
     }
     driver.memory().memFree(0, memory);
     driver.streams().streamDestroy(0, other);
@@ -167,7 +167,7 @@ public abstract class DriverCaptureContract {
     assertThat(driver.captures().streamGetCaptureInfo(0, stream)).isEqualTo(first);
     long graph = driver.captures().streamEndCapture(0, stream);
     assertThat(graph).isEqualTo(first.graph());
-    driver.captures().graphDestroy(graph);
+    driver.graphs().graphDestroy(graph);
     driver.captures().streamBeginCapture(0, stream, RELAXED);
     assertThat(driver.captures().streamGetCaptureInfo(0, stream).id()).isNotEqualTo(first.id());
     Refused.with(
@@ -189,23 +189,23 @@ public abstract class DriverCaptureContract {
     long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
     MemorySegment pinned = driver.memory().memHostAlloc(0, BYTES, 0);
     long memory = driver.memory().memAlloc(0, BYTES);
-    UserObject object = driver.captures().userObjectCreate();
+    UserObject object = driver.graphs().userObjectCreate();
     driver.captures().streamBeginCapture(0, stream, 0);
     long captured = driver.captures().streamGetCaptureInfo(0, stream).graph();
-    driver.captures().graphRetainUserObject(captured, object.handle());
+    driver.graphs().graphRetainUserObject(captured, object.handle());
     driver.transfers().memsetD8Async(0, memory, (byte) 9, BYTES, stream);
     driver.transfers().memcpyDtoHAsync(0, pinned, memory, stream);
     long graph = driver.captures().streamEndCapture(0, stream);
-    long executable = driver.captures().graphInstantiate(0, graph);
-    driver.captures().graphDestroy(graph);
+    long executable = driver.graphs().graphInstantiate(0, graph);
+    driver.graphs().graphDestroy(graph);
     for (int i = 0; i < 2; i++) {
       pinned.fill((byte) 0);
-      driver.captures().graphLaunch(0, executable, stream);
+      driver.graphs().graphLaunch(0, executable, stream);
       driver.streams().streamSynchronize(0, stream);
       assertThat(pinned.toArray(ValueLayout.JAVA_BYTE)).containsOnly(9);
     }
     assertThat(object.isDestroyed()).isFalse();
-    driver.captures().graphExecDestroy(executable);
+    driver.graphs().graphExecDestroy(executable);
     awaitDestroyed(object);
     driver.memory().memFree(0, memory);
     driver.memory().memFreeHost(0, pinned.address());
@@ -220,10 +220,10 @@ public abstract class DriverCaptureContract {
   @CudaTest
   public void userObject_isDestroyed_withACaptureThatFails(CudaDriver driver) {
     long stream = driver.streams().streamCreateWithPriority(0, 1, 0);
-    UserObject object = driver.captures().userObjectCreate();
+    UserObject object = driver.graphs().userObjectCreate();
     driver.captures().streamBeginCapture(0, stream, RELAXED);
     long captured = driver.captures().streamGetCaptureInfo(0, stream).graph();
-    driver.captures().graphRetainUserObject(captured, object.handle());
+    driver.graphs().graphRetainUserObject(captured, object.handle());
     Refused.with(
         CudaStatus.STREAM_CAPTURE_UNSUPPORTED, () -> driver.streams().streamQuery(0, stream));
     Refused.with(
@@ -239,9 +239,9 @@ public abstract class DriverCaptureContract {
    */
   @CudaTest
   public void userObject_thatNobodyRetained_isReleased(CudaDriver driver) {
-    UserObject object = driver.captures().userObjectCreate();
+    UserObject object = driver.graphs().userObjectCreate();
     assertThat(object.isDestroyed()).isFalse();
-    driver.captures().userObjectRelease(object.handle());
+    driver.graphs().userObjectRelease(object.handle());
     awaitDestroyed(object);
   }
 

@@ -4,6 +4,8 @@ import io.cuvette.driver.CaptureCalls;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.EventCalls;
+import io.cuvette.driver.GraphCalls;
+import io.cuvette.driver.InstantiatedGraph;
 import io.cuvette.driver.IpcCalls;
 import io.cuvette.driver.KernelCalls;
 import io.cuvette.driver.MemoryCalls;
@@ -16,6 +18,7 @@ import io.cuvette.driver.UserObject;
 import io.cuvette.instrument.ForwardingCaptures;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingEvents;
+import io.cuvette.instrument.ForwardingGraphs;
 import io.cuvette.instrument.ForwardingIpc;
 import io.cuvette.instrument.ForwardingKernels;
 import io.cuvette.instrument.ForwardingMemory;
@@ -311,6 +314,35 @@ final class LiveHandles extends ForwardingDriver {
         public long streamEndCapture(int device, long stream) {
           return made(Kind.GRAPH, super.streamEndCapture(device, stream), "streamEndCapture");
         }
+      };
+
+  @Override
+  public CaptureCalls captures() {
+    return captureCalls;
+  }
+
+  private final GraphCalls graphCalls =
+      new ForwardingGraphs(delegate().graphs()) {
+        @Override
+        public long graphCreate() {
+          return made(Kind.GRAPH, super.graphCreate(), "graphCreate");
+        }
+
+        @Override
+        public long graphClone(long graph) {
+          return made(Kind.GRAPH, super.graphClone(graph), "graphClone");
+        }
+
+        @Override
+        public InstantiatedGraph graphInstantiateWithParams(
+            int device, long graph, long flags, long uploadStream) {
+          InstantiatedGraph made =
+              super.graphInstantiateWithParams(device, graph, flags, uploadStream);
+          if (made.executable() != 0) {
+            long _ = made(Kind.EXECUTABLE_GRAPH, made.executable(), "graphInstantiateWithParams");
+          }
+          return made;
+        }
 
         @Override
         public void graphDestroy(long graph) {
@@ -359,8 +391,8 @@ final class LiveHandles extends ForwardingDriver {
       };
 
   @Override
-  public CaptureCalls captures() {
-    return captureCalls;
+  public GraphCalls graphs() {
+    return graphCalls;
   }
 
   private final EventCalls eventCalls =

@@ -137,7 +137,7 @@ final class AsyncFacts {
       try {
         pool.allocate(Ways.MIB, busy).close();
       } finally {
-        driver.captures().graphDestroy(driver.captures().streamEndCapture(0, busy.handle()));
+        driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, busy.handle()));
       }
     }
   }

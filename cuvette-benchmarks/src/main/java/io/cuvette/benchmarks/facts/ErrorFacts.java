@@ -90,7 +90,7 @@ final class ErrorFacts {
           prefix + ".allocate.capturing.capture_lives",
           () ->
               driver
-                  .captures()
+                  .graphs()
                   .graphDestroy(driver.captures().streamEndCapture(device.id(), busy.handle())));
     }
   }

@@ -58,12 +58,12 @@ public final class Captures {
   }
 
   private UserObject retainedBy(long graph) {
-    UserObject object = driver.captures().userObjectCreate();
+    UserObject object = driver.graphs().userObjectCreate();
     try {
-      driver.captures().graphRetainUserObject(graph, object.handle());
+      driver.graphs().graphRetainUserObject(graph, object.handle());
     } catch (RuntimeException e) {
       if (!Once.mayBeDone(e)) { // else the graph may have it
-        Failures.closeAfter(e, () -> driver.captures().userObjectRelease(object.handle()));
+        Failures.closeAfter(e, () -> driver.graphs().userObjectRelease(object.handle()));
       }
       throw e;
     }

@@ -52,7 +52,7 @@ public final class StreamCapture {
       return false;
     }
     try {
-      driver.captures().graphDestroy(driver.captures().streamEndCapture(device, stream.handle));
+      driver.graphs().graphDestroy(driver.captures().streamEndCapture(device, stream.handle));
       return true;
     } catch (CudaException e) {
       return !goesOn(); // an invalid capture has ended, another thread's has not

@@ -305,7 +305,7 @@ class CapturedMemoryTest {
     captured.synchronize(); // the graph alone has a use for them now
     checkNotHandedOut(pool, own, source);
     checkNotHandedOut(pool, own, target);
-    captures.graphDestroy(graph);
+    cuda.driver().graphs().graphDestroy(graph);
     Graph.awaitGone(pool, own);
     assertThat(pool.stats().usedBytes()).isZero();
   }

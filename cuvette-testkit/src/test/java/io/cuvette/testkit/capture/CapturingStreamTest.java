@@ -63,7 +63,7 @@ class CapturingStreamTest {
       }
       driver.captures().streamBeginCapture(device.id(), handle, RELAXED);
       CudaStream during = device.wrapStream(handle, null);
-      driver.captures().graphDestroy(driver.captures().streamEndCapture(device.id(), handle));
+      driver.graphs().graphDestroy(driver.captures().streamEndCapture(device.id(), handle));
       try (during;
           CudaStream after = device.wrapStream(handle, null)) {
         check(all, driver, each, during);
@@ -89,7 +89,7 @@ class CapturingStreamTest {
         .as(each.getKey())
         .isOne();
     try {
-      driver.captures().graphDestroy(driver.captures().streamEndCapture(device, stream.handle()));
+      driver.graphs().graphDestroy(driver.captures().streamEndCapture(device, stream.handle()));
     } catch (CudaException e) {
       all.fail(each.getKey(), e);
     }
@@ -126,7 +126,7 @@ class CapturingStreamTest {
       driver.captures().streamBeginCapture(0, handle, RELAXED);
       CudaStream during = device.wrapStream(handle, null);
       assertThatThrownBy(() -> during.isNonBlocking()).hasMessageContaining("is capturing");
-      driver.captures().graphDestroy(driver.captures().streamEndCapture(0, handle));
+      driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, handle));
       assertThat(during.isNonBlocking()).isTrue();
       try (CudaStream after = device.wrapStream(handle, null)) {
         assertThat(after).isEqualTo(during);
@@ -186,7 +186,7 @@ class CapturingStreamTest {
     try (CudaEvent event = cuda.device(0).createEvent()) {
       driver.captures().streamBeginCapture(0, stream.handle(), RELAXED);
       stream.record(event);
-      driver.captures().graphDestroy(driver.captures().streamEndCapture(0, stream.handle()));
+      driver.graphs().graphDestroy(driver.captures().streamEndCapture(0, stream.handle()));
       String text = "the event was last recorded in a capture";
       assertThatThrownBy(event::isDone).hasMessageContaining(text);
       assertThatThrownBy(event::synchronize).hasMessageContaining(text);

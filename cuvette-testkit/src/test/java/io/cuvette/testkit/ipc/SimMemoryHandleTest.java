@@ -130,7 +130,7 @@ class SimMemoryHandleTest extends SimSharingBase {
         .pools()
         .memPoolDestroy(importer.sharing().memPoolImportFromShareableHandle(descriptor));
     importer.sharing().ipcCloseMemHandle(0, importer.sharing().ipcOpenMemHandle(0, handle));
-    importer.captures().graphDestroy(importer.captures().streamEndCapture(0, in));
+    importer.graphs().graphDestroy(importer.captures().streamEndCapture(0, in));
     DESCRIPTORS.close(descriptor);
   }
 

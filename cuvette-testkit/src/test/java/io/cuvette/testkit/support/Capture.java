@@ -17,7 +17,7 @@ public final class Capture {
     try {
       body.run();
     } finally {
-      driver.captures().graphDestroy(driver.captures().streamEndCapture(device, stream.handle()));
+      driver.graphs().graphDestroy(driver.captures().streamEndCapture(device, stream.handle()));
     }
   }
 }

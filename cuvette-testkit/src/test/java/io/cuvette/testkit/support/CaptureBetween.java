@@ -98,7 +98,7 @@ public final class CaptureBetween {
     long graph = ended;
     ended = 0;
     if (graph != 0) {
-      Objects.requireNonNull(delegate).captures().graphDestroy(graph);
+      Objects.requireNonNull(delegate).graphs().graphDestroy(graph);
     }
   }
 }

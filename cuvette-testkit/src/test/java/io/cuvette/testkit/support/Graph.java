@@ -64,7 +64,7 @@ public final class Graph implements AutoCloseable {
 
   private static void giveUp(CudaDriver driver, int device, long stream) {
     try {
-      driver.captures().graphDestroy(driver.captures().streamEndCapture(device, stream));
+      driver.graphs().graphDestroy(driver.captures().streamEndCapture(device, stream));
     } catch (RuntimeException e) {
       // The capture was invalid, which is being told.
     }
@@ -87,15 +87,15 @@ public final class Graph implements AutoCloseable {
   /** Makes the graph executable, and runs it in a stream. */
   public void launch(CudaStream stream) {
     if (executable == 0) {
-      executable = driver.captures().graphInstantiate(device, graph);
+      executable = driver.graphs().graphInstantiate(device, graph);
     }
-    driver.captures().graphLaunch(device, executable, stream.handle());
+    driver.graphs().graphLaunch(device, executable, stream.handle());
   }
 
   /** Drops the graph, but not what was made of it. */
   public void destroyGraph() {
     if (graph != 0) {
-      driver.captures().graphDestroy(graph);
+      driver.graphs().graphDestroy(graph);
       graph = 0;
     }
   }
@@ -104,7 +104,7 @@ public final class Graph implements AutoCloseable {
   public void close() {
     destroyGraph();
     if (executable != 0) {
-      driver.captures().graphExecDestroy(executable);
+      driver.graphs().graphExecDestroy(executable);
       executable = 0;
     }
   }

@@ -172,12 +172,12 @@ class CapturesAndPoolsUnderFaultsTest {
     private void runOnce() {
       long graph = driver.captures().streamEndCapture(0, stream.handle());
       try {
-        long executable = driver.captures().graphInstantiate(0, graph);
-        driver.captures().graphLaunch(0, executable, stream.handle());
-        driver.captures().graphExecDestroy(executable);
+        long executable = driver.graphs().graphInstantiate(0, graph);
+        driver.graphs().graphLaunch(0, executable, stream.handle());
+        driver.graphs().graphExecDestroy(executable);
         stream.synchronize();
       } finally {
-        driver.captures().graphDestroy(graph);
+        driver.graphs().graphDestroy(graph);
       }
     }
   }

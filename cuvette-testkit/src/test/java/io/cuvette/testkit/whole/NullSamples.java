@@ -47,6 +47,8 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.FirstFailure;
+import io.cuvette.driver.LaunchParameters;
+import io.cuvette.driver.LaunchShape;
 import io.cuvette.instrument.DriverProxy;
 import io.cuvette.instrument.Faults;
 import io.cuvette.instrument.Misuse;
@@ -240,6 +242,8 @@ final class NullSamples implements AutoCloseable {
         SanitizerReport.class, new SanitizerReport(Misuse.values()[0], "message", List.of()));
     values.put(MemorySegment.class, Arena.global().allocate(64));
     values.put(Arena.class, Arena.global());
+    values.put(LaunchShape.class, new LaunchShape(1, 1, 1, 1, 1, 1, 1, 1, 1, 0, false, false));
+    values.put(LaunchParameters.class, new LaunchParameters(MemorySegment.NULL, List.of()));
     values.put(String.class, "1");
     values.put(UUID.class, new UUID(1, 2));
     values.put(Path.class, folder.resolve("nothing"));

@@ -5,13 +5,12 @@ import io.cuvette.driver.CaptureInfo;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.driver.UserObject;
 import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
 import java.util.EnumSet;
 import java.util.Set;
 
-/** The part of the sanitizer that watches captures and graphs. Thread-safe. */
+/** The part of the sanitizer that watches captures. Thread-safe. */
 public final class SanitizerCaptures implements CaptureCalls {
   /** Errors that end a capture without a graph; after any other it goes on. */
   private static final Set<CudaStatus> ENDED_IN_VAIN =
@@ -60,47 +59,23 @@ public final class SanitizerCaptures implements CaptureCalls {
   }
 
   @Override
-  public void graphLaunch(int device, long executable, long stream) {
-    core.check(_ -> core.memory.hostReads.clear());
-    core.unseen(
-        core.lane("graphLaunch", device, stream),
-        CallTrace.passing("graphLaunch", "stream", stream));
-    calls.graphLaunch(device, executable, stream);
-  }
-
-  @Override
-  public void graphDestroy(long graph) {
-    CallTrace site = CallTrace.of("graphDestroy", "graph", graph);
-    core.destroy(core.streams.graphs, graph, site, () -> calls.graphDestroy(graph));
-  }
-
-  @Override
   public CaptureInfo streamGetCaptureInfo(int device, long stream) {
     return calls.streamGetCaptureInfo(device, stream);
   }
 
   @Override
-  public UserObject userObjectCreate() {
-    return calls.userObjectCreate();
+  public void streamBeginCaptureToGraph(
+      int device, long stream, long graph, long[] dependencies, int mode) {
+    calls.streamBeginCaptureToGraph(device, stream, graph, dependencies, mode);
   }
 
   @Override
-  public void userObjectRelease(long object) {
-    calls.userObjectRelease(object);
+  public long[] streamGetCaptureDependencies(int device, long stream) {
+    return calls.streamGetCaptureDependencies(device, stream);
   }
 
   @Override
-  public void graphRetainUserObject(long graph, long object) {
-    calls.graphRetainUserObject(graph, object);
-  }
-
-  @Override
-  public long graphInstantiate(int device, long graph) {
-    return calls.graphInstantiate(device, graph);
-  }
-
-  @Override
-  public void graphExecDestroy(long executable) {
-    calls.graphExecDestroy(executable);
+  public void streamUpdateCaptureDependencies(int device, long stream, long[] dependencies) {
+    calls.streamUpdateCaptureDependencies(device, stream, dependencies);
   }
 }

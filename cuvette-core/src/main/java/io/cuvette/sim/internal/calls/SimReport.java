@@ -14,7 +14,7 @@ public final class SimReport {
   public static String of(
       SimMachine machine,
       SimEventCalls events,
-      SimCaptureCalls captures,
+      SimGraphCalls graphs,
       SimKernelCalls kernels,
       SimMathCalls math) {
     StringBuilder text = new StringBuilder();
@@ -27,13 +27,13 @@ public final class SimReport {
         text.append("event flags %d, device %d\n".formatted(event.flags, event.device.index)));
     machine.captures.graphs.forEach(
         graph -> text.append("graph of %d nodes\n".formatted(graph.size())));
-    captures.executables.forEach(_ -> text.append("graph executable\n"));
+    graphs.executables.forEach(_ -> text.append("graph executable\n"));
     kernels.libraries.forEach(
         library -> text.append("library of %d kernels\n".formatted(library.size())));
     math.handles.forEach(handle ->
         text.append(
             "handle of %s, device %d\n".formatted(handle.library(), handle.device().index)));
-    captures.userObjects.forEach(_ -> text.append("user object\n"));
+    graphs.userObjects.forEach(_ -> text.append("user object\n"));
     machine.pools.forEachLive(pool ->
         text.append(
             "%spool 0x%x of %s\n"

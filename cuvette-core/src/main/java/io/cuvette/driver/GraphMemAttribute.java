@@ -1,0 +1,13 @@
+package io.cuvette.driver;
+
+/** What a device tells of the memory of its graphs, in bytes (CUgraphMem_attribute). */
+public enum GraphMemAttribute {
+  /** In use by allocation nodes. */
+  USED_CURRENT,
+  /** The most that was in use since this was set to 0, which is all that it can be set to. */
+  USED_HIGH,
+  /** Reserved from the device. */
+  RESERVED_CURRENT,
+  /** The most that was reserved since this was set to 0, which is all that it can be set to. */
+  RESERVED_HIGH
+}

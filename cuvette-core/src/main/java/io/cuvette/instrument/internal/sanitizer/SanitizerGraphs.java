@@ -1,0 +1,214 @@
+package io.cuvette.instrument.internal.sanitizer;
+
+import io.cuvette.driver.AddedNode;
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.GraphCalls;
+import io.cuvette.driver.GraphEdge;
+import io.cuvette.driver.GraphMemAttribute;
+import io.cuvette.driver.GraphNodeParams;
+import io.cuvette.driver.GraphNodeType;
+import io.cuvette.driver.GraphUpdateResult;
+import io.cuvette.driver.InstantiatedGraph;
+import io.cuvette.driver.UserObject;
+import io.cuvette.instrument.internal.report.CallTrace;
+import java.util.List;
+
+/** The part of the sanitizer that watches graphs. Thread-safe. */
+public final class SanitizerGraphs implements GraphCalls {
+  private final GraphCalls calls;
+  private final SanitizerCore core;
+
+  public SanitizerGraphs(CudaDriver driver, SanitizerCore core) {
+    this.calls = driver.graphs();
+    this.core = core;
+  }
+
+  @Override
+  public void graphLaunch(int device, long executable, long stream) {
+    core.check(_ -> core.memory.hostReads.clear());
+    core.unseen(
+        core.lane("graphLaunch", device, stream),
+        CallTrace.passing("graphLaunch", "stream", stream));
+    calls.graphLaunch(device, executable, stream);
+  }
+
+  @Override
+  public void graphDestroy(long graph) {
+    CallTrace site = CallTrace.of("graphDestroy", "graph", graph);
+    core.destroy(core.streams.graphs, graph, site, () -> calls.graphDestroy(graph));
+  }
+
+  @Override
+  public long graphCreate() {
+    return calls.graphCreate();
+  }
+
+  @Override
+  public long graphClone(long graph) {
+    return calls.graphClone(graph);
+  }
+
+  @Override
+  public AddedNode graphAddNode(
+      int device, long graph, long[] dependencies, GraphNodeParams params) {
+    return calls.graphAddNode(device, graph, dependencies, params);
+  }
+
+  @Override
+  public void graphDestroyNode(long node) {
+    calls.graphDestroyNode(node);
+  }
+
+  @Override
+  public GraphNodeType graphNodeGetType(long node) {
+    return calls.graphNodeGetType(node);
+  }
+
+  @Override
+  public GraphNodeParams graphNodeGetParams(long node) {
+    return calls.graphNodeGetParams(node);
+  }
+
+  @Override
+  public void graphNodeSetParams(int device, long node, GraphNodeParams params) {
+    calls.graphNodeSetParams(device, node, params);
+  }
+
+  @Override
+  public int graphKernelNodeGetPriority(long node) {
+    return calls.graphKernelNodeGetPriority(node);
+  }
+
+  @Override
+  public void graphKernelNodeSetPriority(long node, int priority) {
+    calls.graphKernelNodeSetPriority(node, priority);
+  }
+
+  @Override
+  public long graphNodeFindInClone(long node, long clone) {
+    return calls.graphNodeFindInClone(node, clone);
+  }
+
+  @Override
+  public long[] graphGetNodes(long graph) {
+    return calls.graphGetNodes(graph);
+  }
+
+  @Override
+  public long[] graphGetRootNodes(long graph) {
+    return calls.graphGetRootNodes(graph);
+  }
+
+  @Override
+  public List<GraphEdge> graphGetEdges(long graph) {
+    return calls.graphGetEdges(graph);
+  }
+
+  @Override
+  public long[] graphNodeGetDependencies(long node) {
+    return calls.graphNodeGetDependencies(node);
+  }
+
+  @Override
+  public long[] graphNodeGetDependentNodes(long node) {
+    return calls.graphNodeGetDependentNodes(node);
+  }
+
+  @Override
+  public void graphAddDependencies(long graph, List<GraphEdge> edges) {
+    calls.graphAddDependencies(graph, edges);
+  }
+
+  @Override
+  public void graphRemoveDependencies(long graph, List<GraphEdge> edges) {
+    calls.graphRemoveDependencies(graph, edges);
+  }
+
+  @Override
+  public long graphConditionalHandleCreate(
+      int device, long graph, int defaultValue, boolean assignsDefault) {
+    return calls.graphConditionalHandleCreate(device, graph, defaultValue, assignsDefault);
+  }
+
+  @Override
+  public String graphDebugDotPrint(long graph, int flags) {
+    return calls.graphDebugDotPrint(graph, flags);
+  }
+
+  @Override
+  public long graphInstantiate(int device, long graph) {
+    return calls.graphInstantiate(device, graph);
+  }
+
+  @Override
+  public InstantiatedGraph graphInstantiateWithParams(
+      int device, long graph, long flags, long uploadStream) {
+    return calls.graphInstantiateWithParams(device, graph, flags, uploadStream);
+  }
+
+  @Override
+  public long graphExecGetFlags(long executable) {
+    return calls.graphExecGetFlags(executable);
+  }
+
+  @Override
+  public GraphUpdateResult graphExecUpdate(int device, long executable, long graph) {
+    return calls.graphExecUpdate(device, executable, graph);
+  }
+
+  @Override
+  public void graphExecNodeSetParams(
+      int device, long executable, long node, GraphNodeParams params) {
+    calls.graphExecNodeSetParams(device, executable, node, params);
+  }
+
+  @Override
+  public void graphNodeSetEnabled(long executable, long node, boolean isEnabled) {
+    calls.graphNodeSetEnabled(executable, node, isEnabled);
+  }
+
+  @Override
+  public boolean graphNodeGetEnabled(long executable, long node) {
+    return calls.graphNodeGetEnabled(executable, node);
+  }
+
+  @Override
+  public void graphUpload(int device, long executable, long stream) {
+    calls.graphUpload(device, executable, stream);
+  }
+
+  @Override
+  public void graphExecDestroy(long executable) {
+    calls.graphExecDestroy(executable);
+  }
+
+  @Override
+  public long deviceGetGraphMemAttribute(int device, GraphMemAttribute attribute) {
+    return calls.deviceGetGraphMemAttribute(device, attribute);
+  }
+
+  @Override
+  public void deviceResetGraphMemAttribute(int device, GraphMemAttribute attribute) {
+    calls.deviceResetGraphMemAttribute(device, attribute);
+  }
+
+  @Override
+  public void deviceGraphMemTrim(int device) {
+    calls.deviceGraphMemTrim(device);
+  }
+
+  @Override
+  public UserObject userObjectCreate() {
+    return calls.userObjectCreate();
+  }
+
+  @Override
+  public void userObjectRelease(long object) {
+    calls.userObjectRelease(object);
+  }
+
+  @Override
+  public void graphRetainUserObject(long graph, long object) {
+    calls.graphRetainUserObject(graph, object);
+  }
+}
