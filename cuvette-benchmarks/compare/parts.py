@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 HERE = os.path.dirname(os.path.abspath(__file__))
 ANCHORS = os.path.join(os.path.dirname(HERE), "anchors")
 ROOT = os.path.dirname(os.path.dirname(HERE))
-C_PROGRAMS = ("driver_calls", "async_pool", "copies", "replay")
+C_PROGRAMS = ("driver_calls", "async_pool", "copies", "launches", "replay")
 
 
 @dataclass
@@ -68,14 +68,17 @@ def anchor_parts(build, traces):
     script = lambda *names: python + [os.path.join(ANCHORS, *names)]  # noqa: E731
     torch = {"CUVETTE_TORCH_BUILD": os.path.join(build, "torch")}
     expandable = {**torch, "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
+    arguments = {"replay": binaries, "launches": [os.path.join(ANCHORS, "nothing_of_four.ptx")]}
     c_parts = [
-        Part("c " + name, [os.path.join(build, name)] + (binaries if name == "replay" else []), 60, {}, reasons[name])
+        Part("c " + name, [os.path.join(build, name)] + arguments.get(name, []), 60, {}, reasons[name])
         for name in C_PROGRAMS
     ]
     return c_parts + [
         Part("cupy pools", script("python", "cupy_pools.py"), 60),
         Part("cupy replay", script("python", "cupy_replay.py") + traces, 90),
+        Part("cupy launches", script("python", "cupy_launches.py"), 40),
         Part("cuda.core", script("python", "cuda_core_pools.py"), 40),
+        Part("cuda.core launches", script("python", "cuda_core_launches.py"), 40),
         Part("torch pools", script("pytorch", "torch_pools.py") + ["pools"], 150, torch),
         Part("torch replay", script("pytorch", "torch_pools.py") + ["replay"] + binaries, 90, torch),
         Part("torch-expandable replay", script("pytorch", "torch_pools.py") + ["replay"] + binaries, 90, expandable),
@@ -91,6 +94,7 @@ def jvm_parts(bundle_run, build, traces):
     return [
         Part("cuvette pools", run + ["bench", "side-by-side", "pools"], 120, {}, missing),
         Part("cuvette driver", run + ["bench", "side-by-side", "driver"], 60, {}, missing),
+        Part("cuvette launches", run + ["bench", "side-by-side", "launches"], 60, {}, missing),
         Part("cuvette replay", run + ["bench", "side-by-side", "replay", *binaries], 120, {}, missing),
         Part("lwjgl", run + ["bench", "lwjgl"], 60, {}, missing),
     ]

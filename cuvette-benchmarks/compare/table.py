@@ -6,6 +6,8 @@ GROUPS = (
     ("Pools, one thread", "nsPerPair"),
     ("Pools, several threads", "pairsPerSecond"),
     ("Driver calls", "nsPerCall"),
+    ("Launches of a kernel with four parameters", "nsPerLaunch"),
+    ("Heap of a launch", "heapBytesPerLaunch"),
     ("Replay of recorded traces: speed", "nsPerOperation"),
     ("Replay of recorded traces: memory held at peak ÷ live at peak", "ratio"),
     ("Copies of 256 MiB", "gigabytesPerSecond"),

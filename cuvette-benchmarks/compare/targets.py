@@ -27,8 +27,8 @@ class Target:
         return value <= bound if self.at_most else value >= bound
 
 
-def faster(work, times, anchor):
-    return Target(work, "nsPerPair", anchor, 1 / times, 0, True, f"{times} × as fast as {anchor}")
+def faster(work, times, anchor, metric="nsPerPair"):
+    return Target(work, metric, anchor, 1 / times, 0, True, f"{times} × as fast as {anchor}")
 
 
 def below(work, metric, bound, text):
@@ -46,6 +46,10 @@ TARGETS = (
     Target("threads-8-own-stream", "pairsPerSecond", "cupy", 20, 0, False, "20 × cupy"),
     Target("replay-*", "ratio", "cupy", 1.01, 0, True, "≤ 1.01 × cupy"),
     Target("call-*", "nsPerCall", "c", 1, 20, True, "c + 20 ns"),
+    Target("launch", "nsPerLaunch", "c", 1, 200, True, "c + 200 ns"),
+    faster("launch", 2, "cuda.core", "nsPerLaunch"),
+    Target("launch-packed", "nsPerLaunch", "c", 1, 50, True, "c + 50 ns"),
+    below("launch-packed", "heapBytesPerLaunch", 0, "0 bytes"),
     Target("copy-pinned-*", "gigabytesPerSecond", "c", 0.99, 0, False, "99 % of c"),
     below("same-size-512", "nsPerPair", 45, "≤ 45 ns"),
     below("same-size-1MiB", "nsPerPair", 45, "≤ 45 ns"),

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import parts
 
@@ -51,6 +52,21 @@ class WorkTest(unittest.TestCase):
         self.assertEqual([154818, 978024, 3298655], sizes[:3])
         self.assertEqual((964, 862), (slots[0], slots[-1]))
 
+    def test_series_are_waited_for_and_waiting_is_not_timed(self):
+        clock, turns, waits = [0], [], []
+
+        def body(count):
+            turns.append(count)
+            clock[0] += 7 * count
+
+        def wait():
+            waits.append(1)
+            clock[0] += 10**9
+
+        with unittest.mock.patch("time.perf_counter_ns", lambda: clock[0]):
+            self.assertEqual(7, anchor.best_series(body, wait, series=3, repetitions=2))
+        self.assertEqual(([anchor.SERIES] * 9, 9), (turns, len(waits)))
+
     def test_pairs_a_second_counts_every_thread(self):
         calls = []
         rate = anchor.pairs_per_second(4, 10, lambda number: calls.append, repetitions=2)
@@ -70,7 +86,8 @@ class ProgramsTest(unittest.TestCase):
             self.assertIn(done.returncode, (0, 3))
 
     def test_a_program_without_its_library_says_so_and_exits_with_3(self):
-        for name in ("cupy_pools.py", "cupy_replay.py", "cuda_core_pools.py"):
+        scripts = ("cupy_pools.py", "cupy_replay.py", "cupy_launches.py", "cuda_core_pools.py", "cuda_core_launches.py")
+        for name in scripts:
             script = os.path.join(parts.ANCHORS, "python", name)
             hidden = "import sys; sys.modules.update(cupy=None, cuda=None); import runpy; runpy.run_path(sys.argv[1])"
             environment = {**os.environ, "PYTHONPATH": os.path.dirname(script)}

@@ -78,6 +78,18 @@ class TableTest(unittest.TestCase):
         self.assertTrue(target.met(1.32, 1.3131))
         self.assertFalse(target.met(1.33, 1.3131))
 
+    def test_launches_are_held_to_c_and_to_cuda_core(self):
+        launches = "Launches of a kernel"
+        self.assertIn("c + 200 ns: **yes**", row(self.page, "launch", launches))
+        self.assertIn("2 × as fast as cuda.core: **no** (1.90 ×)", row(self.page, "launch", launches))
+        self.assertIn("c + 50 ns: **no**", row(self.page, "launch-packed", launches))
+        self.assertIn("0 bytes: **yes**", row(self.page, "launch-packed", "Heap of a launch"))
+
+    def test_a_byte_of_heap_in_one_round_misses_the_target(self):
+        key = Key("cuvette", "launch-packed", "heapBytesPerLaunch")
+        page = table.markdown({key: measurements.best([0, 1], key.metric)}, {}, {}, 1)
+        self.assertIn("0 bytes: **no**", row(page, "launch-packed", "Heap of a launch"))
+
     def test_what_was_not_measured_is_listed(self):
         self.assertIn("- torch: No module", self.page)
 

@@ -1,5 +1,6 @@
 """What every Python anchor shares: timing, the same random work as the other programs, and one JSON object a line."""
 import json
+import os
 import sys
 import threading
 import time
@@ -7,6 +8,8 @@ import time
 MIB = 1 << 20
 SLOTS = 1024
 TABLE = 1 << 16
+SERIES = 256  # launches between two waits: fewer than fill the driver's queue
+NOTHING_OF_FOUR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "nothing_of_four.ptx")
 
 
 def emit(anchor, work, threads=1, **metrics):
@@ -28,6 +31,21 @@ def best(turns, body, repetitions=5):
         start = time.perf_counter_ns()
         body(turns)
         least = min(least, (time.perf_counter_ns() - start) / turns)
+    return least
+
+
+def best_series(body, wait, series=40, repetitions=6):
+    """Nanoseconds for each turn of body(turns), in series after each of which wait() is called, which is not timed."""
+    least = float("inf")
+    for repetition in range(repetitions + 1):
+        nanos = 0
+        for _ in range(series):
+            start = time.perf_counter_ns()
+            body(SERIES)
+            nanos += time.perf_counter_ns() - start
+            wait()
+        if repetition:
+            least = min(least, nanos / (series * SERIES))
     return least
 
 

@@ -2,6 +2,7 @@
 module io.cuvette.benchmarks {
   requires static org.jspecify;
   requires io.cuvette;
+  requires jdk.management;
   requires jmh.core;
   requires org.lwjgl;
   requires org.lwjgl.cuda;

@@ -9,10 +9,7 @@ import io.cuvette.CudaStream;
 import io.cuvette.KernelArguments;
 import io.cuvette.LaunchConfig;
 import io.cuvette.StreamOptions;
-import io.cuvette.sim.SimulatedKernel;
 import io.cuvette.sim.SimulatedKernels;
-import io.cuvette.sim.SimulatedParameter;
-import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.openjdk.jmh.annotations.Benchmark;
@@ -43,15 +40,6 @@ public class LaunchBenchmark {
   /** Fewer than fill the queue of the driver, which would make launches wait for the device. */
   private static final int SERIES = 256;
 
-  private static final SimulatedKernel TWIN =
-      SimulatedKernel.of(
-          "nothingOfFour",
-          _ -> {},
-          SimulatedParameter.POINTER,
-          SimulatedParameter.POINTER,
-          SimulatedParameter.FLOAT,
-          SimulatedParameter.INT);
-
   private Cuda cuda;
   private CudaStream stream;
   private CudaModule module;
@@ -72,11 +60,11 @@ public class LaunchBenchmark {
     String device = System.getProperty("cuvette.device", CudaOptions.DEFAULTS.device());
     cuda = Cuda.open(CudaOptions.DEFAULTS.withDevice(device));
     if (cuda.isSimulated()) {
-      registered = SimulatedKernels.register(TWIN);
+      registered = SimulatedKernels.register(NothingOfFour.TWIN);
     }
     stream = cuda.currentDevice().createStream(StreamOptions.NON_BLOCKING);
-    module = CudaModule.load(cuda, SimulatedKernels.ptx(List.of(TWIN)));
-    kernel = module.kernel(TWIN.name());
+    module = CudaModule.load(cuda, NothingOfFour.ptx());
+    kernel = module.kernel(NothingOfFour.TWIN.name());
     first = cuda.allocate(1024, stream);
     second = cuda.allocate(1024, stream);
     packed = kernel.pack(first, second, 1f, 256);

@@ -10,9 +10,9 @@ import java.util.concurrent.ExecutionException;
 
 /**
  * Cuvette's part of the comparison with the anchors: {@code pools}, {@code ordered}, {@code
- * driver}, or {@code replay TRACE.bin…}. Runs on the device that {@code -Dcuvette.device} or {@code
- * CUVETTE_DEVICE} names, the GPU by default; on the simulated device the figures bear another name.
- * Stateless.
+ * driver}, {@code launches}, or {@code replay TRACE.bin…}. Runs on the device that {@code
+ * -Dcuvette.device} or {@code CUVETTE_DEVICE} names, the GPU by default; on the simulated device
+ * the figures bear another name. Stateless.
  */
 final class SideBySide {
   private SideBySide() {}
@@ -31,6 +31,7 @@ final class SideBySide {
         }
         case "ordered" -> new StreamOrderedWork(cuda, lines).run();
         case "driver" -> new DriverWork(cuda, lines).run();
+        case "launches" -> new LaunchWork(cuda, lines).run();
         case "replay" -> {
           for (String file : arguments.subList(1, arguments.size())) {
             new ReplayWork(cuda, lines).run(new BinaryTrace(Path.of(file)));
@@ -40,7 +41,7 @@ final class SideBySide {
             throw new IllegalArgumentException(
                 "arguments: "
                     + arguments
-                    + " (expected: pools, ordered, driver, or replay FILE...)");
+                    + " (expected: pools, ordered, driver, launches, or replay FILE...)");
       }
       return true;
     } catch (CudaException e) {

@@ -26,7 +26,7 @@ class ClosedPipeTest {
       strings = {
         "info --device sim:devices=32 --attributes",
         "demo --device sim --json",
-        "bench pools driver --quick --device sim --json",
+        "bench pools driver launch --quick --device sim --json",
         "help info"
       })
   void nothingIsSaid(String command) throws Exception {

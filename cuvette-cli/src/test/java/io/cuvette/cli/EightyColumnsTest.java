@@ -32,7 +32,7 @@ class EightyColumnsTest {
         "info --device sim:driver=11000",
         "example --list",
         "demo --device sim:devices=2",
-        "bench pools driver --quick --device sim:devices=2,memory=80GiB,seed=1234567890",
+        "bench pools driver launch --quick --device sim:devices=2,memory=80GiB,seed=1234567890",
         "example memory-pool --device sim",
         "example limits --device sim",
         "example devices --device sim:devices=2",

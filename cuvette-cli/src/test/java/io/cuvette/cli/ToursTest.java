@@ -101,14 +101,16 @@ class ToursTest {
 
   @Test
   void bench_namesTheWorkAsTheAnchorsDo() {
-    Run run = Run.of("bench", "pools", "driver", "--device", "sim", "--quick", "--json");
+    Run run = Run.of("bench", "pools", "driver", "launch", "--device", "sim", "--quick", "--json");
     assertThat(run.code()).as(run.err()).isZero();
     List<Map<String, Object>> lines = run.json();
     assertThat(lines)
         .extracting(line -> line.get("work"))
         .startsWith("same-size-512", "same-size-1MiB", "random-live-1024-4MiB")
         .contains("threads-8-own-stream", "threads-4-same-stream", "pinned-1MiB")
-        .contains("call-cuStreamQuery", "call-cuMemAlloc+cuMemFree-1MiB");
+        .contains("call-cuStreamQuery", "call-cuMemAlloc+cuMemFree-1MiB")
+        .endsWith("launch", "launch-packed");
+    assertThat(lines.getLast().get("nsPerLaunch")).isInstanceOf(Double.class);
     assertThat(lines)
         .allSatisfy(line ->
             assertThat(line)

@@ -15,11 +15,15 @@ import picocli.CommandLine.Parameters;
 @Command(
     name = "bench",
     mixinStandardHelpOptions = true,
-    description = "Measure allocation and driver calls here, beside the targets, in seconds.")
+    description =
+        "Measure allocation, driver calls and launches here, beside the targets, in seconds.")
 public final class BenchCommand implements Runnable {
   private final CommonOptions common;
 
-  @Parameters(arity = "1..*", paramLabel = "SUITE", description = "pools, driver, or both.")
+  @Parameters(
+      arity = "1..*",
+      paramLabel = "SUITE",
+      description = "pools, driver, launch, or several.")
   private List<String> suites = new ArrayList<>();
 
   @Option(
@@ -48,8 +52,10 @@ public final class BenchCommand implements Runnable {
     return switch (suite) {
       case "pools" -> PoolSuite::run;
       case "driver" -> DriverSuite::run;
+      case "launch" -> LaunchSuite::run;
       default ->
-          throw common.usage("unknown suite '" + suite + "' (expected: pools, driver)", null);
+          throw common.usage(
+              "unknown suite '" + suite + "' (expected: pools, driver, launch)", null);
     };
   }
 }

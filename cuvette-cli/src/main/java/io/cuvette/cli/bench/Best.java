@@ -45,4 +45,33 @@ final class Best {
     }
     return best;
   }
+
+  /**
+   * The nanoseconds of one turn of series; what happens after each, such as waiting for a device,
+   * is not timed.
+   */
+  double nanosOfSeries(int wanted, int each, Loop loop, Runnable after) {
+    int series = Math.max(1, turns(wanted) / each);
+    long start = System.nanoTime();
+    long warmUp = quick ? 0 : WARM_UP_NANOS;
+    do {
+      timed(series, each, loop, after);
+    } while (System.nanoTime() - start < warmUp);
+    double best = Double.MAX_VALUE;
+    for (int i = 0; i < repetitions(); i++) {
+      best = Math.min(best, (double) timed(series, each, loop, after) / series / each);
+    }
+    return best;
+  }
+
+  private static long timed(int series, int each, Loop loop, Runnable after) {
+    long nanos = 0;
+    for (int i = 0; i < series; i++) {
+      long before = System.nanoTime();
+      loop.run(each);
+      nanos += System.nanoTime() - before;
+      after.run();
+    }
+    return nanos;
+  }
 }

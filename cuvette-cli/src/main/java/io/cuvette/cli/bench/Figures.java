@@ -36,6 +36,11 @@ final class Figures {
     add(work, 1, json(work, 1).with("nsPerCall", nanos), "%.1f", nanos, "ns a call", "C + 20 ns");
   }
 
+  /** Nanoseconds of one launch of a kernel, until the call returns. */
+  void launch(String work, double nanos, String target) {
+    add(work, 1, json(work, 1).with("nsPerLaunch", nanos), "%.1f", nanos, "ns a launch", target);
+  }
+
   /** Pairs of all threads in a second. */
   void threads(String work, int threads, double pairsPerSecond, String target) {
     Json json =
