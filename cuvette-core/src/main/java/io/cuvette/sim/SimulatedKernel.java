@@ -10,18 +10,22 @@ import java.util.regex.Pattern;
  *
  * @param name the name as it is in the code, mangled unless it has C linkage
  * @param parameters the types of the parameters, in order
- * @param sharedBytes the bytes of shared memory that the code declares with a size, >= 0; what a
- *     launch adds comes behind
+ * @param sharedBytes the bytes of shared memory that the code declares with a size, 0 to 49,152;
+ *     what a launch adds comes behind
  * @param function what each thread does
  */
 public record SimulatedKernel(
     String name, List<SimulatedParameter> parameters, int sharedBytes, KernelFunction function) {
+  /** What compilers allow code to declare; more is for launches to add. */
+  private static final int MOST_SHARED = 49_152;
+
   private static final Pattern NAME = Pattern.compile("[\\w$%]+");
 
   /**
    * A kernel.
    *
-   * @throws IllegalArgumentException if the name is none of PTX, or {@code sharedBytes} is negative
+   * @throws IllegalArgumentException if the name is none of PTX, or {@code sharedBytes} is out of
+   *     its range
    */
   public SimulatedKernel {
     Objects.requireNonNull(name, "name");
@@ -30,8 +34,9 @@ public record SimulatedKernel(
       throw new IllegalArgumentException(
           "name: '%s' (expected: letters, digits, _, $ and %%)".formatted(name));
     }
-    if (sharedBytes < 0) {
-      throw new IllegalArgumentException("sharedBytes: %d (expected: >= 0)".formatted(sharedBytes));
+    if (sharedBytes < 0 || sharedBytes > MOST_SHARED) {
+      throw new IllegalArgumentException(
+          "sharedBytes: %d (expected: 0 to %d)".formatted(sharedBytes, MOST_SHARED));
     }
     parameters = List.copyOf(parameters);
     Objects.requireNonNull(function, "function");
@@ -53,7 +58,8 @@ public record SimulatedKernel(
   /**
    * {@return this kernel with another size of the shared memory that its code declares}
    *
-   * @param bytes the bytes, >= 0
+   * @param bytes the bytes, 0 to 49,152
+   * @throws IllegalArgumentException if it is out of its range
    */
   public SimulatedKernel withSharedBytes(int bytes) {
     return new SimulatedKernel(name, parameters, bytes, function);

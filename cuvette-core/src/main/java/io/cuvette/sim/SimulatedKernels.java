@@ -4,6 +4,7 @@ import io.cuvette.sim.internal.base.KernelRegistry;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * The kernels that every simulated device of the process can run. A library of kernels is loaded
@@ -16,7 +17,10 @@ public final class SimulatedKernels {
   /** A kernel that is registered until this is closed. */
   @FunctionalInterface
   public interface Registered extends AutoCloseable {
-    /** Removes the kernel; launches that run or are queued are not affected. */
+    /**
+     * Removes the kernel, unless others registered the same one and have not closed theirs;
+     * launches that run or are queued are not affected. Does nothing the second time.
+     */
     @Override
     void close();
   }
@@ -31,7 +35,12 @@ public final class SimulatedKernels {
   public static Registered register(SimulatedKernel kernel) {
     Objects.requireNonNull(kernel, "kernel");
     KernelRegistry.add(kernel.name(), kernel);
-    return () -> KernelRegistry.remove(kernel.name(), kernel);
+    AtomicBoolean closed = new AtomicBoolean();
+    return () -> {
+      if (!closed.getAndSet(true)) {
+        KernelRegistry.remove(kernel.name());
+      }
+    };
   }
 
   /**

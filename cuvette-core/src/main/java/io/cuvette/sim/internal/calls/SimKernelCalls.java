@@ -146,7 +146,7 @@ public final class SimKernelCalls implements KernelCalls {
           SimStream queue = machine.stream(machine.working(device), stream);
           Kernel known = kernels.get(kernel);
           SimulatedKernel twin = twin(known);
-          settings(known, queue.device.index).check(shape);
+          settings(known, queue.device.index, twin.sharedBytes()).check(shape);
           Grid grid = grid(twin, known, shape, parameters);
           machine.submit(
               queue,
@@ -215,12 +215,14 @@ public final class SimKernelCalls implements KernelCalls {
   }
 
   private KernelSettings settings(Kernel kernel, int device) {
-    return kernel.settings.computeIfAbsent(
-        device,
-        _ -> {
-          SimulatedKernel twin = KernelRegistry.find(kernel.name);
-          return new KernelSettings(twin == null ? 0 : twin.sharedBytes());
-        });
+    SimulatedKernel twin = KernelRegistry.find(kernel.name);
+    return settings(kernel, device, twin == null ? 0 : twin.sharedBytes());
+  }
+
+  private static KernelSettings settings(Kernel kernel, int device, int declaredShared) {
+    KernelSettings settings = kernel.settings.computeIfAbsent(device, _ -> new KernelSettings());
+    settings.declare(declaredShared);
+    return settings;
   }
 
   /** Those of a kernel on a device whose context is current. */

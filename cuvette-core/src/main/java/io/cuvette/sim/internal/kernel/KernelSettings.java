@@ -44,19 +44,21 @@ public final class KernelSettings {
   private static final int PORTABLE_CLUSTER = 8;
   private static final int MOST_CLUSTER = 16;
 
-  private final int staticShared;
+  private int staticShared;
   private final Map<Integer, Integer> changed = new TreeMap<>();
 
-  /** Those of a kernel whose code declares some shared memory. */
-  public KernelSettings(int staticShared) {
-    this.staticShared = staticShared;
+  /** Notes the shared memory that the code declares: its function may be registered late. */
+  public void declare(int sharedBytes) {
+    staticShared = sharedBytes;
   }
 
   public int get(int attribute) {
     check(attribute);
     Integer set = changed.get(attribute);
-    if (set != null) {
-      return set;
+    if (set != null) { // perhaps before it was known what the code declares
+      return attribute == MAX_DYNAMIC_SHARED_SIZE_BYTES
+          ? Math.min(set, MOST_SHARED - staticShared)
+          : set;
     }
     return switch (attribute) {
       case MAX_THREADS_PER_BLOCK -> MOST_THREADS;
