@@ -12,6 +12,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.KernelParameter;
 import io.cuvette.driver.LaunchParameters;
 import io.cuvette.driver.LaunchShape;
+import io.cuvette.driver.PoolProperties;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -76,6 +77,55 @@ class HostileKernelTest {
       launch(find(kernel), shape, memory);
       return read(memory);
     }
+  }
+
+  @Test
+  void everyPageOfManagedMemory_comesToTheDeviceThatUsesIt() {
+    int pages = 4;
+    long page = 2L << 20;
+    long managed = driver.memory().memAllocManaged(0, pages * page, 1).address();
+    long before = driver.devices().memGetInfo(0).freeBytes();
+    SimulatedKernel kernel =
+        kernel(t -> {
+          for (long i = 0; i < pages; i++) {
+            t.setInt(t.pointer(0) + i * page, (int) i);
+          }
+        });
+    assertThat(run(kernel, shape(1, 1, 0, false), managed)).isZero();
+    assertThat(before - driver.devices().memGetInfo(0).freeBytes()).isEqualTo(pages * page);
+  }
+
+  @Test
+  void plainMemoryOfAnotherDevice_needsPeerAccess() {
+    long theirs = driver.memory().memAlloc(1, 64);
+    driver.transfers().memsetD32Async(1, theirs, 7, 16, 0);
+    driver.streams().streamSynchronize(1, 0);
+    SimulatedKernel reads = kernel(t -> t.setInt(t.pointer(0), t.getInt(theirs)));
+    assertFails(
+        CudaStatus.ILLEGAL_ADDRESS,
+        "device 0 has no peer access to it",
+        () -> run(reads, shape(1, 1, 0, false), zeros(1)));
+  }
+
+  @Test
+  void memoryOfAPoolThatMayBeRead_isRead_andNotWritten() {
+    long pool = driver.pools().memPoolCreate(new PoolProperties(1, 0, 1, 1, 0));
+    driver.pools().memPoolSetAccess(pool, 1, new int[] {0}, 1);
+    long stream = driver.streams().streamCreateWithPriority(1, 1, 0);
+    long theirs = driver.ordered().memAllocFromPoolAsync(1, 64, pool, stream);
+    driver.transfers().memsetD32Async(1, theirs, 7, 16, stream);
+    driver.streams().streamSynchronize(1, stream);
+    SimulatedKernel reads = kernel(t -> t.setInt(t.pointer(0), t.getInt(theirs)));
+    assertThat(run(reads, shape(1, 1, 0, false), zeros(1))).isEqualTo(7);
+    SimulatedKernel writes =
+        kernel(t -> {
+          int _ = t.getInt(theirs);
+          t.setInt(theirs, 1);
+        });
+    assertFails(
+        CudaStatus.ILLEGAL_ADDRESS,
+        "has access 1 to its pool (expected: 3)",
+        () -> run(writes, shape(1, 1, 0, false), zeros(1)));
   }
 
   @Test

@@ -4,6 +4,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.sim.internal.base.PagedBytes;
 import io.cuvette.sim.internal.base.SimRefusal;
 import io.cuvette.sim.internal.machine.SimMachine;
+import io.cuvette.sim.internal.memory.DevicePages;
 import io.cuvette.sim.internal.memory.HostBlock;
 import io.cuvette.sim.internal.memory.SimBlock;
 import io.cuvette.sim.internal.memory.SimPlace;
@@ -15,7 +16,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Memory as the kernels of a device see it. No block comes or goes while a grid runs, so the last
- * one is remembered. Guarded by the driver's lock, which whoever runs the grid holds.
+ * one is remembered; of managed memory the last page, as others come to the device when they are
+ * used. Guarded by the driver's lock, which whoever runs the grid holds.
  */
 final class GlobalMemory {
   private final SimMachine machine;
@@ -26,6 +28,14 @@ final class GlobalMemory {
   private final MemorySegment one = eight.asSlice(0, Byte.BYTES);
 
   private @Nullable SimBlock last;
+
+  /** The part of the last block that needs no other look. */
+  private long lastFrom;
+
+  private long lastTo;
+
+  /** Whether the device may also write to the last block. */
+  private boolean isLastWritable;
 
   GlobalMemory(SimMachine machine, SimDevice device) {
     this.machine = machine;
@@ -63,7 +73,7 @@ final class GlobalMemory {
   }
 
   private void read(long address, MemorySegment target) {
-    SimBlock block = block(address, target.byteSize());
+    SimBlock block = block(address, target.byteSize(), false);
     if (block.isLost()) {
       target.fill(PagedBytes.UNTOUCHED);
     } else {
@@ -72,22 +82,24 @@ final class GlobalMemory {
   }
 
   private void write(long address, MemorySegment source) {
-    SimBlock block = block(address, source.byteSize());
+    SimBlock block = block(address, source.byteSize(), true);
     if (!block.isLost()) {
       block.write(address - block.address, source);
     }
   }
 
-  private SimBlock block(long address, long bytes) {
+  private SimBlock block(long address, long bytes, boolean writes) {
     if (address % bytes != 0) {
       throw new SimRefusal(
           CudaStatus.MISALIGNED_ADDRESS,
           "0x%x (expected: a multiple of %d)".formatted(address, bytes));
     }
     SimBlock block = last;
-    if (block == null || !holds(block, address, bytes)) {
-      block = find(address, bytes);
+    boolean isKnown = address >= lastFrom && address <= lastTo - bytes;
+    if (block == null || !isKnown || (writes && !isLastWritable)) {
+      block = find(address, bytes, writes);
       last = block;
+      isLastWritable = writes;
     }
     return block;
   }
@@ -97,7 +109,7 @@ final class GlobalMemory {
     return offset >= 0 && offset <= block.byteSize - bytes;
   }
 
-  private SimBlock find(long address, long bytes) {
+  private SimBlock find(long address, long bytes, boolean writes) {
     SimPlace place = machine.find(address);
     if (place == null || !holds(place.block(), address, bytes)) {
       throw new SimRefusal(
@@ -113,12 +125,17 @@ final class GlobalMemory {
     SimBlock block = place.block();
     block.checkLive();
     try {
-      PoolAccess.check(device, place);
+      PoolAccess.checkKernel(device, place, writes);
     } catch (SimRefusal e) { // which calls report at once, and kernels when they get there
       throw new SimRefusal(CudaStatus.ILLEGAL_ADDRESS, e.text());
     }
+    lastFrom = block.address;
+    lastTo = block.address + block.byteSize;
     if (block instanceof HostBlock host && host.kind == HostBlock.Kind.MANAGED) {
-      host.pages.bring(machine.memory(device).pages, place.offset(), bytes);
+      long page = place.offset() / DevicePages.PAGE * DevicePages.PAGE;
+      host.pages.bring(machine.memory(device).pages, page, bytes);
+      lastFrom = block.address + page;
+      lastTo = Math.min(lastTo, lastFrom + DevicePages.PAGE);
     }
     return block;
   }

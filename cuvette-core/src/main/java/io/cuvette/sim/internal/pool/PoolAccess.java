@@ -55,8 +55,13 @@ public final class PoolAccess {
    * way where there is no peer access, and the fills have none.
    */
   public static void check(SimDevice device, SimPlace target) {
-    check(device, target, MemAccessFlags.READ_WRITE);
-    SimBlock block = target.block();
+    checkKernel(device, target, true);
+  }
+
+  /** Checks that a kernel of a device may read a place, or also write to it. */
+  public static void checkKernel(SimDevice device, SimPlace place, boolean writes) {
+    check(device, place, writes ? MemAccessFlags.READ_WRITE : MemAccessFlags.READ);
+    SimBlock block = place.block();
     boolean plain = block instanceof DeviceBlock && block.use() == null && !block.isImported();
     if (plain && block.device != device && !device.hasPeer(block.device)) {
       throw SimRefusal.invalidValue(
