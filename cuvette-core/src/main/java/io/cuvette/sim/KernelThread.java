@@ -17,7 +17,8 @@ import java.util.function.LongUnaryOperator;
  * <p>Access to memory that is not there, or that the device may not reach, ends the launch: the
  * device fails with ILLEGAL_ADDRESS, or MISALIGNED_ADDRESS, as a GPU does. The parameter of a
  * number that the kernel does not have, or that is of another size, and a barrier that some threads
- * of the block never reach, fail it with LAUNCH_FAILED.
+ * of the block never reach, fail it with LAUNCH_FAILED, and accesses that wait in vain with
+ * LAUNCH_TIMEOUT.
  */
 public interface KernelThread {
   /** {@return threadIdx.x} */
@@ -199,7 +200,7 @@ public interface KernelThread {
    * Changes 32 bits atomically, as atomicMin, atomicExch and their like do.
    *
    * @param address the address, a multiple of 4
-   * @param change makes the new value of the old one
+   * @param change makes the new value of the old one; it must not use this thread
    * @return the old value
    */
   int atomicUpdate(long address, IntUnaryOperator change);
@@ -208,7 +209,7 @@ public interface KernelThread {
    * Changes 64 bits atomically.
    *
    * @param address the address, a multiple of 8
-   * @param change makes the new value of the old one
+   * @param change makes the new value of the old one; it must not use this thread
    * @return the old value
    */
   long atomicUpdateLong(long address, LongUnaryOperator change);

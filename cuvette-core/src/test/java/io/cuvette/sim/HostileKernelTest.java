@@ -17,6 +17,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -77,6 +78,87 @@ class HostileKernelTest {
       launch(find(kernel), shape, memory);
       return read(memory);
     }
+  }
+
+  @Test
+  void threadThatWaitsForManyFlags_seesThemSet() {
+    SimulatedKernel kernel =
+        kernel(t -> {
+          long own = t.pointer(0) + 4 * t.globalX();
+          if (t.globalX() > 0) {
+            t.setInt(own, 1);
+            return;
+          }
+          int set;
+          do {
+            set = 0;
+            for (int i = 1; i < 100; i++) {
+              set += t.getInt(own + 4 * i);
+            }
+          } while (set < 99);
+          t.setInt(own, set);
+        });
+    for (int seed = 0; seed < 20; seed++) {
+      driver.close();
+      driver = SimulatedDriver.open(SimulatedOptions.parse("seed=" + seed));
+      assertThat(run(kernel, shape(100, 1, 0, true), zeros(100))).as("seed %d", seed).isEqualTo(99);
+    }
+  }
+
+  @Test
+  void timeOfACooperativeGrid_growsWithItsThreads_notWithTheirSquare() {
+    SimulatedKernel kernel =
+        kernel(t -> {
+          int _ = t.atomicAdd(t.pointer(0), 1);
+          t.syncGrid();
+        });
+    assertThat(run(kernel, shape(192, 1024, 0, true), zeros(1))).isEqualTo(192 * 1024);
+  }
+
+  @Test
+  void threadsThatWaitForFlagsThatNobodySets_end() {
+    SimulatedKernel kernel =
+        kernel(t -> {
+          long flags = t.pointer(0);
+          while (t.getInt(flags) + t.getInt(flags + 4) == 0) {
+            Thread.onSpinWait();
+          }
+        });
+    assertFails(
+        CudaStatus.LAUNCH_TIMEOUT,
+        "accesses in a row changed nothing",
+        () -> run(kernel, shape(1, 2, 0, false), zeros(2)));
+  }
+
+  @Test
+  void atomicUpdate_thatUsesMemory_isRefused() {
+    SimulatedKernel kernel =
+        kernel(t -> {
+          long counter = t.pointer(0);
+          int _ = t.atomicUpdate(counter, old -> old + t.getInt(counter + 4));
+        });
+    assertFails(
+        CudaStatus.LAUNCH_FAILED,
+        "uses memory or a barrier in an atomic update",
+        () -> run(kernel, shape(1, 2, 0, false), zeros(2)));
+  }
+
+  @Test
+  void atomicUpdate_thatThrows_leavesItsThreadAsItWas() {
+    SimulatedKernel kernel =
+        kernel(t -> {
+          try {
+            int _ = t.atomicUpdate(t.pointer(0), _ -> Integer.parseInt("none"));
+          } catch (NumberFormatException e) {
+            t.setInt(t.pointer(0), 5);
+          }
+          try {
+            long _ = t.atomicUpdateLong(t.pointer(0), _ -> Long.parseLong("none"));
+          } catch (NumberFormatException e) {
+            t.setInt(t.pointer(0), t.getInt(t.pointer(0)) + 1);
+          }
+        });
+    assertThat(run(kernel, shape(1, 1, 0, false), zeros(2))).isEqualTo(6);
   }
 
   @Test
@@ -175,6 +257,31 @@ class HostileKernelTest {
       first.close();
       assertThatCode(() -> launch(found, shape(1, 1, 0, false), memory)).doesNotThrowAnyException();
     }
+  }
+
+  @Test
+  void threadThatHasEnded_orIsOfAnotherJavaThread_reachesNothing() throws InterruptedException {
+    AtomicReference<KernelThread> kept = new AtomicReference<>();
+    long memory = zeros(1);
+    int _ = run(kernel(kept::set), shape(1, 1, 0, false), memory);
+    assertThatThrownBy(() -> kept.get().setInt(memory, 5))
+        .isInstanceOf(IllegalStateException.class)
+        .hasMessageContaining("block (0, 0, 0), thread (0, 0, 0) is used after its end");
+    assertThatThrownBy(kept.get()::syncThreads).isInstanceOf(IllegalStateException.class);
+    AtomicReference<Throwable> seen = new AtomicReference<>();
+    SimulatedKernel hands =
+        kernel(t -> {
+          Thread other = new Thread(() -> t.setInt(t.pointer(0), 5));
+          other.setUncaughtExceptionHandler((_, e) -> seen.set(e));
+          other.start();
+          try {
+            other.join();
+          } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+          }
+        });
+    assertThat(run(hands, shape(1, 1, 0, false), memory)).isZero();
+    assertThat(seen.get()).hasMessageContaining("by another Java thread");
   }
 
   @Test

@@ -26,6 +26,9 @@ final class KernelRun implements KernelThread {
   private @Nullable Thread worker;
   private boolean ended;
 
+  /** Whether it is in the function of an atomic update, at which others must not go on. */
+  private boolean updates;
+
   /** What an address held at the last look, and how often it did in a row. */
   private long lastAddress = -1;
 
@@ -213,33 +216,39 @@ final class KernelRun implements KernelThread {
   public void setByte(long address, byte value) {
     access();
     residents.memory.setByte(address, value);
-    lastAddress = -1;
+    wrote();
   }
 
   @Override
   public void setInt(long address, int value) {
     access();
     residents.memory.setInt(address, value);
-    lastAddress = -1;
+    wrote();
   }
 
   @Override
   public void setLong(long address, long value) {
     access();
     residents.memory.setLong(address, value);
-    lastAddress = -1;
+    wrote();
   }
 
   @Override
   public int atomicUpdate(long address, IntUnaryOperator change) {
     access();
     int old = residents.memory.getInt(address);
-    int changed = change.applyAsInt(old);
+    updates = true;
+    int changed;
+    try {
+      changed = change.applyAsInt(old);
+    } finally {
+      updates = false;
+    }
     residents.memory.setInt(address, changed);
     if (changed == old) {
       return (int) looked(address, old);
     }
-    lastAddress = -1;
+    wrote();
     return old;
   }
 
@@ -247,16 +256,43 @@ final class KernelRun implements KernelThread {
   public long atomicUpdateLong(long address, LongUnaryOperator change) {
     access();
     long old = residents.memory.getLong(address);
-    long changed = change.applyAsLong(old);
+    updates = true;
+    long changed;
+    try {
+      changed = change.applyAsLong(old);
+    } finally {
+      updates = false;
+    }
     residents.memory.setLong(address, changed);
     if (changed == old) {
       return looked(address, old);
     }
-    lastAddress = -1;
+    wrote();
     return old;
   }
 
+  /** Notes that memory was written, so that no look at it was in vain. */
+  private void wrote() {
+    lastAddress = -1;
+    residents.changed();
+  }
+
+  /** A view that outlives its thread, or is used by another one, has no turn that guards memory. */
+  private void checkRuns() {
+    if (ended || Thread.currentThread() != worker) {
+      throw new IllegalStateException(
+          "%s is used after its end or by another Java thread (expected: by its function alone)"
+              .formatted(this));
+    }
+    if (updates) {
+      throw new IllegalStateException(
+          "%s uses memory or a barrier in an atomic update (expected: before or after it)"
+              .formatted(this));
+    }
+  }
+
   private void access() {
+    checkRuns();
     residents.access(this, looks > 0 && looks % PATIENCE == 0);
   }
 
@@ -293,16 +329,19 @@ final class KernelRun implements KernelThread {
 
   @Override
   public void syncThreads() {
+    checkRuns();
     residents.await(this, block.barrier);
   }
 
   @Override
   public void syncCluster() {
+    checkRuns();
     residents.await(this, block.cluster);
   }
 
   @Override
   public void syncGrid() {
+    checkRuns();
     residents.awaitAll(this);
   }
 

@@ -28,6 +28,12 @@ final class Residents {
 
   private static final int SWITCH_BITS = 10;
 
+  /** After so many accesses others go on: what the thread looks for may be theirs to write. */
+  private static final int LONGEST_TURN = 1 << 16;
+
+  /** After so many accesses of all threads that changed nothing, they wait in vain. */
+  private static final int MOST_IDLE_ACCESSES = 1 << 28;
+
   /** The most barriers that a message names. */
   private static final int MOST_NAMED = 3;
 
@@ -46,6 +52,11 @@ final class Residents {
   private final Barrier whole;
   private int switches;
   private int untilSwitch;
+
+  /** Accesses since the turn was handed over, and since memory changed. */
+  private int accesses;
+
+  private int idleAccesses;
 
   private @Nullable SimRefusal failure;
 
@@ -165,6 +176,7 @@ final class Residents {
     try {
       grid.kernel().function().run(thread);
       thread.end();
+      changed();
       thread.block.barrier.ended();
       thread.block.cluster.ended();
       whole.ended();
@@ -209,13 +221,15 @@ final class Residents {
     if (failure == null && started == order.length && ready.isEmpty() && isAnyWaiting()) {
       fail(null, new SimRefusal(CudaStatus.LAUNCH_FAILED, "no thread can go on: " + waits()));
     }
-    ready.removeIf(KernelRun::hasEnded);
     int fresh = failure == null ? order.length - started : 0;
-    if (fresh + ready.size() == 0) {
-      return null;
+    while (fresh + ready.size() > 0) {
+      int drawn = random.nextInt(fresh + ready.size());
+      KernelRun next = drawn < fresh ? fresh() : taken(drawn - fresh);
+      if (!next.hasEnded()) { // as one has that failed while others knew it as ready
+        return next;
+      }
     }
-    int drawn = random.nextInt(fresh + ready.size());
-    return drawn < fresh ? fresh() : taken(drawn - fresh);
+    return null;
   }
 
   private KernelRun fresh() {
@@ -265,13 +279,25 @@ final class Residents {
   /** Notes an access to memory, at which others may go on first. */
   void access(KernelRun thread, boolean spins) {
     checkNotFailed();
+    if (++idleAccesses == MOST_IDLE_ACCESSES) {
+      throw new SimRefusal(
+          CudaStatus.LAUNCH_TIMEOUT,
+          "%d accesses in a row changed nothing: what its threads wait for is not written by any"
+              .formatted(idleAccesses));
+    }
+    accesses++;
     if (switches > 0 && --untilSwitch == 0) {
       switches--;
       untilSwitch = nextSwitch();
       giveWay(thread);
-    } else if (spins) {
+    } else if (spins || accesses >= LONGEST_TURN) {
       giveWay(thread);
     }
+  }
+
+  /** Notes that memory has changed, so that a thread that waits may see it. */
+  void changed() {
+    idleAccesses = 0;
   }
 
   private void giveWay(KernelRun thread) {
@@ -287,6 +313,7 @@ final class Residents {
 
   /** Hands the turn to the next thread, and waits until this one, which others know, has it. */
   private void passOn(KernelRun thread) {
+    accesses = 0;
     KernelRun next = next();
     if (next != thread) {
       if (next != null && next.isNew()) {
