@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.KernelParameter;
 import io.cuvette.instrument.Misuse;
 import io.cuvette.instrument.SanitizerDriver;
@@ -65,6 +66,65 @@ class LibrariesTest {
     assertThatThrownBy(() -> driver.kernels().libraryGetKernel(library, "c"))
         .isInstanceOf(CudaException.class)
         .hasMessageContaining("name: c (expected: one of the kernels [a, b])");
+  }
+
+  private static void refused(
+      SimulatedDriver driver, byte[] image, CudaStatus status, String text) {
+    assertThatThrownBy(() -> driver.kernels().libraryLoadData(image))
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining(text)
+        .extracting(e -> ((CudaException) e).status())
+        .isEqualTo(status);
+    assertThat(driver.liveLibraries()).isZero();
+  }
+
+  private static byte[] ptxOf(String version, String target) {
+    return ".version %s\n.target %s\n.entry k(){}"
+        .formatted(version, target)
+        .getBytes(StandardCharsets.US_ASCII);
+  }
+
+  @Test
+  void ptxThatIsNewerThanTheDriver_isRefused() {
+    String[][] newest = {
+      {"12000", "8.0", "8.1"},
+      {"12050", "8.5", "8.6"},
+      {"12060", "8.5", "8.6"},
+      {"12090", "8.8", "8.9"},
+      {"13000", "9.0", "9.1"},
+      {"13010", "9.1", "10.0"}
+    };
+    for (String[] each : newest) {
+      try (SimulatedDriver old =
+          SimulatedDriver.open(SimulatedOptions.parse("driver=" + each[0]))) {
+        old.kernels().libraryUnload(old.kernels().libraryLoadData(ptxOf(each[1], "sm_75")));
+        refused(
+            old,
+            ptxOf(each[2], "sm_75"),
+            CudaStatus.UNSUPPORTED_PTX_VERSION,
+            ".version %s (expected: <= %s, ".formatted(each[2], each[1]));
+      }
+    }
+  }
+
+  @Test
+  void codeForAnotherArchitecture_isRefused() {
+    for (String target : new String[] {"sm_50", "sm_90", "sm_90a"}) {
+      long library = driver.kernels().libraryLoadData(ptxOf("8.0", target));
+      driver.kernels().libraryUnload(library);
+    }
+    refused(
+        driver, ptxOf("8.0", "sm_100"), CudaStatus.INVALID_PTX, ".target sm_100 (expected: sm_90");
+    refused(driver, ptxOf("8.0", "sm_80a"), CudaStatus.INVALID_PTX, ".target sm_80a");
+    byte[] cubin = new byte[64];
+    System.arraycopy(new byte[] {127, 'E', 'L', 'F', 2, 1, 1, 0x41, 8}, 0, cubin, 0, 9);
+    cubin[18] = (byte) 190;
+    for (int other : new int[] {75, 89, 91, 100, 120}) {
+      cubin[49] = (byte) other;
+      refused(driver, cubin, CudaStatus.NO_BINARY_FOR_GPU, "a cubin for sm_" + other);
+    }
+    cubin[49] = 90;
+    refused(driver, cubin, CudaStatus.INVALID_IMAGE, "no other code is read here");
   }
 
   @Test

@@ -93,6 +93,11 @@ final class Arguments {
 
   /** The device on which they are launched, after what can be said without it. */
   Device deviceOf(OpenStream stream) {
+    if (stream.on().session() != kernel.session()) {
+      throw new IllegalArgumentException(
+          "%s belongs to another Cuda than the stream, which is of %s"
+              .formatted(kernel, stream.on()));
+    }
     stream.checkOf(kernel.session());
     kernel.module.ending.checkOpen();
     return stream.on();
@@ -132,7 +137,7 @@ final class Arguments {
           use(stream.state); // again: a capture may have begun before the launch
         }
       } catch (CudaException e) {
-        throw OpenModule.explained(e);
+        throw kernel.module.explained(e, device);
       } finally {
         stream.unhold();
       }

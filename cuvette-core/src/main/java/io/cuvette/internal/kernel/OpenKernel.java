@@ -135,7 +135,7 @@ public final class OpenKernel {
     try {
       return module.ask(question);
     } catch (CudaException e) {
-      throw OpenModule.explained(e);
+      throw module.explained(e, device);
     }
   }
 

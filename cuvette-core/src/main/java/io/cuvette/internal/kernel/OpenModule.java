@@ -4,6 +4,8 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.KernelCalls;
+import io.cuvette.internal.program.CodeText;
+import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.Session;
 import java.lang.ref.Reference;
 import java.util.ArrayList;
@@ -20,13 +22,21 @@ import org.jspecify.annotations.Nullable;
 public final class OpenModule {
   final LoadedModule ending;
   final Session session;
+
+  /** What the code is, for messages. */
+  private final String code;
+
   private final Map<String, OpenKernel> kernels = new ConcurrentHashMap<>();
 
-  private OpenModule(Modules modules, long library, int bytes) {
+  private OpenModule(Modules modules, long library, byte[] image) {
     this.session = modules.session;
+    this.code = CodeText.of(image);
     this.ending =
         new LoadedModule(
-            this, modules, library, "module 0x%x of %d bytes of code".formatted(library, bytes));
+            this,
+            modules,
+            library,
+            "module 0x%x of %d bytes of code".formatted(library, image.length));
   }
 
   /** Loads code (cuLibraryLoadData). */
@@ -37,21 +47,21 @@ public final class OpenModule {
       throw new IllegalArgumentException("image: 0 bytes (expected: PTX, a cubin or a fatbin)");
     }
     session.leaks().drain();
-    return session.gate().make(() -> registered(modules, loaded(session, image), image.length));
+    return session.gate().make(() -> registered(modules, loaded(session, image), image));
   }
 
   private static long loaded(Session session, byte[] image) {
     try {
       return session.driver().kernels().libraryLoadData(image);
     } catch (CudaException e) {
-      throw explained(e);
+      throw CodeFailures.explained(e, CodeText.of(image), session, null);
     }
   }
 
   /** The driver gets the library back if there is no Java heap for it. */
-  private static OpenModule registered(Modules modules, long library, int bytes) {
+  private static OpenModule registered(Modules modules, long library, byte[] image) {
     try {
-      OpenModule module = new OpenModule(modules, library, bytes);
+      OpenModule module = new OpenModule(modules, library, image);
       module.ending.listed();
       return module;
     } catch (OutOfMemoryError e) {
@@ -60,23 +70,9 @@ public final class OpenModule {
     }
   }
 
-  /** Says what a failure to load code means; the driver may notice when a kernel is first used. */
-  static CudaException explained(CudaException e) {
-    return switch (e.status()) {
-      case UNSUPPORTED_PTX_VERSION ->
-          e.explained(
-              "the PTX is of a newer CUDA than the driver (expected: PTX of the driver's CUDA or"
-                  + " older; compile with an older toolkit or install a newer driver)");
-      case NO_BINARY_FOR_GPU ->
-          e.explained(
-              "the code is for other architectures than that of the device (expected: a cubin of"
-                  + " the device's architecture, or PTX of it or an older one)");
-      case INVALID_PTX ->
-          e.explained("the PTX does not compile (expected: PTX as nvcc or NVRTC writes it)");
-      case INVALID_IMAGE ->
-          e.explained("the bytes are no code of kernels (expected: PTX, a cubin or a fatbin)");
-      default -> e;
-    };
+  /** Says what a failure means for the code; the driver may notice when it is first used. */
+  CudaException explained(CudaException e, @Nullable Device device) {
+    return CodeFailures.explained(e, code, session, device);
   }
 
   /** A kernel by its name in the code (cuLibraryGetKernel). */
@@ -96,9 +92,13 @@ public final class OpenModule {
     try {
       kernel = driver.libraryGetKernel(ending.library(), name);
     } catch (CudaException e) {
-      throw e.status() == CudaStatus.NOT_FOUND ? notFound(e, driver, name) : explained(e);
+      throw e.status() == CudaStatus.NOT_FOUND ? notFound(e, driver, name) : explained(e, null);
     }
-    return new OpenKernel(this, kernel, name, Parameters.of(driver, kernel));
+    try {
+      return new OpenKernel(this, kernel, name, Parameters.of(driver, kernel));
+    } catch (CudaException e) {
+      throw explained(e, null);
+    }
   }
 
   private CudaException notFound(CudaException e, KernelCalls driver, String name) {
@@ -123,7 +123,11 @@ public final class OpenModule {
 
   /** The names of the kernels, sorted (cuLibraryEnumerateKernels, CUDA 12.4). */
   public List<String> kernelNames() {
-    return ask(driver -> names(driver.kernels()));
+    try {
+      return ask(driver -> names(driver.kernels()));
+    } catch (CudaException e) {
+      throw explained(e, null);
+    }
   }
 
   private List<String> names(KernelCalls driver) {

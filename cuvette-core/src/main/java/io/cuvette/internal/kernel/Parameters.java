@@ -25,7 +25,7 @@ final class Parameters {
         if (isMissing(e)) {
           return null;
         }
-        throw OpenModule.explained(e);
+        throw e;
       }
     }
   }

@@ -15,7 +15,9 @@ import org.jspecify.annotations.Nullable;
 public final class Ptx {
   private static final Pattern NO_CODE =
       Pattern.compile("\"[^\"\n]*\"|//[^\n]*|/\\*.*?\\*/", Pattern.DOTALL);
-  private static final Pattern HEADER = Pattern.compile("\\s*\\.version\\s+\\d+\\.\\d+\\s");
+  private static final Pattern HEADER =
+      Pattern.compile("\\s*\\.version\\s+(\\d{1,6})\\.(\\d{1,6})\\s");
+  private static final Pattern TARGET = Pattern.compile("\\.target\\s+sm_(\\d{1,4})(a?)");
   private static final Pattern ENTRY =
       Pattern.compile("\\.entry\\s+([\\w$%]+)\\s*(?:\\(([^)]*)\\))?");
 
@@ -26,19 +28,41 @@ public final class Ptx {
               + "(?:\\.ptr\\s+(?:\\.[a-z]+\\s+(?:\\d+\\s+)?)*)?"
               + "[\\w$%]+\\s*(?:\\[\\s*(\\d{1,9})\\s*\\])?\\s*");
 
+  /** PTX 8 came with CUDA 12, and 9 with 13. */
+  private static final int CUDA_BEFORE_PTX = 4;
+
+  /** Where ELF has the version of the cubin's format, the machine, and the architecture. */
+  private static final int FORMAT = 8;
+
+  private static final int MACHINE = 18;
+  private static final int FLAGS = 48;
+  private static final int CUDA = 190;
+  private static final int NEW_FORMAT = 8;
+
   private Ptx() {}
 
-  /** The parameters of each kernel, by its name, in the order of the text. */
-  public static Map<String, List<KernelParameter>> kernels(byte[] image) {
+  /**
+   * The parameters of each kernel, by its name, in the order of the text.
+   *
+   * @param driverVersion the CUDA version, 1000 × major + 10 × minor: newer PTX is refused
+   * @param capability the compute capability of the devices, 10 × major + minor
+   */
+  public static Map<String, List<KernelParameter>> kernels(
+      byte[] image, int driverVersion, int capability) {
     String all = new String(image, StandardCharsets.ISO_8859_1);
     int end = all.indexOf('\0');
     String text = NO_CODE.matcher(end < 0 ? all : all.substring(0, end)).replaceAll(" ");
-    if (!HEADER.matcher(text).lookingAt()) {
+    Matcher header = HEADER.matcher(text);
+    if (!header.lookingAt()) {
+      checkNoCubin(image, capability);
       throw new SimRefusal(
           CudaStatus.INVALID_IMAGE,
           "image: %d bytes (expected: PTX, which starts with .version; no other code is read here)"
               .formatted(image.length));
     }
+    checkVersion(
+        Integer.parseInt(header.group(1)), Integer.parseInt(header.group(2)), driverVersion);
+    checkTarget(text, capability);
     Map<String, List<KernelParameter>> kernels = new LinkedHashMap<>();
     Matcher entry = ENTRY.matcher(text);
     while (entry.find()) {
@@ -47,6 +71,52 @@ public final class Ptx {
       kernels.put(entry.group(1), isEmpty ? List.of() : parameters(entry.group(1), list));
     }
     return kernels;
+  }
+
+  private static void checkVersion(int major, int minor, int driverVersion) {
+    int cudaMajor = driverVersion / 1000;
+    int cudaMinor = driverVersion % 1000 / 10;
+    int newestMajor = cudaMajor - CUDA_BEFORE_PTX;
+    int newestMinor = cudaMajor == 12 && cudaMinor > 5 ? cudaMinor - 1 : cudaMinor;
+    if (major > newestMajor || (major == newestMajor && minor > newestMinor)) {
+      throw new SimRefusal(
+          CudaStatus.UNSUPPORTED_PTX_VERSION,
+          ".version %d.%d (expected: <= %d.%d, that of CUDA %d.%d)"
+              .formatted(major, minor, newestMajor, newestMinor, cudaMajor, cudaMinor));
+    }
+  }
+
+  private static void checkTarget(String text, int capability) {
+    Matcher target = TARGET.matcher(text);
+    if (target.find()) {
+      int wanted = Integer.parseInt(target.group(1));
+      boolean isExact = !target.group(2).isEmpty();
+      if (wanted > capability || (isExact && wanted != capability)) {
+        throw new SimRefusal(
+            CudaStatus.INVALID_PTX,
+            "%s (expected: sm_%d, the architecture of the device, or an older one)"
+                .formatted(target.group(), capability));
+      }
+    }
+  }
+
+  /** Code for another architecture has a status of its own. */
+  private static void checkNoCubin(byte[] image, int capability) {
+    boolean isCubin =
+        image.length > FLAGS + 1
+            && image[0] == 0x7F
+            && image[1] == 'E'
+            && image[2] == 'L'
+            && image[3] == 'F'
+            && (image[MACHINE] & 0xFF) == CUDA;
+    if (isCubin) {
+      int wanted = image[image[FORMAT] < NEW_FORMAT ? FLAGS : FLAGS + 1] & 0xFF;
+      if (wanted / 10 != capability / 10 || wanted > capability) {
+        throw new SimRefusal(
+            CudaStatus.NO_BINARY_FOR_GPU,
+            "a cubin for sm_%d (expected: sm_%d)".formatted(wanted, capability));
+      }
+    }
   }
 
   private static List<KernelParameter> parameters(String kernel, String list) {

@@ -17,10 +17,12 @@ import io.cuvette.sim.internal.base.Ptx;
 import io.cuvette.sim.internal.base.SimRefusal;
 import io.cuvette.sim.internal.kernel.Grid;
 import io.cuvette.sim.internal.kernel.KernelSettings;
+import io.cuvette.sim.internal.machine.SimAttributes;
 import io.cuvette.sim.internal.machine.SimCosts;
 import io.cuvette.sim.internal.machine.SimMachine;
 import io.cuvette.sim.internal.memory.SimBlock;
 import io.cuvette.sim.internal.memory.SimPlace;
+import io.cuvette.sim.internal.schedule.SimDevice;
 import io.cuvette.sim.internal.schedule.SimStream;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -60,12 +62,18 @@ public final class SimKernelCalls implements KernelCalls {
     return machine.callLong(
         () -> {
           Map<String, Long> found = new LinkedHashMap<>();
-          Ptx.kernels(image)
+          Ptx.kernels(image, machine.options.driverVersion(), capability())
               .forEach((name, sizes) ->
                   found.put(name, kernels.add(new Kernel(name, sizes, new HashMap<>()))));
           return libraries.add(found);
         },
         () -> "cuLibraryLoadData(bytes=%d)".formatted(image.length));
+  }
+
+  /** That of the devices, which are all the same. */
+  private int capability() {
+    SimDevice device = machine.device(0);
+    return 10 * SimAttributes.get(75, device, machine) + SimAttributes.get(76, device, machine);
   }
 
   @Override

@@ -1,0 +1,145 @@
+package io.cuvette.testkit.kernel;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.cuvette.Buffer;
+import io.cuvette.ComputeCapability;
+import io.cuvette.Cuda;
+import io.cuvette.CudaKernel;
+import io.cuvette.CudaModule;
+import io.cuvette.CudaStream;
+import io.cuvette.KernelArguments;
+import io.cuvette.KernelCode;
+import io.cuvette.KernelCode.Kind;
+import io.cuvette.LaunchConfig;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.Subject;
+import io.cuvette.testkit.support.TestKernels;
+import java.nio.charset.StandardCharsets;
+
+/** Code that cannot run here gets one error, which says what it is and what is here. */
+class BadCodeTest {
+  private static final LaunchConfig SMALL = LaunchConfig.of(1, 32);
+
+  private static byte[] ptx(String version, String target) {
+    return ".version %s\n.target %s\n.address_size 64\n.visible .entry nothing() { ret; }\n"
+        .formatted(version, target)
+        .getBytes(StandardCharsets.US_ASCII);
+  }
+
+  /** A driver may notice what is wrong when the code is loaded, or when it is first used. */
+  private static CudaException refusal(Cuda cuda, byte[] code, String kernel) {
+    return catchThrowableOfType(
+        CudaException.class,
+        () -> {
+          try (CudaModule module = CudaModule.load(cuda, code)) {
+            module.kernel(kernel).maxActiveBlocks(cuda.device(0), 32, 0);
+          }
+        });
+  }
+
+  @CudaTest
+  void ptxForANewerDriver_isExplained_withBothVersions(Cuda cuda) {
+    CudaException refused = refusal(cuda, ptx("99.0", "sm_75"), "nothing");
+    assertThat(refused.status()).isEqualTo(CudaStatus.UNSUPPORTED_PTX_VERSION);
+    int version = cuda.driverVersion();
+    assertThat(refused)
+        .hasMessageContaining("the code is PTX 99.0 for sm_75, which is newer than the driver")
+        .hasMessageContaining("CUDA " + version / 1000 + "." + version % 1000 / 10)
+        .hasMessageContaining("(expected: PTX of that CUDA or an older one");
+  }
+
+  @CudaTest
+  void ptxForANewerArchitecture_isExplained_withWhatTheDeviceIs(Cuda cuda) {
+    ComputeCapability here = cuda.device(0).computeCapability();
+    assumeTrue(here.major() < 12, "the device is newer");
+    CudaException refused = refusal(cuda, ptx("8.7", "sm_120"), "nothing");
+    assertThat(refused.status()).isIn(CudaStatus.INVALID_PTX, CudaStatus.NO_BINARY_FOR_GPU);
+    assertThat(refused)
+        .hasMessageContaining("the code is PTX 8.7 for sm_120")
+        .hasMessageContaining("device 0 of compute capability " + here);
+  }
+
+  @CudaTest
+  void cubinOfAnotherArchitecture_isExplained_withWhatTheDeviceIs(Cuda cuda) {
+    ComputeCapability here = cuda.device(0).computeCapability();
+    assumeTrue(here.major() != 7, "the code is for this device");
+    CudaException refused = refusal(cuda, TestKernels.code("turing.cubin"), "forTuring");
+    assertThat(refused.status()).isEqualTo(CudaStatus.NO_BINARY_FOR_GPU);
+    assertThat(refused)
+        .hasMessageContaining("the code is a cubin for sm_75, and there is device 0 of compute")
+        .hasMessageContaining("capability " + here)
+        .hasMessageContaining("(expected: a cubin of the device's architecture, or PTX");
+  }
+
+  @CudaTest
+  void ptxThatDoesNotCompile_andBytesThatAreNoCode_areExplained(Cuda cuda) {
+    byte[] wrong =
+        ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry nothing(.param .what p) {}\n"
+            .getBytes(StandardCharsets.US_ASCII);
+    CudaException refused = refusal(cuda, wrong, "nothing");
+    assertThat(refused.status()).isEqualTo(CudaStatus.INVALID_PTX);
+    assertThat(refused)
+        .hasMessageContaining("the code is PTX 8.0 for sm_75 and does not compile for device 0");
+    refused = refusal(cuda, "no code".getBytes(StandardCharsets.US_ASCII), "nothing");
+    assertThat(refused)
+        .hasMessageContaining("the code is none that is known (expected: PTX, a cubin or a fatbin");
+  }
+
+  @CudaTest
+  void failuresInTheDriver_areExplained_whenTheCodeIsFirstUsed(
+      Cuda cuda, @NonBlocking CudaStream stream, ScriptedDriver script) {
+    try (CudaModule module = TestKernels.launches(cuda)) {
+      script.fail("libraryGetKernel", CudaStatus.NO_BINARY_FOR_GPU, 1);
+      assertThatThrownBy(() -> module.kernel("doNothing"))
+          .hasMessageContaining("the code is PTX 8.0 for sm_75, and there is device 0 of compute");
+      CudaKernel kernel = module.kernel("doNothing");
+      script.fail("launchKernel", CudaStatus.NO_BINARY_FOR_GPU, 1);
+      assertThatThrownBy(() -> stream.launch(kernel, SMALL))
+          .hasMessageContaining("the code is PTX 8.0 for sm_75, and there is device 0 of compute");
+      stream.launch(kernel, SMALL);
+      stream.synchronize();
+    }
+  }
+
+  @CudaTest
+  void codeThatIsLinkedFirst_isRefused_beforeTheDriverIsCalled(Cuda cuda, ScriptedDriver script) {
+    for (Kind kind : new Kind[] {Kind.LTOIR, Kind.OBJECT, Kind.LIBRARY}) {
+      assertThatThrownBy(() -> CudaModule.load(cuda, KernelCode.of(kind, new byte[8])))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage("code: %s (expected: PTX, CUBIN or FATBIN; link it first)".formatted(kind));
+    }
+    assertThat(script.count("libraryLoadData")).isZero();
+  }
+
+  @CudaTest
+  void kernelAndBuffersOfAnotherCuda_areRefused_beforeTheDriverIsCalled(
+      Subject subject, Cuda cuda, @NonBlocking CudaStream stream, ScriptedDriver script) {
+    Cuda another = subject.open(options -> options);
+    try (CudaModule module = TestKernels.launches(cuda);
+        CudaModule theirs = TestKernels.launches(another);
+        Buffer data = another.allocate(64, another.device(0).nullStream())) {
+      CudaKernel scale = module.kernel("scale");
+      CudaKernel theirScale = theirs.kernel("scale");
+      KernelArguments packed = theirScale.pack(data, 2f, 16);
+      assertThatThrownBy(() -> stream.launch(theirScale, SMALL, data, 2f, 16))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("kernel scale belongs to another Cuda than the stream");
+      assertThatThrownBy(() -> packed.launch(stream, SMALL))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("kernel scale belongs to another Cuda than the stream");
+      assertThatThrownBy(() -> stream.launch(scale, SMALL, data, 2f, 16))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("argument 0: ")
+          .hasMessageContaining("belongs to another Cuda");
+      assertThat(script.count("launchKernel")).isZero();
+    }
+  }
+}
