@@ -30,6 +30,7 @@ public final class OutOfDeviceMemoryException extends CudaException {
    * @param freeBytes those cached
    * @param freeBlocks the number of cached blocks
    * @param pendingBytes those cached bytes that wait for streams, or for a callback to return
+   * @param graphBytes those cached bytes that only graphs may use, until they are gone
    * @param largestFreeBytes the largest cached block
    * @param otherStreamsFreeBytes those cached bytes that belonged to other streams
    * @param limitBytes the pool's limit, {@link Long#MAX_VALUE} for none
@@ -45,6 +46,7 @@ public final class OutOfDeviceMemoryException extends CudaException {
       long freeBytes,
       int freeBlocks,
       long pendingBytes,
+      long graphBytes,
       long largestFreeBytes,
       long otherStreamsFreeBytes,
       long limitBytes,

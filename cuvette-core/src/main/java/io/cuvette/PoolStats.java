@@ -12,6 +12,8 @@ import io.cuvette.internal.base.ByteSize;
  * @param requestedBytes the requested sizes of the blocks in use, before rounding
  * @param pendingBytes closed blocks that other streams may still use, and memory that upstream is
  *     getting back, at the latest when the callback returns in which it was freed
+ * @param graphBytes those of the free bytes that only graphs may use, until they are gone: of
+ *     closed blocks that captured work uses, and what captures have cached
  * @param releasableBytes cached memory that {@link MemoryPool#freeAllBlocks()} could release now
  * @param largestFreeBytes the largest cached block
  * @param usedBlocks the number of blocks in use
@@ -32,6 +34,7 @@ public record PoolStats(
     long heldBytes,
     long requestedBytes,
     long pendingBytes,
+    long graphBytes,
     long releasableBytes,
     long largestFreeBytes,
     int usedBlocks,

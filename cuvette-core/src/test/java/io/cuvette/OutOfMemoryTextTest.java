@@ -15,7 +15,7 @@ class OutOfMemoryTextTest {
 
   private static String text(long room, long limit, long driverFree, long cached) {
     Details details =
-        new Details(0, 512, 512, 0, 0, cached, 0, 0, 0, 0, limit, driverFree, RecoveryStep.GROW);
+        new Details(0, 512, 512, 0, 0, cached, 0, 0, 0, 0, 0, limit, driverFree, RecoveryStep.GROW);
     return new OutOfDeviceMemoryException("grow()", details, room).getMessage();
   }
 
@@ -56,7 +56,7 @@ class OutOfMemoryTextTest {
     "RECLAIM, reclaiming forgotten buffers"
   })
   void lastStep_isNamed(RecoveryStep step, String what) {
-    Details details = new Details(0, 1, 1, 0, 0, 0, 0, 0, 0, 0, LIMIT, 0, step);
+    Details details = new Details(0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, LIMIT, 0, step);
     assertThat(OutOfMemoryText.of(details, 0, "call()")).contains("tried up to: " + what + "\n");
     assertThat(OutOfMemoryText.ofPinned(details, "call()")).contains("tried up to: " + what + "\n");
   }

@@ -46,6 +46,7 @@ public final class OrderedFailures {
             UNKNOWN,
             UNKNOWN,
             UNKNOWN,
+            UNKNOWN,
             limitBytes,
             DirectMemory.driverFree(device),
             limitBytes == Long.MAX_VALUE ? RecoveryStep.RECLAIM : RecoveryStep.LIMIT),

@@ -137,7 +137,7 @@ public abstract class Block extends UsedMemory {
     try {
       Capture capture = own.captureAtEnd();
       if (capture != null) {
-        use(capture);
+        useLast(capture);
       }
     } catch (RuntimeException e) {
       failure = e;

@@ -159,6 +159,7 @@ public final class DirectMemory {
             0,
             0,
             0,
+            0,
             Long.MAX_VALUE,
             driverFree(device),
             RecoveryStep.DRIVER);

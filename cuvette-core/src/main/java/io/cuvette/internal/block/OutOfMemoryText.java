@@ -26,7 +26,7 @@ public final class OutOfMemoryText {
     return """
     out of device memory: %d bytes on device %d, %s
       %s, free in the driver=%s
-      held=%s, used=%s, free=%s in %s blocks, pending=%s
+      held=%s, used=%s, free=%s in %s blocks, pending=%s%s
       largest free=%s, free on other streams=%s, tried up to: %s
       %s\
     """
@@ -43,6 +43,7 @@ public final class OutOfMemoryText {
             known(d.freeBytes()),
             known(d.freeBlocks()),
             known(d.pendingBytes()),
+            d.graphBytes() > 0 ? ", for graphs=" + d.graphBytes() : "",
             known(d.largestFreeBytes()),
             known(d.otherStreamsFreeBytes()),
             text(d.step()),

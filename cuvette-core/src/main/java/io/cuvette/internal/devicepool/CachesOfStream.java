@@ -59,6 +59,7 @@ public final class CachesOfStream implements StreamLocal {
   @Override
   public void retire() {
     arenas.values().forEach(StreamCache::retire);
+    arenas.values().forEach(StreamCache::releaseIfClosed);
     arenas.clear();
     last = null;
   }

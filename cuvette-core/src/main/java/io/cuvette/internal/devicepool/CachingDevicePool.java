@@ -334,7 +334,7 @@ public final class CachingDevicePool extends DeviceCache {
   /** Whether memory that is not in use could do, if no other thread takes it. */
   public boolean mayHave(long rounded) {
     PoolStats now = stats();
-    return now.freeBytes() >= rounded || held.isBeingFreed();
+    return now.freeBytes() - now.graphBytes() >= rounded || held.isBeingFreed();
   }
 
   /** How often memory was taken so far: whether others got what this thread waited for. */
@@ -377,6 +377,7 @@ public final class CachingDevicePool extends DeviceCache {
         used + free,
         Math.max(0, census.requestedBytes - pending.requestedBytes()),
         pendingBytes + beingFreed,
+        Math.min(free, census.graphBytes + pending.graphBytes()),
         census.releasableBytes,
         census.largestFreeBytes,
         census.usedBlocks - pendingBlocks,
@@ -402,6 +403,8 @@ public final class CachingDevicePool extends DeviceCache {
     PoolCensus own = new PoolCensus();
     arena.count(own);
     PoolStats all = stats();
+    long ofOthers =
+        all.freeBytes() - Math.max(all.pendingBytes(), all.graphBytes()) - own.freeBytes;
     return request
         .refusals()
         .explain(
@@ -416,8 +419,9 @@ public final class CachingDevicePool extends DeviceCache {
                     all.freeBytes(),
                     all.freeBlocks(),
                     all.pendingBytes(),
+                    all.graphBytes(),
                     all.largestFreeBytes(),
-                    Math.max(0, all.freeBytes() - all.pendingBytes() - own.freeBytes),
+                    Math.max(0, ofOthers),
                     limitBytes(),
                     DirectMemory.driverFree(device),
                     step),

@@ -3,6 +3,8 @@ package io.cuvette.internal.fence;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.UserObject;
+import java.util.ArrayList;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -11,6 +13,14 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Capture implements Fence {
   public final long id;
+
+  /** What it takes memory from. */
+  public final CaptureMemory memory;
+
+  /** The streams that took memory, in that order. */
+  private final List<Object> streams = new ArrayList<>(2);
+
+  private volatile boolean ended;
 
   /** What the graph retains; null if the driver refused. */
   private final @Nullable UserObject object;
@@ -26,16 +36,54 @@ public final class Capture implements Fence {
     }
   }
 
-  public Capture(long id, @Nullable UserObject object, @Nullable CudaException refusal) {
+  Capture(
+      long id, CaptureMemory memory, @Nullable UserObject object, @Nullable CudaException refusal) {
     this.id = id;
+    this.memory = memory;
     this.object = object;
     this.refusal = refusal;
+    memory.add(this);
+  }
+
+  /**
+   * The number of a stream among those that take memory, from 0: memory is used again in one stream
+   * at once, and by the stream of the same number in other captures.
+   */
+  public synchronized int number(Object stream) {
+    int known = streams.indexOf(stream);
+    if (known < 0) {
+      streams.add(stream);
+      known = streams.size() - 1;
+    }
+    return known;
   }
 
   /** Whether a question about an event, or a wait for it, failed because a graph has the record. */
   public static boolean hasTheRecord(CudaException e) {
     return e.status() == CudaStatus.CAPTURED_EVENT // of a capture that goes on, else
         || e.status() == CudaStatus.INVALID_VALUE;
+  }
+
+  /** Nothing more is captured. */
+  public void ended() {
+    ended = true;
+  }
+
+  /** From when on other captures may use its memory that is closed, if they share memory. */
+  public Fence isOverFor(@Nullable CaptureMemory other) {
+    return other == memory && memory.isOfSeveral() ? new End(this) : this;
+  }
+
+  /** The end of a capture, whose graph may be there. */
+  private record End(Capture capture) implements Fence {
+    @Override
+    public boolean isDone() {
+      return capture.ended || capture.isDone();
+    }
+
+    /** Nobody knows when somebody ends a capture. */
+    @Override
+    public void await() {}
   }
 
   @Override

@@ -44,14 +44,27 @@ public final class Captures {
     return capture != null ? capture : retained(device, stream, info);
   }
 
+  /**
+   * A capture that the caller has just begun in a stream, with the memory that it takes from.
+   *
+   * @throws CudaException if the driver does not tell when the graph is gone
+   */
+  public void begun(int device, long stream, CaptureMemory memory) {
+    CaptureInfo info = driver.captures().streamGetCaptureInfo(device, stream);
+    if (info.isActive()) {
+      Capture made = new Capture(info.id(), memory, retainedBy(info.graph()), null);
+      known.put(info.id(), made);
+    }
+  }
+
   private @Nullable Capture retained(int device, long stream, CaptureInfo info) {
     Capture made;
     try {
-      made = new Capture(info.id(), retainedBy(info.graph()), null);
+      made = new Capture(info.id(), CaptureMemory.ofOne(), retainedBy(info.graph()), null);
     } catch (CudaException e) {
       CaptureInfo now = driver.captures().streamGetCaptureInfo(device, stream);
       boolean isOver = !now.isCapturing() || now.id() != info.id();
-      return isOver ? of(device, stream) : new Capture(info.id(), null, e);
+      return isOver ? of(device, stream) : new Capture(info.id(), CaptureMemory.ofOne(), null, e);
     }
     Capture other = known.putIfAbsent(info.id(), made);
     return other != null ? other : made;

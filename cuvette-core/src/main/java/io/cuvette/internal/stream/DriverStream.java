@@ -5,6 +5,7 @@ import io.cuvette.driver.StreamHandle;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.base.Once;
 import io.cuvette.internal.fence.Capture;
+import io.cuvette.internal.fence.CaptureMemory;
 import io.cuvette.internal.fence.IdleMark;
 import io.cuvette.internal.fence.MarkedStream;
 import io.cuvette.internal.fence.WorkMarker;
@@ -35,7 +36,10 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
   private final boolean owned;
 
   /** What this stands for in the place of a stream; null for a stream of the driver. */
-  private final @Nullable Capture memoryOf;
+  private final @Nullable CaptureMemory memoryOf;
+
+  /** Of which stream of a capture it has the memory. */
+  private int number;
 
   /**
    * Whether somebody else may have begun to capture the stream: the handle was given out, or it
@@ -76,10 +80,11 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
   }
 
   /** What pools keep the memory of a capture by, beside the streams that capture. */
-  public static DriverStream ofCapture(DriverStream stream, Capture capture) {
+  public static DriverStream ofCapture(DriverStream stream, CaptureMemory memory, int number) {
     DriverStream state =
-        new DriverStream(stream.streams, stream.device, stream.handle, false, null, capture);
+        new DriverStream(stream.streams, stream.device, stream.handle, false, null, memory);
     state.ending = new ObjectEnding(state, state.session, state, null);
+    state.number = number;
     return state;
   }
 
@@ -109,7 +114,7 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
       long handle,
       boolean owned,
       @Nullable Thread confinedTo,
-      @Nullable Capture memoryOf) {
+      @Nullable CaptureMemory memoryOf) {
     super(device, handle);
     this.streams = streams;
     this.mark = new IdleMark(this, streams.ended());
@@ -258,6 +263,21 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
   /** Whether it stands for a capture, which is over once this is closed. */
   public boolean isOfCapture() {
     return memoryOf != null;
+  }
+
+  /** Whether its memory is for captured work alone. */
+  public boolean isForGraphs() {
+    return memoryOf != null && !memoryOf.isDone();
+  }
+
+  /** What it stands for, if it stands for captures. */
+  public @Nullable CaptureMemory memoryOf() {
+    return memoryOf;
+  }
+
+  /** Whether it has the memory that a stream takes in a capture. */
+  public boolean isMemoryOf(DriverStream stream, Capture capture) {
+    return memoryOf == capture.memory && number == capture.number(stream);
   }
 
   public boolean isOwned() {

@@ -2,6 +2,8 @@ package io.cuvette.internal.stream;
 
 import io.cuvette.internal.base.Await;
 import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.fence.Capture;
+import io.cuvette.internal.fence.CaptureMemory;
 import io.cuvette.internal.fence.Fence;
 import io.cuvette.internal.fence.WorkMarker;
 import io.cuvette.internal.lifetime.Ending;
@@ -60,7 +62,7 @@ public final class PendingFrees<B extends UsedMemory> {
     List<Fence> fences = null;
     RuntimeException failure;
     try {
-      fences = new ArrayList<>(block.openCaptures());
+      fences = captures(block, of);
       failure = markAll(block, of, fences);
     } catch (OutOfMemoryError e) {
       abandon(fences);
@@ -76,6 +78,15 @@ public final class PendingFrees<B extends UsedMemory> {
     if (failure != null) {
       throw failure;
     }
+  }
+
+  private static List<Fence> captures(UsedMemory block, @Nullable DriverStream of) {
+    CaptureMemory memory = of == null ? null : of.memoryOf();
+    List<Fence> fences = new ArrayList<>();
+    for (Capture capture : block.openCaptures()) {
+      fences.add(capture.isOverFor(memory));
+    }
+    return fences;
   }
 
   private static @Nullable RuntimeException markAll(
@@ -205,6 +216,17 @@ public final class PendingFrees<B extends UsedMemory> {
   /** The bytes of the pending blocks. */
   public long bytes() {
     return bytes.get();
+  }
+
+  /** The bytes of the pending blocks that graphs may use. */
+  public long graphBytes() {
+    long sum = 0;
+    for (Pending<B> pending : queue) {
+      if (!pending.given.get() && pending.block.isCaptured()) {
+        sum += pending.block.blockBytes();
+      }
+    }
+    return sum;
   }
 
   /** The requested size. */

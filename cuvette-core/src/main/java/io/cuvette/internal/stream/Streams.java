@@ -6,6 +6,7 @@ import io.cuvette.driver.PriorityRange;
 import io.cuvette.driver.StreamHandle;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.fence.Capture;
+import io.cuvette.internal.fence.CaptureMemory;
 import io.cuvette.internal.fence.Captures;
 import io.cuvette.internal.fence.EndedStreams;
 import io.cuvette.internal.fence.Fence;
@@ -58,7 +59,7 @@ public final class Streams {
 
   private record Key(int device, long id) {}
 
-  private record CaptureKey(Capture capture, Device device) {}
+  private record CaptureKey(CaptureMemory memory, Device device, int number) {}
 
   /**
    * Begins without streams but the built-in ones.
@@ -259,11 +260,13 @@ public final class Streams {
 
   /**
    * A stream of its own as far as pools are concerned: memory that the capturing stream has used
-   * before is not for the graph, which can run in another stream beside that use.
+   * before is not for the graph, which can run in another stream beside that use. What is captured
+   * in one stream is in order, so each stream has one for each capture.
    */
   public DriverStream ofCapture(DriverStream stream, Capture capture) {
     return ofCaptures.computeIfAbsent(
-        new CaptureKey(capture, stream.device), _ -> DriverStream.ofCapture(stream, capture));
+        new CaptureKey(capture.memory, stream.device, capture.number(stream)),
+        key -> DriverStream.ofCapture(stream, key.memory, key.number));
   }
 
   /** Releases memory once no graph can use it any more. */
@@ -283,9 +286,9 @@ public final class Streams {
     endCaptured();
   }
 
-  /** Retires the caches of a capture once its graph is gone. */
+  /** Retires the caches of captures once their graphs are gone. */
   private static boolean retireIfDone(Map.Entry<CaptureKey, DriverStream> one) {
-    boolean done = one.getKey().capture.isDone();
+    boolean done = one.getKey().memory.isDone();
     if (done) {
       one.getValue().retireArenas();
     }

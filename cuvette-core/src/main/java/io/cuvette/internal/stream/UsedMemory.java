@@ -49,6 +49,12 @@ public abstract class UsedMemory extends Ending {
     }
   }
 
+  /** Whether a stream other than its own used the memory in a capture. */
+  private volatile boolean isCapturedElsewhere;
+
+  /** The capture in its own stream when it was closed; for who closes it. */
+  private @Nullable Capture last;
+
   private record CaptureUse(Capture capture, @Nullable CaptureUse next) {}
 
   public UsedMemory(
@@ -80,6 +86,19 @@ public abstract class UsedMemory extends Ending {
   /** Whether a graph may still use the memory. */
   public final boolean isCaptured() {
     return !openCaptures().isEmpty();
+  }
+
+  /**
+   * The capture in which the memory can be used again at once by what its own stream captures next:
+   * that took it, goes on in that stream, and no other stream or capture used it. Else null.
+   */
+  public final @Nullable Capture captureAtHomeAlone() {
+    DriverStream own = home;
+    if (own == null || uses != null || isCapturedElsewhere) {
+      return null;
+    }
+    List<Capture> open = openCaptures();
+    return open.size() == 1 && open.getFirst().equals(last) ? last : null;
   }
 
   /** The captures whose graphs may still use the memory. */
@@ -127,8 +146,17 @@ public abstract class UsedMemory extends Ending {
     if (capture == null) {
       use(stream);
     } else {
+      if (stream != home) {
+        isCapturedElsewhere = true;
+      }
       use(capture.checked("use of a buffer", stream));
     }
+  }
+
+  /** The same for the capture that goes on in its own stream when the memory is closed. */
+  public final void useLast(Capture capture) {
+    use(capture);
+    last = capture;
   }
 
   /** Notes that a stream uses the memory. */

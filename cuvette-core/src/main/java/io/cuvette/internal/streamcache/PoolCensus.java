@@ -8,6 +8,10 @@ public final class PoolCensus {
   public long freeBytes;
   public long requestedBytes;
   public long releasableBytes;
+
+  /** Those of the free bytes that only captured work may use. */
+  public long graphBytes;
+
   public long largestFreeBytes;
   public int usedBlocks;
   public int freeBlocks;
@@ -26,5 +30,11 @@ public final class PoolCensus {
     chunks += blocks.chunks();
     peakUsedBytes += peakUsed;
     allocations += allocated;
+  }
+
+  /** What was added last is for captured work alone, and cannot be released. */
+  void keepForGraphs(BlockArena blocks) {
+    graphBytes += blocks.freeBytes();
+    releasableBytes -= blocks.releasableBytes();
   }
 }

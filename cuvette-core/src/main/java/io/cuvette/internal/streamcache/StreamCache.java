@@ -3,6 +3,7 @@ package io.cuvette.internal.streamcache;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.index.BlockArena;
 import io.cuvette.internal.index.SpinLock;
 import io.cuvette.internal.lifetime.LeakTracker;
@@ -262,7 +263,7 @@ public final class StreamCache {
     lock.lock();
     try {
       gather();
-      int whole = blocks.findWhole(BlockArena.UNIT_BYTES);
+      int whole = stream.isForGraphs() ? BlockArena.NONE : blocks.findWhole(BlockArena.UNIT_BYTES);
       if (whole == BlockArena.NONE || over) {
         return Chunks.NONE;
       }
@@ -275,11 +276,21 @@ public final class StreamCache {
 
   /** Takes a block back whose buffer was closed; never waits. */
   public void free(CachedBlock block) {
-    if (block.isUsedAtHomeAlone() && block.home == stream) {
+    if ((block.isUsedAtHomeAlone() && block.home == stream) || isFreeInCapture(block)) {
       giveOrLeave(block);
     } else {
       of.pending.free(block, stream);
     }
+  }
+
+  /** Whether this stands for captures, and the one that took the block may use it again now. */
+  private boolean isFreeInCapture(CachedBlock block) {
+    DriverStream home = block.home;
+    if (home == null || !stream.isOfCapture()) {
+      return false;
+    }
+    Capture capture = block.captureAtHomeAlone();
+    return capture != null && stream.isMemoryOf(home, capture);
   }
 
   public void giveOrLeave(CachedBlock block) {
@@ -287,6 +298,11 @@ public final class StreamCache {
     if (stripe == null || !stripe.give(block)) {
       giveHere(block);
     }
+    releaseIfClosed();
+  }
+
+  /** Releases what is free if the pool is closed, which had to leave it while graphs used it. */
+  public void releaseIfClosed() {
     if (of.isClosed()) {
       of.releaseClosed(this);
     }
@@ -428,6 +444,9 @@ public final class StreamCache {
       long allocationsThere = cache == null ? 0 : cache.allocations();
       census.add(
           blocks, requestedBytes + requestedThere, peakUsedBytes, allocations + allocationsThere);
+      if (stream.isForGraphs()) {
+        census.keepForGraphs(blocks);
+      }
       census.usedBytes -= inHandBytes;
     } finally {
       lock.unlock();

@@ -20,7 +20,7 @@ class StatisticsTest {
   void unusedPool_hasZeroes(MemoryPool pool) {
     PoolStats stats = pool.stats();
     PoolStats zeroes =
-        new PoolStats(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, Long.MAX_VALUE);
+        new PoolStats(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, Long.MAX_VALUE);
     assertThat(stats).isEqualTo(zeroes);
     assertThat(stats.fragmentation()).isZero();
   }
@@ -40,6 +40,7 @@ class StatisticsTest {
                   8 * UNIT, // held
                   100 + 3 * UNIT + 1, // requested
                   0, // pending
+                  0, // of graphs
                   0, // releasable: the chunk is split
                   3 * UNIT, // largest free
                   2,

@@ -2,6 +2,7 @@ package io.cuvette.testkit.support;
 
 import io.cuvette.CudaStream;
 import io.cuvette.MemoryPool;
+import io.cuvette.PoolStats;
 import io.cuvette.driver.CudaDriver;
 import java.util.concurrent.locks.LockSupport;
 
@@ -75,13 +76,18 @@ public final class Graph implements AutoCloseable {
    * reports it on a thread of its own. What else they used is released by that too.
    */
   public static void awaitGone(MemoryPool pool, CudaStream stream) {
-    for (int i = 0; i < LOOKS && pool.stats().pendingBytes() > 0; i++) {
+    for (int i = 0; i < LOOKS && keptBytes(pool) > 0; i++) {
       LockSupport.parkNanos(LOOKS_APART_NANOS);
     }
-    if (pool.stats().pendingBytes() > 0) {
+    if (keptBytes(pool) > 0) {
       throw new AssertionError("the memory of a graph did not come back: " + pool.stats());
     }
     stream.device().cuda().leaksFound();
+  }
+
+  private static long keptBytes(MemoryPool pool) {
+    PoolStats stats = pool.stats();
+    return stats.pendingBytes() + stats.graphBytes();
   }
 
   /** Makes the graph executable, and runs it in a stream. */

@@ -235,7 +235,7 @@ final class NullSamples implements AutoCloseable {
     values.put(
         OutOfDeviceMemoryException.Details.class,
         new OutOfDeviceMemoryException.Details(
-            0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, RecoveryStep.LIMIT));
+            0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, RecoveryStep.LIMIT));
     values.put(MemoryHook.Block.class, new MemoryHook.Block(cuda.device(0), 1, 1, 1, 1));
     values.put(MemoryHook.Growth.class, new MemoryHook.Growth(cuda.device(0), 1, 1));
     values.put(

@@ -1,0 +1,141 @@
+package io.cuvette.testkit.capture;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
+import io.cuvette.MemoryPool;
+import io.cuvette.PoolStats;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.support.Bytes;
+import io.cuvette.testkit.support.Graph;
+import java.util.HashSet;
+import java.util.Set;
+
+/** Memory that is used again inside a capture, and nowhere else as long as there is a graph. */
+class MemoryInCaptureTest {
+  private static final int BYTES = 1 << 20;
+
+  @CudaTest
+  void closedBlock_isUsedAgain_byWhatTheSameStreamCapturesNext(
+      MemoryPool pool, @NonBlocking CudaStream stream) {
+    Set<Long> addresses = new HashSet<>();
+    Graph graph =
+        Graph.of(
+            stream,
+            () -> {
+              for (int i = 0; i < 10; i++) {
+                try (Buffer step = pool.allocate(BYTES, stream)) {
+                  step.fill((byte) i, stream);
+                  addresses.add(step.address());
+                }
+              }
+            });
+    assertThat(addresses).hasSize(1);
+    assertThat(pool.stats().heldBytes()).isEqualTo(BYTES);
+    graph.close();
+    Graph.awaitGone(pool, stream);
+  }
+
+  @CudaTest
+  void blockThatAnotherStreamUsedInTheCapture_isNotUsedAgain(
+      MemoryPool pool, @NonBlocking CudaStream origin, @NonBlocking CudaStream fork) {
+    Graph graph =
+        Graph.of(
+            origin,
+            () -> {
+              Buffer shared = pool.allocate(BYTES, origin);
+              shared.fill((byte) 1, origin);
+              fork.waitFor(origin);
+              shared.fill((byte) 2, fork);
+              shared.close();
+              try (Buffer next = pool.allocate(BYTES, origin)) {
+                assertThat(next.address()).isNotEqualTo(shared.address());
+              }
+              origin.waitFor(fork);
+            });
+    graph.close();
+    Graph.awaitGone(pool, origin);
+  }
+
+  @CudaTest
+  void streamsOfACapture_doNotShareWhatTheyClosed(
+      MemoryPool pool, @NonBlocking CudaStream origin, @NonBlocking CudaStream fork) {
+    Graph graph =
+        Graph.of(
+            origin,
+            () -> {
+              fork.waitFor(origin);
+              Buffer first = pool.allocate(BYTES, origin);
+              first.fill((byte) 1, origin);
+              first.close();
+              try (Buffer other = pool.allocate(BYTES, fork)) {
+                assertThat(other.address()).isNotEqualTo(first.address());
+              }
+              origin.waitFor(fork);
+            });
+    graph.close();
+    Graph.awaitGone(pool, origin);
+  }
+
+  @CudaTest
+  void memoryOfAGraph_isCountedApart_andNotReleased(
+      MemoryPool pool, @NonBlocking CudaStream stream) {
+    Graph graph =
+        Graph.of(
+            stream,
+            () -> {
+              Buffer open = pool.allocate(BYTES, stream);
+              pool.allocate(2 * BYTES, stream).close();
+              open.fill((byte) 1, stream);
+              open.close();
+            });
+    PoolStats stats = pool.stats();
+    assertThat(stats.graphBytes()).isEqualTo(3 * BYTES).isEqualTo(stats.freeBytes());
+    assertThat(stats.releasableBytes()).isZero();
+    pool.freeAllBlocks();
+    assertThat(pool.totalBytes()).isEqualTo(3 * BYTES);
+    try (Buffer outside = pool.allocate(BYTES, stream)) {
+      assertThat(outside.blockBytes()).isEqualTo(BYTES);
+      assertThat(pool.totalBytes()).isEqualTo(4 * BYTES);
+    }
+    graph.close();
+    Graph.awaitGone(pool, stream);
+    assertThat(pool.stats().releasableBytes()).isEqualTo(4 * BYTES);
+  }
+
+  /** The chain of steps would be garbage if a step's memory were another's at the wrong time. */
+  @CudaTest
+  void stepsInTheSameMemory_giveWhatTheySay_inEveryReplay(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
+    try (Buffer result = pool.allocate(BYTES * 4L, stream)) {
+      Graph graph =
+          Graph.of(
+              stream,
+              () -> {
+                for (int i = 0; i < 4; i++) {
+                  try (Buffer step = pool.allocate(BYTES, stream)) {
+                    step.fill((byte) (i + 1), stream);
+                    result.slice(i * (long) BYTES, BYTES).copyFrom(step, stream);
+                  }
+                }
+              });
+      for (int round = 0; round < 5; round++) {
+        result.fill((byte) 0, stream);
+        try (Buffer other = pool.allocate(BYTES, stream)) {
+          other.fill((byte) 9, stream);
+          graph.launch(stream);
+          stream.synchronize();
+          assertThat(Bytes.of(other)).containsOnly(9);
+        }
+        for (int i = 0; i < 4; i++) {
+          assertThat(Bytes.of(result.slice(i * (long) BYTES, BYTES))).containsOnly(i + 1);
+        }
+      }
+      graph.close();
+      Graph.awaitGone(pool, stream);
+    }
+  }
+}
