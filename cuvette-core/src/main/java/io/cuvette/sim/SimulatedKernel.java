@@ -1,5 +1,6 @@
 package io.cuvette.sim;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.regex.Pattern;
@@ -13,9 +14,19 @@ import java.util.regex.Pattern;
  * @param sharedBytes the bytes of shared memory that the code declares with a size, 0 to 49,152;
  *     what a launch adds comes behind
  * @param function what each thread does
+ * @param patience how long a call of the function may wait for another Java thread, 1 ms to 1 day;
+ *     then its launch fails with LAUNCH_TIMEOUT
  */
 public record SimulatedKernel(
-    String name, List<SimulatedParameter> parameters, int sharedBytes, KernelFunction function) {
+    String name,
+    List<SimulatedParameter> parameters,
+    int sharedBytes,
+    KernelFunction function,
+    Duration patience) {
+  private static final Duration DEFAULT_PATIENCE = Duration.ofSeconds(10);
+  private static final Duration LEAST_PATIENCE = Duration.ofMillis(1);
+  private static final Duration MOST_PATIENCE = Duration.ofDays(1);
+
   /** What compilers allow code to declare; more is for launches to add. */
   private static final int MOST_SHARED = 49_152;
 
@@ -24,8 +35,8 @@ public record SimulatedKernel(
   /**
    * A kernel.
    *
-   * @throws IllegalArgumentException if the name is none of PTX, or {@code sharedBytes} is out of
-   *     its range
+   * @throws IllegalArgumentException if the name is none of PTX, or {@code sharedBytes} or {@code
+   *     patience} is out of its range
    */
   public SimulatedKernel {
     Objects.requireNonNull(name, "name");
@@ -40,10 +51,15 @@ public record SimulatedKernel(
     }
     parameters = List.copyOf(parameters);
     Objects.requireNonNull(function, "function");
+    Objects.requireNonNull(patience, "patience");
+    if (patience.compareTo(LEAST_PATIENCE) < 0 || patience.compareTo(MOST_PATIENCE) > 0) {
+      throw new IllegalArgumentException(
+          "patience: %s (expected: %s to %s)".formatted(patience, LEAST_PATIENCE, MOST_PATIENCE));
+    }
   }
 
   /**
-   * {@return a kernel without shared memory of its own}
+   * {@return a kernel without shared memory of its own, whose function may wait for 10 s}
    *
    * @param name the name as it is in the code
    * @param function what each thread does
@@ -52,7 +68,7 @@ public record SimulatedKernel(
   public static SimulatedKernel of(
       String name, KernelFunction function, SimulatedParameter... parameters) {
     Objects.requireNonNull(parameters, "parameters");
-    return new SimulatedKernel(name, List.of(parameters), 0, function);
+    return new SimulatedKernel(name, List.of(parameters), 0, function, DEFAULT_PATIENCE);
   }
 
   /**
@@ -62,6 +78,20 @@ public record SimulatedKernel(
    * @throws IllegalArgumentException if it is out of its range
    */
   public SimulatedKernel withSharedBytes(int bytes) {
-    return new SimulatedKernel(name, parameters, bytes, function);
+    return new SimulatedKernel(name, parameters, bytes, function, patience);
+  }
+
+  /**
+   * {@return this kernel with another time for which a call of its function may wait}
+   *
+   * <p>A grid holds the lock of its driver. A function that waits for another Java thread, which
+   * waits for the driver, would therefore wait for ever. Time in which it computes does not count,
+   * nor does time that it waits at barriers.
+   *
+   * @param patience how long, 1 ms to 1 day
+   * @throws IllegalArgumentException if it is out of its range
+   */
+  public SimulatedKernel withPatience(Duration patience) {
+    return new SimulatedKernel(name, parameters, sharedBytes, function, patience);
   }
 }

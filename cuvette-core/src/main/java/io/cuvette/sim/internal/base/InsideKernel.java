@@ -11,6 +11,13 @@ public final class InsideKernel {
     INSIDE.set(true);
   }
 
+  /** Checks that this thread runs none: who does, holds the driver's lock until it has ended. */
+  public static void checkOutside() {
+    if (isCurrentThread()) {
+      throw new IllegalStateException("kernels must not call the driver");
+    }
+  }
+
   /** Whether this thread runs kernels. */
   public static boolean isCurrentThread() {
     return INSIDE.get() != null;

@@ -12,6 +12,7 @@ import io.cuvette.sim.internal.pool.PoolAccess;
 import io.cuvette.sim.internal.schedule.SimDevice;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -37,9 +38,16 @@ final class GlobalMemory {
   /** Whether the device may also write to the last block. */
   private boolean isLastWritable;
 
+  private UnaryOperator<SimRefusal> refusals = UnaryOperator.identity();
+
   GlobalMemory(SimMachine machine, SimDevice device) {
     this.machine = machine;
     this.device = device;
+  }
+
+  /** What is refused goes through an operator: the launch fails, even if its function goes on. */
+  void onRefusal(UnaryOperator<SimRefusal> operator) {
+    refusals = operator;
   }
 
   byte getByte(long address) {
@@ -90,14 +98,19 @@ final class GlobalMemory {
 
   private SimBlock block(long address, long bytes, boolean writes) {
     if (address % bytes != 0) {
-      throw new SimRefusal(
-          CudaStatus.MISALIGNED_ADDRESS,
-          "0x%x (expected: a multiple of %d)".formatted(address, bytes));
+      throw refusals.apply(
+          new SimRefusal(
+              CudaStatus.MISALIGNED_ADDRESS,
+              "0x%x (expected: a multiple of %d)".formatted(address, bytes)));
     }
     SimBlock block = last;
     boolean isKnown = address >= lastFrom && address <= lastTo - bytes;
     if (block == null || !isKnown || (writes && !isLastWritable)) {
-      block = find(address, bytes, writes);
+      try {
+        block = find(address, bytes, writes);
+      } catch (SimRefusal e) {
+        throw refusals.apply(e);
+      }
       last = block;
       isLastWritable = writes;
     }

@@ -7,6 +7,9 @@ import io.cuvette.sim.KernelThread;
 import io.cuvette.sim.internal.base.SimRefusal;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import java.util.function.IntUnaryOperator;
 import java.util.function.LongUnaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -16,6 +19,22 @@ final class KernelRun implements KernelThread {
   /** After so many fruitless looks at one address in a row others go on. */
   private static final int PATIENCE = 1 << 10;
 
+  /** After a failure, a thread that goes on in spite of so many refusals is stopped. */
+  private static final int MOST_REFUSALS = 1_000;
+
+  private static final AtomicReferenceFieldUpdater<KernelRun, Progress> PROGRESS =
+      AtomicReferenceFieldUpdater.newUpdater(KernelRun.class, Progress.class, "progress");
+
+  /** How far its function is. */
+  private enum Progress {
+    OPEN,
+    /** Another Java thread finds out whether it goes on at all. */
+    DOUBTED,
+    /** Others go on without it. */
+    LEFT,
+    ENDED
+  }
+
   /** And after so many the thread has waited in vain. */
   private static final int MOST_LOOKS = 1 << 22;
 
@@ -24,7 +43,10 @@ final class KernelRun implements KernelThread {
   private final LaunchShape shape;
   private final int rank;
   private @Nullable Thread worker;
-  private boolean ended;
+  private volatile Progress progress = Progress.OPEN;
+
+  /** How often it was refused after the failure of a thread. */
+  private int refusals;
 
   /** Whether it is in the function of an atomic update, at which others must not go on. */
   private boolean updates;
@@ -47,8 +69,67 @@ final class KernelRun implements KernelThread {
     worker = Thread.currentThread();
   }
 
-  void end() {
-    ended = true;
+  /** Its function has returned; false if others go on without it. */
+  boolean end() {
+    return settled() == Progress.OPEN && moves(Progress.OPEN, Progress.ENDED);
+  }
+
+  /** Others shall go on without it, says its own Java thread; false if they do already. */
+  boolean leaves() {
+    return settled() == Progress.OPEN && moves(Progress.OPEN, Progress.LEFT);
+  }
+
+  /**
+   * Others shall go on without it, says another Java thread. Its own holds at the next use of this
+   * object while that is decided.
+   *
+   * @param isRight whether its function waits; asked while it cannot go on unnoticed
+   * @return whether they do
+   */
+  boolean leave(BooleanSupplier isRight) {
+    if (!moves(Progress.OPEN, Progress.DOUBTED)) {
+      return false;
+    }
+    boolean result = isRight.getAsBoolean();
+    progress = result ? Progress.LEFT : Progress.OPEN;
+    return result;
+  }
+
+  private boolean moves(Progress from, Progress to) {
+    return PROGRESS.compareAndSet(this, from, to);
+  }
+
+  /** What is decided. */
+  private Progress settled() {
+    Progress current = progress;
+    while (current == Progress.DOUBTED) {
+      Thread.onSpinWait();
+      current = progress;
+    }
+    return current;
+  }
+
+  /** Whether its function waits for something. */
+  boolean isWaiting() {
+    Thread current = worker;
+    return current != null
+        && switch (current.getState()) {
+          case BLOCKED, WAITING, TIMED_WAITING -> true;
+          default -> false;
+        };
+  }
+
+  /** Counts a refusal; true if its function goes on in spite of too many. */
+  boolean refused() {
+    return ++refusals > MOST_REFUSALS;
+  }
+
+  /** Ends the work of the current Java thread, whose function nothing else ends. */
+  static void stopForEver() {
+    while (true) {
+      LockSupport.park();
+      boolean _ = Thread.interrupted();
+    }
   }
 
   boolean isNew() {
@@ -56,7 +137,7 @@ final class KernelRun implements KernelThread {
   }
 
   boolean hasEnded() {
-    return ended;
+    return progress == Progress.ENDED || progress == Progress.LEFT;
   }
 
   /** The thread that runs it. */
@@ -179,14 +260,14 @@ final class KernelRun implements KernelThread {
   private MemorySegment parameter(int index, long bytes) {
     int count = residents.grid.layout().size();
     if (index < 0 || index >= count) {
-      throw new SimRefusal(
+      throw refusal(
           CudaStatus.LAUNCH_FAILED,
           "parameter %d (expected: >= 0 and below %d, the number of parameters)"
               .formatted(index, count));
     }
     KernelParameter place = residents.grid.layout().get(index);
     if (place.size() != bytes) {
-      throw new SimRefusal(
+      throw refusal(
           CudaStatus.LAUNCH_FAILED,
           "parameter %d read as %d bytes (expected: %d, its size)"
               .formatted(index, bytes, place.size()));
@@ -279,7 +360,10 @@ final class KernelRun implements KernelThread {
 
   /** A view that outlives its thread, or is used by another one, has no turn that guards memory. */
   private void checkRuns() {
-    if (ended || Thread.currentThread() != worker) {
+    if (!isOwn()) {
+      if (Thread.currentThread() == worker && progress == Progress.LEFT && refused()) {
+        stopForEver();
+      }
       throw new IllegalStateException(
           "%s is used after its end or by another Java thread (expected: by its function alone)"
               .formatted(this));
@@ -289,6 +373,18 @@ final class KernelRun implements KernelThread {
           "%s uses memory or a barrier in an atomic update (expected: before or after it)"
               .formatted(this));
     }
+  }
+
+  /** Whether the current Java thread runs it, and has the turn. */
+  private boolean isOwn() {
+    return Thread.currentThread() == worker
+        && (progress == Progress.OPEN || settled() == Progress.OPEN);
+  }
+
+  /** A refusal, which fails the launch even if the function goes on. */
+  private SimRefusal refusal(CudaStatus status, String text) {
+    SimRefusal refusal = new SimRefusal(status, text);
+    return isOwn() ? residents.failed(this, refusal) : refusal;
   }
 
   private void access() {
@@ -304,7 +400,7 @@ final class KernelRun implements KernelThread {
     lastAddress = address;
     lastValue = value;
     if (looks == MOST_LOOKS) {
-      throw new SimRefusal(
+      throw refusal(
           CudaStatus.LAUNCH_TIMEOUT,
           "0x%x held %d at %d looks in a row: it waits for a thread that is not resident with it"
               .formatted(address, value, looks));
@@ -320,7 +416,7 @@ final class KernelRun implements KernelThread {
   @Override
   public MemorySegment shared(int of) {
     if (of < 0 || of >= clusterSize()) {
-      throw new SimRefusal(
+      throw refusal(
           CudaStatus.LAUNCH_FAILED,
           "block %d of the cluster (expected: >= 0 and below %d)".formatted(of, clusterSize()));
     }

@@ -8,6 +8,7 @@ import io.cuvette.sim.internal.base.SimRefusal;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Collectors;
@@ -64,6 +65,12 @@ final class Residents {
   private volatile @Nullable KernelRun turn;
   private volatile boolean ended;
 
+  /** How often a function began to run or to run again; written before the next field. */
+  private long changes;
+
+  /** The thread whose function runs. */
+  private volatile @Nullable KernelRun running;
+
   /** A block with its shared memory and barriers. */
   static final class Block {
     final Grid.Place place;
@@ -90,6 +97,7 @@ final class Residents {
   Residents(Grid grid, GlobalMemory memory, SplittableRandom random, long group) {
     this.grid = grid;
     this.memory = memory;
+    memory.onRefusal(refusal -> failed(running, refusal));
     this.random = random;
     int count = grid.residentBlocks();
     int clusterSize = grid.clusterSize();
@@ -126,15 +134,40 @@ final class Residents {
     boolean interrupted = false;
     KernelRun first = fresh();
     startWorker(first);
+    FunctionWatch watch = new FunctionWatch(grid.kernel().patience());
     while (!ended) {
-      LockSupport.park(this);
+      LockSupport.parkNanos(this, watch.lookNanos());
       interrupted |= Thread.interrupted();
+      look(watch);
     }
     if (interrupted) {
       runner.interrupt();
     }
     if (failure != null) {
       throw failure;
+    }
+  }
+
+  /** Goes on without a thread whose function waits; the runner has the turn in its place. */
+  private void look(FunctionWatch watch) {
+    KernelRun thread = running;
+    if (thread == null || !watch.waitsTooLong(thread, changes)) {
+      return;
+    }
+    long before = changes;
+    // One that waits for its turn has ceased to run before, or runs again after a change.
+    if (thread.leave(() -> thread.isWaiting() && running == thread && changes == before)) {
+      fail(
+          thread,
+          new SimRefusal(
+              CudaStatus.LAUNCH_TIMEOUT,
+              "its function has waited for %s, perhaps for a thread that waits for the kernel"
+                  .formatted(grid.kernel().patience())));
+      handTo(next());
+      Thread worker = thread.worker();
+      if (worker != null) {
+        worker.interrupt();
+      }
     }
   }
 
@@ -152,7 +185,9 @@ final class Residents {
     try {
       KernelRun next = first;
       while (next != null && next.isNew()) {
-        run(next);
+        if (!run(next)) {
+          return;
+        }
         next = next();
       }
       handTo(next);
@@ -171,19 +206,58 @@ final class Residents {
     }
   }
 
-  private void run(KernelRun thread) {
+  /** Runs a thread to its end; false if the turn was taken from it meanwhile. */
+  private boolean run(KernelRun thread) {
     thread.start();
+    goesOn(thread);
+    Throwable thrown = null;
     try {
       grid.kernel().function().run(thread);
-      thread.end();
-      changed();
+    } catch (Throwable e) { // whatever the user's function throws
+      thrown = e;
+    }
+    if (!thread.end()) {
+      return false;
+    }
+    running = null;
+    boolean _ = Thread.interrupted(); // which the next function must not see
+    if (thrown != null) {
+      fail(thread, thrown); // which keeps the first failure, if this is that of an abandoned thread
+    } else {
+      countEnd(thread);
+    }
+    return true;
+  }
+
+  private void countEnd(KernelRun thread) {
+    changed();
+    try {
       thread.block.barrier.ended();
       thread.block.cluster.ended();
       whole.ended();
-    } catch (Throwable e) { // whatever the user's function throws
-      thread.end();
-      fail(thread, e); // which keeps the first failure, if this is that of an abandoned thread
+    } catch (SimRefusal e) {
+      fail(thread, e);
     }
+  }
+
+  private void goesOn(KernelRun thread) {
+    changes++;
+    running = thread;
+  }
+
+  /** Leaves the current thread, whose function swallows its refusals, where it is. */
+  private void leaveForEver(KernelRun thread) {
+    if (thread.leaves()) {
+      running = null;
+      handTo(next());
+    }
+    KernelRun.stopForEver();
+  }
+
+  /** Fails the launch; gives what the function of the current thread is told. */
+  SimRefusal failed(@Nullable KernelRun thread, SimRefusal refusal) {
+    fail(thread, refusal);
+    return Objects.requireNonNullElse(failure, refusal);
   }
 
   private void fail(@Nullable KernelRun thread, Throwable cause) {
@@ -262,28 +336,35 @@ final class Residents {
 
   /** Waits at a barrier. */
   void await(KernelRun thread, Barrier barrier) {
-    checkNotFailed();
-    barrier.arrive(thread, ready);
+    checkNotFailed(thread);
+    try {
+      barrier.arrive(thread, ready);
+    } catch (SimRefusal e) {
+      throw failed(thread, e);
+    }
     passOn(thread);
   }
 
   /** Waits at the barrier of the grid. */
   void awaitAll(KernelRun thread) {
     if (!grid.shape().cooperative()) {
-      throw new SimRefusal(
-          CudaStatus.LAUNCH_FAILED, "syncGrid in a launch that is not cooperative");
+      throw failed(
+          thread,
+          new SimRefusal(CudaStatus.LAUNCH_FAILED, "syncGrid in a launch that is not cooperative"));
     }
     await(thread, whole);
   }
 
   /** Notes an access to memory, at which others may go on first. */
   void access(KernelRun thread, boolean spins) {
-    checkNotFailed();
+    checkNotFailed(thread);
     if (++idleAccesses == MOST_IDLE_ACCESSES) {
-      throw new SimRefusal(
-          CudaStatus.LAUNCH_TIMEOUT,
-          "%d accesses in a row changed nothing: what its threads wait for is not written by any"
-              .formatted(idleAccesses));
+      throw failed(
+          thread,
+          new SimRefusal(
+              CudaStatus.LAUNCH_TIMEOUT,
+              "%d accesses in a row changed nothing: what its threads wait for is not written by any"
+                  .formatted(idleAccesses)));
     }
     accesses++;
     if (switches > 0 && --untilSwitch == 0) {
@@ -305,8 +386,11 @@ final class Residents {
     passOn(thread);
   }
 
-  private void checkNotFailed() {
+  private void checkNotFailed(KernelRun thread) {
     if (failure != null) {
+      if (thread.refused()) {
+        leaveForEver(thread);
+      }
       throw failure;
     }
   }
@@ -316,16 +400,23 @@ final class Residents {
     accesses = 0;
     KernelRun next = next();
     if (next != thread) {
+      running = null;
       if (next != null && next.isNew()) {
         startWorker(next);
       } else {
         handTo(next);
       }
+      boolean interrupted = false;
       while (turn != thread) {
         LockSupport.park(this);
+        interrupted |= Thread.interrupted(); // else it would not park again
       }
       turn = null;
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
     }
-    checkNotFailed();
+    goesOn(thread);
+    checkNotFailed(thread);
   }
 }

@@ -138,6 +138,7 @@ public final class SimMachine {
 
   /** Reads something under the lock, closed or not, without counting a call. */
   public <T> T peek(Supplier<T> body) {
+    InsideKernel.checkOutside();
     scheduler.lock.lock();
     try {
       return body.get();
@@ -325,6 +326,7 @@ public final class SimMachine {
   }
 
   public void close() {
+    InsideKernel.checkOutside();
     scheduler.lock.lock();
     try {
       if (!closed) {
