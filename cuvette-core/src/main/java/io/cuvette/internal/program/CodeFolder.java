@@ -38,6 +38,7 @@ public final class CodeFolder {
 
   private final Path folder;
   private final long limitBytes;
+  private final System.Logger log;
 
   /**
    * A folder, which is made when it is first needed.
@@ -45,8 +46,14 @@ public final class CodeFolder {
    * @param limitBytes the bytes of all entries at most
    */
   public CodeFolder(Path folder, long limitBytes) {
+    this(folder, limitBytes, LOG);
+  }
+
+  /** The same with a log of its own, for tests. */
+  CodeFolder(Path folder, long limitBytes, System.Logger log) {
     this.folder = folder;
     this.limitBytes = limitBytes;
+    this.log = log;
   }
 
   /** Code that was put, if it is still there and whole. Using it keeps it for longer. */
@@ -83,7 +90,7 @@ public final class CodeFolder {
   private static void touch(Path file) {
     try {
       Files.setLastModifiedTime(file, FileTime.from(Instant.now()));
-    } catch (IOException e) {
+    } catch (IOException | UnsupportedOperationException e) {
       // It goes a little earlier than it might.
       LOG.log(System.Logger.Level.DEBUG, file + " is not touched", e);
     }
@@ -174,11 +181,13 @@ public final class CodeFolder {
 
   private void report(Exception reason) {
     if (REPORTED.add(folder)) {
-      LOG.log(
+      log.log(
           System.Logger.Level.WARNING,
           "Compiled code is not kept in {0}: {1}",
           folder,
-          reason instanceof FileSystemException ? reason.toString() : reason.getMessage());
+          reason.getMessage() == null || reason instanceof FileSystemException
+              ? reason.toString() // as of a read-only file system, which has no message
+              : reason.getMessage());
     }
   }
 }

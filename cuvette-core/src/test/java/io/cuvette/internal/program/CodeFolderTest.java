@@ -1,18 +1,22 @@
 package io.cuvette.internal.program;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.InstanceOfAssertFactories.STRING;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.KernelCode;
 import io.cuvette.KernelCode.Kind;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileSystem;
+import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.MessageDigest;
+import java.text.MessageFormat;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -20,6 +24,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.ResourceBundle;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -214,6 +219,66 @@ class CodeFolderTest {
       assertThat(cache().get("k")).contains(CODE);
     } finally {
       Files.setPosixFilePermissions(folder(), PosixFilePermissions.fromString("rwx------"));
+    }
+  }
+
+  @Test
+  void readOnlyFileSystem_isReadAllTheSame_andTheLogSaysOnceWhyNothingIsKept() throws IOException {
+    Path archive = temporary.resolve("kept.zip");
+    try (FileSystem writable = FileSystems.newFileSystem(archive, Map.of("create", true))) {
+      new CodeFolder(writable.getPath("/cache"), MUCH).put("k", CODE);
+    }
+    try (FileSystem readOnly =
+        FileSystems.newFileSystem(archive, Map.of("accessMode", "readOnly"))) {
+      Path kept = readOnly.getPath("/cache");
+      Log log = new Log();
+      CodeFolder cache = new CodeFolder(kept, MUCH, log);
+      cache.put("l", CODE);
+      cache.put("m", CODE);
+      assertThat(cache.get("l")).isEmpty();
+      assertThat(cache.get("k")).contains(CODE);
+      assertThat(log.texts)
+          .containsExactly(
+              "Compiled code is not kept in /cache: java.nio.file.ReadOnlyFileSystemException");
+    }
+  }
+
+  @Test
+  void theLogSaysOnce_whatIsWrongWithAFolder() throws IOException {
+    cache().put("k", CODE);
+    Files.setPosixFilePermissions(folder(), PosixFilePermissions.fromString("rwxrwxrwx"));
+    Log log = new Log();
+    CodeFolder open = new CodeFolder(folder(), MUCH, log);
+    assertThat(open.get("k")).isEmpty();
+    open.put("l", CODE);
+    assertThat(log.texts)
+        .singleElement(STRING)
+        .startsWith("Compiled code is not kept in " + folder())
+        .endsWith("rwxrwxrwx (expected: writable for its owner alone)");
+  }
+
+  /** Keeps what is logged. */
+  private static final class Log implements System.Logger {
+    private final List<String> texts = new ArrayList<>();
+
+    @Override
+    public String getName() {
+      return "tests";
+    }
+
+    @Override
+    public boolean isLoggable(Level level) {
+      return true;
+    }
+
+    @Override
+    public void log(Level level, ResourceBundle bundle, String text, Throwable thrown) {
+      texts.add(text);
+    }
+
+    @Override
+    public void log(Level level, ResourceBundle bundle, String format, Object... values) {
+      texts.add(MessageFormat.format(format, values));
     }
   }
 

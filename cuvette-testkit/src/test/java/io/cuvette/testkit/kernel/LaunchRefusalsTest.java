@@ -229,6 +229,25 @@ class LaunchRefusalsTest {
   }
 
   @CudaTest(devices = 2)
+  void configuration_isHeldAgainstTheDeviceOfTheStream_notAgainstAnother(
+      Cuda cuda, CudaStream stream, @OnDevice(1) CudaStream other, ScriptedDriver script) {
+    try (CudaModule module = TestKernels.launches(cuda)) {
+      CudaKernel kernel = module.kernel("doNothing");
+      LaunchConfig large = SMALL.withDynamicSharedBytes(50_000);
+      kernel.allowDynamicSharedBytes(stream.device(), 50_000);
+      KernelArguments packed = kernel.pack();
+      packed.launch(stream, large);
+      long before = script.count("launchKernel");
+      String[] parts = {"dynamicSharedBytes: 50000 (expected: <= 49152", "device 1"};
+      refused(() -> packed.launch(other, large), parts);
+      refused(() -> other.launch(kernel, large), parts);
+      assertThat(script.count("launchKernel")).isEqualTo(before);
+      stream.launch(kernel, large);
+      stream.synchronize();
+    }
+  }
+
+  @CudaTest(devices = 2)
   void memoryOfAnotherDevice_needsAccess(
       Cuda cuda, CudaStream stream, @OnDevice(1) CudaStream other) {
     CudaDevice device = stream.device();
@@ -240,6 +259,12 @@ class LaunchRefusalsTest {
       refused(
           () -> stream.launch(scale, SMALL, data, 2f, 16),
           "of device 1 (expected: memory of device 0, which runs kernel scale");
+      KernelArguments packed = scale.pack(data, 2f, 16);
+      refused(
+          () -> packed.launch(stream, SMALL),
+          "of device 1 (expected: memory of device 0, which runs kernel scale");
+      packed.launch(other, SMALL);
+      other.synchronize();
       if (device.canAccess(other.device())) {
         device.enablePeerAccess(other.device());
         stream.launch(scale, SMALL, data, 2f, 16);

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.function.BooleanSupplier;
 
 /** One operation beside one closer, many times. Confined to the thread that runs it. */
 final class Cell {
@@ -41,26 +42,31 @@ final class Cell {
     this.closer = closer;
   }
 
-  /** Runs all rounds on a driver that nobody else uses meanwhile. */
-  void run(CudaDriver base, int rounds) throws Exception {
+  /**
+   * Runs all rounds on a driver that nobody else uses meanwhile, or as many as there is time for.
+   *
+   * @param isLate whether the time is over; one round runs in any case
+   */
+  void run(CudaDriver base, int rounds, BooleanSupplier isLate) throws Exception {
     CountedDriver driver = new CountedDriver(base);
     if (closer == Closer.CUDA) {
-      endCuda(driver, rounds);
+      endCuda(driver, rounds, isLate);
     } else {
-      endOther(driver, rounds);
+      endOther(driver, rounds, isLate);
     }
     if (!driver.live().isEmpty()) {
       outcomes.left(driver.live().toString());
     }
   }
 
-  private void endCuda(CountedDriver driver, int rounds) throws Exception {
-    int batch = batch(rounds);
-    for (int done = 0; done < rounds && outcomes.passed(); done += batch) {
+  private void endCuda(CountedDriver driver, int rounds, BooleanSupplier isLate) throws Exception {
+    int done = 0;
+    while (goesOn(done, rounds, isLate)) {
       List<Stage> stages = new ArrayList<>();
-      for (int i = 0; i < Math.min(batch, rounds - done); i++) {
+      for (int i = 0; i < batch(done, rounds); i++) {
         stages.add(new Stage(open(driver), driver.theirs(), false));
       }
+      done += stages.size();
       race(stages);
       for (Stage stage : stages) {
         stage.cuda.close();
@@ -68,19 +74,20 @@ final class Cell {
     }
   }
 
-  private void endOther(CountedDriver driver, int rounds) throws Exception {
+  private void endOther(CountedDriver driver, int rounds, BooleanSupplier isLate) throws Exception {
     try (Cuda cuda = open(driver)) {
       Map<String, Integer> before = Map.of();
-      int batch = batch(rounds);
-      for (int done = 0; done < rounds && outcomes.passed(); done += batch) {
+      int done = 0;
+      while (goesOn(done, rounds, isLate)) {
         List<Stage> stages = new ArrayList<>();
-        for (int i = 0; i < Math.min(batch, rounds - done); i++) {
+        for (int i = 0; i < batch(done, rounds); i++) {
           stages.add(new Stage(cuda, driver.theirs(), false));
         }
         race(stages);
-        if (done == 0) {
+        if (done <= 1) {
           before = settled(cuda, driver);
         }
+        done += stages.size();
       }
       Map<String, Integer> after = settled(cuda, driver);
       if (outcomes.passed() && grew(before, after)) {
@@ -95,8 +102,13 @@ final class Cell {
         .anyMatch(one -> one.getValue() > before.getOrDefault(one.getKey(), 0) + ON_ITS_WAY);
   }
 
-  private static int batch(int rounds) {
-    return Math.clamp(rounds / BATCHES, 1, BATCH);
+  private boolean goesOn(int done, int rounds, BooleanSupplier isLate) {
+    return done < rounds && outcomes.passed() && (done == 0 || !isLate.getAsBoolean());
+  }
+
+  /** One round comes first, as it may take all the time there is. */
+  private static int batch(int done, int rounds) {
+    return done == 0 ? 1 : Math.min(Math.clamp(rounds / BATCHES, 1, BATCH), rounds - done);
   }
 
   private void race(List<Stage> stages) throws Exception {

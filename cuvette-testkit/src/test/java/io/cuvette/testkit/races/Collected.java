@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
 import java.util.stream.Stream;
 
 /**
@@ -45,17 +46,19 @@ final class Collected {
         .anyMatch(operation.method()::contains);
   }
 
-  void run(int rounds) throws Exception {
+  void run(int rounds, Share time) throws Exception {
     int threads = driver.theirs().isSimulated() ? THREADS : THREADS_ON_A_GPU;
     int together = Math.clamp(threads / Math.max(1, cells.size()), 1, rounds);
     try (Cuda cuda = Cell.open(driver)) {
-      for (Cell cell : cells) {
+      for (int i = 0; i < cells.size(); i++) {
         long start = System.nanoTime();
-        warmUp(cell, cuda);
-        Matrix.tell(cell, start);
+        // as much time again is for what follows
+        warmUp(cells.get(i), cuda, time.of(2.0 * cells.size() - i));
+        Matrix.tell(cells.get(i), start);
       }
       Map<String, Integer> before = collected(cuda, Map.of());
-      for (int done = 0; done < rounds; done += together) {
+      BooleanSupplier isLate = time.of(1);
+      for (int done = 0; done < rounds && (done == 0 || !isLate.getAsBoolean()); done += together) {
         hold(cuda, Math.min(together, rounds - done));
       }
       Map<String, Integer> after = collected(cuda, before);
@@ -94,9 +97,9 @@ final class Collected {
     }
   }
 
-  private void warmUp(Cell cell, Cuda cuda) throws Exception {
+  private void warmUp(Cell cell, Cuda cuda, BooleanSupplier isLate) throws Exception {
     Outcomes unasked = new Outcomes();
-    for (int i = 0; i < WARM_UP; i++) {
+    for (int i = 0; i < WARM_UP && (i == 0 || !isLate.getAsBoolean()); i++) {
       Stage stage = new Stage(cuda, driver.theirs(), false);
       unasked.run(cell.operation.prepare().apply(stage));
       stage.close();

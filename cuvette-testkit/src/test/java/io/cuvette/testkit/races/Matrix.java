@@ -11,6 +11,7 @@ import java.util.ServiceLoader;
 import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import java.util.regex.Pattern;
 
 /** All operations beside all closers that can end something they use. */
@@ -69,13 +70,43 @@ final class Matrix {
     }
   }
 
-  /** Runs all cells, as many at a time as there are pairs of processors. */
-  void run(int rounds) throws Exception {
+  /**
+   * Runs all cells, as many at a time as there are pairs of processors.
+   *
+   * @param rounds the rounds of each cell
+   * @param seconds how long all cells may take together, of which each gets its share; 0 for as
+   *     long as it takes
+   */
+  void run(int rounds, int seconds) throws Exception {
+    long start = System.nanoTime();
+    try (CudaDriver base = openDriver(device);
+        Cuda _ = Cell.open(new CountedDriver(base))) { // so that contexts are not made for each
+      race(rounds, new Share(start, TimeUnit.SECONDS.toNanos(seconds) * 2 / 3));
+      collect(rounds, new Share(start, TimeUnit.SECONDS.toNanos(seconds)));
+    }
+    if (PRINTS) {
+      System.err.printf("%d cells in %d s%n", cells.size(), seconds(System.nanoTime() - start));
+    }
+  }
+
+  private static long seconds(long nanos) {
+    return TimeUnit.NANOSECONDS.toSeconds(nanos);
+  }
+
+  private void race(int rounds, Share time) throws Exception {
     Queue<Cell> left = new ConcurrentLinkedQueue<>(cells);
     left.removeIf(cell -> cell.closer == Closer.COLLECTOR);
     List<Thread> workers = new ArrayList<>();
-    for (int i = 0; i < Math.max(1, Runtime.getRuntime().availableProcessors() / 2); i++) {
-      workers.add(Thread.ofPlatform().daemon().start(() -> work(left, rounds)));
+    int count = Math.max(1, Runtime.getRuntime().availableProcessors() / 2);
+    for (int i = 0; i < count; i++) {
+      workers.add(
+          Thread.ofPlatform()
+              .daemon()
+              .start(() -> {
+                for (Cell cell = left.poll(); cell != null; cell = left.poll()) {
+                  run(cell, rounds, time.of(1 + (double) left.size() / count));
+                }
+              }));
     }
     long until = System.nanoTime() + TimeUnit.MINUTES.toNanos(PATIENCE_MINUTES);
     for (Thread worker : workers) {
@@ -86,31 +117,28 @@ final class Matrix {
             "hangs: %s at %s".formatted(worker.getName(), List.of(worker.getStackTrace())));
       }
     }
-    collect(rounds);
   }
 
   List<Cell> failed() {
     return cells.stream().filter(cell -> !cell.outcomes.passed()).toList();
   }
 
-  private void work(Queue<Cell> left, int rounds) {
-    for (Cell cell = left.poll(); cell != null; cell = left.poll()) {
-      Thread.currentThread().setName(cell.toString());
-      long start = System.nanoTime();
-      try (CudaDriver driver = openDriver(device)) {
-        cell.run(driver, rounds);
-      } catch (Throwable e) { // what a cell throws outside its rounds fails it
-        cell.outcomes.fail(e);
-      }
-      tell(cell, start);
+  private void run(Cell cell, int rounds, BooleanSupplier isLate) {
+    Thread.currentThread().setName(cell.toString());
+    long start = System.nanoTime();
+    try (CudaDriver driver = openDriver(device)) {
+      cell.run(driver, rounds, isLate);
+    } catch (Throwable e) { // what a cell throws outside its rounds fails it
+      cell.outcomes.fail(e);
     }
+    tell(cell, start);
   }
 
-  private void collect(int rounds) throws Exception {
+  private void collect(int rounds, Share time) throws Exception {
     List<Cell> collected = cells.stream().filter(cell -> cell.closer == Closer.COLLECTOR).toList();
     if (!collected.isEmpty()) {
       try (CudaDriver driver = openDriver(device)) {
-        new Collected(collected, driver).run(rounds);
+        new Collected(collected, driver).run(rounds, time);
       }
     }
   }

@@ -26,11 +26,17 @@ import org.junit.jupiter.api.Timeout;
 class RaceMatrixTest {
   private static final int ROUNDS = Integer.getInteger("cuvette.races.rounds", 15);
 
+  /** Who asks for rounds gets them; else a cell whose rounds take long has fewer there. */
+  private static final int SECONDS_ON_A_GPU =
+      Integer.getInteger(
+          "cuvette.races.seconds",
+          System.getProperties().containsKey("cuvette.races.rounds") ? 0 : 90);
+
   @Test
   void onTheSimulator() throws Exception {
     assumeTrue(!System.getProperty("cuvette.device", "sim").equals("gpu"), "GPU alone");
     Matrix matrix = Matrix.of("sim:devices=2");
-    matrix.run(ROUNDS);
+    matrix.run(ROUNDS, Integer.getInteger("cuvette.races.seconds", 0));
     print(RaceTable.of(matrix.cells));
     assertThat(matrix.failed()).as(() -> text(matrix.failed())).isEmpty();
   }
@@ -43,7 +49,7 @@ class RaceMatrixTest {
             .anyMatch(provider -> provider.name().equals("gpu") && provider.isAvailable());
     assumeTrue(found, "no GPU");
     List<String> command = PeerCommand.of(RaceMatrixMain.class);
-    command.addAll(List.of("gpu", Integer.toString(ROUNDS)));
+    command.addAll(List.of("gpu", Integer.toString(ROUNDS), Integer.toString(SECONDS_ON_A_GPU)));
     Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
     String output = new String(process.getInputStream().readAllBytes());
     print(output);
