@@ -135,7 +135,7 @@ public abstract class Block extends UsedMemory {
   private void release(DriverStream own) {
     RuntimeException failure = null;
     try {
-      Capture capture = own.captureAtEnd();
+      Capture capture = own.capturing.captureAtEnd();
       if (capture != null) {
         useLast(capture);
       }

@@ -5,6 +5,8 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.UserObject;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -17,7 +19,9 @@ public final class Capture implements Fence {
   /** What it takes memory from. */
   public final CaptureMemory memory;
 
-  /** The streams that took memory, in that order. */
+  private final Lock lock = new ReentrantLock();
+
+  /** The streams that took memory, in that order; under the lock. */
   private final List<Object> streams = new ArrayList<>(2);
 
   private volatile boolean ended;
@@ -49,13 +53,18 @@ public final class Capture implements Fence {
    * The number of a stream among those that take memory, from 0: memory is used again in one stream
    * at once, and by the stream of the same number in other captures.
    */
-  public synchronized int number(Object stream) {
-    int known = streams.indexOf(stream);
-    if (known < 0) {
-      streams.add(stream);
-      known = streams.size() - 1;
+  public int number(Object stream) {
+    lock.lock();
+    try {
+      int known = streams.indexOf(stream);
+      if (known < 0) {
+        streams.add(stream);
+        known = streams.size() - 1;
+      }
+      return known;
+    } finally {
+      lock.unlock();
     }
-    return known;
   }
 
   /** Whether a question about an event, or a wait for it, failed because a graph has the record. */

@@ -200,15 +200,6 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
     }
   }
 
-  /** The same for what is closed, perhaps when the driver answers no more. */
-  public @Nullable Capture captureAtEnd() {
-    try {
-      return capture();
-    } catch (IllegalStateException e) {
-      return null;
-    }
-  }
-
   /** From now on somebody else may begin to capture the stream, or to have it join a capture. */
   public void expose() {
     expose(0);

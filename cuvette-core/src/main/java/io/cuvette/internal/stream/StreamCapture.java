@@ -5,6 +5,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.fence.Capture;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What one stream has to do with captures: it joins them, ends them, and refuses meanwhile what
@@ -30,6 +31,15 @@ public final class StreamCapture {
     Capture capture = captured ? null : stream.capture();
     if (capture != null) {
       joined = capture.id;
+    }
+  }
+
+  /** The capture that what is closed is part of, perhaps when the driver answers no more. */
+  public @Nullable Capture captureAtEnd() {
+    try {
+      return stream.capture();
+    } catch (IllegalStateException e) {
+      return null;
     }
   }
 
