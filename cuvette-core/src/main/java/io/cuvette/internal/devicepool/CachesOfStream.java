@@ -59,7 +59,9 @@ public final class CachesOfStream implements StreamLocal {
   @Override
   public void retire() {
     arenas.values().forEach(StreamCache::retire);
-    arenas.values().forEach(StreamCache::releaseIfClosed);
+    if (stream.isOfCapture()) { // others end inside a step, where upstream must not be called
+      arenas.values().forEach(StreamCache::releaseIfClosed);
+    }
     arenas.clear();
     last = null;
   }
