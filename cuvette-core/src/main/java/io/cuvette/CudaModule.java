@@ -62,7 +62,7 @@ public final class CudaModule implements AutoCloseable {
    * @param cuda the library to load it with
    * @param file PTX, a cubin or a fatbin
    * @throws IOException if the file cannot be read
-   * @throws IllegalArgumentException if it is empty
+   * @throws IllegalArgumentException if it is empty, or nothing that is code
    * @throws CudaException if the driver reports an error
    */
   public static CudaModule load(Cuda cuda, Path file) throws IOException {
@@ -73,7 +73,9 @@ public final class CudaModule implements AutoCloseable {
 
   /**
    * {@return a kernel by its name in the code, mangled unless it has C linkage
-   * (cuLibraryGetKernel)}
+   * (cuLibraryGetKernel)} The driver loads code when it is first asked about a kernel, and waits
+   * for the device's work before: get kernels before callbacks hold streams, or beside nothing
+   * urgent.
    *
    * @param name the name
    * @throws IllegalStateException if the module is closed

@@ -1,6 +1,9 @@
 package io.cuvette.internal.kernel;
 
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.KernelCalls;
+import io.cuvette.internal.program.CodeKinds;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.Session;
 import java.util.List;
@@ -39,6 +42,43 @@ final class CodeFailures {
               "the code is %s (expected: PTX, a cubin or a fatbin that is whole)".formatted(code));
       default -> e;
     };
+  }
+
+  /**
+   * Checks code that the driver refused: what is no code at all is an argument that is wrong.
+   *
+   * @throws IllegalArgumentException if it is none that is known
+   */
+  static void checkKnown(byte[] image, CudaException refusal) {
+    try {
+      CodeKinds.of(image);
+    } catch (IllegalArgumentException e) {
+      e.addSuppressed(refusal);
+      throw e;
+    }
+  }
+
+  /**
+   * Checks code that the driver took, which takes anything: driver 580 says that it has no kernels.
+   *
+   * @throws IllegalArgumentException if it is none that is known, and has no kernels
+   */
+  static void checkSome(byte[] image, KernelCalls driver, long library) {
+    try {
+      CodeKinds.of(image);
+    } catch (IllegalArgumentException e) {
+      if (hasNone(driver, library)) {
+        throw e;
+      }
+    }
+  }
+
+  private static boolean hasNone(KernelCalls driver, long library) {
+    try {
+      return driver.libraryGetKernelCount(library) == 0;
+    } catch (CudaException e) {
+      return e.status() == CudaStatus.INVALID_IMAGE; // else the driver is older than CUDA 12.4
+    }
   }
 
   private static String version(Session session) {

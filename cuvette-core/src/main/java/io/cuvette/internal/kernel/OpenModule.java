@@ -4,6 +4,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.KernelCalls;
+import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.program.CodeText;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.Session;
@@ -51,11 +52,21 @@ public final class OpenModule {
   }
 
   private static long loaded(Session session, byte[] image) {
+    KernelCalls driver = session.driver().kernels();
+    long library;
     try {
-      return session.driver().kernels().libraryLoadData(image);
+      library = driver.libraryLoadData(image);
     } catch (CudaException e) {
+      CodeFailures.checkKnown(image, e);
       throw CodeFailures.explained(e, CodeText.of(image), session, null);
     }
+    try {
+      CodeFailures.checkSome(image, driver, library);
+    } catch (RuntimeException e) {
+      Failures.closeAfter(e, () -> driver.libraryUnload(library));
+      throw e;
+    }
+    return library;
   }
 
   /** The driver gets the library back if there is no Java heap for it. */

@@ -34,6 +34,12 @@ class DriverMathTest extends DriverMathContract {
               catchThrowable(
                   () -> simulator.math().mathHandleDestroy(MathLibrary.CUSOLVER_DN, 1, handle)))
           .hasMessageContaining(CudaStatus.INVALID_HANDLE.name());
+      long memory = simulator.memory().memAlloc(1, 4096);
+      assertThat(
+              catchThrowable(
+                  () -> simulator.math().mathHandleSetWorkspace(1, handle, memory + 1, 1024)))
+          .hasMessageContaining("256");
+      simulator.memory().memFree(1, memory);
       simulator.math().mathHandleDestroy(MathLibrary.CUBLAS, 1, handle);
       assertThat(
               catchThrowable(

@@ -21,6 +21,9 @@ import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Timeout;
 
@@ -36,9 +39,12 @@ class ModuleEndTest {
     CountDownLatch go = new CountDownLatch(1);
     try (Buffer data = cuda.allocate(COUNT * 4L, stream)) {
       data.copyFrom(MemorySegment.ofArray(ones()));
-      CompletableFuture<Void> held = stream.addCallback(() -> await(go));
       CudaModule module = TestKernels.launches(cuda);
-      stream.launch(module.kernel("scale"), SMALL, data, 2f, COUNT);
+      CudaKernel scale = module.kernel("scale"); // loaded now: that would wait for held streams
+      stream.launch(scale, SMALL, data, 1f, COUNT);
+      stream.synchronize();
+      CompletableFuture<Void> held = stream.addCallback(() -> await(go));
+      stream.launch(scale, SMALL, data, 2f, COUNT);
       module.close();
       assertThat(module.isClosed()).isTrue();
       assertThat(script.count("libraryUnload")).isZero();
@@ -50,6 +56,31 @@ class ModuleEndTest {
       float[] content = new float[COUNT];
       data.copyTo(MemorySegment.ofArray(content));
       assertThat(content).containsOnly(2f);
+    } finally {
+      go.countDown();
+    }
+  }
+
+  /** As driver 580: code is loaded when it is first asked about. */
+  @CudaTest
+  @Timeout(60)
+  void kernelThatIsNew_waitsForHeldStreams(Cuda cuda, @NonBlocking CudaStream stream)
+      throws Exception {
+    CountDownLatch go = new CountDownLatch(1);
+    AtomicBoolean released = new AtomicBoolean();
+    try (CudaModule module = TestKernels.launches(cuda)) {
+      CompletableFuture<Void> held = stream.addCallback(() -> await(go));
+      CompletableFuture<Boolean> late =
+          CompletableFuture.supplyAsync(() -> {
+            CudaKernel _ = module.kernel("scale");
+            return released.get();
+          });
+      assertThatThrownBy(() -> late.get(100, TimeUnit.MILLISECONDS))
+          .isInstanceOf(TimeoutException.class);
+      released.set(true);
+      go.countDown();
+      assertThat(late.get()).isTrue();
+      held.join();
     } finally {
       go.countDown();
     }

@@ -32,6 +32,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * The calls about kernels. The code of a library is read for names and parameters alone; what a
@@ -50,7 +51,10 @@ public final class SimKernelCalls implements KernelCalls {
 
   /** A kernel with its attributes on each device. */
   private record Kernel(
-      String name, List<KernelParameter> parameters, Map<Integer, KernelSettings> settings) {}
+      String name,
+      List<KernelParameter> parameters,
+      Map<Integer, KernelSettings> settings,
+      AtomicBoolean loaded) {}
 
   public SimKernelCalls(SimMachine machine) {
     this.machine = machine;
@@ -63,11 +67,14 @@ public final class SimKernelCalls implements KernelCalls {
         () -> {
           Map<String, Long> found = new LinkedHashMap<>();
           Ptx.kernels(image, machine.options.driverVersion(), capability())
-              .forEach((name, sizes) ->
-                  found.put(name, kernels.add(new Kernel(name, sizes, new HashMap<>()))));
+              .forEach((name, sizes) -> found.put(name, kernels.add(kernel(name, sizes))));
           return libraries.add(found);
         },
         () -> "cuLibraryLoadData(bytes=%d)".formatted(image.length));
+  }
+
+  private static Kernel kernel(String name, List<KernelParameter> sizes) {
+    return new Kernel(name, sizes, new HashMap<>(), new AtomicBoolean());
   }
 
   /** That of the devices, which are all the same. */
@@ -131,11 +138,16 @@ public final class SimKernelCalls implements KernelCalls {
         () -> kernels.get(kernel).name(), () -> call("cuKernelGetName", "kernel", kernel));
   }
 
+  /** Code is loaded when it is first asked about, which waits for the device's work. */
   @Override
   public KernelParameter kernelGetParamInfo(long kernel, int index) {
     return machine.call(
         () -> {
-          List<KernelParameter> parameters = kernels.get(kernel).parameters();
+          Kernel known = kernels.get(kernel);
+          if (known.loaded().compareAndSet(false, true)) {
+            machine.drain(machine.device(0));
+          }
+          List<KernelParameter> parameters = known.parameters();
           if (index < 0 || index >= parameters.size()) {
             throw SimRefusal.invalidValue(
                 "index: %d (expected: >= 0 and below %d, the number of parameters)"
