@@ -78,7 +78,8 @@ public final class CudaModule implements AutoCloseable {
    * urgent.
    *
    * @param name the name
-   * @throws IllegalStateException if the module is closed
+   * @throws IllegalStateException if the module is closed, or a kernel that is new is asked for
+   *     inside a callback
    * @throws CudaException if the driver reports an error: NOT_FOUND, with the names that there are
    */
   public CudaKernel kernel(String name) {

@@ -93,9 +93,21 @@ public final class OpenModule {
       ending.checkOpen();
       return known;
     }
+    checkOutsideCallback(name);
     OpenKernel found = ask(driver -> found(driver.kernels(), name));
     OpenKernel before = kernels.putIfAbsent(name, found);
     return before == null ? found : before;
+  }
+
+  /** The driver loads code at its first question, and waits for the device's work before. */
+  private void checkOutsideCallback(String name) {
+    ending.checkOpen();
+    if (session.isInsideCallback()) {
+      throw new IllegalStateException(
+          ("kernel: %s is not loaded yet, and inside a callback its loading would wait for the"
+                  + " callback (expected: a kernel that was got before)")
+              .formatted(name));
+    }
   }
 
   private OpenKernel found(KernelCalls driver, String name) {

@@ -86,6 +86,23 @@ class ModuleEndTest {
     }
   }
 
+  @CudaTest
+  void kernelThatIsNew_isRefusedInsideACallback(Cuda cuda, @NonBlocking CudaStream stream) {
+    try (CudaModule module = TestKernels.launches(cuda)) {
+      CudaKernel known = module.kernel("scale");
+      CompletableFuture<Void> inside =
+          stream.addCallback(() -> {
+            assertThat(module.kernel("scale").name()).isEqualTo(known.name());
+            CudaKernel _ = module.kernel("add");
+          });
+      assertThatThrownBy(inside::join)
+          .hasRootCauseInstanceOf(IllegalStateException.class)
+          .rootCause()
+          .hasMessageContaining("add is not loaded yet")
+          .hasMessageContaining("expected: a kernel that was got before");
+    }
+  }
+
   private static float[] ones() {
     float[] ones = new float[COUNT];
     Arrays.fill(ones, 1f);
