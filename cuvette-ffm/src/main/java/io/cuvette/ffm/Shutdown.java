@@ -1,10 +1,14 @@
 package io.cuvette.ffm;
 
 import io.cuvette.ffm.call.Entry;
+import io.cuvette.ffm.part.HostThreads;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Keeps open drivers from calling once the JVM is shutting down. Thread-safe. */
+/**
+ * Keeps open drivers from calling once the JVM is shutting down, and the driver's threads from
+ * keeping it from its end. Thread-safe.
+ */
 final class Shutdown {
   private static final Set<Entry> OPEN = ConcurrentHashMap.newKeySet();
   private static volatile boolean begun;
@@ -22,6 +26,7 @@ final class Shutdown {
   private static void begin() {
     begun = true;
     OPEN.forEach(Entry::shutDown);
+    HostThreads.detach();
   }
 
   /** Shuts a driver down with the JVM, at once if that shuts down already. */

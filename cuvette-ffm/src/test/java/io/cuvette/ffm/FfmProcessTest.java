@@ -102,6 +102,19 @@ class FfmProcessTest {
     }
   }
 
+  /** Runs a host function, and exits with the driver open. */
+  static final class HostFunctionMain {
+    private HostFunctionMain() {}
+
+    public static void main(String[] arguments) {
+      CompletableFuture<Void> ran = new CompletableFuture<>();
+      CudaDriver driver = new FfmDriverProvider().open("");
+      driver.streams().launchHostFunc(0, 5, () -> ran.complete(null));
+      ran.join();
+      System.exit(0);
+    }
+  }
+
   /** Asks for a driver where none is. */
   static final class MissingMain {
     private MissingMain() {}
@@ -179,6 +192,18 @@ class FfmProcessTest {
         .contains("OutOfMemoryError")
         .endsWith("alive\n");
     assertThat(result.exitCode()).isZero();
+  }
+
+  /** The driver's thread is joined in an exit handler, where the JVM lets no thread detach. */
+  @Test
+  void afterHostFunctions_theJvmExits(@TempDir Path folder) throws Exception {
+    StubLibrary library = StubLibrary.compile(folder);
+    ForkedJvm.Result result =
+        ForkedJvm.run(
+            HostFunctionMain.class,
+            Map.of("STUB_HOST_THREAD", "1"),
+            "-Dcuvette.libcuda=" + library.file());
+    assertThat(result).isEqualTo(new ForkedJvm.Result(0, ""));
   }
 
   @Test

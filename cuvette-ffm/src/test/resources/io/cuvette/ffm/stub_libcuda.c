@@ -207,6 +207,12 @@ static CUresult cuDevicePrimaryCtxRetain_v7000(CUcontext *out, CUdevice device) 
   *out = (CUcontext)(uintptr_t)(0xc000 + device - HANDLE(0));
   return 0;
 }
+static CUresult cuDevicePrimaryCtxGetState_v7000(CUdevice device, unsigned *flags, int *active) {
+  NOTE("cuDevicePrimaryCtxGetState@7000(%d)", device);
+  *flags = 0;
+  *active = retained[device - HANDLE(0)] > 0;
+  return 0;
+}
 static CUresult cuDevicePrimaryCtxRelease_v11000(CUdevice device) {
   NOTE("cuDevicePrimaryCtxRelease@11000(%d)", device);
   __sync_fetch_and_sub(&retained[device - HANDLE(0)], 1);
@@ -397,10 +403,6 @@ static CUresult cuStreamGetDevice_v12080(CUstream stream, CUdevice *out) {
   *out = (int)answers[0];
   return 0;
 }
-static CUresult cuStreamQuery_v2000(CUstream stream) {
-  NOTE("cuStreamQuery@2000(%llx)", U(stream));
-  return 0;
-}
 static CUresult cuStreamSynchronize_v2000(CUstream stream) {
   NOTE("cuStreamSynchronize@2000(%llx)", U(stream));
   return 0;
@@ -410,7 +412,47 @@ static CUresult cuStreamWaitEvent_v3020(CUstream stream, CUevent event, unsigned
   return 0;
 }
 
-struct host_call { CUhostFn function; void *data; };
+struct host_call { CUhostFn function; void *data; struct host_call *next; };
+/* With STUB_HOST_THREAD one thread runs the functions, and ends where the process exits. */
+static struct host_call *host_calls;
+static pthread_t host_thread;
+static int host_thread_runs, host_thread_stops;
+static pthread_mutex_t host_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t host_more = PTHREAD_COND_INITIALIZER;
+static void *run_host_calls(void *argument) {
+  pthread_mutex_lock(&host_lock);
+  for (;;) {
+    while (!host_calls && !host_thread_stops) pthread_cond_wait(&host_more, &host_lock);
+    struct host_call *call = host_calls;
+    if (!call) break;
+    pthread_mutex_unlock(&host_lock);
+    call->function(call->data);
+    pthread_mutex_lock(&host_lock);
+    host_calls = call->next;
+    free(call);
+  }
+  pthread_mutex_unlock(&host_lock);
+  return argument;
+}
+static int queue_host_call(struct host_call *call) {
+  if (!getenv("STUB_HOST_THREAD")) return 0;
+  pthread_mutex_lock(&host_lock);
+  struct host_call **end = &host_calls;
+  while (*end) end = &(*end)->next;
+  *end = call;
+  if (!host_thread_runs) host_thread_runs = pthread_create(&host_thread, NULL, run_host_calls, NULL) == 0;
+  pthread_cond_signal(&host_more);
+  pthread_mutex_unlock(&host_lock);
+  return 1;
+}
+__attribute__((destructor)) static void end_host_thread(void) {
+  if (!host_thread_runs) return;
+  pthread_mutex_lock(&host_lock);
+  host_thread_stops = 1;
+  pthread_cond_signal(&host_more);
+  pthread_mutex_unlock(&host_lock);
+  pthread_join(host_thread, NULL);
+}
 static void *run_host_call(void *argument) {
   struct host_call call = *(struct host_call *)argument;
   free(argument);
@@ -420,11 +462,20 @@ static void *run_host_call(void *argument) {
 static CUresult cuLaunchHostFunc_v10000(CUstream stream, CUhostFn function, void *data) {
   NOTE("cuLaunchHostFunc@10000(%llx)", U(stream));
   struct host_call *call = malloc(sizeof *call);
-  *call = (struct host_call){function, data};
+  *call = (struct host_call){function, data, NULL};
+  if (queue_host_call(call)) return 0;
   pthread_t thread;
   pthread_create(&thread, NULL, run_host_call, call);
   pthread_detach(thread);
   return 0; }
+
+static CUresult cuStreamQuery_v2000(CUstream stream) {
+  NOTE("cuStreamQuery@2000(%llx)", U(stream));
+  pthread_mutex_lock(&host_lock);
+  CUresult status = host_calls ? 600 : 0;
+  pthread_mutex_unlock(&host_lock);
+  return status;
+}
 
 /* events */
 static CUresult cuEventCreate_v2000(CUevent *out, unsigned flags) {
@@ -537,6 +588,7 @@ void stub_free(void *parameter, void *address, int device) { note("free(%llx, %l
   X(cuDeviceGetName, 2000) X(cuDeviceGetUuid, 11040) X(cuDeviceTotalMem, 3020) \
   X(cuDeviceGetAttribute, 2000) X(cuDeviceGetPCIBusId, 4010) X(cuDeviceGetByPCIBusId, 4010) \
   X(cuDeviceCanAccessPeer, 4000) X(cuDevicePrimaryCtxRetain, 7000) \
+  X(cuDevicePrimaryCtxGetState, 7000) \
   X(cuDevicePrimaryCtxRelease, 11000) X(cuCtxGetCurrent, 4000) X(cuCtxSetCurrent, 4000) \
   X(cuCtxGetDevice, 2000) X(cuCtxSynchronize, 2000) X(cuCtxSynchronize, 13000) \
   X(cuCtxGetStreamPriorityRange, 5050) X(cuCtxGetLimit, 3010) X(cuCtxSetLimit, 3010) \

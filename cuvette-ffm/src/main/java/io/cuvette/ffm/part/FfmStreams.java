@@ -136,13 +136,19 @@ public final class FfmStreams extends Part implements StreamCalls {
     long number = HostFunctions.add(entry, function);
     boolean launched = false;
     try {
-      LAUNCH_HOST_FUNC.call(stream, HostFunctions.ENTRY, number, device, enterAsIs(device));
+      HostThreads.used(device);
+      launchFunction(device, stream, HostFunctions.ENTRY, number);
       launched = true;
     } finally {
       if (!launched) {
         HostFunctions.remove(number);
       }
     }
+  }
+
+  /** The same with a C function {@code void (*)(void* argument)}. */
+  void launchFunction(int device, long stream, long function, long argument) {
+    LAUNCH_HOST_FUNC.call(stream, function, argument, device, enterAsIs(device));
   }
 
   @Override
