@@ -112,9 +112,9 @@ public final class HostThreads {
         NativeAccess.function(
             created,
             FunctionDescriptor.of(Layouts.INT, Layouts.SEGMENT, Layouts.INT, Layouts.SEGMENT));
-    try (Arena arena = Arena.ofConfined()) {
-      MemorySegment machines = arena.allocate(Layouts.POINTER);
-      MemorySegment count = arena.allocate(Layouts.INT);
+    MemorySegment machines = Arena.ofAuto().allocate(Layouts.POINTER);
+    MemorySegment count = Arena.ofAuto().allocate(Layouts.INT);
+    try {
       int status = (int) get.invokeExact(machines, 1, count);
       return status == 0 && count.get(Layouts.INT, 0) > 0 ? machines.get(Layouts.POINTER, 0) : 0;
     } catch (Throwable e) {
