@@ -39,7 +39,9 @@ public final class CudaKernel extends LaunchableKernel {
 
   /**
    * {@return the place and size of each parameter, in order; empty if the driver does not tell,
-   * which those of CUDA 12.4 and newer do (cuKernelGetParamInfo)}
+   * which those of CUDA 12.4 and newer do (cuKernelGetParamInfo)} The driver was asked for one
+   * after the other when the kernel was found, until it refused: it has no function for their
+   * number.
    */
   public Optional<List<KernelParameter>> parameters() {
     return Optional.ofNullable(core.places());

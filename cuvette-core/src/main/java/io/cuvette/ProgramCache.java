@@ -12,8 +12,9 @@ import org.jspecify.annotations.Nullable;
  * this user alone can read, in a folder that this user alone can change; a folder of somebody else,
  * one that others can write to, or a link is not used. What was not used for longest goes when a
  * new entry exceeds the limit. A damaged entry is as none, and a folder that cannot be read or
- * written is no error: the log says so once, and programs are compiled each time. Several processes
- * may use one folder at once. Immutable.
+ * written is no error: the log says so once, and programs are compiled each time. A program whose
+ * source or headers name a header by a macro ({@code #include NAME}) is never kept: what it reads
+ * cannot be known. Several processes may use one folder at once. Immutable.
  *
  * @param folder the folder, which is made when it is needed; null if nothing is kept
  * @param limitBytes the size of all entries at most, in bytes, at least 1

@@ -85,18 +85,21 @@ static void device(int number, const char *name) { note("device %s %lld\n", name
 static void stream(void *handle, const char *name) { note("stream %s %lld\n", name, (intptr_t)handle, 0, 0); }
 
 static void *heap(intptr_t d, const heap_t *h) {
+  note("%sin %lld ", "", d, 0, 0);
   note("heap %s %lld+%lld", h->message, (intptr_t)h->range->address, h->range->bytes, 0);
   note("%s usage %lld type %lld v%llx", "", h->usage, h->type, h->version);
   note("%s/%lld range %lld\n", "", h->size, h->rangeSize, 0);
   return (void *)0x77;
 }
-static void heapEnd(intptr_t d, void *h) { note("%sheap end %lld\n", "", (intptr_t)h, 0, 0); }
+static void heapEnd(intptr_t d, void *h) { note("%sin %lld heap end %lld\n", "", d, (intptr_t)h, 0); }
 static void regions(intptr_t d, const regions_t *r) {
   const range_t *range = r->elements;
+  note("%sin %lld ", "", d, 0, 0);
   note("%sregion of %lld: %lld+%lld", "", (intptr_t)r->heap, (intptr_t)range->address, range->bytes);
   note("%s count %lld step %lld type %lld\n", "", r->count, r->step, r->kind);
 }
 static void regionsEnd(intptr_t d, const unregions_t *r) {
+  note("%sin %lld ", "", d, 0, 0);
   note("%sregion end %lld count %lld kind %lld\n", "", (intptr_t)r->elements[0], r->count, r->kind);
 }
 

@@ -22,13 +22,18 @@ import org.jspecify.annotations.Nullable;
 public final class FfmNvtx implements NvtxCalls {
   private static final System.Logger LOG = System.getLogger("io.cuvette.nvtx");
   private static final String VARIABLE = "NVTX_INJECTION64_PATH";
-  private static final long DEFAULT_DOMAIN = 0;
+
+  /** Compute Sanitizer wants memory to be in a domain that was created. */
+  private static final String MEMORY_DOMAIN = "Cuvette";
 
   /** nvtxMemHeapRegister without a tool that follows memory: NVTX_MEM_HEAP_HANDLE_NO_TOOL. */
   private static final long NO_TOOL = -1;
 
   private final @Nullable NvtxLibrary library;
   private final @Nullable NvtxFunctions functions;
+
+  /** The domain of memory, created when first used; tools give one name the same domain. */
+  private volatile long memoryDomain;
 
   /** What the process has: a tool attaches once. */
   private static final class Here {
@@ -208,6 +213,15 @@ public final class FfmNvtx implements NvtxCalls {
             });
   }
 
+  private long memoryDomain() {
+    long known = memoryDomain;
+    if (known == 0) {
+      known = domainCreate(MEMORY_DOMAIN);
+      memoryDomain = known;
+    }
+    return known;
+  }
+
   @Override
   public long memHeapRegister(long address, long bytes, String name) {
     try (Arena arena = Arena.ofConfined()) {
@@ -219,7 +233,7 @@ public final class FfmNvtx implements NvtxCalls {
       heap.setAtIndex(POINTER, 3, range.address());
       heap.setAtIndex(INT, 9, NvtxLayouts.MESSAGE_ASCII);
       heap.setAtIndex(POINTER, 5, arena.allocateFrom(name).address());
-      long made = (long) functions().memHeapRegister.invokeExact(DEFAULT_DOMAIN, heap);
+      long made = (long) functions().memHeapRegister.invokeExact(memoryDomain(), heap);
       return made == NO_TOOL ? 0 : made;
     } catch (Throwable e) {
       throw NativeAccess.unexpected(e);
@@ -229,7 +243,7 @@ public final class FfmNvtx implements NvtxCalls {
   @Override
   public void memHeapUnregister(long heap) {
     try {
-      functions().memHeapUnregister.invokeExact(DEFAULT_DOMAIN, heap);
+      functions().memHeapUnregister.invokeExact(memoryDomain(), heap);
     } catch (Throwable e) {
       throw NativeAccess.unexpected(e);
     }
@@ -246,7 +260,7 @@ public final class FfmNvtx implements NvtxCalls {
       batch.setAtIndex(POINTER, 3, range.byteSize());
       batch.setAtIndex(POINTER, 4, range.address());
       batch.setAtIndex(POINTER, 5, arena.allocate(POINTER).address());
-      functions().memRegionsRegister.invokeExact(DEFAULT_DOMAIN, batch);
+      functions().memRegionsRegister.invokeExact(memoryDomain(), batch);
     } catch (Throwable e) {
       throw NativeAccess.unexpected(e);
     }
@@ -259,7 +273,7 @@ public final class FfmNvtx implements NvtxCalls {
       batch.setAtIndex(POINTER, 1, 1);
       batch.setAtIndex(POINTER, 2, POINTER.byteSize());
       batch.setAtIndex(POINTER, 3, arena.allocateFrom(POINTER, address).address());
-      functions().memRegionsUnregister.invokeExact(DEFAULT_DOMAIN, batch);
+      functions().memRegionsUnregister.invokeExact(memoryDomain(), batch);
     } catch (Throwable e) {
       throw NativeAccess.unexpected(e);
     }

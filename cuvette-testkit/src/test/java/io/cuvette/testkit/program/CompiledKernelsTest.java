@@ -9,19 +9,15 @@ import io.cuvette.CompilerOptions;
 import io.cuvette.ComputeCapability;
 import io.cuvette.Cuda;
 import io.cuvette.CudaLinker;
+import io.cuvette.CudaModule;
 import io.cuvette.CudaStream;
+import io.cuvette.Dim3;
 import io.cuvette.KernelCode;
 import io.cuvette.KernelCode.Kind;
+import io.cuvette.LaunchConfig;
 import io.cuvette.LinkerOptions;
-import io.cuvette.driver.KernelCalls;
-import io.cuvette.driver.KernelParameter;
-import io.cuvette.driver.LaunchParameters;
-import io.cuvette.driver.LaunchShape;
 import io.cuvette.testkit.CudaTest;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
@@ -49,39 +45,13 @@ class CompiledKernelsTest {
     return List.of(ptx, cubin, linked);
   }
 
-  private static LaunchShape shape(int blocks, int threads, int cluster, int shared, boolean all) {
-    return new LaunchShape(blocks, 1, 1, threads, 1, 1, cluster, 1, 1, shared, all, false);
-  }
-
-  /** Launches a kernel and waits for it. */
+  /** Launches a kernel as users do, and waits for it. */
   private static void run(
-      Cuda cuda, KernelCode code, String name, LaunchShape shape, Object... arguments) {
-    KernelCalls kernels = cuda.driver().kernels();
-    int device = cuda.currentDevice().id();
-    long library = kernels.libraryLoadData(code.bytes());
-    try (CudaStream stream = cuda.currentDevice().createStream();
-        Arena arena = Arena.ofConfined()) {
-      MemorySegment values = arena.allocate(8L * arguments.length, 8);
-      List<KernelParameter> places = new ArrayList<>();
-      for (int i = 0; i < arguments.length; i++) {
-        MemorySegment place = values.asSlice(8L * i);
-        switch (arguments[i]) {
-          case Integer number -> place.set(ValueLayout.JAVA_INT, 0, number);
-          case Double number -> place.set(ValueLayout.JAVA_DOUBLE, 0, number);
-          case Buffer buffer -> place.set(ValueLayout.JAVA_LONG, 0, buffer.address());
-          default -> throw new IllegalArgumentException(arguments[i].toString());
-        }
-        places.add(new KernelParameter(8L * i, arguments[i] instanceof Integer ? 4 : 8));
-      }
-      kernels.launchKernel(
-          device,
-          stream.handle(),
-          kernels.libraryGetKernel(library, name),
-          shape,
-          new LaunchParameters(values, places));
+      Cuda cuda, KernelCode code, String name, LaunchConfig config, Object... arguments) {
+    try (CudaModule module = CudaModule.load(cuda, code);
+        CudaStream stream = cuda.currentDevice().createStream()) {
+      stream.launch(module.kernel(name), config, arguments);
       stream.synchronize();
-    } finally {
-      kernels.libraryUnload(library);
     }
   }
 
@@ -113,15 +83,7 @@ class CompiledKernelsTest {
           Buffer third = cuda.allocate(4L * N)) {
         first.copyFrom(MemorySegment.ofArray(a));
         second.copyFrom(MemorySegment.ofArray(b));
-        run(
-            cuda,
-            code,
-            "vector_add",
-            shape((N + 255) / 256, 256, 1, 0, false),
-            first,
-            second,
-            third,
-            N);
+        run(cuda, code, "vector_add", LaunchConfig.forElements(N, 256), first, second, third, N);
         float[] found = new float[N];
         third.copyTo(MemorySegment.ofArray(found));
         assertThat(found).as(code.toString()).isEqualTo(expected);
@@ -135,7 +97,8 @@ class CompiledKernelsTest {
     for (KernelCode code : forms(cuda)) {
       try (Buffer in = of(cuda, VALUES);
           Buffer out = of(cuda, new int[blocks])) {
-        run(cuda, code, "block_sum", shape(blocks, 512, 1, 4 * 512, false), in, out, N);
+        LaunchConfig config = LaunchConfig.of(blocks, 512).withDynamicSharedBytes(4 * 512);
+        run(cuda, code, "block_sum", config, in, out, N);
         assertThat(Arrays.stream(ints(out)).sum()).as(code.toString()).isEqualTo(SUM);
       }
     }
@@ -147,7 +110,15 @@ class CompiledKernelsTest {
       try (Buffer in = of(cuda, VALUES);
           Buffer parts = of(cuda, new int[32]);
           Buffer out = of(cuda, new int[1])) {
-        run(cuda, code, "grid_sum", shape(32, 256, 1, 0, true), in, parts, out, N);
+        run(
+            cuda,
+            code,
+            "grid_sum",
+            LaunchConfig.of(32, 256).withCooperative(true),
+            in,
+            parts,
+            out,
+            N);
         assertThat(ints(out)).as(code.toString()).containsExactly(SUM);
       }
     }
@@ -168,7 +139,7 @@ class CompiledKernelsTest {
     for (KernelCode code : forms) {
       try (Buffer in = of(cuda, values);
           Buffer out = of(cuda, new int[values.length])) {
-        run(cuda, code, "cluster_turn", shape(16, 64, 4, 0, false), in, out);
+        run(cuda, code, "cluster_turn", LaunchConfig.of(16, 64).inClustersOf(Dim3.of(4)), in, out);
         assertThat(ints(out)).as(code.toString()).isEqualTo(expected);
       }
     }
@@ -186,7 +157,7 @@ class CompiledKernelsTest {
       try (Buffer in = cuda.allocate(N);
           Buffer bins = of(cuda, new int[256])) {
         in.copyFrom(MemorySegment.ofArray(bytes));
-        run(cuda, code, "histogram", shape(64, 256, 1, 0, false), in, bins, N);
+        run(cuda, code, "histogram", LaunchConfig.of(64, 256), in, bins, N);
         assertThat(ints(bins)).as(code.toString()).isEqualTo(expected);
       }
     }
@@ -199,8 +170,8 @@ class CompiledKernelsTest {
     KernelCode ptx = forms(cuda).getFirst();
     try (Buffer buffer = cuda.allocate(8L * N)) {
       buffer.copyFrom(MemorySegment.ofArray(values));
-      LaunchShape shape = shape((N + 255) / 256, 256, 1, 0, false);
-      run(cuda, ptx, ptx.loweredName("scale<double>"), shape, buffer, 2.5, N);
+      LaunchConfig config = LaunchConfig.forElements(N, 256);
+      run(cuda, ptx, ptx.loweredName("scale<double>"), config, buffer, 2.5, N);
       double[] found = new double[N];
       buffer.copyTo(MemorySegment.ofArray(found));
       assertThat(found).isEqualTo(expected);
