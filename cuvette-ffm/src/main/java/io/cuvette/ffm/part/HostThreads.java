@@ -26,7 +26,7 @@ import java.util.concurrent.locks.LockSupport;
  */
 public final class HostThreads {
   private static final MethodHandle GET_STATE =
-      Libcuda.required(
+      Libcuda.function(
           "cuDevicePrimaryCtxGetState", 7000, Layouts.INT, Layouts.POINTER, Layouts.POINTER);
 
   private static final int NON_BLOCKING = 1;
