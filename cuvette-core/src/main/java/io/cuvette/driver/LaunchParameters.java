@@ -5,6 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The arguments of a launch in native memory: the value of each parameter at its offset, and the
@@ -18,6 +19,7 @@ public final class LaunchParameters {
   private final MemorySegment values;
   private final List<KernelParameter> places;
   private final MemorySegment table;
+  private final @Nullable LaunchWatcher watcher;
 
   /**
    * Builds the table of addresses.
@@ -35,6 +37,7 @@ public final class LaunchParameters {
     }
     this.values = values;
     this.places = List.copyOf(places);
+    this.watcher = null;
     this.table =
         places.isEmpty()
             ? NO_TABLE
@@ -44,6 +47,27 @@ public final class LaunchParameters {
       Objects.checkFromIndexSize(place.offset(), place.size(), values.byteSize());
       table.setAtIndex(ValueLayout.JAVA_LONG, next++, values.address() + place.offset());
     }
+  }
+
+  private LaunchParameters(LaunchParameters of, LaunchWatcher watcher) {
+    this.values = of.values;
+    this.places = of.places;
+    this.table = of.table;
+    this.watcher = watcher;
+  }
+
+  /**
+   * {@return the same arguments for a launch that is watched, if the driver can}
+   *
+   * @param observer is told of the memory that the launch touches
+   */
+  public LaunchParameters watchedBy(LaunchWatcher observer) {
+    return new LaunchParameters(this, Objects.requireNonNull(observer, "observer"));
+  }
+
+  /** {@return who is told of the memory that the launch touches; null if nobody is} */
+  public @Nullable LaunchWatcher watcher() {
+    return watcher;
   }
 
   /** {@return the values, each at the offset of its parameter} */

@@ -16,7 +16,9 @@ public enum Misuse {
   FREE_WHILE_IN_USE,
   /**
    * Two streams use the same bytes, one of them writes, and nothing orders the two; an allocation
-   * in stream order counts as a write, and so does one of a pool where memory is used again.
+   * in stream order counts as a write, and so does one of a pool where memory is used again. A
+   * launch may read or write what its arguments point to; two launches are compared by the bytes
+   * that they touched, where the driver knows them, which is on the simulated device.
    */
   RACE,
   /**

@@ -27,6 +27,7 @@ class SanitizedLaunchTest {
   private static final LaunchShape SHAPE =
       new LaunchShape(1, 1, 1, 32, 1, 1, 1, 1, 1, 0, false, false);
   private static final int COUNT = 32;
+  private static final int SEEDS = 100;
   private static final long BYTES = COUNT * 4L;
 
   private final List<SanitizerReport> reports = new ArrayList<>();
@@ -95,11 +96,11 @@ class SanitizedLaunchTest {
   }
 
   @Test
-  void orderedUses_andLaunchesThatShareAnInput_areFine() {
+  void orderedUses_areFine() {
     launch(first, data);
+    driver.streams().streamSynchronize(0, first);
     launch(second, data);
     driver.streams().streamSynchronize(0, second);
-    driver.streams().streamSynchronize(0, first);
     driver.transfers().memsetD8Async(0, data, (byte) 0, BYTES, second);
     assertThat(reports).isEmpty();
   }
@@ -113,5 +114,115 @@ class SanitizedLaunchTest {
     driver.streams().streamSynchronize(0, first);
     assertThat(reports).isEmpty();
     driver.memory().memFree(0, fresh);
+  }
+
+  private interface Launches {
+    void queue(CudaDriver over, long kernel, long one, long other, long memory);
+  }
+
+  /** What is reported under each of the seeds, when both streams were waited for. */
+  private static List<SanitizerReport> underSeeds(String name, Launches launches) {
+    List<SanitizerReport> all = new ArrayList<>();
+    for (int seed = 0; seed < SEEDS; seed++) {
+      CudaDriver over =
+          SanitizerDriver.reporting(
+              SimulatedDriver.open(SimulatedOptions.DEFAULTS.withSeed(seed)), all::add);
+      try (over) {
+        long code = over.kernels().libraryLoadData(TestKernels.code("launches.ptx"));
+        long kernel = over.kernels().libraryGetKernel(code, name);
+        long one = over.streams().streamCreateWithPriority(0, 1, 0);
+        long other = over.streams().streamCreateWithPriority(0, 1, 0);
+        long memory = over.memory().memAlloc(0, 16 * BYTES);
+        over.transfers().memsetD8Async(0, memory, (byte) 0, 16 * BYTES, one);
+        over.streams().streamSynchronize(0, one);
+        launches.queue(over, kernel, one, other, memory);
+        over.streams().streamSynchronize(0, one);
+        over.streams().streamSynchronize(0, other);
+        over.memory().memFree(0, memory);
+        over.streams().streamDestroy(0, one);
+        over.streams().streamDestroy(0, other);
+        over.kernels().libraryUnload(code);
+      }
+    }
+    return all;
+  }
+
+  private static void launch(CudaDriver over, long kernel, long stream, Object... arguments) {
+    MemorySegment values = Arena.ofAuto().allocate(8L * arguments.length, 8);
+    List<KernelParameter> places = new ArrayList<>();
+    for (int i = 0; i < arguments.length; i++) {
+      KernelParameter place = over.kernels().kernelGetParamInfo(kernel, i);
+      switch (arguments[i]) {
+        case Long number -> values.set(ValueLayout.JAVA_LONG, place.offset(), number);
+        case Float number -> values.set(ValueLayout.JAVA_FLOAT, place.offset(), number);
+        case Integer number -> values.set(ValueLayout.JAVA_INT, place.offset(), number);
+        default -> throw new IllegalArgumentException(arguments[i].toString());
+      }
+      places.add(place);
+    }
+    over.kernels().launchKernel(0, stream, kernel, SHAPE, new LaunchParameters(values, places));
+  }
+
+  @Test
+  void unorderedLaunchesThatWriteTheSame_areARace_underEverySeed() {
+    List<SanitizerReport> found =
+        underSeeds(
+            "scale",
+            (over, scale, one, other, memory) -> {
+              launch(over, scale, one, memory, 2f, COUNT);
+              launch(over, scale, other, memory + BYTES / 2, 2f, COUNT);
+            });
+    assertThat(found)
+        .hasSize(SEEDS)
+        .allSatisfy(report -> {
+          assertThat(report.misuse()).isEqualTo(Misuse.RACE);
+          assertThat(report.toString())
+              .contains("launchKernel", "by the kernel is not ordered after the")
+              .contains(" by a kernel on stream");
+        });
+  }
+
+  @Test
+  void launchThatReadsWhatAnUnorderedOneWrites_isARace_underEverySeed() {
+    List<SanitizerReport> found =
+        underSeeds(
+            "addVectors",
+            (over, add, one, other, memory) -> {
+              launch(over, add, one, memory, memory, memory + BYTES, COUNT);
+              launch(over, add, other, memory + BYTES, memory, memory + 2 * BYTES, COUNT);
+            });
+    assertThat(found).hasSize(SEEDS);
+    assertThat(found).allMatch(report -> report.misuse() == Misuse.RACE);
+  }
+
+  @Test
+  void launchesThatAreOrdered_orTouchOtherBytes_orReadTheSame_areFine_underEverySeed() {
+    assertThat(
+            underSeeds(
+                "addVectors",
+                (over, add, one, other, memory) -> {
+                  launch(over, add, one, memory, memory, memory + BYTES, COUNT);
+                  launch(over, add, other, memory, memory, memory + 2 * BYTES, COUNT);
+                  over.streams().streamSynchronize(0, one);
+                  launch(over, add, other, memory + BYTES, memory, memory + 3 * BYTES, COUNT);
+                  long event = over.events().eventCreate(0, 2);
+                  over.events().eventRecord(0, event, other);
+                  over.streams().streamWaitEvent(0, one, event);
+                  launch(over, add, one, memory + 3 * BYTES, memory, memory + BYTES, COUNT);
+                  over.events().eventDestroy(0, event);
+                }))
+        .isEmpty();
+  }
+
+  @Test
+  void launchesThatChangeTheSameAtomically_areFine_underEverySeed() {
+    assertThat(
+            underSeeds(
+                "countBytes",
+                (over, count, one, other, memory) -> {
+                  launch(over, count, one, memory, memory + BYTES, COUNT);
+                  launch(over, count, other, memory, memory + BYTES, COUNT);
+                }))
+        .isEmpty();
   }
 }

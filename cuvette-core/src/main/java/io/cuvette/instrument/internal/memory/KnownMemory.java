@@ -31,10 +31,14 @@ public final class KnownMemory {
   /** What the host must not change yet. */
   public final HostReads hostReads;
 
+  /** What kernels touch at the same time. */
+  public final KnownLaunches launches;
+
   public KnownMemory(HappensBefore order) {
     this.order = order;
     this.parts = new PoolParts(blocks, order);
     this.hostReads = new HostReads(order);
+    this.launches = new KnownLaunches(order);
   }
 
   /** Notes memory that the driver gave to the host as well. */

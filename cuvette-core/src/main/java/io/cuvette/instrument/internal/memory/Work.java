@@ -1,5 +1,6 @@
 package io.cuvette.instrument.internal.memory;
 
+import io.cuvette.driver.LaunchWatcher;
 import io.cuvette.instrument.internal.order.Access.Kind;
 import io.cuvette.instrument.internal.order.Access.Range;
 import io.cuvette.instrument.internal.report.CallTrace;
@@ -14,6 +15,7 @@ public final class Work {
   public final int device;
   public final long stream;
   private final List<Range> ranges = new ArrayList<>();
+  private @Nullable LaunchWatcher watcher;
 
   public Work(CallTrace site, int device, long stream) {
     this.site = site;
@@ -45,6 +47,15 @@ public final class Work {
 
   public Work writes(MemorySegment segment) {
     return uses(segment, Kind.WRITE);
+  }
+
+  /** This is a launch, of which somebody learns what it touches. */
+  public void watchedBy(LaunchWatcher observer) {
+    watcher = observer;
+  }
+
+  public @Nullable LaunchWatcher watcher() {
+    return watcher;
   }
 
   public List<Range> ranges() {

@@ -1,5 +1,6 @@
 package io.cuvette.instrument.internal.sanitizer;
 
+import io.cuvette.driver.LaunchWatcher;
 import io.cuvette.driver.MathLibrary;
 import io.cuvette.instrument.Misuse;
 import io.cuvette.instrument.SanitizerReport;
@@ -185,6 +186,7 @@ public final class SanitizerCore {
     check(findings -> {
       streams.order.finish(work);
       memory.hostReads.finished(findings);
+      memory.launches.finished(findings);
     });
   }
 
@@ -214,6 +216,10 @@ public final class SanitizerCore {
       long number = lane.next();
       for (Range range : work.ranges()) {
         memory.use(new Access(lane, number, range, work.site));
+      }
+      LaunchWatcher watcher = work.watcher();
+      if (watcher != null) {
+        memory.launches.queued(work, lane, number, watcher);
       }
     }
     memory.written(work);

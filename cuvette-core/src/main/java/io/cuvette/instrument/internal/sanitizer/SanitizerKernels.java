@@ -5,7 +5,9 @@ import io.cuvette.driver.KernelCalls;
 import io.cuvette.driver.KernelParameter;
 import io.cuvette.driver.LaunchParameters;
 import io.cuvette.driver.LaunchShape;
+import io.cuvette.driver.LaunchWatcher;
 import io.cuvette.driver.PotentialBlockSize;
+import io.cuvette.instrument.internal.memory.KnownLaunches;
 import io.cuvette.instrument.internal.memory.Work;
 import io.cuvette.instrument.internal.order.Access.Range;
 import io.cuvette.instrument.internal.report.CallTrace;
@@ -92,8 +94,10 @@ public final class SanitizerKernels implements KernelCalls {
     CallTrace site = CallTrace.often("launchKernel", "kernel", kernel, "stream", stream);
     Work work = new Work(site, device, stream);
     core.check(_ -> addArguments(work, parameters));
-    core.queue(
-        work, () -> driver.kernels().launchKernel(device, stream, kernel, shape, parameters));
+    LaunchWatcher watcher = KnownLaunches.watcher();
+    work.watchedBy(watcher);
+    LaunchParameters watched = parameters.watchedBy(watcher);
+    core.queue(work, () -> driver.kernels().launchKernel(device, stream, kernel, shape, watched));
   }
 
   @Override

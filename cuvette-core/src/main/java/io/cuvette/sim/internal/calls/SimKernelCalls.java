@@ -220,7 +220,7 @@ public final class SimKernelCalls implements KernelCalls {
       MemorySegment.copy(
           given.values(), given.places().get(i).offset(), values, to.offset(), to.size());
     }
-    return new Grid(twin, shape, layout, values, seeds.nextLong());
+    return new Grid(twin, shape, layout, values, seeds.nextLong(), given.watcher());
   }
 
   /** The blocks that arguments of 8 bytes point to. */

@@ -1,6 +1,8 @@
 package io.cuvette.sim.internal.kernel;
 
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.LaunchWatcher;
+import io.cuvette.driver.LaunchWatcher.Touch;
 import io.cuvette.sim.internal.base.PagedBytes;
 import io.cuvette.sim.internal.base.SimRefusal;
 import io.cuvette.sim.internal.machine.SimMachine;
@@ -23,6 +25,7 @@ import org.jspecify.annotations.Nullable;
 final class GlobalMemory {
   private final SimMachine machine;
   private final SimDevice device;
+  private final @Nullable LaunchWatcher watcher;
 
   private final MemorySegment eight = MemorySegment.ofArray(new long[1]);
   private final MemorySegment four = eight.asSlice(0, Integer.BYTES);
@@ -40,9 +43,10 @@ final class GlobalMemory {
 
   private UnaryOperator<SimRefusal> refusals = UnaryOperator.identity();
 
-  GlobalMemory(SimMachine machine, SimDevice device) {
+  GlobalMemory(SimMachine machine, SimDevice device, @Nullable LaunchWatcher watcher) {
     this.machine = machine;
     this.device = device;
+    this.watcher = watcher;
   }
 
   /** What is refused goes through an operator: the launch fails, even if its function goes on. */
@@ -51,37 +55,38 @@ final class GlobalMemory {
   }
 
   byte getByte(long address) {
-    read(address, one);
+    read(address, one, Touch.READ);
     return one.get(ValueLayout.JAVA_BYTE, 0);
   }
 
-  int getInt(long address) {
-    read(address, four);
+  int getInt(long address, Touch touch) {
+    read(address, four, touch);
     return four.get(ValueLayout.JAVA_INT, 0);
   }
 
-  long getLong(long address) {
-    read(address, eight);
+  long getLong(long address, Touch touch) {
+    read(address, eight, touch);
     return eight.get(ValueLayout.JAVA_LONG, 0);
   }
 
   void setByte(long address, byte value) {
     one.set(ValueLayout.JAVA_BYTE, 0, value);
-    write(address, one);
+    write(address, one, Touch.WRITE);
   }
 
-  void setInt(long address, int value) {
+  void setInt(long address, int value, Touch touch) {
     four.set(ValueLayout.JAVA_INT, 0, value);
-    write(address, four);
+    write(address, four, touch);
   }
 
-  void setLong(long address, long value) {
+  void setLong(long address, long value, Touch touch) {
     eight.set(ValueLayout.JAVA_LONG, 0, value);
-    write(address, eight);
+    write(address, eight, touch);
   }
 
-  private void read(long address, MemorySegment target) {
+  private void read(long address, MemorySegment target, Touch touch) {
     SimBlock block = block(address, target.byteSize(), false);
+    note(address, target, touch);
     if (block.isLost()) {
       target.fill(PagedBytes.UNTOUCHED);
     } else {
@@ -89,8 +94,15 @@ final class GlobalMemory {
     }
   }
 
-  private void write(long address, MemorySegment source) {
+  private void note(long address, MemorySegment value, Touch touch) {
+    if (watcher != null) {
+      watcher.touched(address, (int) value.byteSize(), touch);
+    }
+  }
+
+  private void write(long address, MemorySegment source, Touch touch) {
     SimBlock block = block(address, source.byteSize(), true);
+    note(address, source, touch);
     if (!block.isLost()) {
       block.write(address - block.address, source);
     }

@@ -2,6 +2,7 @@ package io.cuvette.sim.internal.kernel;
 
 import io.cuvette.driver.KernelParameter;
 import io.cuvette.driver.LaunchShape;
+import io.cuvette.driver.LaunchWatcher;
 import io.cuvette.sim.SimulatedKernel;
 import io.cuvette.sim.internal.machine.SimMachine;
 import io.cuvette.sim.internal.schedule.SimDevice;
@@ -9,6 +10,7 @@ import java.lang.foreign.MemorySegment;
 import java.math.BigInteger;
 import java.util.List;
 import java.util.SplittableRandom;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One launch of a kernel, which may run again if it was captured. Blocks of a cluster, and all of a
@@ -20,13 +22,15 @@ import java.util.SplittableRandom;
  * @param layout where the parameters lie in the arguments
  * @param arguments the values of the parameters, aligned to 8 bytes
  * @param seed what the order of threads is drawn from
+ * @param watcher is told of the memory that is touched; null if nobody is
  */
 public record Grid(
     SimulatedKernel kernel,
     LaunchShape shape,
     List<KernelParameter> layout,
     MemorySegment arguments,
-    long seed) {
+    long seed,
+    @Nullable LaunchWatcher watcher) {
 
   /**
    * Runs all threads; the caller holds the driver's lock.
@@ -34,7 +38,7 @@ public record Grid(
    * @throws io.cuvette.sim.internal.base.SimRefusal if a thread fails
    */
   public void run(SimMachine machine, SimDevice device) {
-    GlobalMemory memory = new GlobalMemory(machine, device);
+    GlobalMemory memory = new GlobalMemory(machine, device, watcher);
     SplittableRandom random = new SplittableRandom(seed);
     long groups = shape.cooperative() ? 1 : blocks() / clusterSize();
     // Every group once, by steps that have no factor in common with their number.

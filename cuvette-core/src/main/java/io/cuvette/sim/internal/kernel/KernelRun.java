@@ -3,6 +3,7 @@ package io.cuvette.sim.internal.kernel;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.KernelParameter;
 import io.cuvette.driver.LaunchShape;
+import io.cuvette.driver.LaunchWatcher.Touch;
 import io.cuvette.sim.KernelThread;
 import io.cuvette.sim.internal.base.SimRefusal;
 import java.lang.foreign.MemorySegment;
@@ -284,13 +285,13 @@ final class KernelRun implements KernelThread {
   @Override
   public int getInt(long address) {
     access();
-    return (int) looked(address, residents.memory.getInt(address));
+    return (int) looked(address, residents.memory.getInt(address, Touch.READ));
   }
 
   @Override
   public long getLong(long address) {
     access();
-    return looked(address, residents.memory.getLong(address));
+    return looked(address, residents.memory.getLong(address, Touch.READ));
   }
 
   @Override
@@ -303,21 +304,21 @@ final class KernelRun implements KernelThread {
   @Override
   public void setInt(long address, int value) {
     access();
-    residents.memory.setInt(address, value);
+    residents.memory.setInt(address, value, Touch.WRITE);
     wrote();
   }
 
   @Override
   public void setLong(long address, long value) {
     access();
-    residents.memory.setLong(address, value);
+    residents.memory.setLong(address, value, Touch.WRITE);
     wrote();
   }
 
   @Override
   public int atomicUpdate(long address, IntUnaryOperator change) {
     access();
-    int old = residents.memory.getInt(address);
+    int old = residents.memory.getInt(address, Touch.ATOMIC);
     updates = true;
     int changed;
     try {
@@ -325,7 +326,7 @@ final class KernelRun implements KernelThread {
     } finally {
       updates = false;
     }
-    residents.memory.setInt(address, changed);
+    residents.memory.setInt(address, changed, Touch.ATOMIC);
     if (changed == old) {
       return (int) looked(address, old);
     }
@@ -336,7 +337,7 @@ final class KernelRun implements KernelThread {
   @Override
   public long atomicUpdateLong(long address, LongUnaryOperator change) {
     access();
-    long old = residents.memory.getLong(address);
+    long old = residents.memory.getLong(address, Touch.ATOMIC);
     updates = true;
     long changed;
     try {
@@ -344,7 +345,7 @@ final class KernelRun implements KernelThread {
     } finally {
       updates = false;
     }
-    residents.memory.setLong(address, changed);
+    residents.memory.setLong(address, changed, Touch.ATOMIC);
     if (changed == old) {
       return looked(address, old);
     }

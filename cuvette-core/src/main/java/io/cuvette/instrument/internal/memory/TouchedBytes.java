@@ -1,0 +1,90 @@
+package io.cuvette.instrument.internal.memory;
+
+import io.cuvette.driver.LaunchWatcher;
+import java.util.HashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Which bytes a launch read, wrote, or changed atomically: of the first {@value #MOST_PAGES} pages
+ * it touched, a bit for each byte. Not thread-safe; who reads it waits for the launch first.
+ */
+final class TouchedBytes implements LaunchWatcher {
+  /** So 3 MiB of bits at most. */
+  private static final int MOST_PAGES = 2_048;
+
+  private static final int PAGE_SHIFT = 12;
+  private static final int WORDS = (1 << PAGE_SHIFT) / Long.SIZE;
+
+  private final Map<Long, Page> pages = new HashMap<>();
+  private long lastPage = -1;
+  private @Nullable Page last;
+
+  private static final class Page {
+    private final long[] read = new long[WORDS];
+    private final long[] written = new long[WORDS];
+    private final long[] atomic = new long[WORDS];
+
+    long[] bits(Touch touch) {
+      return switch (touch) {
+        case READ -> read;
+        case WRITE -> written;
+        case ATOMIC -> atomic;
+      };
+    }
+  }
+
+  /** A byte that two launches touched in a way that needs an order. */
+  record Conflict(long address, Touch first, Touch second) {}
+
+  @Override
+  public void touched(long address, int bytes, Touch touch) {
+    long page = address >>> PAGE_SHIFT;
+    if (page != lastPage) {
+      lastPage = page;
+      last = pages.get(page);
+      if (last == null && pages.size() < MOST_PAGES) {
+        last = new Page();
+        pages.put(page, last);
+      }
+    }
+    if (last != null) {
+      long mask = ((1L << bytes) - 1) << (address & (Long.SIZE - 1));
+      last.bits(touch)[(int) (address >>> 6) & (WORDS - 1)] |= mask;
+    }
+  }
+
+  /**
+   * The first byte, on any page, that one of two launches wrote and the other touched; null if
+   * there is none. What both only read or changed atomically needs no order, and whether a read
+   * beside an atomic change does, only the program knows.
+   */
+  @Nullable Conflict conflict(TouchedBytes second) {
+    for (Map.Entry<Long, Page> page : pages.entrySet()) {
+      Page other = second.pages.get(page.getKey());
+      Conflict found =
+          other == null ? null : conflict(page.getKey() << PAGE_SHIFT, page.getValue(), other);
+      if (found != null) {
+        return found;
+      }
+    }
+    return null;
+  }
+
+  private static @Nullable Conflict conflict(long page, Page first, Page second) {
+    for (Touch one : Touch.values()) {
+      for (Touch other : Touch.values()) {
+        if (one == Touch.WRITE || other == Touch.WRITE) {
+          for (int i = 0; i < WORDS; i++) {
+            long both = first.bits(one)[i] & second.bits(other)[i];
+            if (both != 0) {
+              long offset = (long) i * Long.SIZE + Long.numberOfTrailingZeros(both);
+              return new Conflict(page + offset, one, other);
+            }
+          }
+        }
+      }
+    }
+    return null;
+  }
+}
