@@ -194,6 +194,7 @@ final class NullSamples implements AutoCloseable {
     objects.add(LaunchConfig.of(1, 1));
     objects.add(Dim3.ONE);
     objects.add(SimulatedParameter.INT);
+    objects.add(new LaunchParameters(MemorySegment.NULL, List.of()));
     values.put(KernelFunction.class, (KernelFunction) _ -> {});
   }
 
@@ -243,7 +244,6 @@ final class NullSamples implements AutoCloseable {
     values.put(MemorySegment.class, Arena.global().allocate(64));
     values.put(Arena.class, Arena.global());
     values.put(LaunchShape.class, new LaunchShape(1, 1, 1, 1, 1, 1, 1, 1, 1, 0, false, false));
-    values.put(LaunchParameters.class, new LaunchParameters(MemorySegment.NULL, List.of()));
     values.put(String.class, "1");
     values.put(UUID.class, new UUID(1, 2));
     values.put(Path.class, folder.resolve("nothing"));
