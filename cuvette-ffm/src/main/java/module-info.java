@@ -13,7 +13,8 @@ module io.cuvette.ffm {
   provides io.cuvette.driver.CompilerCalls with
       io.cuvette.ffm.toolkit.FfmCompiler;
   provides io.cuvette.driver.LinkerCalls with
-      io.cuvette.ffm.toolkit.FfmLinker;
+      io.cuvette.ffm.toolkit.FfmLinker,
+      io.cuvette.ffm.part.FfmDriverLinker;
   provides io.cuvette.driver.NvtxCalls with
       io.cuvette.ffm.nvtx.FfmNvtx;
 }

@@ -9,8 +9,10 @@ import java.util.Objects;
 /**
  * Links code for one architecture: what was compiled apart, so that each may call functions of the
  * others, and LTO-IR, which is compiled only then. nvJitLink does it, a library of the CUDA toolkit
- * that is looked for and loaded by the first {@link #link}; no GPU and no driver is needed. Nothing
- * is open between calls. Immutable, so that any thread may link, also several at once.
+ * that is looked for and loaded by the first {@link #link}; no GPU and no driver is needed. Where
+ * it is missing, the driver's own linker does (cuLinkCreate), which needs a GPU and links no
+ * LTO-IR. Nothing is open between calls. Immutable, so that any thread may link, also several at
+ * once.
  *
  * @param options how code is linked
  */
@@ -32,17 +34,31 @@ public record CudaLinker(LinkerOptions options) {
    *     that are not LTO-IR
    * @throws CompilerException if the inputs cannot be linked; it has the log
    * @throws UnsupportedOperationException if nvJitLink is missing, with where it was looked for and
-   *     what to install
+   *     what to install, and the driver cannot link it either
    */
   public KernelCode link(KernelCode.Kind kind, List<KernelCode> inputs) {
     Objects.requireNonNull(kind, "kind");
     List<KernelCode> all = List.copyOf(Objects.requireNonNull(inputs, "inputs"));
-    LinkerCalls calls =
-        LinkerCalls.find()
-            .orElseThrow(() ->
-                new UnsupportedOperationException(
-                    "no module provides a linker; add io.cuvette.ffm"));
-    return link(kind, all, calls);
+    return linkByFirst(kind, all, LinkerCalls.all());
+  }
+
+  /** The same with the first linker that is there and can. */
+  KernelCode linkByFirst(KernelCode.Kind kind, List<KernelCode> inputs, List<LinkerCalls> linkers) {
+    UnsupportedOperationException missing = null;
+    for (LinkerCalls calls : linkers) {
+      try {
+        return link(kind, inputs, calls);
+      } catch (UnsupportedOperationException e) {
+        missing =
+            missing == null
+                ? e
+                : new UnsupportedOperationException(
+                    missing.getMessage() + "; and " + e.getMessage(), missing);
+      }
+    }
+    throw missing == null
+        ? new UnsupportedOperationException("no module provides a linker; add io.cuvette.ffm")
+        : missing;
   }
 
   /** The same with a linker of its own, for tests. */

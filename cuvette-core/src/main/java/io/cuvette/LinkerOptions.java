@@ -11,8 +11,10 @@ import java.util.Objects;
 import java.util.regex.Pattern;
 
 /**
- * How {@link CudaLinker} links. Each method returns other options. Texts have no line break and no
- * character 0. Immutable.
+ * How {@link CudaLinker} links. The driver's linker has debug information, lines, the verbose log,
+ * the level of optimization and the limit of registers; where nvJitLink is missing, any other
+ * option is an {@link IllegalArgumentException} of {@code link}. Each method returns other options.
+ * Texts have no line break and no character 0. Immutable.
  *
  * @param architecture the one architecture that is linked for, such as {@code sm_90}
  * @param flags the options of the linker with their values, which may be empty

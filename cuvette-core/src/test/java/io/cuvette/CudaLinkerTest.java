@@ -26,6 +26,7 @@ class CudaLinkerTest {
   private static final class Scripted implements LinkerCalls {
     private final List<String> noted = new ArrayList<>();
     private Set<String> failing = Set.of();
+    private String missing = "";
     private int status = 6;
     private int open;
     private String result = "result";
@@ -49,6 +50,9 @@ class CudaLinkerTest {
 
     @Override
     public long create(List<String> options) {
+      if (!missing.isEmpty()) {
+        throw new UnsupportedOperationException(missing);
+      }
       note("create", options.toString());
       open++;
       return 7;
@@ -210,5 +214,31 @@ class CudaLinkerTest {
     assertThatThrownBy(() -> new LinkerOptions("sm_90", Map.of("-arch", "sm_1"), List.of()))
         .isInstanceOf(IllegalArgumentException.class);
     assertThat(calls.noted).isEmpty();
+  }
+
+  @Test
+  void firstLinkerThatIsThere_andCan_links() {
+    Scripted absent = new Scripted();
+    absent.missing = "nvJitLink is not found";
+    assertThat(linker.linkByFirst(Kind.CUBIN, List.of(PTX), List.of(absent, calls)).size())
+        .isEqualTo(6);
+    assertThat(absent.noted).isEmpty();
+    assertThat(calls.noted).contains("complete ");
+    Scripted unused = new Scripted();
+    linker.linkByFirst(Kind.CUBIN, List.of(PTX), List.of(calls, unused));
+    assertThat(unused.noted).isEmpty();
+  }
+
+  @Test
+  void linkersThatAreMissing_areOneErrorThatNamesEach() {
+    Scripted absent = new Scripted();
+    absent.missing = "nvJitLink is not found";
+    calls.missing = "the driver's linker does not link LTO-IR";
+    assertThatThrownBy(() -> linker.linkByFirst(Kind.CUBIN, List.of(LTO), List.of(absent, calls)))
+        .isInstanceOf(UnsupportedOperationException.class)
+        .hasMessage("nvJitLink is not found; and the driver's linker does not link LTO-IR");
+    assertThatThrownBy(() -> linker.linkByFirst(Kind.CUBIN, List.of(LTO), List.of()))
+        .isInstanceOf(UnsupportedOperationException.class)
+        .hasMessageContaining("add io.cuvette.ffm");
   }
 }

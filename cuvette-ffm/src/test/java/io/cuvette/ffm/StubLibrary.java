@@ -2,6 +2,8 @@ package io.cuvette.ffm;
 
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaDriverProvider;
+import io.cuvette.driver.LinkerCalls;
+import io.cuvette.ffm.part.FfmDriverLinker;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -13,6 +15,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.file.Files;
@@ -80,6 +85,36 @@ final class StubLibrary {
     return provider(file.toString());
   }
 
+  /** The driver's linker, of this library, which has bound nothing yet. */
+  LinkerCalls linker() {
+    try {
+      LinkerCalls fresh =
+          (LinkerCalls)
+              new FreshLoader()
+                  .loadClass(FfmDriverLinker.class.getName())
+                  .getConstructor()
+                  .newInstance();
+      return (LinkerCalls)
+          Proxy.newProxyInstance(
+              LinkerCalls.class.getClassLoader(),
+              new Class<?>[] {LinkerCalls.class},
+              (_, method, arguments) ->
+                  withLibrary(file.toString(), () -> invoke(fresh, method, arguments)));
+    } catch (ReflectiveOperationException e) {
+      throw new LinkageError(e.getMessage(), e);
+    }
+  }
+
+  private static Object invoke(LinkerCalls target, Method method, Object[] arguments) {
+    try {
+      return method.invoke(target, arguments);
+    } catch (InvocationTargetException e) {
+      throw (RuntimeException) e.getCause();
+    } catch (IllegalAccessException e) {
+      throw new LinkageError(e.getMessage(), e);
+    }
+  }
+
   /** A provider that has bound nothing yet and will load a library. */
   static CudaDriverProvider provider(String library) {
     try {
@@ -115,16 +150,20 @@ final class StubLibrary {
     }
 
     private <T> T withLibrary(Supplier<T> body) {
-      String before = System.getProperty(PROPERTY);
-      System.setProperty(PROPERTY, library);
-      try {
-        return body.get();
-      } finally {
-        if (before == null) {
-          System.clearProperty(PROPERTY);
-        } else {
-          System.setProperty(PROPERTY, before);
-        }
+      return StubLibrary.withLibrary(library, body);
+    }
+  }
+
+  private static <T> T withLibrary(String library, Supplier<T> body) {
+    String before = System.getProperty(PROPERTY);
+    System.setProperty(PROPERTY, library);
+    try {
+      return body.get();
+    } finally {
+      if (before == null) {
+        System.clearProperty(PROPERTY);
+      } else {
+        System.setProperty(PROPERTY, before);
       }
     }
   }

@@ -115,7 +115,7 @@ public record Linkage(
     String log = calls.getErrorLog(linker) + calls.getInfoLog(linker);
     if (bytes.length == 0) {
       throw new CompilerException(
-          "nvJitLinkComplete(options=%s)".formatted(arguments),
+          "linking with %s".formatted(arguments),
           0,
           "the linker reports success and gives no " + kind,
           log);
@@ -130,7 +130,7 @@ public record Linkage(
     try {
       calls.destroy(linker);
     } catch (CompilerException e) {
-      LOG.log(System.Logger.Level.WARNING, "a linker of nvJitLink is left behind", e);
+      LOG.log(System.Logger.Level.WARNING, "a linker of " + calls.library() + " is left behind", e);
     }
   }
 }

@@ -1,6 +1,7 @@
 package io.cuvette.testkit.program;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -10,12 +11,15 @@ import io.cuvette.ComputeCapability;
 import io.cuvette.Cuda;
 import io.cuvette.CudaLinker;
 import io.cuvette.CudaModule;
+import io.cuvette.CudaProgram;
 import io.cuvette.CudaStream;
 import io.cuvette.Dim3;
 import io.cuvette.KernelCode;
 import io.cuvette.KernelCode.Kind;
 import io.cuvette.LaunchConfig;
 import io.cuvette.LinkerOptions;
+import io.cuvette.driver.CompilerException;
+import io.cuvette.driver.LinkerCalls;
 import io.cuvette.testkit.CudaTest;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
@@ -175,6 +179,50 @@ class CompiledKernelsTest {
       double[] found = new double[N];
       buffer.copyTo(MemorySegment.ofArray(found));
       assertThat(found).isEqualTo(expected);
+    }
+  }
+
+  /** What CudaLinker does where nvJitLink is missing. */
+  @CudaTest
+  void driversLinker_linksPtxAndCubins(Cuda cuda) {
+    assumeFalse(cuda.isSimulated(), "the simulated device runs no compiled kernels");
+    Toolkit.needsCompiler();
+    ComputeCapability capability = cuda.currentDevice().computeCapability();
+    CompilerOptions apart =
+        CompilerOptions.DEFAULTS.withArchitecture(capability).withRelocatableCode(true);
+    CudaProgram caller =
+        CudaProgram.of(
+                "extern __device__ int twice(int);"
+                    + " extern \"C\" __global__ void call(int* x) { *x = twice(*x); }")
+            .withOptions(apart);
+    CudaProgram called =
+        CudaProgram.of("__device__ int twice(int x) { return x * 2; }").withOptions(apart);
+    LinkerCalls driver = LinkerCalls.all().getLast();
+    assertThat(driver.library()).contains("cuda");
+    for (Kind kind : List.of(Kind.PTX, Kind.CUBIN)) {
+      long linker = driver.create(List.of("-arch=sm_" + capability.digits(), "-O3", "-verbose"));
+      byte[] cubin;
+      try {
+        int type = kind == Kind.PTX ? 2 : 1;
+        driver.addData(linker, type, caller.compile(kind).bytes(), "caller");
+        driver.addData(linker, type, called.compile(kind).bytes(), "called");
+        driver.complete(linker);
+        cubin = driver.getLinkedCubin(linker);
+      } finally {
+        driver.destroy(linker);
+      }
+      try (Buffer number = of(cuda, new int[] {21})) {
+        run(cuda, KernelCode.of(cubin), "call", LaunchConfig.of(1, 1), number);
+        assertThat(ints(number)).as(kind.toString()).containsExactly(42);
+      }
+      long wrong = driver.create(List.of("-arch=sm_" + capability.digits()));
+      try {
+        driver.addData(wrong, 2, caller.compile(Kind.PTX).bytes(), "caller");
+        assertThatThrownBy(() -> driver.complete(wrong)).isInstanceOf(CompilerException.class);
+        assertThat(driver.getErrorLog(wrong)).contains("twice");
+      } finally {
+        driver.destroy(wrong);
+      }
     }
   }
 }
