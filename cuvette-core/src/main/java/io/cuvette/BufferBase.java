@@ -30,6 +30,9 @@ abstract class BufferBase implements Face {
 
   private Block block;
 
+  /** Made when it is first wanted; any thread's is as good. */
+  private @Nullable Memory memory;
+
   /** A buffer that owns memory; {@link #attach} follows. */
   @SuppressWarnings("NullAway.Init")
   BufferBase(long address, long byteSize, OpenStream stream) {
@@ -63,7 +66,12 @@ abstract class BufferBase implements Face {
 
   /** The memory as the engine uses it. */
   final Memory memory() {
-    return new Memory(this, kind(), block, address, byteSize, stream, root == null);
+    Memory known = memory;
+    if (known == null) {
+      known = new Memory(this, kind(), block, address, byteSize, stream, root == null);
+      memory = known;
+    }
+    return known;
   }
 
   /** The memory of what code of the user gave, which can be null. */
@@ -71,13 +79,9 @@ abstract class BufferBase implements Face {
     return given == null ? null : base(given).memory();
   }
 
-  /** The arguments of a launch as the engine takes them. */
-  static Object[] memoriesIn(Object[] arguments) {
-    Object[] resolved = Objects.requireNonNull(arguments, "arguments").clone();
-    for (int i = 0; i < resolved.length; i++) {
-      resolved[i] = resolved[i] instanceof Buffer buffer ? base(buffer).memory() : resolved[i];
-    }
-    return resolved;
+  /** An argument of a launch as the engine takes it. */
+  static @Nullable Object argument(@Nullable Object given) {
+    return given instanceof Buffer buffer ? base(buffer).memory() : given;
   }
 
   /** Itself as the public type. */

@@ -226,8 +226,9 @@ public final class CudaStream implements AutoCloseable {
   public void launch(LaunchableKernel kernel, LaunchConfig config, Object... arguments) {
     Objects.requireNonNull(kernel, "kernel");
     Objects.requireNonNull(config, "config");
+    Objects.requireNonNull(arguments, "arguments");
     try {
-      kernel.core().launch(core, config, BufferBase.memoriesIn(arguments));
+      kernel.core().launch(core, config, arguments, BufferBase::argument);
     } finally {
       Reference.reachabilityFence(kernel);
     }

@@ -15,8 +15,9 @@ public final class KernelArguments {
   private final PackedArguments core;
 
   KernelArguments(CudaKernel kernel, Object[] arguments) {
+    Objects.requireNonNull(arguments, "arguments");
     this.kernel = kernel;
-    this.core = new PackedArguments(kernel.core(), BufferBase.memoriesIn(arguments));
+    this.core = new PackedArguments(kernel.core(), arguments, BufferBase::argument);
   }
 
   /** {@return the kernel} */

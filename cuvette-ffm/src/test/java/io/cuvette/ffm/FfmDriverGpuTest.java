@@ -8,6 +8,9 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.KernelParameter;
+import io.cuvette.driver.LaunchParameters;
+import io.cuvette.driver.LaunchShape;
 import io.cuvette.driver.MemoryCalls;
 import io.cuvette.driver.MemoryInfo;
 import io.cuvette.driver.PriorityRange;
@@ -20,6 +23,9 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -280,6 +286,74 @@ class FfmDriverGpuTest {
 
   private static MethodType type(Class<?> result, Class<?>... parameters) {
     return MethodType.methodType(result, parameters);
+  }
+
+  /** Stores 7 where its parameter points to. */
+  private static final String SEVEN =
+      """
+      .version 8.0
+      .target sm_75
+      .address_size 64
+      .visible .entry seven(.param .u64 place) {
+        .reg .u64 %rd<3>;
+        .reg .u32 %r<2>;
+        ld.param.u64 %rd1, [place];
+        cvta.to.global.u64 %rd2, %rd1;
+        mov.u32 %r1, 7;
+        st.global.u32 [%rd2], %r1;
+        ret;
+      }
+      """;
+
+  @Test
+  void launches_runInTheContextOfTheirStream_whateverIsCurrent() throws Exception {
+    long library = driver.kernels().libraryLoadData(SEVEN.getBytes(StandardCharsets.US_ASCII));
+    long kernel = driver.kernels().libraryGetKernel(library, "seven");
+    runsSeven(kernel);
+    try (ExecutorService fresh = Executors.newSingleThreadExecutor()) {
+      fresh.submit(() -> runsSeven(kernel)).get(); // without a context
+    }
+    try (ExecutorService fresh = Executors.newSingleThreadExecutor()) {
+      Callable<Void> work =
+          () -> {
+            try (OtherContext other = new OtherContext()) {
+              runsSeven(kernel);
+              assertThat(OtherContext.current()).isEqualTo(other.handle());
+            }
+            runsSeven(kernel);
+            return null;
+          };
+      fresh.submit(work).get();
+    }
+    driver.kernels().libraryUnload(library);
+  }
+
+  private void runsSeven(long kernel) {
+    long memory = driver.memory().memAlloc(0, 8);
+    MemorySegment values = Arena.ofAuto().allocate(8, 8);
+    values.set(ValueLayout.JAVA_LONG, 0, memory);
+    LaunchParameters parameters = new LaunchParameters(values, List.of(new KernelParameter(0, 8)));
+    LaunchShape one = new LaunchShape(1, 1, 1, 1, 1, 1, 1, 1, 1, 0, false, false);
+    MemorySegment found = Arena.ofAuto().allocate(4, 4);
+    driver.kernels().launchKernel(0, stream, kernel, one, parameters);
+    driver.transfers().memcpyDtoHAsync(0, found, memory, stream);
+    driver.streams().streamSynchronize(0, stream);
+    driver.memory().memFree(0, memory);
+    assertThat(found.get(ValueLayout.JAVA_INT, 0)).isEqualTo(7);
+  }
+
+  /** The thread has the context of a driver that is closed. */
+  @Test
+  void launchesAfterReopening_run() {
+    for (int i = 0; i < 2; i++) {
+      long library = driver.kernels().libraryLoadData(SEVEN.getBytes(StandardCharsets.US_ASCII));
+      runsSeven(driver.kernels().libraryGetKernel(library, "seven"));
+      driver.kernels().libraryUnload(library);
+      driver.streams().streamDestroy(0, stream);
+      driver.close();
+      driver = new FfmDriverProvider().open("");
+      stream = driver.streams().streamCreateWithPriority(0, 1, 0);
+    }
   }
 
   @Test

@@ -48,21 +48,50 @@ class FfmLaunchCallsTest {
     assertThat(library.calls()).contains(call + " in c001");
   }
 
+  /** Its stream names the context. */
+  private void launched(String call) {
+    assertThat(library.calls())
+        .contains("cuLaunchKernelEx@11060(" + call + ") in 0")
+        .noneMatch(other -> other.startsWith("cuCtx"));
+  }
+
+  @Test
+  void launchesInDefaultStreams_andThoseThatTheDriverRefuses_getTheContext() {
+    for (long stream = 0; stream <= 2; stream++) {
+      library.makeCurrent(0);
+      driver.kernels().launchKernel(1, stream, BIG, PLAIN, NONE);
+      noted("cuLaunchKernelEx@11060(76543210fedc, 0, {2 3 4, 32 5 6, 1024, " + stream + "})");
+    }
+    for (int status : new int[] {201, 400, 709}) {
+      library.reset();
+      library.makeCurrent(0xc000);
+      library.fail("cuLaunchKernelEx", status);
+      assertThatThrownBy(() -> driver.kernels().launchKernel(1, 9, 7, PLAIN, NONE))
+          .isInstanceOf(CudaException.class);
+      assertThat(library.calls())
+          .containsExactly(
+              "cuLaunchKernelEx@11060(7, 0, {2 3 4, 32 5 6, 1024, 9}) in c000",
+              "cuCtxSetCurrent@4000(c001) in c000",
+              "cuLaunchKernelEx@11060(7, 0, {2 3 4, 32 5 6, 1024, 9}) in c001",
+              "cuCtxSetCurrent@4000(c000) in c001");
+    }
+  }
+
   @Test
   void shapeAndStream_arePassed() {
     driver.kernels().launchKernel(1, 9, BIG, PLAIN, NONE);
-    noted("cuLaunchKernelEx@11060(76543210fedc, 0, {2 3 4, 32 5 6, 1024, 9})");
+    launched("76543210fedc, 0, {2 3 4, 32 5 6, 1024, 9}");
   }
 
   @Test
   void attributes_arePassed_andGoneWithTheNextLaunch() {
     driver.kernels().launchKernel(1, BIG, 7, FULL, NONE);
-    noted(
-        "cuLaunchKernelEx@11060(7, 0, {8 6 4, 32 1 1, 4294967295, 76543210fedc, cluster 4 3 2,"
-            + " cooperative 1, programmatic 1})");
+    launched(
+        "7, 0, {8 6 4, 32 1 1, 4294967295, 76543210fedc, cluster 4 3 2,"
+            + " cooperative 1, programmatic 1}");
     library.reset();
     driver.kernels().launchKernel(1, 9, 7, PLAIN, NONE);
-    noted("cuLaunchKernelEx@11060(7, 0, {2 3 4, 32 5 6, 1024, 9})");
+    launched("7, 0, {2 3 4, 32 5 6, 1024, 9}");
   }
 
   @Test
@@ -78,7 +107,7 @@ class FfmLaunchCallsTest {
                 new KernelParameter(0, 4), new KernelParameter(8, 8), new KernelParameter(28, 4)));
     library.answer(3, 0);
     driver.kernels().launchKernel(1, 9, 7, PLAIN, parameters);
-    noted("cuLaunchKernelEx@11060(7, 0, {2 3 4, 32 5 6, 1024, 9}, 11, 12, -13)");
+    launched("7, 0, {2 3 4, 32 5 6, 1024, 9}, 11, 12, -13");
   }
 
   @Test

@@ -26,11 +26,11 @@ final class ArgumentValues {
   /**
    * Places for arguments of a kernel whose parameters are not known: the driver reads each alone.
    */
-  static List<KernelParameter> places(Object[] arguments) {
+  static List<KernelParameter> places(@Nullable Object[] arguments, ArgumentReader reader) {
     List<KernelParameter> places = new ArrayList<>();
     long offset = 0;
     for (int i = 0; i < arguments.length; i++) {
-      long size = size(i, arguments[i]);
+      long size = size(i, reader.read(arguments[i]));
       long alignment = size > Long.BYTES ? STRUCTURE_ALIGNMENT : Math.max(1, size);
       offset = (offset + alignment - 1) / alignment * alignment;
       places.add(new KernelParameter(offset, size));
@@ -39,33 +39,58 @@ final class ArgumentValues {
     return places;
   }
 
-  /** Writes an argument, which has the size of its parameter. */
-  static void put(MemorySegment values, KernelParameter place, int index, Object argument) {
+  /**
+   * Writes an argument, which has the size of its parameter. What kernels are given most comes
+   * first.
+   */
+  static void put(
+      MemorySegment values, KernelParameter place, int index, @Nullable Object argument) {
+    long at = place.offset();
+    long size = place.size();
+    if (argument instanceof Memory memory && size == Long.BYTES) {
+      values.set(LONG, at, memory.address());
+    } else if (argument instanceof Integer value && size == Integer.BYTES) {
+      values.set(INT, at, value);
+    } else if (argument instanceof Float value && size == Float.BYTES) {
+      values.set(FLOAT, at, value);
+    } else {
+      checkSize(place, index, argument);
+      putOther(values, at, index, argument);
+    }
+  }
+
+  private static void checkSize(KernelParameter place, int index, @Nullable Object argument) {
     long size = size(index, argument);
-    if (size != place.size()) {
+    if (argument != null && size != place.size()) {
       throw new IllegalArgumentException(
           "argument %d: %s of %d bytes (expected: %s)"
               .formatted(index, text(argument), size, expected(place.size(), argument)));
     }
-    long at = place.offset();
+  }
+
+  private static void putOther(
+      MemorySegment values, long at, int index, @Nullable Object argument) {
     switch (argument) {
-      case Memory memory -> values.set(LONG, at, memory.address());
       case Long value -> values.set(LONG, at, value);
-      case Integer value -> values.set(INT, at, value);
-      case Float value -> values.set(FLOAT, at, value);
       case Double value -> values.set(DOUBLE, at, value);
       case Short value -> values.set(SHORT, at, value);
       case Character value -> values.set(CHAR, at, value);
       case Byte value -> values.set(BYTE, at, value);
       case Boolean value -> values.set(BYTE, at, (byte) (value ? 1 : 0));
-      case MemorySegment structure -> MemorySegment.copy(structure, 0, values, at, size);
+      case MemorySegment structure ->
+          MemorySegment.copy(structure, 0, values, at, structure.byteSize());
+      case null -> throw missing(index);
       default -> throw unknown(index, argument);
     }
   }
 
+  private static NullPointerException missing(int index) {
+    return new NullPointerException("argument %d: null".formatted(index));
+  }
+
   private static long size(int index, @Nullable Object argument) {
     return switch (argument) {
-      case null -> throw new NullPointerException("argument %d: null".formatted(index));
+      case null -> throw missing(index);
       case Memory _, Long _, Double _ -> Long.BYTES;
       case Integer _, Float _ -> Integer.BYTES;
       case Short _, Character _ -> Short.BYTES;

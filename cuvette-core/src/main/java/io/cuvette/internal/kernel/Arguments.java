@@ -47,10 +47,12 @@ final class Arguments {
   }
 
   /** Checks the arguments and writes their values. */
-  void pack(Object[] arguments) {
+  void pack(@Nullable Object[] given, ArgumentReader reader) {
     List<KernelParameter> known = kernel.places();
+    @Nullable Object[] arguments = given;
     if (known == null) {
-      parameters = room(ArgumentValues.places(arguments));
+      arguments = given.clone(); // read twice
+      parameters = room(ArgumentValues.places(arguments, reader));
     } else if (known.size() != arguments.length) {
       throw new IllegalArgumentException(
           "%d arguments (expected: %d, the parameters of %s of %s bytes)"
@@ -65,8 +67,9 @@ final class Arguments {
     }
     LaunchParameters into = packed();
     for (int i = 0; i < arguments.length; i++) {
-      ArgumentValues.put(into.values(), into.places().get(i), i, arguments[i]);
-      if (arguments[i] instanceof Memory memory) {
+      Object argument = reader.read(arguments[i]); // once: the array is the caller's
+      ArgumentValues.put(into.values(), into.places().get(i), i, argument);
+      if (argument instanceof Memory memory) {
         if (memory.on().session() != kernel.session()) {
           throw new IllegalArgumentException(
               "argument %d: %s belongs to another Cuda".formatted(i, memory));

@@ -156,19 +156,23 @@ public final class OpenKernel {
   }
 
   /** Launches with arguments that are packed for this launch alone. */
-  public void launch(OpenStream stream, LaunchConfig config, Object[] arguments) {
+  public void launch(
+      OpenStream stream, LaunchConfig config, @Nullable Object[] arguments, ArgumentReader reader) {
     Arguments mine = room.getAndSet(null);
     if (mine == null) {
       mine = new Arguments(this);
     }
     try {
-      mine.pack(arguments);
-      CheckedConfig now = checked(checked, mine.deviceOf(stream), config);
-      checked = now;
+      mine.pack(arguments, reader);
+      CheckedConfig last = checked;
+      CheckedConfig now = checked(last, mine.deviceOf(stream), config);
+      if (now != last) {
+        checked = now;
+      }
       mine.launch(stream, now.shape());
     } finally {
       mine.clear();
-      room.set(mine);
+      room.setRelease(mine);
     }
   }
 

@@ -10,11 +10,11 @@ public final class PackedArguments {
   private final Arguments arguments;
   private volatile @Nullable CheckedConfig checked;
 
-  public PackedArguments(OpenKernel kernel, Object[] values) {
+  public PackedArguments(OpenKernel kernel, @Nullable Object[] values, ArgumentReader reader) {
     this.kernel = kernel;
     this.arguments = new Arguments(kernel);
     kernel.module.ending.checkOpen();
-    arguments.pack(values);
+    arguments.pack(values, reader);
   }
 
   /** Launches; with the configuration of the launch before this needs no Java heap. */

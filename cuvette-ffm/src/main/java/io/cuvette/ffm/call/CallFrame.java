@@ -123,7 +123,8 @@ public final class CallFrame {
   public boolean lacksContext(int status) {
     if (missing == 0
         || (status != CudaStatus.INVALID_CONTEXT.code()
-            && status != CudaStatus.INVALID_HANDLE.code())) {
+            && status != CudaStatus.INVALID_HANDLE.code()
+            && status != CudaStatus.CONTEXT_IS_DESTROYED.code())) {
       return false;
     }
     long context = missing;

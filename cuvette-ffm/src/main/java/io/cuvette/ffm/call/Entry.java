@@ -75,6 +75,18 @@ public final class Entry {
     return withContext(device);
   }
 
+  /** Like {@link #enterFor}, for a call that no capture forbids, in the mode of the thread. */
+  public CallFrame enterForAsIs(int device, long handle) {
+    checkOpen();
+    if (StreamHandle.isBuiltIn(handle)) {
+      return withContext(device);
+    }
+    long context = contexts.of(device);
+    CallFrame frame = CallFrame.take();
+    frame.mayNeed(context);
+    return frame;
+  }
+
   /**
    * Starts a call that frees something allocated in stream order, as {@link #enterFor} does: null
    * once the JVM is shutting down. The process takes everything with it, and the driver may be gone

@@ -144,19 +144,22 @@ public final class FfmKernels extends Part implements KernelCalls {
         offset.get(ValueLayout.JAVA_LONG, 0), size.get(ValueLayout.JAVA_LONG, 0));
   }
 
+  /** A kernel belongs to no context: the stream names it, unless it is a default one. */
   @Override
   public void launchKernel(
       int device, long stream, long kernel, LaunchShape shape, LaunchParameters parameters) {
     long table = parameters.table().address();
-    CallFrame frame = enterAsIs(device);
+    CallFrame frame = entry.enterForAsIs(device, stream);
     int status;
-    try {
-      status = (int) LAUNCH.invokeExact(frame.launchConfig(shape, stream), kernel, table, 0L);
-    } catch (Throwable e) {
-      throw frame.broken(e);
-    } finally {
-      Reference.reachabilityFence(parameters);
-    }
+    do {
+      try {
+        status = (int) LAUNCH.invokeExact(frame.launchConfig(shape, stream), kernel, table, 0L);
+      } catch (Throwable e) {
+        throw frame.broken(e);
+      } finally {
+        Reference.reachabilityFence(parameters);
+      }
+    } while (frame.lacksContext(status));
     frame.leave();
     if (status != SUCCESS) {
       throw Call.of(
