@@ -271,4 +271,13 @@ public interface KernelThread {
 
   /** Waits for all threads of the grid, which a cooperative launch alone allows. */
   void syncGrid();
+
+  /**
+   * Sets the value that a conditional node of a graph reads (cudaGraphSetConditional). A condition
+   * that is not there fails the launch with LAUNCH_FAILED.
+   *
+   * @param condition the condition, which the kernel was given as a parameter of 64 bits
+   * @param value the value
+   */
+  void setConditional(long condition, int value);
 }

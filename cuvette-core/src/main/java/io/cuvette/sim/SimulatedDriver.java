@@ -90,9 +90,9 @@ public final class SimulatedDriver implements CudaDriver {
     this.events = new SimEventCalls(machine);
     this.streams = new SimStreamCalls(machine, events);
     this.captures = new SimCaptureCalls(machine);
-    this.graphs = new SimGraphCalls(machine);
-    this.sharing = new SimIpcCalls(machine, events);
     this.kernels = new SimKernelCalls(machine);
+    this.graphs = new SimGraphCalls(machine, transfers, kernels, events);
+    this.sharing = new SimIpcCalls(machine, events);
     this.math = new SimMathCalls(machine);
     this.natives = new SimNativeCalls(machine);
   }
@@ -265,7 +265,7 @@ public final class SimulatedDriver implements CudaDriver {
    * {@return the number of graphs created and not destroyed, including one that is being captured}
    */
   public int liveGraphs() {
-    return machine.peek(machine.captures.graphs::size);
+    return machine.peek(machine.graphs::live);
   }
 
   /** {@return the number of executable graphs not destroyed} */

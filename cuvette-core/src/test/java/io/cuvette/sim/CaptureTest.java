@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.cuvette.driver.CaptureInfo;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.sim.internal.machine.SimGraph;
+import io.cuvette.sim.internal.graph.SimGraph;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -24,7 +24,7 @@ class CaptureTest extends SimTestBase {
   }
 
   private SimGraph graph(long handle) {
-    return driver.machine.captures.graphs.get(handle);
+    return driver.machine.graphs.graphs.get(handle);
   }
 
   @Test

@@ -3,6 +3,7 @@ package io.cuvette.sim.internal.allocation;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemoryCalls;
 import io.cuvette.sim.internal.base.SimRefusal;
+import io.cuvette.sim.internal.graph.GraphBlock;
 import io.cuvette.sim.internal.machine.CaptureBranch;
 import io.cuvette.sim.internal.machine.ManagedRange;
 import io.cuvette.sim.internal.machine.PointerAttributes;
@@ -50,8 +51,14 @@ public final class SimMemoryCalls implements MemoryCalls {
   private void free(SimDevice current, long address) {
     SimBlock freed = machine.start(address);
     PoolUse use = PoolUse.of(freed);
+    GraphBlock ofGraph = GraphBlock.of(freed);
     if (use != null) {
       freePooled(freed, use);
+    } else if (ofGraph != null) {
+      machine.drainAll();
+      ofGraph.checkOpen();
+      ofGraph.freeing();
+      ofGraph.free();
     } else if (freed instanceof DeviceBlock block) {
       if (block.isImported()) {
         throw SimRefusal.invalidValue(
@@ -215,7 +222,7 @@ public final class SimMemoryCalls implements MemoryCalls {
                 block.checkLive();
                 range.moveTo(location);
               };
-          machine.submit(queue, move, SimCosts.prefetch(bytes), block);
+          machine.queue(machine.work(queue, move, SimCosts.prefetch(bytes), block));
           range.prefetch(location);
         },
         () ->

@@ -1,11 +1,14 @@
 package io.cuvette.sim.internal.allocation;
 
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemAccessFlags;
 import io.cuvette.driver.MemAllocationType;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.driver.OrderedCalls;
 import io.cuvette.sim.internal.base.Extent;
 import io.cuvette.sim.internal.base.SimRefusal;
+import io.cuvette.sim.internal.graph.GraphBlock;
+import io.cuvette.sim.internal.graph.NodeWork;
 import io.cuvette.sim.internal.machine.CaptureBranch;
 import io.cuvette.sim.internal.machine.SimCosts;
 import io.cuvette.sim.internal.machine.SimMachine;
@@ -24,6 +27,7 @@ import io.cuvette.sim.internal.schedule.SimOp;
 import io.cuvette.sim.internal.schedule.SimStream;
 import io.cuvette.sim.internal.share.PoolKind;
 import io.cuvette.sim.internal.share.SharedPool;
+import java.util.List;
 
 /** The calls that allocate and free in stream order. Thread-safe. */
 public final class SimOrderedCalls implements OrderedCalls {
@@ -61,7 +65,10 @@ public final class SimOrderedCalls implements OrderedCalls {
   }
 
   private SimBlock allocate(SimPool pool, long bytes, SimStream stream) {
-    checkCapture(stream, CudaStatus.STREAM_CAPTURE_UNSUPPORTED, "allocations cannot be captured");
+    machine.captures.checkLegacy(stream);
+    if (stream.capture != null) {
+      return capture(pool, bytes, stream);
+    }
     if (bytes < 0) {
       throw SimRefusal.invalidValue("bytes: %d (expected: >= 0)".formatted(bytes));
     }
@@ -81,6 +88,43 @@ public final class SimOrderedCalls implements OrderedCalls {
     machine.spend(SimCosts.poolGrowth(pool.attribute(5) - held));
     use.allocated(place, queue(SimOp.point(stream, now())));
     return block;
+  }
+
+  /** As the driver does: it is memory of the graph, which the devices of the pool may access. */
+  private SimBlock capture(SimPool pool, long bytes, SimStream stream) {
+    if (!pool.kind.isDevice() || pool.shared != null) {
+      throw CaptureBranch.capturing(stream)
+          .capture
+          .invalidate(
+              CudaStatus.STREAM_CAPTURE_UNSUPPORTED,
+              "allocations of %s cannot be captured".formatted(pool.kind));
+    }
+    SimDevice owner = machine.device(pool.kind.locationId());
+    List<Integer> peers =
+        machine.devices().stream()
+            .filter(device -> device != owner)
+            .filter(device -> pool.access.of(device) == MemAccessFlags.READ_WRITE)
+            .map(device -> device.index)
+            .toList();
+    GraphBlock block = machine.graphMemory(owner).place(bytes, peers, machine.nextId());
+    try {
+      machine.capture(stream, () -> NodeWork.allocation(stream.device, block));
+    } catch (SimRefusal e) {
+      block.neverUsed();
+      throw e;
+    }
+    return block.block();
+  }
+
+  private void captureFree(SimStream stream, long address) {
+    GraphBlock block = GraphBlock.of(machine.start(address));
+    if (block == null) {
+      throw CaptureBranch.capturing(stream)
+          .capture
+          .invalidate(CudaStatus.INVALID_VALUE, "only memory of a graph can be freed in a capture");
+    }
+    block.checkFreeNode(CaptureBranch.capturing(stream).capture.graph);
+    machine.capture(stream, () -> NodeWork.free(stream.device, block));
   }
 
   private DeviceBlock placeShared(DeviceMemory memory, SharedPool shared, long bytes) {
@@ -125,23 +169,25 @@ public final class SimOrderedCalls implements OrderedCalls {
     return machine.hostNanos();
   }
 
-  private void checkCapture(SimStream stream, CudaStatus status, String rule) {
-    CaptureBranch branch = CaptureBranch.of(stream);
-    if (branch != null) {
-      throw branch.capture.invalidate(status, rule);
-    }
-    machine.captures.checkLegacy(stream);
-  }
-
   @Override
   public void memFreeAsync(int device, long address, long stream) {
     machine.run(
         () -> {
           machine.pools.require();
           SimStream queue = machine.stream(machine.working(device), stream);
-          checkCapture(
-              queue, CudaStatus.INVALID_VALUE, "only memory of a graph can be freed in a capture");
+          machine.captures.checkLegacy(queue);
+          if (queue.capture != null) {
+            captureFree(queue, address);
+            return;
+          }
           SimBlock block = machine.start(address);
+          GraphBlock ofGraph = GraphBlock.of(block);
+          if (ofGraph != null) {
+            ofGraph.checkOpen();
+            ofGraph.freeing();
+            queue(SimOp.work(queue, ofGraph::free, 0, now()));
+            return;
+          }
           PoolUse use = PoolUse.of(block);
           if (use == null) {
             throw SimRefusal.invalidValue(

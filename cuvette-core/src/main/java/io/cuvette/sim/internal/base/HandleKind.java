@@ -18,6 +18,8 @@ public enum HandleKind {
   USER_OBJECT("user object", "a", 0x58),
   LIBRARY("library", "a", 0x59),
   KERNEL("kernel", "a", 0x5A),
+  NODE("graph node", "a", 0x5B),
+  CONDITION("condition", "a", 0x5C),
   MATH_HANDLE("library handle", "a", 0x60);
 
   private static final int TAG_SHIFT = 56;
@@ -53,9 +55,16 @@ public enum HandleKind {
   /** What is wrong with a value given where a live handle of this kind is expected. */
   public SimRefusal refused(long handle) {
     return new SimRefusal(
-        // As the driver documents it: those of pools and kernels know INVALID_VALUE alone.
-        this == POOL || this == KERNEL ? CudaStatus.INVALID_VALUE : CudaStatus.INVALID_HANDLE,
+        hasInvalidHandles() ? CudaStatus.INVALID_HANDLE : CudaStatus.INVALID_VALUE,
         "%s: 0x%x (expected: a live %s; this is %s)".formatted(text, handle, text, what(handle)));
+  }
+
+  /** As the driver documents it: some know INVALID_VALUE alone. */
+  private boolean hasInvalidHandles() {
+    return switch (this) {
+      case POOL, KERNEL, NODE, CONDITION -> false;
+      default -> true;
+    };
   }
 
   private String what(long value) {

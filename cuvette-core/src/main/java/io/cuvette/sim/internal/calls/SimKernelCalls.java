@@ -3,6 +3,7 @@ package io.cuvette.sim.internal.calls;
 import static java.lang.foreign.ValueLayout.JAVA_LONG_UNALIGNED;
 
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.KernelCalls;
 import io.cuvette.driver.KernelParameter;
 import io.cuvette.driver.LaunchParameters;
@@ -15,6 +16,7 @@ import io.cuvette.sim.internal.base.HandleTable;
 import io.cuvette.sim.internal.base.KernelRegistry;
 import io.cuvette.sim.internal.base.Ptx;
 import io.cuvette.sim.internal.base.SimRefusal;
+import io.cuvette.sim.internal.graph.NodeWork;
 import io.cuvette.sim.internal.kernel.Grid;
 import io.cuvette.sim.internal.kernel.KernelSettings;
 import io.cuvette.sim.internal.machine.SimAttributes;
@@ -23,7 +25,9 @@ import io.cuvette.sim.internal.machine.SimMachine;
 import io.cuvette.sim.internal.memory.SimBlock;
 import io.cuvette.sim.internal.memory.SimPlace;
 import io.cuvette.sim.internal.schedule.SimDevice;
+import io.cuvette.sim.internal.schedule.SimOp;
 import io.cuvette.sim.internal.schedule.SimStream;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -164,19 +168,53 @@ public final class SimKernelCalls implements KernelCalls {
     machine.run(
         () -> {
           SimStream queue = machine.stream(machine.working(device), stream);
-          Kernel known = kernels.get(kernel);
-          SimulatedKernel twin = twin(known);
-          settings(known, queue.device.index, twin.sharedBytes()).check(shape);
-          Grid grid = grid(twin, known, shape, parameters);
-          machine.submit(
-              queue,
-              () -> grid.run(machine, queue.device),
-              SimCosts.launch(grid.blocks()),
-              pointedTo(parameters));
+          if (queue.capture == null) {
+            machine.queue(launch(queue, kernel, shape, parameters));
+          } else {
+            GraphNodeParams.Kernel params = new GraphNodeParams.Kernel(kernel, shape, parameters);
+            NodeWork node = node(queue, params);
+            machine.capture(queue, () -> node);
+          }
         },
         () ->
             "cuLaunchKernelEx(kernel=0x%x, %s, stream=0x%x, device=%d)"
                 .formatted(kernel, shape, stream, device));
+  }
+
+  private SimOp launch(
+      SimStream stream, long kernel, LaunchShape shape, LaunchParameters parameters) {
+    Kernel known = kernels.get(kernel);
+    SimulatedKernel twin = twin(known);
+    settings(known, stream.device.index, twin.sharedBytes()).check(shape);
+    Grid grid = grid(twin, known, shape, parameters);
+    return machine.work(
+        stream,
+        () -> grid.run(machine, stream.device, seeds.nextLong()),
+        SimCosts.launch(grid.blocks()),
+        pointedTo(parameters));
+  }
+
+  /** A node that launches a kernel, whose operation is for a stream that never runs. */
+  NodeWork node(SimStream stream, GraphNodeParams.Kernel params) {
+    Kernel known = kernels.get(params.kernel());
+    LaunchParameters given = params.parameters();
+    LaunchParameters unwatched = new LaunchParameters(given.values(), given.places());
+    SimOp op = launch(stream, params.kernel(), params.shape(), unwatched);
+    LaunchParameters copy = copy(known.parameters, given);
+    return NodeWork.of(op, new GraphNodeParams.Kernel(params.kernel(), params.shape(), copy));
+  }
+
+  /** A copy of parameters, as programs read them. */
+  static LaunchParameters copy(List<KernelParameter> layout, LaunchParameters given) {
+    KernelParameter last = layout.isEmpty() ? new KernelParameter(0, 0) : layout.getLast();
+    MemorySegment values =
+        Arena.ofAuto().allocate(Math.max(1, last.offset() + last.size()), Long.BYTES);
+    for (int i = 0; i < layout.size(); i++) {
+      KernelParameter to = layout.get(i);
+      MemorySegment.copy(
+          given.values(), given.places().get(i).offset(), values, to.offset(), to.size());
+    }
+    return new LaunchParameters(values, layout);
   }
 
   /** The function for a kernel, whose parameters are as in the code. */
@@ -220,7 +258,7 @@ public final class SimKernelCalls implements KernelCalls {
       MemorySegment.copy(
           given.values(), given.places().get(i).offset(), values, to.offset(), to.size());
     }
-    return new Grid(twin, shape, layout, values, seeds.nextLong(), given.watcher());
+    return new Grid(twin, shape, layout, values, given.watcher());
   }
 
   /** The blocks that arguments of 8 bytes point to. */

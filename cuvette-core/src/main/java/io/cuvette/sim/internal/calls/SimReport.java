@@ -1,5 +1,6 @@
 package io.cuvette.sim.internal.calls;
 
+import io.cuvette.sim.internal.graph.GraphBlock;
 import io.cuvette.sim.internal.machine.SimMachine;
 import io.cuvette.sim.internal.memory.HostBlock;
 import io.cuvette.sim.internal.memory.SimBlock;
@@ -18,15 +19,15 @@ public final class SimReport {
       SimKernelCalls kernels,
       SimMathCalls math) {
     StringBuilder text = new StringBuilder();
-    Consumer<SimBlock> line = block -> text.append(block.isRetired() ? "" : line(block));
+    Consumer<SimBlock> line = block -> text.append(isLive(block) ? line(block) : "");
     machine.memories().forEach(memory -> memory.forEach(line));
     machine.hostMemory.forEach(line);
     machine.streams.forEach(stream ->
         text.append("stream id %d, device %d\n".formatted(stream.id, stream.device.index)));
     events.all.forEach(event ->
         text.append("event flags %d, device %d\n".formatted(event.flags, event.device.index)));
-    machine.captures.graphs.forEach(
-        graph -> text.append("graph of %d nodes\n".formatted(graph.size())));
+    machine.graphs.graphs.forEach(graph ->
+        text.append(graph.isInside() ? "" : "graph of %d nodes\n".formatted(graph.size())));
     graphs.executables.forEach(_ -> text.append("graph executable\n"));
     kernels.libraries.forEach(
         library -> text.append("library of %d kernels\n".formatted(library.size())));
@@ -39,6 +40,12 @@ public final class SimReport {
             "%spool 0x%x of %s\n"
                 .formatted(imported(pool.isImported()), pool.handle(), pool.kind)));
     return text.toString();
+  }
+
+  /** Whether a program has allocated it: memory of graphs has its address always. */
+  private static boolean isLive(SimBlock block) {
+    GraphBlock ofGraph = GraphBlock.of(block);
+    return !block.isRetired() && (ofGraph == null || ofGraph.isOpen());
   }
 
   private static String imported(boolean is) {

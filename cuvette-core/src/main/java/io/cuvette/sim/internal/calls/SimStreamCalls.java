@@ -1,8 +1,11 @@
 package io.cuvette.sim.internal.calls;
 
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.GraphNodeParams;
+import io.cuvette.driver.GraphNodeType;
 import io.cuvette.driver.StreamCalls;
 import io.cuvette.sim.internal.base.SimRefusal;
+import io.cuvette.sim.internal.graph.NodeWork;
 import io.cuvette.sim.internal.machine.CaptureBranch;
 import io.cuvette.sim.internal.machine.SimCosts;
 import io.cuvette.sim.internal.machine.SimEvent;
@@ -205,7 +208,8 @@ public final class SimStreamCalls implements StreamCalls {
         () -> {
           SimStream queue = stream(device, stream);
           machine.spend(SimCosts.SUBMIT);
-          machine.queue(SimOp.host(queue, function, machine.hostNanos()));
+          SimOp op = SimOp.host(queue, function, machine.hostNanos());
+          machine.submit(op, () -> NodeWork.of(op, new GraphNodeParams.Host(function)));
         },
         () -> call("cuLaunchHostFunc", stream));
   }
@@ -218,12 +222,14 @@ public final class SimStreamCalls implements StreamCalls {
           SimWord word = SimWord.at(machine.place("address", address, Integer.BYTES), address);
           SimWord.checkFlags(flags);
           machine.spend(SimCosts.SUBMIT);
-          machine.queue(
+          SimOp op =
               SimOp.waitingOutside(
                   queue,
                   () -> !word.isLive() || word.satisfies(value, flags),
                   word::check,
-                  machine.hostNanos()));
+                  machine.hostNanos());
+          machine.submit(
+              op, () -> NodeWork.of(op, new GraphNodeParams.Other(GraphNodeType.BATCH_MEM_OP)));
         },
         () ->
             "cuStreamWaitValue32(stream=0x%x, address=0x%x, value=%d, flags=%d)"

@@ -1,10 +1,14 @@
 package io.cuvette.sim.internal.calls;
 
+import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.TransferCalls;
 import io.cuvette.sim.internal.base.Addresses;
 import io.cuvette.sim.internal.base.SimRefusal;
+import io.cuvette.sim.internal.graph.NodeTask;
+import io.cuvette.sim.internal.graph.NodeWork;
 import io.cuvette.sim.internal.machine.SimCosts;
 import io.cuvette.sim.internal.machine.SimMachine;
+import io.cuvette.sim.internal.memory.DeviceBlock;
 import io.cuvette.sim.internal.memory.DevicePages;
 import io.cuvette.sim.internal.memory.HostBlock;
 import io.cuvette.sim.internal.memory.PageableCopy;
@@ -14,6 +18,7 @@ import io.cuvette.sim.internal.schedule.SimDevice;
 import io.cuvette.sim.internal.schedule.SimOp;
 import io.cuvette.sim.internal.schedule.SimStream;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -51,9 +56,52 @@ public final class SimTransferCalls implements TransferCalls {
   }
 
   private void submit(SimStream stream, SimPlace to, SimPlace from, long bytes) {
+    SimOp op = copy(stream, to, from, bytes);
+    machine.submit(op, () -> copyNode(op, to, from, bytes));
+  }
+
+  private SimOp copy(SimStream stream, SimPlace to, SimPlace from, long bytes) {
     to.checkApart(from, bytes);
     long cost = SimCosts.copy(to.block(), from.block(), bytes);
-    machine.submit(stream, () -> to.copyFrom(from, bytes), cost, to.block(), from.block());
+    return machine.work(stream, () -> to.copyFrom(from, bytes), cost, to.block(), from.block());
+  }
+
+  private static NodeWork copyNode(SimOp op, SimPlace to, SimPlace from, long bytes) {
+    return new NodeWork(
+        op.stream.device,
+        new GraphNodeParams.Copy(to.address(), from.address(), bytes),
+        new NodeTask.Work(op),
+        List.of(touched(to), touched(from)));
+  }
+
+  /** The device of a place; -1 for the host. */
+  private static int touched(SimPlace place) {
+    return place.block() instanceof DeviceBlock block ? block.device.index : -1;
+  }
+
+  /** A node that copies, whose operation is for a stream that never runs. */
+  NodeWork node(SimStream stream, GraphNodeParams.Copy params) {
+    checkPositive("bytes", params.bytes());
+    PoolAccess.check(stream.device, machine.find(params.target()), machine.find(params.source()));
+    SimPlace to = machine.place("target", params.target(), params.bytes());
+    SimPlace from = machine.place("source", params.source(), params.bytes());
+    return copyNode(copy(stream, to, from, params.bytes()), to, from, params.bytes());
+  }
+
+  /** A node that fills, likewise. */
+  NodeWork node(SimStream stream, GraphNodeParams.Fill params) {
+    int unit = params.elementBytes();
+    checkPositive("count", params.count());
+    if (unit != Byte.BYTES && unit != Short.BYTES && unit != Integer.BYTES) {
+      throw SimRefusal.invalidValue("elementBytes: %d (expected: 1, 2 or 4)".formatted(unit));
+    }
+    return fillNode(fill(stream, params), params);
+  }
+
+  private static void checkPositive(String name, long value) {
+    if (value <= 0) {
+      throw SimRefusal.invalidValue("%s: %d (expected: > 0)".formatted(name, value));
+    }
   }
 
   @Override
@@ -191,26 +239,18 @@ public final class SimTransferCalls implements TransferCalls {
 
   @Override
   public void memsetD8Async(int device, long target, byte value, long count, long stream) {
-    int pattern = (value & 0xFF) * 0x01010101;
     fill(
         device,
-        target,
-        pattern,
-        count,
-        Byte.BYTES,
+        new GraphNodeParams.Fill(target, value, Byte.BYTES, count),
         stream,
         () -> call("cuMemsetD8Async", target, value, count, stream));
   }
 
   @Override
   public void memsetD16Async(int device, long target, short value, long count, long stream) {
-    int pattern = (value & 0xFFFF) * 0x00010001;
     fill(
         device,
-        target,
-        pattern,
-        count,
-        Short.BYTES,
+        new GraphNodeParams.Fill(target, value, Short.BYTES, count),
         stream,
         () -> call("cuMemsetD16Async", target, value, count, stream));
   }
@@ -219,10 +259,7 @@ public final class SimTransferCalls implements TransferCalls {
   public void memsetD32Async(int device, long target, int value, long count, long stream) {
     fill(
         device,
-        target,
-        value,
-        count,
-        Integer.BYTES,
+        new GraphNodeParams.Fill(target, value, Integer.BYTES, count),
         stream,
         () -> call("cuMemsetD32Async", target, value, count, stream));
   }
@@ -232,38 +269,56 @@ public final class SimTransferCalls implements TransferCalls {
         .formatted(name, target, value, count, stream);
   }
 
-  private void fill(
-      int device,
-      long target,
-      int pattern,
-      long count,
-      int unit,
-      long stream,
-      Supplier<String> name) {
+  private void fill(int device, GraphNodeParams.Fill params, long stream, Supplier<String> name) {
     machine.run(
         () -> {
           SimStream queue = machine.stream(machine.working(device), stream);
-          checkNotNegative(count);
-          if (count > Long.MAX_VALUE / unit) {
-            throw SimRefusal.invalidValue("count: " + count + " units of " + unit + " bytes");
-          }
-          if (target % unit != 0) {
-            throw SimRefusal.invalidValue(
-                "target: 0x%x (expected: a multiple of %d)".formatted(target, unit));
-          }
-          if (count > 0) {
-            long bytes = count * unit;
-            SimPlace place = machine.place("target", target, bytes);
-            PoolAccess.check(queue.device, place);
-            DevicePages pages = machine.memory(queue.device).pages;
-            machine.submit(
-                queue,
-                () -> place.fill(bytes, pattern, pages),
-                SimCosts.fill(bytes),
-                place.block());
+          checkNotNegative(params.count());
+          if (params.count() == 0) {
+            checkAligned(params);
+          } else {
+            SimOp op = fill(queue, params);
+            machine.submit(op, () -> fillNode(op, params));
           }
         },
         name);
+  }
+
+  private static void checkAligned(GraphNodeParams.Fill params) {
+    if (params.target() % params.elementBytes() != 0) {
+      throw SimRefusal.invalidValue(
+          "target: 0x%x (expected: a multiple of %d)"
+              .formatted(params.target(), params.elementBytes()));
+    }
+  }
+
+  private SimOp fill(SimStream stream, GraphNodeParams.Fill params) {
+    int unit = params.elementBytes();
+    if (params.count() > Long.MAX_VALUE / unit) {
+      throw SimRefusal.invalidValue("count: " + params.count() + " units of " + unit + " bytes");
+    }
+    checkAligned(params);
+    long bytes = params.count() * unit;
+    SimPlace place = machine.place("target", params.target(), bytes);
+    PoolAccess.check(stream.device, place);
+    DevicePages pages = machine.memory(stream.device).pages;
+    int pattern = pattern(params.value(), unit);
+    return machine.work(
+        stream, () -> place.fill(bytes, pattern, pages), SimCosts.fill(bytes), place.block());
+  }
+
+  /** Four bytes of the low bytes of a value, again and again. */
+  private static int pattern(int value, int unit) {
+    return switch (unit) {
+      case Byte.BYTES -> (value & 0xFF) * 0x01010101;
+      case Short.BYTES -> (value & 0xFFFF) * 0x00010001;
+      default -> value;
+    };
+  }
+
+  private NodeWork fillNode(SimOp op, GraphNodeParams.Fill params) {
+    SimPlace place = machine.place("target", params.target(), 0);
+    return new NodeWork(op.stream.device, params, new NodeTask.Work(op), List.of(touched(place)));
   }
 
   private static void checkNotNegative(long bytes) {

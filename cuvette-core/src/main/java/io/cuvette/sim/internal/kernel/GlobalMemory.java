@@ -5,6 +5,7 @@ import io.cuvette.driver.LaunchWatcher;
 import io.cuvette.driver.LaunchWatcher.Touch;
 import io.cuvette.sim.internal.base.PagedBytes;
 import io.cuvette.sim.internal.base.SimRefusal;
+import io.cuvette.sim.internal.graph.SimCondition;
 import io.cuvette.sim.internal.machine.SimMachine;
 import io.cuvette.sim.internal.memory.DevicePages;
 import io.cuvette.sim.internal.memory.HostBlock;
@@ -67,6 +68,18 @@ final class GlobalMemory {
   long getLong(long address, Touch touch) {
     read(address, eight, touch);
     return eight.get(ValueLayout.JAVA_LONG, 0);
+  }
+
+  /** Sets what a conditional node reads. */
+  void setCondition(long handle, int value) {
+    SimCondition condition = machine.graphs.conditions.find(handle);
+    if (condition == null) {
+      throw refusals.apply(
+          new SimRefusal(
+              CudaStatus.LAUNCH_FAILED,
+              "condition: 0x%x (expected: that of a graph that is there)".formatted(handle)));
+    }
+    condition.value(value);
   }
 
   void setByte(long address, byte value) {

@@ -13,15 +13,14 @@ import java.util.SplittableRandom;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One launch of a kernel, which may run again if it was captured. Blocks of a cluster, and all of a
- * cooperative launch, are resident together; else one runs after the other, in an order of the
+ * One launch of a kernel, which may run again as a node of a graph. Blocks of a cluster, and all of
+ * a cooperative launch, are resident together; else one runs after the other, in an order of the
  * seed. Immutable.
  *
  * @param kernel what runs
  * @param shape how many threads, and how they are grouped
  * @param layout where the parameters lie in the arguments
  * @param arguments the values of the parameters, aligned to 8 bytes
- * @param seed what the order of threads is drawn from
  * @param watcher is told of the memory that is touched; null if nobody is
  */
 public record Grid(
@@ -29,15 +28,15 @@ public record Grid(
     LaunchShape shape,
     List<KernelParameter> layout,
     MemorySegment arguments,
-    long seed,
     @Nullable LaunchWatcher watcher) {
 
   /**
    * Runs all threads; the caller holds the driver's lock.
    *
+   * @param seed what the order of threads is drawn from
    * @throws io.cuvette.sim.internal.base.SimRefusal if a thread fails
    */
-  public void run(SimMachine machine, SimDevice device) {
+  public void run(SimMachine machine, SimDevice device, long seed) {
     GlobalMemory memory = new GlobalMemory(machine, device, watcher);
     SplittableRandom random = new SplittableRandom(seed);
     long groups = shape.cooperative() ? 1 : blocks() / clusterSize();

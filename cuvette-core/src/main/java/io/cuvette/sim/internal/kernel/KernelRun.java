@@ -443,6 +443,12 @@ final class KernelRun implements KernelThread {
   }
 
   @Override
+  public void setConditional(long condition, int value) {
+    access();
+    residents.memory.setCondition(condition, value);
+  }
+
+  @Override
   public String toString() {
     return "block %s, thread (%d, %d, %d)".formatted(block.place, threadX(), threadY(), threadZ());
   }

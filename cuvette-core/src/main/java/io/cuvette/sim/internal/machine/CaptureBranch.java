@@ -1,9 +1,13 @@
 package io.cuvette.sim.internal.machine;
 
-import io.cuvette.sim.internal.schedule.SimOp;
+import io.cuvette.sim.internal.graph.NodeWork;
+import io.cuvette.sim.internal.graph.SimNode;
 import io.cuvette.sim.internal.schedule.SimStream;
 import io.cuvette.sim.internal.schedule.StreamCapture;
+import java.util.Collection;
 import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -12,7 +16,7 @@ public final class CaptureBranch implements StreamCapture {
   public final SimCapture capture;
 
   /** What the next operation of the stream waits for. */
-  private final Set<SimGraph.Node> ends = new LinkedHashSet<>();
+  private final Set<SimNode> ends = new LinkedHashSet<>();
 
   /**
    * What an event recorded in a capture stands for. Immutable.
@@ -20,7 +24,7 @@ public final class CaptureBranch implements StreamCapture {
    * @param capture the capture
    * @param ends the operations before the event
    */
-  public record Point(SimCapture capture, Set<SimGraph.Node> ends) {}
+  public record Point(SimCapture capture, Set<SimNode> ends) {}
 
   public CaptureBranch(SimCapture capture) {
     this.capture = capture;
@@ -31,10 +35,20 @@ public final class CaptureBranch implements StreamCapture {
     return (CaptureBranch) stream.capture;
   }
 
-  public void add(SimOp operation) {
-    SimGraph.Node node = capture.graph.add(operation, ends);
+  /** The part of a captured stream. */
+  public static CaptureBranch capturing(SimStream stream) {
+    return Objects.requireNonNull(of(stream));
+  }
+
+  /** Records work of the stream. */
+  public void add(NodeWork work, int priority) {
+    set(List.of(capture.graph.add(work, priority, ends)));
+  }
+
+  /** Says what the next operation waits for. */
+  public void set(Collection<SimNode> nodes) {
     ends.clear();
-    ends.add(node);
+    ends.addAll(nodes);
   }
 
   public Point point() {
@@ -45,7 +59,7 @@ public final class CaptureBranch implements StreamCapture {
     ends.addAll(point.ends);
   }
 
-  public Set<SimGraph.Node> ends() {
+  public Set<SimNode> ends() {
     return ends;
   }
 }

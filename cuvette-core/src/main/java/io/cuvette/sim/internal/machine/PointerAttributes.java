@@ -4,6 +4,7 @@ import io.cuvette.driver.MemAccessFlags;
 import io.cuvette.driver.MemoryType;
 import io.cuvette.driver.PointerAttribute;
 import io.cuvette.sim.internal.base.SimRefusal;
+import io.cuvette.sim.internal.memory.BlockUse;
 import io.cuvette.sim.internal.memory.DeviceBlock;
 import io.cuvette.sim.internal.memory.HostBlock;
 import io.cuvette.sim.internal.memory.SimBlock;
@@ -21,6 +22,7 @@ public final class PointerAttributes {
   public static long get(int attribute, SimPlace place, SimDevice asking) {
     SimBlock block = place.block();
     PoolUse use = PoolUse.of(block);
+    boolean isPlain = block.use() == null;
     boolean onDevice = block instanceof DeviceBlock;
     boolean managed = block instanceof HostBlock host && host.kind == HostBlock.Kind.MANAGED;
     return switch (attribute) {
@@ -31,22 +33,27 @@ public final class PointerAttributes {
       case 4 -> hostPointer(place, onDevice);
       case 7, 20 -> block.id;
       // The driver does not say so of managed memory that is in a pool.
-      case PointerAttribute.IS_MANAGED -> managed && use == null ? 1 : 0;
+      case PointerAttribute.IS_MANAGED -> managed && isPlain ? 1 : 0;
       case PointerAttribute.DEVICE_ORDINAL -> block.device.index;
       case PointerAttribute.IS_LEGACY_IPC_CAPABLE ->
-          onDevice && use == null && !block.isImported() ? 1 : 0;
+          onDevice && isPlain && !block.isImported() ? 1 : 0;
       case 15 -> onDevice ? 1 : 0;
       case PointerAttribute.RANGE_START, 19 -> block.address;
       case PointerAttribute.RANGE_SIZE, 18 -> block.byteSize;
       case 13 -> 1;
       case 14 -> use == null ? 0 : use.pool.handleTypes;
-      case 16 -> use == null ? MemAccessFlags.READ_WRITE : use.pool.access.of(asking);
+      case 16 -> access(block, asking);
       case PointerAttribute.MEMPOOL_HANDLE -> use == null ? 0 : use.pool.handle();
       case 6, 21 -> 0;
       default ->
           throw SimRefusal.invalidValue(
               "attribute: %d (expected: a readable CUpointer_attribute)".formatted(attribute));
     };
+  }
+
+  private static int access(SimBlock block, SimDevice asking) {
+    BlockUse use = block.use();
+    return use == null ? MemAccessFlags.READ_WRITE : use.access(asking);
   }
 
   private static long hostPointer(SimPlace place, boolean onDevice) {

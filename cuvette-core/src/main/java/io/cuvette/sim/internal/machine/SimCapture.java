@@ -1,8 +1,9 @@
 package io.cuvette.sim.internal.machine;
 
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.sim.internal.base.HandleTable;
 import io.cuvette.sim.internal.base.SimRefusal;
+import io.cuvette.sim.internal.graph.SimGraph;
+import io.cuvette.sim.internal.graph.SimNode;
 import io.cuvette.sim.internal.schedule.SimDevice;
 import io.cuvette.sim.internal.schedule.SimStream;
 import java.util.ArrayList;
@@ -18,25 +19,31 @@ public final class SimCapture {
   /** Names the capture for ever. */
   public final long id;
 
-  public final SimGraph graph = new SimGraph();
-
-  /** The handle of the graph, which is the driver's until the capture ends. */
-  public final long handle;
+  /** The graph, which is the driver's until the capture ends unless the program made it. */
+  public final SimGraph graph;
 
   public final SimStream origin;
-  private final HandleTable<SimGraph> graphs;
+  private final boolean ownsGraph;
   private final int mode;
   private final Object thread = OsThread.current();
   private final List<SimStream> streams = new ArrayList<>();
   private boolean invalidated;
 
-  public SimCapture(long id, SimStream origin, int mode, HandleTable<SimGraph> graphs) {
+  /**
+   * Begins a capture.
+   *
+   * @param first what the first operation waits for
+   * @param ownsGraph whether the graph ends with a capture that fails
+   */
+  SimCapture(
+      long id, SimStream origin, int mode, SimGraph graph, List<SimNode> first, boolean ownsGraph) {
     this.id = id;
-    this.graphs = graphs;
-    this.handle = graphs.add(graph);
     this.origin = origin;
     this.mode = mode;
-    join(origin);
+    this.graph = graph;
+    this.ownsGraph = ownsGraph;
+    graph.captured(true);
+    join(origin).set(first);
   }
 
   /** Whether it has not ended yet. */
@@ -70,7 +77,10 @@ public final class SimCapture {
   public void invalidate() {
     if (!invalidated) {
       invalidated = true;
-      graphs.remove(handle).destroy();
+      graph.captured(false);
+      if (ownsGraph) {
+        graph.destroy();
+      }
     }
   }
 
@@ -109,12 +119,13 @@ public final class SimCapture {
       throw new SimRefusal(
           CudaStatus.STREAM_CAPTURE_UNJOINED, "stream id " + unjoined.id + " has unjoined work");
     }
-    return handle;
+    graph.captured(false);
+    return graph.handle;
   }
 
   private @Nullable SimStream unjoined() {
     CaptureBranch main = CaptureBranch.of(origin);
-    Set<SimGraph.Node> joined = main == null ? Set.of() : SimGraph.upTo(main.ends());
+    Set<SimNode> joined = main == null ? Set.of() : SimGraph.upTo(main.ends());
     for (SimStream stream : streams) {
       CaptureBranch branch = CaptureBranch.of(stream);
       if (branch != null && !joined.containsAll(branch.ends())) {

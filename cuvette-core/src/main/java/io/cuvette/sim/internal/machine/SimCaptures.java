@@ -1,9 +1,10 @@
 package io.cuvette.sim.internal.machine;
 
 import io.cuvette.driver.CudaStatus;
-import io.cuvette.sim.internal.base.HandleKind;
-import io.cuvette.sim.internal.base.HandleTable;
 import io.cuvette.sim.internal.base.SimRefusal;
+import io.cuvette.sim.internal.graph.GraphTables;
+import io.cuvette.sim.internal.graph.SimGraph;
+import io.cuvette.sim.internal.graph.SimNode;
 import io.cuvette.sim.internal.schedule.SimDevice;
 import io.cuvette.sim.internal.schedule.SimStream;
 import java.util.ArrayList;
@@ -15,13 +16,27 @@ import java.util.List;
  * contradicts a capture in any mode. Guarded by the driver's lock.
  */
 public final class SimCaptures {
-  /** The graphs, of which one that is being captured is one already. */
-  public final HandleTable<SimGraph> graphs = new HandleTable<>(HandleKind.GRAPH, false);
-
+  private final GraphTables tables;
   private final List<SimCapture> open = new ArrayList<>();
   private long captures;
 
+  SimCaptures(GraphTables tables) {
+    this.tables = tables;
+  }
+
   public void begin(SimStream stream, int mode) {
+    checkBegin(stream, mode);
+    SimGraph graph = new SimGraph(tables, null);
+    open.add(new SimCapture(++captures, stream, mode, graph, List.of(), true));
+  }
+
+  /** Begins a capture into a graph that is there already. */
+  public void begin(SimStream stream, int mode, SimGraph graph, List<SimNode> first) {
+    checkBegin(stream, mode);
+    open.add(new SimCapture(++captures, stream, mode, graph, first, false));
+  }
+
+  private static void checkBegin(SimStream stream, int mode) {
     if (mode < SimCapture.GLOBAL || mode > SimCapture.RELAXED) {
       throw SimRefusal.invalidValue("mode: %d (expected: 0 to 2)".formatted(mode));
     }
@@ -32,7 +47,6 @@ public final class SimCaptures {
     if (stream.capture != null) {
       throw new SimRefusal(CudaStatus.ILLEGAL_STATE, "the stream is captured already");
     }
-    open.add(new SimCapture(++captures, stream, mode, graphs));
   }
 
   /** Ends a capture and gives the handle of its graph. */

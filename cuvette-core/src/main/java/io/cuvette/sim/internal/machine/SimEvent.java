@@ -2,6 +2,7 @@ package io.cuvette.sim.internal.machine;
 
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.sim.internal.base.SimRefusal;
+import io.cuvette.sim.internal.graph.EventPoint;
 import io.cuvette.sim.internal.schedule.SimDevice;
 import io.cuvette.sim.internal.schedule.SimOp;
 import io.cuvette.sim.internal.share.SharedEvent;
@@ -9,7 +10,7 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** A point in a stream that can be waited for and has a time. Guarded by the driver's lock. */
-public final class SimEvent {
+public final class SimEvent implements EventPoint {
   public static final int ALL_FLAGS = 7;
   public static final int DISABLE_TIMING = 2;
   public static final int INTERPROCESS = 4;
@@ -36,6 +37,11 @@ public final class SimEvent {
     }
   }
 
+  @Override
+  public SimDevice device() {
+    return device;
+  }
+
   public boolean isInterprocess() {
     return (flags & INTERPROCESS) != 0;
   }
@@ -54,6 +60,7 @@ public final class SimEvent {
     return shared == null || shared.isOwn() ? null : shared.newest();
   }
 
+  @Override
   public void recorded(SimOp op) {
     record = op;
     captured = null;
@@ -68,7 +75,7 @@ public final class SimEvent {
     return captured;
   }
 
-  /** The last record outside of captures, if there was one. */
+  @Override
   public @Nullable SimOp lastRecord() {
     return record;
   }

@@ -8,6 +8,10 @@ import io.cuvette.sim.internal.base.HandleKind;
 import io.cuvette.sim.internal.base.HandleTable;
 import io.cuvette.sim.internal.base.InsideKernel;
 import io.cuvette.sim.internal.base.SimRefusal;
+import io.cuvette.sim.internal.graph.GraphMemory;
+import io.cuvette.sim.internal.graph.GraphTables;
+import io.cuvette.sim.internal.graph.LaunchQueue;
+import io.cuvette.sim.internal.graph.NodeWork;
 import io.cuvette.sim.internal.memory.DeviceBlock;
 import io.cuvette.sim.internal.memory.DeviceMemory;
 import io.cuvette.sim.internal.memory.HiddenManaged;
@@ -35,7 +39,7 @@ import org.jspecify.annotations.Nullable;
  * The state of a simulated driver: devices, handles, host memory, clock. All but the calls' frame
  * is guarded by the driver's lock.
  */
-public final class SimMachine {
+public final class SimMachine implements LaunchQueue {
   public final SimulatedOptions options;
 
   /** Which devices can be peers. */
@@ -46,12 +50,14 @@ public final class SimMachine {
   public final SimSharing sharing;
   public final SimPools pools;
   public final HandleTable<SimStream> streams = new HandleTable<>(HandleKind.STREAM, true);
-  public final SimCaptures captures = new SimCaptures();
+  public final GraphTables graphs = new GraphTables();
+  public final SimCaptures captures = new SimCaptures(graphs);
   private final HiddenManaged hidden;
 
   private final LongAdder calls = new LongAdder();
   private final List<SimDevice> devices = new ArrayList<>();
   private final List<DeviceMemory> memories = new ArrayList<>();
+  private final List<GraphMemory> graphMemories = new ArrayList<>();
   private final PerThread<@Nullable SimStream[]> threadStreams;
   private long nextId = 1;
   private long hostNanos;
@@ -67,6 +73,7 @@ public final class SimMachine {
     for (int i = 0; i < options.devices(); i++) {
       devices.add(new SimDevice(i, nextId()));
       memories.add(new DeviceMemory(devices.getLast(), options));
+      graphMemories.add(new GraphMemory(memories.getLast()));
     }
     pools.createDefaults();
     this.threadStreams = new PerThread<>(() -> new @Nullable SimStream[devices.size()]);
@@ -168,6 +175,11 @@ public final class SimMachine {
     return memories.get(device.index);
   }
 
+  /** The memory that the graphs of a device share. */
+  public GraphMemory graphMemory(SimDevice device) {
+    return graphMemories.get(device.index);
+  }
+
   public List<DeviceMemory> memories() {
     return memories;
   }
@@ -254,23 +266,45 @@ public final class SimMachine {
     }
   }
 
-  /** Queues work in stream order, or records it if the stream is captured. */
-  public SimOp submit(SimStream stream, Runnable work, long costNanos, SimBlock... used) {
+  /** Work in stream order that uses some memory, and is not queued yet. */
+  public SimOp work(SimStream stream, Runnable work, long costNanos, SimBlock... used) {
     hostNanos += SimCosts.SUBMIT;
-    return queue(SimOp.work(stream, work, costNanos, hostNanos).holding(HostBlock.managedOf(used)));
+    return SimOp.work(stream, work, costNanos, hostNanos).holding(HostBlock.managedOf(used));
   }
 
-  public SimOp queue(SimOp op) {
-    CaptureBranch branch = CaptureBranch.of(op.stream);
-    captures.checkLegacy(op.stream);
-    if (branch != null) {
-      branch.capture.checkValid();
-      branch.add(op);
+  /** Queues work, or records it as a node of a graph if the stream is captured. */
+  public void submit(SimOp op, Supplier<NodeWork> node) {
+    if (op.stream.capture == null) {
+      queue(op);
     } else {
-      hidden.queued(op);
-      scheduler.submit(op);
+      capture(op.stream, node);
     }
+  }
+
+  /** Records work as a node of a graph. */
+  public void capture(SimStream stream, Supplier<NodeWork> node) {
+    CaptureBranch branch = CaptureBranch.capturing(stream);
+    branch.capture.checkValid();
+    branch.add(node.get(), stream.priority);
+  }
+
+  /** Queues an operation in a stream that is not captured. */
+  @Override
+  public SimOp queue(SimOp op) {
+    captures.checkLegacy(op.stream);
+    hidden.queued(op);
+    scheduler.submit(op);
     return op;
+  }
+
+  @Override
+  public void drop(SimOp op) {
+    scheduler.drop(op);
+  }
+
+  @Override
+  public SimStream lane(SimDevice device) {
+    return new SimStream(device, nextId(), SimStream.NON_BLOCKING | SimStream.HIDDEN, 0);
   }
 
   /** Waits for an operation, and for its time. */
@@ -321,6 +355,7 @@ public final class SimMachine {
     hostNanos = Math.max(hostNanos, nanos);
   }
 
+  @Override
   public long hostNanos() {
     return hostNanos;
   }

@@ -100,6 +100,11 @@ public final class DeviceBlock extends SimBlock {
     }
   }
 
+  /** Loses what was written. */
+  public void forget() {
+    pages = null;
+  }
+
   private PagedBytes pages() {
     if (pages == null) {
       pages = new PagedBytes(byteSize);

@@ -120,6 +120,28 @@ public final class DeviceMemory {
     return block;
   }
 
+  /** A place for memory of a graph, whose bytes are counted while they are allocated. */
+  public DeviceBlock placeOfGraph(long bytes, long id) {
+    if (bytes > totalBytes) {
+      throw outOfMemory(bytes);
+    }
+    DeviceBlock block = place(bytes, id);
+    liveBlocks--;
+    return block;
+  }
+
+  /** Memory of a graph is one more allocation of the program, or no more. */
+  public void countOfGraph(DeviceBlock block, boolean isAllocated) {
+    liveBlocks += isAllocated ? 1 : -1;
+    pooledBytes += isAllocated ? rounded(block.byteSize) : -rounded(block.byteSize);
+  }
+
+  /** Ends a place for memory of a graph. */
+  public void endOfGraph(DeviceBlock block) {
+    block.retire();
+    end(block);
+  }
+
   private SimRefusal outOfMemory(long bytes) {
     return new SimRefusal(
         CudaStatus.OUT_OF_MEMORY,
@@ -174,6 +196,10 @@ public final class DeviceMemory {
 
   public void free(DeviceBlock block) {
     retire(block);
+    end(block);
+  }
+
+  private void end(DeviceBlock block) {
     int sizeClass = classOf(block.address);
     classes[sizeClass].give((int) ((block.address & OFFSET_MASK) >>> sizeClass));
     block.die();

@@ -66,7 +66,7 @@ public abstract sealed class SimBlock permits DeviceBlock, HostBlock {
     return imported;
   }
 
-  /** What a pool knows about the block; null for memory that is in no pool. */
+  /** What a pool or a graph knows about the block; null for memory that is in none. */
   public final @Nullable BlockUse use() {
     return use;
   }

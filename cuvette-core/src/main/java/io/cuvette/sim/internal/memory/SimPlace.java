@@ -12,6 +12,10 @@ import java.lang.foreign.MemorySegment;
 public record SimPlace(SimBlock block, long offset) {
   private static final int UNTOUCHED = 0xA5A5_A5A5;
 
+  public long address() {
+    return block.address + offset;
+  }
+
   public void checkRoom(String name, long bytes) {
     if (bytes < 0 || bytes > block.byteSize - offset) {
       throw SimRefusal.invalidValue(

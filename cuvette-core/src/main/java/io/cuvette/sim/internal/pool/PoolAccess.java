@@ -4,6 +4,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MemAccessFlags;
 import io.cuvette.driver.MemLocationType;
 import io.cuvette.sim.internal.base.SimRefusal;
+import io.cuvette.sim.internal.memory.BlockUse;
 import io.cuvette.sim.internal.memory.DeviceBlock;
 import io.cuvette.sim.internal.memory.SimBlock;
 import io.cuvette.sim.internal.memory.SimPlace;
@@ -70,13 +71,18 @@ public final class PoolAccess {
   }
 
   private static void check(SimDevice device, SimPlace place, int needed) {
-    PoolUse use = PoolUse.of(place.block());
+    BlockUse use = place.block().use();
     if (use != null) {
-      int access = use.pool.access.of(device);
+      int access = use.access(device);
       if ((access & needed) != needed) {
         throw SimRefusal.invalidValue(
-            "%s: device %d has access %d to its pool (expected: %d)"
-                .formatted(place.block(), device.index, access, needed));
+            "%s: device %d has access %d to its %s (expected: %d)"
+                .formatted(
+                    place.block(),
+                    device.index,
+                    access,
+                    use instanceof PoolUse ? "pool" : "graph",
+                    needed));
       }
     }
   }

@@ -3,6 +3,7 @@ package io.cuvette.sim.internal.pool;
 import io.cuvette.sim.internal.base.Extent;
 import io.cuvette.sim.internal.memory.BlockUse;
 import io.cuvette.sim.internal.memory.SimBlock;
+import io.cuvette.sim.internal.schedule.SimDevice;
 import io.cuvette.sim.internal.schedule.SimOp;
 import io.cuvette.sim.internal.share.SharedTable;
 import java.util.Objects;
@@ -29,7 +30,7 @@ public final class PoolUse implements BlockUse {
 
   /** What its pool knows about a block; null if it is of none. */
   public static @Nullable PoolUse of(SimBlock block) {
-    return (PoolUse) block.use();
+    return block.use() instanceof PoolUse pooled ? pooled : null;
   }
 
   public void allocated(Extent taken, SimOp op) {
@@ -49,6 +50,11 @@ public final class PoolUse implements BlockUse {
   @Override
   public boolean isAllocated() {
     return allocation == null || allocation.isDone();
+  }
+
+  @Override
+  public int access(SimDevice device) {
+    return pool.access.of(device);
   }
 
   /** The handle by which other processes import the allocation; null if it was not exported. */

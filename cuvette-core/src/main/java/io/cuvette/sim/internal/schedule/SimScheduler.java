@@ -111,7 +111,7 @@ public final class SimScheduler {
     }
     if (stream.queue.size() == 1) {
       arrange(stream);
-    } else if (stream.queue.size() > ROOM) {
+    } else if (stream.queue.size() > ROOM && (stream.flags & SimStream.HIDDEN) == 0) {
       full = stream;
     }
   }
@@ -424,6 +424,11 @@ public final class SimScheduler {
     stream.device.removed(stream);
     wake(op.finish(stream.nanos), op);
     arrange(stream);
+  }
+
+  /** Ends an operation that was never queued, for those that wait for it. */
+  public void drop(SimOp op) {
+    wake(op.finish(op.stream.nanos), op);
   }
 
   /** What the first operation of a stream waited for outside of the driver holds now. */

@@ -7,6 +7,9 @@ import org.jspecify.annotations.Nullable;
 public final class SimStream {
   public static final int NON_BLOCKING = 1;
 
+  /** Of a stream that programs do not see: no call waits for room in it. */
+  public static final int HIDDEN = 1 << 16;
+
   public final SimDevice device;
   public final long id;
   public final int flags;

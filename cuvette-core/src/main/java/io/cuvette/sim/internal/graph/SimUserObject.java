@@ -1,4 +1,4 @@
-package io.cuvette.sim.internal.machine;
+package io.cuvette.sim.internal.graph;
 
 /** Something that graphs hold references to. Guarded by the driver's lock, but for the question. */
 public final class SimUserObject {
