@@ -2,6 +2,7 @@ package io.cuvette.testkit;
 
 import static io.cuvette.sim.SimulatedParameter.DOUBLE;
 import static io.cuvette.sim.SimulatedParameter.INT;
+import static io.cuvette.sim.SimulatedParameter.LONG;
 import static io.cuvette.sim.SimulatedParameter.POINTER;
 import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_DOUBLE;
@@ -21,8 +22,8 @@ import java.util.List;
 import java.util.Objects;
 
 /**
- * The kernels of {@code kernels.cu} and {@code clusters.cu}: their PTX, and the Java functions that
- * do the same on the simulated device. Stateless.
+ * The kernels of {@code kernels.cu}, {@code clusters.cu} and {@code graphs.cu}: their PTX, and the
+ * Java functions that do the same on the simulated device. Stateless.
  */
 final class KernelTwins {
   private static final List<SimulatedKernel> ALL =
@@ -43,7 +44,10 @@ final class KernelTwins {
           SimulatedKernel.of("histogram", KernelTwins::histogram, POINTER, INT, POINTER),
           SimulatedKernel.of("meet", KernelTwins::meet, POINTER, POINTER),
           SimulatedKernel.of("neighbours", KernelTwins::neighbours, POINTER)
-              .withSharedBytes(Integer.BYTES));
+              .withSharedBytes(Integer.BYTES),
+          SimulatedKernel.of("affine", KernelTwins::affine, POINTER, INT, INT, INT),
+          SimulatedKernel.of("countDown", KernelTwins::countDown, LONG, POINTER),
+          SimulatedKernel.of("choose", KernelTwins::choose, LONG, POINTER));
 
   private KernelTwins() {}
 
@@ -119,5 +123,23 @@ final class KernelTwins {
     int next = (t.clusterRank() + 1) % t.clusterSize();
     t.setInt(t.pointer(0) + 4L * t.blockX(), t.shared(next).get(JAVA_INT, 0));
     t.syncCluster();
+  }
+
+  private static void affine(KernelThread t) {
+    long i = t.globalX();
+    if (i < t.intValue(3)) {
+      long address = t.pointer(0) + 4 * i;
+      t.setInt(address, t.getInt(address) * t.intValue(1) + t.intValue(2));
+    }
+  }
+
+  private static void countDown(KernelThread t) {
+    int left = t.getInt(t.pointer(1)) - 1;
+    t.setInt(t.pointer(1), left);
+    t.setConditional(t.longValue(0), left > 0 ? 1 : 0);
+  }
+
+  private static void choose(KernelThread t) {
+    t.setConditional(t.longValue(0), t.getInt(t.pointer(1)));
   }
 }

@@ -72,6 +72,7 @@ class ArchitectureTest {
           "calls",
           "kernel",
           "machine",
+          "graph",
           "pool",
           "share",
           "memory",
