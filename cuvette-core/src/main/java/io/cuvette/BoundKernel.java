@@ -26,7 +26,7 @@ final class BoundKernel {
     InvocationHandler handler =
         (proxy, called, given) -> {
           @Nullable Object[] arguments = given == null ? new Object[0] : given;
-          if (called.equals(method)) {
+          if (called.equals(method) || called.isBridge()) {
             CudaStream stream = (CudaStream) Objects.requireNonNull(arguments[0], "stream");
             LaunchConfig config = (LaunchConfig) Objects.requireNonNull(arguments[1], "config");
             stream.launch(kernel, config, Arrays.copyOfRange(arguments, LEADING, arguments.length));
@@ -59,7 +59,7 @@ final class BoundKernel {
             : List.of();
     if (methods.size() != 1 || methods.getFirst().getReturnType() != void.class) {
       throw new IllegalArgumentException(
-          "%s: (expected: an interface with one abstract method, which returns nothing)"
+          "%s: (expected: an interface with one abstract method, which returns nothing, and not sealed)"
               .formatted(type.getTypeName()));
     }
     return methods.getFirst();
@@ -70,11 +70,16 @@ final class BoundKernel {
     boolean visible =
         Modifier.isPublic(type.getModifiers())
             && type.getModule().isExported(type.getPackageName(), BoundKernel.class.getModule());
-    if (!visible && Arrays.stream(type.getMethods()).anyMatch(Method::isDefault)) {
+    if (!visible && Arrays.stream(type.getMethods()).anyMatch(BoundKernel::hasBody)) {
       throw new IllegalArgumentException(
           "%s: has default methods (expected: none, or a public interface of an exported package)"
               .formatted(type.getTypeName()));
     }
+  }
+
+  /** Whether somebody wrote a body; the compiler's own forward to the abstract method. */
+  private static boolean hasBody(Method method) {
+    return method.isDefault() && !method.isBridge();
   }
 
   private static boolean isOfObject(Method method) {

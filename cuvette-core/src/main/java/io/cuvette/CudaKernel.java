@@ -172,6 +172,7 @@ public final class CudaKernel extends LaunchableKernel {
    *
    * @param device the device
    * @param config the launch
+   * @throws IllegalArgumentException if the device runs no block of so many threads
    * @throws CudaException if the driver reports an error
    */
   public long maxResidentBlocks(CudaDevice device, LaunchConfig config) {

@@ -2,6 +2,7 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.internal.kernel.OpenModule;
+import io.cuvette.internal.program.Texts;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -28,7 +29,8 @@ public final class CudaModule implements AutoCloseable {
    *
    * @param cuda the library to load it with
    * @param image PTX, a cubin or a fatbin
-   * @throws IllegalArgumentException if there are no bytes
+   * @throws IllegalArgumentException if there are no bytes, nothing that is code, or PTX with a 0
+   *     before its end
    * @throws CudaException if the driver reports an error: what it means for the code, such as PTX
    *     for a newer driver or code for another architecture, is in the message
    */
@@ -78,13 +80,13 @@ public final class CudaModule implements AutoCloseable {
    * urgent.
    *
    * @param name the name
+   * @throws IllegalArgumentException if it has a character 0, or half of a surrogate pair
    * @throws IllegalStateException if the module is closed, or a kernel that is new is asked for
    *     inside a callback
    * @throws CudaException if the driver reports an error: NOT_FOUND, with the names that there are
    */
   public CudaKernel kernel(String name) {
-    Objects.requireNonNull(name, "name");
-    return new CudaKernel(this, core.kernel(name));
+    return new CudaKernel(this, core.kernel(Texts.check("name", name)));
   }
 
   /**

@@ -291,4 +291,24 @@ class HostileKernelTest {
         .hasMessage("sharedBytes: 49153 (expected: 0 to 49152)");
     assertThat(kernel(t -> {}).withSharedBytes(49_152).sharedBytes()).isEqualTo(49_152);
   }
+
+  @Test
+  void gridThatWouldTakeDays_isRefused_andTheDeviceGoesOn() {
+    SimulatedKernel kernel = kernel(t -> t.setInt(t.pointer(0), 1));
+    try (SimulatedKernels.Registered _ = SimulatedKernels.register(kernel)) {
+      long memory = zeros(1);
+      long handle = find(kernel);
+      for (int[] grid : new int[][] {{Integer.MAX_VALUE, 1, 1}, {1 << 20, 65_535, 65_535}}) {
+        LaunchShape huge =
+            new LaunchShape(grid[0], grid[1], grid[2], 1, 1, 1, 1, 1, 1, 0, false, false);
+        assertFails(
+            CudaStatus.NOT_SUPPORTED,
+            "blocks (expected: <= 16777216 blocks on the simulated device",
+            () -> launch(handle, huge, memory));
+      }
+      assertThat(read(memory)).isZero();
+      launch(handle, shape(1, 1, 0, false), memory);
+      assertThat(read(memory)).isOne();
+    }
+  }
 }

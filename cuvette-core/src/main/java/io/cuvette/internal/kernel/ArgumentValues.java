@@ -111,7 +111,7 @@ final class ArgumentValues {
       case Memory memory -> memory.toString();
       case MemorySegment segment ->
           (segment.isNative() ? "" : "heap ") + "MemorySegment, passed as a structure by value,";
-      case Number _, Character _, Boolean _ ->
+      case Long _, Integer _, Short _, Byte _, Double _, Float _, Character _, Boolean _ ->
           "%s %s".formatted(primitive(argument.getClass()), argument);
       default -> argument.getClass().getTypeName();
     };

@@ -182,9 +182,11 @@ record KernelLimits(
   /** Counts blocks, not clusters. */
   long residentBlocks(OpenKernel kernel, Device on, LaunchConfig config) {
     long inCluster = config.cluster().count();
+    long inBlock = config.block().count();
+    atMost("threads of a block", inBlock, limit(MAX_THREADS_PER_BLOCK), on);
     return inCluster > 1
         ? inCluster * kernel.maxActiveClusters(on, config)
         : (long) limit(MULTIPROCESSOR_COUNT)
-            * kernel.maxActiveBlocks(on, (int) config.block().count(), config.dynamicSharedBytes());
+            * kernel.maxActiveBlocks(on, (int) inBlock, config.dynamicSharedBytes());
   }
 }

@@ -5,6 +5,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.KernelCalls;
 import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.program.CodeKinds;
 import io.cuvette.internal.program.CodeText;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.Session;
@@ -47,6 +48,7 @@ public final class OpenModule {
     if (image.length == 0) {
       throw new IllegalArgumentException("image: 0 bytes (expected: PTX, a cubin or a fatbin)");
     }
+    CodeKinds.checkText(image);
     session.leaks().drain();
     return session.gate().make(() -> registered(modules, loaded(session, image), image));
   }

@@ -73,6 +73,30 @@ public final class CodeKinds {
     return text.contains(".version") && text.contains(".target");
   }
 
+  /**
+   * Checks code that may be PTX: behind a 0 the driver would read none of it.
+   *
+   * @throws IllegalArgumentException if it is, and has a 0 that does not end it
+   */
+  public static void checkText(byte[] bytes) {
+    int used = bytes.length;
+    while (used > 0 && bytes[used - 1] == 0) {
+      used--;
+    }
+    if (isKnown(bytes) && of(bytes) == Kind.PTX) {
+      check(Kind.PTX, Arrays.copyOf(bytes, used));
+    }
+  }
+
+  private static boolean isKnown(byte[] bytes) {
+    try {
+      Kind _ = of(bytes);
+      return true;
+    } catch (IllegalArgumentException e) {
+      return false;
+    }
+  }
+
   /** A copy without the 0 that C's texts end with. */
   public static byte[] withoutLastZero(byte[] bytes) {
     int length = bytes.length;

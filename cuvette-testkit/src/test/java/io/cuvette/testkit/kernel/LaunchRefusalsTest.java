@@ -22,6 +22,8 @@ import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.TestKernels;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
@@ -123,6 +125,9 @@ class LaunchRefusalsTest {
           () -> stream.launch(scale, SMALL, new float[16], 2f, 16),
           "argument 0: float[] (expected: a Buffer, a number, a boolean, or a MemorySegment");
       refused(() -> stream.launch(scale, SMALL, data, "2", 16), "argument 1: java.lang.String");
+      refused(
+          () -> stream.launch(scale, SMALL, data, 2f, new AtomicInteger(16)),
+          "argument 2: java.util.concurrent.atomic.AtomicInteger (expected: a Buffer");
       assertThatThrownBy(() -> stream.launch(scale, SMALL, data, null, 16))
           .isInstanceOf(NullPointerException.class)
           .hasMessageContaining("argument 1");
@@ -157,6 +162,76 @@ class LaunchRefusalsTest {
   interface WithDefault extends Fitting {
     default void twice(CudaStream stream, LaunchConfig config, Buffer data, int count) {
       scale(stream, config, data, 2, count);
+    }
+  }
+
+  interface Generic<T> {
+    void scale(CudaStream stream, LaunchConfig config, T data, float factor, int count);
+  }
+
+  /** The compiler gives it a method with a body, which forwards. */
+  interface OfBuffers extends Generic<Buffer> {
+    @Override
+    void scale(CudaStream stream, LaunchConfig config, Buffer data, float factor, int count);
+  }
+
+  sealed interface Sealed {
+    void scale(CudaStream stream, LaunchConfig config, Buffer data, float factor, int count);
+  }
+
+  record Only() implements Sealed {
+    @Override
+    public void scale(
+        CudaStream stream, LaunchConfig config, Buffer data, float factor, int count) {}
+  }
+
+  @CudaTest
+  void interfaceOfAGenericOne_launches_byEither(Cuda cuda, @NonBlocking CudaStream stream) {
+    try (CudaModule module = TestKernels.launches(cuda);
+        Buffer data = cuda.allocate(12, stream)) {
+      CudaKernel scale = module.kernel("scale");
+      data.copyFrom(MemorySegment.ofArray(new float[] {1, 2, 3}));
+      cuda.device(0).synchronize();
+      refused(() -> scale.bind(Sealed.class), "Sealed", "and not sealed");
+      refused(() -> scale.bind(Generic.class), "java.lang.Object");
+      OfBuffers bound = scale.bind(OfBuffers.class);
+      bound.scale(stream, SMALL, data, 2, 3);
+      Generic<Buffer> general = bound;
+      general.scale(stream, SMALL, data, 5, 3);
+      float[] found = new float[3];
+      stream.synchronize();
+      data.copyTo(MemorySegment.ofArray(found));
+      assertThat(found).containsExactly(10, 20, 30);
+    }
+  }
+
+  @CudaTest
+  void namesAndPtx_endWhereTheyEnd(Cuda cuda, ScriptedDriver script) {
+    byte[] code = TestKernels.code("launches.ptx");
+    try (CudaModule module = CudaModule.load(cuda, Arrays.copyOf(code, code.length + 3))) {
+      assertThat(module.kernel("scale").name()).isEqualTo("scale");
+      long before = script.count("libraryGetKernel");
+      refused(() -> module.kernel("scale\0"), "name: character 0 at index 5");
+      refused(() -> module.kernel("\ud800"), "name: half of a surrogate pair at index 0");
+      assertThat(script.count("libraryGetKernel")).isEqualTo(before);
+    }
+    long loaded = script.count("libraryLoadData");
+    code[code.length / 2] = 0;
+    refused(
+        () -> CudaModule.load(cuda, code),
+        "PTX with a 0 at index %d of %d".formatted(code.length / 2, code.length));
+    assertThat(script.count("libraryLoadData")).isEqualTo(loaded);
+  }
+
+  @CudaTest
+  void blocksThatNoDeviceRuns_areNotCounted(Cuda cuda) {
+    try (CudaModule module = TestKernels.launches(cuda)) {
+      CudaKernel kernel = module.kernel("doNothing");
+      refused(
+          () ->
+              kernel.maxResidentBlocks(
+                  cuda.device(0), SMALL.withBlock(Dim3.of(65_536, 65_536, 65_536))),
+          "threads of a block: 281474976710656 (expected: <= 1024");
     }
   }
 

@@ -43,6 +43,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * launch runs is the Java function that is registered under the kernel's name. Thread-safe.
  */
 public final class SimKernelCalls implements KernelCalls {
+  /** The most blocks of a grid: minutes. */
+  private static final long MOST_BLOCKS = 1L << 24;
+
   /** The handles of the kernels by name. */
   public final HandleTable<Map<String, Long>> libraries =
       new HandleTable<>(HandleKind.LIBRARY, false);
@@ -186,6 +189,7 @@ public final class SimKernelCalls implements KernelCalls {
     Kernel known = kernels.get(kernel);
     SimulatedKernel twin = twin(known);
     settings(known, stream.device.index, twin.sharedBytes()).check(shape);
+    checkEnds(shape);
     Grid grid = grid(twin, known, shape, parameters);
     return machine.work(
         stream,
@@ -215,6 +219,18 @@ public final class SimKernelCalls implements KernelCalls {
           given.values(), given.places().get(i).offset(), values, to.offset(), to.size());
     }
     return new LaunchParameters(values, layout);
+  }
+
+  /** A block takes microseconds, under the lock of the driver: some grids would take days. */
+  private static void checkEnds(LaunchShape shape) {
+    long blocks = (long) shape.gridX() * shape.gridY();
+    if (blocks > MOST_BLOCKS || blocks * shape.gridZ() > MOST_BLOCKS) {
+      throw new SimRefusal(
+          CudaStatus.NOT_SUPPORTED,
+          ("a grid of %d x %d x %d blocks (expected: <= %d blocks on the simulated device, which"
+                  + " runs one after the other)")
+              .formatted(shape.gridX(), shape.gridY(), shape.gridZ(), MOST_BLOCKS));
+    }
   }
 
   /** The function for a kernel, whose parameters are as in the code. */
