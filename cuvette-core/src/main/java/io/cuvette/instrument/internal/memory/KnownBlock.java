@@ -29,6 +29,9 @@ public final class KnownBlock {
   /** Whether other processes may write it. */
   private boolean shared;
 
+  /** Whether it is memory of a graph, which is there while a launch has it allocated. */
+  private boolean ofGraph;
+
   private @Nullable Contents contents;
 
   /** The device for whose work the driver waits when it frees the block; -1 for none. */
@@ -49,6 +52,16 @@ public final class KnownBlock {
     KnownBlock block = new KnownBlock(host.address(), host.byteSize(), freedBy, allocated);
     block.host = host;
     return block;
+  }
+
+  /** The same block as memory of a graph. */
+  KnownBlock ofGraph() {
+    ofGraph = true;
+    return this;
+  }
+
+  boolean isOfGraph() {
+    return ofGraph;
   }
 
   /** Notes that the host sees bytes of it, from an address on, as a segment. */

@@ -104,10 +104,30 @@ public final class KnownMemory {
   public void allocatedInOrder(
       long address, long bytes, @Nullable Lane lane, boolean onDevice, CallTrace here) {
     KnownBlock block = new KnownBlock(address, bytes, FREE_IN_ORDER, here);
+    if (lane != null && lane.capture() != null) {
+      add(block.ofGraph());
+      return;
+    }
     add(onDevice ? block.ofDevice() : block);
     if (lane != null) {
       use(new Access(lane, lane.next(), new Range(address, bytes, Kind.WRITE, false), here));
     }
+  }
+
+  /** Notes memory that launches of a graph give. */
+  public void allocatedInGraph(long address, long bytes, CallTrace here) {
+    add(new KnownBlock(address, bytes, FREE_IN_ORDER, here).ofGraph());
+  }
+
+  /** The live block around an address that is no memory of a graph; null if there is none. */
+  @Nullable KnownBlock outsideOfGraphs(long address) {
+    KnownBlock block = blocks.liveAround(address);
+    return block == null || block.isOfGraph() ? null : block;
+  }
+
+  /** Whether a block is the live one at its address. */
+  boolean isLive(KnownBlock block) {
+    return blocks.liveAround(block.address) == block;
   }
 
   /** Whether a block may be freed in order of a stream: all its uses come before. */

@@ -5,6 +5,7 @@ import io.cuvette.driver.MathLibrary;
 import io.cuvette.instrument.Misuse;
 import io.cuvette.instrument.SanitizerReport;
 import io.cuvette.instrument.internal.memory.KnownBlock;
+import io.cuvette.instrument.internal.memory.KnownGraphs;
 import io.cuvette.instrument.internal.memory.KnownMemory;
 import io.cuvette.instrument.internal.memory.Work;
 import io.cuvette.instrument.internal.order.Access;
@@ -42,6 +43,9 @@ public final class SanitizerCore {
 
   /** Used inside the functions given to {@link #locked} and {@link #check} alone. */
   public final KnownMemory memory = new KnownMemory(streams.order);
+
+  /** Used inside the functions given to {@link #locked} and {@link #check} alone. */
+  final KnownGraphs graphs = new KnownGraphs(memory, streams);
 
   private final ReentrantLock lock = new ReentrantLock();
   private final AtomicBoolean closed = new AtomicBoolean();

@@ -10,6 +10,8 @@ import io.cuvette.driver.GraphNodeType;
 import io.cuvette.driver.GraphUpdateResult;
 import io.cuvette.driver.InstantiatedGraph;
 import io.cuvette.driver.UserObject;
+import io.cuvette.instrument.internal.memory.KnownGraphs.NodeUse;
+import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
 import java.util.List;
 
@@ -17,19 +19,31 @@ import java.util.List;
 public final class SanitizerGraphs implements GraphCalls {
   private final GraphCalls calls;
   private final SanitizerCore core;
+  private final GraphReading reading;
 
   public SanitizerGraphs(CudaDriver driver, SanitizerCore core) {
     this.calls = driver.graphs();
     this.core = core;
+    this.reading = new GraphReading(calls, core);
   }
 
   @Override
   public void graphLaunch(int device, long executable, long stream) {
+    CallTrace site = CallTrace.of("graphLaunch", "executable", executable, "stream", stream);
     core.check(_ -> core.memory.hostReads.clear());
-    core.unseen(
-        core.lane("graphLaunch", device, stream),
-        CallTrace.passing("graphLaunch", "stream", stream));
+    Lane lane =
+        core.locked(findings -> {
+          Lane into = core.streams.lane(device, stream, site, findings);
+          if (into != null && into.capture() == null) {
+            core.graphs.check(executable, into, site, findings);
+          }
+          return into;
+        });
+    core.unseen(lane, site);
     calls.graphLaunch(device, executable, stream);
+    if (lane != null && lane.capture() == null) {
+      core.check(_ -> core.graphs.launched(executable, lane, site));
+    }
   }
 
   @Override
@@ -137,13 +151,24 @@ public final class SanitizerGraphs implements GraphCalls {
 
   @Override
   public long graphInstantiate(int device, long graph) {
-    return calls.graphInstantiate(device, graph);
+    long executable = calls.graphInstantiate(device, graph);
+    instantiated(executable, graph);
+    return executable;
   }
 
   @Override
   public InstantiatedGraph graphInstantiateWithParams(
       int device, long graph, long flags, long uploadStream) {
-    return calls.graphInstantiateWithParams(device, graph, flags, uploadStream);
+    InstantiatedGraph made = calls.graphInstantiateWithParams(device, graph, flags, uploadStream);
+    if (made.executable() != 0) {
+      instantiated(made.executable(), graph);
+    }
+    return made;
+  }
+
+  private void instantiated(long executable, long graph) {
+    List<NodeUse> nodes = reading.nodes(graph);
+    core.check(_ -> core.graphs.instantiated(executable, nodes));
   }
 
   @Override
@@ -153,18 +178,25 @@ public final class SanitizerGraphs implements GraphCalls {
 
   @Override
   public GraphUpdateResult graphExecUpdate(int device, long executable, long graph) {
-    return calls.graphExecUpdate(device, executable, graph);
+    GraphUpdateResult result = calls.graphExecUpdate(device, executable, graph);
+    if (result.result() == 0) {
+      List<NodeUse> nodes = reading.nodes(graph);
+      core.check(_ -> core.graphs.updated(executable, nodes));
+    }
+    return result;
   }
 
   @Override
   public void graphExecNodeSetParams(
       int device, long executable, long node, GraphNodeParams params) {
     calls.graphExecNodeSetParams(device, executable, node, params);
+    core.check(_ -> core.graphs.changed(executable, node, reading.ranges(params)));
   }
 
   @Override
   public void graphNodeSetEnabled(long executable, long node, boolean isEnabled) {
     calls.graphNodeSetEnabled(executable, node, isEnabled);
+    core.check(_ -> core.graphs.enabled(executable, node, isEnabled));
   }
 
   @Override
@@ -179,6 +211,7 @@ public final class SanitizerGraphs implements GraphCalls {
 
   @Override
   public void graphExecDestroy(long executable) {
+    core.check(_ -> core.graphs.destroyed(executable));
     calls.graphExecDestroy(executable);
   }
 

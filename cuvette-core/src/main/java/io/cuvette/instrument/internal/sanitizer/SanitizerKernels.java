@@ -12,7 +12,9 @@ import io.cuvette.instrument.internal.memory.Work;
 import io.cuvette.instrument.internal.order.Access.Range;
 import io.cuvette.instrument.internal.report.CallTrace;
 import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 
 /** The part of the sanitizer that watches libraries of kernels. Thread-safe. */
@@ -93,7 +95,7 @@ public final class SanitizerKernels implements KernelCalls {
     kernel("launchKernel", kernel);
     CallTrace site = CallTrace.often("launchKernel", "kernel", kernel, "stream", stream);
     Work work = new Work(site, device, stream);
-    core.check(_ -> addArguments(work, parameters));
+    core.check(_ -> arguments(core, parameters).forEach(work::uses));
     LaunchWatcher watcher = KnownLaunches.watcher();
     work.watchedBy(watcher);
     LaunchParameters watched = parameters.watchedBy(watcher);
@@ -152,17 +154,22 @@ public final class SanitizerKernels implements KernelCalls {
     return driver.kernels().occupancyMaxPotentialClusterSize(device, kernel, shape);
   }
 
-  /** Each word of the arguments may be an address, also inside a structure. */
-  private void addArguments(Work work, LaunchParameters parameters) {
+  /**
+   * What a kernel may use, for callers that hold the lock: each word of the arguments may be an
+   * address, also inside a structure.
+   */
+  static List<Range> arguments(SanitizerCore core, LaunchParameters parameters) {
+    List<Range> ranges = new ArrayList<>();
     for (KernelParameter place : parameters.places()) {
       for (long at = 0; at + Long.BYTES <= place.size(); at += Long.BYTES) {
         long word = parameters.values().get(ValueLayout.JAVA_LONG_UNALIGNED, place.offset() + at);
         Range used = core.memory.argument(word);
         if (used != null) {
-          work.uses(used);
+          ranges.add(used);
         }
       }
     }
+    return ranges;
   }
 
   private CallTrace library(String method, long library) {

@@ -1,0 +1,207 @@
+package io.cuvette.instrument.internal.memory;
+
+import io.cuvette.instrument.Misuse;
+import io.cuvette.instrument.internal.order.Access;
+import io.cuvette.instrument.internal.order.Access.Kind;
+import io.cuvette.instrument.internal.order.Access.Range;
+import io.cuvette.instrument.internal.order.EventMark;
+import io.cuvette.instrument.internal.order.KnownStreams;
+import io.cuvette.instrument.internal.order.Lane;
+import io.cuvette.instrument.internal.report.CallTrace;
+import io.cuvette.instrument.internal.report.Findings;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The memory that the nodes of executables use. Each launch uses the blocks that were there when
+ * the node got its parameters, and no other ones that have their addresses by now. Not thread-safe.
+ */
+public final class KnownGraphs {
+  private final KnownMemory memory;
+  private final KnownStreams streams;
+  private final Map<Long, Executable> executables = new HashMap<>();
+
+  /**
+   * What a node does with memory, as its parameters say. Immutable.
+   *
+   * @param node the handle of the node
+   * @param ranges what it uses
+   * @param allocated the memory that it allocates; null for nodes of other types
+   * @param freed the address that it frees; 0 for nodes of other types
+   */
+  public record NodeUse(long node, List<Range> ranges, @Nullable Range allocated, long freed) {
+    public NodeUse {
+      ranges = List.copyOf(ranges);
+    }
+  }
+
+  /** What is used of a block that was there. */
+  private record Use(Range range, KnownBlock block) {}
+
+  private static final class Node {
+    private final long handle;
+    private List<Use> uses;
+    private boolean enabled = true;
+
+    Node(long handle, List<Use> uses) {
+      this.handle = handle;
+      this.uses = uses;
+    }
+  }
+
+  private static final class Executable {
+    private List<Node> nodes = List.of();
+
+    /** What launches leave allocated. */
+    private List<Range> outputs = List.of();
+
+    /** What launches free that others allocated. */
+    private List<Long> inputs = List.of();
+
+    /** The launch before, which the next one waits for. */
+    private final EventMark last = new EventMark(false);
+
+    @Nullable Node find(long handle) {
+      return nodes.stream().filter(node -> node.handle == handle).findFirst().orElse(null);
+    }
+  }
+
+  public KnownGraphs(KnownMemory memory, KnownStreams streams) {
+    this.memory = memory;
+    this.streams = streams;
+  }
+
+  /** Notes an executable. */
+  public void instantiated(long executable, List<NodeUse> nodes) {
+    Executable made = new Executable();
+    made.nodes = nodes.stream().map(each -> new Node(each.node, uses(each.ranges))).toList();
+    note(made, nodes);
+    executables.put(executable, made);
+  }
+
+  private static void note(Executable executable, List<NodeUse> nodes) {
+    List<Range> outputs = new ArrayList<>();
+    List<Long> inputs = new ArrayList<>();
+    for (NodeUse each : nodes) {
+      if (each.allocated != null) {
+        outputs.add(each.allocated);
+      }
+    }
+    for (NodeUse each : nodes) {
+      if (each.freed != 0 && !outputs.removeIf(range -> range.address() == each.freed)) {
+        inputs.add(each.freed);
+      }
+    }
+    executable.outputs = outputs;
+    executable.inputs = inputs;
+  }
+
+  private List<Use> uses(List<Range> ranges) {
+    List<Use> uses = new ArrayList<>();
+    for (Range range : ranges) {
+      KnownBlock block = memory.outsideOfGraphs(range.address());
+      if (block != null) {
+        uses.add(new Use(range, block));
+      }
+    }
+    return List.copyOf(uses);
+  }
+
+  /** Notes that the nodes of an executable do what those of a graph with the same topology do. */
+  public void updated(long executable, List<NodeUse> nodes) {
+    Executable known = executables.get(executable);
+    if (known != null && known.nodes.size() == nodes.size()) {
+      for (int i = 0; i < nodes.size(); i++) {
+        known.nodes.get(i).uses = uses(nodes.get(i).ranges);
+      }
+    }
+  }
+
+  /** Notes that a node of an executable does something else. */
+  public void changed(long executable, long handle, List<Range> ranges) {
+    Node node = find(executable, handle);
+    if (node != null) {
+      node.uses = uses(ranges);
+    }
+  }
+
+  /** Notes whether a node takes part in launches. */
+  public void enabled(long executable, long handle, boolean enabled) {
+    Node node = find(executable, handle);
+    if (node != null) {
+      node.enabled = enabled;
+    }
+  }
+
+  private @Nullable Node find(long executable, long handle) {
+    Executable known = executables.get(executable);
+    return known == null ? null : known.find(handle);
+  }
+
+  public void destroyed(long executable) {
+    executables.remove(executable);
+  }
+
+  /** Whether a launch in a stream may use what its nodes use. */
+  public void check(long executable, Lane lane, CallTrace here, Findings findings) {
+    Executable known = executables.get(executable);
+    if (known == null) {
+      return;
+    }
+    streams.order.join(lane);
+    streams.await(lane, known.last);
+    for (Node node : known.nodes) {
+      if (node.enabled) {
+        node.uses.forEach(use -> check(use, lane, here, findings));
+      }
+    }
+  }
+
+  private void check(Use use, Lane lane, CallTrace here, Findings findings) {
+    if (memory.isLive(use.block)) {
+      if (use.block.holds(use.range)) {
+        memory.checkRace(use.range, lane, here, findings);
+      } else {
+        KnownMemory.outOfBounds(use.block, use.range, here, findings);
+      }
+    } else if (use.block.freed() != null) {
+      findings.add(
+          Misuse.USE_AFTER_FREE,
+          here,
+          "%s in a graph: freed %s".formatted(use.range, use.block),
+          use.block.freed(),
+          use.block.allocated);
+    }
+  }
+
+  /** Notes a launch that the driver took. */
+  public void launched(long executable, Lane lane, CallTrace here) {
+    Executable known = executables.get(executable);
+    if (known == null) {
+      return;
+    }
+    long number = lane.next();
+    for (Node node : known.nodes) {
+      if (node.enabled) {
+        node.uses.forEach(use -> note(use, lane, number, here));
+      }
+    }
+    known.inputs.forEach(address -> {
+      KnownBlock _ = memory.free(address, here);
+    });
+    known.outputs.forEach(each -> memory.allocatedInGraph(each.address(), each.bytes(), here));
+    streams.record(known.last, lane);
+  }
+
+  private void note(Use use, Lane lane, long number, CallTrace here) {
+    if (memory.isLive(use.block)) {
+      memory.use(new Access(lane, number, use.range, here));
+      if (use.range.kind() == Kind.WRITE || use.range.kind() == Kind.USE) {
+        memory.written(use.range);
+      }
+    }
+  }
+}

@@ -1,0 +1,73 @@
+package io.cuvette.instrument.internal.sanitizer;
+
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.GraphCalls;
+import io.cuvette.driver.GraphNodeParams;
+import io.cuvette.instrument.internal.memory.KnownGraphs.NodeUse;
+import io.cuvette.instrument.internal.order.Access.Kind;
+import io.cuvette.instrument.internal.order.Access.Range;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Reads from the driver which memory the nodes of graphs use. What the bodies of conditional nodes
+ * use is not followed, nor what host functions do. Thread-safe.
+ */
+final class GraphReading {
+  private final GraphCalls calls;
+  private final SanitizerCore core;
+
+  GraphReading(GraphCalls calls, SanitizerCore core) {
+    this.calls = calls;
+    this.core = core;
+  }
+
+  /** The nodes of a graph, and of those in its nodes; none if the driver does not tell. */
+  List<NodeUse> nodes(long graph) {
+    try {
+      List<NodeUse> found = new ArrayList<>();
+      add(graph, found);
+      return found;
+    } catch (CudaException e) {
+      return List.of();
+    }
+  }
+
+  private void add(long graph, List<NodeUse> found) {
+    for (long node : calls.graphGetNodes(graph)) {
+      GraphNodeParams params = calls.graphNodeGetParams(node);
+      found.add(use(node, params));
+      if (params instanceof GraphNodeParams.Child child) {
+        add(child.graph(), found);
+      }
+    }
+  }
+
+  private NodeUse use(long node, GraphNodeParams params) {
+    List<Range> ranges = core.locked(_ -> ranges(params));
+    Range allocated =
+        params instanceof GraphNodeParams.Allocation made
+            ? range(made.address(), made.bytes(), Kind.WRITE)
+            : null;
+    long freed = params instanceof GraphNodeParams.Free free ? free.address() : 0;
+    return new NodeUse(node, ranges, allocated, freed);
+  }
+
+  /** What a node uses, for callers that hold the lock of the sanitizer. */
+  List<Range> ranges(GraphNodeParams params) {
+    return switch (params) {
+      case GraphNodeParams.Kernel kernel -> SanitizerKernels.arguments(core, kernel.parameters());
+      case GraphNodeParams.Copy copy ->
+          List.of(
+              range(copy.source(), copy.bytes(), Kind.READ),
+              range(copy.target(), copy.bytes(), Kind.WRITE));
+      case GraphNodeParams.Fill fill ->
+          List.of(range(fill.target(), fill.count() * fill.elementBytes(), Kind.WRITE));
+      default -> List.of();
+    };
+  }
+
+  private static Range range(long address, long bytes, Kind kind) {
+    return new Range(address, bytes, kind, false);
+  }
+}

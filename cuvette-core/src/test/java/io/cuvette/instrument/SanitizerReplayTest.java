@@ -1,0 +1,168 @@
+package io.cuvette.instrument;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.GraphNodeParams;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** What launches of graphs use: memory that is gone or is another's, and races. */
+class SanitizerReplayTest {
+  private static final long BYTES = 4096;
+  private static final int RELAXED = 2;
+
+  private final List<SanitizerReport> reports = new CopyOnWriteArrayList<>();
+  private final SanitizerDriver driver =
+      SanitizerDriver.reporting(
+          SimulatedDriver.open(SimulatedOptions.DEFAULTS.withSeed(5)), reports::add, Misuse.LEAK);
+  private final long one = driver.streams().streamCreateWithPriority(0, 1, 0);
+  private final long other = driver.streams().streamCreateWithPriority(0, 1, 0);
+  private long memory = driver.memory().memAlloc(0, BYTES);
+
+  @AfterEach
+  void close() {
+    driver.close();
+  }
+
+  private void fill(long stream) {
+    driver.transfers().memsetD8Async(0, memory, (byte) 7, BYTES, stream);
+  }
+
+  private long captured(Runnable body) {
+    driver.captures().streamBeginCapture(0, one, RELAXED);
+    body.run();
+    return instantiate(driver.captures().streamEndCapture(0, one));
+  }
+
+  private long instantiate(long graph) {
+    return driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
+  }
+
+  private void launch(long executable, long stream) {
+    driver.graphs().graphLaunch(0, executable, stream);
+  }
+
+  private SanitizerReport only(Misuse misuse) {
+    assertThat(reports).extracting(SanitizerReport::misuse).containsExactly(misuse);
+    return reports.getFirst();
+  }
+
+  @Test
+  void launchesThatAreOrdered_areSilent() {
+    long executable = captured(() -> fill(one));
+    fill(one);
+    launch(executable, one);
+    launch(executable, other);
+    launch(executable, one);
+    driver.streams().streamSynchronize(0, one);
+    fill(other);
+    driver.streams().streamSynchronize(0, other);
+    driver.graphs().graphExecDestroy(executable);
+    driver.memory().memFree(0, memory);
+    assertThat(reports).isEmpty();
+  }
+
+  @Test
+  void launchThatUsesFreedMemory_isNamed_evenIfItsAddressIsGivenOutAgain() {
+    long executable = captured(() -> fill(one));
+    launch(executable, one);
+    driver.streams().streamSynchronize(0, one);
+    assertThat(reports).isEmpty();
+    long before = memory;
+    for (int i = 0; i < 10_000 && (i == 0 || memory != before); i++) {
+      driver.memory().memFree(0, memory);
+      memory = driver.memory().memAlloc(0, BYTES);
+    }
+    launch(executable, one);
+    SanitizerReport report = only(Misuse.USE_AFTER_FREE);
+    assertThat(report.message()).contains("write of 4096 bytes at 0x%x".formatted(before));
+    assertThat(report.sites().getFirst().call()).startsWith("graphLaunch(");
+    assertThat(report.sites().get(1).call()).startsWith("memFree(");
+  }
+
+  @Test
+  void launchBesideWorkOfAnotherStream_isARace() {
+    long executable = captured(() -> fill(one));
+    fill(other);
+    launch(executable, one);
+    assertThat(only(Misuse.RACE).sites().getFirst().call()).startsWith("graphLaunch(");
+  }
+
+  @Test
+  void twoExecutablesOnTwoStreams_areARace_andOneIsNot() {
+    long graph = driver.graphs().graphCreate();
+    driver
+        .graphs()
+        .graphAddNode(0, graph, new long[0], new GraphNodeParams.Fill(memory, 3, 1, BYTES));
+    long first = instantiate(graph);
+    long second = instantiate(graph);
+    launch(first, one);
+    launch(first, other);
+    assertThat(reports).isEmpty();
+    driver.devices().ctxSynchronize(0);
+    launch(first, one);
+    launch(second, other);
+    assertThat(only(Misuse.RACE).message()).contains("write of 4096 bytes");
+  }
+
+  @Test
+  void memoryFreedWhileALaunchMayUseIt_isNamed() {
+    long executable = captured(() -> fill(one));
+    launch(executable, one);
+    driver.memory().memFree(0, memory);
+    assertThat(only(Misuse.FREE_WHILE_IN_USE).sites().get(1).call()).startsWith("graphLaunch(");
+  }
+
+  @Test
+  void changedAndDisabledNodes_useWhatTheyUseNow() {
+    long graph = driver.graphs().graphCreate();
+    long node =
+        driver
+            .graphs()
+            .graphAddNode(0, graph, new long[0], new GraphNodeParams.Fill(memory, 3, 1, BYTES))
+            .node();
+    long executable = instantiate(graph);
+    long spare = driver.memory().memAlloc(0, BYTES);
+    driver
+        .graphs()
+        .graphExecNodeSetParams(0, executable, node, new GraphNodeParams.Fill(spare, 3, 1, BYTES));
+    fill(other);
+    launch(executable, one);
+    driver.devices().ctxSynchronize(0);
+    driver.memory().memFree(0, spare);
+    driver.graphs().graphNodeSetEnabled(executable, node, false);
+    launch(executable, one);
+    assertThat(reports).isEmpty();
+    driver.graphs().graphNodeSetEnabled(executable, node, true);
+    assertThat(driver.graphs().graphExecUpdate(0, executable, graph).result()).isZero();
+    launch(executable, one);
+    assertThat(reports).isEmpty();
+    fill(other);
+    only(Misuse.RACE);
+  }
+
+  @Test
+  void memoryOfTheGraph_isItsOwnBusiness() {
+    long[] address = new long[1];
+    long executable =
+        captured(() -> {
+          address[0] = driver.ordered().memAllocAsync(0, BYTES, one);
+          driver.transfers().memsetD8Async(0, address[0], (byte) 1, BYTES, one);
+          long gone = driver.ordered().memAllocAsync(0, BYTES, one);
+          driver.transfers().memcpyAsync(0, gone, address[0], BYTES, one);
+          driver.ordered().memFreeAsync(0, gone, one);
+        });
+    for (int i = 0; i < 3; i++) {
+      launch(executable, one);
+      driver.transfers().memcpyAsync(0, memory, address[0], BYTES, one);
+      driver.ordered().memFreeAsync(0, address[0], one);
+    }
+    assertThat(reports).isEmpty();
+    driver.transfers().memcpyAsync(0, memory, address[0], BYTES, one);
+    only(Misuse.USE_AFTER_FREE);
+  }
+}
