@@ -197,19 +197,24 @@ class OrderedMemoryTest extends SimTestBase {
   }
 
   @Test
-  void capturedStream_takesNeither_andTheCaptureIsLost() {
+  void capturedStream_takesMemoryOfTheGraphAlone_elseTheCaptureIsLost() {
     long address = driver.ordered().memAllocAsync(0, KIB, stream);
+    long onHost = driver.pools().memPoolCreate(new PoolProperties(1, 0, 2, 0, 0));
     driver.captures().streamBeginCapture(0, stream, 2);
     assertFails(
         CudaStatus.STREAM_CAPTURE_UNSUPPORTED,
         "captured",
-        () -> driver.ordered().memAllocAsync(0, KIB, stream));
+        () -> driver.ordered().memAllocFromPoolAsync(0, KIB, onHost, stream));
     assertThat(driver.captures().streamIsCapturing(0, stream)).isEqualTo(2);
     assertFails(
         CudaStatus.STREAM_CAPTURE_INVALIDATED,
         "",
         () -> driver.captures().streamEndCapture(0, stream));
     driver.captures().streamBeginCapture(0, stream, 2);
+    long ofGraph = driver.ordered().memAllocAsync(0, KIB, stream);
+    assertThat(driver.captures().streamIsCapturing(0, stream)).isEqualTo(1);
+    assertThat(driver.liveAllocations()).isEqualTo(1);
+    driver.ordered().memFreeAsync(0, ofGraph, stream);
     assertFails(
         CudaStatus.INVALID_VALUE,
         "memory of a graph",

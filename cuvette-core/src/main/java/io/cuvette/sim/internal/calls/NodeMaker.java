@@ -42,7 +42,6 @@ final class NodeMaker {
           throw SimRefusal.invalidValue(
               "graph: 0x%x cannot be inside itself".formatted(child.graph()));
         }
-        embedded.checkNotCaptured();
         yield NodeWork.child(device, embedded.copy(graph));
       }
       case GraphNodeParams.Allocation allocation -> allocation(allocation);

@@ -93,12 +93,7 @@ public final class SimGraphCalls implements GraphCalls {
   @Override
   public long graphClone(long graph) {
     return machine.callLong(
-        () -> {
-          SimGraph original = graph(graph);
-          original.checkNotCaptured();
-          return original.copy(null).handle;
-        },
-        () -> call("cuGraphClone", "graph", graph));
+        () -> graph(graph).copy(null).handle, () -> call("cuGraphClone", "graph", graph));
   }
 
   @Override
@@ -353,9 +348,7 @@ public final class SimGraphCalls implements GraphCalls {
     return machine.call(
         () -> {
           machine.working(device);
-          SimGraph from = graph(graph);
-          from.checkNotCaptured();
-          return ExecUpdate.all(executables.get(executable), from);
+          return ExecUpdate.all(executables.get(executable), graph(graph));
         },
         () -> "cuGraphExecUpdate(executable=0x%x, graph=0x%x)".formatted(executable, graph));
   }

@@ -91,11 +91,11 @@ public final class SimGraph {
     captured = starts;
   }
 
-  /** Refuses a graph that a capture still adds nodes to. */
+  /** Refuses what cannot be done with a graph that a capture still adds nodes to. */
   public void checkNotCaptured() {
     if (captured) {
-      throw new SimRefusal(
-          CudaStatus.ILLEGAL_STATE, "graph 0x%x is being captured".formatted(handle));
+      throw SimRefusal.invalidValue(
+          "graph 0x%x is being captured (expected: the capture has ended)".formatted(handle));
     }
   }
 
@@ -215,6 +215,7 @@ public final class SimGraph {
   }
 
   public void remove(SimNode node) {
+    checkNotCaptured();
     checkNoMemory("nodes cannot be destroyed");
     List.copyOf(node.dependencies()).forEach(node::removeDependency);
     List.copyOf(node.dependents()).forEach(after -> after.removeDependency(node));
@@ -331,7 +332,6 @@ public final class SimGraph {
 
   /** Refuses a second executable of a graph with memory or conditions, which are there once. */
   void checkInstantiates() {
-    checkNotCaptured();
     if (executables > 0) {
       String rule = "there is an executable already, which has to be destroyed first";
       checkNoMemory(rule);
