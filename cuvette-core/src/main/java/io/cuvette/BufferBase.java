@@ -56,6 +56,7 @@ abstract class BufferBase implements Face {
   /** Tells the block; {@link Ending#opened} follows. */
   final void attach(Block owned) {
     this.block = owned;
+    this.memory = null; // may have been wanted before, without the block
   }
 
   final Block block() {
