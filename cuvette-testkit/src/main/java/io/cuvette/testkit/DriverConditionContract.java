@@ -135,6 +135,11 @@ public abstract class DriverConditionContract {
         driver.transfers().memsetD32Async(0, number, turns, 1, bench.stream);
         assertThat(bench.run(executable)).isEqualTo((1 << turns) - 1 + 1000);
       }
+      bench.set(0);
+      driver.transfers().memsetD32Async(0, number, 1, 1, bench.stream);
+      bench.launch(executable);
+      bench.launch(executable); // one turn more, as the number is 0 by now
+      assertThat(bench.value()).isEqualTo(2 * (1 + 1000) + 1 + 1000);
       bench.graphs.graphExecDestroy(executable);
       bench.graphs.graphDestroy(graph);
       driver.memory().memFree(0, number);

@@ -26,13 +26,35 @@ final class Replay {
   /** What the event waits of the graph wait for: the records before the launch. */
   private final Map<EventPoint, SimOp> records;
 
-  Replay(LaunchQueue queue, Map<EventPoint, SimOp> records) {
+  /** What the nodes of graphs with conditions do in this launch, as their bodies come later. */
+  private final Map<ExecNode, NodeTask> tasks = new HashMap<>();
+
+  /** A launch of a graph, which does what its nodes do now. */
+  Replay(LaunchQueue queue, ExecGraph graph) {
     this.queue = queue;
-    this.records = records;
+    this.records = records(graph);
+    boolean[] conditional = new boolean[1];
+    graph.forEach(node -> conditional[0] |= node.task() instanceof NodeTask.Conditional);
+    if (conditional[0]) {
+      graph.forEach(node -> tasks.put(node, node.task()));
+    }
+  }
+
+  /**
+   * Whether parts of the launch are queued later, so that no other launch may queue anything in its
+   * streams before it is done.
+   */
+  boolean comesInParts() {
+    return !tasks.isEmpty();
+  }
+
+  private NodeTask task(ExecNode node) {
+    NodeTask known = tasks.get(node);
+    return known == null ? node.task() : known;
   }
 
   /** The last records before the launch of the events that a graph waits for. */
-  static Map<EventPoint, SimOp> records(ExecGraph graph) {
+  private static Map<EventPoint, SimOp> records(ExecGraph graph) {
     Map<EventPoint, SimOp> records = new HashMap<>();
     graph.forEach(node -> {
       if (node.task() instanceof NodeTask.EventWait wait) {
@@ -80,7 +102,8 @@ final class Replay {
   /** The operation that ends the node. */
   private SimOp run(ExecNode node, Lanes lanes, List<SimOp> after) {
     SimStream lane = follow(after, node.work().device(), lanes);
-    return switch (node.task()) {
+    NodeTask work = task(node);
+    return switch (work) {
       case NodeTask.Child _ -> {
         SimOp start = lanes.ends(queue.queue(SimOp.point(lane, now())));
         yield run(node.graphs.getFirst(), lanes, start);
@@ -94,7 +117,7 @@ final class Replay {
         event.recorded(record);
         yield record;
       }
-      default -> lanes.ends(queue.queue(operation(node.task(), lane)));
+      default -> lanes.ends(queue.queue(operation(work, lane)));
     };
   }
 

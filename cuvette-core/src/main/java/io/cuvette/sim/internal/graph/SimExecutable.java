@@ -91,14 +91,15 @@ public final class SimExecutable {
     LaunchMemory memory = LaunchMemory.of(this, stream.device);
     devices().forEach(SimDevice::checkWorks);
     memory.take(stream, queue);
-    Map<EventPoint, SimOp> records = Replay.records(graph);
+    Replay replay = new Replay(queue, graph);
     awaitLast(stream, queue);
     List<SimCondition> read = conditions;
     SimOp start =
         queue.queue(
             SimOp.work(stream, () -> read.forEach(SimCondition::start), 0, queue.hostNanos()));
-    lanes.reset();
-    SimOp all = new Replay(queue, records).run(graph, lanes, start);
+    Lanes own = replay.comesInParts() ? new Lanes() : lanes;
+    own.reset();
+    SimOp all = replay.run(graph, own, start);
     if (all != start) {
       queue.queue(SimOp.waiting(stream, all, queue.hostNanos()));
     }

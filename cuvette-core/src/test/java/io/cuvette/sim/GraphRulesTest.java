@@ -1,0 +1,276 @@
+package io.cuvette.sim;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.driver.AddedNode;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.GraphConditionType;
+import io.cuvette.driver.GraphEdge;
+import io.cuvette.driver.GraphMemAttribute;
+import io.cuvette.driver.GraphNodeParams;
+import io.cuvette.driver.GraphUpdateResult;
+import io.cuvette.driver.InstantiatedGraph;
+import io.cuvette.driver.KernelParameter;
+import io.cuvette.driver.LaunchParameters;
+import io.cuvette.driver.LaunchShape;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** What is refused when graphs are instantiated and updated, and why. */
+class GraphRulesTest extends SimTestBase {
+  private final List<Integer> noted = new ArrayList<>();
+  private final SimulatedKernel counting =
+      SimulatedKernel.of(
+          "countsTurns",
+          t -> {
+            noted.add(t.intValue(1));
+            t.setConditional(t.longValue(0), noted.size() % 3);
+          },
+          SimulatedParameter.LONG,
+          SimulatedParameter.INT);
+  private final SimulatedKernels.Registered registered = SimulatedKernels.register(counting);
+  private final long stream = stream(0);
+  private final long memory = driver.memory().memAlloc(0, 64);
+  private final long onOther = driver.memory().memAlloc(1, 64);
+  private final MemorySegment host = driver.memory().memHostAlloc(0, 64, 0);
+
+  @AfterEach
+  void unregister() {
+    registered.close();
+  }
+
+  private GraphNodeParams.Kernel kernel(long condition, int number, boolean cooperative) {
+    long library = driver.kernels().libraryLoadData(SimulatedKernels.ptx(List.of(counting)));
+    MemorySegment values = Arena.ofAuto().allocate(16, 8);
+    values.set(ValueLayout.JAVA_LONG, 0, condition);
+    values.set(ValueLayout.JAVA_INT, 8, number);
+    return new GraphNodeParams.Kernel(
+        driver.kernels().libraryGetKernel(library, counting.name()),
+        new LaunchShape(1, 1, 1, 1, 1, 1, 1, 1, 1, 0, cooperative, false),
+        new LaunchParameters(
+            values, List.of(new KernelParameter(0, 8), new KernelParameter(8, 4))));
+  }
+
+  private long add(int device, long graph, GraphNodeParams params, long... dependencies) {
+    return driver.graphs().graphAddNode(device, graph, dependencies, params).node();
+  }
+
+  private InstantiatedGraph instantiate(long graph, long flags) {
+    return driver.graphs().graphInstantiateWithParams(0, graph, flags, stream);
+  }
+
+  /** A graph of single nodes in a row. */
+  private long graph(GraphNodeParams... all) {
+    long graph = driver.graphs().graphCreate();
+    long[] last = {};
+    for (GraphNodeParams each : all) {
+      last = new long[] {add(0, graph, each, last)};
+    }
+    return graph;
+  }
+
+  private GraphUpdateResult update(GraphNodeParams from, GraphNodeParams to) {
+    long executable = instantiate(graph(from), 8).executable();
+    return driver.graphs().graphExecUpdate(0, executable, graph(to));
+  }
+
+  private GraphNodeParams.Copy copy(long target, long source) {
+    return new GraphNodeParams.Copy(target, source, 8);
+  }
+
+  @Test
+  void updates_keepWhereMemoryIs_andHowKernelsAreLaunched() {
+    driver.devices().ctxEnablePeerAccess(0, 1);
+    GraphNodeParams.Copy before = copy(memory, host.address());
+    assertThat(update(before, copy(memory + 8, host.address() + 8)).result()).isZero();
+    assertThat(update(before, copy(memory, onOther)).result()).isEqualTo(5);
+    assertThat(update(before, copy(host.address(), memory)).result()).isEqualTo(5);
+    assertThat(
+            update(
+                    new GraphNodeParams.Fill(memory, 1, 4, 2),
+                    new GraphNodeParams.Fill(onOther, 1, 4, 2))
+                .result())
+        .isEqualTo(5);
+    GraphUpdateResult cooperative = update(kernel(0, 1, false), kernel(0, 1, true));
+    assertThat(cooperative.result()).isEqualTo(8);
+    assertThat(cooperative.errorNode()).isNotZero();
+    assertThat(update(kernel(0, 1, false), kernel(0, 2, false)).result()).isZero();
+    assertThat(update(new GraphNodeParams.Empty(), before).result()).isEqualTo(3);
+  }
+
+  @Test
+  void updates_findOtherEdges_andChangeNothing() {
+    GraphNodeParams.Fill fill = new GraphNodeParams.Fill(memory, 1, 1, 8);
+    long executable = instantiate(graph(fill, copy(memory + 8, memory)), 0).executable();
+    long other = driver.graphs().graphCreate();
+    long first = add(0, other, new GraphNodeParams.Fill(memory, 2, 1, 8));
+    long second = add(0, other, copy(memory + 8, memory));
+    GraphUpdateResult missing = driver.graphs().graphExecUpdate(0, executable, other);
+    assertThat(missing).isEqualTo(new GraphUpdateResult(2, second, 0));
+    driver.graphs().graphAddDependencies(other, List.of(new GraphEdge(second, first)));
+    assertThat(driver.graphs().graphExecUpdate(0, executable, other).result()).isEqualTo(2);
+    driver.graphs().graphLaunch(0, executable, stream);
+    driver.streams().streamSynchronize(0, stream);
+    assertThat(read(memory, 16)).containsOnly(1);
+  }
+
+  @Test
+  void nodesOfExecutables_refuseOtherParameters() {
+    long graph = driver.graphs().graphCreate();
+    long node = add(0, graph, copy(memory, host.address()));
+    long foreign = add(0, driver.graphs().graphCreate(), copy(memory, host.address()));
+    long executable = instantiate(graph, 0).executable();
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "expected: the same type",
+        () ->
+            driver
+                .graphs()
+                .graphExecNodeSetParams(
+                    0, executable, node, new GraphNodeParams.Fill(memory, 1, 1, 1)));
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "expected: of the graph that was instantiated",
+        () ->
+            driver
+                .graphs()
+                .graphExecNodeSetParams(0, executable, foreign, copy(memory, host.address())));
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "cannot be changed",
+        () -> driver.graphs().graphExecNodeSetParams(0, executable, node, copy(memory, onOther)));
+  }
+
+  @Test
+  void instantiation_hasTheResultsOfCuda() {
+    long unused = graph(new GraphNodeParams.Empty());
+    long _ = driver.graphs().graphConditionalHandleCreate(0, unused, 0, true);
+    assertThat(instantiate(unused, 0).result()).isEqualTo(5);
+
+    long graph = driver.graphs().graphCreate();
+    long condition = driver.graphs().graphConditionalHandleCreate(0, graph, 1, true);
+    AddedNode node =
+        driver
+            .graphs()
+            .graphAddNode(
+                0,
+                graph,
+                new long[0],
+                new GraphNodeParams.Conditional(condition, GraphConditionType.IF, 2));
+    long hostNode = add(0, node.bodies().getFirst(), new GraphNodeParams.Host(() -> {}));
+    assertThat(instantiate(graph, 0)).isEqualTo(new InstantiatedGraph(0, 3, hostNode));
+    driver.graphs().graphDestroyNode(hostNode);
+    long elsewhere = add(1, node.bodies().getLast(), new GraphNodeParams.Fill(onOther, 1, 1, 1));
+    assertThat(instantiate(graph, 0)).isEqualTo(new InstantiatedGraph(0, 4, elsewhere));
+    driver.graphs().graphDestroyNode(elsewhere);
+    assertThat(instantiate(graph, 0).result()).isZero();
+    assertFails(CudaStatus.INVALID_VALUE, "flags: 16", () -> instantiate(graph, 16));
+  }
+
+  /** A free before its allocation, and one that nothing orders behind it. */
+  @Test
+  void freeThatIsNotBehindItsAllocation_isRefused() {
+    long graph = driver.graphs().graphCreate();
+    AddedNode made =
+        driver
+            .graphs()
+            .graphAddNode(
+                0, graph, new long[0], new GraphNodeParams.Allocation(0, 64, List.of(), 0));
+    long free = add(0, graph, new GraphNodeParams.Free(made.address()));
+    assertThat(instantiate(graph, 0)).isEqualTo(new InstantiatedGraph(0, 2, free));
+    driver.graphs().graphAddDependencies(graph, List.of(new GraphEdge(made.node(), free)));
+    assertThat(instantiate(graph, 0).result()).isZero();
+  }
+
+  @Test
+  void memoryOfGraphs_isMisusedInVain() {
+    long graph = driver.graphs().graphCreate();
+    AddedNode made =
+        driver
+            .graphs()
+            .graphAddNode(
+                0, graph, new long[0], new GraphNodeParams.Allocation(0, 64, List.of(), 0));
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "is not allocated",
+        () -> driver.ordered().memFreeAsync(0, made.address(), stream));
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "of an allocation node",
+        () -> add(0, graph, new GraphNodeParams.Free(memory)));
+    long executable = instantiate(graph, 0).executable();
+    driver.graphs().graphLaunch(0, executable, stream);
+    driver.graphs().graphExecDestroy(executable);
+    driver.graphs().graphDestroy(graph);
+    driver.transfers().memsetD8Async(0, made.address(), (byte) 4, 64, stream);
+    driver.streams().streamSynchronize(0, stream);
+    assertThat(read(made.address(), 2)).containsExactly(4, 4);
+    driver.ordered().memFreeAsync(0, made.address(), stream);
+    assertFails(
+        CudaStatus.INVALID_VALUE,
+        "",
+        () -> driver.ordered().memFreeAsync(0, made.address(), stream));
+    driver.streams().streamSynchronize(0, stream);
+    assertThat(driver.graphs().deviceGetGraphMemAttribute(0, GraphMemAttribute.USED_CURRENT))
+        .isZero();
+  }
+
+  /** The body of a launch that runs does what it did when that was launched. */
+  @Test
+  void updateOfABody_isForLaterLaunches() {
+    long graph = driver.graphs().graphCreate();
+    long condition = driver.graphs().graphConditionalHandleCreate(0, graph, 1, true);
+    AddedNode node =
+        driver
+            .graphs()
+            .graphAddNode(
+                0,
+                graph,
+                new long[0],
+                new GraphNodeParams.Conditional(condition, GraphConditionType.WHILE, 1));
+    long body = add(0, node.bodies().getFirst(), kernel(condition, 1, false));
+    long executable = instantiate(graph, 0).executable();
+    CountDownLatch goOn = hold(0, stream);
+    driver.graphs().graphLaunch(0, executable, stream);
+    driver.graphs().graphExecNodeSetParams(0, executable, body, kernel(condition, 2, false));
+    driver.graphs().graphLaunch(0, executable, stream);
+    goOn.countDown();
+    driver.streams().streamSynchronize(0, stream);
+    assertThat(noted).containsExactly(1, 1, 1, 2, 2, 2);
+  }
+
+  @Test
+  void loopWithoutEnd_isATimeout() {
+    long graph = driver.graphs().graphCreate();
+    long condition = driver.graphs().graphConditionalHandleCreate(0, graph, 1, true);
+    AddedNode _ =
+        driver
+            .graphs()
+            .graphAddNode(
+                0,
+                graph,
+                new long[0],
+                new GraphNodeParams.Conditional(condition, GraphConditionType.WHILE, 1));
+    driver.graphs().graphLaunch(0, instantiate(graph, 0).executable(), stream);
+    assertFails(
+        CudaStatus.LAUNCH_TIMEOUT,
+        "the loop of node",
+        () -> driver.streams().streamSynchronize(0, stream));
+  }
+
+  @Test
+  void kernelThatSetsWhatIsNotThere_failsItsLaunch() {
+    long graph = graph(kernel(0x5C00_0000_0000_0777L, 1, false));
+    driver.graphs().graphLaunch(0, instantiate(graph, 0).executable(), stream);
+    assertFails(
+        CudaStatus.LAUNCH_FAILED,
+        "condition: 0x",
+        () -> driver.streams().streamSynchronize(0, stream));
+  }
+}
