@@ -3,9 +3,9 @@ package io.cuvette;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.MathLibrary;
 import io.cuvette.driver.MemoryInfo;
-import io.cuvette.driver.PriorityRange;
 import io.cuvette.driver.StreamHandle;
 import io.cuvette.internal.base.Checks;
+import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.interop.DriverHandle;
 import io.cuvette.internal.interop.LibraryHandles;
 import io.cuvette.internal.interop.Workspace;
@@ -13,26 +13,21 @@ import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.share.Importer;
 import io.cuvette.internal.stream.Streams;
-import java.util.Map;
 import java.util.Objects;
-import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
  * One device. Devices of the same {@link Cuda} compare by number; they are not closed. Thread-safe.
  */
-public final class CudaDevice implements Comparable<CudaDevice> {
+public final class CudaDevice extends DeviceFacts implements Comparable<CudaDevice> {
   private final Cuda cuda;
-  private final Device core;
-  private final int id;
   private final CudaStream nullStream;
   private final CudaStream legacyStream;
   private final CudaProfiler profiler;
 
   CudaDevice(Cuda cuda, Device core) {
+    super(core);
     this.cuda = cuda;
-    this.core = core;
-    this.id = core.id();
     Streams streams = cuda.engine().streams();
     this.nullStream = new CudaStream(this, new OpenStream(streams.nullStream(core), false), null);
     this.legacyStream =
@@ -40,72 +35,9 @@ public final class CudaDevice implements Comparable<CudaDevice> {
     this.profiler = new CudaProfiler(core);
   }
 
-  /** {@return the number of the device} */
-  public int id() {
-    return id;
-  }
-
   /** {@return the Cuda it belongs to} */
   public Cuda cuda() {
     return cuda;
-  }
-
-  /**
-   * {@return the name of the device (cuDeviceGetName)}
-   *
-   * @throws CudaException if the driver reports an error
-   */
-  public String name() {
-    return core.session().ask(driver -> driver.devices().deviceGetName(id));
-  }
-
-  /**
-   * {@return the identity of the device, unique over machines (cuDeviceGetUuid)}
-   *
-   * @throws CudaException if the driver reports an error
-   */
-  public UUID uuid() {
-    return core.uuid();
-  }
-
-  /**
-   * {@return the address on the bus, {@code dddd:bb:dd.f} (cuDeviceGetPCIBusId)}
-   *
-   * @throws CudaException if the driver reports an error
-   */
-  public String pciBusId() {
-    return core.session().ask(driver -> driver.devices().deviceGetPciBusId(id));
-  }
-
-  /** {@return the generation of the instruction set} */
-  public ComputeCapability computeCapability() {
-    return core.computeCapability();
-  }
-
-  /**
-   * {@return an attribute (cuDeviceGetAttribute)}
-   *
-   * @param attribute the attribute
-   * @throws CudaException if the driver reports an error
-   */
-  public int attribute(DeviceAttribute attribute) {
-    Objects.requireNonNull(attribute, "attribute");
-    return attribute(attribute.code());
-  }
-
-  /**
-   * {@return an attribute (cuDeviceGetAttribute)}
-   *
-   * @param code CUdevice_attribute
-   * @throws CudaException INVALID_VALUE if the driver does not know it
-   */
-  public int attribute(int code) {
-    return core.attribute(code);
-  }
-
-  /** {@return all attributes that the driver knows, queried once} Unmodifiable. */
-  public Map<DeviceAttribute, Integer> attributes() {
-    return core.attributes();
   }
 
   /**
@@ -124,6 +56,30 @@ public final class CudaDevice implements Comparable<CudaDevice> {
    */
   public long totalBytes() {
     return core.totalBytes();
+  }
+
+  /**
+   * {@return a resource limit of the device, such as the printf buffer (cuCtxGetLimit, CUlimit)}
+   *
+   * @param limit which limit
+   * @throws CudaException if the driver reports an error
+   */
+  public long limit(int limit) {
+    Checks.notNegative("limit", limit);
+    return core.ask(driver -> driver.devices().ctxGetLimit(id, limit));
+  }
+
+  /**
+   * Sets a resource limit of the device (cuCtxSetLimit, CUlimit).
+   *
+   * @param limit which limit
+   * @param value the value, of the unit that the limit has
+   * @throws CudaException if the driver reports an error
+   */
+  public void setLimit(int limit, long value) {
+    Checks.notNegative("limit", limit);
+    Checks.notNegative("value", value);
+    core.run(driver -> driver.devices().ctxSetLimit(id, limit, value));
   }
 
   /**
@@ -217,15 +173,6 @@ public final class CudaDevice implements Comparable<CudaDevice> {
     return new CudaStream(this, new OpenStream(streams().wrap(core, handle), false), owner);
   }
 
-  /**
-   * {@return the priorities a stream can have; lower is more urgent (cuCtxGetStreamPriorityRange)}
-   *
-   * @throws CudaException if the driver reports an error
-   */
-  public PriorityRange priorityRange() {
-    return core.priorityRange();
-  }
-
   /** {@return a new event with {@link EventOptions#DEFAULTS}, which the caller closes} */
   public CudaEvent createEvent() {
     return createEvent(EventOptions.DEFAULTS);
@@ -241,6 +188,34 @@ public final class CudaDevice implements Comparable<CudaDevice> {
   public CudaEvent createEvent(EventOptions options) {
     Objects.requireNonNull(options, "options");
     return CudaEvent.create(this, options);
+  }
+
+  /** {@return memory for graphs of this device to share; the caller closes it} */
+  public GraphMemory createGraphMemory() {
+    return new GraphMemory(core);
+  }
+
+  /**
+   * {@return memory for graphs of this device to share, with room taken from the current allocator
+   * at once; the caller closes it}
+   *
+   * @param bytes the room, in one piece: as much as the largest of the graphs needs
+   * @throws IllegalArgumentException if bytes is negative
+   * @throws OutOfDeviceMemoryException if there is not enough memory
+   */
+  public GraphMemory createGraphMemory(long bytes) {
+    Checks.notNegative("bytes", bytes);
+    GraphMemory memory = createGraphMemory();
+    try (CudaStream stream = createStream(StreamOptions.NON_BLOCKING);
+        CudaGraph _ =
+            stream.capture(
+                CaptureOptions.DEFAULTS.withMemory(memory),
+                () -> cuda.allocate(bytes, stream).close())) {
+      return memory; // the piece stays with it
+    } catch (RuntimeException | Error e) {
+      Failures.closeAfter(e, memory);
+      throw e;
+    }
   }
 
   /**
@@ -278,30 +253,6 @@ public final class CudaDevice implements Comparable<CudaDevice> {
   public void disablePeerAccess(CudaDevice peer) {
     checkPeer(peer);
     core.run(_ -> core.session().peers().disable(id, peer.id));
-  }
-
-  /**
-   * {@return a resource limit of the device, such as the printf buffer (cuCtxGetLimit, CUlimit)}
-   *
-   * @param limit which limit
-   * @throws CudaException if the driver reports an error
-   */
-  public long limit(int limit) {
-    Checks.notNegative("limit", limit);
-    return core.ask(driver -> driver.devices().ctxGetLimit(id, limit));
-  }
-
-  /**
-   * Sets a resource limit of the device (cuCtxSetLimit, CUlimit).
-   *
-   * @param limit which limit
-   * @param value the value, of the unit that the limit has
-   * @throws CudaException if the driver reports an error
-   */
-  public void setLimit(int limit, long value) {
-    Checks.notNegative("limit", limit);
-    Checks.notNegative("value", value);
-    core.run(driver -> driver.devices().ctxSetLimit(id, limit, value));
   }
 
   /**

@@ -4,6 +4,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.callback.Callback;
+import io.cuvette.internal.graph.GraphCapture;
 import io.cuvette.internal.order.OpenEvent;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
@@ -21,15 +22,14 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Thread-safe; only the per-thread default stream is confined to its thread.
  */
-public final class CudaStream implements AutoCloseable {
+public final class CudaStream extends LaunchStream implements AutoCloseable {
   final DriverStream state;
-  private final OpenStream core;
   private final CudaDevice device;
   private final @Nullable Object owner;
 
   CudaStream(CudaDevice device, OpenStream core, @Nullable Object owner) {
+    super(core);
     this.device = device;
-    this.core = core;
     this.state = core.state;
     this.owner = owner;
     core.standsFor(this);
@@ -232,6 +232,78 @@ public final class CudaStream implements AutoCloseable {
     } finally {
       Reference.reachabilityFence(kernel);
     }
+  }
+
+  /**
+   * Captures the work that a body queues here, with {@link CaptureOptions#DEFAULTS}.
+   *
+   * @param <X> what the body throws
+   * @param body queues the work
+   * @return the graph, which the caller closes
+   * @throws X if the body throws it
+   * @see #capture(CaptureOptions, CaptureBody)
+   */
+  public <X extends Exception> CudaGraph capture(CaptureBody<X> body) throws X {
+    return capture(CaptureOptions.DEFAULTS, body);
+  }
+
+  /**
+   * Captures the work that a body queues here, which does not run but becomes a graph
+   * (cuStreamBeginCapture, cuStreamEndCapture). The stream is current on this thread meanwhile.
+   * Other streams take part from when they wait for this one ({@link #waitFor(CudaStream)}), and
+   * this one waits for them before the end. The capture ends whatever the body throws, and the
+   * stream can be used again.
+   *
+   * @param <X> what the body throws
+   * @param options the mode, and memory that several graphs share
+   * @param body queues the work
+   * @return the graph, which the caller closes
+   * @throws X if the body throws it; then there is no graph
+   * @throws IllegalArgumentException if the memory is that of another device
+   * @throws IllegalStateException if the stream is the null stream or capturing, if something is
+   *     closed, or for a mode other than RELAXED on a virtual thread
+   * @throws CudaException if the capture was invalid, such as for work of another stream that this
+   *     one did not wait for
+   */
+  public <X extends Exception> CudaGraph capture(CaptureOptions options, CaptureBody<X> body)
+      throws X {
+    Objects.requireNonNull(body, "body");
+    beginCapture(options);
+    try (Scope _ = use()) {
+      body.run();
+    } catch (Throwable e) { // whatever the body throws
+      GraphCapture.giveUp(core, e);
+      throw e;
+    }
+    return endCapture();
+  }
+
+  /**
+   * Begins to capture the work that is queued here, until {@link #endCapture}, or until the stream
+   * is closed (cuStreamBeginCapture). {@link #capture} does both.
+   *
+   * @param options the mode, and memory that several graphs share
+   * @throws IllegalArgumentException if the memory is that of another device
+   * @throws IllegalStateException if the stream is the null stream or capturing, if something is
+   *     closed, or for a mode other than RELAXED on a virtual thread
+   * @throws CudaException if the driver reports an error
+   */
+  public void beginCapture(CaptureOptions options) {
+    GraphMemory memory = Objects.requireNonNull(options, "options").memory();
+    GraphCapture.begin(core, options.mode(), memory == null ? null : memory.open());
+  }
+
+  /**
+   * Ends the capture that began here (cuStreamEndCapture).
+   *
+   * @return the graph, which the caller closes
+   * @throws IllegalStateException if the stream is closed, is not capturing, or takes part in a
+   *     capture that began in another
+   * @throws CudaException if the capture was invalid: there is no graph, and the stream can be used
+   *     again; or if this is not the thread that it has to end in
+   */
+  public CudaGraph endCapture() {
+    return new CudaGraph(GraphCapture.end(core));
   }
 
   /**

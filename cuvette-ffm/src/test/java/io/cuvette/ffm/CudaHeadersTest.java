@@ -3,7 +3,10 @@ package io.cuvette.ffm;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.cuvette.CaptureMode;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.GraphMemAttribute;
+import io.cuvette.driver.GraphNodeType;
 import io.cuvette.driver.MemAccessFlags;
 import io.cuvette.driver.MemAllocationType;
 import io.cuvette.driver.MemHandleType;
@@ -234,6 +237,42 @@ class CudaHeadersTest {
             "CU_USER_OBJECT_NO_DESTRUCTOR_SYNC", (long) FfmGraphs.NO_DESTRUCTOR_SYNC,
             "CU_GRAPH_USER_OBJECT_MOVE", (long) FfmGraphs.MOVE_USER_OBJECT);
     assertThat(values(expected)).isEqualTo(expected);
+  }
+
+  @Test
+  void graphs_areThoseOfTheHeader() throws Exception {
+    assumeCompleteHeader();
+    Map<String, Long> expected = new LinkedHashMap<>();
+    addMembers(expected, "CUDA_GRAPH_INSTANTIATE_PARAMS", Layouts.GRAPH_INSTANTIATION);
+    addMembers(expected, "CUgraphExecUpdateResultInfo", Layouts.GRAPH_UPDATE);
+    expected.put("sizeof(CUgraphEdgeData)", FfmGraphs.EDGE_BYTES);
+    expected.put("sizeof(CUgraphConditionalHandle)", (long) Long.BYTES);
+    expected.put("CU_GRAPH_COND_ASSIGN_DEFAULT", (long) FfmGraphs.ASSIGN_DEFAULT);
+    for (GraphMemAttribute each : GraphMemAttribute.values()) {
+      String name = each.name().replaceFirst("_", "_MEM_");
+      expected.put("CU_GRAPH_MEM_ATTR_" + name, (long) each.code());
+    }
+    for (CaptureMode each : CaptureMode.values()) {
+      expected.put("CU_STREAM_CAPTURE_MODE_" + each.name(), (long) each.code());
+    }
+    for (GraphNodeType each : GraphNodeType.values()) {
+      expected.put("CU_GRAPH_NODE_TYPE_" + each.name(), (long) each.ordinal());
+    }
+    expected.put("CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH", 1L);
+    expected.put("CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY", 8L);
+    expected.put("CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE", 1L);
+    assertThat(values(expected)).isEqualTo(expected);
+  }
+
+  private static void addMembers(
+      Map<String, Long> expected, String structure, StructLayout layout) {
+    expected.put("sizeof(" + structure + ")", layout.byteSize());
+    for (MemoryLayout member : layout.memberLayouts()) {
+      member
+          .name()
+          .ifPresent(name ->
+              expected.put("offsetof(%s, %s)".formatted(structure, name), offset(layout, name)));
+    }
   }
 
   @Test

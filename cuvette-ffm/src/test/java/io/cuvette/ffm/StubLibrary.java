@@ -59,6 +59,7 @@ final class StubLibrary {
     copy("stub_pools.h", folder);
     copy("stub_ipc.h", folder);
     copy("stub_kernels.h", folder);
+    copy("stub_graphs.h", folder);
     return copy("stub_libcuda.c", folder);
   }
 

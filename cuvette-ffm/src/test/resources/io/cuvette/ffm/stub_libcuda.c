@@ -612,6 +612,8 @@ void stub_free(void *parameter, void *address, int device) { note("free(%llx, %l
   X(cuGraphRetainUserObject, 11030) X(cuGraphInstantiateWithFlags, 11040) \
   X(cuGraphLaunch, 10000) X(cuGraphExecDestroy, 10000)
 
+#include "stub_graphs.h"
+
 /* Other forms of the same functions, with other parameters: nobody should ask for them. */
 #define WRONG_FORMS(X) \
   X(cuDeviceGetUuid, 9020) X(cuDeviceTotalMem, 2000) X(cuDevicePrimaryCtxRelease, 7000) \
@@ -626,14 +628,14 @@ static CUresult wrong_form(void) {
 
 #ifdef HEADERS
 #define CHECK(name, version) PFN_##name##_v##version check_##name##_v##version = name##_v##version;
-FORMS(CHECK) POOL_FORMS(CHECK) IPC_FORMS(CHECK) KERNEL_FORMS(CHECK)
+FORMS(CHECK) POOL_FORMS(CHECK) IPC_FORMS(CHECK) KERNEL_FORMS(CHECK) GRAPH_FORMS(CHECK)
 #endif
 
 #ifndef OLD_DRIVER
 #define FORM(name, version) {#name, version, (void *)name##_v##version},
 #define WRONG_FORM(name, version) {#name, version, (void *)wrong_form},
 static const struct { const char *name; int version; void *function; } forms[] = {
-  FORMS(FORM) POOL_FORMS(FORM) IPC_FORMS(FORM) KERNEL_FORMS(FORM) WRONG_FORMS(WRONG_FORM)
+  FORMS(FORM) POOL_FORMS(FORM) IPC_FORMS(FORM) KERNEL_FORMS(FORM) GRAPH_FORMS(FORM) WRONG_FORMS(WRONG_FORM)
 };
 #endif
 

@@ -2,6 +2,7 @@ package io.cuvette.internal.fence;
 
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Whose memory captures take from caching pools: that of one capture, or of several whose graphs
@@ -14,26 +15,35 @@ public final class CaptureMemory {
   /** Whether more captures may come. */
   private volatile boolean open;
 
-  private final boolean isOfSeveral;
+  private final @Nullable Object owner;
 
-  private CaptureMemory(boolean isOfSeveral) {
-    this.isOfSeveral = isOfSeveral;
-    this.open = isOfSeveral;
+  private CaptureMemory(@Nullable Object owner) {
+    this.owner = owner;
+    this.open = owner != null;
+  }
+
+  /** What keeps several graphs from running at the same time; null for that of one capture. */
+  public @Nullable Object owner() {
+    return owner;
   }
 
   /** Whether captures may use again what another one used, whose graph is there. */
   boolean isOfSeveral() {
-    return isOfSeveral;
+    return owner != null;
   }
 
   /** That of one capture. */
   static CaptureMemory ofOne() {
-    return new CaptureMemory(false);
+    return new CaptureMemory(null);
   }
 
-  /** That of several captures, until {@link #close}. */
-  public static CaptureMemory ofSeveral() {
-    return new CaptureMemory(true);
+  /**
+   * That of several captures, until {@link #close}.
+   *
+   * @param owner keeps their graphs from running at the same time
+   */
+  public static CaptureMemory ofSeveral(Object owner) {
+    return new CaptureMemory(owner);
   }
 
   void add(Capture capture) {

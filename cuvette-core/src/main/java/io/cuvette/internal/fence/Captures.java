@@ -7,6 +7,7 @@ import io.cuvette.driver.UserObject;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.base.Once;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.locks.Lock;
 import org.jspecify.annotations.Nullable;
 
 /** The captures that use memory of one {@code Cuda}, whoever began them. Thread-safe. */
@@ -31,17 +32,32 @@ public final class Captures {
     return anyPossible;
   }
 
-  /** The capture that a stream, which the caller holds, takes part in; null if in none. */
-  public @Nullable Capture of(int device, long stream) {
+  /** A capture that used memory here, if it is known still. */
+  public @Nullable Capture known(long id) {
+    return known.get(id);
+  }
+
+  /**
+   * The capture that a stream, which the caller holds, takes part in; null if in none.
+   *
+   * @param ends held by who ends the capture: its graph is not destroyed between a look at it and
+   *     the call that retains it
+   */
+  public @Nullable Capture of(int device, long stream, Lock ends) {
     if (driver.captures().streamIsCapturing(device, stream) == 0) {
       return null;
     }
     CaptureInfo info = driver.captures().streamGetCaptureInfo(device, stream);
-    if (!info.isActive()) {
-      return null; // what was captured never runs
+    Capture capture = info.isActive() ? known.get(info.id()) : null;
+    if (capture != null) {
+      return capture;
     }
-    Capture capture = known.get(info.id());
-    return capture != null ? capture : retained(device, stream, info);
+    ends.lock();
+    try {
+      return retained(device, stream, ends);
+    } finally {
+      ends.unlock();
+    }
   }
 
   /**
@@ -57,14 +73,20 @@ public final class Captures {
     }
   }
 
-  private @Nullable Capture retained(int device, long stream, CaptureInfo info) {
+  private @Nullable Capture retained(int device, long stream, Lock ends) {
+    CaptureInfo info = driver.captures().streamGetCaptureInfo(device, stream);
+    if (!info.isActive()) {
+      return null; // what was captured never runs
+    }
     Capture made;
     try {
       made = new Capture(info.id(), CaptureMemory.ofOne(), retainedBy(info.graph()), null);
     } catch (CudaException e) {
       CaptureInfo now = driver.captures().streamGetCaptureInfo(device, stream);
       boolean isOver = !now.isCapturing() || now.id() != info.id();
-      return isOver ? of(device, stream) : new Capture(info.id(), CaptureMemory.ofOne(), null, e);
+      return isOver
+          ? of(device, stream, ends)
+          : new Capture(info.id(), CaptureMemory.ofOne(), null, e);
     }
     Capture other = known.putIfAbsent(info.id(), made);
     return other != null ? other : made;

@@ -288,7 +288,7 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
       return null;
     }
     try {
-      return streams.captures().of(device.id(), handle);
+      return streams.captures().of(device.id(), handle, capturing.ends);
     } finally {
       ending.unhold();
     }

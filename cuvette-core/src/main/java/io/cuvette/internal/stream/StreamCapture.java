@@ -5,6 +5,9 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.fence.Capture;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -12,10 +15,20 @@ import org.jspecify.annotations.Nullable;
  * would invalidate them. Thread-safe.
  */
 public final class StreamCapture {
+  /** The way out where a call waits, which it cannot within a graph. */
+  private static final String WAITS =
+      " (expected: the form that takes a stream and does not wait, or the end of the capture)";
+
   private final DriverStream stream;
 
   /** The capture that the stream joined last, which began in another; 0 for none. */
   private volatile long joined;
+
+  /** Held by who begins or ends a capture here, and between a look at one and its graph. */
+  final Lock ends = new ReentrantLock();
+
+  /** Whether whoever closed the Cuda has ended the capture that somebody was about. */
+  private volatile boolean ofClosed;
 
   public StreamCapture(DriverStream stream) {
     this.stream = stream;
@@ -43,29 +56,67 @@ public final class StreamCapture {
     }
   }
 
+  /** Does something with a capture that nobody ends meanwhile through this stream. */
+  public <T> T alone(Supplier<T> step) {
+    ends.lock();
+    try {
+      return step.get();
+    } finally {
+      ends.unlock();
+    }
+  }
+
+  /** Whether the stream takes part in a capture that began in another one. */
+  public boolean isJoined(CaptureInfo info) {
+    return info.isActive() && info.id() == joined;
+  }
+
   /**
    * Ends the capture that began here, and gives its graph up. For who holds the stream, or ends it.
    *
    * @return false if the stream still takes part in a capture
    */
   public boolean end() {
-    if (!stream.isExposed()) {
-      return true;
-    }
+    return !stream.isExposed() || alone(() -> endAlone(false));
+  }
+
+  private boolean endAlone(boolean withCuda) {
     int device = stream.device.id();
     CudaDriver driver = stream.session.driver();
     CaptureInfo info = driver.captures().streamGetCaptureInfo(device, stream.handle);
     if (!info.isCapturing()) {
       return true;
     }
-    if (info.isActive() && info.id() == joined) {
+    if (isJoined(info)) {
       return false;
     }
     try {
       driver.graphs().graphDestroy(driver.captures().streamEndCapture(device, stream.handle));
+      ofClosed = withCuda;
       return true;
     } catch (CudaException e) {
       return !goesOn(); // an invalid capture has ended, another thread's has not
+    }
+  }
+
+  /** The same for who closes the Cuda. */
+  void endAtClose() {
+    if (stream.isExposed()) {
+      alone(() -> endAlone(true));
+    }
+  }
+
+  /** A capture begins here. */
+  public void begins() {
+    ofClosed = false;
+  }
+
+  /** Checks that a capture which is gone was not ended with the Cuda. */
+  public void checkNotOfClosed() {
+    stream.checkUsable();
+    if (ofClosed) {
+      throw new IllegalStateException(
+          "the capture of %s was ended, as its Cuda is closed".formatted(stream));
     }
   }
 
@@ -103,7 +154,7 @@ public final class StreamCapture {
             .formatted(
                 call,
                 stream.isLegacy() ? "a stream that takes turns with the " + stream : stream,
-                instead));
+                instead.isEmpty() ? WAITS : instead));
   }
 
   /** The null stream takes part, so to speak, in the capture of any stream that blocks with it. */

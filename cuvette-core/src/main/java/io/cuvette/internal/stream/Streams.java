@@ -308,7 +308,7 @@ public final class Streams {
   public void endCaptures(Failures failures) {
     for (DriverStream state : byId.values()) {
       if (state.isOwned() && state.ending().tryHoldAgain()) {
-        failures.run(state.capturing::end);
+        failures.run(state.capturing::endAtClose);
         state.ending().unhold();
       }
     }

@@ -46,6 +46,23 @@ public final class Layouts {
           MemoryLayout.sequenceLayout(IpcCalls.HANDLE_BYTES, ValueLayout.JAVA_BYTE)
               .withName("reserved"));
 
+  /** CUDA_GRAPH_INSTANTIATE_PARAMS. */
+  public static final StructLayout GRAPH_INSTANTIATION =
+      MemoryLayout.structLayout(
+          SIZE.withName("flags"),
+          POINTER.withName("hUploadStream"),
+          POINTER.withName("hErrNode_out"),
+          INT.withName("result_out"),
+          MemoryLayout.paddingLayout(4));
+
+  /** CUgraphExecUpdateResultInfo. */
+  public static final StructLayout GRAPH_UPDATE =
+      MemoryLayout.structLayout(
+          INT.withName("result"),
+          MemoryLayout.paddingLayout(4),
+          POINTER.withName("errorNode"),
+          POINTER.withName("errorFromNode"));
+
   /** CU_STREAM_CAPTURE_MODE_RELAXED. */
   public static final int CAPTURE_RELAXED = 2;
 

@@ -1,9 +1,28 @@
 package io.cuvette.ffm.part;
 
 import io.cuvette.driver.GraphCalls;
+import io.cuvette.driver.GraphEdge;
+import io.cuvette.driver.GraphMemAttribute;
+import io.cuvette.driver.GraphNodeType;
+import io.cuvette.driver.GraphUpdateResult;
+import io.cuvette.driver.InstantiatedGraph;
 import io.cuvette.driver.UserObject;
+import io.cuvette.ffm.call.Call;
+import io.cuvette.ffm.call.CallFrame;
 import io.cuvette.ffm.call.DriverFunction;
 import io.cuvette.ffm.call.Entry;
+import io.cuvette.ffm.library.Libcuda;
+import io.cuvette.ffm.link.Layouts;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandle;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.ToLongFunction;
 
 /** Calls about graphs. Thread-safe. */
 public final class FfmGraphs extends Part implements GraphCalls {
@@ -15,12 +34,71 @@ public final class FfmGraphs extends Part implements GraphCalls {
       optional("cuGraphRetainUserObject(graph=%#x, object=%#x)", 11030, POINTER, POINTER, INT, INT);
   public static final DriverFunction GRAPH_INSTANTIATE =
       optional("cuGraphInstantiateWithFlags(graph=%#x, device=%3$d)", 11040, OUT, POINTER, SIZE);
+  public static final MethodHandle INSTANTIATE_WITH_PARAMS =
+      Libcuda.function("cuGraphInstantiateWithParams", 12000, POINTER, POINTER, SEGMENT);
+  public static final DriverFunction EXEC_GET_FLAGS =
+      optional("cuGraphExecGetFlags(executable=%#x)", 12000, POINTER, OUT);
+  public static final MethodHandle EXEC_UPDATE =
+      Libcuda.function("cuGraphExecUpdate", 12000, POINTER, POINTER, SEGMENT);
+  public static final DriverFunction GRAPH_UPLOAD =
+      optional("cuGraphUpload(executable=%#x, stream=%#x, device=%d)", 11010, POINTER, POINTER);
+  public static final DriverFunction GRAPH_CREATE = optional("cuGraphCreate()", 10000, OUT, INT);
+  public static final DriverFunction GRAPH_CLONE =
+      optional("cuGraphClone(graph=%#x)", 10000, OUT, POINTER);
+  public static final MethodHandle DEBUG_DOT_PRINT =
+      Libcuda.function("cuGraphDebugDotPrint", 11030, POINTER, SEGMENT, INT);
+  public static final DriverFunction NODE_GET_TYPE =
+      optional("cuGraphNodeGetType(node=%#x)", 10000, POINTER, OUT);
+  public static final DriverFunction NODE_FIND_IN_CLONE =
+      optional("cuGraphNodeFindInClone(node=%#x, clone=%#x)", 10000, OUT, POINTER, POINTER);
+  public static final DriverFunction DESTROY_NODE =
+      optional("cuGraphDestroyNode(node=%#x)", 10000, POINTER);
+  public static final DriverFunction NODE_SET_ENABLED =
+      optional(
+          "cuGraphNodeSetEnabled(executable=%#x, node=%#x, enabled=%d)",
+          11060, POINTER, POINTER, INT);
+  public static final DriverFunction NODE_GET_ENABLED =
+      optional("cuGraphNodeGetEnabled(executable=%#x, node=%#x)", 11060, POINTER, POINTER, OUT);
+  public static final MethodHandle GET_NODES =
+      Libcuda.function("cuGraphGetNodes", 10000, POINTER, SEGMENT, SEGMENT);
+  public static final MethodHandle GET_ROOT_NODES =
+      Libcuda.function("cuGraphGetRootNodes", 10000, POINTER, SEGMENT, SEGMENT);
+  public static final MethodHandle GET_EDGES =
+      Libcuda.function("cuGraphGetEdges", 12030, POINTER, SEGMENT, SEGMENT, SEGMENT, SEGMENT);
+  public static final MethodHandle GET_DEPENDENCIES =
+      Libcuda.function("cuGraphNodeGetDependencies", 12030, POINTER, SEGMENT, SEGMENT, SEGMENT);
+  public static final MethodHandle GET_DEPENDENTS =
+      Libcuda.function("cuGraphNodeGetDependentNodes", 12030, POINTER, SEGMENT, SEGMENT, SEGMENT);
+  public static final MethodHandle ADD_DEPENDENCIES =
+      Libcuda.function("cuGraphAddDependencies", 12030, POINTER, SEGMENT, SEGMENT, POINTER, SIZE);
+  public static final MethodHandle REMOVE_DEPENDENCIES =
+      Libcuda.function(
+          "cuGraphRemoveDependencies", 12030, POINTER, SEGMENT, SEGMENT, POINTER, SIZE);
+  public static final DriverFunction CONDITIONAL_HANDLE_CREATE =
+      optional(
+          "cuGraphConditionalHandleCreate(graph=%#x, context=%#x, default=%d, flags=%d, device=%d)",
+          12030, OUT, POINTER, POINTER, INT, INT);
+  public static final DriverFunction GET_MEM_ATTRIBUTE =
+      optional("cuDeviceGetGraphMemAttribute(device=%d, attribute=%d)", 11040, INT, INT, OUT);
+  public static final MethodHandle SET_MEM_ATTRIBUTE =
+      Libcuda.function("cuDeviceSetGraphMemAttribute", 11040, INT, INT, POINTER);
+  public static final DriverFunction MEM_TRIM =
+      optional("cuDeviceGraphMemTrim(device=%d)", 11040, INT);
   public static final DriverFunction GRAPH_LAUNCH =
       optional("cuGraphLaunch(executable=%#x, stream=%#x, device=%d)", 10000, POINTER, POINTER);
   public static final DriverFunction GRAPH_EXEC_DESTROY =
       optional("cuGraphExecDestroy(executable=%#x)", 10000, POINTER);
   public static final DriverFunction GRAPH_DESTROY =
       optional("cuGraphDestroy(graph=%#x)", 10000, POINTER);
+
+  /** CUgraphEdgeData. */
+  public static final long EDGE_BYTES = 8;
+
+  /** CUgraphInstantiateResult and CUgraphExecUpdateResult of what is an error of the call. */
+  private static final int ANY_ERROR = 1;
+
+  /** CU_GRAPH_COND_ASSIGN_DEFAULT. */
+  public static final int ASSIGN_DEFAULT = 1;
 
   /** CU_USER_OBJECT_NO_DESTRUCTOR_SYNC, which is required. */
   public static final int NO_DESTRUCTOR_SYNC = 1;
@@ -59,6 +137,241 @@ public final class FfmGraphs extends Part implements GraphCalls {
   @Override
   public long graphInstantiate(int device, long graph) {
     return GRAPH_INSTANTIATE.call(graph, 0, device, enter(device));
+  }
+
+  /** A refusal has a result of its own, beside the status of the call. */
+  @Override
+  public InstantiatedGraph graphInstantiateWithParams(
+      int device, long graph, long flags, long uploadStream) {
+    MemorySegment params = Arena.ofAuto().allocate(Layouts.GRAPH_INSTANTIATION);
+    params.set(SIZE, 0, flags);
+    params.set(POINTER, 8, uploadStream);
+    Call call =
+        Call.of(
+            "cuGraphInstantiateWithParams(graph=%#x, flags=%d, device=%d)", graph, flags, device);
+    CallFrame frame = enter(device);
+    int status;
+    try {
+      status = (int) INSTANTIATE_WITH_PARAMS.invokeExact(frame.out, graph, params);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    long executable = frame.leave();
+    int result = params.get(INT, 24);
+    if (status != SUCCESS && result <= ANY_ERROR) {
+      throw call.failed(status);
+    }
+    return new InstantiatedGraph(
+        status == SUCCESS ? executable : 0, result, params.get(POINTER, 16));
+  }
+
+  @Override
+  public long graphExecGetFlags(long executable) {
+    return EXEC_GET_FLAGS.call(executable, entry.enterAny());
+  }
+
+  @Override
+  public GraphUpdateResult graphExecUpdate(int device, long executable, long graph) {
+    MemorySegment info = Arena.ofAuto().allocate(Layouts.GRAPH_UPDATE);
+    Call call =
+        Call.of(
+            "cuGraphExecUpdate(executable=%#x, graph=%#x, device=%d)", executable, graph, device);
+    CallFrame frame = enter(device);
+    int status;
+    try {
+      status = (int) EXEC_UPDATE.invokeExact(executable, graph, info);
+    } catch (Throwable e) {
+      throw frame.broken(e);
+    }
+    frame.leave();
+    int result = info.get(INT, 0);
+    if (status != SUCCESS && result <= ANY_ERROR) {
+      throw call.failed(status);
+    }
+    return new GraphUpdateResult(result, info.get(POINTER, 8), info.get(POINTER, 16));
+  }
+
+  @Override
+  public void graphUpload(int device, long executable, long stream) {
+    GRAPH_UPLOAD.call(executable, stream, device, enterAsIs(device));
+  }
+
+  @Override
+  public long graphCreate() {
+    return GRAPH_CREATE.call(0, entry.enterAny());
+  }
+
+  @Override
+  public long graphClone(long graph) {
+    return GRAPH_CLONE.call(graph, entry.enterAny());
+  }
+
+  /** The driver writes a file. */
+  @Override
+  public String graphDebugDotPrint(long graph, int flags) {
+    try {
+      Path file = Files.createTempFile("cuvette", ".dot");
+      try {
+        MemorySegment path = Arena.ofAuto().allocateFrom(file.toString());
+        Call.of("cuGraphDebugDotPrint(graph=%#x, flags=%d)", graph, flags)
+            .run(_ -> (int) DEBUG_DOT_PRINT.invokeExact(graph, path, flags), entry.enterAny());
+        return Files.readString(file);
+      } finally {
+        Files.deleteIfExists(file);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  @Override
+  public GraphNodeType graphNodeGetType(long node) {
+    return GraphNodeType.of((int) NODE_GET_TYPE.call(node, entry.enterAny()));
+  }
+
+  @Override
+  public long graphNodeFindInClone(long node, long clone) {
+    return NODE_FIND_IN_CLONE.call(node, clone, entry.enterAny());
+  }
+
+  @Override
+  public void graphDestroyNode(long node) {
+    DESTROY_NODE.call(node, entry.enterAny());
+  }
+
+  @Override
+  public void graphNodeSetEnabled(long executable, long node, boolean isEnabled) {
+    NODE_SET_ENABLED.call(executable, node, isEnabled ? 1 : 0, entry.enterAny());
+  }
+
+  @Override
+  public boolean graphNodeGetEnabled(long executable, long node) {
+    return NODE_GET_ENABLED.call(executable, node, entry.enterAny()) != 0;
+  }
+
+  @Override
+  public long[] graphGetNodes(long graph) {
+    return nodes(Call.of("cuGraphGetNodes(graph=%#x)", graph), GET_NODES, graph);
+  }
+
+  @Override
+  public long[] graphGetRootNodes(long graph) {
+    return nodes(Call.of("cuGraphGetRootNodes(graph=%#x)", graph), GET_ROOT_NODES, graph);
+  }
+
+  @Override
+  public long[] graphNodeGetDependencies(long node) {
+    return neighbours(
+        Call.of("cuGraphNodeGetDependencies(node=%#x)", node), GET_DEPENDENCIES, node);
+  }
+
+  @Override
+  public long[] graphNodeGetDependentNodes(long node) {
+    return neighbours(
+        Call.of("cuGraphNodeGetDependentNodes(node=%#x)", node), GET_DEPENDENTS, node);
+  }
+
+  private long[] nodes(Call call, MethodHandle function, long of) {
+    MemorySegment none = MemorySegment.NULL;
+    MemorySegment count = Arena.ofAuto().allocate(SIZE);
+    call.run(_ -> (int) function.invokeExact(of, none, count), entry.enterAny());
+    MemorySegment nodes = room(count);
+    call.run(_ -> (int) function.invokeExact(of, nodes, count), entry.enterAny());
+    return given(nodes, count);
+  }
+
+  /** With room for the edges: without it, the driver refuses programmatic ones. */
+  private long[] neighbours(Call call, MethodHandle function, long of) {
+    MemorySegment none = MemorySegment.NULL;
+    MemorySegment count = Arena.ofAuto().allocate(SIZE);
+    call.run(_ -> (int) function.invokeExact(of, none, none, count), entry.enterAny());
+    MemorySegment nodes = room(count);
+    MemorySegment edges = room(count);
+    call.run(_ -> (int) function.invokeExact(of, nodes, edges, count), entry.enterAny());
+    return given(nodes, count);
+  }
+
+  /** For as many handles, or edges, as the driver has counted; one at least. */
+  private static MemorySegment room(MemorySegment count) {
+    return Arena.ofAuto().allocate(POINTER, Math.max(1, count.get(SIZE, 0)));
+  }
+
+  private static long[] given(MemorySegment nodes, MemorySegment count) {
+    return nodes.asSlice(0, count.get(SIZE, 0) * Long.BYTES).toArray(POINTER);
+  }
+
+  @Override
+  public List<GraphEdge> graphGetEdges(long graph) {
+    Call call = Call.of("cuGraphGetEdges(graph=%#x)", graph);
+    MemorySegment none = MemorySegment.NULL;
+    MemorySegment count = Arena.ofAuto().allocate(SIZE);
+    call.run(_ -> (int) GET_EDGES.invokeExact(graph, none, none, none, count), entry.enterAny());
+    MemorySegment from = room(count);
+    MemorySegment to = room(count);
+    MemorySegment data = room(count);
+    call.run(_ -> (int) GET_EDGES.invokeExact(graph, from, to, data, count), entry.enterAny());
+    List<GraphEdge> edges = new ArrayList<>();
+    for (int i = 0; i < count.get(SIZE, 0); i++) {
+      edges.add(new GraphEdge(from.getAtIndex(POINTER, i), to.getAtIndex(POINTER, i)));
+    }
+    return edges;
+  }
+
+  @Override
+  public void graphAddDependencies(long graph, List<GraphEdge> edges) {
+    MemorySegment from = ends(edges, GraphEdge::from);
+    MemorySegment to = ends(edges, GraphEdge::to);
+    long count = edges.size();
+    Call.of("cuGraphAddDependencies(graph=%#x, %s)", graph, edges)
+        .run(_ -> (int) ADD_DEPENDENCIES.invokeExact(graph, from, to, 0L, count), entry.enterAny());
+  }
+
+  @Override
+  public void graphRemoveDependencies(long graph, List<GraphEdge> edges) {
+    MemorySegment from = ends(edges, GraphEdge::from);
+    MemorySegment to = ends(edges, GraphEdge::to);
+    long count = edges.size();
+    Call.of("cuGraphRemoveDependencies(graph=%#x, %s)", graph, edges)
+        .run(
+            _ -> (int) REMOVE_DEPENDENCIES.invokeExact(graph, from, to, 0L, count),
+            entry.enterAny());
+  }
+
+  private static MemorySegment ends(List<GraphEdge> edges, ToLongFunction<GraphEdge> end) {
+    return Arena.ofAuto().allocateFrom(POINTER, edges.stream().mapToLong(end).toArray());
+  }
+
+  @Override
+  public long graphConditionalHandleCreate(
+      int device, long graph, int defaultValue, boolean assignsDefault) {
+    return CONDITIONAL_HANDLE_CREATE.call(
+        graph,
+        entry.context(device),
+        defaultValue,
+        assignsDefault ? ASSIGN_DEFAULT : 0,
+        device,
+        0,
+        enter(device));
+  }
+
+  @Override
+  public long deviceGetGraphMemAttribute(int device, GraphMemAttribute attribute) {
+    return GET_MEM_ATTRIBUTE.call(contexts().handle(device), attribute.code(), entry.enterAny());
+  }
+
+  @Override
+  public void deviceResetGraphMemAttribute(int device, GraphMemAttribute attribute) {
+    int handle = contexts().handle(device);
+    int code = attribute.code();
+    Call.of("cuDeviceSetGraphMemAttribute(device=%d, %s)", device, attribute)
+        .run(
+            frame -> (int) SET_MEM_ATTRIBUTE.invokeExact(handle, code, frame.value(0)),
+            entry.enterAny());
+  }
+
+  @Override
+  public void deviceGraphMemTrim(int device) {
+    MEM_TRIM.call(contexts().handle(device), entry.enterAny());
   }
 
   @Override

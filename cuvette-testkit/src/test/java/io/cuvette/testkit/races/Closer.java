@@ -8,6 +8,7 @@ enum Closer {
   EVENT("event"),
   POOL("pool"),
   MODULE("module"),
+  GRAPH("graph"),
   SHARED("handle, channel"),
   CUDA("Cuda"),
   COLLECTOR("collector");

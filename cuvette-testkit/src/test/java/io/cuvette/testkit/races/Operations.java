@@ -39,6 +39,11 @@ final class Operations {
           "CudaDevice.cuda()",
           "CudaDevice.id()",
           "CudaDevice.profiler()",
+          "CudaGraph.deviceId()",
+          "CudaGraph.isClosed()",
+          "CudaGraphExec.deviceId()",
+          "CudaGraphExec.isClosed()",
+          "CudaGraphExec.options()",
           "CudaKernel.module()",
           "LaunchableKernel.name()",
           "CudaKernel.parameters()",
@@ -52,6 +57,8 @@ final class Operations {
           "CudaStream.device()",
           "CudaStream.isClosed()",
           "CudaStream.owner()",
+          "GraphMemory.deviceId()",
+          "GraphMemory.isClosed()",
           "KernelArguments.kernel()",
           "DeviceMemoryResource.deviceId()",
           "DeviceMemoryResource.isDeviceAccessible()",
@@ -98,6 +105,7 @@ final class Operations {
       Set.of(
           "AsyncPoolChoice",
           "BufferDescriptor",
+          "CaptureBody",
           "CompilerOptions",
           "DeviceBuffer",
           "DebugPrintHook",
@@ -123,6 +131,7 @@ final class Operations {
     all.addAll(ManagedOperations.all());
     all.addAll(StreamOperations.all());
     all.addAll(KernelOperations.all());
+    all.addAll(GraphOperations.all());
     all.addAll(PoolOperations.all());
     all.addAll(AsyncOperations.all());
     all.addAll(ResourceOperations.all());

@@ -34,13 +34,30 @@ final class PublicApi {
       for (Constructor<?> constructor : type.getConstructors()) {
         names.add("new " + simple(type) + parameters(constructor));
       }
-      for (Method method : type.getDeclaredMethods()) {
-        if (Modifier.isPublic(method.getModifiers()) && !method.isSynthetic()) {
+      for (Method method : type.getMethods()) {
+        if (isOf(type, method) && !method.isSynthetic()) {
           names.add(simple(type) + "." + method.getName() + parameters(method));
         }
       }
     }
     return names;
+  }
+
+  /**
+   * Whether users find a method at a class: it is declared there, or in a class they do not see.
+   */
+  private static boolean isOf(Class<?> type, Method method) {
+    Class<?> by = method.getDeclaringClass();
+    return by == type
+        || (!Modifier.isPublic(by.getModifiers())
+            && Arrays.stream(type.getInterfaces()).noneMatch(each -> hasSame(each, method)));
+  }
+
+  private static boolean hasSame(Class<?> type, Method method) {
+    return Arrays.stream(type.getMethods())
+        .anyMatch(each ->
+            each.getName().equals(method.getName())
+                && Arrays.equals(each.getParameterTypes(), method.getParameterTypes()));
   }
 
   private static String simple(Class<?> type) {

@@ -49,6 +49,7 @@ class ArchitectureTest {
           "pinnedpool",
           "streamcache",
           "pool",
+          "graph",
           "kernel",
           "transfer",
           "block",

@@ -3,10 +3,13 @@ package io.cuvette.testkit.whole;
 import io.cuvette.AllocationHandle;
 import io.cuvette.AsyncMemoryPool;
 import io.cuvette.AsyncPoolChoice;
+import io.cuvette.CaptureBody;
+import io.cuvette.CaptureOptions;
 import io.cuvette.CompilerOptions;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.CudaEvent;
+import io.cuvette.CudaGraph;
 import io.cuvette.CudaLinker;
 import io.cuvette.CudaModule;
 import io.cuvette.CudaOptions;
@@ -18,10 +21,12 @@ import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.Dim3;
 import io.cuvette.EventOptions;
+import io.cuvette.GraphOptions;
 import io.cuvette.IpcChannel;
 import io.cuvette.IpcListener;
 import io.cuvette.KernelCode;
 import io.cuvette.LaunchConfig;
+import io.cuvette.LaunchStream;
 import io.cuvette.LineProfileHook;
 import io.cuvette.LinkerOptions;
 import io.cuvette.ManagedMemoryResource;
@@ -42,6 +47,7 @@ import io.cuvette.PressureListener;
 import io.cuvette.ProgramCache;
 import io.cuvette.RecoveryStep;
 import io.cuvette.StreamCallback;
+import io.cuvette.StreamOptions;
 import io.cuvette.driver.CompilerException;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
@@ -193,9 +199,23 @@ final class NullSamples implements AutoCloseable {
     objects.add(module.kernel("ofNulls").pack());
     objects.add(LaunchConfig.of(1, 1));
     objects.add(Dim3.ONE);
+    makeGraphs();
     objects.add(SimulatedParameter.INT);
     objects.add(new LaunchParameters(MemorySegment.NULL, List.of()));
     values.put(KernelFunction.class, (KernelFunction) _ -> {});
+  }
+
+  private void makeGraphs() {
+    try (CudaStream stream = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
+      CudaGraph graph = stream.capture(() -> {});
+      objects.add(graph);
+      objects.add(graph.instantiate());
+    }
+    objects.add(cuda.device(0).createGraphMemory());
+    objects.add(CaptureOptions.DEFAULTS);
+    objects.add(GraphOptions.DEFAULTS);
+    values.put(LaunchStream.class, cuda.device(0).nullStream());
+    values.put(CaptureBody.class, (CaptureBody<RuntimeException>) () -> {});
   }
 
   private void makeInstruments() {

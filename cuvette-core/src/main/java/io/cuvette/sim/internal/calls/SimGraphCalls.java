@@ -21,7 +21,6 @@ import io.cuvette.sim.internal.graph.SimExecutable;
 import io.cuvette.sim.internal.graph.SimGraph;
 import io.cuvette.sim.internal.graph.SimNode;
 import io.cuvette.sim.internal.graph.SimUserObject;
-import io.cuvette.sim.internal.machine.CaptureBranch;
 import io.cuvette.sim.internal.machine.SimCosts;
 import io.cuvette.sim.internal.machine.SimMachine;
 import io.cuvette.sim.internal.schedule.SimDevice;
@@ -315,7 +314,7 @@ public final class SimGraphCalls implements GraphCalls {
       SimDevice device, long graph, long flags, long uploadStream) {
     boolean uploads = (flags & UPLOADS) != 0;
     SimStream stream = uploads ? uncaptured(device, uploadStream) : device.legacy();
-    Instantiation made = Instantiation.of(graph(graph), machine.graphs, flags);
+    Instantiation made = Instantiation.of(graph(graph), flags);
     SimExecutable executable = made.executable();
     if (executable != null && uploads) {
       try {
@@ -399,21 +398,15 @@ public final class SimGraphCalls implements GraphCalls {
         () -> "cuGraphUpload(executable=0x%x, stream=0x%x)".formatted(executable, stream));
   }
 
-  /** In a stream that is captured it becomes a node with the graph inside. */
+  /** As driver 580 does, it is refused in a stream that is captured, and the capture is lost. */
   @Override
   public void graphLaunch(int device, long executable, long stream) {
     machine.run(
         () -> {
-          SimStream queue = machine.stream(machine.working(device), stream);
+          SimStream queue = uncaptured(machine.working(device), stream);
           SimExecutable launched = executables.get(executable);
           machine.spend(SimCosts.SUBMIT);
-          machine.captures.checkLegacy(queue);
-          if (queue.capture == null) {
-            launched.launch(queue, machine);
-          } else {
-            SimGraph captured = CaptureBranch.capturing(queue).capture.graph;
-            machine.capture(queue, () -> NodeWork.child(queue.device, launched.copyInto(captured)));
-          }
+          launched.launch(queue, machine);
         },
         () -> "cuGraphLaunch(executable=0x%x, stream=0x%x)".formatted(executable, stream));
   }

@@ -23,7 +23,7 @@ public record Instantiation(@Nullable SimExecutable executable, int result, long
   private static final long ALL_FLAGS = 15;
 
   /** Instantiates a graph, or says why not. */
-  public static Instantiation of(SimGraph graph, GraphTables tables, long flags) {
+  public static Instantiation of(SimGraph graph, long flags) {
     boolean fromDevices = (flags & FROM_DEVICES) != 0;
     if ((flags & ~ALL_FLAGS) != 0
         || (fromDevices && (flags & SimExecutable.FREES_ON_LAUNCH) != 0)) {
@@ -38,9 +38,7 @@ public record Instantiation(@Nullable SimExecutable executable, int result, long
     if (refused == null && fromDevices) {
       refused = checkLaunchFromDevices(graph);
     }
-    return refused == null
-        ? new Instantiation(new SimExecutable(graph, tables, flags), 0, 0)
-        : refused;
+    return refused == null ? new Instantiation(new SimExecutable(graph, flags), 0, 0) : refused;
   }
 
   private static Instantiation refused(int result, long node) {

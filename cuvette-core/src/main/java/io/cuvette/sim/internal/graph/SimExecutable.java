@@ -19,7 +19,6 @@ public final class SimExecutable {
 
   public final long flags;
   final ExecGraph graph;
-  private final GraphTables tables;
   private final SimGraph source;
   private final Map<SimNode, ExecNode> nodes = new HashMap<>();
   private final Lanes lanes = new Lanes();
@@ -30,9 +29,8 @@ public final class SimExecutable {
   private boolean destroyed;
 
   /** An executable of what a graph has now; the graph was checked. */
-  SimExecutable(SimGraph source, GraphTables tables, long flags) {
+  SimExecutable(SimGraph source, long flags) {
     this.source = source;
-    this.tables = tables;
     this.flags = flags;
     this.graph = ExecGraph.of(source);
     graph.forEach(node -> nodes.put(node.source, node));
@@ -133,36 +131,6 @@ public final class SimExecutable {
     Set<SimDevice> devices = new LinkedHashSet<>();
     graph.forEach(node -> devices.add(node.work().device()));
     return devices;
-  }
-
-  /** A graph of what the next launch does, inside another one. */
-  public SimGraph copyInto(SimGraph outer) {
-    source.checkCopies();
-    SimGraph copy = copy(graph, outer);
-    holding.objects.forEach(SimUserObject::retain);
-    holding.objects.forEach(copy::retain);
-    return copy;
-  }
-
-  private SimGraph copy(ExecGraph from, SimGraph outer) {
-    SimGraph copy = new SimGraph(tables, outer);
-    Map<ExecNode, SimNode> copies = new HashMap<>();
-    for (ExecNode node : from.ordered) {
-      NodeWork work =
-          switch (node.task()) {
-            case NodeTask.Child _ ->
-                NodeWork.child(node.work().device(), copy(node.graphs.getFirst(), copy));
-            case NodeTask.Nothing _ -> NodeWork.empty(node.work().device());
-            default -> node.work();
-          };
-      copies.put(
-          node,
-          copy.add(
-              work,
-              node.source.anyPriority(),
-              node.dependencies.stream().map(copies::get).toList()));
-    }
-    return copy;
   }
 
   /** A launch that runs completes, and keeps what it needs. */

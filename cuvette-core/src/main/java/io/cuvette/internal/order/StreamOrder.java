@@ -1,6 +1,7 @@
-package io.cuvette.internal.stream;
+package io.cuvette.internal.order;
 
 import io.cuvette.internal.fence.WorkMarker;
+import io.cuvette.internal.stream.DriverStream;
 
 /** Puts a stream behind the work of others. Stateless. */
 public final class StreamOrder {

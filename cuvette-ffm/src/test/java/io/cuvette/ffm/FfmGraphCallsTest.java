@@ -1,0 +1,165 @@
+package io.cuvette.ffm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.GraphCalls;
+import io.cuvette.driver.GraphEdge;
+import io.cuvette.driver.GraphMemAttribute;
+import io.cuvette.driver.GraphNodeType;
+import io.cuvette.driver.GraphUpdateResult;
+import io.cuvette.driver.InstantiatedGraph;
+import java.nio.file.Path;
+import java.util.List;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInstance;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Graphs, their nodes, and what is instantiated from them: which calls the library gets. */
+@TestInstance(TestInstance.Lifecycle.PER_CLASS)
+class FfmGraphCallsTest {
+  private StubLibrary library;
+  private CudaDriver driver;
+  private GraphCalls graphs;
+
+  @BeforeAll
+  void open(@TempDir Path folder) {
+    library = StubLibrary.compile(folder);
+    driver = library.open();
+    driver.devices().memGetInfo(1);
+    graphs = driver.graphs();
+  }
+
+  @AfterAll
+  void close() {
+    if (driver != null) {
+      driver.close();
+    }
+  }
+
+  @BeforeEach
+  void reset() {
+    library.makeCurrent(0xc001);
+    library.reset();
+  }
+
+  private void noted(String... calls) {
+    assertThat(library.calls().stream().map(call -> call.replaceFirst(" in .*", "")))
+        .containsExactly(calls);
+  }
+
+  @Test
+  void instantiation_givesTheExecutable_orTheReason() {
+    library.answer(0x99, 0);
+    assertThat(graphs.graphInstantiateWithParams(1, 0xabc, 3, 0x5))
+        .isEqualTo(new InstantiatedGraph(0x99, 0, 0));
+    library.answer(0x99, 5);
+    assertThat(graphs.graphInstantiateWithParams(1, 0xabc, 0, 0))
+        .isEqualTo(new InstantiatedGraph(0, 5, 0xe0de));
+    library.answer(0x99, 1);
+    assertThatThrownBy(() -> graphs.graphInstantiateWithParams(1, 0xabc, 8, 0))
+        .isInstanceOf(CudaException.class)
+        .hasMessageContaining("cuGraphInstantiateWithParams(graph=0xabc, flags=8, device=1)");
+    noted(
+        "cuGraphInstantiateWithParams@12000(abc, 3, 5)",
+        "cuGraphInstantiateWithParams@12000(abc, 0, 0)",
+        "cuGraphInstantiateWithParams@12000(abc, 8, 0)");
+  }
+
+  @Test
+  void update_givesTheReason() {
+    library.answer(0, 0);
+    assertThat(graphs.graphExecUpdate(1, 0x99, 0xabc).result()).isZero();
+    library.answer(4, 0);
+    assertThat(graphs.graphExecUpdate(1, 0x99, 0xabc))
+        .isEqualTo(new GraphUpdateResult(4, 0xe0de, 0xe0df));
+    library.answer(1, 0);
+    assertThatThrownBy(() -> graphs.graphExecUpdate(1, 0x99, 0xabc))
+        .isInstanceOfSatisfying(
+            CudaException.class,
+            e -> assertThat(e.status()).isEqualTo(CudaStatus.GRAPH_EXEC_UPDATE_FAILURE));
+  }
+
+  @Test
+  void executables() {
+    library.answer(9, 0);
+    assertThat(graphs.graphExecGetFlags(0x99)).isEqualTo(9);
+    graphs.graphUpload(1, 0x99, 0x5);
+    graphs.graphNodeSetEnabled(0x99, 0x11, false);
+    graphs.graphNodeSetEnabled(0x99, 0x11, true);
+    assertThat(graphs.graphNodeGetEnabled(0x99, 0x11)).isTrue();
+    noted(
+        "cuGraphExecGetFlags@12000(99)",
+        "cuGraphUpload@11010(99, 5)",
+        "cuGraphNodeSetEnabled@11060(99, 11, 0)",
+        "cuGraphNodeSetEnabled@11060(99, 11, 1)",
+        "cuGraphNodeGetEnabled@11060(99, 11)");
+  }
+
+  @Test
+  void graphsAndNodes() {
+    library.answer(7, 0);
+    assertThat(graphs.graphCreate()).isEqualTo(7);
+    assertThat(graphs.graphClone(0xabc)).isEqualTo(7);
+    assertThat(graphs.graphNodeGetType(0x11)).isEqualTo(GraphNodeType.EVENT_RECORD);
+    assertThat(graphs.graphNodeFindInClone(0x11, 0xabd)).isEqualTo(7);
+    graphs.graphDestroyNode(0x11);
+    assertThat(graphs.graphConditionalHandleCreate(1, 0xabc, 3, true)).isEqualTo(7);
+    noted(
+        "cuGraphCreate@10000(0)",
+        "cuGraphClone@10000(abc)",
+        "cuGraphNodeGetType@10000(11)",
+        "cuGraphNodeFindInClone@10000(11, abd)",
+        "cuGraphDestroyNode@10000(11)",
+        "cuGraphConditionalHandleCreate@12030(abc, c001, 3, 1)");
+  }
+
+  @Test
+  void nodesAndEdges_areListed() {
+    library.answer(0, 0);
+    assertThat(graphs.graphGetNodes(0xabc)).isEmpty();
+    assertThat(graphs.graphGetEdges(0xabc)).isEmpty();
+    library.answer(3, 0);
+    long[] three = {100, 101, 102};
+    assertThat(graphs.graphGetNodes(0xabc)).isEqualTo(three);
+    assertThat(graphs.graphGetRootNodes(0xabc)).isEqualTo(three);
+    assertThat(graphs.graphNodeGetDependencies(0x11)).isEqualTo(three);
+    assertThat(graphs.graphNodeGetDependentNodes(0x11)).isEqualTo(three);
+    library.answer(2, 0);
+    List<GraphEdge> edges = List.of(new GraphEdge(100, 200), new GraphEdge(101, 201));
+    assertThat(graphs.graphGetEdges(0xabc)).isEqualTo(edges);
+    library.reset();
+    graphs.graphAddDependencies(0xabc, edges);
+    graphs.graphRemoveDependencies(0xabc, edges);
+    noted(
+        "cuGraphAddDependencies@12030(abc, 65, c9, 0, 2)",
+        "cuGraphRemoveDependencies@12030(abc, 65, c9, 0, 2)");
+  }
+
+  @Test
+  void dot_isWhatTheDriverWrites() {
+    assertThat(graphs.graphDebugDotPrint(0xabc, 1)).isEqualTo("digraph dot { 1 }");
+    noted("cuGraphDebugDotPrint@11030(abc, 1)");
+  }
+
+  @Test
+  void memoryOfGraphs() {
+    library.answer(1L << 33, 0);
+    assertThat(graphs.deviceGetGraphMemAttribute(1, GraphMemAttribute.RESERVED_HIGH))
+        .isEqualTo(1L << 33);
+    graphs.deviceResetGraphMemAttribute(1, GraphMemAttribute.USED_HIGH);
+    graphs.deviceGraphMemTrim(1);
+    assertThat(library.calls())
+        .satisfiesExactly(
+            call -> assertThat(call).matches("cuDeviceGetGraphMemAttribute@11040\\(\\d+, 3\\).*"),
+            call ->
+                assertThat(call).matches("cuDeviceSetGraphMemAttribute@11040\\(\\d+, 1, 0\\).*"),
+            call -> assertThat(call).matches("cuDeviceGraphMemTrim@11040\\(\\d+\\).*"));
+  }
+}

@@ -1,0 +1,159 @@
+package io.cuvette.testkit.graph;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.CaptureOptions;
+import io.cuvette.Cuda;
+import io.cuvette.CudaGraph;
+import io.cuvette.CudaGraphExec;
+import io.cuvette.CudaStream;
+import io.cuvette.GraphMemory;
+import io.cuvette.MemoryPool;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.support.Bytes;
+import io.cuvette.testkit.support.Graph;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Supplier;
+
+/** Memory that several graphs share. */
+class GraphMemoryTest {
+  private static final int ITEM = 1 << 16;
+  private static final int LARGEST = 128;
+
+  /** A step of a server: two layers, whose memory is of the batch's size, and a result. */
+  private static CudaGraph step(
+      CudaStream stream, CaptureOptions options, int batch, MemoryPool pool, Buffer result) {
+    return stream.capture(
+        options,
+        () -> {
+          try (Buffer first = pool.allocate((long) batch * ITEM, stream);
+              Buffer second = pool.allocate((long) batch * ITEM, stream)) {
+            first.fill((byte) batch, stream);
+            first.copyTo(second, stream);
+            second.slice(0, ITEM).copyTo(result, stream);
+          }
+        });
+  }
+
+  private static long held(
+      Cuda cuda, CudaStream stream, Buffer result, Supplier<GraphMemory> made, int... batches) {
+    try (MemoryPool pool = new MemoryPool(cuda);
+        var _ = cuda.useAllocator(pool)) {
+      GraphMemory memory = made.get();
+      CaptureOptions options = CaptureOptions.DEFAULTS.withMemory(memory);
+      List<CudaGraphExec> executables = new ArrayList<>();
+      for (int batch : batches) {
+        try (CudaGraph graph = step(stream, options, batch, pool, result)) {
+          executables.add(graph.instantiate());
+        }
+      }
+      for (int i = 0; i < 2 * batches.length; i++) {
+        executables.get(i % batches.length).launch(stream);
+        stream.synchronize();
+        assertThat(Bytes.areAll(result, batches[i % batches.length])).isTrue();
+      }
+      long held = pool.stats().heldBytes();
+      executables.forEach(CudaGraphExec::close);
+      memory.close();
+      Graph.awaitGone(pool, stream);
+      pool.freeAllBlocks();
+      assertThat(pool.stats().heldBytes()).isZero();
+      return held;
+    }
+  }
+
+  @CudaTest
+  void largestFirst_holdsAsMuchAsTheLargest(
+      Cuda cuda, MemoryPool results, @NonBlocking CudaStream stream) {
+    try (Buffer result = results.allocate(ITEM, stream)) {
+      Supplier<GraphMemory> made = cuda.device(0)::createGraphMemory;
+      long alone = held(cuda, stream, result, made, LARGEST - 1);
+      assertThat(held(cuda, stream, result, made, LARGEST - 1, 64, 32, 16, 8, 4, 2, 1))
+          .isLessThanOrEqualTo((long) (alone * 1.05));
+    }
+    Graph.awaitGone(results, stream);
+  }
+
+  @CudaTest
+  void withRoomForTheLargest_theOrderDoesNotMatter(
+      Cuda cuda, MemoryPool results, @NonBlocking CudaStream stream) {
+    try (Buffer result = results.allocate(ITEM, stream)) {
+      long bytes = 2L * (LARGEST - 1) * ITEM;
+      Supplier<GraphMemory> made = () -> cuda.device(0).createGraphMemory(bytes);
+      assertThat(held(cuda, stream, result, made, 1, 2, 4, 8, 16, 32, 64, LARGEST - 1))
+          .isLessThanOrEqualTo((long) (bytes * 1.05));
+    }
+    Graph.awaitGone(results, stream);
+  }
+
+  @CudaTest
+  void launchesInSeveralStreams_runOneAfterTheOther(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream, @NonBlocking CudaStream other) {
+    try (Buffer result = pool.allocate(ITEM, stream);
+        Buffer otherResult = pool.allocate(ITEM, stream);
+        GraphMemory memory = cuda.device(0).createGraphMemory();
+        CudaGraph graph =
+            step(stream, CaptureOptions.DEFAULTS.withMemory(memory), 8, pool, result);
+        CudaGraph next =
+            step(stream, CaptureOptions.DEFAULTS.withMemory(memory), 7, pool, otherResult);
+        CudaGraphExec first = graph.instantiate();
+        CudaGraphExec second = next.instantiate()) {
+      for (int i = 0; i < 20; i++) {
+        first.launch(stream);
+        second.launch(other);
+      }
+      stream.synchronize();
+      other.synchronize();
+      assertThat(Bytes.areAll(result, 8)).isTrue();
+      assertThat(Bytes.areAll(otherResult, 7)).isTrue();
+    }
+    Graph.awaitGone(pool, stream);
+  }
+
+  @CudaTest
+  void closedMemory_takesNoMoreCaptures_andItsGraphsGoOn(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
+    GraphMemory memory = cuda.device(0).createGraphMemory();
+    CaptureOptions options = CaptureOptions.DEFAULTS.withMemory(memory);
+    try (Buffer result = pool.allocate(ITEM, stream);
+        CudaGraph graph = step(stream, options, 3, pool, result);
+        CudaGraphExec executable = graph.instantiate()) {
+      memory.close();
+      assertThatThrownBy(() -> stream.capture(options, () -> {}))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("graph memory of device 0")
+          .hasMessageEndingWith("is closed");
+      executable.launch(stream);
+      stream.synchronize();
+      assertThat(Bytes.areAll(result, 3)).isTrue();
+    }
+    Graph.awaitGone(pool, stream);
+  }
+
+  @CudaTest
+  void updateWithAGraphOfOtherMemory_isRefused(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
+    try (GraphMemory memory = cuda.device(0).createGraphMemory();
+        Buffer result = pool.allocate(ITEM, stream);
+        CudaGraph shared =
+            step(stream, CaptureOptions.DEFAULTS.withMemory(memory), 1, pool, result);
+        CudaGraph own = step(stream, CaptureOptions.DEFAULTS, 1, pool, result);
+        CudaGraphExec executable = own.instantiate()) {
+      assertThatThrownBy(() -> executable.update(shared))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("has other memory than");
+    }
+    Graph.awaitGone(pool, stream);
+  }
+
+  @CudaTest
+  void negativeRoom_isRefused(Cuda cuda) {
+    assertThatThrownBy(() -> cuda.device(0).createGraphMemory(-1))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("bytes: -1");
+  }
+}

@@ -1,0 +1,92 @@
+package io.cuvette.testkit.guide;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.Buffer;
+import io.cuvette.CaptureOptions;
+import io.cuvette.Cuda;
+import io.cuvette.CudaGraph;
+import io.cuvette.CudaGraphExec;
+import io.cuvette.CudaStream;
+import io.cuvette.GraphMemory;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.support.Bytes;
+import io.cuvette.testkit.support.Graph;
+import java.util.ArrayList;
+import java.util.List;
+
+/** The programs of docs/guide/graphs.md. */
+class GraphsGuideTest {
+  @CudaTest
+  void captureAndLaunch(Cuda cuda, @NonBlocking CudaStream stream) {
+    try (Buffer result = cuda.allocate(1024, stream);
+        CudaGraph graph =
+            stream.capture(() -> {
+              try (Buffer step = cuda.allocate(1024, stream)) {
+                step.fill((byte) 7, stream);
+                step.copyTo(result, stream);
+              }
+            });
+        CudaGraphExec executable = graph.instantiate()) {
+      for (int i = 0; i < 1000; i++) {
+        executable.launch(stream);
+      }
+      stream.synchronize();
+      assertThat(Bytes.areAll(result, 7)).isTrue();
+    }
+    Graph.awaitGone(cuda.defaultMemoryPool(), stream);
+  }
+
+  @CudaTest
+  void fork(Cuda cuda, @NonBlocking CudaStream stream, @NonBlocking CudaStream fork) {
+    Buffer first = cuda.allocate(1024, stream);
+    Buffer second = cuda.allocate(1024, stream);
+    CudaGraph graph =
+        stream.capture(() -> {
+          fork.waitFor(stream);
+          first.fill((byte) 1, stream);
+          second.fill((byte) 2, fork);
+          stream.waitFor(fork);
+        });
+    try (graph;
+        first;
+        second;
+        CudaGraphExec executable = graph.instantiate()) {
+      executable.launch(stream);
+      stream.synchronize();
+      assertThat(Bytes.areAll(first, 1)).isTrue();
+      assertThat(Bytes.areAll(second, 2)).isTrue();
+    }
+    Graph.awaitGone(cuda.defaultMemoryPool(), stream);
+  }
+
+  @CudaTest
+  void sharedMemory(Cuda cuda, @NonBlocking CudaStream stream) {
+    List<CudaGraphExec> executables = new ArrayList<>();
+    Buffer result = cuda.allocate(1024, stream);
+    try (GraphMemory memory = cuda.device(0).createGraphMemory()) {
+      CaptureOptions options = CaptureOptions.DEFAULTS.withMemory(memory);
+      for (int batch : new int[] {128, 64, 32, 16, 8, 4, 2, 1}) { // the largest first
+        CudaGraph graph = stream.capture(options, () -> step(cuda, stream, batch, result));
+        executables.add(graph.instantiate());
+        graph.close();
+      }
+    }
+    for (CudaGraphExec each : executables) {
+      each.launch(stream);
+    }
+    stream.synchronize();
+    assertThat(Bytes.areAll(result, 1)).isTrue();
+    executables.forEach(CudaGraphExec::close);
+    result.close();
+    Graph.awaitGone(cuda.defaultMemoryPool(), stream);
+  }
+
+  private static void step(Cuda cuda, CudaStream stream, int batch, Buffer result) {
+    try (Buffer layer = cuda.allocate(batch * 4096L, stream)) {
+      layer.fill((byte) batch, stream);
+      layer.slice(0, 1024).copyTo(result, stream);
+    }
+  }
+}
