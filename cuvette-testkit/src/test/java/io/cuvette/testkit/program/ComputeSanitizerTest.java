@@ -92,6 +92,8 @@ class ComputeSanitizerTest {
                 tool().toString(),
                 "--tool",
                 "memcheck",
+                "--report-api-errors", // a question past the last parameter of a kernel is one
+                "no",
                 "--error-exitcode",
                 Integer.toString(ERRORS_FOUND)));
     command.addAll(PeerCommand.of(Program.class));
