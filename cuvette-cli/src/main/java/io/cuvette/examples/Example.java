@@ -48,6 +48,9 @@ public record Example(String name, String summary, Program program) {
           new Example("streams", "work on several streams, in order", StreamsExample::run),
           new Example("events", "order and time with events", EventsExample::run),
           new Example("kernel", "a kernel from its code to its results", KernelExample::run),
+          new Example("graph", "work captured once and launched often", GraphExample::run),
+          new Example(
+              "graph-memory", "one graph a batch size, all in one memory", GraphMemoryExample::run),
           new Example(
               "memory-info", "where the memory is, and giving it back", MemoryInfoExample::run),
           new Example("profile", "marks, ranges and names for profilers", ProfileExample::run));

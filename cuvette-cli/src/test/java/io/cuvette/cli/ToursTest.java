@@ -63,6 +63,8 @@ class ToursTest {
         "streams",
         "events",
         "kernel",
+        "graph",
+        "graph-memory",
         "memory-info",
         "profile");
   }

@@ -111,11 +111,13 @@ public final class Capture implements Fence {
    */
   public Capture checked(String call, Object stream) {
     if (refusal != null) {
-      throw new IllegalStateException(
-          ("%s: %s is capturing a graph, and the driver does not tell when that is gone"
-                  + " (expected: memory that is used outside of captures)")
-              .formatted(call, stream),
-          refusal);
+      String text =
+          "%s: %s is capturing a graph, and the driver does not tell when that is gone (expected:"
+                  .formatted(call, stream)
+              + " memory that is used outside of captures)";
+      throw refusal.status() == CudaStatus.NOT_SUPPORTED
+          ? new IllegalStateException(text, refusal)
+          : refusal.explained(text); // which may work the next time
     }
     return this;
   }
