@@ -81,18 +81,23 @@ public final class OpenGraph {
     device.session().checkOpen();
     ending.hold();
     try {
-      lock.lock();
-      try {
-        return call.apply(handle);
-      } finally {
-        lock.unlock();
-      }
+      return device.session().gate().ask(() -> callAlone(call)); // who closes the Cuda waits
+
     } finally {
       try {
         ending.unhold();
       } finally {
         Reference.reachabilityFence(this);
       }
+    }
+  }
+
+  private <T> T callAlone(LongFunction<T> call) {
+    lock.lock();
+    try {
+      return call.apply(handle);
+    } finally {
+      lock.unlock();
     }
   }
 

@@ -196,14 +196,19 @@ public final class OpenGraphExec {
   private <T> T call(Supplier<T> call) {
     ending.hold();
     try {
-      lock.lock();
-      try {
-        return call.get();
-      } finally {
-        lock.unlock();
-      }
+      return device.session().gate().ask(() -> callAlone(call)); // who closes the Cuda waits
+
     } finally {
       unhold();
+    }
+  }
+
+  private <T> T callAlone(Supplier<T> call) {
+    lock.lock();
+    try {
+      return call.get();
+    } finally {
+      lock.unlock();
     }
   }
 

@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaEvent;
+import io.cuvette.CudaGraph;
+import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
@@ -62,6 +64,8 @@ class HeldByCallTest {
     STREAM(things -> things.stream.close(), "streamDestroy"),
     EVENT(things -> things.event.close(), "eventDestroy"),
     END(things -> things.end.close(), "eventDestroy"),
+    GRAPH(things -> things.graph.close(), "graphDestroy"),
+    EXECUTABLE(things -> things.executable.close(), "graphExecDestroy"),
     CUDA(things -> things.cuda.close(), "close");
 
     private final Consumer<Things> close;
@@ -86,7 +90,16 @@ class HeldByCallTest {
     final CudaEvent end = cuda.device(0).createEvent(EventOptions.DEFAULTS);
     final DeviceMemoryResource resource =
         new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+    final CudaGraph graph = captured(cuda);
+    final CudaGraphExec executable = graph.instantiate();
     final MemorySegment host = Arena.ofAuto().allocate(BYTES);
+
+    /** Of a stream of its own: one that was captured is asked in other ways. */
+    private static CudaGraph captured(Cuda cuda) {
+      try (CudaStream other = cuda.device(0).createStream(StreamOptions.NON_BLOCKING)) {
+        return other.capture(() -> {});
+      }
+    }
 
     Things() {
       stream.record(event);
@@ -159,6 +172,23 @@ class HeldByCallTest {
         new Operation("view", "hostView", t -> t.managed.segment(), managed));
   }
 
+  private static List<Operation> graphs() {
+    List<Closing> read = List.of(Closing.GRAPH, Closing.CUDA);
+    List<Closing> launched = List.of(Closing.EXECUTABLE, Closing.STREAM, Closing.CUDA);
+    return List.of(
+        new Operation("toDot", "graphDebugDotPrint", t -> t.graph.toDot(true), read),
+        new Operation("copyOfGraph", "graphClone", t -> t.graph.copy().close(), read),
+        new Operation(
+            "instantiate", "graphInstantiateWithParams", t -> t.graph.instantiate().close(), read),
+        new Operation(
+            "update",
+            "graphExecUpdate",
+            t -> t.executable.update(t.graph),
+            List.of(Closing.GRAPH, Closing.EXECUTABLE, Closing.CUDA)),
+        new Operation("launch", "graphLaunch", t -> t.executable.launch(t.stream), launched),
+        new Operation("upload", "graphUpload", t -> t.executable.upload(t.stream), launched));
+  }
+
   private static List<Operation> questions() {
     List<Closing> ended = List.of(Closing.CUDA);
     return List.of(
@@ -189,7 +219,7 @@ class HeldByCallTest {
   @TestFactory
   List<DynamicTest> whatACallUses_isGivenBackAfterIt() {
     List<DynamicTest> tests = new ArrayList<>();
-    for (List<Operation> operations : List.of(transfers(), handles(), questions())) {
+    for (List<Operation> operations : List.of(transfers(), handles(), graphs(), questions())) {
       for (Operation operation : operations) {
         for (Closing closing : operation.closings) {
           tests.add(
