@@ -12,6 +12,7 @@ import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaStream;
 import io.cuvette.GraphOptions;
 import io.cuvette.MemoryPool;
+import io.cuvette.PinnedMemoryPool;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
@@ -22,10 +23,12 @@ import io.cuvette.testkit.support.Graph;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 
 /** Captures, what is instantiated from them, launches and updates. */
 class CudaGraphTest {
   private static final int BYTES = 1 << 16;
+  private static final int LOOKS = 5_000;
 
   @CudaTest
   void capturedWork_doesNotRun_untilTheGraphIsLaunched(
@@ -379,6 +382,29 @@ class CudaGraphTest {
         taken.fill((byte) 6, other);
         stream.synchronize();
         assertThat(Bytes.areAll(result, 5)).isTrue();
+      }
+    }
+    Graph.awaitGone(pool, stream);
+  }
+
+  @CudaTest(seeds = 12)
+  void memoryComesBackBehindTheLastLaunch_withoutAWaitForIt(
+      Cuda cuda, MemoryPool pool, PinnedMemoryPool pinned, @NonBlocking CudaStream stream) {
+    try (Buffer target = pool.allocate(BYTES, stream)) {
+      long address;
+      try (Buffer source = pinned.allocate(BYTES)) {
+        address = source.address();
+        try (CudaGraph graph = stream.capture(() -> source.copyTo(target, stream));
+            CudaGraphExec executable = graph.instantiate()) {
+          executable.launch(stream);
+        }
+      }
+      for (int i = 0; i < LOOKS && pinned.stats().pendingBytes() > 0; i++) {
+        LockSupport.parkNanos(1_000_000);
+        cuda.leaksFound();
+      }
+      try (Buffer taken = pinned.allocate(BYTES)) {
+        assertThat(taken.address()).isEqualTo(address);
       }
     }
     Graph.awaitGone(pool, stream);

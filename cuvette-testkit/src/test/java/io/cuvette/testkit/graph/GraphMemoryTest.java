@@ -114,6 +114,29 @@ class GraphMemoryTest {
     Graph.awaitGone(pool, stream);
   }
 
+  @CudaTest(seeds = 12)
+  void captureWhileALaunchRuns_takesItsMemory_andItsOwnLaunchWaits(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream, @NonBlocking CudaStream other) {
+    try (Buffer result = pool.allocate(ITEM, stream);
+        Buffer otherResult = pool.allocate(ITEM, stream);
+        GraphMemory memory = cuda.device(0).createGraphMemory()) {
+      CaptureOptions options = CaptureOptions.DEFAULTS.withMemory(memory);
+      try (CudaGraph graph = step(stream, options, 8, pool, result);
+          CudaGraphExec first = graph.instantiate()) {
+        first.launch(other);
+        try (CudaGraph next = step(stream, options, 7, pool, otherResult);
+            CudaGraphExec second = next.instantiate()) {
+          second.launch(stream);
+          stream.synchronize();
+        }
+        other.synchronize();
+      }
+      assertThat(Bytes.areAll(result, 8)).isTrue();
+      assertThat(Bytes.areAll(otherResult, 7)).isTrue();
+    }
+    Graph.awaitGone(pool, stream);
+  }
+
   @CudaTest
   void closedMemory_takesNoMoreCaptures_andItsGraphsGoOn(
       Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {

@@ -24,6 +24,9 @@ public final class KnownGraphs {
   private final KnownStreams streams;
   private final Map<Long, Executable> executables = new HashMap<>();
 
+  /** What the graphs retain. */
+  public final KnownObjects objects;
+
   /**
    * What a node does with memory, as its parameters say. Immutable.
    *
@@ -54,6 +57,7 @@ public final class KnownGraphs {
 
   private static final class Executable {
     private List<Node> nodes = List.of();
+    private List<KnownObjects.Retained> objects = List.of();
 
     /** What launches leave allocated. */
     private List<Range> outputs = List.of();
@@ -72,11 +76,13 @@ public final class KnownGraphs {
   public KnownGraphs(KnownMemory memory, KnownStreams streams) {
     this.memory = memory;
     this.streams = streams;
+    this.objects = new KnownObjects(streams);
   }
 
-  /** Notes an executable. */
-  public void instantiated(long executable, List<NodeUse> nodes) {
+  /** Notes an executable of a graph. */
+  public void instantiated(long executable, long graph, List<NodeUse> nodes) {
     Executable made = new Executable();
+    made.objects = objects.of(graph);
     made.nodes = nodes.stream().map(each -> new Node(each.node, uses(each.ranges))).toList();
     note(made, nodes);
     executables.put(executable, made);
@@ -111,8 +117,11 @@ public final class KnownGraphs {
   }
 
   /** Notes that the nodes of an executable do what those of a graph with the same topology do. */
-  public void updated(long executable, List<NodeUse> nodes) {
+  public void updated(long executable, long graph, List<NodeUse> nodes) {
     Executable known = executables.get(executable);
+    if (known != null) {
+      known.objects = objects.of(graph);
+    }
     if (known != null && known.nodes.size() == nodes.size()) {
       for (int i = 0; i < nodes.size(); i++) {
         known.nodes.get(i).uses = uses(nodes.get(i).ranges);
@@ -194,6 +203,7 @@ public final class KnownGraphs {
     });
     known.outputs.forEach(each -> memory.allocatedInGraph(each.address(), each.bytes(), here));
     streams.record(known.last, lane);
+    objects.launched(known.objects, lane);
   }
 
   private void note(Use use, Lane lane, long number, CallTrace here) {

@@ -36,10 +36,7 @@ public final class PoolParts {
       String rule = "%s is lent while %s is".formatted(part, other);
       findings.add(Misuse.LENT_TWICE, here, rule, other.allocated);
     }
-    Access use =
-        lane == null
-            ? whole.uses.unfinished(part.range(), order)
-            : whole.uses.unordered(part.range(), lane, order);
+    Access use = earlierUse(whole, part, lane);
     if (use != null) {
       findings.add(
           Misuse.RACE,
@@ -52,6 +49,14 @@ public final class PoolParts {
     if (lane == null && other == null && use == null) {
       whole.markUnwritten(part.range());
     }
+  }
+
+  /** What the new user may not be ordered after; for captured work that is seen at its launch. */
+  private @Nullable Access earlierUse(KnownBlock whole, KnownBlock part, @Nullable Lane lane) {
+    if (lane == null) {
+      return whole.uses.unfinished(part.range(), order);
+    }
+    return lane.capture() == null ? whole.uses.unordered(part.range(), lane, order) : null;
   }
 
   /** Notes that the user of a block closed it. */

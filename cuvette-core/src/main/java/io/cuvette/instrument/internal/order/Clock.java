@@ -50,7 +50,8 @@ public final class Clock {
     }
   }
 
-  void merge(Clock other) {
+  /** Learns all that another clock knows now. */
+  public void merge(Clock other) {
     if (other == this) {
       return;
     }

@@ -77,6 +77,11 @@ public final class KnownStreams {
     return lane.known().copy();
   }
 
+  /** No work, to which more is added. */
+  public static Clock nothing() {
+    return new Clock();
+  }
+
   /** The work that is done once the event is. */
   public Clock workBefore(@Nullable EventMark event) {
     Clock work = event == null ? new Clock() : event.clock().copy();

@@ -11,9 +11,11 @@ import io.cuvette.driver.GraphUpdateResult;
 import io.cuvette.driver.InstantiatedGraph;
 import io.cuvette.driver.UserObject;
 import io.cuvette.instrument.internal.memory.KnownGraphs.NodeUse;
+import io.cuvette.instrument.internal.memory.KnownObjects;
 import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /** The part of the sanitizer that watches graphs. Thread-safe. */
 public final class SanitizerGraphs implements GraphCalls {
@@ -49,7 +51,13 @@ public final class SanitizerGraphs implements GraphCalls {
   @Override
   public void graphDestroy(long graph) {
     CallTrace site = CallTrace.of("graphDestroy", "graph", graph);
-    core.destroy(core.streams.graphs, graph, site, () -> calls.graphDestroy(graph));
+    List<KnownObjects.Retained> held = core.locked(_ -> core.graphs.objects.ended(graph));
+    try {
+      core.destroy(core.streams.graphs, graph, site, () -> calls.graphDestroy(graph));
+    } catch (RuntimeException e) {
+      core.check(_ -> core.graphs.objects.restored(graph, held));
+      throw e;
+    }
   }
 
   @Override
@@ -59,13 +67,19 @@ public final class SanitizerGraphs implements GraphCalls {
 
   @Override
   public long graphClone(long graph) {
-    return calls.graphClone(graph);
+    long clone = calls.graphClone(graph);
+    core.check(_ -> core.graphs.objects.copied(graph, clone));
+    return clone;
   }
 
   @Override
   public AddedNode graphAddNode(
       int device, long graph, long[] dependencies, GraphNodeParams params) {
-    return calls.graphAddNode(device, graph, dependencies, params);
+    AddedNode node = calls.graphAddNode(device, graph, dependencies, params);
+    if (params instanceof GraphNodeParams.Child child) {
+      core.check(_ -> core.graphs.objects.copied(child.graph(), graph));
+    }
+    return node;
   }
 
   @Override
@@ -168,7 +182,7 @@ public final class SanitizerGraphs implements GraphCalls {
 
   private void instantiated(long executable, long graph) {
     List<NodeUse> nodes = reading.nodes(graph);
-    core.check(_ -> core.graphs.instantiated(executable, nodes));
+    core.check(_ -> core.graphs.instantiated(executable, graph, nodes));
   }
 
   @Override
@@ -181,7 +195,7 @@ public final class SanitizerGraphs implements GraphCalls {
     GraphUpdateResult result = calls.graphExecUpdate(device, executable, graph);
     if (result.result() == 0) {
       List<NodeUse> nodes = reading.nodes(graph);
-      core.check(_ -> core.graphs.updated(executable, nodes));
+      core.check(_ -> core.graphs.updated(executable, graph, nodes));
     }
     return result;
   }
@@ -232,16 +246,30 @@ public final class SanitizerGraphs implements GraphCalls {
 
   @Override
   public UserObject userObjectCreate() {
-    return calls.userObjectCreate();
+    UserObject made = calls.userObjectCreate();
+    KnownObjects.Retained known = core.locked(_ -> core.graphs.objects.created(made.handle()));
+    AtomicBoolean seen = new AtomicBoolean();
+    return new UserObject(
+        made.handle(),
+        () -> {
+          boolean destroyed = made.isDestroyed();
+          if (destroyed && !seen.get()) {
+            core.check(_ -> core.graphs.objects.destroyed(known));
+            seen.set(true);
+          }
+          return destroyed;
+        });
   }
 
   @Override
   public void userObjectRelease(long object) {
+    core.check(_ -> core.graphs.objects.released(object)); // first: the handle may be given again
     calls.userObjectRelease(object);
   }
 
   @Override
   public void graphRetainUserObject(long graph, long object) {
     calls.graphRetainUserObject(graph, object);
+    core.check(_ -> core.graphs.objects.retained(graph, object));
   }
 }
