@@ -1,8 +1,8 @@
 package io.cuvette.internal.devicepool;
 
+import io.cuvette.internal.fence.StreamLocal;
 import io.cuvette.internal.session.CachingPool;
 import io.cuvette.internal.stream.DriverStream;
-import io.cuvette.internal.stream.StreamLocal;
 import io.cuvette.internal.streamcache.StreamCache;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;

@@ -145,7 +145,7 @@ public final class DriverPools {
    * Frees what is kept idle on some streams, before somebody waits for them: a pool releases memory
    * then, and this is what it may release. What waited for streams that are done goes along.
    */
-  public void giveBackIdle(Predicate<DriverStream> of) {
+  public void giveBackIdle(Predicate<? super DriverStream> of) {
     asyncMemory.settle();
     for (DriverPool pool : open) {
       pool.memory().settle();

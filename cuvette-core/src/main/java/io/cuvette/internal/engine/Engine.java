@@ -10,6 +10,8 @@ import io.cuvette.internal.callback.Callbacks;
 import io.cuvette.internal.devicepool.CachesOfStream;
 import io.cuvette.internal.driverpool.DriverPools;
 import io.cuvette.internal.driverpool.ReleaseThresholds;
+import io.cuvette.internal.fence.MarkedStream;
+import io.cuvette.internal.fence.SyncListener;
 import io.cuvette.internal.interop.LibraryHandles;
 import io.cuvette.internal.kernel.Modules;
 import io.cuvette.internal.ordered.OrderedMemory;
@@ -18,9 +20,7 @@ import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.Relief;
 import io.cuvette.internal.session.Session;
 import io.cuvette.internal.share.Mappings;
-import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.internal.stream.Streams;
-import io.cuvette.internal.stream.SyncListener;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -168,7 +168,7 @@ public final class Engine implements SyncListener, Relief {
   }
 
   @Override
-  public void beforeWait(Predicate<DriverStream> of) {
+  public void beforeWait(Predicate<MarkedStream> of) {
     driverPools.giveBackIdle(of);
   }
 
@@ -218,7 +218,6 @@ public final class Engine implements SyncListener, Relief {
   private void beginClose(Failures failures) {
     try {
       callbacks.shut();
-      streams.endCaptures(failures);
       failures.run(() -> driverPools.giveBackIdle(_ -> true));
       synchronizeAll(failures);
       session.setClosed(true);
@@ -234,6 +233,7 @@ public final class Engine implements SyncListener, Relief {
   private void endAll(Failures failures) {
     failures.run(callbacks::close);
     streams.awaitQueueing();
+    streams.endCaptures(failures);
     synchronizeAll(failures); // once more: what found the session open has queued its work by now
     failures.run(session.leaks()::drain);
     session.gate().shut();

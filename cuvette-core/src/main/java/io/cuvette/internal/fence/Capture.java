@@ -5,6 +5,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.UserObject;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -26,7 +27,16 @@ public final class Capture implements Fence {
 
   private volatile boolean ended;
 
-  /** What the graph retains; null if the driver refused. */
+  /**
+   * Who keeps the graph of a capture that the library began: the capture itself, then graphs,
+   * executables and their launches, all of which the library knows. It needs no user object, with
+   * which launches can fail: see docs/decisions/107.
+   */
+  private final AtomicInteger holders = new AtomicInteger();
+
+  private final boolean own;
+
+  /** What the graph of somebody else retains; null if the driver refused. */
   private final @Nullable UserObject object;
 
   private final @Nullable CudaException refusal;
@@ -40,13 +50,45 @@ public final class Capture implements Fence {
     }
   }
 
-  Capture(
-      long id, CaptureMemory memory, @Nullable UserObject object, @Nullable CudaException refusal) {
+  private Capture(
+      long id,
+      CaptureMemory memory,
+      boolean own,
+      @Nullable UserObject object,
+      @Nullable CudaException refusal) {
     this.id = id;
     this.memory = memory;
+    this.own = own;
     this.object = object;
     this.refusal = refusal;
     memory.add(this);
+  }
+
+  /** One that the library began, and which is held once. */
+  static Capture own(long id, CaptureMemory memory) {
+    Capture made = new Capture(id, memory, true, null, null);
+    made.hold();
+    return made;
+  }
+
+  /** One that somebody else began, whose graph retains an object. */
+  static Capture foreign(long id, UserObject object) {
+    return new Capture(id, CaptureMemory.ofOne(), false, object, null);
+  }
+
+  /** One that somebody else began, whose graph can retain nothing. */
+  static Capture refused(long id, CudaException refusal) {
+    return new Capture(id, CaptureMemory.ofOne(), false, null, refusal);
+  }
+
+  /** Keeps the memory of a capture that the library began, until {@link #release}. */
+  public void hold() {
+    holders.incrementAndGet();
+  }
+
+  public void release() {
+    int left = holders.decrementAndGet();
+    assert left >= 0 : this;
   }
 
   /**
@@ -97,7 +139,7 @@ public final class Capture implements Fence {
 
   @Override
   public boolean isDone() {
-    return object != null && object.isDestroyed();
+    return own ? holders.get() == 0 : object != null && object.isDestroyed();
   }
 
   /** Nobody knows when somebody destroys a graph. */

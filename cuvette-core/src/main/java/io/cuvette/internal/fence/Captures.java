@@ -6,7 +6,10 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.UserObject;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.base.Once;
+import java.util.Queue;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.Lock;
 import org.jspecify.annotations.Nullable;
 
@@ -14,6 +17,22 @@ import org.jspecify.annotations.Nullable;
 public final class Captures {
   private final CudaDriver driver;
   private final ConcurrentHashMap<Long, Capture> known = new ConcurrentHashMap<>();
+
+  /** A step that comes after work; each is taken once. */
+  private record Waiting(Fence work, Runnable step, AtomicBoolean taken) {
+    Waiting(Fence work, Runnable step) {
+      this(work, step, new AtomicBoolean());
+    }
+
+    boolean isOver() {
+      if (work.isDone() && taken.compareAndSet(false, true)) {
+        step.run();
+      }
+      return taken.get();
+    }
+  }
+
+  private final Queue<Waiting> waiting = new ConcurrentLinkedQueue<>();
 
   /** Whether a stream is known that somebody else could capture. */
   private volatile boolean anyPossible;
@@ -30,11 +49,6 @@ public final class Captures {
   /** False as long as nobody could have begun to capture a stream that is known here. */
   public boolean isAnyPossible() {
     return anyPossible;
-  }
-
-  /** A capture that used memory here, if it is known still. */
-  public @Nullable Capture known(long id) {
-    return known.get(id);
   }
 
   /**
@@ -61,16 +75,20 @@ public final class Captures {
   }
 
   /**
-   * A capture that the caller has just begun in a stream, with the memory that it takes from.
+   * A capture that the library has just begun in a stream, held once for its graph.
    *
-   * @throws CudaException if the driver does not tell when the graph is gone
+   * @param memory what it takes from; null for memory of its own
    */
-  public void begun(int device, long stream, CaptureMemory memory) {
-    CaptureInfo info = driver.captures().streamGetCaptureInfo(device, stream);
-    if (info.isActive()) {
-      Capture made = new Capture(info.id(), memory, retainedBy(info.graph()), null);
-      known.put(info.id(), made);
-    }
+  public Capture begun(int device, long stream, @Nullable CaptureMemory memory) {
+    long id = driver.captures().streamGetCaptureInfo(device, stream).id();
+    Capture made = Capture.own(id, memory == null ? CaptureMemory.ofOne() : memory);
+    known.put(id, made);
+    return made;
+  }
+
+  /** Does something once work is done that was queued before, or at the next {@link #poll}. */
+  public void after(Fence work, Runnable step) {
+    waiting.add(new Waiting(work, step));
   }
 
   private @Nullable Capture retained(int device, long stream, Lock ends) {
@@ -80,13 +98,11 @@ public final class Captures {
     }
     Capture made;
     try {
-      made = new Capture(info.id(), CaptureMemory.ofOne(), retainedBy(info.graph()), null);
+      made = Capture.foreign(info.id(), retainedBy(info.graph()));
     } catch (CudaException e) {
       CaptureInfo now = driver.captures().streamGetCaptureInfo(device, stream);
       boolean isOver = !now.isCapturing() || now.id() != info.id();
-      return isOver
-          ? of(device, stream, ends)
-          : new Capture(info.id(), CaptureMemory.ofOne(), null, e);
+      return isOver ? of(device, stream, ends) : Capture.refused(info.id(), e);
     }
     Capture other = known.putIfAbsent(info.id(), made);
     return other != null ? other : made;
@@ -107,6 +123,9 @@ public final class Captures {
 
   /** Forgets those whose graphs are gone by now. */
   public void poll() {
+    if (!waiting.isEmpty()) {
+      waiting.removeIf(Waiting::isOver);
+    }
     known.values().removeIf(Capture::isDone);
   }
 }

@@ -34,9 +34,15 @@ public final class GraphCapture {
   private static boolean begun(
       CudaDriver driver, DriverStream state, CaptureMode mode, @Nullable GraphArena memory) {
     driver.captures().streamBeginCapture(state.device.id(), state.handle, mode.code());
-    state.capturing.begins();
-    if (memory != null) {
-      takeFrom(memory, state, driver);
+    try {
+      state.capturing.own.begun(
+          state
+              .streams
+              .captures()
+              .begun(state.device.id(), state.handle, memory == null ? null : memory.captures()));
+    } catch (RuntimeException | Error e) {
+      Failures.closeAfter(e, () -> driver.graphs().graphDestroy(streamEndCapture(driver, state)));
+      throw e;
     }
     return true;
   }
@@ -64,21 +70,13 @@ public final class GraphCapture {
     state.checkNotCapturing("beginCapture", " already (expected: endCapture before)");
   }
 
-  private static void takeFrom(GraphArena memory, DriverStream state, CudaDriver driver) {
-    try {
-      state.streams.captures().begun(state.device.id(), state.handle, memory.captures());
-    } catch (RuntimeException | Error e) {
-      Failures.closeAfter(e, () -> driver.graphs().graphDestroy(streamEndCapture(driver, state)));
-      throw e;
-    }
-  }
-
   /** Ends the capture that began in a stream (cuStreamEndCapture). */
   public static OpenGraph end(OpenStream stream) {
     DriverStream state = stream.state;
     CudaDriver driver = stream.hold();
     try {
-      return state.capturing.alone(() -> end(driver, state));
+      state.session.leaks().drain();
+      return state.capturing.endAlone(() -> end(driver, state));
     } finally {
       stream.unhold();
     }
@@ -87,18 +85,43 @@ public final class GraphCapture {
   private static OpenGraph end(CudaDriver driver, DriverStream state) {
     CaptureInfo info = driver.captures().streamGetCaptureInfo(state.device.id(), state.handle);
     checkEnds(state, info);
-    Capture known = state.streams.captures().known(info.id());
-    GraphArena memory = known == null ? null : GraphArena.of(known.memory);
-    OpenGraph graph = OpenGraph.make(state.device, memory, () -> ended(driver, state));
-    if (known != null) {
-      known.ended();
+    Capture own = state.capturing.own.taken(info);
+    Retained retained = new Retained();
+    GraphArena memory = null;
+    if (own != null) {
+      retained.take(own);
+      memory = GraphArena.of(own.memory);
     }
-    return graph;
+    try {
+      OpenGraph graph = OpenGraph.make(state.device, memory, retained, () -> ended(driver, state));
+      if (own != null) {
+        own.ended();
+      }
+      return graph;
+    } catch (RuntimeException | Error e) {
+      notEnded(state, own, e);
+      throw e;
+    }
+  }
+
+  /** There is no graph, and perhaps the capture goes on, for another thread to end. */
+  private static void notEnded(DriverStream state, @Nullable Capture own, Throwable failure) {
+    if (own != null) {
+      state.capturing.own.begun(
+          own); // its stream ends it, if nobody can say now whether it goes on
+      Failures.closeAfter(
+          failure,
+          () -> {
+            if (!state.capturing.goesOn()) {
+              state.capturing.own.over();
+            }
+          });
+    }
   }
 
   /** Ends a capture whose body failed, and gives its graph up. */
   public static void giveUp(OpenStream stream, Throwable failure) {
-    if (!stream.isClosed()) { // which has ended it
+    if (!stream.isClosed() && !stream.state.session.isClosed()) { // which has ended it
       Failures.closeAfter(failure, () -> giveUp(stream));
     }
   }
@@ -118,11 +141,11 @@ public final class GraphCapture {
 
   private static void checkEnds(DriverStream state, CaptureInfo info) {
     if (!info.isCapturing()) {
-      state.capturing.checkNotOfClosed();
+      state.checkUsable();
       throw new IllegalStateException(
           "endCapture: %s is not capturing (expected: beginCapture before)".formatted(state));
     }
-    if (state.capturing.isJoined(info)) {
+    if (state.capturing.own.isJoined(info)) {
       throw new IllegalStateException(
           "endCapture: %s takes part in a capture that began in another stream (expected: that one)"
               .formatted(state));

@@ -1,49 +1,39 @@
 package io.cuvette.internal.graph;
 
 import io.cuvette.internal.base.Failures;
-import io.cuvette.internal.base.Once;
 import io.cuvette.internal.session.Device;
-import io.cuvette.internal.session.ObjectEnding;
 import io.cuvette.internal.session.Session;
-import java.lang.ref.Reference;
-import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.LongFunction;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A graph as the engine knows it. It ends also when it is forgotten; what was instantiated from it
- * goes on. Thread-safe: one thread at a time is in calls of the driver about it, as CUDA asks for.
+ * A graph as the engine knows it. What was instantiated from it goes on after its end. Thread-safe.
  */
-public final class OpenGraph {
-  final Device device;
+public final class OpenGraph extends GraphObject {
+  final Retained retained;
 
-  /** What its captured work shares memory with; null if it has memory of its own. */
-  final @Nullable GraphArena memory;
-
-  private final long handle;
-  private final ObjectEnding ending;
-  private final ReentrantLock lock = new ReentrantLock();
-
-  private OpenGraph(Device device, @Nullable GraphArena memory, long handle) {
-    this.device = device;
-    this.memory = memory;
-    this.handle = handle;
-    this.ending =
-        new ObjectEnding(this, device.session(), new Handle(device.session(), handle, new Once()));
+  private OpenGraph(Device device, @Nullable GraphArena memory, Retained retained, long handle) {
+    super(device, memory, handle, new Handle(device.session(), handle, retained));
+    this.retained = retained;
   }
 
   /** The graph of the driver. */
-  private record Handle(Session session, long value, Once destroyed) implements ObjectEnding.Ended {
-    @Override
-    public void end(ObjectEnding ending) {
-      session.gate().run(() -> endNow(ending));
+  private static final class Handle extends Ended {
+    private final Retained retained;
+
+    Handle(Session session, long value, Retained retained) {
+      super(session, value);
+      this.retained = retained;
     }
 
     @Override
-    public void endNow(ObjectEnding ending) {
-      destroyed.free(() -> session.driver().graphs().graphDestroy(value));
-      ending.forget();
+    void destroy() {
+      session.driver().graphs().graphDestroy(value);
+    }
+
+    @Override
+    void over(boolean withSession) {
+      retained.release();
     }
 
     @Override
@@ -52,18 +42,21 @@ public final class OpenGraph {
     }
   }
 
-  /** Makes a graph of the driver, which ends with the result. */
-  static OpenGraph make(Device device, @Nullable GraphArena memory, LongSupplier call) {
-    Session session = device.session();
-    session.leaks().drain();
-    return session.gate().make(() -> registered(device, memory, call.getAsLong()));
+  /** Makes a graph of the driver, which ends with the result; that takes over what it retains. */
+  static OpenGraph make(
+      Device device, @Nullable GraphArena memory, Retained retained, LongSupplier call) {
+    return device
+        .session()
+        .gate()
+        .make(() -> registered(device, memory, retained, call.getAsLong()));
   }
 
   /** The driver gets the graph back if there is no Java heap for it. */
-  private static OpenGraph registered(Device device, @Nullable GraphArena memory, long handle) {
+  private static OpenGraph registered(
+      Device device, @Nullable GraphArena memory, Retained retained, long handle) {
     try {
-      OpenGraph graph = new OpenGraph(device, memory, handle);
-      graph.ending.listed();
+      OpenGraph graph = new OpenGraph(device, memory, retained, handle);
+      graph.listed();
       return graph;
     } catch (OutOfMemoryError e) {
       Failures.closeAfter(e, () -> device.session().driver().graphs().graphDestroy(handle));
@@ -73,54 +66,18 @@ public final class OpenGraph {
 
   /** A graph with copies of all nodes (cuGraphClone). */
   public OpenGraph copy() {
-    return make(device, memory, () -> call(source -> device.context().graphs().graphClone(source)));
-  }
-
-  /** Makes a call of the driver with the graph, which is not destroyed meanwhile. */
-  public <T> T call(LongFunction<T> call) {
-    device.session().checkOpen();
-    ending.hold();
+    device.session().leaks().drain();
+    Retained copy = new Retained();
     try {
-      return device.session().gate().ask(() -> callAlone(call)); // who closes the Cuda waits
-
-    } finally {
-      try {
-        ending.unhold();
-      } finally {
-        Reference.reachabilityFence(this);
-      }
+      return make(device, memory, copy, () -> call(source -> copied(source, copy)));
+    } catch (RuntimeException | Error e) {
+      copy.release();
+      throw e;
     }
   }
 
-  private <T> T callAlone(LongFunction<T> call) {
-    lock.lock();
-    try {
-      return call.apply(handle);
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  public Device device() {
-    return device;
-  }
-
-  /** The handle of the driver, as long as it is open. */
-  public long handle() {
-    ending.checkOpen();
-    return handle;
-  }
-
-  public boolean isClosed() {
-    return ending.ended();
-  }
-
-  public void close() {
-    ending.close();
-  }
-
-  @Override
-  public String toString() {
-    return ending.describe();
+  private long copied(long source, Retained copy) {
+    copy.addAll(retained);
+    return device.context().graphs().graphClone(source);
   }
 }

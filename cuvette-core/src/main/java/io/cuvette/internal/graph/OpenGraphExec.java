@@ -6,52 +6,77 @@ import io.cuvette.driver.GraphCalls;
 import io.cuvette.driver.GraphUpdateResult;
 import io.cuvette.driver.InstantiatedGraph;
 import io.cuvette.internal.base.Failures;
-import io.cuvette.internal.base.Once;
+import io.cuvette.internal.fence.WorkMarker;
 import io.cuvette.internal.order.OpenStream;
-import io.cuvette.internal.session.Device;
-import io.cuvette.internal.session.ObjectEnding;
 import io.cuvette.internal.session.Session;
 import io.cuvette.internal.stream.DriverStream;
-import java.lang.ref.Reference;
-import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An executable graph as the engine knows it. It ends also when it is forgotten; launches complete
- * all the same. Thread-safe: one thread at a time is in calls of the driver about it.
+ * An executable graph as the engine knows it. Launches complete after its end all the same.
+ * Thread-safe.
  */
-public final class OpenGraphExec {
+public final class OpenGraphExec extends GraphObject {
   private static final int FREE_ON_LAUNCH = 1;
   private static final int NODE_PRIORITIES = 8;
 
-  private final Device device;
-  private final @Nullable GraphArena memory;
-  private final long handle;
-  private final ObjectEnding ending;
-  private final ReentrantLock lock = new ReentrantLock();
+  private final Kept kept;
 
-  private OpenGraphExec(OpenGraph of, long handle) {
-    this.device = of.device;
-    this.memory = of.memory;
-    this.handle = handle;
-    this.ending =
-        new ObjectEnding(
-            this, device.session(), new Handle(device.session(), handle, of.memory, new Once()));
+  private OpenGraphExec(OpenGraph of, Kept kept, long handle) {
+    super(of.device, of.memory, handle, new Handle(of, kept, handle));
+    this.kept = kept;
+  }
+
+  /**
+   * What an executable keeps, and where it ran last: each of its launches runs behind the one
+   * before. For one thread at a time.
+   */
+  private static final class Kept {
+    private Retained retained = new Retained();
+    private @Nullable DriverStream lastIn;
+
+    /** The executable does something else from now on. */
+    void replace(Retained next) {
+      Retained before = retained;
+      retained = next;
+      releaseAfterLaunches(before);
+    }
+
+    private void releaseAfterLaunches(Retained before) {
+      DriverStream stream = lastIn;
+      if (stream == null) {
+        before.release();
+      } else {
+        WorkMarker marker = WorkMarker.of(stream);
+        stream.streams.captures().after(marker, before::release);
+        marker.record();
+      }
+    }
   }
 
   /** The executable of the driver. */
-  private record Handle(Session session, long value, @Nullable GraphArena memory, Once destroyed)
-      implements ObjectEnding.Ended {
-    @Override
-    public void end(ObjectEnding ending) {
-      session.gate().run(() -> endNow(ending));
+  private static final class Handle extends Ended {
+    private final @Nullable GraphArena memory;
+    private final Kept kept;
+
+    Handle(OpenGraph of, Kept kept, long value) {
+      super(of.device.session(), value);
+      this.memory = of.memory;
+      this.kept = kept;
     }
 
     @Override
-    public void endNow(ObjectEnding ending) {
-      destroyed.free(() -> session.driver().graphs().graphExecDestroy(value));
-      ending.forget();
+    void destroy() {
+      session.driver().graphs().graphExecDestroy(value);
+    }
+
+    @Override
+    void over(boolean withSession) {
+      if (withSession) {
+        kept.retained.release();
+      } else {
+        kept.releaseAfterLaunches(kept.retained);
+      }
       if (memory != null) {
         memory.executableEnded();
       }
@@ -70,12 +95,20 @@ public final class OpenGraphExec {
     long flags =
         (options.freeOnLaunch() ? FREE_ON_LAUNCH : 0)
             | (options.nodePriorities() ? NODE_PRIORITIES : 0);
-    return session
-        .gate()
-        .make(() -> registered(graph, graph.call(handle -> instantiated(graph, handle, flags))));
+    Kept kept = new Kept();
+    try {
+      return session
+          .gate()
+          .make(() ->
+              registered(graph, kept, graph.call(of -> instantiated(graph, kept, of, flags))));
+    } catch (RuntimeException | Error e) {
+      kept.retained.release();
+      throw e;
+    }
   }
 
-  private static long instantiated(OpenGraph graph, long handle, long flags) {
+  private static long instantiated(OpenGraph graph, Kept kept, long handle, long flags) {
+    kept.retained.addAll(graph.retained);
     GraphCalls driver = graph.device.context().graphs();
     InstantiatedGraph made = driver.graphInstantiateWithParams(graph.device.id(), handle, flags, 0);
     if (made.result() != 0) {
@@ -85,10 +118,10 @@ public final class OpenGraphExec {
   }
 
   /** The driver gets the executable back if there is no Java heap for it. */
-  private static OpenGraphExec registered(OpenGraph graph, long handle) {
+  private static OpenGraphExec registered(OpenGraph graph, Kept kept, long handle) {
     try {
-      OpenGraphExec executable = new OpenGraphExec(graph, handle);
-      executable.ending.listed();
+      OpenGraphExec executable = new OpenGraphExec(graph, kept, handle);
+      executable.listed();
       if (graph.memory != null) {
         graph.memory.executableMade();
       }
@@ -106,15 +139,10 @@ public final class OpenGraphExec {
     CudaDriver driver = stream.holdToQueue();
     try {
       checkNotCaptured(stream, "launch");
-      ending.hold();
-      try {
-        if (memory == null) {
-          launchHeld(driver, stream.state);
-        } else {
-          memory.launch(stream.state, () -> launchHeld(driver, stream.state));
-        }
-      } finally {
-        unhold();
+      if (memory == null) {
+        launchHeld(driver, stream.state);
+      } else {
+        memory.launch(stream.state, () -> launchHeld(driver, stream.state));
       }
     } finally {
       stream.unhold();
@@ -122,12 +150,10 @@ public final class OpenGraphExec {
   }
 
   private void launchHeld(CudaDriver driver, DriverStream stream) {
-    lock.lock();
-    try {
+    run(handle -> {
+      kept.lastIn = stream; // first: the driver may have launched what it reports an error for
       driver.graphs().graphLaunch(stream.device.id(), handle, stream.handle);
-    } finally {
-      lock.unlock();
-    }
+    });
   }
 
   /** Prepares the next launch in order of a stream (cuGraphUpload). */
@@ -136,23 +162,9 @@ public final class OpenGraphExec {
     CudaDriver driver = stream.holdToQueue();
     try {
       checkNotCaptured(stream, "upload");
-      ending.hold();
-      try {
-        uploadHeld(driver, stream.state);
-      } finally {
-        unhold();
-      }
+      run(handle -> driver.graphs().graphUpload(device.id(), handle, stream.state.handle));
     } finally {
       stream.unhold();
-    }
-  }
-
-  private void uploadHeld(CudaDriver driver, DriverStream stream) {
-    lock.lock();
-    try {
-      driver.graphs().graphUpload(stream.device.id(), handle, stream.handle);
-    } finally {
-      lock.unlock();
     }
   }
 
@@ -169,11 +181,28 @@ public final class OpenGraphExec {
               + " both without one)");
     }
     GraphCalls driver = device.context().graphs();
-    GraphUpdateResult done =
-        graph.call(source -> call(() -> driver.graphExecUpdate(device.id(), handle, source)));
+    GraphUpdateResult done = graph.call(source -> call(of -> updated(driver, of, graph, source)));
     if (done.result() != 0) {
       throw GraphRefusals.ofUpdate(done, driver);
     }
+  }
+
+  private GraphUpdateResult updated(GraphCalls driver, long handle, OpenGraph graph, long source) {
+    Retained next = graph.retained.copy();
+    GraphUpdateResult done;
+    try {
+      done = driver.graphExecUpdate(device.id(), handle, source);
+    } catch (RuntimeException | Error e) {
+      kept.retained.addAll(next); // it may do this or that now
+      next.release();
+      throw e;
+    }
+    if (done.result() == 0) {
+      kept.replace(next);
+    } else {
+      next.release();
+    }
+    return done;
   }
 
   private void checkOn(OpenStream stream) {
@@ -191,55 +220,5 @@ public final class OpenGraphExec {
       stream.state.capturing.check(
           call, " (expected: a stream that is not; graphs have graphs as child nodes)");
     }
-  }
-
-  private <T> T call(Supplier<T> call) {
-    ending.hold();
-    try {
-      return device.session().gate().ask(() -> callAlone(call)); // who closes the Cuda waits
-
-    } finally {
-      unhold();
-    }
-  }
-
-  private <T> T callAlone(Supplier<T> call) {
-    lock.lock();
-    try {
-      return call.get();
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  private void unhold() {
-    try {
-      ending.unhold();
-    } finally {
-      Reference.reachabilityFence(this);
-    }
-  }
-
-  public Device device() {
-    return device;
-  }
-
-  /** The handle of the driver, as long as it is open. */
-  public long handle() {
-    ending.checkOpen();
-    return handle;
-  }
-
-  public boolean isClosed() {
-    return ending.ended();
-  }
-
-  public void close() {
-    ending.close();
-  }
-
-  @Override
-  public String toString() {
-    return ending.describe();
   }
 }

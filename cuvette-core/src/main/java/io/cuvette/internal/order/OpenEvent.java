@@ -14,6 +14,8 @@ import io.cuvette.internal.session.ObjectEnding;
 import io.cuvette.internal.session.Session;
 import io.cuvette.internal.stream.DriverStream;
 import java.lang.ref.Reference;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.Lock;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
@@ -40,6 +42,9 @@ public final class OpenEvent implements AutoCloseable {
   /** Whether its stream was capturing after the last record, which may be part of that. */
   private volatile boolean captured;
 
+  /** Whether a capture may ever have had a record of it; shared with its end. */
+  private final AtomicBoolean wasCaptured = new AtomicBoolean();
+
   /** The handle by which others import it, once requested; for an imported event its origin's. */
   private volatile @Nullable EventDescriptor descriptor;
 
@@ -47,11 +52,14 @@ public final class OpenEvent implements AutoCloseable {
     this.device = device;
     this.handle = handle;
     this.options = options;
-    this.ending = new ObjectEnding(this, device.session(), new Handle(device, handle, new Once()));
+    this.ending =
+        new ObjectEnding(
+            this, device.session(), new Handle(device, handle, wasCaptured, new Once()));
   }
 
   /** The event of the driver. */
-  private record Handle(Device device, long value, Once destroyed) implements ObjectEnding.Ended {
+  private record Handle(Device device, long value, AtomicBoolean captured, Once destroyed)
+      implements ObjectEnding.Ended {
     @Override
     public void end(ObjectEnding ending) {
       device.session().gate().run(() -> endNow(ending));
@@ -59,8 +67,26 @@ public final class OpenEvent implements AutoCloseable {
 
     @Override
     public void endNow(ObjectEnding ending) {
-      destroyed.free(() -> device.session().driver().events().eventDestroy(device.id(), value));
+      if (captured.get()) {
+        destroyCaptured();
+      } else {
+        destroy();
+      }
       ending.forget();
+    }
+
+    private void destroyCaptured() {
+      Lock captures = device.session().captures().writeLock();
+      captures.lock();
+      try {
+        destroy();
+      } finally {
+        captures.unlock();
+      }
+    }
+
+    private void destroy() {
+      destroyed.free(() -> device.session().driver().events().eventDestroy(device.id(), value));
     }
 
     @Override
@@ -208,6 +234,9 @@ public final class OpenEvent implements AutoCloseable {
     try {
       use(own -> driver.events().eventRecord(device.id(), own, stream.state.handle));
       captured = stream.state.isExposed() && stream.state.capturing.goesOn();
+      if (captured) {
+        wasCaptured.set(true);
+      }
     } finally {
       stream.unhold();
     }

@@ -60,7 +60,7 @@ public final class IdleBlocks {
   }
 
   /** Takes out the blocks of some streams, the oldest first and linked. Needs no Java heap. */
-  public @Nullable OrderedBlock takeAll(Predicate<DriverStream> of) {
+  public @Nullable OrderedBlock takeAll(Predicate<? super DriverStream> of) {
     OrderedBlock first = null;
     for (int i = count - 1; i >= 0; i--) {
       DriverStream home = at(i).home;

@@ -143,7 +143,7 @@ public final class OrderedBlocks {
    * Removes what is idle of some streams, to be freed: the oldest first, linked; {@link #gaveBack}
    * follows. Null if that is nothing.
    */
-  public @Nullable OrderedBlock takeIdle(Predicate<DriverStream> of) {
+  public @Nullable OrderedBlock takeIdle(Predicate<? super DriverStream> of) {
     lock.lock();
     try {
       return givenBack(idle.takeAll(of));

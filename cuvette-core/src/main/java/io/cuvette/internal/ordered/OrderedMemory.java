@@ -159,7 +159,7 @@ public final class OrderedMemory {
   }
 
   /** Frees what is idle of some streams, in order of its stream. */
-  public void giveBackIdle(Predicate<DriverStream> of) {
+  public void giveBackIdle(Predicate<? super DriverStream> of) {
     OrderedBlock taken = blocks.takeIdle(of);
     if (taken != null) {
       giveBackAll(taken);

@@ -11,6 +11,8 @@ import io.cuvette.internal.lifetime.ShutdownGate;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.locks.ReadWriteLock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.IntUnaryOperator;
@@ -36,6 +38,9 @@ public final class Session {
 
   /** What else is done whenever forgotten objects are looked for. */
   private final List<Runnable> whenDrained = new CopyOnWriteArrayList<>();
+
+  /** See {@link #captures}. */
+  private final ReadWriteLock captures = new ReentrantReadWriteLock();
 
   private volatile boolean closed;
 
@@ -147,6 +152,14 @@ public final class Session {
   /** Which device may address the memory of which other. */
   public PeerAccess peers() {
     return peers;
+  }
+
+  /**
+   * Held for reading by who ends a capture, each another one, and for writing by who destroys an
+   * event that one of them may have: the driver crashes where these meet.
+   */
+  public ReadWriteLock captures() {
+    return captures;
   }
 
   /** The identity of this process for others. */

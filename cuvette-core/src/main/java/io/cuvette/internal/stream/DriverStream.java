@@ -8,6 +8,7 @@ import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.fence.CaptureMemory;
 import io.cuvette.internal.fence.IdleMark;
 import io.cuvette.internal.fence.MarkedStream;
+import io.cuvette.internal.fence.StreamLocal;
 import io.cuvette.internal.fence.WorkMarker;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.ObjectEnding;
@@ -168,6 +169,7 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
     session.checkOpen();
     checkThread();
     ending.hold();
+    capturing.letEnd();
     try {
       return device.context(); // again: who closes the Cuda waits for those who hold a stream
     } catch (IllegalStateException e) {
@@ -194,7 +196,9 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
       return false;
     }
     try {
-      return !capturing.goesOn() && question.getAsBoolean();
+      return exposed
+          ? capturing.alone(() -> !capturing.goesOn() && question.getAsBoolean())
+          : !capturing.goesOn() && question.getAsBoolean();
     } finally {
       ending.unhold();
     }
@@ -459,6 +463,7 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
 
   private void destroy() {
     destroyed.free(() -> session.driver().streams().streamDestroy(device.id(), handle));
+    capturing.own.over();
     ending.forget();
   }
 

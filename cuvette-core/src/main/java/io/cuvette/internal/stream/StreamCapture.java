@@ -4,7 +4,12 @@ import io.cuvette.driver.CaptureInfo;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.internal.base.Await;
+import io.cuvette.internal.base.Locked;
 import io.cuvette.internal.fence.Capture;
+import io.cuvette.internal.fence.OwnCapture;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
@@ -21,14 +26,16 @@ public final class StreamCapture {
 
   private final DriverStream stream;
 
-  /** The capture that the stream joined last, which began in another; 0 for none. */
-  private volatile long joined;
-
-  /** Held by who begins or ends a capture here, and between a look at one and its graph. */
+  /**
+   * Held by who begins or ends a capture here or joins one, and between a look at one and what must
+   * not meet that.
+   */
   final Lock ends = new ReentrantLock();
 
-  /** Whether whoever closed the Cuda has ended the capture that somebody was about. */
-  private volatile boolean ofClosed;
+  public final OwnCapture own = new OwnCapture();
+
+  /** How many threads are about to end a capture: no operation begins meanwhile. */
+  private final AtomicInteger ending = new AtomicInteger();
 
   public StreamCapture(DriverStream stream) {
     this.stream = stream;
@@ -40,10 +47,13 @@ public final class StreamCapture {
   public void join(Runnable wait) {
     stream.exposeHeld();
     boolean captured = stream.capture() != null;
-    wait.run();
-    Capture capture = captured ? null : stream.capture();
+    Capture capture =
+        alone(() -> {
+          wait.run();
+          return captured ? null : stream.capture();
+        });
     if (capture != null) {
-      joined = capture.id;
+      own.joined(capture);
     }
   }
 
@@ -58,17 +68,32 @@ public final class StreamCapture {
 
   /** Does something with a capture that nobody ends meanwhile through this stream. */
   public <T> T alone(Supplier<T> step) {
-    ends.lock();
+    return Locked.get(ends, step);
+  }
+
+  /**
+   * The same for what ends a capture: the driver crashes if it is queueing work of the capture at
+   * that time. For who holds the stream once.
+   */
+  public <T> T endAlone(Supplier<T> step) {
+    List<StreamCapture> all = stream.streams.joinedTo(own);
+    all.add(this);
+    all.forEach(one -> one.ending.incrementAndGet());
     try {
-      return step.get();
+      all.forEach(one -> one.stream.ending().awaitOperations(one == this ? 1 : 0));
+      return alone(() -> Locked.get(stream.session.captures().readLock(), step));
     } finally {
-      ends.unlock();
+      all.forEach(one -> one.ending.decrementAndGet());
     }
   }
 
-  /** Whether the stream takes part in a capture that began in another one. */
-  public boolean isJoined(CaptureInfo info) {
-    return info.isActive() && info.id() == joined;
+  /** Lets go of the stream as long as a capture ends, which takes a moment. For who holds it. */
+  void letEnd() {
+    while (ending.get() != 0) {
+      stream.ending().unhold();
+      Await.until(() -> ending.get() == 0);
+      stream.ending().hold();
+    }
   }
 
   /**
@@ -77,47 +102,29 @@ public final class StreamCapture {
    * @return false if the stream still takes part in a capture
    */
   public boolean end() {
-    return !stream.isExposed() || alone(() -> endAlone(false));
+    return !stream.isExposed() || endAlone(this::endNow);
   }
 
-  private boolean endAlone(boolean withCuda) {
+  /** The same when nobody queues work any more. */
+  boolean endNow() {
     int device = stream.device.id();
     CudaDriver driver = stream.session.driver();
     CaptureInfo info = driver.captures().streamGetCaptureInfo(device, stream.handle);
     if (!info.isCapturing()) {
       return true;
     }
-    if (isJoined(info)) {
+    if (own.isJoined(info)) {
       return false;
     }
     try {
       driver.graphs().graphDestroy(driver.captures().streamEndCapture(device, stream.handle));
-      ofClosed = withCuda;
-      return true;
     } catch (CudaException e) {
-      return !goesOn(); // an invalid capture has ended, another thread's has not
+      if (goesOn()) { // another thread's; an invalid capture has ended
+        return false;
+      }
     }
-  }
-
-  /** The same for who closes the Cuda. */
-  void endAtClose() {
-    if (stream.isExposed()) {
-      alone(() -> endAlone(true));
-    }
-  }
-
-  /** A capture begins here. */
-  public void begins() {
-    ofClosed = false;
-  }
-
-  /** Checks that a capture which is gone was not ended with the Cuda. */
-  public void checkNotOfClosed() {
-    stream.checkUsable();
-    if (ofClosed) {
-      throw new IllegalStateException(
-          "the capture of %s was ended, as its Cuda is closed".formatted(stream));
-    }
+    own.over(info);
+    return true;
   }
 
   /** Whether that was all, for who ends the stream, perhaps when the driver answers no more. */

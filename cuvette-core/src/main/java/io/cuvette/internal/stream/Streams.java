@@ -10,6 +10,9 @@ import io.cuvette.internal.fence.CaptureMemory;
 import io.cuvette.internal.fence.Captures;
 import io.cuvette.internal.fence.EndedStreams;
 import io.cuvette.internal.fence.Fence;
+import io.cuvette.internal.fence.OwnCapture;
+import io.cuvette.internal.fence.StreamLocal;
+import io.cuvette.internal.fence.SyncListener;
 import io.cuvette.internal.fence.WorkMarker;
 import io.cuvette.internal.lifetime.Ending;
 import io.cuvette.internal.lifetime.HostViews;
@@ -304,14 +307,25 @@ public final class Streams {
     }
   }
 
-  /** Ends the captures that began in streams of this library. */
+  /** Ends the captures that began in streams of this library, when nobody queues work any more. */
   public void endCaptures(Failures failures) {
     for (DriverStream state : byId.values()) {
-      if (state.isOwned() && state.ending().tryHoldAgain()) {
-        failures.run(state.capturing::endAtClose);
+      if (state.isOwned() && state.isExposed() && state.ending().tryHoldAgain()) {
+        failures.run(() -> state.capturing.alone(state.capturing::endNow));
         state.ending().unhold();
       }
     }
+  }
+
+  /** The streams that joined a capture which began in another. */
+  List<StreamCapture> joinedTo(OwnCapture capture) {
+    List<StreamCapture> joined = new ArrayList<>();
+    for (DriverStream state : byId.values()) {
+      if (state.capturing.own.isJoinedTo(capture)) {
+        joined.add(state.capturing);
+      }
+    }
+    return joined;
   }
 
   /**

@@ -54,6 +54,7 @@ final class Cell {
     } else {
       endOther(driver, rounds, isLate);
     }
+    driver.misused().forEach(outcomes::fail);
     if (!driver.live().isEmpty()) {
       outcomes.left(driver.live().toString());
     }

@@ -66,6 +66,7 @@ final class Collected {
         fail("left: %s (before: %s)".formatted(after, before));
       }
     }
+    driver.misused().forEach(misuse -> fail(misuse.toString()));
     if (!driver.live().isEmpty()) {
       fail("left: " + driver.live());
     }

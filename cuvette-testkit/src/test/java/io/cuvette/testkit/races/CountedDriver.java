@@ -3,6 +3,7 @@ package io.cuvette.testkit.races;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.instrument.DriverProxy;
 import java.lang.reflect.Method;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
@@ -42,6 +43,7 @@ final class CountedDriver {
 
   private final CudaDriver delegate;
   private final Map<String, AtomicInteger> live = new ConcurrentHashMap<>();
+  private final UsedHandles handles = new UsedHandles();
   private volatile @Nullable Held held;
 
   CountedDriver(CudaDriver delegate) {
@@ -79,6 +81,11 @@ final class CountedDriver {
     return now;
   }
 
+  /** Calls about what was gone, or was in use when it was to go. */
+  List<AssertionError> misused() {
+    return handles.findings();
+  }
+
   /** From now on threads of a group stop at their next call. */
   void hold(Held group) {
     held = group;
@@ -89,7 +96,8 @@ final class CountedDriver {
     if (group != null) {
       group.stop();
     }
-    Object result = DriverProxy.forward(delegate, method, arguments);
+    Object result =
+        handles.call(method, arguments, () -> DriverProxy.forward(delegate, method, arguments));
     count(GIVES.get(method.getName()), 1);
     count(TAKES.get(method.getName()), -1);
     return result;

@@ -1,4 +1,4 @@
-package io.cuvette.internal.stream;
+package io.cuvette.internal.fence;
 
 /** What pools keep for one stream, which knows no pools. Thread-safe. */
 public interface StreamLocal {
