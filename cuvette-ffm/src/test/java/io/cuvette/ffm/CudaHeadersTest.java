@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.CaptureMode;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.GraphConditionType;
 import io.cuvette.driver.GraphMemAttribute;
 import io.cuvette.driver.GraphNodeType;
 import io.cuvette.driver.MemAccessFlags;
@@ -20,6 +21,7 @@ import io.cuvette.ffm.call.CallFrame;
 import io.cuvette.ffm.call.LaunchMemory;
 import io.cuvette.ffm.library.Versions;
 import io.cuvette.ffm.link.Layouts;
+import io.cuvette.ffm.link.NodeLayouts;
 import io.cuvette.ffm.part.FfmGraphs;
 import io.cuvette.ffm.part.FfmIpc;
 import java.io.IOException;
@@ -261,6 +263,30 @@ class CudaHeadersTest {
     expected.put("CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH", 1L);
     expected.put("CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY", 8L);
     expected.put("CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE", 1L);
+    assertThat(values(expected)).isEqualTo(expected);
+  }
+
+  @Test
+  void nodes_areThoseOfTheHeader() throws Exception {
+    assumeCompleteHeader();
+    Map<String, Long> expected = new LinkedHashMap<>();
+    addMembers(expected, "CUDA_KERNEL_NODE_PARAMS", NodeLayouts.KERNEL);
+    addMembers(expected, "CUDA_MEMCPY3D", NodeLayouts.COPY);
+    addMembers(expected, "CUDA_MEMSET_NODE_PARAMS", NodeLayouts.FILL);
+    addMembers(expected, "CUDA_HOST_NODE_PARAMS", NodeLayouts.HOST);
+    addMembers(expected, "CUDA_MEM_ALLOC_NODE_PARAMS", NodeLayouts.ALLOCATION);
+    addMembers(expected, "CUgraphNodeParams", NodeLayouts.CONDITIONAL);
+    expected.put("sizeof(CUlaunchAttributeValue)", NodeLayouts.ATTRIBUTE_VALUE_BYTES);
+    expected.put("offsetof(CUlaunchAttributeValue, priority)", 0L);
+    expected.put("CU_GRAPH_NODE_TYPE_CONDITIONAL", (long) NodeLayouts.CONDITIONAL_TYPE);
+    expected.put("CU_LAUNCH_ATTRIBUTE_PRIORITY", (long) NodeLayouts.PRIORITY);
+    expected.put("CU_MEMORYTYPE_HOST", (long) NodeLayouts.HOST_MEMORY);
+    expected.put("CU_MEMORYTYPE_ARRAY", (long) NodeLayouts.ARRAY_MEMORY);
+    expected.put("CU_MEMORYTYPE_UNIFIED", (long) NodeLayouts.UNIFIED_MEMORY);
+    expected.put("CU_STREAM_SET_CAPTURE_DEPENDENCIES", (long) NodeLayouts.SET_DEPENDENCIES);
+    for (GraphConditionType each : GraphConditionType.values()) {
+      expected.put("CU_GRAPH_COND_TYPE_" + each.name(), (long) each.ordinal());
+    }
     assertThat(values(expected)).isEqualTo(expected);
   }
 

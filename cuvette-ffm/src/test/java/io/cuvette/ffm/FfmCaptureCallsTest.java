@@ -4,55 +4,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.CaptureInfo;
-import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.driver.UserObject;
 import java.lang.foreign.Arena;
-import java.nio.file.Path;
 import java.util.List;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.TestInstance;
-import org.junit.jupiter.api.io.TempDir;
 
 /** Captures and graphs, and how all other calls meet the captures of others. */
-@TestInstance(TestInstance.Lifecycle.PER_CLASS)
-class FfmCaptureCallsTest {
+class FfmCaptureCallsTest extends StubDriverTest {
   private static final int GLOBAL = 0;
   private static final int THREAD_LOCAL = 1;
   private static final int RELAXED = 2;
-
-  private StubLibrary library;
-  private CudaDriver driver;
-
-  @BeforeAll
-  void open(@TempDir Path folder) {
-    library = StubLibrary.compile(folder);
-    driver = library.open();
-    driver.devices().memGetInfo(0);
-    driver.devices().memGetInfo(1);
-  }
-
-  @AfterAll
-  void close() {
-    if (driver != null) {
-      driver.close();
-    }
-  }
-
-  @BeforeEach
-  void reset() {
-    library.makeCurrent(0xc001);
-    library.setMode(GLOBAL);
-    library.reset();
-  }
-
-  private void noted(String... calls) {
-    assertThat(library.calls()).containsExactly(calls);
-  }
 
   @Test
   void captureInfo_isThatOfTheStream() {

@@ -60,6 +60,7 @@ final class StubLibrary {
     copy("stub_ipc.h", folder);
     copy("stub_kernels.h", folder);
     copy("stub_graphs.h", folder);
+    copy("stub_nodes.h", folder);
     return copy("stub_libcuda.c", folder);
   }
 
@@ -251,9 +252,24 @@ final class StubLibrary {
     callVoid("stub_destroy_user_object");
   }
 
+  /** Runs the function that a host node was given last, as a launch does. */
+  void runHostNode() {
+    callVoid("stub_run_host_node");
+  }
+
+  /** Runs the function that was launched last once more, as a launch of a graph does. */
+  void runLaunchedFunction() {
+    callVoid("stub_run_launched_function");
+  }
+
   /** How often the context of a device is retained now. */
   int retained(int ordinal) {
     return (int) call("stub_retained", ValueLayout.JAVA_INT, ordinal);
+  }
+
+  /** What is at a symbol. */
+  MemorySegment memory(String symbol, long bytes) {
+    return symbols.find(symbol).orElseThrow().reinterpret(bytes);
   }
 
   long address(String symbol) {

@@ -459,8 +459,11 @@ static void *run_host_call(void *argument) {
   call.function(call.data);
   return NULL;
 }
+static struct host_call launched;
+void stub_run_launched_function(void) { launched.function(launched.data); }
 static CUresult cuLaunchHostFunc_v10000(CUstream stream, CUhostFn function, void *data) {
   NOTE("cuLaunchHostFunc@10000(%llx)", U(stream));
+  launched = (struct host_call){function, data, NULL};
   struct host_call *call = malloc(sizeof *call);
   *call = (struct host_call){function, data, NULL};
   if (queue_host_call(call)) return 0;
@@ -613,6 +616,7 @@ void stub_free(void *parameter, void *address, int device) { note("free(%llx, %l
   X(cuGraphLaunch, 10000) X(cuGraphExecDestroy, 10000)
 
 #include "stub_graphs.h"
+#include "stub_nodes.h"
 
 /* Other forms of the same functions, with other parameters: nobody should ask for them. */
 #define WRONG_FORMS(X) \
@@ -620,7 +624,10 @@ void stub_free(void *parameter, void *address, int device) { note("free(%llx, %l
   X(cuCtxGetDevice, 13000) X(cuMemAlloc, 2000) X(cuMemFree, 2000) X(cuMemGetInfo, 2000) \
   X(cuMemcpyHtoDAsync, 2000) X(cuMemcpyDtoHAsync, 2000) X(cuStreamDestroy, 2000) \
   X(cuStreamGetCtx, 12050) X(cuEventDestroy, 2000) X(cuStreamBeginCapture, 10000) \
-  X(cuIpcOpenMemHandle, 4010) X(cuStreamGetCaptureInfo, 10010)
+  X(cuIpcOpenMemHandle, 4010) X(cuStreamGetCaptureInfo, 10010) \
+  X(cuGraphAddKernelNode, 10000) X(cuGraphKernelNodeGetParams, 10000) \
+  X(cuGraphKernelNodeSetParams, 10000) X(cuGraphExecKernelNodeSetParams, 10010) \
+  X(cuGraphAddNode, 12020) X(cuStreamUpdateCaptureDependencies, 11030)
 
 static CUresult wrong_form(void) {
   NOTE("WRONG FORM");
@@ -628,14 +635,15 @@ static CUresult wrong_form(void) {
 
 #ifdef HEADERS
 #define CHECK(name, version) PFN_##name##_v##version check_##name##_v##version = name##_v##version;
-FORMS(CHECK) POOL_FORMS(CHECK) IPC_FORMS(CHECK) KERNEL_FORMS(CHECK) GRAPH_FORMS(CHECK)
+FORMS(CHECK) POOL_FORMS(CHECK) IPC_FORMS(CHECK) KERNEL_FORMS(CHECK) GRAPH_FORMS(CHECK) NODE_FORMS(CHECK)
 #endif
 
 #ifndef OLD_DRIVER
 #define FORM(name, version) {#name, version, (void *)name##_v##version},
 #define WRONG_FORM(name, version) {#name, version, (void *)wrong_form},
 static const struct { const char *name; int version; void *function; } forms[] = {
-  FORMS(FORM) POOL_FORMS(FORM) IPC_FORMS(FORM) KERNEL_FORMS(FORM) GRAPH_FORMS(FORM) WRONG_FORMS(WRONG_FORM)
+  FORMS(FORM) POOL_FORMS(FORM) IPC_FORMS(FORM) KERNEL_FORMS(FORM) GRAPH_FORMS(FORM) NODE_FORMS(FORM)
+  WRONG_FORMS(WRONG_FORM)
 };
 #endif
 

@@ -1,8 +1,10 @@
 package io.cuvette.ffm.part;
 
+import io.cuvette.driver.AddedNode;
 import io.cuvette.driver.GraphCalls;
 import io.cuvette.driver.GraphEdge;
 import io.cuvette.driver.GraphMemAttribute;
+import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.GraphNodeType;
 import io.cuvette.driver.GraphUpdateResult;
 import io.cuvette.driver.InstantiatedGraph;
@@ -51,8 +53,6 @@ public final class FfmGraphs extends Part implements GraphCalls {
       optional("cuGraphNodeGetType(node=%#x)", 10000, POINTER, OUT);
   public static final DriverFunction NODE_FIND_IN_CLONE =
       optional("cuGraphNodeFindInClone(node=%#x, clone=%#x)", 10000, OUT, POINTER, POINTER);
-  public static final DriverFunction DESTROY_NODE =
-      optional("cuGraphDestroyNode(node=%#x)", 10000, POINTER);
   public static final DriverFunction NODE_SET_ENABLED =
       optional(
           "cuGraphNodeSetEnabled(executable=%#x, node=%#x, enabled=%d)",
@@ -106,9 +106,48 @@ public final class FfmGraphs extends Part implements GraphCalls {
   /** CU_GRAPH_USER_OBJECT_MOVE. */
   public static final int MOVE_USER_OBJECT = 1;
 
+  private final KernelNodes kernels;
+  private final NodeReading reading;
+  private final FfmGraphNodes nodes;
+
   /** The part of the driver whose calls start here. */
   public FfmGraphs(Entry entry) {
     super(entry);
+    this.kernels = new KernelNodes(entry);
+    this.reading = new NodeReading(entry, kernels);
+    this.nodes = new FfmGraphNodes(entry, kernels, reading);
+  }
+
+  @Override
+  public AddedNode graphAddNode(
+      int device, long graph, long[] dependencies, GraphNodeParams params) {
+    return nodes.add(device, graph, dependencies, params);
+  }
+
+  @Override
+  public GraphNodeParams graphNodeGetParams(long node) {
+    return reading.get(node, graphNodeGetType(node));
+  }
+
+  @Override
+  public void graphNodeSetParams(int device, long node, GraphNodeParams params) {
+    nodes.set(device, node, params);
+  }
+
+  @Override
+  public void graphExecNodeSetParams(
+      int device, long executable, long node, GraphNodeParams params) {
+    nodes.execSet(device, executable, node, params);
+  }
+
+  @Override
+  public int graphKernelNodeGetPriority(long node) {
+    return kernels.priority(node);
+  }
+
+  @Override
+  public void graphKernelNodeSetPriority(long node, int priority) {
+    kernels.setPriority(node, priority);
   }
 
   @Override
@@ -236,7 +275,8 @@ public final class FfmGraphs extends Part implements GraphCalls {
 
   @Override
   public void graphDestroyNode(long node) {
-    DESTROY_NODE.call(node, entry.enterAny());
+    FfmGraphNodes.DESTROY_NODE.call(node, entry.enterAny());
+    GraphFunctions.sweep();
   }
 
   @Override
@@ -382,10 +422,12 @@ public final class FfmGraphs extends Part implements GraphCalls {
   @Override
   public void graphExecDestroy(long executable) {
     GRAPH_EXEC_DESTROY.free(executable, 0, entry.enterToFree());
+    GraphFunctions.destroyed(executable);
   }
 
   @Override
   public void graphDestroy(long graph) {
     GRAPH_DESTROY.free(graph, 0, entry.enterToFree());
+    GraphFunctions.sweep();
   }
 }

@@ -44,9 +44,14 @@ public final class FfmStreams extends Part implements StreamCalls {
           "cuStreamWaitValue32(stream=%#x, address=%#x, value=%d, flags=%d, device=%d)",
           11070, POINTER, POINTER, INT, INT);
 
+  private final FfmCaptures captures;
+  private final HostNodes hosts;
+
   /** The part of the driver whose calls start here. */
   public FfmStreams(Entry entry) {
     super(entry);
+    this.captures = new FfmCaptures(entry);
+    this.hosts = new HostNodes(entry);
   }
 
   @Override
@@ -131,8 +136,22 @@ public final class FfmStreams extends Part implements StreamCalls {
     }
   }
 
+  /** A function that is captured runs in each launch of the graph. */
   @Override
   public void launchHostFunc(int device, long stream, Runnable function) {
+    long graph = captures.capturedGraph(device, stream);
+    if (graph == 0) {
+      launchOnce(device, stream, function);
+    } else {
+      hosts.add(
+          device,
+          graph,
+          function,
+          number -> launchFunction(device, stream, HostFunctions.ENTRY, number));
+    }
+  }
+
+  private void launchOnce(int device, long stream, Runnable function) {
     long number = HostFunctions.add(entry, function);
     boolean launched = false;
     try {

@@ -13,7 +13,8 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Java functions that the driver runs. All share one C function, which is never freed because the
- * driver may run it at any time; it gets the number of the Java function to run. Thread-safe.
+ * driver may run it at any time; it gets the number of the Java function to run. Here are those
+ * that run once; graphs have {@link GraphFunctions}. Thread-safe.
  */
 public final class HostFunctions {
   private static final System.Logger LOGGER = System.getLogger(HostFunctions.class.getName());
@@ -39,9 +40,14 @@ public final class HostFunctions {
     }
   }
 
+  /** A number that no function has. */
+  static long next() {
+    return NUMBERS.incrementAndGet();
+  }
+
   /** Gives a function a number to launch it with. */
   static long add(Entry driver, Runnable body) {
-    long number = NUMBERS.incrementAndGet();
+    long number = next();
     WAITING.put(number, new HostFunction(driver, body));
     return number;
   }
@@ -54,6 +60,7 @@ public final class HostFunctions {
   /** Forgets the functions of a driver. After an error of a device they would never run. */
   public static void forget(Entry driver) {
     WAITING.values().removeIf(function -> function.driver == driver);
+    GraphFunctions.forget(driver);
   }
 
   @SuppressWarnings("unused") // called by the driver
@@ -62,6 +69,8 @@ public final class HostFunctions {
       HostFunction function = WAITING.remove(number);
       if (function != null) {
         function.body.run();
+      } else {
+        GraphFunctions.run(number);
       }
     } catch (Throwable e) { // what leaves a function that C called ends the JVM
       report(e);

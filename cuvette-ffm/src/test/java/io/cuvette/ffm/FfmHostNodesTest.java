@@ -1,0 +1,170 @@
+package io.cuvette.ffm;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.GraphCalls;
+import io.cuvette.driver.GraphNodeParams;
+import io.cuvette.driver.GraphNodeType;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Java functions of nodes run once for each launch, for as long as there may be one. */
+class FfmHostNodesTest extends StubDriverTest {
+  private static final long OBJECT = 0x77;
+
+  private final AtomicInteger runs = new AtomicInteger();
+  private final GraphNodeParams.Host host = new GraphNodeParams.Host(runs::incrementAndGet);
+  private GraphCalls graphs;
+
+  @BeforeEach
+  void prepare() {
+    graphs = driver.graphs();
+    runs.set(0);
+    library.answer(OBJECT, 0);
+  }
+
+  private void add() {
+    graphs.graphAddNode(1, 0xabc, new long[] {0x11}, host);
+  }
+
+  /** Runs the function that the last node has. */
+  private int run() {
+    library.runHostNode();
+    return runs.get();
+  }
+
+  /** What the driver does when all that could run the function is gone, and the graph's end. */
+  private void end() {
+    library.destroyUserObject();
+    graphs.graphDestroy(0xabc);
+  }
+
+  @Test
+  void functions_runInEachLaunch_untilNothingCanRunThem() {
+    add();
+    noted(
+        "cuUserObjectCreate@11030(1, 1) in c001",
+        "cuGraphRetainUserObject@11030(abc, 77, 1, 1) in c001",
+        "cuGraphAddHostNode@10000(abc, {11}) in c001");
+    assertThat(run()).isEqualTo(1);
+    assertThat(run()).isEqualTo(2);
+    graphs.graphDestroy(0xabc); // executables may be left
+    assertThat(run()).isEqualTo(3);
+    end();
+    assertThat(run()).isEqualTo(3);
+  }
+
+  @Test
+  void functions_areReadBack() {
+    add();
+    library.answer(GraphNodeType.HOST.ordinal(), 0);
+    assertThat(graphs.graphNodeGetParams(0x100)).isEqualTo(host);
+    end();
+    assertThat(graphs.graphNodeGetParams(0x100))
+        .isEqualTo(new GraphNodeParams.Other(GraphNodeType.HOST));
+  }
+
+  @Test
+  void changedFunctions_liveAsLongAsTheOnesBefore() {
+    add();
+    AtomicInteger others = new AtomicInteger();
+    library.reset();
+    graphs.graphNodeSetParams(1, 0x100, new GraphNodeParams.Host(others::incrementAndGet));
+    notedInAnyContext("cuGraphHostNodeGetParams@10000(100)", "cuGraphHostNodeSetParams@10000(100)");
+    assertThat(run()).isZero();
+    assertThat(others).hasValue(1);
+    end();
+    library.runHostNode();
+    assertThat(others).hasValue(1);
+    refused(CudaStatus.NOT_SUPPORTED, () -> graphs.graphNodeSetParams(1, 0x100, host));
+  }
+
+  @Test
+  void functionsOfExecutables_liveAsLongAsThese() {
+    add();
+    AtomicInteger others = new AtomicInteger();
+    graphs.graphExecNodeSetParams(
+        1, 0x99, 0x100, new GraphNodeParams.Host(others::incrementAndGet));
+    assertThat(callsInAnyContext())
+        .endsWith(
+            "cuGraphHostNodeGetParams@10000(100)", "cuGraphExecHostNodeSetParams@10020(99, 100)");
+    end();
+    library.runHostNode();
+    assertThat(others).hasValue(1);
+    graphs.graphExecDestroy(0x99);
+    library.runHostNode();
+    assertThat(others).hasValue(1);
+  }
+
+  @Test
+  void nodesThatAreNotAdded_leaveNothing() {
+    String[] calls = {"cuUserObjectCreate", "cuGraphRetainUserObject", "cuGraphAddHostNode"};
+    String[] undone = {
+      "cuUserObjectCreate@11030(1, 1) in c001",
+      "cuUserObjectRelease@11030(77, 1) in c001",
+      "cuGraphReleaseUserObject@11030(abc, 77, 1) in c001"
+    };
+    for (int i = 0; i < calls.length; i++) {
+      library.reset();
+      library.answer(OBJECT, 0);
+      library.fail(calls[i], 2);
+      refused(CudaStatus.OUT_OF_MEMORY, this::add);
+      assertThat(library.calls()).last().isEqualTo(undone[i]);
+      if (i > 0) {
+        library.destroyUserObject(); // as its last reference is gone
+      }
+    }
+    library.reset();
+    add();
+    library.fail("cuGraphHostNodeSetParams", 2);
+    refused(CudaStatus.OUT_OF_MEMORY, () -> graphs.graphNodeSetParams(1, 0x100, host));
+    library.fail("cuGraphExecHostNodeSetParams", 2);
+    refused(CudaStatus.OUT_OF_MEMORY, () -> graphs.graphExecNodeSetParams(1, 0x99, 0x100, host));
+    assertThat(run()).isEqualTo(1);
+    end();
+    assertThat(run()).isEqualTo(1);
+  }
+
+  @Test
+  void capturedFunctions_runInEachLaunch() {
+    library.answer(OBJECT, 0xabc); // a capture that is going on, of this graph
+    driver.streams().launchHostFunc(1, 0x5, runs::incrementAndGet);
+    noted(
+        "cuStreamGetCaptureInfo@11030(5, 0, 0) in c001",
+        "cuUserObjectCreate@11030(1, 1) in c001",
+        "cuGraphRetainUserObject@11030(abc, 77, 1, 1) in c001",
+        "cuLaunchHostFunc@10000(5) in c001");
+    awaitRuns(1); // the library runs it at once
+    library.runLaunchedFunction();
+    library.runLaunchedFunction();
+    assertThat(runs).hasValue(3);
+    end();
+    library.runLaunchedFunction();
+    assertThat(runs).hasValue(3);
+    library.fail("cuLaunchHostFunc", 2);
+    library.answer(OBJECT, 0xabc);
+    refused(
+        CudaStatus.OUT_OF_MEMORY,
+        () -> driver.streams().launchHostFunc(1, 0x5, runs::incrementAndGet));
+    assertThat(library.calls())
+        .last()
+        .isEqualTo("cuGraphReleaseUserObject@11030(abc, 77, 1) in c001");
+    library.destroyUserObject();
+  }
+
+  private void awaitRuns(int count) {
+    while (runs.get() < count) {
+      Thread.onSpinWait();
+    }
+  }
+
+  private static void refused(CudaStatus status, ThrowingCallable call) {
+    assertThatThrownBy(call)
+        .isInstanceOfSatisfying(CudaException.class, e -> assertThat(e.status()).isEqualTo(status));
+  }
+}
