@@ -62,13 +62,8 @@ public interface CaptureCalls {
    * @param mode CUstreamCaptureMode: 0 global, 1 thread-local, 2 relaxed
    * @throws CudaException if the driver reports an error
    */
-  default void streamBeginCaptureToGraph(
-      int device, long stream, long graph, long[] dependencies, int mode) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED,
-        "cuStreamBeginCaptureToGraph",
-        "this driver has no graphs of that kind");
-  }
+  void streamBeginCaptureToGraph(
+      int device, long stream, long graph, long[] dependencies, int mode);
 
   /**
    * {@return the nodes that the next work of a stream that is captured waits for
@@ -78,12 +73,7 @@ public interface CaptureCalls {
    * @param stream the stream, or 0, 1 or 2 for a default one
    * @throws CudaException if the driver reports an error
    */
-  default long[] streamGetCaptureDependencies(int device, long stream) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED,
-        "cuStreamGetCaptureInfo",
-        "this driver has no graphs of that kind");
-  }
+  long[] streamGetCaptureDependencies(int device, long stream);
 
   /**
    * Replaces the nodes that the next work of a stream that is captured waits for
@@ -94,10 +84,5 @@ public interface CaptureCalls {
    * @param dependencies nodes of the graph that is captured
    * @throws CudaException if the driver reports an error
    */
-  default void streamUpdateCaptureDependencies(int device, long stream, long[] dependencies) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED,
-        "cuStreamUpdateCaptureDependencies",
-        "this driver has no graphs of that kind");
-  }
+  void streamUpdateCaptureDependencies(int device, long stream, long[] dependencies);
 }

@@ -15,10 +15,7 @@ public interface GraphCalls {
    * @return the handle of the graph
    * @throws CudaException if the driver reports an error
    */
-  default long graphCreate() {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED, "cuGraphCreate", "this driver has no graphs of that kind");
-  }
+  long graphCreate();
 
   /**
    * Creates a graph with copies of all nodes; the caller destroys it (cuGraphClone). Not for graphs
@@ -28,10 +25,7 @@ public interface GraphCalls {
    * @return the handle of the clone
    * @throws CudaException if the driver reports an error
    */
-  default long graphClone(long graph) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED, "cuGraphClone", "this driver has no graphs of that kind");
-  }
+  long graphClone(long graph);
 
   /**
    * Destroys a graph; what was instantiated from it stays (cuGraphDestroy).
@@ -52,11 +46,7 @@ public interface GraphCalls {
    * @return the node
    * @throws CudaException if the driver reports an error
    */
-  default AddedNode graphAddNode(
-      int device, long graph, long[] dependencies, GraphNodeParams params) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED, "cuGraphAddKernelNode", "this driver has no graphs of that kind");
-  }
+  AddedNode graphAddNode(int device, long graph, long[] dependencies, GraphNodeParams params);
 
   /**
    * Removes a node from its graph, with its edges (cuGraphDestroyNode). What has been instantiated
@@ -65,10 +55,7 @@ public interface GraphCalls {
    * @param node the handle of the node
    * @throws CudaException if the driver reports an error
    */
-  default void graphDestroyNode(long node) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED, "cuGraphDestroyNode", "this driver has no graphs of that kind");
-  }
+  void graphDestroyNode(long node);
 
   /**
    * {@return the type of a node (cuGraphNodeGetType)}
@@ -76,10 +63,7 @@ public interface GraphCalls {
    * @param node the handle of the node
    * @throws CudaException if the driver reports an error
    */
-  default GraphNodeType graphNodeGetType(long node) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED, "cuGraphNodeGetType", "this driver has no graphs of that kind");
-  }
+  GraphNodeType graphNodeGetType(long node);
 
   /**
    * Reads what a node does (cuGraphKernelNodeGetParams, cuGraphMemcpyNodeGetParams and the others
@@ -90,12 +74,7 @@ public interface GraphCalls {
    * @return what it does; {@link GraphNodeParams.Other} for what cannot be told
    * @throws CudaException if the driver reports an error
    */
-  default GraphNodeParams graphNodeGetParams(long node) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED,
-        "cuGraphKernelNodeGetParams",
-        "this driver has no graphs of that kind");
-  }
+  GraphNodeParams graphNodeGetParams(long node);
 
   /**
    * Changes what a node does, for what is instantiated from now on (cuGraphKernelNodeSetParams,
@@ -108,12 +87,7 @@ public interface GraphCalls {
    * @param params what the node does
    * @throws CudaException if the driver reports an error
    */
-  default void graphNodeSetParams(int device, long node, GraphNodeParams params) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED,
-        "cuGraphKernelNodeSetParams",
-        "this driver has no graphs of that kind");
-  }
+  void graphNodeSetParams(int device, long node, GraphNodeParams params);
 
   /**
    * {@return the priority of a kernel node, as of a stream (cuGraphKernelNodeGetAttribute)}
@@ -121,12 +95,7 @@ public interface GraphCalls {
    * @param node the handle of the node
    * @throws CudaException if the driver reports an error
    */
-  default int graphKernelNodeGetPriority(long node) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED,
-        "cuGraphKernelNodeGetAttribute",
-        "this driver has no graphs of that kind");
-  }
+  int graphKernelNodeGetPriority(long node);
 
   /**
    * Sets the priority of a kernel node, for what is instantiated with the flag that lets nodes have
@@ -136,12 +105,7 @@ public interface GraphCalls {
    * @param priority as of a stream: lower numbers first; clamped by the driver to its range
    * @throws CudaException if the driver reports an error
    */
-  default void graphKernelNodeSetPriority(long node, int priority) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED,
-        "cuGraphKernelNodeSetAttribute",
-        "this driver has no graphs of that kind");
-  }
+  void graphKernelNodeSetPriority(long node, int priority);
 
   /**
    * {@return the node of a clone that is the copy of a node (cuGraphNodeFindInClone)}
@@ -150,12 +114,7 @@ public interface GraphCalls {
    * @param clone the handle of the clone
    * @throws CudaException if the driver reports an error
    */
-  default long graphNodeFindInClone(long node, long clone) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED,
-        "cuGraphNodeFindInClone",
-        "this driver has no graphs of that kind");
-  }
+  long graphNodeFindInClone(long node, long clone);
 
   /**
    * {@return the nodes of a graph, in no order (cuGraphGetNodes)}
@@ -163,10 +122,7 @@ public interface GraphCalls {
    * @param graph the handle of the graph
    * @throws CudaException if the driver reports an error
    */
-  default long[] graphGetNodes(long graph) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED, "cuGraphGetNodes", "this driver has no graphs of that kind");
-  }
+  long[] graphGetNodes(long graph);
 
   /**
    * {@return the nodes of a graph that wait for none (cuGraphGetRootNodes)}
@@ -174,10 +130,7 @@ public interface GraphCalls {
    * @param graph the handle of the graph
    * @throws CudaException if the driver reports an error
    */
-  default long[] graphGetRootNodes(long graph) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED, "cuGraphGetRootNodes", "this driver has no graphs of that kind");
-  }
+  long[] graphGetRootNodes(long graph);
 
   /**
    * {@return the edges of a graph, in no order (cuGraphGetEdges)}
@@ -185,10 +138,7 @@ public interface GraphCalls {
    * @param graph the handle of the graph
    * @throws CudaException if the driver reports an error
    */
-  default List<GraphEdge> graphGetEdges(long graph) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED, "cuGraphGetEdges", "this driver has no graphs of that kind");
-  }
+  List<GraphEdge> graphGetEdges(long graph);
 
   /**
    * {@return the nodes that a node waits for (cuGraphNodeGetDependencies)}
@@ -196,12 +146,7 @@ public interface GraphCalls {
    * @param node the handle of the node
    * @throws CudaException if the driver reports an error
    */
-  default long[] graphNodeGetDependencies(long node) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED,
-        "cuGraphNodeGetDependencies",
-        "this driver has no graphs of that kind");
-  }
+  long[] graphNodeGetDependencies(long node);
 
   /**
    * {@return the nodes that wait for a node (cuGraphNodeGetDependentNodes)}
@@ -209,12 +154,7 @@ public interface GraphCalls {
    * @param node the handle of the node
    * @throws CudaException if the driver reports an error
    */
-  default long[] graphNodeGetDependentNodes(long node) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED,
-        "cuGraphNodeGetDependentNodes",
-        "this driver has no graphs of that kind");
-  }
+  long[] graphNodeGetDependentNodes(long node);
 
   /**
    * Adds edges, all or none of them (cuGraphAddDependencies).
@@ -223,12 +163,7 @@ public interface GraphCalls {
    * @param edges the edges
    * @throws CudaException if the driver reports an error
    */
-  default void graphAddDependencies(long graph, List<GraphEdge> edges) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED,
-        "cuGraphAddDependencies",
-        "this driver has no graphs of that kind");
-  }
+  void graphAddDependencies(long graph, List<GraphEdge> edges);
 
   /**
    * Removes edges, all or none of them (cuGraphRemoveDependencies).
@@ -237,12 +172,7 @@ public interface GraphCalls {
    * @param edges the edges
    * @throws CudaException if the driver reports an error
    */
-  default void graphRemoveDependencies(long graph, List<GraphEdge> edges) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED,
-        "cuGraphRemoveDependencies",
-        "this driver has no graphs of that kind");
-  }
+  void graphRemoveDependencies(long graph, List<GraphEdge> edges);
 
   /**
    * Creates the handle of a condition, which belongs to a graph and is set by kernels
@@ -256,13 +186,8 @@ public interface GraphCalls {
    * @return the handle of the condition
    * @throws CudaException if the driver reports an error
    */
-  default long graphConditionalHandleCreate(
-      int device, long graph, int defaultValue, boolean assignsDefault) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED,
-        "cuGraphConditionalHandleCreate",
-        "this driver has no graphs of that kind");
-  }
+  long graphConditionalHandleCreate(
+      int device, long graph, int defaultValue, boolean assignsDefault);
 
   /**
    * Describes a graph in the language DOT (cuGraphDebugDotPrint).
@@ -272,20 +197,7 @@ public interface GraphCalls {
    * @return the text
    * @throws CudaException if the driver reports an error
    */
-  default String graphDebugDotPrint(long graph, int flags) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED, "cuGraphDebugDotPrint", "this driver has no graphs of that kind");
-  }
-
-  /**
-   * Instantiates a graph; the caller destroys the result (cuGraphInstantiateWithFlags, flags 0).
-   *
-   * @param device the device, from 0
-   * @param graph the handle of the graph
-   * @return the handle of the executable graph
-   * @throws CudaException if the driver reports an error
-   */
-  long graphInstantiate(int device, long graph);
+  String graphDebugDotPrint(long graph, int flags);
 
   /**
    * Instantiates a graph; the caller destroys the result (cuGraphInstantiateWithParams).
@@ -298,13 +210,8 @@ public interface GraphCalls {
    * @return the executable graph, or why there is none
    * @throws CudaException if the driver reports an error
    */
-  default InstantiatedGraph graphInstantiateWithParams(
-      int device, long graph, long flags, long uploadStream) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED,
-        "cuGraphInstantiateWithParams",
-        "this driver has no graphs of that kind");
-  }
+  InstantiatedGraph graphInstantiateWithParams(
+      int device, long graph, long flags, long uploadStream);
 
   /**
    * {@return the flags that an executable was instantiated with (cuGraphExecGetFlags)}
@@ -312,10 +219,7 @@ public interface GraphCalls {
    * @param executable the handle of the executable graph
    * @throws CudaException if the driver reports an error
    */
-  default long graphExecGetFlags(long executable) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED, "cuGraphExecGetFlags", "this driver has no graphs of that kind");
-  }
+  long graphExecGetFlags(long executable);
 
   /**
    * Gives an executable the parameters of a graph with the same topology, for launches from now on
@@ -327,10 +231,7 @@ public interface GraphCalls {
    * @return whether it was updated, or why not
    * @throws CudaException if the driver reports an error
    */
-  default GraphUpdateResult graphExecUpdate(int device, long executable, long graph) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED, "cuGraphExecUpdate", "this driver has no graphs of that kind");
-  }
+  GraphUpdateResult graphExecUpdate(int device, long executable, long graph);
 
   /**
    * Changes what a node does in later launches of an executable (cuGraphExecKernelNodeSetParams,
@@ -344,13 +245,7 @@ public interface GraphCalls {
    * @param params what the node does
    * @throws CudaException if the driver reports an error
    */
-  default void graphExecNodeSetParams(
-      int device, long executable, long node, GraphNodeParams params) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED,
-        "cuGraphExecKernelNodeSetParams",
-        "this driver has no graphs of that kind");
-  }
+  void graphExecNodeSetParams(int device, long executable, long node, GraphNodeParams params);
 
   /**
    * Says whether a kernel, copy or fill takes part in later launches of an executable; if not it is
@@ -361,12 +256,7 @@ public interface GraphCalls {
    * @param isEnabled whether it takes part
    * @throws CudaException if the driver reports an error
    */
-  default void graphNodeSetEnabled(long executable, long node, boolean isEnabled) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED,
-        "cuGraphNodeSetEnabled",
-        "this driver has no graphs of that kind");
-  }
+  void graphNodeSetEnabled(long executable, long node, boolean isEnabled);
 
   /**
    * {@return whether a node takes part in launches of an executable (cuGraphNodeGetEnabled)}
@@ -375,12 +265,7 @@ public interface GraphCalls {
    * @param node the handle of the node in the graph that was instantiated
    * @throws CudaException if the driver reports an error
    */
-  default boolean graphNodeGetEnabled(long executable, long node) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED,
-        "cuGraphNodeGetEnabled",
-        "this driver has no graphs of that kind");
-  }
+  boolean graphNodeGetEnabled(long executable, long node);
 
   /**
    * Prepares an executable for its next launch, in order of a stream (cuGraphUpload).
@@ -390,10 +275,7 @@ public interface GraphCalls {
    * @param stream the stream, or 0, 1 or 2 for a default one
    * @throws CudaException if the driver reports an error
    */
-  default void graphUpload(int device, long executable, long stream) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED, "cuGraphUpload", "this driver has no graphs of that kind");
-  }
+  void graphUpload(int device, long executable, long stream);
 
   /**
    * Runs an executable in order of a stream (cuGraphLaunch).
@@ -421,12 +303,7 @@ public interface GraphCalls {
    * @param attribute what is asked for
    * @throws CudaException if the driver reports an error
    */
-  default long deviceGetGraphMemAttribute(int device, GraphMemAttribute attribute) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED,
-        "cuDeviceGetGraphMemAttribute",
-        "this driver has no graphs of that kind");
-  }
+  long deviceGetGraphMemAttribute(int device, GraphMemAttribute attribute);
 
   /**
    * Sets a high-water mark to 0 (cuDeviceSetGraphMemAttribute).
@@ -435,12 +312,7 @@ public interface GraphCalls {
    * @param attribute USED_HIGH or RESERVED_HIGH
    * @throws CudaException if the driver reports an error
    */
-  default void deviceResetGraphMemAttribute(int device, GraphMemAttribute attribute) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED,
-        "cuDeviceSetGraphMemAttribute",
-        "this driver has no graphs of that kind");
-  }
+  void deviceResetGraphMemAttribute(int device, GraphMemAttribute attribute);
 
   /**
    * Gives memory of graphs that is not in use back to the device (cuDeviceGraphMemTrim).
@@ -448,10 +320,7 @@ public interface GraphCalls {
    * @param device the device, from 0
    * @throws CudaException if the driver reports an error
    */
-  default void deviceGraphMemTrim(int device) {
-    throw new CudaException(
-        CudaStatus.NOT_SUPPORTED, "cuDeviceGraphMemTrim", "this driver has no graphs of that kind");
-  }
+  void deviceGraphMemTrim(int device);
 
   /**
    * Creates an object with one reference that reports when its last reference is gone

@@ -36,7 +36,7 @@ final class DefaultStatus {
           "streamCreateWithPriority",
           "eventCreate",
           "userObjectCreate",
-          "graphInstantiate" ->
+          "graphInstantiateWithParams" ->
           OUT_OF_MEMORY;
       case "ctxSynchronize",
           "streamQuery",

@@ -131,11 +131,6 @@ public abstract class ForwardingGraphs implements GraphCalls {
   }
 
   @Override
-  public long graphInstantiate(int device, long graph) {
-    return delegate.graphInstantiate(device, graph);
-  }
-
-  @Override
   public InstantiatedGraph graphInstantiateWithParams(
       int device, long graph, long flags, long uploadStream) {
     return delegate.graphInstantiateWithParams(device, graph, flags, uploadStream);

@@ -207,7 +207,7 @@ class SanitizerHostRaceTest {
       on.driver.captures().streamBeginCapture(0, on.stream, 2);
       on.driver.transfers().memcpyDtoHAsync(0, on.pinned, on.memory, on.stream);
       long graph = on.driver.captures().streamEndCapture(0, on.stream);
-      long executable = on.driver.graphs().graphInstantiate(0, graph);
+      long executable = on.driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
       long other = on.driver.memory().memAlloc(0, BYTES);
       on.driver.transfers().memcpyHtoDAsync(0, other, on.pinned, on.stream);
       on.driver.graphs().graphLaunch(0, executable, on.stream);

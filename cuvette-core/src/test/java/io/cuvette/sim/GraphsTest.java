@@ -35,7 +35,7 @@ class GraphsTest extends SimTestBase {
           fill(7, one);
           driver.streams().launchHostFunc(0, one, calls::incrementAndGet);
         });
-    long executable = driver.graphs().graphInstantiate(0, graph);
+    long executable = driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
     driver.graphs().graphDestroy(graph);
     assertThat(driver.liveExecutables()).isEqualTo(1);
     for (int i = 1; i <= 3; i++) {
@@ -74,7 +74,7 @@ class GraphsTest extends SimTestBase {
           driver.graphs().graphRetainUserObject(captured, object.handle());
           fill(1, one);
         });
-    long executable = driver.graphs().graphInstantiate(0, graph);
+    long executable = driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
     driver.graphs().graphDestroy(graph);
     assertThat(object.isDestroyed()).isFalse();
     CountDownLatch goOn = hold(0, other);

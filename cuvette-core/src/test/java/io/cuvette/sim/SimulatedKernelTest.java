@@ -410,7 +410,7 @@ class SimulatedKernelTest {
     driver.kernels().launchKernel(0, stream, found, shape(1, 3), arguments);
     long graph = driver.captures().streamEndCapture(0, stream);
     arguments.values().set(JAVA_INT, 8, 1_000_000);
-    long executable = driver.graphs().graphInstantiate(0, graph);
+    long executable = driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
     driver.graphs().graphLaunch(0, executable, stream);
     driver.graphs().graphLaunch(0, executable, stream);
     MemorySegment result = Arena.ofAuto().allocate(JAVA_INT);

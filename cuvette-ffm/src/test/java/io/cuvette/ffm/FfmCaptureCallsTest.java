@@ -62,11 +62,12 @@ class FfmCaptureCallsTest extends StubDriverTest {
   @Test
   void graphs() {
     library.answer(0x99, 0);
-    assertThat(driver.graphs().graphInstantiate(1, 0xabc)).isEqualTo(0x99);
+    assertThat(driver.graphs().graphInstantiateWithParams(1, 0xabc, 0, 0).executable())
+        .isEqualTo(0x99);
     driver.graphs().graphLaunch(1, 0x99, 0x5);
     driver.graphs().graphExecDestroy(0x99);
     noted(
-        "cuGraphInstantiateWithFlags@11040(abc, 0) in c001",
+        "cuGraphInstantiateWithParams@12000(abc, 0, 0) in c001",
         "cuGraphLaunch@10000(99, 5) in c001",
         "cuGraphExecDestroy@10000(99) in c001");
   }
@@ -107,7 +108,7 @@ class FfmCaptureCallsTest extends StubDriverTest {
         () -> driver.transfers().memcpyDtoHAsync(1, Arena.ofAuto().allocate(8), 64, 0x5),
         () -> driver.natives().callMalloc(library.address("stub_malloc"), 0, 64, 1),
         () -> driver.natives().callFree(library.address("stub_free"), 0, 64, 1),
-        () -> driver.graphs().graphInstantiate(1, 0xabc),
+        () -> driver.graphs().graphInstantiateWithParams(1, 0xabc, 0, 0),
         () -> driver.graphs().graphDestroy(0xabc));
   }
 

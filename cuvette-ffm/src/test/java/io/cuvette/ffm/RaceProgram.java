@@ -248,7 +248,12 @@ enum RaceProgram {
       driver.captures().streamBeginCapture(0, stream.handle(), 0);
       use(cuda.allocate(BYTES, stream), stream);
       long graph = driver.captures().streamEndCapture(0, stream.handle());
-      driver.graphs().graphLaunch(0, driver.graphs().graphInstantiate(0, graph), stream.handle());
+      driver
+          .graphs()
+          .graphLaunch(
+              0,
+              driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable(),
+              stream.handle());
       Runtime.getRuntime().addShutdownHook(new Thread(() -> driver.graphs().graphDestroy(graph)));
       System.out.println("survived");
       System.exit(0);

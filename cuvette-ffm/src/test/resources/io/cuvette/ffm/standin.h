@@ -29,6 +29,7 @@ typedef struct CUgraphNode_st *CUgraphNode;
 typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUuserObject_st *CUuserObject;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
+typedef struct { cuuint64_t flags; CUstream stream; CUgraphNode node; int result_out; } CUDA_GRAPH_INSTANTIATE_PARAMS;
 typedef struct { char bytes[16]; } CUuuid;
 typedef struct { int type; int id; } CUmemLocation;
 typedef struct { CUmemLocation location; CUmemAccess_flags flags; } CUmemAccessDesc;

@@ -171,8 +171,9 @@ static struct op *copy_ops(const struct op *from) {
   return first;
 }
 /* An executable graph is a graph of its own, with the same work and objects. */
-static CUresult cuGraphInstantiateWithFlags_v11040(CUgraphExec *out, CUgraph handle, unsigned long long flags) {
-  (void)flags;
+static CUresult cuGraphInstantiateWithParams_v12000(CUgraphExec *out, CUgraph handle,
+                                                    CUDA_GRAPH_INSTANTIATE_PARAMS *params) {
+  params->result_out = 0;
   CALL;
   OBJECT_OF(graph, graph, handle, GRAPH);
   struct graph *made = calloc(1, sizeof *made);
@@ -208,4 +209,4 @@ static CUresult cuGraphExecDestroy_v10000(CUgraphExec handle) {
   X(cuThreadExchangeStreamCaptureMode, 10010) X(cuStreamBeginCapture, 10010) X(cuStreamEndCapture, 10000) \
   X(cuStreamIsCapturing, 10000) X(cuStreamGetCaptureInfo, 11030) X(cuUserObjectCreate, 11030) \
   X(cuUserObjectRelease, 11030) X(cuGraphRetainUserObject, 11030) X(cuGraphDestroy, 10000) \
-  X(cuGraphInstantiateWithFlags, 11040) X(cuGraphLaunch, 10000) X(cuGraphExecDestroy, 10000)
+  X(cuGraphInstantiateWithParams, 12000) X(cuGraphLaunch, 10000) X(cuGraphExecDestroy, 10000)

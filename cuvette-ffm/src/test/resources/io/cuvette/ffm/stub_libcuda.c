@@ -561,12 +561,6 @@ static CUresult cuGraphRetainUserObject_v11030(CUgraph graph, CUuserObject objec
   NOTE("cuGraphRetainUserObject@11030(%llx, %llx, %u, %u)", U(graph), U(object), count, flags);
   return 0;
 }
-static CUresult cuGraphInstantiateWithFlags_v11040(CUgraphExec *out, CUgraph graph,
-                                                   unsigned long long flags) {
-  NOTE("cuGraphInstantiateWithFlags@11040(%llx, %llu)", U(graph), flags);
-  *out = (CUgraphExec)(uintptr_t)answers[0];
-  return 0;
-}
 static CUresult cuGraphLaunch_v10000(CUgraphExec executable, CUstream stream) {
   NOTE("cuGraphLaunch@10000(%llx, %llx)", U(executable), U(stream));
   return 0;
@@ -612,7 +606,7 @@ void stub_free(void *parameter, void *address, int device) { note("free(%llx, %l
   X(cuStreamEndCapture, 10000) X(cuStreamIsCapturing, 10000) X(cuGraphDestroy, 10000) \
   X(cuThreadExchangeStreamCaptureMode, 10010) X(cuStreamGetCaptureInfo, 11030) \
   X(cuUserObjectCreate, 11030) X(cuUserObjectRelease, 11030) \
-  X(cuGraphRetainUserObject, 11030) X(cuGraphInstantiateWithFlags, 11040) \
+  X(cuGraphRetainUserObject, 11030) \
   X(cuGraphLaunch, 10000) X(cuGraphExecDestroy, 10000)
 
 #include "stub_graphs.h"

@@ -196,7 +196,7 @@ public abstract class DriverCaptureContract {
     driver.transfers().memsetD8Async(0, memory, (byte) 9, BYTES, stream);
     driver.transfers().memcpyDtoHAsync(0, pinned, memory, stream);
     long graph = driver.captures().streamEndCapture(0, stream);
-    long executable = driver.graphs().graphInstantiate(0, graph);
+    long executable = driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
     driver.graphs().graphDestroy(graph);
     for (int i = 0; i < 2; i++) {
       pinned.fill((byte) 0);

@@ -3,12 +3,9 @@ package io.cuvette.testkit;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.driver.AddedNode;
 import io.cuvette.driver.CudaDriver;
-import io.cuvette.driver.CudaException;
-import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.GraphCalls;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.InstantiatedGraph;
@@ -47,25 +44,11 @@ final class GraphBench implements AutoCloseable {
     KernelTwins.register();
     this.driver = driver;
     this.graphs = driver.graphs();
-    assumeNodes();
     this.stream = driver.streams().streamCreateWithPriority(0, 1, 0);
     this.library = driver.kernels().libraryLoadData(KernelTwins.code("graphs.ptx"));
     this.numbers = driver.memory().memAlloc(0, BYTES);
     this.host = driver.memory().memHostAlloc(0, BYTES, 0);
     set(0);
-  }
-
-  /** Skips a test where the driver has no nodes yet. */
-  private void assumeNodes() {
-    long graph = graphs.graphCreate();
-    try {
-      graphs.graphAddNode(0, graph, new long[0], new GraphNodeParams.Empty());
-    } catch (CudaException e) {
-      assumeTrue(e.status() != CudaStatus.NOT_SUPPORTED, e.getMessage());
-      throw e;
-    } finally {
-      graphs.graphDestroy(graph);
-    }
   }
 
   /** Gives all numbers one value. */

@@ -351,12 +351,6 @@ final class LiveHandles extends ForwardingDriver {
         }
 
         @Override
-        public long graphInstantiate(int device, long graph) {
-          return made(
-              Kind.EXECUTABLE_GRAPH, super.graphInstantiate(device, graph), "graphInstantiate");
-        }
-
-        @Override
         public void graphExecDestroy(long executable) {
           given(Kind.EXECUTABLE_GRAPH, executable);
           super.graphExecDestroy(executable);

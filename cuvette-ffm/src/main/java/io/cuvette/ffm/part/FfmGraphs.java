@@ -34,8 +34,6 @@ public final class FfmGraphs extends Part implements GraphCalls {
       optional("cuUserObjectRelease(object=%#x)", 11030, POINTER, INT);
   public static final DriverFunction GRAPH_RETAIN_USER_OBJECT =
       optional("cuGraphRetainUserObject(graph=%#x, object=%#x)", 11030, POINTER, POINTER, INT, INT);
-  public static final DriverFunction GRAPH_INSTANTIATE =
-      optional("cuGraphInstantiateWithFlags(graph=%#x, device=%3$d)", 11040, OUT, POINTER, SIZE);
   public static final MethodHandle INSTANTIATE_WITH_PARAMS =
       Libcuda.function("cuGraphInstantiateWithParams", 12000, POINTER, POINTER, SEGMENT);
   public static final DriverFunction EXEC_GET_FLAGS =
@@ -171,11 +169,6 @@ public final class FfmGraphs extends Part implements GraphCalls {
   @Override
   public void graphRetainUserObject(long graph, long object) {
     GRAPH_RETAIN_USER_OBJECT.call(graph, object, 1, MOVE_USER_OBJECT, enter());
-  }
-
-  @Override
-  public long graphInstantiate(int device, long graph) {
-    return GRAPH_INSTANTIATE.call(graph, 0, device, enter(device));
   }
 
   /** A refusal has a result of its own, beside the status of the call. */

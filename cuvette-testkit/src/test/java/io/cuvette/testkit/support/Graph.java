@@ -4,6 +4,7 @@ import io.cuvette.CudaStream;
 import io.cuvette.MemoryPool;
 import io.cuvette.PoolStats;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.InstantiatedGraph;
 import java.util.concurrent.locks.LockSupport;
 
 /**
@@ -93,7 +94,11 @@ public final class Graph implements AutoCloseable {
   /** Makes the graph executable, and runs it in a stream. */
   public void launch(CudaStream stream) {
     if (executable == 0) {
-      executable = driver.graphs().graphInstantiate(device, graph);
+      InstantiatedGraph made = driver.graphs().graphInstantiateWithParams(device, graph, 0, 0);
+      if (made.executable() == 0) {
+        throw new AssertionError("the graph was refused: " + made);
+      }
+      executable = made.executable();
     }
     driver.graphs().graphLaunch(device, executable, stream.handle());
   }

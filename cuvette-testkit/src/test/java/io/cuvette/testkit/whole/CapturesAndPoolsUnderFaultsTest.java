@@ -172,7 +172,7 @@ class CapturesAndPoolsUnderFaultsTest {
     private void runOnce() {
       long graph = driver.captures().streamEndCapture(0, stream.handle());
       try {
-        long executable = driver.graphs().graphInstantiate(0, graph);
+        long executable = driver.graphs().graphInstantiateWithParams(0, graph, 0, 0).executable();
         driver.graphs().graphLaunch(0, executable, stream.handle());
         driver.graphs().graphExecDestroy(executable);
         stream.synchronize();

@@ -1,6 +1,7 @@
 package io.cuvette.instrument.internal.sanitizer;
 
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.GraphCalls;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.instrument.internal.memory.KnownGraphs.NodeUse;
@@ -22,24 +23,38 @@ final class GraphReading {
     this.core = core;
   }
 
-  /** The nodes of a graph, and of those in its nodes; none if the driver does not tell. */
+  /**
+   * The nodes of a graph, and of those in its nodes. To be read before the graph is used, so that
+   * an error has changed nothing.
+   *
+   * @throws CudaException if the driver reports an error
+   */
   List<NodeUse> nodes(long graph) {
-    try {
-      List<NodeUse> found = new ArrayList<>();
-      add(graph, found);
-      return found;
-    } catch (CudaException e) {
-      return List.of();
-    }
+    List<NodeUse> found = new ArrayList<>();
+    add(graph, found);
+    return found;
   }
 
   private void add(long graph, List<NodeUse> found) {
     for (long node : calls.graphGetNodes(graph)) {
-      GraphNodeParams params = calls.graphNodeGetParams(node);
+      GraphNodeParams params = params(node);
       found.add(use(node, params));
       if (params instanceof GraphNodeParams.Child child) {
         add(child.graph(), found);
       }
+    }
+  }
+
+  /** What a node does; a driver that is too old to tell is no reason to fail. */
+  private GraphNodeParams params(long node) {
+    try {
+      return calls.graphNodeGetParams(node);
+    } catch (CudaException e) {
+      if (e.status() == CudaStatus.NOT_SUPPORTED
+          || e.status() == CudaStatus.CALL_REQUIRES_NEWER_DRIVER) {
+        return new GraphNodeParams.Other(calls.graphNodeGetType(node));
+      }
+      throw e;
     }
   }
 

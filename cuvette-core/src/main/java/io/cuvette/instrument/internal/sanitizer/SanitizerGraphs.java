@@ -164,25 +164,14 @@ public final class SanitizerGraphs implements GraphCalls {
   }
 
   @Override
-  public long graphInstantiate(int device, long graph) {
-    long executable = calls.graphInstantiate(device, graph);
-    instantiated(executable, graph);
-    return executable;
-  }
-
-  @Override
   public InstantiatedGraph graphInstantiateWithParams(
       int device, long graph, long flags, long uploadStream) {
+    List<NodeUse> nodes = reading.nodes(graph);
     InstantiatedGraph made = calls.graphInstantiateWithParams(device, graph, flags, uploadStream);
     if (made.executable() != 0) {
-      instantiated(made.executable(), graph);
+      core.check(_ -> core.graphs.instantiated(made.executable(), graph, nodes));
     }
     return made;
-  }
-
-  private void instantiated(long executable, long graph) {
-    List<NodeUse> nodes = reading.nodes(graph);
-    core.check(_ -> core.graphs.instantiated(executable, graph, nodes));
   }
 
   @Override
@@ -192,9 +181,9 @@ public final class SanitizerGraphs implements GraphCalls {
 
   @Override
   public GraphUpdateResult graphExecUpdate(int device, long executable, long graph) {
+    List<NodeUse> nodes = reading.nodes(graph);
     GraphUpdateResult result = calls.graphExecUpdate(device, executable, graph);
     if (result.result() == 0) {
-      List<NodeUse> nodes = reading.nodes(graph);
       core.check(_ -> core.graphs.updated(executable, graph, nodes));
     }
     return result;

@@ -288,21 +288,6 @@ public final class SimGraphCalls implements GraphCalls {
   }
 
   @Override
-  public long graphInstantiate(int device, long graph) {
-    return machine.callLong(
-        () -> {
-          InstantiatedGraph made = instantiate(machine.working(device), graph, 0, 0);
-          if (made.result() != 0) {
-            throw SimRefusal.invalidValue(
-                "CUgraphInstantiateResult %d, node 0x%x"
-                    .formatted(made.result(), made.errorNode()));
-          }
-          return made.executable();
-        },
-        () -> call("cuGraphInstantiateWithFlags", "graph", graph));
-  }
-
-  @Override
   public InstantiatedGraph graphInstantiateWithParams(
       int device, long graph, long flags, long uploadStream) {
     return machine.call(
