@@ -139,7 +139,8 @@ public sealed interface Buffer extends AutoCloseable
 
   /**
    * Copies native memory to the start of this buffer in stream order (cuMemcpyHtoDAsync). The
-   * segment must stay alive and unchanged until the stream is past it.
+   * segment must stay alive and unchanged until the stream is past it; in a capture, alive for as
+   * long as the graph can run, each launch of which copies what it has then.
    *
    * @param source the buffer that is read
    * @param stream the stream that the copy is queued in
@@ -158,7 +159,8 @@ public sealed interface Buffer extends AutoCloseable
 
   /**
    * Copies as many bytes of this buffer as the segment has into native memory in stream order
-   * (cuMemcpyDtoHAsync). The segment must stay alive until the stream is past it.
+   * (cuMemcpyDtoHAsync). The segment must stay alive until the stream is past it; in a capture, for
+   * as long as the graph can run.
    *
    * @param target the buffer that is written
    * @param stream the stream that the copy is queued in

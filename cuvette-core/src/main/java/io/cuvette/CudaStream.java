@@ -160,15 +160,21 @@ public final class CudaStream extends LaunchStream implements AutoCloseable {
    * Makes work queued here from now on wait for an event, of any device (cuStreamWaitEvent).
    *
    * @param event the event
+   * @throws IllegalStateException if this is capturing, and the event was not recorded in the same
+   *     capture
    * @throws CudaException if the driver reports an error
    */
   public void waitFor(CudaEvent event) {
-    Objects.requireNonNull(event, "event");
+    waitFor(Objects.requireNonNull(event, "event"), event);
+  }
+
+  private void waitFor(CudaEvent event, Object what) {
     if (event.device().cuda() != device.cuda()) {
       throw new IllegalArgumentException("%s belongs to another Cuda".formatted(event));
     }
     CudaDriver driver = core.holdToQueue();
     try {
+      event.core().checkWait(state, what);
       Runnable wait =
           () ->
               event
@@ -191,6 +197,9 @@ public final class CudaStream extends LaunchStream implements AutoCloseable {
    * Makes work queued here from now on wait for all work queued in another stream so far.
    *
    * @param other the other stream
+   * @throws IllegalStateException if this is capturing, and the other stream does not take part in
+   *     the same capture
+   * @throws CudaException if the driver reports an error
    */
   public void waitFor(CudaStream other) {
     Objects.requireNonNull(other, "other");
@@ -200,7 +209,7 @@ public final class CudaStream extends LaunchStream implements AutoCloseable {
     core.checkUsable();
     try (CudaEvent event = other.device().createEvent(EventOptions.ORDER_ONLY)) {
       event.record(other);
-      waitFor(event);
+      waitFor(event, other);
     }
   }
 
@@ -269,13 +278,15 @@ public final class CudaStream extends LaunchStream implements AutoCloseable {
       throws X {
     Objects.requireNonNull(body, "body");
     beginCapture(options);
-    try (Scope _ = use()) {
-      body.run();
+    try {
+      try (Scope _ = use()) {
+        body.run();
+      }
+      return endCapture(); // which the body may have closed this for
     } catch (Throwable e) { // whatever the body throws
       GraphCapture.giveUp(core, e);
       throw e;
     }
-    return endCapture();
   }
 
   /**

@@ -25,6 +25,9 @@ public final class Capture implements Fence {
   /** The streams that took memory, in that order; under the lock. */
   private final List<Object> streams = new ArrayList<>(2);
 
+  /** What the captured work uses of the Java heap's objects, or through them; under the lock. */
+  private final List<Object> kept = new ArrayList<>(0);
+
   private volatile boolean ended;
 
   /**
@@ -113,6 +116,32 @@ public final class Capture implements Fence {
   public static boolean hasTheRecord(CudaException e) {
     return e.status() == CudaStatus.CAPTURED_EVENT // of a capture that goes on, else
         || e.status() == CudaStatus.INVALID_VALUE;
+  }
+
+  /** Keeps an object reachable for as long as the graph can run. */
+  public void keep(Object used) {
+    lock.lock();
+    try {
+      kept.add(used);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /**
+   * Keeps nothing more once the graph is gone, and whether it is: memory may know this for long.
+   */
+  boolean forgetIfDone() {
+    boolean done = isDone();
+    if (done) {
+      lock.lock();
+      try {
+        kept.clear();
+      } finally {
+        lock.unlock();
+      }
+    }
+    return done;
   }
 
   /** Nothing more is captured. */

@@ -126,6 +126,6 @@ public final class Captures {
     if (!waiting.isEmpty()) {
       waiting.removeIf(Waiting::isOver);
     }
-    known.values().removeIf(Capture::isDone);
+    known.values().removeIf(Capture::forgetIfDone);
   }
 }

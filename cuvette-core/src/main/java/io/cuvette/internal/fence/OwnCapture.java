@@ -16,6 +16,12 @@ public final class OwnCapture {
     begun = capture;
   }
 
+  /** Whether the library began the capture that the stream takes part in. */
+  public boolean isBegun(CaptureInfo info) {
+    Capture capture = begun;
+    return capture != null && info.isActive() && info.id() == capture.id;
+  }
+
   /** The stream takes part in a capture that began in another. */
   public void joined(Capture capture) {
     joined = capture.id;

@@ -121,15 +121,17 @@ public final class GraphCapture {
 
   /** Ends a capture whose body failed, and gives its graph up. */
   public static void giveUp(OpenStream stream, Throwable failure) {
-    if (!stream.isClosed() && !stream.state.session.isClosed()) { // which has ended it
-      Failures.closeAfter(failure, () -> giveUp(stream));
+    DriverStream state = stream.state;
+    if (!state.isClosing() && !state.session.isClosed()) { // which has ended it
+      Failures.closeAfter(failure, () -> giveUp(state));
     }
   }
 
-  private static void giveUp(OpenStream stream) {
+  /** Also if the body has closed one of several objects that stand for the stream. */
+  private static void giveUp(DriverStream stream) {
     CudaDriver _ = stream.hold();
     try {
-      if (!stream.state.capturing.end()) {
+      if (!stream.capturing.end()) {
         throw new IllegalStateException(
             "capture: %s goes on in another capture or thread, which its body left it to"
                 .formatted(stream));

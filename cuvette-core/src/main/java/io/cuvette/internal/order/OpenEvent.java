@@ -2,6 +2,7 @@ package io.cuvette.internal.order;
 
 import io.cuvette.EventDescriptor;
 import io.cuvette.EventOptions;
+import io.cuvette.driver.CaptureInfo;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
@@ -24,6 +25,9 @@ import org.jspecify.annotations.Nullable;
  * also when it is forgotten. What works with it keeps it reachable. Thread-safe.
  */
 public final class OpenEvent implements AutoCloseable {
+  /** A capture of which nothing is known but that it is invalid. */
+  private static final long INVALID = -1;
+
   private final Device device;
   private final long handle;
   private final EventOptions options;
@@ -39,8 +43,11 @@ public final class OpenEvent implements AutoCloseable {
   /** Whether its last record may be part of a capture: who waits for it then joins that. */
   private volatile boolean mayBeCaptured;
 
-  /** Whether its stream was capturing after the last record, which may be part of that. */
-  private volatile boolean captured;
+  /** The capture that its stream took part in after the last record; 0 for none. */
+  private volatile long capturedIn;
+
+  /** Whether others have the handle, so that its last record need not be one of this library. */
+  private volatile boolean shown;
 
   /** Whether a capture may ever have had a record of it; shared with its end. */
   private final AtomicBoolean wasCaptured = new AtomicBoolean();
@@ -179,6 +186,7 @@ public final class OpenEvent implements AutoCloseable {
   /** The handle of the driver, for who may capture it from now on. */
   public long handle() {
     mayBeCaptured = true;
+    shown = true;
     return handle;
   }
 
@@ -233,8 +241,8 @@ public final class OpenEvent implements AutoCloseable {
     CudaDriver driver = stream.holdToQueue();
     try {
       use(own -> driver.events().eventRecord(device.id(), own, stream.state.handle));
-      captured = stream.state.isExposed() && stream.state.capturing.goesOn();
-      if (captured) {
+      capturedIn = captureOf(stream.state);
+      if (capturedIn != 0) {
         wasCaptured.set(true);
       }
     } finally {
@@ -283,7 +291,7 @@ public final class OpenEvent implements AutoCloseable {
   /** Refuses what would invalidate a capture that the event was recorded in. */
   private void checkNotCaptured(String call) {
     DriverStream on = recordedOn;
-    if (captured && (on == null || on.isCapturing())) {
+    if (capturedIn != 0 && (on == null || on.isCapturing())) {
       throw new IllegalStateException(
           "%s: %s was recorded in %s, which is capturing a graph"
               .formatted(call, this, on == null ? "a thread's stream" : on));
@@ -311,6 +319,35 @@ public final class OpenEvent implements AutoCloseable {
   @Override
   public String toString() {
     return ending.describe();
+  }
+
+  /**
+   * Refuses the wait of a stream, which the caller holds, that would invalidate its capture.
+   *
+   * @param what what the user wants to wait for
+   */
+  public void checkWait(DriverStream waiting, Object what) {
+    long own = recorded && !shown ? captureOf(waiting) : 0;
+    long of = capturedIn;
+    if (own != 0 && own != INVALID && own != of) {
+      throw new IllegalStateException(
+          "waitFor: %s is capturing a graph, and the work of %s is %s"
+              .formatted(
+                  waiting,
+                  what,
+                  of == 0
+                      ? "not part of that (expected: a wait before the capture, or work of it)"
+                      : "part of another (expected: work of the same capture)"));
+    }
+  }
+
+  /** The capture that a stream takes part in, which the caller holds; 0 for none. */
+  private static long captureOf(DriverStream stream) {
+    if (!stream.isExposed() || stream.isLegacy() || !stream.capturing.goesOn()) {
+      return 0;
+    }
+    CaptureInfo info = stream.capturing.info();
+    return info.isActive() ? info.id() : INVALID;
   }
 
   /** Whether a stream that waits for it can join a capture by that. */

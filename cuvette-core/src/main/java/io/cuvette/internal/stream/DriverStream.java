@@ -424,7 +424,7 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
   public void end() {
     Failures failures = new Failures();
     boolean[] goesOn = new boolean[1];
-    failures.run(() -> goesOn[0] = owned && !isClosed() && !capturing.endIfPossible());
+    failures.run(() -> goesOn[0] = !isClosed() && !capturing.endIfPossible());
     failures.run(goesOn[0] ? () -> streams.endLater(this) : this::endNow);
     failures.throwFirst();
   }

@@ -1,5 +1,6 @@
 package io.cuvette.internal.stream;
 
+import io.cuvette.driver.CaptureCalls;
 import io.cuvette.driver.CaptureInfo;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
@@ -107,15 +108,12 @@ public final class StreamCapture {
 
   /** The same when nobody queues work any more. */
   boolean endNow() {
-    int device = stream.device.id();
+    CaptureInfo info = info();
+    if (!info.isCapturing() || own.isJoined(info)) {
+      return !info.isCapturing();
+    }
     CudaDriver driver = stream.session.driver();
-    CaptureInfo info = driver.captures().streamGetCaptureInfo(device, stream.handle);
-    if (!info.isCapturing()) {
-      return true;
-    }
-    if (own.isJoined(info)) {
-      return false;
-    }
+    int device = stream.device.id();
     try {
       driver.graphs().graphDestroy(driver.captures().streamEndCapture(device, stream.handle));
     } catch (CudaException e) {
@@ -127,10 +125,16 @@ public final class StreamCapture {
     return true;
   }
 
+  /** The capture that the stream takes part in, for who holds it. */
+  public CaptureInfo info() {
+    CaptureCalls driver = stream.session.driver().captures();
+    return driver.streamGetCaptureInfo(stream.device.id(), stream.handle);
+  }
+
   /** Whether that was all, for who ends the stream, perhaps when the driver answers no more. */
   public boolean endIfPossible() {
     try {
-      return end();
+      return (!stream.isOwned() && !own.isBegun(info())) || end();
     } catch (IllegalStateException e) {
       return true;
     }

@@ -4,6 +4,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.internal.block.BlockReports;
 import io.cuvette.internal.block.ChunkSource;
 import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.stream.UsedMemory;
 import java.lang.foreign.MemorySegment;
@@ -138,9 +139,23 @@ public final class HostTransfers {
     UsedMemory viewed = stream.state.streams.views().find(host);
     if (viewed == null) {
       stream.awaitInCallback("a copy of native memory"); // pageable, for which the driver waits
-      Transfers.queue(stream, buffer, work);
+      Transfers.queue(
+          stream,
+          buffer,
+          driver -> {
+            work.accept(driver);
+            keepIfCaptured(stream, host);
+          });
     } else {
       Transfers.queue(stream, buffer, viewed, work);
+    }
+  }
+
+  /** An arena that the collector ends must not end before the graph. */
+  private static void keepIfCaptured(OpenStream stream, MemorySegment host) {
+    Capture capture = stream.state.capture();
+    if (capture != null) {
+      capture.keep(host);
     }
   }
 
