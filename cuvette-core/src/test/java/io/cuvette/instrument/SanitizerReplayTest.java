@@ -1,12 +1,19 @@
 package io.cuvette.instrument;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.GraphCalls;
 import io.cuvette.driver.GraphNodeParams;
+import io.cuvette.driver.InstantiatedGraph;
 import io.cuvette.sim.SimulatedDriver;
 import io.cuvette.sim.SimulatedOptions;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -164,5 +171,69 @@ class SanitizerReplayTest {
     assertThat(reports).isEmpty();
     driver.transfers().memcpyAsync(0, memory, address[0], BYTES, one);
     only(Misuse.USE_AFTER_FREE);
+  }
+
+  /** A simulated device whose driver does not tell what a node does. */
+  private static SanitizerDriver notTelling(CudaStatus status, AtomicInteger instantiated) {
+    CudaDriver below = SimulatedDriver.open(SimulatedOptions.DEFAULTS.withSeed(5));
+    return SanitizerDriver.reporting(
+        new ForwardingDriver(below) {
+          private final GraphCalls graphs =
+              new ForwardingGraphs(below.graphs()) {
+                @Override
+                public GraphNodeParams graphNodeGetParams(long node) {
+                  throw new CudaException(status, "cuGraphMemsetNodeGetParams", "for a test");
+                }
+
+                @Override
+                public InstantiatedGraph graphInstantiateWithParams(
+                    int device, long graph, long flags, long uploadStream) {
+                  instantiated.incrementAndGet();
+                  return super.graphInstantiateWithParams(device, graph, flags, uploadStream);
+                }
+              };
+
+          @Override
+          public GraphCalls graphs() {
+            return graphs;
+          }
+        },
+        _ -> {},
+        Misuse.LEAK);
+  }
+
+  private static InstantiatedGraph instantiateOnOne(CudaDriver on) {
+    long some = on.memory().memAlloc(0, BYTES);
+    long graph = on.graphs().graphCreate();
+    try {
+      on.graphs().graphAddNode(0, graph, new long[0], new GraphNodeParams.Fill(some, 3, 1, BYTES));
+      return on.graphs().graphInstantiateWithParams(0, graph, 0, 0);
+    } finally {
+      on.graphs().graphDestroy(graph);
+      on.memory().memFree(0, some);
+    }
+  }
+
+  @Test
+  void driverThatIsTooOldToTell_isNoReasonToFail() {
+    for (CudaStatus status :
+        List.of(CudaStatus.NOT_SUPPORTED, CudaStatus.CALL_REQUIRES_NEWER_DRIVER)) {
+      try (SanitizerDriver old = notTelling(status, new AtomicInteger())) {
+        long executable = instantiateOnOne(old).executable();
+        assertThat(executable).isNotZero();
+        old.graphs().graphExecDestroy(executable);
+      }
+    }
+  }
+
+  @Test
+  void errorOfAQuestion_isThrown_beforeAnythingIsInstantiated() {
+    AtomicInteger instantiated = new AtomicInteger();
+    try (SanitizerDriver failing = notTelling(CudaStatus.OUT_OF_MEMORY, instantiated)) {
+      assertThatThrownBy(() -> instantiateOnOne(failing))
+          .isInstanceOfSatisfying(
+              CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.OUT_OF_MEMORY));
+    }
+    assertThat(instantiated).hasValue(0);
   }
 }

@@ -102,6 +102,18 @@ class FfmHostNodesTest extends StubDriverTest {
   }
 
   @Test
+  void functionsOfOtherChildGraphs_liveAsLongAsTheExecutable() {
+    add();
+    library.answer(GraphNodeType.HOST.ordinal(), 0); // as many nodes, all of this type
+    graphs.graphExecNodeSetParams(1, 0x99, 0x100, new GraphNodeParams.Child(0xabc));
+    assertThat(callsInAnyContext()).contains("cuGraphHostNodeGetParams@10000(66)");
+    end();
+    assertThat(run()).isEqualTo(1);
+    graphs.graphExecDestroy(0x99);
+    assertThat(run()).isEqualTo(1);
+  }
+
+  @Test
   void nodesThatAreNotAdded_leaveNothing() {
     String[] calls = {"cuUserObjectCreate", "cuGraphRetainUserObject", "cuGraphAddHostNode"};
     String[] undone = {

@@ -8,11 +8,15 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaDriverProvider;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.GraphConditionType;
+import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.ffm.library.DriverLibrary;
 import io.cuvette.ffm.link.SharedLibraries;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.DisabledOnOs;
 import org.junit.jupiter.api.condition.OS;
@@ -193,6 +197,31 @@ class FfmStartupTest {
           .hasMessageContaining("as of CUDA 10.0");
       assertThat(library.current()).isEqualTo(0xeee);
       assertThat(driver.memory().memAlloc(0, 8)).isEqualTo(24);
+    }
+  }
+
+  @Test
+  void nodesThatADriverOfCuda12Lacks_areNamed_andTheOthersAreAdded() {
+    StubLibrary library = StubLibrary.compile(folder);
+    library.version(12_000);
+    try (CudaDriver driver = library.open()) {
+      long[] none = {};
+      driver.graphs().graphAddNode(0, 0xabc, none, new GraphNodeParams.Empty());
+      driver.graphs().graphAddNode(0, 0xabc, none, new GraphNodeParams.Copy(16, 32, 8));
+      GraphNodeParams conditional = new GraphNodeParams.Conditional(1, GraphConditionType.IF, 1);
+      List<ThrowingCallable> newer =
+          List.of(
+              () -> driver.graphs().graphAddNode(0, 0xabc, none, conditional),
+              () -> driver.captures().streamBeginCaptureToGraph(0, 5, 0xabc, none, 2),
+              () -> driver.captures().streamGetCaptureDependencies(0, 5),
+              () -> driver.captures().streamUpdateCaptureDependencies(0, 5, none));
+      for (ThrowingCallable call : newer) {
+        assertThatThrownBy(call)
+            .isInstanceOfSatisfying(
+                CudaException.class,
+                e -> assertThat(e.status()).isEqualTo(CudaStatus.CALL_REQUIRES_NEWER_DRIVER))
+            .hasMessageContaining("as of CUDA 12.3");
+      }
     }
   }
 

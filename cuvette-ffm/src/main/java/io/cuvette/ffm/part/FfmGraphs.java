@@ -136,6 +136,24 @@ public final class FfmGraphs extends Part implements GraphCalls {
   public void graphExecNodeSetParams(
       int device, long executable, long node, GraphNodeParams params) {
     nodes.execSet(device, executable, node, params);
+    if (params instanceof GraphNodeParams.Child(long graph) && !GraphFunctions.isEmpty()) {
+      keepFunctions(graph, executable);
+    }
+  }
+
+  /** An executable runs the functions of a graph that nobody says it retains. */
+  private void keepFunctions(long graph, long executable) {
+    for (long node : graphGetNodes(graph)) {
+      switch (graphNodeGetType(node)) {
+        case HOST -> GraphFunctions.keep(NodeStructures.function(reading.host(node)), executable);
+        case GRAPH -> {
+          GraphNodeParams.Child child =
+              (GraphNodeParams.Child) reading.get(node, GraphNodeType.GRAPH);
+          keepFunctions(child.graph(), executable);
+        }
+        default -> {}
+      }
+    }
   }
 
   @Override

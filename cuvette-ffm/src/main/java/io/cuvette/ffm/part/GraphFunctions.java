@@ -46,6 +46,11 @@ final class GraphFunctions {
     return number;
   }
 
+  /** Whether no node has a function. */
+  static boolean isEmpty() {
+    return ALL.isEmpty();
+  }
+
   /** Forgets a function that no node got. */
   static void remove(long number) {
     ALL.remove(number);

@@ -1,0 +1,5 @@
+package io.cuvette.testkit.driver;
+
+import io.cuvette.testkit.DriverHostNodeContract;
+
+class DriverHostNodeTest extends DriverHostNodeContract {}
