@@ -25,10 +25,19 @@ public final class Captures {
     }
 
     boolean isOver() {
-      if (work.isDone() && taken.compareAndSet(false, true)) {
+      if (isDone() && taken.compareAndSet(false, true)) {
         step.run();
       }
       return taken.get();
+    }
+
+    /** A device that failed is no reason to fail for who works with another. */
+    private boolean isDone() {
+      try {
+        return work.isDone();
+      } catch (CudaException e) {
+        return false;
+      }
     }
   }
 

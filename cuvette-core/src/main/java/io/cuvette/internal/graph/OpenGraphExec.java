@@ -10,6 +10,11 @@ import io.cuvette.internal.fence.WorkMarker;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Session;
 import io.cuvette.internal.stream.DriverStream;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,22 +40,60 @@ public final class OpenGraphExec extends GraphObject {
     private Retained retained = new Retained();
     private @Nullable DriverStream lastIn;
 
-    /** The executable does something else from now on. */
-    void replace(Retained next) {
-      Retained before = retained;
-      retained = next;
-      releaseAfterLaunches(before);
+    /** Where launches may run still that came before one that the driver refused. */
+    private final Set<DriverStream> before = new HashSet<>(0);
+
+    void launch(DriverStream stream, Runnable call) {
+      DriverStream last = lastIn;
+      lastIn = stream; // first: the driver may have launched what it reports an error for
+      try {
+        call.run();
+      } catch (RuntimeException | Error e) {
+        if (last != null) {
+          before.add(last);
+        }
+        throw e;
+      }
+      if (!before.isEmpty()) {
+        before.clear(); // the new one is behind them
+      }
     }
 
-    private void releaseAfterLaunches(Retained before) {
-      DriverStream stream = lastIn;
-      if (stream == null) {
-        before.release();
-      } else {
-        WorkMarker marker = WorkMarker.of(stream);
-        stream.streams.captures().after(marker, before::release);
-        marker.record();
+    /** The executable does something else from now on. */
+    void replace(Retained next) {
+      Retained replaced = retained;
+      retained = next;
+      releaseAfterLaunches(replaced);
+    }
+
+    private void releaseAfterLaunches(Retained retained) {
+      Set<DriverStream> streams = new HashSet<>(before);
+      if (lastIn != null) {
+        streams.add(lastIn);
       }
+      if (streams.isEmpty()) {
+        retained.release();
+        return;
+      }
+      AtomicInteger left = new AtomicInteger(streams.size());
+      List<WorkMarker> markers = new ArrayList<>();
+      for (DriverStream stream : streams) {
+        WorkMarker marker = WorkMarker.of(stream);
+        markers.add(marker);
+        stream
+            .streams
+            .captures()
+            .after(
+                marker,
+                () -> {
+                  if (left.decrementAndGet() == 0) {
+                    retained.release();
+                  }
+                });
+      }
+      Failures failures = new Failures();
+      markers.forEach(marker -> failures.run(marker::record));
+      failures.throwFirst();
     }
   }
 
@@ -150,10 +193,9 @@ public final class OpenGraphExec extends GraphObject {
   }
 
   private void launchHeld(CudaDriver driver, DriverStream stream) {
-    run(handle -> {
-      kept.lastIn = stream; // first: the driver may have launched what it reports an error for
-      driver.graphs().graphLaunch(stream.device.id(), handle, stream.handle);
-    });
+    run(handle ->
+        kept.launch(
+            stream, () -> driver.graphs().graphLaunch(stream.device.id(), handle, stream.handle)));
   }
 
   /** Prepares the next launch in order of a stream (cuGraphUpload). */

@@ -1,0 +1,60 @@
+package io.cuvette.testkit.graph;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaGraph;
+import io.cuvette.CudaGraphExec;
+import io.cuvette.CudaStream;
+import io.cuvette.MemoryPool;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.PinnedMemoryPool;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.support.Bytes;
+import io.cuvette.testkit.support.Graph;
+import java.util.concurrent.locks.LockSupport;
+
+/** A launch that the driver refuses leaves those before it as they are. */
+class FailedLaunchTest {
+  private static final int BYTES = 1 << 16;
+  private static final int LOOKS = 5_000;
+
+  @CudaTest(seeds = 24)
+  void memoryOfTheLaunchBefore_staysUntilThatIsDone(
+      Cuda cuda,
+      ScriptedDriver driver,
+      MemoryPool pool,
+      PinnedMemoryPool pinned,
+      @NonBlocking CudaStream stream,
+      @NonBlocking CudaStream other) {
+    try (Buffer result = pool.allocate(BYTES, stream)) {
+      try (PinnedBuffer used = pinned.allocate(BYTES)) {
+        used.segment().fill((byte) 5);
+        try (CudaGraph graph = stream.capture(() -> used.copyTo(result, stream));
+            CudaGraphExec executable = graph.instantiate()) {
+          executable.launch(stream);
+          driver.fail("graphLaunch", CudaStatus.OUT_OF_MEMORY, 1);
+          assertThatThrownBy(() -> executable.launch(other)).isInstanceOf(CudaException.class);
+        }
+      }
+      cuda.leaksFound();
+      try (PinnedBuffer taken = pinned.allocate(BYTES)) {
+        taken.segment().fill((byte) 6);
+        stream.synchronize();
+      }
+      assertThat(Bytes.areAll(result, 5)).isTrue();
+    }
+    Graph.awaitGone(pool, stream);
+    for (int i = 0; i < LOOKS && pinned.stats().pendingBytes() > 0; i++) {
+      LockSupport.parkNanos(1_000_000);
+      cuda.leaksFound();
+    }
+    assertThat(pinned.stats().pendingBytes()).isZero();
+  }
+}
