@@ -80,7 +80,7 @@ public interface GraphCalls {
    * Changes what a node does, for what is instantiated from now on (cuGraphKernelNodeSetParams,
    * cuGraphMemcpyNodeSetParams, cuGraphMemsetNodeSetParams, cuGraphHostNodeSetParams,
    * cuGraphEventRecordNodeSetEvent, cuGraphEventWaitNodeSetEvent). Nodes of other types cannot be
-   * changed.
+   * changed; nor can a host node that was made with a function of C be given one of Java.
    *
    * @param device the device, from 0
    * @param node the handle of the node
@@ -237,7 +237,8 @@ public interface GraphCalls {
    * Changes what a node does in later launches of an executable (cuGraphExecKernelNodeSetParams,
    * cuGraphExecMemcpyNodeSetParams, cuGraphExecMemsetNodeSetParams, cuGraphExecHostNodeSetParams,
    * cuGraphExecChildGraphNodeSetParams, cuGraphExecEventRecordNodeSetEvent,
-   * cuGraphExecEventWaitNodeSetEvent). Nodes of other types cannot be changed.
+   * cuGraphExecEventWaitNodeSetEvent). Nodes of other types cannot be changed; nor can clusters and
+   * cooperation of a kernel on a GPU, nor a function of C.
    *
    * @param device the device, from 0
    * @param executable the handle of the executable graph
