@@ -112,6 +112,11 @@ public final class CudaGraphExec implements AutoCloseable {
     core.close();
   }
 
+  /** The executable as the engine knows it. */
+  OpenGraphExec core() {
+    return core;
+  }
+
   @Override
   public String toString() {
     return core.toString();

@@ -1,7 +1,7 @@
 package io.cuvette.internal.devicepool;
 
+import io.cuvette.internal.fence.CachingPool;
 import io.cuvette.internal.fence.StreamLocal;
-import io.cuvette.internal.session.CachingPool;
 import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.internal.streamcache.StreamCache;
 import java.util.concurrent.ConcurrentHashMap;

@@ -6,6 +6,7 @@ import io.cuvette.driver.UserObject;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -14,7 +15,10 @@ import org.jspecify.annotations.Nullable;
  * What one capture may use of memory: it is done when the graph, everything instantiated from it,
  * and all launches of that are gone, or the capture failed. Thread-safe.
  */
-public final class Capture implements Fence {
+public final class Capture implements Fence, Retainable {
+  /** The driver numbers its captures from 1. */
+  private static final AtomicLong BUILT = new AtomicLong();
+
   public final long id;
 
   /** What it takes memory from. */
@@ -70,8 +74,13 @@ public final class Capture implements Fence {
   /** One that the library began, and which is held once. */
   static Capture own(long id, CaptureMemory memory) {
     Capture made = new Capture(id, memory, true, null, null);
-    made.hold();
+    made.retain();
     return made;
+  }
+
+  /** One that stands for what is built and not captured, and which is held once. */
+  public static Capture built() {
+    return own(BUILT.decrementAndGet(), CaptureMemory.ofOne());
   }
 
   /** One that somebody else began, whose graph retains an object. */
@@ -84,12 +93,14 @@ public final class Capture implements Fence {
     return new Capture(id, CaptureMemory.ofOne(), false, null, refusal);
   }
 
-  /** Keeps the memory of a capture that the library began, until {@link #release}. */
-  public void hold() {
+  /** For a capture that the library began. */
+  @Override
+  public void retain() {
     holders.incrementAndGet();
   }
 
-  public void release() {
+  @Override
+  public void letGo() {
     int left = holders.decrementAndGet();
     assert left >= 0 : this;
   }

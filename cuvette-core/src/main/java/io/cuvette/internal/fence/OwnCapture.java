@@ -52,7 +52,7 @@ public final class OwnCapture {
   public void over(CaptureInfo info) {
     Capture capture = taken(info);
     if (capture != null) {
-      capture.release();
+      capture.letGo();
     }
   }
 
@@ -61,7 +61,7 @@ public final class OwnCapture {
     Capture capture = begun;
     if (capture != null) {
       begun = null;
-      capture.release();
+      capture.letGo();
     }
   }
 }

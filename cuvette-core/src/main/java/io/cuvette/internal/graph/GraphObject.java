@@ -9,6 +9,7 @@ import java.lang.ref.Reference;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongConsumer;
 import java.util.function.LongFunction;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -84,6 +85,17 @@ public abstract sealed class GraphObject permits OpenGraph, OpenGraphExec {
           .session()
           .gate()
           .ask(() -> Locked.get(lock, () -> call.apply(handle))); // who closes the Cuda waits
+    } finally {
+      unhold();
+    }
+  }
+
+  /** Does something of several steps, which neither ends nor changes meanwhile. */
+  final <T> T alone(Supplier<T> step) {
+    device.session().checkOpen();
+    ending.hold();
+    try {
+      return Locked.get(lock, step);
     } finally {
       unhold();
     }

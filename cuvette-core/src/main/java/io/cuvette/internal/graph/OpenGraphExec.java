@@ -1,13 +1,16 @@
 package io.cuvette.internal.graph;
 
 import io.cuvette.GraphOptions;
+import io.cuvette.driver.AddedNode;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.GraphCalls;
+import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.GraphUpdateResult;
 import io.cuvette.driver.InstantiatedGraph;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.fence.WorkMarker;
 import io.cuvette.internal.order.OpenStream;
+import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.Session;
 import io.cuvette.internal.stream.DriverStream;
 import java.util.ArrayList;
@@ -15,6 +18,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,9 +31,13 @@ public final class OpenGraphExec extends GraphObject {
 
   private final Kept kept;
 
+  /** The number of the graph that it was instantiated from. */
+  private final long of;
+
   private OpenGraphExec(OpenGraph of, Kept kept, long handle) {
     super(of.device, of.memory, handle, new Handle(of, kept, handle));
     this.kept = kept;
+    this.of = of.number;
   }
 
   /**
@@ -245,6 +253,72 @@ public final class OpenGraphExec extends GraphObject {
       next.release();
     }
     return done;
+  }
+
+  /** A node of the graph that does something else from now on in launches of this. */
+  public NodeTarget change(OpenGraph graph, long node) {
+    checkOf(graph);
+    return new NodeTarget() {
+      @Override
+      Device device() {
+        return device;
+      }
+
+      @Override
+      Retained retained() {
+        return kept.retained;
+      }
+
+      @Override
+      <T> T alone(Supplier<T> step) {
+        return graph.alone(() -> OpenGraphExec.this.alone(step)); // as updates do
+      }
+
+      @Override
+      @Nullable GraphArena memory() {
+        return memory;
+      }
+
+      @Override
+      public AddedNode set(GraphNodeParams params) {
+        return graph.of(
+            node,
+            driver -> {
+              OpenGraph.checkType(driver, node, params);
+              return call(handle -> {
+                driver.graphExecNodeSetParams(device.id(), handle, node, params);
+                return AddedNode.plain(node);
+              });
+            });
+      }
+    };
+  }
+
+  /** Whether a node takes part in launches from now on (cuGraphNodeSetEnabled). */
+  public void setEnabled(OpenGraph graph, long node, boolean isEnabled) {
+    checkOf(graph);
+    boolean _ =
+        graph.of(
+            node,
+            driver ->
+                call(handle -> {
+                  driver.graphNodeSetEnabled(handle, node, isEnabled);
+                  return isEnabled;
+                }));
+  }
+
+  /** Whether a node takes part in launches (cuGraphNodeGetEnabled). */
+  public boolean isEnabled(OpenGraph graph, long node) {
+    checkOf(graph);
+    return graph.of(node, driver -> call(handle -> driver.graphNodeGetEnabled(handle, node)));
+  }
+
+  private void checkOf(OpenGraph graph) {
+    if (graph.number != of) {
+      throw new IllegalArgumentException(
+          "%s was not instantiated from %s (expected: an executable of the node's graph)"
+              .formatted(this, graph));
+    }
   }
 
   private void checkOn(OpenStream stream) {

@@ -1,21 +1,49 @@
 package io.cuvette.internal.graph;
 
 import io.cuvette.internal.fence.Capture;
+import io.cuvette.internal.fence.Retainable;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
 
 /**
- * The captures whose memory a graph, or what was instantiated from it, keeps until its end.
- * Thread-safe, but for the end, which comes last.
+ * What a graph, or what was instantiated from it, keeps until its end: the memory of captures and
+ * of nodes that were built, and events. Thread-safe, but for the end, which comes last.
  */
 final class Retained {
-  private final Set<Capture> captures = ConcurrentHashMap.newKeySet();
+  private final Set<Retainable> all = ConcurrentHashMap.newKeySet();
 
-  /** Takes over what the caller holds. */
-  void take(Capture held) {
-    if (!captures.add(held)) {
-      held.release();
+  /** What stands for the nodes that were built. */
+  private final AtomicReference<@Nullable Capture> built = new AtomicReference<>();
+
+  /** Takes over what the caller retains. */
+  void take(Retainable retained) {
+    if (!all.add(retained)) {
+      retained.letGo();
     }
+  }
+
+  /** Keeps something more. */
+  void keep(Retainable more) {
+    more.retain();
+    take(more);
+  }
+
+  /** What memory is used by that is kept here. */
+  Capture built() {
+    Capture known = built.get();
+    if (known == null) {
+      Capture made = Capture.built();
+      known = built.compareAndExchange(null, made);
+      if (known == null) {
+        known = made;
+        take(made);
+      } else {
+        made.letGo();
+      }
+    }
+    return known;
   }
 
   /** The same once more, for somebody whose end is another. For who keeps this from its end. */
@@ -27,16 +55,13 @@ final class Retained {
 
   /** Keeps what another does, too; which the caller keeps from its end. */
   void addAll(Retained other) {
-    for (Capture capture : other.captures) {
-      capture.hold();
-      take(capture);
-    }
+    other.all.forEach(this::keep);
   }
 
   /** The end. */
   void release() {
-    captures.removeIf(capture -> {
-      capture.release();
+    all.removeIf(one -> {
+      one.letGo();
       return true;
     });
   }

@@ -9,10 +9,13 @@ import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.stream.DriverStream;
+import io.cuvette.internal.stream.UsedMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.Consumer;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -109,12 +112,7 @@ final class Arguments {
   /** Launches; nobody packs anew meanwhile. */
   void launch(OpenStream stream, LaunchShape shape) {
     Device device = stream.on();
-    for (int i = 0; i < count; i++) {
-      Memory buffer = buffers[i];
-      if (buffer.on() != device && buffer.isOfDevice()) {
-        checkAccess(buffer, device);
-      }
-    }
+    checkAccess(device);
     kernel.module.ending.hold();
     try {
       hold(stream, shape, device);
@@ -151,10 +149,44 @@ final class Arguments {
     }
   }
 
+  /** Has a node of a graph launch with them; nobody packs anew meanwhile. */
+  <T> T inGraph(Device device, Consumer<UsedMemory> use, Function<LaunchParameters, T> node) {
+    checkAccess(device);
+    kernel.module.ending.hold();
+    int held = 0;
+    try {
+      while (held < count) {
+        buffers[held].hold();
+        held++;
+      }
+      use.accept(kernel.module.ending);
+      for (int i = 0; i < count; i++) {
+        use.accept(buffers[i].block());
+      }
+      return node.apply(packed());
+    } catch (CudaException e) {
+      throw kernel.module.explained(e, device);
+    } finally {
+      while (held > 0) {
+        buffers[--held].unhold();
+      }
+      kernel.module.unhold();
+    }
+  }
+
   private void use(DriverStream stream) {
     kernel.module.ending.useIn(stream);
     for (int i = 0; i < count; i++) {
       buffers[i].block().useIn(stream);
+    }
+  }
+
+  private void checkAccess(Device device) {
+    for (int i = 0; i < count; i++) {
+      Memory buffer = buffers[i];
+      if (buffer.on() != device && buffer.isOfDevice()) {
+        checkAccess(buffer, device);
+      }
     }
   }
 

@@ -6,14 +6,17 @@ import io.cuvette.LaunchConfig;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.KernelParameter;
+import io.cuvette.driver.LaunchParameters;
 import io.cuvette.driver.LaunchShape;
 import io.cuvette.driver.PotentialBlockSize;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.Session;
+import io.cuvette.internal.stream.UsedMemory;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -174,6 +177,34 @@ public final class OpenKernel {
       mine.clear();
       room.setRelease(mine);
     }
+  }
+
+  /** What makes or changes a node of a graph that launches the kernel. */
+  @FunctionalInterface
+  public interface LaunchNode<T> {
+    T set(LaunchShape shape, LaunchParameters parameters);
+  }
+
+  /**
+   * Has a node of a graph launch it, in the same way.
+   *
+   * @param use notes what the graph uses
+   */
+  public <T> T inGraph(
+      Device device,
+      LaunchConfig config,
+      @Nullable Object[] arguments,
+      ArgumentReader reader,
+      Consumer<UsedMemory> use,
+      LaunchNode<T> node) {
+    if (device.session() != session()) {
+      throw new IllegalArgumentException("%s belongs to another Cuda".formatted(device));
+    }
+    module.ending.checkOpen();
+    Arguments packed = new Arguments(this);
+    packed.pack(arguments, reader);
+    LaunchShape shape = checked(null, device, config).shape();
+    return packed.inGraph(device, use, parameters -> node.set(shape, parameters));
   }
 
   @Override

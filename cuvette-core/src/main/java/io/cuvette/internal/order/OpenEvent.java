@@ -9,6 +9,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.base.Once;
 import io.cuvette.internal.callback.Callback;
 import io.cuvette.internal.fence.Capture;
+import io.cuvette.internal.fence.Retainable;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.EventFlags;
 import io.cuvette.internal.session.ObjectEnding;
@@ -24,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  * An event as the engine knows it: a mark in a stream that can be queried and waited for, and ends
  * also when it is forgotten. What works with it keeps it reachable. Thread-safe.
  */
-public final class OpenEvent implements AutoCloseable {
+public final class OpenEvent implements AutoCloseable, Retainable {
   /** A capture of which nothing is known but that it is invalid. */
   private static final long INVALID = -1;
 
@@ -249,6 +250,23 @@ public final class OpenEvent implements AutoCloseable {
       stream.unhold();
     }
     recordedOn = stream.state.confinedTo == null ? stream.state : null;
+    recorded = true;
+  }
+
+  /** Nodes of a graph have it: the driver crashes when the graph runs without the event. */
+  @Override
+  public void retain() {
+    ending.lend();
+  }
+
+  @Override
+  public void letGo() {
+    ending.returned();
+  }
+
+  /** A node of a graph records it: where, is known to the driver alone. */
+  public void recordedByGraph() {
+    recordedOn = null;
     recorded = true;
   }
 

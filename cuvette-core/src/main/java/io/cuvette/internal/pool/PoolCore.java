@@ -3,7 +3,7 @@ package io.cuvette.internal.pool;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.block.ChunkSource;
 import io.cuvette.internal.block.Faces;
-import io.cuvette.internal.session.CachingPool;
+import io.cuvette.internal.fence.CachingPool;
 import io.cuvette.internal.session.ObjectEnding;
 import io.cuvette.internal.session.Session;
 import io.cuvette.internal.stream.Streams;

@@ -50,6 +50,7 @@ public final class ObjectEnding extends Ending {
   private final Runnable end = this::endByOwner;
 
   private final AtomicInteger waiting = new AtomicInteger();
+  private final AtomicInteger lent = new AtomicInteger();
 
   /** How often those hold it that wait for the others, and not for each other. */
   private final AtomicInteger expecting = new AtomicInteger();
@@ -190,6 +191,24 @@ public final class ObjectEnding extends Ending {
   /** Waits for the operations of others that hold it, but not for those that wait for work. */
   public void awaitQueueing() {
     Await.until(() -> holds() <= waiting());
+  }
+
+  /**
+   * Keeps it until {@link #returned}, for what lets go of it at its own end: nobody waits for it.
+   */
+  public void lend() {
+    hold();
+    lent.incrementAndGet();
+  }
+
+  public void returned() {
+    lent.decrementAndGet();
+    unhold();
+  }
+
+  @Override
+  public int lenders() {
+    return lent.get();
   }
 
   @Override

@@ -142,20 +142,15 @@ public final class FfmCaptures extends Part implements CaptureCalls {
     MemorySegment nodes = Arena.ofAuto().allocate(POINTER);
     MemorySegment edges = Arena.ofAuto().allocate(POINTER);
     MemorySegment count = Arena.ofAuto().allocate(SIZE);
-    long[][] result = {{}};
     Call.of("cuStreamGetCaptureInfo(stream=%#x, device=%d)", stream, device)
         .run(
-            _ -> {
-              int status =
-                  (int) GET_DEPENDENCIES.invokeExact(stream, capture, 0L, 0L, nodes, edges, count);
-              if (status == SUCCESS && capture.get(INT, 0) == ACTIVE) {
-                long bytes = count.get(SIZE, 0) * POINTER.byteSize();
-                result[0] = NativeAccess.memory(nodes.get(POINTER, 0), bytes).toArray(POINTER);
-              }
-              return status;
-            },
+            _ -> (int) GET_DEPENDENCIES.invokeExact(stream, capture, 0L, 0L, nodes, edges, count),
             enterAsIs(device));
-    return result[0];
+    if (capture.get(INT, 0) != ACTIVE) {
+      return new long[0];
+    }
+    long bytes = count.get(SIZE, 0) * POINTER.byteSize(); // the driver's, until the stream changes
+    return NativeAccess.memory(nodes.get(POINTER, 0), bytes).toArray(POINTER);
   }
 
   @Override

@@ -8,7 +8,9 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaGraph;
 import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaStream;
+import io.cuvette.GraphDefinition;
 import io.cuvette.GraphMemory;
+import io.cuvette.GraphNode;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.support.Bytes;
@@ -34,6 +36,29 @@ class GraphsGuideTest {
       }
       stream.synchronize();
       assertThat(Bytes.areAll(result, 7)).isTrue();
+    }
+    Graph.awaitGone(cuda.defaultMemoryPool(), stream);
+  }
+
+  @CudaTest
+  void nodeByNode(Cuda cuda, @NonBlocking CudaStream stream) {
+    CudaGraphExec executable;
+    Buffer a = cuda.allocate(1024, stream);
+    Buffer b = cuda.allocate(1024, stream);
+    Buffer c = cuda.allocate(1024, stream);
+    try (GraphDefinition definition = new GraphDefinition(cuda.device(0))) {
+      GraphNode first = definition.root().fillInts(a, 1);
+      GraphNode second = definition.root().fillInts(b, 2);
+      definition.after(first, second).copy(c, a);
+      executable = definition.graph().instantiate();
+    }
+    try (executable;
+        a;
+        b;
+        c) {
+      executable.launch(stream);
+      stream.synchronize();
+      assertThat(Bytes.of(c)).isEqualTo(Bytes.of(a));
     }
     Graph.awaitGone(cuda.defaultMemoryPool(), stream);
   }

@@ -39,6 +39,15 @@ final class Operations {
           "CudaDevice.cuda()",
           "CudaDevice.id()",
           "CudaDevice.profiler()",
+          "GraphDefinition.after(GraphNode[])",
+          "GraphDefinition.graph()",
+          "GraphDefinition.of(CudaGraph)",
+          "GraphDefinition.root()",
+          "GraphDependency.from()",
+          "GraphDependency.to()",
+          "GraphNode.definition()",
+          "GraphNode.handle()",
+          "GraphPlace.dependencies()",
           "CudaGraph.deviceId()",
           "CudaGraph.isClosed()",
           "CudaGraphExec.deviceId()",
@@ -132,6 +141,7 @@ final class Operations {
     all.addAll(StreamOperations.all());
     all.addAll(KernelOperations.all());
     all.addAll(GraphOperations.all());
+    all.addAll(DefinitionOperations.all());
     all.addAll(PoolOperations.all());
     all.addAll(AsyncOperations.all());
     all.addAll(ResourceOperations.all());

@@ -21,6 +21,9 @@ import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.Dim3;
 import io.cuvette.EventOptions;
+import io.cuvette.GraphDefinition;
+import io.cuvette.GraphDependency;
+import io.cuvette.GraphNode;
 import io.cuvette.GraphOptions;
 import io.cuvette.IpcChannel;
 import io.cuvette.IpcListener;
@@ -211,6 +214,13 @@ final class NullSamples implements AutoCloseable {
       objects.add(graph);
       objects.add(graph.instantiate());
     }
+    GraphDefinition definition = new GraphDefinition(cuda.device(0));
+    GraphNode node = definition.root().empty();
+    objects.add(definition);
+    objects.add(node);
+    objects.add(definition.root());
+    objects.add(node.update());
+    objects.add(new GraphDependency(node, node));
     objects.add(cuda.device(0).createGraphMemory());
     objects.add(CaptureOptions.DEFAULTS);
     objects.add(GraphOptions.DEFAULTS);

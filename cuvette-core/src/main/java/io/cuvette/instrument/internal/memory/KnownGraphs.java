@@ -1,5 +1,6 @@
 package io.cuvette.instrument.internal.memory;
 
+import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.instrument.Misuse;
 import io.cuvette.instrument.internal.order.Access;
 import io.cuvette.instrument.internal.order.Access.Kind;
@@ -34,10 +35,26 @@ public final class KnownGraphs {
    * @param ranges what it uses
    * @param allocated the memory that it allocates; null for nodes of other types
    * @param freed the address that it frees; 0 for nodes of other types
+   * @param events the event that it records or waits for
    */
-  public record NodeUse(long node, List<Range> ranges, @Nullable Range allocated, long freed) {
+  public record NodeUse(
+      long node, List<Range> ranges, @Nullable Range allocated, long freed, NodeEvents events) {
     public NodeUse {
       ranges = List.copyOf(ranges);
+    }
+  }
+
+  /**
+   * The events of a node.
+   *
+   * @param recorded the handle of the event that it records; 0 for none
+   * @param awaited the handle of the event that it waits for; 0 for none
+   */
+  public record NodeEvents(long recorded, long awaited) {
+    public static NodeEvents of(GraphNodeParams params) {
+      return new NodeEvents(
+          params instanceof GraphNodeParams.EventRecord made ? made.event() : 0,
+          params instanceof GraphNodeParams.EventWait made ? made.event() : 0);
     }
   }
 
@@ -47,11 +64,13 @@ public final class KnownGraphs {
   private static final class Node {
     private final long handle;
     private List<Use> uses;
+    private NodeEvents events;
     private boolean enabled = true;
 
-    Node(long handle, List<Use> uses) {
+    Node(long handle, List<Use> uses, NodeEvents events) {
       this.handle = handle;
       this.uses = uses;
+      this.events = events;
     }
   }
 
@@ -83,7 +102,8 @@ public final class KnownGraphs {
   public void instantiated(long executable, long graph, List<NodeUse> nodes) {
     Executable made = new Executable();
     made.objects = objects.of(graph);
-    made.nodes = nodes.stream().map(each -> new Node(each.node, uses(each.ranges))).toList();
+    made.nodes =
+        nodes.stream().map(each -> new Node(each.node, uses(each.ranges), each.events)).toList();
     note(made, nodes);
     executables.put(executable, made);
   }
@@ -125,15 +145,17 @@ public final class KnownGraphs {
     if (known != null && known.nodes.size() == nodes.size()) {
       for (int i = 0; i < nodes.size(); i++) {
         known.nodes.get(i).uses = uses(nodes.get(i).ranges);
+        known.nodes.get(i).events = nodes.get(i).events;
       }
     }
   }
 
   /** Notes that a node of an executable does something else. */
-  public void changed(long executable, long handle, List<Range> ranges) {
+  public void changed(long executable, long handle, List<Range> ranges, NodeEvents events) {
     Node node = find(executable, handle);
     if (node != null) {
       node.uses = uses(ranges);
+      node.events = events;
     }
   }
 
@@ -162,6 +184,11 @@ public final class KnownGraphs {
     }
     streams.order.join(lane);
     streams.await(lane, known.last);
+    for (Node node : known.nodes) {
+      if (node.events.awaited != 0) { // as if all nodes did: never too many findings
+        streams.await(lane, streams.events.find(node.events.awaited));
+      }
+    }
     for (Node node : known.nodes) {
       if (node.enabled) {
         node.uses.forEach(use -> check(use, lane, here, findings));
@@ -203,6 +230,12 @@ public final class KnownGraphs {
     });
     known.outputs.forEach(each -> memory.allocatedInGraph(each.address(), each.bytes(), here));
     streams.record(known.last, lane);
+    for (Node node : known.nodes) {
+      EventMark event = streams.events.find(node.events.recorded);
+      if (event != null) { // as if behind all nodes, likewise
+        streams.record(event, lane);
+      }
+    }
     objects.launched(known.objects, lane);
   }
 

@@ -61,6 +61,12 @@ public final class Handles<T> {
     }
   }
 
+  /** What is known of a live one; null if nothing is. */
+  public @Nullable T find(long handle) {
+    Entry<T> entry = live.get(handle);
+    return entry == null ? null : entry.value();
+  }
+
   public boolean isLive(long handle) {
     return live.containsKey(handle);
   }

@@ -4,6 +4,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.GraphCalls;
 import io.cuvette.driver.GraphNodeParams;
+import io.cuvette.instrument.internal.memory.KnownGraphs.NodeEvents;
 import io.cuvette.instrument.internal.memory.KnownGraphs.NodeUse;
 import io.cuvette.instrument.internal.order.Access.Kind;
 import io.cuvette.instrument.internal.order.Access.Range;
@@ -65,7 +66,7 @@ final class GraphReading {
             ? range(made.address(), made.bytes(), Kind.WRITE)
             : null;
     long freed = params instanceof GraphNodeParams.Free free ? free.address() : 0;
-    return new NodeUse(node, ranges, allocated, freed);
+    return new NodeUse(node, ranges, allocated, freed, NodeEvents.of(params));
   }
 
   /** What a node uses, for callers that hold the lock of the sanitizer. */

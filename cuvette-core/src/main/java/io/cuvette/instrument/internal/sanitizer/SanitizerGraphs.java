@@ -10,6 +10,7 @@ import io.cuvette.driver.GraphNodeType;
 import io.cuvette.driver.GraphUpdateResult;
 import io.cuvette.driver.InstantiatedGraph;
 import io.cuvette.driver.UserObject;
+import io.cuvette.instrument.internal.memory.KnownGraphs.NodeEvents;
 import io.cuvette.instrument.internal.memory.KnownGraphs.NodeUse;
 import io.cuvette.instrument.internal.memory.KnownObjects;
 import io.cuvette.instrument.internal.order.Lane;
@@ -193,7 +194,8 @@ public final class SanitizerGraphs implements GraphCalls {
   public void graphExecNodeSetParams(
       int device, long executable, long node, GraphNodeParams params) {
     calls.graphExecNodeSetParams(device, executable, node, params);
-    core.check(_ -> core.graphs.changed(executable, node, reading.ranges(params)));
+    core.check(
+        _ -> core.graphs.changed(executable, node, reading.ranges(params), NodeEvents.of(params)));
   }
 
   @Override

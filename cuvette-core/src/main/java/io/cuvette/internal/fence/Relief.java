@@ -1,5 +1,6 @@
-package io.cuvette.internal.session;
+package io.cuvette.internal.fence;
 
+import io.cuvette.internal.session.Device;
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -1,0 +1,222 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.GraphEdge;
+import io.cuvette.internal.graph.OpenGraph;
+import java.util.AbstractSet;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The nodes of a graph, and what they wait for: of one that is built node by node, or of one that a
+ * stream has captured. Thread-safe.
+ *
+ * {@snippet :
+ * try (GraphDefinition definition = new GraphDefinition(device)) {
+ *   GraphNode filled = definition.root().fillInts(a, 1);
+ *   GraphNode copied = definition.after(filled).copy(b, a);
+ *   definition.after(copied).launch(kernel, config, b, 1024);
+ *   CudaGraphExec executable = definition.graph().instantiate();
+ * }
+ * }
+ */
+public final class GraphDefinition implements AutoCloseable {
+  private final CudaGraph graph;
+
+  /**
+   * A graph without nodes (cuGraphCreate).
+   *
+   * @param device the device that it is for
+   * @throws IllegalStateException if the Cuda is closed
+   * @throws CudaException if the driver reports an error
+   */
+  public GraphDefinition(CudaDevice device) {
+    this(new CudaGraph(OpenGraph.empty(Objects.requireNonNull(device, "device").core())));
+  }
+
+  private GraphDefinition(CudaGraph graph) {
+    this.graph = graph;
+  }
+
+  /**
+   * {@return the nodes of a graph, such as a captured one}
+   *
+   * @param graph the graph, which {@link #close} closes
+   */
+  public static GraphDefinition of(CudaGraph graph) {
+    return new GraphDefinition(Objects.requireNonNull(graph, "graph"));
+  }
+
+  /** {@return the graph, to be instantiated or copied} */
+  public CudaGraph graph() {
+    return graph;
+  }
+
+  /** {@return where nodes go that wait for no others} */
+  public GraphPlace root() {
+    return after();
+  }
+
+  /**
+   * {@return where nodes go that wait for others}
+   *
+   * @param nodes nodes of this graph
+   * @throws IllegalArgumentException if one is of another graph, or is given twice
+   */
+  public GraphPlace after(GraphNode... nodes) {
+    List<GraphNode> behind = List.of(Objects.requireNonNull(nodes, "nodes"));
+    behind.forEach(node -> checkOwn("nodes", node));
+    if (behind.stream().distinct().count() < behind.size()) {
+      throw new IllegalArgumentException("nodes: %s (expected: each once)".formatted(behind));
+    }
+    return new GraphPlace(this, behind);
+  }
+
+  /**
+   * {@return a live view of the nodes: it shows what they are when it is asked (cuGraphGetNodes)}
+   * Nodes can be removed from it (cuGraphDestroyNode), and not added.
+   *
+   * @throws IllegalStateException when it is asked, if the graph is closed
+   */
+  public Set<GraphNode> nodes() {
+    return new Nodes();
+  }
+
+  /**
+   * {@return a live view of the edges: it shows what they are when it is asked (cuGraphGetEdges)}
+   * Edges can be added to it (cuGraphAddDependencies) and removed from it
+   * (cuGraphRemoveDependencies). To add one throws {@link IllegalArgumentException} for a node of
+   * another graph, and for a cycle.
+   *
+   * @throws IllegalStateException when it is asked, if the graph is closed
+   */
+  public Set<GraphDependency> edges() {
+    return new Edges();
+  }
+
+  /** Closes the graph; what was instantiated from it goes on (cuGraphDestroy). */
+  @Override
+  public void close() {
+    graph.close();
+  }
+
+  private void checkOwn(String what, GraphNode node) {
+    if (!node.definition().graph.core().equals(graph.core())) {
+      throw new IllegalArgumentException(
+          "%s: %s (expected: a node of %s)".formatted(what, node, graph));
+    }
+  }
+
+  private GraphNode node(long handle) {
+    return new GraphNode(this, handle);
+  }
+
+  private GraphDependency edge(GraphEdge edge) {
+    return new GraphDependency(node(edge.from()), node(edge.to()));
+  }
+
+  /** A set of what the driver lists, anew for each question. */
+  private abstract static class Live<E> extends AbstractSet<E> {
+    private final Supplier<List<E>> list;
+
+    Live(Supplier<List<E>> list) {
+      this.list = list;
+    }
+
+    @Override
+    public final Iterator<E> iterator() {
+      Iterator<E> now = list.get().iterator();
+      return new Iterator<>() {
+        private @Nullable E last;
+
+        @Override
+        public boolean hasNext() {
+          return now.hasNext();
+        }
+
+        @Override
+        public E next() {
+          E next = now.next();
+          last = next;
+          return next;
+        }
+
+        @Override
+        public void remove() {
+          E gone = last;
+          if (gone == null) {
+            throw new IllegalStateException("remove before next");
+          }
+          last = null;
+          boolean _ = Live.this.remove(gone);
+        }
+      };
+    }
+
+    @Override
+    public final int size() {
+      return list.get().size();
+    }
+
+    @Override
+    public final boolean contains(@Nullable Object element) {
+      return list.get().contains(element);
+    }
+
+    @Override
+    public final boolean removeAll(Collection<?> elements) {
+      boolean changed = false;
+      for (Object element : elements) {
+        changed |= remove(element);
+      }
+      return changed;
+    }
+  }
+
+  private final class Nodes extends Live<GraphNode> {
+    Nodes() {
+      super(
+          () -> Arrays.stream(graph.core().nodes()).mapToObj(GraphDefinition.this::node).toList());
+    }
+
+    @Override
+    public boolean remove(@Nullable Object element) {
+      if (!(element instanceof GraphNode node) || !contains(node)) {
+        return false;
+      }
+      node.remove();
+      return true;
+    }
+  }
+
+  private final class Edges extends Live<GraphDependency> {
+    Edges() {
+      super(() -> graph.core().edges().stream().map(GraphDefinition.this::edge).toList());
+    }
+
+    @Override
+    public boolean add(GraphDependency edge) {
+      checkOwn("from", edge.from());
+      checkOwn("to", edge.to());
+      return graph.core().addEdge(edge.from().handle(), edge.to().handle());
+    }
+
+    @Override
+    public boolean remove(@Nullable Object element) {
+      return element instanceof GraphDependency edge
+          && edge.from().definition().graph.core().equals(graph.core())
+          && graph.core().removeEdge(edge.from().handle(), edge.to().handle());
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "definition of " + graph;
+  }
+}

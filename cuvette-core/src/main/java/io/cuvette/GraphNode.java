@@ -1,0 +1,187 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.GraphNodeParams;
+import io.cuvette.driver.GraphNodeType;
+import io.cuvette.internal.graph.OpenGraph;
+import java.util.LinkedHashSet;
+import java.util.Objects;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A node of a graph (CUgraphNode). Nodes are equal if they are the same one of the same graph.
+ * Thread-safe.
+ *
+ * <p>Each method but {@link #handle} throws {@link IllegalStateException} if the graph is closed or
+ * the node was removed, and {@link CudaException} if the driver reports an error.
+ */
+public final class GraphNode {
+  private final GraphDefinition definition;
+  private final long handle;
+
+  GraphNode(GraphDefinition definition, long handle) {
+    this.definition = definition;
+    this.handle = handle;
+  }
+
+  private OpenGraph core() {
+    return definition.graph().core();
+  }
+
+  /** {@return the graph, with its nodes} */
+  public GraphDefinition definition() {
+    return definition;
+  }
+
+  /** {@return the handle of the driver (CUgraphNode)} */
+  public long handle() {
+    return handle;
+  }
+
+  /** {@return what the node does (cuGraphNodeGetType)} */
+  public GraphNodeType type() {
+    return core().of(handle, driver -> driver.graphNodeGetType(handle));
+  }
+
+  /**
+   * {@return the address of what an allocation node allocates in each launch
+   * (cuGraphMemAllocNodeGetParams)}
+   */
+  public long address() {
+    GraphNodeParams params = core().of(handle, driver -> driver.graphNodeGetParams(handle));
+    if (params instanceof GraphNodeParams.Allocation allocation) {
+      return allocation.address();
+    }
+    throw new IllegalStateException(
+        "%s is of type %s (expected: an allocation)".formatted(this, params.type()));
+  }
+
+  /** {@return the nodes that this one waits for directly, as they are now} */
+  public Set<GraphNode> dependencies() {
+    Set<GraphNode> found = new LinkedHashSet<>();
+    for (GraphDependency edge : definition.edges()) {
+      if (edge.to().equals(this)) {
+        found.add(edge.from());
+      }
+    }
+    checkPresent();
+    return found;
+  }
+
+  /** {@return the nodes that wait for this one directly, as they are now} */
+  public Set<GraphNode> dependents() {
+    Set<GraphNode> found = new LinkedHashSet<>();
+    for (GraphDependency edge : definition.edges()) {
+      if (edge.from().equals(this)) {
+        found.add(edge.to());
+      }
+    }
+    checkPresent();
+    return found;
+  }
+
+  private void checkPresent() {
+    GraphNodeType _ = type();
+  }
+
+  /**
+   * {@return the priority of a kernel node, as of a stream: lower numbers first
+   * (cuGraphKernelNodeGetAttribute)} It counts in executables with {@link
+   * GraphOptions#nodePriorities}.
+   */
+  public int priority() {
+    return core()
+        .of(
+            handle,
+            driver -> {
+              checkKernel(driver.graphNodeGetType(handle));
+              return driver.graphKernelNodeGetPriority(handle);
+            });
+  }
+
+  /**
+   * Sets the priority of a kernel node (cuGraphKernelNodeSetAttribute).
+   *
+   * @param priority as of a stream; the driver clamps it to the range of the device
+   */
+  public void setPriority(int priority) {
+    boolean _ =
+        core()
+            .of(
+                handle,
+                driver -> {
+                  checkKernel(driver.graphNodeGetType(handle));
+                  driver.graphKernelNodeSetPriority(handle, priority);
+                  return true;
+                });
+  }
+
+  private void checkKernel(GraphNodeType type) {
+    if (type != GraphNodeType.KERNEL) {
+      throw new IllegalStateException(
+          "%s is of type %s (expected: a kernel node)".formatted(this, type));
+    }
+  }
+
+  /** {@return what changes the node in its graph, for what is instantiated from now on} */
+  public GraphNodeUpdate update() {
+    return new GraphNodeUpdate(definition, () -> core().change(handle));
+  }
+
+  /**
+   * {@return what changes the node in an executable, for launches from now on
+   * (cuGraphExecKernelNodeSetParams and the others of the type)}
+   *
+   * @param executable what was instantiated from the node's graph
+   */
+  public GraphNodeUpdate updateIn(CudaGraphExec executable) {
+    Objects.requireNonNull(executable, "executable");
+    return new GraphNodeUpdate(definition, () -> executable.core().change(core(), handle));
+  }
+
+  /**
+   * Says whether a kernel, copy or fill takes part in launches of an executable from now on; if
+   * not, it is as an empty node (cuGraphNodeSetEnabled).
+   *
+   * @param executable what was instantiated from the node's graph
+   * @param isEnabled whether it takes part
+   * @throws IllegalArgumentException if the executable is of another graph
+   */
+  public void setEnabledIn(CudaGraphExec executable, boolean isEnabled) {
+    Objects.requireNonNull(executable, "executable").core().setEnabled(core(), handle, isEnabled);
+  }
+
+  /**
+   * {@return whether the node takes part in launches of an executable (cuGraphNodeGetEnabled)}
+   *
+   * @param executable what was instantiated from the node's graph
+   * @throws IllegalArgumentException if the executable is of another graph
+   */
+  public boolean isEnabledIn(CudaGraphExec executable) {
+    return Objects.requireNonNull(executable, "executable").core().isEnabled(core(), handle);
+  }
+
+  /**
+   * Removes the node and its edges (cuGraphDestroyNode). What has been instantiated keeps it, and
+   * the graph keeps the memory that it used.
+   */
+  public void remove() {
+    core().remove(handle);
+  }
+
+  @Override
+  public boolean equals(@Nullable Object other) {
+    return other instanceof GraphNode node && node.handle == handle && node.core().equals(core());
+  }
+
+  @Override
+  public int hashCode() {
+    return Long.hashCode(handle);
+  }
+
+  @Override
+  public String toString() {
+    return "node 0x%x of %s".formatted(handle, core());
+  }
+}

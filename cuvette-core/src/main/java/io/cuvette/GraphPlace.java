@@ -1,0 +1,82 @@
+package io.cuvette;
+
+import io.cuvette.driver.CudaException;
+import io.cuvette.internal.graph.NodeTarget;
+import io.cuvette.internal.graph.NodeWork;
+import java.util.List;
+import java.util.Objects;
+
+/**
+ * Where new nodes of a graph go: behind certain others. Each method adds a node, and the place can
+ * be used again for the next. Thread-safe.
+ */
+public final class GraphPlace extends GraphWork {
+  private final List<GraphNode> behind;
+
+  GraphPlace(GraphDefinition definition, List<GraphNode> behind) {
+    super(definition);
+    this.behind = behind;
+  }
+
+  /** {@return the nodes that new nodes wait for} */
+  public List<GraphNode> dependencies() {
+    return behind;
+  }
+
+  /**
+   * Adds a node that does nothing but wait for others (cuGraphAddEmptyNode).
+   *
+   * @return the node
+   */
+  public GraphNode empty() {
+    return node(NodeWork::empty);
+  }
+
+  /**
+   * Adds the nodes that another graph has now, as one node (cuGraphAddChildGraphNode). Later
+   * changes of that graph change nothing here.
+   *
+   * @param graph a graph of the same device, whose memory is its own or the same {@link
+   *     GraphMemory}
+   * @return the node
+   * @throws CudaException if the driver reports an error, such as for allocation nodes in it
+   */
+  public GraphNode embed(CudaGraph graph) {
+    Objects.requireNonNull(graph, "graph");
+    return node(target -> NodeWork.embed(target, graph.core()));
+  }
+
+  /**
+   * Adds an allocation of device memory, which each launch makes at the same address
+   * (cuGraphAddMemAllocNode): {@link GraphNode#address()}. What no node of the graph frees is
+   * allocated until another graph or a stream frees it, and the next launch is refused before that,
+   * unless {@link GraphOptions#freeOnLaunch}.
+   *
+   * @param bytes the number of bytes, &gt; 0
+   * @return the node
+   */
+  public GraphNode allocate(long bytes) {
+    return node(target -> NodeWork.allocate(target, bytes));
+  }
+
+  /**
+   * Adds a free of what an allocation node allocates (cuGraphAddMemFreeNode).
+   *
+   * @param allocation a node of {@link #allocate}, of this graph or another
+   * @return the node
+   */
+  public GraphNode free(GraphNode allocation) {
+    long address = Objects.requireNonNull(allocation, "allocation").address();
+    return node(target -> NodeWork.free(target, address));
+  }
+
+  @Override
+  NodeTarget target() {
+    return definition.graph().core().after(behind.stream().mapToLong(GraphNode::handle).toArray());
+  }
+
+  @Override
+  public String toString() {
+    return "place behind " + behind;
+  }
+}

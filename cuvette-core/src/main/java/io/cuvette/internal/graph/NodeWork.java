@@ -1,0 +1,178 @@
+package io.cuvette.internal.graph;
+
+import io.cuvette.LaunchConfig;
+import io.cuvette.driver.AddedNode;
+import io.cuvette.driver.GraphNodeParams;
+import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.fence.Capture;
+import io.cuvette.internal.kernel.ArgumentReader;
+import io.cuvette.internal.kernel.OpenKernel;
+import io.cuvette.internal.order.OpenEvent;
+import io.cuvette.internal.session.Session;
+import io.cuvette.internal.transfer.FillValue;
+import java.util.List;
+import java.util.function.Function;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/** What nodes do. The graph keeps what they use. Stateless. */
+public final class NodeWork {
+  private NodeWork() {}
+
+  public static AddedNode launch(
+      NodeTarget target,
+      OpenKernel kernel,
+      LaunchConfig config,
+      @Nullable Object[] arguments,
+      ArgumentReader reader) {
+    return target.alone(() -> {
+      Capture built = target.retained().built();
+      return kernel.inGraph(
+          target.device(),
+          config,
+          arguments,
+          reader,
+          used -> used.use(built),
+          (shape, parameters) ->
+              target.set(new GraphNodeParams.Kernel(kernel.handle(), shape, parameters)));
+    });
+  }
+
+  public static AddedNode copy(NodeTarget target, Memory to, Memory from) {
+    checkMemory(target, "target", to);
+    checkMemory(target, "source", from);
+    if (from.byteSize() > to.byteSize()) {
+      throw new IllegalArgumentException(
+          "source: %d bytes (expected: at most the %d of the target)"
+              .formatted(from.byteSize(), to.byteSize()));
+    }
+    if (from.address() < to.address() + from.byteSize()
+        && to.address() < from.address() + from.byteSize()) {
+      throw new IllegalArgumentException(
+          "source: %s and target %s overlap (expected: memory apart)".formatted(from, to));
+    }
+    return using(
+        target,
+        to,
+        () ->
+            using(
+                target,
+                from,
+                () ->
+                    target.set(
+                        new GraphNodeParams.Copy(to.address(), from.address(), from.byteSize()))));
+  }
+
+  public static AddedNode fill(NodeTarget target, Memory to, FillValue value) {
+    checkMemory(target, "target", to);
+    value.check(to);
+    long count = to.byteSize() / value.bytes();
+    return using(
+        target,
+        to,
+        () ->
+            target.set(new GraphNodeParams.Fill(to.address(), value.bits(), value.bytes(), count)));
+  }
+
+  /** A function that runs on a thread of the driver, and must not wait for the device. */
+  public static AddedNode host(NodeTarget target, Runnable code) {
+    Session session = target.device().session();
+    return target.set(new GraphNodeParams.Host(() -> call(session, code)));
+  }
+
+  @SuppressWarnings("CatchingUnchecked") // nothing may get into the driver
+  private static void call(Session session, Runnable code) {
+    try {
+      session.callUser("a function of a graph", code);
+    } catch (Throwable e) { // it has no caller in Java
+      Thread thread = Thread.currentThread();
+      thread.getUncaughtExceptionHandler().uncaughtException(thread, e);
+    }
+  }
+
+  public static AddedNode empty(NodeTarget target) {
+    return target.set(new GraphNodeParams.Empty());
+  }
+
+  public static AddedNode record(NodeTarget target, OpenEvent event) {
+    AddedNode made = event(target, event, GraphNodeParams.EventRecord::new);
+    event.recordedByGraph();
+    return made;
+  }
+
+  public static AddedNode await(NodeTarget target, OpenEvent event) {
+    return event(target, event, GraphNodeParams.EventWait::new);
+  }
+
+  private static AddedNode event(
+      NodeTarget target, OpenEvent event, Function<Long, GraphNodeParams> params) {
+    if (event.on() != target.device()) {
+      throw new IllegalArgumentException(
+          "%s of %s (expected: an event of %s)".formatted(event, event.on(), target.device()));
+    }
+    return target.alone(() -> {
+      target.retained().keep(event);
+      return target.set(params.apply(event.handle()));
+    });
+  }
+
+  /** The nodes of another graph, as they are now. */
+  public static AddedNode embed(NodeTarget target, OpenGraph child) {
+    if (child.device != target.device()) {
+      throw new IllegalArgumentException(
+          "graph: %s of %s (expected: of %s)".formatted(child, child.device, target.device()));
+    }
+    if (child.memory != null && child.memory != target.memory()) {
+      throw new IllegalArgumentException(
+          "graph: %s shares memory with others (expected: in the same GraphMemory, or none)"
+              .formatted(child));
+    }
+    OpenGraph copy = child.copy(); // so that no graph is locked inside another
+    try {
+      return target.alone(() -> {
+        target.retained().addAll(copy.retained);
+        return copy.call(handle -> target.set(new GraphNodeParams.Child(handle)));
+      });
+    } finally {
+      copy.close();
+    }
+  }
+
+  public static AddedNode allocate(NodeTarget target, long bytes) {
+    if (bytes <= 0) {
+      throw new IllegalArgumentException("bytes: %d (expected: > 0)".formatted(bytes));
+    }
+    return target.set(new GraphNodeParams.Allocation(target.device().id(), bytes, List.of(), 0));
+  }
+
+  public static AddedNode free(NodeTarget target, long address) {
+    return target.set(new GraphNodeParams.Free(address));
+  }
+
+  private static void checkMemory(NodeTarget target, String what, Memory memory) {
+    if (memory.on().session() != target.device().session()) {
+      throw new IllegalArgumentException("%s: %s belongs to another Cuda".formatted(what, memory));
+    }
+    memory.checkOpen();
+    if (memory.isOfDevice() && memory.on() != target.device()) {
+      throw new IllegalArgumentException(
+          "%s: %s of %s (expected: of %s, for which the graph is)"
+              .formatted(what, memory, memory.on(), target.device()));
+    }
+    if (memory.byteSize() == 0) {
+      throw new IllegalArgumentException("%s: 0 bytes (expected: > 0)".formatted(what));
+    }
+  }
+
+  private static AddedNode using(NodeTarget target, Memory memory, Supplier<AddedNode> step) {
+    return target.alone(() -> {
+      memory.hold();
+      try {
+        memory.block().use(target.retained().built());
+        return step.get();
+      } finally {
+        memory.unhold();
+      }
+    });
+  }
+}
