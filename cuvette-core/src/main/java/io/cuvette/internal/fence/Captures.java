@@ -19,9 +19,15 @@ public final class Captures {
   private final ConcurrentHashMap<Long, Capture> known = new ConcurrentHashMap<>();
 
   /** A step that comes after work; each is taken once. */
-  private record Waiting(Fence work, Runnable step, AtomicBoolean taken) {
+  private static final class Waiting {
+    private final Fence work;
+    private final Runnable step;
+    private final AtomicBoolean taken = new AtomicBoolean();
+    private final AtomicBoolean failed = new AtomicBoolean();
+
     Waiting(Fence work, Runnable step) {
-      this(work, step, new AtomicBoolean());
+      this.work = work;
+      this.step = step;
     }
 
     boolean isOver() {
@@ -31,11 +37,14 @@ public final class Captures {
       return taken.get();
     }
 
-    /** A device that failed is no reason to fail for who works with another. */
+    /** A failure is told once: a device that failed is no reason to fail for who uses another. */
     private boolean isDone() {
       try {
         return work.isDone();
       } catch (CudaException e) {
+        if (failed.compareAndSet(false, true)) {
+          throw e;
+        }
         return false;
       }
     }
