@@ -46,8 +46,17 @@ final class ForeignMemory {
     boolean managed = ask(on, PointerAttribute.IS_MANAGED, address) != 0;
     checkDevice(on, address, managed || type == MemoryType.HOST);
     checkRange(on, address, bytes);
-    OpenStream stream = device.nullStream().core();
-    BufferBase buffer = BufferKind.base(kind(managed, type).make(address, bytes, stream));
+    return borrowed(kind(managed, type), device.nullStream().core(), address, bytes, owner);
+  }
+
+  /** Device memory that the driver may not know yet; it is not asked. */
+  static DeviceBuffer ofGraph(OpenStream stream, long address, long bytes, Object owner) {
+    return (DeviceBuffer) borrowed(BufferKind.DEVICE, stream, address, bytes, owner);
+  }
+
+  private static Buffer borrowed(
+      BufferKind kind, OpenStream stream, long address, long bytes, @Nullable Object owner) {
+    BufferBase buffer = BufferKind.base(kind.make(address, bytes, stream));
     buffer.attach(new BorrowedBlock(buffer, stream, address, bytes, owner));
     buffer.block().opened();
     return buffer.asBuffer();

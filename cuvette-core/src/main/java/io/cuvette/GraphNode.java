@@ -4,6 +4,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.GraphNodeType;
 import io.cuvette.internal.graph.OpenGraph;
+import io.cuvette.internal.order.OpenStream;
 import java.util.LinkedHashSet;
 import java.util.Objects;
 import java.util.Set;
@@ -49,9 +50,32 @@ public final class GraphNode {
    * (cuGraphMemAllocNodeGetParams)}
    */
   public long address() {
+    return allocation().address();
+  }
+
+  /**
+   * {@return the memory of an allocation node as a buffer, which frees nothing when it is closed}
+   * Nodes behind this one use it, and after a launch so does what comes behind that, until it is
+   * freed. It keeps the graph reachable, not open.
+   *
+   * @param stream where operations on the buffer go that name no stream
+   * @throws IllegalArgumentException if the stream is of another device than the node
+   */
+  public DeviceBuffer buffer(CudaStream stream) {
+    OpenStream in = Objects.requireNonNull(stream, "stream").core();
+    GraphNodeParams.Allocation allocation = allocation();
+    if (in.on().id() != allocation.device()) {
+      throw new IllegalArgumentException(
+          "stream: %s of device %d (expected: of device %d, whose memory it is)"
+              .formatted(in, in.on().id(), allocation.device()));
+    }
+    return ForeignMemory.ofGraph(in, allocation.address(), allocation.bytes(), definition);
+  }
+
+  private GraphNodeParams.Allocation allocation() {
     GraphNodeParams params = core().of(handle, driver -> driver.graphNodeGetParams(handle));
     if (params instanceof GraphNodeParams.Allocation allocation) {
-      return allocation.address();
+      return allocation;
     }
     throw new IllegalStateException(
         "%s is of type %s (expected: an allocation)".formatted(this, params.type()));

@@ -48,7 +48,7 @@ public final class GraphPlace extends GraphWork {
 
   /**
    * Adds an allocation of device memory, which each launch makes at the same address
-   * (cuGraphAddMemAllocNode): {@link GraphNode#address()}. What no node of the graph frees is
+   * (cuGraphAddMemAllocNode): {@link GraphNode#buffer}. What no node of the graph frees is
    * allocated until another graph or a stream frees it, and the next launch is refused before that,
    * unless {@link GraphOptions#freeOnLaunch}.
    *

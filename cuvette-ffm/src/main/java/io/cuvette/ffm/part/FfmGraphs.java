@@ -326,6 +326,9 @@ public final class FfmGraphs extends Part implements GraphCalls {
     MemorySegment none = MemorySegment.NULL;
     MemorySegment count = Arena.ofAuto().allocate(SIZE);
     call.run(_ -> (int) function.invokeExact(of, none, count), entry.enterAny());
+    if (count.get(SIZE, 0) == 0) {
+      return new long[0]; // room for none is refused
+    }
     MemorySegment nodes = room(count);
     call.run(_ -> (int) function.invokeExact(of, nodes, count), entry.enterAny());
     return given(nodes, count);
@@ -336,15 +339,18 @@ public final class FfmGraphs extends Part implements GraphCalls {
     MemorySegment none = MemorySegment.NULL;
     MemorySegment count = Arena.ofAuto().allocate(SIZE);
     call.run(_ -> (int) function.invokeExact(of, none, none, count), entry.enterAny());
+    if (count.get(SIZE, 0) == 0) {
+      return new long[0]; // room for none is refused
+    }
     MemorySegment nodes = room(count);
     MemorySegment edges = room(count);
     call.run(_ -> (int) function.invokeExact(of, nodes, edges, count), entry.enterAny());
     return given(nodes, count);
   }
 
-  /** For as many handles, or edges, as the driver has counted; one at least. */
+  /** For as many handles, or edges, as the driver has counted. */
   private static MemorySegment room(MemorySegment count) {
-    return Arena.ofAuto().allocate(POINTER, Math.max(1, count.get(SIZE, 0)));
+    return Arena.ofAuto().allocate(POINTER, count.get(SIZE, 0));
   }
 
   private static long[] given(MemorySegment nodes, MemorySegment count) {
@@ -357,6 +363,9 @@ public final class FfmGraphs extends Part implements GraphCalls {
     MemorySegment none = MemorySegment.NULL;
     MemorySegment count = Arena.ofAuto().allocate(SIZE);
     call.run(_ -> (int) GET_EDGES.invokeExact(graph, none, none, none, count), entry.enterAny());
+    if (count.get(SIZE, 0) == 0) {
+      return List.of();
+    }
     MemorySegment from = room(count);
     MemorySegment to = room(count);
     MemorySegment data = room(count);

@@ -249,7 +249,11 @@ class GraphDefinitionTest {
         Buffer out = pool.allocate(BYTES, stream)) {
       GraphNode allocated = definition.root().allocate(BYTES);
       assertThat(allocated.address()).isNotZero();
-      try (Buffer inside = cuda.wrap(allocated.address(), BYTES, allocated)) {
+      assertThatThrownBy(() -> cuda.wrap(allocated.address(), BYTES, allocated))
+          .hasMessageContaining("is not known to CUDA");
+      try (Buffer inside = allocated.buffer(stream)) {
+        assertThat(inside.address()).isEqualTo(allocated.address());
+        assertThat(inside.byteSize()).isEqualTo(BYTES);
         GraphNode filled = definition.after(allocated).fill(inside, (byte) 3);
         GraphNode copied = definition.after(filled).copy(out, inside);
         definition.after(copied).free(allocated);
@@ -259,6 +263,9 @@ class GraphDefinitionTest {
         }
       }
       assertThatThrownBy(() -> definition.root().empty().address())
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("EMPTY (expected: an allocation)");
+      assertThatThrownBy(() -> definition.root().empty().buffer(stream))
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("EMPTY (expected: an allocation)");
     }

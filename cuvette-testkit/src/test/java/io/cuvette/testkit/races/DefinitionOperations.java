@@ -4,6 +4,7 @@ import io.cuvette.Buffer;
 import io.cuvette.CudaEvent;
 import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaModule;
+import io.cuvette.CudaStream;
 import io.cuvette.GraphDefinition;
 import io.cuvette.GraphNode;
 import io.cuvette.GraphPlace;
@@ -105,6 +106,14 @@ final class DefinitionOperations {
             stage -> {
               GraphNode allocated = made(stage).root().allocate(Stage.BYTES);
               return allocated::address;
+            }));
+    all.add(
+        Operation.of(
+            "GraphNode.buffer(CudaStream)",
+            stage -> {
+              GraphNode allocated = made(stage).root().allocate(Stage.BYTES);
+              CudaStream stream = stage.stream();
+              return () -> allocated.buffer(stream).close();
             }));
     all.add(kernel("GraphNode.priority()", GraphNode::priority));
     all.add(kernel("GraphNode.setPriority(int)", node -> node.setPriority(0)));

@@ -248,7 +248,12 @@ public final class SimMemoryCalls implements MemoryCalls {
     return machine.callLong(
         () -> {
           SimDevice asking = machine.working(device);
-          return PointerAttributes.get(attribute, machine.place("address", address, 1), asking);
+          SimPlace place = machine.place("address", address, 1);
+          GraphBlock ofGraph = GraphBlock.of(place.block());
+          if (ofGraph != null) {
+            ofGraph.checkMapped();
+          }
+          return PointerAttributes.get(attribute, place, asking);
         },
         () -> "cuPointerGetAttribute(attribute=%d, address=0x%x)".formatted(attribute, address));
   }

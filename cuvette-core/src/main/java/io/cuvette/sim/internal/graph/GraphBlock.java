@@ -122,6 +122,14 @@ public final class GraphBlock implements BlockUse {
     }
   }
 
+  /** Refuses questions about memory that no launch has needed yet, or needs still. */
+  public void checkMapped() {
+    if (uses == 0) {
+      throw SimRefusal.invalidValue(
+          "address: 0x%x of a graph is not known before a launch".formatted(block.address));
+    }
+  }
+
   /** A launch that allocates it is queued. */
   public void launched() {
     if (uses++ == 0) {

@@ -54,7 +54,7 @@ public final class GraphMemory {
   private void grow(long more) {
     long missing = used.bytes() + more - reserved.bytes();
     if (missing > 0) {
-      long bytes = (missing + step - 1) / step * step;
+      long bytes = inSteps(missing);
       if (bytes > device.pages.roomBytes()) {
         throw new SimRefusal(
             CudaStatus.OUT_OF_MEMORY,
@@ -68,6 +68,11 @@ public final class GraphMemory {
       }
       change(bytes);
     }
+  }
+
+  /** As the driver counts: a step is in use if anything of it is. */
+  private long inSteps(long bytes) {
+    return (bytes + step - 1) / step * step;
   }
 
   private void change(long bytes) {
@@ -85,8 +90,8 @@ public final class GraphMemory {
 
   public long get(GraphMemAttribute attribute) {
     return switch (attribute) {
-      case USED_CURRENT -> used.bytes();
-      case USED_HIGH -> used.highest();
+      case USED_CURRENT -> inSteps(used.bytes());
+      case USED_HIGH -> inSteps(used.highest());
       case RESERVED_CURRENT -> reserved.bytes();
       case RESERVED_HIGH -> reserved.highest();
     };
