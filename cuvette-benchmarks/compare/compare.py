@@ -17,10 +17,11 @@ from machine import describe
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bundle-run", default=os.environ.get("BUNDLE_RUN"), help="the run script of the GPU bundle")
+    parser.add_argument("--before-run", help="that of an earlier bundle, to measure its launches beside")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of all programs (default %(default)s)")
     parser.add_argument("--budget-s", type=float, default=540, help="seconds for everything (default %(default)s)")
     parser.add_argument("--output", default=parts.HERE, help="folder of results.json and results.md")
-    parser.add_argument("--only", default="", help="only the parts whose name contains this")
+    parser.add_argument("--only", default="", help="only parts whose name contains this, or one of several with commas")
     parser.add_argument("traces", nargs="*", help="trace files (default: those in traces/)")
     return parser.parse_args()
 
@@ -57,6 +58,8 @@ class Results:
         self.machine, self.values, self.missing, self.rounds = machine, {}, {}, 0
 
     def add(self, part, lines, reason):
+        if part.anchor:
+            lines = [{**line, "anchor": part.anchor} for line in lines]
         for key, found in measurements.collect(lines).items():
             self.values.setdefault(key, []).extend(found)
         for line in lines:
@@ -65,8 +68,11 @@ class Results:
         if reason:
             self.missing[part.name] = reason
 
+    def figures(self):
+        return {key: measurements.best(found, key.metric) for key, found in self.values.items()}
+
     def write(self, folder):
-        figures = {key: measurements.best(found, key.metric) for key, found in self.values.items()}
+        figures = self.figures()
         rows = [
             {"anchor": k.anchor, "work": k.work, "metric": k.metric, "best": figures[k], "rounds": self.values[k]}
             for k in sorted(figures, key=lambda k: (k.work, k.metric, k.anchor))
@@ -91,21 +97,30 @@ def run_round(programs, results, options, deadline):
     results.write(options.output)
 
 
+def wanted_by(only):
+    """Says of a name whether it contains one of these texts."""
+    texts = only.split(",")
+    return lambda name: any(text in name for text in texts)
+
+
 def main():
     options = arguments()
     deadline = time.monotonic() + options.budget_s
     recorded = sorted(glob.glob(os.path.join(parts.ROOT, "traces", "*.csv*")))
     traces = [os.path.abspath(trace) for trace in options.traces or recorded]
     with tempfile.TemporaryDirectory(prefix="cuvette-compare-") as build:
-        anchors = parts.anchor_parts(build, traces)
-        programs = parts.interleaved(anchors, parts.jvm_parts(options.bundle_run, build, traces))
-        programs = [part for part in programs if options.only in part.name]
+        wanted = wanted_by(options.only)
+        anchors = parts.anchor_parts(build, traces, wanted)
+        ours = parts.jvm_parts(options.bundle_run, build, traces, options.before_run, wanted)
+        programs = parts.interleaved(anchors, ours)
         results = Results(describe())
         for number in range(options.rounds):
             started = time.monotonic()
             run_round(programs, results, options, deadline)
             if deadline - time.monotonic() < (time.monotonic() - started) * 0.6:  # no time for another such round
                 break
+    for line in table.comparison(results.figures()):
+        print(line)
     print(f"{results.rounds} rounds; results.json and results.md are in {options.output}", file=sys.stderr)
 
 

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 
 # Memory is not luck: of its figures the worst counts.
-MEMORY = ("ratio", "heapBytesPerLaunch")
+MEMORY = ("ratio", "heapBytesPerLaunch", "heapBytesPerGraph")
 
 # Metric: what it is called in the table, and whether less is better.
 METRICS = {
@@ -12,6 +12,8 @@ METRICS = {
     "nsPerCall": ("ns a call", True),
     "nsPerLaunch": ("ns a launch", True),
     "heapBytesPerLaunch": ("bytes of heap a launch", True),
+    "nsPerGraph": ("ns a graph of 100 kernels", True),
+    "heapBytesPerGraph": ("bytes of heap a graph of 100 kernels", True),
     "nsPerOperation": ("ns an operation", True),
     "pairsPerSecond": ("pairs a second", False),
     "gigabytesPerSecond": ("GB/s", False),

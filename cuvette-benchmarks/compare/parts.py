@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 HERE = os.path.dirname(os.path.abspath(__file__))
 ANCHORS = os.path.join(os.path.dirname(HERE), "anchors")
 ROOT = os.path.dirname(os.path.dirname(HERE))
-C_PROGRAMS = ("driver_calls", "async_pool", "copies", "launches", "replay")
+C_PROGRAMS = ("driver_calls", "async_pool", "copies", "launches", "graphs", "replay")
 
 
 @dataclass
@@ -20,6 +20,7 @@ class Part:
     timeout_s: int
     environment: dict = field(default_factory=dict)
     missing: str = ""
+    anchor: str = ""  # the name of its figures, if not the one that it prints
 
 
 def c_compiler():
@@ -35,11 +36,11 @@ def c_compiler():
     return None
 
 
-def compile_c(build):
-    """Builds the C programs; returns for each why it is missing, or an empty string."""
+def compile_c(build, names=C_PROGRAMS):
+    """Builds C programs; returns for each why it is missing, or an empty string."""
     compiler = c_compiler()
     reasons = {}
-    for name in C_PROGRAMS:
+    for name in names:
         if not compiler:
             reasons[name] = "no nvcc, and no C compiler with cuda.h (set CUDA_HOME)"
             continue
@@ -61,43 +62,59 @@ def binary_paths(traces, build):
     return [os.path.join(build, os.path.basename(each).split(".")[0] + ".bin") for each in traces]
 
 
-def anchor_parts(build, traces):
-    binaries = binary_traces(traces, build)
-    reasons = compile_c(build)
+def everything(_):
+    return True
+
+
+def anchor_parts(build, traces, wanted=everything):
+    """The anchors' programs; `wanted` says of which names, since building them takes its time."""
+    binaries = binary_traces(traces, build) if wanted("replay") else []
+    programs = [name for name in C_PROGRAMS if wanted("c " + name)]
+    reasons = compile_c(build, programs)
     python = [sys.executable, "-B"]
     script = lambda *names: python + [os.path.join(ANCHORS, *names)]  # noqa: E731
     torch = {"CUVETTE_TORCH_BUILD": os.path.join(build, "torch")}
     expandable = {**torch, "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}
-    arguments = {"replay": binaries, "launches": [os.path.join(ANCHORS, "nothing_of_four.ptx")]}
+    ptx = [os.path.join(ANCHORS, "nothing_of_four.ptx")]
+    arguments = {"replay": binaries, "launches": ptx, "graphs": ptx}
     c_parts = [
         Part("c " + name, [os.path.join(build, name)] + arguments.get(name, []), 60, {}, reasons[name])
-        for name in C_PROGRAMS
+        for name in programs
     ]
-    return c_parts + [
+    all_parts = c_parts + [
         Part("cupy pools", script("python", "cupy_pools.py"), 60),
         Part("cupy replay", script("python", "cupy_replay.py") + traces, 90),
         Part("cupy launches", script("python", "cupy_launches.py"), 40),
+        Part("cupy graphs", script("python", "cupy_graphs.py"), 40),
         Part("cuda.core", script("python", "cuda_core_pools.py"), 40),
         Part("cuda.core launches", script("python", "cuda_core_launches.py"), 40),
+        Part("cuda.core graphs", script("python", "cuda_core_graphs.py"), 40),
         Part("torch pools", script("pytorch", "torch_pools.py") + ["pools"], 150, torch),
         Part("torch replay", script("pytorch", "torch_pools.py") + ["replay"] + binaries, 90, torch),
         Part("torch-expandable replay", script("pytorch", "torch_pools.py") + ["replay"] + binaries, 90, expandable),
     ]
+    return [part for part in all_parts if wanted(part.name)]
 
 
-def jvm_parts(bundle_run, build, traces):
-    """Cuvette and LWJGL run from the self-contained bundle, whose `run` script is given; these files may lie in it."""
+def jvm_parts(bundle_run, build, traces, before_run=None, wanted=everything):
+    """Cuvette and LWJGL run from the self-contained bundle, whose `run` script is given; these files may lie in it.
+    `before_run` is that of an earlier bundle, whose launches are measured beside."""
     binaries = binary_paths(traces, build)
     bundle_run = bundle_run or os.path.join(ROOT, "run")
     missing = "" if os.access(bundle_run, os.X_OK) else "no bundle: set BUNDLE_RUN to its run script"
     run = [bundle_run]
-    return [
+    all_parts = [
         Part("cuvette pools", run + ["bench", "side-by-side", "pools"], 120, {}, missing),
         Part("cuvette driver", run + ["bench", "side-by-side", "driver"], 60, {}, missing),
         Part("cuvette launches", run + ["bench", "side-by-side", "launches"], 60, {}, missing),
+        Part("cuvette graphs", run + ["bench", "side-by-side", "graphs"], 60, {}, missing),
         Part("cuvette replay", run + ["bench", "side-by-side", "replay", *binaries], 120, {}, missing),
         Part("lwjgl", run + ["bench", "lwjgl"], 60, {}, missing),
     ]
+    if before_run:
+        command = [before_run, "bench", "side-by-side", "launches"]
+        all_parts.append(Part("cuvette-before launches", command, 60, {}, "", "cuvette-before"))
+    return [part for part in all_parts if wanted(part.name)]
 
 
 def interleaved(first, second):

@@ -8,6 +8,8 @@ GROUPS = (
     ("Driver calls", "nsPerCall"),
     ("Launches of a kernel with four parameters", "nsPerLaunch"),
     ("Heap of a launch", "heapBytesPerLaunch"),
+    ("Graphs of 100 kernels", "nsPerGraph"),
+    ("Heap of a step with a graph", "heapBytesPerGraph"),
     ("Replay of recorded traces: speed", "nsPerOperation"),
     ("Replay of recorded traces: memory held at peak ÷ live at peak", "ratio"),
     ("Copies of 256 MiB", "gigabytesPerSecond"),
@@ -48,6 +50,21 @@ def best_anchor(figures, work, metric, anchors):
     less = METRICS[metric][1]
     value, anchor = min(known) if less else max(known)
     return f"{(value / ours if less else ours / value):.2f} × {anchor}"
+
+
+def comparison(figures):
+    """One line for each figure of Cuvette that an anchor has too: the ratio to each of them, and the targets."""
+    lines = []
+    for key in sorted((k for k in figures if k.anchor == OURS), key=lambda k: (k.metric, k.work)):
+        same = sorted(k.anchor for k in figures if (k.work, k.metric) == (key.work, key.metric) and k.anchor != OURS)
+        value = figures[key]
+        theirs = {anchor: figures[Key(anchor, key.work, key.metric)] for anchor in same}
+        ratios = [f"{value / v:.3f} × {anchor} ({number(v, key.metric)})" for anchor, v in theirs.items() if v]
+        if ratios:
+            known = [t for t in TARGETS if t.applies(key.work, key.metric) and (not t.anchor or t.anchor in theirs)]
+            met = [f"{t.text}: {'yes' if t.met(value, theirs.get(t.anchor)) else 'no'}" for t in known]
+            lines.append(f"{key.work} {number(value, key.metric)} {METRICS[key.metric][0]}: " + "; ".join(ratios + met))
+    return lines
 
 
 def group_table(title, metric, figures):

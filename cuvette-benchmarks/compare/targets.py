@@ -2,6 +2,9 @@
 from dataclasses import dataclass
 
 
+BEFORE = "cuvette-before"  # an earlier Cuvette, of another bundle
+
+
 @dataclass(frozen=True)
 class Target:
     """Cuvette's figure must be at most (less is better) or at least `factor` times the anchor's, plus `offset`.
@@ -50,6 +53,11 @@ TARGETS = (
     faster("launch", 2, "cuda.core", "nsPerLaunch"),
     Target("launch-packed", "nsPerLaunch", "c", 1, 50, True, "c + 50 ns"),
     below("launch-packed", "heapBytesPerLaunch", 0, "0 bytes"),
+    Target("graph-launch", "nsPerGraph", "c", 1.1, 0, True, "≤ 1.1 × c"),
+    Target("graph-launch+synchronize", "nsPerGraph", "c", 1.1, 0, True, "≤ 1.1 × c"),
+    Target("graph-capture+instantiate", "nsPerGraph", "c", 1.3, 0, True, "≤ 1.3 × c"),
+    Target("graph-update", "nsPerGraph", "c", 1.2, 0, True, "≤ 1.2 × c"),
+    Target("launch*", "nsPerLaunch", BEFORE, 1.05, 0, True, "≤ 1.05 × before"),
     Target("copy-pinned-*", "gigabytesPerSecond", "c", 0.99, 0, False, "99 % of c"),
     below("same-size-512", "nsPerPair", 45, "≤ 45 ns"),
     below("same-size-1MiB", "nsPerPair", 45, "≤ 45 ns"),

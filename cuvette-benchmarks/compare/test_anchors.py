@@ -67,6 +67,16 @@ class WorkTest(unittest.TestCase):
             self.assertEqual(7, anchor.best_series(body, wait, series=3, repetitions=2))
         self.assertEqual(([anchor.SERIES] * 9, 9), (turns, len(waits)))
 
+    def test_of_turns_counts_what_they_say_and_the_best_after_the_warm_up(self):
+        seen = []
+
+        def once(turn):
+            seen.append(turn)
+            return 3 if len(seen) <= 4 else 10 * len(seen)
+
+        self.assertEqual((10 * 5 + 10 * 6) / 2, anchor.best_turns(once, turns=2, repetitions=2))
+        self.assertEqual([0, 1] * 4, seen)
+
     def test_pairs_a_second_counts_every_thread(self):
         calls = []
         rate = anchor.pairs_per_second(4, 10, lambda number: calls.append, repetitions=2)
@@ -86,7 +96,8 @@ class ProgramsTest(unittest.TestCase):
             self.assertIn(done.returncode, (0, 3))
 
     def test_a_program_without_its_library_says_so_and_exits_with_3(self):
-        scripts = ("cupy_pools.py", "cupy_replay.py", "cupy_launches.py", "cuda_core_pools.py", "cuda_core_launches.py")
+        scripts = ("cupy_pools.py", "cupy_replay.py", "cupy_launches.py", "cupy_graphs.py", "cuda_core_pools.py",
+                   "cuda_core_launches.py", "cuda_core_graphs.py")
         for name in scripts:
             script = os.path.join(parts.ANCHORS, "python", name)
             hidden = "import sys; sys.modules.update(cupy=None, cuda=None); import runpy; runpy.run_path(sys.argv[1])"

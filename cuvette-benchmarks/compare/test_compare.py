@@ -90,6 +90,27 @@ class TableTest(unittest.TestCase):
         page = table.markdown({key: measurements.best([0, 1], key.metric)}, {}, {}, 1)
         self.assertIn("0 bytes: **no**", row(page, "launch-packed", "Heap of a launch"))
 
+    def test_steps_with_graphs_are_held_to_c(self):
+        graphs = "Graphs of 100 kernels"
+        self.assertIn("≤ 1.1 × c: **yes** (0.95 ×)", row(self.page, "graph-launch", graphs))
+        self.assertIn("≤ 1.3 × c: **no** (0.67 ×)", row(self.page, "graph-capture+instantiate", graphs))
+        self.assertIn("≤ 1.2 × c: –", row(self.page, "graph-update", graphs))
+
+    def test_the_end_has_the_ratios_to_all_anchors_and_the_targets(self):
+        lines = table.comparison(fixture_figures())
+        self.assertIn("graph-capture+instantiate 300,000.0 ns a graph of 100 kernels: 1.500 × c (200,000.0);"
+                      " ≤ 1.3 × c: no", lines)
+        self.assertFalse([line for line in lines if line.startswith("graph-update")])  # nobody else has it
+        launch = next(line for line in lines if line.startswith("launch "))
+        self.assertIn("1.111 × c (1,800.0); 0.526 × cuda.core (3,800.0); c + 200 ns: yes; 2 × as fast as cuda.core: no",
+                      launch)
+
+    def test_launches_are_held_to_those_of_an_earlier_bundle(self):
+        before = {Key("cuvette-before", "launch", "nsPerLaunch"): 2000.0}
+        for nanos, verdict in ((2090.0, "yes"), (2110.0, "no")):
+            page = table.markdown({**before, Key("cuvette", "launch", "nsPerLaunch"): nanos}, {}, {}, 1)
+            self.assertIn(f"≤ 1.05 × before: **{verdict}**", row(page, "launch", "Launches of a kernel"))
+
     def test_what_was_not_measured_is_listed(self):
         self.assertIn("- torch: No module", self.page)
 
@@ -130,6 +151,23 @@ class RunTest(unittest.TestCase):
             with open(os.path.join(folder, "results.json"), encoding="utf-8") as file:
                 entry = json.load(file)["measurements"][0]
         self.assertEqual((4, [5, 4]), (entry["best"], entry["rounds"]))
+
+    def test_only_what_is_wanted_is_built_and_run(self):
+        with tempfile.TemporaryDirectory() as build:
+            wanted = compare.wanted_by("launches,graphs")
+            anchors = [part.name for part in parts.anchor_parts(build, ["/nowhere.csv"], wanted)]
+            ours = [part.name for part in parts.jvm_parts("/run", build, [], "/before/run", wanted)]
+            self.assertEqual({"launches", "graphs"} & set(os.listdir(build)), set(os.listdir(build)))
+        self.assertEqual(["c launches", "c graphs", "cupy launches", "cupy graphs", "cuda.core launches",
+                          "cuda.core graphs"], anchors)
+        self.assertEqual(["cuvette launches", "cuvette graphs", "cuvette-before launches"], ours)
+        self.assertTrue(compare.wanted_by("")("anything"))
+
+    def test_a_part_may_give_its_figures_another_name(self):
+        results = compare.Results({})
+        line = {"anchor": "cuvette", "work": "launch", "nsPerLaunch": 7}
+        results.add(parts.Part("x", [], 1, {}, "", "cuvette-before"), [line], "")
+        self.assertEqual({Key("cuvette-before", "launch", "nsPerLaunch"): 7}, results.figures())
 
     def test_cuvette_runs_between_the_anchors(self):
         self.assertEqual(["a", "1", "b", "c", "2", "d"], parts.interleaved(list("abcd"), list("12")))

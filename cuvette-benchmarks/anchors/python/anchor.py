@@ -9,6 +9,7 @@ MIB = 1 << 20
 SLOTS = 1024
 TABLE = 1 << 16
 SERIES = 256  # launches between two waits: fewer than fill the driver's queue
+KERNELS = 100  # of a graph
 NOTHING_OF_FOUR = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "nothing_of_four.ptx")
 
 
@@ -46,6 +47,16 @@ def best_series(body, wait, series=40, repetitions=6):
             wait()
         if repetition:
             least = min(least, nanos / (series * SERIES))
+    return least
+
+
+def best_turns(once, turns=50, repetitions=12):
+    """The nanoseconds that once(turn) says count, on average: the best of as many repetitions as warm up before."""
+    least = float("inf")
+    for repetition in range(2 * repetitions):
+        nanos = sum(once(turn) for turn in range(turns))
+        if repetition >= repetitions:
+            least = min(least, nanos / turns)
     return least
 
 

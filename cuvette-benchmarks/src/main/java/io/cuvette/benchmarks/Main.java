@@ -20,8 +20,8 @@ public final class Main {
   /**
    * Runs what the first argument names; exit status 3 if it cannot run on this machine.
    *
-   * @param arguments {@code side-by-side pools|ordered|driver|launches|replay FILE…}, {@code facts
-   *     SECTION}, {@code sanitizer}, {@code lwjgl}, or JMH's own arguments
+   * @param arguments {@code side-by-side pools|ordered|driver|launches|graphs|replay FILE…}, {@code
+   *     facts SECTION}, {@code sanitizer}, {@code lwjgl}, or JMH's own arguments
    * @throws Exception if JMH fails
    */
   public static void main(String[] arguments) throws Exception {

@@ -10,11 +10,14 @@ import java.util.concurrent.ExecutionException;
 
 /**
  * Cuvette's part of the comparison with the anchors: {@code pools}, {@code ordered}, {@code
- * driver}, {@code launches}, or {@code replay TRACE.bin…}. Runs on the device that {@code
- * -Dcuvette.device} or {@code CUVETTE_DEVICE} names, the GPU by default; on the simulated device
- * the figures bear another name. Stateless.
+ * driver}, {@code launches}, {@code graphs}, or {@code replay TRACE.bin…}. Runs on the device that
+ * {@code -Dcuvette.device} or {@code CUVETTE_DEVICE} names, the GPU by default; on the simulated
+ * device the figures bear another name. Stateless.
  */
 final class SideBySide {
+  /** So long is each step with a graph repeated before it is timed. */
+  private static final long WARM_UP_NANOS = 1_000_000_000;
+
   private SideBySide() {}
 
   /** Measures, or reports in one line why it cannot; true if it measured. */
@@ -32,6 +35,7 @@ final class SideBySide {
         case "ordered" -> new StreamOrderedWork(cuda, lines).run();
         case "driver" -> new DriverWork(cuda, lines).run();
         case "launches" -> new LaunchWork(cuda, lines).run();
+        case "graphs" -> new GraphWork(cuda, lines, WARM_UP_NANOS).run();
         case "replay" -> {
           for (String file : arguments.subList(1, arguments.size())) {
             new ReplayWork(cuda, lines).run(new BinaryTrace(Path.of(file)));
@@ -41,7 +45,7 @@ final class SideBySide {
             throw new IllegalArgumentException(
                 "arguments: "
                     + arguments
-                    + " (expected: pools, ordered, driver, launches, or replay FILE...)");
+                    + " (expected: pools, ordered, driver, launches, graphs, or replay FILE...)");
       }
       return true;
     } catch (CudaException e) {

@@ -30,6 +30,7 @@ class BenchmarksTest {
             "ThreadsBenchmark",
             "RemoteFreeBenchmark",
             "LaunchBenchmark",
+            "GraphBenchmark",
             "RandomAllocationsBenchmark",
             "DriverCallBenchmark");
     assertThat(names).anyMatch(name -> name.endsWith("ownStream16"));

@@ -111,8 +111,19 @@ class ToursTest {
         .startsWith("same-size-512", "same-size-1MiB", "random-live-1024-4MiB")
         .contains("threads-8-own-stream", "threads-4-same-stream", "pinned-1MiB")
         .contains("call-cuStreamQuery", "call-cuMemAlloc+cuMemFree-1MiB")
-        .endsWith("launch", "launch-packed");
-    assertThat(lines.getLast().get("nsPerLaunch")).isInstanceOf(Double.class);
+        .endsWith(
+            "launch",
+            "launch-packed",
+            "graph-launch",
+            "graph-launch+synchronize",
+            "graph-capture+instantiate",
+            "graph-update");
+    assertThat(lines)
+        .filteredOn(line -> String.valueOf(line.get("work")).startsWith("launch"))
+        .allSatisfy(line -> assertThat(line.get("nsPerLaunch")).isInstanceOf(Double.class));
+    assertThat(lines)
+        .filteredOn(line -> String.valueOf(line.get("work")).startsWith("graph"))
+        .allSatisfy(line -> assertThat((double) line.get("nsPerGraph")).isPositive());
     assertThat(lines)
         .allSatisfy(line ->
             assertThat(line)

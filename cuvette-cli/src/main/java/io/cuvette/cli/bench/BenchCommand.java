@@ -16,7 +16,8 @@ import picocli.CommandLine.Parameters;
     name = "bench",
     mixinStandardHelpOptions = true,
     description =
-        "Measure allocation, driver calls and launches here, beside the targets, in seconds.")
+        "Measure allocation, driver calls, launches and graphs here, beside the targets, in"
+            + " seconds.")
 public final class BenchCommand implements Runnable {
   private final CommonOptions common;
 

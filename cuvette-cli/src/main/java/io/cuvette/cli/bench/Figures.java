@@ -41,6 +41,11 @@ final class Figures {
     add(work, 1, json(work, 1).with("nsPerLaunch", nanos), "%.1f", nanos, "ns a launch", target);
   }
 
+  /** Nanoseconds of one step with a graph of 100 kernels. */
+  void graph(String work, double nanos, String target) {
+    add(work, 1, json(work, 1).with("nsPerGraph", nanos), "%.1f", nanos, "ns a graph", target);
+  }
+
   /** Pairs of all threads in a second. */
   void threads(String work, int threads, double pairsPerSecond, String target) {
     Json json =

@@ -15,7 +15,7 @@ import java.nio.charset.StandardCharsets;
 
 /**
  * Launches of a kernel with four parameters that does nothing, on one thread: with arguments packed
- * for each launch, and packed once. Stateless.
+ * for each launch, and packed once; and graphs of such launches. Stateless.
  */
 final class LaunchSuite {
   /** Fewer than fill the queue of the driver, which would make launches wait for the device. */
@@ -67,6 +67,7 @@ final class LaunchSuite {
           best.nanosOfSeries(
               WANTED, SERIES, n -> packed(packed, config, stream, n), stream::synchronize),
           "C + 50 ns");
+      new GraphSuite(kernel, config, stream, x, y).run(figures);
     }
   }
 
