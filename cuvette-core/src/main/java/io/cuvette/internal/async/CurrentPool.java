@@ -10,6 +10,7 @@ import io.cuvette.internal.block.DirectMemory;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Faces;
 import io.cuvette.internal.driverpool.DriverPools;
+import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.lifetime.ShutdownGate;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.ordered.OrderedMemory;
@@ -28,7 +29,6 @@ public final class CurrentPool {
     }
     Device device = stream.on();
     ShutdownGate gate = device.session().gate();
-    gate.run(stream::checkAllocatesInOrder);
     OrderedMemory memory = pools.asyncMemory();
     memory.settle();
     Refusals refusals = new Refusals();
@@ -55,8 +55,14 @@ public final class CurrentPool {
       Faces faces, long bytes, OpenStream stream, OrderedMemory memory, Refusals refusals) {
     CudaDriver driver = stream.hold();
     try {
-      long address = driver.ordered().memAllocAsync(stream.on().id(), bytes, stream.state.handle);
-      return memory.own(faces, address, bytes, bytes, stream);
+      Capture capture = stream.allocatesFor();
+      int device = stream.on().id();
+      long address =
+          capture == null
+              ? driver.ordered().memAllocAsync(device, bytes, stream.state.handle)
+              : OutsideCapture.allocate(
+                  stream.on(), beside -> driver.ordered().memAllocAsync(device, bytes, beside));
+      return memory.own(faces, address, bytes, bytes, stream, capture);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
         throw e;

@@ -11,6 +11,7 @@ import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Faces;
 import io.cuvette.internal.driverpool.AttributesOfPool;
 import io.cuvette.internal.driverpool.DriverPool;
+import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.ordered.OrderedMemory;
 import org.jspecify.annotations.Nullable;
@@ -46,8 +47,8 @@ public final class OrderedAllocator {
       if (bytes == 0) {
         return DirectMemory.empty(faces, stream);
       }
-      stream.checkAllocatesInOrder();
-      return memory.reuse(faces, bytes, rounded, stream);
+      // What is idle was used before the capture, which its launches may not come after.
+      return stream.allocatesFor() == null ? memory.reuse(faces, bytes, rounded, stream) : null;
     } finally {
       pool.leave();
     }
@@ -82,13 +83,14 @@ public final class OrderedAllocator {
 
   private @Nullable Face ask(long bytes, long rounded, OpenStream stream, Refusals refusals) {
     CudaDriver driver = stream.hold();
-    int device = stream.on().id();
     try {
+      Capture capture = stream.allocatesFor();
       long address =
-          driver
-              .ordered()
-              .memAllocFromPoolAsync(device, rounded, pool.handle(), stream.state.handle);
-      return memory.own(faces, address, bytes, rounded, stream);
+          capture == null
+              ? allocate(driver, rounded, stream, stream.state.handle)
+              : OutsideCapture.allocate(
+                  stream.on(), beside -> allocate(driver, rounded, stream, beside));
+      return memory.own(faces, address, bytes, rounded, stream, capture);
     } catch (CudaException e) {
       if (e.status() != CudaStatus.OUT_OF_MEMORY) {
         throw e;
@@ -98,6 +100,10 @@ public final class OrderedAllocator {
     } finally {
       stream.unhold();
     }
+  }
+
+  private long allocate(CudaDriver driver, long rounded, OpenStream stream, long in) {
+    return driver.ordered().memAllocFromPoolAsync(stream.on().id(), rounded, pool.handle(), in);
   }
 
   public OutOfDeviceMemoryException outOfMemory(

@@ -114,9 +114,9 @@ public final class OrderedShortage extends Shortage<Face> {
     return refusals.explain(failure.get());
   }
 
-  /** Not inside a callback, for which the stream may have to wait. */
+  /** Not inside a callback, for which the stream may have to wait, nor in a capture. */
   private void awaitWork() {
-    if (!session.isInsideCallback()) {
+    if (!session.isInsideCallback() && !stream.state.isCapturing()) {
       session.gate().run(stream::awaitWork);
     }
   }

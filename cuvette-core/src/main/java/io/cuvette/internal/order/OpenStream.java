@@ -3,6 +3,7 @@ package io.cuvette.internal.order;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.internal.callback.Callback;
+import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.Session;
 import io.cuvette.internal.stream.DriverStream;
@@ -205,10 +206,18 @@ public final class OpenStream {
     }
   }
 
-  /** Refuses an allocation that the driver would make a part of the graph. */
-  public void checkAllocatesInOrder() {
-    state.checkNotCapturing(
-        "allocate", " (expected: a stream that is not, or memory of a MemoryPool)");
+  /**
+   * The capture that memory taken in order of the stream is for; null for none.
+   *
+   * @throws IllegalStateException if the stream cannot take any because of a capture
+   */
+  public @Nullable Capture allocatesFor() {
+    if (state.isLegacy()) {
+      checkNotCapturing("allocate");
+      return null;
+    }
+    Capture capture = state.capture();
+    return capture == null ? null : capture.checked("allocate", state);
   }
 
   @Override

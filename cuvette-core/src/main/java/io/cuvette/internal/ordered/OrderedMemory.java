@@ -10,6 +10,7 @@ import io.cuvette.internal.block.Addresses;
 import io.cuvette.internal.block.BlockReports;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Faces;
+import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.lifetime.ShutdownGate;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.order.StreamOrder;
@@ -88,30 +89,53 @@ public final class OrderedMemory {
   /**
    * Makes a buffer of memory that was just allocated in order of a stream, which the caller holds.
    * The driver gets it back if there is no Java heap for that, or whoever watches refuses it.
+   *
+   * @param capture what the memory is for, which was taken beside it then; null for none
    */
-  public Face own(Faces faces, long address, long bytes, long blockBytes, OpenStream stream) {
+  public Face own(
+      Faces faces,
+      long address,
+      long bytes,
+      long blockBytes,
+      OpenStream stream,
+      @Nullable Capture capture) {
     try {
-      return ownNow(faces, address, bytes, blockBytes, stream);
+      return ownNow(faces, address, bytes, blockBytes, stream, capture);
     } catch (RuntimeException | Error e) {
-      freeUnowned(address, stream, e);
+      freeUnowned(address, stream, capture != null, e);
       throw e;
     }
   }
 
   /** Without a lambda, as there may be no Java heap. */
-  private static void freeUnowned(long address, OpenStream stream, Throwable failure) {
+  private static void freeUnowned(
+      long address, OpenStream stream, boolean isCaptured, Throwable failure) {
     CudaDriver driver = stream.state.session.driver();
+    int device = stream.on().id();
     try {
-      driver.ordered().memFreeAsync(stream.on().id(), address, stream.state.handle);
+      if (isCaptured) {
+        driver.memory().memFree(device, address);
+      } else {
+        driver.ordered().memFreeAsync(device, address, stream.state.handle);
+      }
     } catch (RuntimeException e) {
       Failures.joined(failure, e);
     }
   }
 
   /** Nothing is made if this fails: the caller has the memory as before. */
-  private Face ownNow(Faces faces, long address, long bytes, long blockBytes, OpenStream stream) {
+  private Face ownNow(
+      Faces faces,
+      long address,
+      long bytes,
+      long blockBytes,
+      OpenStream stream,
+      @Nullable Capture capture) {
     Face buffer = faces.make(address, bytes, stream);
     OrderedBlock block = new OrderedBlock(buffer, this, address, bytes, blockBytes, stream);
+    if (capture != null) {
+      block.use(capture);
+    }
     faces.own(buffer, block);
     block.opened();
     try {
@@ -132,7 +156,7 @@ public final class OrderedMemory {
       return null;
     }
     try {
-      return ownNow(faces, idle.address, bytes, blockBytes, stream);
+      return ownNow(faces, idle.address, bytes, blockBytes, stream, null);
     } catch (RuntimeException | Error e) {
       blocks.add(idle);
       giveBackAfter(e, idle);

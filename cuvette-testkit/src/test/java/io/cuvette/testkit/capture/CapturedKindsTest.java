@@ -6,12 +6,15 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.cuvette.AsyncMemoryPool;
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
+import io.cuvette.CudaGraph;
+import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.PinnedBuffer;
+import io.cuvette.PinnedMemoryResource;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
@@ -148,20 +151,58 @@ class CapturedKindsTest {
   }
 
   @CudaTest
-  void driversPools_refuseACapturingStream_andSayWhatToDo(
+  void memoryOfTheDriversPools_takenInACapture_isTheGraphs(
       Cuda cuda, @NonBlocking CudaStream stream) {
     try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda);
-        DeviceMemoryResource resource = new DeviceMemoryResource(cuda.device(0))) {
-      Graph.of(
-              stream,
-              () -> {
-                for (MemoryResource each : List.of(pool, resource, MemoryResource.async())) {
-                  assertThatThrownBy(() -> each.allocate(BYTES, stream))
-                      .isInstanceOf(IllegalStateException.class)
-                      .hasMessageContaining("is capturing a graph (expected: a stream that is not");
-                }
-              })
-          .close();
+        DeviceMemoryResource device = new DeviceMemoryResource(cuda.device(0));
+        PinnedMemoryResource pinned = new PinnedMemoryResource(cuda);
+        Buffer result = cuda.allocate(BYTES, stream)) {
+      for (MemoryResource each : List.of(pool, device, pinned, MemoryResource.async())) {
+        each.allocate(BYTES, stream).close(); // idle, and nothing for the capture
+        try (CudaGraph graph = stream.capture(() -> fillAndCopy(each, result, stream));
+            CudaGraphExec executable = graph.instantiate()) {
+          List<Buffer> others = new ArrayList<>();
+          for (int i = 0; i < 4; i++) {
+            Buffer other = each.allocate(BYTES, stream);
+            other.fill((byte) 1, stream);
+            others.add(other);
+          }
+          for (int i = 0; i < 3; i++) {
+            result.fill((byte) 9, stream);
+            executable.launch(stream);
+            stream.synchronize();
+            assertThat(Bytes.areAll(result, 7)).isTrue();
+          }
+          for (Buffer other : others) {
+            assertThat(Bytes.areAll(other, 1)).isTrue();
+            other.close();
+          }
+        }
+      }
+    }
+  }
+
+  private static void fillAndCopy(MemoryResource from, Buffer result, CudaStream stream) {
+    Buffer kept = from.allocate(BYTES, stream);
+    try (Buffer inside = from.allocate(BYTES, stream)) {
+      assertThat(inside.address()).isNotEqualTo(kept.address());
+      inside.fill((byte) 7, stream);
+      kept.copyFrom(inside, stream);
+    }
+    result.copyFrom(kept, stream);
+    kept.close();
+  }
+
+  @CudaTest
+  void memoryThatACaptureTook_andNobodyUsed_comesBack(Cuda cuda, @NonBlocking CudaStream stream) {
+    try (AsyncMemoryPool pool = new AsyncMemoryPool(cuda)) {
+      Buffer outlives;
+      try (CudaGraph graph = stream.capture(() -> pool.allocate(BYTES, stream).close())) {
+        outlives = pool.allocate(BYTES, stream);
+        assertThat(graph.isClosed()).isFalse();
+      }
+      outlives.close();
+      await(() -> cuda.leaksFound() == 0 && pool.liveBytes() == 0);
     }
   }
 

@@ -49,9 +49,11 @@ class CapturesAndPoolsUnderFaultsTest {
             Captured _ = new Captured(cuda.driver(), stream)) {
           before.fill((byte) 1, stream);
           try (Buffer pooled = cuda.allocate(1000, stream);
-              Buffer direct = MemoryResource.direct().allocate(1000, stream)) {
+              Buffer direct = MemoryResource.direct().allocate(1000, stream);
+              Buffer ordered = MemoryResource.async().allocate(1000, stream)) {
             pooled.copyFrom(before, stream);
             direct.copyFrom(pooled, stream);
+            ordered.copyFrom(direct, stream);
           }
         }
       }
@@ -198,6 +200,8 @@ class CapturesAndPoolsUnderFaultsTest {
         // The library's own question; whoever waits for that work gets the error.
         .recoveringFrom(LAUNCH_FAILED, "eventQuery")
         .recoveringFrom("memFree") // after the capture, and again if it fails
+        // For want of memory it is tried again, as the allocation is for which it is needed.
+        .recoveringWithin("OutsideCapture.allocate", "streamCreateWithPriority")
         // A closed pool is looked at again, at the latest by Cuda.close(), which says what failed.
         .recoveringWithin(
             "DriverPools.pollNow", "eventDestroy", "memPoolGetAccess", "memPoolDestroy")
