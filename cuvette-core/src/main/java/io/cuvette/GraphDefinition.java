@@ -2,6 +2,7 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.GraphEdge;
+import io.cuvette.internal.graph.GraphNodes;
 import io.cuvette.internal.graph.OpenGraph;
 import java.util.AbstractSet;
 import java.util.Arrays;
@@ -27,7 +28,11 @@ import org.jspecify.annotations.Nullable;
  * }
  */
 public final class GraphDefinition implements AutoCloseable {
+  private static final int CONDITIONS_SINCE = 12_030;
+  private static final int SEVERAL_BODIES_SINCE = 12_080;
+
   private final CudaGraph graph;
+  private final GraphNodes core;
 
   /**
    * A graph without nodes (cuGraphCreate).
@@ -41,7 +46,21 @@ public final class GraphDefinition implements AutoCloseable {
   }
 
   private GraphDefinition(CudaGraph graph) {
+    this(graph, graph.core().nodes);
+  }
+
+  private GraphDefinition(CudaGraph graph, GraphNodes core) {
     this.graph = graph;
+    this.core = core;
+  }
+
+  /** The same for a body of one of the nodes. */
+  GraphDefinition body(GraphNodes nodes) {
+    return new GraphDefinition(graph, nodes);
+  }
+
+  GraphNodes core() {
+    return core;
   }
 
   /**
@@ -53,9 +72,59 @@ public final class GraphDefinition implements AutoCloseable {
     return new GraphDefinition(Objects.requireNonNull(graph, "graph"));
   }
 
-  /** {@return the graph, to be instantiated or copied} */
+  /** {@return the graph, to be instantiated or copied; of a body, the graph that it is within} */
   public CudaGraph graph() {
     return graph;
+  }
+
+  /** {@return whether this is a body of a conditional node} */
+  public boolean isBody() {
+    return core.isBody();
+  }
+
+  /**
+   * Makes a condition for a node of this graph or body, which keeps its number from one launch to
+   * the next (cuGraphConditionalHandleCreate). Needs CUDA 12.3.
+   *
+   * @return the condition, whose number is undefined before a kernel sets it
+   * @throws UnsupportedOperationException if the driver has no conditional nodes
+   * @throws IllegalStateException if the graph is closed
+   * @throws CudaException if the driver reports an error
+   */
+  public GraphCondition createCondition() {
+    checkConditions(false);
+    return new GraphCondition(this, core.condition(0, false));
+  }
+
+  /**
+   * Makes a condition for a node of this graph or body (cuGraphConditionalHandleCreate,
+   * CU_GRAPH_COND_ASSIGN_DEFAULT). Needs CUDA 12.3.
+   *
+   * @param defaultValue its number at the start of each launch, without a sign
+   * @return the condition
+   * @throws UnsupportedOperationException if the driver has no conditional nodes
+   * @throws IllegalStateException if the graph is closed
+   * @throws CudaException if the driver reports an error
+   */
+  public GraphCondition createCondition(int defaultValue) {
+    checkConditions(false);
+    return new GraphCondition(this, core.condition(defaultValue, true));
+  }
+
+  /** Checks that the driver has conditional nodes, with or without what came later. */
+  void checkConditions(boolean withSeveralBodies) {
+    int least = withSeveralBodies ? SEVERAL_BODIES_SINCE : CONDITIONS_SINCE;
+    int version = graph.core().device().session().driverVersion();
+    if (version < least) {
+      throw new UnsupportedOperationException(
+          "conditional nodes%s need CUDA %d.%d (the driver has %d.%d)"
+              .formatted(
+                  withSeveralBodies ? " with several bodies" : "",
+                  least / 1000,
+                  least % 1000 / 10,
+                  version / 1000,
+                  version % 1000 / 10));
+    }
   }
 
   /** {@return where nodes go that wait for no others} */
@@ -100,16 +169,21 @@ public final class GraphDefinition implements AutoCloseable {
     return new Edges();
   }
 
-  /** Closes the graph; what was instantiated from it goes on (cuGraphDestroy). */
+  /**
+   * Closes the graph; what was instantiated from it goes on (cuGraphDestroy). A body ends with the
+   * node that has it, and closing it does nothing.
+   */
   @Override
   public void close() {
-    graph.close();
+    if (!isBody()) {
+      graph.close();
+    }
   }
 
   private void checkOwn(String what, GraphNode node) {
-    if (!node.definition().graph.core().equals(graph.core())) {
+    if (node.definition().core != core) {
       throw new IllegalArgumentException(
-          "%s: %s (expected: a node of %s)".formatted(what, node, graph));
+          "%s: %s (expected: a node of %s)".formatted(what, node, core));
     }
   }
 
@@ -181,8 +255,7 @@ public final class GraphDefinition implements AutoCloseable {
 
   private final class Nodes extends Live<GraphNode> {
     Nodes() {
-      super(
-          () -> Arrays.stream(graph.core().nodes()).mapToObj(GraphDefinition.this::node).toList());
+      super(() -> Arrays.stream(core.nodes()).mapToObj(GraphDefinition.this::node).toList());
     }
 
     @Override
@@ -197,26 +270,26 @@ public final class GraphDefinition implements AutoCloseable {
 
   private final class Edges extends Live<GraphDependency> {
     Edges() {
-      super(() -> graph.core().edges().stream().map(GraphDefinition.this::edge).toList());
+      super(() -> core.edges().stream().map(GraphDefinition.this::edge).toList());
     }
 
     @Override
     public boolean add(GraphDependency edge) {
       checkOwn("from", edge.from());
       checkOwn("to", edge.to());
-      return graph.core().addEdge(edge.from().handle(), edge.to().handle());
+      return core.addEdge(edge.from().handle(), edge.to().handle());
     }
 
     @Override
     public boolean remove(@Nullable Object element) {
       return element instanceof GraphDependency edge
-          && edge.from().definition().graph.core().equals(graph.core())
-          && graph.core().removeEdge(edge.from().handle(), edge.to().handle());
+          && edge.from().definition().core == core
+          && core.removeEdge(edge.from().handle(), edge.to().handle());
     }
   }
 
   @Override
   public String toString() {
-    return "definition of " + graph;
+    return "definition of " + core;
   }
 }

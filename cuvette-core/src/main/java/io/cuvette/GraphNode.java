@@ -3,9 +3,10 @@ package io.cuvette;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.GraphNodeType;
-import io.cuvette.internal.graph.OpenGraph;
+import io.cuvette.internal.graph.GraphNodes;
 import io.cuvette.internal.order.OpenStream;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -26,8 +27,8 @@ public final class GraphNode {
     this.handle = handle;
   }
 
-  private OpenGraph core() {
-    return definition.graph().core();
+  private GraphNodes core() {
+    return definition.core();
   }
 
   /** {@return the graph, with its nodes} */
@@ -70,6 +71,16 @@ public final class GraphNode {
               .formatted(in, in.on().id(), allocation.device()));
     }
     return ForeignMemory.ofGraph(in, allocation.address(), allocation.bytes(), definition);
+  }
+
+  /**
+   * {@return the bodies of a conditional node, to be built like a graph: what runs if the condition
+   * holds, and then what runs else; what a loop repeats; or those of the numbers from 0} They end
+   * with the node. Kernels, copies and fills of device memory, empty nodes, graphs of these and
+   * conditional nodes can be in one.
+   */
+  public List<GraphDefinition> bodies() {
+    return core().bodies(handle).stream().map(definition::body).toList();
   }
 
   private GraphNodeParams.Allocation allocation() {

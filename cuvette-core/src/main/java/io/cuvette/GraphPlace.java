@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.GraphConditionType;
 import io.cuvette.internal.graph.NodeTarget;
 import io.cuvette.internal.graph.NodeWork;
 import java.util.List;
@@ -70,9 +71,69 @@ public final class GraphPlace extends GraphWork {
     return node(target -> NodeWork.free(target, address));
   }
 
+  /**
+   * Adds a node whose body runs if a condition is not 0 when the node is reached (cuGraphAddNode).
+   * Needs CUDA 12.3.
+   *
+   * @param condition a condition of the same graph or body, for this node alone
+   * @return the node, with one body
+   * @throws IllegalArgumentException if the condition is another graph's, or another node reads it
+   */
+  public GraphNode ifThen(GraphCondition condition) {
+    return conditional(condition, GraphConditionType.IF, 1);
+  }
+
+  /**
+   * Adds a node whose first body runs if a condition is not 0 when the node is reached, and whose
+   * second body runs else (cuGraphAddNode). Needs CUDA 12.8.
+   *
+   * @param condition a condition of the same graph or body, for this node alone
+   * @return the node, with two bodies
+   * @throws IllegalArgumentException if the condition is another graph's, or another node reads it
+   */
+  public GraphNode ifElse(GraphCondition condition) {
+    return conditional(condition, GraphConditionType.IF, 2);
+  }
+
+  /**
+   * Adds a node whose body runs again and again as long as a condition is not 0, which is looked at
+   * before each time (cuGraphAddNode). Needs CUDA 12.3.
+   *
+   * @param condition a condition of the same graph or body, for this node alone
+   * @return the node, with one body
+   * @throws IllegalArgumentException if the condition is another graph's, or another node reads it
+   */
+  public GraphNode whileLoop(GraphCondition condition) {
+    return conditional(condition, GraphConditionType.WHILE, 1);
+  }
+
+  /**
+   * Adds a node with several bodies, of which the one runs whose number, from 0, a condition is
+   * when the node is reached; none for another number (cuGraphAddNode). Needs CUDA 12.8.
+   *
+   * @param condition a condition of the same graph or body, for this node alone
+   * @param bodies the number of bodies, &gt;= 1
+   * @return the node, with that many bodies
+   * @throws IllegalArgumentException if the condition is another graph's, or another node reads it
+   */
+  public GraphNode switchCase(GraphCondition condition, int bodies) {
+    if (bodies < 1) {
+      throw new IllegalArgumentException("bodies: %d (expected: >= 1)".formatted(bodies));
+    }
+    return conditional(condition, GraphConditionType.SWITCH, bodies);
+  }
+
+  private GraphNode conditional(GraphCondition condition, GraphConditionType type, int bodies) {
+    Objects.requireNonNull(condition, "condition");
+    definition.checkConditions(type == GraphConditionType.SWITCH || bodies > 1);
+    return condition.readBy(
+        definition,
+        () -> node(target -> NodeWork.condition(target, condition.handle(), type, bodies)));
+  }
+
   @Override
   NodeTarget target() {
-    return definition.graph().core().after(behind.stream().mapToLong(GraphNode::handle).toArray());
+    return definition.core().after(behind.stream().mapToLong(GraphNode::handle).toArray());
   }
 
   @Override

@@ -20,6 +20,9 @@ public abstract class NodeTarget {
   /** Does something of several steps with what has the node, which does not end meanwhile. */
   abstract <T> T alone(Supplier<T> step);
 
+  /** Refuses a graph that cannot be a node there. */
+  void checkChild(OpenGraph child) {}
+
   /** Makes or changes the node. */
   public abstract AddedNode set(GraphNodeParams params);
 }

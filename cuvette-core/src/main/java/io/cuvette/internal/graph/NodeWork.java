@@ -2,6 +2,7 @@ package io.cuvette.internal.graph;
 
 import io.cuvette.LaunchConfig;
 import io.cuvette.driver.AddedNode;
+import io.cuvette.driver.GraphConditionType;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.fence.Capture;
@@ -127,6 +128,7 @@ public final class NodeWork {
           "graph: %s shares memory with others (expected: in the same GraphMemory, or none)"
               .formatted(child));
     }
+    target.checkChild(child);
     OpenGraph copy = child.copy(); // so that no graph is locked inside another
     try {
       return target.alone(() -> {
@@ -147,6 +149,12 @@ public final class NodeWork {
 
   public static AddedNode free(NodeTarget target, long address) {
     return target.set(new GraphNodeParams.Free(address));
+  }
+
+  /** A node that runs its bodies as a condition says, which the graph has. */
+  public static AddedNode condition(
+      NodeTarget target, long condition, GraphConditionType type, int bodies) {
+    return target.set(new GraphNodeParams.Conditional(condition, type, bodies));
   }
 
   private static void checkMemory(NodeTarget target, String what, Memory memory) {

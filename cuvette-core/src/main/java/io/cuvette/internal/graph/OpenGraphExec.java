@@ -256,7 +256,7 @@ public final class OpenGraphExec extends GraphObject {
   }
 
   /** A node of the graph that does something else from now on in launches of this. */
-  public NodeTarget change(OpenGraph graph, long node) {
+  public NodeTarget change(GraphNodes graph, long node) {
     checkOf(graph);
     return new NodeTarget() {
       @Override
@@ -271,7 +271,7 @@ public final class OpenGraphExec extends GraphObject {
 
       @Override
       <T> T alone(Supplier<T> step) {
-        return graph.alone(() -> OpenGraphExec.this.alone(step)); // as updates do
+        return graph.graph.alone(() -> OpenGraphExec.this.alone(step)); // as updates do
       }
 
       @Override
@@ -284,7 +284,7 @@ public final class OpenGraphExec extends GraphObject {
         return graph.of(
             node,
             driver -> {
-              OpenGraph.checkType(driver, node, params);
+              GraphNodes.checkType(driver, node, params);
               return call(handle -> {
                 driver.graphExecNodeSetParams(device.id(), handle, node, params);
                 return AddedNode.plain(node);
@@ -295,7 +295,7 @@ public final class OpenGraphExec extends GraphObject {
   }
 
   /** Whether a node takes part in launches from now on (cuGraphNodeSetEnabled). */
-  public void setEnabled(OpenGraph graph, long node, boolean isEnabled) {
+  public void setEnabled(GraphNodes graph, long node, boolean isEnabled) {
     checkOf(graph);
     boolean _ =
         graph.of(
@@ -308,13 +308,13 @@ public final class OpenGraphExec extends GraphObject {
   }
 
   /** Whether a node takes part in launches (cuGraphNodeGetEnabled). */
-  public boolean isEnabled(OpenGraph graph, long node) {
+  public boolean isEnabled(GraphNodes graph, long node) {
     checkOf(graph);
     return graph.of(node, driver -> call(handle -> driver.graphNodeGetEnabled(handle, node)));
   }
 
-  private void checkOf(OpenGraph graph) {
-    if (graph.number != of) {
+  private void checkOf(GraphNodes graph) {
+    if (graph.graph.number != of) {
       throw new IllegalArgumentException(
           "%s was not instantiated from %s (expected: an executable of the node's graph)"
               .formatted(this, graph));

@@ -7,16 +7,22 @@ import io.cuvette.CaptureOptions;
 import io.cuvette.Cuda;
 import io.cuvette.CudaGraph;
 import io.cuvette.CudaGraphExec;
+import io.cuvette.CudaKernel;
+import io.cuvette.CudaModule;
 import io.cuvette.CudaStream;
+import io.cuvette.GraphCondition;
 import io.cuvette.GraphDefinition;
 import io.cuvette.GraphMemory;
 import io.cuvette.GraphNode;
+import io.cuvette.LaunchConfig;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Graph;
+import io.cuvette.testkit.support.TestKernels;
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.Assumptions;
 
 /** The programs of docs/guide/graphs.md. */
 class GraphsGuideTest {
@@ -59,6 +65,28 @@ class GraphsGuideTest {
       executable.launch(stream);
       stream.synchronize();
       assertThat(Bytes.of(c)).isEqualTo(Bytes.of(a));
+    }
+    Graph.awaitGone(cuda.defaultMemoryPool(), stream);
+  }
+
+  @CudaTest
+  void loop(Cuda cuda, @NonBlocking CudaStream stream) {
+    Assumptions.assumeTrue(cuda.driverVersion() >= 12_030, "conditional nodes of CUDA 12.3");
+    LaunchConfig one = LaunchConfig.of(1, 1);
+    try (CudaModule module = TestKernels.graphs(cuda);
+        GraphDefinition definition = new GraphDefinition(cuda.device(0));
+        Buffer turns = cuda.allocate(4, stream)) {
+      CudaKernel countDown = module.kernel("countDown");
+      GraphCondition goesOn = definition.createCondition(1); // its number at the start of a launch
+      GraphNode loop = definition.root().whileLoop(goesOn);
+      GraphDefinition body = loop.bodies().getFirst();
+      body.root().launch(countDown, one, goesOn.handle(), turns); // cudaGraphSetConditional
+      try (CudaGraphExec executable = definition.graph().instantiate()) {
+        turns.fillInts(5, stream);
+        executable.launch(stream);
+        stream.synchronize();
+      }
+      assertThat(Bytes.areAll(turns, 0)).isTrue();
     }
     Graph.awaitGone(cuda.defaultMemoryPool(), stream);
   }

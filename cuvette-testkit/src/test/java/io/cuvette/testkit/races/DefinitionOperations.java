@@ -5,6 +5,7 @@ import io.cuvette.CudaEvent;
 import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaModule;
 import io.cuvette.CudaStream;
+import io.cuvette.GraphCondition;
 import io.cuvette.GraphDefinition;
 import io.cuvette.GraphNode;
 import io.cuvette.GraphPlace;
@@ -12,6 +13,7 @@ import io.cuvette.LaunchConfig;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BiConsumer;
+import java.util.function.BiFunction;
 import java.util.function.Consumer;
 
 /** Operations of graphs that are built node by node. Stateless. */
@@ -38,10 +40,19 @@ final class DefinitionOperations {
     all.add(definition("GraphDefinition.nodes()", one -> one.nodes().size()));
     all.add(definition("GraphDefinition.edges()", one -> one.edges().size()));
     all.add(definition("GraphDefinition.close()", GraphDefinition::close));
+    all.add(definition("GraphDefinition.createCondition()", GraphDefinition::createCondition));
+    all.add(definition("GraphDefinition.createCondition(int)", one -> one.createCondition(1)));
   }
 
   private static void addPlaces(List<Operation> all) {
     all.add(place("GraphPlace.empty()", GraphPlace::empty));
+    all.add(conditional("GraphPlace.ifThen(GraphCondition)", GraphPlace::ifThen));
+    all.add(conditional("GraphPlace.ifElse(GraphCondition)", GraphPlace::ifElse));
+    all.add(conditional("GraphPlace.whileLoop(GraphCondition)", GraphPlace::whileLoop));
+    all.add(
+        conditional(
+            "GraphPlace.switchCase(GraphCondition, int)",
+            (place, condition) -> place.switchCase(condition, 2)));
     all.add(place("GraphPlace.allocate(long)", place -> place.allocate(Stage.BYTES)));
     all.add(
         Operation.of(
@@ -115,6 +126,14 @@ final class DefinitionOperations {
               CudaStream stream = stage.stream();
               return () -> allocated.buffer(stream).close();
             }));
+    all.add(
+        Operation.of(
+            "GraphNode.bodies()",
+            stage -> {
+              GraphDefinition definition = made(stage);
+              GraphNode node = definition.root().ifThen(definition.createCondition(1));
+              return () -> node.bodies().getFirst().root().empty();
+            }));
     all.add(kernel("GraphNode.priority()", GraphNode::priority));
     all.add(kernel("GraphNode.setPriority(int)", node -> node.setPriority(0)));
   }
@@ -157,6 +176,17 @@ final class DefinitionOperations {
           GraphDefinition definition = made(stage);
           GraphNode _ = definition.root().empty();
           return () -> call.accept(definition);
+        });
+  }
+
+  private static Operation conditional(
+      String method, BiFunction<GraphPlace, GraphCondition, GraphNode> call) {
+    return Operation.of(
+        method,
+        stage -> {
+          GraphDefinition definition = made(stage);
+          GraphCondition condition = definition.createCondition(1);
+          return () -> call.apply(definition.root(), condition);
         });
   }
 

@@ -85,6 +85,12 @@ public final class TestKernels {
     return CudaModule.load(cuda, code("clusters.ptx"));
   }
 
+  /** The kernels of {@code graphs.cu}. */
+  public static CudaModule graphs(Cuda cuda) {
+    Object _ = new DriverKernelContract() {}; // registers what they do on the simulated device
+    return CudaModule.load(cuda, code("graphs.ptx"));
+  }
+
   public static byte[] code(String name) {
     try (InputStream text =
         Objects.requireNonNull(DriverKernelContract.class.getResourceAsStream(name))) {

@@ -219,6 +219,7 @@ final class NullSamples implements AutoCloseable {
     objects.add(definition);
     objects.add(node);
     objects.add(definition.root());
+    objects.add(definition.createCondition(1));
     objects.add(node.update());
     objects.add(new GraphDependency(node, node));
     objects.add(cuda.device(0).createGraphMemory());
