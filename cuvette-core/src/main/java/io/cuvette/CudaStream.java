@@ -4,11 +4,10 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.callback.Callback;
+import io.cuvette.internal.graph.CapturedNode;
 import io.cuvette.internal.graph.GraphCapture;
 import io.cuvette.internal.order.OpenEvent;
 import io.cuvette.internal.order.OpenStream;
-import io.cuvette.internal.session.Device;
-import io.cuvette.internal.session.ThreadState;
 import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.internal.stream.Streams;
 import java.lang.ref.Reference;
@@ -305,6 +304,31 @@ public final class CudaStream extends LaunchStream implements AutoCloseable {
   }
 
   /**
+   * Adds a function of the host to the graph that is captured here, in order of this stream, as
+   * {@link GraphWork#callback} does (cuGraphAddHostNode). Each launch runs it on a thread of the
+   * driver: it must be short, and cannot call the device.
+   *
+   * @param function the function
+   * @throws IllegalStateException if this stream is not capturing, or is closed
+   */
+  public void captureCallback(Runnable function) {
+    CapturedNode.host(core, Objects.requireNonNull(function, "function"));
+  }
+
+  /**
+   * Adds the nodes that a graph has now to the graph that is captured here, as one node in order of
+   * this stream (cuGraphAddChildGraphNode).
+   *
+   * @param graph a graph of the same device, whose memory is its own or the capture's {@link
+   *     GraphMemory}
+   * @throws IllegalArgumentException if the graph has another device or other memory
+   * @throws IllegalStateException if this stream is not capturing, or it or the graph is closed
+   */
+  public void captureChild(CudaGraph graph) {
+    CapturedNode.child(core, Objects.requireNonNull(graph, "graph").core());
+  }
+
+  /**
    * Ends the capture that began here (cuStreamEndCapture).
    *
    * @return the graph, which the caller closes
@@ -384,7 +408,8 @@ public final class CudaStream extends LaunchStream implements AutoCloseable {
   private CompletableFuture<Void> submit(Callback callback) {
     core.checkUsable();
     try {
-      core.checkNotCapturing(callback.call());
+      core.checkNotCapturing(
+          callback.call(), " (expected: captureCallback, for a function in each launch)");
       return device.cuda().engine().callbacks().submit(callback);
     } catch (CudaException e) {
       if (!e.status().losesContext()) {
@@ -404,21 +429,7 @@ public final class CudaStream extends LaunchStream implements AutoCloseable {
    */
   public Scope use() {
     core.checkUsable();
-    Current current = device.cuda().current();
-    ThreadState thread = current.thread;
-    Device before = thread.device;
-    CudaStream stream = current.chosenStream(device);
-    Scope scope =
-        new Scope(
-            current.scopes,
-            toString(),
-            () -> {
-              thread.device = before;
-              current.chooseStream(device, stream);
-            });
-    thread.device = state.device;
-    current.chooseStream(device, this);
-    return scope;
+    return device.cuda().current().use(this);
   }
 
   /** {@return whether the stream is closed} Streams that exist from the start never are. */

@@ -47,6 +47,24 @@ final class Current {
     return scope;
   }
 
+  /** Makes a stream, and its device, current until the scope closes. */
+  Scope use(CudaStream stream) {
+    CudaDevice of = stream.device();
+    Device before = thread.device;
+    CudaStream chosen = streams[of.id()];
+    Scope scope =
+        new Scope(
+            scopes,
+            stream.toString(),
+            () -> {
+              thread.device = before;
+              streams[of.id()] = chosen;
+            });
+    thread.device = of.core();
+    streams[of.id()] = stream;
+    return scope;
+  }
+
   /** The stream that is current for a device. */
   CudaStream stream(CudaDevice of) {
     CudaStream stream = streams[of.id()];
@@ -55,11 +73,6 @@ final class Current {
 
   private CudaStream firstStream(CudaDevice of) {
     return thread.callback == null ? of.nullStream() : cuda.threadStreams().insideCallbacks(of);
-  }
-
-  /** The stream that was chosen for a device, if one was. */
-  @Nullable CudaStream chosenStream(CudaDevice of) {
-    return streams[of.id()];
   }
 
   void chooseStream(CudaDevice of, @Nullable CudaStream stream) {

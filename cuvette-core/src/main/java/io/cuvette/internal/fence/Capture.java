@@ -32,6 +32,9 @@ public final class Capture implements Fence, Retainable {
   /** What the captured work uses of the Java heap's objects, or through them; under the lock. */
   private final List<Object> kept = new ArrayList<>(0);
 
+  /** What was retained for the captured work; under the lock. */
+  private final List<Retainable> held = new ArrayList<>(0);
+
   private volatile boolean ended;
 
   /**
@@ -103,6 +106,31 @@ public final class Capture implements Fence, Retainable {
   public void letGo() {
     int left = holders.decrementAndGet();
     assert left >= 0 : this;
+    if (left == 0) {
+      letGoOfHeld();
+    }
+  }
+
+  /** Takes over what the caller retains, until the graph cannot run any more. */
+  void hold(Retainable retained) {
+    lock.lock();
+    try {
+      held.add(retained);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private void letGoOfHeld() {
+    List<Retainable> all;
+    lock.lock();
+    try {
+      all = List.copyOf(held);
+      held.clear();
+    } finally {
+      lock.unlock();
+    }
+    all.forEach(Retainable::letGo);
   }
 
   /**
@@ -151,6 +179,7 @@ public final class Capture implements Fence, Retainable {
       } finally {
         lock.unlock();
       }
+      letGoOfHeld();
     }
     return done;
   }

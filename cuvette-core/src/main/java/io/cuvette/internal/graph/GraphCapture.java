@@ -6,6 +6,7 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.fence.Capture;
+import io.cuvette.internal.fence.Retained;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.stream.DriverStream;
 import org.jspecify.annotations.Nullable;

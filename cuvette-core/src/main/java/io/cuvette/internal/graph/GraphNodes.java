@@ -5,6 +5,7 @@ import io.cuvette.driver.GraphCalls;
 import io.cuvette.driver.GraphEdge;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.GraphNodeType;
+import io.cuvette.internal.fence.Retained;
 import io.cuvette.internal.session.Device;
 import java.util.ArrayDeque;
 import java.util.Deque;

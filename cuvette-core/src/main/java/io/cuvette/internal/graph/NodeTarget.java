@@ -2,6 +2,7 @@ package io.cuvette.internal.graph;
 
 import io.cuvette.driver.AddedNode;
 import io.cuvette.driver.GraphNodeParams;
+import io.cuvette.internal.fence.Retained;
 import io.cuvette.internal.session.Device;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;

@@ -9,6 +9,7 @@ import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.kernel.ArgumentReader;
 import io.cuvette.internal.kernel.OpenKernel;
 import io.cuvette.internal.order.OpenEvent;
+import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.Session;
 import io.cuvette.internal.transfer.FillValue;
 import java.util.List;
@@ -77,8 +78,11 @@ public final class NodeWork {
 
   /** A function that runs on a thread of the driver, and must not wait for the device. */
   public static AddedNode host(NodeTarget target, Runnable code) {
-    Session session = target.device().session();
-    return target.set(new GraphNodeParams.Host(() -> call(session, code)));
+    return target.set(function(target.device().session(), code));
+  }
+
+  static GraphNodeParams function(Session session, Runnable code) {
+    return new GraphNodeParams.Host(() -> call(session, code));
   }
 
   @SuppressWarnings("CatchingUnchecked") // nothing may get into the driver
@@ -119,15 +123,8 @@ public final class NodeWork {
 
   /** The nodes of another graph, as they are now. */
   public static AddedNode embed(NodeTarget target, OpenGraph child) {
-    if (child.device != target.device()) {
-      throw new IllegalArgumentException(
-          "graph: %s of %s (expected: of %s)".formatted(child, child.device, target.device()));
-    }
-    if (child.memory != null && child.memory != target.memory()) {
-      throw new IllegalArgumentException(
-          "graph: %s shares memory with others (expected: in the same GraphMemory, or none)"
-              .formatted(child));
-    }
+    checkChild(target.device(), child);
+    checkShared(child, target.memory());
     target.checkChild(child);
     OpenGraph copy = child.copy(); // so that no graph is locked inside another
     try {
@@ -137,6 +134,21 @@ public final class NodeWork {
       });
     } finally {
       copy.close();
+    }
+  }
+
+  static void checkChild(Device device, OpenGraph child) {
+    if (child.device != device) {
+      throw new IllegalArgumentException(
+          "graph: %s of %s (expected: of %s)".formatted(child, child.device, device));
+    }
+  }
+
+  static void checkShared(OpenGraph child, @Nullable GraphArena memory) {
+    if (child.memory != null && child.memory != memory) {
+      throw new IllegalArgumentException(
+          "graph: %s shares memory with others (expected: in the same GraphMemory, or none)"
+              .formatted(child));
     }
   }
 

@@ -1,6 +1,7 @@
 package io.cuvette.internal.graph;
 
 import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.fence.Retained;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.Session;
 import java.util.concurrent.atomic.AtomicLong;

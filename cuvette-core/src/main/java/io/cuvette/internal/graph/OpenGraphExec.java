@@ -8,6 +8,7 @@ import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.GraphUpdateResult;
 import io.cuvette.driver.InstantiatedGraph;
 import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.fence.Retained;
 import io.cuvette.internal.fence.WorkMarker;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;

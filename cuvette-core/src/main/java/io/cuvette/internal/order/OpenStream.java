@@ -179,8 +179,13 @@ public final class OpenStream {
 
   /** Asks only where the answer can be yes: otherwise nobody has the handle. */
   public void checkNotCapturing(String call) {
+    checkNotCapturing(call, "");
+  }
+
+  /** The same with another way out. */
+  public void checkNotCapturing(String call, String instead) {
     if (state.isExposed() || state.isBuiltIn()) {
-      state.checkNotCapturing(call, "");
+      state.checkNotCapturing(call, instead);
     }
   }
 

@@ -5,6 +5,7 @@ import io.cuvette.instrument.DriverProxy;
 import java.lang.reflect.Method;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -43,6 +44,7 @@ final class CountedDriver {
 
   private final CudaDriver delegate;
   private final Map<String, AtomicInteger> live = new ConcurrentHashMap<>();
+  private final Set<Object> ofGraphs = ConcurrentHashMap.newKeySet();
   private final UsedHandles handles = new UsedHandles();
   private volatile @Nullable Held held;
 
@@ -96,11 +98,29 @@ final class CountedDriver {
     if (group != null) {
       group.stop();
     }
+    boolean isNode = isAllocationNode(method, arguments);
     Object result =
         handles.call(method, arguments, () -> DriverProxy.forward(delegate, method, arguments));
-    count(GIVES.get(method.getName()), 1);
-    count(TAKES.get(method.getName()), -1);
+    if (isNode) {
+      ofGraphs.add(result);
+    } else if (!isOfGraph(method, arguments)) {
+      if (GIVES.containsKey(method.getName()) && result != null) {
+        ofGraphs.remove(result); // the address of a graph that is gone
+      }
+      count(GIVES.get(method.getName()), 1);
+      count(TAKES.get(method.getName()), -1);
+    }
     return result;
+  }
+
+  /** Whether a call adds memory to a graph: nobody has to free it. */
+  private boolean isAllocationNode(Method method, Object[] arguments) {
+    return method.getName().equals("memAllocAsync")
+        && delegate.captures().streamIsCapturing((int) arguments[0], (long) arguments[2]) != 0;
+  }
+
+  private boolean isOfGraph(Method method, Object[] arguments) {
+    return method.getName().startsWith("memFree") && ofGraphs.contains(arguments[1]);
   }
 
   private void count(@Nullable String what, int change) {

@@ -6,10 +6,12 @@ import io.cuvette.CudaGraph;
 import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaStream;
 import io.cuvette.GraphMemory;
+import io.cuvette.GraphMemoryResource;
 import io.cuvette.GraphOptions;
 import io.cuvette.StreamOptions;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 
 /** Operations of graphs, and of captures. Stateless. */
@@ -22,6 +24,7 @@ final class GraphOperations {
     addGraphs(all);
     addExecutables(all);
     addMemory(all);
+    addCapturedNodes(all);
     return all;
   }
 
@@ -94,6 +97,57 @@ final class GraphOperations {
             }));
     all.add(executable("handle()", CudaGraphExec::handle));
     all.add(executable("close()", CudaGraphExec::close));
+  }
+
+  private static void addCapturedNodes(List<Operation> all) {
+    all.add(
+        capturing(
+            "CudaStream.captureCallback(Runnable)",
+            (stage, stream) -> stream.captureCallback(() -> {})));
+    all.add(
+        Operation.of(
+            "CudaStream.captureChild(CudaGraph)",
+            stage -> {
+              CudaGraph child = stage.ended(Closer.GRAPH, captured(stage));
+              CudaStream stream = stream(stage);
+              stream.beginCapture(CaptureOptions.DEFAULTS);
+              return () -> stream.captureChild(child);
+            }));
+    all.add(
+        Operation.of(
+            "new GraphMemoryResource(CudaDevice)",
+            stage -> () -> new GraphMemoryResource(stage.device)));
+    all.add(
+        capturing(
+            "GraphMemoryResource.allocate(long, CudaStream)",
+            (stage, stream) ->
+                new GraphMemoryResource(stage.device).allocate(Stage.BYTES, stream).close()));
+    all.add(resource("trim()", GraphMemoryResource::trim));
+    all.add(resource("usedMemCurrent()", GraphMemoryResource::usedMemCurrent));
+    all.add(resource("usedMemHigh()", GraphMemoryResource::usedMemHigh));
+    all.add(resource("resetUsedMemHigh()", GraphMemoryResource::resetUsedMemHigh));
+    all.add(resource("reservedMemCurrent()", GraphMemoryResource::reservedMemCurrent));
+    all.add(resource("reservedMemHigh()", GraphMemoryResource::reservedMemHigh));
+    all.add(resource("resetReservedMemHigh()", GraphMemoryResource::resetReservedMemHigh));
+  }
+
+  private static Operation capturing(String method, BiConsumer<Stage, CudaStream> call) {
+    return Operation.of(
+        method,
+        stage -> {
+          CudaStream stream = stream(stage);
+          stream.beginCapture(CaptureOptions.DEFAULTS);
+          return () -> call.accept(stage, stream);
+        });
+  }
+
+  private static Operation resource(String method, Consumer<GraphMemoryResource> call) {
+    return Operation.of(
+        "GraphMemoryResource." + method,
+        stage -> {
+          GraphMemoryResource resource = new GraphMemoryResource(stage.device);
+          return () -> call.accept(resource);
+        });
   }
 
   private static void addMemory(List<Operation> all) {

@@ -23,6 +23,7 @@ import io.cuvette.Dim3;
 import io.cuvette.EventOptions;
 import io.cuvette.GraphDefinition;
 import io.cuvette.GraphDependency;
+import io.cuvette.GraphMemoryResource;
 import io.cuvette.GraphNode;
 import io.cuvette.GraphOptions;
 import io.cuvette.IpcChannel;
@@ -220,6 +221,7 @@ final class NullSamples implements AutoCloseable {
     objects.add(node);
     objects.add(definition.root());
     objects.add(definition.createCondition(1));
+    objects.add(new GraphMemoryResource(cuda.device(0)));
     objects.add(node.update());
     objects.add(new GraphDependency(node, node));
     objects.add(cuda.device(0).createGraphMemory());

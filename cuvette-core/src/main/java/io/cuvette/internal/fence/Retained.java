@@ -1,7 +1,5 @@
-package io.cuvette.internal.graph;
+package io.cuvette.internal.fence;
 
-import io.cuvette.internal.fence.Capture;
-import io.cuvette.internal.fence.Retainable;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
@@ -11,27 +9,27 @@ import org.jspecify.annotations.Nullable;
  * What a graph, or what was instantiated from it, keeps until its end: the memory of captures and
  * of nodes that were built, and events. Thread-safe, but for the end, which comes last.
  */
-final class Retained {
+public final class Retained {
   private final Set<Retainable> all = ConcurrentHashMap.newKeySet();
 
   /** What stands for the nodes that were built. */
   private final AtomicReference<@Nullable Capture> built = new AtomicReference<>();
 
   /** Takes over what the caller retains. */
-  void take(Retainable retained) {
+  public void take(Retainable retained) {
     if (!all.add(retained)) {
       retained.letGo();
     }
   }
 
   /** Keeps something more. */
-  void keep(Retainable more) {
+  public void keep(Retainable more) {
     more.retain();
     take(more);
   }
 
   /** What memory is used by that is kept here. */
-  Capture built() {
+  public Capture built() {
     Capture known = built.get();
     if (known == null) {
       Capture made = Capture.built();
@@ -47,19 +45,27 @@ final class Retained {
   }
 
   /** The same once more, for somebody whose end is another. For who keeps this from its end. */
-  Retained copy() {
+  public Retained copy() {
     Retained copy = new Retained();
     copy.addAll(this);
     return copy;
   }
 
   /** Keeps what another does, too; which the caller keeps from its end. */
-  void addAll(Retained other) {
+  public void addAll(Retained other) {
     other.all.forEach(this::keep);
   }
 
+  /** Has a capture keep what this does, which the caller keeps from its end. */
+  public void keepIn(Capture capture) {
+    for (Retainable one : all) {
+      one.retain();
+      capture.hold(one);
+    }
+  }
+
   /** The end. */
-  void release() {
+  public void release() {
     all.removeIf(one -> {
       one.letGo();
       return true;

@@ -1,0 +1,151 @@
+package io.cuvette.testkit.graph;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaGraph;
+import io.cuvette.CudaGraphExec;
+import io.cuvette.CudaStream;
+import io.cuvette.GraphMemoryResource;
+import io.cuvette.GraphOptions;
+import io.cuvette.driver.CudaException;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.support.Bytes;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Memory that graphs allocate and free themselves. */
+class GraphMemoryResourceTest {
+  private static final int BYTES = 1 << 16;
+
+  /** Closed and allocated again in the capture, with other memory of the graph beside it. */
+  @CudaTest
+  void memoryThatACaptureCloses_isThereInEachLaunch(Cuda cuda, @NonBlocking CudaStream stream) {
+    GraphMemoryResource resource = new GraphMemoryResource(cuda.device(0));
+    try (Buffer result = cuda.allocate(BYTES, stream);
+        CudaGraph graph =
+            stream.capture(() -> {
+              for (int i = 1; i <= 3; i++) {
+                try (Buffer first = resource.allocate(BYTES, stream);
+                    Buffer second = resource.allocate(BYTES, stream)) {
+                  assertThat(first.address()).isNotEqualTo(second.address());
+                  first.fill((byte) i, stream);
+                  second.copyFrom(first, stream);
+                  result.copyFrom(second, stream);
+                }
+              }
+            });
+        CudaGraphExec executable = graph.instantiate()) {
+      for (int i = 0; i < 20; i++) {
+        result.fill((byte) 0, stream);
+        executable.launch(stream);
+        stream.synchronize();
+        assertThat(Bytes.areAll(result, 3)).isTrue();
+      }
+      assertThat(resource.reservedMemCurrent()).isGreaterThanOrEqualTo(2 * BYTES);
+      assertThat(resource.reservedMemHigh()).isGreaterThanOrEqualTo(resource.reservedMemCurrent());
+    }
+    resource.trim();
+  }
+
+  @CudaTest
+  void memoryThatACaptureLeavesOpen_outlivesTheLaunch(
+      Cuda cuda, @NonBlocking CudaStream stream, @NonBlocking CudaStream other) {
+    GraphMemoryResource resource = new GraphMemoryResource(cuda.device(0));
+    List<Buffer> left = new ArrayList<>();
+    try (CudaGraph graph = stream.capture(() -> left.add(filled(resource, stream, 5)));
+        CudaGraphExec executable = graph.instantiate()) {
+      executable.launch(stream);
+      Buffer result = left.getFirst();
+      other.waitFor(stream);
+      try (Buffer copy = cuda.allocate(BYTES, other)) {
+        copy.copyFrom(result, other);
+        assertThatThrownBy(() -> executable.launch(stream)).isInstanceOf(CudaException.class);
+        result.close(); // behind the copy in the other stream
+        other.synchronize();
+        assertThat(Bytes.areAll(copy, 5)).isTrue();
+      }
+      assertThat(result.isClosed()).isTrue();
+      executable.launch(stream);
+      stream.synchronize();
+    }
+    cuda.driver().memory().memFree(0, left.getFirst().address()); // of the second launch
+    resource.trim();
+  }
+
+  private static Buffer filled(GraphMemoryResource resource, CudaStream stream, int value) {
+    Buffer made = resource.allocate(BYTES, stream);
+    made.fill((byte) value, stream);
+    return made;
+  }
+
+  @CudaTest
+  void memoryThatIsFreedOnLaunch_isThereAfterEach(Cuda cuda, @NonBlocking CudaStream stream) {
+    GraphMemoryResource resource = new GraphMemoryResource(cuda.device(0));
+    List<Buffer> left = new ArrayList<>();
+    try (CudaGraph graph = stream.capture(() -> left.add(filled(resource, stream, 6)));
+        CudaGraphExec executable =
+            graph.instantiate(GraphOptions.DEFAULTS.withFreeOnLaunch(true))) {
+      for (int i = 0; i < 5; i++) {
+        executable.launch(stream);
+        stream.synchronize();
+        assertThat(Bytes.areAll(left.getFirst(), 6)).isTrue();
+        left.getFirst().fill((byte) 1, stream);
+      }
+      left.getFirst().close();
+    }
+    assertThat(resource.usedMemHigh()).isGreaterThanOrEqualTo(BYTES);
+    stream.synchronize();
+    resource.trim();
+    resource.resetUsedMemHigh();
+    resource.resetReservedMemHigh();
+    assertThat(resource.usedMemHigh()).isEqualTo(resource.usedMemCurrent());
+    assertThat(resource.reservedMemHigh()).isEqualTo(resource.reservedMemCurrent());
+  }
+
+  @CudaTest
+  void memoryThatNoLaunchAllocated_isClosedAllTheSame(
+      Cuda cuda, @NonBlocking CudaStream stream, @NonBlocking CudaStream other) {
+    GraphMemoryResource resource = new GraphMemoryResource(cuda.device(0));
+    List<Buffer> left = new ArrayList<>();
+    CudaGraph graph = stream.capture(() -> left.add(filled(resource, stream, 7)));
+    left.getFirst().close();
+    left.getFirst().close();
+    graph.close();
+    CudaGraph second = other.capture(() -> left.add(filled(resource, other, 7)));
+    try (CudaGraph third = other.capture(() -> left.getLast().close())) {
+      assertThat(third.isClosed()).isFalse();
+    }
+    second.close();
+    assertThat(left).allMatch(Buffer::isClosed);
+  }
+
+  @CudaTest
+  void whatIsWrong_isRefused(Cuda cuda, @NonBlocking CudaStream stream) {
+    GraphMemoryResource resource = new GraphMemoryResource(cuda.device(0));
+    assertThatIllegalStateException()
+        .isThrownBy(() -> resource.allocate(BYTES, stream))
+        .withMessageContaining("is not capturing a graph (expected: one that is");
+    assertThatIllegalStateException()
+        .isThrownBy(() -> resource.allocate(BYTES, cuda.device(0).nullStream()));
+    assertThatIllegalArgumentException().isThrownBy(() -> resource.allocate(-1, stream));
+    if (cuda.deviceCount() > 1) {
+      assertThatIllegalArgumentException()
+          .isThrownBy(() -> resource.allocate(BYTES, cuda.device(1).nullStream()))
+          .withMessageContaining("expected: a stream of");
+    }
+    try (CudaGraph graph =
+        stream.capture(() -> {
+          try (Buffer empty = resource.allocate(0, stream)) {
+            assertThat(empty.byteSize()).isZero();
+          }
+        })) {
+      assertThat(graph.isClosed()).isFalse();
+    }
+  }
+}
