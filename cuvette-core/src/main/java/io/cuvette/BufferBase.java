@@ -337,7 +337,7 @@ abstract class BufferBase implements Face {
     block.hold();
     Memory memory = memory();
     try {
-      block.useIn(stream.state);
+      block.useIn(stream.state, stream.state.capture());
       BlockReports.usedElsewhere(memory, stream.state);
     } finally {
       memory.unhold();

@@ -161,7 +161,7 @@ public abstract sealed class DriverPoolResource implements MemoryResource, AutoC
     if (stream != null) {
       block.hold();
       try {
-        block.useIn(stream.state);
+        block.useIn(stream.state, stream.state.capture());
       } finally {
         block.unhold();
       }

@@ -72,21 +72,29 @@ public final class Captures {
   /**
    * The capture that a stream, which the caller holds, takes part in; null if in none.
    *
+   * @param own of the stream
    * @param ends held by who ends the capture: its graph is not destroyed between a look at it and
    *     the call that retains it
    */
-  public @Nullable Capture of(int device, long stream, Lock ends) {
-    if (driver.captures().streamIsCapturing(device, stream) == 0) {
-      return null;
+  public @Nullable Capture of(int device, long stream, OwnCapture own, Lock ends) {
+    boolean expected = own.wasCaptured;
+    if (!expected && driver.captures().streamIsCapturing(device, stream) == 0) {
+      return null; // which needs no heap
     }
     CaptureInfo info = driver.captures().streamGetCaptureInfo(device, stream);
+    if (expected != info.isCapturing()) {
+      own.wasCaptured = !expected;
+    }
+    if (!info.isCapturing()) {
+      return null;
+    }
     Capture capture = info.isActive() ? known.get(info.id()) : null;
     if (capture != null) {
       return capture;
     }
     ends.lock();
     try {
-      return retained(device, stream, ends);
+      return retained(device, stream, own, ends);
     } finally {
       ends.unlock();
     }
@@ -109,7 +117,7 @@ public final class Captures {
     waiting.add(new Waiting(work, step));
   }
 
-  private @Nullable Capture retained(int device, long stream, Lock ends) {
+  private @Nullable Capture retained(int device, long stream, OwnCapture own, Lock ends) {
     CaptureInfo info = driver.captures().streamGetCaptureInfo(device, stream);
     if (!info.isActive()) {
       return null; // what was captured never runs
@@ -120,7 +128,7 @@ public final class Captures {
     } catch (CudaException e) {
       CaptureInfo now = driver.captures().streamGetCaptureInfo(device, stream);
       boolean isOver = !now.isCapturing() || now.id() != info.id();
-      return isOver ? of(device, stream, ends) : Capture.refused(info.id(), e);
+      return isOver ? of(device, stream, own, ends) : Capture.refused(info.id(), e);
     }
     Capture other = known.putIfAbsent(info.id(), made);
     return other != null ? other : made;

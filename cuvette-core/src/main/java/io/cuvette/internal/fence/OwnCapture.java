@@ -11,6 +11,12 @@ public final class OwnCapture {
   /** The capture that the stream joined last, which began in another; 0 for none. */
   private volatile long joined;
 
+  /**
+   * Whether the stream took part in a capture, of whomever, when that was last queried: then one
+   * question is enough now, else two.
+   */
+  volatile boolean wasCaptured;
+
   /** A capture has begun here. */
   public void begun(Capture capture) {
     begun = capture;

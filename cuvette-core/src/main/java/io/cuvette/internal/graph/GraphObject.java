@@ -7,7 +7,6 @@ import io.cuvette.internal.session.ObjectEnding;
 import io.cuvette.internal.session.Session;
 import java.lang.ref.Reference;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.LongConsumer;
 import java.util.function.LongFunction;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -101,19 +100,21 @@ public abstract sealed class GraphObject permits OpenGraph, OpenGraphExec {
     }
   }
 
-  /** The same for who holds a stream, for which whoever closes the Cuda waits. */
-  final void run(LongConsumer call) {
+  /**
+   * Begins a call of the driver, for who holds a stream, for which whoever closes the Cuda waits.
+   *
+   * @return the handle, which is not destroyed until {@link #endCall}
+   */
+  final long beginCall() {
     ending.hold();
-    try {
-      lock.lock();
-      try {
-        call.accept(handle);
-      } finally {
-        lock.unlock();
-      }
-    } finally {
-      unhold();
-    }
+    lock.lock();
+    return handle;
+  }
+
+  /** Ends what {@link #beginCall} began. */
+  final void endCall() {
+    lock.unlock();
+    unhold();
   }
 
   private void unhold() {

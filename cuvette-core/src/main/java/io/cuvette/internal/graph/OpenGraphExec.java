@@ -49,14 +49,19 @@ public final class OpenGraphExec extends GraphObject {
     private Retained retained = new Retained();
     private @Nullable DriverStream lastIn;
 
+    /** Whether a launch may use what is retained now. */
+    private boolean launched;
+
     /** Where launches may run still that came before one that the driver refused. */
     private final Set<DriverStream> before = new HashSet<>(0);
 
-    void launch(DriverStream stream, Runnable call) {
+    /** Launches without need for Java heap, as long as no launch fails. */
+    void launch(GraphCalls driver, long handle, DriverStream stream) {
       DriverStream last = lastIn;
+      launched = true;
       lastIn = stream; // first: the driver may have launched what it reports an error for
       try {
-        call.run();
+        driver.graphLaunch(stream.device.id(), handle, stream.handle);
       } catch (RuntimeException | Error e) {
         if (last != null) {
           before.add(last);
@@ -73,16 +78,17 @@ public final class OpenGraphExec extends GraphObject {
       Retained replaced = retained;
       retained = next;
       releaseAfterLaunches(replaced);
+      launched = false; // those before use what was replaced
     }
 
     private void releaseAfterLaunches(Retained retained) {
+      if (!launched) {
+        retained.release();
+        return;
+      }
       Set<DriverStream> streams = new HashSet<>(before);
       if (lastIn != null) {
         streams.add(lastIn);
-      }
-      if (streams.isEmpty()) {
-        retained.release();
-        return;
       }
       AtomicInteger left = new AtomicInteger(streams.size());
       List<WorkMarker> markers = new ArrayList<>();
@@ -202,9 +208,12 @@ public final class OpenGraphExec extends GraphObject {
   }
 
   private void launchHeld(CudaDriver driver, DriverStream stream) {
-    run(handle ->
-        kept.launch(
-            stream, () -> driver.graphs().graphLaunch(stream.device.id(), handle, stream.handle)));
+    long handle = beginCall();
+    try {
+      kept.launch(driver.graphs(), handle, stream);
+    } finally {
+      endCall();
+    }
   }
 
   /** Prepares the next launch in order of a stream (cuGraphUpload). */
@@ -213,7 +222,12 @@ public final class OpenGraphExec extends GraphObject {
     CudaDriver driver = stream.holdToQueue();
     try {
       checkNotCaptured(stream, "upload");
-      run(handle -> driver.graphs().graphUpload(device.id(), handle, stream.state.handle));
+      long handle = beginCall();
+      try {
+        driver.graphs().graphUpload(device.id(), handle, stream.state.handle);
+      } finally {
+        endCall();
+      }
     } finally {
       stream.unhold();
     }

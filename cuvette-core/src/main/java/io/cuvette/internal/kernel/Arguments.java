@@ -6,6 +6,7 @@ import io.cuvette.driver.KernelParameter;
 import io.cuvette.driver.LaunchParameters;
 import io.cuvette.driver.LaunchShape;
 import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.stream.DriverStream;
@@ -14,6 +15,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -130,12 +132,16 @@ final class Arguments {
       }
       CudaDriver driver = stream.holdToQueue();
       try {
-        use(stream.state);
+        Capture before = stream.state.capture();
+        use(stream.state, before);
         driver
             .kernels()
             .launchKernel(device.id(), stream.state.handle, kernel.handle, shape, packed());
         if (stream.state.isExposed()) {
-          use(stream.state); // again: a capture may have begun before the launch
+          Capture after = stream.state.capture();
+          if (!Objects.equals(before, after)) {
+            use(stream.state, after); // a capture has begun before the launch, or ended
+          }
         }
       } catch (CudaException e) {
         throw kernel.module.explained(e, device);
@@ -174,10 +180,10 @@ final class Arguments {
     }
   }
 
-  private void use(DriverStream stream) {
-    kernel.module.ending.useIn(stream);
+  private void use(DriverStream stream, @Nullable Capture capture) {
+    kernel.module.ending.useIn(stream, capture);
     for (int i = 0; i < count; i++) {
-      buffers[i].block().useIn(stream);
+      buffers[i].block().useIn(stream, capture);
     }
   }
 

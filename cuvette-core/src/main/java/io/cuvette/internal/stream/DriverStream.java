@@ -292,7 +292,7 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
       return null;
     }
     try {
-      return streams.captures().of(device.id(), handle, capturing.ends);
+      return streams.captures().of(device.id(), handle, capturing.own, capturing.ends);
     } finally {
       ending.unhold();
     }

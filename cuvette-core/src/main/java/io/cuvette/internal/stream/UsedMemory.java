@@ -121,15 +121,18 @@ public abstract class UsedMemory extends Ending {
   public final void use(Capture capture) {
     while (true) {
       CaptureUse before = captures;
+      if (before != null && before.capture.equals(capture) && !capture.isDone()) {
+        return; // as for most work of a capture
+      }
       List<Capture> open = open(before);
       if (open.contains(capture)) {
         return;
       }
-      CaptureUse with = new CaptureUse(capture, null);
+      CaptureUse others = null;
       for (Capture other : open) {
-        with = new CaptureUse(other, with);
+        others = new CaptureUse(other, others);
       }
-      if (CAPTURES.compareAndSet(this, before, with)) {
+      if (CAPTURES.compareAndSet(this, before, new CaptureUse(capture, others))) {
         return;
       }
     }
@@ -138,15 +141,15 @@ public abstract class UsedMemory extends Ending {
   /**
    * Notes that work which is about to be queued in a stream, or captured, uses the memory.
    *
+   * @param capture the capture that the stream takes part in, asked once for all that is used
    * @throws IllegalStateException if the stream is capturing, and the end of the graph could not be
    *     known
    */
-  public final void useIn(DriverStream stream) {
-    Capture capture = stream.capture();
+  public final void useIn(DriverStream stream, @Nullable Capture capture) {
     if (capture == null) {
       use(stream);
     } else {
-      if (stream != home) {
+      if (stream != home && !isCapturedElsewhere) {
         isCapturedElsewhere = true;
       }
       use(capture.checked("use of a buffer", stream));

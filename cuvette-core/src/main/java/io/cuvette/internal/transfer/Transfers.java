@@ -3,12 +3,15 @@ package io.cuvette.internal.transfer;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.internal.block.ChunkSource;
 import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
+import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.internal.stream.UsedMemory;
 import java.lang.ref.Reference;
 import java.util.Objects;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /** Copies between buffers and fills: checks first, then the driver. Stateless. */
 public final class Transfers {
@@ -76,16 +79,7 @@ public final class Transfers {
   public static void queue(OpenStream stream, Memory buffer, Consumer<CudaDriver> work) {
     buffer.hold();
     try {
-      CudaDriver driver = stream.holdToQueue();
-      try {
-        buffer.block().useIn(stream.state);
-        work.accept(driver);
-        if (stream.state.isExposed()) {
-          buffer.block().useIn(stream.state); // again: a capture may have begun before the work
-        }
-      } finally {
-        stream.unhold();
-      }
+      queueHeld(stream, buffer.block(), null, work);
     } finally {
       buffer.unhold();
     }
@@ -96,18 +90,40 @@ public final class Transfers {
       OpenStream stream, Memory buffer, UsedMemory other, Consumer<CudaDriver> work) {
     other.hold();
     try {
-      queue(
-          stream,
-          buffer,
-          driver -> {
-            other.useIn(stream.state);
-            work.accept(driver);
-            if (stream.state.isExposed()) {
-              other.useIn(stream.state); // as above
-            }
-          });
+      buffer.hold();
+      try {
+        queueHeld(stream, buffer.block(), other, work);
+      } finally {
+        buffer.unhold();
+      }
     } finally {
       other.unhold();
+    }
+  }
+
+  private static void queueHeld(
+      OpenStream stream, UsedMemory one, @Nullable UsedMemory other, Consumer<CudaDriver> work) {
+    CudaDriver driver = stream.holdToQueue();
+    try {
+      Capture before = stream.state.capture();
+      use(stream.state, before, one, other);
+      work.accept(driver);
+      if (stream.state.isExposed()) {
+        Capture after = stream.state.capture();
+        if (!Objects.equals(before, after)) {
+          use(stream.state, after, one, other); // a capture has begun before the work, or ended
+        }
+      }
+    } finally {
+      stream.unhold();
+    }
+  }
+
+  private static void use(
+      DriverStream stream, @Nullable Capture capture, UsedMemory one, @Nullable UsedMemory other) {
+    one.useIn(stream, capture);
+    if (other != null) {
+      other.useIn(stream, capture);
     }
   }
 

@@ -1,0 +1,72 @@
+package io.cuvette.testkit.graph;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaGraph;
+import io.cuvette.CudaGraphExec;
+import io.cuvette.CudaStream;
+import io.cuvette.MemoryPool;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.PinnedMemoryPool;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.support.Bytes;
+import io.cuvette.testkit.support.Graph;
+import java.util.concurrent.locks.LockSupport;
+
+/** What an executable keeps that is updated. */
+class UpdatedMemoryTest {
+  private static final int BYTES = 1 << 16;
+  private static final int LOOKS = 5_000;
+
+  private static void update(
+      CudaGraphExec executable, CudaStream stream, Buffer source, Buffer target) {
+    try (CudaGraph graph = stream.capture(() -> source.copyTo(target, stream))) {
+      executable.update(graph);
+    }
+  }
+
+  private static CudaGraphExec copy(CudaStream stream, Buffer source, Buffer target) {
+    try (CudaGraph graph = stream.capture(() -> source.copyTo(target, stream))) {
+      return graph.instantiate();
+    }
+  }
+
+  @CudaTest(seeds = 24)
+  void launchBeforeKeepsItsMemory_andUpdatesThatNeverRanNone(
+      Cuda cuda, MemoryPool pool, PinnedMemoryPool pinned, @NonBlocking CudaStream stream) {
+    try (Buffer result = pool.allocate(BYTES, stream);
+        PinnedBuffer last = pinned.allocate(BYTES)) {
+      PinnedBuffer used = pinned.allocate(BYTES);
+      PinnedBuffer never = pinned.allocate(BYTES);
+      used.segment().fill((byte) 5);
+      last.segment().fill((byte) 7);
+      try (CudaGraphExec executable = copy(stream, used, result)) {
+        executable.launch(stream);
+        update(executable, stream, never, result);
+        update(executable, stream, last, result);
+        used.close();
+        never.close();
+        assertThat(pinned.stats().pendingBytes()).isLessThanOrEqualTo(BYTES);
+        try (PinnedBuffer taken = pinned.allocate(BYTES);
+            PinnedBuffer other = pinned.allocate(BYTES)) {
+          taken.segment().fill((byte) 6);
+          other.segment().fill((byte) 6);
+          stream.synchronize();
+          assertThat(Bytes.areAll(result, 5)).isTrue();
+        }
+        executable.launch(stream);
+        stream.synchronize();
+        assertThat(Bytes.areAll(result, 7)).isTrue();
+      }
+    }
+    Graph.awaitGone(pool, stream);
+    for (int i = 0; i < LOOKS && pinned.stats().pendingBytes() > 0; i++) {
+      LockSupport.parkNanos(1_000_000);
+      cuda.leaksFound();
+    }
+    assertThat(pinned.stats().pendingBytes()).isZero();
+  }
+}
