@@ -121,10 +121,10 @@ public final class NodeBlock extends Block {
     }
     try {
       Capture now = stream.capture();
-      if (now == capture) {
-        freeInOrder();
-      } else if (now == null) {
+      if (now == null) {
         orderBehindUses();
+      }
+      if (now == null || now == capture) {
         unlessFree(this::freeInOrder);
       } else {
         freePlainly(); // this is no work of the other graph
@@ -150,7 +150,7 @@ public final class NodeBlock extends Block {
     unlessFree(() -> session.driver().memory().memFree(device.id(), address));
   }
 
-  /** No launch has allocated it, or the next one has freed it. */
+  /** No launch has allocated it, or the next one has freed it, or its capture is just given up. */
   private static void unlessFree(Runnable free) {
     try {
       free.run();

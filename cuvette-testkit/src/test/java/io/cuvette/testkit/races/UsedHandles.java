@@ -1,5 +1,6 @@
 package io.cuvette.testkit.races;
 
+import io.cuvette.driver.AddedNode;
 import io.cuvette.driver.CaptureInfo;
 import io.cuvette.driver.InstantiatedGraph;
 import java.lang.reflect.Method;
@@ -162,20 +163,24 @@ final class UsedHandles {
   /** The value may be that of something that is gone. */
   private void made(Method method, @Nullable Object result) {
     String kind = GIVEN_BY.get(method.getName());
-    Key key = null;
+    List<Key> keys = List.of();
     if (kind != null && result instanceof Long handle) {
-      key = new Key(kind, handle);
+      keys = List.of(new Key(kind, handle));
     } else if (result instanceof InstantiatedGraph graph) {
-      key = new Key("executable", graph.executable());
+      keys = List.of(new Key("executable", graph.executable()));
     } else if (result instanceof CaptureInfo capture && capture.isActive()) {
-      key = new Key("graph", capture.graph());
+      keys = List.of(new Key("graph", capture.graph()));
+    } else if (result instanceof AddedNode node) {
+      keys = node.bodies().stream().map(body -> new Key("graph", body)).toList();
     }
-    if (key != null) {
+    if (!keys.isEmpty()) {
       lock.lock();
       try {
-        State known = states.get(key);
-        if (known == null || known.destroyed != null) {
-          states.put(key, new State());
+        for (Key key : keys) {
+          State known = states.get(key);
+          if (known == null || known.destroyed != null) {
+            states.put(key, new State());
+          }
         }
       } finally {
         lock.unlock();
