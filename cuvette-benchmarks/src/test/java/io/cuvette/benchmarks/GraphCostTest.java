@@ -118,7 +118,28 @@ class GraphCostTest {
       assertThat(callsOf(() -> executable.update(graph)))
           .containsEntry("graphExecUpdate", 1)
           .containsEntry("eventRecord", 1);
-      assertThat(callsOf(() -> executable.update(other))).isEqualTo(one);
+      assertThat(callsOf(() -> executable.update(other)))
+          .containsEntry("graphExecUpdate", 1)
+          .doesNotContainKeys("eventCreate", "eventRecord");
+      assertThat(callsOf(() -> executable.update(graph))).isEqualTo(one);
+    }
+  }
+
+  @Test
+  void updatesBetweenLaunches_leaveNoEventsBehind() {
+    try (CudaGraph graph = launches.capture(1);
+        CudaGraph other = launches.capture(2);
+        CudaGraphExec executable = graph.instantiate()) {
+      Map<String, Integer> all =
+          callsOf(() -> {
+            for (int i = 0; i < 100; i++) {
+              executable.launch(launches.stream);
+              launches.stream.synchronize();
+              executable.update(i % 2 == 0 ? other : graph);
+            }
+          });
+      assertThat(all.get("eventCreate")).isGreaterThanOrEqualTo(100);
+      assertThat(all.get("eventDestroy")).isGreaterThanOrEqualTo(all.get("eventCreate") - 2);
     }
   }
 

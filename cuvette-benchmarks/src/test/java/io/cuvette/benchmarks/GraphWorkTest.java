@@ -22,10 +22,10 @@ class GraphWorkTest {
     assertThat(lines)
         .map(line -> line.replaceFirst(".*\"work\":\"([^\"]*)\",\"(\\w+)\":.*", "$1 $2"))
         .containsExactly(
-            "graph-launch nsPerGraph",
-            "graph-launch heapBytesPerGraph",
             "graph-launch+synchronize nsPerGraph",
             "graph-launch+synchronize heapBytesPerGraph",
+            "graph-launch nsPerGraph",
+            "graph-launch heapBytesPerGraph",
             "graph-capture+instantiate nsPerGraph",
             "graph-capture+instantiate heapBytesPerGraph",
             "graph-capture nsPerGraph",

@@ -52,6 +52,9 @@ public final class OpenGraphExec extends GraphObject {
     /** Whether a launch may use what is retained now. */
     private boolean launched;
 
+    /** Whether an update left something to be released behind launches. */
+    private volatile boolean leaves;
+
     /** Where launches may run still that came before one that the driver refused. */
     private final Set<DriverStream> before = new HashSet<>(0);
 
@@ -90,6 +93,7 @@ public final class OpenGraphExec extends GraphObject {
       if (lastIn != null) {
         streams.add(lastIn);
       }
+      leaves = true;
       AtomicInteger left = new AtomicInteger(streams.size());
       List<WorkMarker> markers = new ArrayList<>();
       for (DriverStream stream : streams) {
@@ -244,6 +248,10 @@ public final class OpenGraphExec extends GraphObject {
           "update: %s has other memory than %s (expected: captured with the same GraphMemory, or"
                   .formatted(graph, this)
               + " both without one)");
+    }
+    if (kept.leaves) {
+      kept.leaves = false;
+      device.session().leaks().drain(); // launches are done by now behind which something was left
     }
     GraphCalls driver = device.context().graphs();
     GraphUpdateResult done = graph.call(source -> call(of -> updated(driver, of, graph, source)));
