@@ -1,6 +1,8 @@
 package io.cuvette.instrument;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.instrument.internal.report.CallText;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
@@ -60,8 +62,7 @@ final class RefusedFrees {
   private static void forward(CudaDriver driver, Call call) {
     try {
       if (call.method.getName().equals("memFreeAsync")) {
-        // Its stream may be gone, and the other function frees such memory too.
-        driver.memory().memFree((Integer) call.arguments.get(0), (Long) call.arguments.get(1));
+        freePlainly(driver, (Integer) call.arguments.get(0), (Long) call.arguments.get(1));
       } else {
         DriverProxy.forward(driver, call.method, call.arguments.toArray());
       }
@@ -69,6 +70,17 @@ final class RefusedFrees {
       throw e;
     } catch (Throwable e) { // declared by reflection, thrown by no call of a driver
       throw new IllegalStateException("checked exception from " + call.method, e);
+    }
+  }
+
+  /** Its stream may be gone. What a node of a graph allocates is there after a launch only. */
+  private static void freePlainly(CudaDriver driver, int device, long address) {
+    try {
+      driver.memory().memFree(device, address);
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.INVALID_VALUE) {
+        throw e;
+      }
     }
   }
 

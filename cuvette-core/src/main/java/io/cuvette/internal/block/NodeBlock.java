@@ -104,13 +104,18 @@ public final class NodeBlock extends Block {
     session.gate().run(() -> give(this::free));
   }
 
+  @Override
+  public void failed() {
+    session.leaks().failed(this);
+  }
+
   private void endByOwner() {
     abandon();
     give(this::freePlainly);
   }
 
   private void give(Runnable free) {
-    given.free(free);
+    free.run();
     session.children().remove(end);
   }
 
@@ -125,7 +130,7 @@ public final class NodeBlock extends Block {
         orderBehindUses();
       }
       if (now == null || now == capture) {
-        unlessFree(this::freeInOrder);
+        given.free(this::freeInOrder);
       } else {
         freePlainly(); // this is no work of the other graph
       }
@@ -135,7 +140,7 @@ public final class NodeBlock extends Block {
   }
 
   private void freeInOrder() {
-    session.driver().ordered().memFreeAsync(device.id(), address, stream.handle);
+    unlessFree(() -> session.driver().ordered().memFreeAsync(device.id(), address, stream.handle));
   }
 
   private void orderBehindUses() {
@@ -147,7 +152,7 @@ public final class NodeBlock extends Block {
   }
 
   private void freePlainly() {
-    unlessFree(() -> session.driver().memory().memFree(device.id(), address));
+    given.free(() -> unlessFree(() -> session.driver().memory().memFree(device.id(), address)));
   }
 
   /** No launch has allocated it, or the next one has freed it, or its capture is just given up. */

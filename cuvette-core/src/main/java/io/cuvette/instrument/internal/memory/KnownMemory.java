@@ -386,7 +386,13 @@ public final class KnownMemory {
   }
 
   public void leaks(Findings findings) {
-    blocks.live().forEach(block -> findings.leak(block.toString(), block.allocated));
+    blocks
+        .live()
+        .forEach(block -> {
+          if (!block.isOfGraph()) { // whose bytes are there only if a launch has left them
+            findings.leak(block.toString(), block.allocated);
+          }
+        });
   }
 
   private void checkIdle(KnownBlock block, CallTrace here, Findings findings) {

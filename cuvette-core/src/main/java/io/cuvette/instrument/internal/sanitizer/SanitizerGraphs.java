@@ -63,12 +63,17 @@ public final class SanitizerGraphs implements GraphCalls {
 
   @Override
   public long graphCreate() {
-    return calls.graphCreate();
+    CallTrace site = CallTrace.of("graphCreate");
+    long graph = calls.graphCreate();
+    core.check(_ -> core.streams.graphs.add(graph, true, site));
+    return graph;
   }
 
   @Override
   public long graphClone(long graph) {
+    CallTrace site = CallTrace.of("graphClone", "graph", graph);
     long clone = calls.graphClone(graph);
+    core.check(_ -> core.streams.graphs.add(clone, true, site));
     core.check(_ -> core.graphs.objects.copied(graph, clone));
     return clone;
   }
