@@ -62,6 +62,9 @@ public interface CudaDriver extends AutoCloseable {
   /** {@return the calls about memory and events of other processes} */
   IpcCalls sharing();
 
+  /** {@return the calls about virtual memory} */
+  VirtualCalls virtual();
+
   /** {@return the calls about libraries of kernels} */
   KernelCalls kernels();
 

@@ -1,6 +1,6 @@
 package io.cuvette.driver;
 
-/** How other processes import a pool (CUmemAllocationHandleType). */
+/** How other processes import a pool or other memory (CUmemAllocationHandleType). */
 public final class MemHandleType {
   /** Not at all. */
   public static final int NONE = 0;

@@ -15,6 +15,7 @@ import io.cuvette.driver.OrderedCalls;
 import io.cuvette.driver.PoolCalls;
 import io.cuvette.driver.StreamCalls;
 import io.cuvette.driver.TransferCalls;
+import io.cuvette.driver.VirtualCalls;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -113,6 +114,11 @@ public abstract class ForwardingDriver implements CudaDriver {
   @Override
   public IpcCalls sharing() {
     return delegate.sharing();
+  }
+
+  @Override
+  public VirtualCalls virtual() {
+    return delegate.virtual();
   }
 
   @Override

@@ -17,6 +17,7 @@ final class OptionsDraft {
           "order",
           "peers",
           "concurrentManaged",
+          "virtualMemory",
           "driver",
           "numaNodes");
 
@@ -31,6 +32,7 @@ final class OptionsDraft {
   long contextBytes;
   long othersBytes;
   boolean concurrentManaged;
+  boolean virtualMemory;
 
   OptionsDraft(SimulatedOptions options) {
     this.devices = options.devices();
@@ -44,6 +46,7 @@ final class OptionsDraft {
     this.contextBytes = options.contextBytes();
     this.othersBytes = options.othersBytes();
     this.concurrentManaged = options.concurrentManaged();
+    this.virtualMemory = options.virtualMemory();
   }
 
   /** Reads the value of a setting. */
@@ -59,6 +62,7 @@ final class OptionsDraft {
       case "order" -> order = SettingText.constant(key, value, SimulatedOrder.values());
       case "peers" -> peers = value;
       case "concurrentManaged" -> concurrentManaged = SettingText.flag(key, value);
+      case "virtualMemory" -> virtualMemory = SettingText.flag(key, value);
       case "driver" -> driverVersion = (int) SettingText.number(key, value, 1000, 99_990);
       case "numaNodes" ->
           numaNodes = (int) SettingText.number(key, value, 1, SimulatedOptions.MAX_NODES);
@@ -81,6 +85,7 @@ final class OptionsDraft {
         order,
         contextBytes,
         othersBytes,
-        concurrentManaged);
+        concurrentManaged,
+        virtualMemory);
   }
 }

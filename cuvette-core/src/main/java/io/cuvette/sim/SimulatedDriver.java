@@ -14,10 +14,12 @@ import io.cuvette.driver.OrderedCalls;
 import io.cuvette.driver.PoolCalls;
 import io.cuvette.driver.StreamCalls;
 import io.cuvette.driver.TransferCalls;
+import io.cuvette.driver.VirtualCalls;
 import io.cuvette.sim.internal.allocation.SimIpcCalls;
 import io.cuvette.sim.internal.allocation.SimMemoryCalls;
 import io.cuvette.sim.internal.allocation.SimOrderedCalls;
 import io.cuvette.sim.internal.allocation.SimPoolCalls;
+import io.cuvette.sim.internal.allocation.SimVirtualCalls;
 import io.cuvette.sim.internal.calls.SimCaptureCalls;
 import io.cuvette.sim.internal.calls.SimDeviceCalls;
 import io.cuvette.sim.internal.calls.SimEventCalls;
@@ -76,6 +78,7 @@ public final class SimulatedDriver implements CudaDriver {
   private final SimCaptureCalls captures;
   private final SimGraphCalls graphs;
   private final SimIpcCalls sharing;
+  private final SimVirtualCalls virtual;
   private final SimKernelCalls kernels;
   private final SimMathCalls math;
   private final SimNativeCalls natives;
@@ -93,6 +96,7 @@ public final class SimulatedDriver implements CudaDriver {
     this.kernels = new SimKernelCalls(machine);
     this.graphs = new SimGraphCalls(machine, transfers, kernels, events);
     this.sharing = new SimIpcCalls(machine, events);
+    this.virtual = new SimVirtualCalls(machine);
     this.math = new SimMathCalls(machine);
     this.natives = new SimNativeCalls(machine);
   }
@@ -166,6 +170,11 @@ public final class SimulatedDriver implements CudaDriver {
   @Override
   public IpcCalls sharing() {
     return sharing;
+  }
+
+  @Override
+  public VirtualCalls virtual() {
+    return virtual;
   }
 
   @Override
@@ -306,7 +315,8 @@ public final class SimulatedDriver implements CudaDriver {
 
   /** {@return the live objects, one a line; empty if there are none} */
   public String report() {
-    return machine.peek(() -> SimReport.of(machine, events, graphs, kernels, math));
+    return machine.peek(
+        () -> SimReport.of(machine, events, graphs, kernels, math, virtual.report()));
   }
 
   /**

@@ -27,6 +27,7 @@ import java.util.function.Consumer;
  *     H200, in proportion
  * @param othersBytes what other processes have of each device's memory, >= 0
  * @param concurrentManaged whether the host may touch managed memory while devices work on it
+ * @param virtualMemory whether the devices can map memory into reserved addresses
  */
 public record SimulatedOptions(
     int devices,
@@ -39,11 +40,13 @@ public record SimulatedOptions(
     SimulatedOrder order,
     long contextBytes,
     long othersBytes,
-    boolean concurrentManaged) {
+    boolean concurrentManaged,
+    boolean virtualMemory) {
 
   /**
    * One device of 143156 MiB (an H200) with its context and no other process, seed 0, all devices
-   * peers, CUDA 13.0, one NUMA node, pace and order by the seed, concurrent managed access.
+   * peers, CUDA 13.0, one NUMA node, pace and order by the seed, concurrent managed access, virtual
+   * memory.
    */
   public static final SimulatedOptions DEFAULTS =
       new SimulatedOptions(1, 143_156L << 20, 0, "all", 13_000, 1);
@@ -114,6 +117,7 @@ public record SimulatedOptions(
         SimulatedOrder.SEED,
         AS_MEASURED,
         0,
+        true,
         true);
   }
 
@@ -138,6 +142,8 @@ public record SimulatedOptions(
    * <tr><td>{@code numaNodes}</td><td>1 to 64</td><td>1</td></tr>
    * <tr><td>{@code concurrentManaged}</td><td>{@code true} or {@code false}: whether the host may
    *     touch managed memory while devices work on it</td><td>{@code true}</td></tr>
+   * <tr><td>{@code virtualMemory}</td><td>{@code true} or {@code false}: whether the devices can
+   *     map memory into reserved addresses</td><td>{@code true}</td></tr>
    * <tr><td>{@code pace}</td><td>{@code seed}, {@code eager}, {@code lazy} or {@code mixed}</td>
    *     <td>{@code seed}</td></tr>
    * <tr><td>{@code order}</td><td>{@code seed}, {@code priority}, {@code fair} or {@code random}
@@ -276,6 +282,15 @@ public record SimulatedOptions(
    */
   public SimulatedOptions withConcurrentManaged(boolean concurrentManaged) {
     return with(draft -> draft.concurrentManaged = concurrentManaged);
+  }
+
+  /**
+   * {@return these options with or without devices that can map memory into reserved addresses}
+   *
+   * @param virtualMemory whether the devices can map memory into reserved addresses
+   */
+  public SimulatedOptions withVirtualMemory(boolean virtualMemory) {
+    return with(draft -> draft.virtualMemory = virtualMemory);
   }
 
   private SimulatedOptions with(Consumer<OptionsDraft> change) {

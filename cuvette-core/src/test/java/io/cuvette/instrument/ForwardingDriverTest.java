@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 
 import io.cuvette.driver.AddedNode;
+import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.BlockListener;
 import io.cuvette.driver.CaptureCalls;
 import io.cuvette.driver.CaptureInfo;
@@ -203,6 +204,7 @@ class ForwardingDriverTest {
       case "Arena" -> Arena.ofAuto();
       case "Runnable" -> (Runnable) next::incrementAndGet;
       case "PriorityRange" -> new PriorityRange(0, -number);
+      case "AllocationProperties" -> new AllocationProperties(number, number, number);
       case "PoolProperties" -> new PoolProperties(number, number, number, number, number);
       case "int[]" -> new int[] {number};
       case "byte[]" -> new byte[] {(byte) number};

@@ -15,6 +15,7 @@ import io.cuvette.driver.OrderedCalls;
 import io.cuvette.driver.PoolCalls;
 import io.cuvette.driver.StreamCalls;
 import io.cuvette.driver.TransferCalls;
+import io.cuvette.driver.VirtualCalls;
 import io.cuvette.ffm.call.Entry;
 import io.cuvette.ffm.call.Startup;
 import io.cuvette.ffm.library.Libcuda;
@@ -31,6 +32,7 @@ import io.cuvette.ffm.part.FfmOrdered;
 import io.cuvette.ffm.part.FfmPools;
 import io.cuvette.ffm.part.FfmStreams;
 import io.cuvette.ffm.part.FfmTransfers;
+import io.cuvette.ffm.part.FfmVirtual;
 import io.cuvette.ffm.part.HostFunctions;
 
 /**
@@ -56,6 +58,7 @@ final class FfmDriver implements CudaDriver {
   private final FfmCaptures captures = new FfmCaptures(entry);
   private final FfmGraphs graphs = new FfmGraphs(entry);
   private final FfmIpc sharing = new FfmIpc(entry);
+  private final FfmVirtual virtual = new FfmVirtual(entry);
   private final FfmKernels kernels = new FfmKernels(entry);
   private final FfmMath math = new FfmMath(entry);
   private final FfmNative natives = new FfmNative(entry);
@@ -132,6 +135,11 @@ final class FfmDriver implements CudaDriver {
   @Override
   public IpcCalls sharing() {
     return sharing;
+  }
+
+  @Override
+  public VirtualCalls virtual() {
+    return virtual;
   }
 
   @Override

@@ -195,6 +195,20 @@ class CudaHeadersTest {
   }
 
   @Test
+  void layoutOfAllocations_isThatOfTheHeader() throws Exception {
+    Map<String, Long> expected = new LinkedHashMap<>();
+    expected.put("sizeof(CUmemAllocationProp)", Layouts.ALLOCATION.byteSize());
+    expected.put("_Alignof(CUmemAllocationProp)", Layouts.ALLOCATION.byteAlignment());
+    for (MemoryLayout member : Layouts.ALLOCATION.memberLayouts()) {
+      String name = member.name().orElseThrow();
+      expected.put("offsetof(CUmemAllocationProp, " + name + ")", offset(Layouts.ALLOCATION, name));
+      expected.put("sizeof(((CUmemAllocationProp *)0)->" + name + ")", member.byteSize());
+    }
+    expected.put("sizeof(CUmemGenericAllocationHandle)", Layouts.POINTER.byteSize());
+    assertThat(values(expected)).isEqualTo(expected);
+  }
+
+  @Test
   void layoutOfLaunches_isThatOfTheHeader() throws Exception {
     Map<String, Long> expected = new LinkedHashMap<>();
     String[] numbers = {"gridDimX", "gridDimY", "gridDimZ", "blockDimX", "blockDimY", "blockDimZ"};

@@ -1,5 +1,6 @@
 package io.cuvette.testkit;
 
+import io.cuvette.driver.AllocationProperties;
 import io.cuvette.driver.CaptureCalls;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.CudaException;
@@ -15,6 +16,7 @@ import io.cuvette.driver.PoolCalls;
 import io.cuvette.driver.PoolProperties;
 import io.cuvette.driver.StreamCalls;
 import io.cuvette.driver.UserObject;
+import io.cuvette.driver.VirtualCalls;
 import io.cuvette.instrument.ForwardingCaptures;
 import io.cuvette.instrument.ForwardingDriver;
 import io.cuvette.instrument.ForwardingEvents;
@@ -26,6 +28,7 @@ import io.cuvette.instrument.ForwardingNatives;
 import io.cuvette.instrument.ForwardingOrdered;
 import io.cuvette.instrument.ForwardingPools;
 import io.cuvette.instrument.ForwardingStreams;
+import io.cuvette.instrument.ForwardingVirtual;
 import java.lang.foreign.MemorySegment;
 import java.util.Comparator;
 import java.util.List;
@@ -50,7 +53,10 @@ final class LiveHandles extends ForwardingDriver {
     GRAPH,
     EXECUTABLE_GRAPH,
     USER_OBJECT,
-    LIBRARY
+    LIBRARY,
+    ADDRESSES,
+    MAPPING,
+    ALLOCATION
   }
 
   private record Key(Kind kind, long handle) {}
@@ -223,6 +229,76 @@ final class LiveHandles extends ForwardingDriver {
   @Override
   public IpcCalls sharing() {
     return ipcCalls;
+  }
+
+  /** How often each handle of memory without an address is held. */
+  private final Map<Long, Integer> holds = new ConcurrentHashMap<>();
+
+  private final VirtualCalls virtualCalls =
+      new ForwardingVirtual(delegate().virtual()) {
+        @Override
+        public long memAddressReserve(long bytes, long alignment, long address) {
+          return made(
+              Kind.ADDRESSES,
+              super.memAddressReserve(bytes, alignment, address),
+              "memAddressReserve(" + bytes + " bytes)");
+        }
+
+        @Override
+        public void memAddressFree(long address, long bytes) {
+          given(Kind.ADDRESSES, address);
+          super.memAddressFree(address, bytes);
+        }
+
+        @Override
+        public long memCreate(long bytes, AllocationProperties properties) {
+          return held(super.memCreate(bytes, properties), "memCreate(" + bytes + " bytes)");
+        }
+
+        @Override
+        public long memRetainAllocationHandle(long address) {
+          return held(super.memRetainAllocationHandle(address), "memRetainAllocationHandle");
+        }
+
+        @Override
+        public long memImportFromShareableHandle(int descriptor) {
+          return held(
+              super.memImportFromShareableHandle(descriptor), "memImportFromShareableHandle");
+        }
+
+        private long held(long handle, String call) {
+          int _ = holds.merge(handle, 1, Integer::sum);
+          return made(Kind.ALLOCATION, handle, call);
+        }
+
+        @Override
+        public void memRelease(long handle) {
+          if (holds.computeIfPresent(handle, (_, count) -> count == 1 ? null : count - 1) == null) {
+            given(Kind.ALLOCATION, handle);
+          }
+          super.memRelease(handle);
+        }
+
+        @Override
+        public void memMap(long address, long bytes, long offset, long handle) {
+          super.memMap(address, bytes, offset, handle);
+          long _ = made(Kind.MAPPING, address, "memMap(" + bytes + " bytes)");
+        }
+
+        @Override
+        public void memUnmap(long address, long bytes) {
+          live.keySet()
+              .removeIf(key ->
+                  key.kind == Kind.MAPPING
+                      && key.handle >= address
+                      && key.handle < address + bytes);
+          super.memUnmap(address, bytes);
+        }
+      };
+
+  @Override
+  public VirtualCalls virtual() {
+    return virtualCalls;
   }
 
   private final KernelCalls kernelCalls =

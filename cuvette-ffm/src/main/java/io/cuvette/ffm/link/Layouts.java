@@ -36,6 +36,15 @@ public final class Layouts {
           ValueLayout.JAVA_SHORT.withName("usage"),
           MemoryLayout.sequenceLayout(54, ValueLayout.JAVA_BYTE).withName("reserved"));
 
+  /** CUmemAllocationProp; what is not set must be 0. */
+  public static final StructLayout ALLOCATION =
+      MemoryLayout.structLayout(
+          INT.withName("type"),
+          INT.withName("requestedHandleTypes"),
+          LOCATION.withName("location"),
+          POINTER.withName("win32HandleMetaData"),
+          SIZE.withName("allocFlags"));
+
   /** CUmemAccessDesc. */
   public static final StructLayout ACCESS =
       MemoryLayout.structLayout(LOCATION.withName("location"), INT.withName("flags"));

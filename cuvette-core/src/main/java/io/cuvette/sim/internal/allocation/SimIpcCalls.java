@@ -14,6 +14,7 @@ import io.cuvette.sim.internal.memory.HostBlock;
 import io.cuvette.sim.internal.memory.SharedBytes;
 import io.cuvette.sim.internal.memory.SimBlock;
 import io.cuvette.sim.internal.memory.SimPlace;
+import io.cuvette.sim.internal.memory.VirtualBlock;
 import io.cuvette.sim.internal.pool.PoolUse;
 import io.cuvette.sim.internal.pool.SimPool;
 import io.cuvette.sim.internal.schedule.SimDevice;
@@ -111,6 +112,7 @@ public final class SimIpcCalls implements IpcCalls {
         yield bytes.extent();
       }
       case HostBlock host -> Objects.requireNonNull(host.extent());
+      case VirtualBlock mapped -> throw mapped.notFreed();
     };
   }
 

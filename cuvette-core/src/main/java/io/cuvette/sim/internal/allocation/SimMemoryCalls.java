@@ -14,6 +14,7 @@ import io.cuvette.sim.internal.memory.HostBlock;
 import io.cuvette.sim.internal.memory.RangeAdvice;
 import io.cuvette.sim.internal.memory.SimBlock;
 import io.cuvette.sim.internal.memory.SimPlace;
+import io.cuvette.sim.internal.memory.VirtualBlock;
 import io.cuvette.sim.internal.pool.PoolUse;
 import io.cuvette.sim.internal.schedule.SimDevice;
 import io.cuvette.sim.internal.schedule.SimStream;
@@ -59,6 +60,8 @@ public final class SimMemoryCalls implements MemoryCalls {
       ofGraph.checkOpen();
       ofGraph.freeing();
       ofGraph.free();
+    } else if (freed instanceof VirtualBlock mapped) {
+      throw mapped.notFreed();
     } else if (freed instanceof DeviceBlock block) {
       if (block.isImported()) {
         throw SimRefusal.invalidValue(

@@ -20,6 +20,7 @@ public enum HandleKind {
   KERNEL("kernel", "a", 0x5A),
   NODE("graph node", "a", 0x5B),
   CONDITION("condition", "a", 0x5C),
+  ALLOCATION("allocation handle", "an", 0x5D),
   MATH_HANDLE("library handle", "a", 0x60);
 
   private static final int TAG_SHIFT = 56;
@@ -62,7 +63,7 @@ public enum HandleKind {
   /** As the driver documents it: some know INVALID_VALUE alone. */
   private boolean hasInvalidHandles() {
     return switch (this) {
-      case POOL, KERNEL, NODE, CONDITION -> false;
+      case POOL, KERNEL, NODE, CONDITION, ALLOCATION -> false;
       default -> true;
     };
   }
@@ -73,6 +74,9 @@ public enum HandleKind {
       return kind == this ? "one that was destroyed or never made" : kind.article + " " + kind.text;
     }
     int device = Addresses.deviceOf(value);
-    return device >= 0 ? "an address of device " + device : "no handle";
+    if (device >= 0) {
+      return "an address of device " + device;
+    }
+    return Addresses.isVirtual(value) ? "an address of virtual memory" : "no handle";
   }
 }

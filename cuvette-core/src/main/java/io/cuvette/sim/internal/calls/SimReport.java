@@ -17,7 +17,8 @@ public final class SimReport {
       SimEventCalls events,
       SimGraphCalls graphs,
       SimKernelCalls kernels,
-      SimMathCalls math) {
+      SimMathCalls math,
+      String virtual) {
     StringBuilder text = new StringBuilder();
     Consumer<SimBlock> line = block -> text.append(isLive(block) ? line(block) : "");
     machine.memories().forEach(memory -> memory.forEach(line));
@@ -39,7 +40,7 @@ public final class SimReport {
         text.append(
             "%spool 0x%x of %s\n"
                 .formatted(imported(pool.isImported()), pool.handle(), pool.kind)));
-    return text.toString();
+    return text.append(virtual).toString();
   }
 
   /** Whether a program has allocated it: memory of graphs has its address always. */

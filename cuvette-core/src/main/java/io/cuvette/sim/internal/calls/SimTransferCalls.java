@@ -8,7 +8,6 @@ import io.cuvette.sim.internal.graph.NodeTask;
 import io.cuvette.sim.internal.graph.NodeWork;
 import io.cuvette.sim.internal.machine.SimCosts;
 import io.cuvette.sim.internal.machine.SimMachine;
-import io.cuvette.sim.internal.memory.DeviceBlock;
 import io.cuvette.sim.internal.memory.DevicePages;
 import io.cuvette.sim.internal.memory.HostBlock;
 import io.cuvette.sim.internal.memory.PageableCopy;
@@ -38,7 +37,7 @@ public final class SimTransferCalls implements TransferCalls {
     machine.run(
         () -> {
           SimStream queue = machine.stream(machine.working(device), stream);
-          PoolAccess.check(queue.device, machine.find(target), machine.find(source));
+          PoolAccess.check(queue.device, machine.find(target), machine.find(source), bytes);
           copy(queue, target, source, bytes);
         },
         () ->
@@ -76,13 +75,17 @@ public final class SimTransferCalls implements TransferCalls {
 
   /** The device of a place; -1 for the host. */
   private static int touched(SimPlace place) {
-    return place.block() instanceof DeviceBlock block ? block.device.index : -1;
+    return place.isOnDevice() ? place.block().device.index : -1;
   }
 
   /** A node that copies, whose operation is for a stream that never runs. */
   NodeWork node(SimStream stream, GraphNodeParams.Copy params) {
     checkPositive("bytes", params.bytes());
-    PoolAccess.check(stream.device, machine.find(params.target()), machine.find(params.source()));
+    PoolAccess.check(
+        stream.device,
+        machine.find(params.target()),
+        machine.find(params.source()),
+        params.bytes());
     SimPlace to = machine.place("target", params.target(), params.bytes());
     SimPlace from = machine.place("source", params.source(), params.bytes());
     return copyNode(copy(stream, to, from, params.bytes()), to, from, params.bytes());
@@ -143,7 +146,7 @@ public final class SimTransferCalls implements TransferCalls {
           long bytes = source.byteSize();
           if (bytes > 0) {
             SimPlace to = machine.place("target", target, bytes);
-            PoolAccess.check(queue.device, to, null);
+            PoolAccess.check(queue.device, to, null, bytes);
             SimPlace from = known(source);
             if (from != null) {
               submit(queue, to, from, bytes);
@@ -168,7 +171,7 @@ public final class SimTransferCalls implements TransferCalls {
           }
           if (bytes > 0) {
             SimPlace from = machine.place("source", source, bytes);
-            PoolAccess.check(queue.device, null, from);
+            PoolAccess.check(queue.device, null, from, bytes);
             SimPlace to = known(target);
             if (to != null) {
               submit(queue, to, from, bytes);
@@ -300,7 +303,7 @@ public final class SimTransferCalls implements TransferCalls {
     checkAligned(params);
     long bytes = params.count() * unit;
     SimPlace place = machine.place("target", params.target(), bytes);
-    PoolAccess.check(stream.device, place);
+    PoolAccess.check(stream.device, place, bytes);
     DevicePages pages = machine.memory(stream.device).pages;
     int pattern = pattern(params.value(), unit);
     return machine.work(

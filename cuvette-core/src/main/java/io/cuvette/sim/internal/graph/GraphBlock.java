@@ -190,7 +190,12 @@ public final class GraphBlock implements BlockUse {
   }
 
   @Override
-  public int access(SimDevice by) {
+  public String kind() {
+    return "graph";
+  }
+
+  @Override
+  public int access(SimDevice by, long offset, long bytes) {
     return by == block.device || peers.contains(by.index)
         ? MemAccessFlags.READ_WRITE
         : MemAccessFlags.NONE;

@@ -9,8 +9,10 @@ import io.cuvette.sim.internal.graph.SimCondition;
 import io.cuvette.sim.internal.machine.SimMachine;
 import io.cuvette.sim.internal.memory.DevicePages;
 import io.cuvette.sim.internal.memory.HostBlock;
+import io.cuvette.sim.internal.memory.MappedPiece;
 import io.cuvette.sim.internal.memory.SimBlock;
 import io.cuvette.sim.internal.memory.SimPlace;
+import io.cuvette.sim.internal.memory.VirtualBlock;
 import io.cuvette.sim.internal.pool.PoolAccess;
 import io.cuvette.sim.internal.schedule.SimDevice;
 import java.lang.foreign.MemorySegment;
@@ -163,12 +165,17 @@ final class GlobalMemory {
     SimBlock block = place.block();
     block.checkLive();
     try {
-      PoolAccess.checkKernel(device, place, writes);
+      PoolAccess.checkKernel(device, place, bytes, writes);
     } catch (SimRefusal e) { // which calls report at once, and kernels when they get there
       throw new SimRefusal(CudaStatus.ILLEGAL_ADDRESS, e.text());
     }
     lastFrom = block.address;
     lastTo = block.address + block.byteSize;
+    if (block instanceof VirtualBlock mapped) {
+      MappedPiece piece = mapped.piece(place.offset());
+      lastFrom = piece.address;
+      lastTo = piece.end();
+    }
     if (block instanceof HostBlock host && host.kind == HostBlock.Kind.MANAGED) {
       long page = place.offset() / DevicePages.PAGE * DevicePages.PAGE;
       host.pages.bring(machine.memory(device).pages, page, bytes);

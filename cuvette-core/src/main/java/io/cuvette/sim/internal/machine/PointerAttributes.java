@@ -5,10 +5,10 @@ import io.cuvette.driver.MemoryType;
 import io.cuvette.driver.PointerAttribute;
 import io.cuvette.sim.internal.base.SimRefusal;
 import io.cuvette.sim.internal.memory.BlockUse;
-import io.cuvette.sim.internal.memory.DeviceBlock;
 import io.cuvette.sim.internal.memory.HostBlock;
 import io.cuvette.sim.internal.memory.SimBlock;
 import io.cuvette.sim.internal.memory.SimPlace;
+import io.cuvette.sim.internal.memory.VirtualBlock;
 import io.cuvette.sim.internal.pool.PoolUse;
 import io.cuvette.sim.internal.schedule.SimDevice;
 
@@ -23,7 +23,7 @@ public final class PointerAttributes {
     SimBlock block = place.block();
     PoolUse use = PoolUse.of(block);
     boolean isPlain = block.use() == null;
-    boolean onDevice = block instanceof DeviceBlock;
+    boolean onDevice = !(block instanceof HostBlock);
     boolean managed = block instanceof HostBlock host && host.kind == HostBlock.Kind.MANAGED;
     return switch (attribute) {
       case 1 -> CONTEXT_BASE + 16 * (block.device.index + 1L);
@@ -41,8 +41,8 @@ public final class PointerAttributes {
       case PointerAttribute.RANGE_START, 19 -> block.address;
       case PointerAttribute.RANGE_SIZE, 18 -> block.byteSize;
       case 13 -> 1;
-      case 14 -> use == null ? 0 : use.pool.handleTypes;
-      case 16 -> access(block, asking);
+      case 14 -> handleTypes(place);
+      case 16 -> access(place, asking);
       case PointerAttribute.MEMPOOL_HANDLE -> use == null ? 0 : use.pool.handle();
       case 6, 21 -> 0;
       default ->
@@ -51,9 +51,19 @@ public final class PointerAttributes {
     };
   }
 
-  private static int access(SimBlock block, SimDevice asking) {
-    BlockUse use = block.use();
-    return use == null ? MemAccessFlags.READ_WRITE : use.access(asking);
+  private static int access(SimPlace place, SimDevice asking) {
+    BlockUse use = place.block().use();
+    return use == null ? MemAccessFlags.READ_WRITE : use.access(asking, place.offset(), 1);
+  }
+
+  private static int handleTypes(SimPlace place) {
+    PoolUse use = PoolUse.of(place.block());
+    if (use != null) {
+      return use.pool.handleTypes;
+    }
+    return place.block() instanceof VirtualBlock mapped
+        ? mapped.piece(place.offset()).memory.properties.handleTypes()
+        : 0;
   }
 
   private static long hostPointer(SimPlace place, boolean onDevice) {

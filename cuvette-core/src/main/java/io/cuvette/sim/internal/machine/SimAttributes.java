@@ -19,8 +19,12 @@ public final class SimAttributes {
               + "(?<slot>\\p{XDigit}{1,2})(?<function>\\.[0-7])?");
   private static final int MULTI_GPU_BOARD_GROUP = 85;
   private static final int CONCURRENT_MANAGED_ACCESS = 89;
+  private static final int VIRTUAL_MEMORY = 102;
+  private static final int VIRTUAL_FILE_DESCRIPTORS = 103;
   private static final int POOL_HANDLE_TYPES = 119;
   private static final int HOST_NUMA_ID = 134;
+  private static final int HOST_NUMA_VIRTUAL = 141;
+  private static final int HOST_VIRTUAL = 145;
 
   // The order of cuda.h, from attribute 1 on, ten a line; those named above depend on the
   // device or on what can be shared.
@@ -59,6 +63,10 @@ public final class SimAttributes {
       case MULTI_GPU_BOARD_GROUP -> device.index;
       case HOST_NUMA_ID -> device.index % machine.options.numaNodes();
       case CONCURRENT_MANAGED_ACCESS -> machine.options.concurrentManaged() ? 1 : 0;
+      case VIRTUAL_MEMORY, HOST_NUMA_VIRTUAL, HOST_VIRTUAL ->
+          machine.options.virtualMemory() ? 1 : 0;
+      case VIRTUAL_FILE_DESCRIPTORS ->
+          machine.options.virtualMemory() && machine.sharing.isPossible() ? 1 : 0;
       case POOL_HANDLE_TYPES -> machine.sharing.isPossible() ? MemHandleType.FILE_DESCRIPTOR : 0;
       default -> VALUES[attribute - 1];
     };

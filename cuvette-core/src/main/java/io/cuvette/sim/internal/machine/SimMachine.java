@@ -19,6 +19,8 @@ import io.cuvette.sim.internal.memory.HostBlock;
 import io.cuvette.sim.internal.memory.HostMemory;
 import io.cuvette.sim.internal.memory.SimBlock;
 import io.cuvette.sim.internal.memory.SimPlace;
+import io.cuvette.sim.internal.memory.VirtualBlock;
+import io.cuvette.sim.internal.memory.VirtualSpace;
 import io.cuvette.sim.internal.pool.PeerRule;
 import io.cuvette.sim.internal.pool.SimPools;
 import io.cuvette.sim.internal.schedule.SimDevice;
@@ -47,6 +49,7 @@ public final class SimMachine implements LaunchQueue {
 
   public final SimScheduler scheduler;
   public final HostMemory hostMemory = new HostMemory();
+  public final VirtualSpace virtual;
   public final SimSharing sharing;
   public final SimPools pools;
   public final HandleTable<SimStream> streams = new HandleTable<>(HandleKind.STREAM, true);
@@ -70,6 +73,7 @@ public final class SimMachine implements LaunchQueue {
     this.sharing = new SimSharing(options.memoryBytes());
     this.pools = new SimPools(options, peers, devices, memories, sharing);
     this.scheduler = new SimScheduler(SimSchedule.of(options), pools::ordered);
+    this.virtual = new VirtualSpace(options.devices(), scheduler::queuedNanos);
     for (int i = 0; i < options.devices(); i++) {
       devices.add(new SimDevice(i, nextId()));
       memories.add(new DeviceMemory(devices.getLast(), options));
@@ -218,10 +222,17 @@ public final class SimMachine implements LaunchQueue {
     if (place == null) {
       throw SimRefusal.invalidValue(
           "%s: 0x%x (expected: an address of live memory%s)"
-              .formatted(name, address, wasFreed(address) ? "; this was freed" : ""));
+              .formatted(name, address, what(address)));
     }
     place.checkRoom(name, bytes);
     return place;
+  }
+
+  private String what(long address) {
+    if (Addresses.isVirtual(address)) {
+      return "; nothing is mapped there";
+    }
+    return wasFreed(address) ? "; this was freed" : "";
   }
 
   /** The block that starts at an address. */
@@ -235,6 +246,10 @@ public final class SimMachine implements LaunchQueue {
   }
 
   public @Nullable SimPlace find(long address) {
+    if (Addresses.isVirtual(address)) {
+      VirtualBlock mapped = virtual.find(address);
+      return mapped == null ? null : new SimPlace(mapped, address - mapped.address);
+    }
     int index = Addresses.deviceOf(address);
     if (index < 0) {
       return hostMemory.find(address);
@@ -255,6 +270,7 @@ public final class SimMachine implements LaunchQueue {
     switch (block) {
       case DeviceBlock onDevice -> onDevice.memory.retire(onDevice);
       case HostBlock host -> hostMemory.retire(host);
+      case VirtualBlock mapped -> throw mapped.notFreed();
     }
   }
 
@@ -263,6 +279,7 @@ public final class SimMachine implements LaunchQueue {
     switch (block) {
       case DeviceBlock onDevice -> onDevice.memory.free(onDevice);
       case HostBlock host -> hostMemory.free(host);
+      case VirtualBlock mapped -> throw mapped.notFreed();
     }
   }
 

@@ -43,6 +43,10 @@ public final class DeviceMemory {
 
   // Of blocks in pools, which are part of what the pools reserved.
   private long pooledBytes;
+
+  /** Of memory without an address. */
+  private long physicalBytes;
+
   private int liveBlocks;
 
   public DeviceMemory(SimDevice device, SimulatedOptions options) {
@@ -142,6 +146,21 @@ public final class DeviceMemory {
     end(block);
   }
 
+  /** Takes pages for memory without an address. */
+  void takePages(long bytes) {
+    if (bytes > totalBytes || bytes > pages.roomBytes()) {
+      throw outOfMemory(bytes);
+    }
+    pages.take(bytes);
+    physicalBytes += bytes;
+  }
+
+  /** Gives such pages back. */
+  void givePages(long bytes) {
+    pages.take(-bytes);
+    physicalBytes -= bytes;
+  }
+
   private SimRefusal outOfMemory(long bytes) {
     return new SimRefusal(
         CudaStatus.OUT_OF_MEMORY,
@@ -226,9 +245,9 @@ public final class DeviceMemory {
     return totalBytes;
   }
 
-  /** Bytes of blocks, those in pools too. */
+  /** Bytes of blocks, those in pools too, and of memory without an address. */
   public long usedBytes() {
-    return usedBytes + pooledBytes;
+    return usedBytes + pooledBytes + physicalBytes;
   }
 
   public long freeBytes() {

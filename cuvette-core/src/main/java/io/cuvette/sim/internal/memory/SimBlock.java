@@ -8,7 +8,7 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** One allocation: where it is, and its bytes. Guarded by the driver's lock. */
-public abstract sealed class SimBlock permits DeviceBlock, HostBlock {
+public abstract sealed class SimBlock permits DeviceBlock, HostBlock, VirtualBlock {
   public final SimDevice device;
   public final long address;
   public final long byteSize;

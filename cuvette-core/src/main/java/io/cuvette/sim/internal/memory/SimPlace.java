@@ -16,6 +16,11 @@ public record SimPlace(SimBlock block, long offset) {
     return block.address + offset;
   }
 
+  /** Whether the memory is that of a device. */
+  public boolean isOnDevice() {
+    return block instanceof DeviceBlock || (block instanceof VirtualBlock v && v.isOnDevice);
+  }
+
   public void checkRoom(String name, long bytes) {
     if (bytes < 0 || bytes > block.byteSize - offset) {
       throw SimRefusal.invalidValue(
@@ -26,8 +31,8 @@ public record SimPlace(SimBlock block, long offset) {
 
   /** Refuses what a GPU does not: to copy between ranges with common bytes is undefined there. */
   public void checkApart(SimPlace source, long bytes) {
-    long shared = bytes - Math.abs(offset - source.offset);
-    if (block == source.block && shared > 0) {
+    long shared = bytes - Math.abs(address() - source.address());
+    if (shared > 0) {
       throw SimRefusal.invalidValue(
           "%d bytes are in the source and in the target (expected: none) of %s"
               .formatted(shared, block));
@@ -48,6 +53,10 @@ public record SimPlace(SimBlock block, long offset) {
   private void copy(SimPlace source, long bytes) {
     if (block instanceof DeviceBlock to && source.block instanceof DeviceBlock from) {
       to.copyFrom(offset, from, source.offset, bytes);
+    } else if (block instanceof VirtualBlock to && !(source.block instanceof HostBlock)) {
+      to.copyFrom(offset, source.block, source.offset, bytes);
+    } else if (block instanceof DeviceBlock to && source.block instanceof VirtualBlock from) {
+      from.copyTo(to, offset, source.offset, bytes);
     } else if (source.block instanceof HostBlock from) {
       block.write(offset, from.content().asSlice(source.offset, bytes));
     } else {

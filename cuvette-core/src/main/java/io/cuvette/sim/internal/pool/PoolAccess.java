@@ -6,6 +6,7 @@ import io.cuvette.driver.MemLocationType;
 import io.cuvette.sim.internal.base.SimRefusal;
 import io.cuvette.sim.internal.memory.BlockUse;
 import io.cuvette.sim.internal.memory.DeviceBlock;
+import io.cuvette.sim.internal.memory.HostBlock;
 import io.cuvette.sim.internal.memory.SimBlock;
 import io.cuvette.sim.internal.memory.SimPlace;
 import io.cuvette.sim.internal.schedule.SimDevice;
@@ -41,13 +42,15 @@ public final class PoolAccess {
    *
    * @param target null if it is no memory of a device
    * @param source null if it is no memory of a device
+   * @param bytes how many bytes are copied
    */
-  public static void check(SimDevice device, @Nullable SimPlace target, @Nullable SimPlace source) {
-    if (target != null && target.block() instanceof DeviceBlock) {
-      check(device, target, MemAccessFlags.READ_WRITE);
+  public static void check(
+      SimDevice device, @Nullable SimPlace target, @Nullable SimPlace source, long bytes) {
+    if (target != null && !(target.block() instanceof HostBlock)) {
+      check(device, target, bytes, MemAccessFlags.READ_WRITE);
     }
-    if (source != null && source.block() instanceof DeviceBlock) {
-      check(device, source, MemAccessFlags.READ);
+    if (source != null && !(source.block() instanceof HostBlock)) {
+      check(device, source, bytes, MemAccessFlags.READ);
     }
   }
 
@@ -55,13 +58,13 @@ public final class PoolAccess {
    * Checks that a device may fill a place: the copies of plain memory of another device go another
    * way where there is no peer access, and the fills have none.
    */
-  public static void check(SimDevice device, SimPlace target) {
-    checkKernel(device, target, true);
+  public static void check(SimDevice device, SimPlace target, long bytes) {
+    checkKernel(device, target, bytes, true);
   }
 
   /** Checks that a kernel of a device may read a place, or also write to it. */
-  public static void checkKernel(SimDevice device, SimPlace place, boolean writes) {
-    check(device, place, writes ? MemAccessFlags.READ_WRITE : MemAccessFlags.READ);
+  public static void checkKernel(SimDevice device, SimPlace place, long bytes, boolean writes) {
+    check(device, place, bytes, writes ? MemAccessFlags.READ_WRITE : MemAccessFlags.READ);
     SimBlock block = place.block();
     boolean plain = block instanceof DeviceBlock && block.use() == null && !block.isImported();
     if (plain && block.device != device && !device.hasPeer(block.device)) {
@@ -70,19 +73,14 @@ public final class PoolAccess {
     }
   }
 
-  private static void check(SimDevice device, SimPlace place, int needed) {
+  private static void check(SimDevice device, SimPlace place, long bytes, int needed) {
     BlockUse use = place.block().use();
     if (use != null) {
-      int access = use.access(device);
+      int access = use.access(device, place.offset(), bytes);
       if ((access & needed) != needed) {
         throw SimRefusal.invalidValue(
             "%s: device %d has access %d to its %s (expected: %d)"
-                .formatted(
-                    place.block(),
-                    device.index,
-                    access,
-                    use instanceof PoolUse ? "pool" : "graph",
-                    needed));
+                .formatted(place.block(), device.index, access, use.kind(), needed));
       }
     }
   }

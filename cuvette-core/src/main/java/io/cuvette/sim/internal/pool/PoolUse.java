@@ -53,8 +53,13 @@ public final class PoolUse implements BlockUse {
   }
 
   @Override
-  public int access(SimDevice device) {
+  public int access(SimDevice device, long offset, long bytes) {
     return pool.access.of(device);
+  }
+
+  @Override
+  public String kind() {
+    return "pool";
   }
 
   /** The handle by which other processes import the allocation; null if it was not exported. */

@@ -64,6 +64,9 @@ public final class SimScheduler {
 
   private long finished;
 
+  /** When the operation that runs was queued. */
+  private long queuedNanos = Long.MAX_VALUE;
+
   /** Whether the current call found pending work. */
   private boolean busy;
 
@@ -397,8 +400,14 @@ public final class SimScheduler {
     return true;
   }
 
+  /** When the operation that runs was queued; the end of time if none runs. */
+  public long queuedNanos() {
+    return queuedNanos;
+  }
+
   private void run(SimStream stream, SimOp op) {
     try {
+      queuedNanos = op.queuedNanos;
       op.work().run();
       finish(stream, op);
     } catch (SimRefusal e) {
@@ -410,6 +419,8 @@ public final class SimScheduler {
       fail(stream.device, new SimRefusal(CudaStatus.UNKNOWN, text));
     } catch (RuntimeException e) {
       fail(stream.device, new SimRefusal(CudaStatus.UNKNOWN, "an operation failed: " + e));
+    } finally {
+      queuedNanos = Long.MAX_VALUE;
     }
   }
 

@@ -31,7 +31,8 @@ public final class SharedFile implements BlockFile {
   public enum Kind {
     POOL(1, SharedTable.BYTES),
     MEMORY(2, 0),
-    EVENT(3, SharedRing.BYTES);
+    EVENT(3, SharedRing.BYTES),
+    ALLOCATION(4, 0);
 
     /** The identity that the file states. */
     public final int code;

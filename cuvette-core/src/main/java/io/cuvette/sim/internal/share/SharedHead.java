@@ -44,7 +44,8 @@ public record SharedHead(UUID id, SharedPlace place, long dataBytes) {
       throw kind.refuse(
           "a file of %d bytes that claims %d of data".formatted(fileBytes, dataBytes));
     }
-    if (kind == SharedFile.Kind.MEMORY && (dataBytes == 0 || dataBytes > mostBytes)) {
+    boolean isMemory = kind == SharedFile.Kind.MEMORY || kind == SharedFile.Kind.ALLOCATION;
+    if (isMemory && (dataBytes == 0 || dataBytes > mostBytes)) {
       throw kind.refuse("%d bytes, where a device has %d".formatted(dataBytes, mostBytes));
     }
     SharedPlace place =

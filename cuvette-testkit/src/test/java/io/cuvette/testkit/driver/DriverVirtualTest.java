@@ -1,0 +1,5 @@
+package io.cuvette.testkit.driver;
+
+import io.cuvette.testkit.DriverVirtualContract;
+
+class DriverVirtualTest extends DriverVirtualContract {}
