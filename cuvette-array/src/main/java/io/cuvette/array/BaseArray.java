@@ -1,0 +1,166 @@
+package io.cuvette.array;
+
+import java.util.Objects;
+
+/**
+ * What arrays on devices and on the host have in common.
+ *
+ * @param <A> the kind of array
+ */
+abstract sealed class BaseArray<A extends NdArray> permits CudaArray, HostArray {
+  private final ElementType type;
+  private final Layout layout;
+
+  BaseArray(ElementType type, Layout layout) {
+    this.type = Objects.requireNonNull(type, "type");
+    this.layout = Objects.requireNonNull(layout, "layout");
+  }
+
+  /** Implements {@link NdArray#type}. */
+  public final ElementType type() {
+    return type;
+  }
+
+  /** Implements {@link NdArray#layout}. */
+  public final Layout layout() {
+    return layout;
+  }
+
+  /** Implements {@link NdArray#module}. */
+  public abstract ArrayModule<A> module();
+
+  /** Itself as the public type. */
+  abstract A self();
+
+  /** Another view of the same memory. */
+  abstract A view(Layout changed);
+
+  abstract void fillWith(Scalar value);
+
+  /** Whether a byte belongs to an element of both. */
+  abstract boolean overlaps(BaseArray<?> other);
+
+  /** Throws if the memory has been freed. */
+  abstract void checkOpen();
+
+  private A open(Layout changed) {
+    checkOpen();
+    return view(changed);
+  }
+
+  /** Implements {@link NdArray#slice}. */
+  public final A slice(Range... ranges) {
+    return open(layout.slice(ranges));
+  }
+
+  /** Implements {@link NdArray#reshape}. */
+  public final A reshape(long... shape) {
+    checkOpen();
+    return layout
+        .reshape(shape)
+        .map(this::view)
+        .orElseGet(() -> Copies.reshaped(this, layout.reshapedShape(shape)));
+  }
+
+  /** Implements {@link NdArray#transpose}. */
+  public final A transpose() {
+    return open(layout.transpose());
+  }
+
+  /** Implements {@link NdArray#transpose}. */
+  public final A transpose(int... axes) {
+    return open(layout.transpose(axes));
+  }
+
+  /** Implements {@link NdArray#broadcastTo}. */
+  public final A broadcastTo(long... shape) {
+    return open(layout.broadcastTo(shape));
+  }
+
+  /** Implements {@link NdArray#squeeze}. */
+  public final A squeeze() {
+    return open(layout.squeeze());
+  }
+
+  /** Implements {@link NdArray#squeeze}. */
+  public final A squeeze(int... axes) {
+    return open(layout.squeeze(axes));
+  }
+
+  /** Implements {@link NdArray#expand}. */
+  public final A expand(int axis) {
+    return open(layout.expand(axis));
+  }
+
+  /** Implements {@link NdArray#copy}. */
+  public final A copy() {
+    return copy(Order.C);
+  }
+
+  /** Implements {@link NdArray#copy}. */
+  public final A copy(Order order) {
+    checkOpen();
+    return module().copy(self(), type, order);
+  }
+
+  /** Implements {@link NdArray#asType}. */
+  public final A asType(ElementType changed) {
+    checkOpen();
+    return module().copy(self(), Objects.requireNonNull(changed, "type"), Order.K);
+  }
+
+  /** Implements {@link NdArray#fill}. */
+  public final void fill(long value) {
+    fillWith(Scalar.of(type, value));
+  }
+
+  /** Implements {@link NdArray#fill}. */
+  public final void fill(double value) {
+    fillWith(Scalar.of(type, value));
+  }
+
+  /** Implements {@link NdArray#fill}. */
+  public final void fill(Complex value) {
+    fillWith(Scalar.of(type, value));
+  }
+
+  /** Implements {@link NdArray#toArray}. */
+  public final <T> T toArray(Class<T> javaType) {
+    return JavaArrays.write(self(), javaType);
+  }
+
+  /** The place of the lowest element in bytes from the start of the memory. */
+  final long lowestByte() {
+    return layout.lowest() * type.bytes();
+  }
+
+  /** That the elements can be written: that no two of them are one. */
+  void checkWritable() {
+    if (!layout.hasDistinctElements()) {
+      throw new IllegalArgumentException(
+          "target: %s (expected: no two elements in one place, as a broadcast array has)"
+              .formatted(layout));
+    }
+  }
+
+  /** That the elements lie in a memory of some bytes. */
+  static void checkFits(ElementType type, Layout layout, long bytes) {
+    long lowest = layout.lowest();
+    long end = layout.end();
+    if (lowest < 0 || end > bytes / type.bytes()) {
+      throw new IllegalArgumentException(
+          "%s of %s: elements %d to %d (expected: within %d bytes)"
+              .formatted(layout, type, lowest, end, bytes));
+    }
+  }
+
+  /** The bytes of a new array; checked, as the number of elements alone need not fit. */
+  static long bytes(ElementType type, Layout layout) {
+    try {
+      return Math.multiplyExact(layout.size(), (long) type.bytes());
+    } catch (ArithmeticException e) {
+      throw new IllegalArgumentException(
+          "%d elements of %s (expected: at most 2^63-1 bytes)".formatted(layout.size(), type), e);
+    }
+  }
+}

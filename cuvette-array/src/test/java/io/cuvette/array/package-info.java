@@ -1,0 +1,5 @@
+/** Tests of arrays. */
+@NullMarked
+package io.cuvette.array;
+
+import org.jspecify.annotations.NullMarked;
