@@ -132,6 +132,7 @@ class GraphDefinitionTest {
           assertThat(fill.isEnabledIn(first)).isFalse();
           assertThat(run(first, stream, out)).isZero();
           fill.setEnabledIn(first, true);
+          assertThat(fill.isEnabledIn(first)).isTrue();
           assertThat(run(first, stream, out)).isEqualTo(3);
         }
       }

@@ -1,0 +1,138 @@
+package io.cuvette.testkit.graph;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaGraph;
+import io.cuvette.CudaGraphExec;
+import io.cuvette.CudaModule;
+import io.cuvette.CudaOptions;
+import io.cuvette.CudaStream;
+import io.cuvette.GraphDefinition;
+import io.cuvette.LaunchConfig;
+import io.cuvette.MemoryPool;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.ScriptedDriver;
+import io.cuvette.testkit.support.Bytes;
+import io.cuvette.testkit.support.Graph;
+import io.cuvette.testkit.support.TestKernels;
+
+/** What graphs keep of what they use, when calls fail too, and what they refuse. */
+class GraphUsesTest {
+  private static final int BYTES = 1 << 12;
+  private static final int FLOATS = BYTES / Float.BYTES;
+
+  @CudaTest
+  void argumentOfAKernelAlone_isKept(Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
+    try (CudaModule module = TestKernels.launches(cuda);
+        GraphDefinition definition = new GraphDefinition(cuda.device(0))) {
+      Buffer argument = pool.allocate(BYTES, stream);
+      argument.fill((byte) 0, stream);
+      definition
+          .root()
+          .launch(module.kernel("scale"), LaunchConfig.of(FLOATS / 256, 256), argument, 2f, FLOATS);
+      long address = argument.address();
+      argument.close();
+      try (Buffer next = pool.allocate(BYTES, stream)) {
+        assertThat(next.address()).isNotEqualTo(address);
+      }
+    }
+    Graph.awaitGone(pool, stream);
+  }
+
+  @CudaTest(seeds = 24)
+  void updateThatFailsAlthoughItWasDone_keepsTheMemoryOfBothGraphs(
+      Cuda cuda, ScriptedDriver driver, MemoryPool pool, @NonBlocking CudaStream stream) {
+    try (Buffer out = pool.allocate(BYTES, stream)) {
+      Buffer before = filled(pool, stream, 3);
+      Buffer after = filled(pool, stream, 4);
+      try (CudaGraph graph = stream.capture(() -> before.copyTo(out, stream));
+          CudaGraphExec executable = graph.instantiate()) {
+        graph.close();
+        driver.answer(
+            "graphExecUpdate",
+            call -> {
+              Object _ = call.proceed();
+              throw new CudaException(CudaStatus.UNKNOWN, call.name(), "done all the same");
+            });
+        try (CudaGraph next = stream.capture(() -> after.copyTo(out, stream))) {
+          assertThatThrownBy(() -> executable.update(next)).isInstanceOf(CudaException.class);
+        }
+        driver.unscript("graphExecUpdate");
+        before.close();
+        after.close();
+        cuda.leaksFound();
+        try (Buffer one = filled(pool, stream, 7);
+            Buffer two = filled(pool, stream, 8)) {
+          executable.launch(stream);
+          stream.synchronize();
+          assertThat(Bytes.areAll(out, 4)).isTrue();
+          assertThat(Bytes.areAll(one, 7)).isTrue();
+          assertThat(Bytes.areAll(two, 8)).isTrue();
+        }
+      }
+    }
+    Graph.awaitGone(pool, stream);
+  }
+
+  private static Buffer filled(MemoryPool pool, CudaStream stream, int value) {
+    Buffer buffer = pool.allocate(BYTES, stream);
+    buffer.fill((byte) value, stream);
+    return buffer;
+  }
+
+  @CudaTest
+  void graphThatCannotBeInstantiated_letsItsMemoryGo(
+      ScriptedDriver driver, MemoryPool pool, @NonBlocking CudaStream stream) {
+    try (Buffer used = pool.allocate(BYTES, stream);
+        CudaGraph graph = stream.capture(() -> used.fill((byte) 1, stream))) {
+      driver.fail("graphInstantiateWithParams", CudaStatus.OUT_OF_MEMORY, 1);
+      assertThatThrownBy(graph::instantiate).isInstanceOf(CudaException.class);
+    }
+    Graph.awaitGone(pool, stream);
+  }
+
+  @CudaTest
+  void memoryThatCannotBeCopied_isRefused_onEitherSide(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
+    try (GraphDefinition definition = new GraphDefinition(cuda.device(0));
+        Buffer good = pool.allocate(BYTES, stream);
+        Buffer none = pool.allocate(0, stream);
+        Cuda another = Cuda.open(CudaOptions.simulated());
+        Buffer theirs = another.allocate(BYTES)) {
+      Buffer closed = pool.allocate(BYTES, stream);
+      closed.close();
+      refused(() -> definition.root().copy(good, none), "source: 0 bytes (expected: > 0)");
+      refused(() -> definition.root().copy(none, good), "target: 0 bytes (expected: > 0)");
+      refused(() -> definition.root().copy(good, theirs), "source: ");
+      refused(() -> definition.root().copy(theirs, good), "target: ");
+      assertThatThrownBy(() -> definition.root().copy(good, closed))
+          .isInstanceOf(IllegalStateException.class);
+      assertThatThrownBy(() -> definition.root().copy(closed, good))
+          .isInstanceOf(IllegalStateException.class);
+      assertThat(definition.nodes()).isEmpty();
+    }
+    Graph.awaitGone(pool, stream);
+  }
+
+  @CudaTest(devices = 2)
+  void streamOfAnotherDevice_isRefused_forLaunchesAndUploads(Cuda cuda) {
+    try (GraphDefinition definition = new GraphDefinition(cuda.device(0));
+        CudaGraphExec executable = definition.graph().instantiate();
+        CudaStream there = cuda.device(1).createStream()) {
+      refused(() -> executable.launch(there), "expected: a stream of device 0");
+      refused(() -> executable.upload(there), "expected: a stream of device 0");
+    }
+  }
+
+  private static void refused(Runnable call, String text) {
+    assertThatThrownBy(call::run)
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining(text);
+  }
+}
