@@ -5,8 +5,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.driver.BlockListener;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.MemoryCalls;
 import io.cuvette.driver.OrderedCalls;
 import io.cuvette.instrument.ForwardingDriver;
+import io.cuvette.instrument.ForwardingMemory;
 import io.cuvette.instrument.ForwardingOrdered;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -30,6 +32,9 @@ class BlockReportsTest {
 
   /** How much of the driver's pools is not freed. */
   private int ordered;
+
+  /** How often memory was freed in no order. */
+  private int plainFrees;
 
   private final Cuda cuda = Cuda.open(CudaOptions.simulated().withDecorator(Watched::new));
   private final CudaStream stream = cuda.device(0).createStream();
@@ -157,6 +162,19 @@ class BlockReportsTest {
     assertThat(ordered).isZero();
   }
 
+  /** In order of a stream that is captured, the free would be a node of the graph. */
+  @Test
+  void blockThatIsRefusedInACapture_isFreedBesideIt() {
+    var resource = new DeviceMemoryResource(cuda.device(0), DeviceMemoryResourceOptions.DEFAULTS);
+    CudaGraph graph =
+        stream.capture(() -> {
+          refused(() -> resource.allocate(BYTES, stream));
+          refused(() -> MemoryResource.async().allocate(BYTES, stream));
+        });
+    graph.close();
+    assertThat(plainFrees).isEqualTo(2);
+  }
+
   /** It is not in use, nor idle beyond what the limit counts. */
   @Test
   void blockThatIsRefused_countsOnceAtALimit() {
@@ -232,6 +250,20 @@ class BlockReportsTest {
     @Override
     public OrderedCalls ordered() {
       return orderedCalls;
+    }
+
+    private final MemoryCalls memoryCalls =
+        new ForwardingMemory(delegate().memory()) {
+          @Override
+          public void memFree(int device, long address) {
+            plainFrees++;
+            super.memFree(device, address);
+          }
+        };
+
+    @Override
+    public MemoryCalls memory() {
+      return memoryCalls;
     }
 
     @Override

@@ -61,6 +61,20 @@ class FailedImportTest extends OverFakeSharing {
     assertThat(driver.mappings()).isZero();
   }
 
+  @Test
+  void descriptorOfAPoolWhoseEndFails_isClosedWithTheCuda() {
+    assertThat(mapped().isMapped()).isTrue();
+    driver.during =
+        call -> {
+          if (call.equals("destroyed")) {
+            throw new CudaException(CudaStatus.NOT_PERMITTED, "memPoolDestroy", "made to fail");
+          }
+          return call;
+        };
+    assertThatThrownBy(cuda::close).isInstanceOf(CudaException.class);
+    assertThat(descriptors.open()).isEmpty();
+  }
+
   /** The heap has no room for what users would hold. */
   private static final class WithoutHeap implements Faces {
     private final Faces faces = BufferKind.DEVICE;

@@ -143,6 +143,7 @@ final class FakeSharing extends ForwardingDriver {
 
         @Override
         public void ipcCloseMemHandle(int device, long address) {
+          during.apply("close");
           fail("ipcCloseMemHandle");
           ByteBuffer key = handles.get(address);
           if (key == null) {
@@ -172,6 +173,7 @@ final class FakeSharing extends ForwardingDriver {
             poolsOpen.decrementAndGet();
           }
           super.memPoolDestroy(pool);
+          during.apply("destroyed");
         }
       };
 

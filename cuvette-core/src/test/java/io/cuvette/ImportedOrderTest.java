@@ -82,9 +82,13 @@ class ImportedOrderTest extends OverFakeSharing {
     DeviceBuffer second = device.importBuffer(plain, two);
     AtomicBoolean done = new AtomicBoolean();
     driver.streams().launchHostFunc(0, one.handle(), () -> done.set(true));
+    driver.during =
+        call -> {
+          assertThat(done.get() || !call.equals("close")).as("not in use at its %s", call).isTrue();
+          return call;
+        };
     first.close();
     second.close();
-    assertThat(done).isTrue();
     assertThat(driver.frees).hasValue(1);
   }
 

@@ -10,12 +10,15 @@ import io.cuvette.CudaGraphExec;
 import io.cuvette.CudaModule;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
+import io.cuvette.DeviceMemoryResource;
 import io.cuvette.GraphDefinition;
 import io.cuvette.LaunchConfig;
 import io.cuvette.MemoryPool;
+import io.cuvette.PinnedBuffer;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
@@ -78,6 +81,37 @@ class GraphUsesTest {
       }
     }
     Graph.awaitGone(pool, stream);
+  }
+
+  /** Its launches need not come after the work that the memory was used in. */
+  @CudaTest(simulatedOnly = true)
+  void memoryThatIsIdleBehindWork_isNotTakenInACapture(
+      Cuda cuda,
+      DeviceMemoryResource resource,
+      @NonBlocking CudaStream stream,
+      @NonBlocking CudaStream other) {
+    try (PinnedBuffer out = cuda.allocatePinned(BYTES)) {
+      Buffer used = resource.allocate(BYTES, stream);
+      used.fill((byte) 5, stream);
+      stream.synchronize();
+      try (Gate _ = Gate.on(stream)) {
+        used.copyTo(out, stream);
+        used.close();
+        try (CudaGraph graph = stream.capture(() -> fillAndClose(resource, stream));
+            CudaGraphExec executable = graph.instantiate()) {
+          executable.launch(other);
+          other.synchronize();
+        }
+      }
+      stream.synchronize();
+      assertThat(Bytes.areAll(out, 5)).isTrue();
+    }
+  }
+
+  private static void fillAndClose(DeviceMemoryResource resource, CudaStream stream) {
+    try (Buffer taken = resource.allocate(BYTES, stream)) {
+      taken.fill((byte) 9, stream);
+    }
   }
 
   private static Buffer filled(MemoryPool pool, CudaStream stream, int value) {

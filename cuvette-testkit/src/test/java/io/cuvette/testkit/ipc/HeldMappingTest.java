@@ -4,13 +4,19 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.AllocationHandle;
 import io.cuvette.BufferDescriptor;
+import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
+import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryResource;
 import io.cuvette.Scope;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.sim.SimulatedDriver;
+import io.cuvette.sim.SimulatedOptions;
+import io.cuvette.testkit.ScriptedDriver;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
 
@@ -83,6 +89,31 @@ class HeldMappingTest extends TwoProcesses {
       there().synchronize();
       assertThat(bytes(last)).containsOnly(3);
       last.close();
+    }
+  }
+
+  /** As a driver refuses it for host memory that is mapped: it goes with the other one. */
+  @Test
+  void importThatCannotBeGivenBackBesideAnother_goesWithThat() {
+    ScriptedDriver script = new ScriptedDriver();
+    try (DeviceMemoryResource resource = shared();
+        DeviceBuffer buffer = resource.allocate(64);
+        SimulatedDriver driver = SimulatedDriver.open(SimulatedOptions.DEFAULTS);
+        Cuda third =
+            Cuda.open(
+                CudaOptions.DEFAULTS.withDriver(script.over(ScriptedDriver.keptOpen(driver))))) {
+      int handle = resource.allocationHandle().descriptor();
+      var first = DeviceMemoryResource.fromAllocationHandle(third.device(0), handle);
+      DeviceBuffer held = first.importBuffer(buffer.descriptor());
+      var second = DeviceMemoryResource.fromAllocationHandle(third.device(0), handle);
+      script.fail("memPoolDestroy", CudaStatus.INVALID_VALUE, 1).note("memPoolDestroy");
+      second.close();
+      held.close();
+      first.close();
+      third.device(0).synchronize(); // the free is done
+      third.device(0).synchronize(); // and the pools go
+      assertThat(script.notes()).as("the one that was refused twice").hasSize(3);
+      assertThat(driver.livePools()).isZero();
     }
   }
 

@@ -1,0 +1,73 @@
+package io.cuvette.testkit.async;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.AsyncMemoryPool;
+import io.cuvette.AsyncPoolChoice;
+import io.cuvette.AsyncPoolOptions;
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
+import io.cuvette.DeviceMemoryResource;
+import io.cuvette.MemoryResource;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.ScriptedDriver;
+import java.util.List;
+
+/**
+ * The calls by which memory of the driver's pools is freed in order, and found when it is short.
+ */
+class OrderedStepsTest {
+  private static final long BYTES = 4096;
+
+  /** The free is queued at once behind the other stream: no later look has to make it. */
+  @CudaTest(simulatedOnly = true)
+  void memoryThatAnotherStreamUses_isFreedInOrderAtOnce(
+      ScriptedDriver driver,
+      DeviceMemoryResource resource,
+      @NonBlocking CudaStream home,
+      @NonBlocking CudaStream other) {
+    Buffer buffer = resource.allocate(BYTES, home);
+    try (Gate _ = Gate.on(other)) {
+      buffer.recordUse(other);
+      driver.note("streamWaitEvent", "memFreeAsync");
+      buffer.close();
+      assertThat(driver.notes()).containsExactly("streamWaitEvent", "memFreeAsync");
+    }
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void refusedAllocation_hasTheCurrentPoolTrimmed_beforeAnotherIsMade(
+      ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    driver
+        .fail("memAllocAsync", CudaStatus.OUT_OF_MEMORY, 2)
+        .note("memAllocAsync", "memPoolTrimTo");
+    MemoryResource.async().allocate(BYTES, stream).close();
+    assertThat(driver.notes())
+        .isEqualTo(List.of("memAllocAsync", "memAllocAsync", "memPoolTrimTo", "memAllocAsync"));
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void refusedAllocation_hasItsPoolTrimmed_thoughNothingIsRaised(
+      Cuda cuda, ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    try (AsyncMemoryPool pool =
+        new AsyncMemoryPool(
+            cuda,
+            AsyncPoolChoice.ofDefault(),
+            AsyncPoolOptions.DEFAULTS.withThresholdRaised(false))) {
+      driver
+          .fail("memAllocFromPoolAsync", CudaStatus.OUT_OF_MEMORY, 2)
+          .note("memAllocFromPoolAsync", "memPoolTrimTo");
+      pool.allocate(BYTES, stream).close();
+      assertThat(driver.notes())
+          .containsExactly(
+              "memAllocFromPoolAsync",
+              "memAllocFromPoolAsync",
+              "memPoolTrimTo",
+              "memAllocFromPoolAsync");
+    }
+  }
+}
