@@ -206,7 +206,7 @@ public abstract sealed class ArrayModule<A extends NdArray> permits CudaArrays, 
    * @param a the other array, on a device or not
    */
   public final A emptyLike(NdArray a) {
-    return emptyLike(a, a.type(), Order.K);
+    return emptyLike(checked(a), a.type(), Order.K);
   }
 
   /**
@@ -217,7 +217,7 @@ public abstract sealed class ArrayModule<A extends NdArray> permits CudaArrays, 
    * @param order the order, which may follow that of the other array
    */
   public final A emptyLike(NdArray a, ElementType type, Order order) {
-    return emptyLike(a, type, order, a.shape());
+    return emptyLike(checked(a), type, order, a.shape());
   }
 
   /**
@@ -230,7 +230,7 @@ public abstract sealed class ArrayModule<A extends NdArray> permits CudaArrays, 
    * @param shape the size of each axis, >= 0
    */
   public final A emptyLike(NdArray a, ElementType type, Order order, long... shape) {
-    return allocate(type, a.layout().like(order, shape));
+    return allocate(type, checked(a).layout().like(order, shape));
   }
 
   /**
@@ -239,7 +239,7 @@ public abstract sealed class ArrayModule<A extends NdArray> permits CudaArrays, 
    * @param a the other array, on a device or not
    */
   public final A zerosLike(NdArray a) {
-    return zerosLike(a, a.type(), Order.K);
+    return zerosLike(checked(a), a.type(), Order.K);
   }
 
   /**
@@ -250,7 +250,7 @@ public abstract sealed class ArrayModule<A extends NdArray> permits CudaArrays, 
    * @param order the order, which may follow that of the other array
    */
   public final A zerosLike(NdArray a, ElementType type, Order order) {
-    return zerosLike(a, type, order, a.shape());
+    return zerosLike(checked(a), type, order, a.shape());
   }
 
   /**
@@ -281,7 +281,7 @@ public abstract sealed class ArrayModule<A extends NdArray> permits CudaArrays, 
    * @param value the value, see {@link NdArray#fill(long)}
    */
   public final A fullLike(NdArray a, long value) {
-    Scalar scalar = Scalar.of(a.type(), value);
+    Scalar scalar = Scalar.of(checked(a).type(), value);
     return filled(emptyLike(a), scalar);
   }
 
@@ -292,7 +292,7 @@ public abstract sealed class ArrayModule<A extends NdArray> permits CudaArrays, 
    * @param value the value, see {@link NdArray#fill(double)}
    */
   public final A fullLike(NdArray a, double value) {
-    Scalar scalar = Scalar.of(a.type(), value);
+    Scalar scalar = Scalar.of(checked(a).type(), value);
     return filled(emptyLike(a), scalar);
   }
 
@@ -348,8 +348,12 @@ public abstract sealed class ArrayModule<A extends NdArray> permits CudaArrays, 
    * @param order C or F
    */
   public final A contiguous(NdArray a, Order order) {
-    A here = a.isContiguous(order) ? here(a) : null;
+    A here = checked(a).isContiguous(order) ? here(a) : null;
     return here == null ? copy(a, a.type(), order) : here;
+  }
+
+  private static NdArray checked(NdArray a) {
+    return Objects.requireNonNull(a, "a");
   }
 
   /** A copy of an array of any place, here. */

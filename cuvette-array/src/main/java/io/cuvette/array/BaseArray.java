@@ -104,9 +104,9 @@ abstract sealed class BaseArray<A extends NdArray> permits CudaArray, HostArray 
   }
 
   /** Implements {@link NdArray#asType}. */
-  public final A asType(ElementType changed) {
+  public final A asType(ElementType type) {
     checkOpen();
-    return module().copy(self(), Objects.requireNonNull(changed, "type"), Order.K);
+    return module().copy(self(), Objects.requireNonNull(type, "type"), Order.K);
   }
 
   /** Implements {@link NdArray#fill}. */

@@ -11,9 +11,23 @@ final class Copies {
   static void copy(CudaArray target, NdArray source, CudaStream stream) {
     Layout from = checked(target, source);
     switch (source) {
-      case CudaArray device -> DeviceCopies.copy(target, device.view(from), stream);
+      case CudaArray device -> {
+        if (device.device() == target.device()) {
+          DeviceCopies.copy(target, device.view(from), stream);
+        } else {
+          across(target, device.view(from), stream);
+        }
+      }
       case HostArray host -> upload(target, host.view(from), stream);
     }
+  }
+
+  /** Copies between devices, in order of the current streams of both. */
+  private static void across(CudaArray target, CudaArray source, CudaStream stream) {
+    CudaStream other = source.current();
+    stream.waitFor(other);
+    DeviceCopies.copy(target, source, stream);
+    other.waitFor(stream);
   }
 
   /** Copies into an array on the host and waits. */

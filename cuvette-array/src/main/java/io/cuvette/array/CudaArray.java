@@ -96,7 +96,8 @@ public final class CudaArray extends BaseArray<CudaArray> implements NdArray {
    *     of this one are the same, or a source on the host is not of that kind
    */
   public void copyFrom(NdArray source, CudaStream stream) {
-    Copies.queue(this, Objects.requireNonNull(source, "source"), stream);
+    Objects.requireNonNull(source, "source");
+    Copies.queue(this, source, Objects.requireNonNull(stream, "stream"));
   }
 
   @Override

@@ -46,15 +46,15 @@ public final class CudaArrays extends ArrayModule<CudaArray> {
   /**
    * {@return the module of a stream and its device}
    *
-   * @param chosen the stream
+   * @param stream the stream
    */
-  public CudaArrays on(CudaStream chosen) {
-    Objects.requireNonNull(chosen, "stream");
-    if (chosen.device().cuda() != cuda()) {
+  public CudaArrays on(CudaStream stream) {
+    Objects.requireNonNull(stream, "stream");
+    if (stream.device().cuda() != cuda()) {
       throw new IllegalArgumentException(
-          "%s belongs to another Cuda (expected: %s)".formatted(chosen, cuda()));
+          "%s belongs to another Cuda (expected: %s)".formatted(stream, cuda()));
     }
-    return new CudaArrays(cuda(), chosen.device(), chosen);
+    return new CudaArrays(cuda(), stream.device(), stream);
   }
 
   /** {@return the stream in whose order it makes arrays now, on this thread} */

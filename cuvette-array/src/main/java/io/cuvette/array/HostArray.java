@@ -154,7 +154,7 @@ public final class HostArray extends BaseArray<HostArray> implements NdArray {
   }
 
   private static HostArrays host(NdArray a) {
-    return HostArrays.of(Objects.requireNonNull(a, "array").module().cuda());
+    return HostArrays.of(Objects.requireNonNull(a, "a").module().cuda());
   }
 
   /**

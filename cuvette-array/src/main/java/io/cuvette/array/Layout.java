@@ -189,11 +189,11 @@ public final class Layout {
    * {@return the elements in another shape, in order {@link Order#C} of both, if the strides allow
    * that without moving one}
    *
-   * @param to the size of each axis; -1 once, for the size that follows from the others
+   * @param shape the size of each axis; -1 once, for the size that follows from the others
    * @throws IllegalArgumentException if the number of elements would change
    */
-  public Optional<Layout> reshape(long... to) {
-    long[] target = LayoutChecks.reshaped(this, to);
+  public Optional<Layout> reshape(long... shape) {
+    long[] target = LayoutChecks.reshaped(this, shape);
     return Optional.ofNullable(LayoutViews.reshapedStrides(this, target))
         .map(changed -> new Layout(target, changed, offset));
   }
@@ -201,11 +201,11 @@ public final class Layout {
   /**
    * {@return the shape that {@link #reshape} gives}
    *
-   * @param to the size of each axis; -1 once, for the size that follows from the others
+   * @param shape the size of each axis; -1 once, for the size that follows from the others
    * @throws IllegalArgumentException if the number of elements would change
    */
-  public long[] reshapedShape(long... to) {
-    return LayoutChecks.reshaped(this, to);
+  public long[] reshapedShape(long... shape) {
+    return LayoutChecks.reshaped(this, shape);
   }
 
   /** {@return the axes in reverse order} */
@@ -236,11 +236,11 @@ public final class Layout {
    * {@return the elements repeated to a larger shape, by strides of 0} Axes are added in front, and
    * axes of size 1 grow.
    *
-   * @param to the size of each axis
+   * @param shape the size of each axis
    * @throws IllegalArgumentException if the shapes do not fit
    */
-  public Layout broadcastTo(long... to) {
-    long[] target = LayoutChecks.shape(to);
+  public Layout broadcastTo(long... shape) {
+    long[] target = LayoutChecks.shape(shape);
     return new Layout(target, LayoutViews.broadcastStrides(this, target), offset);
   }
 
@@ -294,10 +294,10 @@ public final class Layout {
    * and has no gaps}
    *
    * @param order in which order it lies; A and K mean C if the number of axes differs
-   * @param to the size of each axis, >= 0
+   * @param shape the size of each axis, >= 0
    */
-  public Layout like(Order order, long... to) {
-    long[] own = LayoutChecks.shape(to);
+  public Layout like(Order order, long... shape) {
+    long[] own = LayoutChecks.shape(shape);
     return switch (Objects.requireNonNull(order, "order")) {
       case C, F -> of(order, own);
       case A -> of(own.length == rank() && isFortran() ? Order.F : Order.C, own);

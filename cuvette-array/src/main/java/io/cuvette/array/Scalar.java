@@ -31,6 +31,7 @@ record Scalar(ElementType type, long low, long high) {
 
   static Scalar of(ElementType type, Complex value) {
     Objects.requireNonNull(type, "type");
+    Objects.requireNonNull(value, "value");
     if (!type.isComplex()) {
       if (value.imaginary() != 0) {
         throw new IllegalArgumentException(
