@@ -3,6 +3,7 @@ module io.cuvette.cli {
   requires static transitive org.jspecify;
   requires transitive io.cuvette;
   requires info.picocli;
+  requires io.cuvette.array;
   // The bar is an ornament: without the library the command works and shows none.
   requires static me.tongfei.progressbar;
 

@@ -45,6 +45,7 @@ public record Example(String name, String summary, Program program) {
           new Example("ipc", "device memory shared with a second JVM", IpcExample::run),
           new Example(
               "managed", "one address for host and devices, with advice", ManagedExample::run),
+          new Example("arrays", "arrays, views, and one text for both sides", ArraysExample::run),
           new Example("streams", "work on several streams, in order", StreamsExample::run),
           new Example("events", "order and time with events", EventsExample::run),
           new Example("kernel", "a kernel from its code to its results", KernelExample::run),

@@ -30,7 +30,8 @@ class LauncherTest {
     assumeTrue(Files.isRegularFile(source), "the script is not here");
     root = Files.createDirectories(folder.resolve("check out"));
     script = Files.copy(source, root.resolve("cuvette"));
-    for (String module : new String[] {"cuvette-core", "cuvette-ffm", "cuvette-cli"}) {
+    for (String module :
+        new String[] {"cuvette-core", "cuvette-ffm", "cuvette-array", "cuvette-cli"}) {
       Files.createDirectories(root.resolve(module));
     }
     Files.createFile(root.resolve("target")); // so that not even root can make the folder

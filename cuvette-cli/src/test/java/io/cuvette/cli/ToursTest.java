@@ -60,6 +60,7 @@ class ToursTest {
         "pinned-resource",
         "ipc",
         "managed",
+        "arrays",
         "streams",
         "events",
         "kernel",

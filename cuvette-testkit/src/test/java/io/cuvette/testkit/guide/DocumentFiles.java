@@ -33,6 +33,15 @@ final class DocumentFiles {
     return pages;
   }
 
+  /** What lies in a folder. */
+  static List<Path> files(Path folder) {
+    try (Stream<Path> files = Files.list(folder)) {
+      return files.sorted().toList();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
   static String read(Path file) {
     try {
       return Files.readString(file);

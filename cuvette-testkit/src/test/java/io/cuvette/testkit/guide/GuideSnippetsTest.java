@@ -11,7 +11,6 @@ import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
@@ -21,6 +20,12 @@ class GuideSnippetsTest {
   private static final Pattern VERSION = Pattern.compile("<version>(.*?)</version>");
   private static final Pattern LINK = Pattern.compile("]\\(([^)#:]+)(#[^)]*)?\\)");
 
+  /** Where they are. */
+  private static final List<String> PROGRAMS =
+      List.of(
+          "cuvette-testkit/src/test/java/io/cuvette/testkit/guide",
+          "cuvette-array/src/test/java/io/cuvette/array/guide");
+
   private static List<Path> pages = List.of();
   private static String programs = "";
 
@@ -29,14 +34,14 @@ class GuideSnippetsTest {
     Path root = DocumentFiles.root().orElse(null);
     assumeTrue(root != null, "the sources are not here");
     pages = DocumentFiles.pages(root);
-    Path tests = root.resolve("cuvette-testkit/src/test/java/io/cuvette/testkit/guide");
-    try (Stream<Path> sources = Files.list(tests)) {
-      programs =
-          sources
-              .map(DocumentFiles::read)
-              .map(GuideSnippetsTest::flat)
-              .collect(Collectors.joining());
-    }
+    programs =
+        PROGRAMS.stream()
+            .map(root::resolve)
+            .flatMap(folder -> DocumentFiles.files(folder).stream())
+            .filter(file -> file.toString().endsWith(".java"))
+            .map(DocumentFiles::read)
+            .map(GuideSnippetsTest::flat)
+            .collect(Collectors.joining());
   }
 
   /** Without indentation, empty lines and imports. */
