@@ -24,6 +24,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongUnaryOperator;
 import java.util.function.UnaryOperator;
 
 /**
@@ -55,6 +56,9 @@ final class FakeSharing extends ForwardingDriver {
 
   /** Where in an allocation the driver says that it is; a peer's handle decides. */
   volatile long shift;
+
+  /** Where the driver says that it has mapped memory of a pool which it mapped at an address. */
+  volatile LongUnaryOperator places = address -> address;
 
   /** The device that pools and their memory are of. */
   volatile int poolDevice;
@@ -115,7 +119,7 @@ final class FakeSharing extends ForwardingDriver {
                       return place;
                     });
             during.apply("imported");
-            return address + shift;
+            return places.applyAsLong(address) + shift;
           } finally {
             leave(key);
           }

@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 
 /** Behind what work imported memory is freed, and its pool after it. */
@@ -213,6 +214,33 @@ class ImportedOrderTest extends OverFakeSharing {
     device.synchronize();
     cuda.leaksFound();
     assertThat(driver.poolsOpen).hasValue(0);
+  }
+
+  /** By another handle of it, which only the place tells. */
+  @Test
+  void importWhereMemoryIsBeingFreed_asksTheDriverAgain_onceThatIsDone() {
+    try (DeviceMemoryResource resource = mapped()) {
+      DeviceBuffer first = imported(resource, one);
+      long place = first.address();
+      CountDownLatch gate = gate(one);
+      first.close();
+      AtomicInteger asked = new AtomicInteger();
+      driver.places = address -> asked.getAndIncrement() == 0 ? place : address;
+      driver.during =
+          call -> {
+            if (call.equals("wait")) {
+              gate.countDown();
+            }
+            return call;
+          };
+      try (DeviceBuffer second = resource.importBuffer(descriptor(2, 0, 64), two)) {
+        assertThat(gate.getCount()).as("the free was waited for").isZero();
+        assertThat(asked).hasValue(2);
+        assertThat(second.address()).isNotEqualTo(place);
+      }
+      driver.during = call -> call;
+      imported(resource, one).close();
+    }
   }
 
   /** Imports, and opens the gate only when the library waits for the driver. */

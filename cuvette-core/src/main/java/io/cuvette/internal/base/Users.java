@@ -27,8 +27,18 @@ public final class Users {
    * @throws SecurityException if the number is that of everybody without one
    */
   public static int own(DescriptorCalls calls) {
-    int user = calls.user();
-    if (user == overflow() && !isComplete(numbers())) {
+    return checked(calls.user(), overflow(OVERFLOW), numbers(NUMBERS));
+  }
+
+  /**
+   * A user's number.
+   *
+   * @param overflow that of everybody without one
+   * @param numbers those that the namespace has, as for {@link #isComplete}
+   * @throws SecurityException if it may be that of everybody without one
+   */
+  public static int checked(int user, int overflow, List<String> numbers) {
+    if (user == overflow && !isComplete(numbers)) {
       throw new SecurityException(
           "user: %d stands for all users without a number in this user namespace, this process's too"
                   .formatted(user)
@@ -37,17 +47,19 @@ public final class Users {
     return user;
   }
 
-  private static int overflow() {
-    try (BufferedReader file = Files.newBufferedReader(OVERFLOW)) { // which it gives in one piece
+  /** The overflow number that a file has; the usual one if it cannot be read. */
+  public static int overflow(Path path) {
+    try (BufferedReader file = Files.newBufferedReader(path)) { // which it gives in one piece
       return Integer.parseInt(String.valueOf(file.readLine()).strip());
     } catch (IOException | NumberFormatException e) {
       return USUAL_OVERFLOW;
     }
   }
 
-  private static List<String> numbers() {
+  /** The lines of a file; none if it cannot be read. */
+  public static List<String> numbers(Path path) {
     try {
-      return Files.readAllLines(NUMBERS);
+      return Files.readAllLines(path);
     } catch (IOException e) {
       return List.of();
     }

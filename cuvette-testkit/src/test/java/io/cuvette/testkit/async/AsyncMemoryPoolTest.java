@@ -14,6 +14,7 @@ import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.Scope;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Gate;
 import io.cuvette.testkit.OnDevice;
 import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Capture;
@@ -270,6 +271,22 @@ class AsyncMemoryPoolTest {
     pool.freeAllBlocks(user);
     assertThat(pool.liveBytes()).isZero();
     pool.freeAllBlocks(cuda.device(0).nullStream()); // takes over from streams that are gone
+    assertThat(pool.totalBytes()).isZero();
+  }
+
+  /** Its free is queued on the null stream, and waited for too. */
+  @CudaTest(seeds = 24)
+  void memoryOfAStreamThatIsGone_isReleasedAtOnce(
+      Cuda cuda, AsyncMemoryPool pool, CudaStream user) {
+    CudaStream gone = cuda.device(0).createStream();
+    Buffer buffer = pool.allocate(MIB, gone);
+    gone.synchronize();
+    try (Gate _ = Gate.on(user)) {
+      buffer.fill((byte) 1, user);
+      gone.close();
+      buffer.close();
+    }
+    assertThat(pool.freeAllBlocks(user)).isPositive();
     assertThat(pool.totalBytes()).isZero();
   }
 

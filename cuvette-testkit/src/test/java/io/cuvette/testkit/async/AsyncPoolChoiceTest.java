@@ -172,6 +172,23 @@ class AsyncPoolChoiceTest {
     assertThat(cuda.deviceCount()).isPositive();
   }
 
+  /** Of the driver's failures only two are about the handle. */
+  @CudaTest(simulatedOnly = true)
+  void handleThatTheDriverRefuses_isNamed_andOtherFailuresAreTheDrivers(
+      Cuda cuda, ScriptedDriver driver, DeviceMemoryResource foreign) {
+    List<AsyncPoolChoice> choice = Choices.first(cuda, AsyncPoolChoice.ofHandle(foreign.handle()));
+    for (CudaStatus status : List.of(CudaStatus.INVALID_VALUE, CudaStatus.INVALID_HANDLE)) {
+      driver.fail("memPoolGetAccess", status, 1);
+      assertThatThrownBy(() -> new AsyncMemoryPool(cuda, choice))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("is no memory pool");
+    }
+    driver.fail("memPoolGetAccess", CudaStatus.NOT_PERMITTED, 1);
+    assertThatThrownBy(() -> new AsyncMemoryPool(cuda, choice))
+        .isInstanceOfSatisfying(
+            CudaException.class, e -> assertThat(e.status()).isEqualTo(CudaStatus.NOT_PERMITTED));
+  }
+
   /** A driver of the real kind may crash on such an address. */
   @CudaTest(simulatedOnly = true)
   void unknownHandle_isRefusedAtOnce(Cuda cuda) {

@@ -1,6 +1,7 @@
 package io.cuvette.testkit.async;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.AsyncMemoryPool;
@@ -15,9 +16,16 @@ import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.PinnedBuffer;
 import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PinnedMemoryResourceOptions;
+import io.cuvette.Scope;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.Gate;
+import io.cuvette.testkit.NonBlocking;
 import io.cuvette.testkit.OnDevice;
+import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Bytes;
+import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -96,6 +104,54 @@ class PoolPeerCopyTest {
       assertThat(Bytes.of(back)).isEqualTo(sent);
     }
     cuda.device(1).synchronize();
+  }
+
+  /** The copy runs on a stream of the pool's device, between the work before and after it. */
+  @CudaTest(devices = 2, seeds = 24)
+  void copyForADeviceWithoutAccess_comesBehindWhatItsStreamHas(
+      Cuda cuda, DeviceMemoryResource pool, @OnDevice(1) @NonBlocking CudaStream there) {
+    try (Buffer pooled = pool.allocate(BYTES);
+        PinnedBuffer host = pinnedOf(cuda.device(1))) {
+      pooled.fill((byte) 1);
+      try (Gate _ = Gate.on(there)) {
+        host.fill((byte) 2, there);
+        host.copyFrom(pooled, there);
+      }
+      there.synchronize();
+      assertThat(Bytes.areAll(host, 1)).isTrue();
+    }
+    cuda.device(0).synchronize();
+  }
+
+  /** The buffers know the given stream alone, and it does not wait for such a copy. */
+  @CudaTest(devices = 2, simulatedOnly = true)
+  void copyForADeviceWithoutAccess_thatFailsAlthoughItIsQueued_hasEnded(
+      Cuda cuda,
+      ScriptedDriver driver,
+      DeviceMemoryResource pool,
+      @OnDevice(1) @NonBlocking CudaStream there) {
+    try (Buffer pooled = pool.allocate(BYTES);
+        PinnedBuffer host = pinnedOf(cuda.device(1))) {
+      pooled.fill((byte) 1);
+      driver.note("memcpyAsync", "streamSynchronize", "streamDestroy");
+      driver.answer(
+          "memcpyAsync",
+          call -> {
+            Object _ = call.proceed();
+            throw new CudaException(CudaStatus.UNKNOWN, call.name(), "queued all the same");
+          });
+      assertThatThrownBy(() -> host.copyFrom(pooled, there)).isInstanceOf(CudaException.class);
+      assertThat(driver.notes())
+          .containsExactly("memcpyAsync", "streamSynchronize", "streamDestroy");
+      assertThat(host.segment().get(ValueLayout.JAVA_BYTE, BYTES - 1)).isEqualTo((byte) 1);
+    }
+    cuda.device(0).synchronize();
+  }
+
+  private static PinnedBuffer pinnedOf(CudaDevice device) {
+    try (Scope _ = device.use()) {
+      return device.cuda().directPinned().allocate(BYTES);
+    }
   }
 
   /** As many devices as there are, each of which gives its bytes to the next. */

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
+import io.cuvette.CaptureOptions;
 import io.cuvette.Cuda;
 import io.cuvette.CudaGraph;
 import io.cuvette.CudaGraphExec;
@@ -12,6 +13,7 @@ import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.GraphDefinition;
+import io.cuvette.GraphMemory;
 import io.cuvette.LaunchConfig;
 import io.cuvette.MemoryPool;
 import io.cuvette.PinnedBuffer;
@@ -129,6 +131,61 @@ class GraphUsesTest {
       assertThatThrownBy(graph::instantiate).isInstanceOf(CudaException.class);
     }
     Graph.awaitGone(pool, stream);
+  }
+
+  @CudaTest(simulatedOnly = true)
+  void captureThatBeginsInPart_isEnded(ScriptedDriver driver, @NonBlocking CudaStream stream) {
+    driver.answer(
+        "streamBeginCapture",
+        call -> {
+          Object _ = call.proceed();
+          driver.fail("streamGetCaptureInfo", CudaStatus.NOT_PERMITTED, 1);
+          return null;
+        });
+    assertThatThrownBy(() -> stream.beginCapture(CaptureOptions.DEFAULTS))
+        .isInstanceOf(CudaException.class);
+    driver.unscript("streamBeginCapture");
+    assertThat(stream.isCapturing()).isFalse();
+    stream.synchronize();
+  }
+
+  /** They share memory, which is closed: the next launch still waits for the last one. */
+  @CudaTest(simulatedOnly = true)
+  void executableThatIsClosedBehindItsMemory_isWaitedForByTheOthers(
+      Cuda cuda,
+      ScriptedDriver driver,
+      MemoryPool pool,
+      @NonBlocking CudaStream stream,
+      @NonBlocking CudaStream other) {
+    GraphMemory memory = cuda.device(0).createGraphMemory();
+    CaptureOptions options = CaptureOptions.DEFAULTS.withMemory(memory);
+    CudaGraphExec first = executable(pool, stream, options);
+    CudaGraphExec second = executable(pool, stream, options);
+    try (Gate _ = Gate.on(stream)) {
+      first.launch(stream);
+      memory.close();
+      first.close();
+      driver.note("streamWaitEvent", "graphLaunch");
+      second.launch(other);
+      assertThat(driver.notes()).containsExactly("streamWaitEvent", "graphLaunch");
+    }
+    other.synchronize();
+    second.close();
+    Graph.awaitGone(pool, stream);
+  }
+
+  private static CudaGraphExec executable(
+      MemoryPool pool, CudaStream stream, CaptureOptions options) {
+    try (CudaGraph graph =
+        stream.capture(
+            options,
+            () -> {
+              try (Buffer shared = pool.allocate(BYTES, stream)) {
+                shared.fill((byte) 1, stream);
+              }
+            })) {
+      return graph.instantiate();
+    }
   }
 
   @CudaTest

@@ -10,6 +10,8 @@ import io.cuvette.PinnedMemoryResource;
 import io.cuvette.PinnedMemoryResourceOptions;
 import io.cuvette.PinnedPoolOptions;
 import io.cuvette.driver.CudaException;
+import io.cuvette.driver.MemPoolAttribute;
+import io.cuvette.driver.PoolCalls;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
@@ -40,6 +42,13 @@ class PinnedSharingTest extends TwoProcesses {
       }
       theirs.fill((byte) 7);
       assertThat(bytes(ours)).containsOnly(7);
+      there().synchronize();
+      PoolCalls pools = importer.driver().pools();
+      assertThat(
+              pools.memPoolGetAttribute(
+                  pools.deviceGetMemPool(0), MemPoolAttribute.USED_MEM_CURRENT))
+          .as("what fills were made of")
+          .isZero();
     }
   }
 

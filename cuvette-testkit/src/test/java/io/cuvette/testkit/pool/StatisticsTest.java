@@ -100,6 +100,16 @@ class StatisticsTest {
   }
 
   @CudaTest
+  void peaksOfClosedStreams_areRemembered(Cuda cuda, MemoryPool pool) {
+    try (CudaStream stream = cuda.device(0).createStream()) {
+      pool.allocate(4 * UNIT, stream).close();
+    }
+    pool.freeAllBlocks();
+    assertThat(pool.stats().peakUsedBytes()).isEqualTo(4 * UNIT);
+    assertThat(pool.stats().allocations()).isEqualTo(1);
+  }
+
+  @CudaTest
   void failedAllocations_areCounted_andPeaksIgnoreThem(MemoryPool pool) {
     pool.setLimit(MemoryLimit.ofBytes(UNIT));
     for (int i = 1; i <= 3; i++) {

@@ -1,0 +1,53 @@
+package io.cuvette;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.cuvette.internal.base.Await;
+import io.cuvette.internal.session.DeferredFrees;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Frees that wait for all streams, while a callback holds one of them. */
+@Timeout(60)
+class DeferredFreesTest {
+  private static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(30);
+
+  private final Cuda cuda = Cuda.open(CudaOptions.simulated());
+  private final DeferredFrees frees = cuda.engine().session().frees();
+  private final AtomicInteger calls = new AtomicInteger();
+  private final AtomicInteger released = new AtomicInteger();
+
+  @AfterEach
+  void close() {
+    cuda.close();
+  }
+
+  @Test
+  void freeThatFindsNoGap_isMadeOnceThereIsOne() {
+    frees.beginHold();
+    frees.free(calls::incrementAndGet, released::incrementAndGet);
+    assertThat(frees.isAnyLeft()).isTrue();
+    frees.endHold();
+    assertThat(frees.freeLeft()).isTrue();
+    assertThat(calls).hasValue(0);
+    assertThat(released).hasValue(1);
+    assertThat(frees.isAnyLeft()).isFalse();
+  }
+
+  @Test
+  void freeThatIsPutOffInACallback_isMadeOnceNoOtherHoldsAStream() throws Exception {
+    frees.beginHold();
+    cuda.device(0)
+        .createStream()
+        .addCallback(() -> assertThat(frees.putOff(true, released::incrementAndGet)).isTrue())
+        .get(PATIENCE_NANOS, TimeUnit.NANOSECONDS);
+    assertThat(Await.until(frees::isAnyLeft, PATIENCE_NANOS)).isTrue();
+    assertThat(released).hasValue(0);
+    frees.endHold();
+    boolean _ = frees.freeLeft(); // or another thread does
+    assertThat(Await.until(() -> released.get() == 1, PATIENCE_NANOS)).isTrue();
+  }
+}
