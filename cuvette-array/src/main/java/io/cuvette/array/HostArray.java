@@ -326,6 +326,10 @@ public final class HostArray extends BaseArray<HostArray> implements NdArray {
   void fillWith(Scalar value) {
     checkOpen();
     checkWritable();
+    if (layout().isDense() && value.isOneByte()) {
+      MemorySegment _ = bytes().fill((byte) value.low());
+      return;
+    }
     HostCopies.copy(
         place(),
         new HostCopies.Place(value.segment(), type(), Layout.of().broadcastTo(layout().sizes())));

@@ -97,8 +97,17 @@ final class JavaArrays {
       sizes[axis] = (int) source.shape()[axis];
     }
     T made = javaType.cast(Array.newInstance(element(javaType), sizes));
-    try (HostArray host = source.toHost()) {
-      eachRow(made, host, true);
+    if (source instanceof CudaArray device
+        && depth == 1
+        && source.type() != ElementType.BOOLEAN
+        && source.isContiguous(Order.C)) {
+      device.checkOpen();
+      HostArrays memory = HostArrays.of(device.module().cuda());
+      memory.wrap(segment(made), source.type(), Layout.of(source.size())).copyFrom(device);
+    } else {
+      try (HostArray host = source.toHost()) {
+        eachRow(made, host, true);
+      }
     }
     return made;
   }

@@ -52,6 +52,13 @@ record Scalar(ElementType type, long low, long high) {
     return new Scalar(type, bits.get(JAVA_LONG_UNALIGNED, 0), bits.get(JAVA_LONG_UNALIGNED, 8));
   }
 
+  /** Whether all bytes are the same. */
+  boolean isOneByte() {
+    long repeated = (low & 0xff) * 0x0101_0101_0101_0101L;
+    int unused = Math.max(0, Long.SIZE - 8 * type.bytes());
+    return (repeated ^ low) << unused == 0 && (type.bytes() < 16 || high == repeated);
+  }
+
   /** Writes the element. */
   void write(MemorySegment to, long at) {
     MemorySegment.copy(segment(), 0, to, at, type.bytes());

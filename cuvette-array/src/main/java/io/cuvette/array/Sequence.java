@@ -1,17 +1,27 @@
 package io.cuvette.array;
 
+import java.lang.foreign.MemorySegment;
 import java.util.Objects;
-import java.util.function.LongFunction;
 
 /**
  * Numbers at equal distances.
  *
  * @param count how many
- * @param element the element at a place, from 0
+ * @param numbers what they are
  */
-record Sequence(long count, LongFunction<Scalar> element) {
+record Sequence(long count, Numbers numbers) {
   /** How many elements are written on the host before they are copied to a device. */
   private static final long PART = 1 << 18;
+
+  /** Writes the number of a place, from 0, as an element. */
+  @FunctionalInterface
+  interface Numbers {
+    void put(ElementType type, MemorySegment to, long at, long place);
+  }
+
+  private static Numbers reals(double first, double step) {
+    return (type, to, at, place) -> Elements.putReal(type, to, at, first + place * step);
+  }
 
   static Sequence of(ElementType type, long start, long stop, long step) {
     checkNumber(type);
@@ -30,7 +40,9 @@ record Sequence(long count, LongFunction<Scalar> element) {
       Scalar _ = Scalar.of(type, start);
       Scalar _ = Scalar.of(type, start + (count - 1) * step);
     }
-    return new Sequence(count, i -> Scalar.of(type, start + i * step));
+    return new Sequence(
+        count,
+        (typed, to, at, place) -> Elements.putInteger(typed, to, at, start + place * step, false));
   }
 
   static Sequence of(ElementType type, double start, double stop, double step) {
@@ -47,7 +59,7 @@ record Sequence(long count, LongFunction<Scalar> element) {
           "arange(%s, %s, %s): %s elements (expected: at most 2^63-1)"
               .formatted(start, stop, step, count));
     }
-    return new Sequence((long) Math.max(count, 0), i -> Scalar.of(type, start + i * step));
+    return new Sequence((long) Math.max(count, 0), reals(start, step));
   }
 
   static Sequence between(ElementType type, double first, double last, long count) {
@@ -59,8 +71,12 @@ record Sequence(long count, LongFunction<Scalar> element) {
       throw new IllegalArgumentException("count: %d (expected: >= 0)".formatted(count));
     }
     double step = count > 1 ? (last - first) / (count - 1) : 0;
+    Numbers inside = reals(first, step);
+    Numbers end = reals(last, 0);
     return new Sequence(
-        count, i -> Scalar.of(type, i > 0 && i == count - 1 ? last : first + i * step));
+        count,
+        (typed, to, at, place) ->
+            (place > 0 && place == count - 1 ? end : inside).put(typed, to, at, place));
   }
 
   private static void checkNumber(ElementType type) {
@@ -104,7 +120,8 @@ record Sequence(long count, LongFunction<Scalar> element) {
   private void write(HostArray target, long from) {
     int bytes = target.type().bytes();
     for (long i = 0; i < target.size(); i++) {
-      element.apply(from + i).write(target.segment(), (target.layout().offset() + i) * bytes);
+      numbers.put(
+          target.type(), target.segment(), (target.layout().offset() + i) * bytes, from + i);
     }
   }
 }
