@@ -140,7 +140,7 @@ final class Elements {
    * The half of a large number, with what is cut off as its last bit, rounds as the number does.
    */
   private static long half(long value) {
-    return value >>> 1 | value & 1;
+    return (value >>> 1) | (value & 1);
   }
 
   static double unsignedToDouble(long value) {

@@ -17,9 +17,9 @@ final class Halves {
   static short toBfloat16(double value) {
     int bits = Float.floatToRawIntBits(toOdd(value));
     if (Double.isNaN(value)) {
-      return (short) (bits >>> 16 & 0x8000 | QUIET_NAN);
+      return (short) ((bits >>> 16 & 0x8000) | QUIET_NAN);
     }
-    return (short) (bits + 0x7fff + (bits >>> 16 & 1) >>> 16);
+    return (short) ((bits + 0x7fff + (bits >>> 16 & 1)) >>> 16);
   }
 
   static double fromBfloat16(short bits) {
@@ -44,7 +44,7 @@ final class Halves {
    * A double that rounds to a bfloat16 as the integer does: of more than 53 bits the rest is one.
    */
   static double toOddDouble(long value, boolean isUnsigned) {
-    if (!isUnsigned && Math.abs(value) >>> 53 == 0 || isUnsigned && value >>> 53 == 0) {
+    if ((isUnsigned ? value : Math.abs(value)) >>> 53 == 0) {
       return value;
     }
     long rest = (value & 0x7ff) == 0 ? 0 : 1;

@@ -71,7 +71,7 @@ record Scalar(ElementType type, long low, long high) {
 
   private static boolean holds(ElementType type, long value) {
     if (type.isUnsigned()) {
-      return value >= 0 && (type.bytes() == 8 || value >>> 8 * type.bytes() == 0);
+      return value >= 0 && (type.bytes() == 8 || value >>> (8 * type.bytes()) == 0);
     }
     int unused = Long.SIZE - 8 * type.bytes();
     return value << unused >> unused == value;
