@@ -16,17 +16,29 @@ abstract sealed class BaseArray<A extends NdArray> permits CudaArray, HostArray 
     this.layout = Objects.requireNonNull(layout, "layout");
   }
 
-  /** Implements {@link NdArray#type}. */
+  /**
+   * Implements {@link NdArray#type()}.
+   *
+   * @return the type of the elements
+   */
   public final ElementType type() {
     return type;
   }
 
-  /** Implements {@link NdArray#layout}. */
+  /**
+   * Implements {@link NdArray#layout()}.
+   *
+   * @return the layout
+   */
   public final Layout layout() {
     return layout;
   }
 
-  /** Implements {@link NdArray#module}. */
+  /**
+   * Implements {@link NdArray#module()}.
+   *
+   * @return the module
+   */
   public abstract ArrayModule<A> module();
 
   /** Itself as the public type. */
@@ -48,12 +60,22 @@ abstract sealed class BaseArray<A extends NdArray> permits CudaArray, HostArray 
     return view(changed);
   }
 
-  /** Implements {@link NdArray#slice}. */
+  /**
+   * Implements {@link NdArray#slice(Range...)}.
+   *
+   * @param ranges what is taken of each axis
+   * @return the view
+   */
   public final A slice(Range... ranges) {
     return open(layout.slice(ranges));
   }
 
-  /** Implements {@link NdArray#reshape}. */
+  /**
+   * Implements {@link NdArray#reshape(long...)}.
+   *
+   * @param shape the size of each axis
+   * @return the view or copy
+   */
   public final A reshape(long... shape) {
     checkOpen();
     return layout
@@ -62,69 +84,129 @@ abstract sealed class BaseArray<A extends NdArray> permits CudaArray, HostArray 
         .orElseGet(() -> Copies.reshaped(this, layout.reshapedShape(shape)));
   }
 
-  /** Implements {@link NdArray#transpose}. */
+  /**
+   * Implements {@link NdArray#transpose()}.
+   *
+   * @return the view
+   */
   public final A transpose() {
     return open(layout.transpose());
   }
 
-  /** Implements {@link NdArray#transpose}. */
+  /**
+   * Implements {@link NdArray#transpose(int...)}.
+   *
+   * @param axes the axes
+   * @return the view
+   */
   public final A transpose(int... axes) {
     return open(layout.transpose(axes));
   }
 
-  /** Implements {@link NdArray#broadcastTo}. */
+  /**
+   * Implements {@link NdArray#broadcastTo(long...)}.
+   *
+   * @param shape the size of each axis
+   * @return the view
+   */
   public final A broadcastTo(long... shape) {
     return open(layout.broadcastTo(shape));
   }
 
-  /** Implements {@link NdArray#squeeze}. */
+  /**
+   * Implements {@link NdArray#squeeze()}.
+   *
+   * @return the view
+   */
   public final A squeeze() {
     return open(layout.squeeze());
   }
 
-  /** Implements {@link NdArray#squeeze}. */
+  /**
+   * Implements {@link NdArray#squeeze(int...)}.
+   *
+   * @param axes the axes
+   * @return the view
+   */
   public final A squeeze(int... axes) {
     return open(layout.squeeze(axes));
   }
 
-  /** Implements {@link NdArray#expand}. */
+  /**
+   * Implements {@link NdArray#expand(int)}.
+   *
+   * @param axis the axis
+   * @return the view
+   */
   public final A expand(int axis) {
     return open(layout.expand(axis));
   }
 
-  /** Implements {@link NdArray#copy}. */
+  /**
+   * Implements {@link NdArray#copy()}.
+   *
+   * @return the copy
+   */
   public final A copy() {
     return copy(Order.C);
   }
 
-  /** Implements {@link NdArray#copy}. */
+  /**
+   * Implements {@link NdArray#copy(Order)}.
+   *
+   * @param order the order
+   * @return the copy
+   */
   public final A copy(Order order) {
     checkOpen();
     return module().copy(self(), type, order);
   }
 
-  /** Implements {@link NdArray#asType}. */
+  /**
+   * Implements {@link NdArray#asType(ElementType)}.
+   *
+   * @param type the type of the copy
+   * @return the copy
+   */
   public final A asType(ElementType type) {
     checkOpen();
     return module().copy(self(), Objects.requireNonNull(type, "type"), Order.K);
   }
 
-  /** Implements {@link NdArray#fill}. */
+  /**
+   * Implements {@link NdArray#fill(long)}.
+   *
+   * @param value the value
+   */
   public final void fill(long value) {
     fillWith(Scalar.of(type, value));
   }
 
-  /** Implements {@link NdArray#fill}. */
+  /**
+   * Implements {@link NdArray#fill(double)}.
+   *
+   * @param value the value
+   */
   public final void fill(double value) {
     fillWith(Scalar.of(type, value));
   }
 
-  /** Implements {@link NdArray#fill}. */
+  /**
+   * Implements {@link NdArray#fill(Complex)}.
+   *
+   * @param value the value
+   */
   public final void fill(Complex value) {
     fillWith(Scalar.of(type, value));
   }
 
-  /** Implements {@link NdArray#toArray}. */
+  /**
+   * Implements {@link NdArray#toArray(Class)}.
+   *
+   * @param javaType the class of the array
+   * @param <T> that class
+   * @return the array
+   */
   public final <T> T toArray(Class<T> javaType) {
     return JavaArrays.write(self(), javaType);
   }
