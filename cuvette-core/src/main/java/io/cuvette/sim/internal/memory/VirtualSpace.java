@@ -9,6 +9,7 @@ import io.cuvette.sim.internal.schedule.SimDevice;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.TreeMap;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -35,7 +36,7 @@ public final class VirtualSpace {
   private final TreeMap<Long, MappedPiece> pieces = new TreeMap<>();
 
   /** Blocks of what is mapped now; null if it changed since they were found. */
-  private @Nullable TreeMap<Long, VirtualBlock> blocks;
+  private @Nullable NavigableMap<Long, VirtualBlock> blocks;
 
   public VirtualSpace(int devices, LongSupplier queuedNanos) {
     this.devices = devices;
@@ -225,8 +226,8 @@ public final class VirtualSpace {
         : entry.getValue();
   }
 
-  private TreeMap<Long, VirtualBlock> blocks() {
-    TreeMap<Long, VirtualBlock> found = new TreeMap<>();
+  private NavigableMap<Long, VirtualBlock> blocks() {
+    NavigableMap<Long, VirtualBlock> found = new TreeMap<>();
     MappedPiece first = null;
     MappedPiece last = null;
     int count = 0;
