@@ -22,8 +22,21 @@ final class Copies {
     }
   }
 
-  /** Copies between devices, in order of the current streams of both. */
+  /**
+   * Copies between devices, in order of the current streams of both: what is no single range is put
+   * in order where it is, goes over as one, and is spread out there.
+   */
   private static void across(CudaArray target, CudaArray source, CudaStream stream) {
+    if (!isOneRun(target, source)) {
+      boolean isPlain = source.isContiguous(Order.C) || source.isContiguous(Order.F);
+      try (CudaArray dense = isPlain ? source : source.copy(Order.K);
+          CudaArray there =
+              target.on(stream).allocate(source.type(), dense.layout().like(Order.K))) {
+        across(there, dense, stream);
+        DeviceCopies.copy(target, there, stream);
+      }
+      return;
+    }
     CudaStream other = source.current();
     stream.waitFor(other);
     DeviceCopies.copy(target, source, stream);
@@ -43,7 +56,15 @@ final class Copies {
   static void queue(CudaArray target, NdArray source, CudaStream stream) {
     Layout from = checked(target, source);
     switch (source) {
-      case CudaArray device -> DeviceCopies.copy(target, device.view(from), stream);
+      case CudaArray device -> {
+        if (device.device() != target.device() && !isOneRun(target, device.view(from))) {
+          throw new IllegalArgumentException(
+              "source: %s to %s (expected: between devices the same type, and the same order"
+                      .formatted(device, target)
+                  + " without gaps; copy it into such an array first)");
+        }
+        DeviceCopies.copy(target, device.view(from), stream);
+      }
       case HostArray host -> {
         PinnedBuffer pinned = host.pinned();
         if (pinned == null || !isOneRun(target, host.view(from))) {

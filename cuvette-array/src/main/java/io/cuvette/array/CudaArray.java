@@ -89,11 +89,11 @@ public final class CudaArray extends BaseArray<CudaArray> implements NdArray {
    * Copies the elements of another array of any type, broadcast to this shape, into this one in
    * order of a stream.
    *
-   * @param source the array that is read: on a device, or in page-locked memory with the type of
-   *     this one and in the same order without gaps
+   * @param source the array that is read: on this device, or on another or in page-locked memory,
+   *     and then with the type of this one and in the same order without gaps
    * @param stream a stream of this array's device, or of the source's
    * @throws IllegalArgumentException if the shapes do not fit, both have bytes in common, elements
-   *     of this one are the same, or a source on the host is not of that kind
+   *     of this one are the same, or a source elsewhere is not of that kind
    */
   public void copyFrom(NdArray source, CudaStream stream) {
     Objects.requireNonNull(source, "source");

@@ -28,6 +28,11 @@ class CopyProgramsTest {
     run(cuda, ON_A_DEVICE, CudaArrays.of(cuda), CudaArrays.of(cuda));
   }
 
+  @CudaTest(devices = 2)
+  void deviceToAnotherDevice_isThatOfTheModel(Cuda cuda) {
+    run(cuda, ON_A_DEVICE / 2, CudaArrays.of(cuda.device(0)), CudaArrays.of(cuda.device(1)));
+  }
+
   @CudaTest
   void hostToDevice_isThatOfTheModel(Cuda cuda) {
     run(cuda, ON_A_DEVICE, CudaArrays.of(cuda), HostArrays.of(cuda));
