@@ -5,14 +5,17 @@ import static io.cuvette.array.ElementType.FLOAT64;
 
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
+import io.cuvette.CudaStream;
 import io.cuvette.MemoryPool;
 import io.cuvette.Scope;
+import io.cuvette.StreamOptions;
 import io.cuvette.array.ArrayModule;
 import io.cuvette.array.CudaArray;
 import io.cuvette.array.CudaArrays;
 import io.cuvette.array.HostArray;
 import io.cuvette.array.HostArrays;
 import io.cuvette.array.NdArray;
+import io.cuvette.array.Order;
 import io.cuvette.array.Range;
 
 /**
@@ -64,13 +67,27 @@ public final class ArraysExample {
     }
   }
 
+  /** To the device and back: waiting, and on a stream. */
   private static void transfers(Cuda cuda, Output out) {
-    out.say("Page-locked arrays are copied while other work runs:");
-    try (HostArray source = HostArray.zerosPinned(cuda, FLOAT64, 100, 10)) {
-      source.setDouble(2.5, 99, 9);
-      try (CudaArray there = CudaArrays.of(cuda).asarray(source);
-          HostArray back = there.transpose().toHost()) {
-        out.check("back[9, 99]", back.getDouble(9, 99), 2.5);
+    long rows = cuda.isSimulated() ? 100 : 10_000;
+    long columns = cuda.isSimulated() ? 10 : 1000;
+    out.say("%,d x %,d doubles to the device, waited for:".formatted(rows, columns));
+    try (CudaStream stream = cuda.currentDevice().createStream(StreamOptions.NON_BLOCKING);
+        HostArray numbers = HostArrays.of(cuda).arange(FLOAT64, rows * columns);
+        CudaArray there = CudaArrays.of(cuda).asarray(numbers.reshape(rows, columns))) {
+      out.check(
+          "last element",
+          there.slice(Range.at(-1)).toArray(double[].class)[(int) columns - 1],
+          (double) (rows * columns - 1));
+
+      out.say("The same on a stream, into an array like it, and turned back to the host:");
+      try (CudaArray buffer = CudaArrays.of(cuda).on(stream).emptyLike(there)) {
+        buffer.copyFrom(numbers.reshape(rows, columns), stream); // queued: the source is pinned
+        try (HostArray back = buffer.transpose().toHost(stream, Order.C, null, false)) {
+          stream.synchronize(); // until here the elements are not there
+          out.check("shape()[0]", back.shape()[0], columns);
+          out.check("back[1, 2]", back.getDouble(1, 2), 2.0 * columns + 1);
+        }
       }
     }
   }
