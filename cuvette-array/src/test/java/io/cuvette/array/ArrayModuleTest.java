@@ -161,10 +161,10 @@ class ArrayModuleTest {
     CudaArrays cp = CudaArrays.of(cuda);
     try (HostArray host = HostArrays.of(cuda).array(new float[] {1, 2});
         CudaArray there = cp.asarray(host);
-        CudaArray same = cp.asarray(there);
         CudaArray java = cp.asarray(new long[][] {{1}, {2}});
         HostArray back = HostArrays.of(cuda).asarray(there)) {
       assertThat(there.isView()).isFalse();
+      CudaArray same = cp.asarray(there);
       assertThat(same.isView()).isTrue();
       same.close();
       assertThat(there.isClosed()).isFalse();

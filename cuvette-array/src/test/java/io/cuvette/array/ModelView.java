@@ -46,7 +46,7 @@ record ModelView(long[] shape, long[] places) {
   }
 
   private ModelView made(long[] to, Origin origin) {
-    int size = (int) (long) Arrays.stream(to).reduce(1, (a, b) -> a * b);
+    int size = (int) Arrays.stream(to).reduce(1, (a, b) -> a * b);
     long[] found = new long[size];
     long[] index = new long[to.length];
     for (int i = 0; i < size; i++) {
