@@ -134,13 +134,14 @@ public final class WorkMarker implements Fence {
    * @return false, and nothing was queued, if the work could not be marked because of a capture
    */
   public boolean precede(MarkedStream follower) {
-    return recorded
-        && unlessCaptured(() -> {
-          if (!driver().events().eventQuery(stream.device.id(), event)) {
-            driver().streams().streamWaitEvent(follower.device.id(), follower.handle, event);
-          }
-          return true;
-        });
+    return done
+        || (recorded
+            && unlessCaptured(() -> {
+              if (!driver().events().eventQuery(stream.device.id(), event)) {
+                driver().streams().streamWaitEvent(follower.device.id(), follower.handle, event);
+              }
+              return true;
+            }));
   }
 
   /** Whether the work is marked; not so while the stream captures a graph. */

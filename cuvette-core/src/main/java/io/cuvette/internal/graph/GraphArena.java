@@ -90,7 +90,7 @@ public final class GraphArena {
     lock.lock();
     try {
       WorkMarker before = last;
-      if (before != null && lastIn != stream && !before.precede(stream)) {
+      if (before != null && lastIn != stream && !stream.ask(() -> before.precede(stream))) {
         before.await(); // it could not be marked, because of a capture
       }
       launch.run();

@@ -26,6 +26,7 @@ public final class GraphCapture {
     CudaDriver driver = stream.hold();
     try {
       checkCanBegin(state, memory);
+      state.exposeHeld();
       state.capturing.alone(() -> begun(driver, state, mode, memory));
     } finally {
       stream.unhold();
@@ -34,6 +35,7 @@ public final class GraphCapture {
 
   private static boolean begun(
       CudaDriver driver, DriverStream state, CaptureMode mode, @Nullable GraphArena memory) {
+    state.capturing.check("beginCapture", " already (expected: endCapture before)");
     driver.captures().streamBeginCapture(state.device.id(), state.handle, mode.code());
     try {
       state.capturing.own.begun(
@@ -67,8 +69,6 @@ public final class GraphCapture {
       throw new IllegalArgumentException(
           "beginCapture: memory of %s (expected: of %s)".formatted(memory.device(), state.device));
     }
-    state.exposeHeld();
-    state.checkNotCapturing("beginCapture", " already (expected: endCapture before)");
   }
 
   /** Ends the capture that began in a stream (cuStreamEndCapture). */

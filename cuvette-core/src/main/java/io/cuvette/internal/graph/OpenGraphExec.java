@@ -200,10 +200,10 @@ public final class OpenGraphExec extends GraphObject {
     checkOn(stream);
     CudaDriver driver = stream.holdToQueue();
     try {
-      checkNotCaptured(stream, "launch");
       if (memory == null) {
         launchHeld(driver, stream.state);
       } else {
+        checkNotCaptured(stream.state, "launch"); // which must not wait for the launch before
         memory.launch(stream.state, () -> launchHeld(driver, stream.state));
       }
     } finally {
@@ -214,7 +214,12 @@ public final class OpenGraphExec extends GraphObject {
   private void launchHeld(CudaDriver driver, DriverStream stream) {
     long handle = beginCall();
     try {
-      kept.launch(driver.graphs(), handle, stream);
+      boolean _ =
+          stream.capturing.alone(() -> {
+            checkNotCaptured(stream, "launch");
+            kept.launch(driver.graphs(), handle, stream);
+            return true;
+          });
     } finally {
       endCall();
     }
@@ -225,10 +230,14 @@ public final class OpenGraphExec extends GraphObject {
     checkOn(stream);
     CudaDriver driver = stream.holdToQueue();
     try {
-      checkNotCaptured(stream, "upload");
       long handle = beginCall();
       try {
-        driver.graphs().graphUpload(device.id(), handle, stream.state.handle);
+        boolean _ =
+            stream.state.capturing.alone(() -> {
+              checkNotCaptured(stream.state, "upload");
+              driver.graphs().graphUpload(device.id(), handle, stream.state.handle);
+              return true;
+            });
       } finally {
         endCall();
       }
@@ -354,10 +363,10 @@ public final class OpenGraphExec extends GraphObject {
   }
 
   /** The driver would refuse it, and the capture be invalid. */
-  private static void checkNotCaptured(OpenStream stream, String call) {
-    if (stream.state.isExposed() || stream.state.isBuiltIn()) {
-      stream.state.capturing.check(
-          call, " (expected: a stream that is not; graphs have graphs as child nodes)");
+  private static void checkNotCaptured(DriverStream stream, String call) {
+    if (stream.isExposed() || stream.isBuiltIn()) {
+      stream.capturing.check(
+          call, " (expected: a stream that is not; captureChild adds a graph to what is captured)");
     }
   }
 }

@@ -13,9 +13,10 @@ public final class StreamOrder {
    * @return false if one of them cannot be queried now, so that it may not wait
    */
   public static boolean follow(DriverStream user, DriverStream home) {
-    return user == home || user.isIdle() || user.ask(() -> followNow(user, home));
+    return user == home || user.isIdle() || (user.ask(() -> true) && followNow(user, home));
   }
 
+  /** Asks one stream after the other: two threads may do this with the same two crosswise. */
   private static boolean followNow(DriverStream user, DriverStream home) {
     WorkMarker work = WorkMarker.of(user);
     try {
