@@ -44,7 +44,7 @@ abstract class BufferBase implements Face {
 
   /** A slice. */
   BufferBase(BufferBase of, long offset, long bytes) {
-    Checks.part(offset, bytes, of.byteSize);
+    Checks.part(offset, bytes, of.byteSize());
     of.block.checkOpen();
     this.address = bytes == 0 ? 0 : of.address + offset;
     this.byteSize = bytes;
@@ -66,7 +66,7 @@ abstract class BufferBase implements Face {
   abstract BufferKind kind();
 
   /** The memory as the engine uses it. */
-  final Memory memory() {
+  Memory memory() {
     Memory known = memory;
     if (known == null) {
       known = new Memory(this, kind(), block, address, byteSize, stream, root == null);
@@ -117,7 +117,7 @@ abstract class BufferBase implements Face {
    *
    * @return the size in bytes
    */
-  public final long byteSize() {
+  public long byteSize() {
     return byteSize;
   }
 
@@ -361,7 +361,7 @@ abstract class BufferBase implements Face {
   public final BufferDescriptor descriptor() {
     checkOpen();
     Memory memory = memory();
-    if (byteSize == 0) {
+    if (byteSize() == 0) {
       throw PlainExport.cannot(memory, "an empty buffer has no memory");
     }
     memory.hold();
@@ -422,7 +422,7 @@ abstract class BufferBase implements Face {
         .formatted(
             root == null ? "" : "slice of a ",
             kind,
-            byteSize,
+            byteSize(),
             address,
             device(),
             isClosed() ? " (closed)" : "");

@@ -190,6 +190,34 @@ public final class CudaDevice extends DeviceFacts implements Comparable<CudaDevi
     return CudaEvent.create(this, options);
   }
 
+  /**
+   * Reserves addresses for memory that grows at one place (cuMemAddressReserve); the caller closes
+   * the buffer. It has no bytes yet, and its memory is this device's alone.
+   *
+   * @param maxBytes the largest size that it may reach, in bytes, > 0
+   * @return a buffer of 0 bytes
+   * @throws UnsupportedOperationException if the device has no virtual memory
+   * @throws CudaException if the driver reports an error, such as no addresses left
+   */
+  public GrowableBuffer growable(long maxBytes) {
+    return growable(GrowableOptions.ofMaxBytes(maxBytes));
+  }
+
+  /**
+   * Reserves addresses for memory that grows at one place (cuMemAddressReserve); the caller closes
+   * the buffer.
+   *
+   * @param options its largest size, and who may access its memory
+   * @return a buffer of 0 bytes
+   * @throws UnsupportedOperationException if the device has no virtual memory, or none that can be
+   *     shared where that is wanted
+   * @throws IllegalArgumentException if a peer cannot access the memory of this device
+   * @throws CudaException if the driver reports an error, such as no addresses left
+   */
+  public GrowableBuffer growable(GrowableOptions options) {
+    return GrowableBuffer.make(this, options);
+  }
+
   /** {@return memory for graphs of this device to share; the caller closes it} */
   public GraphMemory createGraphMemory() {
     return new GraphMemory(core);

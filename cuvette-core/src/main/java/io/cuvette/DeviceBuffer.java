@@ -3,7 +3,7 @@ package io.cuvette;
 import io.cuvette.internal.order.OpenStream;
 
 /** Memory of a device. See {@link Buffer} for its operations and for threads. */
-public final class DeviceBuffer extends BufferBase implements Buffer {
+public sealed class DeviceBuffer extends BufferBase implements Buffer permits GrowableBuffer {
 
   DeviceBuffer(long address, long byteSize, OpenStream stream) {
     super(address, byteSize, stream);
@@ -14,32 +14,32 @@ public final class DeviceBuffer extends BufferBase implements Buffer {
   }
 
   @Override
-  public boolean isHostAccessible() {
+  public final boolean isHostAccessible() {
     return false;
   }
 
   @Override
-  public DeviceBuffer parent() {
+  public final DeviceBuffer parent() {
     return (DeviceBuffer) whole();
   }
 
   @Override
-  public DeviceBuffer slice(long offset) {
+  public final DeviceBuffer slice(long offset) {
     return slice(offset, byteSize() - offset);
   }
 
   @Override
-  public DeviceBuffer slice(long offset, long bytes) {
+  public final DeviceBuffer slice(long offset, long bytes) {
     return new DeviceBuffer(this, offset, bytes);
   }
 
   @Override
-  BufferKind kind() {
+  final BufferKind kind() {
     return BufferKind.DEVICE;
   }
 
   @Override
-  Buffer asBuffer() {
+  final Buffer asBuffer() {
     return this;
   }
 

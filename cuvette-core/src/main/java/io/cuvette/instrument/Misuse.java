@@ -32,6 +32,8 @@ public enum Misuse {
    * before; or bytes of page-locked memory none of which was ever written.
    */
   UNINITIALIZED_READ,
+  /** Mapped memory is used by a device that has no access to it. */
+  NO_ACCESS,
   /** A copy reads bytes that it writes. */
   OVERLAPPING_COPY,
   /** A pool lends memory that it has lent already. */

@@ -6,6 +6,7 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.instrument.internal.report.CallText;
 import java.lang.reflect.Method;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -16,6 +17,8 @@ import org.jspecify.annotations.Nullable;
  * Thread-safe.
  */
 final class RefusedFrees {
+  private static final String UNMAP = "memUnmap";
+
   private record Resource(String method, Object handle) {}
 
   private record Call(Method method, List<Object> arguments) {}
@@ -26,6 +29,7 @@ final class RefusedFrees {
   void refused(Method method, Object[] arguments) {
     Resource resource = resource(method, arguments);
     if (resource != null) {
+      forgetInside(method, arguments);
       refused.put(resource, new Call(method, List.of(arguments)));
     }
   }
@@ -34,7 +38,22 @@ final class RefusedFrees {
   void worked(Method method, Object[] arguments) {
     Resource resource = resource(method, arguments);
     if (resource != null) {
+      forgetInside(method, arguments);
       refused.remove(resource);
+    }
+  }
+
+  /** One call unmaps what several others were to unmap. */
+  private void forgetInside(Method method, Object[] arguments) {
+    if (method.getName().equals(UNMAP)) {
+      long from = (Long) arguments[0];
+      long to = from + (Long) arguments[1];
+      refused
+          .values()
+          .removeIf(call ->
+              call.method.getName().equals(UNMAP)
+                  && from <= (Long) call.arguments.get(0)
+                  && (Long) call.arguments.get(0) + (Long) call.arguments.get(1) <= to);
     }
   }
 
@@ -44,7 +63,10 @@ final class RefusedFrees {
     if (!refused.isEmpty()) {
       await(driver);
     }
-    for (Call call : List.copyOf(refused.values())) {
+    // Addresses can be given back once nothing is mapped there.
+    List<Call> inOrder = new ArrayList<>(refused.values());
+    inOrder.sort(Comparator.comparing(call -> !call.method.getName().equals(UNMAP)));
+    for (Call call : inOrder) {
       forward(driver, call);
       worked(call.method, call.arguments.toArray());
       freed.add(CallText.of(call.method, call.arguments.toArray()));
@@ -62,7 +84,11 @@ final class RefusedFrees {
   private static void forward(CudaDriver driver, Call call) {
     try {
       if (call.method.getName().equals("memFreeAsync")) {
-        freePlainly(driver, (Integer) call.arguments.get(0), (Long) call.arguments.get(1));
+        unlessDone(() ->
+            driver.memory().memFree((Integer) call.arguments.get(0), (Long) call.arguments.get(1)));
+      } else if (call.method.getName().equals(UNMAP)) {
+        unlessDone(() ->
+            driver.virtual().memUnmap((Long) call.arguments.get(0), (Long) call.arguments.get(1)));
       } else {
         DriverProxy.forward(driver, call.method, call.arguments.toArray());
       }
@@ -73,10 +99,13 @@ final class RefusedFrees {
     }
   }
 
-  /** Its stream may be gone. What a node of a graph allocates is there after a launch only. */
-  private static void freePlainly(CudaDriver driver, int device, long address) {
+  /**
+   * The stream may be gone; what a node of a graph allocates is there after a launch only; a part
+   * may have been unmapped since.
+   */
+  private static void unlessDone(Runnable call) {
     try {
-      driver.memory().memFree(device, address);
+      call.run();
     } catch (CudaException e) {
       if (e.status() != CudaStatus.INVALID_VALUE) {
         throw e;
@@ -91,7 +120,13 @@ final class RefusedFrees {
       case "memFree", "memFreeAsync" -> new Resource("memFree", arguments[1]);
       case "memFreeHost", "streamDestroy", "eventDestroy", "ipcCloseMemHandle" ->
           new Resource(name, arguments[1]);
-      case "graphDestroy", "memPoolDestroy", "libraryUnload" -> new Resource(name, arguments[0]);
+      case "graphDestroy",
+          "memPoolDestroy",
+          "libraryUnload",
+          "memRelease",
+          "memUnmap",
+          "memAddressFree" ->
+          new Resource(name, arguments[0]);
       case "callFree", "mathHandleDestroy" -> new Resource(name, arguments[2]);
       default -> null;
     };

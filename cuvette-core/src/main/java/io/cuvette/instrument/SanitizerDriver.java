@@ -15,6 +15,7 @@ import io.cuvette.driver.OrderedCalls;
 import io.cuvette.driver.PoolCalls;
 import io.cuvette.driver.StreamCalls;
 import io.cuvette.driver.TransferCalls;
+import io.cuvette.driver.VirtualCalls;
 import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
 import io.cuvette.instrument.internal.sanitizer.LentBlocks;
@@ -32,6 +33,7 @@ import io.cuvette.instrument.internal.sanitizer.SanitizerOrdered;
 import io.cuvette.instrument.internal.sanitizer.SanitizerPools;
 import io.cuvette.instrument.internal.sanitizer.SanitizerStreams;
 import io.cuvette.instrument.internal.sanitizer.SanitizerTransfers;
+import io.cuvette.instrument.internal.sanitizer.SanitizerVirtual;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.Consumer;
@@ -75,6 +77,7 @@ public final class SanitizerDriver extends ForwardingDriver {
   private final SanitizerCaptures captures;
   private final SanitizerGraphs graphs;
   private final SanitizerIpc sharing;
+  private final SanitizerVirtual virtual;
   private final SanitizerKernels kernels;
   private final SanitizerMath math;
   private final SanitizerNatives natives;
@@ -93,6 +96,7 @@ public final class SanitizerDriver extends ForwardingDriver {
     this.captures = new SanitizerCaptures(target, core);
     this.graphs = new SanitizerGraphs(target, core);
     this.sharing = new SanitizerIpc(target, core);
+    this.virtual = new SanitizerVirtual(target, core);
     this.kernels = new SanitizerKernels(target, core);
     this.math = new SanitizerMath(target, core);
     this.natives = new SanitizerNatives(target, core);
@@ -241,6 +245,11 @@ public final class SanitizerDriver extends ForwardingDriver {
   @Override
   public IpcCalls sharing() {
     return sharing;
+  }
+
+  @Override
+  public VirtualCalls virtual() {
+    return virtual;
   }
 
   @Override

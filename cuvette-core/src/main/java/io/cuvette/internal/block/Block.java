@@ -62,6 +62,15 @@ public abstract class Block extends UsedMemory {
     return false;
   }
 
+  /**
+   * Holds it for an operation on a part.
+   *
+   * @throws IllegalStateException if it is closed, or the part is there no longer
+   */
+  public void hold(Memory part) {
+    hold();
+  }
+
   /** Notes that advice is about to be set for the memory, which lasts until it is freed. */
   public void advised() {}
 

@@ -64,7 +64,7 @@ public record Memory(
    */
   public void hold() {
     on().session().checkOpen();
-    block.hold();
+    block.hold(this);
   }
 
   /** The buffer is not forgotten before this. */

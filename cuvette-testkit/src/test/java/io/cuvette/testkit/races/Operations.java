@@ -48,6 +48,9 @@ final class Operations {
           "GraphDefinition.root()",
           "GraphDependency.from()",
           "GraphDependency.to()",
+          "GrowableBuffer.byteSize()",
+          "GrowableBuffer.isShareable()",
+          "GrowableBuffer.maxBytes()",
           "GraphNode.definition()",
           "GraphNode.handle()",
           "GraphPlace.dependencies()",
@@ -141,6 +144,7 @@ final class Operations {
     List<Operation> all = new ArrayList<>();
     all.addAll(BufferOperations.all());
     all.addAll(ManagedOperations.all());
+    all.addAll(GrowableOperations.all());
     all.addAll(StreamOperations.all());
     all.addAll(KernelOperations.all());
     all.addAll(GraphOperations.all());

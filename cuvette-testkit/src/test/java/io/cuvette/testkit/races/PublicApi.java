@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
@@ -50,7 +51,13 @@ final class PublicApi {
     Class<?> by = method.getDeclaringClass();
     return by == type
         || (!Modifier.isPublic(by.getModifiers())
-            && Arrays.stream(type.getInterfaces()).noneMatch(each -> hasSame(each, method)));
+            && interfaces(type).noneMatch(each -> hasSame(each, method)));
+  }
+
+  /** Those of a class, and of the classes that it extends. */
+  private static Stream<Class<?>> interfaces(Class<?> type) {
+    return Stream.<Class<?>>iterate(type, Objects::nonNull, Class::getSuperclass)
+        .flatMap(each -> Arrays.stream(each.getInterfaces()));
   }
 
   private static boolean hasSame(Class<?> type, Method method) {

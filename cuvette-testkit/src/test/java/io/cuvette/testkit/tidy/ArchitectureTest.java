@@ -49,6 +49,7 @@ class ArchitectureTest {
           "pinnedpool",
           "streamcache",
           "pool",
+          "paged",
           "graph",
           "kernel",
           "transfer",

@@ -26,6 +26,8 @@ import io.cuvette.GraphDependency;
 import io.cuvette.GraphMemoryResource;
 import io.cuvette.GraphNode;
 import io.cuvette.GraphOptions;
+import io.cuvette.GrowableBuffer;
+import io.cuvette.GrowableOptions;
 import io.cuvette.IpcChannel;
 import io.cuvette.IpcListener;
 import io.cuvette.KernelCode;
@@ -118,6 +120,12 @@ final class NullSamples implements AutoCloseable {
     makeValues();
   }
 
+  private static GrowableBuffer grown(CudaDevice device) {
+    GrowableBuffer buffer = device.growable(1L << 21);
+    buffer.grow(4096);
+    return buffer;
+  }
+
   private void makeObjects(CudaDevice device, CudaStream stream) {
     objects.add(cuda);
     objects.add(device);
@@ -127,6 +135,7 @@ final class NullSamples implements AutoCloseable {
     objects.add(device.createEvent());
     objects.add(cuda.allocate(4096));
     objects.add(cuda.allocateManaged(4096));
+    objects.add(grown(device));
     objects.add(cuda.allocatePinned(4096));
     objects.add(cuda.defaultMemoryPool());
     objects.add(cuda.defaultPinnedMemoryPool());
@@ -227,6 +236,7 @@ final class NullSamples implements AutoCloseable {
     objects.add(cuda.device(0).createGraphMemory());
     objects.add(CaptureOptions.DEFAULTS);
     objects.add(GraphOptions.DEFAULTS);
+    objects.add(GrowableOptions.ofMaxBytes(1L << 21));
     values.put(LaunchStream.class, cuda.device(0).nullStream());
     values.put(CaptureBody.class, (CaptureBody<RuntimeException>) () -> {});
   }

@@ -132,6 +132,13 @@ public final class KnownBlock {
     }
   }
 
+  /** Notes that other memory will be where bytes of it are. */
+  void emptied(long from, long count) {
+    if (contents != null) {
+      contents.forget(from, count);
+    }
+  }
+
   /** Others may write it from now on. */
   void share() {
     contents = null;

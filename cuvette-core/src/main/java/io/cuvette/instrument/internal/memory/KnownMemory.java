@@ -28,6 +28,9 @@ public final class KnownMemory {
   /** Where else than the device the host sees memory. */
   public final HostViews views = new HostViews();
 
+  /** What is mapped where addresses were reserved. */
+  public final KnownMappings mappings;
+
   /** What the host must not change yet. */
   public final HostReads hostReads;
 
@@ -37,6 +40,7 @@ public final class KnownMemory {
   public KnownMemory(HappensBefore order) {
     this.order = order;
     this.parts = new PoolParts(blocks, order);
+    this.mappings = new KnownMappings(blocks, order);
     this.hostReads = new HostReads(order);
     this.launches = new KnownLaunches(order);
   }
@@ -249,6 +253,9 @@ public final class KnownMemory {
         outOfBounds(block, range, here, findings);
         return;
       }
+      if (KnownMappings.isReserved(block)) {
+        mappings.check(range, here, findings);
+      }
       ledger = block.parts();
     }
   }
@@ -386,6 +393,7 @@ public final class KnownMemory {
   }
 
   public void leaks(Findings findings) {
+    mappings.leaks(findings);
     blocks
         .live()
         .forEach(block -> {

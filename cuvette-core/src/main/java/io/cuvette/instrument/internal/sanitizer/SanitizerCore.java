@@ -41,6 +41,9 @@ public final class SanitizerCore {
   final KnownKernels kernels = new KnownKernels();
   final Handles<MathLibrary> mathHandles = new Handles<>("library handle");
 
+  /** Handles of memory without an address. */
+  final Handles<Boolean> allocations = new Handles<>("allocation handle");
+
   /** Used inside the functions given to {@link #locked} and {@link #check} alone. */
   public final KnownMemory memory = new KnownMemory(streams.order);
 
@@ -206,6 +209,7 @@ public final class SanitizerCore {
     Lane lane = streams.lane(work.device, work.stream, work.site, findings);
     for (Range range : work.ranges()) {
       memory.checkLive(range, work.site, findings);
+      memory.mappings.checkAccess(range, work.device, work.site, findings);
     }
     if (lane != null && lane.capture() == null) {
       streams.order.join(lane);
@@ -234,5 +238,6 @@ public final class SanitizerCore {
     streams.leaks(findings);
     kernels.libraries.leaks(findings);
     mathHandles.leaks(findings);
+    allocations.leaks(findings);
   }
 }

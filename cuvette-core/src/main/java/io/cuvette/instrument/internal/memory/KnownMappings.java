@@ -1,0 +1,224 @@
+package io.cuvette.instrument.internal.memory;
+
+import io.cuvette.driver.MemAccessFlags;
+import io.cuvette.instrument.Misuse;
+import io.cuvette.instrument.internal.order.Access;
+import io.cuvette.instrument.internal.order.Access.Kind;
+import io.cuvette.instrument.internal.order.Access.Range;
+import io.cuvette.instrument.internal.order.HappensBefore;
+import io.cuvette.instrument.internal.report.CallTrace;
+import io.cuvette.instrument.internal.report.Findings;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.Set;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What is mapped into reserved addresses, and what was unmapped not long ago. Memory that is mapped
+ * at two places is not known to be one. Not thread-safe.
+ */
+public final class KnownMappings {
+  /** The method that gives reserved addresses back. */
+  private static final String FREE = "memAddressFree";
+
+  private static final int REMEMBERED = 4096;
+
+  private final BlockLedger blocks;
+  private final HappensBefore order;
+
+  private final NavigableMap<Long, Mapping> live = new TreeMap<>(Long::compareUnsigned);
+  private final RangeMap<CallTrace> unmapped = new RangeMap<>();
+  private int remembered;
+
+  /** Handles of memory in which something may be written already. */
+  private final Set<Long> used = new HashSet<>();
+
+  KnownMappings(BlockLedger blocks, HappensBefore order) {
+    this.blocks = blocks;
+    this.order = order;
+  }
+
+  /** One mapping. Not thread-safe. */
+  public static final class Mapping {
+    final long address;
+    final long bytes;
+    final CallTrace site;
+    private final Map<Integer, Integer> access = new HashMap<>();
+
+    Mapping(long address, long bytes, CallTrace site) {
+      this.address = address;
+      this.bytes = bytes;
+      this.site = site;
+    }
+
+    boolean contains(long point) {
+      return Long.compareUnsigned(point - address, bytes) < 0;
+    }
+  }
+
+  /** Notes addresses at which memory can be mapped. */
+  public void reserved(long address, long bytes, CallTrace here) {
+    blocks.add(new KnownBlock(address, bytes, FREE, here).ofDevice());
+  }
+
+  static boolean isReserved(@Nullable KnownBlock block) {
+    return block != null && block.freedBy.equals(FREE);
+  }
+
+  /** Notes memory that is new: nothing is in it yet. */
+  public void created(long handle) {
+    used.remove(handle);
+  }
+
+  /** Notes memory that is mapped. */
+  public void mapped(long address, long bytes, long handle, CallTrace here) {
+    KnownBlock block = blocks.liveAround(address);
+    unmapped.clear(address, bytes);
+    live.put(address, new Mapping(address, bytes, here));
+    if (!used.add(handle) && block != null) {
+      block.written(address, bytes);
+    }
+  }
+
+  /** Notes memory that others may have written. */
+  public void known(long handle) {
+    used.add(handle);
+  }
+
+  /** Whether a range may be unmapped: something is there, which no work uses. */
+  public void checkUnmap(long address, long bytes, CallTrace here, Findings findings) {
+    KnownBlock block = blocks.liveAround(address);
+    if (block == null || inside(address, bytes).isEmpty()) {
+      CallTrace gone = goneFrom(address);
+      String rule = "nothing is mapped at 0x%x".formatted(address);
+      if (gone == null) {
+        findings.add(Misuse.INVALID_FREE, here, rule);
+      } else {
+        findings.add(Misuse.DOUBLE_FREE, here, rule, gone);
+      }
+      return;
+    }
+    Access use = block.uses.unfinished(new Range(address, bytes, Kind.HOLD, false), order);
+    if (use != null) {
+      KnownMemory.inUse(block, use, here, findings);
+    }
+  }
+
+  /**
+   * Takes the mappings of a range away, before the driver may map others there; what is mapped next
+   * has another content.
+   */
+  public List<Mapping> unmapped(long address, long bytes, CallTrace here) {
+    KnownBlock block = blocks.liveAround(address);
+    if (block != null) {
+      block.emptied(address, bytes);
+    }
+    NavigableMap<Long, Mapping> inside = inside(address, bytes);
+    List<Mapping> gone = new ArrayList<>(inside.values());
+    inside.clear();
+    remembered += gone.size();
+    if (remembered > REMEMBERED) {
+      unmapped.clear(0, Long.MAX_VALUE);
+      remembered = 0;
+    }
+    gone.forEach(mapping -> unmapped.set(mapping.address, mapping.bytes, here));
+    return gone;
+  }
+
+  /** Puts mappings back that the driver refused to end, with whatever is in them. */
+  public void restore(List<Mapping> mappings) {
+    for (Mapping mapping : mappings) {
+      unmapped.clear(mapping.address, mapping.bytes);
+      live.put(mapping.address, mapping);
+      KnownBlock block = blocks.liveAround(mapping.address);
+      if (block != null) {
+        block.written(mapping.address, mapping.bytes);
+      }
+    }
+  }
+
+  private NavigableMap<Long, Mapping> inside(long address, long bytes) {
+    return live.subMap(address, true, address + Math.max(bytes, 0), false);
+  }
+
+  /** Where an address was unmapped; null if it was not. */
+  private @Nullable CallTrace goneFrom(long address) {
+    return unmapped.find(address, 1, _ -> true);
+  }
+
+  /** Notes what places may do with a range. */
+  public void setAccess(long address, long bytes, int[] ids, int[] access) {
+    for (Mapping mapping : inside(address, bytes).values()) {
+      for (int i = 0; i < ids.length; i++) {
+        mapping.access.put(ids[i], access[access.length == 1 ? 0 : i]);
+      }
+    }
+  }
+
+  /** Whether a range is mapped without a gap. */
+  void check(Range range, CallTrace here, Findings findings) {
+    long end = range.address() + range.bytes();
+    for (long at = range.address(); at < end; ) {
+      Mapping mapping = around(at);
+      if (mapping == null) {
+        explain(range, at, here, findings);
+        return;
+      }
+      at = mapping.address + mapping.bytes;
+    }
+  }
+
+  private void explain(Range range, long at, CallTrace here, Findings findings) {
+    CallTrace gone = goneFrom(at);
+    if (gone != null) {
+      findings.add(Misuse.USE_AFTER_FREE, here, "%s: 0x%x was unmapped".formatted(range, at), gone);
+    } else {
+      findings.add(
+          Misuse.UNKNOWN_ADDRESS, here, "%s: nothing is mapped at 0x%x".formatted(range, at));
+    }
+  }
+
+  /** Whether a device may do with a range what work does there. */
+  public void checkAccess(Range range, int device, CallTrace here, Findings findings) {
+    if (!findings.isEmpty() || !isReserved(blocks.liveAround(range.address()))) {
+      return;
+    }
+    int needed = range.kind() == Kind.WRITE ? MemAccessFlags.READ_WRITE : MemAccessFlags.READ;
+    long end = range.address() + range.bytes();
+    for (long at = range.address(); at < end; ) {
+      Mapping mapping = around(at);
+      if (mapping == null) {
+        return; // was reported
+      }
+      int access = mapping.access.getOrDefault(device, MemAccessFlags.NONE);
+      if ((access & needed) != needed) {
+        findings.add(
+            Misuse.NO_ACCESS,
+            here,
+            "%s: device %d has access %d at 0x%x (expected: %d)"
+                .formatted(range, device, access, at, needed),
+            mapping.site);
+        return;
+      }
+      at = mapping.address + mapping.bytes;
+    }
+  }
+
+  private @Nullable Mapping around(long address) {
+    Map.Entry<Long, Mapping> entry = live.floorEntry(address);
+    return entry == null || !entry.getValue().contains(address) ? null : entry.getValue();
+  }
+
+  void leaks(Findings findings) {
+    live.values()
+        .forEach(mapping ->
+            findings.leak(
+                "mapping of %d bytes at 0x%x".formatted(mapping.bytes, mapping.address),
+                mapping.site));
+  }
+}

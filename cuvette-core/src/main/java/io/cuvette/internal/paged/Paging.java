@@ -1,0 +1,90 @@
+package io.cuvette.internal.paged;
+
+import io.cuvette.DeviceAttribute;
+import io.cuvette.driver.AllocationProperties;
+import io.cuvette.driver.MemGranularity;
+import io.cuvette.driver.MemHandleType;
+import io.cuvette.internal.session.Device;
+import java.util.List;
+
+/**
+ * How memory of one device is mapped into reserved addresses. Immutable.
+ *
+ * @param device whose memory it is
+ * @param peers the numbers of the other devices that can access it
+ * @param isShareable whether other processes can import it
+ * @param unit what all sizes and addresses are multiples of, in bytes
+ */
+public record Paging(Device device, List<Integer> peers, boolean isShareable, long unit) {
+
+  /**
+   * Asks the driver for the unit.
+   *
+   * @throws UnsupportedOperationException if the device cannot do it, with what to use instead
+   * @throws IllegalArgumentException if a peer has no access
+   */
+  public static Paging of(Device device, List<Integer> peers, boolean isShareable) {
+    if (device.attribute(DeviceAttribute.VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED) == 0) {
+      throw new UnsupportedOperationException(
+          device + " has no virtual memory management (expected: a MemoryPool instead)");
+    }
+    DeviceAttribute sharing = DeviceAttribute.HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED;
+    if (isShareable && device.attribute(sharing) == 0) {
+      throw new UnsupportedOperationException(
+          "%s cannot export memory as descriptors (expected: a DeviceMemoryResource or"
+                  .formatted(device)
+              + " MemoryResource.direct(), whose memory is shared by handles)");
+    }
+    List<Integer> others = peers.stream().distinct().filter(id -> id != device.id()).toList();
+    for (int peer : others) {
+      checkPeer(device, peer);
+    }
+    AllocationProperties properties = properties(device, isShareable);
+    long unit =
+        device.ask(driver ->
+            driver.virtual().memGetAllocationGranularity(properties, MemGranularity.RECOMMENDED));
+    return new Paging(device, others, isShareable, unit);
+  }
+
+  private static void checkPeer(Device device, int peer) {
+    int devices = device.session().devices().size();
+    if (peer < 0 || peer >= devices) {
+      throw new IllegalArgumentException(
+          "peers: device %d (expected: 0 to %d)".formatted(peer, devices - 1));
+    }
+    if (!device.ask(driver -> driver.devices().deviceCanAccessPeer(peer, device.id()))) {
+      throw new IllegalArgumentException(
+          "peers: device %d cannot access memory of %s".formatted(peer, device));
+    }
+  }
+
+  private static AllocationProperties properties(Device device, boolean isShareable) {
+    return AllocationProperties.ofDevice(
+        device.id(), isShareable ? MemHandleType.FILE_DESCRIPTOR : MemHandleType.NONE);
+  }
+
+  /** The properties of the memory. */
+  public AllocationProperties properties() {
+    return properties(device, isShareable);
+  }
+
+  /** All devices that can access it: its own first. */
+  public int[] accessors() {
+    int[] ids = new int[peers.size() + 1];
+    ids[0] = device.id();
+    for (int i = 0; i < peers.size(); i++) {
+      ids[i + 1] = peers.get(i);
+    }
+    return ids;
+  }
+
+  /** Whether a device can access it. */
+  public boolean allows(Device other) {
+    return other == device || peers.contains(other.id());
+  }
+
+  /** The bytes of whole units that hold some bytes. */
+  public long up(long bytes) {
+    return (bytes + unit - 1) / unit * unit;
+  }
+}
