@@ -18,6 +18,7 @@ import io.cuvette.PinnedMemoryPool;
 import io.cuvette.Scope;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.OnDevice;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 
@@ -107,6 +108,7 @@ class ArrayModuleTest {
           HostArray asF = HostArray.emptyLikePinned(turned, INT64, Order.F);
           HostArray asA = HostArray.zerosLikePinned(a.transpose(), UINT8, Order.A);
           HostArray other = HostArray.emptyLikePinned(turned, INT16, Order.K, 5, 6);
+          HostArray flat = HostArray.emptyLikePinned(a.transpose(), INT16, Order.A, 5, 6);
           HostArray shaped = HostArray.zerosLikePinned(turned, INT16, Order.K, 6, 5, 7);
           HostArray zeros = HostArray.zerosLikePinned(turned)) {
         assertThat(k.type()).isEqualTo(COMPLEX64);
@@ -115,6 +117,7 @@ class ArrayModuleTest {
         assertThat(asF.isContiguous(Order.F)).isTrue();
         assertThat(asA.isContiguous(Order.F)).isTrue();
         assertThat(other.layout()).isEqualTo(Layout.of(5, 6));
+        assertThat(flat.layout()).isEqualTo(Layout.of(5, 6));
         assertThat(shaped.layout().strides()).containsExactly(1, 42, 6);
         assertThat(zeros.getComplex(3, 1, 2)).isEqualTo(Complex.ZERO);
       }
@@ -153,6 +156,19 @@ class ArrayModuleTest {
         assertThat(copied.device().id()).isEqualTo(1);
         assertThat(copied.toArray(int[].class)).containsOnly(0);
       }
+    }
+  }
+
+  @CudaTest(devices = 2, seeds = 5)
+  void copyBetweenDevices_isOrderedByTheCurrentStreamsOfBoth(
+      Cuda cuda, @NonBlocking CudaStream here, @NonBlocking @OnDevice(1) CudaStream there) {
+    try (Scope _ = there.use();
+        Scope _ = here.use();
+        CudaArray source = CudaArrays.of(cuda.device(1)).full(INT32, 1L, 5000);
+        CudaArray target = CudaArrays.of(cuda.device(0)).array(source)) {
+      source.fill(2); // behind the copy
+      assertThat(target.toArray(int[].class)).containsOnly(1);
+      assertThat(source.toArray(int[].class)).containsOnly(2);
     }
   }
 
