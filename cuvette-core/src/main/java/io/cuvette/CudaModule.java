@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.Supplier;
 
 /**
  * Code with kernels, loaded once and for all devices (CUlibrary). Thread-safe.
@@ -38,6 +39,25 @@ public final class CudaModule implements AutoCloseable {
     Objects.requireNonNull(cuda, "cuda");
     Objects.requireNonNull(image, "image");
     return new CudaModule(cuda, OpenModule.load(cuda.engine().modules(), image));
+  }
+
+  /**
+   * {@return the module that all who ask for a name share} For libraries that bring kernels of
+   * their own: it is loaded when it is first asked for, and ends with the {@link Cuda}; closing it
+   * does nothing. (cuLibraryLoadData)
+   *
+   * @param cuda the library to load it with
+   * @param name the name, such as that of the class whose kernels they are
+   * @param image gives PTX, a cubin or a fatbin; called by each thread that finds the module not
+   *     loaded yet, while no lock is held
+   * @throws IllegalArgumentException if there are no bytes, or nothing that is code
+   * @throws CudaException if the driver reports an error
+   */
+  public static CudaModule shared(Cuda cuda, String name, Supplier<byte[]> image) {
+    Objects.requireNonNull(cuda, "cuda");
+    Objects.requireNonNull(name, "name");
+    Objects.requireNonNull(image, "image");
+    return new CudaModule(cuda, cuda.engine().modules().shared().get(name, image));
   }
 
   /**

@@ -4,6 +4,7 @@ import io.cuvette.driver.MathLibrary;
 import io.cuvette.internal.interop.DriverHandle;
 import io.cuvette.internal.interop.LibraryHandles;
 import io.cuvette.internal.session.ObjectEnding;
+import java.util.function.Consumer;
 
 /**
  * A handle of cuBLAS or cuSOLVER that is lent for one stream: what is called with it queues its
@@ -49,6 +50,16 @@ public final class LibraryHandle implements AutoCloseable {
     ending.hold();
     try {
       return lent.workspaceBytes();
+    } finally {
+      ending.unhold();
+    }
+  }
+
+  /** Lets something be queued with the handle, which is not closed meanwhile. */
+  void use(Consumer<DriverHandle> queue) {
+    ending.hold();
+    try {
+      queue.accept(lent);
     } finally {
       ending.unhold();
     }

@@ -7,7 +7,8 @@ import java.util.Objects;
  *
  * @param <A> the kind of array
  */
-abstract sealed class BaseArray<A extends NdArray> permits CudaArray, HostArray {
+abstract sealed class BaseArray<A extends NdArray> extends ComputedArray<A>
+    permits CudaArray, HostArray {
   private final ElementType type;
   private final Layout layout;
 
@@ -41,8 +42,24 @@ abstract sealed class BaseArray<A extends NdArray> permits CudaArray, HostArray 
    */
   public abstract ArrayModule<A> module();
 
+  @Override
+  final BaseArray<A> base() {
+    return this;
+  }
+
+  /** Where the memory begins; 0 for an array of Java. */
+  abstract long memoryAddress();
+
+  /** Where the element with the indices 0 is, in bytes. */
+  final long firstByte() {
+    return layout.offset() * type.bytes();
+  }
+
   /** Itself as the public type. */
   abstract A self();
+
+  /** The same memory in another shape: the only one that is used from now on. */
+  abstract A renamed(Layout changed);
 
   /** Another view of the same memory. */
   abstract A view(Layout changed);

@@ -74,6 +74,16 @@ public final class CudaArray extends BaseArray<CudaArray> implements NdArray {
   }
 
   @Override
+  long memoryAddress() {
+    return buffer.address();
+  }
+
+  @Override
+  CudaArray renamed(Layout changed) {
+    return new CudaArray(buffer, type(), changed, owner);
+  }
+
+  @Override
   CudaArray view(Layout changed) {
     return new CudaArray(buffer, type(), changed, false);
   }

@@ -24,6 +24,8 @@ final class DeviceCopies {
               .buffer()
               .slice(to * bytes, count * bytes)
               .copyFrom(source.buffer().slice(from * bytes, count * bytes), stream));
+    } else if (target.device().equals(source.device())) {
+      Launches.copy(target, source, stream);
     } else {
       throughHost(target, source, stream);
     }
@@ -65,10 +67,7 @@ final class DeviceCopies {
       fill(target.bytes(), value, stream);
       return;
     }
-    try (CudaArray one = target.on(stream).allocate(target.type(), Layout.of())) {
-      fill(one.bytes(), value, stream);
-      copy(target, one.view(one.layout().broadcastTo(target.layout().sizes())), stream);
-    }
+    Launches.fill(target, value, stream);
   }
 
   private static void fill(Buffer target, Scalar value, CudaStream stream) {

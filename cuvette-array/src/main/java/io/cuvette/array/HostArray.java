@@ -295,6 +295,16 @@ public final class HostArray extends BaseArray<HostArray> implements NdArray {
   }
 
   @Override
+  long memoryAddress() {
+    return memory.isNative() ? memory.address() : 0;
+  }
+
+  @Override
+  HostArray renamed(Layout changed) {
+    return new HostArray(cuda, memory, pinned, type(), changed, owner);
+  }
+
+  @Override
   HostArray view(Layout changed) {
     return new HostArray(cuda, memory, pinned, type(), changed, false);
   }

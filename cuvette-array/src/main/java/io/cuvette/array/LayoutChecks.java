@@ -2,6 +2,7 @@ package io.cuvette.array;
 
 import java.util.Arrays;
 import java.util.Objects;
+import java.util.stream.IntStream;
 
 /** What shapes, strides, axes and indices must be. Stateless. */
 final class LayoutChecks {
@@ -118,6 +119,25 @@ final class LayoutChecks {
       throw new IllegalArgumentException(
           "axes: %s (expected: each of %d axes once)".formatted(Arrays.toString(axes), rank));
     }
+    return own;
+  }
+
+  /** Some axes, each once and from 0; all if none are named. */
+  static int[] distinctAxes(int[] axes, int rank) {
+    int[] own = Objects.requireNonNull(axes, "axes").clone();
+    if (own.length == 0) {
+      return IntStream.range(0, rank).toArray();
+    }
+    boolean[] seen = new boolean[rank];
+    for (int i = 0; i < own.length; i++) {
+      own[i] = axis(own[i], rank);
+      if (seen[own[i]]) {
+        throw new IllegalArgumentException(
+            "axes: %s (expected: each once)".formatted(Arrays.toString(axes)));
+      }
+      seen[own[i]] = true;
+    }
+    Arrays.sort(own);
     return own;
   }
 

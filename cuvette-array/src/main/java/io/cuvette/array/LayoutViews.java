@@ -204,6 +204,13 @@ final class LayoutViews {
     return LayoutChecks.shape(common);
   }
 
+  /** A shape with more axes behind. */
+  static long[] joined(long[] shape, long... more) {
+    long[] all = Arrays.copyOf(shape, shape.length + more.length);
+    System.arraycopy(more, 0, all, shape.length, more.length);
+    return all;
+  }
+
   static int[] axesOfOne(long[] shape) {
     return IntStream.range(0, shape.length).filter(axis -> shape[axis] == 1).toArray();
   }

@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
  * <p>Thread-safe as a {@link io.cuvette.Buffer} is: closing an array while other threads use it is
  * safe, and writing elements that others read is the caller's to order.
  */
-public sealed interface NdArray extends AutoCloseable permits CudaArray, HostArray {
+public sealed interface NdArray extends NdOperations, AutoCloseable permits CudaArray, HostArray {
 
   /** {@return the type of the elements} */
   ElementType type();

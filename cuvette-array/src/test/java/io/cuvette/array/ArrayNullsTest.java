@@ -25,6 +25,8 @@ class ArrayNullsTest {
   private static final List<Class<?>> TYPES =
       List.of(
           ArrayModule.class,
+          ArrayRandom.class,
+          BinaryOperation.class,
           Complex.class,
           CudaArray.class,
           CudaArrays.class,
@@ -34,7 +36,9 @@ class ArrayNullsTest {
           Layout.class,
           NdArray.class,
           Order.class,
-          Range.class);
+          Range.class,
+          Reduction.class,
+          UnaryOperation.class);
 
   @Test
   void everyMissingArgument_isNamed() throws Exception {
@@ -56,6 +60,10 @@ class ArrayNullsTest {
               Map.entry(HostArrays.class, HostArrays.of(cuda)),
               Map.entry(ArrayModule.class, HostArrays.of(cuda)),
               Map.entry(ElementType.class, FLOAT32),
+              Map.entry(ArrayRandom.class, ArrayRandom.of(HostArrays.of(cuda), 1)),
+              Map.entry(BinaryOperation.class, BinaryOperation.ADD),
+              Map.entry(UnaryOperation.class, UnaryOperation.NEGATE),
+              Map.entry(Reduction.class, Reduction.SUM),
               Map.entry(Order.class, Order.C),
               Map.entry(Layout.class, Layout.of(1)),
               Map.entry(Complex.class, Complex.ONE),

@@ -98,6 +98,21 @@ class ArrayRacesTest {
     rows.put("toHost", (a, _, _) -> a.toHost());
     rows.put("toHost, queued", (a, _, stream) -> a.toHost(stream, Order.C, null, false));
     rows.put("toArray", of((a, _, _) -> a.toArray(int[][].class)));
+    rows.put("map", (a, _, _) -> a.map(UnaryOperation.NEGATE));
+    rows.put("combine", (a, other, _) -> a.combine(BinaryOperation.EQUAL, other));
+    rows.put("add", (a, other, _) -> a.add(other));
+    rows.put("subtract", (a, _, _) -> a.subtract(1));
+    rows.put("multiply", (a, _, _) -> a.multiply(0.5));
+    rows.put("divide", (a, other, _) -> a.divide(other));
+    rows.put("clip", (a, _, _) -> a.clip(0, 1));
+    rows.put("where", (a, other, _) -> chosen(a, other));
+    rows.put("reduce", (a, _, _) -> a.reduce(Reduction.ARGMAX));
+    rows.put("sum", (a, _, _) -> a.sum(0));
+    rows.put("mean", (a, _, _) -> a.mean());
+    rows.put("min", (a, _, _) -> a.min(1));
+    rows.put("max", (a, _, _) -> a.max());
+    rows.put("dot", ArrayRacesTest::product);
+    rows.put("matmul", ArrayRacesTest::product);
     rows.put("getLong", of((a, _, _) -> onHost(a, array -> array.getLong(1, 1))));
     rows.put("getDouble", of((a, _, _) -> onHost(a, array -> array.getDouble(1, 1))));
     rows.put("getComplex", of((a, _, _) -> onHost(a, array -> array.getComplex(1, 1))));
@@ -106,6 +121,19 @@ class ArrayRacesTest {
     rows.put(
         "setComplex", of((a, _, _) -> onHost(a, array -> array.setComplex(Complex.ONE, 1, 1))));
     return rows;
+  }
+
+  private static NdArray chosen(NdArray a, NdArray other) {
+    try (NdArray isLess = a.combine(BinaryOperation.LESS, other)) {
+      return isLess.where(a, other);
+    }
+  }
+
+  private static NdArray product(NdArray a, NdArray other, CudaStream stream) {
+    try (NdArray one = a.asType(FLOAT32);
+        NdArray second = other.asType(FLOAT32)) {
+      return one.dot(second);
+    }
   }
 
   private static void onHost(NdArray a, java.util.function.Consumer<HostArray> use) {

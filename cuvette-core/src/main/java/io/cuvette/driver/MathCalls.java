@@ -59,4 +59,18 @@ public interface MathCalls {
    * @throws CudaException if the library reports an error
    */
   void mathHandleSetWorkspace(int device, long handle, long address, long bytes);
+
+  /**
+   * Queues a product of matrices in the stream of a handle of cuBLAS (cublasGemmEx_64,
+   * cublasGemmStridedBatchedEx_64). C has no bytes in common with the others.
+   *
+   * @param device the device, from 0
+   * @param handle the handle
+   * @param product what is multiplied
+   * @param c the address of the first matrix C
+   * @param a the address of the first matrix A
+   * @param b the address of the first matrix B
+   * @throws CudaException if the library reports an error, or lacks the function
+   */
+  void gemm(int device, long handle, MatrixProduct product, long c, long a, long b);
 }

@@ -2,6 +2,7 @@ package io.cuvette.instrument;
 
 import io.cuvette.driver.MathCalls;
 import io.cuvette.driver.MathLibrary;
+import io.cuvette.driver.MatrixProduct;
 import java.util.Objects;
 
 /**
@@ -43,5 +44,10 @@ public abstract class ForwardingMath implements MathCalls {
   @Override
   public void mathHandleSetWorkspace(int device, long handle, long address, long bytes) {
     delegate.mathHandleSetWorkspace(device, handle, address, bytes);
+  }
+
+  @Override
+  public void gemm(int device, long handle, MatrixProduct product, long c, long a, long b) {
+    delegate.gemm(device, handle, product, c, a, b);
   }
 }

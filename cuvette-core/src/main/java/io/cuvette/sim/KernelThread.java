@@ -197,6 +197,22 @@ public interface KernelThread {
   }
 
   /**
+   * Reads bytes from an address of any alignment on, in one piece.
+   *
+   * @param address the address
+   * @param target where they go: as many as it has
+   */
+  void getBytes(long address, MemorySegment target);
+
+  /**
+   * Writes bytes from an address of any alignment on, in one piece.
+   *
+   * @param address the address
+   * @param source what is written
+   */
+  void setBytes(long address, MemorySegment source);
+
+  /**
    * Changes 32 bits atomically, as atomicMin, atomicExch and their like do.
    *
    * @param address the address, a multiple of 4

@@ -97,7 +97,7 @@ public final class SimulatedDriver implements CudaDriver {
     this.graphs = new SimGraphCalls(machine, transfers, kernels, events);
     this.sharing = new SimIpcCalls(machine, events);
     this.virtual = new SimVirtualCalls(machine);
-    this.math = new SimMathCalls(machine);
+    this.math = new SimMathCalls(machine, kernels);
     this.natives = new SimNativeCalls(machine);
   }
 

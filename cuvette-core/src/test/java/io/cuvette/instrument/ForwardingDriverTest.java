@@ -23,6 +23,8 @@ import io.cuvette.driver.LaunchParameters;
 import io.cuvette.driver.LaunchShape;
 import io.cuvette.driver.MathCalls;
 import io.cuvette.driver.MathLibrary;
+import io.cuvette.driver.MatrixProduct;
+import io.cuvette.driver.MatrixType;
 import io.cuvette.driver.MemoryCalls;
 import io.cuvette.driver.MemoryInfo;
 import io.cuvette.driver.NativeCalls;
@@ -210,6 +212,10 @@ class ForwardingDriverTest {
       case "byte[]" -> new byte[] {(byte) number};
       case "long[]" -> new long[] {number};
       case "KernelParameter" -> new KernelParameter(number, number);
+      case "MatrixProduct" -> {
+        MatrixProduct.Operand matrix = new MatrixProduct.Operand(false, number, number);
+        yield new MatrixProduct(MatrixType.FLOAT, 1, 1, 1, matrix, matrix, matrix, 1);
+      }
       case "LaunchShape" -> new LaunchShape(number, 1, 1, 32, 1, 1, 1, 1, 1, number, false, false);
       case "LaunchParameters" -> new LaunchParameters(MemorySegment.ofAddress(number), List.of());
       case "PotentialBlockSize" -> new PotentialBlockSize(number, number);

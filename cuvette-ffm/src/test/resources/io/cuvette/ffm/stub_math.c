@@ -3,8 +3,10 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 
+#define H(h) (long long)(size_t)h
 static int note(const char *call, long long a, long long b, long long c) {
   const char *status = getenv("STUB_MATH_STATUS");
   FILE *log = fopen(getenv("STUB_MATH_LOG"), "a");
@@ -13,7 +15,6 @@ static int note(const char *call, long long a, long long b, long long c) {
   return status ? atoi(status) : 0;
 }
 
-#define H(h) (long long)(size_t)h
 static long next = 0x100;
 
 #define LIBRARY(create, destroy, stream) \
@@ -25,6 +26,31 @@ static long next = 0x100;
 LIBRARY(cublasCreate_v2, cublasDestroy_v2, cublasSetStream_v2)
 int cublasSetWorkspace_v2(void *h, void *address, size_t bytes) {
   return note("cublasSetWorkspace_v2", H(h), H(address), bytes);
+}
+static void product(char *text, int transA, int transB, long long m, long long n, long long k, const double *one, void *a,
+                    int typeA, long long leadingA, void *b, int typeB, long long leadingB, const double *zero, void *c,
+                    int typeC, long long leadingC, int compute, int algorithm) {
+  sprintf(text, "%d%d %lldx%lldx%lld %g a=%llx:%d/%lld b=%llx:%d/%lld %g c=%llx:%d/%lld %d %d", transA, transB, m, n, k,
+          compute == 70 ? *one : *(const float *)one, H(a), typeA, leadingA, H(b), typeB, leadingB, *zero, H(c), typeC,
+          leadingC, compute, algorithm);
+}
+int cublasGemmEx_64(void *h, int transA, int transB, long long m, long long n, long long k, const void *one, void *a,
+                    int typeA, long long leadingA, void *b, int typeB, long long leadingB, const void *zero, void *c,
+                    int typeC, long long leadingC, int compute, int algorithm) {
+  char text[500] = "cublasGemmEx_64 ";
+  product(text + 16, transA, transB, m, n, k, one, a, typeA, leadingA, b, typeB, leadingB, zero, c, typeC, leadingC,
+          compute, algorithm);
+  return note(text, H(h), 0, 0);
+}
+int cublasGemmStridedBatchedEx_64(void *h, int transA, int transB, long long m, long long n, long long k,
+                                  const void *one, void *a, int typeA, long long leadingA, long long strideA, void *b,
+                                  int typeB, long long leadingB, long long strideB, const void *zero, void *c, int typeC,
+                                  long long leadingC, long long strideC, long long batch, int compute, int algorithm) {
+  char text[500] = "cublasGemmStridedBatchedEx_64 ";
+  product(text + 30, transA, transB, m, n, k, one, a, typeA, leadingA, b, typeB, leadingB, zero, c, typeC, leadingC,
+          compute, algorithm);
+  sprintf(text + strlen(text), " strides %lld %lld %lld", strideA, strideB, strideC);
+  return note(text, H(h), batch, 0);
 }
 int cublasGetProperty(int which, int *value) { *value = 13 + which; return note("cublasGetProperty", which, 0, 0); }
 #else

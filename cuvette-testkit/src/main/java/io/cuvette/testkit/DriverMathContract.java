@@ -8,6 +8,8 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MathCalls;
 import io.cuvette.driver.MathLibrary;
+import io.cuvette.driver.MatrixType;
+import java.util.Random;
 
 /**
  * What every driver promises about handles of libraries. Extend it in the tests of a driver. A
@@ -15,6 +17,7 @@ import io.cuvette.driver.MathLibrary;
  */
 public abstract class DriverMathContract {
   private static final long WORKSPACE = 1 << 20;
+  private static final int PRODUCTS = 20;
 
   /** For subclasses. */
   protected DriverMathContract() {}
@@ -90,5 +93,25 @@ public abstract class DriverMathContract {
     assumeThere(driver, MathLibrary.CUBLAS);
     Refused.withAny(() -> driver.math().mathHandleCreate(MathLibrary.CUBLAS, 12_345));
     Refused.withAny(() -> driver.math().mathHandleCreate(MathLibrary.CUBLAS, -1));
+  }
+
+  /**
+   * Products of matrices are those of a reference in double, of each type, transposed or not, in
+   * batches and with gaps.
+   *
+   * @param driver the driver under test
+   */
+  @CudaTest
+  public void products_areThoseOfAReference(CudaDriver driver) {
+    assumeThere(driver, MathLibrary.CUBLAS);
+    long handle = driver.math().mathHandleCreate(MathLibrary.CUBLAS, 0);
+    driver.math().mathHandleSetStream(MathLibrary.CUBLAS, 0, handle, 0);
+    Random random = new Random(1);
+    for (MatrixType type : MatrixType.values()) {
+      for (int i = 0; i < PRODUCTS; i++) {
+        new ProductCase(type, random).check(driver, handle);
+      }
+    }
+    driver.math().mathHandleDestroy(MathLibrary.CUBLAS, 0, handle);
   }
 }

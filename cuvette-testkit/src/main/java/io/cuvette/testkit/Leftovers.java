@@ -28,6 +28,9 @@ record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String
   /** Makes a stream to be current inside callbacks, one for each device. */
   private static final String CALLBACK_STREAMS = "io.cuvette.ThreadStreams";
 
+  /** Loads modules that last as long as the Cuda. */
+  private static final String SHARED_MODULES = "io.cuvette.internal.kernel.SharedModules";
+
   /** Makes one event for a stream, which lasts as long as the stream. */
   private static final String MARK = "io.cuvette.internal.fence.IdleMark";
 
@@ -77,6 +80,7 @@ record Leftovers(List<OpenObject> open, List<LiveHandles.Made> live, List<String
     kept.addAll(madeBy(live, CALLBACK_STREAMS, devices));
     return live.stream()
         .filter(made -> !kept.contains(made))
+        .filter(made -> !isMadeBy(made, SHARED_MODULES))
         .filter(made -> !isMadeBy(made, MARK) || !isFirstMark(handles, made, marked))
         .toList();
   }

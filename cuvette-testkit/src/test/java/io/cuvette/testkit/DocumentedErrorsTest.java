@@ -36,7 +36,8 @@ class DocumentedErrorsTest {
           "mathHandleCreate",
           "mathHandleDestroy",
           "mathHandleSetStream",
-          "mathHandleSetWorkspace");
+          "mathHandleSetWorkspace",
+          "gemm");
 
   private static final Pattern ERROR = Pattern.compile("::CUDA_ERROR_(\\w+)");
   private static final String VERSION = "#define CUDA_VERSION 13000";

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.cuvette.array.ArrayModule;
+import io.cuvette.array.ArrayRandom;
 import io.cuvette.array.CudaArray;
 import io.cuvette.array.CudaArrays;
 import io.cuvette.array.HostArray;
@@ -30,6 +31,7 @@ class ArrayMigrationTest {
   private static final Map<String, Class<?>> TYPES =
       Stream.of(
               ArrayModule.class,
+              ArrayRandom.class,
               CudaArray.class,
               CudaArrays.class,
               HostArray.class,

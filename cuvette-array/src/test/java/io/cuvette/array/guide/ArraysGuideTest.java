@@ -1,9 +1,11 @@
 package io.cuvette.array.guide;
 
+import static io.cuvette.array.ElementType.BOOLEAN;
 import static io.cuvette.array.ElementType.FLOAT16;
 import static io.cuvette.array.ElementType.FLOAT32;
 import static io.cuvette.array.ElementType.FLOAT64;
 import static io.cuvette.array.ElementType.INT32;
+import static io.cuvette.array.ElementType.INT64;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.Buffer;
@@ -11,6 +13,8 @@ import io.cuvette.Cuda;
 import io.cuvette.CudaStream;
 import io.cuvette.Scope;
 import io.cuvette.array.ArrayModule;
+import io.cuvette.array.ArrayRandom;
+import io.cuvette.array.BinaryOperation;
 import io.cuvette.array.CudaArray;
 import io.cuvette.array.CudaArrays;
 import io.cuvette.array.HostArray;
@@ -19,6 +23,8 @@ import io.cuvette.array.Layout;
 import io.cuvette.array.NdArray;
 import io.cuvette.array.Order;
 import io.cuvette.array.Range;
+import io.cuvette.array.Reduction;
+import io.cuvette.array.UnaryOperation;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
 
@@ -115,6 +121,23 @@ class ArraysGuideTest {
       CudaArray columns = cp.wrap(buffer, FLOAT32, Layout.of(Order.F, 32, 32));
       columns.slice(Range.all(), Range.at(3)).fill(1.0);
       assert cp.wrap(buffer, FLOAT32, Layout.of(1024)).toArray(float[].class)[3 * 32] == 1;
+    }
+    assertThat(cuda.defaultMemoryPool().stats(cuda.currentDevice()).usedBytes()).isZero();
+  }
+
+  @CudaTest
+  void arrays_compute(Cuda cuda) {
+    CudaArrays cp = CudaArrays.of(cuda);
+    ArrayRandom<CudaArray> random = ArrayRandom.of(cp, 42);
+    try (CudaArray a = random.uniform(FLOAT32, 200, 300);
+        CudaArray product = a.dot(a.transpose()); // by cuBLAS; the transposed view is not copied
+        CudaArray roots = product.map(UnaryOperation.SQRT);
+        CudaArray best = roots.reduce(Reduction.ARGMAX, 1);
+        CudaArray isLarge = product.combine(BinaryOperation.GREATER, 100.0);
+        NdArray mean = product.mean()) { // a number: an array without axes
+      product.combine(BinaryOperation.DIVIDE, mean, product); // in place
+      assert best.type() == INT64 && best.size() == 200;
+      assert isLarge.type() == BOOLEAN;
     }
     assertThat(cuda.defaultMemoryPool().stats(cuda.currentDevice()).usedBytes()).isZero();
   }

@@ -7,6 +7,7 @@ import io.cuvette.internal.base.Once;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.stream.DriverStream;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -19,6 +20,7 @@ public final class DriverHandle {
   private final Once destroyed = new Once();
   private long handle;
   private @Nullable DriverStream stream;
+  private @Nullable OpenStream bound;
   private @Nullable Workspace workspace;
 
   DriverHandle(MathLibrary library, Device device) {
@@ -41,6 +43,11 @@ public final class DriverHandle {
     return workspace == null ? 0 : workspace.bytes();
   }
 
+  /** The stream that it is bound to. */
+  public OpenStream stream() {
+    return Objects.requireNonNull(bound, "stream");
+  }
+
   boolean isBoundTo(OpenStream to) {
     return to.state == stream;
   }
@@ -55,6 +62,7 @@ public final class DriverHandle {
     boolean own = bytes > 0 && library.takesWorkspace();
     Workspace given = own ? source.allocate(bytes, to) : null;
     stream = null;
+    bound = null;
     try {
       CudaDriver driver = to.hold();
       try {
@@ -80,6 +88,7 @@ public final class DriverHandle {
       throw e;
     }
     stream = to.state;
+    bound = to;
     Workspace before = workspace;
     workspace = given;
     if (before != null) {
@@ -90,6 +99,7 @@ public final class DriverHandle {
   /** Gives the memory back that the library works in; nothing may be called with it any more. */
   void unbind() {
     stream = null;
+    bound = null;
     Workspace given = workspace;
     workspace = null;
     if (given != null) {

@@ -189,25 +189,7 @@ final class Arguments {
 
   private void checkAccess(Device device) {
     for (int i = 0; i < count; i++) {
-      Memory buffer = buffers[i];
-      if (buffer.on() != device && buffer.isOfDevice()) {
-        checkAccess(buffer, device);
-      }
-    }
-  }
-
-  private void checkAccess(Memory buffer, Device device) {
-    if (buffer.block().deniesAccess(device)) {
-      throw new IllegalArgumentException(
-          ("%s of %s (expected: memory that %s, which runs %s, has access to: its own, or of a pool"
-                  + " that grants it)")
-              .formatted(buffer, buffer.on(), device, kernel));
-    }
-    if (!buffer.block().isOfDriverPool()
-        && !device.session().peers().isEnabled(device.id(), buffer.on().id())) {
-      throw new IllegalArgumentException(
-          "%s of %s (expected: memory of %s, which runs %s, or CudaDevice.enablePeerAccess first)"
-              .formatted(buffer, buffer.on(), device, kernel));
+      DeviceAccess.check(buffers[i], device, kernel);
     }
   }
 }

@@ -25,8 +25,12 @@ final class LoadedModule extends UsedMemory {
   /** The thread that is ending it, which gets what fails; others only pass by. */
   private volatile @Nullable Thread releasing;
 
-  LoadedModule(OpenModule of, Modules modules, long library, String text) {
-    super(of, modules.session.leaks().queue, modules.session.leaks().site(), null);
+  /**
+   * The end of a module; one that is shared is not listed as open, for it ends with the session.
+   */
+  LoadedModule(OpenModule of, Modules modules, long library, String text, boolean isShared) {
+    super(
+        of, modules.session.leaks().queue, isShared ? null : modules.session.leaks().site(), null);
     this.modules = modules;
     this.session = modules.session;
     this.library = library;

@@ -8,11 +8,17 @@ import io.cuvette.internal.stream.PendingFrees;
  */
 public final class Modules {
   final Session session;
+  private final SharedModules shared = new SharedModules(this);
   final PendingFrees<LoadedModule> closed = new PendingFrees<>(LoadedModule::unloadBehindLaunches);
 
   public Modules(Session session) {
     this.session = session;
     session.whenDrained(this::poll);
+  }
+
+  /** Those that are kept until the session ends. */
+  public SharedModules shared() {
+    return shared;
   }
 
   /** Unloads what is closed and whose launches are done by now. */

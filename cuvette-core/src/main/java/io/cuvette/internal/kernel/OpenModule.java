@@ -30,19 +30,29 @@ public final class OpenModule {
 
   private final Map<String, OpenKernel> kernels = new ConcurrentHashMap<>();
 
-  private OpenModule(Modules modules, long library, byte[] image) {
+  /** Whether it is kept until the session ends. */
+  private final boolean isShared;
+
+  private OpenModule(Modules modules, long library, byte[] image, boolean isShared) {
     this.session = modules.session;
+    this.isShared = isShared;
     this.code = CodeText.of(image);
     this.ending =
         new LoadedModule(
             this,
             modules,
             library,
-            "module 0x%x of %d bytes of code".formatted(library, image.length));
+            "module 0x%x of %d bytes of code".formatted(library, image.length),
+            isShared);
   }
 
   /** Loads code (cuLibraryLoadData). */
   public static OpenModule load(Modules modules, byte[] image) {
+    return load(modules, image, false);
+  }
+
+  /** Loads code, which is kept until the session ends if it is shared. */
+  static OpenModule load(Modules modules, byte[] image, boolean isShared) {
     Session session = modules.session;
     session.checkOpen();
     if (image.length == 0) {
@@ -50,7 +60,7 @@ public final class OpenModule {
     }
     CodeKinds.checkText(image);
     session.leaks().drain();
-    return session.gate().make(() -> registered(modules, loaded(session, image), image));
+    return session.gate().make(() -> registered(modules, loaded(session, image), image, isShared));
   }
 
   private static long loaded(Session session, byte[] image) {
@@ -72,9 +82,10 @@ public final class OpenModule {
   }
 
   /** The driver gets the library back if there is no Java heap for it. */
-  private static OpenModule registered(Modules modules, long library, byte[] image) {
+  private static OpenModule registered(
+      Modules modules, long library, byte[] image, boolean isShared) {
     try {
-      OpenModule module = new OpenModule(modules, library, image);
+      OpenModule module = new OpenModule(modules, library, image, isShared);
       module.ending.listed();
       return module;
     } catch (OutOfMemoryError e) {
@@ -189,8 +200,11 @@ public final class OpenModule {
     return ending.ended();
   }
 
+  /** Does nothing for one that is shared. */
   public void close() {
-    ending.close();
+    if (!isShared) {
+      ending.close();
+    }
   }
 
   @Override

@@ -2,16 +2,34 @@ package io.cuvette.ffm.part;
 
 import io.cuvette.driver.MathCalls;
 import io.cuvette.driver.MathLibrary;
+import io.cuvette.driver.MatrixProduct;
+import io.cuvette.driver.MatrixType;
 import io.cuvette.ffm.call.Call;
 import io.cuvette.ffm.call.CallFrame;
 import io.cuvette.ffm.call.Entry;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Calls about handles of cuBLAS and cuSOLVER, which take the context that is current. Thread-safe.
  */
 public final class FfmMath extends Part implements MathCalls {
+  /** The bytes for a factor: a complex double. */
+  private static final long FACTOR = 16;
+
+  private static final long ZERO = 0;
+  private static final long FLOAT_ONE = FACTOR;
+  private static final long DOUBLE_ONE = 2 * FACTOR;
+
+  /** CUBLAS_GEMM_DEFAULT. */
+  private static final int ANY_ALGORITHM = -1;
+
+  private static final MemorySegment FACTORS = factors();
+
   /** libraryPropertyType: MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL. */
   private static final int PROPERTIES = 3;
 
@@ -30,7 +48,7 @@ public final class FfmMath extends Part implements MathCalls {
       long value =
           run(
               binding,
-              "getProperty(type=" + property + ")",
+              () -> "getProperty(type=" + which + ")",
               frame -> (int) get.invokeExact(which, frame.out),
               enter());
       version.append(version.isEmpty() ? "" : ".").append((int) value);
@@ -44,7 +62,7 @@ public final class FfmMath extends Part implements MathCalls {
     MethodHandle create = binding.create();
     return run(
         binding,
-        "create(device=" + device + ")",
+        () -> "create(device=" + device + ")",
         frame -> (int) create.invokeExact(frame.out),
         enter(device));
   }
@@ -55,13 +73,16 @@ public final class FfmMath extends Part implements MathCalls {
     MethodHandle destroy = binding.destroy();
     free(
         binding,
-        "destroy(handle=0x%x, device=%d)".formatted(handle, device),
+        () -> "destroy(handle=0x%x, device=%d)".formatted(handle, device),
         _ -> (int) destroy.invokeExact(handle),
         entry.enterToFree(device));
   }
 
   private static void free(
-      MathBinding binding, String call, Call.Function function, @Nullable CallFrame frame) {
+      MathBinding binding,
+      Supplier<String> call,
+      Call.Function function,
+      @Nullable CallFrame frame) {
     if (frame != null) {
       run(binding, call, function, frame);
     }
@@ -73,7 +94,7 @@ public final class FfmMath extends Part implements MathCalls {
     MethodHandle set = binding.setStream();
     run(
         binding,
-        "setStream(handle=0x%x, stream=0x%x, device=%d)".formatted(handle, stream, device),
+        () -> "setStream(handle=0x%x, stream=0x%x, device=%d)".formatted(handle, stream, device),
         _ -> (int) set.invokeExact(handle, stream),
         enter(device));
   }
@@ -84,14 +105,96 @@ public final class FfmMath extends Part implements MathCalls {
     MethodHandle set = binding.setWorkspace();
     run(
         binding,
-        "setWorkspace(handle=0x%x, address=0x%x, bytes=%d, device=%d)"
-            .formatted(handle, address, bytes, device),
+        () ->
+            "setWorkspace(handle=0x%x, address=0x%x, bytes=%d, device=%d)"
+                .formatted(handle, address, bytes, device),
         _ -> (int) set.invokeExact(handle, address, bytes),
         enter(device));
   }
 
+  @Override
+  public void gemm(int device, long handle, MatrixProduct product, long c, long a, long b) {
+    MathBinding binding = MathBinding.of(MathLibrary.CUBLAS);
+    int transA = product.a().transposed() ? 1 : 0;
+    int transB = product.b().transposed() ? 1 : 0;
+    MatrixType type = product.type();
+    int code = type.code();
+    long one = FACTORS.address() + (isDouble(type) ? DOUBLE_ONE : FLOAT_ONE);
+    long zero = FACTORS.address() + ZERO;
+    MethodHandle gemm = product.batch() == 1 ? binding.gemm() : binding.gemmBatched();
+    Call.Function function =
+        product.batch() == 1
+            ? _ ->
+                (int)
+                    gemm.invokeExact(
+                        handle,
+                        transA,
+                        transB,
+                        product.rows(),
+                        product.columns(),
+                        product.inner(),
+                        one,
+                        a,
+                        code,
+                        product.a().leading(),
+                        b,
+                        code,
+                        product.b().leading(),
+                        zero,
+                        c,
+                        code,
+                        product.c().leading(),
+                        type.computeCode(),
+                        ANY_ALGORITHM)
+            : _ ->
+                (int)
+                    gemm.invokeExact(
+                        handle,
+                        transA,
+                        transB,
+                        product.rows(),
+                        product.columns(),
+                        product.inner(),
+                        one,
+                        a,
+                        code,
+                        product.a().leading(),
+                        product.a().stride(),
+                        b,
+                        code,
+                        product.b().leading(),
+                        product.b().stride(),
+                        zero,
+                        c,
+                        code,
+                        product.c().leading(),
+                        product.c().stride(),
+                        product.batch(),
+                        type.computeCode(),
+                        ANY_ALGORITHM);
+    run(
+        binding,
+        () ->
+            "gemm(handle=0x%x, %s, c=0x%x, a=0x%x, b=0x%x, device=%d)"
+                .formatted(handle, product, c, a, b, device),
+        function,
+        enter(device));
+  }
+
+  private static boolean isDouble(MatrixType type) {
+    return type == MatrixType.DOUBLE || type == MatrixType.COMPLEX_DOUBLE;
+  }
+
+  /** The factors 1 and 0, as complex numbers: their first parts are those of real types. */
+  private static MemorySegment factors() {
+    MemorySegment factors = Arena.global().allocate(3 * FACTOR, FACTOR);
+    factors.set(ValueLayout.JAVA_FLOAT, FLOAT_ONE, 1);
+    factors.set(ValueLayout.JAVA_DOUBLE, DOUBLE_ONE, 1);
+    return factors;
+  }
+
   private static long run(
-      MathBinding binding, String call, Call.Function function, CallFrame frame) {
+      MathBinding binding, Supplier<String> call, Call.Function function, CallFrame frame) {
     int status;
     try {
       status = function.invoke(frame);
@@ -100,7 +203,7 @@ public final class FfmMath extends Part implements MathCalls {
     }
     long result = frame.leave();
     if (status != SUCCESS) {
-      throw binding.failed(status, binding.library() + " " + call);
+      throw binding.failed(status, binding.library() + " " + call.get());
     }
     return result;
   }

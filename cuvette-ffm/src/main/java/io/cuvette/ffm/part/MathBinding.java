@@ -25,7 +25,9 @@ import java.util.concurrent.ConcurrentHashMap;
  *
  * @param property writes a part of the version: cublasGetProperty and its like
  * @param create writes a new handle
- * @param setWorkspace that of cuBLAS; others have none
+ * @param setWorkspace that of cuBLAS; others have none, as of the next two
+ * @param gemm multiplies two matrices
+ * @param gemmBatched multiplies a batch of them
  */
 record MathBinding(
     MathLibrary library,
@@ -33,7 +35,9 @@ record MathBinding(
     MethodHandle create,
     MethodHandle destroy,
     MethodHandle setStream,
-    MethodHandle setWorkspace) {
+    MethodHandle setWorkspace,
+    MethodHandle gemm,
+    MethodHandle gemmBatched) {
 
   private static final Map<MathLibrary, MathBinding> LOADED = new ConcurrentHashMap<>();
 
@@ -44,16 +48,31 @@ record MathBinding(
           "cublasCreate_v2",
           "cublasDestroy_v2",
           "cublasSetStream_v2",
-          "cublasSetWorkspace_v2");
+          "cublasSetWorkspace_v2",
+          "cublasGemmEx_64",
+          "cublasGemmStridedBatchedEx_64");
 
-  /** The last is no function of cuSOLVER, which takes a workspace with each call. */
+  /**
+   * From the handle on; pointers to factors, matrices with type and distances, and how it is done.
+   */
+  private static final MemoryLayout[] GEMM = {
+    POINTER, INT, INT, SIZE, SIZE, SIZE, POINTER, POINTER, INT, SIZE, POINTER, INT, SIZE, POINTER,
+    POINTER, INT, SIZE, INT, INT
+  };
+
+  private static final MemoryLayout[] GEMM_BATCHED = {
+    POINTER, INT, INT, SIZE, SIZE, SIZE, POINTER, POINTER, INT, SIZE, SIZE, POINTER, INT, SIZE,
+    SIZE, POINTER, POINTER, INT, SIZE, SIZE, SIZE, INT, INT
+  };
+
+  /** The last ones are no functions of cuSOLVER, which takes a workspace with each call. */
   private static List<String> names(MathLibrary library) {
     if (library == MathLibrary.CUBLAS) {
       return CUBLAS_NAMES;
     }
     String part = library == MathLibrary.CUSOLVER_DN ? "cusolverDn" : "cusolverSp";
     return List.of(
-        "cusolverGetProperty", part + "Create", part + "Destroy", part + "SetStream", "");
+        "cusolverGetProperty", part + "Create", part + "Destroy", part + "SetStream", "", "", "");
   }
 
   /**
@@ -102,7 +121,9 @@ record MathBinding(
         function(symbols, names.get(1), POINTER),
         function(symbols, names.get(2), POINTER),
         function(symbols, names.get(3), POINTER, POINTER),
-        function(symbols, names.get(4), POINTER, POINTER, SIZE));
+        function(symbols, names.get(4), POINTER, POINTER, SIZE),
+        function(symbols, names.get(5), GEMM),
+        function(symbols, names.get(6), GEMM_BATCHED));
   }
 
   private static MethodHandle function(

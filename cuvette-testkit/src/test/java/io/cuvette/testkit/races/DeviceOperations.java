@@ -2,6 +2,7 @@ package io.cuvette.testkit.races;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
 import io.cuvette.CudaProfiler;
@@ -9,11 +10,14 @@ import io.cuvette.CudaStream;
 import io.cuvette.DeviceAttribute;
 import io.cuvette.EventOptions;
 import io.cuvette.LibraryHandle;
+import io.cuvette.MatrixProducts;
 import io.cuvette.Scope;
 import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.MathLibrary;
+import io.cuvette.driver.MatrixProduct;
+import io.cuvette.driver.MatrixType;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
@@ -24,6 +28,17 @@ import org.jspecify.annotations.Nullable;
 /** Operations of {@code CudaDevice}. Stateless. */
 final class DeviceOperations {
   private static final int STACK_SIZE = 0;
+
+  private static final MatrixProduct PRODUCT =
+      new MatrixProduct(
+          MatrixType.FLOAT,
+          4,
+          4,
+          4,
+          new MatrixProduct.Operand(false, 4, 0),
+          new MatrixProduct.Operand(true, 4, 0),
+          new MatrixProduct.Operand(false, 4, 0),
+          1);
 
   private DeviceOperations() {}
 
@@ -141,6 +156,19 @@ final class DeviceOperations {
               return () ->
                   ifThere(
                       () -> use(stream.device().useLibrary(MathLibrary.CUSOLVER_DN, stream, 0)));
+            }));
+    all.add(
+        Operation.of(
+            "MatrixProducts.multiply(LibraryHandle, MatrixProduct, Buffer, Buffer, Buffer)",
+            stage -> {
+              @Nullable LibraryHandle handle = lent(stage);
+              Buffer a = stage.buffer();
+              Buffer c = stage.other();
+              return () -> {
+                if (handle != null) {
+                  MatrixProducts.multiply(handle, PRODUCT, c, a, a);
+                }
+              };
             }));
     for (String method : List.of("handle()", "workspaceBytes()", "close()")) {
       all.add(

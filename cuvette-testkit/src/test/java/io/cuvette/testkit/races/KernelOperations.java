@@ -99,6 +99,10 @@ final class KernelOperations {
         load(
             "CudaModule.load(Cuda, KernelCode)",
             cuda -> CudaModule.load(cuda, KernelCode.of(KernelCode.Kind.PTX, code()))));
+    all.add(
+        load(
+            "CudaModule.shared(Cuda, String, Supplier)",
+            cuda -> CudaModule.shared(cuda, "raced", KernelOperations::code)));
     all.add(load("CudaModule.load(Cuda, Path)", KernelOperations::loadFile));
     all.add(module("kernel(String)", module -> module.kernel("scale")));
     all.add(module("kernelNames()", CudaModule::kernelNames));

@@ -42,6 +42,7 @@ class NullArgumentsTest {
           "WithStatus",
           "MallocFunction",
           "FreeFunction",
+          "GridFunction",
           "KernelFunction",
           "KernelThread", // which the simulated device makes
           "Interceptor",

@@ -61,6 +61,8 @@ import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.FirstFailure;
 import io.cuvette.driver.LaunchParameters;
 import io.cuvette.driver.LaunchShape;
+import io.cuvette.driver.MatrixProduct;
+import io.cuvette.driver.MatrixType;
 import io.cuvette.instrument.DriverProxy;
 import io.cuvette.instrument.Faults;
 import io.cuvette.instrument.Misuse;
@@ -68,6 +70,7 @@ import io.cuvette.instrument.SanitizerDriver;
 import io.cuvette.instrument.SanitizerReport;
 import io.cuvette.instrument.TraceRing;
 import io.cuvette.sim.FreeFunction;
+import io.cuvette.sim.GridFunction;
 import io.cuvette.sim.KernelFunction;
 import io.cuvette.sim.MallocFunction;
 import io.cuvette.sim.SimulatedDriver;
@@ -215,6 +218,7 @@ final class NullSamples implements AutoCloseable {
     makeGraphs();
     objects.add(SimulatedParameter.INT);
     objects.add(new LaunchParameters(MemorySegment.NULL, List.of()));
+    values.put(GridFunction.class, (GridFunction) _ -> {});
     values.put(KernelFunction.class, (KernelFunction) _ -> {});
   }
 
@@ -286,6 +290,11 @@ final class NullSamples implements AutoCloseable {
         SanitizerReport.class, new SanitizerReport(Misuse.values()[0], "message", List.of()));
     values.put(MemorySegment.class, Arena.global().allocate(64));
     values.put(Arena.class, Arena.global());
+    MatrixProduct.Operand matrix = new MatrixProduct.Operand(false, 1, 1);
+    values.put(MatrixProduct.Operand.class, matrix);
+    values.put(
+        MatrixProduct.class,
+        new MatrixProduct(MatrixType.FLOAT, 1, 1, 1, matrix, matrix, matrix, 1));
     values.put(LaunchShape.class, new LaunchShape(1, 1, 1, 1, 1, 1, 1, 1, 1, 0, false, false));
     values.put(String.class, "1");
     values.put(UUID.class, new UUID(1, 2));

@@ -43,8 +43,12 @@ public final class AccessHistory {
   @Nullable Access unfinishedWrite(Range range, CallTrace allocated, HappensBefore order) {
     return find(
         range,
-        use ->
-            use.range().kind() == Kind.WRITE && use.site() != allocated && !order.isFinished(use));
+        use -> mayWrite(use.range().kind()) && use.site() != allocated && !order.isFinished(use));
+  }
+
+  /** A kernel may write what it was given. */
+  private static boolean mayWrite(Kind kind) {
+    return kind == Kind.WRITE || kind == Kind.USE;
   }
 
   /** A use that is not known to be finished although what the host does matters to it. */

@@ -51,7 +51,7 @@ public final class HostReads {
     if (!block.isOfHost()) {
       return;
     }
-    if (range.kind() == Kind.WRITE) {
+    if (range.kind() == Kind.WRITE || range.kind() == Kind.USE) {
       written(block, range);
     } else if (range.kind() == Kind.READ && isSettled(block, range)) {
       MemorySegment bytes = block.seen(range);

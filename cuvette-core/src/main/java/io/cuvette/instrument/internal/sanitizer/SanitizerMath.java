@@ -3,14 +3,23 @@ package io.cuvette.instrument.internal.sanitizer;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.MathCalls;
 import io.cuvette.driver.MathLibrary;
+import io.cuvette.driver.MatrixProduct;
+import io.cuvette.instrument.internal.memory.Work;
+import io.cuvette.instrument.internal.order.Access.Kind;
+import io.cuvette.instrument.internal.order.Access.Range;
 import io.cuvette.instrument.internal.order.Lane;
 import io.cuvette.instrument.internal.report.CallTrace;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /** The part of the sanitizer that watches handles of libraries. Thread-safe. */
 public final class SanitizerMath implements MathCalls {
   private final CudaDriver driver;
   private final SanitizerCore core;
+
+  /** The stream of each handle. */
+  private final Map<Long, Long> streams = new ConcurrentHashMap<>();
 
   public SanitizerMath(CudaDriver driver, SanitizerCore core) {
     this.driver = driver;
@@ -39,6 +48,7 @@ public final class SanitizerMath implements MathCalls {
         handle,
         site,
         () -> driver.math().mathHandleDestroy(library, device, handle));
+    streams.remove(handle);
   }
 
   @Override
@@ -46,6 +56,7 @@ public final class SanitizerMath implements MathCalls {
     CallTrace site = use("mathHandleSetStream", handle);
     @Nullable Lane lane = core.lane("mathHandleSetStream", device, stream);
     driver.math().mathHandleSetStream(library, device, handle, stream);
+    streams.put(handle, stream);
     core.unseen(lane, site); // what the library queues from now on
   }
 
@@ -54,6 +65,30 @@ public final class SanitizerMath implements MathCalls {
     CallTrace site = use("mathHandleSetWorkspace", handle);
     core.checkLive(site, address, bytes);
     driver.math().mathHandleSetWorkspace(device, handle, address, bytes);
+  }
+
+  /** Of matrices with gaps it is known only that they are used, as of arguments of kernels. */
+  @Override
+  public void gemm(int device, long handle, MatrixProduct product, long c, long a, long b) {
+    CallTrace site = use("gemm", handle);
+    Work work = new Work(site, device, streams.getOrDefault(handle, 0L));
+    work =
+        product.isWholeC()
+            ? work.writes(c, product.bytesOfC())
+            : work.uses(used(c, product.bytesOfC()));
+    work =
+        product.isWholeA()
+            ? work.reads(a, product.bytesOfA())
+            : work.uses(used(a, product.bytesOfA()));
+    work =
+        product.isWholeB()
+            ? work.reads(b, product.bytesOfB())
+            : work.uses(used(b, product.bytesOfB()));
+    core.queue(work, () -> driver.math().gemm(device, handle, product, c, a, b));
+  }
+
+  private static Range used(long address, long bytes) {
+    return new Range(address, bytes, Kind.USE, false);
   }
 
   private CallTrace use(String method, long handle) {

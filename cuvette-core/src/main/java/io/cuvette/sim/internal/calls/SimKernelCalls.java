@@ -171,17 +171,27 @@ public final class SimKernelCalls implements KernelCalls {
     machine.run(
         () -> {
           SimStream queue = machine.stream(machine.working(device), stream);
-          if (queue.capture == null) {
-            machine.queue(launch(queue, kernel, shape, parameters));
-          } else {
-            GraphNodeParams.Kernel params = new GraphNodeParams.Kernel(kernel, shape, parameters);
-            NodeWork node = node(queue, params);
-            machine.capture(queue, () -> node);
-          }
+          launchIn(queue, kernel, shape, parameters);
         },
         () ->
             "cuLaunchKernelEx(kernel=0x%x, %s, stream=0x%x, device=%d)"
                 .formatted(kernel, shape, stream, device));
+  }
+
+  /** Launches a kernel, or records it as a node. Guarded by the driver's lock. */
+  void launchIn(SimStream queue, long kernel, LaunchShape shape, LaunchParameters parameters) {
+    if (queue.capture == null) {
+      machine.queue(launch(queue, kernel, shape, parameters));
+    } else {
+      GraphNodeParams.Kernel params = new GraphNodeParams.Kernel(kernel, shape, parameters);
+      NodeWork node = node(queue, params);
+      machine.capture(queue, () -> node);
+    }
+  }
+
+  /** The handle of a kernel that is in no library. Guarded by the driver's lock. */
+  long own(SimulatedKernel kernel, List<KernelParameter> parameters) {
+    return kernels.add(kernel(kernel.name(), parameters));
   }
 
   private SimOp launch(

@@ -99,8 +99,29 @@ final class GlobalMemory {
     write(address, eight, touch);
   }
 
+  void getBytes(long address, MemorySegment target) {
+    for (long done = 0; done < target.byteSize(); ) {
+      SimBlock block = locate(address + done, 1, false);
+      long count = Math.min(target.byteSize() - done, lastTo - address - done);
+      read(block, address + done, target.asSlice(done, count), Touch.READ);
+      done += count;
+    }
+  }
+
+  void setBytes(long address, MemorySegment source) {
+    for (long done = 0; done < source.byteSize(); ) {
+      SimBlock block = locate(address + done, 1, true);
+      long count = Math.min(source.byteSize() - done, lastTo - address - done);
+      write(block, address + done, source.asSlice(done, count), Touch.WRITE);
+      done += count;
+    }
+  }
+
   private void read(long address, MemorySegment target, Touch touch) {
-    SimBlock block = block(address, target.byteSize(), false);
+    read(block(address, target.byteSize(), false), address, target, touch);
+  }
+
+  private void read(SimBlock block, long address, MemorySegment target, Touch touch) {
     note(address, target, touch);
     if (block.isLost()) {
       target.fill(PagedBytes.UNTOUCHED);
@@ -111,12 +132,20 @@ final class GlobalMemory {
 
   private void note(long address, MemorySegment value, Touch touch) {
     if (watcher != null) {
-      watcher.touched(address, (int) value.byteSize(), touch);
+      long end = address + value.byteSize();
+      for (long at = address; at < end; ) {
+        long count = (at & 7) == 0 && end - at >= 8 ? 8 : (at & 3) == 0 && end - at >= 4 ? 4 : 1;
+        watcher.touched(at, (int) count, touch);
+        at += count;
+      }
     }
   }
 
   private void write(long address, MemorySegment source, Touch touch) {
-    SimBlock block = block(address, source.byteSize(), true);
+    write(block(address, source.byteSize(), true), address, source, touch);
+  }
+
+  private void write(SimBlock block, long address, MemorySegment source, Touch touch) {
     note(address, source, touch);
     if (!block.isLost()) {
       block.write(address - block.address, source);
@@ -130,6 +159,10 @@ final class GlobalMemory {
               CudaStatus.MISALIGNED_ADDRESS,
               "0x%x (expected: a multiple of %d)".formatted(address, bytes)));
     }
+    return locate(address, bytes, writes);
+  }
+
+  private SimBlock locate(long address, long bytes, boolean writes) {
     SimBlock block = last;
     boolean isKnown = address >= lastFrom && address <= lastTo - bytes;
     if (block == null || !isKnown || (writes && !isLastWritable)) {

@@ -3,6 +3,7 @@ package io.cuvette.sim.internal.kernel;
 import io.cuvette.driver.KernelParameter;
 import io.cuvette.driver.LaunchShape;
 import io.cuvette.driver.LaunchWatcher;
+import io.cuvette.sim.GridFunction;
 import io.cuvette.sim.SimulatedKernel;
 import io.cuvette.sim.internal.machine.SimMachine;
 import io.cuvette.sim.internal.schedule.SimDevice;
@@ -29,6 +30,8 @@ public record Grid(
     List<KernelParameter> layout,
     MemorySegment arguments,
     @Nullable LaunchWatcher watcher) {
+  private static final LaunchShape ONE_THREAD =
+      new LaunchShape(1, 1, 1, 1, 1, 1, 1, 1, 1, 0, false, false);
 
   /**
    * Runs all threads; the caller holds the driver's lock.
@@ -37,6 +40,10 @@ public record Grid(
    * @throws io.cuvette.sim.internal.base.SimRefusal if a thread fails
    */
   public void run(SimMachine machine, SimDevice device, long seed) {
+    if (kernel.function() instanceof GridFunction && (blocks() > 1 || threads() > 1)) {
+      new Grid(kernel, ONE_THREAD, layout, arguments, watcher).run(machine, device, seed);
+      return;
+    }
     GlobalMemory memory = new GlobalMemory(machine, device, watcher);
     SplittableRandom random = new SplittableRandom(seed);
     long groups = shape.cooperative() ? 1 : blocks() / clusterSize();

@@ -316,6 +316,19 @@ final class KernelRun implements KernelThread {
   }
 
   @Override
+  public void getBytes(long address, MemorySegment target) {
+    access();
+    residents.memory.getBytes(address, target);
+  }
+
+  @Override
+  public void setBytes(long address, MemorySegment source) {
+    access();
+    residents.memory.setBytes(address, source);
+    wrote();
+  }
+
+  @Override
   public int atomicUpdate(long address, IntUnaryOperator change) {
     access();
     int old = residents.memory.getInt(address, Touch.ATOMIC);

@@ -1,0 +1,30 @@
+package io.cuvette.array;
+
+import io.cuvette.array.internal.kernel.LoopPlan;
+import io.cuvette.array.internal.twin.Cells;
+import io.cuvette.array.internal.twin.ElementTwin;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** Runs what the kernels do on arrays of the host. Stateless. */
+final class HostLoops {
+  private HostLoops() {}
+
+  /** Computes elements, of which there are some. */
+  static void elements(HostArray target, ElementTwin twin, List<Operand> operands) {
+    long[] shape = target.layout().sizes();
+    List<@Nullable Cells> memories = new ArrayList<>();
+    LoopPlan.Array[] arrays = new LoopPlan.Array[operands.size() + 1];
+    arrays[0] = Operand.inLoop(target.type(), target.layout(), 0);
+    memories.add(Cells.of(target.segment()));
+    for (int k = 0; k < operands.size(); k++) {
+      arrays[k + 1] = operands.get(k).inLoop(shape);
+      memories.add(
+          operands.get(k) instanceof Operand.Elements elements
+              ? Cells.of(((HostArray) elements.array()).segment())
+              : null);
+    }
+    twin.run(LoopPlan.of(shape, arrays).argument(), memories);
+  }
+}
