@@ -3,6 +3,7 @@ package io.cuvette.internal.fence;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.UserObject;
+import io.cuvette.internal.base.Failures;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -119,6 +120,9 @@ public final class Capture implements Fence, Retainable {
     } finally {
       lock.unlock();
     }
+    if (isDone()) {
+      letGoOfHeld(); // it ended meanwhile, and nobody comes again
+    }
   }
 
   private void letGoOfHeld() {
@@ -130,7 +134,9 @@ public final class Capture implements Fence, Retainable {
     } finally {
       lock.unlock();
     }
-    all.forEach(Retainable::letGo);
+    Failures failures = new Failures();
+    all.forEach(one -> failures.run(one::letGo));
+    failures.throwFirst();
   }
 
   /**

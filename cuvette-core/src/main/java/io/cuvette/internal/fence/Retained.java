@@ -1,5 +1,6 @@
 package io.cuvette.internal.fence;
 
+import io.cuvette.internal.base.Failures;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
@@ -64,11 +65,13 @@ public final class Retained {
     }
   }
 
-  /** The end. */
+  /** The end, also of the others if one fails. */
   public void release() {
+    Failures failures = new Failures();
     all.removeIf(one -> {
-      one.letGo();
+      failures.run(one::letGo);
       return true;
     });
+    failures.throwFirst();
   }
 }

@@ -134,13 +134,16 @@ public final class OpenGraphExec extends GraphObject {
 
     @Override
     void over(boolean withSession) {
-      if (withSession) {
-        kept.retained.release();
-      } else {
-        kept.releaseAfterLaunches(kept.retained);
-      }
-      if (memory != null) {
-        memory.executableEnded();
+      try {
+        if (withSession) {
+          kept.retained.release();
+        } else {
+          kept.releaseAfterLaunches(kept.retained);
+        }
+      } finally {
+        if (memory != null) {
+          memory.executableEnded();
+        }
       }
     }
 
