@@ -43,7 +43,9 @@ class UsageTest {
           replay                              | FILE
           replay f --pool elastic             | 'elastic' (expected: memory, async, direct)
           replay f --pool MEMORY              | 'MEMORY' (expected: memory, async, direct)
-          replay f --stream-mode all          | 'all' (expected: recorded, single)
+          replay f --stream-mode all          | 'all' (expected: recorded, single, turning:N
+          replay f --stream-mode turning:0    | 'turning:0' (expected: recorded, single, turning:N
+          replay f --stream-mode turning:1025 | N from 1 to 1024
           replay f --repeat 0                 | '--repeat': 0 (expected: >= 1)
           replay f --repeat x                 | 'x'
           """)

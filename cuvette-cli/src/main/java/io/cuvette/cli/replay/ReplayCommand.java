@@ -22,7 +22,8 @@ import picocli.CommandLine.Parameters;
       "Replay recorded allocations, in their order, through pools.",
       "",
       "Per trace and pool: the operations, the most bytes that were live at once and the most that"
-          + " the pool held for them, their ratio, the time of an operation (the fastest pass), and"
+          + " the pool held for them, their ratio, the time of an operation (in the first pass of a"
+          + " new pool, and in the fastest of the later ones), and"
           + " the calls of the driver that the first pass needed, counted in a pass of its own.",
       ""
     })
@@ -51,7 +52,9 @@ public final class ReplayCommand implements Runnable {
       defaultValue = "recorded",
       paramLabel = "MODE",
       converter = StreamMode.Converter.class,
-      description = "recorded: a stream for each recorded one. single: one for all.")
+      description =
+          "recorded: a stream for each recorded one. single: one for all. turning:N: the"
+              + " allocations take turns over N. Default: recorded.")
   private StreamMode mode = StreamMode.RECORDED;
 
   @Option(
@@ -101,7 +104,8 @@ public final class ReplayCommand implements Runnable {
         "peak live",
         "peak held",
         "ratio",
-        "ns/operation",
+        "first ns/op",
+        "warm ns/op",
         "driver calls");
   }
 
@@ -118,7 +122,8 @@ public final class ReplayCommand implements Runnable {
         Sizes.format(result.peakLiveBytes()),
         Sizes.format(result.peakHeldBytes()),
         decimal("%.4f", result.ratio()),
-        decimal("%.1f", result.nanosPerOperation()),
+        decimal("%.1f", result.firstNanosPerOperation()),
+        decimal("%.1f", result.warmNanosPerOperation()),
         Long.toString(result.driverCalls()));
   }
 

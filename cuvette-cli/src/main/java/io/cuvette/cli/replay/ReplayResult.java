@@ -15,6 +15,8 @@ import io.cuvette.cli.Json;
  * @param peakLiveBytes the most that was requested and live at once
  * @param peakHeldBytes the most that the pool held from the driver
  * @param nanosPerOperation the mean of the fastest pass; NaN without operations
+ * @param firstNanosPerOperation the mean of the first pass, in which the pool grows
+ * @param warmNanosPerOperation the mean of the fastest of the others; NaN if there was none
  * @param passes the number of timed passes
  * @param driverCalls the calls of the driver in the first pass
  */
@@ -29,6 +31,8 @@ record ReplayResult(
     long peakLiveBytes,
     long peakHeldBytes,
     double nanosPerOperation,
+    double firstNanosPerOperation,
+    double warmNanosPerOperation,
     int passes,
     long driverCalls) {
 
@@ -50,6 +54,8 @@ record ReplayResult(
         .with("peakHeldBytes", peakHeldBytes)
         .with("ratio", ratio())
         .with("nsPerOperation", nanosPerOperation)
+        .with("firstNsPerOperation", firstNanosPerOperation)
+        .with("warmNsPerOperation", warmNanosPerOperation)
         .with("passes", passes)
         .with("driverCalls", driverCalls);
   }

@@ -27,6 +27,11 @@ record Trace(
 
   static final long FREE = -1;
 
+  /** The same operations on other streams. */
+  Trace withStreams(int[] onStreams, long[] ids) {
+    return new Trace(name, bytes, slots, onStreams, lines, slotCount, ids, peakLiveBytes, failures);
+  }
+
   /** The number of allocations and frees. */
   int operations() {
     return bytes.length;

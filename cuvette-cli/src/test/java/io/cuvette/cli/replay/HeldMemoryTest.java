@@ -18,7 +18,7 @@ class HeldMemoryTest {
   private static long peakHeldBytes(Trace trace) {
     try (Cuda cuda = Cuda.open(CudaOptions.simulated())) {
       MemoryPool pool = new MemoryPool(cuda);
-      Replay replay = new Replay(trace, pool, StreamMode.RECORDED.open(trace, cuda.device(0)));
+      Replay replay = new Replay(trace, pool, StreamMode.open(trace, cuda.device(0)));
       replay.timedPass();
       replay.freeRest();
       assertThat(pool.usedBytes()).isZero();

@@ -63,6 +63,8 @@ class ReplayCommandTest {
             "peakHeldBytes",
             "ratio",
             "nsPerOperation",
+            "firstNsPerOperation",
+            "warmNsPerOperation",
             "driverCalls");
   }
 
@@ -160,6 +162,44 @@ class ReplayCommandTest {
   }
 
   @Test
+  void allocationsTakeTurns_andFreesAreInOrderOfTheirStreams() {
+    String trace =
+        TraceFiles.write(
+            folder,
+            "turns.csv",
+            TraceFiles.HEADER
+                + "0,0,allocate,0x1000,2048,0x0\n0,0,free,0x1000,2048,0x0\n"
+                + "0,0,allocate,0x1000,2048,0x0\n0,0,free,0x1000,2048,0x0\n"
+                + "0,0,allocate,0x1000,2048,0x0\n0,0,free,0x1000,2048,0x0\n");
+    // Below 4 KiB the pool keeps memory for its stream: it has a block for each stream in turn.
+    for (int streams = 1; streams <= 4; streams++) {
+      String mode = "turning:" + streams;
+      Run run = Run.of("replay", trace, "--device", "sim", "--json", "--stream-mode", mode);
+      assertThat(run.code()).as(run.err()).isZero();
+      long used = Math.min(streams, 3);
+      assertThat(run.json().getFirst())
+          .containsEntry("streamMode", mode)
+          .containsEntry("streams", used)
+          .containsEntry("peakHeldBytes", 2048 * used);
+    }
+  }
+
+  @Test
+  void firstPass_isApartFromThoseThatFindThePoolWarm() {
+    String[] command = {"replay", small(), "--device", "sim", "--json", "--repeat", "2"};
+    Map<String, Object> two = Run.of(command).json().getFirst();
+    double first = (Double) two.get("firstNsPerOperation");
+    double warm = (Double) two.get("warmNsPerOperation");
+    assertThat(first).isPositive();
+    assertThat(warm).isPositive();
+    assertThat(two).containsEntry("nsPerOperation", Math.min(first, warm));
+    command[command.length - 1] = "1";
+    Map<String, Object> one = Run.of(command).json().getFirst();
+    assertThat(one.get("warmNsPerOperation")).as("there was no other pass").isNull();
+    assertThat(one).containsEntry("nsPerOperation", one.get("firstNsPerOperation"));
+  }
+
+  @Test
   void traceOfTheRepository_hasTheRatioOfCupy() {
     Run run =
         Run.of(
@@ -185,7 +225,8 @@ class ReplayCommandTest {
     assertThat(lines).as("two of the header, two of the row").hasSize(4);
     assertThat(lines.get(0)).matches("trace +pool +device");
     assertThat(lines.get(1))
-        .matches(" +operations +peak live +peak held +ratio +ns/operation +driver calls");
+        .matches(
+            " +operations +peak live +peak held +ratio +first ns/op +warm ns/op +driver calls");
     assertThat(lines.get(2)).contains("small.csv").contains("sim (simulated)");
     assertThat(lines.get(3)).contains("1.1907");
   }
