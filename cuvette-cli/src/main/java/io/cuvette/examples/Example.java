@@ -46,6 +46,14 @@ public record Example(String name, String summary, Program program) {
           new Example(
               "managed", "one address for host and devices, with advice", ManagedExample::run),
           new Example("arrays", "arrays, views, and one text for both sides", ArraysExample::run),
+          new Example(
+              "concurrent-streams",
+              "random matrices and products on two streams",
+              ConcurrentStreamsExample::run),
+          new Example(
+              "memory-optimization",
+              "a hundred products in the memory of two",
+              MemoryOptimizationExample::run),
           new Example("streams", "work on several streams, in order", StreamsExample::run),
           new Example("events", "order and time with events", EventsExample::run),
           new Example("kernel", "a kernel from its code to its results", KernelExample::run),

@@ -61,6 +61,8 @@ class ToursTest {
         "ipc",
         "managed",
         "arrays",
+        "concurrent-streams",
+        "memory-optimization",
         "streams",
         "events",
         "kernel",
