@@ -209,8 +209,7 @@ public final class CudaDevice extends DeviceFacts implements Comparable<CudaDevi
    *
    * @param options its largest size, and who may access its memory
    * @return a buffer of 0 bytes
-   * @throws UnsupportedOperationException if the device has no virtual memory, or none that can be
-   *     shared where that is wanted
+   * @throws UnsupportedOperationException if the device has no virtual memory
    * @throws IllegalArgumentException if a peer cannot access the memory of this device
    * @throws CudaException if the driver reports an error, such as no addresses left
    */

@@ -22,6 +22,9 @@ import org.jspecify.annotations.Nullable;
  * slice is a view of the bytes that it was made of: it stays valid while the buffer grows, and is
  * refused once the buffer has shrunk below its end. Memory that is new has no content yet.
  *
+ * <p>It cannot be shared with other processes, which import memory of a {@link
+ * DeviceMemoryResource} or of {@link MemoryResource#direct()}.
+ *
  * <p>Thread-safe; changes of the size take place one after the other. Made by {@link
  * CudaDevice#growable(long)}.
  */
@@ -35,7 +38,7 @@ public final class GrowableBuffer extends DeviceBuffer {
   static GrowableBuffer make(CudaDevice device, GrowableOptions options) {
     Objects.requireNonNull(options, "options");
     List<Integer> peers = options.peers().stream().map(peer -> id(device, peer)).toList();
-    Paging paging = Paging.of(device.core(), peers, options.shareable());
+    Paging paging = Paging.of(device.core(), peers);
     OpenStream stream = device.nullStream().core();
     return (GrowableBuffer) GrowableBlock.make(FACES, paging, options.maxBytes(), stream);
   }
@@ -60,11 +63,6 @@ public final class GrowableBuffer extends DeviceBuffer {
   /** {@return the largest size that it can reach, in bytes} */
   public long maxBytes() {
     return growable().maxBytes();
-  }
-
-  /** {@return whether other processes can import it} */
-  public boolean isShareable() {
-    return growable().paging().isShareable();
   }
 
   /**

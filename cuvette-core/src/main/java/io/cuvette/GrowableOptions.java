@@ -8,9 +8,8 @@ import java.util.Objects;
  *
  * @param maxBytes the largest size that it may reach, in bytes, > 0: so many addresses are reserved
  * @param peers the other devices that can access its memory
- * @param shareable whether other processes can import it
  */
-public record GrowableOptions(long maxBytes, List<CudaDevice> peers, boolean shareable) {
+public record GrowableOptions(long maxBytes, List<CudaDevice> peers) {
 
   /** Checks the values. */
   public GrowableOptions {
@@ -30,7 +29,7 @@ public record GrowableOptions(long maxBytes, List<CudaDevice> peers, boolean sha
    * @param maxBytes the largest size that the buffer may reach, in bytes, > 0
    */
   public static GrowableOptions ofMaxBytes(long maxBytes) {
-    return new GrowableOptions(maxBytes, List.of(), false);
+    return new GrowableOptions(maxBytes, List.of());
   }
 
   /**
@@ -39,15 +38,6 @@ public record GrowableOptions(long maxBytes, List<CudaDevice> peers, boolean sha
    * @param devices the other devices; the buffer's own need not be among them
    */
   public GrowableOptions withPeers(List<CudaDevice> devices) {
-    return new GrowableOptions(maxBytes, Objects.requireNonNull(devices, "devices"), shareable);
-  }
-
-  /**
-   * {@return these options with or without memory that other processes can import}
-   *
-   * @param isShareable whether they can
-   */
-  public GrowableOptions withShareable(boolean isShareable) {
-    return new GrowableOptions(maxBytes, peers, isShareable);
+    return new GrowableOptions(maxBytes, Objects.requireNonNull(devices, "devices"));
   }
 }

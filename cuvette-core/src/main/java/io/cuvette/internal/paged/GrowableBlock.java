@@ -107,11 +107,6 @@ public final class GrowableBlock extends Block {
     return maxBytes;
   }
 
-  /** How its memory is mapped. */
-  public Paging paging() {
-    return range.paging();
-  }
-
   @Override
   public long blockBytes() {
     return range.mappedBytes();

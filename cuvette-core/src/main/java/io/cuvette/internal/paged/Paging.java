@@ -12,10 +12,9 @@ import java.util.List;
  *
  * @param device whose memory it is
  * @param peers the numbers of the other devices that can access it
- * @param isShareable whether other processes can import it
  * @param unit what all sizes and addresses are multiples of, in bytes
  */
-public record Paging(Device device, List<Integer> peers, boolean isShareable, long unit) {
+public record Paging(Device device, List<Integer> peers, long unit) {
 
   /**
    * Asks the driver for the unit.
@@ -23,27 +22,20 @@ public record Paging(Device device, List<Integer> peers, boolean isShareable, lo
    * @throws UnsupportedOperationException if the device cannot do it, with what to use instead
    * @throws IllegalArgumentException if a peer has no access
    */
-  public static Paging of(Device device, List<Integer> peers, boolean isShareable) {
+  public static Paging of(Device device, List<Integer> peers) {
     if (device.attribute(DeviceAttribute.VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED) == 0) {
       throw new UnsupportedOperationException(
           device + " has no virtual memory management (expected: a MemoryPool instead)");
-    }
-    DeviceAttribute sharing = DeviceAttribute.HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED;
-    if (isShareable && device.attribute(sharing) == 0) {
-      throw new UnsupportedOperationException(
-          "%s cannot export memory as descriptors (expected: a DeviceMemoryResource or"
-                  .formatted(device)
-              + " MemoryResource.direct(), whose memory is shared by handles)");
     }
     List<Integer> others = peers.stream().distinct().filter(id -> id != device.id()).toList();
     for (int peer : others) {
       checkPeer(device, peer);
     }
-    AllocationProperties properties = properties(device, isShareable);
+    AllocationProperties properties = of(device);
     long unit =
         device.ask(driver ->
             driver.virtual().memGetAllocationGranularity(properties, MemGranularity.RECOMMENDED));
-    return new Paging(device, others, isShareable, unit);
+    return new Paging(device, others, unit);
   }
 
   private static void checkPeer(Device device, int peer) {
@@ -58,14 +50,13 @@ public record Paging(Device device, List<Integer> peers, boolean isShareable, lo
     }
   }
 
-  private static AllocationProperties properties(Device device, boolean isShareable) {
-    return AllocationProperties.ofDevice(
-        device.id(), isShareable ? MemHandleType.FILE_DESCRIPTOR : MemHandleType.NONE);
+  private static AllocationProperties of(Device device) {
+    return AllocationProperties.ofDevice(device.id(), MemHandleType.NONE);
   }
 
   /** The properties of the memory. */
   public AllocationProperties properties() {
-    return properties(device, isShareable);
+    return of(device);
   }
 
   /** All devices that can access it: its own first. */

@@ -238,7 +238,6 @@ class GrowableBufferTest {
   void legacyHandles_areRefusedWithTheWayOut(Cuda cuda) {
     try (GrowableBuffer buffer = cuda.device(0).growable(8 * MIB)) {
       buffer.grow(MIB);
-      assertThat(buffer.isShareable()).isFalse();
       assertThatThrownBy(buffer::descriptor)
           .isInstanceOf(IllegalStateException.class)
           .hasMessageContaining("expected: memory of a DeviceMemoryResource");

@@ -49,7 +49,6 @@ final class Operations {
           "GraphDependency.from()",
           "GraphDependency.to()",
           "GrowableBuffer.byteSize()",
-          "GrowableBuffer.isShareable()",
           "GrowableBuffer.maxBytes()",
           "GraphNode.definition()",
           "GraphNode.handle()",
