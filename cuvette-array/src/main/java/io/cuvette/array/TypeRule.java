@@ -20,6 +20,7 @@ enum TypeRule {
   COMPLEX_ONLY("a complex type", ElementType::isComplex);
 
   private final String expected;
+
   @SuppressWarnings("ImmutableEnumChecker") // the functions have no state
   private final Predicate<ElementType> allows;
 
