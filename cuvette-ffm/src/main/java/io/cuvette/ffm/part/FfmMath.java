@@ -115,70 +115,83 @@ public final class FfmMath extends Part implements MathCalls {
   @Override
   public void gemm(int device, long handle, MatrixProduct product, long c, long a, long b) {
     MathBinding binding = MathBinding.of(MathLibrary.CUBLAS);
-    int transA = product.a().transposed() ? 1 : 0;
-    int transB = product.b().transposed() ? 1 : 0;
-    MatrixType type = product.type();
-    int code = type.code();
-    long one = FACTORS.address() + (isDouble(type) ? DOUBLE_ONE : FLOAT_ONE);
-    long zero = FACTORS.address() + ZERO;
-    MethodHandle gemm = product.batch() == 1 ? binding.gemm() : binding.gemmBatched();
-    Call.Function function =
-        product.batch() == 1
-            ? _ ->
-                (int)
-                    gemm.invokeExact(
-                        handle,
-                        transA,
-                        transB,
-                        product.rows(),
-                        product.columns(),
-                        product.inner(),
-                        one,
-                        a,
-                        code,
-                        product.a().leading(),
-                        b,
-                        code,
-                        product.b().leading(),
-                        zero,
-                        c,
-                        code,
-                        product.c().leading(),
-                        type.computeCode(),
-                        ANY_ALGORITHM)
-            : _ ->
-                (int)
-                    gemm.invokeExact(
-                        handle,
-                        transA,
-                        transB,
-                        product.rows(),
-                        product.columns(),
-                        product.inner(),
-                        one,
-                        a,
-                        code,
-                        product.a().leading(),
-                        product.a().stride(),
-                        b,
-                        code,
-                        product.b().leading(),
-                        product.b().stride(),
-                        zero,
-                        c,
-                        code,
-                        product.c().leading(),
-                        product.c().stride(),
-                        product.batch(),
-                        type.computeCode(),
-                        ANY_ALGORITHM);
     run(
         binding,
         () ->
             "gemm(handle=0x%x, %s, c=0x%x, a=0x%x, b=0x%x, device=%d)"
                 .formatted(handle, product, c, a, b, device),
-        function,
+        product.batch() == 1
+            ? single(binding.gemm(), handle, product, c, a, b)
+            : batched(binding.gemmBatched(), handle, product, c, a, b),
         enter(device));
+  }
+
+  /** cublasGemmEx. */
+  private static Call.Function single(
+      MethodHandle gemm, long handle, MatrixProduct product, long c, long a, long b) {
+    int code = product.type().code();
+    return _ ->
+        (int)
+            gemm.invokeExact(
+                handle,
+                transposed(product.a()),
+                transposed(product.b()),
+                product.rows(),
+                product.columns(),
+                product.inner(),
+                one(product.type()),
+                a,
+                code,
+                product.a().leading(),
+                b,
+                code,
+                product.b().leading(),
+                FACTORS.address() + ZERO,
+                c,
+                code,
+                product.c().leading(),
+                product.type().computeCode(),
+                ANY_ALGORITHM);
+  }
+
+  /** cublasGemmStridedBatchedEx. */
+  private static Call.Function batched(
+      MethodHandle gemm, long handle, MatrixProduct product, long c, long a, long b) {
+    int code = product.type().code();
+    return _ ->
+        (int)
+            gemm.invokeExact(
+                handle,
+                transposed(product.a()),
+                transposed(product.b()),
+                product.rows(),
+                product.columns(),
+                product.inner(),
+                one(product.type()),
+                a,
+                code,
+                product.a().leading(),
+                product.a().stride(),
+                b,
+                code,
+                product.b().leading(),
+                product.b().stride(),
+                FACTORS.address() + ZERO,
+                c,
+                code,
+                product.c().leading(),
+                product.c().stride(),
+                product.batch(),
+                product.type().computeCode(),
+                ANY_ALGORITHM);
+  }
+
+  private static int transposed(MatrixProduct.Operand matrix) {
+    return matrix.transposed() ? 1 : 0;
+  }
+
+  private static long one(MatrixType type) {
+    return FACTORS.address() + (isDouble(type) ? DOUBLE_ONE : FLOAT_ONE);
   }
 
   private static boolean isDouble(MatrixType type) {
