@@ -234,7 +234,9 @@ class ResourceRegistryTest extends OverFakeSharing {
         DeviceMemoryResource resource = DeviceMemoryResource.fromAllocationHandle(device, raw)) {
       driver.during =
           call -> {
-            resource.register(uuid);
+            if (!call.equals("destroyed")) {
+              resource.register(uuid);
+            }
             return call;
           };
       int before = descriptors.open().size();
