@@ -28,10 +28,11 @@ abstract class BufferBase implements Face {
   /** The buffer this is a slice of: it stays reachable as long as its slices. */
   private final @Nullable BufferBase root;
 
-  private Block block;
-
-  /** Made when it is first wanted; any thread's is as good. */
-  private @Nullable Memory memory;
+  /**
+   * The {@link Block}, or the {@link Memory} that has it, once that was wanted; any thread's is as
+   * good. One field for both spares each buffer 8 bytes.
+   */
+  private Object held;
 
   /** A buffer that owns memory; {@link #attach} follows. */
   @SuppressWarnings("NullAway.Init")
@@ -45,34 +46,34 @@ abstract class BufferBase implements Face {
   /** A slice. */
   BufferBase(BufferBase of, long offset, long bytes) {
     Checks.part(offset, bytes, of.byteSize());
-    of.block.checkOpen();
+    of.block().checkOpen();
     this.address = bytes == 0 ? 0 : of.address + offset;
     this.byteSize = bytes;
     this.stream = of.stream;
     this.root = of;
-    this.block = of.block;
+    this.held = of.block();
   }
 
   /** Tells the block; {@link Ending#opened} follows. */
   final void attach(Block owned) {
-    this.block = owned;
-    this.memory = null; // may have been wanted before, without the block
+    this.held = owned;
   }
 
   final Block block() {
-    return block;
+    return held instanceof Memory known ? known.block() : (Block) held;
   }
 
   abstract BufferKind kind();
 
   /** The memory as the engine uses it. */
   Memory memory() {
-    Memory known = memory;
-    if (known == null) {
-      known = new Memory(this, kind(), block, address, byteSize, stream, root == null);
-      memory = known;
+    Object now = held;
+    if (now instanceof Memory known) {
+      return known;
     }
-    return known;
+    Memory made = new Memory(this, kind(), (Block) now, address, byteSize, stream, root == null);
+    held = made;
+    return made;
   }
 
   /** The memory of what code of the user gave, which can be null. */
@@ -127,7 +128,7 @@ abstract class BufferBase implements Face {
    * @return the size of the block in bytes
    */
   public final long blockBytes() {
-    return block.blockBytes();
+    return block().blockBytes();
   }
 
   /**
@@ -164,7 +165,7 @@ abstract class BufferBase implements Face {
    * @return whether it is closed
    */
   public final boolean isClosed() {
-    return block.ended();
+    return block().ended();
   }
 
   /**
@@ -334,10 +335,10 @@ abstract class BufferBase implements Face {
    */
   public final void recordUse(CudaStream stream) {
     CudaStream.coreOf(stream).checkOf(on().session());
-    block.hold();
+    block().hold();
     Memory memory = memory();
     try {
-      block.useIn(stream.state, stream.state.capture());
+      block().useIn(stream.state, stream.state.capture());
       BlockReports.usedElsewhere(memory, stream.state);
     } finally {
       memory.unhold();
@@ -350,7 +351,7 @@ abstract class BufferBase implements Face {
    * @return whether it is memory of another process
    */
   public final boolean isMapped() {
-    return block.isMapped();
+    return block().isMapped();
   }
 
   /**
@@ -366,7 +367,7 @@ abstract class BufferBase implements Face {
     }
     memory.hold();
     try {
-      return block.descriptor(memory);
+      return block().descriptor(memory);
     } finally {
       memory.unhold();
     }
@@ -375,7 +376,7 @@ abstract class BufferBase implements Face {
   /** Implements {@link Buffer#close()}. */
   public final void close() {
     if (root == null) {
-      block.close();
+      block().close();
     }
   }
 
@@ -414,7 +415,7 @@ abstract class BufferBase implements Face {
 
   final void checkOpen() {
     on().session().checkOpen();
-    block.checkOpen();
+    block().checkOpen();
   }
 
   final String text(String kind) {

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  */
 public abstract class UsedMemory extends Ending {
   private static final VarHandle USES;
-  private static final VarHandle CAPTURES;
+  private static final VarHandle CAPTURED;
 
   /** So many streams are remembered before the finished ones among them are forgotten. */
   private static final int LOOK_AGAIN = 32;
@@ -24,7 +24,7 @@ public abstract class UsedMemory extends Ending {
     try {
       MethodHandles.Lookup lookup = MethodHandles.lookup();
       USES = lookup.findVarHandle(UsedMemory.class, "uses", StreamUse.class);
-      CAPTURES = lookup.findVarHandle(UsedMemory.class, "captures", CaptureUse.class);
+      CAPTURED = lookup.findVarHandle(UsedMemory.class, "captured", Captured.class);
     } catch (ReflectiveOperationException e) {
       throw new ExceptionInInitializerError(e);
     }
@@ -35,8 +35,8 @@ public abstract class UsedMemory extends Ending {
 
   private volatile @Nullable StreamUse uses;
 
-  /** The captures that used the memory, or took it. */
-  private volatile @Nullable CaptureUse captures;
+  /** What captures did with the memory; null for most, so that it takes no room of a block. */
+  private volatile @Nullable Captured captured;
 
   /**
    * Streams that used the memory, newest first.
@@ -49,13 +49,36 @@ public abstract class UsedMemory extends Ending {
     }
   }
 
-  /** Whether a stream other than its own used the memory in a capture. */
-  private volatile boolean isCapturedElsewhere;
+  /**
+   * Use by captures.
+   *
+   * @param by those that used the memory, or took it, as far as their graphs may still run
+   * @param elsewhere whether a stream other than its own used it in a capture
+   * @param last the capture in its own stream when it was closed
+   */
+  private record Captured(List<Capture> by, boolean elsewhere, @Nullable Capture last) {
+    static final Captured NEVER = new Captured(List.of(), false, null);
 
-  /** The capture in its own stream when it was closed; for who closes it. */
-  private @Nullable Capture last;
+    /** Without those whose graphs are gone, and with one more. */
+    Captured with(Capture capture, boolean isElsewhere, boolean isLast) {
+      List<Capture> open = new ArrayList<>(by.size() + 1);
+      open.add(capture);
+      for (Capture other : by) {
+        if (!other.equals(capture) && !other.isDone()) {
+          open.add(other);
+        }
+      }
+      return new Captured(open, elsewhere || isElsewhere, isLast ? capture : last);
+    }
 
-  private record CaptureUse(Capture capture, @Nullable CaptureUse next) {}
+    /** Whether noting that use would change nothing. */
+    boolean has(Capture capture, boolean isElsewhere, boolean isLast) {
+      return by.contains(capture)
+          && !capture.isDone()
+          && (elsewhere || !isElsewhere)
+          && (!isLast || capture.equals(last));
+    }
+  }
 
   public UsedMemory(
       Object buffer,
@@ -80,7 +103,7 @@ public abstract class UsedMemory extends Ending {
 
   /** Whether no other stream than its own used the memory, and no capture. */
   public final boolean isUsedAtHomeAlone() {
-    return uses == null && captures == null;
+    return uses == null && captured == null;
   }
 
   /** Whether a graph may still use the memory. */
@@ -93,46 +116,31 @@ public abstract class UsedMemory extends Ending {
    * that took it, goes on in that stream, and no other stream or capture used it. Else null.
    */
   public final @Nullable Capture captureAtHomeAlone() {
-    DriverStream own = home;
-    if (own == null || uses != null || isCapturedElsewhere) {
+    Captured all = captured;
+    if (home == null || uses != null || all == null || all.elsewhere) {
       return null;
     }
     List<Capture> open = openCaptures();
-    return open.size() == 1 && open.getFirst().equals(last) ? last : null;
+    return open.size() == 1 && open.getFirst().equals(all.last) ? all.last : null;
   }
 
   /** The captures whose graphs may still use the memory. */
   public final List<Capture> openCaptures() {
-    return open(captures);
-  }
-
-  private static List<Capture> open(@Nullable CaptureUse all) {
-    List<Capture> open = List.of();
-    for (CaptureUse use = all; use != null; use = use.next) {
-      if (!use.capture.isDone()) {
-        open = open.isEmpty() ? new ArrayList<>() : open;
-        open.add(use.capture);
-      }
-    }
-    return open;
+    Captured all = captured;
+    return all == null ? List.of() : all.by.stream().filter(capture -> !capture.isDone()).toList();
   }
 
   /** Keeps the memory until no graph of a capture can run any more. */
   public final void use(Capture capture) {
+    use(capture, false, false);
+  }
+
+  private void use(Capture capture, boolean isElsewhere, boolean isLast) {
     while (true) {
-      CaptureUse before = captures;
-      if (before != null && before.capture.equals(capture) && !capture.isDone()) {
-        return; // as for most work of a capture
-      }
-      List<Capture> open = open(before);
-      if (open.contains(capture)) {
-        return;
-      }
-      CaptureUse others = null;
-      for (Capture other : open) {
-        others = new CaptureUse(other, others);
-      }
-      if (CAPTURES.compareAndSet(this, before, new CaptureUse(capture, others))) {
+      Captured before = captured;
+      Captured known = before == null ? Captured.NEVER : before;
+      if (known.has(capture, isElsewhere, isLast)
+          || CAPTURED.compareAndSet(this, before, known.with(capture, isElsewhere, isLast))) {
         return;
       }
     }
@@ -149,17 +157,13 @@ public abstract class UsedMemory extends Ending {
     if (capture == null) {
       use(stream);
     } else {
-      if (stream != home && !isCapturedElsewhere) {
-        isCapturedElsewhere = true;
-      }
-      use(capture.checked("use of a buffer", stream));
+      use(capture.checked("use of a buffer", stream), stream != home, false);
     }
   }
 
   /** The same for the capture that goes on in its own stream when the memory is closed. */
   public final void useLast(Capture capture) {
-    use(capture);
-    last = capture;
+    use(capture, false, true);
   }
 
   /** Notes that a stream uses the memory. */
