@@ -9,8 +9,8 @@
  *   <li>Using an object that is closed, or whose {@link io.cuvette.Cuda} is closed, throws an
  *       {@link IllegalStateException} that names it. {@code close()} may be called again, and what
  *       was fixed when the object was made may still be read.
- *   <li>A call that the driver refuses throws a {@link io.cuvette.CudaException} with the status,
- *       the name of the CUDA function and its arguments.
+ *   <li>A call that the driver refuses throws a {@link io.cuvette.driver.CudaException} with the
+ *       status, the name of the CUDA function and its arguments.
  *   <li>Arguments are checked before anything changes: a value that is out of range throws an
  *       {@link IllegalArgumentException} with the value and the rule.
  * </ul>
