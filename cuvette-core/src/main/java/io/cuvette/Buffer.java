@@ -1,6 +1,7 @@
 package io.cuvette;
 
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 
 /**
  * Memory that a device can use. A buffer frees its memory when closed, in order of the stream it
@@ -129,18 +130,26 @@ public sealed interface Buffer extends AutoCloseable
   void copyTo(Buffer target, CudaStream stream);
 
   /**
-   * Copies all of a segment, on the heap or not, to the start of this buffer and waits. Heap memory
-   * goes through page-locked memory of {@link Cuda#allocatePinned}.
+   * Copies all of a segment, on the heap or not, to the start of this buffer and waits. What is not
+   * page-locked goes through page-locked memory of {@link Cuda#allocatePinned}: from 1 MiB on
+   * several threads copy to that while the device copies from it. {@link
+   * CudaOptions#withTransferBytes} bounds the memory; if there is none, the copy goes on without.
    *
-   * @param source the buffer that is read
+   * <p>A copy that fails half way says which bytes were written. An interrupt does not end it.
+   *
+   * @param source the segment that is read; of a confined arena, by this thread alone
    * @throws IllegalArgumentException if the segment has bytes that are copied to
+   * @throws IllegalStateException if the arena of the segment is closed, or the file that it is
+   *     mapped from has become shorter than it
    */
   void copyFrom(MemorySegment source);
 
   /**
-   * Copies native memory to the start of this buffer in stream order (cuMemcpyHtoDAsync). The
-   * segment must stay alive and unchanged until the stream is past it; in a capture, alive for as
-   * long as the graph can run, each launch of which copies what it has then.
+   * Copies native memory to the start of this buffer in stream order (cuMemcpyHtoDAsync). Memory
+   * that is not page-locked, if it is more than 64 KiB or a mapped file, goes through page-locked
+   * memory, as without a stream, and the call returns when it has been copied. The segment must
+   * stay alive and unchanged until the stream is past it; in a capture, alive for as long as the
+   * graph can run, each launch of which copies what it has then.
    *
    * @param source the buffer that is read
    * @param stream the stream that the copy is queued in
@@ -150,17 +159,46 @@ public sealed interface Buffer extends AutoCloseable
   void copyFrom(MemorySegment source, CudaStream stream);
 
   /**
-   * Copies as many bytes of this buffer as the segment has into it, on the heap or not, and waits.
+   * Copies as many bytes of this buffer as the segment has into it, on the heap or not, and waits;
+   * the way is that of {@link #copyFrom(MemorySegment)}.
    *
-   * @param target the buffer that is written
-   * @throws IllegalArgumentException if the segment has bytes that are copied
+   * @param target the segment that is written; of a confined arena, by this thread alone
+   * @throws IllegalArgumentException if the segment has bytes that are copied, or is read-only
+   * @throws IllegalStateException if the arena of the segment is closed, or the file that it is
+   *     mapped from has become shorter than it
    */
   void copyTo(MemorySegment target);
 
   /**
+   * Copies segments, one after the other without gaps, to the start of this buffer and waits: rows
+   * that lie in many places become one block, in one pass and as {@link #copyFrom(MemorySegment)}
+   * does. {@link HostRows} makes segments of arrays.
+   *
+   * @param sources the segments that are read
+   * @throws IndexOutOfBoundsException if they have more bytes than this
+   * @throws IllegalArgumentException if one has bytes that are copied to
+   * @throws IllegalStateException if the arena of one is closed, or the file that it is mapped from
+   *     has become shorter than it
+   */
+  void gatherFrom(List<MemorySegment> sources);
+
+  /**
+   * Copies the start of this buffer to segments, one after the other, as many bytes as they have,
+   * and waits. Where segments have bytes in common, these are undefined afterwards.
+   *
+   * @param targets the segments that are written
+   * @throws IndexOutOfBoundsException if they have more bytes than this
+   * @throws IllegalArgumentException if one has bytes that are copied, or is read-only
+   * @throws IllegalStateException if the arena of one is closed, or the file that it is mapped from
+   *     has become shorter than it
+   */
+  void scatterTo(List<MemorySegment> targets);
+
+  /**
    * Copies as many bytes of this buffer as the segment has into native memory in stream order
-   * (cuMemcpyDtoHAsync). The segment must stay alive until the stream is past it; in a capture, for
-   * as long as the graph can run.
+   * (cuMemcpyDtoHAsync); the way is that of {@link #copyFrom(MemorySegment, CudaStream)}. The
+   * segment must stay alive until the stream is past it; in a capture, for as long as the graph can
+   * run.
    *
    * @param target the buffer that is written
    * @param stream the stream that the copy is queued in

@@ -4,7 +4,6 @@ import io.cuvette.internal.async.CurrentPool;
 import io.cuvette.internal.base.Checks;
 import io.cuvette.internal.block.Block;
 import io.cuvette.internal.block.BlockReports;
-import io.cuvette.internal.block.ChunkSource;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.block.PlainExport;
@@ -14,8 +13,10 @@ import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.transfer.FillValue;
 import io.cuvette.internal.transfer.HostTransfers;
+import io.cuvette.internal.transfer.Staging;
 import io.cuvette.internal.transfer.Transfers;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -217,7 +218,7 @@ abstract class BufferBase implements Face {
    */
   public final void copyFrom(MemorySegment source) {
     Objects.requireNonNull(source, "source");
-    HostTransfers.copyIn(memory(), source, current(), pinned());
+    HostTransfers.copyIn(memory(), source, current(), staging());
   }
 
   /**
@@ -228,7 +229,7 @@ abstract class BufferBase implements Face {
    */
   public final void copyFrom(MemorySegment source, CudaStream stream) {
     Objects.requireNonNull(source, "source");
-    HostTransfers.copyInAsync(memory(), source, CudaStream.coreOf(stream));
+    HostTransfers.copyInAsync(memory(), source, CudaStream.coreOf(stream), staging());
   }
 
   /**
@@ -238,7 +239,7 @@ abstract class BufferBase implements Face {
    */
   public final void copyTo(MemorySegment target) {
     Objects.requireNonNull(target, "target");
-    HostTransfers.copyOut(memory(), target, current(), pinned());
+    HostTransfers.copyOut(memory(), target, current(), staging());
   }
 
   /**
@@ -249,7 +250,27 @@ abstract class BufferBase implements Face {
    */
   public final void copyTo(MemorySegment target, CudaStream stream) {
     Objects.requireNonNull(target, "target");
-    HostTransfers.copyOutAsync(memory(), target, CudaStream.coreOf(stream));
+    HostTransfers.copyOutAsync(memory(), target, CudaStream.coreOf(stream), staging());
+  }
+
+  /**
+   * Implements {@link Buffer#gatherFrom(List)}.
+   *
+   * @param sources the segments that are read
+   */
+  public final void gatherFrom(List<MemorySegment> sources) {
+    Objects.requireNonNull(sources, "sources");
+    HostTransfers.gather(memory(), sources, current(), staging());
+  }
+
+  /**
+   * Implements {@link Buffer#scatterTo(List)}.
+   *
+   * @param targets the segments that are written
+   */
+  public final void scatterTo(List<MemorySegment> targets) {
+    Objects.requireNonNull(targets, "targets");
+    HostTransfers.scatter(memory(), targets, current(), staging());
   }
 
   /**
@@ -381,8 +402,8 @@ abstract class BufferBase implements Face {
   }
 
   /** Page-locked memory for copies that go through it. */
-  private ChunkSource pinned() {
-    return new PinnedChunks(device().cuda()::allocatePinned);
+  private Staging staging() {
+    return device().cuda().staging();
   }
 
   /** Memory of a stream's device, in its order. */

@@ -11,6 +11,7 @@ import io.cuvette.internal.engine.Engine;
 import io.cuvette.internal.pool.Upstream;
 import io.cuvette.internal.session.Session;
 import io.cuvette.internal.session.ThreadState;
+import io.cuvette.internal.transfer.Staging;
 import java.util.List;
 import java.util.Objects;
 import java.util.OptionalInt;
@@ -35,8 +36,9 @@ public final class Cuda implements AutoCloseable {
   private final PinnedMemoryPool defaultPinnedPool;
   private volatile MemoryResource globalAllocator;
   private volatile PinnedAllocator pinnedAllocator;
+  private final Staging staging;
 
-  private Cuda(Engine engine) {
+  private Cuda(Engine engine, long transferBytes) {
     this.engine = engine;
     this.session = engine.session();
     this.devices = session.devices().stream().map(device -> new CudaDevice(this, device)).toList();
@@ -47,6 +49,8 @@ public final class Cuda implements AutoCloseable {
     defaultPinnedPool.keep();
     this.globalAllocator = defaultPool;
     this.pinnedAllocator = defaultPinnedPool;
+    this.staging =
+        new Staging(new PinnedChunks(this::allocatePinned, this::pinnedAllocator), transferBytes);
   }
 
   /**
@@ -82,7 +86,8 @@ public final class Cuda implements AutoCloseable {
     try {
       CudaDriver driver = options.decorator().apply(base);
       return new Cuda(
-          new Engine(driver, options::firstDevice, options.leakListener(), limit, leakLevel));
+          new Engine(driver, options::firstDevice, options.leakListener(), limit, leakLevel),
+          options.transferBytes());
     } catch (RuntimeException | Error e) {
       Failures.closeAfter(e, base);
       throw e;
@@ -458,6 +463,11 @@ public final class Cuda implements AutoCloseable {
   /** The open driver. */
   Session session() {
     return session;
+  }
+
+  /** The page-locked memory of transfers. */
+  Staging staging() {
+    return staging;
   }
 
   ThreadStreams threadStreams() {

@@ -1,6 +1,8 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.internal.base.Checks;
+import io.cuvette.internal.transfer.Staging;
 import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
@@ -18,6 +20,8 @@ import org.jspecify.annotations.Nullable;
  * @param leakLevel how forgotten buffers are looked for; null takes {@code -Dcuvette.leaks}, then
  *     COUNT
  * @param leakListener receives each forgotten object after it was released
+ * @param transferBytes the page-locked memory that all transfers of memory that is not page-locked
+ *     have at once at most, in bytes, >= 1 MiB; the pinned allocator keeps what it caches beside
  */
 public record CudaOptions(
     String device,
@@ -25,7 +29,8 @@ public record CudaOptions(
     UnaryOperator<CudaDriver> decorator,
     @Nullable MemoryLimit memoryLimit,
     @Nullable LeakLevel leakLevel,
-    Consumer<LeakReport> leakListener) {
+    Consumer<LeakReport> leakListener,
+    long transferBytes) {
 
   /**
    * The device of {@code -Dcuvette.device}, else of the environment variable {@code
@@ -34,13 +39,20 @@ public record CudaOptions(
    */
   public static final CudaOptions DEFAULTS =
       new CudaOptions(
-          Environment.device(), null, UnaryOperator.identity(), null, null, LeakReport::log);
+          Environment.device(),
+          null,
+          UnaryOperator.identity(),
+          null,
+          null,
+          LeakReport::log,
+          Staging.FIRST_LIMIT);
 
   /** Creates options. */
   public CudaOptions {
     Objects.requireNonNull(device, "device");
     Objects.requireNonNull(decorator, "decorator");
     Objects.requireNonNull(leakListener, "leakListener");
+    Checks.inRange("transferBytes", transferBytes, Staging.LEAST_LIMIT, Long.MAX_VALUE);
   }
 
   /** {@return the options of the GPUs of this machine} */
@@ -63,7 +75,8 @@ public record CudaOptions(
    *     sim:memory=8GiB,seed=7}
    */
   public CudaOptions withDevice(String device) {
-    return new CudaOptions(device, driver, decorator, memoryLimit, leakLevel, leakListener);
+    return new CudaOptions(
+        device, driver, decorator, memoryLimit, leakLevel, leakListener, transferBytes);
   }
 
   /**
@@ -73,7 +86,8 @@ public record CudaOptions(
    */
   public CudaOptions withDriver(CudaDriver driver) {
     Objects.requireNonNull(driver, "driver");
-    return new CudaOptions(device, driver, decorator, memoryLimit, leakLevel, leakListener);
+    return new CudaOptions(
+        device, driver, decorator, memoryLimit, leakLevel, leakListener, transferBytes);
   }
 
   /**
@@ -85,7 +99,13 @@ public record CudaOptions(
     Objects.requireNonNull(next, "next");
     UnaryOperator<CudaDriver> before = decorator;
     return new CudaOptions(
-        device, driver, d -> next.apply(before.apply(d)), memoryLimit, leakLevel, leakListener);
+        device,
+        driver,
+        d -> next.apply(before.apply(d)),
+        memoryLimit,
+        leakLevel,
+        leakListener,
+        transferBytes);
   }
 
   /**
@@ -96,7 +116,8 @@ public record CudaOptions(
    */
   public CudaOptions withMemoryLimit(MemoryLimit limit) {
     Objects.requireNonNull(limit, "limit");
-    return new CudaOptions(device, driver, decorator, limit, leakLevel, leakListener);
+    return new CudaOptions(
+        device, driver, decorator, limit, leakLevel, leakListener, transferBytes);
   }
 
   /**
@@ -106,7 +127,8 @@ public record CudaOptions(
    */
   public CudaOptions withLeakLevel(LeakLevel level) {
     Objects.requireNonNull(level, "level");
-    return new CudaOptions(device, driver, decorator, memoryLimit, level, leakListener);
+    return new CudaOptions(
+        device, driver, decorator, memoryLimit, level, leakListener, transferBytes);
   }
 
   /**
@@ -117,7 +139,19 @@ public record CudaOptions(
    */
   public CudaOptions withLeakListener(Consumer<LeakReport> listener) {
     Objects.requireNonNull(listener, "listener");
-    return new CudaOptions(device, driver, decorator, memoryLimit, leakLevel, listener);
+    return new CudaOptions(
+        device, driver, decorator, memoryLimit, leakLevel, listener, transferBytes);
+  }
+
+  /**
+   * {@return these options with another bound on the page-locked memory of transfers, 256 MiB at
+   * first}
+   *
+   * @param bytes what all transfers have at once at most, in bytes, >= 1 MiB
+   * @throws IllegalArgumentException for fewer bytes
+   */
+  public CudaOptions withTransferBytes(long bytes) {
+    return new CudaOptions(device, driver, decorator, memoryLimit, leakLevel, leakListener, bytes);
   }
 
   /** The driver: the one given, or else a new one. */

@@ -3,12 +3,25 @@ package io.cuvette;
 import io.cuvette.internal.block.ChunkSource;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.order.OpenStream;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** An allocator of page-locked memory as the upstream of a pool, and of staged copies. */
-record PinnedChunks(PinnedAllocator user) implements ChunkSource {
+/**
+ * An allocator of page-locked memory as the upstream of a pool, and of transfers.
+ *
+ * @param user allocates
+ * @param behind the allocator that this ends at now
+ */
+record PinnedChunks(PinnedAllocator user, Supplier<PinnedAllocator> behind) implements ChunkSource {
   @Override
   public @Nullable Memory allocate(long bytes, OpenStream stream) {
     return BufferBase.memoryOf(user.allocate(bytes));
+  }
+
+  @Override
+  public @Nullable Memory tryAllocate(long bytes, OpenStream stream) {
+    return behind.get() instanceof PinnedMemoryPool pool
+        ? BufferBase.memoryOf(pool.tryAllocate(bytes))
+        : ChunkSource.super.tryAllocate(bytes, stream);
   }
 }

@@ -3,6 +3,7 @@ package io.cuvette;
 import io.cuvette.internal.pinnedpool.PinnedPoolCore;
 import java.lang.ref.Reference;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Keeps freed page-locked host memory for reuse, in size classes that waste at most 12.5 % (or part
@@ -40,7 +41,7 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
         new PinnedPoolCore(
             this,
             cuda.engine().streams(),
-            new PinnedChunks(upstream),
+            new PinnedChunks(upstream, () -> upstream),
             options.limit(),
             BufferKind.PINNED);
   }
@@ -59,6 +60,15 @@ public final class PinnedMemoryPool implements PinnedAllocator, AutoCloseable {
   public PinnedBuffer allocate(long bytes) {
     try {
       return (PinnedBuffer) core.allocate(bytes, cuda.currentDevice().nullStream().core());
+    } finally {
+      Reference.reachabilityFence(this);
+    }
+  }
+
+  /** The same if that releases nothing and waits for nothing; null if there is no memory now. */
+  @Nullable PinnedBuffer tryAllocate(long bytes) {
+    try {
+      return (PinnedBuffer) core.tryAllocate(bytes, cuda.currentDevice().nullStream().core());
     } finally {
       Reference.reachabilityFence(this);
     }

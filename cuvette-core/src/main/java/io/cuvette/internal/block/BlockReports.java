@@ -1,6 +1,7 @@
 package io.cuvette.internal.block;
 
 import io.cuvette.driver.BlockListener;
+import io.cuvette.internal.hostcopy.HostParts;
 import io.cuvette.internal.stream.DriverStream;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
@@ -66,6 +67,17 @@ public final class BlockReports {
       if (!in && isWritable(other)) { // else the copy is refused
         listener.hostCopy(buffer.address(), bytes, other.isNative() ? other.address() : 0);
       }
+    }
+  }
+
+  /**
+   * The host is about to read or write several parts of memory off the heap; one alone is reported
+   * as it is copied.
+   */
+  public static void hostAccess(Memory buffer, HostParts host, boolean in) {
+    BlockListener listener = buffer.on().session().driver().blockListener();
+    if (listener != null && !host.isOne()) {
+      host.forEachNative(part -> listener.hostAccess(part.address(), part.byteSize(), !in));
     }
   }
 

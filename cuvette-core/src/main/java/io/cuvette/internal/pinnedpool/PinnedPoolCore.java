@@ -58,6 +58,15 @@ public final class PinnedPoolCore extends PoolCore {
     return lend(chunk != null ? chunk : find(bytes, sizeClass, of), bytes, of);
   }
 
+  /** The same if that releases nothing and waits for nothing; null if there is no memory now. */
+  public @Nullable Face tryAllocate(long bytes, OpenStream of) {
+    session().checkOpen();
+    checkOpen();
+    int sizeClass = SizeClasses.classOf(bytes);
+    PinnedChunk chunk = search(sizeClass, of, new Refusals());
+    return chunk == null ? null : lend(chunk, bytes, of);
+  }
+
   public long freeAllBlocks() {
     streams().relief().settleClosed();
     return release();

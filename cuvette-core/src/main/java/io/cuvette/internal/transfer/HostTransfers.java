@@ -1,72 +1,127 @@
 package io.cuvette.internal.transfer;
 
 import io.cuvette.driver.CudaDriver;
-import io.cuvette.internal.block.BlockReports;
-import io.cuvette.internal.block.ChunkSource;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.driver.MemoryType;
+import io.cuvette.driver.PointerAttribute;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.fence.Capture;
+import io.cuvette.internal.hostcopy.HostParts;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.stream.UsedMemory;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * Copies between buffers and segments of the host. Heap memory can move while the driver works, so
- * it goes through page-locked chunks; while one chunk is on its way, the host fills or empties the
- * other. Stateless.
+ * Copies between buffers and memory of the host. What is not page-locked goes through page-locked
+ * chunks: heap memory can move while the driver works, a mapped file can shrink, and the driver's
+ * own way with other memory is slow. Stateless.
  */
 public final class HostTransfers {
-  private static final long CHUNK_BYTES = 4L << 20;
+  /** The driver copies so many bytes of pageable memory before its call returns. */
+  private static final long DRIVER_STAGES_BYTES = 64 << 10;
 
   private HostTransfers() {}
 
-  /**
-   * Copies a segment and waits.
-   *
-   * @param pinned page-locked memory for what goes through it
-   */
+  /** Copies a segment to the start of a buffer and waits. */
   public static void copyIn(
-      Memory target, MemorySegment source, OpenStream stream, ChunkSource pinned) {
+      Memory target, MemorySegment source, OpenStream stream, Staging staging) {
     Transfers.checkCanWait(stream, "copyFrom");
     Transfers.checkFits(target, source.byteSize());
     checkApart(target, source);
-    if (source.byteSize() == 0) {
-      return;
-    }
-    MemorySegment host = target.hostMemory();
-    if (host != null) {
-      stream.awaitWork();
-      copyHere(target, source, host, source.byteSize(), true);
-    } else if (source.isNative() && canWait(stream)) {
-      copyInAsync(target, source, stream);
+    if (target.hostMemory() == null && source.byteSize() > 0 && isForDriver(source, stream)) {
+      target.checkOpen();
+      checkNative("source", source);
+      queueIn(target, source, stream);
       stream.awaitWork();
     } else {
-      stage(target, source, stream, pinned, true);
+      copy(target, HostParts.of("source", source, false), stream, staging, true);
+    }
+  }
+
+  /** Copies the start of a buffer to a segment and waits. */
+  public static void copyOut(
+      Memory source, MemorySegment target, OpenStream stream, Staging staging) {
+    Transfers.checkCanWait(stream, "copyTo");
+    checkHolds(source, target.byteSize());
+    checkApart(source, target);
+    if (source.hostMemory() == null && target.byteSize() > 0 && isForDriver(target, stream)) {
+      source.checkOpen();
+      checkNative("target", target);
+      checkWritable(target);
+      queueOut(source, target, stream);
+      stream.awaitWork();
+    } else {
+      copy(source, HostParts.of("target", target, true), stream, staging, false);
+    }
+  }
+
+  /** Copies segments one after the other to the start of a buffer and waits. */
+  public static void gather(
+      Memory target, List<MemorySegment> sources, OpenStream stream, Staging staging) {
+    Transfers.checkCanWait(stream, "gatherFrom");
+    HostParts host = HostParts.of("sources", sources, false);
+    Transfers.checkFits(target, host.byteSize());
+    host.forEachNative(source -> checkApart(target, source));
+    copy(target, host, stream, staging, true);
+  }
+
+  /** Copies the start of a buffer to segments one after the other and waits. */
+  public static void scatter(
+      Memory source, List<MemorySegment> targets, OpenStream stream, Staging staging) {
+    Transfers.checkCanWait(stream, "scatterTo");
+    HostParts host = HostParts.of("targets", targets, true);
+    checkHolds(source, host.byteSize());
+    host.forEachNative(target -> checkApart(source, target));
+    copy(source, host, stream, staging, false);
+  }
+
+  private static void copy(
+      Memory buffer, HostParts host, OpenStream stream, Staging staging, boolean in) {
+    if (host.byteSize() == 0) {
+      return;
+    }
+    MemorySegment memory = buffer.hostMemory();
+    if (memory != null) {
+      stream.awaitWork();
+      HostCopy.run(buffer, memory, host, in);
+    } else {
+      StagedCopy.run(buffer, host, stream, staging, in, !canWait(stream), () -> false);
     }
   }
 
   /**
-   * Copies into a segment and waits.
-   *
-   * @param pinned page-locked memory for what goes through it
+   * Whether the driver is given the memory: if that is page-locked, or so few bytes that the driver
+   * copies them at once. Not a file, which may shrink: the driver does not survive that.
    */
-  public static void copyOut(
-      Memory source, MemorySegment target, OpenStream stream, ChunkSource pinned) {
-    Transfers.checkCanWait(stream, "copyTo");
-    checkHolds(source, target);
-    checkApart(source, target);
-    if (target.byteSize() == 0) {
-      return;
+  private static boolean isForDriver(MemorySegment host, OpenStream stream) {
+    if (!host.isNative() || !canWait(stream)) {
+      return false;
     }
-    MemorySegment host = source.hostMemory();
-    if (host != null) {
-      stream.awaitWork();
-      copyHere(source, host, target, target.byteSize(), false);
-    } else if (target.isNative() && canWait(stream)) {
-      copyOutAsync(source, target, stream);
-      stream.awaitWork();
-    } else {
-      stage(source, target, stream, pinned, false);
+    if (stream.state.streams.views().find(host) != null) {
+      return true;
+    }
+    return !host.isMapped()
+        && (host.byteSize() <= DRIVER_STAGES_BYTES || isKnownToDriver(host, stream));
+  }
+
+  /** Whether somebody else has page-locked the memory. */
+  private static boolean isKnownToDriver(MemorySegment host, OpenStream stream) {
+    try {
+      long type =
+          stream
+              .on()
+              .context()
+              .memory()
+              .pointerGetAttribute(stream.on().id(), PointerAttribute.MEMORY_TYPE, host.address());
+      return type == MemoryType.HOST;
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.INVALID_VALUE) {
+        throw e;
+      }
+      return false;
     }
   }
 
@@ -75,59 +130,91 @@ public final class HostTransfers {
     return !stream.on().session().isInsideCallback();
   }
 
-  public static void copyInAsync(Memory target, MemorySegment source, OpenStream stream) {
+  /**
+   * Copies native memory to the start of a buffer in order of a stream. As with the driver, the
+   * call returns when memory that is not page-locked has been read.
+   */
+  public static void copyInAsync(
+      Memory target, MemorySegment source, OpenStream stream, Staging staging) {
     target.checkOpen();
     Transfers.checkFits(target, source.byteSize());
     checkNative("source", source);
     Transfers.checkStream(target, target, stream);
     checkApart(target, source);
-    if (source.byteSize() > 0) {
-      int device = stream.on().id();
-      queue(
-          stream,
-          target,
-          source,
-          driver ->
-              driver
-                  .transfers()
-                  .memcpyHtoDAsync(device, target.address(), source, stream.state.handle));
+    if (isStaged(source, stream)) {
+      Transfers.checkCanWait(stream, "copyFrom");
+      copy(target, HostParts.of("source", source, false), stream, staging, true);
+    } else if (source.byteSize() > 0) {
+      queueIn(target, source, stream);
     }
   }
 
-  public static void copyOutAsync(Memory source, MemorySegment target, OpenStream stream) {
+  private static void queueIn(Memory target, MemorySegment source, OpenStream stream) {
+    int device = stream.on().id();
+    queue(
+        stream,
+        target,
+        source,
+        driver ->
+            driver
+                .transfers()
+                .memcpyHtoDAsync(device, target.address(), source, stream.state.handle));
+  }
+
+  /** Copies the start of a buffer to native memory in order of a stream, likewise. */
+  public static void copyOutAsync(
+      Memory source, MemorySegment target, OpenStream stream, Staging staging) {
     source.checkOpen();
-    checkHolds(source, target);
+    checkHolds(source, target.byteSize());
     checkNative("target", target);
+    checkWritable(target);
+    Transfers.checkStream(source, source, stream);
+    checkApart(source, target);
+    if (isStaged(target, stream)) {
+      Transfers.checkCanWait(stream, "copyTo");
+      copy(source, HostParts.of("target", target, true), stream, staging, false);
+    } else if (target.byteSize() > 0) {
+      queueOut(source, target, stream);
+    }
+  }
+
+  private static void checkWritable(MemorySegment target) {
     if (target.isReadOnly()) {
       throw new IllegalArgumentException("target: %s is read-only".formatted(target));
     }
-    Transfers.checkStream(source, source, stream);
-    checkApart(source, target);
-    if (target.byteSize() > 0) {
-      int device = stream.on().id();
-      queue(
-          stream,
-          source,
-          target,
-          driver ->
-              driver
-                  .transfers()
-                  .memcpyDtoHAsync(device, target, source.address(), stream.state.handle));
-    }
   }
 
-  /** Copies bytes of a buffer on this thread; in pieces, so that closing it waits for one alone. */
-  private static void copyHere(
-      Memory buffer, MemorySegment from, MemorySegment to, long bytes, boolean in) {
-    BlockReports.hostCopy(buffer, in ? from : to, bytes, in);
-    for (long done = 0; done < bytes; done += CHUNK_BYTES) {
-      buffer.hold();
-      try {
-        MemorySegment.copy(from, done, to, done, Math.min(CHUNK_BYTES, bytes - done));
-      } finally {
-        buffer.unhold();
-      }
+  private static void queueOut(Memory source, MemorySegment target, OpenStream stream) {
+    int device = stream.on().id();
+    queue(
+        stream,
+        source,
+        target,
+        driver ->
+            driver
+                .transfers()
+                .memcpyDtoHAsync(device, target, source.address(), stream.state.handle));
+  }
+
+  /**
+   * Whether native memory in order of a stream goes through chunks. What is captured cannot: each
+   * launch of the graph reads or writes the memory itself.
+   */
+  private static boolean isStaged(MemorySegment host, OpenStream stream) {
+    boolean worth = host.isMapped() || (host.byteSize() > DRIVER_STAGES_BYTES && canWait(stream));
+    if (!worth || stream.state.streams.views().find(host) != null) {
+      return false;
     }
+    if (stream.state.capture() == null) {
+      return host.isMapped() || !isKnownToDriver(host, stream);
+    }
+    if (host.isMapped()) {
+      throw new IllegalStateException(
+          "%s is capturing a graph, whose launches do not survive that the file of %s shrinks"
+                  .formatted(stream, host)
+              + " (expected: a PinnedBuffer)");
+    }
+    return false;
   }
 
   /**
@@ -159,11 +246,11 @@ public final class HostTransfers {
     }
   }
 
-  private static void checkHolds(Memory source, MemorySegment target) {
-    if (target.byteSize() > source.byteSize()) {
+  private static void checkHolds(Memory source, long bytes) {
+    if (bytes > source.byteSize()) {
       throw new IndexOutOfBoundsException(
           "copy of %d bytes out of %s (expected: <= %d)"
-              .formatted(target.byteSize(), source, source.byteSize()));
+              .formatted(bytes, source, source.byteSize()));
     }
   }
 
@@ -184,32 +271,6 @@ public final class HostTransfers {
     }
     if (!segment.scope().isAlive()) {
       throw new IllegalStateException("%s: the arena of %s is closed".formatted(name, segment));
-    }
-  }
-
-  private static void stage(
-      Memory device, MemorySegment heap, OpenStream stream, ChunkSource pinned, boolean in) {
-    if (!in && heap.isReadOnly()) {
-      throw new IllegalArgumentException("target: %s is read-only".formatted(heap));
-    }
-    long chunk = Math.min(CHUNK_BYTES, heap.byteSize());
-    try (StagingChunk even = new StagingChunk(device, heap, stream, pinned, chunk);
-        StagingChunk odd =
-            heap.byteSize() > chunk
-                ? new StagingChunk(device, heap, stream, pinned, chunk)
-                : even) {
-      StagingChunk next = even;
-      for (long offset = 0; offset < heap.byteSize(); offset += chunk) {
-        if (in) {
-          next.sendIn(offset);
-        } else {
-          next.sendOut(offset);
-        }
-        next = next == even ? odd : even;
-      }
-      // In order of their offsets, so that the last chunks are emptied too.
-      next.finish();
-      (next == even ? odd : even).finish();
     }
   }
 }

@@ -3,94 +3,165 @@ package io.cuvette.internal.transfer;
 import io.cuvette.EventOptions;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.block.BlockReports;
-import io.cuvette.internal.block.ChunkSource;
 import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.hostcopy.HostParts;
 import io.cuvette.internal.order.OpenEvent;
 import io.cuvette.internal.order.OpenStream;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
- * A page-locked chunk between a heap segment and a device buffer. Confined to the copying thread.
+ * Memory that a part of a transfer stands in between the host and a device: page-locked, or, if
+ * there is none, memory that the driver stages once more. The thread that transfers uses it with
+ * the driver; others copy pieces of it.
  */
-public final class StagingChunk implements AutoCloseable {
+final class StagingChunk implements AutoCloseable {
+  /** The driver copies so much at once. */
+  private static final long UNLOCKED_BYTES = HostParts.PIECE_BYTES;
+
   private final Memory device;
-  private final MemorySegment heap;
   private final OpenStream stream;
-  private final Memory pinned;
+  private final @Nullable Memory pinned;
   private final MemorySegment memory;
-  private final OpenEvent sent;
+  private final Runnable atEnd;
 
-  /** Where the bytes that are on their way out belong; none if negative. */
-  private long arriving = -1;
+  /** Where the stream is past the last copy; made when it is first wanted. */
+  private @Nullable OpenEvent sent;
 
-  public StagingChunk(
-      Memory device, MemorySegment heap, OpenStream stream, ChunkSource pinned, long bytes) {
+  private StagingChunk(
+      Memory device,
+      OpenStream stream,
+      @Nullable Memory pinned,
+      MemorySegment memory,
+      Runnable atEnd) {
     this.device = device;
-    this.heap = heap;
     this.stream = stream;
-    this.pinned = Objects.requireNonNull(pinned.allocate(bytes, stream));
-    this.memory = Objects.requireNonNull(this.pinned.hostMemory());
+    this.pinned = pinned;
+    this.memory = memory;
+    this.atEnd = atEnd;
+  }
+
+  /** A chunk of page-locked memory, which is closed with it. */
+  static StagingChunk pinned(Memory device, OpenStream stream, Memory pinned, Runnable atEnd) {
     try {
-      this.sent = OpenEvent.create(stream.on(), EventOptions.ORDER_ONLY);
+      MemorySegment memory = Objects.requireNonNull(pinned.hostMemory());
+      return new StagingChunk(device, stream, pinned, memory, atEnd);
     } catch (RuntimeException | Error e) {
-      Failures.closeAfter(e, this.pinned::close);
+      Failures.closeAfter(e, pinned::close);
       throw e;
     }
   }
 
-  public void sendIn(long offset) {
-    sent.synchronize();
-    long bytes = bytesAt(offset);
-    BlockReports.hostCopy(pinned, heap, bytes, true);
-    copy(heap, offset, memory, 0, bytes);
-    transfer(device.address() + offset, pinned.address(), bytes);
+  /** A chunk of other memory, of at most so many bytes. */
+  static StagingChunk unlocked(Memory device, OpenStream stream, long bytes) {
+    MemorySegment memory = Arena.ofAuto().allocate(Math.min(bytes, UNLOCKED_BYTES));
+    return new StagingChunk(device, stream, null, memory, () -> {});
   }
 
-  public void sendOut(long offset) {
-    finish();
-    transfer(pinned.address(), device.address() + offset, bytesAt(offset));
-    arriving = offset;
+  long byteSize() {
+    return memory.byteSize();
   }
 
-  /** Waits for what was sent, and brings to the heap what has arrived. */
-  public void finish() {
-    sent.synchronize();
-    if (arriving >= 0) {
-      BlockReports.hostCopy(pinned, heap, bytesAt(arriving), false);
-      copy(memory, 0, heap, arriving, bytesAt(arriving));
-      arriving = -1;
+  boolean isPinned() {
+    return pinned != null;
+  }
+
+  /** Says that the host is about to copy bytes between the chunk and a part of the host's. */
+  void report(MemorySegment part, long bytes, boolean in) {
+    if (pinned != null) {
+      BlockReports.hostCopy(pinned, part, bytes, in);
     }
   }
 
-  private void copy(
-      MemorySegment from, long fromOffset, MemorySegment to, long offset, long bytes) {
+  /** Copies a piece between the host and the chunk, on any thread. */
+  void copy(HostParts host, int piece, long offset, boolean in) {
+    if (pinned == null) {
+      host.copy(piece, memory, offset, in);
+      return;
+    }
     pinned.hold();
     try {
-      MemorySegment.copy(from, fromOffset, to, offset, bytes);
+      host.copy(piece, memory, offset, in);
     } finally {
       pinned.unhold();
     }
   }
 
-  @Override
-  public void close() {
-    try (sent) {
-      pinned.close();
+  /** Queues the copy of its first bytes to an offset of the device's memory. */
+  void send(long offset, long bytes) {
+    int on = stream.on().id();
+    long target = device.address() + offset;
+    if (pinned == null) {
+      Transfers.queue(
+          stream,
+          device,
+          driver ->
+              driver
+                  .transfers()
+                  .memcpyHtoDAsync(on, target, memory.asSlice(0, bytes), stream.state.handle));
+    } else {
+      queue(target, pinned.address(), bytes);
     }
   }
 
-  private long bytesAt(long offset) {
-    return Math.min(pinned.byteSize(), heap.byteSize() - offset);
+  /** Queues the copy of bytes from an offset of the device's memory to its start. */
+  void fetch(long offset, long bytes) {
+    int on = stream.on().id();
+    long source = device.address() + offset;
+    if (pinned == null) {
+      Transfers.queue(
+          stream,
+          device,
+          driver ->
+              driver
+                  .transfers()
+                  .memcpyDtoHAsync(on, memory.asSlice(0, bytes), source, stream.state.handle));
+    } else {
+      queue(pinned.address(), source, bytes);
+    }
   }
 
-  private void transfer(long target, long source, long bytes) {
+  private void queue(long target, long source, long bytes) {
     int on = stream.on().id();
     Transfers.queue(
         stream,
         device,
-        pinned.block(),
+        Objects.requireNonNull(pinned).block(),
         driver -> driver.transfers().memcpyAsync(on, target, source, bytes, stream.state.handle));
-    sent.record(stream);
+  }
+
+  /** Marks where the stream is past the copy that was just queued. */
+  void mark() {
+    OpenEvent event = sent;
+    if (event == null) {
+      event = OpenEvent.create(stream.on(), EventOptions.ORDER_ONLY);
+      sent = event;
+    }
+    event.record(stream);
+  }
+
+  /** Whether the stream is past the mark. */
+  boolean isPast() {
+    return Objects.requireNonNull(sent).isDone();
+  }
+
+  /** Waits until the stream is past the mark. */
+  void awaitPast() {
+    Objects.requireNonNull(sent).synchronize();
+  }
+
+  @Override
+  public void close() {
+    Failures failures = new Failures();
+    if (sent != null) {
+      failures.run(sent::close);
+    }
+    if (pinned != null) {
+      failures.run(pinned::close);
+    }
+    atEnd.run();
+    failures.throwFirst();
   }
 }

@@ -64,6 +64,24 @@ final class BufferOperations {
               }));
     }
     all.add(
+        Operation.of(
+            "Buffer.gatherFrom(List)",
+            memory.toString(),
+            stage -> {
+              Buffer buffer = stage.buffer(memory);
+              List<MemorySegment> rows = List.of(stage.heap());
+              return () -> buffer.gatherFrom(rows);
+            }));
+    all.add(
+        Operation.of(
+            "Buffer.scatterTo(List)",
+            memory.toString(),
+            stage -> {
+              Buffer buffer = stage.buffer(memory);
+              List<MemorySegment> rows = List.of(stage.heap());
+              return () -> buffer.scatterTo(rows);
+            }));
+    all.add(
         queued(
             "Buffer.copyFrom(MemorySegment, CudaStream)",
             memory,

@@ -63,6 +63,7 @@ class ArchitectureTest {
           "channel",
           "program",
           "lifetime",
+          "hostcopy",
           "index",
           "observe",
           "base");

@@ -14,6 +14,7 @@ import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaEvent;
 import io.cuvette.CudaStream;
+import io.cuvette.HostRows;
 import io.cuvette.LibraryHandle;
 import io.cuvette.ManagedBuffer;
 import io.cuvette.MemoryAdvice;
@@ -36,6 +37,7 @@ import io.cuvette.testkit.SweepReport;
 import io.cuvette.testkit.support.Bytes;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
@@ -70,6 +72,19 @@ class UnderFaultsTest {
         try (Buffer buffer = cuda.allocate(pattern.length)) {
           Bytes.put(buffer, pattern);
           assertThat(Bytes.of(buffer)).isEqualTo(pattern);
+        }
+      }
+    },
+    TRANSFERS_IN_CHUNKS {
+      @Override
+      public void run(Cuda cuda) {
+        byte[] pattern = Bytes.random(1, 5_000_000);
+        try (Buffer buffer = cuda.allocate(pattern.length)) {
+          buffer.copyFrom(MemorySegment.ofArray(pattern));
+          byte[][] back = new byte[2][2_500_000];
+          buffer.scatterTo(HostRows.of(back));
+          assertThat(back[0]).isEqualTo(Arrays.copyOf(pattern, 2_500_000));
+          assertThat(back[1]).isEqualTo(Arrays.copyOfRange(pattern, 2_500_000, pattern.length));
         }
       }
     },

@@ -1,0 +1,83 @@
+package io.cuvette.internal.hostcopy;
+
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.util.AbstractList;
+import java.util.RandomAccess;
+
+/**
+ * Arrays, byte buffers and segments as segments, which are made when they are read: a million rows
+ * need no million objects. Immutable, but for what they hold.
+ */
+public final class ArrayRows extends AbstractList<MemorySegment> implements RandomAccess {
+  private final Object[] rows;
+  private final boolean areArrays;
+
+  /**
+   * Takes a copy of the list of rows.
+   *
+   * @throws NullPointerException if a row is null
+   * @throws IllegalArgumentException for a row that has no bytes to see
+   */
+  public ArrayRows(Object[] rows) {
+    this.rows = rows.clone();
+    boolean arrays = true;
+    for (int i = 0; i < this.rows.length; i++) {
+      Object row = this.rows[i];
+      if (row == null) {
+        throw new NullPointerException("rows[%d]".formatted(i));
+      }
+      if (!isArray(row)) {
+        arrays = false;
+        check(row, i);
+      }
+    }
+    this.areArrays = arrays;
+  }
+
+  private static void check(Object row, int index) {
+    if (!(row instanceof MemorySegment || row instanceof ByteBuffer)) {
+      throw new IllegalArgumentException(
+          ("rows[%d]: %s (expected: an array of byte, char, short, int, long, float or double, a"
+                  + " MemorySegment or a ByteBuffer)")
+              .formatted(index, row.getClass().getTypeName()));
+    }
+  }
+
+  /** Whether all rows are arrays, so that none is memory off the heap. */
+  boolean areArrays() {
+    return areArrays;
+  }
+
+  private static boolean isArray(Object row) {
+    return row instanceof float[]
+        || row instanceof double[]
+        || row instanceof byte[]
+        || row instanceof int[]
+        || row instanceof long[]
+        || row instanceof short[]
+        || row instanceof char[];
+  }
+
+  @Override
+  public MemorySegment get(int index) {
+    Object row = rows[index];
+    return switch (row) {
+      case float[] array -> MemorySegment.ofArray(array);
+      case double[] array -> MemorySegment.ofArray(array);
+      case byte[] array -> MemorySegment.ofArray(array);
+      case int[] array -> MemorySegment.ofArray(array);
+      case long[] array -> MemorySegment.ofArray(array);
+      case short[] array -> MemorySegment.ofArray(array);
+      case char[] array -> MemorySegment.ofArray(array);
+      case MemorySegment segment -> segment;
+      case ByteBuffer buffer -> MemorySegment.ofBuffer(buffer);
+      default -> throw new AssertionError(row);
+    };
+  }
+
+  @Override
+  public int size() {
+    return rows.length;
+  }
+}

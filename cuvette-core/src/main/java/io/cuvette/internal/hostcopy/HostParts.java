@@ -1,0 +1,195 @@
+package io.cuvette.internal.hostcopy;
+
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.function.Consumer;
+
+/**
+ * Segments of the host one after the other, as the bytes of one transfer, divided into pieces that
+ * threads copy. Immutable, but for what they hold.
+ */
+public final class HostParts {
+  /** The bytes of each piece but the last. */
+  public static final int PIECE_BYTES = 256 << 10;
+
+  private static final MemorySegment NOTHING = MemorySegment.ofArray(new byte[0]);
+
+  /** Who stands for the threads that help: whether they may access a segment. */
+  private static final Thread HELPER = Thread.ofPlatform().unstarted(() -> {});
+
+  /** One, which the compiler does not know. */
+  private static volatile int step = 1;
+
+  private final List<MemorySegment> parts;
+  private final String name;
+  private final long byteSize;
+  private final boolean isForAllThreads;
+
+  /** In which part each piece begins, and where in it. */
+  private final int[] firstPart;
+
+  private final long[] offsetInPart;
+
+  private HostParts(String name, List<MemorySegment> parts, boolean written) {
+    this.name = name;
+    this.parts = parts;
+    long total = 0;
+    boolean shared = true;
+    for (int i = 0; i < parts.size(); i++) {
+      MemorySegment part = parts.get(i);
+      check(part, i, written);
+      shared &= part.isAccessibleBy(HELPER);
+      total += part.byteSize();
+    }
+    this.byteSize = total;
+    this.isForAllThreads = shared;
+    int pieces = Math.toIntExact((total + PIECE_BYTES - 1) / PIECE_BYTES);
+    this.firstPart = new int[pieces];
+    this.offsetInPart = new long[pieces];
+    divide();
+  }
+
+  /** One segment; {@code written} if bytes go there. */
+  public static HostParts of(String name, MemorySegment segment, boolean written) {
+    return new HostParts(name, List.of(segment), written);
+  }
+
+  /**
+   * Segments in their order.
+   *
+   * @throws NullPointerException if one is null
+   * @throws IllegalArgumentException if one is to be written and read-only
+   * @throws IllegalStateException if the arena of one is closed
+   * @throws WrongThreadException if one is another thread's
+   */
+  public static HostParts of(String name, List<MemorySegment> parts, boolean written) {
+    return new HostParts(name, parts instanceof ArrayRows ? parts : List.copyOf(parts), written);
+  }
+
+  private void check(MemorySegment part, int index, boolean written) {
+    if (written && part.isReadOnly()) {
+      throw new IllegalArgumentException("%s: %s is read-only".formatted(name(index), part));
+    }
+    if (!part.scope().isAlive()) {
+      throw new IllegalStateException("%s: the arena of %s is closed".formatted(name(index), part));
+    }
+    if (!part.isAccessibleBy(Thread.currentThread())) {
+      throw new WrongThreadException(
+          "%s: %s is confined to another thread".formatted(name(index), part));
+    }
+  }
+
+  private String name(int index) {
+    return parts.size() == 1 ? name : "%s[%d]".formatted(name, index);
+  }
+
+  private void divide() {
+    int part = 0;
+    long begin = 0; // of the part
+    long end = parts.isEmpty() ? 0 : parts.getFirst().byteSize();
+    for (int piece = 0; piece < firstPart.length; piece++) {
+      long at = (long) piece * PIECE_BYTES;
+      while (at >= end) {
+        part++;
+        begin = end;
+        end += parts.get(part).byteSize();
+      }
+      firstPart[piece] = part;
+      offsetInPart[piece] = at - begin;
+    }
+  }
+
+  public long byteSize() {
+    return byteSize;
+  }
+
+  /** How many pieces there are. */
+  public int pieces() {
+    return firstPart.length;
+  }
+
+  /** The bytes of a piece. */
+  public long bytesOf(int piece) {
+    return Math.min(PIECE_BYTES, byteSize - (long) piece * PIECE_BYTES);
+  }
+
+  /** Whether threads other than this one may access all of it. */
+  public boolean isForAllThreads() {
+    return isForAllThreads;
+  }
+
+  /** Whether there is one segment. */
+  public boolean isOne() {
+    return parts.size() == 1;
+  }
+
+  /** A range of the bytes, if there is one segment; else no bytes. */
+  public MemorySegment window(long offset, long bytes) {
+    return isOne() ? parts.getFirst().asSlice(offset, bytes) : NOTHING;
+  }
+
+  /** Has something done with each segment off the heap. */
+  public void forEachNative(Consumer<MemorySegment> action) {
+    if (!(parts instanceof ArrayRows rows && rows.areArrays())) {
+      for (MemorySegment part : parts) {
+        if (part.isNative()) {
+          action.accept(part);
+        }
+      }
+    }
+  }
+
+  /**
+   * Copies a piece from here, or to here, to or from an offset of other memory.
+   *
+   * @throws IllegalStateException if the arena of a part was closed, or a mapped file has shrunk
+   */
+  public void copy(int piece, MemorySegment memory, long offset, boolean fromHere) {
+    int part = firstPart[piece];
+    long at = offsetInPart[piece];
+    long left = bytesOf(piece);
+    long to = offset;
+    while (left > 0) {
+      MemorySegment next = parts.get(part);
+      long bytes = Math.min(left, next.byteSize() - at);
+      if (fromHere) {
+        copy(next, at, memory, to, bytes, part);
+      } else {
+        copy(memory, to, next, at, bytes, part);
+      }
+      left -= bytes;
+      to += bytes;
+      at = 0;
+      part++;
+    }
+  }
+
+  private void copy(
+      MemorySegment from, long fromOffset, MemorySegment to, long toOffset, long bytes, int part) {
+    if (!parts.get(part).isMapped()) {
+      MemorySegment.copy(from, fromOffset, to, toOffset, bytes);
+      return;
+    }
+    try {
+      MemorySegment.copy(from, fromOffset, to, toOffset, bytes);
+      meetSafepoint();
+    } catch (InternalError e) {
+      throw new IllegalStateException(
+          "%s: the file that %s is mapped from has shrunk, or cannot be read"
+              .formatted(name(part), parts.get(part)),
+          e);
+    }
+  }
+
+  /**
+   * The JVM throws the error of a page that the file does not have any more at the thread's next
+   * safepoint, which has to be before this is past: the compiler removes that of a loop that
+   * counts.
+   */
+  private static void meetSafepoint() {
+    int left = 2;
+    while (left > 0) {
+      left -= step;
+    }
+  }
+}

@@ -1,0 +1,57 @@
+package io.cuvette.internal.transfer;
+
+import io.cuvette.internal.block.BlockReports;
+import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.hostcopy.CopyThreads;
+import io.cuvette.internal.hostcopy.HostParts;
+import io.cuvette.internal.hostcopy.Pieces;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Copies between memory of the host and a buffer that the host can access, in pieces, so that
+ * closing the buffer waits for some of them alone. Stateless.
+ */
+final class HostCopy {
+  /** From so many bytes on other threads help. */
+  private static final int HELPED_BYTES = 1 << 20;
+
+  private HostCopy() {}
+
+  static void run(Memory buffer, MemorySegment memory, HostParts host, boolean in) {
+    BlockReports.hostAccess(buffer, host, in);
+    BlockReports.hostCopy(buffer, host.window(0, host.byteSize()), host.byteSize(), in);
+    boolean helped =
+        host.byteSize() >= HELPED_BYTES
+            && host.isForAllThreads()
+            && HostParts.of("buffer", memory, !in).isForAllThreads();
+    Pieces pieces =
+        new Pieces(
+            piece -> copy(buffer, memory, host, piece, in),
+            host.pieces(),
+            host.pieces(),
+            1,
+            helped ? CopyThreads.MOST : 0);
+    try {
+      pieces.open(0);
+      while (pieces.copyOne()) {
+        pieces.check();
+      }
+      pieces.await(0);
+      pieces.check();
+    } catch (RuntimeException | Error e) {
+      throw PartialCopy.explained(e, in, host.byteSize(), 0, host.byteSize());
+    } finally {
+      pieces.stop();
+    }
+  }
+
+  private static void copy(
+      Memory buffer, MemorySegment memory, HostParts host, int piece, boolean in) {
+    buffer.hold();
+    try {
+      host.copy(piece, memory, (long) piece * HostParts.PIECE_BYTES, in);
+    } finally {
+      buffer.unhold();
+    }
+  }
+}

@@ -1,0 +1,222 @@
+package io.cuvette.internal.transfer;
+
+import io.cuvette.internal.block.BlockReports;
+import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.hostcopy.CopyThreads;
+import io.cuvette.internal.hostcopy.HostParts;
+import io.cuvette.internal.hostcopy.Pieces;
+import io.cuvette.internal.order.OpenStream;
+import java.util.concurrent.CancellationException;
+import java.util.function.BooleanSupplier;
+
+/**
+ * One copy between memory of the host and a buffer through chunks: while the device copies some,
+ * threads fill or empty others. All calls of the driver are made by the thread that copies, in the
+ * order of the bytes, so that what is written is a prefix when a copy fails. Confined to that
+ * thread.
+ */
+final class StagedCopy {
+  /** The bytes of each part but the last, which a chunk stands for. */
+  private static final long PART_BYTES = 2L << 20;
+
+  /** From so many bytes on other threads help. */
+  private static final int HELPED_BYTES = 1 << 20;
+
+  private final HostParts host;
+  private final OpenStream stream;
+  private final boolean in;
+  private final BooleanSupplier isCancelled;
+  private final int helpers;
+  private final ChunkRing ring;
+  private final long partBytes;
+  private final int parts;
+
+  /** The bytes from the start that have come to the other side, or are on their way there. */
+  private long written;
+
+  /** How many bytes behind these may be written too. */
+  private long touched;
+
+  private StagedCopy(
+      Memory device,
+      HostParts host,
+      OpenStream stream,
+      Staging staging,
+      boolean in,
+      boolean isAlone,
+      BooleanSupplier isCancelled) {
+    this.host = host;
+    this.stream = stream;
+    this.in = in;
+    this.isCancelled = isCancelled;
+    boolean helped = !isAlone && host.byteSize() >= HELPED_BYTES && host.isForAllThreads();
+    this.helpers = helped ? CopyThreads.MOST : 0;
+    long bytes = Math.min(host.byteSize(), Math.min(PART_BYTES, staging.mostBytes()));
+    this.ring = new ChunkRing(staging, device, stream, bytes, 2 * (helpers + 1), !isAlone);
+    this.partBytes = ring.chunkBytes();
+    this.parts = Math.toIntExact((host.byteSize() + partBytes - 1) / partBytes);
+  }
+
+  /**
+   * Copies and waits.
+   *
+   * @param in whether it is from the host to the buffer
+   * @param isAlone whether this thread copies alone and waits for no other transfer
+   * @param isCancelled asked again and again; the copy stops if it is
+   */
+  static void run(
+      Memory device,
+      HostParts host,
+      OpenStream stream,
+      Staging staging,
+      boolean in,
+      boolean isAlone,
+      BooleanSupplier isCancelled) {
+    BlockReports.hostAccess(device, host, in);
+    StagedCopy copy = new StagedCopy(device, host, stream, staging, in, isAlone, isCancelled);
+    try (ChunkRing _ = copy.ring) {
+      copy.run();
+    } catch (RuntimeException | Error e) {
+      throw PartialCopy.explained(e, in, host.byteSize(), copy.written, copy.touched);
+    }
+  }
+
+  private void run() {
+    if (parts == 1) {
+      copyOne();
+      return;
+    }
+    Pieces pieces =
+        new Pieces(this::copyPiece, host.pieces(), piecesOfPart(), ring.most(), helpers);
+    try {
+      if (in) {
+        sendAll(pieces);
+      } else {
+        fetchAll(pieces);
+      }
+    } finally {
+      pieces.stop();
+    }
+  }
+
+  /** Few bytes need neither events nor other threads: the stream is waited for. */
+  private void copyOne() {
+    boolean _ = ring.take(0);
+    if (in) {
+      copyAll();
+      send(0);
+      stream.awaitWork();
+    } else {
+      fetch(0);
+      stream.awaitWork();
+      touched = host.byteSize();
+      copyAll();
+      touched = 0;
+      written = host.byteSize();
+    }
+  }
+
+  private void copyAll() {
+    report(0);
+    for (int piece = 0; piece < host.pieces(); piece++) {
+      ring.at(0).copy(host, piece, (long) piece * HostParts.PIECE_BYTES, in);
+    }
+  }
+
+  private int piecesOfPart() {
+    return (int) (partBytes / HostParts.PIECE_BYTES);
+  }
+
+  /** On any thread. */
+  private void copyPiece(int piece) {
+    long offset = (long) (piece % piecesOfPart()) * HostParts.PIECE_BYTES;
+    ring.at(piece / piecesOfPart()).copy(host, piece, offset, in);
+  }
+
+  private void sendAll(Pieces pieces) {
+    int opened = 0;
+    int sent = 0;
+    int past = 0;
+    while (sent < parts) {
+      checkGoesOn(pieces);
+      if (opened < parts && ring.take(opened)) {
+        report(opened);
+        pieces.open(opened);
+        opened++;
+      } else if (sent < opened && pieces.isDone(sent)) {
+        send(sent);
+        ring.at(sent).mark();
+        sent++;
+      } else if (opened < parts && past < sent && ring.at(past).isPast()) {
+        ring.free(past);
+        past++;
+      } else if (!pieces.copyOne()) {
+        if (sent < opened) {
+          pieces.await(sent);
+        } else {
+          ring.at(past).awaitPast();
+        }
+      }
+    }
+    ring.at(parts - 1).awaitPast();
+  }
+
+  private void fetchAll(Pieces pieces) {
+    int fetched = 0;
+    int opened = 0;
+    int done = 0;
+    while (done < parts) {
+      checkGoesOn(pieces);
+      if (fetched < parts && ring.take(fetched)) {
+        fetch(fetched);
+        ring.at(fetched).mark();
+        fetched++;
+      } else if (done < opened && pieces.isDone(done)) {
+        ring.free(done);
+        written += bytes(done);
+        touched -= bytes(done);
+        done++;
+      } else if (opened < fetched && ring.at(opened).isPast()) {
+        report(opened);
+        touched += bytes(opened);
+        pieces.open(opened);
+        opened++;
+      } else if (!pieces.copyOne()) {
+        if (opened < fetched) {
+          ring.at(opened).awaitPast();
+        } else {
+          pieces.await(done);
+        }
+      }
+    }
+  }
+
+  private void checkGoesOn(Pieces pieces) {
+    pieces.check();
+    if (isCancelled.getAsBoolean()) {
+      throw new CancellationException();
+    }
+  }
+
+  private long offset(int part) {
+    return part * partBytes;
+  }
+
+  private long bytes(int part) {
+    return Math.min(partBytes, host.byteSize() - offset(part));
+  }
+
+  private void report(int part) {
+    long bytes = bytes(part);
+    ring.at(part).report(host.window(offset(part), bytes), bytes, in);
+  }
+
+  private void send(int part) {
+    ring.at(part).send(offset(part), bytes(part));
+    written += bytes(part);
+  }
+
+  private void fetch(int part) {
+    ring.at(part).fetch(offset(part), bytes(part));
+  }
+}

@@ -1,0 +1,314 @@
+package io.cuvette.testkit.memory;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaOptions;
+import io.cuvette.CudaStream;
+import io.cuvette.HostRows;
+import io.cuvette.MemoryLimit;
+import io.cuvette.testkit.CudaTest;
+import io.cuvette.testkit.support.Bytes;
+import io.cuvette.testkit.support.Kind;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Copies of memory that is not page-locked, through chunks that are. */
+@Timeout(120)
+class StagedTransferTest {
+  private static final int MIB = 1 << 20;
+
+  /** Around the bytes of a piece, of a chunk, and of all chunks. */
+  private static final int[] SIZES = {
+    65_536, 65_537, MIB / 4 + 1, MIB - 1, MIB, 2 * MIB, 2 * MIB + 1, 9 * MIB + 12_345
+  };
+
+  @CudaTest
+  void everyKindOfHostMemory_goesInAndOut(Cuda cuda, @TempDir Path folder) throws IOException {
+    for (int bytes : SIZES) {
+      byte[] pattern = Bytes.random(bytes, bytes);
+      try (Arena confined = Arena.ofConfined();
+          Arena shared = Arena.ofShared();
+          Buffer buffer = cuda.allocate(bytes)) {
+        for (MemorySegment host :
+            List.of(
+                MemorySegment.ofArray(new byte[bytes]),
+                confined.allocate(bytes),
+                shared.allocate(bytes),
+                MemorySegment.ofBuffer(ByteBuffer.allocateDirect(bytes)),
+                mapped(folder.resolve("file" + bytes), bytes, shared))) {
+          buffer.fill((byte) 0);
+          host.copyFrom(MemorySegment.ofArray(pattern));
+          buffer.copyFrom(host);
+          host.fill((byte) 0);
+          buffer.copyTo(host);
+          assertThat(host.mismatch(MemorySegment.ofArray(pattern))).as("%s", host).isEqualTo(-1);
+        }
+      }
+    }
+  }
+
+  private static MemorySegment mapped(Path path, long bytes, Arena arena) throws IOException {
+    try (FileChannel file =
+        FileChannel.open(
+            path, StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+      return file.map(FileChannel.MapMode.READ_WRITE, 0, bytes, arena);
+    }
+  }
+
+  @CudaTest
+  void rows_areGatheredIntoOneBlock_andScatteredAgain(Cuda cuda) {
+    float[][] rows = new float[2000][];
+    int total = 0;
+    for (int i = 0; i < rows.length; i++) {
+      rows[i] = new float[i % 7 == 0 ? 0 : 300 + i % 311];
+      for (int j = 0; j < rows[i].length; j++) {
+        rows[i][j] = total++;
+      }
+    }
+    for (Kind kind : Kind.values()) {
+      try (Buffer buffer = kind.allocate(cuda, 4L * total + 4)) {
+        buffer.fill((byte) 0);
+        buffer.gatherFrom(HostRows.of(rows));
+        float[] flat = new float[total + 1];
+        buffer.copyTo(MemorySegment.ofArray(flat));
+        for (int i = 0; i < total; i++) {
+          assertThat(flat[i]).isEqualTo(i);
+        }
+        assertThat(flat[total]).as("behind the rows").isZero();
+        float[][] back =
+            Arrays.stream(rows).map(row -> new float[row.length]).toArray(float[][]::new);
+        buffer.scatterTo(HostRows.of(back));
+        assertThat(Arrays.deepEquals(back, rows)).isTrue();
+      }
+    }
+  }
+
+  @CudaTest
+  void mixedRows_areGathered_andWhatIsNoRowIsNamed(Cuda cuda) {
+    try (Buffer buffer = cuda.allocate(64)) {
+      MemorySegment segment = Arena.ofAuto().allocate(8);
+      segment.set(ValueLayout.JAVA_LONG, 0, 42);
+      buffer.gatherFrom(HostRows.of(List.of(new int[] {1, 2}, segment, ByteBuffer.allocate(3))));
+      ByteBuffer out = ByteBuffer.allocate(19).order(java.nio.ByteOrder.nativeOrder());
+      buffer.copyTo(MemorySegment.ofBuffer(out));
+      assertThat(out.getInt(4)).isEqualTo(2);
+      assertThat(out.getLong(8)).isEqualTo(42);
+      assertThatThrownBy(() -> HostRows.of(List.of(new int[1], "text")))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("rows[1]: java.lang.String");
+      assertThatThrownBy(() -> HostRows.of(new float[][] {{1}, null}))
+          .isInstanceOf(NullPointerException.class)
+          .hasMessage("rows[1]");
+      assertThatThrownBy(() -> buffer.gatherFrom(HostRows.of(new long[3][3])))
+          .isInstanceOf(IndexOutOfBoundsException.class)
+          .hasMessageContaining("72 bytes");
+      assertThatThrownBy(() ->
+              buffer.scatterTo(List.of(segment, MemorySegment.ofArray(new byte[1]).asReadOnly())))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("targets[1]");
+      assertThatCode(() -> buffer.gatherFrom(List.of())).doesNotThrowAnyException();
+    }
+  }
+
+  @CudaTest
+  void fileThatShrinks_isOneErrorThatSaysWhatWasWritten(Cuda cuda, @TempDir Path folder)
+      throws IOException {
+    int bytes = 8 * MIB;
+    for (int round = 0; round < 20; round++) {
+      Path path = folder.resolve("shrinks" + round);
+      try (Arena arena = Arena.ofShared();
+          Buffer buffer = cuda.allocate(bytes)) {
+        buffer.fill((byte) 1);
+        MemorySegment file = mapped(path, bytes, arena);
+        try (FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE)) {
+          channel.truncate(5L * MIB);
+        }
+        assertThatThrownBy(() -> buffer.copyFrom(file))
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageContaining("has shrunk")
+            .hasMessageContaining("copy of %d bytes to the device".formatted(bytes))
+            .hasMessageContaining("written");
+        assertThatThrownBy(() -> buffer.copyTo(file))
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageContaining("has shrunk")
+            .hasMessageContaining("bytes 0 to");
+        assertThatThrownBy(() -> buffer.copyFrom(file.asSlice(6L * MIB, 4096)))
+            .as("few bytes")
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessageContaining("no byte was written");
+        buffer.copyFrom(file.asSlice(0, 5L * MIB));
+      }
+    }
+  }
+
+  @CudaTest
+  void fileInOrderOfAStream_goesThroughChunks_andIsRefusedInACapture(
+      Cuda cuda, CudaStream stream, @TempDir Path folder) throws IOException {
+    byte[] pattern = Bytes.random(11, 3 * MIB + 5);
+    try (Arena arena = Arena.ofShared();
+        Buffer buffer = cuda.allocate(pattern.length, stream)) {
+      Path path = folder.resolve("file");
+      MemorySegment file = mapped(path, pattern.length, arena);
+      file.copyFrom(MemorySegment.ofArray(pattern));
+      buffer.copyFrom(file, stream);
+      file.fill((byte) 0); // has been read
+      buffer.copyTo(file, stream);
+      stream.synchronize();
+      assertThat(file.mismatch(MemorySegment.ofArray(pattern))).isEqualTo(-1);
+      assertThatThrownBy(() -> stream.capture(() -> buffer.copyFrom(file.asSlice(0, 8), stream)))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("PinnedBuffer");
+      try (FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE)) {
+        channel.truncate(0);
+      }
+      assertThatThrownBy(() -> buffer.copyFrom(file.asSlice(0, 8), stream))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("has shrunk");
+      assertThatThrownBy(() -> buffer.copyTo(file, stream))
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("has shrunk");
+    }
+  }
+
+  @CudaTest
+  void arenaThatIsClosedMeanwhile_isAnErrorOrTooLate(Cuda cuda) throws Exception {
+    int bytes = 6 * MIB;
+    try (Buffer buffer = cuda.allocate(bytes);
+        var threads = Executors.newVirtualThreadPerTaskExecutor()) {
+      for (int round = 0; round < 20; round++) {
+        Arena arena = Arena.ofShared();
+        MemorySegment host = arena.allocate(bytes);
+        Future<?> copy = threads.submit(() -> buffer.copyFrom(host));
+        Thread.yield();
+        arena.close();
+        try {
+          copy.get();
+        } catch (java.util.concurrent.ExecutionException e) {
+          assertThat(e.getCause()).isInstanceOf(IllegalStateException.class);
+        }
+      }
+      assertThat(cuda.defaultPinnedMemoryPool().usedBytes()).isZero();
+    }
+  }
+
+  @Tag("simulated")
+  @Test
+  void transferOfManyBytes_holdsNoMoreThanItMay() {
+    try (Cuda cuda = Cuda.open(CudaOptions.simulated().withTransferBytes(3 * MIB))) {
+      byte[] pattern = Bytes.random(3, 40 * MIB);
+      try (Buffer buffer = cuda.allocate(pattern.length)) {
+        buffer.copyFrom(MemorySegment.ofArray(pattern));
+        byte[] back = new byte[pattern.length];
+        buffer.copyTo(MemorySegment.ofArray(back));
+        assertThat(back).isEqualTo(pattern);
+      }
+      assertThat(cuda.defaultPinnedMemoryPool().stats().peakUsedBytes()).isBetween(1L, 3L * MIB);
+      assertThat(cuda.defaultPinnedMemoryPool().usedBytes()).isZero();
+    }
+    assertThatThrownBy(() -> CudaOptions.simulated().withTransferBytes(5))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageStartingWith("transferBytes: 5 (expected: 1048576");
+  }
+
+  @CudaTest
+  void withoutPinnedMemory_aTransferGoesOn(Cuda cuda) {
+    byte[] pattern = Bytes.random(5, 5 * MIB + 77);
+    cuda.defaultPinnedMemoryPool().freeAllBlocks();
+    for (long limit : new long[] {4096, 3 * MIB}) { // for none, and for one chunk
+      cuda.defaultPinnedMemoryPool().setLimit(MemoryLimit.ofBytes(limit));
+      try (Buffer buffer = cuda.allocate(pattern.length)) {
+        buffer.copyFrom(MemorySegment.ofArray(pattern));
+        byte[] back = new byte[pattern.length];
+        buffer.copyTo(MemorySegment.ofArray(back));
+        assertThat(back).as("limit %d", limit).isEqualTo(pattern);
+      } finally {
+        cuda.defaultPinnedMemoryPool().setLimit(MemoryLimit.none());
+      }
+    }
+  }
+
+  @CudaTest
+  void manyVirtualThreadsAtOnce_transferTheirOwnBytes(Cuda cuda) throws Exception {
+    int threads = 1000;
+    List<Future<?>> all = new ArrayList<>();
+    try (var executor = Executors.newVirtualThreadPerTaskExecutor()) {
+      for (int i = 0; i < threads; i++) {
+        int seed = i;
+        all.add(
+            executor.submit(() -> {
+              byte[] pattern = Bytes.random(seed, 70_000 + 300 * seed);
+              try (Buffer buffer = cuda.allocate(pattern.length)) {
+                buffer.copyFrom(MemorySegment.ofArray(pattern));
+                byte[] back = new byte[pattern.length];
+                buffer.copyTo(MemorySegment.ofArray(back));
+                assertThat(Arrays.equals(back, pattern)).isTrue();
+              }
+            }));
+      }
+    }
+    for (Future<?> each : all) {
+      each.get();
+    }
+    assertThat(cuda.defaultPinnedMemoryPool().usedBytes()).isZero();
+    assertThat(cuda.defaultPinnedMemoryPool().stats().peakUsedBytes())
+        .isLessThanOrEqualTo(256L * MIB);
+  }
+
+  @CudaTest
+  void interruptedThread_copiesAllAndStaysInterrupted(Cuda cuda) {
+    byte[] pattern = Bytes.random(9, 7 * MIB);
+    try (Buffer buffer = cuda.allocate(pattern.length)) {
+      Thread.currentThread().interrupt();
+      buffer.copyFrom(MemorySegment.ofArray(pattern));
+      byte[] back = new byte[pattern.length];
+      buffer.copyTo(MemorySegment.ofArray(back));
+      assertThat(Thread.interrupted()).isTrue();
+      assertThat(back).isEqualTo(pattern);
+    } finally {
+      boolean _ = Thread.interrupted();
+    }
+  }
+
+  @CudaTest
+  void manyTransfers_leaveNothing(Cuda cuda) throws InterruptedException {
+    byte[] some = Bytes.random(4, 3 * MIB);
+    try (Buffer buffer = cuda.allocate(some.length)) {
+      buffer.copyFrom(MemorySegment.ofArray(some));
+      buffer.copyFrom(MemorySegment.ofArray(some).asSlice(0, 100_000));
+      long held = cuda.defaultPinnedMemoryPool().totalBytes();
+      for (int i = 0; i < 10_000; i++) {
+        buffer.copyFrom(MemorySegment.ofArray(some).asSlice(0, 100_000));
+      }
+      for (int i = 0; i < 50; i++) {
+        buffer.copyFrom(MemorySegment.ofArray(some));
+      }
+      assertThat(cuda.defaultPinnedMemoryPool().totalBytes()).isEqualTo(held);
+      assertThat(cuda.defaultPinnedMemoryPool().usedBytes()).isZero();
+    }
+    for (Thread thread : Thread.getAllStackTraces().keySet()) {
+      if (thread.getName().startsWith("cuvette-copies-")) {
+        assertThat(thread.join(Duration.ofSeconds(10))).as("%s ends", thread).isTrue();
+      }
+    }
+  }
+}
