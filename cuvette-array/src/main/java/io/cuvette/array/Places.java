@@ -7,7 +7,7 @@ final class Places {
   /** Checks that another operand is where an array is: on its device, or on the host too. */
   static void checkSame(BaseArray<?> a, String name, BaseArray<?> other) {
     boolean isSame =
-        a instanceof CudaArray one && other instanceof CudaArray two
+        (a instanceof CudaArray one && other instanceof CudaArray two)
             ? one.device().equals(two.device())
             : a instanceof HostArray && other instanceof HostArray;
     if (!isSame) {
