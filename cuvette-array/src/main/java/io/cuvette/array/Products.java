@@ -142,13 +142,10 @@ final class Products {
     long[] columns = Arrays.copyOfRange(moved.layout().sizes(), 1, rank);
     try (NdArray left = a.reshape(LayoutChecks.size(rows), inner);
         NdArray right = moved.reshape(inner, LayoutChecks.size(columns))) {
-      A product = matmul(base(left, a), right, null);
+      @SuppressWarnings("unchecked") // it was reshaped from an A
+      BaseArray<A> reshaped = (BaseArray<A>) left;
+      A product = matmul(reshaped, right, null);
       return Outs.reshaped(product, a, LayoutViews.joined(rows, columns));
     }
-  }
-
-  @SuppressWarnings("unchecked") // what an A was reshaped to
-  private static <A extends NdArray> BaseArray<A> base(NdArray reshaped, BaseArray<A> of) {
-    return (BaseArray<A>) reshaped;
   }
 }
