@@ -303,21 +303,7 @@ public final class Cuda implements AutoCloseable {
   public PinnedBuffer allocatePinned(long bytes) {
     Checks.notNegative("bytes", bytes);
     session.checkOpen();
-    PinnedAllocator allocator = pinnedAllocator;
-    if (allocator instanceof PinnedMemoryPool pool) {
-      return pool.allocate(bytes);
-    }
-    ThreadState state = session.state();
-    state.enter(allocator);
-    PinnedBuffer given;
-    try {
-      given = allocator.allocate(bytes);
-    } finally {
-      state.leave();
-    }
-    Memory _ =
-        Upstream.check("the pinned allocator", BufferBase.memoryOf(given), bytes, session, null);
-    return given;
+    return PinnedChunks.allocate(pinnedAllocator, bytes, session);
   }
 
   /** {@return the allocator of {@link #allocatePinned}, for all threads} */

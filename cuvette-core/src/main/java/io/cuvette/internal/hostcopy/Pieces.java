@@ -108,7 +108,7 @@ public final class Pieces {
         LockSupport.unpark(owner);
       }
       return true;
-    } catch (Throwable e) {
+    } catch (RuntimeException | Error e) {
       failure.compareAndSet(null, e);
       stopped = true;
       LockSupport.unpark(owner);
