@@ -11,8 +11,8 @@ import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
-import java.util.concurrent.CopyOnWriteArrayList;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingFile;
@@ -25,7 +25,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class NvtxDomainTest {
   private static final int MANY = 100_000;
 
-  private final List<String> told = new CopyOnWriteArrayList<>();
+  private final List<String> told = Collections.synchronizedList(new ArrayList<>());
 
   /** A tool that notes what it is told; handles are the number of the note. */
   private final NvtxCalls tool =
