@@ -104,8 +104,8 @@ public final class ReplayCommand implements Runnable {
         "peak live",
         "peak held",
         "ratio",
-        "first ns/op",
-        "warm ns/op",
+        "first ns",
+        "warm ns",
         "driver calls");
   }
 

@@ -225,8 +225,7 @@ class ReplayCommandTest {
     assertThat(lines).as("two of the header, two of the row").hasSize(4);
     assertThat(lines.get(0)).matches("trace +pool +device");
     assertThat(lines.get(1))
-        .matches(
-            " +operations +peak live +peak held +ratio +first ns/op +warm ns/op +driver calls");
+        .matches(" +operations +peak live +peak held +ratio +first ns +warm ns +driver calls");
     assertThat(lines.get(2)).contains("small.csv").contains("sim (simulated)");
     assertThat(lines.get(3)).contains("1.1907");
   }

@@ -19,6 +19,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.Lock;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -216,14 +217,13 @@ public final class OpenGraphExec extends GraphObject {
 
   private void launchHeld(CudaDriver driver, DriverStream stream) {
     long handle = beginCall();
+    Lock ends = stream.capturing.ends();
+    ends.lock();
     try {
-      boolean _ =
-          stream.capturing.alone(() -> {
-            checkNotCaptured(stream, "launch");
-            kept.launch(driver.graphs(), handle, stream);
-            return true;
-          });
+      checkNotCaptured(stream, "launch");
+      kept.launch(driver.graphs(), handle, stream);
     } finally {
+      ends.unlock();
       endCall();
     }
   }

@@ -67,6 +67,11 @@ public final class StreamCapture {
     }
   }
 
+  /** As long as it is locked, nobody begins or ends a capture through this stream. */
+  public Lock ends() {
+    return ends;
+  }
+
   /** Does something with a capture that nobody ends meanwhile through this stream. */
   public <T> T alone(Supplier<T> step) {
     return Locked.get(ends, step);

@@ -1,11 +1,11 @@
 package io.cuvette.internal.stream;
 
 import io.cuvette.internal.fence.Capture;
+import io.cuvette.internal.fence.Captured;
 import io.cuvette.internal.lifetime.Ending;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.lang.ref.ReferenceQueue;
-import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -49,37 +49,6 @@ public abstract class UsedMemory extends Ending {
     }
   }
 
-  /**
-   * Use by captures.
-   *
-   * @param by those that used the memory, or took it, as far as their graphs may still run
-   * @param elsewhere whether a stream other than its own used it in a capture
-   * @param last the capture in its own stream when it was closed
-   */
-  private record Captured(List<Capture> by, boolean elsewhere, @Nullable Capture last) {
-    static final Captured NEVER = new Captured(List.of(), false, null);
-
-    /** Without those whose graphs are gone, and with one more. */
-    Captured with(Capture capture, boolean isElsewhere, boolean isLast) {
-      List<Capture> open = new ArrayList<>(by.size() + 1);
-      open.add(capture);
-      for (Capture other : by) {
-        if (!other.equals(capture) && !other.isDone()) {
-          open.add(other);
-        }
-      }
-      return new Captured(open, elsewhere || isElsewhere, isLast ? capture : last);
-    }
-
-    /** Whether noting that use would change nothing. */
-    boolean has(Capture capture, boolean isElsewhere, boolean isLast) {
-      return by.contains(capture)
-          && !capture.isDone()
-          && (elsewhere || !isElsewhere)
-          && (!isLast || capture.equals(last));
-    }
-  }
-
   public UsedMemory(
       Object buffer,
       @Nullable ReferenceQueue<Object> queue,
@@ -117,17 +86,17 @@ public abstract class UsedMemory extends Ending {
    */
   public final @Nullable Capture captureAtHomeAlone() {
     Captured all = captured;
-    if (home == null || uses != null || all == null || all.elsewhere) {
+    if (home == null || uses != null || all == null || all.elsewhere()) {
       return null;
     }
     List<Capture> open = openCaptures();
-    return open.size() == 1 && open.getFirst().equals(all.last) ? all.last : null;
+    return open.size() == 1 && open.getFirst().equals(all.last()) ? all.last() : null;
   }
 
   /** The captures whose graphs may still use the memory. */
   public final List<Capture> openCaptures() {
     Captured all = captured;
-    return all == null ? List.of() : all.by.stream().filter(capture -> !capture.isDone()).toList();
+    return all == null ? List.of() : all.open();
   }
 
   /** Keeps the memory until no graph of a capture can run any more. */
