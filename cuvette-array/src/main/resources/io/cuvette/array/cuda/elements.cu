@@ -24,8 +24,9 @@ typedef IsComplex<T>::Real Part;
 #define LONG_UNARY(OP) \
   __device__ __noinline__ static C NAME(OP##_of)(C x) { return OP(x); } \
   UNARY(OP, T, NAME(OP##_of)(x))
-#define LONG_BINARY(OP) \
-  __device__ __noinline__ static C NAME(OP##_of)(C x, C y) { return OP(x, y); } \
+#define LONG_BINARY(OP) LONG_BINARY_BY(OP, OP)
+#define LONG_BINARY_BY(OP, FUNCTION) \
+  __device__ __noinline__ static C NAME(OP##_of)(C x, C y) { return FUNCTION(x, y); } \
   BINARY(OP, T, NAME(OP##_of)(x, y))
 #define BINARY(OP, RESULT, BODY) \
   extern "C" __global__ void NAME(OP)(char* out, const char* a, const char* b, const char*, \
@@ -90,7 +91,7 @@ UNARY(bitNot, T, (T)~x)
 
 #if KIND == 1 || KIND == 2  // numbers with an order
 LONG_BINARY(floorDivide)
-LONG_BINARY(remainder)
+LONG_BINARY_BY(remainder, floorRemainder)
 LONG_BINARY(power)
 UNARY(sign, T, sign(x))
 #endif

@@ -61,8 +61,8 @@ template <class C> __device__ inline C floorDivide(C a, C b) {
     return floor(a / b);
   }
 }
-// Of the sign of the divisor.
-template <class C> __device__ inline C remainder(C a, C b) {
+// Of the sign of the divisor. CUDA's own remainder is that of the nearest quotient.
+template <class C> __device__ inline C floorRemainder(C a, C b) {
   if constexpr (IsInt<C>::value) {
     if (b == 0 || (Range<C>::low < 0 && b == (C)-1)) return 0;
     C r = a % b;
