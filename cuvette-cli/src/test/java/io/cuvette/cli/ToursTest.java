@@ -137,4 +137,25 @@ class ToursTest {
     assertThat(Run.of("bench", "pools", "--device", "sim", "--quick").out())
         .contains("times of the simulator, not of a GPU");
   }
+
+  @Test
+  void benchOfTransfers_hasEveryKindOfMemory_bothWays() {
+    Run run = Run.of("bench", "transfers", "--device", "sim", "--quick", "--json");
+    assertThat(run.code()).as(run.err()).isZero();
+    List<Map<String, Object>> lines = run.json();
+    for (String kind : List.of("pinned", "heap", "direct", "driver", "mapped")) {
+      for (String size : List.of("4KiB", "64KiB", "1MiB", "16MiB")) {
+        assertThat(lines)
+            .extracting(line -> line.get("work"))
+            .contains(
+                "transfer-%s-h2d-%s".formatted(kind, size),
+                "transfer-%s-d2h-%s".formatted(kind, size));
+      }
+    }
+    assertThat(lines)
+        .extracting(line -> line.get("work"))
+        .contains("transfer-rows-h2d-1000x768", "transfer-rows-d2h-1000x768");
+    assertThat(lines)
+        .allSatisfy(line -> assertThat((double) line.get("gigabytesPerSecond")).isPositive());
+  }
 }

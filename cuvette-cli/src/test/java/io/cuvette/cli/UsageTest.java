@@ -39,7 +39,7 @@ class UsageTest {
           example nonsense                    | unknown example 'nonsense' (expected: memory-pool
           example --list limits               | expected: one of them
           bench                               | SUITE
-          bench nonsense                      | unknown suite 'nonsense' (expected: pools, driver, launch)
+          bench nonsense                      | unknown suite 'nonsense' (expected: pools, driver, launch, transfers)
           replay                              | FILE
           replay f --pool elastic             | 'elastic' (expected: memory, async, direct)
           replay f --pool MEMORY              | 'MEMORY' (expected: memory, async, direct)

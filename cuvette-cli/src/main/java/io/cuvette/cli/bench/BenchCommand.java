@@ -16,15 +16,15 @@ import picocli.CommandLine.Parameters;
     name = "bench",
     mixinStandardHelpOptions = true,
     description =
-        "Measure allocation, driver calls, launches and graphs here, beside the targets, in"
-            + " seconds.")
+        "Measure allocation, driver calls, launches, graphs and transfers here, beside the"
+            + " targets, in seconds.")
 public final class BenchCommand implements Runnable {
   private final CommonOptions common;
 
   @Parameters(
       arity = "1..*",
       paramLabel = "SUITE",
-      description = "pools, driver, launch, or several.")
+      description = "pools, driver, launch, transfers, or several.")
   private List<String> suites = new ArrayList<>();
 
   @Option(
@@ -54,9 +54,10 @@ public final class BenchCommand implements Runnable {
       case "pools" -> PoolSuite::run;
       case "driver" -> DriverSuite::run;
       case "launch" -> LaunchSuite::run;
+      case "transfers" -> TransferSuite::run;
       default ->
           throw common.usage(
-              "unknown suite '" + suite + "' (expected: pools, driver, launch)", null);
+              "unknown suite '" + suite + "' (expected: pools, driver, launch, transfers)", null);
     };
   }
 }

@@ -1,0 +1,193 @@
+package io.cuvette.cli.bench;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaStream;
+import io.cuvette.HostRows;
+import io.cuvette.PinnedBuffer;
+import io.cuvette.Scope;
+import io.cuvette.StreamOptions;
+import io.cuvette.driver.TransferCalls;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.List;
+
+/**
+ * Copies between a device and every kind of memory of the host, both ways, beside the driver's own
+ * copies of pageable memory. Sizes that would take more than a third of the Java heap, of the free
+ * disk or of the device are left out. Stateless.
+ */
+final class TransferSuite {
+  private static final long KIB = 1L << 10;
+  private static final long MIB = 1L << 20;
+  private static final long GIB = 1L << 30;
+  private static final List<Long> SIZES =
+      List.of(4 * KIB, 64 * KIB, MIB, 16 * MIB, 64 * MIB, 256 * MIB, GIB, 4 * GIB);
+
+  /** The simulator really moves the bytes, on the heap and by one thread. */
+  private static final long MOST_SIMULATED = 16 * MIB;
+
+  private static final int ROW_FLOATS = 768;
+  private static final List<Integer> ROWS = List.of(1_000, 100_000, 1_000_000);
+
+  private TransferSuite() {}
+
+  static void run(Cuda cuda, Figures figures) {
+    long most = most(cuda);
+    try (CudaStream stream = cuda.currentDevice().createStream(StreamOptions.NON_BLOCKING);
+        Scope _ = stream.use()) {
+      for (long bytes : SIZES.stream().filter(size -> size <= most).toList()) {
+        sizes(cuda, stream, figures, bytes);
+      }
+      for (int rows : ROWS.stream().filter(n -> n * 4L * ROW_FLOATS <= most).toList()) {
+        rows(cuda, figures, rows);
+      }
+    }
+  }
+
+  private static long most(Cuda cuda) {
+    long heap = Runtime.getRuntime().maxMemory() / 3;
+    long device = cuda.currentDevice().memoryInfo().freeBytes() / 3;
+    return Math.min(cuda.isSimulated() ? MOST_SIMULATED : Long.MAX_VALUE, Math.min(heap, device));
+  }
+
+  private static void sizes(Cuda cuda, CudaStream stream, Figures figures, long bytes) {
+    String size = name(bytes);
+    try (Buffer device = cuda.allocate(bytes, stream)) {
+      device.fill((byte) 1);
+      try (PinnedBuffer host = cuda.allocatePinned(bytes)) {
+        MemorySegment segment = host.segment();
+        segment.fill((byte) 1);
+        copies(figures, "pinned", size, device, segment, "99 % of C");
+      }
+      cuda.defaultPinnedMemoryPool().freeAllBlocks();
+      MemorySegment heap = MemorySegment.ofArray(new long[(int) (bytes / Long.BYTES)]);
+      copies(figures, "heap", size, device, heap, target(bytes));
+      try (Arena arena = Arena.ofShared()) {
+        MemorySegment direct = arena.allocate(bytes);
+        copies(figures, "direct", size, device, direct, target(bytes));
+        driver(cuda, figures, size, device, direct);
+      }
+      file(figures, size, device, bytes);
+    }
+  }
+
+  private static String target(long bytes) {
+    return bytes >= 64 * MIB ? ">= 40 GB/s" : "";
+  }
+
+  private static void copies(
+      Figures figures, String kind, String size, Buffer device, MemorySegment host, String target) {
+    Best best = figures.best();
+    double in = best.nanos(turns(host), n -> in(device, host, n));
+    double out = best.nanos(turns(host), n -> out(device, host, n));
+    figures.copy("transfer-%s-h2d-%s".formatted(kind, size), host.byteSize() / in, target);
+    figures.copy("transfer-%s-d2h-%s".formatted(kind, size), host.byteSize() / out, target);
+  }
+
+  private static int turns(MemorySegment host) {
+    return (int) Math.clamp(4 * MIB / host.byteSize(), 1, 500);
+  }
+
+  private static void in(Buffer device, MemorySegment host, int turns) {
+    for (int i = 0; i < turns; i++) {
+      device.copyFrom(host);
+    }
+  }
+
+  private static void out(Buffer device, MemorySegment host, int turns) {
+    for (int i = 0; i < turns; i++) {
+      device.copyTo(host);
+    }
+  }
+
+  /** As transfers were before chunks: the driver is given the memory as it is. */
+  private static void driver(
+      Cuda cuda, Figures figures, String size, Buffer device, MemorySegment host) {
+    TransferCalls calls = cuda.driver().transfers();
+    int id = device.device().id();
+    CudaStream stream = device.stream();
+    long handle = stream.handle();
+    Best best = figures.best();
+    double in =
+        best.nanos(
+            turns(host),
+            n -> {
+              for (int i = 0; i < n; i++) {
+                calls.memcpyHtoDAsync(id, device.address(), host, handle);
+                stream.synchronize();
+              }
+            });
+    double out =
+        best.nanos(
+            turns(host),
+            n -> {
+              for (int i = 0; i < n; i++) {
+                calls.memcpyDtoHAsync(id, host, device.address(), handle);
+                stream.synchronize();
+              }
+            });
+    figures.copy("transfer-driver-h2d-" + size, host.byteSize() / in, "");
+    figures.copy("transfer-driver-d2h-" + size, host.byteSize() / out, "");
+  }
+
+  private static void file(Figures figures, String size, Buffer device, long bytes) {
+    try {
+      Path path = Files.createTempFile("transfers", ".bin");
+      try (FileChannel file =
+              FileChannel.open(path, StandardOpenOption.READ, StandardOpenOption.WRITE);
+          Arena arena = Arena.ofShared()) {
+        if (bytes <= Files.getFileStore(path).getUsableSpace() / 3) {
+          MemorySegment mapped = file.map(FileChannel.MapMode.READ_WRITE, 0, bytes, arena);
+          mapped.fill((byte) 1);
+          copies(figures, "mapped", size, device, mapped, target(bytes));
+        }
+      } finally {
+        Files.delete(path);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private static void rows(Cuda cuda, Figures figures, int count) {
+    float[][] rows = new float[count][ROW_FLOATS];
+    long bytes = 4L * ROW_FLOATS * count;
+    int turns = (int) Math.clamp(4 * MIB / bytes, 1, 500);
+    try (Buffer device = cuda.allocate(bytes)) {
+      device.fill((byte) 1);
+      Best best = figures.best();
+      double in = best.nanos(turns, n -> gather(device, rows, n));
+      double out = best.nanos(turns, n -> scatter(device, rows, n));
+      String target = count >= 1_000_000 ? ">= 25 GB/s" : "";
+      String size = "%dx%d".formatted(count, ROW_FLOATS);
+      figures.copy("transfer-rows-h2d-" + size, bytes / in, target);
+      figures.copy("transfer-rows-d2h-" + size, bytes / out, target);
+    }
+  }
+
+  private static void gather(Buffer device, float[][] rows, int turns) {
+    for (int i = 0; i < turns; i++) {
+      device.gatherFrom(HostRows.of(rows));
+    }
+  }
+
+  private static void scatter(Buffer device, float[][] rows, int turns) {
+    for (int i = 0; i < turns; i++) {
+      device.scatterTo(HostRows.of(rows));
+    }
+  }
+
+  private static String name(long bytes) {
+    if (bytes >= GIB) {
+      return bytes / GIB + "GiB";
+    }
+    return bytes >= MIB ? bytes / MIB + "MiB" : bytes / KIB + "KiB";
+  }
+}
