@@ -45,7 +45,7 @@ public final class FaultSweep {
   private static final int TRIES = 3;
 
   /** One in so many calls may be made in one run and not in the next. */
-  private static final int DIFFERENT_PART = 20;
+  private static final int DIFFERENT_PART = 8;
 
   private final Supplier<? extends CudaDriver> drivers;
   private BiPredicate<Throwable, Faults.Fault> allowed =
