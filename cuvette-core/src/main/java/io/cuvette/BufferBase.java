@@ -61,7 +61,8 @@ abstract class BufferBase implements Face {
   }
 
   final Block block() {
-    return held instanceof Memory known ? known.block() : (Block) held;
+    Object now = held; // once: another thread may want the memory meanwhile
+    return now instanceof Memory known ? known.block() : (Block) now;
   }
 
   abstract BufferKind kind();
