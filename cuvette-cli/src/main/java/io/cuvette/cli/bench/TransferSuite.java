@@ -92,7 +92,7 @@ final class TransferSuite {
   }
 
   private static int turns(MemorySegment host) {
-    return (int) Math.clamp(4 * MIB / host.byteSize(), 1, 500);
+    return Math.clamp(4 * MIB / host.byteSize(), 1, 500);
   }
 
   private static void in(Buffer device, MemorySegment host, int turns) {
@@ -159,7 +159,7 @@ final class TransferSuite {
   private static void rows(Cuda cuda, Figures figures, int count) {
     float[][] rows = new float[count][ROW_FLOATS];
     long bytes = 4L * ROW_FLOATS * count;
-    int turns = (int) Math.clamp(4 * MIB / bytes, 1, 500);
+    int turns = Math.clamp(4 * MIB / bytes, 1, 500);
     try (Buffer device = cuda.allocate(bytes)) {
       device.fill((byte) 1);
       Best best = figures.best();
