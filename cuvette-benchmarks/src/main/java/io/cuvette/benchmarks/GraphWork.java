@@ -14,7 +14,9 @@ import java.util.function.IntToLongFunction;
  * take. Single-threaded.
  */
 final class GraphWork {
-  private static final int TURNS = 50;
+  /** So many turns in each repetition measure a GPU. */
+  static final int TURNS = 50;
+
   private static final int REPETITIONS = 12;
   private static final String OF_A_GRAPH = "Graph";
   private static final String OF_A_LAUNCH = "Launch";
@@ -22,15 +24,17 @@ final class GraphWork {
   private final Cuda cuda;
   private final Lines lines;
   private final long warmUpNanos;
+  private final int turns;
   private final ThreadMXBean heap = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
   /** The heap that the last turn took in what counts of it. */
   private long bytes;
 
-  GraphWork(Cuda cuda, Lines lines, long warmUpNanos) {
+  GraphWork(Cuda cuda, Lines lines, long warmUpNanos, int turns) {
     this.cuda = cuda;
     this.lines = lines;
     this.warmUpNanos = warmUpNanos;
+    this.turns = turns;
   }
 
   void run() {
@@ -118,12 +122,12 @@ final class GraphWork {
     for (int r = 0; r < REPETITIONS; r++) {
       long nanos = 0;
       long allBytes = 0;
-      for (int i = 0; i < TURNS; i++) {
+      for (int i = 0; i < turns; i++) {
         nanos += turn.applyAsLong(i);
         allBytes += bytes;
       }
-      leastNanos = Math.min(leastNanos, (double) nanos / (TURNS * each));
-      mostBytes = Math.max(mostBytes, (double) allBytes / (TURNS * each));
+      leastNanos = Math.min(leastNanos, (double) nanos / (turns * each));
+      mostBytes = Math.max(mostBytes, (double) allBytes / (turns * each));
     }
     lines.figure(work, "nsPer" + unit, leastNanos);
     lines.figure(work, "heapBytesPer" + unit, mostBytes);

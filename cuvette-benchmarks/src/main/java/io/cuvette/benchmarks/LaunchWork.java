@@ -21,7 +21,9 @@ final class LaunchWork {
   /** Fewer than fill the queue of the driver, which would make launches wait for the device. */
   private static final int SERIES = 256;
 
-  private static final int SERIES_A_REPETITION = 100;
+  /** So many series in each repetition measure a GPU. */
+  static final int SERIES_A_REPETITION = 100;
+
   private static final int WARM_UPS = 6;
   private static final int REPETITIONS = 6;
   private static final int BYTES = 1024;
@@ -29,11 +31,13 @@ final class LaunchWork {
 
   private final Cuda cuda;
   private final Lines lines;
+  private final int seriesARepetition;
   private final ThreadMXBean heap = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
-  LaunchWork(Cuda cuda, Lines lines) {
+  LaunchWork(Cuda cuda, Lines lines, int seriesARepetition) {
     this.cuda = cuda;
     this.lines = lines;
+    this.seriesARepetition = seriesARepetition;
   }
 
   /** Launches a kernel so often; written out for each way, so that only its body is timed. */
@@ -77,7 +81,7 @@ final class LaunchWork {
     for (int r = -WARM_UPS; r < REPETITIONS; r++) {
       long nanos = 0;
       long bytes = 0;
-      for (int i = 0; i < SERIES_A_REPETITION; i++) {
+      for (int i = 0; i < seriesARepetition; i++) {
         long bytesBefore = heap.getCurrentThreadAllocatedBytes();
         long before = System.nanoTime();
         series.run(SERIES);
@@ -86,8 +90,8 @@ final class LaunchWork {
         stream.synchronize();
       }
       if (r >= 0) {
-        leastNanos = Math.min(leastNanos, (double) nanos / (SERIES * SERIES_A_REPETITION));
-        mostBytes = Math.max(mostBytes, (double) bytes / (SERIES * SERIES_A_REPETITION));
+        leastNanos = Math.min(leastNanos, (double) nanos / (SERIES * seriesARepetition));
+        mostBytes = Math.max(mostBytes, (double) bytes / (SERIES * seriesARepetition));
       }
     }
     lines.figure(work, "nsPerLaunch", leastNanos);

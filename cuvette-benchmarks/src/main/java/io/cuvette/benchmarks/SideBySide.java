@@ -34,8 +34,8 @@ final class SideBySide {
         }
         case "ordered" -> new StreamOrderedWork(cuda, lines).run();
         case "driver" -> new DriverWork(cuda, lines).run();
-        case "launches" -> new LaunchWork(cuda, lines).run();
-        case "graphs" -> new GraphWork(cuda, lines, WARM_UP_NANOS).run();
+        case "launches" -> new LaunchWork(cuda, lines, LaunchWork.SERIES_A_REPETITION).run();
+        case "graphs" -> new GraphWork(cuda, lines, WARM_UP_NANOS, GraphWork.TURNS).run();
         case "replay" -> {
           for (String file : arguments.subList(1, arguments.size())) {
             new ReplayWork(cuda, lines).run(new BinaryTrace(Path.of(file)));

@@ -15,7 +15,7 @@ class GraphWorkTest {
     ByteArrayOutputStream out = new ByteArrayOutputStream();
 
     try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDevice("sim"))) {
-      new GraphWork(cuda, new Lines("test", out), 0).run();
+      new GraphWork(cuda, new Lines("test", out), 0, 2).run();
     }
 
     List<String> lines = out.toString(StandardCharsets.UTF_8).lines().toList();

@@ -17,7 +17,7 @@ class LaunchWorkTest {
     ByteArrayOutputStream out = new ByteArrayOutputStream();
 
     try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDevice("sim"))) {
-      new LaunchWork(cuda, new Lines("test", out)).run();
+      new LaunchWork(cuda, new Lines("test", out), 1).run();
     }
 
     List<String> lines = out.toString(StandardCharsets.UTF_8).lines().toList();

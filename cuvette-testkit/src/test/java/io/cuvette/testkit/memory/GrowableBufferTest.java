@@ -246,7 +246,7 @@ class GrowableBufferTest {
 
   @CudaTest
   void threads_growShrinkUseAndClose_atOnce(Cuda cuda, CudaStream stream) throws Exception {
-    for (int round = 0; round < 20; round++) {
+    for (int round = 0; round < 6; round++) {
       GrowableBuffer buffer = cuda.device(0).growable(64 * MIB);
       AtomicInteger fills = new AtomicInteger();
       try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {

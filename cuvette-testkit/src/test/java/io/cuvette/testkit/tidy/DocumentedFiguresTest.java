@@ -100,8 +100,8 @@ class DocumentedFiguresTest {
   @Test
   void howTheBuildRuns_isAsContributingSays() {
     String pom = text("pom.xml");
-    assertThat(pom).contains("<cuvette.forks>0.5C<").contains("<cuvette.forks>1<");
-    assertThat(text("CONTRIBUTING.md")).contains("half as many JVMs as there are cores (one where");
+    assertThat(pom).contains("<cuvette.forks>1C<").contains("<cuvette.forks>1<");
+    assertThat(text("CONTRIBUTING.md")).contains("as many JVMs as there are cores (one where");
     assertThat(found(Pattern.compile("(?m)mvn.* -P([a-z-]+)"), text("CONTRIBUTING.md")))
         .hasSizeGreaterThan(3)
         .allSatisfy(profile -> assertThat(pom).contains("<id>" + profile + "</id>"));
