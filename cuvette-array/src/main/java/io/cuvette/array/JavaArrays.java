@@ -1,8 +1,11 @@
 package io.cuvette.array;
 
+import io.cuvette.HostRows;
 import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Array;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Objects;
 
 /** Copies between arrays of Java, nested once for each axis, and arrays of elements. Stateless. */
@@ -60,16 +63,20 @@ final class JavaArrays {
 
   /** Copies into an array of the shape of the values, in order C without gaps. */
   static void read(Object values, NdArray target) {
+    if (target.size() == 0) {
+      return;
+    }
     if (target instanceof CudaArray device) {
-      HostArrays memory = HostArrays.of(device.module().cuda());
       ElementType type = type(values);
-      if (device.rank() == 1 && type != ElementType.BOOLEAN) {
-        device.copyFrom(memory.wrap(segment(values), type, device.layout()));
-      } else {
-        try (HostArray host = memory.allocate(device.type(), device.layout())) {
+      if (type == ElementType.BOOLEAN || (type != device.type() && device.rank() > 1)) {
+        try (HostArray host = hosts(device).allocate(device.type(), device.layout())) {
           read(values, host);
           device.copyFrom(host);
         }
+      } else if (device.rank() > 1) {
+        device.bytes().gatherFrom(HostRows.of(rows(values)));
+      } else {
+        device.copyFrom(hosts(device).wrap(segment(values), type, device.layout()));
       }
     } else {
       eachRow(values, (HostArray) target, false);
@@ -98,18 +105,38 @@ final class JavaArrays {
     }
     T made = javaType.cast(Array.newInstance(element(javaType), sizes));
     if (source instanceof CudaArray device
-        && depth == 1
+        && source.size() > 0
         && source.type() != ElementType.BOOLEAN
         && source.isContiguous(Order.C)) {
       device.checkOpen();
-      HostArrays memory = HostArrays.of(device.module().cuda());
-      memory.wrap(segment(made), source.type(), Layout.of(source.size())).copyFrom(device);
+      device.bytes().scatterTo(HostRows.of(rows(made)));
     } else {
       try (HostArray host = source.toHost()) {
         eachRow(made, host, true);
       }
     }
     return made;
+  }
+
+  private static HostArrays hosts(CudaArray device) {
+    return HostArrays.of(device.module().cuda());
+  }
+
+  /** The arrays of elements, in their order. */
+  private static List<Object> rows(Object values) {
+    List<Object> rows = new ArrayList<>();
+    collect(values, rows);
+    return rows;
+  }
+
+  private static void collect(Object values, List<Object> rows) {
+    if (values instanceof Object[] arrays) {
+      for (Object each : arrays) {
+        collect(each, rows);
+      }
+    } else {
+      rows.add(values);
+    }
   }
 
   /** Copies row by row, out of the array or into it. */

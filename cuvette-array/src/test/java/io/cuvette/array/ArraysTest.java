@@ -28,6 +28,25 @@ class ArraysTest {
   }
 
   @CudaTest
+  void rowsOfJava_areGatheredAndScattered_orConvertedFirst(Cuda cuda) {
+    CudaArrays cp = CudaArrays.of(cuda);
+    long[][][] deep = {{{1, 2}, {3, 4}, {5, 6}}, {{7, 8}, {9, 10}, {11, 12}}};
+    boolean[][] flags = {{true, false}, {false, true}};
+    try (CudaArray a = cp.array(deep);
+        CudaArray converted = cp.array(FLOAT32, new int[][] {{1, -2}, {3, 4}});
+        CudaArray truths = cp.array(flags);
+        CudaArray none = cp.array(new int[2][0])) {
+      assertThat(a.toArray(long[][][].class)).isDeepEqualTo(deep);
+      assertThat(a.slice(Range.at(1)).toArray(long[][].class)).isDeepEqualTo(deep[1]);
+      assertThat(a.slice(Range.all(), Range.from(1)).toArray(long[][][].class))
+          .isDeepEqualTo(new long[][][] {{{3, 4}, {5, 6}}, {{9, 10}, {11, 12}}});
+      assertThat(converted.toArray(float[][].class)).isDeepEqualTo(new float[][] {{1, -2}, {3, 4}});
+      assertThat(truths.toArray(boolean[][].class)).isDeepEqualTo(flags);
+      assertThat(none.toArray(int[][].class)).isDeepEqualTo(new int[2][0]);
+    }
+  }
+
+  @CudaTest
   void values_fillArraysOfEachSize(Cuda cuda) {
     CudaArrays cp = CudaArrays.of(cuda);
     try (CudaArray doubles = cp.full(FLOAT64, 1.5, 3, 5);
