@@ -3,6 +3,8 @@ package io.cuvette;
 import io.cuvette.driver.CudaException;
 import io.cuvette.internal.graph.OpenGraph;
 import io.cuvette.internal.graph.OpenGraphExec;
+import io.cuvette.internal.node.ExecNodes;
+import io.cuvette.internal.node.GraphNodes;
 import java.util.Objects;
 
 /**
@@ -15,9 +17,11 @@ import java.util.Objects;
  */
 public final class CudaGraph implements AutoCloseable {
   private final OpenGraph core;
+  private final GraphNodes nodes;
 
   CudaGraph(OpenGraph core) {
     this.core = core;
+    this.nodes = new GraphNodes(core);
   }
 
   /** {@return the number of the device whose stream was captured} */
@@ -46,7 +50,9 @@ public final class CudaGraph implements AutoCloseable {
    */
   public CudaGraphExec instantiate(GraphOptions options) {
     Objects.requireNonNull(options, "options");
-    return new CudaGraphExec(OpenGraphExec.of(core, options), options);
+    long most = nodes.added(); // first: those that come meanwhile may not be in it
+    OpenGraphExec executable = OpenGraphExec.of(core, options);
+    return new CudaGraphExec(executable, new ExecNodes(executable, most), options);
   }
 
   /**
@@ -101,6 +107,11 @@ public final class CudaGraph implements AutoCloseable {
   /** The graph as the engine knows it. */
   OpenGraph core() {
     return core;
+  }
+
+  /** Its nodes as the engine knows them. */
+  GraphNodes nodes() {
+    return nodes;
   }
 
   @Override

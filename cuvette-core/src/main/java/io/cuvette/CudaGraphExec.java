@@ -2,6 +2,7 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.internal.graph.OpenGraphExec;
+import io.cuvette.internal.node.ExecNodes;
 import java.lang.ref.Reference;
 import java.util.Objects;
 
@@ -11,10 +12,12 @@ import java.util.Objects;
  */
 public final class CudaGraphExec implements AutoCloseable {
   private final OpenGraphExec core;
+  private final ExecNodes nodes;
   private final GraphOptions options;
 
-  CudaGraphExec(OpenGraphExec core, GraphOptions options) {
+  CudaGraphExec(OpenGraphExec core, ExecNodes nodes, GraphOptions options) {
     this.core = core;
+    this.nodes = nodes;
     this.options = options;
   }
 
@@ -112,9 +115,9 @@ public final class CudaGraphExec implements AutoCloseable {
     core.close();
   }
 
-  /** The executable as the engine knows it. */
-  OpenGraphExec core() {
-    return core;
+  /** The nodes as the engine knows them. */
+  ExecNodes nodes() {
+    return nodes;
   }
 
   @Override

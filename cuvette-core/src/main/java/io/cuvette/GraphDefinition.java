@@ -1,11 +1,10 @@
 package io.cuvette;
 
 import io.cuvette.driver.CudaException;
-import io.cuvette.driver.GraphEdge;
-import io.cuvette.internal.graph.GraphNodes;
 import io.cuvette.internal.graph.OpenGraph;
+import io.cuvette.internal.node.GraphNodes;
+import io.cuvette.internal.node.NodeId;
 import java.util.AbstractSet;
-import java.util.Arrays;
 import java.util.Collection;
 import java.util.Iterator;
 import java.util.List;
@@ -46,7 +45,7 @@ public final class GraphDefinition implements AutoCloseable {
   }
 
   private GraphDefinition(CudaGraph graph) {
-    this(graph, graph.core().nodes);
+    this(graph, graph.nodes());
   }
 
   private GraphDefinition(CudaGraph graph, GraphNodes core) {
@@ -187,11 +186,11 @@ public final class GraphDefinition implements AutoCloseable {
     }
   }
 
-  private GraphNode node(long handle) {
-    return new GraphNode(this, handle);
+  private GraphNode node(NodeId id) {
+    return new GraphNode(this, id);
   }
 
-  private GraphDependency edge(GraphEdge edge) {
+  private GraphDependency edge(GraphNodes.Edge edge) {
     return new GraphDependency(node(edge.from()), node(edge.to()));
   }
 
@@ -255,7 +254,7 @@ public final class GraphDefinition implements AutoCloseable {
 
   private final class Nodes extends Live<GraphNode> {
     Nodes() {
-      super(() -> Arrays.stream(core.nodes()).mapToObj(GraphDefinition.this::node).toList());
+      super(() -> core.nodes().stream().map(GraphDefinition.this::node).toList());
     }
 
     @Override
@@ -277,14 +276,14 @@ public final class GraphDefinition implements AutoCloseable {
     public boolean add(GraphDependency edge) {
       checkOwn("from", edge.from());
       checkOwn("to", edge.to());
-      return core.addEdge(edge.from().handle(), edge.to().handle());
+      return core.addEdge(edge.from().id(), edge.to().id());
     }
 
     @Override
     public boolean remove(@Nullable Object element) {
       return element instanceof GraphDependency edge
           && edge.from().definition().core == core
-          && core.removeEdge(edge.from().handle(), edge.to().handle());
+          && core.removeEdge(edge.from().id(), edge.to().id());
     }
   }
 

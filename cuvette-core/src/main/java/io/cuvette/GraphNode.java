@@ -3,7 +3,8 @@ package io.cuvette;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.GraphNodeType;
-import io.cuvette.internal.graph.GraphNodes;
+import io.cuvette.internal.node.GraphNodes;
+import io.cuvette.internal.node.NodeId;
 import io.cuvette.internal.order.OpenStream;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -20,11 +21,15 @@ import org.jspecify.annotations.Nullable;
  */
 public final class GraphNode {
   private final GraphDefinition definition;
-  private final long handle;
+  private final NodeId id;
 
-  GraphNode(GraphDefinition definition, long handle) {
+  GraphNode(GraphDefinition definition, NodeId id) {
     this.definition = definition;
-    this.handle = handle;
+    this.id = id;
+  }
+
+  NodeId id() {
+    return id;
   }
 
   private GraphNodes core() {
@@ -38,12 +43,12 @@ public final class GraphNode {
 
   /** {@return the handle of the driver (CUgraphNode)} */
   public long handle() {
-    return handle;
+    return id.handle();
   }
 
-  /** {@return what the node does (cuGraphNodeGetType)} */
+  /** {@return the type of what the node does (cuGraphNodeGetType)} */
   public GraphNodeType type() {
-    return core().of(handle, driver -> driver.graphNodeGetType(handle));
+    return core().of(id, driver -> driver.graphNodeGetType(id.handle()));
   }
 
   /**
@@ -80,11 +85,21 @@ public final class GraphNode {
    * conditional nodes can be in one.
    */
   public List<GraphDefinition> bodies() {
-    return core().bodies(handle).stream().map(definition::body).toList();
+    return core().bodies(id).stream().map(definition::body).toList();
+  }
+
+  /**
+   * {@return what the node does, with addresses and handles as the driver has them
+   * (cuGraphKernelNodeGetParams and the others of the type)} What an executable does instead, after
+   * {@link #updateIn}, cannot be read. The arguments of a kernel are empty before CUDA 12.4; a
+   * conditional node is {@link GraphNodeParams.Other}.
+   */
+  public GraphNodeParams parameters() {
+    return core().of(id, driver -> driver.graphNodeGetParams(id.handle()));
   }
 
   private GraphNodeParams.Allocation allocation() {
-    GraphNodeParams params = core().of(handle, driver -> driver.graphNodeGetParams(handle));
+    GraphNodeParams params = parameters();
     if (params instanceof GraphNodeParams.Allocation allocation) {
       return allocation;
     }
@@ -128,10 +143,10 @@ public final class GraphNode {
   public int priority() {
     return core()
         .of(
-            handle,
+            id,
             driver -> {
-              checkKernel(driver.graphNodeGetType(handle));
-              return driver.graphKernelNodeGetPriority(handle);
+              checkKernel(driver.graphNodeGetType(id.handle()));
+              return driver.graphKernelNodeGetPriority(id.handle());
             });
   }
 
@@ -144,10 +159,10 @@ public final class GraphNode {
     boolean _ =
         core()
             .of(
-                handle,
+                id,
                 driver -> {
-                  checkKernel(driver.graphNodeGetType(handle));
-                  driver.graphKernelNodeSetPriority(handle, priority);
+                  checkKernel(driver.graphNodeGetType(id.handle()));
+                  driver.graphKernelNodeSetPriority(id.handle(), priority);
                   return true;
                 });
   }
@@ -161,7 +176,7 @@ public final class GraphNode {
 
   /** {@return what changes the node in its graph, for what is instantiated from now on} */
   public GraphNodeUpdate update() {
-    return new GraphNodeUpdate(definition, () -> core().change(handle));
+    return new GraphNodeUpdate(definition, () -> core().change(id));
   }
 
   /**
@@ -172,7 +187,7 @@ public final class GraphNode {
    */
   public GraphNodeUpdate updateIn(CudaGraphExec executable) {
     Objects.requireNonNull(executable, "executable");
-    return new GraphNodeUpdate(definition, () -> executable.core().change(core(), handle));
+    return new GraphNodeUpdate(definition, () -> executable.nodes().change(core(), id));
   }
 
   /**
@@ -184,7 +199,7 @@ public final class GraphNode {
    * @throws IllegalArgumentException if the executable is of another graph
    */
   public void setEnabledIn(CudaGraphExec executable, boolean isEnabled) {
-    Objects.requireNonNull(executable, "executable").core().setEnabled(core(), handle, isEnabled);
+    Objects.requireNonNull(executable, "executable").nodes().setEnabled(core(), id, isEnabled);
   }
 
   /**
@@ -194,7 +209,7 @@ public final class GraphNode {
    * @throws IllegalArgumentException if the executable is of another graph
    */
   public boolean isEnabledIn(CudaGraphExec executable) {
-    return Objects.requireNonNull(executable, "executable").core().isEnabled(core(), handle);
+    return Objects.requireNonNull(executable, "executable").nodes().isEnabled(core(), id);
   }
 
   /**
@@ -202,21 +217,21 @@ public final class GraphNode {
    * the graph keeps the memory that it used.
    */
   public void remove() {
-    core().remove(handle);
+    core().remove(id);
   }
 
   @Override
   public boolean equals(@Nullable Object other) {
-    return other instanceof GraphNode node && node.handle == handle && node.core().equals(core());
+    return other instanceof GraphNode node && node.id.equals(id) && node.core().equals(core());
   }
 
   @Override
   public int hashCode() {
-    return Long.hashCode(handle);
+    return id.hashCode();
   }
 
   @Override
   public String toString() {
-    return "node 0x%x of %s".formatted(handle, core());
+    return "%s of %s".formatted(id, core());
   }
 }

@@ -1,6 +1,6 @@
 package io.cuvette;
 
-import io.cuvette.internal.graph.NodeTarget;
+import io.cuvette.internal.node.NodeTarget;
 import java.util.function.Supplier;
 
 /**

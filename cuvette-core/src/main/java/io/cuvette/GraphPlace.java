@@ -2,8 +2,8 @@ package io.cuvette;
 
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.GraphConditionType;
-import io.cuvette.internal.graph.NodeTarget;
-import io.cuvette.internal.graph.NodeWork;
+import io.cuvette.internal.node.NodeTarget;
+import io.cuvette.internal.node.NodeWork;
 import java.util.List;
 import java.util.Objects;
 
@@ -133,7 +133,7 @@ public final class GraphPlace extends GraphWork {
 
   @Override
   NodeTarget target() {
-    return definition.core().after(behind.stream().mapToLong(GraphNode::handle).toArray());
+    return definition.core().after(behind.stream().map(GraphNode::id).toList());
   }
 
   @Override

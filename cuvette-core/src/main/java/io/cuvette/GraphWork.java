@@ -1,10 +1,10 @@
 package io.cuvette;
 
-import io.cuvette.driver.AddedNode;
 import io.cuvette.driver.CudaException;
 import io.cuvette.internal.block.Memory;
-import io.cuvette.internal.graph.NodeTarget;
-import io.cuvette.internal.graph.NodeWork;
+import io.cuvette.internal.node.NodeId;
+import io.cuvette.internal.node.NodeTarget;
+import io.cuvette.internal.node.NodeWork;
 import io.cuvette.internal.transfer.FillValue;
 import java.lang.ref.Reference;
 import java.util.Objects;
@@ -31,8 +31,8 @@ public abstract sealed class GraphWork permits GraphPlace, GraphNodeUpdate {
   abstract NodeTarget target();
 
   /** The node of the graph. */
-  final GraphNode node(Function<NodeTarget, AddedNode> work) {
-    return new GraphNode(definition, work.apply(target()).node());
+  final GraphNode node(Function<NodeTarget, NodeId> work) {
+    return new GraphNode(definition, work.apply(target()));
   }
 
   /**

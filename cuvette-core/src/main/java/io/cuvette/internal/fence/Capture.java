@@ -4,12 +4,16 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.UserObject;
 import io.cuvette.internal.base.Failures;
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,8 +34,8 @@ public final class Capture implements Fence, Retainable {
   /** The streams that took memory, in that order; under the lock. */
   private final List<Object> streams = new ArrayList<>(2);
 
-  /** What the captured work uses of the Java heap's objects, or through them; under the lock. */
-  private final List<Object> kept = new ArrayList<>(0);
+  /** A segment of each arena that the captured work uses memory of; under the lock. */
+  private final Map<MemorySegment.Scope, MemorySegment> hosts = new LinkedHashMap<>(0);
 
   /** What was retained for the captured work; under the lock. */
   private final List<Retainable> held = new ArrayList<>(0);
@@ -43,7 +47,7 @@ public final class Capture implements Fence, Retainable {
    * executables and their launches, all of which the library knows. It needs no user object, with
    * which launches can fail: see docs/decisions/107.
    */
-  private final AtomicInteger holders = new AtomicInteger();
+  private final AtomicInteger holders;
 
   private final boolean own;
 
@@ -70,6 +74,7 @@ public final class Capture implements Fence, Retainable {
     this.id = id;
     this.memory = memory;
     this.own = own;
+    this.holders = new AtomicInteger(own ? 1 : 0); // first: its memory is not to find it done
     this.object = object;
     this.refusal = refusal;
     memory.add(this);
@@ -77,9 +82,7 @@ public final class Capture implements Fence, Retainable {
 
   /** One that the library began, and which is held once. */
   static Capture own(long id, CaptureMemory memory) {
-    Capture made = new Capture(id, memory, true, null, null);
-    made.retain();
-    return made;
+    return new Capture(id, memory, true, null, null);
   }
 
   /** One that stands for what is built and not captured, and which is held once. */
@@ -163,14 +166,29 @@ public final class Capture implements Fence, Retainable {
         || e.status() == CudaStatus.INVALID_VALUE;
   }
 
-  /** Keeps an object reachable for as long as the graph can run. */
-  public void keep(Object used) {
+  /** Keeps the arena of native memory reachable for as long as the graph can run. */
+  public void keep(MemorySegment host) {
     lock.lock();
     try {
-      kept.add(used);
+      hosts.putIfAbsent(host.scope(), host);
     } finally {
       lock.unlock();
     }
+  }
+
+  @Override
+  public void forEachHost(Consumer<MemorySegment> to) {
+    List<MemorySegment> own;
+    List<Retainable> others;
+    lock.lock();
+    try {
+      own = List.copyOf(hosts.values());
+      others = List.copyOf(held);
+    } finally {
+      lock.unlock();
+    }
+    own.forEach(to);
+    others.forEach(one -> one.forEachHost(to));
   }
 
   /**
@@ -181,7 +199,7 @@ public final class Capture implements Fence, Retainable {
     if (done) {
       lock.lock();
       try {
-        kept.clear();
+        hosts.clear();
       } finally {
         lock.unlock();
       }

@@ -1,5 +1,8 @@
 package io.cuvette.internal.fence;
 
+import java.lang.foreign.MemorySegment;
+import java.util.function.Consumer;
+
 /** What graphs keep until they are gone. Thread-safe. */
 public interface Retainable {
   /**
@@ -10,4 +13,9 @@ public interface Retainable {
   void retain();
 
   void letGo();
+
+  /**
+   * Native memory of users that the graphs use, one segment of each arena: who has it may close.
+   */
+  default void forEachHost(Consumer<MemorySegment> to) {}
 }

@@ -1,6 +1,9 @@
 package io.cuvette.internal.fence;
 
 import io.cuvette.internal.base.Failures;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
@@ -16,10 +19,43 @@ public final class Retained {
   /** What stands for the nodes that were built. */
   private final AtomicReference<@Nullable Capture> built = new AtomicReference<>();
 
+  /** A segment of each arena of users that is used. */
+  private final AtomicReference<List<MemorySegment>> hosts = new AtomicReference<>(List.of());
+
   /** Takes over what the caller retains. */
   public void take(Retainable retained) {
-    if (!all.add(retained)) {
+    if (all.add(retained)) {
+      retained.forEachHost(this::add);
+    } else {
       retained.letGo();
+    }
+  }
+
+  private void add(MemorySegment host) {
+    hosts.updateAndGet(before -> {
+      if (before.stream().anyMatch(known -> known.scope().equals(host.scope()))) {
+        return before;
+      }
+      List<MemorySegment> more = new ArrayList<>(before);
+      more.add(host);
+      return more;
+    });
+  }
+
+  /**
+   * Refuses a launch that would use memory of an arena which is closed. Needs no Java heap.
+   *
+   * @throws IllegalStateException naming the memory
+   */
+  public void checkHosts() {
+    List<MemorySegment> now = hosts.get();
+    for (int i = 0; i < now.size(); i++) {
+      if (!now.get(i).scope().isAlive()) {
+        throw new IllegalStateException(
+            ("launch: the graph copies from or to %s, whose arena is closed (expected: an arena"
+                    + " that is open until the graph's launches are done, or a PinnedBuffer)")
+                .formatted(now.get(i)));
+      }
     }
   }
 
@@ -67,6 +103,7 @@ public final class Retained {
 
   /** The end, also of the others if one fails. */
   public void release() {
+    hosts.set(List.of());
     Failures failures = new Failures();
     all.removeIf(one -> {
       failures.run(one::letGo);

@@ -32,7 +32,7 @@ public final class GraphArena {
   }
 
   /** The arena that a capture takes memory from, if it is one. */
-  static @Nullable GraphArena of(CaptureMemory memory) {
+  public static @Nullable GraphArena of(CaptureMemory memory) {
     return memory.owner() instanceof GraphArena arena ? arena : null;
   }
 

@@ -74,7 +74,13 @@ public final class GraphCapture {
   /** Ends the capture that began in a stream (cuStreamEndCapture). */
   public static OpenGraph end(OpenStream stream) {
     DriverStream state = stream.state;
-    CudaDriver driver = stream.hold();
+    CudaDriver driver;
+    try {
+      driver = stream.hold();
+    } catch (IllegalStateException e) {
+      Failures.closeAfter(e, () -> state.streams.endLeft(state));
+      throw e;
+    }
     try {
       state.session.leaks().drain();
       return state.capturing.endAlone(() -> end(driver, state));
@@ -123,8 +129,16 @@ public final class GraphCapture {
   /** Ends a capture whose body failed, and gives its graph up. */
   public static void giveUp(OpenStream stream, Throwable failure) {
     DriverStream state = stream.state;
-    if (!state.isClosing() && !state.session.isClosed()) { // which has ended it
-      Failures.closeAfter(failure, () -> giveUp(state));
+    if (!state.session.isClosed()) { // which has ended it
+      Failures.closeAfter(
+          failure,
+          () -> {
+            if (state.isClosing()) {
+              state.streams.endLeft(state);
+            } else {
+              giveUp(state);
+            }
+          });
     }
   }
 

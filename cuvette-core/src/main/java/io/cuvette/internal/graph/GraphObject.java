@@ -18,7 +18,6 @@ import org.jspecify.annotations.Nullable;
 public abstract sealed class GraphObject permits OpenGraph, OpenGraphExec {
   final Device device;
 
-  /** What its work shares memory with; null if it has memory of its own. */
   final @Nullable GraphArena memory;
 
   private final long handle;
@@ -90,7 +89,7 @@ public abstract sealed class GraphObject permits OpenGraph, OpenGraphExec {
   }
 
   /** Does something of several steps, which neither ends nor changes meanwhile. */
-  final <T> T alone(Supplier<T> step) {
+  public final <T> T alone(Supplier<T> step) {
     device.session().checkOpen();
     ending.hold();
     try {
@@ -127,6 +126,11 @@ public abstract sealed class GraphObject permits OpenGraph, OpenGraphExec {
 
   public final Device device() {
     return device;
+  }
+
+  /** What its work shares memory with; null if it has memory of its own. */
+  public final @Nullable GraphArena memory() {
+    return memory;
   }
 
   /** The handle of the driver, as long as it is open. */

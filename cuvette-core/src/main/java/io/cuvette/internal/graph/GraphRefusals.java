@@ -51,6 +51,17 @@ final class GraphRefusals {
         reason.formatted(at(refused.errorNode(), driver)) + "; the executable is as it was");
   }
 
+  /** Why an executable was not launched that does not free on launch: nothing has changed. */
+  static CudaException ofLaunch(CudaException refused) {
+    return refused.status() != CudaStatus.INVALID_VALUE
+        ? refused
+        : refused.explained(
+            "memory that an allocation node made in a launch before is not freed, or a free node"
+                + " has memory that is not allocated (expected: the memory freed before the next"
+                + " launch, by a node or in order of a stream, or an executable with"
+                + " GraphOptions.freeOnLaunch); nothing was launched");
+  }
+
   private static String at(long node, GraphCalls driver) {
     if (node == 0) {
       return "";

@@ -19,11 +19,14 @@ public final class OpenGraph extends GraphObject {
   /** Tells graphs apart, also when they are gone. */
   final long number = NUMBERS.incrementAndGet();
 
-  public final GraphNodes nodes = new GraphNodes(this);
-
   private OpenGraph(Device device, @Nullable GraphArena memory, Retained retained, long handle) {
     super(device, memory, handle, new Handle(device.session(), handle, retained));
     this.retained = retained;
+  }
+
+  /** What keeps the memory and the events of its nodes. */
+  public Retained retained() {
+    return retained;
   }
 
   /** The graph of the driver. */

@@ -1,17 +1,15 @@
 package io.cuvette.internal.graph;
 
 import io.cuvette.GraphOptions;
-import io.cuvette.driver.AddedNode;
 import io.cuvette.driver.CudaDriver;
+import io.cuvette.driver.CudaException;
 import io.cuvette.driver.GraphCalls;
-import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.GraphUpdateResult;
 import io.cuvette.driver.InstantiatedGraph;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.fence.Retained;
 import io.cuvette.internal.fence.WorkMarker;
 import io.cuvette.internal.order.OpenStream;
-import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.Session;
 import io.cuvette.internal.stream.DriverStream;
 import java.util.ArrayList;
@@ -20,7 +18,6 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Lock;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -36,10 +33,13 @@ public final class OpenGraphExec extends GraphObject {
   /** The number of the graph that it was instantiated from. */
   private final long of;
 
-  private OpenGraphExec(OpenGraph of, Kept kept, long handle) {
+  private final boolean freesOnLaunch;
+
+  private OpenGraphExec(OpenGraph of, Kept kept, long handle, boolean freesOnLaunch) {
     super(of.device, of.memory, handle, new Handle(of, kept, handle));
     this.kept = kept;
     this.of = of.number;
+    this.freesOnLaunch = freesOnLaunch;
   }
 
   /**
@@ -61,6 +61,7 @@ public final class OpenGraphExec extends GraphObject {
 
     /** Launches without need for Java heap, as long as no launch fails. */
     void launch(GraphCalls driver, long handle, DriverStream stream) {
+      retained.checkHosts();
       DriverStream last = lastIn;
       launched = true;
       lastIn = stream; // first: the driver may have launched what it reports an error for
@@ -166,7 +167,11 @@ public final class OpenGraphExec extends GraphObject {
       return session
           .gate()
           .make(() ->
-              registered(graph, kept, graph.call(of -> instantiated(graph, kept, of, flags))));
+              registered(
+                  graph,
+                  kept,
+                  graph.call(of -> instantiated(graph, kept, of, flags)),
+                  options.freeOnLaunch()));
     } catch (RuntimeException | Error e) {
       kept.retained.release();
       throw e;
@@ -184,9 +189,10 @@ public final class OpenGraphExec extends GraphObject {
   }
 
   /** The driver gets the executable back if there is no Java heap for it. */
-  private static OpenGraphExec registered(OpenGraph graph, Kept kept, long handle) {
+  private static OpenGraphExec registered(
+      OpenGraph graph, Kept kept, long handle, boolean freesOnLaunch) {
     try {
-      OpenGraphExec executable = new OpenGraphExec(graph, kept, handle);
+      OpenGraphExec executable = new OpenGraphExec(graph, kept, handle, freesOnLaunch);
       executable.listed();
       if (graph.memory != null) {
         graph.memory.executableMade();
@@ -197,6 +203,16 @@ public final class OpenGraphExec extends GraphObject {
           e, () -> graph.device.session().driver().graphs().graphExecDestroy(handle));
       throw e;
     }
+  }
+
+  /** Whether it was instantiated from a graph, which may be gone. */
+  public boolean isOf(OpenGraph graph) {
+    return graph.number == of;
+  }
+
+  /** What launches from now on keep; for who is {@link #alone} with this. */
+  public Retained retained() {
+    return kept.retained;
   }
 
   /** Runs the graph in order of a stream (cuGraphLaunch). */
@@ -222,6 +238,8 @@ public final class OpenGraphExec extends GraphObject {
     try {
       checkNotCaptured(stream, "launch");
       kept.launch(driver.graphs(), handle, stream);
+    } catch (CudaException e) {
+      throw freesOnLaunch ? e : GraphRefusals.ofLaunch(e);
     } finally {
       ends.unlock();
       endCall();
@@ -288,72 +306,6 @@ public final class OpenGraphExec extends GraphObject {
       next.release();
     }
     return done;
-  }
-
-  /** A node of the graph that does something else from now on in launches of this. */
-  public NodeTarget change(GraphNodes graph, long node) {
-    checkOf(graph);
-    return new NodeTarget() {
-      @Override
-      Device device() {
-        return device;
-      }
-
-      @Override
-      Retained retained() {
-        return kept.retained;
-      }
-
-      @Override
-      <T> T alone(Supplier<T> step) {
-        return graph.graph.alone(() -> OpenGraphExec.this.alone(step)); // as updates do
-      }
-
-      @Override
-      @Nullable GraphArena memory() {
-        return memory;
-      }
-
-      @Override
-      public AddedNode set(GraphNodeParams params) {
-        return graph.of(
-            node,
-            driver -> {
-              GraphNodes.checkType(driver, node, params);
-              return call(handle -> {
-                driver.graphExecNodeSetParams(device.id(), handle, node, params);
-                return AddedNode.plain(node);
-              });
-            });
-      }
-    };
-  }
-
-  /** Whether a node takes part in launches from now on (cuGraphNodeSetEnabled). */
-  public void setEnabled(GraphNodes graph, long node, boolean isEnabled) {
-    checkOf(graph);
-    boolean _ =
-        graph.of(
-            node,
-            driver ->
-                call(handle -> {
-                  driver.graphNodeSetEnabled(handle, node, isEnabled);
-                  return isEnabled;
-                }));
-  }
-
-  /** Whether a node takes part in launches (cuGraphNodeGetEnabled). */
-  public boolean isEnabled(GraphNodes graph, long node) {
-    checkOf(graph);
-    return graph.of(node, driver -> call(handle -> driver.graphNodeGetEnabled(handle, node)));
-  }
-
-  private void checkOf(GraphNodes graph) {
-    if (graph.graph.number != of) {
-      throw new IllegalArgumentException(
-          "%s was not instantiated from %s (expected: an executable of the node's graph)"
-              .formatted(this, graph));
-    }
   }
 
   private void checkOn(OpenStream stream) {

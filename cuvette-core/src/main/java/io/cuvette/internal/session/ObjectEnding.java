@@ -43,6 +43,8 @@ public final class ObjectEnding extends Ending {
   /** How long a thread takes to come into the driver that is about to wait there. */
   private static final long ENTRY_NANOS = 10_000_000;
 
+  private static final long FIRST_ENTRY_NANOS = 100_000_000;
+
   private final Session session;
   private final Ended ended;
 
@@ -178,9 +180,21 @@ public final class ObjectEnding extends Ending {
    * @param mine how often the caller holds it
    */
   public void awaitOperations(int mine) {
+    awaitOperations(mine, ENTRY_NANOS);
+  }
+
+  /**
+   * The same with more time for those that are about to wait in the driver, whom a capture must not
+   * meet there: once in the life of a stream.
+   */
+  public void awaitEntries(int mine) {
+    awaitOperations(mine, FIRST_ENTRY_NANOS);
+  }
+
+  private void awaitOperations(int mine, long entryNanos) {
     expecting.addAndGet(mine);
     try {
-      if (!Await.until(() -> holds() <= expecting.get(), ENTRY_NANOS)) {
+      if (!Await.until(() -> holds() <= expecting.get(), entryNanos)) {
         boolean _ = Await.until(() -> holds() - waiting() <= expecting.get(), PATIENCE_NANOS);
       }
     } finally {

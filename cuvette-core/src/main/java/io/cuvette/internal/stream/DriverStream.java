@@ -219,7 +219,7 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
     if (!exposedToAll && !isLegacy()) {
       streams.captures().arePossible();
       exposed = true;
-      ending.awaitOperations(holds);
+      ending.awaitEntries(holds);
       exposedToAll = true;
     }
   }

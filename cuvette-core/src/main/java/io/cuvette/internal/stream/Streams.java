@@ -4,6 +4,7 @@ import io.cuvette.StreamOptions;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.PriorityRange;
 import io.cuvette.driver.StreamHandle;
+import io.cuvette.internal.base.Await;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.fence.CaptureMemory;
@@ -305,6 +306,27 @@ public final class Streams {
         session.gate().run(state::end);
       }
     }
+  }
+
+  /**
+   * Ends a stream that another thread has closed, in the one that began the capture which it took
+   * part in: for modes other than relaxed nobody else can. Does nothing if it is open.
+   */
+  public void endLeft(DriverStream state) {
+    if (state.isClosing()) {
+      boolean _ =
+          Await.until(
+              () -> state.isClosed() || session.isClosed() || endIfLeft(state),
+              Ending.PATIENCE_NANOS);
+    }
+  }
+
+  private boolean endIfLeft(DriverStream state) {
+    boolean left = captured.remove(state);
+    if (left) {
+      session.gate().run(state::end);
+    }
+    return left;
   }
 
   /** Ends the captures that began in streams of this library, when nobody queues work any more. */

@@ -23,6 +23,7 @@ import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Subject;
+import io.cuvette.testkit.support.Graph;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
@@ -325,6 +326,9 @@ class GraphStormTest {
     all.clear();
     assertThat(failures).isEmpty();
     all.resource.trim();
+    try (CudaStream stream = all.newStream()) {
+      Graph.awaitGone(pool, stream);
+    }
     pool.assertConsistent();
   }
 }

@@ -108,6 +108,7 @@ final class DefinitionOperations {
 
   private static void addNodes(List<Operation> all) {
     all.add(node("GraphNode.type()", GraphNode::type));
+    all.add(node("GraphNode.parameters()", GraphNode::parameters));
     all.add(node("GraphNode.dependencies()", GraphNode::dependencies));
     all.add(node("GraphNode.dependents()", GraphNode::dependents));
     all.add(node("GraphNode.remove()", GraphNode::remove));

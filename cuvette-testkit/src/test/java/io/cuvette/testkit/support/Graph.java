@@ -81,7 +81,9 @@ public final class Graph implements AutoCloseable {
       LockSupport.parkNanos(LOOKS_APART_NANOS);
     }
     if (keptBytes(pool) > 0) {
-      throw new AssertionError("the memory of a graph did not come back: " + pool.stats());
+      throw new AssertionError(
+          "the memory of a graph did not come back: pending=%d, of graphs=%d; %s"
+              .formatted(pool.stats().pendingBytes(), pool.stats().graphBytes(), pool.stats()));
     }
     stream.device().cuda().leaksFound();
   }

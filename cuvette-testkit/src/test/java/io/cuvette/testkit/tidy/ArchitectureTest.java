@@ -50,6 +50,7 @@ class ArchitectureTest {
           "streamcache",
           "pool",
           "paged",
+          "node",
           "graph",
           "kernel",
           "transfer",

@@ -175,12 +175,15 @@ public final class SimGraphCalls implements GraphCalls {
     return machine.call(
         () -> {
           GraphNodeParams params = node(node).work().params();
-          return params instanceof GraphNodeParams.Kernel kernel
-              ? new GraphNodeParams.Kernel(
-                  kernel.kernel(),
-                  kernel.shape(),
-                  SimKernelCalls.copy(kernel.parameters().places(), kernel.parameters()))
-              : params;
+          return switch (params) {
+            case GraphNodeParams.Kernel kernel ->
+                new GraphNodeParams.Kernel(
+                    kernel.kernel(),
+                    kernel.shape(),
+                    SimKernelCalls.copy(kernel.parameters().places(), kernel.parameters()));
+            case GraphNodeParams.Conditional _ -> new GraphNodeParams.Other(params.type());
+            default -> params;
+          };
         },
         () -> call("cuGraphNodeGetParams", "node", node));
   }

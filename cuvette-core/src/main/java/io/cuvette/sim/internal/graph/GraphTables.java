@@ -8,7 +8,9 @@ public final class GraphTables {
   /** All graphs: one that is being captured is one already, and so are those inside nodes. */
   public final HandleTable<SimGraph> graphs = new HandleTable<>(HandleKind.GRAPH, false);
 
-  public final HandleTable<SimNode> nodes = new HandleTable<>(HandleKind.NODE, false);
+  /** A new node may have the handle of one that was removed, as of the real driver. */
+  public final HandleTable<SimNode> nodes = new HandleTable<>(HandleKind.NODE, true);
+
   public final HandleTable<SimCondition> conditions =
       new HandleTable<>(HandleKind.CONDITION, false);
 

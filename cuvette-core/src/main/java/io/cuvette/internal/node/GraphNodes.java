@@ -1,4 +1,4 @@
-package io.cuvette.internal.graph;
+package io.cuvette.internal.node;
 
 import io.cuvette.driver.AddedNode;
 import io.cuvette.driver.GraphCalls;
@@ -6,8 +6,11 @@ import io.cuvette.driver.GraphEdge;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.GraphNodeType;
 import io.cuvette.internal.fence.Retained;
+import io.cuvette.internal.graph.GraphArena;
+import io.cuvette.internal.graph.OpenGraph;
 import io.cuvette.internal.session.Device;
 import java.util.ArrayDeque;
+import java.util.Arrays;
 import java.util.Deque;
 import java.util.EnumSet;
 import java.util.HashSet;
@@ -15,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
 import java.util.function.LongFunction;
 import java.util.function.Supplier;
@@ -39,27 +43,35 @@ public final class GraphNodes {
   final OpenGraph graph;
   private final @Nullable Body body;
 
-  /** The handles of nodes that were given out, and not removed here. */
-  private final Set<Long> nodes = ConcurrentHashMap.newKeySet();
+  /** The nodes that were given out and are there, by handle. */
+  private final Map<Long, NodeId> nodes = new ConcurrentHashMap<>();
 
   /** What conditional nodes run that were added here. */
-  private final Map<Long, List<GraphNodes>> bodies = new ConcurrentHashMap<>();
+  private final Map<NodeId, List<GraphNodes>> bodies = new ConcurrentHashMap<>();
+
+  /** How many nodes were added here, also to bodies. */
+  private final AtomicLong added;
+
+  /** An edge between nodes of the graph. */
+  public record Edge(NodeId from, NodeId to) {}
 
   /** A graph within another: of which node there, and its handle. */
-  private record Body(GraphNodes of, long node, long handle) {}
+  private record Body(GraphNodes of, NodeId node, long handle) {}
 
-  GraphNodes(OpenGraph graph) {
+  public GraphNodes(OpenGraph graph) {
     this.graph = graph;
     this.body = null;
+    this.added = new AtomicLong();
   }
 
-  private GraphNodes(GraphNodes of, long node, long handle) {
+  private GraphNodes(GraphNodes of, NodeId node, long handle) {
     this.graph = of.graph;
     this.body = new Body(of, node, handle);
+    this.added = of.added;
   }
 
   private GraphCalls driver() {
-    return graph.device.context().graphs();
+    return graph.device().context().graphs();
   }
 
   private <T> T call(LongFunction<T> call) {
@@ -76,15 +88,15 @@ public final class GraphNodes {
   }
 
   /** What the nodes of a conditional node are, in the order of its bodies. */
-  public List<GraphNodes> bodies(long node) {
+  public List<GraphNodes> bodies(NodeId node) {
     return of(
         node,
         driver -> {
           List<GraphNodes> known = bodies.get(node);
           if (known == null) {
             throw new IllegalStateException(
-                "node 0x%x is of type %s (expected: a conditional node that was added here)"
-                    .formatted(node, driver.graphNodeGetType(node)));
+                "%s is of type %s (expected: a conditional node that was added here)"
+                    .formatted(node, driver.graphNodeGetType(node.handle())));
           }
           return known;
         });
@@ -94,7 +106,8 @@ public final class GraphNodes {
   public long condition(int defaultValue, boolean assignsDefault) {
     return call(handle ->
         driver()
-            .graphConditionalHandleCreate(graph.device.id(), handle, defaultValue, assignsDefault));
+            .graphConditionalHandleCreate(
+                graph.device().id(), handle, defaultValue, assignsDefault));
   }
 
   private void checkAllowed(GraphNodeType type) {
@@ -108,47 +121,55 @@ public final class GraphNodes {
   /** Refuses another graph as a node of a body, if CUDA runs its nodes in none. */
   void checkNodes(OpenGraph child) {
     if (body != null) {
-      for (long node : child.nodes.nodes()) {
-        checkAllowed(child.nodes.of(node, driver -> driver.graphNodeGetType(node)));
-      }
+      List<GraphNodeType> types =
+          child.call(handle ->
+              Arrays.stream(driver().graphGetNodes(handle))
+                  .mapToObj(driver()::graphNodeGetType)
+                  .toList());
+      types.forEach(this::checkAllowed);
     }
   }
 
   /** The nodes that there are now (cuGraphGetNodes). */
-  public long[] nodes() {
+  public List<NodeId> nodes() {
     return call(handle -> {
-      long[] now = driver().graphGetNodes(handle);
-      for (long node : now) {
-        nodes.add(node);
-      }
+      List<NodeId> now =
+          Arrays.stream(driver().graphGetNodes(handle)).mapToObj(this::known).toList();
+      nodes.values().retainAll(now);
       return now;
     });
+  }
+
+  /** A node that the driver has. */
+  private NodeId known(long node) {
+    return nodes.computeIfAbsent(node, handle -> new NodeId(handle, 0));
+  }
+
+  /** How many nodes were added here: those of a larger number come later. */
+  public long added() {
+    return added.get();
   }
 
   /** The edges that there are now (cuGraphGetEdges). */
-  public List<GraphEdge> edges() {
-    return call(handle -> {
-      List<GraphEdge> now = driver().graphGetEdges(handle);
-      for (GraphEdge edge : now) {
-        nodes.add(edge.from());
-        nodes.add(edge.to());
-      }
-      return now;
-    });
+  public List<Edge> edges() {
+    return call(handle ->
+        driver().graphGetEdges(handle).stream()
+            .map(edge -> new Edge(known(edge.from()), known(edge.to())))
+            .toList());
   }
 
   /** Adds an edge (cuGraphAddDependencies); false if it was there. */
-  public boolean addEdge(long from, long to) {
+  public boolean addEdge(NodeId from, NodeId to) {
     return call(handle -> {
       checkNode(from);
       checkNode(to);
-      GraphEdge edge = new GraphEdge(from, to);
+      GraphEdge edge = new GraphEdge(from.handle(), to.handle());
       if (driver().graphGetEdges(handle).contains(edge)) {
         return false;
       }
-      if (from == to || isBehind(handle, to, from)) {
+      if (from.equals(to) || isBehind(handle, to.handle(), from.handle())) {
         throw new IllegalArgumentException(
-            "node 0x%x after 0x%x: a cycle (expected: nodes that wait for each other in one direction)"
+            "%s after %s: a cycle (expected: nodes that wait for each other in one direction)"
                 .formatted(to, from));
       }
       driver().graphAddDependencies(handle, List.of(edge));
@@ -178,10 +199,10 @@ public final class GraphNodes {
   }
 
   /** Removes an edge (cuGraphRemoveDependencies); false if there was none. */
-  public boolean removeEdge(long from, long to) {
+  public boolean removeEdge(NodeId from, NodeId to) {
     return call(handle -> {
-      GraphEdge edge = new GraphEdge(from, to);
-      boolean isThere = driver().graphGetEdges(handle).contains(edge);
+      GraphEdge edge = new GraphEdge(from.handle(), to.handle());
+      boolean isThere = has(from) && has(to) && driver().graphGetEdges(handle).contains(edge);
       if (isThere) {
         driver().graphRemoveDependencies(handle, List.of(edge));
       }
@@ -190,7 +211,7 @@ public final class GraphNodes {
   }
 
   /** Asks about a node, or does something with it, which is not removed meanwhile. */
-  public <T> T of(long node, Function<GraphCalls, T> call) {
+  public <T> T of(NodeId node, Function<GraphCalls, T> call) {
     return call(_ -> {
       checkNode(node);
       return call.apply(driver());
@@ -198,69 +219,73 @@ public final class GraphNodes {
   }
 
   /** Removes a node, and its edges (cuGraphDestroyNode). */
-  public void remove(long node) {
+  public void remove(NodeId node) {
     boolean _ =
         of(
             node,
             driver -> {
-              driver.graphDestroyNode(node);
+              driver.graphDestroyNode(node.handle());
               bodies.remove(node);
-              return nodes.remove(node);
+              return nodes.remove(node.handle(), node);
             });
   }
 
-  private void checkNode(long node) {
-    if (!nodes.contains(node)) {
-      throw new IllegalStateException("node 0x%x was removed from %s".formatted(node, this));
+  private boolean has(NodeId node) {
+    return node.equals(nodes.get(node.handle()));
+  }
+
+  private void checkNode(NodeId node) {
+    if (!has(node)) {
+      throw new IllegalStateException("%s was removed from %s".formatted(node, this));
     }
   }
 
   /** A new node behind others. */
-  public NodeTarget after(long... dependencies) {
+  public NodeTarget after(List<NodeId> dependencies) {
     return new Change() {
       @Override
-      public AddedNode set(GraphNodeParams params) {
+      public NodeId set(GraphNodeParams params) {
         return call(handle -> {
-          for (long node : dependencies) {
-            checkNode(node);
-          }
+          dependencies.forEach(GraphNodes.this::checkNode);
           checkAllowed(params.type());
-          AddedNode made = driver().graphAddNode(graph.device.id(), handle, dependencies, params);
-          nodes.add(made.node());
-          if (!made.bodies().isEmpty()) {
-            bodies.put(
-                made.node(),
-                made.bodies().stream()
-                    .map(body -> new GraphNodes(GraphNodes.this, made.node(), body))
-                    .toList());
-          }
-          return made;
+          long[] behind = dependencies.stream().mapToLong(NodeId::handle).toArray();
+          return added(driver().graphAddNode(graph.device().id(), handle, behind, params));
         });
       }
     };
   }
 
+  private NodeId added(AddedNode made) {
+    NodeId node = new NodeId(made.node(), added.incrementAndGet());
+    nodes.put(made.node(), node);
+    if (!made.bodies().isEmpty()) {
+      bodies.put(
+          node, made.bodies().stream().map(body -> new GraphNodes(this, node, body)).toList());
+    }
+    return node;
+  }
+
   /** A node that does something else from now on, in what is instantiated later. */
-  public NodeTarget change(long node) {
+  public NodeTarget change(NodeId node) {
     return new Change() {
       @Override
-      public AddedNode set(GraphNodeParams params) {
+      public NodeId set(GraphNodeParams params) {
         return of(
             node,
             driver -> {
               checkType(driver, node, params);
-              driver.graphNodeSetParams(graph.device.id(), node, params);
-              return AddedNode.plain(node);
+              driver.graphNodeSetParams(graph.device().id(), node.handle(), params);
+              return node;
             });
       }
     };
   }
 
-  static void checkType(GraphCalls driver, long node, GraphNodeParams params) {
-    GraphNodeType type = driver.graphNodeGetType(node);
+  static void checkType(GraphCalls driver, NodeId node, GraphNodeParams params) {
+    GraphNodeType type = driver.graphNodeGetType(node.handle());
     if (type != params.type()) {
       throw new IllegalArgumentException(
-          "node 0x%x is of type %s and cannot become %s (expected: work of the same type)"
+          "%s is of type %s and cannot become %s (expected: work of the same type)"
               .formatted(node, type, params.type()));
     }
   }
@@ -269,12 +294,12 @@ public final class GraphNodes {
   private abstract class Change extends NodeTarget {
     @Override
     Device device() {
-      return graph.device;
+      return graph.device();
     }
 
     @Override
     Retained retained() {
-      return graph.retained;
+      return graph.retained();
     }
 
     @Override
@@ -289,7 +314,7 @@ public final class GraphNodes {
 
     @Override
     @Nullable GraphArena memory() {
-      return graph.memory;
+      return graph.memory();
     }
   }
 
@@ -297,6 +322,6 @@ public final class GraphNodes {
   public String toString() {
     return body == null
         ? graph.toString()
-        : "body 0x%x of node 0x%x of %s".formatted(body.handle, body.node, body.of);
+        : "body 0x%x of %s of %s".formatted(body.handle, body.node, body.of);
   }
 }

@@ -1,11 +1,12 @@
-package io.cuvette.internal.graph;
+package io.cuvette.internal.node;
 
 import io.cuvette.LaunchConfig;
-import io.cuvette.driver.AddedNode;
 import io.cuvette.driver.GraphConditionType;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.fence.Capture;
+import io.cuvette.internal.graph.GraphArena;
+import io.cuvette.internal.graph.OpenGraph;
 import io.cuvette.internal.kernel.ArgumentReader;
 import io.cuvette.internal.kernel.OpenKernel;
 import io.cuvette.internal.order.OpenEvent;
@@ -21,7 +22,7 @@ import org.jspecify.annotations.Nullable;
 public final class NodeWork {
   private NodeWork() {}
 
-  public static AddedNode launch(
+  public static NodeId launch(
       NodeTarget target,
       OpenKernel kernel,
       LaunchConfig config,
@@ -40,7 +41,7 @@ public final class NodeWork {
     });
   }
 
-  public static AddedNode copy(NodeTarget target, Memory to, Memory from) {
+  public static NodeId copy(NodeTarget target, Memory to, Memory from) {
     checkMemory(target, "target", to);
     checkMemory(target, "source", from);
     if (from.byteSize() > to.byteSize()) {
@@ -65,7 +66,7 @@ public final class NodeWork {
                         new GraphNodeParams.Copy(to.address(), from.address(), from.byteSize()))));
   }
 
-  public static AddedNode fill(NodeTarget target, Memory to, FillValue value) {
+  public static NodeId fill(NodeTarget target, Memory to, FillValue value) {
     checkMemory(target, "target", to);
     value.check(to);
     long count = to.byteSize() / value.bytes();
@@ -77,7 +78,7 @@ public final class NodeWork {
   }
 
   /** A function that runs on a thread of the driver, and must not wait for the device. */
-  public static AddedNode host(NodeTarget target, Runnable code) {
+  public static NodeId host(NodeTarget target, Runnable code) {
     return target.set(function(target.device().session(), code));
   }
 
@@ -95,21 +96,21 @@ public final class NodeWork {
     }
   }
 
-  public static AddedNode empty(NodeTarget target) {
+  public static NodeId empty(NodeTarget target) {
     return target.set(new GraphNodeParams.Empty());
   }
 
-  public static AddedNode record(NodeTarget target, OpenEvent event) {
-    AddedNode made = event(target, event, GraphNodeParams.EventRecord::new);
+  public static NodeId record(NodeTarget target, OpenEvent event) {
+    NodeId made = event(target, event, GraphNodeParams.EventRecord::new);
     event.recordedByGraph();
     return made;
   }
 
-  public static AddedNode await(NodeTarget target, OpenEvent event) {
+  public static NodeId await(NodeTarget target, OpenEvent event) {
     return event(target, event, GraphNodeParams.EventWait::new);
   }
 
-  private static AddedNode event(
+  private static NodeId event(
       NodeTarget target, OpenEvent event, Function<Long, GraphNodeParams> params) {
     if (event.on() != target.device()) {
       throw new IllegalArgumentException(
@@ -122,14 +123,14 @@ public final class NodeWork {
   }
 
   /** The nodes of another graph, as they are now. */
-  public static AddedNode embed(NodeTarget target, OpenGraph child) {
+  public static NodeId embed(NodeTarget target, OpenGraph child) {
     checkChild(target.device(), child);
     checkShared(child, target.memory());
     target.checkChild(child);
     OpenGraph copy = child.copy(); // so that no graph is locked inside another
     try {
       return target.alone(() -> {
-        target.retained().addAll(copy.retained);
+        target.retained().addAll(copy.retained());
         return copy.call(handle -> target.set(new GraphNodeParams.Child(handle)));
       });
     } finally {
@@ -138,33 +139,33 @@ public final class NodeWork {
   }
 
   static void checkChild(Device device, OpenGraph child) {
-    if (child.device != device) {
+    if (child.device() != device) {
       throw new IllegalArgumentException(
-          "graph: %s of %s (expected: of %s)".formatted(child, child.device, device));
+          "graph: %s of %s (expected: of %s)".formatted(child, child.device(), device));
     }
   }
 
   static void checkShared(OpenGraph child, @Nullable GraphArena memory) {
-    if (child.memory != null && child.memory != memory) {
+    if (child.memory() != null && child.memory() != memory) {
       throw new IllegalArgumentException(
           "graph: %s shares memory with others (expected: in the same GraphMemory, or none)"
               .formatted(child));
     }
   }
 
-  public static AddedNode allocate(NodeTarget target, long bytes) {
+  public static NodeId allocate(NodeTarget target, long bytes) {
     if (bytes <= 0) {
       throw new IllegalArgumentException("bytes: %d (expected: > 0)".formatted(bytes));
     }
     return target.set(new GraphNodeParams.Allocation(target.device().id(), bytes, List.of(), 0));
   }
 
-  public static AddedNode free(NodeTarget target, long address) {
+  public static NodeId free(NodeTarget target, long address) {
     return target.set(new GraphNodeParams.Free(address));
   }
 
   /** A node that runs its bodies as a condition says, which the graph has. */
-  public static AddedNode condition(
+  public static NodeId condition(
       NodeTarget target, long condition, GraphConditionType type, int bodies) {
     return target.set(new GraphNodeParams.Conditional(condition, type, bodies));
   }
@@ -184,7 +185,7 @@ public final class NodeWork {
     }
   }
 
-  private static AddedNode using(NodeTarget target, Memory memory, Supplier<AddedNode> step) {
+  private static NodeId using(NodeTarget target, Memory memory, Supplier<NodeId> step) {
     return target.alone(() -> {
       memory.hold();
       try {

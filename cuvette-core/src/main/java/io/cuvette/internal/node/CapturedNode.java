@@ -1,4 +1,4 @@
-package io.cuvette.internal.graph;
+package io.cuvette.internal.node;
 
 import io.cuvette.driver.AddedNode;
 import io.cuvette.driver.CaptureInfo;
@@ -6,6 +6,8 @@ import io.cuvette.driver.CudaDriver;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.fence.Capture;
+import io.cuvette.internal.graph.GraphArena;
+import io.cuvette.internal.graph.OpenGraph;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.stream.DriverStream;
 import java.util.function.Function;
@@ -30,7 +32,7 @@ public final class CapturedNode {
           capture -> {
             GraphArena memory = GraphArena.of(capture.memory);
             NodeWork.checkShared(child, memory);
-            copy.retained.keepIn(capture.checked("captureChild", stream.state));
+            copy.retained().keepIn(capture.checked("captureChild", stream.state));
             return new GraphNodeParams.Child(copy.handle());
           });
     } finally {

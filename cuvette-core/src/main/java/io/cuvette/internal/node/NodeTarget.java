@@ -1,8 +1,9 @@
-package io.cuvette.internal.graph;
+package io.cuvette.internal.node;
 
-import io.cuvette.driver.AddedNode;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.internal.fence.Retained;
+import io.cuvette.internal.graph.GraphArena;
+import io.cuvette.internal.graph.OpenGraph;
 import io.cuvette.internal.session.Device;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -25,5 +26,5 @@ public abstract class NodeTarget {
   void checkChild(OpenGraph child) {}
 
   /** Makes or changes the node. */
-  public abstract AddedNode set(GraphNodeParams params);
+  public abstract NodeId set(GraphNodeParams params);
 }
