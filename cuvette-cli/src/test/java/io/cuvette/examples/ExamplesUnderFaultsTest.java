@@ -26,8 +26,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.FieldSource;
 
 /**
- * Each example with driver call 1, 2, 3 … failing: no leak, no hang, a typed error. They run at the
- * same time, each on drivers of its own; no other class does meanwhile, for some set properties.
+ * Each example with a driver call failing, one after the other and one of five in each run: no
+ * leak, no hang, a typed error. They run at the same time, each on drivers of its own; no other
+ * class does meanwhile, for some set properties.
  */
 @Tag("simulated")
 class ExamplesUnderFaultsTest {
@@ -57,7 +58,7 @@ class ExamplesUnderFaultsTest {
     FaultSweep sweep =
         FaultSweep.over(() -> SimulatedDriver.open(SimulatedOptions.DEFAULTS.withDevices(2)));
     // UnderFaultsTest has every error for every use; here it takes minutes: -Dcuvette.faults=every.
-    (EVERY_ERROR ? sweep : sweep.failingAsUsual())
+    (EVERY_ERROR ? sweep : sweep.failingAsUsual().sampling(5, Long.getLong("cuvette.seed", 1)))
         .recoveringFrom(OUT_OF_MEMORY, "memAlloc", "memAllocManaged", "memHostAlloc")
         .recoveringFrom(OUT_OF_MEMORY, "memAllocFromPoolAsync", "callMalloc")
         .recoveringFrom("memGetInfo")

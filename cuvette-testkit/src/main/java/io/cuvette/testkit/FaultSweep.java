@@ -58,6 +58,8 @@ public final class FaultSweep {
   private long maximumCalls = 10_000;
   private @Nullable CudaStatus status;
   private boolean everyError = true;
+  private long first = 1;
+  private int step = 1;
 
   private FaultSweep(Supplier<? extends CudaDriver> drivers) {
     this.drivers = Objects.requireNonNull(drivers, "drivers");
@@ -228,6 +230,23 @@ public final class FaultSweep {
   }
 
   /**
+   * Fails one of so many calls alone, in all modes; each of them if not set. Other seeds fail other
+   * calls: so many seeds in a row fail all.
+   *
+   * @param oneOf one of how many calls fails, >= 1
+   * @param seed which ones
+   * @return this sweep
+   */
+  public FaultSweep sampling(int oneOf, long seed) {
+    if (oneOf < 1) {
+      throw new IllegalArgumentException("oneOf: " + oneOf + " (expected: >= 1)");
+    }
+    first = 1 + Math.floorMod(seed, oneOf);
+    step = oneOf;
+    return this;
+  }
+
+  /**
    * Sets how long one run may take before it counts as hung; 30 seconds if not set.
    *
    * @param limit the time of one run, > 0
@@ -291,7 +310,7 @@ public final class FaultSweep {
     Set<List<String>> places = new HashSet<>();
     // Those that have an effect are a part of the calls, of unknown number.
     long known = mode == FaultMode.AFTER_EFFECT ? 0 : calls;
-    for (long number = 1; number <= maximumCalls; number++) {
+    for (long number = first; number <= maximumCalls; number += step) {
       SweepRun run = reach(useCase, mode, number, number <= known ? TRIES : 1, tally);
       if (!run.fired() || run.hung()) {
         return;

@@ -355,6 +355,37 @@ class FaultSweepTest {
   }
 
   @Test
+  void sample_failsOtherCallsWithOtherSeeds_allInTurn() throws Exception {
+    assertThat(callsFailed(-1)).containsExactly(3L);
+    assertThat(callsFailed(0)).containsExactly(1L, 4L);
+    assertThat(callsFailed(1)).containsExactly(2L, 5L);
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> sweep.sampling(0, 1))
+        .withMessage("oneOf: 0 (expected: >= 1)");
+  }
+
+  /** The calls of five, all of which swallow what they fail with, that a third of a sweep fails. */
+  private List<Long> callsFailed(long seed) throws InterruptedException {
+    SweepReport report =
+        sweep
+            .failingAsUsual()
+            .sampling(3, seed)
+            .run(driver -> {
+              for (int i = 0; i < 5; i++) {
+                try {
+                  driver.devices().memGetInfo(0);
+                } catch (CudaException e) {
+                  continue;
+                }
+              }
+            });
+    return report.findings().stream()
+        .filter(finding -> finding.mode() == FaultMode.ONCE)
+        .map(SweepFinding::callNumber)
+        .toList();
+  }
+
+  @Test
   void callThatIsNotMadeAgain_isFound() throws Exception {
     List<CudaDriver> seen = new ArrayList<>();
 
