@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.internal.devicepool.CachingDevicePool;
 import io.cuvette.internal.devicepool.MemoryPoolCore;
 import io.cuvette.internal.devicepool.Pressure;
 import io.cuvette.internal.session.Device;
@@ -50,10 +51,12 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   static MemoryPoolCore core(Object of, Cuda cuda, PoolOptions options) {
     return new MemoryPoolCore(
         of,
+        "MemoryPool",
         cuda.engine().streams(),
         new UpstreamChunks(options.upstream()),
         options.limit(),
-        options.crossStreamBytes(),
+        (pool, device, limit) ->
+            new CachingDevicePool(pool, device, limit, options.crossStreamBytes()),
         BufferKind.DEVICE);
   }
 
@@ -247,7 +250,7 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   }
 
   /** A listener of the user, as the engine calls it. */
-  private record Listening(Cuda cuda, PressureListener listener) implements Pressure {
+  record Listening(Cuda cuda, PressureListener listener) implements Pressure {
     @Override
     public long onPressure(Device device, long neededBytes) {
       return listener.onPressure(cuda.device(device.id()), neededBytes);

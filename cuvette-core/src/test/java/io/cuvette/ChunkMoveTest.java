@@ -7,6 +7,7 @@ import io.cuvette.internal.block.DirectMemory;
 import io.cuvette.internal.devicepool.CachesOfStream;
 import io.cuvette.internal.devicepool.CachingDevicePool;
 import io.cuvette.internal.devicepool.MemoryPoolCore;
+import io.cuvette.internal.streamcache.Chunks;
 import io.cuvette.internal.streamcache.StreamCache;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -53,15 +54,16 @@ class ChunkMoveTest {
   void chunkThatCouldComeIntoNoArena_goesBackToUpstream() {
     long free = DirectMemory.driverFree(cuda.device(0).core());
     allocate(BYTES, one).close();
-    StreamCache arena = CachesOfStream.of(one.state).of(pool);
+    StreamCache arena = (StreamCache) CachesOfStream.of(one.state).of(pool);
+    Chunks chunks = ((CachingDevicePool) arena.of).chunks;
     int inHand = arena.takeInHand(BYTES, arena.fit(BYTES));
     int chunk = arena.chunk(inHand);
     assertThat(pool.stats(cuda.device(0).core()).usedBytes()).isZero();
-    assertThat(arena.of.chunks.bytes(chunk)).isEqualTo(BYTES);
+    assertThat(chunks.bytes(chunk)).isEqualTo(BYTES);
     arena.forget(inHand);
     ((CachingDevicePool) arena.of).freeMoved(chunk);
     assertThat(pool.heldBytes()).isZero();
-    assertThat(arena.of.chunks.bytes()).isZero();
+    assertThat(chunks.bytes()).isZero();
     assertThat(DirectMemory.driverFree(cuda.device(0).core())).isEqualTo(free);
     pool.assertConsistent();
   }

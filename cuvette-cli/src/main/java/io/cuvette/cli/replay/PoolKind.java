@@ -4,6 +4,7 @@ import io.cuvette.AsyncMemoryPool;
 import io.cuvette.AsyncPoolChoice;
 import io.cuvette.Cuda;
 import io.cuvette.CudaDevice;
+import io.cuvette.ElasticMemoryPool;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import java.util.Arrays;
@@ -16,6 +17,8 @@ import picocli.CommandLine.TypeConversionException;
 enum PoolKind {
   /** The caching pool. */
   MEMORY,
+  /** The caching pool over virtual memory. */
+  ELASTIC,
   /** A new pool of the driver, stream-ordered. */
   ASYNC,
   /** No pool: the driver each time. */
@@ -25,6 +28,7 @@ enum PoolKind {
   MemoryResource open(Cuda cuda) {
     return switch (this) {
       case MEMORY -> new MemoryPool(cuda);
+      case ELASTIC -> new ElasticMemoryPool(cuda);
       case ASYNC -> new AsyncMemoryPool(cuda, AsyncPoolChoice.ofNew(0));
       case DIRECT -> MemoryResource.direct();
     };
@@ -38,6 +42,7 @@ enum PoolKind {
   static long peakHeldBytes(MemoryResource resource, CudaDevice device, long peakBlockBytes) {
     return switch (resource) {
       case MemoryPool pool -> pool.stats(device).peakHeldBytes();
+      case ElasticMemoryPool pool -> pool.stats(device).peakHeldBytes();
       case AsyncMemoryPool pool -> pool.attributes(device).reservedMemHigh();
       default -> peakBlockBytes;
     };

@@ -43,8 +43,8 @@ public final class ReplayCommand implements Runnable {
       paramLabel = "POOL",
       converter = PoolKind.Converter.class,
       description =
-          "memory (caching), async (the driver's, in stream order) and direct (none), separated by"
-              + " commas. Default: memory.")
+          "memory (caching), elastic (caching over virtual memory), async (the driver's, in stream"
+              + " order) and direct (none), separated by commas. Default: memory.")
   private List<PoolKind> pools = new ArrayList<>();
 
   @Option(

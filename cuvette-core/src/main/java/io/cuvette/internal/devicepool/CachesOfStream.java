@@ -3,32 +3,32 @@ package io.cuvette.internal.devicepool;
 import io.cuvette.internal.fence.CachingPool;
 import io.cuvette.internal.fence.StreamLocal;
 import io.cuvette.internal.stream.DriverStream;
-import io.cuvette.internal.streamcache.StreamCache;
+import io.cuvette.internal.streamcache.BlockCache;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /** The arenas that pools keep for one stream. Thread-safe. */
 public final class CachesOfStream implements StreamLocal {
   private final DriverStream stream;
-  private final ConcurrentHashMap<CachingPool, StreamCache> arenas = new ConcurrentHashMap<>();
+  private final ConcurrentHashMap<CachingPool, BlockCache> arenas = new ConcurrentHashMap<>();
 
   /** The one found last, to spare the map. */
-  private @Nullable StreamCache last;
+  private @Nullable BlockCache last;
 
   public CachesOfStream(DriverStream stream) {
     this.stream = stream;
   }
 
   /** The arena of a pool, made if there is none. */
-  public StreamCache of(MemoryPoolCore pool) {
-    StreamCache found = last;
+  public BlockCache of(MemoryPoolCore pool) {
+    BlockCache found = last;
     return found != null && found.pool == pool ? found : find(pool);
   }
 
-  private StreamCache find(MemoryPoolCore pool) {
-    StreamCache arena = arenas.get(pool);
+  private BlockCache find(MemoryPoolCore pool) {
+    BlockCache arena = arenas.get(pool);
     if (arena == null) {
-      CachingDevicePool devicePool = pool.poolOf(stream);
+      DevicePool devicePool = pool.poolOf(stream);
       arena = arenas.computeIfAbsent(pool, _ -> devicePool.newCache(stream));
       if (stream.isClosed() || pool.isClosed()) {
         arena.retire(); // who closes it may not have seen it
@@ -39,12 +39,12 @@ public final class CachesOfStream implements StreamLocal {
   }
 
   /** The arena of a pool, if it has one. */
-  public @Nullable StreamCache known(MemoryPoolCore pool) {
+  public @Nullable BlockCache known(MemoryPoolCore pool) {
     return arenas.get(pool);
   }
 
   /** The arena is over. */
-  public void remove(StreamCache arena) {
+  public void remove(BlockCache arena) {
     arenas.remove(arena.pool, arena);
     if (last == arena) {
       last = null;
@@ -58,9 +58,9 @@ public final class CachesOfStream implements StreamLocal {
 
   @Override
   public void retire() {
-    arenas.values().forEach(StreamCache::retire);
+    arenas.values().forEach(BlockCache::retire);
     if (stream.isOfCapture()) { // others end inside a step, where upstream must not be called
-      arenas.values().forEach(StreamCache::releaseIfClosed);
+      arenas.values().forEach(BlockCache::releaseIfClosed);
     }
     arenas.clear();
     last = null;

@@ -1,105 +1,84 @@
 package io.cuvette.internal.devicepool;
 
 import io.cuvette.MemoryLimit;
-import io.cuvette.OutOfDeviceMemoryException;
 import io.cuvette.PoolStats;
-import io.cuvette.RecoveryStep;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.base.Refusals;
-import io.cuvette.internal.base.Turns;
-import io.cuvette.internal.block.DirectMemory;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Loans.Loan;
 import io.cuvette.internal.block.Memory;
-import io.cuvette.internal.fence.CachingPool;
-import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.stream.DriverStream;
-import io.cuvette.internal.streamcache.CachedBlock;
+import io.cuvette.internal.streamcache.BlockCache;
 import io.cuvette.internal.streamcache.Chunks;
-import io.cuvette.internal.streamcache.DeviceCache;
 import io.cuvette.internal.streamcache.PoolCensus;
 import io.cuvette.internal.streamcache.Request;
 import io.cuvette.internal.streamcache.StreamCache;
+import io.cuvette.internal.streamcache.StreamCaches;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
  * One pool on one device: its arenas, what it holds and may hold, and the way from a miss to more
  * memory. No lock is held across a call of upstream or of the driver. Thread-safe.
  */
-public final class CachingDevicePool extends DeviceCache {
+public final class CachingDevicePool extends DevicePool {
   /**
    * Before the pool grows, no block above this many times the request is taken from another stream:
    * it would be cut for little, and its own stream, wanting it again, would grow by all of it.
    */
   private static final long MOST_TIMES_THE_REQUEST = 8;
 
-  public final MemoryPoolCore pool;
   private final OtherStreams others = new OtherStreams(this);
-  private final Turns turns = new Turns();
-  private final AtomicLong growths = new AtomicLong();
-  private final AtomicLong outOfMemories = new AtomicLong();
-  private volatile MemoryLimit limit;
+  public final Chunks chunks = new Chunks();
+  private final StreamCaches caches = new StreamCaches(chunks, this::ended);
+  private final long crossStreamBytes;
 
-  public CachingDevicePool(MemoryPoolCore pool, Device device, MemoryLimit limit) {
-    super(device, limit.bytesOf(limit instanceof MemoryLimit.Fraction ? device.totalBytes() : 0));
-    this.pool = pool;
-    this.limit = limit;
+  /**
+   * A pool that holds nothing.
+   *
+   * @param crossStreamBytes from which size on memory of idle streams is taken before it grows
+   */
+  public CachingDevicePool(
+      MemoryPoolCore pool, Device device, MemoryLimit limit, long crossStreamBytes) {
+    super(pool, device, limit);
+    this.crossStreamBytes = crossStreamBytes;
   }
 
   @Override
-  public CachingPool owner() {
-    return pool;
+  public BlockCache newCache(DriverStream stream) {
+    return caches.make(this, stream);
+  }
+
+  private void ended(StreamCache cache) {
+    caches.remove(cache);
+    CachesOfStream.of(cache.stream).remove(cache);
   }
 
   @Override
-  public void free(CachedBlock block) {
-    MemoryHooks hooks = pool.hooks();
-    if (hooks != null) {
-      hooks.free(pool, block);
-    } else {
-      block.arena.free(block);
-    }
-  }
-
-  @Override
-  public void releaseClosed(StreamCache cache) {
+  public void releaseClosed(BlockCache cache) {
     Failures failures = new Failures();
-    release(cache, failures);
+    release((StreamCache) cache, failures);
     pool.forgetIfEmpty();
     failures.throwFirst();
   }
 
   @Override
-  public void ended(StreamCache cache) {
-    caches.remove(cache);
-    CachesOfStream.of(cache.stream).remove(cache);
-  }
-
-  public MemoryLimit limit() {
-    return limit;
-  }
-
-  public long limitBytes() {
-    return held.limit();
-  }
-
-  public void setLimit(MemoryLimit next) {
-    held.setLimit(next.bytesOf(device.totalBytes()));
-    limit = next;
-  }
-
-  public long heldBytes() {
-    return held.held();
+  public void assertConsistent() {
+    try {
+      caches.assertConsistent(held);
+    } catch (AssertionError e) {
+      if (!chunks.isOver()) { // else the Cuda is closing, and all of it goes
+        throw e;
+      }
+    }
   }
 
   @Override
-  public Face allocateSlow(StreamCache arena, long bytes, long rounded, OpenStream stream) {
+  public Face allocateSlow(BlockCache arena, long bytes, long rounded, OpenStream stream) {
     settle();
     Face found = arena.take(bytes, rounded, stream);
     if (found != null) {
@@ -107,7 +86,7 @@ public final class CachingDevicePool extends DeviceCache {
     }
     Request request = new Request(arena, bytes, rounded, stream, new Refusals());
     found = others.takeBest(caches.retired(), request, Long.MAX_VALUE);
-    if (found == null && rounded >= pool.crossStreamBytes()) {
+    if (found == null && rounded >= crossStreamBytes) {
       long most =
           Math.clamp(rounded, 0, Long.MAX_VALUE / MOST_TIMES_THE_REQUEST) * MOST_TIMES_THE_REQUEST;
       found = others.takeBest(caches.all(), request, most);
@@ -118,13 +97,7 @@ public final class CachingDevicePool extends DeviceCache {
     return found != null ? found : new DeviceShortage(this, request).run();
   }
 
-  /** Takes back what is done or forgotten. */
-  public void settle() {
-    pool.session().leaks().drain();
-    pending.poll();
-  }
-
-  /** What can be had without releasing anything or waiting, however large the block. */
+  @Override
   public @Nullable Face search(Request request) {
     settle();
     Face found = request.arena().take(request.bytes(), request.rounded(), request.stream());
@@ -155,8 +128,7 @@ public final class CachingDevicePool extends DeviceCache {
       }
     }
     if (block != null) {
-      growths.incrementAndGet();
-      held.grown();
+      grown();
     }
     return block;
   }
@@ -208,19 +180,12 @@ public final class CachingDevicePool extends DeviceCache {
    */
   public Face adopt(int chunk, Request request) {
     long address = chunks.get(chunk).address();
-    Face block = request.arena().adopt(address, chunk, chunks.bytes(chunk), request);
+    StreamCache arena = (StreamCache) request.arena();
+    Face block = arena.adopt(address, chunk, chunks.bytes(chunk), request);
     if (block == null) {
       throw isOver(request.arena());
     }
     return block;
-  }
-
-  private IllegalStateException isOver(StreamCache arena) {
-    CachesOfStream.of(arena.stream).remove(arena);
-    pool.checkOpen();
-    return arena.stream.isOfCapture()
-        ? new Capture.EndedException(arena.stream)
-        : new IllegalStateException(arena.stream + " is closed");
   }
 
   /** Gives a chunk that left its arena for good back to upstream; it counts as held until then. */
@@ -260,7 +225,7 @@ public final class CachingDevicePool extends DeviceCache {
     }
   }
 
-  /** Releases every cached whole chunk of one stream, or of all if null; gives the bytes. */
+  @Override
   public long freeAllBlocks(@Nullable DriverStream stream) {
     settle();
     return release(stream);
@@ -290,11 +255,11 @@ public final class CachingDevicePool extends DeviceCache {
   }
 
   private List<StreamCache> arenasOf(DriverStream stream) {
-    StreamCache arena = CachesOfStream.of(stream).known(pool);
-    return arena == null ? List.of() : List.of(arena);
+    BlockCache arena = CachesOfStream.of(stream).known(pool);
+    return arena == null ? List.of() : List.of((StreamCache) arena);
   }
 
-  /** Gives the cached memory back; each arena ends with its last chunk. */
+  @Override
   public void shut() {
     closeCaches();
     caches.all().forEach(StreamCache::retire);
@@ -304,10 +269,7 @@ public final class CachingDevicePool extends DeviceCache {
     failures.throwFirst();
   }
 
-  /**
-   * Waits for the streams whose arenas or uses hold cached memory back; for memory that other
-   * threads are freeing; and if only the driver is short, for the frees in its pools.
-   */
+  @Override
   public void awaitOthers(long wantedBytes) {
     pending.await();
     for (StreamCache arena : caches.all()) {
@@ -315,15 +277,10 @@ public final class CachingDevicePool extends DeviceCache {
         arena.stream.await();
       }
     }
-    if (!pool.session().isInsideCallback()) { // else they may wait for the callback
-      held.awaitRoom(wantedBytes);
-    }
-    if (wantedBytes <= held.room()) {
-      pool.streams().relief().awaitFrees(device);
-    }
+    awaitRoom(wantedBytes);
   }
 
-  /** The streams of a block that is free and large enough, but for their work. */
+  @Override
   public List<DriverStream> busyStreams(long rounded) {
     return caches.all().stream()
         .filter(arena -> arena.hasFree(rounded))
@@ -331,27 +288,18 @@ public final class CachingDevicePool extends DeviceCache {
         .toList();
   }
 
-  /** Whether memory that is not in use could do, if no other thread takes it. */
-  public boolean mayHave(long rounded) {
-    PoolStats now = stats();
-    return now.freeBytes() - now.graphBytes() >= rounded || held.isBeingFreed();
-  }
-
-  /** How often memory was taken so far: whether others got what this thread waited for. */
+  @Override
   public long takes() {
     return caches.count().allocations + held.reservations();
   }
 
-  /** Whether the collector has found a buffer of this pool that was not taken back yet. */
+  @Override
   public boolean hasForgotten() {
     return caches.all().stream().anyMatch(StreamCache::hasForgotten);
   }
 
-  public Turns turns() {
-    return turns;
-  }
-
-  /** Closes the buffers in use; nothing is held after. The chunks end with their session. */
+  /** The chunks end with their session. */
+  @Override
   public void endLent() {
     closeCaches();
     Failures failures = new Failures();
@@ -363,6 +311,7 @@ public final class CachingDevicePool extends DeviceCache {
     failures.throwFirst();
   }
 
+  @Override
   public PoolStats stats() {
     settle();
     long beingFreed = held.beingFreed(); // first: what leaves an arena is not counted twice
@@ -386,45 +335,22 @@ public final class CachingDevicePool extends DeviceCache {
         Math.min(census.peakUsedBytes, held.peak()),
         held.peak(),
         census.allocations,
-        growths.get(),
+        growths(),
         others.reuses(),
-        outOfMemories.get(),
+        outOfMemories(),
         limitBytes());
   }
 
+  @Override
   public void resetPeaks() {
     caches.resetPeaks();
     held.resetPeak();
   }
 
-  public OutOfDeviceMemoryException outOfMemory(Request request, RecoveryStep step) {
-    outOfMemories.incrementAndGet();
-    StreamCache arena = request.arena();
+  @Override
+  protected long freeBytesOf(BlockCache cache) {
     PoolCensus own = new PoolCensus();
-    arena.count(own);
-    PoolStats all = stats();
-    long ofOthers =
-        all.freeBytes() - Math.max(all.pendingBytes(), all.graphBytes()) - own.freeBytes;
-    return request
-        .refusals()
-        .explain(
-            new OutOfDeviceMemoryException(
-                "allocate(bytes=%d, stream=%s)".formatted(request.bytes(), arena.stream),
-                new OutOfDeviceMemoryException.Details(
-                    device.id(),
-                    request.bytes(),
-                    request.rounded(),
-                    all.heldBytes(),
-                    all.usedBytes(),
-                    all.freeBytes(),
-                    all.freeBlocks(),
-                    all.pendingBytes(),
-                    all.graphBytes(),
-                    all.largestFreeBytes(),
-                    Math.max(0, ofOthers),
-                    limitBytes(),
-                    DirectMemory.driverFree(device),
-                    step),
-                all.limitBytes() - all.usedBytes() - all.pendingBytes()));
+    ((StreamCache) cache).count(own);
+    return own.freeBytes;
   }
 }

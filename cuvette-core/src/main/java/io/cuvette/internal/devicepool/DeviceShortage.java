@@ -13,13 +13,13 @@ import org.jspecify.annotations.Nullable;
 
 /** What is done about an allocation that one pool on one device has no memory for. */
 public final class DeviceShortage extends Shortage<Face> {
-  private final CachingDevicePool devicePool;
+  private final DevicePool devicePool;
   private final Request request;
 
   /** What the driver had free when upstream refused. */
   private long driverFree;
 
-  public DeviceShortage(CachingDevicePool devicePool, Request request) {
+  public DeviceShortage(DevicePool devicePool, Request request) {
     super(devicePool.pool.session().leaks(), request.refusals());
     this.devicePool = devicePool;
     this.request = request;

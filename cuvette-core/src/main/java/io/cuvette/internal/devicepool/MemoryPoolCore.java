@@ -18,7 +18,7 @@ import io.cuvette.internal.session.Device;
 import io.cuvette.internal.session.ThreadState;
 import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.internal.stream.Streams;
-import io.cuvette.internal.streamcache.StreamCache;
+import io.cuvette.internal.streamcache.BlockCache;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
@@ -32,13 +32,18 @@ import org.jspecify.annotations.Nullable;
  * alone, so that the pool can be forgotten. Thread-safe.
  */
 public final class MemoryPoolCore extends PoolCore {
+  /** Makes what the pool is on one device. */
+  public interface Maker {
+    DevicePool make(MemoryPoolCore pool, Device device, MemoryLimit limit);
+  }
+
   /** The first limit on each device; null for the session's. */
   private final @Nullable MemoryLimit firstLimit;
 
-  private final long crossStreamBytes;
+  private final Maker maker;
+  private final String text;
 
-  private final ConcurrentHashMap<Device, CachingDevicePool> devicePools =
-      new ConcurrentHashMap<>();
+  private final ConcurrentHashMap<Device, DevicePool> devicePools = new ConcurrentHashMap<>();
   private final List<Pressure> listeners = new CopyOnWriteArrayList<>();
   private final BargingLock hookLock = new BargingLock();
 
@@ -53,28 +58,26 @@ public final class MemoryPoolCore extends PoolCore {
   /**
    * A pool for one object of its user.
    *
+   * @param text what it is called
    * @param upstream where chunks come from, which also makes the buffers
    * @param firstLimit on each device; null for the session's
-   * @param crossStreamBytes from which size on memory of idle streams is taken before it grows
+   * @param maker makes what it is on each device
    * @param faces makes buffers without memory
    */
   public MemoryPoolCore(
       Object of,
+      String text,
       Streams streams,
       ChunkSource upstream,
       @Nullable MemoryLimit firstLimit,
-      long crossStreamBytes,
+      Maker maker,
       Faces faces) {
     super(of, streams, upstream, "the upstream resource", faces);
     this.firstLimit = firstLimit;
-    this.crossStreamBytes = crossStreamBytes;
+    this.maker = maker;
+    this.text = text;
     this.hooks = MemoryHooks.none(session().driver().blockListener());
     opened();
-  }
-
-  /** From which size on memory of idle streams is taken before the pool grows. */
-  public long crossStreamBytes() {
-    return crossStreamBytes;
   }
 
   /** Allocates a block in order of a stream, on its device. */
@@ -100,7 +103,7 @@ public final class MemoryPoolCore extends PoolCore {
     if (capture != null) {
       return takeFor(capture, bytes, rounded, stream);
     }
-    StreamCache arena = CachesOfStream.of(state).of(this);
+    BlockCache arena = CachesOfStream.of(state).of(this);
     Face cached = arena.take(bytes, rounded, stream);
     return cached != null ? cached : arena.of.allocateSlow(arena, bytes, rounded, stream);
   }
@@ -109,7 +112,7 @@ public final class MemoryPoolCore extends PoolCore {
   private Face takeFor(Capture capture, long bytes, long rounded, OpenStream stream) {
     DriverStream like =
         streams().ofCapture(stream.state, capture.checked("allocate", stream.state));
-    StreamCache arena = CachesOfStream.of(like).of(this);
+    BlockCache arena = CachesOfStream.of(like).of(this);
     Face taken;
     try {
       taken = arena.of.allocateSlow(arena, bytes, rounded, stream);
@@ -132,12 +135,12 @@ public final class MemoryPoolCore extends PoolCore {
 
   @Override
   public long release(@Nullable Device device) {
-    CachingDevicePool pool = device == null ? null : devicePools.get(device);
+    DevicePool pool = device == null ? null : devicePools.get(device);
     return pool == null ? 0 : pool.freeAllBlocks(null);
   }
 
   public long freeAllBlocks(OpenStream stream) {
-    CachingDevicePool pool = devicePools.get(stream.on());
+    DevicePool pool = devicePools.get(stream.on());
     return pool == null ? 0 : pool.freeAllBlocks(stream.state);
   }
 
@@ -161,6 +164,11 @@ public final class MemoryPoolCore extends PoolCore {
     devicePool(device).setLimit(limit);
   }
 
+  /** What the pool is on a device. */
+  public DevicePool of(Device device) {
+    return devicePool(device);
+  }
+
   /** Adds a hook that sees one thread, or all if null. */
   public Registration addHook(PoolHook hook, @Nullable Thread thread) {
     changeHooks(() -> hooks = MemoryHooks.with(hooks, hook, thread));
@@ -175,19 +183,19 @@ public final class MemoryPoolCore extends PoolCore {
   }
 
   public void assertConsistent() {
-    devicePools.values().forEach(CachingDevicePool::assertConsistent);
+    devicePools.values().forEach(DevicePool::assertConsistent);
   }
 
   @Override
   public long heldBytes() {
-    return devicePools.values().stream().mapToLong(CachingDevicePool::heldBytes).sum();
+    return devicePools.values().stream().mapToLong(DevicePool::heldBytes).sum();
   }
 
   @Override
   protected void releaseAtEnd() {
     endRegistrations();
     Failures failures = new Failures();
-    for (CachingDevicePool pool : devicePools.values()) {
+    for (DevicePool pool : devicePools.values()) {
       failures.run(pool::shut);
     }
     failures.throwFirst();
@@ -196,30 +204,30 @@ public final class MemoryPoolCore extends PoolCore {
   @Override
   public void settleIfClosed() {
     if (isClosed()) {
-      devicePools.values().forEach(pool -> pool.pending.poll());
+      devicePools.values().forEach(DevicePool::settleClosed);
     }
   }
 
   @Override
   public void awaitIfClosed(@Nullable Device device) {
-    CachingDevicePool pool = isClosed() && device != null ? devicePools.get(device) : null;
+    DevicePool pool = isClosed() && device != null ? devicePools.get(device) : null;
     if (pool != null) {
-      pool.pending.await();
+      pool.awaitClosed();
     }
   }
 
   @Override
   public String toString() {
-    return "MemoryPool[upstream=" + upstream().source().user() + "]";
+    return text + "[upstream=" + upstream().source().user() + "]";
   }
 
   public @Nullable MemoryHooks hooks() {
     return hooks;
   }
 
-  public CachingDevicePool poolOf(DriverStream stream) {
+  public DevicePool poolOf(DriverStream stream) {
     checkOwn(stream);
-    CachingDevicePool devicePool = devicePool(stream.device);
+    DevicePool devicePool = devicePool(stream.device);
     checkOpen(); // again: whoever tears the pool down may not have seen the device's
     return devicePool;
   }
@@ -246,25 +254,27 @@ public final class MemoryPoolCore extends PoolCore {
     return given > 0;
   }
 
-  private CachingDevicePool devicePool(Device device) {
+  private DevicePool devicePool(Device device) {
     Objects.requireNonNull(device, "device");
     if (device.session() != session()) {
       throw new IllegalArgumentException(
           "%s belongs to another Cuda than the pool".formatted(device));
     }
-    CachingDevicePool pool = devicePools.get(device);
+    DevicePool pool = devicePools.get(device);
     if (pool != null) {
       return pool;
     }
-    CachingDevicePool made =
-        newDevicePool(device); // asks the driver, so not inside computeIfAbsent
-    CachingDevicePool other = devicePools.putIfAbsent(device, made);
-    return other != null ? other : made;
+    DevicePool made = newDevicePool(device); // asks the driver, so not inside computeIfAbsent
+    DevicePool other = devicePools.putIfAbsent(device, made);
+    if (other != null) {
+      made.discard();
+      return other;
+    }
+    return made;
   }
 
-  private CachingDevicePool newDevicePool(Device device) {
-    return new CachingDevicePool(
-        this, device, firstLimit != null ? firstLimit : session().firstLimit());
+  private DevicePool newDevicePool(Device device) {
+    return maker.make(this, device, firstLimit != null ? firstLimit : session().firstLimit());
   }
 
   /** So that closing again does not remove what was added again meanwhile. */

@@ -11,6 +11,9 @@ import org.jspecify.annotations.Nullable;
  * mark, and which it knows itself once it is closed. Thread-safe.
  */
 public abstract class MarkedStream {
+  /** Whether it is certainly idle; begun for streams of this library alone. */
+  public final Calm calm = new Calm();
+
   public final Session session;
   public final Device device;
   public final long handle;

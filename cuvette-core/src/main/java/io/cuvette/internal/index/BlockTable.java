@@ -14,11 +14,11 @@ import java.util.Arrays;
  * head is held by {@link SizeIndex}. A record is 64 bytes, its fields in the order in which they
  * are wanted, so that most visits to a block touch one cache line.
  */
-final class BlockTable {
-  static final int NONE = -1;
+public final class BlockTable {
+  public static final int NONE = -1;
 
   /** No block either; both have a size, which is 0. */
-  static final int NOTHING = -2;
+  public static final int NOTHING = -2;
 
   /** In the place of a listed block's links, whose upper half is {@link #NOTHING} or more. */
   private static final long UNLISTED = -3L << Integer.SIZE;
@@ -59,14 +59,14 @@ final class BlockTable {
   private int recycled = NONE;
   private int live;
 
-  BlockTable() {
+  public BlockTable() {
     for (int dummy = NOTHING; dummy <= NONE; dummy++) {
       unlist(dummy);
     }
   }
 
   /** Makes room for one more block, so that making it allocates nothing. */
-  void reserve() {
+  public void reserve() {
     if (recycled == NONE && end == room) {
       grow();
     }
@@ -85,7 +85,7 @@ final class BlockTable {
   }
 
   /** An unlisted block without neighbours. */
-  int create(long address, long units, long base, int chunk) {
+  public int create(long address, long units, long base, int chunk) {
     reserve();
     int block = recycled;
     if (block == NONE) {
@@ -106,7 +106,7 @@ final class BlockTable {
   }
 
   /** Cuts a block after so many units; the tail is a new, unlisted block. */
-  int cut(int block, long units, int unitShift) {
+  public int cut(int block, long units, int unitShift) {
     int tail =
         create(
             address(block) + (units << unitShift), units(block) - units, base(block), chunk(block));
@@ -119,7 +119,7 @@ final class BlockTable {
   }
 
   /** Joins a block's next neighbour to it. */
-  void absorbNext(int block) {
+  public void absorbNext(int block) {
     int gone = next(block);
     int next = next(gone);
     units(block, units(block) + units(gone));
@@ -128,7 +128,7 @@ final class BlockTable {
     recycle(gone);
   }
 
-  void recycle(int block) {
+  public void recycle(int block) {
     live--;
     segment(block)[at(block) + LIST] = RECYCLED;
     next(block, recycled);
@@ -136,20 +136,20 @@ final class BlockTable {
   }
 
   /** How many blocks there are. */
-  int live() {
+  public int live() {
     return live;
   }
 
   /** One more than the highest index ever used. */
-  int end() {
+  public int end() {
     return end;
   }
 
-  int firstRecycled() {
+  public int firstRecycled() {
     return recycled;
   }
 
-  int prev(int block) {
+  public int prev(int block) {
     return high(NEIGHBOURS, block);
   }
 
@@ -157,7 +157,7 @@ final class BlockTable {
     high(NEIGHBOURS, block, prev);
   }
 
-  int next(int block) {
+  public int next(int block) {
     return low(NEIGHBOURS, block);
   }
 
@@ -191,15 +191,15 @@ final class BlockTable {
     segment(block)[at(block) + LIST] = pack(NOTHING, after);
   }
 
-  void unlist(int block) {
+  public void unlist(int block) {
     segment(block)[at(block) + LIST] = UNLISTED;
   }
 
-  boolean isListed(int block) {
+  public boolean isListed(int block) {
     return segment(block)[at(block) + LIST] >= LEAST_LISTED;
   }
 
-  boolean isUnlisted(int block) {
+  public boolean isUnlisted(int block) {
     return segment(block)[at(block) + LIST] == UNLISTED;
   }
 
@@ -216,15 +216,20 @@ final class BlockTable {
     return segment(block)[at(block) + NEIGHBOURS] == NONE_TWICE;
   }
 
-  int chunk(int block) {
+  public int chunk(int block) {
     return low(LEAF_AND_CHUNK, block);
   }
 
-  long address(int block) {
+  /** Changes the tag of one block. */
+  public void chunk(int block, int chunk) {
+    low(LEAF_AND_CHUNK, block, chunk);
+  }
+
+  public long address(int block) {
     return segment(block)[at(block) + ADDRESS];
   }
 
-  long units(int block) {
+  public long units(int block) {
     return segment(block)[at(block) + UNITS];
   }
 
@@ -233,8 +238,13 @@ final class BlockTable {
   }
 
   /** Address of the chunk that the block is a part of. */
-  long base(int block) {
+  public long base(int block) {
     return segment(block)[at(block) + BASE];
+  }
+
+  /** Changes what {@link #base} is for one block. */
+  public void base(int block, long base) {
+    segment(block)[at(block) + BASE] = base;
   }
 
   /**

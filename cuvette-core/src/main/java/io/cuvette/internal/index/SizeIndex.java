@@ -14,9 +14,9 @@ import static io.cuvette.internal.index.BlockTable.NONE;
  * <p>Blocks that are a whole chunk have bitmaps and lists of their own beside those of the parts of
  * chunks: one walk over both finds the best fit, a walk over one finds chunks to release.
  */
-final class SizeIndex {
+public final class SizeIndex {
   /** Sets of blocks that a search may look at: a mask for the bitmaps of parts. */
-  static final long ALL = -1;
+  public static final long ALL = -1;
 
   static final long WHOLE_ONLY = 0;
 
@@ -30,14 +30,14 @@ final class SizeIndex {
   private final SparseSizes sparse;
   private long wholeUnits;
 
-  SizeIndex(BlockTable blocks) {
+  public SizeIndex(BlockTable blocks) {
     this.blocks = blocks;
     dense = new DenseSizes(blocks);
     sparse = new SparseSizes(blocks);
   }
 
   /** Makes room for a block of this size, so that its insertion allocates nothing. */
-  void reserve(long units) {
+  public void reserve(long units) {
     if (units < DenseSizes.LIMIT_UNITS) {
       dense.reserve((int) units);
     } else {
@@ -46,7 +46,7 @@ final class SizeIndex {
   }
 
   /** Adds an unlisted block, in front of those of its size and kind. */
-  void insert(int block) {
+  public void insert(int block) {
     long units = blocks.units(block);
     int kind = kind(block);
     wholeUnits += units & -kind;
@@ -58,7 +58,7 @@ final class SizeIndex {
   }
 
   /** Removes a listed block. */
-  void remove(int block) {
+  public void remove(int block) {
     long units = blocks.units(block);
     int kind = kind(block);
     wholeUnits -= units & -kind;
@@ -75,7 +75,7 @@ final class SizeIndex {
   }
 
   /** The smallest block of a set with at least so many units, or NONE. */
-  int atLeast(long units, long set) {
+  public int atLeast(long units, long set) {
     if (units < DenseSizes.LIMIT_UNITS) {
       int block = dense.atLeast((int) units, set);
       if (block != NONE) {
@@ -86,7 +86,7 @@ final class SizeIndex {
   }
 
   /** The largest size there is, in units; 0 if there is none. */
-  long largest() {
+  public long largest() {
     long largest = sparse.largest();
     return largest != 0 ? largest : dense.largest();
   }
@@ -106,7 +106,7 @@ final class SizeIndex {
    *
    * @throws AssertionError if a bit, a link or a note of a block is wrong
    */
-  int checkAndCount() {
+  public int checkAndCount() {
     return dense.checkAndCount() + sparse.checkAndCount();
   }
 }

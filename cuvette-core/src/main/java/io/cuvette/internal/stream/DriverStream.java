@@ -64,7 +64,6 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
   private ObjectEnding ending;
 
   private final Once destroyed = new Once();
-
   public final StreamCapture capturing = new StreamCapture(this);
 
   /** For a stream that can be captured. */
@@ -93,6 +92,7 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
   public static DriverStream owned(Streams streams, Device device, long handle, boolean blocking) {
     DriverStream state = new DriverStream(streams, device, handle, true, null, null);
     state.blocking = blocking;
+    state.calm.begin();
     return state;
   }
 
@@ -169,6 +169,7 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
     session.checkOpen();
     checkThread();
     ending.hold();
+    calm.disturb();
     capturing.letEnd();
     try {
       return device.context(); // again: who closes the Cuda waits for those who hold a stream

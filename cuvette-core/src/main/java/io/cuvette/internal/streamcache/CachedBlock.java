@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 
 /** The end of a block of a {@code MemoryPool}: it goes back to the arena it came from. */
 public final class CachedBlock extends Block {
-  public final StreamCache arena;
+  public final BlockCache arena;
   public final int block;
   public final Memory chunk;
   public final long address;
@@ -31,7 +31,7 @@ public final class CachedBlock extends Block {
       Face buffer,
       @Nullable ReferenceQueue<Object> queue,
       @Nullable Throwable site,
-      StreamCache arena,
+      BlockCache arena,
       int block,
       Memory chunk,
       long address,
@@ -53,7 +53,7 @@ public final class CachedBlock extends Block {
    */
   public static CachedBlock lend(
       Face buffer,
-      StreamCache arena,
+      BlockCache arena,
       int block,
       Memory chunk,
       long address,

@@ -14,9 +14,7 @@ import io.cuvette.internal.stream.PendingFrees;
  */
 public abstract class DeviceCache {
   public final Device device;
-  public final Chunks chunks = new Chunks();
   public final Budget held;
-  public final StreamCaches caches = new StreamCaches();
   public final PendingFrees<CachedBlock> pending = new PendingFrees<>(b -> b.arena.giveOrLeave(b));
 
   private volatile boolean closed;
@@ -35,11 +33,10 @@ public abstract class DeviceCache {
   public abstract CachingPool owner();
 
   /** A block that no cached one of its stream was found for. */
-  public abstract Face allocateSlow(StreamCache arena, long bytes, long rounded, OpenStream stream);
+  public abstract Face allocateSlow(BlockCache arena, long bytes, long rounded, OpenStream stream);
 
-  public final StreamCache newCache(DriverStream stream) {
-    return caches.make(this, stream);
-  }
+  /** What has the blocks of one more stream. */
+  public abstract BlockCache newCache(DriverStream stream);
 
   /** Frees a block whose buffer was closed, and notifies the hooks of the pool; never waits. */
   public abstract void free(CachedBlock block);
@@ -55,19 +52,8 @@ public abstract class DeviceCache {
   }
 
   /** Releases what came back to a closed pool. */
-  public abstract void releaseClosed(StreamCache cache);
-
-  /** A cache ended with its stream or its pool. */
-  public abstract void ended(StreamCache cache);
+  public abstract void releaseClosed(BlockCache cache);
 
   /** Compares the books with what is in the caches, unless all of it goes. */
-  public final void assertConsistent() {
-    try {
-      caches.assertConsistent(held, chunks);
-    } catch (AssertionError e) {
-      if (!chunks.isOver()) { // else the Cuda is closing, and all of it goes
-        throw e;
-      }
-    }
-  }
+  public abstract void assertConsistent();
 }

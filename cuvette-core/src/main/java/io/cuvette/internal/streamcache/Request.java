@@ -13,4 +13,4 @@ import io.cuvette.internal.order.OpenStream;
  * @param refusals what upstream threw for want of memory
  */
 public record Request(
-    StreamCache arena, long bytes, long rounded, OpenStream stream, Refusals refusals) {}
+    BlockCache arena, long bytes, long rounded, OpenStream stream, Refusals refusals) {}

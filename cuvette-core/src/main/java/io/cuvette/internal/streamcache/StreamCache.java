@@ -3,17 +3,15 @@ package io.cuvette.internal.streamcache;
 import io.cuvette.internal.base.Failures;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Memory;
-import io.cuvette.internal.fence.CachingPool;
-import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.index.BlockArena;
 import io.cuvette.internal.index.SpinLock;
-import io.cuvette.internal.lifetime.LeakTracker;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.stream.DriverStream;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  * elsewhere. So all memory is in an arena that can be found, or with one thread that brings it to
  * an end.
  */
-public final class StreamCache {
+public final class StreamCache extends BlockCache {
   private static final VarHandle REMOTE;
 
   static {
@@ -37,17 +35,11 @@ public final class StreamCache {
     }
   }
 
-  /** The pool, by which the caches of a stream are distinguished. */
-  public final CachingPool pool;
-
-  public final DeviceCache of;
-  public final DriverStream stream;
-
   /** In the order in which the arenas of the pool were made. */
   public final long number;
 
-  public final LeakTracker leaks;
   private final Chunks chunks;
+  private final Consumer<StreamCache> ended;
   private final SpinLock lock = new SpinLock();
   private final BlockArena blocks = new BlockArena();
   private final LiveBlocks live = new LiveBlocks();
@@ -63,8 +55,6 @@ public final class StreamCache {
   /** Bytes of chunks in use here that are on their way to another arena. */
   private long inHandBytes;
 
-  private volatile boolean retired;
-
   /** Whether it ended; guarded by the lock. */
   private boolean over;
 
@@ -72,16 +62,24 @@ public final class StreamCache {
   private long peakUsedBytes;
   private long allocations;
 
-  public StreamCache(DeviceCache of, DriverStream stream, long number) {
-    this.pool = of.owner();
-    this.of = of;
-    this.stream = stream;
+  /**
+   * A cache without memory.
+   *
+   * @param ended is told when it has ended with its stream or its pool
+   */
+  StreamCache(
+      DeviceCache of,
+      DriverStream stream,
+      long number,
+      Chunks chunks,
+      Consumer<StreamCache> ended) {
+    super(of, stream);
     this.number = number;
-    this.leaks = stream.session.leaks();
-    this.chunks = of.chunks;
+    this.chunks = chunks;
+    this.ended = ended;
   }
 
-  /** A cached block; null if none fits. */
+  @Override
   public @Nullable Face take(long bytes, long rounded, OpenStream of) {
     FrontCache cache = front;
     if (cache == null || !FrontCache.keeps(rounded)) {
@@ -274,38 +272,13 @@ public final class StreamCache {
     }
   }
 
-  /** Takes a block back whose buffer was closed; never waits. */
-  public void free(CachedBlock block) {
-    if ((block.isUsedAtHomeAlone() && block.home == stream) || isFreeInCapture(block)) {
-      giveOrLeave(block);
-    } else {
-      of.pending.free(block, stream);
-    }
-  }
-
-  /** Whether this stands for captures, and the one that took the block may use it again now. */
-  private boolean isFreeInCapture(CachedBlock block) {
-    DriverStream home = block.home;
-    if (home == null || !stream.isOfCapture()) {
-      return false;
-    }
-    Capture capture = block.captureAtHomeAlone();
-    return capture != null && stream.isMemoryOf(home, capture);
-  }
-
+  @Override
   public void giveOrLeave(CachedBlock block) {
     FrontCache.Stripe stripe = block.stripe;
     if (stripe == null || !stripe.give(block)) {
       giveHere(block);
     }
     releaseIfClosed();
-  }
-
-  /** Releases what is free if the pool is closed, which had to leave it while graphs used it. */
-  public void releaseIfClosed() {
-    if (of.isClosed()) {
-      of.releaseClosed(this);
-    }
   }
 
   private void giveHere(CachedBlock block) {
@@ -360,21 +333,10 @@ public final class StreamCache {
     }
   }
 
-  /** The stream or the pool is closed: what is cached here becomes everybody's. */
-  public void retire() {
-    retired = true;
-    endIfEmpty();
-  }
-
-  /** Whether its stream or its pool is closed. */
-  public boolean isRetired() {
-    return retired;
-  }
-
-  /** Ends a retired arena that has no memory. */
+  @Override
   public void endIfEmpty() {
-    if (retired && tryEnd()) {
-      of.ended(this);
+    if (isRetired() && tryEnd()) {
+      ended.accept(this);
     }
   }
 

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
 
 /**
  * The arenas of one pool on one device, and what those that are over had counted. An arena is here
@@ -15,12 +16,24 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 public final class StreamCaches {
   private final Set<StreamCache> all = ConcurrentHashMap.newKeySet();
+  private final Chunks chunks;
+  private final Consumer<StreamCache> ended;
   private final AtomicLong made = new AtomicLong();
   private final AtomicLong pastAllocations = new AtomicLong();
   private final AtomicLong pastPeakUsed = new AtomicLong();
 
+  /**
+   * No arenas yet.
+   *
+   * @param ended is told when one has ended with its stream or its pool
+   */
+  public StreamCaches(Chunks chunks, Consumer<StreamCache> ended) {
+    this.chunks = chunks;
+    this.ended = ended;
+  }
+
   public StreamCache make(DeviceCache of, DriverStream stream) {
-    StreamCache arena = new StreamCache(of, stream, made.getAndIncrement());
+    StreamCache arena = new StreamCache(of, stream, made.getAndIncrement(), chunks, ended);
     all.add(arena);
     return arena;
   }
@@ -64,12 +77,12 @@ public final class StreamCaches {
   }
 
   public void clear() {
-    all.forEach(arena -> arena.of.ended(arena));
+    all.forEach(ended);
     all.clear();
   }
 
   /** Compares the books with what is in the arenas, and with the chunks if none is in transit. */
-  public void assertConsistent(Budget held, Chunks chunks) {
+  public void assertConsistent(Budget held) {
     boolean checked = false;
     while (!checked) {
       List<StreamCache> paused = all();

@@ -45,6 +45,7 @@ class ArchitectureTest {
           "async",
           "driverpool",
           "ordered",
+          "elastic",
           "devicepool",
           "pinnedpool",
           "streamcache",

@@ -1,0 +1,58 @@
+package io.cuvette.internal.elastic;
+
+/**
+ * How much memory is held before memory is moved: a little more than was ever in use at once.
+ * Moving much in little work allows for more. Not thread-safe.
+ */
+final class Cap {
+  private static final int FIRST_PERMILLE = 10;
+  private static final int STEP_PERMILLE = 10;
+  private static final int MOST_PERMILLE = 50;
+
+  /** So many pieces moved in few allocations mean that moving costs more than memory is worth. */
+  private static final int MANY_PIECES = 1024;
+
+  private static final int FEW_ALLOCATIONS = 16 * MANY_PIECES;
+
+  /** No piece is larger than this part of what was in use at once: it would be hard to reuse. */
+  private static final int PART = 128;
+
+  private static final long LARGEST_PIECE = 32L << 20;
+
+  private int permille = FIRST_PERMILLE;
+  private long peakBytes;
+  private long pieces;
+  private long piecesThen;
+  private long allocationsThen;
+
+  /** Takes note of the bytes in use, as requested. */
+  void use(long bytes) {
+    peakBytes = Math.max(peakBytes, bytes);
+  }
+
+  /** The bytes to hold more before others move; below 0 if more is held. */
+  long room(long bytes, long heldBytes) {
+    long peak = Math.max(peakBytes, bytes);
+    return peak + peak / 1000 * permille - heldBytes;
+  }
+
+  /** Takes note of pieces that moved. */
+  void moved(int count, long allocations) {
+    pieces += count;
+    if (pieces - piecesThen >= MANY_PIECES) {
+      if (allocations - allocationsThen < FEW_ALLOCATIONS) {
+        permille = Math.min(MOST_PERMILLE, permille + STEP_PERMILLE);
+      }
+      piecesThen = pieces;
+      allocationsThen = allocations;
+    }
+  }
+
+  long movedPieces() {
+    return pieces;
+  }
+
+  long largestPiece() {
+    return Math.min(LARGEST_PIECE, peakBytes / PART);
+  }
+}

@@ -1,0 +1,60 @@
+package io.cuvette.internal.elastic;
+
+import io.cuvette.internal.block.Face;
+import io.cuvette.internal.order.OpenStream;
+import io.cuvette.internal.stream.DriverStream;
+import io.cuvette.internal.streamcache.BlockCache;
+import io.cuvette.internal.streamcache.CachedBlock;
+import org.jspecify.annotations.Nullable;
+
+/** What a stream frees, in the memory that all streams of a device share. Thread-safe. */
+final class ElasticCache extends BlockCache {
+  /** Tells its free memory from others'. */
+  final int tag;
+
+  private final ElasticDevicePool devicePool;
+
+  /** Blocks in use, and places taken for one; guarded by the heap's lock. */
+  int live;
+
+  ElasticCache(ElasticDevicePool of, DriverStream stream, int tag) {
+    super(of, stream);
+    this.devicePool = of;
+    this.tag = tag;
+  }
+
+  /** The tag of what is freed now. */
+  int tagOfFree() {
+    return stream.calm.lasts() && !stream.isExposed() ? Space.DONE : tag;
+  }
+
+  /** Whether all work queued so far is certainly done. */
+  boolean isIdle() {
+    return stream.isOwned() && !stream.isExposed() && !stream.isClosed()
+        ? stream.calm.ask(() -> stream.ending().holds(), stream::isIdleSoon)
+        : stream.isIdleSoon();
+  }
+
+  @Override
+  public @Nullable Face take(long bytes, long rounded, OpenStream of) {
+    return devicePool.heap().take(this, bytes, rounded, of);
+  }
+
+  @Override
+  public void giveOrLeave(CachedBlock block) {
+    devicePool.heap().giveOrLeave(block);
+    devicePool.afterFree(this);
+  }
+
+  @Override
+  public void endIfEmpty() {
+    if (isRetired()) {
+      devicePool.endIfEmpty(this);
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "cache of " + stream;
+  }
+}

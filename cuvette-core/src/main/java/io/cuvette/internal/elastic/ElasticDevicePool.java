@@ -1,0 +1,433 @@
+package io.cuvette.internal.elastic;
+
+import io.cuvette.MemoryLimit;
+import io.cuvette.PoolStats;
+import io.cuvette.driver.CudaException;
+import io.cuvette.driver.CudaStatus;
+import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.base.Refusals;
+import io.cuvette.internal.block.Face;
+import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.devicepool.CachesOfStream;
+import io.cuvette.internal.devicepool.DevicePool;
+import io.cuvette.internal.devicepool.DeviceShortage;
+import io.cuvette.internal.devicepool.MemoryHooks;
+import io.cuvette.internal.devicepool.MemoryPoolCore;
+import io.cuvette.internal.elastic.ElasticHeap.Plan;
+import io.cuvette.internal.order.OpenStream;
+import io.cuvette.internal.session.Device;
+import io.cuvette.internal.stream.DriverStream;
+import io.cuvette.internal.streamcache.BlockCache;
+import io.cuvette.internal.streamcache.CachedBlock;
+import io.cuvette.internal.streamcache.Request;
+import java.util.List;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One elastic pool on one device: the way from a miss to memory where it is needed. No lock is held
+ * across a call of the driver. Thread-safe.
+ */
+public final class ElasticDevicePool extends DevicePool {
+  /** How many streams a miss asks whether they are idle, before the pool grows. */
+  private static final int MOST_ASKED = 8;
+
+  private final Memory memory;
+  private final Window window;
+  private final ElasticHeap heap;
+  private final long releaseThreshold;
+  private final Set<ElasticCache> caches = ConcurrentHashMap.newKeySet();
+  private final AtomicLong reuses = new AtomicLong();
+
+  /**
+   * A pool that holds nothing.
+   *
+   * @param memory all addresses, from {@link Window#reserve}; they end with the pool
+   * @param smallBytes how many of them are for small blocks
+   * @param releaseThreshold the bytes that may be cached after a free
+   */
+  public ElasticDevicePool(
+      MemoryPoolCore pool,
+      Device device,
+      MemoryLimit limit,
+      Memory memory,
+      long smallBytes,
+      long releaseThreshold) {
+    super(pool, device, limit);
+    this.memory = memory;
+    this.window = (Window) memory.block();
+    this.heap = new ElasticHeap(memory, smallBytes, held, System::nanoTime);
+    this.releaseThreshold = releaseThreshold;
+  }
+
+  ElasticHeap heap() {
+    return heap;
+  }
+
+  @Override
+  public BlockCache newCache(DriverStream stream) {
+    ElasticCache cache = new ElasticCache(this, stream, heap.newTag());
+    caches.add(cache);
+    return cache;
+  }
+
+  void endIfEmpty(ElasticCache cache) {
+    if (heap.endIfEmpty(cache)) {
+      caches.remove(cache);
+      CachesOfStream.of(cache.stream).remove(cache);
+    }
+  }
+
+  @Override
+  public void discard() {
+    window.free();
+  }
+
+  // a miss
+
+  @Override
+  public Face allocateSlow(BlockCache cache, long bytes, long rounded, OpenStream stream) {
+    settle();
+    Face found = cache.take(bytes, rounded, stream);
+    if (found != null) {
+      return found;
+    }
+    Request request = new Request(cache, bytes, rounded, stream, new Refusals());
+    found = takeOfIdle(request, MOST_ASKED);
+    if (found == null) {
+      found = grow(request);
+    }
+    return found != null ? found : new DeviceShortage(this, request).run();
+  }
+
+  @Override
+  public @Nullable Face search(Request request) {
+    settle();
+    Face found = request.arena().take(request.bytes(), request.rounded(), request.stream());
+    if (found == null) {
+      found = takeOfIdle(request, Integer.MAX_VALUE);
+    }
+    return found != null ? found : grow(request);
+  }
+
+  /** Takes what streams have freed that are idle by now. */
+  private @Nullable Face takeOfIdle(Request request, int most) {
+    if (!settleIdle(most)) {
+      return null;
+    }
+    Face found = request.arena().take(request.bytes(), request.rounded(), request.stream());
+    if (found != null) {
+      reuses.incrementAndGet();
+    }
+    return found;
+  }
+
+  /** Notes what is done by now, of so many streams at most; false if that is nothing. */
+  private boolean settleIdle(int most) {
+    boolean any = false;
+    int asked = 0;
+    for (ElasticCache cache : caches) {
+      if (heap.freeBytesOf(cache) > 0) {
+        any |= settleIdle(cache);
+        if (++asked >= most) {
+          break;
+        }
+      }
+    }
+    return any;
+  }
+
+  private boolean settleIdle(ElasticCache cache) {
+    long until = heap.sequence(); // first: the answer covers what was freed before
+    if (!cache.isIdle()) {
+      return false;
+    }
+    heap.done(cache, until);
+    cache.endIfEmpty();
+    return true;
+  }
+
+  /** Maps memory for a block, new or from where it is free; null if there is none to have. */
+  private @Nullable Face grow(Request request) {
+    if (!request.refusals().isWorthAsking()) {
+      return null;
+    }
+    Plan plan = heap.plan(request);
+    if (plan == null) {
+      ElasticCache cache = (ElasticCache) request.arena();
+      if (heap.isOver() || cache.isRetired()) {
+        throw isOver(cache);
+      }
+      return null; // no addresses
+    }
+    Face block = null;
+    boolean reserved = false;
+    try {
+      unmap(plan.victims());
+      reserved = held.reserve(plan.bytes());
+      block = reserved ? map(plan, request) : null;
+    } catch (CudaException e) {
+      if (e.status() != CudaStatus.OUT_OF_MEMORY) {
+        throw e;
+      }
+      request.refusals().add(e);
+    } finally {
+      if (block == null && !plan.published().get()) {
+        heap.abort((ElasticCache) request.arena(), plan.growth());
+        if (reserved) {
+          held.unreserve(plan.bytes());
+        }
+      }
+    }
+    return block;
+  }
+
+  private @Nullable Face map(Plan plan, Request request) {
+    pool.checkOpen(); // again: whoever closes it may not have seen the bytes just reserved
+    Growth growth = plan.growth();
+    MemoryHooks hooks = plan.bytes() == 0 ? null : pool.hooks();
+    Face block = null;
+    try {
+      if (hooks == null) {
+        mapAll(growth);
+      } else {
+        Memory _ = hooks.grow(pool, request.stream(), plan.bytes(), () -> mapAll(growth));
+      }
+      block = heap.publish(plan, request);
+      if (block == null) {
+        throw isOver(request.arena());
+      }
+      grown();
+      return block;
+    } finally {
+      if (block == null && !plan.published().get()) {
+        long _ = growth.eachHole(this::unmapPart);
+      }
+    }
+  }
+
+  private Memory mapAll(Growth growth) {
+    long largest = heap.largestPiece();
+    long _ =
+        growth.eachHole((at, bytes) -> {
+          window.map(at, bytes, largest);
+          return bytes;
+        });
+    return memory.part(growth.address - memory.address(), growth.units << Space.UNIT_SHIFT);
+  }
+
+  /** Unmaps what was mapped for a block that is not given out. */
+  private long unmapPart(long at, long bytes) {
+    window.discard(at, bytes);
+    return bytes;
+  }
+
+  // releasing
+
+  private long unmap(List<Victim> victims) {
+    long bytes = 0;
+    Failures failures = new Failures();
+    for (Victim victim : victims) {
+      boolean done = false;
+      try {
+        window.unmap(victim.address(), victim.bytes());
+        done = true;
+        bytes += victim.bytes();
+      } catch (RuntimeException | Error e) {
+        failures.add(e);
+      } finally {
+        if (done) {
+          heap.unmapped(victim);
+        } else {
+          heap.restore(victim);
+        }
+      }
+    }
+    failures.throwFirst();
+    return bytes;
+  }
+
+  /**
+   * Unmaps memory whose work is done, what was freed first comes first.
+   *
+   * @param keptBytes until so many bytes are held
+   * @param idleNanos how long it was free; any time if empty
+   * @return the bytes released
+   */
+  public long trim(long keptBytes, OptionalLong idleNanos) {
+    settle();
+    boolean _ = settleIdle(Integer.MAX_VALUE);
+    return release(keptBytes, idleNanos);
+  }
+
+  private long release(long keptBytes, OptionalLong idleNanos) {
+    long released = 0;
+    long wanted = held.held() - keptBytes;
+    while (released < wanted) {
+      List<Victim> victims = heap.carve(wanted - released, idleNanos);
+      if (victims.isEmpty()) {
+        break;
+      }
+      released += unmap(victims);
+    }
+    return released;
+  }
+
+  @Override
+  public long freeAllBlocks(@Nullable DriverStream stream) {
+    return trim(0, OptionalLong.empty());
+  }
+
+  /** Releases what a block that came back leaves beyond the threshold, or to a closed pool. */
+  void afterFree(ElasticCache cache) {
+    if (isClosed()) {
+      releaseClosed(cache);
+    } else if (releaseThreshold != Long.MAX_VALUE) {
+      long cached = heap.cachedBytes();
+      if (cached > releaseThreshold) {
+        long _ = trim(held.held() - (cached - releaseThreshold), OptionalLong.empty());
+      }
+    }
+  }
+
+  @Override
+  public void releaseClosed(BlockCache cache) {
+    Failures failures = new Failures();
+    failures.run(this::releaseAll);
+    pool.forgetIfEmpty();
+    failures.throwFirst();
+  }
+
+  private void releaseAll() {
+    boolean _ = settleIdle(Integer.MAX_VALUE);
+    long _ = release(0, OptionalLong.empty());
+    caches.forEach(ElasticCache::endIfEmpty);
+    if (heap.endIfEmpty()) {
+      window.free();
+    }
+  }
+
+  @Override
+  public void settleClosed() {
+    pending.poll();
+    releaseAll();
+    pool.forgetIfEmpty();
+  }
+
+  @Override
+  public void awaitClosed() {
+    pending.await();
+    busyStreams(1).forEach(DriverStream::await);
+    settleClosed();
+  }
+
+  @Override
+  public void shut() {
+    closeCaches();
+    caches.forEach(BlockCache::retire);
+    Failures failures = new Failures();
+    failures.run(pending::poll);
+    failures.run(this::releaseAll);
+    failures.throwFirst();
+  }
+
+  @Override
+  public void endLent() {
+    closeCaches();
+    Failures failures = new Failures();
+    for (CachedBlock block : heap.end()) {
+      failures.run(block::abandon);
+    }
+    caches.forEach(cache -> CachesOfStream.of(cache.stream).remove(cache));
+    caches.clear();
+    pending.clear();
+    held.end();
+    failures.throwFirst();
+  }
+
+  // waiting
+
+  @Override
+  public List<DriverStream> busyStreams(long rounded) {
+    return caches.stream()
+        .filter(cache -> heap.freeBytesOf(cache) > 0)
+        .map(cache -> cache.stream)
+        .toList();
+  }
+
+  @Override
+  public void awaitOthers(long wantedBytes) {
+    pending.await();
+    busyStreams(1).forEach(DriverStream::await);
+    awaitRoom(wantedBytes);
+  }
+
+  @Override
+  public long takes() {
+    return heap.allocations() + held.reservations();
+  }
+
+  @Override
+  public boolean hasForgotten() {
+    return heap.hasForgotten();
+  }
+
+  // numbers
+
+  @Override
+  public PoolStats stats() {
+    settle();
+    ElasticCensus census = heap.count(caches);
+    long held = heldBytes();
+    long pendingBytes = Math.min(pending.bytes(), census.usedBytes);
+    int pendingBlocks = Math.min(pending.blocks(), census.usedBlocks);
+    long used = census.usedBytes - pendingBytes;
+    long free = Math.max(0, held - used);
+    return new PoolStats(
+        used,
+        free,
+        used + free,
+        Math.max(0, census.requestedBytes - pending.requestedBytes()),
+        pendingBytes,
+        Math.min(free, census.graphBytes + pending.graphBytes()),
+        census.releasableBytes,
+        census.largestFreeBytes,
+        census.usedBlocks - pendingBlocks,
+        census.freeRuns + pendingBlocks,
+        census.pieces,
+        census.peakUsedBytes,
+        this.held.peak(),
+        census.allocations,
+        growths(),
+        reuses.get(),
+        outOfMemories(),
+        limitBytes());
+  }
+
+  /** All numbers of the heap. */
+  public ElasticCensus census() {
+    settle();
+    ElasticCensus census = heap.count(caches);
+    census.pendingBytes = Math.min(pending.bytes(), census.usedBytes);
+    return census;
+  }
+
+  @Override
+  public void resetPeaks() {
+    heap.resetPeak();
+    held.resetPeak();
+  }
+
+  @Override
+  protected long freeBytesOf(BlockCache cache) {
+    return heap.freeBytesOf((ElasticCache) cache);
+  }
+
+  @Override
+  public void assertConsistent() {
+    heap.assertConsistent();
+  }
+}

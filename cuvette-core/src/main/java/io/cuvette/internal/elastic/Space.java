@@ -1,0 +1,625 @@
+package io.cuvette.internal.elastic;
+
+import io.cuvette.internal.index.BlockTable;
+import io.cuvette.internal.index.SizeIndex;
+import java.util.Arrays;
+import java.util.OptionalLong;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The blocks of a range of addresses in which memory is mapped here and there. Not thread-safe.
+ *
+ * <p>The range is covered by <i>runs</i> that lie side by side, in multiples of {@value
+ * #UNIT_BYTES} bytes. A run is in use, free, or a hole, in which no memory is mapped. A free run
+ * has a <i>tag</i>: that of the stream in whose order it was freed, or {@link #DONE} if all work
+ * that used it is done. Memory is mapped in <i>pieces</i> of whole pages:
+ *
+ * <pre>
+ *   │ in use │ free, done │ hole      │ free, tag 3 │ in use │ hole …      │ guard
+ *   │ piece      │ piece  │           │ piece                │
+ * </pre>
+ *
+ * <p>Always: no two neighbours are both holes, nor both free with the same tag; holes are whole
+ * pages; pieces cover exactly what is no hole; used + free = mapped.
+ *
+ * <p>A run is a non-negative number, which is valid while the run is in use.
+ */
+final class Space {
+  static final int NONE = BlockTable.NONE;
+
+  /** The tag of free memory whose work is done. */
+  static final int DONE = 0;
+
+  static final int UNIT_BYTES = 512;
+  static final int UNIT_SHIFT = 9;
+  static final int HOLE = -2;
+  private static final int USED = -3;
+
+  /** The most records that a step makes, but for one that gives a place back. */
+  private static final int SPLITS = 4;
+
+  /** Walk over everything after every change: finds a fault where it happens, at a high price. */
+  private static final boolean VALIDATE = Boolean.getBoolean("cuvette.pool.validate");
+
+  final long base;
+  final Pieces pieces;
+  private final long pageUnits;
+  final BlockTable blocks = new BlockTable();
+  final AgeList aged;
+  private @Nullable SizeIndex[] free = new SizeIndex[4];
+  private long[] freeUnits = new long[4];
+
+  /** All holes, in no order; a hole knows its place in here. */
+  private int[] holes = new int[16];
+
+  private int holeCount;
+  private int freeRuns;
+  private final int guard;
+  private long mappedUnits;
+
+  /**
+   * A range in which nothing is mapped.
+   *
+   * @param base the first address, a multiple of the page
+   * @param bytes the size, a multiple of the page
+   * @param pageBytes the size of a page, a power of 2
+   * @param clock tells the time when runs become free
+   */
+  Space(long base, long bytes, long pageBytes, LongSupplier clock) {
+    this.base = base;
+    this.pieces = new Pieces(base, pageBytes);
+    this.pageUnits = pageBytes >>> UNIT_SHIFT;
+    this.aged = new AgeList(clock);
+    int all = blocks.create(base, (bytes >>> UNIT_SHIFT) + 1, 0, USED);
+    guard = blocks.cut(all, bytes >>> UNIT_SHIFT, UNIT_SHIFT);
+    addTag(DONE);
+    addHole(all);
+  }
+
+  // tags
+
+  /** Makes room for a tag. */
+  void addTag(int tag) {
+    if (tag >= free.length) {
+      long[] longer = Arrays.copyOf(freeUnits, tag * 2);
+      free = Arrays.copyOf(free, tag * 2);
+      freeUnits = longer;
+    }
+    if (free[tag] == null) {
+      free[tag] = new SizeIndex(blocks);
+    }
+  }
+
+  int tags() {
+    return free.length;
+  }
+
+  /** The free units of a tag. */
+  long freeUnits(int tag) {
+    return tag < freeUnits.length ? freeUnits[tag] : 0;
+  }
+
+  SizeIndex index(int tag) {
+    SizeIndex index = tag < free.length ? free[tag] : null;
+    if (index == null) {
+      throw new IllegalStateException("tag: " + tag + " (expected: a tag in use)");
+    }
+    return index;
+  }
+
+  /** The largest free run of all tags, in units. */
+  long largestFree() {
+    long largest = 0;
+    for (int tag = 0; tag < free.length; tag++) {
+      largest = freeUnits[tag] == 0 ? largest : Math.max(largest, index(tag).largest());
+    }
+    return largest;
+  }
+
+  long mappedUnits() {
+    return mappedUnits;
+  }
+
+  // runs
+
+  long units(int run) {
+    return blocks.units(run);
+  }
+
+  long address(int run) {
+    return blocks.address(run);
+  }
+
+  boolean isFree(int run) {
+    return blocks.chunk(run) >= 0;
+  }
+
+  boolean isHole(int run) {
+    return blocks.chunk(run) == HOLE;
+  }
+
+  private boolean isUsable(int run, int tag) {
+    int state = blocks.chunk(run);
+    return state == tag || state == DONE || state == HOLE;
+  }
+
+  /**
+   * The smallest free run of at least so many units that a stream may use, or NONE. Makes room in
+   * the Java heap for taking it.
+   */
+  int find(long units, int tag) {
+    int run = index(DONE).atLeast(units, SizeIndex.ALL);
+    if (tag != DONE && freeUnits[tag] >= units) {
+      int own = index(tag).atLeast(units, SizeIndex.ALL);
+      if (own != NONE && (run == NONE || blocks.units(own) <= blocks.units(run))) {
+        run = own;
+      }
+    }
+    if (run != NONE && blocks.units(run) != units) {
+      blocks.reserve();
+      index(blocks.chunk(run)).reserve(blocks.units(run) - units);
+      aged.reserve(blocks.end() + 1);
+    }
+    return run;
+  }
+
+  /** Takes the first units of a free run that was found. Allocates nothing in the Java heap. */
+  void take(int run, long units) {
+    long time = aged.time(run);
+    unlist(run);
+    if (blocks.units(run) != units) {
+      list(blocks.cut(run, units, UNIT_SHIFT), time);
+    }
+    blocks.chunk(run, USED);
+    assert isValid();
+  }
+
+  /**
+   * Frees a run in use. Changes nothing if the Java heap is full.
+   *
+   * @param sequence tells it from later frees with the same tag
+   * @param now the time
+   */
+  void give(int run, int tag, long sequence, long now) {
+    if (run < 0 || run >= blocks.end() || blocks.chunk(run) != USED || run == guard) {
+      throw new IllegalStateException("run: " + run + " (expected: a run in use)");
+    }
+    int _ = release(run, tag, sequence, now);
+    assert isValid();
+  }
+
+  /** Makes a run free, with those neighbours that are free as it is or whose work is done. */
+  private int release(int run, int tag, long sequence, long now) {
+    int prev = blocks.prev(run);
+    int next = blocks.next(run);
+    boolean isPrev = prev != NONE && joins(prev, tag);
+    boolean isNext = joins(next, tag);
+    long units = blocks.units(run);
+    units += isPrev ? blocks.units(prev) : 0;
+    units += isNext ? blocks.units(next) : 0;
+    index(tag).reserve(units);
+    aged.reserve(blocks.end());
+    long last = sequence;
+    int merged = run;
+    if (isPrev) {
+      last = Math.max(last, blocks.base(prev));
+      unlist(prev);
+      blocks.absorbNext(prev);
+      merged = prev;
+    }
+    if (isNext) {
+      last = Math.max(last, blocks.base(next));
+      unlist(next);
+      blocks.absorbNext(merged);
+    }
+    blocks.chunk(merged, tag);
+    blocks.base(merged, last);
+    list(merged, now);
+    return merged;
+  }
+
+  private boolean joins(int run, int tag) {
+    int state = blocks.chunk(run);
+    return state == tag || state == DONE;
+  }
+
+  private void list(int run, long time) {
+    int tag = blocks.chunk(run);
+    long units = blocks.units(run);
+    index(tag).insert(run);
+    freeUnits[tag] += units;
+    freeRuns++;
+    if (units >= pageUnits) {
+      aged.add(run, time);
+    }
+  }
+
+  private void unlist(int run) {
+    int tag = blocks.chunk(run);
+    long units = blocks.units(run);
+    index(tag).remove(run);
+    freeUnits[tag] -= units;
+    freeRuns--;
+    if (units >= pageUnits) {
+      aged.remove(run);
+    }
+  }
+
+  /** What was freed with a tag up to a sequence is done. */
+  void done(int tag, long until) {
+    if (freeUnits(tag) == 0) {
+      return;
+    }
+    SizeIndex index = index(tag);
+    index(DONE).reserve(freeUnits[tag] + freeUnits[DONE]);
+    int[] later = new int[8];
+    int count = 0;
+    for (int run = index.atLeast(1, SizeIndex.ALL); run != NONE; ) {
+      long time = aged.time(run);
+      unlist(run);
+      if (blocks.base(run) <= until) {
+        int _ = release(run, DONE, 0, time);
+      } else {
+        later = count == later.length ? Arrays.copyOf(later, count * 2) : later;
+        later[count++] = run;
+      }
+      run = index.atLeast(1, SizeIndex.ALL);
+    }
+    for (int i = 0; i < count; i++) {
+      list(later[i], aged.time(later[i]));
+    }
+    assert isValid();
+  }
+
+  // holes
+
+  private void addHole(int run) {
+    if (holeCount == holes.length) {
+      holes = Arrays.copyOf(holes, holeCount * 2);
+    }
+    blocks.chunk(run, HOLE);
+    blocks.base(run, holeCount);
+    holes[holeCount++] = run;
+  }
+
+  private void removeHole(int run) {
+    int at = (int) blocks.base(run);
+    int last = holes[--holeCount];
+    holes[at] = last;
+    blocks.base(last, at);
+  }
+
+  private void makeHole(int run) {
+    int merged = run;
+    int prev = blocks.prev(run);
+    if (prev != NONE && isHole(prev)) {
+      blocks.absorbNext(prev);
+      merged = prev;
+    } else {
+      addHole(run);
+    }
+    int next = blocks.next(merged);
+    if (isHole(next)) {
+      removeHole(next);
+      blocks.absorbNext(merged);
+    }
+  }
+
+  private void reserveHoles() {
+    if (holeCount + SPLITS > holes.length) {
+      holes = Arrays.copyOf(holes, holes.length * 2);
+    }
+  }
+
+  // where to put a block that no free run has room for
+
+  /**
+   * The place with the fewest units to map; of these, in the smallest gap between what cannot be
+   * used, and at the end of the range last.
+   */
+  Place place(long units, int tag) {
+    Place best = new Place();
+    for (int i = 0; i < holeCount; i++) {
+      placeIn(holes[i], units, tag, best);
+    }
+    return best;
+  }
+
+  private void placeIn(int hole, long units, int tag, Place best) {
+    int left = hole;
+    for (int run = blocks.prev(left); run != NONE && isUsable(run, tag); run = blocks.prev(run)) {
+      if (isHole(run)) {
+        return; // that one looks at the whole gap
+      }
+      left = run;
+    }
+    long extent = 0;
+    int right = left;
+    for (int run = left; isUsable(run, tag); run = blocks.next(run)) {
+      extent += blocks.units(run);
+      right = run;
+    }
+    if (extent >= units) {
+      offerAll(left, right, units, extent, best);
+    }
+  }
+
+  /** Begins with each free run of a gap, and ends with each. */
+  private void offerAll(int left, int right, long units, long extent, Place best) {
+    boolean isTail = blocks.next(right) == guard;
+    long rank = isTail ? Long.MAX_VALUE - 1 : extent;
+    int run = left;
+    while (true) {
+      if (run == left || isFree(run)) {
+        forward(run, right, units, rank, best);
+      }
+      if (isFree(run) || (run == right && !isTail)) {
+        backward(run, left, units, rank, best);
+      }
+      if (run == right) {
+        return;
+      }
+      run = blocks.next(run);
+    }
+  }
+
+  private void forward(int from, int right, long units, long rank, Place best) {
+    long rest = units;
+    long cost = 0;
+    for (int run = from; ; run = blocks.next(run)) {
+      long part = Math.min(rest, blocks.units(run));
+      cost += isHole(run) ? up(part) : 0;
+      rest -= part;
+      if (rest == 0) {
+        best.offer(from, 0, cost, rank);
+        return;
+      }
+      if (run == right || cost > best.cost) {
+        return;
+      }
+    }
+  }
+
+  private void backward(int from, int left, long units, long rank, Place best) {
+    long rest = units;
+    long cost = 0;
+    for (int run = from; ; run = blocks.prev(run)) {
+      long part = Math.min(rest, blocks.units(run));
+      cost += isHole(run) ? up(part) : 0;
+      rest -= part;
+      if (rest == 0) {
+        best.offer(run, blocks.units(run) - part, cost, rank);
+        return;
+      }
+      if (run == left || cost > best.cost) {
+        return;
+      }
+    }
+  }
+
+  private long up(long units) {
+    return (units + pageUnits - 1) & -pageUnits;
+  }
+
+  // growing
+
+  /** Takes a place for a block of so many units. */
+  Growth begin(Place place, long units) {
+    reserve(SPLITS);
+    int run = place.first;
+    long before = place.offset;
+    long cut = isHole(run) ? before & -pageUnits : before;
+    if (cut > 0) {
+      before -= cut;
+      run = split(run, cut);
+    }
+    int count = 0;
+    int last = run;
+    for (long left = before + units; left > 0; count++) {
+      last = count == 0 ? run : blocks.next(last);
+      long size = isHole(last) ? up(left) : left;
+      if (size < blocks.units(last)) {
+        int _ = split(last, size);
+      }
+      left -= blocks.units(last);
+    }
+    Growth growth = new Growth(this, run, before, units, count);
+    for (int i = 0; i < count; i++) {
+      int part = i == 0 ? run : blocks.next(run);
+      growth.add(blocks.units(part), blocks.chunk(part), isHole(part) ? 0 : blocks.base(part));
+      withdraw(part);
+      if (i > 0) {
+        blocks.absorbNext(run);
+      }
+    }
+    blocks.chunk(run, USED);
+    assert isValid();
+    return growth;
+  }
+
+  /** Cuts a free run or a hole; both parts stay what it was. The second part. */
+  private int split(int run, long units) {
+    int state = blocks.chunk(run);
+    if (state >= 0) {
+      index(state).reserve(units);
+      index(state).reserve(blocks.units(run) - units);
+    }
+    long time = aged.time(run);
+    withdraw(run);
+    int tail = blocks.cut(run, units, UNIT_SHIFT);
+    if (state == HOLE) {
+      addHole(run);
+      addHole(tail);
+    } else {
+      list(run, time);
+      list(tail, time);
+    }
+    return tail;
+  }
+
+  private void withdraw(int run) {
+    if (isHole(run)) {
+      removeHole(run);
+    } else {
+      unlist(run);
+    }
+  }
+
+  /** All is mapped: the run of the block alone, in use; what else was mapped is free. */
+  int publish(Growth growth) {
+    reserve(SPLITS);
+    int run = growth.run;
+    mappedUnits += growth.holeUnits();
+    if (growth.before > 0) {
+      int block = blocks.cut(run, growth.before, UNIT_SHIFT);
+      int _ = release(run, DONE, 0, AgeList.NOW);
+      run = block;
+    }
+    if (blocks.units(run) > growth.units) {
+      int tail = blocks.cut(run, growth.units, UNIT_SHIFT);
+      int _ = release(tail, DONE, 0, AgeList.NOW);
+    }
+    assert isValid();
+    return run;
+  }
+
+  /** Nothing is mapped: the place is what it was. */
+  void abort(Growth growth) {
+    reserve(growth.parts() + SPLITS);
+    int run = growth.run;
+    for (int i = 0; i < growth.parts(); i++) {
+      boolean isLast = i + 1 == growth.parts();
+      int rest = isLast ? NONE : blocks.cut(run, growth.units(i), UNIT_SHIFT);
+      if (growth.state(i) == HOLE) {
+        makeHole(run);
+      } else {
+        int _ = release(run, growth.state(i), growth.sequence(i), AgeList.NOW);
+      }
+      run = rest;
+    }
+    assert isValid();
+  }
+
+  /** Makes room for so many records, so that making them allocates nothing. */
+  private void reserve(int records) {
+    int[] made = new int[records];
+    int count = 0;
+    try {
+      for (; count < records; count++) {
+        made[count] = blocks.create(0, 0, 0, USED);
+      }
+    } finally {
+      while (count > 0) {
+        blocks.recycle(made[--count]);
+      }
+    }
+    aged.reserve(blocks.end());
+    reserveHoles();
+  }
+
+  // releasing
+
+  /**
+   * Takes whole pieces out of free runs whose work is done, of which the one freed first comes
+   * first, until they have so many units; null if there are none.
+   *
+   * @param idleNanos how long it was free; any time if empty
+   */
+  @Nullable Victim carve(long wanted, OptionalLong idleNanos) {
+    for (int run = aged.oldest(); run != NONE; run = aged.after(run)) {
+      if (blocks.chunk(run) == DONE && aged.isIdle(run, idleNanos)) {
+        Victim victim = carveRun(run, wanted);
+        if (victim != null) {
+          return victim;
+        }
+      }
+    }
+    return null;
+  }
+
+  private @Nullable Victim carveRun(int run, long wanted) {
+    long end = blocks.address(run) + (blocks.units(run) << UNIT_SHIFT);
+    long from = pieces.firstIn(blocks.address(run), end);
+    if (from == Pieces.NONE) {
+      return null;
+    }
+    long to = from;
+    int count = 0;
+    while ((to - from) >>> UNIT_SHIFT < wanted && to < end && to + pieces.bytesAt(to) <= end) {
+      to += pieces.bytesAt(to);
+      count++;
+    }
+    return cut(run, from, to, count);
+  }
+
+  private Victim cut(int run, long from, long to, int count) {
+    reserve(SPLITS);
+    long before = (from - blocks.address(run)) >>> UNIT_SHIFT;
+    int middle = before > 0 ? split(run, before) : run;
+    long units = (to - from) >>> UNIT_SHIFT;
+    index(DONE).reserve(blocks.units(middle) - units);
+    take(middle, units);
+    mappedUnits -= units;
+    return new Victim(this, middle, from, to - from, count);
+  }
+
+  /** It is unmapped. */
+  void unmapped(Victim victim) {
+    reserveHoles();
+    pieces.remove(victim.address(), victim.bytes());
+    makeHole(victim.run());
+    assert isValid();
+  }
+
+  /** It could not be unmapped. */
+  void restore(Victim victim) {
+    mappedUnits += victim.bytes() >>> UNIT_SHIFT;
+    give(victim.run(), DONE, 0, AgeList.NOW);
+  }
+
+  /** Units of whole pieces in free runs whose work is done. */
+  long releasableUnits() {
+    long bytes = 0;
+    for (int run = aged.oldest(); run != NONE; run = aged.after(run)) {
+      if (blocks.chunk(run) == DONE) {
+        long end = blocks.address(run) + (blocks.units(run) << UNIT_SHIFT);
+        for (long at = pieces.firstIn(blocks.address(run), end);
+            at != Pieces.NONE;
+            at = pieces.firstIn(at + pieces.bytesAt(at), end)) {
+          bytes += pieces.bytesAt(at);
+        }
+      }
+    }
+    return bytes >>> UNIT_SHIFT;
+  }
+
+  /** Checks all that this class promises. */
+  void assertValid() {
+    new SpaceCheck(this).run();
+  }
+
+  /** How many free runs there are. */
+  int freeRuns() {
+    return freeRuns;
+  }
+
+  int holes() {
+    return holeCount;
+  }
+
+  int hole(int at) {
+    return holes[at];
+  }
+
+  int guard() {
+    return guard;
+  }
+
+  private boolean isValid() {
+    if (VALIDATE) {
+      assertValid();
+    }
+    return true;
+  }
+}
