@@ -204,6 +204,7 @@ public final class ElasticMemoryPool implements MemoryResource, AutoCloseable {
    * @return the bytes released
    */
   public long trim(Duration idleFor) {
+    Objects.requireNonNull(idleFor, "idleFor");
     if (idleFor.isNegative()) {
       throw new IllegalArgumentException("idleFor: %s (expected: >= 0)".formatted(idleFor));
     }

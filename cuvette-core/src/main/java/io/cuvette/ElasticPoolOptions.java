@@ -22,7 +22,7 @@ public record ElasticPoolOptions(
 
   /** Creates options. */
   public ElasticPoolOptions {
-    peers = List.copyOf(peers);
+    peers = List.copyOf(Objects.requireNonNull(peers, "peers"));
     Checks.notNegative("releaseThresholdBytes", releaseThresholdBytes);
   }
 
@@ -43,6 +43,7 @@ public record ElasticPoolOptions(
    * @param devices the devices
    */
   public ElasticPoolOptions withPeers(CudaDevice... devices) {
+    Objects.requireNonNull(devices, "devices");
     return new ElasticPoolOptions(limit, List.of(devices), releaseThresholdBytes);
   }
 

@@ -10,6 +10,7 @@ import java.util.Queue;
 import java.util.SplittableRandom;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -27,6 +28,8 @@ class ReuseOrderTest {
   private static final int STREAMS = 6;
   private static final int MOST_LIVE = 12;
   private static final long LIMIT = 96L << 10;
+  private static final long ELASTIC_LIMIT = 6L << 20;
+  private static final long ELASTIC_BYTES = 1L << 20;
   private static final long SEED = Long.getLong("cuvette.seed", 1);
 
   private @Nullable ClockDriver made;
@@ -54,22 +57,55 @@ class ReuseOrderTest {
     run(THREADS, OPERATIONS / 10, PoolOptions.DEFAULTS);
   }
 
+  @Test
+  void reuseInAnElasticPool_happensAfterAllUses() {
+    MemoryLimit limit = MemoryLimit.ofBytes(ELASTIC_LIMIT);
+    ElasticPoolOptions options = ElasticPoolOptions.DEFAULTS.withLimit(limit);
+    run(1, OPERATIONS / 50, ELASTIC_BYTES, elastic(options));
+    run(THREADS, OPERATIONS / 50, ELASTIC_BYTES, elastic(options.withReleaseThresholdBytes(0)));
+  }
+
+  /** A pool, and how it is emptied and checked. */
+  private record Subject(
+      MemoryResource resource,
+      Runnable empty,
+      Supplier<PoolStats> stats,
+      Runnable check,
+      Runnable close) {}
+
+  private Subject elastic(ElasticPoolOptions options) {
+    ElasticMemoryPool pool = new ElasticMemoryPool(cuda, options);
+    return new Subject(pool, pool::freeAllBlocks, pool::stats, pool::assertConsistent, pool::close);
+  }
+
   private void run(int threads, int operations, PoolOptions options) {
+    MemoryPool pool = new MemoryPool(cuda, options.withLimit(MemoryLimit.ofBytes(LIMIT)));
+    run(
+        threads,
+        operations,
+        3000,
+        new Subject(pool, pool::freeAllBlocks, pool::stats, pool::assertConsistent, pool::close));
+  }
+
+  private void run(int threads, int operations, long mostBytes, Subject pool) {
     for (int i = 0; i < STREAMS; i++) {
       streams.set(i, stream());
     }
-    try (MemoryPool pool = new MemoryPool(cuda, options.withLimit(MemoryLimit.ofBytes(LIMIT)))) {
+    try {
       List<Thread> all = new ArrayList<>();
       for (int i = 0; i < threads; i++) {
-        Program program = new Program(pool, new SplittableRandom(SEED * THREADS + i));
+        SplittableRandom random = new SplittableRandom(SEED * THREADS + i);
+        Program program = new Program(pool, mostBytes, random);
         all.add(Thread.ofPlatform().start(() -> program.run(operations / threads)));
       }
       all.forEach(thread -> Await.until(() -> !thread.isAlive()));
       assertThat(failures).as("seed=%d", SEED).isEmpty();
       driver.devices().ctxSynchronize(0);
-      assertThat(pool.stats().usedBytes()).isZero();
-      assertThat(pool.stats().pendingBytes()).isZero();
-      pool.assertConsistent();
+      assertThat(pool.stats().get().usedBytes()).isZero();
+      assertThat(pool.stats().get().pendingBytes()).isZero();
+      pool.check().run();
+    } finally {
+      pool.close().run();
     }
     for (int i = 0; i < STREAMS; i++) {
       streams.get(i).close();
@@ -83,12 +119,14 @@ class ReuseOrderTest {
 
   /** What one thread does. */
   private final class Program {
-    private final MemoryPool pool;
+    private final Subject pool;
+    private final long mostBytes;
     private final SplittableRandom random;
     private final List<Buffer> live = new ArrayList<>();
 
-    Program(MemoryPool pool, SplittableRandom random) {
+    Program(Subject pool, long mostBytes, SplittableRandom random) {
       this.pool = pool;
+      this.mostBytes = mostBytes;
       this.random = random;
     }
 
@@ -116,7 +154,7 @@ class ReuseOrderTest {
       } else if (choice < 998) {
         replaceStream();
       } else {
-        pool.freeAllBlocks();
+        pool.empty().run();
       }
     }
 
@@ -127,7 +165,7 @@ class ReuseOrderTest {
     private void allocate() {
       CudaStream stream = any();
       try {
-        Buffer buffer = pool.allocate(1 + random.nextLong(3000), stream);
+        Buffer buffer = pool.resource().allocate(1 + random.nextLong(mostBytes), stream);
         live.add(buffer);
         String beside =
             driver.useBeside(buffer.address(), buffer.blockBytes(), stream.state.handle);

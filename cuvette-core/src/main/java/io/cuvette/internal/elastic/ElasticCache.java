@@ -25,12 +25,13 @@ final class ElasticCache extends BlockCache {
 
   /** The tag of what is freed now. */
   int tagOfFree() {
-    return stream.calm.lasts() && !stream.isExposed() ? Space.DONE : tag;
+    return (stream.calm.lasts() && !stream.isExposed()) ? Space.DONE : tag;
   }
 
   /** Whether all work queued so far is certainly done. */
   boolean isIdle() {
-    return stream.isOwned() && !stream.isExposed() && !stream.isClosed()
+    boolean isOurs = stream.isOwned() && !stream.isExposed() && !stream.isClosed();
+    return isOurs
         ? stream.calm.ask(() -> stream.ending().holds(), stream::isIdleSoon)
         : stream.isIdleSoon();
   }

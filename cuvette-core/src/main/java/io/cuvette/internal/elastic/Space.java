@@ -185,38 +185,39 @@ final class Space {
     if (run < 0 || run >= blocks.end() || blocks.chunk(run) != USED || run == guard) {
       throw new IllegalStateException("run: " + run + " (expected: a run in use)");
     }
-    int _ = release(run, tag, sequence, now);
+    release(run, tag, sequence, now);
     assert isValid();
   }
 
-  /** Makes a run free, with those neighbours that are free as it is or whose work is done. */
-  private int release(int run, int tag, long sequence, long now) {
-    int prev = blocks.prev(run);
-    int next = blocks.next(run);
-    boolean isPrev = prev != NONE && joins(prev, tag);
-    boolean isNext = joins(next, tag);
+  /** Makes a run free, with those beside it that are free as it is or whose work is done. */
+  private void release(int run, int tag, long sequence, long now) {
+    int first = run;
     long units = blocks.units(run);
-    units += isPrev ? blocks.units(prev) : 0;
-    units += isNext ? blocks.units(next) : 0;
+    for (int prev = blocks.prev(run); prev != NONE && joins(prev, tag); prev = blocks.prev(prev)) {
+      first = prev;
+      units += blocks.units(prev);
+    }
+    for (int next = blocks.next(run); joins(next, tag); next = blocks.next(next)) {
+      units += blocks.units(next);
+    }
     index(tag).reserve(units);
     aged.reserve(blocks.end());
     long last = sequence;
-    int merged = run;
-    if (isPrev) {
-      last = Math.max(last, blocks.base(prev));
-      unlist(prev);
-      blocks.absorbNext(prev);
-      merged = prev;
+    if (first != run) {
+      last = Math.max(last, blocks.base(first));
+      unlist(first);
     }
-    if (isNext) {
-      last = Math.max(last, blocks.base(next));
-      unlist(next);
-      blocks.absorbNext(merged);
+    while (blocks.units(first) < units) {
+      int next = blocks.next(first);
+      if (next != run) {
+        last = Math.max(last, blocks.base(next));
+        unlist(next);
+      }
+      blocks.absorbNext(first);
     }
-    blocks.chunk(merged, tag);
-    blocks.base(merged, last);
-    list(merged, now);
-    return merged;
+    blocks.chunk(first, tag);
+    blocks.base(first, last);
+    list(first, now);
   }
 
   private boolean joins(int run, int tag) {
@@ -259,7 +260,7 @@ final class Space {
       long time = aged.time(run);
       unlist(run);
       if (blocks.base(run) <= until) {
-        int _ = release(run, DONE, 0, time);
+        release(run, DONE, 0, time);
       } else {
         later = count == later.length ? Arrays.copyOf(later, count * 2) : later;
         later[count++] = run;
@@ -473,12 +474,12 @@ final class Space {
     mappedUnits += growth.holeUnits();
     if (growth.before > 0) {
       int block = blocks.cut(run, growth.before, UNIT_SHIFT);
-      int _ = release(run, DONE, 0, AgeList.NOW);
+      release(run, DONE, 0, AgeList.NOW);
       run = block;
     }
     if (blocks.units(run) > growth.units) {
       int tail = blocks.cut(run, growth.units, UNIT_SHIFT);
-      int _ = release(tail, DONE, 0, AgeList.NOW);
+      release(tail, DONE, 0, AgeList.NOW);
     }
     assert isValid();
     return run;
@@ -494,7 +495,7 @@ final class Space {
       if (growth.state(i) == HOLE) {
         makeHole(run);
       } else {
-        int _ = release(run, growth.state(i), growth.sequence(i), AgeList.NOW);
+        release(run, growth.state(i), growth.sequence(i), AgeList.NOW);
       }
       run = rest;
     }

@@ -51,6 +51,7 @@ public final class Window extends Block {
 
   private final Runnable end = this::freeOnce;
   private final Once freed = new Once();
+  private final Once addresses = new Once();
 
   private Window(Face face, Paging paging, VirtualCalls calls, long address, long byteSize) {
     super(face, null, null, null);
@@ -270,8 +271,8 @@ public final class Window extends Block {
     Failures failures = new Failures();
     failures.run(() -> settle());
     pieces.forEach((at, piece) -> failures.run(() -> unmapLast(at, piece)));
+    failures.run(() -> addresses.free(() -> calls.memAddressFree(address, byteSize)));
     failures.throwFirst();
-    calls.memAddressFree(address, byteSize);
   }
 
   private void unmapLast(long at, long bytes) {

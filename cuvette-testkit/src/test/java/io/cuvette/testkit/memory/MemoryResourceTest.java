@@ -1,6 +1,7 @@
 package io.cuvette.testkit.memory;
 
 import io.cuvette.Cuda;
+import io.cuvette.ElasticMemoryPool;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.PoolOptions;
@@ -18,6 +19,14 @@ class MemoryResourceTest {
     @Override
     protected MemoryResource create(Cuda cuda) {
       return new MemoryPool(cuda);
+    }
+  }
+
+  @Nested
+  class Elastic extends MemoryResourceContract {
+    @Override
+    protected MemoryResource create(Cuda cuda) {
+      return new ElasticMemoryPool(cuda);
     }
   }
 

@@ -107,6 +107,8 @@ final class Operations {
           "ManagedMemoryResource.preferredLocation()",
           "LibraryHandle.isClosed()",
           "LibraryHandle.library()",
+          "ElasticMemoryPool.isClosed()",
+          "ElasticMemoryPool.options()",
           "MemoryPool.isClosed()",
           "MemoryPool.options()",
           "MemoryResource.async()",
@@ -152,6 +154,7 @@ final class Operations {
     all.addAll(BufferOperations.all());
     all.addAll(ManagedOperations.all());
     all.addAll(GrowableOperations.all());
+    all.addAll(ElasticOperations.all());
     all.addAll(StreamOperations.all());
     all.addAll(KernelOperations.all());
     all.addAll(GraphOperations.all());

@@ -20,6 +20,8 @@ import io.cuvette.DeviceBuffer;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
 import io.cuvette.Dim3;
+import io.cuvette.ElasticMemoryPool;
+import io.cuvette.ElasticPoolOptions;
 import io.cuvette.EventOptions;
 import io.cuvette.GraphDefinition;
 import io.cuvette.GraphDependency;
@@ -150,6 +152,8 @@ final class NullSamples implements AutoCloseable {
     objects.add(driver);
     objects.add(CudaOptions.simulated());
     objects.add(PoolOptions.DEFAULTS);
+    objects.add(new ElasticMemoryPool(cuda));
+    objects.add(ElasticPoolOptions.DEFAULTS);
     objects.add(PinnedPoolOptions.DEFAULTS);
     objects.add(SimulatedOptions.DEFAULTS);
     objects.add(new DebugPrintHook(new StringBuilder()));
