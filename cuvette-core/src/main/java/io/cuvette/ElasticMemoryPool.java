@@ -35,7 +35,7 @@ public final class ElasticMemoryPool implements MemoryResource, AutoCloseable {
   /** Addresses, as a multiple of the device's memory: for small blocks, and for all. */
   private static final int SMALL = 1;
 
-  private static final int ALL = 5;
+  private static final int ALL = 4;
 
   private final Cuda cuda;
   private final ElasticPoolOptions options;

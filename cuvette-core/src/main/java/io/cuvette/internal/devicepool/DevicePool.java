@@ -68,6 +68,11 @@ public abstract class DevicePool extends DeviceCache {
     return held.held();
   }
 
+  /** Whether it has nothing from upstream. */
+  public boolean isEmpty() {
+    return heldBytes() == 0;
+  }
+
   /** Takes back what is done or forgotten. */
   public final void settle() {
     pool.session().leaks().drain();

@@ -192,6 +192,11 @@ public final class MemoryPoolCore extends PoolCore {
   }
 
   @Override
+  protected boolean isEmpty() {
+    return devicePools.values().stream().allMatch(DevicePool::isEmpty);
+  }
+
+  @Override
   protected void releaseAtEnd() {
     endRegistrations();
     Failures failures = new Failures();
@@ -269,6 +274,9 @@ public final class MemoryPoolCore extends PoolCore {
     if (other != null) {
       made.discard();
       return other;
+    }
+    if (isClosed()) {
+      made.shut(); // who closes it may not have seen this one
     }
     return made;
   }

@@ -2,6 +2,7 @@ package io.cuvette.internal.elastic;
 
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.order.OpenStream;
+import io.cuvette.internal.space.Space;
 import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.internal.streamcache.BlockCache;
 import io.cuvette.internal.streamcache.CachedBlock;

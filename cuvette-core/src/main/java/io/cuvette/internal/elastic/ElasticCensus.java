@@ -1,5 +1,7 @@
 package io.cuvette.internal.elastic;
 
+import io.cuvette.internal.space.Space;
+
 /** The numbers of a heap at one moment. Confined to the counting thread. */
 public final class ElasticCensus {
   public long usedBytes;

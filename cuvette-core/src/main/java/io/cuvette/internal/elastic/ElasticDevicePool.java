@@ -16,6 +16,8 @@ import io.cuvette.internal.devicepool.MemoryPoolCore;
 import io.cuvette.internal.elastic.ElasticHeap.Plan;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
+import io.cuvette.internal.space.Growth;
+import io.cuvette.internal.space.Victim;
 import io.cuvette.internal.stream.DriverStream;
 import io.cuvette.internal.streamcache.BlockCache;
 import io.cuvette.internal.streamcache.CachedBlock;
@@ -175,11 +177,12 @@ public final class ElasticDevicePool extends DevicePool {
       }
       request.refusals().add(e);
     } finally {
-      if (block == null && !plan.published().get()) {
+      if (block == null) {
         heap.abort((ElasticCache) request.arena(), plan.growth());
         if (reserved) {
           held.unreserve(plan.bytes());
         }
+        endIfClosed();
       }
     }
     return block;
@@ -203,7 +206,7 @@ public final class ElasticDevicePool extends DevicePool {
       grown();
       return block;
     } finally {
-      if (block == null && !plan.published().get()) {
+      if (block == null) {
         long _ = growth.eachHole(this::unmapPart);
       }
     }
@@ -216,7 +219,7 @@ public final class ElasticDevicePool extends DevicePool {
           window.map(at, bytes, largest);
           return bytes;
         });
-    return memory.part(growth.address - memory.address(), growth.units << Space.UNIT_SHIFT);
+    return memory.part(growth.address - memory.address(), growth.end() - growth.address);
   }
 
   /** Unmaps what was mapped for a block that is not given out. */
@@ -231,19 +234,12 @@ public final class ElasticDevicePool extends DevicePool {
     long bytes = 0;
     Failures failures = new Failures();
     for (Victim victim : victims) {
-      boolean done = false;
-      try {
-        window.unmap(victim.address(), victim.bytes());
-        done = true;
+      failures.run(() -> window.unmap(victim.address(), victim.bytes()));
+      if (window.isMapped(victim.address(), victim.bytes())) {
+        heap.restore(victim);
+      } else {
+        heap.unmapped(victim);
         bytes += victim.bytes();
-      } catch (RuntimeException | Error e) {
-        failures.add(e);
-      } finally {
-        if (done) {
-          heap.unmapped(victim);
-        } else {
-          heap.restore(victim);
-        }
       }
     }
     failures.throwFirst();
@@ -260,7 +256,11 @@ public final class ElasticDevicePool extends DevicePool {
   public long trim(long keptBytes, OptionalLong idleNanos) {
     settle();
     boolean _ = settleIdle(Integer.MAX_VALUE);
-    return release(keptBytes, idleNanos);
+    try {
+      return release(keptBytes, idleNanos);
+    } finally {
+      endIfClosed();
+    }
   }
 
   private long release(long keptBytes, OptionalLong idleNanos) {
@@ -285,12 +285,18 @@ public final class ElasticDevicePool extends DevicePool {
   void afterFree(ElasticCache cache) {
     if (isClosed()) {
       releaseClosed(cache);
-    } else if (releaseThreshold != Long.MAX_VALUE) {
-      long cached = heap.cachedBytes();
-      if (cached > releaseThreshold) {
-        long _ = trim(held.held() - (cached - releaseThreshold), OptionalLong.empty());
-      }
+      return;
     }
+    cache.endIfEmpty();
+    if (releaseThreshold != Long.MAX_VALUE && !releaseBeyond() && settleIdle(MOST_ASKED)) {
+      boolean _ = releaseBeyond();
+    }
+  }
+
+  /** Releases what is done beyond the threshold; false if that is not enough. */
+  private boolean releaseBeyond() {
+    long beyond = heap.cachedBytes() - releaseThreshold;
+    return beyond <= 0 || release(held.held() - beyond, OptionalLong.empty()) >= beyond;
   }
 
   @Override
@@ -307,6 +313,19 @@ public final class ElasticDevicePool extends DevicePool {
     caches.forEach(ElasticCache::endIfEmpty);
     if (heap.endIfEmpty()) {
       window.free();
+    }
+  }
+
+  @Override
+  public boolean isEmpty() {
+    return super.isEmpty() && window.isFreed();
+  }
+
+  /** What this thread had taken to map or unmap may have been the last of a closed pool. */
+  private void endIfClosed() {
+    if (isClosed() && heap.endIfEmpty()) {
+      window.free();
+      pool.forgetIfEmpty();
     }
   }
 

@@ -5,6 +5,11 @@ import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.index.SpinLock;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.pool.Budget;
+import io.cuvette.internal.space.AgeList;
+import io.cuvette.internal.space.Growth;
+import io.cuvette.internal.space.Place;
+import io.cuvette.internal.space.Space;
+import io.cuvette.internal.space.Victim;
 import io.cuvette.internal.streamcache.CachedBlock;
 import io.cuvette.internal.streamcache.LiveBlocks;
 import io.cuvette.internal.streamcache.Request;
@@ -12,7 +17,6 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import java.util.OptionalLong;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -260,7 +264,7 @@ final class ElasticHeap {
    * @param bytes to be mapped
    * @param victims to be unmapped first
    */
-  record Plan(Growth growth, long bytes, List<Victim> victims, AtomicBoolean published) {}
+  record Plan(Growth growth, long bytes, List<Victim> victims) {}
 
   /** Plans to map memory for a block; null if there are no addresses, or its cache has ended. */
   @Nullable Plan plan(Request request) {
@@ -274,34 +278,58 @@ final class ElasticHeap {
       if (!place.isFound()) {
         return null;
       }
-      List<Victim> victims = new ArrayList<>();
       Growth growth = space.begin(place, units);
-      cache.live++;
-      moving++;
-      long bytes = place.cost << Space.UNIT_SHIFT;
-      long room = Math.min(held.room(), cap.room(requestedBytes + request.bytes(), held.held()));
-      carve(victims, bytes - Math.max(0, room), OptionalLong.empty());
-      return new Plan(growth, bytes, victims, new AtomicBoolean());
+      Plan plan = null;
+      try {
+        plan = plan(growth, place.cost << Space.UNIT_SHIFT, request.bytes());
+        cache.live++;
+        moving++;
+        return plan;
+      } finally {
+        if (plan == null) {
+          space.abort(growth);
+        }
+      }
     } finally {
       lock.unlock();
     }
   }
 
-  private void carve(List<Victim> victims, long wantedBytes, OptionalLong idleNanos) {
-    long left = wantedBytes;
-    for (int kind = spaces.length - 1; kind >= 0; kind--) {
-      while (left > 0) {
-        Victim victim = spaces[kind].carve(left >>> Space.UNIT_SHIFT, idleNanos);
-        if (victim == null) {
-          break;
+  private Plan plan(Growth growth, long bytes, long requested) {
+    growth.space.pieces.reserve(growth.end());
+    long room = Math.max(0, cap.room(requestedBytes + requested, held.held()));
+    long wanted = bytes == 0 ? 0 : bytes - Math.min(held.room(), room);
+    return new Plan(growth, bytes, carveNow(wanted, OptionalLong.empty()));
+  }
+
+  private List<Victim> carveNow(long wantedBytes, OptionalLong idleNanos) {
+    List<Victim> victims = new ArrayList<>();
+    boolean isComplete = false;
+    try {
+      long left = wantedBytes;
+      for (int kind = spaces.length - 1; kind >= 0; kind--) {
+        while (left > 0) {
+          long units = Math.ceilDiv(left, Space.UNIT_BYTES);
+          Victim victim = spaces[kind].carve(units, idleNanos);
+          if (victim == null) {
+            break;
+          }
+          victims.add(victim);
+          left -= victim.bytes();
         }
-        victims.add(victim);
-        moving++;
-        held.leaveForGood(victim.bytes());
-        cap.moved(victim.pieces(), allocations);
-        left -= victim.bytes();
+      }
+      isComplete = true;
+    } finally {
+      if (!isComplete) {
+        victims.forEach(victim -> victim.space().restore(victim));
       }
     }
+    for (Victim victim : victims) {
+      moving++;
+      held.leaveForGood(victim.bytes());
+      cap.moved(victim.pieces(), allocations);
+    }
+    return victims;
   }
 
   /**
@@ -310,15 +338,13 @@ final class ElasticHeap {
    * @param idleNanos how long it was free; any time if empty
    */
   List<Victim> carve(long wantedBytes, OptionalLong idleNanos) {
-    List<Victim> victims = new ArrayList<>();
     lock.lock();
     try {
       drainRemote();
-      carve(victims, over ? 0 : Math.min(wantedBytes, STEP_BYTES), idleNanos);
+      return carveNow(over ? 0 : Math.min(wantedBytes, STEP_BYTES), idleNanos);
     } finally {
       lock.unlock();
     }
-    return victims;
   }
 
   void unmapped(Victim victim) {
@@ -362,7 +388,7 @@ final class ElasticHeap {
     }
   }
 
-  /** All is mapped: the block; null if the pool has ended, and nothing is changed. */
+  /** All is mapped: the block; null if the pool has ended. Else nothing is changed. */
   @Nullable Face publish(Plan plan, Request request) {
     Growth growth = plan.growth;
     ElasticCache cache = (ElasticCache) request.arena();
@@ -371,22 +397,24 @@ final class ElasticHeap {
       if (over) {
         return null;
       }
-      int kind = kind(request.rounded());
       CachedBlock[] block = new CachedBlock[1];
-      long _ = growth.eachHole((at, bytes) -> notePieces(growth.space, at, bytes));
-      int run = growth.space.publish(growth);
-      plan.published.set(true);
+      int kind = kind(request.rounded());
+      boolean isDone = false;
+      Face buffer;
+      try {
+        long _ = growth.eachHole((at, bytes) -> notePieces(growth.space, at, bytes));
+        buffer = prepare(cache, kind, growth.block(), request.bytes(), request.stream(), block);
+        growth.space.publish(growth);
+        isDone = true;
+      } finally {
+        if (!isDone) {
+          live[kind].put(growth.block(), null);
+          long _ = growth.eachHole(growth.space.pieces::remove);
+        }
+      }
       held.enterArena(plan.bytes);
       moving--;
       cache.live--;
-      Face buffer = null;
-      try {
-        buffer = prepare(cache, kind, run, request.bytes(), request.stream(), block);
-      } finally {
-        if (buffer == null) {
-          growth.space.give(run, Space.DONE, 0, AgeList.NOW);
-        }
-      }
       count(cache, request.bytes(), request.rounded());
       block[0].opened();
       return buffer;
@@ -396,7 +424,6 @@ final class ElasticHeap {
   }
 
   private long notePieces(Space space, long at, long bytes) {
-    space.pieces.reserve(at + bytes);
     window.pieces(at, bytes).forEach(space.pieces::add);
     return bytes;
   }
@@ -437,14 +464,13 @@ final class ElasticHeap {
     return all;
   }
 
-  /** Ends if nothing is mapped nor taken. */
+  /** Ends if nothing is mapped nor taken; whether that is so. */
   boolean endIfEmpty() {
     lock.lock();
     try {
       drainRemote();
-      boolean ends = !over && usedBlocks == 0 && moving == 0 && mappedBytes() == 0;
-      over |= ends;
-      return ends;
+      over |= usedBlocks == 0 && moving == 0 && mappedBytes() == 0;
+      return over;
     } finally {
       lock.unlock();
     }

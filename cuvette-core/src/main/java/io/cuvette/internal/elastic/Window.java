@@ -12,6 +12,7 @@ import io.cuvette.internal.block.Block;
 import io.cuvette.internal.block.Face;
 import io.cuvette.internal.block.Faces;
 import io.cuvette.internal.block.Memory;
+import io.cuvette.internal.lifetime.Reclaim;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.paged.Paging;
 import io.cuvette.internal.session.Device;
@@ -22,6 +23,7 @@ import java.util.TreeMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The addresses of a pool on one device, of which all its blocks are parts, and the memory that is
@@ -40,14 +42,11 @@ public final class Window extends Block {
 
   private final AtomicLong mappedBytes = new AtomicLong();
 
-  /** Pieces that cannot be used, but could not be unmapped either. */
+  /** Pieces that nobody can use, but that could not be unmapped either. */
   private final NavigableMap<Long, Long> stuck = new ConcurrentSkipListMap<>();
 
   /** Handles that could not be released. */
   private final Queue<Long> handles = new ConcurrentLinkedQueue<>();
-
-  /** Whether a call failed that may have unmapped all the same. */
-  private volatile boolean isInDoubt;
 
   private final Runnable end = this::freeOnce;
   private final Once freed = new Once();
@@ -69,6 +68,34 @@ public final class Window extends Block {
    * @param bytes a multiple of the unit
    */
   public static Memory reserve(Faces faces, Paging paging, long bytes, OpenStream stream) {
+    try {
+      return reserveNow(faces, paging, bytes, stream);
+    } catch (CudaException e) {
+      Memory found =
+          e.status() == CudaStatus.OUT_OF_MEMORY ? search(faces, paging, bytes, stream) : null;
+      if (found == null) {
+        throw e;
+      }
+      return found;
+    }
+  }
+
+  /** Pools that were forgotten may have the addresses. */
+  private static @Nullable Memory search(
+      Faces faces, Paging paging, long bytes, OpenStream stream) {
+    return Reclaim.search(
+        paging.device().session().leaks(),
+        stream.state.streams.relief()::hasForgottenPools,
+        () -> {
+          try {
+            return reserveNow(faces, paging, bytes, stream);
+          } catch (CudaException e) {
+            return null;
+          }
+        });
+  }
+
+  private static Memory reserveNow(Faces faces, Paging paging, long bytes, OpenStream stream) {
     return paging
         .device()
         .session()
@@ -146,8 +173,7 @@ public final class Window extends Block {
       pieces.putAll(made);
       mappedBytes.addAndGet(bytes);
     } catch (RuntimeException | Error e) {
-      stuck.putAll(made);
-      Failures.closeAfter(e, () -> settle());
+      made.forEach((at, piece) -> Failures.closeAfter(e, () -> unmapPiece(at, piece)));
       throw e;
     }
   }
@@ -158,8 +184,9 @@ public final class Window extends Block {
     try {
       calls.memMap(at, bytes, 0, handle);
     } catch (RuntimeException e) {
-      if (!Once.mayBeDone(e)) {
-        made.remove(at);
+      made.remove(at);
+      if (Once.mayBeDone(e)) {
+        Failures.closeAfter(e, () -> unmapIfMapped(at, bytes));
       }
       Failures.closeAfter(e, () -> release(handle));
       throw e;
@@ -179,37 +206,57 @@ public final class Window extends Block {
     }
   }
 
-  /**
-   * Unmaps whole pieces, whose work is done.
-   *
-   * @throws CudaException if the driver reports an error; all is still mapped then
-   */
+  /** Unmaps whole pieces, whose work is done; whether it did, {@link #isMapped} tells. */
   void unmap(long from, long bytes) {
-    inside(() -> unmapNow(from, bytes));
-  }
-
-  /** Unmaps what nobody has used, of which some may not be mapped; what fails waits for later. */
-  void discard(long from, long bytes) {
-    NavigableMap<Long, Long> all = pieces(from, bytes);
-    if (!all.isEmpty()) {
-      long unused = all.values().stream().mapToLong(Long::longValue).sum();
-      stuck.putAll(all);
-      all.clear();
-      mappedBytes.addAndGet(-unused);
-      inside(this::settle);
-    }
+    inside(() -> {
+      settle();
+      unmapNow(from, bytes);
+    });
   }
 
   private void unmapNow(long from, long bytes) {
-    settle();
     try {
       calls.memUnmap(from, bytes);
     } catch (RuntimeException e) {
-      isInDoubt |= Once.mayBeDone(e);
+      if (Once.mayBeDone(e)) {
+        Failures.closeAfter(e, () -> findOut(from, bytes));
+      }
       throw e;
     }
+    forget(from, bytes);
+  }
+
+  /** After a failure that tells nothing of the call: nothing is mapped any more, or all is. */
+  private void findOut(long from, long bytes) {
+    if (!isMapped(from)) {
+      forget(from, bytes);
+    }
+  }
+
+  private void forget(long from, long bytes) {
     pieces(from, bytes).clear();
     mappedBytes.addAndGet(-bytes);
+  }
+
+  /** Whether a range has pieces that can be used. */
+  boolean isMapped(long from, long bytes) {
+    return !pieces(from, bytes).isEmpty();
+  }
+
+  /** Unmaps pieces that nobody has used; what fails waits for later. */
+  void discard(long from, long bytes) {
+    if (isMapped(from, bytes)) {
+      inside(() -> {
+        Failures failures = new Failures();
+        pieces(from, bytes).forEach((at, piece) -> failures.run(() -> discardPiece(at, piece)));
+        failures.throwFirst();
+      });
+    }
+  }
+
+  private void discardPiece(long at, long bytes) {
+    forget(at, bytes);
+    unmapPiece(at, bytes);
   }
 
   /** Releases what failing calls left behind. */
@@ -229,19 +276,33 @@ public final class Window extends Block {
   }
 
   private void unmapStuck(long at, long bytes) {
-    if (!stuck.remove(at, bytes)) {
-      return; // another thread does it
+    if (stuck.remove(at, bytes)) { // else another thread does it
+      unmapPiece(at, bytes);
     }
-    boolean done = false;
+  }
+
+  /** Unmaps a piece that nobody has used; if that fails, it waits for later. */
+  private void unmapPiece(long at, long bytes) {
     try {
-      if (isMapped(at)) {
-        calls.memUnmap(at, bytes);
+      calls.memUnmap(at, bytes);
+    } catch (RuntimeException e) {
+      stuck.put(at, bytes);
+      if (Once.mayBeDone(e)) {
+        Failures.closeAfter(e, () -> forgetIfUnmapped(at));
       }
-      done = true;
-    } finally {
-      if (!done) {
-        stuck.put(at, bytes);
-      }
+      throw e;
+    }
+  }
+
+  private void forgetIfUnmapped(long at) {
+    if (!isMapped(at)) {
+      stuck.remove(at);
+    }
+  }
+
+  private void unmapIfMapped(long at, long bytes) {
+    if (isMapped(at)) {
+      unmapPiece(at, bytes);
     }
   }
 
@@ -262,6 +323,10 @@ public final class Window extends Block {
     session.gate().run(this::freeOnce);
   }
 
+  boolean isFreed() {
+    return freed.isDone();
+  }
+
   private void freeOnce() {
     freed.run(this::freeNow);
     session.children().remove(end);
@@ -269,18 +334,12 @@ public final class Window extends Block {
 
   private void freeNow() {
     Failures failures = new Failures();
-    failures.run(() -> settle());
-    pieces.forEach((at, piece) -> failures.run(() -> unmapLast(at, piece)));
-    failures.run(() -> addresses.free(() -> calls.memAddressFree(address, byteSize)));
-    failures.throwFirst();
-  }
-
-  private void unmapLast(long at, long bytes) {
-    if (!isInDoubt || isMapped(at)) {
-      calls.memUnmap(at, bytes);
+    failures.run(this::settle);
+    pieces.forEach((at, piece) -> failures.run(() -> unmapNow(at, piece)));
+    if (pieces.isEmpty() && stuck.isEmpty()) {
+      failures.run(() -> addresses.free(() -> calls.memAddressFree(address, byteSize)));
     }
-    pieces.remove(at);
-    mappedBytes.addAndGet(-bytes);
+    failures.throwFirst();
   }
 
   @Override

@@ -37,7 +37,7 @@ public final class BlockArena {
   private static final boolean VALIDATE = Boolean.getBoolean("cuvette.pool.validate");
 
   private final BlockTable blocks = new BlockTable();
-  private final SizeIndex index = new SizeIndex(blocks);
+  private final SizeIndex index = new SizeIndex(blocks, DenseSizes.LIMIT_UNITS);
 
   /**
    * The block that became free last, not yet in the index: most are taken again or merged before

@@ -10,8 +10,8 @@ import static io.cuvette.internal.index.SizeIndex.WHOLE;
 import java.util.Arrays;
 
 /**
- * The free blocks of less than {@value #LIMIT_UNITS} units: a list for each size, addressed by the
- * size, under bitmaps of three levels. Not thread-safe.
+ * The free blocks of less than {@value #LIMIT_UNITS} units, or fewer: a list for each size,
+ * addressed by the size, under bitmaps of three levels. Not thread-safe.
  *
  * <pre>
  *   top     bit t: some bit of middle word t is set
@@ -37,11 +37,12 @@ final class DenseSizes {
   private int[] lists = new int[2 * INITIAL_UNITS];
 
   private long[] bottom = new long[(2 * INITIAL_UNITS) >> BITS];
-  private final long[] middle = new long[(2 * LIMIT_UNITS) >> (2 * BITS)];
+  private final long[] middle;
   private final long[] top = new long[2];
 
-  DenseSizes(BlockTable blocks) {
+  DenseSizes(BlockTable blocks, int limitUnits) {
     this.blocks = blocks;
+    this.middle = new long[(2 * limitUnits) >> (2 * BITS)];
   }
 
   /** Makes room for a block of this size. */

@@ -107,6 +107,11 @@ public abstract class PoolCore implements CachingPool, ObjectEnding.Ended {
   /** The bytes that it holds from upstream. */
   public abstract long heldBytes();
 
+  /** Whether it has nothing from upstream. */
+  protected boolean isEmpty() {
+    return heldBytes() == 0;
+  }
+
   /** What it held when it was closed. */
   @Override
   public final long bytes() {
@@ -118,7 +123,7 @@ public abstract class PoolCore implements CachingPool, ObjectEnding.Ended {
 
   /** A closed pool that holds nothing has nothing left to end. */
   public final void forgetIfEmpty() {
-    if (heldBytes() == 0) {
+    if (isEmpty()) {
       streams.relief().remove(this);
       session.children().remove(ending.atEndOfSession());
     }

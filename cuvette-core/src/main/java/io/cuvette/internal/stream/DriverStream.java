@@ -27,14 +27,13 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
   private static final int GONE = Integer.MIN_VALUE;
 
   public final Streams streams;
+  private final boolean owned;
 
   /** The identity, which the driver never uses twice; 0 for those that exist from the start. */
   public long id;
 
   /** The thread that alone may use the stream: a per-thread default stream's. */
   public final @Nullable Thread confinedTo;
-
-  private final boolean owned;
 
   /** What this stands for in the place of a stream; null for a stream of the driver. */
   private final @Nullable CaptureMemory memoryOf;
@@ -64,9 +63,10 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
   private ObjectEnding ending;
 
   private final Once destroyed = new Once();
+
   public final StreamCapture capturing = new StreamCapture(this);
 
-  /** For a stream that can be captured. */
+  /** These are for a stream that can be captured. */
   private final IdleMark mark;
 
   private final SideStream side = new SideStream(this);

@@ -40,7 +40,7 @@ class SizeIndexTest {
   @Test
   void emptiedIndex_recyclesItsNodes() {
     BlockTable blocks = new BlockTable();
-    SizeIndex index = new SizeIndex(blocks);
+    SizeIndex index = new SizeIndex(blocks, DenseSizes.LIMIT_UNITS);
     SplittableRandom random = new SplittableRandom(1);
     int nodesAfterFirstRounds = 0;
     for (int round = 0; round < 200; round++) {
@@ -64,7 +64,7 @@ class SizeIndexTest {
   /** Random insertions and removals, beside a sorted map of stacks for each kind. */
   private static final class Run {
     final BlockTable blocks = new BlockTable();
-    final SizeIndex index = new SizeIndex(blocks);
+    final SizeIndex index = new SizeIndex(blocks, DenseSizes.LIMIT_UNITS);
     final TreeMap<Long, Deque<Integer>> parts = new TreeMap<>();
     final TreeMap<Long, Deque<Integer>> whole = new TreeMap<>();
     final SplittableRandom random;

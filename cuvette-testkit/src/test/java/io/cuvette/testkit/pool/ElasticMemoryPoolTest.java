@@ -193,9 +193,10 @@ class ElasticMemoryPoolTest {
   void everyFailingCall_leavesNothing_onceTheCudaHasEnded() throws Exception {
     FaultSweep sweep =
         FaultSweeps.onSimulator("seed=1")
-            .recoveringFrom(CudaStatus.OUT_OF_MEMORY, "memCreate", "memMap", "memSetAccess")
+            .recoveringFrom(CudaStatus.OUT_OF_MEMORY, "memAddressReserve", "memCreate")
+            .recoveringFrom(CudaStatus.OUT_OF_MEMORY, "memMap", "memSetAccess")
             .recoveringFrom(CudaStatus.INVALID_VALUE, "deviceGetAttribute");
-    SweepReport report = sweep.run(FaultSweeps.using(ElasticMemoryPoolTest::use)).orThrow();
+    SweepReport report = sweep.run(FaultSweeps.usingTidily(ElasticMemoryPoolTest::use)).orThrow();
     assertThat(report.faults()).isGreaterThan(50);
   }
 

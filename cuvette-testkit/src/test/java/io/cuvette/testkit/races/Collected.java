@@ -26,6 +26,9 @@ final class Collected {
   /** A GPU has addresses for some 250 pools. */
   private static final int THREADS_ON_A_GPU = 400;
 
+  /** Each elastic pool reserves four times the memory of its device: so many fit into 128 TiB. */
+  private static final int WINDOWS = 200;
+
   private static final int COLLECTIONS = 20;
   private static final int PATIENCE_SECONDS = 40;
 
@@ -48,7 +51,10 @@ final class Collected {
 
   void run(int rounds, Share time) throws Exception {
     int threads = driver.theirs().isSimulated() ? THREADS : THREADS_ON_A_GPU;
-    int together = Math.clamp(threads / Math.max(1, cells.size()), 1, rounds);
+    int windows =
+        (int) cells.stream().filter(cell -> cell.toString().contains("ElasticMemoryPool")).count();
+    int most = Math.min(threads / Math.max(1, cells.size()), WINDOWS / Math.max(1, windows));
+    int together = Math.clamp(most, 1, rounds);
     try (Cuda cuda = Cell.open(driver)) {
       for (int i = 0; i < cells.size(); i++) {
         long start = System.nanoTime();

@@ -66,6 +66,7 @@ class ArchitectureTest {
           "program",
           "lifetime",
           "hostcopy",
+          "space",
           "index",
           "observe",
           "base");

@@ -1,36 +1,48 @@
-package io.cuvette.internal.elastic;
+package io.cuvette.internal.space;
 
 import java.util.function.LongBinaryOperator;
 
 /** A place taken for a block, of which some is still to be mapped. Confined to one thread. */
-final class Growth {
+public final class Growth {
   private static final int NUMBERS = 3;
 
-  final Space space;
+  public final Space space;
 
-  /** The run in use that has all of it. */
+  /** The first run in use: of the block, or of mapped memory before it. */
   final int run;
 
-  final long address;
-
-  /** Units before the block in the run. */
-  final long before;
-
-  /** Units of the block. */
-  final long units;
+  public final long address;
 
   /** What it was made of: the units, state and sequence of each part. */
   private final long[] parts;
 
   private int count;
 
-  Growth(Space space, int run, long before, long units, int parts) {
+  /** The run in use that is for the block alone. */
+  private int block = Space.NONE;
+
+  Growth(Space space, int run, int parts) {
     this.space = space;
     this.run = run;
     this.address = space.address(run);
-    this.before = before;
-    this.units = units;
     this.parts = new long[parts * NUMBERS];
+  }
+
+  public int block() {
+    return block;
+  }
+
+  void block(int run) {
+    block = run;
+  }
+
+  /** Where all of it ends. */
+  public long end() {
+    long units = 0;
+    for (int part = 0; part < count; part++) {
+      units += units(part);
+    }
+    return address + (units << Space.UNIT_SHIFT);
   }
 
   void add(long units, int state, long sequence) {
@@ -57,7 +69,7 @@ final class Growth {
   }
 
   /** Adds up what a step returns for the address and bytes of each part that is to be mapped. */
-  long eachHole(LongBinaryOperator step) {
+  public long eachHole(LongBinaryOperator step) {
     long sum = 0;
     long at = address;
     for (int part = 0; part < count; part++) {

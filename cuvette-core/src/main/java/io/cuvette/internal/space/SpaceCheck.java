@@ -1,4 +1,4 @@
-package io.cuvette.internal.elastic;
+package io.cuvette.internal.space;
 
 import io.cuvette.internal.index.BlockTable;
 

@@ -1,7 +1,7 @@
-package io.cuvette.internal.elastic;
+package io.cuvette.internal.space;
 
 /** Where a block could be, partly or wholly in holes: the best place offered. Not thread-safe. */
-final class Place {
+public final class Place {
   /** The first run that it is in. */
   int first = Space.NONE;
 
@@ -9,11 +9,11 @@ final class Place {
   long offset;
 
   /** Units to be mapped. */
-  long cost = Long.MAX_VALUE;
+  public long cost = Long.MAX_VALUE;
 
   private long extent = Long.MAX_VALUE;
 
-  boolean isFound() {
+  public boolean isFound() {
     return first != Space.NONE;
   }
 

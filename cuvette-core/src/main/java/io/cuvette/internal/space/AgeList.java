@@ -1,13 +1,13 @@
-package io.cuvette.internal.elastic;
+package io.cuvette.internal.space;
 
 import java.util.Arrays;
 import java.util.OptionalLong;
 import java.util.function.LongSupplier;
 
 /** Free runs of a page or more, in the order in which they became so. Not thread-safe. */
-final class AgeList {
+public final class AgeList {
   /** In place of a time: the time at which it is added. */
-  static final long NOW = Long.MIN_VALUE;
+  public static final long NOW = Long.MIN_VALUE;
 
   private final LongSupplier clock;
   private int[] older = new int[16];

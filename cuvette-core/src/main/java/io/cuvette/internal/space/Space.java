@@ -1,4 +1,4 @@
-package io.cuvette.internal.elastic;
+package io.cuvette.internal.space;
 
 import io.cuvette.internal.index.BlockTable;
 import io.cuvette.internal.index.SizeIndex;
@@ -25,16 +25,19 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>A run is a non-negative number, which is valid while the run is in use.
  */
-final class Space {
-  static final int NONE = BlockTable.NONE;
+public final class Space {
+  public static final int NONE = BlockTable.NONE;
 
   /** The tag of free memory whose work is done. */
-  static final int DONE = 0;
+  public static final int DONE = 0;
 
-  static final int UNIT_BYTES = 512;
-  static final int UNIT_SHIFT = 9;
+  public static final int UNIT_BYTES = 512;
+  public static final int UNIT_SHIFT = 9;
   static final int HOLE = -2;
   private static final int USED = -3;
+
+  /** Smaller sizes are found fastest; there is an index for each stream, so that none is large. */
+  private static final int DENSE_UNITS = 1 << 13;
 
   /** The most records that a step makes, but for one that gives a place back. */
   private static final int SPLITS = 4;
@@ -43,7 +46,7 @@ final class Space {
   private static final boolean VALIDATE = Boolean.getBoolean("cuvette.pool.validate");
 
   final long base;
-  final Pieces pieces;
+  public final Pieces pieces;
   private final long pageUnits;
   final BlockTable blocks = new BlockTable();
   final AgeList aged;
@@ -66,7 +69,7 @@ final class Space {
    * @param pageBytes the size of a page, a power of 2
    * @param clock tells the time when runs become free
    */
-  Space(long base, long bytes, long pageBytes, LongSupplier clock) {
+  public Space(long base, long bytes, long pageBytes, LongSupplier clock) {
     this.base = base;
     this.pieces = new Pieces(base, pageBytes);
     this.pageUnits = pageBytes >>> UNIT_SHIFT;
@@ -80,14 +83,14 @@ final class Space {
   // tags
 
   /** Makes room for a tag. */
-  void addTag(int tag) {
+  public void addTag(int tag) {
     if (tag >= free.length) {
       long[] longer = Arrays.copyOf(freeUnits, tag * 2);
       free = Arrays.copyOf(free, tag * 2);
       freeUnits = longer;
     }
     if (free[tag] == null) {
-      free[tag] = new SizeIndex(blocks);
+      free[tag] = new SizeIndex(blocks, DENSE_UNITS);
     }
   }
 
@@ -96,7 +99,7 @@ final class Space {
   }
 
   /** The free units of a tag. */
-  long freeUnits(int tag) {
+  public long freeUnits(int tag) {
     return tag < freeUnits.length ? freeUnits[tag] : 0;
   }
 
@@ -109,7 +112,7 @@ final class Space {
   }
 
   /** The largest free run of all tags, in units. */
-  long largestFree() {
+  public long largestFree() {
     long largest = 0;
     for (int tag = 0; tag < free.length; tag++) {
       largest = freeUnits[tag] == 0 ? largest : Math.max(largest, index(tag).largest());
@@ -117,7 +120,7 @@ final class Space {
     return largest;
   }
 
-  long mappedUnits() {
+  public long mappedUnits() {
     return mappedUnits;
   }
 
@@ -127,7 +130,7 @@ final class Space {
     return blocks.units(run);
   }
 
-  long address(int run) {
+  public long address(int run) {
     return blocks.address(run);
   }
 
@@ -148,7 +151,7 @@ final class Space {
    * The smallest free run of at least so many units that a stream may use, or NONE. Makes room in
    * the Java heap for taking it.
    */
-  int find(long units, int tag) {
+  public int find(long units, int tag) {
     int run = index(DONE).atLeast(units, SizeIndex.ALL);
     if (tag != DONE && freeUnits[tag] >= units) {
       int own = index(tag).atLeast(units, SizeIndex.ALL);
@@ -165,7 +168,7 @@ final class Space {
   }
 
   /** Takes the first units of a free run that was found. Allocates nothing in the Java heap. */
-  void take(int run, long units) {
+  public void take(int run, long units) {
     long time = aged.time(run);
     unlist(run);
     if (blocks.units(run) != units) {
@@ -181,7 +184,7 @@ final class Space {
    * @param sequence tells it from later frees with the same tag
    * @param now the time
    */
-  void give(int run, int tag, long sequence, long now) {
+  public void give(int run, int tag, long sequence, long now) {
     if (run < 0 || run >= blocks.end() || blocks.chunk(run) != USED || run == guard) {
       throw new IllegalStateException("run: " + run + " (expected: a run in use)");
     }
@@ -248,7 +251,7 @@ final class Space {
   }
 
   /** What was freed with a tag up to a sequence is done. */
-  void done(int tag, long until) {
+  public void done(int tag, long until) {
     if (freeUnits(tag) == 0) {
       return;
     }
@@ -319,7 +322,7 @@ final class Space {
    * The place with the fewest units to map; of these, in the smallest gap between what cannot be
    * used, and at the end of the range last.
    */
-  Place place(long units, int tag) {
+  public Place place(long units, int tag) {
     Place best = new Place();
     for (int i = 0; i < holeCount; i++) {
       placeIn(holes[i], units, tag, best);
@@ -406,7 +409,7 @@ final class Space {
   // growing
 
   /** Takes a place for a block of so many units. */
-  Growth begin(Place place, long units) {
+  public Growth begin(Place place, long units) {
     reserve(SPLITS);
     int run = place.first;
     long before = place.offset;
@@ -425,7 +428,7 @@ final class Space {
       }
       left -= blocks.units(last);
     }
-    Growth growth = new Growth(this, run, before, units, count);
+    Growth growth = new Growth(this, run, count);
     for (int i = 0; i < count; i++) {
       int part = i == 0 ? run : blocks.next(run);
       growth.add(blocks.units(part), blocks.chunk(part), isHole(part) ? 0 : blocks.base(part));
@@ -435,6 +438,11 @@ final class Space {
       }
     }
     blocks.chunk(run, USED);
+    int block = before > 0 ? blocks.cut(run, before, UNIT_SHIFT) : run;
+    if (blocks.units(block) > units) {
+      int _ = blocks.cut(block, units, UNIT_SHIFT);
+    }
+    growth.block(block);
     assert isValid();
     return growth;
   }
@@ -467,28 +475,44 @@ final class Space {
     }
   }
 
-  /** All is mapped: the run of the block alone, in use; what else was mapped is free. */
-  int publish(Growth growth) {
-    reserve(SPLITS);
-    int run = growth.run;
-    mappedUnits += growth.holeUnits();
-    if (growth.before > 0) {
-      int block = blocks.cut(run, growth.before, UNIT_SHIFT);
-      release(run, DONE, 0, AgeList.NOW);
-      run = block;
+  /** All is mapped: what is not of the block is free. Changes nothing if the Java heap is full. */
+  public void publish(Growth growth) {
+    int block = growth.block();
+    int rest = restOf(growth);
+    if (block != growth.run) {
+      release(growth.run, DONE, 0, AgeList.NOW);
     }
-    if (blocks.units(run) > growth.units) {
-      int tail = blocks.cut(run, growth.units, UNIT_SHIFT);
-      release(tail, DONE, 0, AgeList.NOW);
+    mappedUnits += growth.holeUnits();
+    if (rest != NONE) {
+      releaseRest(block, rest);
     }
     assert isValid();
-    return run;
+  }
+
+  /** The run in use behind the block; NONE if there is none. */
+  private int restOf(Growth growth) {
+    int next = blocks.next(growth.block());
+    return address(next) < growth.end() ? next : NONE;
+  }
+
+  private void releaseRest(int block, int rest) {
+    try {
+      release(rest, DONE, 0, AgeList.NOW);
+    } catch (OutOfMemoryError e) {
+      blocks.absorbNext(block); // it is free once the block is
+    }
   }
 
   /** Nothing is mapped: the place is what it was. */
-  void abort(Growth growth) {
+  public void abort(Growth growth) {
     reserve(growth.parts() + SPLITS);
     int run = growth.run;
+    if (restOf(growth) != NONE) {
+      blocks.absorbNext(growth.block());
+    }
+    if (growth.block() != run) {
+      blocks.absorbNext(run);
+    }
     for (int i = 0; i < growth.parts(); i++) {
       boolean isLast = i + 1 == growth.parts();
       int rest = isLast ? NONE : blocks.cut(run, growth.units(i), UNIT_SHIFT);
@@ -527,7 +551,7 @@ final class Space {
    *
    * @param idleNanos how long it was free; any time if empty
    */
-  @Nullable Victim carve(long wanted, OptionalLong idleNanos) {
+  public @Nullable Victim carve(long wanted, OptionalLong idleNanos) {
     for (int run = aged.oldest(); run != NONE; run = aged.after(run)) {
       if (blocks.chunk(run) == DONE && aged.isIdle(run, idleNanos)) {
         Victim victim = carveRun(run, wanted);
@@ -566,7 +590,7 @@ final class Space {
   }
 
   /** It is unmapped. */
-  void unmapped(Victim victim) {
+  public void unmapped(Victim victim) {
     reserveHoles();
     pieces.remove(victim.address(), victim.bytes());
     makeHole(victim.run());
@@ -574,13 +598,13 @@ final class Space {
   }
 
   /** It could not be unmapped. */
-  void restore(Victim victim) {
+  public void restore(Victim victim) {
     mappedUnits += victim.bytes() >>> UNIT_SHIFT;
     give(victim.run(), DONE, 0, AgeList.NOW);
   }
 
   /** Units of whole pieces in free runs whose work is done. */
-  long releasableUnits() {
+  public long releasableUnits() {
     long bytes = 0;
     for (int run = aged.oldest(); run != NONE; run = aged.after(run)) {
       if (blocks.chunk(run) == DONE) {
@@ -596,12 +620,12 @@ final class Space {
   }
 
   /** Checks all that this class promises. */
-  void assertValid() {
+  public void assertValid() {
     new SpaceCheck(this).run();
   }
 
   /** How many free runs there are. */
-  int freeRuns() {
+  public int freeRuns() {
     return freeRuns;
   }
 

@@ -1,4 +1,4 @@
-package io.cuvette.internal.elastic;
+package io.cuvette.internal.space;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -117,7 +117,8 @@ class SpaceTest {
   private static int grow(Space space, long units, int tag) {
     Growth growth = space.begin(space.place(units, tag), units);
     map(space, growth);
-    return space.publish(growth);
+    space.publish(growth);
+    return growth.block();
   }
 
   private static void map(Space space, Growth growth) {
@@ -183,7 +184,8 @@ class SpaceTest {
           return;
         }
         map(space, growth);
-        run = space.publish(growth);
+        space.publish(growth);
+        run = growth.block();
       }
       long from = space.address(run);
       long to = from + (units << Space.UNIT_SHIFT);

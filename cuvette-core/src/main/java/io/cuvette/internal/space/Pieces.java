@@ -1,9 +1,9 @@
-package io.cuvette.internal.elastic;
+package io.cuvette.internal.space;
 
 import java.util.Arrays;
 
 /** Where the pieces of memory are that a range of addresses is mapped in. Not thread-safe. */
-final class Pieces {
+public final class Pieces {
   static final long NONE = -1;
 
   private final long base;
@@ -24,28 +24,29 @@ final class Pieces {
   }
 
   /** Makes room for pieces below an address. */
-  void reserve(long end) {
+  public void reserve(long end) {
     int page = page(end);
     if (page > pages.length) {
       pages = Arrays.copyOf(pages, Math.max(page, pages.length * 2));
     }
   }
 
-  void add(long address, long bytes) {
+  public void add(long address, long bytes) {
     pages[page(address)] = (short) (bytes >>> shift);
     count++;
   }
 
-  /** Removes those that begin in a range. */
-  void remove(long address, long bytes) {
+  /** Removes those that begin in a range; gives its bytes. */
+  public long remove(long address, long bytes) {
     for (int page = page(address); page < page(address + bytes); page++) {
       count -= pages[page] == 0 ? 0 : 1;
       pages[page] = 0;
     }
+    return bytes;
   }
 
   /** How many there are. */
-  int count() {
+  public int count() {
     return count;
   }
 

@@ -1,4 +1,4 @@
-package io.cuvette.internal.elastic;
+package io.cuvette.internal.space;
 
 /**
  * Memory taken out of a free run to be unmapped.
@@ -7,4 +7,4 @@ package io.cuvette.internal.elastic;
  * @param bytes of whole pieces
  * @param pieces how many
  */
-record Victim(Space space, int run, long address, long bytes, int pieces) {}
+public record Victim(Space space, int run, long address, long bytes, int pieces) {}

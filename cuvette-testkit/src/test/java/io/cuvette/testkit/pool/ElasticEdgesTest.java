@@ -1,0 +1,163 @@
+package io.cuvette.testkit.pool;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.cuvette.Buffer;
+import io.cuvette.Cuda;
+import io.cuvette.CudaGraph;
+import io.cuvette.CudaGraphExec;
+import io.cuvette.CudaOptions;
+import io.cuvette.CudaStream;
+import io.cuvette.ElasticMemoryPool;
+import io.cuvette.ElasticPoolOptions;
+import io.cuvette.MemoryLimit;
+import io.cuvette.testkit.CudaTest;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+/** An elastic pool at its edges: odd sizes, ends at odd moments, and what others refuse. */
+class ElasticEdgesTest {
+  private static final long MIB = 1L << 20;
+
+  @CudaTest
+  void trimToBytesThatAreNoMultiple_releasesWholePieces(Cuda cuda) {
+    try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda)) {
+      pool.allocate(8 * MIB).close();
+      cuda.device(0).synchronize();
+      assertThat(pool.trim(8 * MIB - 1)).isEqualTo(2 * MIB);
+      assertThat(pool.trim(6 * MIB)).isZero();
+      assertThat(pool.trim(1)).isEqualTo(6 * MIB);
+      pool.assertConsistent();
+    }
+  }
+
+  @CudaTest
+  void limitBelowWhatIsInUse_keepsThat_andThePoolStaysUsable(Cuda cuda) {
+    try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda);
+        Buffer first = pool.allocate(8 * MIB)) {
+      pool.allocate(6 * MIB).close();
+      pool.setLimit(MemoryLimit.ofBytes(4 * MIB));
+      assertThatThrownBy(() -> pool.allocate(30 * MIB)).hasMessageContaining("limit");
+      first.fill((byte) 1);
+      pool.setLimit(MemoryLimit.ofBytes(10 * MIB));
+      try (Buffer second = pool.allocate(2 * MIB)) {
+        second.fill((byte) 2);
+      }
+      assertThatThrownBy(() -> pool.allocate(7 * MIB)).hasMessageContaining("limit");
+      pool.setLimit(MemoryLimit.ofBytes(16 * MIB));
+      pool.allocate(7 * MIB).close();
+      assertThat(pool.totalBytes()).isLessThanOrEqualTo(16 * MIB);
+      pool.assertConsistent();
+    }
+  }
+
+  @CudaTest
+  void manyBlocksThatComeBackAtOnce_areReleasedBeyondTheThreshold(
+      Cuda cuda, CudaStream one, CudaStream two) {
+    ElasticPoolOptions options = ElasticPoolOptions.DEFAULTS.withReleaseThresholdBytes(0);
+    try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda, options)) {
+      List<Buffer> all = new ArrayList<>();
+      for (int i = 0; i < 20_000; i++) {
+        Buffer buffer = pool.allocate(512, one);
+        buffer.recordUse(two);
+        all.add(buffer);
+      }
+      try (Buffer work = pool.allocate(MIB, two)) {
+        work.fill((byte) 1, two);
+        all.forEach(Buffer::close);
+      }
+      cuda.device(0).synchronize();
+      assertThat(pool.usedBytes()).isZero();
+      pool.allocate(512, one).close();
+      assertThat(pool.trim(0) + pool.totalBytes()).isLessThanOrEqualTo(2 * MIB);
+      pool.assertConsistent();
+    }
+  }
+
+  @CudaTest
+  void streamsThatComeAndGo_leaveNothingBehind(Cuda cuda) {
+    try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda)) {
+      List<Buffer> kept = new ArrayList<>();
+      for (int i = 0; i < 500; i++) {
+        try (CudaStream stream = cuda.device(0).createStream()) {
+          Buffer buffer = pool.allocate(MIB, stream);
+          buffer.fill((byte) i, stream);
+          kept.add(buffer); // outlives its stream
+        }
+        if (kept.size() > 3) {
+          kept.removeFirst().close();
+        }
+        if (i % 8 == 7) {
+          cuda.device(0).synchronize();
+        }
+      }
+      kept.forEach(Buffer::close);
+      assertThat(pool.totalBytes()).isLessThanOrEqualTo(64 * MIB);
+      cuda.device(0).synchronize();
+      pool.freeAllBlocks();
+      assertThat(pool.totalBytes()).isZero();
+    }
+  }
+
+  @CudaTest
+  void memoryOfAGraph_staysMapped_untilTheGraphIsGone(Cuda cuda, CudaStream stream) {
+    try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda)) {
+      try (CudaGraphExec graph = capture(pool, stream)) {
+        pool.trim(0);
+        long kept = pool.totalBytes();
+        assertThat(kept).isGreaterThanOrEqualTo(4 * MIB);
+        assertThat(pool.fragmentation().graphBytes()).isGreaterThanOrEqualTo(4 * MIB);
+        assertThat(pool.stats().releasableBytes()).isZero();
+        for (int i = 0; i < 3; i++) {
+          graph.launch(stream);
+          pool.allocate(4 * MIB, stream).close();
+        }
+        stream.synchronize();
+      }
+      cuda.device(0).synchronize();
+      pool.trim(0);
+      assertThat(pool.totalBytes()).isZero();
+      pool.assertConsistent();
+    }
+  }
+
+  private static CudaGraphExec capture(ElasticMemoryPool pool, CudaStream stream) {
+    try (CudaGraph graph =
+        stream.capture(() -> {
+          try (Buffer inside = pool.allocate(4 * MIB, stream)) {
+            inside.fill((byte) 1, stream);
+          }
+        })) {
+      return graph.instantiate();
+    }
+  }
+
+  @CudaTest
+  void memory_cannotBeShared(Cuda cuda) {
+    try (ElasticMemoryPool pool = new ElasticMemoryPool(cuda);
+        Buffer buffer = pool.allocate(MIB)) {
+      assertThatThrownBy(buffer::descriptor)
+          .hasMessageContaining("cannot be shared between processes");
+    }
+  }
+
+  @Test
+  void poolOfTwoDevices_keepsThemApart() {
+    try (Cuda cuda = Cuda.open(CudaOptions.DEFAULTS.withDevice("sim:devices=2"))) {
+      ElasticMemoryPool pool =
+          new ElasticMemoryPool(
+              cuda, ElasticPoolOptions.DEFAULTS.withPeers(cuda.device(0), cuda.device(1)));
+      Buffer first = pool.allocate(MIB, cuda.device(0).nullStream());
+      Buffer second = pool.allocate(3 * MIB, cuda.device(1).nullStream());
+      assertThat(pool.stats(cuda.device(0)).heldBytes()).isEqualTo(2 * MIB);
+      assertThat(pool.stats(cuda.device(1)).heldBytes()).isEqualTo(4 * MIB);
+      pool.close();
+      first.close();
+      second.close();
+      assertThat(pool.stats(cuda.device(1)).heldBytes()).isZero();
+      assertThatThrownBy(() -> pool.allocate(1)).hasMessageContaining("is closed");
+    }
+  }
+}
