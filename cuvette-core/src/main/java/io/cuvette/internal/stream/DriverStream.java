@@ -336,9 +336,7 @@ public final class DriverStream extends MarkedStream implements ObjectEnding.End
     return isConfinedElsewhere() ? streams.nullStream(device) : this;
   }
 
-  /**
-   * Whether all work queued so far is certainly done; false also if that cannot be queried here.
-   */
+  /** Whether all work queued so far is certainly done; false if that cannot be queried here. */
   public boolean isIdle() {
     if (memoryOf != null) {
       return memoryOf.isDone();
