@@ -101,7 +101,9 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   }
 
   /**
-   * Gives cached memory of all streams back to upstream, as far as whole chunks are free.
+   * Gives cached memory of all streams back to upstream, as far as whole chunks are free. Does not
+   * wait: memory that was closed while work of another stream used it stays until that is done
+   * ({@link PoolStats#pendingBytes}).
    *
    * @return the bytes freed
    */
@@ -120,7 +122,8 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   }
 
   /**
-   * Returns cached memory of one stream to upstream.
+   * Returns cached memory of one stream to upstream. That of streams that are closed belongs to no
+   * stream until one takes it over; {@link #freeAllBlocks()} frees it.
    *
    * @param stream the stream whose cached memory is freed
    * @return the number of bytes freed

@@ -116,7 +116,7 @@ public final class Capture implements Fence, Retainable {
   }
 
   /** Takes over what the caller retains, until the graph cannot run any more. */
-  void hold(Retainable retained) {
+  public void hold(Retainable retained) {
     lock.lock();
     try {
       held.add(retained);

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,6 +16,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Retained {
   private final Set<Retainable> all = ConcurrentHashMap.newKeySet();
+
+  /** What each node uses that changed, until it changes again; others may be among all, too. */
+  private final Set<Retainable> changing = ConcurrentHashMap.newKeySet();
 
   /** What stands for the nodes that were built. */
   private final AtomicReference<@Nullable Capture> built = new AtomicReference<>();
@@ -59,13 +63,12 @@ public final class Retained {
     }
   }
 
-  /** Keeps something more. */
-  public void keep(Retainable more) {
+  private void keep(Retainable more) {
     more.retain();
     take(more);
   }
 
-  /** What memory is used by that is kept here. */
+  /** What new nodes use memory by, which is kept here. */
   public Capture built() {
     Capture known = built.get();
     if (known == null) {
@@ -81,6 +84,16 @@ public final class Retained {
     return known;
   }
 
+  /** Takes over what the caller retains, until it is dropped. */
+  public void takeForNow(Retainable retained) {
+    changing.add(retained);
+  }
+
+  /** Hands to the caller what was taken over for now; false if this has it no more. */
+  public boolean drop(Retainable retained) {
+    return changing.remove(retained);
+  }
+
   /** The same once more, for somebody whose end is another. For who keeps this from its end. */
   public Retained copy() {
     Retained copy = new Retained();
@@ -91,24 +104,30 @@ public final class Retained {
   /** Keeps what another does, too; which the caller keeps from its end. */
   public void addAll(Retained other) {
     other.all.forEach(this::keep);
+    other.changing.forEach(this::keep);
   }
 
   /** Has a capture keep what this does, which the caller keeps from its end. */
   public void keepIn(Capture capture) {
-    for (Retainable one : all) {
-      one.retain();
-      capture.hold(one);
-    }
+    Consumer<Retainable> keep =
+        one -> {
+          one.retain();
+          capture.hold(one);
+        };
+    all.forEach(keep);
+    changing.forEach(keep);
   }
 
   /** The end, also of the others if one fails. */
   public void release() {
     hosts.set(List.of());
     Failures failures = new Failures();
-    all.removeIf(one -> {
-      failures.run(one::letGo);
-      return true;
-    });
+    for (Set<Retainable> each : List.of(all, changing)) {
+      each.removeIf(one -> {
+        failures.run(one::letGo);
+        return true;
+      });
+    }
     failures.throwFirst();
   }
 }

@@ -7,6 +7,7 @@ import io.cuvette.driver.GraphCalls;
 import io.cuvette.driver.GraphUpdateResult;
 import io.cuvette.driver.InstantiatedGraph;
 import io.cuvette.internal.base.Failures;
+import io.cuvette.internal.fence.Retainable;
 import io.cuvette.internal.fence.Retained;
 import io.cuvette.internal.fence.WorkMarker;
 import io.cuvette.internal.order.OpenStream;
@@ -215,6 +216,21 @@ public final class OpenGraphExec extends GraphObject {
     return kept.retained;
   }
 
+  /** Lets go of what launches before now use, likewise. */
+  public void letGoAfterLaunches(Retainable used) {
+    Retained before = new Retained();
+    before.take(used);
+    kept.releaseAfterLaunches(before);
+  }
+
+  /** Takes back what was left behind launches that are done by now. */
+  public void drain() {
+    if (kept.leaves) {
+      kept.leaves = false;
+      device.session().leaks().drain();
+    }
+  }
+
   /** Runs the graph in order of a stream (cuGraphLaunch). */
   public void launch(OpenStream stream) {
     checkOn(stream);
@@ -279,10 +295,7 @@ public final class OpenGraphExec extends GraphObject {
                   .formatted(graph, this)
               + " both without one)");
     }
-    if (kept.leaves) {
-      kept.leaves = false;
-      device.session().leaks().drain(); // launches are done by now behind which something was left
-    }
+    drain();
     GraphCalls driver = device.context().graphs();
     GraphUpdateResult done = graph.call(source -> call(of -> updated(driver, of, graph, source)));
     if (done.result() != 0) {

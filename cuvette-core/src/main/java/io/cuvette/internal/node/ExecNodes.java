@@ -2,10 +2,13 @@ package io.cuvette.internal.node;
 
 import io.cuvette.driver.GraphCalls;
 import io.cuvette.driver.GraphNodeParams;
+import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.fence.Retained;
 import io.cuvette.internal.graph.GraphArena;
 import io.cuvette.internal.graph.OpenGraphExec;
 import io.cuvette.internal.session.Device;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BiFunction;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -16,6 +19,9 @@ public final class ExecNodes {
 
   /** How many nodes had been added to the graph. */
   private final long most;
+
+  /** What nodes use that were changed here; for who is alone with the executable. */
+  private final Map<NodeId, Capture> kept = new ConcurrentHashMap<>();
 
   /**
    * Those of an executable.
@@ -30,6 +36,7 @@ public final class ExecNodes {
   /** A node that does something else from now on in launches. */
   public NodeTarget change(GraphNodes graph, NodeId node) {
     checkOf(graph, node);
+    executable.drain();
     return new NodeTarget() {
       @Override
       Device device() {
@@ -39,6 +46,16 @@ public final class ExecNodes {
       @Override
       Retained retained() {
         return executable.retained();
+      }
+
+      @Override
+      Map<NodeId, Capture> kept() {
+        return kept;
+      }
+
+      @Override
+      void letGo(Capture before) {
+        executable.letGoAfterLaunches(before);
       }
 
       @Override

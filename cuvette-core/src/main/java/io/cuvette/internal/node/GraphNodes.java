@@ -5,6 +5,7 @@ import io.cuvette.driver.GraphCalls;
 import io.cuvette.driver.GraphEdge;
 import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.GraphNodeType;
+import io.cuvette.internal.fence.Capture;
 import io.cuvette.internal.fence.Retained;
 import io.cuvette.internal.graph.GraphArena;
 import io.cuvette.internal.graph.OpenGraph;
@@ -48,6 +49,9 @@ public final class GraphNodes {
 
   /** What conditional nodes run that were added here. */
   private final Map<NodeId, List<GraphNodes>> bodies = new ConcurrentHashMap<>();
+
+  /** What nodes use that changed; for who is alone with the graph. */
+  private final Map<NodeId, Capture> kept = new ConcurrentHashMap<>();
 
   /** How many nodes were added here, also to bodies. */
   private final AtomicLong added;
@@ -225,9 +229,21 @@ public final class GraphNodes {
             node,
             driver -> {
               driver.graphDestroyNode(node.handle());
-              bodies.remove(node);
+              forget(node);
               return nodes.remove(node.handle(), node);
             });
+  }
+
+  /** Lets go of what a node changed to, and those of its bodies: executables keep it themselves. */
+  private void forget(NodeId node) {
+    Capture used = kept.remove(node);
+    if (used != null && graph.retained().drop(used)) {
+      used.letGo();
+    }
+    List<GraphNodes> within = bodies.remove(node);
+    if (within != null) {
+      within.forEach(body -> List.copyOf(body.nodes.values()).forEach(body::forget));
+    }
   }
 
   private boolean has(NodeId node) {
@@ -243,6 +259,11 @@ public final class GraphNodes {
   /** A new node behind others. */
   public NodeTarget after(List<NodeId> dependencies) {
     return new Change() {
+      @Override
+      @Nullable Map<NodeId, Capture> kept() {
+        return null;
+      }
+
       @Override
       public NodeId set(GraphNodeParams params) {
         return call(handle -> {
@@ -300,6 +321,16 @@ public final class GraphNodes {
     @Override
     Retained retained() {
       return graph.retained();
+    }
+
+    @Override
+    @Nullable Map<NodeId, Capture> kept() {
+      return kept;
+    }
+
+    @Override
+    void letGo(Capture before) {
+      before.letGo(); // what was instantiated keeps it itself
     }
 
     @Override

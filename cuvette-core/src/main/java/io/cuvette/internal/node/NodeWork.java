@@ -28,17 +28,15 @@ public final class NodeWork {
       LaunchConfig config,
       @Nullable Object[] arguments,
       ArgumentReader reader) {
-    return target.alone(() -> {
-      Capture built = target.retained().built();
-      return kernel.inGraph(
-          target.device(),
-          config,
-          arguments,
-          reader,
-          used -> used.use(built),
-          (shape, parameters) ->
-              target.set(new GraphNodeParams.Kernel(kernel.handle(), shape, parameters)));
-    });
+    return target.keeping(kept ->
+        kernel.inGraph(
+            target.device(),
+            config,
+            arguments,
+            reader,
+            used -> used.use(kept),
+            (shape, parameters) ->
+                target.set(new GraphNodeParams.Kernel(kernel.handle(), shape, parameters))));
   }
 
   public static NodeId copy(NodeTarget target, Memory to, Memory from) {
@@ -54,27 +52,19 @@ public final class NodeWork {
       throw new IllegalArgumentException(
           "source: %s and target %s overlap (expected: memory apart)".formatted(from, to));
     }
-    return using(
-        target,
-        to,
-        () ->
-            using(
-                target,
-                from,
-                () ->
-                    target.set(
-                        new GraphNodeParams.Copy(to.address(), from.address(), from.byteSize()))));
+    GraphNodeParams params =
+        new GraphNodeParams.Copy(to.address(), from.address(), from.byteSize());
+    return target.keeping(
+        kept -> using(kept, to, () -> using(kept, from, () -> target.set(params))));
   }
 
   public static NodeId fill(NodeTarget target, Memory to, FillValue value) {
     checkMemory(target, "target", to);
     value.check(to);
     long count = to.byteSize() / value.bytes();
-    return using(
-        target,
-        to,
-        () ->
-            target.set(new GraphNodeParams.Fill(to.address(), value.bits(), value.bytes(), count)));
+    GraphNodeParams params =
+        new GraphNodeParams.Fill(to.address(), value.bits(), value.bytes(), count);
+    return target.keeping(kept -> using(kept, to, () -> target.set(params)));
   }
 
   /** A function that runs on a thread of the driver, and must not wait for the device. */
@@ -116,8 +106,9 @@ public final class NodeWork {
       throw new IllegalArgumentException(
           "%s of %s (expected: an event of %s)".formatted(event, event.on(), target.device()));
     }
-    return target.alone(() -> {
-      target.retained().keep(event);
+    return target.keeping(kept -> {
+      event.retain();
+      kept.hold(event);
       return target.set(params.apply(event.handle()));
     });
   }
@@ -130,7 +121,7 @@ public final class NodeWork {
     OpenGraph copy = child.copy(); // so that no graph is locked inside another
     try {
       return target.alone(() -> {
-        target.retained().addAll(copy.retained());
+        target.retained().addAll(copy.retained()); // one by one: it may be a copy of the target
         return copy.call(handle -> target.set(new GraphNodeParams.Child(handle)));
       });
     } finally {
@@ -185,15 +176,13 @@ public final class NodeWork {
     }
   }
 
-  private static NodeId using(NodeTarget target, Memory memory, Supplier<NodeId> step) {
-    return target.alone(() -> {
-      memory.hold();
-      try {
-        memory.block().use(target.retained().built());
-        return step.get();
-      } finally {
-        memory.unhold();
-      }
-    });
+  private static NodeId using(Capture kept, Memory memory, Supplier<NodeId> step) {
+    memory.hold();
+    try {
+      memory.block().use(kept);
+      return step.get();
+    } finally {
+      memory.unhold();
+    }
   }
 }

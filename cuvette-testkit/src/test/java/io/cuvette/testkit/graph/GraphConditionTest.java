@@ -21,6 +21,7 @@ import io.cuvette.MemoryPool;
 import io.cuvette.driver.GraphNodeType;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
+import io.cuvette.testkit.support.Bytes;
 import io.cuvette.testkit.support.Graph;
 import io.cuvette.testkit.support.TestKernels;
 import java.lang.foreign.Arena;
@@ -115,6 +116,25 @@ class GraphConditionTest {
         assertThat(bench.with(executable, 0)).isEqualTo(1);
         assertThat(bench.with(executable, -5)).isEqualTo(21);
       }
+    }
+    Graph.awaitGone(pool, stream);
+  }
+
+  /** Which the sanitizer knows as well: it finds no read of bytes that were never written. */
+  @CudaTest
+  void memoryThatOnlyABodyWrites_isWritten(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
+    try (Bench bench = new Bench(cuda, pool, stream);
+        Buffer written = pool.allocate(Integer.BYTES, stream)) {
+      GraphNode node = bench.definition.root().ifThen(bench.definition.createCondition(1));
+      GraphNode fill = node.bodies().getFirst().root().fillInts(written, 5);
+      try (CudaGraphExec executable = bench.definition.graph().instantiate()) {
+        executable.launch(stream);
+        stream.synchronize();
+        assertThat(Bytes.of(written)[0]).isEqualTo((byte) 5);
+      }
+      fill.remove();
+      node.remove();
     }
     Graph.awaitGone(pool, stream);
   }

@@ -315,6 +315,87 @@ class GraphDefinitionTest {
     }
   }
 
+  @CudaTest
+  void nodesThatChangeAgainAndAgain_keepWhatTheyUseNow_andNoMore(
+      Cuda cuda, @NonBlocking CudaStream stream) {
+    try (MemoryPool pool = new MemoryPool(cuda);
+        GraphDefinition definition = new GraphDefinition(cuda.device(0));
+        Buffer out = pool.allocate(BYTES, stream);
+        Buffer first = pool.allocate(BYTES, stream)) {
+      GraphNode copy = definition.root().copy(out, first);
+      try (CudaGraphExec executable = definition.graph().instantiate()) {
+        for (int i = 1; i <= 30; i++) {
+          try (Buffer in = pool.allocate(BYTES, stream)) {
+            in.fill((byte) i, stream);
+            copy.update().copy(out, in);
+            copy.updateIn(executable).copy(out, in);
+          }
+          try (Buffer reused = pool.allocate(BYTES, stream)) {
+            reused.fill((byte) -1, stream);
+          }
+          assertThat(run(executable, stream, out)).isEqualTo(i);
+        }
+        try (CudaGraphExec later = definition.graph().instantiate()) {
+          assertThat(run(later, stream, out)).isEqualTo(30);
+        }
+      }
+      assertThat(pool.stats().heldBytes()).isLessThanOrEqualTo(8 * BYTES);
+      copy.remove();
+      Graph.awaitGone(pool, stream);
+    }
+  }
+
+  @CudaTest
+  void graphsThatEmbedEachOther_giveTheirMemoryBack(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
+    try (GraphDefinition one = new GraphDefinition(cuda.device(0));
+        GraphDefinition other = new GraphDefinition(cuda.device(0));
+        Buffer a = pool.allocate(BYTES, stream);
+        Buffer b = pool.allocate(BYTES, stream)) {
+      GraphNode filled = one.root().fill(a, (byte) 3);
+      other.root().fill(b, (byte) 4);
+      GraphNode itself = one.after(filled).embed(one.graph());
+      one.after(itself).embed(other.graph());
+      other.root().embed(one.graph());
+      try (CudaGraphExec executable = other.graph().instantiate()) {
+        assertThat(run(executable, stream, a)).isEqualTo(3);
+        assertThat(run(executable, stream, b)).isEqualTo(4);
+      }
+    }
+    Graph.awaitGone(pool, stream);
+  }
+
+  @CudaTest
+  void nodeThatChanges_takesNothingFromCopiesOfIt(
+      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
+    try (GraphDefinition definition = new GraphDefinition(cuda.device(0));
+        Buffer out = pool.allocate(BYTES, stream);
+        Buffer first = pool.allocate(BYTES, stream)) {
+      first.fill((byte) 1, stream);
+      GraphNode copy = definition.root().copy(out, first);
+      try (Buffer second = pool.allocate(BYTES, stream)) {
+        second.fill((byte) 2, stream);
+        copy.update().copy(out, second);
+      }
+      try (CudaGraph before = definition.graph().copy()) {
+        definition.after(copy).embed(definition.graph());
+        copy.update().copy(out, first);
+        List<Buffer> others = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+          others.add(pool.allocate(BYTES, stream));
+          others.getLast().fill((byte) 9, stream);
+        }
+        try (CudaGraphExec executable = definition.graph().instantiate();
+            CudaGraphExec earlier = before.instantiate()) {
+          assertThat(run(executable, stream, out)).isEqualTo(2);
+          assertThat(run(earlier, stream, out)).isEqualTo(2);
+        }
+        others.forEach(Buffer::close);
+      }
+    }
+    Graph.awaitGone(pool, stream);
+  }
+
   /** The driver gives the handle of a node that was removed to one that is added. */
   @CudaTest
   void nodeThatWasRemoved_isNotTheOneThatHasItsHandleNow(

@@ -1,23 +1,30 @@
 package io.cuvette.instrument.internal.sanitizer;
 
+import io.cuvette.driver.AddedNode;
 import io.cuvette.driver.CudaException;
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.GraphCalls;
 import io.cuvette.driver.GraphNodeParams;
+import io.cuvette.driver.GraphNodeType;
 import io.cuvette.instrument.internal.memory.KnownGraphs.NodeEvents;
 import io.cuvette.instrument.internal.memory.KnownGraphs.NodeUse;
 import io.cuvette.instrument.internal.order.Access.Kind;
 import io.cuvette.instrument.internal.order.Access.Range;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Reads from the driver which memory the nodes of graphs use. What the bodies of conditional nodes
- * use is not followed, nor what host functions do. Thread-safe.
+ * Reads from the driver which memory the nodes of graphs use. What host functions do is not
+ * followed. Thread-safe.
  */
 final class GraphReading {
   private final GraphCalls calls;
   private final SanitizerCore core;
+
+  /** The graphs that conditional nodes run, for which the driver has no call. */
+  private final Map<Long, List<Long>> bodies = new ConcurrentHashMap<>();
 
   GraphReading(GraphCalls calls, SanitizerCore core) {
     this.calls = calls;
@@ -36,12 +43,22 @@ final class GraphReading {
     return found;
   }
 
+  /** Notes a node that was added. */
+  void added(AddedNode node) {
+    if (!node.bodies().isEmpty()) {
+      bodies.put(node.node(), node.bodies());
+    }
+  }
+
+  /** The nodes of all bodies count as if each ran. */
   private void add(long graph, List<NodeUse> found) {
     for (long node : calls.graphGetNodes(graph)) {
       GraphNodeParams params = params(node);
       found.add(use(node, params));
       if (params instanceof GraphNodeParams.Child child) {
         add(child.graph(), found);
+      } else if (params.type() == GraphNodeType.CONDITIONAL) {
+        bodies.getOrDefault(node, List.of()).forEach(body -> add(body, found));
       }
     }
   }

@@ -82,6 +82,7 @@ public final class SanitizerGraphs implements GraphCalls {
   public AddedNode graphAddNode(
       int device, long graph, long[] dependencies, GraphNodeParams params) {
     AddedNode node = calls.graphAddNode(device, graph, dependencies, params);
+    reading.added(node);
     if (params instanceof GraphNodeParams.Child child) {
       core.check(_ -> core.graphs.objects.copied(child.graph(), graph));
     }
