@@ -241,7 +241,7 @@ public final class FaultSweep {
     if (oneOf < 1) {
       throw new IllegalArgumentException("oneOf: " + oneOf + " (expected: >= 1)");
     }
-    first = 1 + Math.floorMod(seed, oneOf);
+    first = 1L + Math.floorMod(seed, oneOf);
     step = oneOf;
     return this;
   }
