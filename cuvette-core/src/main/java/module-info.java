@@ -15,6 +15,7 @@ module io.cuvette {
   uses io.cuvette.driver.CompilerCalls;
   uses io.cuvette.driver.CudaDriverProvider;
   uses io.cuvette.driver.DescriptorCalls;
+  uses io.cuvette.driver.ForeignCalls;
   uses io.cuvette.driver.LinkerCalls;
   uses io.cuvette.driver.NvtxCalls;
 

@@ -12,6 +12,8 @@ module io.cuvette.ffm {
       io.cuvette.ffm.FfmDescriptors;
   provides io.cuvette.driver.CompilerCalls with
       io.cuvette.ffm.toolkit.FfmCompiler;
+  provides io.cuvette.driver.ForeignCalls with
+      io.cuvette.ffm.foreign.FfmForeign;
   provides io.cuvette.driver.LinkerCalls with
       io.cuvette.ffm.toolkit.FfmLinker,
       io.cuvette.ffm.part.FfmDriverLinker;

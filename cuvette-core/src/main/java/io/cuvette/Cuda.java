@@ -416,7 +416,8 @@ public final class Cuda implements AutoCloseable {
   /**
    * Waits for all devices, and for operations of other threads that have begun, and releases
    * everything that is still open. Operations that come later throw IllegalStateException. Does
-   * nothing the second time.
+   * nothing the second time. While code outside of Java has a {@link ForeignLoan} of this Cuda's
+   * memory, releasing is left to the end of the last loan.
    *
    * @throws CudaException the first failure; the rest of the work is done all the same
    * @throws IllegalStateException inside an allocator, hook, listener, native function or callback

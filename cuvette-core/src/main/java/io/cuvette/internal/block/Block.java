@@ -92,17 +92,36 @@ public abstract class Block extends UsedMemory {
    * @throws IllegalStateException if a pool lends from it already, or it is closed
    */
   public static Loans.Loan lend(Memory memory, long bytes) {
-    Block of = memory.block();
-    if (of.loans == null) {
-      boolean _ = LOANS.compareAndSet(of, null, new Loans());
+    return memory.block().loans().add(memory, bytes);
+  }
+
+  /**
+   * Begins to hold memory that code outside of Java uses, however often.
+   *
+   * @return lets go of it
+   * @throws IllegalStateException if it is closed
+   */
+  public static Runnable lend(Memory memory) {
+    return memory.block().loans().add(memory);
+  }
+
+  private Loans loans() {
+    if (loans == null) {
+      boolean _ = LOANS.compareAndSet(this, null, new Loans());
     }
-    return Objects.requireNonNull(of.loans).add(memory, bytes);
+    return Objects.requireNonNull(loans);
   }
 
   @Override
   public final int lenders() {
     Loans all = loans;
     return all == null ? 0 : all.open();
+  }
+
+  @Override
+  public final boolean isOut() {
+    Loans all = loans;
+    return all != null && all.isForeign();
   }
 
   /** The view of this memory; the caller holds it, and is the only one that makes a view. */

@@ -6,16 +6,23 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * The parts of some memory that pools lend from; no two of them overlap. Each holds the memory, so
- * that nobody else frees it: who closes it meanwhile leaves that to the last of them. Thread-safe.
+ * The parts of some memory that pools lend from, of which no two overlap, and its uses by code
+ * outside of Java. Each holds the memory, so that nobody else frees it: who closes it meanwhile
+ * leaves that to the last of them. Thread-safe.
  */
 public final class Loans {
   private final Spans parts = new Spans();
   private final AtomicInteger open = new AtomicInteger();
+  private final AtomicInteger foreign = new AtomicInteger();
 
-  /** How many of those that hold the memory are pools. */
+  /** How many of those that hold the memory are pools, or code outside of Java. */
   public int open() {
     return open.get();
+  }
+
+  /** Whether code outside of Java uses the memory. */
+  boolean isForeign() {
+    return foreign.get() > 0;
   }
 
   /** Memory from upstream that a pool lends from until it gives it back. */
@@ -75,5 +82,31 @@ public final class Loans {
         parts.remove(span);
       }
     }
+  }
+
+  /**
+   * Begins to hold memory that others than pools use.
+   *
+   * @return lets go of it
+   * @throws IllegalStateException if it is closed
+   */
+  Runnable add(Memory memory) {
+    foreign.incrementAndGet();
+    open.incrementAndGet(); // first: who closes the memory waits for other holds
+    boolean held = false;
+    try {
+      memory.block().hold();
+      held = true;
+    } finally {
+      if (!held) {
+        open.decrementAndGet();
+        foreign.decrementAndGet();
+      }
+    }
+    return () -> {
+      open.decrementAndGet();
+      foreign.decrementAndGet();
+      memory.block().unhold();
+    };
   }
 }

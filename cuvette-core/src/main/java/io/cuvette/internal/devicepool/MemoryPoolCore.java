@@ -124,6 +124,7 @@ public final class MemoryPoolCore extends PoolCore {
   }
 
   public long freeAllBlocks(Device device) {
+    streams().relief().awaitReturns();
     streams().relief().settleClosed();
     return release(device);
   }

@@ -141,7 +141,13 @@ public final class Engine implements SyncListener, Relief {
   }
 
   @Override
+  public void awaitReturns() {
+    session.foreignUsers().awaitReturns();
+  }
+
+  @Override
   public void awaitFrees(@Nullable Device device) {
+    awaitReturns();
     if (device != null) {
       driverPools.awaitFrees(device);
     }
@@ -187,6 +193,8 @@ public final class Engine implements SyncListener, Relief {
    * Takes everything back, once. What other threads are about at this moment is waited for, so that
    * each thing is released by one thread alone, and none calls the driver after its end. An error
    * on the way, such as a full stack, leaves it half done, to be gone on with by the next call.
+   * While code outside of Java uses memory nothing is taken back: the last to give some back does
+   * so.
    *
    * @throws IllegalStateException if the segment of a buffer is in use: nothing is closed then but
    *     other segments
@@ -200,10 +208,28 @@ public final class Engine implements SyncListener, Relief {
       return;
     }
     Failures failures = new Failures();
+    boolean isLeft;
     try {
       if (!session.isClosed()) {
+        awaitReturns();
         beginClose(failures);
       }
+      isLeft = session.foreignUsers().leaveEnd(() -> end(new Failures()));
+    } catch (IllegalStateException | Error e) {
+      ending.set(false);
+      failures.addTo(e);
+      throw e;
+    }
+    if (isLeft) {
+      failures.throwFirst();
+    } else {
+      end(failures);
+    }
+  }
+
+  /** The end, once nobody outside of Java uses memory. */
+  private void end(Failures failures) {
+    try {
       endAll(failures);
     } catch (IllegalStateException | Error e) {
       ending.set(false);

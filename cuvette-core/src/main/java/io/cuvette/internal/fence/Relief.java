@@ -17,8 +17,11 @@ public interface Relief {
   /** Reclaims what waited for streams in closed pools, from which nothing more is allocated. */
   void settleClosed();
 
+  /** Waits, a second at most, for what code outside of Java has given back. */
+  void awaitReturns();
+
   /**
-   * Waits for what was freed in pools of all kinds, closed ones too.
+   * Waits for what was freed in pools of all kinds, closed ones too, and given back.
    *
    * @param device null for page-locked memory
    */

@@ -140,6 +140,11 @@ public abstract class Ending extends PhantomReference<Object> {
     return 0;
   }
 
+  /** Whether code outside of Java uses it, at the address that it has now. */
+  public boolean isOut() {
+    return false;
+  }
+
   /** How often it is held now. */
   public final int holds() {
     return Holds.count(state);

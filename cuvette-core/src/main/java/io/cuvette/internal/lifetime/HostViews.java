@@ -55,7 +55,7 @@ public final class HostViews<M extends Ending> {
 
   /**
    * Closes all, for a Cuda that ends. Waits for those that are in use, at most {@link
-   * Ending#PATIENCE_NANOS}.
+   * Ending#PATIENCE_NANOS}. What code outside of Java uses stays where it is, and ends with that.
    *
    * @throws IllegalStateException naming a buffer whose segment is in use still
    */
@@ -64,14 +64,20 @@ public final class HostViews<M extends Ending> {
       return; // what is opened from now on ends with its buffer
     }
     for (View view : open.values()) {
+      if (view.of.isOut()) {
+        continue;
+      }
       throw new IllegalStateException(
           "Cuda cannot be closed: the segment of %s is in use".formatted(view.of.describe()));
     }
   }
 
   private boolean tryCloseAll() {
-    open.values().forEach(View::close);
-    return open.isEmpty();
+    boolean isDone = true;
+    for (View view : open.values()) {
+      isDone &= view.of.isOut() || view.close();
+    }
+    return isDone;
   }
 
   /** The end of the buffer whose memory a segment begins in; null if that is no buffer's. */

@@ -68,6 +68,7 @@ public final class PinnedPoolCore extends PoolCore {
   }
 
   public long freeAllBlocks() {
+    streams().relief().awaitReturns();
     streams().relief().settleClosed();
     return release();
   }

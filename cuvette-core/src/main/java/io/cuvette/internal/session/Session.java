@@ -6,6 +6,7 @@ import io.cuvette.MemoryLimit;
 import io.cuvette.driver.CudaDriver;
 import io.cuvette.internal.channel.Descriptors;
 import io.cuvette.internal.lifetime.Children;
+import io.cuvette.internal.lifetime.ForeignUsers;
 import io.cuvette.internal.lifetime.LeakTracker;
 import io.cuvette.internal.lifetime.ShutdownGate;
 import java.util.List;
@@ -28,6 +29,7 @@ public final class Session {
   private final MemoryLimit firstLimit;
   private final ShutdownGate gate = new ShutdownGate();
   private final Children children = new Children();
+  private final ForeignUsers foreignUsers = new ForeignUsers();
   private final UUID process;
   private final LeakTracker leaks;
   private final List<Device> devices;
@@ -111,6 +113,11 @@ public final class Session {
   /** The steps that take back what is left at the end. */
   public Children children() {
     return children;
+  }
+
+  /** The uses of memory by code outside of Java, which the end waits for. */
+  public ForeignUsers foreignUsers() {
+    return foreignUsers;
   }
 
   /** What finds forgotten objects. */

@@ -9,6 +9,7 @@ import io.cuvette.CudaProfiler;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceAttribute;
 import io.cuvette.EventOptions;
+import io.cuvette.ForeignLoan;
 import io.cuvette.LibraryHandle;
 import io.cuvette.MatrixProducts;
 import io.cuvette.Scope;
@@ -49,6 +50,7 @@ final class DeviceOperations {
     addForeign(all);
     addPeers(all);
     addHandles(all);
+    addLoan(all);
     all.add(profiler("start()", CudaProfiler::start));
     all.add(profiler("stop()", CudaProfiler::stop));
     all.add(profiler("profile()", profiler -> profiler.profile().close()));
@@ -183,6 +185,22 @@ final class DeviceOperations {
                 };
               }));
     }
+  }
+
+  private static void addLoan(List<Operation> all) {
+    all.add(
+        Operation.of(
+            "ForeignLoan.of(Buffer)",
+            stage -> {
+              Buffer buffer = stage.buffer();
+              return () -> {
+                ForeignLoan loan = ForeignLoan.of(buffer);
+                loan.giveBack();
+                while (!loan.isOver()) {
+                  Thread.yield(); // others may need the carrier
+                }
+              };
+            }));
   }
 
   private static void call(LibraryHandle handle, String method) {

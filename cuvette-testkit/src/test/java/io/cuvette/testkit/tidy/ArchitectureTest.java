@@ -55,6 +55,7 @@ class ArchitectureTest {
           "graph",
           "kernel",
           "transfer",
+          "loan",
           "block",
           "interop",
           "order",
@@ -99,6 +100,7 @@ class ArchitectureTest {
               entry(
                   ".ffm",
                   Set.of(".driver", ".ffm.part", ".ffm.call", ".ffm.library", ".ffm.linux")),
+              entry(".ffm.foreign", Set.of(".driver", ".ffm.link")),
               entry(".ffm.nvtx", Set.of(".driver", ".ffm.link")),
               entry(".ffm.toolkit", Set.of(".driver", ".ffm.link")),
               entry(".ffm.part", Set.of(".driver", ".ffm.call", ".ffm.library", ".ffm.link")),
