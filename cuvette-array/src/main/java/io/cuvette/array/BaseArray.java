@@ -233,8 +233,18 @@ abstract sealed class BaseArray<A extends NdArray> extends ComputedArray<A>
     return layout.lowest() * type.bytes();
   }
 
-  /** That the elements can be written: that no two of them are one. */
+  /**
+   * Implements {@link NdArray#isReadOnly()}.
+   *
+   * @return whether it is
+   */
+  public abstract boolean isReadOnly();
+
+  /** That the elements can be written: that no two of them are one, and the memory may be. */
   void checkWritable() {
+    if (isReadOnly()) {
+      throw new IllegalArgumentException(this + " is read-only");
+    }
     if (!layout.hasDistinctElements()) {
       throw new IllegalArgumentException(
           "target: %s (expected: no two elements in one place, as a broadcast array has)"

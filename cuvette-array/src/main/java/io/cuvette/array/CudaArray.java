@@ -13,11 +13,17 @@ import org.jspecify.annotations.Nullable;
 public final class CudaArray extends BaseArray<CudaArray> implements NdArray {
   private final Buffer buffer;
   private final boolean owner;
+  private final boolean readOnly;
 
   CudaArray(Buffer buffer, ElementType type, Layout layout, boolean owner) {
+    this(buffer, type, layout, owner, false);
+  }
+
+  CudaArray(Buffer buffer, ElementType type, Layout layout, boolean owner, boolean readOnly) {
     super(type, layout);
     this.buffer = buffer;
     this.owner = owner;
+    this.readOnly = readOnly;
   }
 
   /**
@@ -69,6 +75,11 @@ public final class CudaArray extends BaseArray<CudaArray> implements NdArray {
   }
 
   @Override
+  public boolean isReadOnly() {
+    return readOnly;
+  }
+
+  @Override
   public boolean isClosed() {
     return buffer.isClosed();
   }
@@ -80,12 +91,12 @@ public final class CudaArray extends BaseArray<CudaArray> implements NdArray {
 
   @Override
   CudaArray renamed(Layout changed) {
-    return new CudaArray(buffer, type(), changed, owner);
+    return new CudaArray(buffer, type(), changed, owner, readOnly);
   }
 
   @Override
   CudaArray view(Layout changed) {
-    return new CudaArray(buffer, type(), changed, false);
+    return new CudaArray(buffer, type(), changed, false, readOnly);
   }
 
   @Override

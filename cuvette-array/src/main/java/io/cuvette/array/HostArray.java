@@ -17,6 +17,7 @@ public final class HostArray extends BaseArray<HostArray> implements NdArray {
   private final Cuda cuda;
   private final MemorySegment memory;
   private final @Nullable PinnedBuffer pinned;
+  private final @Nullable ImportedMemory imported;
   private final boolean owner;
 
   HostArray(
@@ -26,10 +27,22 @@ public final class HostArray extends BaseArray<HostArray> implements NdArray {
       ElementType type,
       Layout layout,
       boolean owner) {
+    this(cuda, memory, pinned, null, type, layout, owner);
+  }
+
+  HostArray(
+      Cuda cuda,
+      MemorySegment memory,
+      @Nullable PinnedBuffer pinned,
+      @Nullable ImportedMemory imported,
+      ElementType type,
+      Layout layout,
+      boolean owner) {
     super(type, layout);
     this.cuda = cuda;
     this.memory = memory;
     this.pinned = pinned;
+    this.imported = imported;
     this.owner = owner;
   }
 
@@ -175,6 +188,11 @@ public final class HostArray extends BaseArray<HostArray> implements NdArray {
     return pinned;
   }
 
+  /** The memory of another library; null for any other. */
+  @Nullable ImportedMemory imported() {
+    return imported;
+  }
+
   /**
    * {@return an element of an integer type or BOOLEAN, where 1 is true; of UINT64 its bits}
    *
@@ -291,6 +309,9 @@ public final class HostArray extends BaseArray<HostArray> implements NdArray {
 
   @Override
   public boolean isClosed() {
+    if (imported != null) {
+      return imported.isClosed();
+    }
     return pinned != null ? pinned.isClosed() : !memory.scope().isAlive();
   }
 
@@ -301,12 +322,12 @@ public final class HostArray extends BaseArray<HostArray> implements NdArray {
 
   @Override
   HostArray renamed(Layout changed) {
-    return new HostArray(cuda, memory, pinned, type(), changed, owner);
+    return new HostArray(cuda, memory, pinned, imported, type(), changed, owner);
   }
 
   @Override
   HostArray view(Layout changed) {
-    return new HostArray(cuda, memory, pinned, type(), changed, false);
+    return new HostArray(cuda, memory, pinned, imported, type(), changed, false);
   }
 
   @Override
@@ -317,11 +338,8 @@ public final class HostArray extends BaseArray<HostArray> implements NdArray {
   }
 
   @Override
-  void checkWritable() {
-    super.checkWritable();
-    if (memory.isReadOnly()) {
-      throw new IllegalArgumentException(this + " is read-only");
-    }
+  public boolean isReadOnly() {
+    return memory.isReadOnly();
   }
 
   @Override
@@ -360,6 +378,9 @@ public final class HostArray extends BaseArray<HostArray> implements NdArray {
   public void close() {
     if (owner && pinned != null) {
       pinned.close();
+    }
+    if (owner && imported != null) {
+      imported.close();
     }
   }
 

@@ -63,6 +63,13 @@ public sealed interface NdArray extends NdOperations, AutoCloseable permits Cuda
   /** {@return whether the memory belongs to another array, a buffer or the caller} */
   boolean isView();
 
+  /**
+   * {@return whether operations that write the elements are refused, as of memory that another
+   * library or a segment has for reading alone} Kernels that are given the buffer are not kept from
+   * writing.
+   */
+  boolean isReadOnly();
+
   /** {@return whether the memory has been freed} */
   boolean isClosed();
 

@@ -41,6 +41,7 @@ class ArrayRacesTest {
           "byteSize",
           "isContiguous",
           "isView",
+          "isReadOnly",
           "isClosed",
           "buffer",
           "address",
