@@ -47,6 +47,12 @@ public record Example(String name, String summary, Program program) {
               "managed", "one address for host and devices, with advice", ManagedExample::run),
           new Example("arrays", "arrays, views, and one text for both sides", ArraysExample::run),
           new Example(
+              "transfers",
+              "data of Java to the device and back: at once, on a stream, row by row",
+              TransfersExample::run),
+          new Example(
+              "dlpack", "arrays handed to other libraries and back, uncopied", DlpackExample::run),
+          new Example(
               "concurrent-streams",
               "random matrices and products on two streams",
               ConcurrentStreamsExample::run),
@@ -55,6 +61,7 @@ public record Example(String name, String summary, Program program) {
               "a hundred products in the memory of two",
               MemoryOptimizationExample::run),
           new Example("streams", "work on several streams, in order", StreamsExample::run),
+          new Example("event-timing", "how long products and copies take", EventTimingExample::run),
           new Example("events", "order and time with events", EventsExample::run),
           new Example("kernel", "a kernel from its code to its results", KernelExample::run),
           new Example("graph", "work captured once and launched often", GraphExample::run),

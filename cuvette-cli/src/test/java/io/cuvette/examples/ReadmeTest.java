@@ -11,9 +11,18 @@ import java.util.List;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 
-/** The table of examples in README.md has the examples, in their order and with their words. */
+/**
+ * The table of examples in README.md has the examples, in their order and with their words; that in
+ * docs/migration.md has an example for each block of code of the documents.
+ */
 class ReadmeTest {
   private static final Pattern ROW = Pattern.compile("(?m)^\\| `([a-z-]+)` \\| (.*) \\|$");
+
+  private static final Pattern EXAMPLE = Pattern.compile("`cuvette example ([a-z-]+)`");
+
+  /** The names of the documents; those of the kind example are their blocks of code. */
+  private static final String NAMES =
+      "cuvette-testkit/src/test/resources/io/cuvette/testkit/guide/names.txt";
 
   @Test
   void table_hasEachExampleWithItsSummary() throws IOException {
@@ -25,5 +34,26 @@ class ReadmeTest {
 
     assertThat(rows)
         .isEqualTo(Example.ALL.stream().map(one -> one.name() + ": " + one.summary()).toList());
+  }
+
+  @Test
+  void eachBlockOfCodeOfTheDocuments_isAnExample() throws IOException {
+    String root = System.getProperty("cuvette.root");
+    assumeTrue(root != null, "the sources are not here");
+    List<String> rows = Files.readAllLines(Path.of(root, "docs/migration.md"));
+    List<String> blocks =
+        Files.readAllLines(Path.of(root, NAMES)).stream()
+            .filter(line -> line.matches("00[13] \\| example \\| .*"))
+            .map(line -> line.split(" \\| ")[2])
+            .toList();
+    assertThat(blocks).hasSize(11);
+    for (String block : blocks) {
+      List<String> found =
+          rows.stream().filter(row -> row.startsWith("| " + block + " |")).toList();
+      assertThat(found).as(block).hasSize(1);
+      List<String> named =
+          EXAMPLE.matcher(found.getFirst()).results().map(match -> match.group(1)).toList();
+      assertThat(named).as(block).isNotEmpty().allMatch(name -> Example.find(name).isPresent());
+    }
   }
 }
