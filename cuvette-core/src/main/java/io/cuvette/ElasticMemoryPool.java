@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.internal.base.Checks;
 import io.cuvette.internal.block.ChunkSource;
 import io.cuvette.internal.block.Memory;
 import io.cuvette.internal.devicepool.DevicePool;
@@ -184,16 +185,15 @@ public final class ElasticMemoryPool implements MemoryResource, AutoCloseable {
 
   /**
    * Gives cached memory of the current device back to the driver, what was freed first comes first,
-   * until so much is held.
+   * until no more than some bytes are held (as cuMemPoolTrimTo does for the driver's pools).
    *
    * @param keptBytes the bytes to keep, >= 0
    * @return the bytes released
+   * @throws IllegalArgumentException if keptBytes is negative
    */
   public long trim(long keptBytes) {
-    if (keptBytes < 0) {
-      throw new IllegalArgumentException("keptBytes: %d (expected: >= 0)".formatted(keptBytes));
-    }
-    return of(cuda.currentDevice()).trim(keptBytes, OptionalLong.empty());
+    Checks.notNegative("keptBytes", keptBytes);
+    return of(cuda.currentDevice()).trim(keptBytes);
   }
 
   /**

@@ -1,5 +1,6 @@
 package io.cuvette;
 
+import io.cuvette.internal.base.Checks;
 import io.cuvette.internal.devicepool.CachingDevicePool;
 import io.cuvette.internal.devicepool.MemoryPoolCore;
 import io.cuvette.internal.devicepool.Pressure;
@@ -131,6 +132,19 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
   public long freeAllBlocks(CudaStream stream) {
     Objects.requireNonNull(stream, "stream");
     return core.freeAllBlocks(stream.core());
+  }
+
+  /**
+   * Gives cached memory of the current device back to upstream, as far as whole chunks are free,
+   * until no more than some bytes are held (as cuMemPoolTrimTo does for the driver's pools).
+   *
+   * @param keptBytes the bytes to keep, >= 0
+   * @return the bytes released
+   * @throws IllegalArgumentException if keptBytes is negative
+   */
+  public long trim(long keptBytes) {
+    Checks.notNegative("keptBytes", keptBytes);
+    return core.of(CudaDevice.coreOf(cuda.currentDevice())).trim(keptBytes);
   }
 
   /** {@return the bytes of the blocks in use} */

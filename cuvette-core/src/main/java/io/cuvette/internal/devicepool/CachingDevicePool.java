@@ -61,7 +61,7 @@ public final class CachingDevicePool extends DevicePool {
   @Override
   public void releaseClosed(BlockCache cache) {
     Failures failures = new Failures();
-    release((StreamCache) cache, failures);
+    release((StreamCache) cache, 0, failures);
     pool.forgetIfEmpty();
     failures.throwFirst();
   }
@@ -228,22 +228,32 @@ public final class CachingDevicePool extends DevicePool {
   @Override
   public long freeAllBlocks(@Nullable DriverStream stream) {
     settle();
-    return release(stream);
+    return release(stream, 0);
   }
 
-  private long release(@Nullable DriverStream stream) {
+  @Override
+  public long trim(long keptBytes) {
+    settle();
+    return release(null, keptBytes);
+  }
+
+  private long release(@Nullable DriverStream stream, long keptBytes) {
     long released = 0;
     Failures failures = new Failures();
     for (StreamCache arena : stream == null ? caches.all() : arenasOf(stream)) {
-      released += release(arena, failures);
+      released += release(arena, keptBytes, failures);
     }
     failures.throwFirst();
     return released;
   }
 
-  private long release(StreamCache arena, Failures failures) {
+  private long release(StreamCache arena, long keptBytes, Failures failures) {
     long released = 0;
-    for (int chunk = arena.removeAnyWhole(); chunk != Chunks.NONE; chunk = arena.removeAnyWhole()) {
+    while (held.held() > keptBytes) {
+      int chunk = arena.removeAnyWhole();
+      if (chunk == Chunks.NONE) {
+        break;
+      }
       try {
         released += free(chunk);
       } catch (RuntimeException | Error e) {
@@ -265,7 +275,7 @@ public final class CachingDevicePool extends DevicePool {
     caches.all().forEach(StreamCache::retire);
     Failures failures = new Failures();
     failures.run(pending::poll);
-    failures.run(() -> release((DriverStream) null));
+    failures.run(() -> release(null, 0));
     failures.throwFirst();
   }
 

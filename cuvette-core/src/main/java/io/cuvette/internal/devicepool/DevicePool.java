@@ -99,6 +99,9 @@ public abstract class DevicePool extends DeviceCache {
   /** Releases what is cached of one stream, or of all if null; gives the bytes. */
   public abstract long freeAllBlocks(@Nullable DriverStream stream);
 
+  /** Releases what is cached until no more than some bytes are held; gives the bytes released. */
+  public abstract long trim(long keptBytes);
+
   /** Gives the cached memory back; each cache ends with its last memory. */
   public abstract void shut();
 

@@ -277,8 +277,13 @@ public final class ElasticDevicePool extends DevicePool {
   }
 
   @Override
+  public long trim(long keptBytes) {
+    return trim(keptBytes, OptionalLong.empty());
+  }
+
+  @Override
   public long freeAllBlocks(@Nullable DriverStream stream) {
-    return trim(0, OptionalLong.empty());
+    return trim(0);
   }
 
   /** Releases what a block that came back leaves beyond the threshold, or to a closed pool. */

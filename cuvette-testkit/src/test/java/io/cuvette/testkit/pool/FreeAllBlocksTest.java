@@ -2,6 +2,7 @@ package io.cuvette.testkit.pool;
 
 import static io.cuvette.testkit.support.Sizes.UNIT;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
@@ -9,6 +10,7 @@ import io.cuvette.CudaStream;
 import io.cuvette.MemoryPool;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.Subject;
+import java.util.List;
 
 class FreeAllBlocksTest {
 
@@ -24,6 +26,22 @@ class FreeAllBlocksTest {
     assertThat(pool.stats().chunks()).isZero();
     if (subject.isSimulated()) {
       assertThat(subject.simulator().liveBytes(0)).isZero();
+    }
+  }
+
+  @CudaTest
+  void trim_releasesWholeChunks_untilNoMoreIsHeld(MemoryPool pool) {
+    try (Buffer used = pool.allocate(4 * UNIT)) {
+      List<Buffer> all = List.of(pool.allocate(8 * UNIT), pool.allocate(16 * UNIT));
+      all.forEach(Buffer::close);
+      assertThat(pool.trim(28 * UNIT)).isZero();
+      long released = pool.trim(27 * UNIT);
+      assertThat(released).isIn(8L * UNIT, 16L * UNIT);
+      assertThat(pool.totalBytes()).isEqualTo(28 * UNIT - released);
+      assertThat(pool.trim(0)).isEqualTo(24 * UNIT - released);
+      used.fill((byte) 1);
+      assertThat(pool.totalBytes()).isEqualTo(4 * UNIT);
+      assertThatThrownBy(() -> pool.trim(-5)).hasMessage("keptBytes: -5 (expected: >= 0)");
     }
   }
 

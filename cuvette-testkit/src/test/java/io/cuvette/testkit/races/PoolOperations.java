@@ -42,6 +42,7 @@ final class PoolOperations {
             "allocate(long, CudaStream)",
             (pool, stream) -> pool.allocate(Stage.BYTES, stream).close()));
     all.add(filled("freeAllBlocks()", MemoryPool::freeAllBlocks));
+    all.add(filled("trim(long)", pool -> pool.trim(0)));
     all.add(onStream("freeAllBlocks(CudaStream)", MemoryPool::freeAllBlocks));
     all.add(
         Operation.of(
