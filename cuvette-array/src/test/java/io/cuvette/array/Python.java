@@ -121,7 +121,7 @@ final class Python {
   }
 
   private static void start(String executable) {
-    try (Arena arena = Arena.ofConfined()) {
+    try {
       if (find("Py_SetProgramName") != 0) { // which says where its modules are
         int[] wide = executable.codePoints().toArray();
         MemorySegment name =
