@@ -22,6 +22,7 @@ import io.cuvette.driver.MatrixType;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -197,7 +198,7 @@ final class DeviceOperations {
                 ForeignLoan loan = ForeignLoan.of(buffer);
                 loan.giveBack();
                 while (!loan.isOver()) {
-                  Thread.yield(); // others may need the carrier
+                  LockSupport.parkNanos(100_000); // others need the carrier
                 }
               };
             }));
