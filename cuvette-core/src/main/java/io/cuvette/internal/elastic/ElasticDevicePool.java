@@ -13,7 +13,6 @@ import io.cuvette.internal.devicepool.DevicePool;
 import io.cuvette.internal.devicepool.DeviceShortage;
 import io.cuvette.internal.devicepool.MemoryHooks;
 import io.cuvette.internal.devicepool.MemoryPoolCore;
-import io.cuvette.internal.elastic.ElasticHeap.Plan;
 import io.cuvette.internal.order.OpenStream;
 import io.cuvette.internal.session.Device;
 import io.cuvette.internal.space.Growth;

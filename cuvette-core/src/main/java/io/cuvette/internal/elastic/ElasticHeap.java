@@ -17,7 +17,7 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import java.util.OptionalLong;
-import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -42,14 +42,11 @@ final class ElasticHeap {
 
   private final LiveBlocks[] live = {new LiveBlocks(), new LiveBlocks()};
   private final BitSet tags = new BitSet();
-  private final AtomicReference<@Nullable CachedBlock> remote = new AtomicReference<>();
+  private final LeftFrees remote = new LeftFrees();
+  private final Consumer<CachedBlock> giving = this::give;
   private final Cap cap = new Cap();
   private long sequence;
-  private long requestedBytes;
-  private long usedBytes;
-  private long peakUsedBytes;
-  private int usedBlocks;
-  private long allocations;
+  private final ElasticBooks books = new ElasticBooks();
 
   /** Places and pieces that threads are mapping and unmapping. */
   private int moving;
@@ -80,8 +77,6 @@ final class ElasticHeap {
   private static int kind(long rounded) {
     return rounded < SMALL_BYTES ? 0 : 1;
   }
-
-  // tags
 
   /** A tag that nobody has. */
   int newTag() {
@@ -152,8 +147,6 @@ final class ElasticHeap {
     }
   }
 
-  // blocks
-
   /** A free block; null if none fits. */
   @Nullable Face take(ElasticCache cache, long bytes, long rounded, OpenStream of) {
     lock.lock();
@@ -193,12 +186,8 @@ final class ElasticHeap {
 
   private void count(ElasticCache cache, long bytes, long rounded) {
     cache.live++;
-    allocations++;
-    usedBlocks++;
-    usedBytes += rounded;
-    requestedBytes += bytes;
-    peakUsedBytes = Math.max(peakUsedBytes, usedBytes);
-    cap.use(requestedBytes);
+    books.take(bytes, rounded);
+    cap.use(books.requestedBytes);
   }
 
   void giveOrLeave(CachedBlock block) {
@@ -210,28 +199,12 @@ final class ElasticHeap {
         lock.unlock();
       }
     } else {
-      leave(block);
+      remote.leave(block);
     }
-  }
-
-  private void leave(CachedBlock block) {
-    CachedBlock head;
-    do {
-      head = remote.get();
-      block.next = head;
-    } while (!remote.compareAndSet(head, block));
   }
 
   private void drainRemote() {
-    if (remote.get() != null) {
-      CachedBlock block = remote.getAndSet(null);
-      while (block != null) {
-        CachedBlock next = (CachedBlock) block.next;
-        block.next = null;
-        give(block);
-        block = next;
-      }
-    }
+    remote.takeAll(giving);
   }
 
   /** What there is no room for in the Java heap now is given with a later call. */
@@ -245,26 +218,14 @@ final class ElasticHeap {
     try {
       spaces[kind].give(block.block, cache.tagOfFree(), sequence + 1, AgeList.NOW);
     } catch (OutOfMemoryError e) {
-      leave(block);
+      remote.leave(block);
       return;
     }
     sequence++;
     live[kind].put(block.block, null);
     cache.live--;
-    usedBlocks--;
-    usedBytes -= rounded;
-    requestedBytes -= block.requestedBytes;
+    books.give(block.requestedBytes, rounded);
   }
-
-  // growing
-
-  /**
-   * A place for a block.
-   *
-   * @param bytes to be mapped
-   * @param victims to be unmapped first
-   */
-  record Plan(Growth growth, long bytes, List<Victim> victims) {}
 
   /** Plans to map memory for a block; null if there are no addresses, or its cache has ended. */
   @Nullable Plan plan(Request request) {
@@ -297,37 +258,17 @@ final class ElasticHeap {
 
   private Plan plan(Growth growth, long bytes, long requested) {
     growth.space.pieces.reserve(growth.end());
-    long room = Math.max(0, cap.room(requestedBytes + requested, held.held()));
+    long room = Math.max(0, cap.room(books.requestedBytes + requested, held.held()));
     long wanted = bytes == 0 ? 0 : bytes - Math.min(held.room(), room);
     return new Plan(growth, bytes, carveNow(wanted, OptionalLong.empty()));
   }
 
   private List<Victim> carveNow(long wantedBytes, OptionalLong idleNanos) {
-    List<Victim> victims = new ArrayList<>();
-    boolean isComplete = false;
-    try {
-      long left = wantedBytes;
-      for (int kind = spaces.length - 1; kind >= 0; kind--) {
-        while (left > 0) {
-          long units = Math.ceilDiv(left, Space.UNIT_BYTES);
-          Victim victim = spaces[kind].carve(units, idleNanos);
-          if (victim == null) {
-            break;
-          }
-          victims.add(victim);
-          left -= victim.bytes();
-        }
-      }
-      isComplete = true;
-    } finally {
-      if (!isComplete) {
-        victims.forEach(victim -> victim.space().restore(victim));
-      }
-    }
+    List<Victim> victims = Victim.carve(spaces, wantedBytes, idleNanos);
     for (Victim victim : victims) {
       moving++;
       held.leaveForGood(victim.bytes());
-      cap.moved(victim.pieces(), allocations);
+      cap.moved(victim.pieces(), books.allocations);
     }
     return victims;
   }
@@ -390,7 +331,7 @@ final class ElasticHeap {
 
   /** All is mapped: the block; null if the pool has ended. Else nothing is changed. */
   @Nullable Face publish(Plan plan, Request request) {
-    Growth growth = plan.growth;
+    Growth growth = plan.growth();
     ElasticCache cache = (ElasticCache) request.arena();
     lock.lock();
     try {
@@ -412,7 +353,7 @@ final class ElasticHeap {
           long _ = growth.eachHole(growth.space.pieces::remove);
         }
       }
-      held.enterArena(plan.bytes);
+      held.enterArena(plan.bytes());
       moving--;
       cache.live--;
       count(cache, request.bytes(), request.rounded());
@@ -428,24 +369,9 @@ final class ElasticHeap {
     return bytes;
   }
 
-  // ends and numbers
-
   /** Whether the collector has found a buffer of a block that was not taken back yet. */
   boolean hasForgotten() {
-    boolean found = false;
-    for (LiveBlocks blocks : live) {
-      int segments = 1;
-      for (int i = 0; i < segments && !found; i++) {
-        lock.lock();
-        try {
-          found = blocks.hasForgotten(i);
-          segments = blocks.segments();
-        } finally {
-          lock.unlock();
-        }
-      }
-    }
-    return found;
+    return live[0].hasForgotten(lock) || live[1].hasForgotten(lock);
   }
 
   /** Ends all, and gives the blocks in use. */
@@ -469,7 +395,7 @@ final class ElasticHeap {
     lock.lock();
     try {
       drainRemote();
-      over |= usedBlocks == 0 && moving == 0 && mappedBytes() == 0;
+      over |= books.usedBlocks == 0 && moving == 0 && mappedBytes() == 0;
       return over;
     } finally {
       lock.unlock();
@@ -501,11 +427,7 @@ final class ElasticHeap {
       for (ElasticCache cache : caches) {
         census.add(freeBytes(cache), cache.stream.isForGraphs());
       }
-      census.usedBytes = usedBytes;
-      census.usedBlocks = usedBlocks;
-      census.requestedBytes = requestedBytes;
-      census.peakUsedBytes = peakUsedBytes;
-      census.allocations = allocations;
+      books.write(census);
       census.pageBytes = window.paging().unit();
       census.movedPieces = cap.movedPieces();
       return census;
@@ -517,7 +439,7 @@ final class ElasticHeap {
   long allocations() {
     lock.lock();
     try {
-      return allocations;
+      return books.allocations;
     } finally {
       lock.unlock();
     }
@@ -536,7 +458,7 @@ final class ElasticHeap {
   long cachedBytes() {
     lock.lock();
     try {
-      return Math.max(0, held.held() - usedBytes);
+      return Math.max(0, held.held() - books.usedBytes);
     } finally {
       lock.unlock();
     }
@@ -545,7 +467,7 @@ final class ElasticHeap {
   void resetPeak() {
     lock.lock();
     try {
-      peakUsedBytes = usedBytes;
+      books.resetPeak();
     } finally {
       lock.unlock();
     }

@@ -67,6 +67,15 @@ public final class Pieces {
     return NONE;
   }
 
+  /** The bytes of those that lie in a range whole. */
+  long bytesWithin(long from, long end) {
+    long bytes = 0;
+    for (long at = firstIn(from, end); at != NONE; at = firstIn(at + bytesAt(at), end)) {
+      bytes += bytesAt(at);
+    }
+    return bytes;
+  }
+
   /** The units of a page. */
   long pageUnits() {
     return 1L << (shift - Space.UNIT_SHIFT);

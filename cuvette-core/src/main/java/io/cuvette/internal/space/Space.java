@@ -36,9 +36,6 @@ public final class Space {
   static final int HOLE = -2;
   private static final int USED = -3;
 
-  /** Smaller sizes are found fastest; there is an index for each stream, so that none is large. */
-  private static final int DENSE_UNITS = 1 << 13;
-
   /** The most records that a step makes, but for one that gives a place back. */
   private static final int SPLITS = 4;
 
@@ -50,14 +47,8 @@ public final class Space {
   private final long pageUnits;
   final BlockTable blocks = new BlockTable();
   final AgeList aged;
-  private @Nullable SizeIndex[] free = new SizeIndex[4];
-  private long[] freeUnits = new long[4];
-
-  /** All holes, in no order; a hole knows its place in here. */
-  private int[] holes = new int[16];
-
-  private int holeCount;
-  private int freeRuns;
+  private final FreeRuns free = new FreeRuns(blocks);
+  private final Holes holes = new Holes(blocks);
   private final int guard;
   private long mappedUnits;
 
@@ -77,47 +68,32 @@ public final class Space {
     int all = blocks.create(base, (bytes >>> UNIT_SHIFT) + 1, 0, USED);
     guard = blocks.cut(all, bytes >>> UNIT_SHIFT, UNIT_SHIFT);
     addTag(DONE);
-    addHole(all);
+    holes.add(all);
   }
 
   // tags
 
   /** Makes room for a tag. */
   public void addTag(int tag) {
-    if (tag >= free.length) {
-      long[] longer = Arrays.copyOf(freeUnits, tag * 2);
-      free = Arrays.copyOf(free, tag * 2);
-      freeUnits = longer;
-    }
-    if (free[tag] == null) {
-      free[tag] = new SizeIndex(blocks, DENSE_UNITS);
-    }
+    free.add(tag);
   }
 
   int tags() {
-    return free.length;
+    return free.tags();
   }
 
   /** The free units of a tag. */
   public long freeUnits(int tag) {
-    return tag < freeUnits.length ? freeUnits[tag] : 0;
+    return free.units(tag);
   }
 
   SizeIndex index(int tag) {
-    SizeIndex index = tag < free.length ? free[tag] : null;
-    if (index == null) {
-      throw new IllegalStateException("tag: " + tag + " (expected: a tag in use)");
-    }
-    return index;
+    return free.index(tag);
   }
 
   /** The largest free run of all tags, in units. */
   public long largestFree() {
-    long largest = 0;
-    for (int tag = 0; tag < free.length; tag++) {
-      largest = freeUnits[tag] == 0 ? largest : Math.max(largest, index(tag).largest());
-    }
-    return largest;
+    return free.largest();
   }
 
   public long mappedUnits() {
@@ -142,7 +118,7 @@ public final class Space {
     return blocks.chunk(run) == HOLE;
   }
 
-  private boolean isUsable(int run, int tag) {
+  boolean isUsable(int run, int tag) {
     int state = blocks.chunk(run);
     return state == tag || state == DONE || state == HOLE;
   }
@@ -153,7 +129,7 @@ public final class Space {
    */
   public int find(long units, int tag) {
     int run = index(DONE).atLeast(units, SizeIndex.ALL);
-    if (tag != DONE && freeUnits[tag] >= units) {
+    if (tag != DONE && freeUnits(tag) >= units) {
       int own = index(tag).atLeast(units, SizeIndex.ALL);
       if (own != NONE && (run == NONE || blocks.units(own) <= blocks.units(run))) {
         run = own;
@@ -229,23 +205,15 @@ public final class Space {
   }
 
   private void list(int run, long time) {
-    int tag = blocks.chunk(run);
-    long units = blocks.units(run);
-    index(tag).insert(run);
-    freeUnits[tag] += units;
-    freeRuns++;
-    if (units >= pageUnits) {
+    free.insert(run);
+    if (units(run) >= pageUnits) {
       aged.add(run, time);
     }
   }
 
   private void unlist(int run) {
-    int tag = blocks.chunk(run);
-    long units = blocks.units(run);
-    index(tag).remove(run);
-    freeUnits[tag] -= units;
-    freeRuns--;
-    if (units >= pageUnits) {
+    free.remove(run);
+    if (units(run) >= pageUnits) {
       aged.remove(run);
     }
   }
@@ -256,7 +224,7 @@ public final class Space {
       return;
     }
     SizeIndex index = index(tag);
-    index(DONE).reserve(freeUnits[tag] + freeUnits[DONE]);
+    index(DONE).reserve(freeUnits(tag) + freeUnits(DONE));
     int[] later = new int[8];
     int count = 0;
     for (int run = index.atLeast(1, SizeIndex.ALL); run != NONE; ) {
@@ -276,46 +244,6 @@ public final class Space {
     assert isValid();
   }
 
-  // holes
-
-  private void addHole(int run) {
-    if (holeCount == holes.length) {
-      holes = Arrays.copyOf(holes, holeCount * 2);
-    }
-    blocks.chunk(run, HOLE);
-    blocks.base(run, holeCount);
-    holes[holeCount++] = run;
-  }
-
-  private void removeHole(int run) {
-    int at = (int) blocks.base(run);
-    int last = holes[--holeCount];
-    holes[at] = last;
-    blocks.base(last, at);
-  }
-
-  private void makeHole(int run) {
-    int merged = run;
-    int prev = blocks.prev(run);
-    if (prev != NONE && isHole(prev)) {
-      blocks.absorbNext(prev);
-      merged = prev;
-    } else {
-      addHole(run);
-    }
-    int next = blocks.next(merged);
-    if (isHole(next)) {
-      removeHole(next);
-      blocks.absorbNext(merged);
-    }
-  }
-
-  private void reserveHoles() {
-    if (holeCount + SPLITS > holes.length) {
-      holes = Arrays.copyOf(holes, holes.length * 2);
-    }
-  }
-
   // where to put a block that no free run has room for
 
   /**
@@ -323,86 +251,11 @@ public final class Space {
    * used, and at the end of the range last.
    */
   public Place place(long units, int tag) {
-    Place best = new Place();
-    for (int i = 0; i < holeCount; i++) {
-      placeIn(holes[i], units, tag, best);
-    }
-    return best;
+    return new Placement(this, units, tag).find();
   }
 
-  private void placeIn(int hole, long units, int tag, Place best) {
-    int left = hole;
-    for (int run = blocks.prev(left); run != NONE && isUsable(run, tag); run = blocks.prev(run)) {
-      if (isHole(run)) {
-        return; // that one looks at the whole gap
-      }
-      left = run;
-    }
-    long extent = 0;
-    int right = left;
-    for (int run = left; isUsable(run, tag); run = blocks.next(run)) {
-      extent += blocks.units(run);
-      right = run;
-    }
-    if (extent >= units) {
-      offerAll(left, right, units, extent, best);
-    }
-  }
-
-  /** Begins with each free run of a gap, and ends with each. */
-  private void offerAll(int left, int right, long units, long extent, Place best) {
-    boolean isTail = blocks.next(right) == guard;
-    long rank = isTail ? Long.MAX_VALUE - 1 : extent;
-    int run = left;
-    while (true) {
-      if (run == left || isFree(run)) {
-        forward(run, right, units, rank, best);
-      }
-      if (isFree(run) || (run == right && !isTail)) {
-        backward(run, left, units, rank, best);
-      }
-      if (run == right) {
-        return;
-      }
-      run = blocks.next(run);
-    }
-  }
-
-  private void forward(int from, int right, long units, long rank, Place best) {
-    long rest = units;
-    long cost = 0;
-    for (int run = from; ; run = blocks.next(run)) {
-      long part = Math.min(rest, blocks.units(run));
-      cost += isHole(run) ? up(part) : 0;
-      rest -= part;
-      if (rest == 0) {
-        best.offer(from, 0, cost, rank);
-        return;
-      }
-      if (run == right || cost > best.cost) {
-        return;
-      }
-    }
-  }
-
-  private void backward(int from, int left, long units, long rank, Place best) {
-    long rest = units;
-    long cost = 0;
-    for (int run = from; ; run = blocks.prev(run)) {
-      long part = Math.min(rest, blocks.units(run));
-      cost += isHole(run) ? up(part) : 0;
-      rest -= part;
-      if (rest == 0) {
-        best.offer(run, blocks.units(run) - part, cost, rank);
-        return;
-      }
-      if (run == left || cost > best.cost) {
-        return;
-      }
-    }
-  }
-
-  private long up(long units) {
+  /** So many units in whole pages. */
+  long up(long units) {
     return (units + pageUnits - 1) & -pageUnits;
   }
 
@@ -458,8 +311,8 @@ public final class Space {
     withdraw(run);
     int tail = blocks.cut(run, units, UNIT_SHIFT);
     if (state == HOLE) {
-      addHole(run);
-      addHole(tail);
+      holes.add(run);
+      holes.add(tail);
     } else {
       list(run, time);
       list(tail, time);
@@ -469,7 +322,7 @@ public final class Space {
 
   private void withdraw(int run) {
     if (isHole(run)) {
-      removeHole(run);
+      holes.remove(run);
     } else {
       unlist(run);
     }
@@ -517,7 +370,7 @@ public final class Space {
       boolean isLast = i + 1 == growth.parts();
       int rest = isLast ? NONE : blocks.cut(run, growth.units(i), UNIT_SHIFT);
       if (growth.state(i) == HOLE) {
-        makeHole(run);
+        holes.make(run);
       } else {
         release(run, growth.state(i), growth.sequence(i), AgeList.NOW);
       }
@@ -540,7 +393,7 @@ public final class Space {
       }
     }
     aged.reserve(blocks.end());
-    reserveHoles();
+    holes.reserve(SPLITS);
   }
 
   // releasing
@@ -591,9 +444,9 @@ public final class Space {
 
   /** It is unmapped. */
   public void unmapped(Victim victim) {
-    reserveHoles();
+    holes.reserve(SPLITS);
     pieces.remove(victim.address(), victim.bytes());
-    makeHole(victim.run());
+    holes.make(victim.run());
     assert isValid();
   }
 
@@ -608,12 +461,7 @@ public final class Space {
     long bytes = 0;
     for (int run = aged.oldest(); run != NONE; run = aged.after(run)) {
       if (blocks.chunk(run) == DONE) {
-        long end = blocks.address(run) + (blocks.units(run) << UNIT_SHIFT);
-        for (long at = pieces.firstIn(blocks.address(run), end);
-            at != Pieces.NONE;
-            at = pieces.firstIn(at + pieces.bytesAt(at), end)) {
-          bytes += pieces.bytesAt(at);
-        }
+        bytes += pieces.bytesWithin(address(run), address(run) + (units(run) << UNIT_SHIFT));
       }
     }
     return bytes >>> UNIT_SHIFT;
@@ -626,15 +474,15 @@ public final class Space {
 
   /** How many free runs there are. */
   public int freeRuns() {
-    return freeRuns;
+    return free.count();
   }
 
   int holes() {
-    return holeCount;
+    return holes.count();
   }
 
   int hole(int at) {
-    return holes[at];
+    return holes.at(at);
   }
 
   int guard() {

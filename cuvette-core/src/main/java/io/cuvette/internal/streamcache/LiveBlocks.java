@@ -1,5 +1,6 @@
 package io.cuvette.internal.streamcache;
 
+import io.cuvette.internal.index.SpinLock;
 import java.util.Arrays;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -79,6 +80,22 @@ public final class LiveBlocks {
       }
     }
     return false;
+  }
+
+  /** The same of all segments, for a short time each under the lock that guards them. */
+  public boolean hasForgotten(SpinLock lock) {
+    boolean found = false;
+    int segments = 1;
+    for (int i = 0; i < segments && !found; i++) {
+      lock.lock();
+      try {
+        found = hasForgotten(i);
+        segments = segments();
+      } finally {
+        lock.unlock();
+      }
+    }
+    return found;
   }
 
   public void clear() {

@@ -382,19 +382,8 @@ public final class StreamCache extends BlockCache {
 
   /** Whether the collector has found a buffer of a block that was not taken back yet. */
   public boolean hasForgotten() {
-    boolean found = false;
-    int segments = 1;
-    for (int i = 0; i < segments && !found; i++) {
-      lock.lock();
-      try {
-        found = live.hasForgotten(i);
-        segments = live.segments();
-      } finally {
-        lock.unlock();
-      }
-    }
     FrontCache cache = front;
-    return found || (cache != null && cache.hasForgotten());
+    return live.hasForgotten(lock) || (cache != null && cache.hasForgotten());
   }
 
   public void count(PoolCensus census) {

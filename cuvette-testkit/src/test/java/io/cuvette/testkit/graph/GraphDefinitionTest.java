@@ -14,10 +14,8 @@ import io.cuvette.GraphDefinition;
 import io.cuvette.GraphDependency;
 import io.cuvette.GraphNode;
 import io.cuvette.GraphOptions;
-import io.cuvette.GraphPlace;
 import io.cuvette.LaunchConfig;
 import io.cuvette.MemoryPool;
-import io.cuvette.driver.GraphNodeParams;
 import io.cuvette.driver.GraphNodeType;
 import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.NonBlocking;
@@ -30,7 +28,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.assertj.core.api.ThrowableAssert;
 
 /** Graphs that are built node by node, and their nodes. */
 class GraphDefinitionTest {
@@ -313,170 +310,6 @@ class GraphDefinitionTest {
         stream.synchronize();
       }
     }
-  }
-
-  @CudaTest
-  void nodesThatChangeAgainAndAgain_keepWhatTheyUseNow_andNoMore(
-      Cuda cuda, @NonBlocking CudaStream stream) {
-    try (MemoryPool pool = new MemoryPool(cuda);
-        GraphDefinition definition = new GraphDefinition(cuda.device(0));
-        Buffer out = pool.allocate(BYTES, stream);
-        Buffer first = pool.allocate(BYTES, stream)) {
-      GraphNode copy = definition.root().copy(out, first);
-      try (CudaGraphExec executable = definition.graph().instantiate()) {
-        for (int i = 1; i <= 30; i++) {
-          try (Buffer in = pool.allocate(BYTES, stream)) {
-            in.fill((byte) i, stream);
-            copy.update().copy(out, in);
-            copy.updateIn(executable).copy(out, in);
-          }
-          try (Buffer reused = pool.allocate(BYTES, stream)) {
-            reused.fill((byte) -1, stream);
-          }
-          assertThat(run(executable, stream, out)).isEqualTo(i);
-        }
-        try (CudaGraphExec later = definition.graph().instantiate()) {
-          assertThat(run(later, stream, out)).isEqualTo(30);
-        }
-      }
-      assertThat(pool.stats().heldBytes()).isLessThanOrEqualTo(8 * BYTES);
-      copy.remove();
-      Graph.awaitGone(pool, stream);
-    }
-  }
-
-  @CudaTest
-  void graphsThatEmbedEachOther_giveTheirMemoryBack(
-      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
-    try (GraphDefinition one = new GraphDefinition(cuda.device(0));
-        GraphDefinition other = new GraphDefinition(cuda.device(0));
-        Buffer a = pool.allocate(BYTES, stream);
-        Buffer b = pool.allocate(BYTES, stream)) {
-      GraphNode filled = one.root().fill(a, (byte) 3);
-      other.root().fill(b, (byte) 4);
-      GraphNode itself = one.after(filled).embed(one.graph());
-      one.after(itself).embed(other.graph());
-      other.root().embed(one.graph());
-      try (CudaGraphExec executable = other.graph().instantiate()) {
-        assertThat(run(executable, stream, a)).isEqualTo(3);
-        assertThat(run(executable, stream, b)).isEqualTo(4);
-      }
-    }
-    Graph.awaitGone(pool, stream);
-  }
-
-  @CudaTest
-  void nodeThatChanges_takesNothingFromCopiesOfIt(
-      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
-    try (GraphDefinition definition = new GraphDefinition(cuda.device(0));
-        Buffer out = pool.allocate(BYTES, stream);
-        Buffer first = pool.allocate(BYTES, stream)) {
-      first.fill((byte) 1, stream);
-      GraphNode copy = definition.root().copy(out, first);
-      try (Buffer second = pool.allocate(BYTES, stream)) {
-        second.fill((byte) 2, stream);
-        copy.update().copy(out, second);
-      }
-      try (CudaGraph before = definition.graph().copy()) {
-        definition.after(copy).embed(definition.graph());
-        copy.update().copy(out, first);
-        List<Buffer> others = new ArrayList<>();
-        for (int i = 0; i < 4; i++) {
-          others.add(pool.allocate(BYTES, stream));
-          others.getLast().fill((byte) 9, stream);
-        }
-        try (CudaGraphExec executable = definition.graph().instantiate();
-            CudaGraphExec earlier = before.instantiate()) {
-          assertThat(run(executable, stream, out)).isEqualTo(2);
-          assertThat(run(earlier, stream, out)).isEqualTo(2);
-        }
-        others.forEach(Buffer::close);
-      }
-    }
-    Graph.awaitGone(pool, stream);
-  }
-
-  /** The driver gives the handle of a node that was removed to one that is added. */
-  @CudaTest
-  void nodeThatWasRemoved_isNotTheOneThatHasItsHandleNow(
-      Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
-    try (GraphDefinition definition = new GraphDefinition(cuda.device(0));
-        Buffer a = pool.allocate(BYTES, stream)) {
-      GraphNode first = definition.root().empty();
-      GraphNode gone = definition.after(first).fill(a, (byte) 1);
-      try (CudaGraphExec executable = definition.graph().instantiate()) {
-        gone.remove();
-        List<GraphNode> later = new ArrayList<>();
-        do {
-          later.add(definition.after(first).fill(a, (byte) 2));
-        } while (later.getLast().handle() != gone.handle() && later.size() < 100);
-        assertThat(later).doesNotContain(gone);
-        assertThat(definition.nodes()).hasSize(later.size() + 1).doesNotContain(gone);
-        assertThat(definition.edges()).doesNotContain(new GraphDependency(first, gone));
-        wasRemoved(gone::type);
-        wasRemoved(gone::remove);
-        wasRemoved(gone::parameters);
-        wasRemoved(gone::dependencies);
-        wasRemoved(() -> gone.update().fill(a, (byte) 3));
-        wasRemoved(() -> definition.after(gone).empty());
-        wasRemoved(() -> definition.edges().add(new GraphDependency(first, gone)));
-        wasRemoved(() -> gone.setEnabledIn(executable, false));
-        assertThat(definition.edges().remove(new GraphDependency(first, gone))).isFalse();
-        assertThat(definition.nodes().remove(gone)).isFalse();
-        assertThat(definition.edges()).hasSize(later.size());
-        GraphNode last = later.getLast();
-        refused(() -> last.updateIn(executable).fill(a, (byte) 4), "was added after");
-        refused(() -> last.setEnabledIn(executable, false), "was added after");
-        assertThat(run(executable, stream, a)).isEqualTo(1);
-      }
-    }
-    Graph.awaitGone(pool, stream);
-  }
-
-  private static void wasRemoved(ThrowableAssert.ThrowingCallable call) {
-    assertThatThrownBy(call)
-        .isInstanceOf(IllegalStateException.class)
-        .hasMessageContaining("was removed from graph");
-  }
-
-  @CudaTest
-  void whatNodesDo_canBeRead(Cuda cuda, MemoryPool pool, @NonBlocking CudaStream stream) {
-    try (CudaModule module = TestKernels.launches(cuda);
-        GraphDefinition definition = new GraphDefinition(cuda.device(0));
-        CudaEvent event = cuda.device(0).createEvent();
-        Buffer a = pool.allocate(BYTES, stream);
-        Buffer b = pool.allocate(BYTES, stream)) {
-      GraphPlace root = definition.root();
-      GraphNode copy = root.copy(b, a);
-      assertThat(copy.parameters())
-          .isEqualTo(new GraphNodeParams.Copy(b.address(), a.address(), BYTES));
-      GraphNode fill = root.fillInts(a, 7);
-      fill.update().fillInts(b, 9);
-      assertThat(fill.parameters())
-          .isEqualTo(new GraphNodeParams.Fill(b.address(), 9, Integer.BYTES, BYTES / 4));
-      assertThat(root.empty().parameters()).isEqualTo(new GraphNodeParams.Empty());
-      assertThat(root.record(event).parameters())
-          .isEqualTo(new GraphNodeParams.EventRecord(event.handle()));
-      assertThat(root.waitFor(event).parameters())
-          .isEqualTo(new GraphNodeParams.EventWait(event.handle()));
-      GraphNode allocated = root.allocate(BYTES);
-      assertThat(allocated.parameters())
-          .isInstanceOfSatisfying(
-              GraphNodeParams.Allocation.class,
-              made -> assertThat(made.address()).isEqualTo(allocated.address()));
-      assertThat(definition.after(allocated).free(allocated).parameters())
-          .isEqualTo(new GraphNodeParams.Free(allocated.address()));
-      assertThat(root.callback(() -> {}).parameters()).isInstanceOf(GraphNodeParams.Host.class);
-      LaunchConfig config = LaunchConfig.of(FLOATS / 256, 256);
-      assertThat(root.launch(module.kernel("scale"), config, a, 1f, FLOATS).parameters())
-          .isInstanceOfSatisfying(
-              GraphNodeParams.Kernel.class,
-              kernel -> {
-                assertThat(kernel.shape().gridX()).isEqualTo(FLOATS / 256);
-                assertThat(kernel.shape().blockX()).isEqualTo(256);
-              });
-    }
-    Graph.awaitGone(pool, stream);
   }
 
   @CudaTest
