@@ -4,9 +4,11 @@ import io.cuvette.internal.base.Failures;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -15,10 +17,14 @@ import org.jspecify.annotations.Nullable;
  * of nodes that were built, and events. Thread-safe, but for the end, which comes last.
  */
 public final class Retained {
+  @SuppressWarnings("rawtypes")
+  private static final AtomicReferenceFieldUpdater<Retained, Set> CHANGING =
+      AtomicReferenceFieldUpdater.newUpdater(Retained.class, Set.class, "changing");
+
   private final Set<Retainable> all = ConcurrentHashMap.newKeySet();
 
   /** What each node uses that changed, until it changes again; others may be among all, too. */
-  private final Set<Retainable> changing = ConcurrentHashMap.newKeySet();
+  private volatile @Nullable Set<Retainable> changing;
 
   /** What stands for the nodes that were built. */
   private final AtomicReference<@Nullable Capture> built = new AtomicReference<>();
@@ -86,12 +92,23 @@ public final class Retained {
 
   /** Takes over what the caller retains, until it is dropped. */
   public void takeForNow(Retainable retained) {
-    changing.add(retained);
+    Set<Retainable> known = changing;
+    if (known == null) { // few graphs have any
+      CHANGING.compareAndSet(this, null, ConcurrentHashMap.<Retainable>newKeySet());
+      known = Objects.requireNonNull(changing);
+    }
+    known.add(retained);
+  }
+
+  private Set<Retainable> changing() {
+    Set<Retainable> known = changing;
+    return known == null ? Set.of() : known;
   }
 
   /** Hands to the caller what was taken over for now; false if this has it no more. */
   public boolean drop(Retainable retained) {
-    return changing.remove(retained);
+    Set<Retainable> known = changing;
+    return known != null && known.remove(retained);
   }
 
   /** The same once more, for somebody whose end is another. For who keeps this from its end. */
@@ -104,7 +121,7 @@ public final class Retained {
   /** Keeps what another does, too; which the caller keeps from its end. */
   public void addAll(Retained other) {
     other.all.forEach(this::keep);
-    other.changing.forEach(this::keep);
+    other.changing().forEach(this::keep);
   }
 
   /** Has a capture keep what this does, which the caller keeps from its end. */
@@ -115,19 +132,25 @@ public final class Retained {
           capture.hold(one);
         };
     all.forEach(keep);
-    changing.forEach(keep);
+    changing().forEach(keep);
   }
 
   /** The end, also of the others if one fails. */
   public void release() {
     hosts.set(List.of());
     Failures failures = new Failures();
-    for (Set<Retainable> each : List.of(all, changing)) {
-      each.removeIf(one -> {
-        failures.run(one::letGo);
-        return true;
-      });
+    letGo(all, failures);
+    Set<Retainable> known = changing;
+    if (known != null) {
+      letGo(known, failures);
     }
     failures.throwFirst();
+  }
+
+  private static void letGo(Set<Retainable> retained, Failures failures) {
+    retained.removeIf(one -> {
+      failures.run(one::letGo);
+      return true;
+    });
   }
 }

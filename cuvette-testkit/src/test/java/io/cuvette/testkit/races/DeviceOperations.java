@@ -22,7 +22,6 @@ import io.cuvette.driver.MatrixType;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -194,13 +193,7 @@ final class DeviceOperations {
             "ForeignLoan.of(Buffer)",
             stage -> {
               Buffer buffer = stage.buffer();
-              return () -> {
-                ForeignLoan loan = ForeignLoan.of(buffer);
-                loan.giveBack();
-                while (!loan.isOver()) {
-                  LockSupport.parkNanos(100_000); // others need the carrier
-                }
-              };
+              return () -> ForeignLoan.of(buffer).giveBack();
             }));
   }
 
