@@ -36,7 +36,7 @@ class GraphHeapTest {
   private static final long ANSWERS = 64;
 
   /** What is kept of the graphs, and the result. */
-  private static final long SETS_OF_TWO = 640;
+  private static final long SETS_OF_TWO = 760;
 
   private static final ThreadMXBean HEAP = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Retained {
   @SuppressWarnings("rawtypes")
-  private static final AtomicReferenceFieldUpdater<Retained, Set> CHANGING =
+  private static final AtomicReferenceFieldUpdater<Retained, @Nullable Set> CHANGING =
       AtomicReferenceFieldUpdater.newUpdater(Retained.class, Set.class, "changing");
 
   private final Set<Retainable> all = ConcurrentHashMap.newKeySet();
