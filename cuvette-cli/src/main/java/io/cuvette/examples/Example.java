@@ -48,7 +48,7 @@ public record Example(String name, String summary, Program program) {
           new Example("arrays", "arrays, views, and one text for both sides", ArraysExample::run),
           new Example(
               "transfers",
-              "data of Java to the device and back: at once, on a stream, row by row",
+              "data of Java to the device and back, also row by row",
               TransfersExample::run),
           new Example(
               "dlpack", "arrays handed to other libraries and back, uncopied", DlpackExample::run),

@@ -41,8 +41,8 @@ class UsageTest {
           bench                               | SUITE
           bench nonsense                      | unknown suite 'nonsense' (expected: pools, driver, launch, transfers)
           replay                              | FILE
-          replay f --pool elastic             | 'elastic' (expected: memory, async, direct)
-          replay f --pool MEMORY              | 'MEMORY' (expected: memory, async, direct)
+          replay f --pool rubber              | 'rubber' (expected: memory, elastic, async, direct)
+          replay f --pool MEMORY              | 'MEMORY' (expected: memory, elastic, async, direct)
           replay f --stream-mode all          | 'all' (expected: recorded, single, turning:N
           replay f --stream-mode turning:0    | 'turning:0' (expected: recorded, single, turning:N
           replay f --stream-mode turning:1025 | N from 1 to 1024

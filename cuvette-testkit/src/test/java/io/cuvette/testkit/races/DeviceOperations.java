@@ -21,7 +21,9 @@ import io.cuvette.driver.MatrixProduct;
 import io.cuvette.driver.MatrixType;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
@@ -193,8 +195,20 @@ final class DeviceOperations {
             "ForeignLoan.of(Buffer)",
             stage -> {
               Buffer buffer = stage.buffer();
-              return () -> ForeignLoan.of(buffer).giveBack();
+              List<ForeignLoan> out = new CopyOnWriteArrayList<>();
+              stage.made(() -> out.forEach(DeviceOperations::awaitEnd)); // on a thread of its own
+              return () -> {
+                ForeignLoan loan = ForeignLoan.of(buffer);
+                out.add(loan);
+                loan.giveBack();
+              };
             }));
+  }
+
+  private static void awaitEnd(ForeignLoan loan) {
+    while (!loan.isOver()) {
+      LockSupport.parkNanos(100_000);
+    }
   }
 
   private static void call(LibraryHandle handle, String method) {
