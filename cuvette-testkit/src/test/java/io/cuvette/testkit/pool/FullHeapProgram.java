@@ -10,7 +10,6 @@ import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
 import io.cuvette.DeviceMemoryResourceOptions;
-import io.cuvette.ElasticMemoryPool;
 import io.cuvette.LeakLevel;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
@@ -39,7 +38,6 @@ final class FullHeapProgram {
 
   private static final int BLOCK = 4096;
   private static final int LARGE = 8192;
-  private static final int LARGE_PAGES = 5 << 20;
 
   private final HeaplessDriver driver =
       new HeaplessDriver(SimulatedDriver.open(SimulatedOptions.DEFAULTS));
@@ -53,7 +51,6 @@ final class FullHeapProgram {
   private final CudaStream stream = device.createStream();
   private final CudaStream other = device.createStream();
   private final MemoryPool pool = new MemoryPool(cuda);
-  private final ElasticMemoryPool elastic = new ElasticMemoryPool(cuda);
   private final PinnedMemoryPool pinned = new PinnedMemoryPool(cuda);
   private final DeviceMemoryResource resource =
       new DeviceMemoryResource(device, DeviceMemoryResourceOptions.DEFAULTS);
@@ -78,8 +75,6 @@ final class FullHeapProgram {
   private void runAll() {
     Map<String, Supplier<Buffer>> ways = new LinkedHashMap<>();
     ways.put("pool", () -> pool.allocate(BLOCK, stream));
-    ways.put("elastic", () -> elastic.allocate(BLOCK, stream));
-    ways.put("elastic, large", () -> elastic.allocate(LARGE_PAGES, stream));
     ways.put("pinned", () -> pinned.allocate(BLOCK));
     ways.put("resource", () -> resource.allocate(BLOCK, stream));
     ways.put("async pool", () -> async.allocate(BLOCK, stream));
@@ -180,23 +175,20 @@ final class FullHeapProgram {
   private void check(String what) {
     device.synchronize();
     pool.assertConsistent();
-    elastic.assertConsistent();
     pinned.assertConsistent();
-    until(what, () -> pool.usedBytes() + elastic.usedBytes() + pinned.usedBytes() == 0);
+    until(what, () -> pool.usedBytes() == 0 && pinned.usedBytes() == 0);
     until(
         what,
         () -> {
           pool.freeAllBlocks();
-          elastic.freeAllBlocks();
           pinned.freeAllBlocks();
           resource.attributes().usedMemCurrent();
           async.freeAllBlocks();
-          return driver.liveMemory() == 0 && elastic.totalBytes() == 0;
+          return driver.liveMemory() == 0;
         });
     until(what, () -> driver.liveEvents() == events);
     until(what, () -> driver.livePools() == pools);
     pool.assertConsistent();
-    elastic.assertConsistent();
     pinned.assertConsistent();
   }
 
@@ -212,14 +204,13 @@ final class FullHeapProgram {
       cuda.leaksFound();
     }
     throw new AssertionError(
-        "%s: %d pieces of memory, %d events and %d pools are lost; %s; %s; %s"
+        "%s: %d pieces of memory, %d events and %d pools are lost; %s; %s"
             .formatted(
                 what,
                 driver.liveMemory(),
                 driver.liveEvents() - events,
                 driver.livePools() - pools,
                 pool.stats(),
-                elastic.stats(),
                 pinned.stats()));
   }
 
