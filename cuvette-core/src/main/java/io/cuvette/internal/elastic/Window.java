@@ -48,7 +48,7 @@ public final class Window extends Block {
   /** Handles that could not be released. */
   private final Queue<Long> handles = new ConcurrentLinkedQueue<>();
 
-  private final Runnable end = this::freeOnce;
+  private final Runnable end = this::freeAtEnd;
   private final Once freed = new Once();
   private final Once addresses = new Once();
 
@@ -320,23 +320,28 @@ public final class Window extends Block {
 
   /** Gives all back at the end of the pool; goes on where it failed if it did. */
   void free() {
-    session.gate().run(this::freeOnce);
+    session.gate().run(() -> freeOnce(false));
   }
 
   boolean isFreed() {
     return freed.isDone();
   }
 
-  private void freeOnce() {
-    freed.run(this::freeNow);
+  private void freeAtEnd() {
+    freeOnce(true);
+  }
+
+  private void freeOnce(boolean isLast) {
+    freed.run(() -> freeNow(isLast));
     session.children().remove(end);
   }
 
-  private void freeNow() {
+  /** The last time, nothing is left to another. */
+  private void freeNow(boolean isLast) {
     Failures failures = new Failures();
     failures.run(this::settle);
     pieces.forEach((at, piece) -> failures.run(() -> unmapNow(at, piece)));
-    if (pieces.isEmpty() && stuck.isEmpty()) {
+    if (isLast || (pieces.isEmpty() && stuck.isEmpty())) {
       failures.run(() -> addresses.free(() -> calls.memAddressFree(address, byteSize)));
     }
     failures.throwFirst();
