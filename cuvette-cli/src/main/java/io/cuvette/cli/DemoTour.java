@@ -1,9 +1,12 @@
 package io.cuvette.cli;
 
+import static io.cuvette.DeviceAttribute.VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED;
+
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaEvent;
 import io.cuvette.CudaStream;
+import io.cuvette.ElasticMemoryPool;
 import io.cuvette.ManagedBuffer;
 import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryPool;
@@ -47,9 +50,11 @@ final class DemoTour {
     crossStream();
     out.title("7. Another allocator: a pool of managed memory");
     otherAllocator();
-    out.title("8. Events measure time");
+    out.title("8. The same work in both caching pools");
+    bothPools();
+    out.title("9. Events measure time");
     events();
-    out.title("9. Nothing is left behind");
+    out.title("10. Nothing is left behind");
     pool.freeAllBlocks();
     cuda.defaultPinnedMemoryPool().freeAllBlocks();
     out.check("bytes held by the pool", pool.totalBytes(), 0L);
@@ -157,6 +162,24 @@ final class DemoTour {
       out.check("bytes held by the managed pool", managed.totalBytes(), 1024L);
     }
     out.check("the allocator after the scope", cuda.currentAllocator(), pool);
+  }
+
+  /** Blocks of rising sizes, one after the other, as of batches of varying lengths. */
+  private void bothPools() {
+    if (cuda.currentDevice().attribute(VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED) == 0) {
+      out.say("The device has no virtual memory management, which the elastic pool needs.");
+      return;
+    }
+    try (MemoryPool caching = new MemoryPool(cuda);
+        ElasticMemoryPool elastic = new ElasticMemoryPool(cuda)) {
+      for (long bytes = 2 * MIB; bytes <= 8 * MIB; bytes += 2 * MIB) {
+        caching.allocate(bytes).close();
+        elastic.allocate(bytes).close();
+      }
+      out.check("most in use at once", elastic.stats().peakUsedBytes(), 8 * MIB);
+      out.check("bytes held by the MemoryPool, in chunks", caching.totalBytes(), 20 * MIB);
+      out.check("bytes held by the ElasticMemoryPool, in pages", elastic.totalBytes(), 8 * MIB);
+    }
   }
 
   private void events() {

@@ -32,6 +32,7 @@ class DemoUnderFaultsTest {
         // When memory is short the pool takes another stream's block, which the tour notices.
         .allowing(WrongResultException.class)
         .recoveringFrom(OUT_OF_MEMORY, "memAlloc", "memAllocManaged", "memHostAlloc")
+        .recoveringFrom(OUT_OF_MEMORY, "memAddressReserve", "memCreate", "memMap", "memSetAccess")
         .recoveringFrom("memGetInfo")
         // Somebody's capture: an operation is refused, or memory stays where it is meanwhile.
         .recoveringFrom(STREAM_CAPTURE_IMPLICIT, "streamIsCapturing")

@@ -94,7 +94,7 @@ class ToursTest {
   void demo_checksEveryStep() {
     Run text = Run.of("demo", "--device", "sim");
     assertThat(text.code()).as(text.err()).isZero();
-    assertThat(text.out()).contains("9. Nothing is left behind").contains("as expected");
+    assertThat(text.out()).contains("10. Nothing is left behind").contains("as expected");
     Run json = Run.of("demo", "--device", "sim", "--json");
     assertThat(json.json().getLast()).containsEntry("passed", true);
   }
