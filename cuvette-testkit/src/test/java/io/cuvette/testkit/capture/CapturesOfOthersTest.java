@@ -4,11 +4,23 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.cuvette.AsyncMemoryPool;
 import io.cuvette.Buffer;
+import io.cuvette.CaptureMode;
+import io.cuvette.CaptureOptions;
 import io.cuvette.Cuda;
 import io.cuvette.CudaEvent;
+import io.cuvette.CudaGraph;
+import io.cuvette.CudaGraphExec;
+import io.cuvette.CudaModule;
 import io.cuvette.CudaOptions;
 import io.cuvette.CudaStream;
 import io.cuvette.DeviceMemoryResource;
+import io.cuvette.ElasticMemoryPool;
+import io.cuvette.GraphDefinition;
+import io.cuvette.GraphMemory;
+import io.cuvette.GraphMemoryResource;
+import io.cuvette.GraphNode;
+import io.cuvette.GrowableBuffer;
+import io.cuvette.LaunchConfig;
 import io.cuvette.MemoryPool;
 import io.cuvette.MemoryResource;
 import io.cuvette.PinnedBuffer;
@@ -18,8 +30,10 @@ import io.cuvette.testkit.CudaTest;
 import io.cuvette.testkit.ScriptedDriver;
 import io.cuvette.testkit.support.Forgetting;
 import io.cuvette.testkit.support.Graph;
+import io.cuvette.testkit.support.TestKernels;
 import java.lang.foreign.MemorySegment;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
@@ -47,6 +61,11 @@ class CapturesOfOthersTest {
     things.put("callbacks", () -> callBack(cuda));
     things.put("attributes", () -> ask(cuda));
     things.put("a wait for the device", () -> cuda.device(0).synchronize());
+    things.put("kernels", () -> launch(cuda));
+    things.put("graphs", () -> useGraphs(cuda));
+    things.put("memory of graphs", () -> useGraphMemory(cuda));
+    things.put("memory that is mapped", () -> useMapped(cuda));
+    things.put("rows", () -> gather(cuda));
     return things;
   }
 
@@ -147,6 +166,92 @@ class CapturesOfOthersTest {
       AtomicReference<@Nullable Thread> ran = new AtomicReference<>();
       stream.addCallback(() -> ran.set(Thread.currentThread())).join();
       assertThat(ran.get()).isNotNull();
+    }
+  }
+
+  private static void launch(Cuda cuda) {
+    try (CudaModule module = TestKernels.launches(cuda);
+        CudaStream stream = stream(cuda);
+        Buffer buffer = cuda.allocate(BYTES, stream)) {
+      buffer.fill((byte) 0, stream);
+      stream.launch(module.kernel("scale"), LaunchConfig.of(1, 32), buffer, 2f, 32);
+      stream.synchronize();
+    }
+  }
+
+  private static void useGraphs(Cuda cuda) {
+    for (CaptureMode mode : CaptureMode.values()) {
+      if (mode == CaptureMode.RELAXED || !Thread.currentThread().isVirtual()) {
+        useGraphs(cuda, mode);
+      }
+    }
+  }
+
+  private static void useGraphs(Cuda cuda, CaptureMode mode) {
+    try (CudaStream stream = stream(cuda);
+        Buffer out = cuda.allocate(BYTES, stream);
+        GraphMemory memory = cuda.device(0).createGraphMemory(BYTES);
+        GraphDefinition definition =
+            GraphDefinition.of(
+                stream.capture(
+                    new CaptureOptions(mode, memory),
+                    () -> {
+                      try (Buffer step = cuda.allocate(BYTES, stream)) {
+                        step.fill((byte) 1, stream);
+                        out.copyFrom(step, stream);
+                      }
+                    }));
+        CudaGraph copy = definition.graph().copy();
+        CudaGraphExec executable = copy.instantiate()) {
+      executable.upload(stream);
+      executable.launch(stream);
+      executable.update(definition.graph());
+      GraphNode _ = definition.after(definition.nodes().iterator().next()).empty();
+      assertThat(definition.graph().toDot(true)).startsWith("digraph");
+      stream.synchronize();
+    }
+  }
+
+  private static void useGraphMemory(Cuda cuda) {
+    GraphMemoryResource resource = new GraphMemoryResource(cuda.device(0));
+    try (CudaStream stream = stream(cuda);
+        CudaGraph graph =
+            stream.capture(() -> {
+              try (Buffer step = resource.allocate(BYTES, stream)) {
+                step.fill((byte) 1, stream);
+              }
+            });
+        CudaGraphExec executable = graph.instantiate()) {
+      executable.launch(stream);
+      stream.synchronize();
+    }
+    resource.trim();
+    resource.usedMemHigh();
+  }
+
+  private static void useMapped(Cuda cuda) {
+    try (CudaStream stream = stream(cuda);
+        GrowableBuffer growable = cuda.device(0).growable(4L * BYTES);
+        ElasticMemoryPool pool = new ElasticMemoryPool(cuda)) {
+      growable.grow(2L * BYTES);
+      growable.fill((byte) 1, stream);
+      growable.shrink(BYTES);
+      pool.allocate(BYTES, stream).close();
+      pool.trim(0);
+      stream.synchronize();
+    }
+  }
+
+  private static void gather(Cuda cuda) {
+    try (CudaStream stream = stream(cuda);
+        Scope _ = stream.use();
+        Buffer buffer = cuda.allocate(BYTES)) {
+      List<MemorySegment> rows =
+          List.of(
+              MemorySegment.ofArray(new byte[BYTES / 2]),
+              MemorySegment.ofArray(new byte[BYTES / 2]));
+      buffer.gatherFrom(rows);
+      buffer.scatterTo(rows);
     }
   }
 
