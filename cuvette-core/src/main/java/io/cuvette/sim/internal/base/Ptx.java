@@ -2,16 +2,22 @@ package io.cuvette.sim.internal.base;
 
 import io.cuvette.driver.CudaStatus;
 import io.cuvette.driver.KernelParameter;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** Reads the names and parameters of kernels from PTX. Stateless. */
+/**
+ * Reads the names and parameters of kernels from PTX, and remembers those of the last texts, which
+ * each driver loads again. Thread-safe.
+ */
 public final class Ptx {
   private static final Pattern NO_CODE =
       Pattern.compile("\"[^\"\n]*\"|//[^\n]*|/\\*.*?\\*/", Pattern.DOTALL);
@@ -39,6 +45,11 @@ public final class Ptx {
   private static final int CUDA = 190;
   private static final int NEW_FORMAT = 8;
 
+  private static final int MOST_READ = 16;
+
+  private static final Map<Text, Map<String, List<KernelParameter>>> READ =
+      new ConcurrentHashMap<>();
+
   private Ptx() {}
 
   /**
@@ -48,6 +59,23 @@ public final class Ptx {
    * @param capability the compute capability of the devices, 10 × major + minor
    */
   public static Map<String, List<KernelParameter>> kernels(
+      byte[] image, int driverVersion, int capability) {
+    Text text = new Text(ByteBuffer.wrap(image), driverVersion, capability);
+    Map<String, List<KernelParameter>> known = READ.get(text);
+    if (known == null) {
+      known = Collections.unmodifiableMap(read(image, driverVersion, capability));
+      if (READ.size() >= MOST_READ) {
+        READ.clear();
+      }
+      READ.put(new Text(ByteBuffer.wrap(image.clone()), driverVersion, capability), known);
+    }
+    return known;
+  }
+
+  /** What kernels are read from, and for; equal by content. */
+  private record Text(ByteBuffer image, int driverVersion, int capability) {}
+
+  private static Map<String, List<KernelParameter>> read(
       byte[] image, int driverVersion, int capability) {
     String all = new String(image, StandardCharsets.ISO_8859_1);
     int end = all.indexOf('\0');
