@@ -136,23 +136,24 @@ public final class Window extends Block {
    * @param largest the most bytes of a piece
    */
   void map(long from, long bytes, long largest) {
-    inside(() -> mapNow(from, bytes, largest));
+    inside(() -> {
+      CudaDriver _ = paging.device().context();
+      mapNow(from, bytes, largest);
+    });
   }
 
   /**
-   * Runs calls of the driver, which need the device's context.
+   * Runs calls of the driver; who ends the Cuda may unmap what a forgotten pool has.
    *
-   * @throws IllegalStateException if the Cuda ends, which then does that itself
+   * @throws IllegalStateException on other threads if the Cuda ends, which then does that itself
    */
   private void inside(Runnable step) {
-    CudaDriver _ =
-        session
-            .gate()
-            .make(() -> {
-              CudaDriver driver = paging.device().context();
-              step.run();
-              return driver;
-            });
+    session
+        .gate()
+        .<@Nullable Void>make(() -> {
+          step.run();
+          return null;
+        });
   }
 
   private void mapNow(long from, long bytes, long largest) {

@@ -7,6 +7,7 @@ import io.cuvette.AsyncPoolChoice;
 import io.cuvette.Buffer;
 import io.cuvette.Cuda;
 import io.cuvette.CudaOptions;
+import io.cuvette.ElasticMemoryPool;
 import io.cuvette.LeakLevel;
 import io.cuvette.MemoryLimit;
 import io.cuvette.MemoryPool;
@@ -20,6 +21,7 @@ import io.cuvette.testkit.support.Forgetting;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 
 /** Pools that nobody closed and nobody reaches any more give their memory back. */
@@ -85,6 +87,33 @@ class ForgottenPoolTest {
     }
   }
 
+  /** Closing looks for what was forgotten, when nothing new can be made any more. */
+  @CudaTest(tidy = false)
+  void poolsForgottenWithMemory_endWithTheirCuda(Subject subject) throws InterruptedException {
+    List<Function<Cuda, Object>> forgotten =
+        List.of(
+            cuda -> used(new MemoryPool(cuda)),
+            cuda -> new MemoryPool(cuda).allocate(BYTES),
+            cuda -> used(new ElasticMemoryPool(cuda)),
+            cuda -> new ElasticMemoryPool(cuda).allocate(BYTES),
+            cuda -> used(new PinnedMemoryPool(cuda)),
+            cuda -> new PinnedMemoryPool(cuda).allocate(BYTES),
+            cuda -> new AsyncMemoryPool(cuda).allocate(BYTES));
+    try (Cuda watching = subject.open(options -> options)) {
+      for (Function<Cuda, Object> one : forgotten) {
+        int before = subject.leaks().size();
+        Cuda cuda = subject.open(options -> options);
+        Forgetting.of(3, () -> one.apply(cuda));
+        Forgetting.collectAll();
+        cuda.close();
+        assertThat(subject.leaks()).hasSizeGreaterThanOrEqualTo(before + 3);
+        if (subject.isSimulated()) {
+          assertThat(liveBytes(watching)).isZero();
+        }
+      }
+    }
+  }
+
   /** A pool that allocates at the moment is reachable, though nothing refers to it afterwards. */
   @CudaTest(tidy = false)
   void poolInsideItsOwnUpstream_isNotForgotten(Cuda cuda) {
@@ -144,6 +173,11 @@ class ForgottenPoolTest {
 
   private static Object used(MemoryPool pool) {
     return used(pool, BYTES);
+  }
+
+  private static Object used(ElasticMemoryPool pool) {
+    pool.allocate(BYTES).close();
+    return pool;
   }
 
   private static Object used(MemoryPool pool, long bytes) {
