@@ -185,9 +185,10 @@ public final class ElasticMemoryPool implements MemoryResource, AutoCloseable {
 
   /**
    * Gives cached memory of the current device back to the driver, what was freed first comes first,
-   * until no more than some bytes are held (as cuMemPoolTrimTo does for the driver's pools).
+   * until no more than some bytes are held. The last page released may leave less than that:
+   * cuMemPoolTrimTo, in contrast, keeps at least so much.
    *
-   * @param keptBytes the bytes to keep, >= 0
+   * @param keptBytes the most bytes to hold, >= 0
    * @return the bytes released
    * @throws IllegalArgumentException if keptBytes is negative
    */

@@ -136,9 +136,10 @@ public final class MemoryPool implements MemoryResource, AutoCloseable {
 
   /**
    * Gives cached memory of the current device back to upstream, as far as whole chunks are free,
-   * until no more than some bytes are held (as cuMemPoolTrimTo does for the driver's pools).
+   * until no more than some bytes are held. The last chunk released may leave less than that:
+   * cuMemPoolTrimTo, in contrast, keeps at least so much.
    *
-   * @param keptBytes the bytes to keep, >= 0
+   * @param keptBytes the most bytes to hold, >= 0
    * @return the bytes released
    * @throws IllegalArgumentException if keptBytes is negative
    */
